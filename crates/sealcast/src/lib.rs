@@ -1,1 +1,10 @@
-//! placeholder
+//! The sealcast program as a library: sources, codecs, sinks, transports and the tasks that pump [`sealcast_proto`].
+#![forbid(unsafe_code)]
+
+pub mod codec;
+pub mod failure;
+pub mod media;
+pub mod meter;
+pub mod sink;
+pub mod source;
+pub mod web;

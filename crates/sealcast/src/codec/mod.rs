@@ -1,0 +1,1 @@
+//! Pictures to frames and back.

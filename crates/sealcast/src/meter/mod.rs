@@ -1,0 +1,1 @@
+//! What the stream costs: stage times, counters, CPU, memory, temperature.
