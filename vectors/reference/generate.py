@@ -5,6 +5,7 @@ import sys
 from pathlib import Path
 
 import gen_control
+import gen_handshake
 import gen_records
 import gen_schedule
 import gen_tickets
@@ -14,6 +15,7 @@ OUT = Path(__file__).resolve().parent.parent
 GENERATORS = {
     "schedule": gen_schedule.generate,
     "records": gen_records.generate,
+    "handshake": gen_handshake.generate,
     "control": gen_control.generate,
     "tickets": gen_tickets.generate,
 }
