@@ -1,5 +1,7 @@
 //! Where frames come from: the `Source` seam and the URLs that name its implementations.
 
+pub mod test_card;
+
 use crate::failure::Result;
 use crate::media::{Frame, StreamInfo};
 
