@@ -5,6 +5,7 @@ pub mod codec;
 pub mod failure;
 pub mod media;
 pub mod meter;
+pub mod platform;
 pub mod sink;
 pub mod source;
 pub mod web;

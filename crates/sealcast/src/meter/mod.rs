@@ -6,6 +6,7 @@ pub mod labels;
 mod log_rows;
 pub mod logs;
 pub mod metrics;
+pub mod paired;
 pub mod resources;
 pub mod serve;
 pub mod stage;
