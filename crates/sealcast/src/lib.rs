@@ -2,6 +2,7 @@
 #![forbid(unsafe_code)]
 
 pub mod codec;
+pub mod config;
 pub mod failure;
 pub mod media;
 pub mod meter;

@@ -1,5 +1,6 @@
 //! The metric families and how they are written out.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::atomic::AtomicU64;
 
@@ -57,7 +58,7 @@ impl Counts {
         self.counters[index].get()
     }
 
-    pub(super) fn list(&self) -> Vec<(&'static str, u64)> {
+    pub(super) fn list(&self) -> BTreeMap<&'static str, u64> {
         self.names
             .iter()
             .copied()

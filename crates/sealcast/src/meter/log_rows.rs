@@ -21,7 +21,7 @@ pub enum Phase {
 }
 
 /// ISO 8601 in UTC with microseconds, the same width on every line.
-fn iso<S: Serializer>(time: &Timestamp, serializer: S) -> Result<S::Ok, S::Error> {
+pub(super) fn iso<S: Serializer>(time: &Timestamp, serializer: S) -> Result<S::Ok, S::Error> {
     serializer.collect_str(&format_args!("{time:.6}"))
 }
 

@@ -1,5 +1,6 @@
 //! Counters and gauges for Prometheus, and the same figures for logs and reports.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
@@ -57,26 +58,26 @@ pub struct Totals {
     /// Records opened.
     pub records_opened: u64,
     /// Bytes sent beyond coded frames, by kind.
-    pub overhead_bytes: Vec<(&'static str, u64)>,
+    pub overhead_bytes: BTreeMap<&'static str, u64>,
     /// Records refused, by reason.
-    pub open_failures: Vec<(&'static str, u64)>,
+    pub open_failures: BTreeMap<&'static str, u64>,
     /// Frames dropped, by cause.
-    pub frames_dropped: Vec<(&'static str, u64)>,
+    pub frames_dropped: BTreeMap<&'static str, u64>,
     /// Rekeys, by cause.
-    pub rekeys: Vec<(&'static str, u64)>,
+    pub rekeys: BTreeMap<&'static str, u64>,
     /// Handshakes, by outcome.
-    pub handshakes: Vec<(&'static str, u64)>,
+    pub handshakes: BTreeMap<&'static str, u64>,
 }
 
 impl Totals {
     /// Records refused for any reason.
     pub fn all_open_failures(&self) -> u64 {
-        self.open_failures.iter().map(|entry| entry.1).sum()
+        self.open_failures.values().sum()
     }
 
     /// Frames dropped for any cause.
     pub fn all_frames_dropped(&self) -> u64 {
-        self.frames_dropped.iter().map(|entry| entry.1).sum()
+        self.frames_dropped.values().sum()
     }
 }
 
@@ -269,7 +270,7 @@ impl Metrics {
     /// Every counter at this moment.
     pub fn totals(&self) -> Totals {
         let inner = &self.inner;
-        let records = |direction: Direction| inner.records[direction as usize].list().iter().map(|r| r.1).sum();
+        let records = |direction: Direction| inner.records[direction as usize].list().values().sum();
         Totals {
             frames_out: inner.frames.get(Direction::Out as usize),
             frames_in: inner.frames.get(Direction::In as usize),
@@ -403,8 +404,8 @@ mod tests {
         metrics.set_resources(&ResourceSample {
             cpu_seconds: 2.0,
             rss_bytes: Some(4096),
-            temperatures: vec![("cpu".to_owned(), 41.5)],
-            energy_joules: vec![("package-0".to_owned(), 12.5)],
+            temperatures: BTreeMap::from([("cpu".to_owned(), 41.5)]),
+            energy_joules: BTreeMap::from([("package-0".to_owned(), 12.5)]),
             ..ResourceSample::default()
         });
         let text = metrics.encode();

@@ -7,6 +7,7 @@ mod log_rows;
 pub mod logs;
 pub mod metrics;
 pub mod paired;
+pub mod report;
 pub mod resources;
 pub mod serve;
 pub mod stage;

@@ -1,5 +1,6 @@
 //! What this process uses: CPU time, memory, and the machine's temperature and energy where they can be read.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -51,15 +52,15 @@ pub struct ResourceSample {
     /// Resident memory in bytes.
     pub rss_bytes: Option<u64>,
     /// Temperature in °C by sensor.
-    pub temperatures: Vec<(String, f64)>,
+    pub temperatures: BTreeMap<String, f64>,
     /// Energy in joules by domain since the sampler began: the whole machine's, not this process's.
-    pub energy_joules: Vec<(String, f64)>,
+    pub energy_joules: BTreeMap<String, f64>,
 }
 
 impl ResourceSample {
     /// The hottest sensor in °C, if any can be read.
     pub fn temperature_celsius(&self) -> Option<f64> {
-        self.temperatures.iter().map(|sensor| sensor.1).reduce(f64::max)
+        self.temperatures.values().copied().reduce(f64::max)
     }
 }
 
@@ -79,7 +80,7 @@ pub struct ResourceProbe {
     pid: Option<Pid>,
     energy: Vec<EnergyDomain>,
     before: Option<(Instant, Duration)>,
-    temperatures: Vec<(String, f64)>,
+    temperatures: BTreeMap<String, f64>,
     samples: u32,
 }
 
@@ -98,7 +99,7 @@ impl ResourceProbe {
             pid: sysinfo::get_current_pid().ok(),
             energy: EnergyDomain::find(Path::new("/sys/class/powercap")),
             before: None,
-            temperatures: Vec::new(),
+            temperatures: BTreeMap::new(),
             samples: 0,
         }
     }
@@ -134,9 +135,9 @@ impl ResourceProbe {
             .filter(|bytes| *bytes > 0)
     }
 
-    fn read_temperatures(&mut self) -> Vec<(String, f64)> {
+    fn read_temperatures(&mut self) -> BTreeMap<String, f64> {
         let Some(components) = self.components.as_mut() else {
-            return Vec::new();
+            return BTreeMap::new();
         };
         components.refresh(false);
         components
@@ -163,7 +164,7 @@ pub struct ResourceSummary {
     /// Highest temperature seen on any sensor, in °C.
     pub max_temperature_celsius: Option<f64>,
     /// Energy in joules by domain: the whole machine's, not this process's.
-    pub energy_joules: Vec<(String, f64)>,
+    pub energy_joules: BTreeMap<String, f64>,
 }
 
 #[derive(Debug, Default)]
