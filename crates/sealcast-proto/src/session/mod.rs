@@ -6,13 +6,18 @@
 
 mod close;
 mod config;
+mod control;
+mod epochs;
+mod handshake;
 mod keyring;
 mod liveness;
 mod machine;
 mod media;
+mod records;
 mod rekey;
 #[cfg(test)]
 mod tests;
+mod timers;
 
 pub use config::{Carrier, RekeyPolicy, SessionConfig};
 pub use machine::Session;
