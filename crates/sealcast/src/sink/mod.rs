@@ -1,5 +1,7 @@
 //! Where frames go: the `Sink` seam and the URLs that name its implementations.
 
+pub mod http;
+
 use crate::failure::Result;
 use crate::media::{ReceivedFrame, StreamInfo};
 
