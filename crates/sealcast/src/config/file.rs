@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use toml::de::DeTable;
 
 use super::keys::{KEYS, nearest};
-use super::secrets::has_secret;
+use super::secrets::{has_secret, redact};
 use crate::failure::{Failure, FailureKind, Result};
 
 /// Longest configuration file; anything longer is some other file.
@@ -118,8 +118,8 @@ pub struct Observe {
 /// Reads the configuration file at `path`.
 ///
 /// # Errors
-/// Kind `Config`, with line, column and the nearest valid key, if it cannot be read or something in it is wrong, or if it
-/// holds a secret.
+/// Kind `Config`, with line, column and the nearest valid key, if it cannot be read or something in it is wrong, or if
+/// it holds a secret.
 pub fn load(path: &Path) -> Result<FileConfig> {
     parse(&read(path)?, path)
 }
@@ -143,7 +143,7 @@ pub(super) fn read(path: &Path) -> Result<String> {
 pub(super) fn parse(text: &str, path: &Path) -> Result<FileConfig> {
     let config: FileConfig = toml::from_str(text).map_err(|error| {
         let message = error.message().lines().next().unwrap_or_default();
-        wrong(text, path, error.span(), message, &hint(message))
+        wrong(text, path, error.span(), &redact(message), &hint(message))
     })?;
     check(&config).map_err(|problem| {
         let span = span_of(text, problem.section, problem.key);
@@ -152,42 +152,32 @@ pub(super) fn parse(text: &str, path: &Path) -> Result<FileConfig> {
     Ok(config)
 }
 
-struct Problem {
+/// What is wrong with a key.
+pub(super) struct Problem {
     section: &'static str,
     key: &'static str,
-    what: String,
-    hint: &'static str,
+    pub(super) what: String,
+    pub(super) hint: &'static str,
 }
 
-/// What the types cannot say: keys that exclude each other, and secrets that belong into files of their own.
+/// Pairs of keys of which one at most may be set, by section.
+pub(super) const EXCLUSIVE: &[(&str, &str, &str)] = &[
+    ("publish", "listen", "to"),
+    ("publish", "source", "source_file"),
+    ("watch", "ticket", "ticket_file"),
+];
+
+/// What the types cannot say of a file: keys that exclude each other, and secrets that belong into files of their own.
 fn check(config: &FileConfig) -> Result<(), Problem> {
-    let Publish {
-        source,
-        source_file,
-        listen,
-        to,
-        ..
-    } = &config.publish;
-    exclusive("publish", "listen", listen.is_some(), "to", to.is_some())?;
-    exclusive(
+    check_exclusive(config)?;
+    let source_hint = "write the source into a file only you may read, and name that file in source_file";
+    no_secret(
         "publish",
         "source",
-        source.is_some(),
-        "source_file",
-        source_file.is_some(),
+        config.publish.source.as_ref(),
+        "a password",
+        source_hint,
     )?;
-    let Watch {
-        ticket, ticket_file, ..
-    } = &config.watch;
-    exclusive(
-        "watch",
-        "ticket",
-        ticket.is_some(),
-        "ticket_file",
-        ticket_file.is_some(),
-    )?;
-    let source_hint = "write the source into a file only you may read, and name that file in source_file";
-    no_secret("publish", "source", source.as_ref(), "a password", source_hint)?;
     no_secret(
         "demo",
         "source",
@@ -196,23 +186,39 @@ fn check(config: &FileConfig) -> Result<(), Problem> {
         "use a source without a password",
     )?;
     let ticket_hint = "write the ticket into a file only you may read, and name that file in ticket_file";
-    no_secret("watch", "ticket", ticket.as_ref(), "an invite", ticket_hint)
+    no_secret(
+        "watch",
+        "ticket",
+        config.watch.ticket.as_ref(),
+        "an invite",
+        ticket_hint,
+    )
 }
 
-fn exclusive(
-    section: &'static str,
-    first: &'static str,
-    has_first: bool,
-    second: &'static str,
-    has_second: bool,
-) -> Result<(), Problem> {
-    if !(has_first && has_second) {
+/// Keys that exclude each other.
+pub(super) fn check_exclusive(config: &FileConfig) -> Result<(), Problem> {
+    let Publish {
+        source,
+        source_file,
+        listen,
+        to,
+        ..
+    } = &config.publish;
+    let Watch {
+        ticket, ticket_file, ..
+    } = &config.watch;
+    let both = [
+        listen.is_some() && to.is_some(),
+        source.is_some() && source_file.is_some(),
+        ticket.is_some() && ticket_file.is_some(),
+    ];
+    let Some((_, &(section, first, key))) = both.into_iter().zip(EXCLUSIVE).find(|(both, _)| *both) else {
         return Ok(());
-    }
-    let what = format!("{section}.{first} and {section}.{second} exclude each other");
+    };
+    let what = format!("{section}.{first} and {section}.{key} exclude each other");
     Err(Problem {
         section,
-        key: second,
+        key,
         what,
         hint: "keep one of them",
     })

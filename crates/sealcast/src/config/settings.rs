@@ -7,7 +7,7 @@ use std::path::Path;
 
 use toml::{Table, Value};
 
-use super::file::{FileConfig, parse, read};
+use super::file::{EXCLUSIVE, FileConfig, check_exclusive, parse, read};
 use super::keys::{KEYS, Key, Kind, nearest};
 use super::secrets::redact;
 use crate::failure::{Failure, FailureKind, Result};
@@ -30,8 +30,8 @@ pub struct Settings {
 }
 
 impl Settings {
-    /// Reads the file at `path`, if one is named, and lays the `SEALCAST_SECTION_KEY` variables of `environment` over it:
-    /// pass [`std::env::vars_os`].
+    /// Reads the file at `path`, if one is named, and lays the `SEALCAST_SECTION_KEY` variables of `environment` over
+    /// it: pass [`std::env::vars_os`].
     ///
     /// # Errors
     /// Kind `Config`, saying where in the file or in which variable.
@@ -52,6 +52,7 @@ impl Settings {
             let Some(key) = key_of(name)? else { continue };
             let value = value.to_str().ok_or_else(|| refuse(name, "it is not valid UTF-8"))?;
             let value = from_variable(name, key, value)?;
+            settings.override_file(&mut table, key);
             put(&mut table, key, value.clone());
             settings.values.insert(key.path(), (Origin::Environment, value));
         }
@@ -62,7 +63,25 @@ impl Settings {
                 "check the configuration file and the environment",
             )
         })?;
+        check_exclusive(&settings.config)
+            .map_err(|problem| Failure::new(FailureKind::Config, problem.what, problem.hint))?;
         Ok(settings)
+    }
+
+    /// A variable overrides not only its own key in the file but also the one that this key excludes.
+    fn override_file(&mut self, table: &mut Table, key: &Key) {
+        let of_key = |pair: &&(&str, &str, &str)| pair.0 == key.section && (pair.1 == key.name || pair.2 == key.name);
+        let Some((section, first, second)) = EXCLUSIVE.iter().find(of_key) else {
+            return;
+        };
+        let other = if *first == key.name { second } else { first };
+        let path = format!("{section}.{other}");
+        if self.origin(&path) == Some(Origin::File) {
+            self.values.remove(&path);
+            if let Some(Value::Table(section)) = table.get_mut(*section) {
+                section.remove(*other);
+            }
+        }
     }
 
     fn note(&mut self, table: &Table) {
@@ -79,8 +98,8 @@ impl Settings {
         self.values.get(path).map(|value| value.0)
     }
 
-    /// What `config check` prints: every key, its value without secrets, and where that comes from. `defaults` gives the
-    /// values of keys that nothing sets, by `section.key`.
+    /// What `config check` prints: every key, its value without secrets, and where that comes from. `defaults` gives
+    /// the values of keys that nothing sets, by `section.key`.
     pub fn table(&self, defaults: &[(&str, &str)]) -> String {
         let mut text = String::new();
         for key in KEYS {
@@ -120,8 +139,8 @@ pub fn list_in_force<T: Clone>(flags: Vec<T>, configured: Option<&Vec<T>>) -> Ve
     }
 }
 
-/// The key that the variable `name` sets; `None` for a variable that is none of ours. A variable that begins like one of a
-/// section and is not known is refused: it is a typing error, and to pass it over would leave a wish unheard.
+/// The key that the variable `name` sets; `None` for a variable that is none of ours. A variable that begins like one
+/// of a section and is not known is refused: it is a typing error, and to pass it over would leave a wish unheard.
 fn key_of(name: &str) -> Result<Option<&'static Key>> {
     if let Some(key) = KEYS.iter().find(|key| key.variable() == name) {
         return Ok(Some(key));
@@ -161,7 +180,7 @@ fn from_variable(name: &str, key: &Key, text: &str) -> Result<Value> {
     put(&mut alone, key, value.clone());
     alone
         .try_into::<FileConfig>()
-        .map_err(|error| refuse(name, error.message()))?;
+        .map_err(|error| refuse(name, &redact(error.message())))?;
     Ok(value)
 }
 
@@ -223,28 +242,40 @@ mod tests {
     }
 
     #[test]
+    fn a_variable_overrides_the_key_it_excludes() {
+        let settings = gather("[publish]\nlisten = \"a\"\n", &[("SEALCAST_PUBLISH_TO", "b")]).unwrap();
+        assert_eq!(
+            (settings.config.publish.listen, settings.config.publish.to.as_deref()),
+            (None, Some("b"))
+        );
+        let both = [("SEALCAST_PUBLISH_TO", "b"), ("SEALCAST_PUBLISH_LISTEN", "a")];
+        assert!(gather("", &both).unwrap_err().what.contains("exclude each other"));
+    }
+
+    #[test]
     fn the_keys_listed_are_those_of_the_sections() {
-        let every: Vec<(String, &str)> = KEYS
-            .iter()
-            .map(|key| {
-                let value = match (key.kind, key.name) {
-                    (_, "metrics") => "127.0.0.1:9464",
-                    (Kind::Switch, _) => "true",
-                    (Kind::Number, _) => "7",
-                    (Kind::Text | Kind::List, _) => "some",
-                };
-                (key.variable(), value)
-            })
-            .collect();
-        let variables: Vec<_> = every.iter().map(|(name, value)| (name.as_str(), *value)).collect();
-        let settings = Settings::gather(None, environment(&variables)).unwrap();
-        // A field that no key sets would be null here, and a key without a field would have been refused.
-        let json = serde_json::to_value(&settings.config).unwrap();
-        for (section, fields) in json.as_object().unwrap() {
-            for (name, value) in fields.as_object().unwrap() {
-                assert!(!value.is_null(), "{section}.{name} is missing from the list of keys");
-            }
+        for key in KEYS {
+            let value = match (key.kind, key.name) {
+                (_, "metrics") => "127.0.0.1:9464",
+                (Kind::Switch, _) => "true",
+                (Kind::Number, _) => "7",
+                (Kind::Text | Kind::List, _) => "some",
+            };
+            let settings = Settings::gather(None, environment(&[(&key.variable(), value)])).unwrap();
+            let json = serde_json::to_value(&settings.config).unwrap();
+            assert!(!json[key.section][key.name].is_null(), "{} sets nothing", key.path());
         }
+        let json = serde_json::to_value(FileConfig::default()).unwrap();
+        let fields = json
+            .as_object()
+            .unwrap()
+            .values()
+            .map(|section| section.as_object().unwrap().len());
+        assert_eq!(
+            fields.sum::<usize>(),
+            KEYS.len(),
+            "a field is missing from the list of keys"
+        );
     }
 
     #[test]
