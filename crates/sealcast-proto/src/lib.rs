@@ -1,1 +1,11 @@
-//! placeholder
+//! The deterministic protocol of sealcast. It does no I/O, reads no clock and draws no randomness: time, entropy and
+//! bytes are arguments. `docs/protocol.md` and `docs/keys.md` are its specification.
+#![forbid(unsafe_code)]
+
+pub mod clock;
+pub mod keys;
+pub mod seal;
+pub mod session;
+pub mod sim;
+pub mod unit;
+pub mod wire;

@@ -1,1 +1,12 @@
-//! placeholder
+//! The sealcast program as a library: sources, codecs, sinks, transports and the tasks that pump [`sealcast_proto`].
+#![forbid(unsafe_code)]
+
+pub mod codec;
+pub mod config;
+pub mod failure;
+pub mod media;
+pub mod meter;
+pub mod platform;
+pub mod sink;
+pub mod source;
+pub mod web;

@@ -1,2 +1,4 @@
-//! placeholder
+//! The `sealcast` command.
+#![forbid(unsafe_code)]
+
 fn main() {}

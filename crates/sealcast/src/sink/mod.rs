@@ -1,0 +1,25 @@
+//! Where frames go: the `Sink` seam and the URLs that name its implementations.
+
+use crate::failure::Result;
+use crate::media::{ReceivedFrame, StreamInfo};
+
+/// Takes verified frames. Runs on a thread of its own, so its methods may block; a bounded queue stands before it.
+pub trait Sink: Send {
+    /// The stream begins, or its parameters changed.
+    ///
+    /// # Errors
+    /// If this sink cannot take such a stream (an `.mjpeg` file for H.264): kind `Sink`.
+    fn start(&mut self, info: &StreamInfo) -> Result<()>;
+
+    /// One frame, in order. The first frame after `start`, and after a gap in the numbers, is a keyframe.
+    ///
+    /// # Errors
+    /// A full disk, a closed pipe: kind `Sink`, with what to do.
+    fn write(&mut self, frame: &ReceivedFrame) -> Result<()>;
+
+    /// The stream is over: complete the file so that it plays. Called once, also after a failure elsewhere.
+    ///
+    /// # Errors
+    /// As [`write`](Self::write).
+    fn finish(&mut self) -> Result<()>;
+}

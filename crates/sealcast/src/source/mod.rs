@@ -1,0 +1,30 @@
+//! Where frames come from: the `Source` seam and the URLs that name its implementations.
+
+pub mod test_card;
+
+use crate::failure::Result;
+use crate::media::{Frame, StreamInfo};
+
+/// Makes frames. Runs on a thread of its own, so its methods may block, but never for longer than
+/// [`SOURCE_PATIENCE`](crate::source::SOURCE_PATIENCE) without returning a frame or a failure.
+pub trait Source: Send {
+    /// What the stream is. Known once the source is open; a later change (new SPS, other size) shows in a later call.
+    fn info(&self) -> StreamInfo;
+
+    /// The next frame, in real time (a file source waits until the frame is due), or `None` at the end of the stream.
+    ///
+    /// # Errors
+    /// A camera that hangs up, a file that breaks off, an encoder that fails: in words, with kind `Source`.
+    fn next(&mut self) -> Result<Option<Frame>>;
+
+    /// Ask that the next frame be a keyframe. Sources that do not encode ignore it.
+    fn request_keyframe(&mut self);
+
+    /// Whether the source may wait, losing nothing, until somebody watches (a file played once), or runs on regardless (a camera).
+    fn waits_for_viewers(&self) -> bool {
+        false
+    }
+}
+
+/// Longest time a source may stay silent before it must report a failure.
+pub const SOURCE_PATIENCE: std::time::Duration = std::time::Duration::from_secs(10);

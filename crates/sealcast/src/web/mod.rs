@@ -1,0 +1,1 @@
+//! The HTTP pages: the viewer's picture, the demo, the metrics.
