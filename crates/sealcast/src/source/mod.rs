@@ -12,6 +12,8 @@ mod mp4_fragments;
 mod mp4_track;
 mod pace;
 pub mod rtsp;
+mod rtsp_options;
+mod rtsp_session;
 mod stdin;
 pub mod test_card;
 mod url;
