@@ -189,7 +189,7 @@ impl Source for RtspSource {
         let number = self.number;
         self.number += 1;
         let Arrived { keyframe, captured, data, .. } = frame;
-        Ok(Some(Frame { number, keyframe, media_time, captured, encoded: captured, data }))
+        Ok(Some(Frame { number, keyframe, media_time, began: captured, captured, encoded: captured, data }))
     }
 
     fn request_keyframe(&mut self) {}
