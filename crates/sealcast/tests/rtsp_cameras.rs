@@ -3,7 +3,7 @@
 mod media;
 
 use std::collections::HashMap;
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -76,7 +76,8 @@ fn vlc(file: &Path) -> Server {
     tool("cvlc");
     let port = TcpListener::bind("127.0.0.1:0").and_then(|socket| socket.local_addr()).expect("a free port").port();
     let output = format!(":sout=#rtp{{sdp=rtsp://127.0.0.1:{port}/cam}}");
-    let vlc = ["cvlc", "--quiet", "--intf", "dummy", "--loop", "--no-sout-audio", "--sout-keep"];
+    let vlc =
+        ["cvlc", "--quiet", "--intf", "dummy", "--rtsp-host=127.0.0.1", "--loop", "--no-sout-audio", "--sout-keep"];
     // VLC refuses to run as root.
     let as_root = std::fs::metadata("/proc/self").is_ok_and(|own| std::os::unix::fs::MetadataExt::uid(&own) == 0);
     let mut command = match as_root {
@@ -89,11 +90,21 @@ fn vlc(file: &Path) -> Server {
     let child = command.args(vlc).arg(file).arg(output).stdout(Stdio::null()).stderr(Stdio::null()).spawn();
     let server = Server { child: child.expect("VLC runs"), port, lines: None };
     let deadline = Instant::now() + Duration::from_secs(20);
-    while TcpStream::connect(("127.0.0.1", port)).is_err() {
-        assert!(Instant::now() < deadline, "VLC does not listen");
+    // It listens before it knows its stream, and answers with an error until then.
+    while describe(port).is_none_or(|answer| !answer.contains(" 200 ") || !answer.contains("sprop-parameter-sets")) {
+        assert!(Instant::now() < deadline, "VLC does not offer the clip: {:?}", describe(port));
         thread::sleep(Duration::from_millis(50));
     }
     server
+}
+
+fn describe(port: u16) -> Option<String> {
+    let mut server = TcpStream::connect(("127.0.0.1", port)).ok()?;
+    server.set_read_timeout(Some(Duration::from_millis(500))).ok()?;
+    write!(server, "DESCRIBE rtsp://127.0.0.1:{port}/cam RTSP/1.0\r\nCSeq: 1\r\n\r\n").ok()?;
+    let mut answer = [0; 4096];
+    let n = server.read(&mut answer).ok()?;
+    Some(String::from_utf8_lossy(&answer[..n]).into_owned())
 }
 
 /// What carries pictures in an access unit; parameter sets and supplements may be sent otherwise.
@@ -178,7 +189,7 @@ fn gstreamer_h264_comes_bit_for_bit_over_tcp_and_udp() {
 }
 
 #[test]
-fn vlc_h264_comes_bit_for_bit_over_tcp_and_udp() {
+fn vlc_h264_comes_bit_for_bit_by_the_transport_it_has() {
     let dir = scratch();
     let file = dir.path().join("clip.mp4");
     std::fs::copy(clip(STREET, dir.path()), &file).expect("a copy");
@@ -186,8 +197,10 @@ fn vlc_h264_comes_bit_for_bit_over_tcp_and_udp() {
     std::fs::set_permissions(dir.path(), open_to_all).expect("VLC may look into it");
     let expected = file_frames(&file);
     let server = vlc(&file);
-    for transport in ["tcp", "udp"] {
-        let mut camera = open(&format!("{}?transport={transport}", server.url()));
+    let tcp = failure(&format!("{}?transport=tcp", server.url()));
+    assert!(tcp.what.contains("does not send this way") && tcp.hint.contains("transport=udp"), "{tcp}");
+    for query in ["", "?transport=udp"] {
+        let mut camera = open(&format!("{}{query}", server.url()));
         let frames = receive(&mut *camera, 40);
         assert!(frames[0].keyframe, "the frames before the first keyframe are dropped");
         assert_a_run_of(&frames, &expected);
@@ -259,7 +272,6 @@ fn a_codec_that_is_not_carried_is_named() {
     let socket = TcpListener::bind("127.0.0.1:0").expect("a port");
     let port = socket.local_addr().expect("an address").port();
     thread::spawn(move || {
-        use std::io::{Read, Write};
         let (mut client, _) = socket.accept().expect("a client");
         let mut request = [0; 2048];
         let n = client.read(&mut request).expect("a request");

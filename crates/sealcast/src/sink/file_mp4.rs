@@ -25,7 +25,6 @@ type Result<T> = std::result::Result<T, String>;
 /// A frame whose duration is not known yet.
 #[derive(Debug)]
 struct Held {
-    decoded: u64,
     shift: i64,
     keyframe: bool,
     data: Vec<u8>,
@@ -89,7 +88,7 @@ impl Fragmenter {
         let shown = to_ticks(frame.media_time.saturating_sub(first));
         let decoded = self.clock.decoded(shown);
         let shift = i64::try_from(i128::from(shown) - i128::from(decoded)).unwrap_or(0);
-        let next = Held { decoded, shift, keyframe: frame.keyframe, data };
+        let next = Held { shift, keyframe: frame.keyframe, data };
         let Some(previous) = self.held.replace(next) else { return Ok(None) };
         self.add(previous, u32::try_from(decoded.saturating_sub(self.ticks)).unwrap_or(u32::MAX));
         let begun = self.samples.iter().map(|sample| u64::from(sample.duration)).sum::<u64>();

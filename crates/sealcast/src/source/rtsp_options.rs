@@ -17,6 +17,8 @@ const MAX_CREDENTIALS_BYTES: u64 = 4096;
 /// How the camera's packets travel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Transport {
+    /// TCP, or UDP where the camera refuses TCP.
+    Auto,
     /// Between the RTSP messages, on one TCP connection.
     Tcp,
     /// As UDP datagrams. One that comes out of order counts as lost.
@@ -59,7 +61,7 @@ impl RtspOptions {
         let from_url = (unescape(url.username()), url.password().map(unescape));
         let cleared = url.set_username("").and_then(|()| url.set_password(None));
         cleared.map_err(|()| usage("the camera's URL names no host", shape))?;
-        let (mut transport, mut reconnect, mut file) = (Transport::Tcp, true, None);
+        let (mut transport, mut reconnect, mut file) = (Transport::Auto, true, None);
         let mut theirs = Vec::new();
         // Kept byte for byte: cameras are particular about the order and the escapes of their own options.
         for pair in url.query().unwrap_or_default().split('&').filter(|pair| !pair.is_empty()) {

@@ -20,6 +20,9 @@ use crate::media::{Codec, FrameRate, StreamInfo};
 /// How long the camera may take to confirm that we hang up.
 const TEARDOWN_PATIENCE: Duration = Duration::from_secs(1);
 
+/// RTSP's answer to a transport that the camera does not have.
+const UNSUPPORTED_TRANSPORT: u16 = 461;
+
 /// A frame as it came.
 #[derive(Debug)]
 pub(super) struct Arrived {
@@ -77,13 +80,19 @@ impl Session {
             .teardown(TeardownPolicy::Auto);
         let mut session = client::Session::describe(options.url.clone(), session_options).await?;
         let (number, codec, rate) = choose(session.streams())?;
-        let transport = match options.transport {
-            Transport::Tcp => client::Transport::Tcp(client::TcpTransportOptions::default()),
-            Transport::Udp => client::Transport::Udp(client::UdpTransportOptions::default()),
-        };
         // Parameter sets are put in by us, behind the access unit delimiter, which must stay first.
         let format = FrameFormat { parameter_set_insertion: ParameterSetInsertion::Never, ..FrameFormat::SIMPLE };
-        session.setup(number, SetupOptions::default().transport(transport).frame_format(format)).await?;
+        let by = |transport| SetupOptions::default().transport(transport).frame_format(format);
+        let (tcp, udp) =
+            (by(client::Transport::Tcp(Default::default())), by(client::Transport::Udp(Default::default())));
+        match options.transport {
+            Transport::Tcp => session.setup(number, tcp).await?,
+            Transport::Udp => session.setup(number, udp).await?,
+            Transport::Auto => match session.setup(number, tcp).await {
+                Err(e) if e.status_code() == Some(UNSUPPORTED_TRANSPORT) => session.setup(number, udp).await?,
+                answer => answer?,
+            },
+        }
         let demuxed = Box::pin(session.play(PlayOptions::default()).await?.demuxed()?);
         let (h264, size) = (Stream::default(), (0, 0));
         let mut new = Self { options: options.clone(), demuxed, group, number, codec, rate, h264, size, origin: None };
@@ -225,7 +234,9 @@ fn answer(options: &RtspOptions, error: &retina::Error) -> Failure {
         }
         Some(404) => fail("has no such stream", "look up the path of the stream in the camera's manual, or in ONVIF"),
         Some(453) => fail("has no bandwidth left", "close other viewers of the camera"),
-        Some(461) => fail("does not send this way", "choose the other way: ?transport=udp or ?transport=tcp"),
+        Some(UNSUPPORTED_TRANSPORT) => {
+            fail("does not send this way", "choose the other way: ?transport=udp or ?transport=tcp")
+        }
         Some(code @ 500..) => fail(&format!("reports an error of its own ({code})"), "restart the camera"),
         _ => {
             // The library's messages go on with the details of its connection.
