@@ -2,4 +2,10 @@
 //! bytes are arguments. `docs/protocol.md` and `docs/keys.md` are its specification.
 #![forbid(unsafe_code)]
 
+pub mod clock;
+pub mod keys;
+pub mod seal;
+pub mod session;
+pub mod sim;
 pub mod unit;
+pub mod wire;

@@ -2,9 +2,12 @@
 #![forbid(unsafe_code)]
 
 pub mod codec;
+pub mod config;
 pub mod failure;
+pub mod keys;
 pub mod media;
 pub mod meter;
+pub mod platform;
 pub mod sink;
 pub mod source;
 pub mod web;

@@ -1,5 +1,7 @@
 //! The codec configuration: what a viewer must know before the first frame.
 
+use crate::wire::{Malformed, Reader, put_bytes16};
+
 /// How frames are coded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Codec {
@@ -31,4 +33,65 @@ pub struct StreamInfo {
     pub rate: FrameRate,
     /// H.264: SPS and PPS in Annex B with start codes. Motion JPEG: empty.
     pub parameters: Vec<u8>,
+}
+
+impl Codec {
+    /// The codec's name in logs and on the command line.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::H264 => "h264",
+            Self::Mjpeg => "mjpeg",
+        }
+    }
+}
+
+impl StreamInfo {
+    /// The payload of a codec-config record. Parameters longer than 65 535 bytes do not exist in practice and are cut.
+    pub fn to_bytes(&self) -> Vec<u8> {
+        let mut out = Vec::with_capacity(15 + self.parameters.len());
+        out.push(match self.codec {
+            Codec::H264 => 1,
+            Codec::Mjpeg => 2,
+        });
+        out.extend_from_slice(&self.width.to_be_bytes());
+        out.extend_from_slice(&self.height.to_be_bytes());
+        out.extend_from_slice(&self.rate.numerator.to_be_bytes());
+        out.extend_from_slice(&self.rate.denominator.to_be_bytes());
+        put_bytes16(
+            &mut out,
+            &self.parameters[..self.parameters.len().min(usize::from(u16::MAX))],
+        );
+        out
+    }
+
+    /// Read the payload of a codec-config record.
+    ///
+    /// # Errors
+    /// [`Malformed`]: wrong length, unknown codec or a zero denominator.
+    pub fn parse(payload: &[u8]) -> Result<Self, Malformed> {
+        let mut reader = Reader::new(payload);
+        let codec = match reader.u8()? {
+            1 => Codec::H264,
+            2 => Codec::Mjpeg,
+            _ => return Err(Malformed),
+        };
+        let (width, height) = (reader.u16()?, reader.u16()?);
+        let rate = FrameRate {
+            numerator: reader.u32()?,
+            denominator: reader.u32()?,
+        };
+        let parameters = reader.bytes16()?.to_vec();
+        reader.finish()?;
+        if rate.denominator == 0 {
+            Err(Malformed)
+        } else {
+            Ok(Self {
+                codec,
+                width,
+                height,
+                rate,
+                parameters,
+            })
+        }
+    }
 }

@@ -3,6 +3,7 @@
 mod file;
 mod file_mp4;
 mod file_mp4_entry;
+pub mod http;
 mod null;
 mod stdout;
 mod url;

@@ -15,6 +15,7 @@ pub mod rtsp;
 mod rtsp_options;
 mod rtsp_session;
 mod stdin;
+pub mod test_card;
 mod url;
 
 pub use coded::{CodedFrame, MAX_FRAME_BYTES, MediaError};

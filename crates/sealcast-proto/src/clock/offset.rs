@@ -1,0 +1,96 @@
+//! How far ahead the peer's clock is, from ping and pong, by the minimum-delay filter.
+
+/// Exchanges remembered: at one each 500 ms, the last 32 s.
+const WINDOW: usize = 64;
+
+/// What an exchange says about the peer's clock.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ClockEstimate {
+    /// The peer's wall clock minus ours, ns.
+    pub offset: i64,
+    /// Half the round trip: the offset is right to within this, whatever way the delay was split, ns.
+    pub uncertainty: u64,
+}
+
+/// Keeps the best exchange of a sliding window: the one with the shortest round trip says most.
+#[derive(Clone, Default)]
+pub struct ClockFilter {
+    samples: std::collections::VecDeque<ClockEstimate>,
+}
+
+impl ClockFilter {
+    /// Take one exchange of stamps in ns: ping left (ours), ping came (peer's), pong left (peer's), pong came (ours). An exchange that
+    /// cannot be (a pong before its ping) is ignored.
+    pub fn sample(&mut self, t1: u64, t2: u64, t3: u64, t4: u64) {
+        let (Some(outside), Some(inside)) = (t4.checked_sub(t1), t3.checked_sub(t2)) else {
+            return;
+        };
+        let Some(round_trip) = outside.checked_sub(inside) else {
+            return;
+        };
+        let ahead = (i128::from(t2) - i128::from(t1) + i128::from(t3) - i128::from(t4)) / 2;
+        let Ok(offset) = i64::try_from(ahead) else { return };
+        if self.samples.len() == WINDOW {
+            self.samples.pop_front();
+        }
+        self.samples.push_back(ClockEstimate {
+            offset,
+            uncertainty: round_trip.div_ceil(2),
+        });
+    }
+
+    /// The best estimate in the window, or `None` before the first exchange.
+    pub fn estimate(&self) -> Option<ClockEstimate> {
+        self.samples.iter().min_by_key(|sample| sample.uncertainty).copied()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_offset_is_found_when_the_path_is_symmetric() {
+        let mut filter = ClockFilter::default();
+        filter.sample(1_000, 6_500, 6_600, 2_100);
+        assert_eq!(
+            filter.estimate(),
+            Some(ClockEstimate {
+                offset: 5_000,
+                uncertainty: 500
+            })
+        );
+    }
+
+    #[test]
+    fn an_asymmetric_path_errs_by_no_more_than_the_uncertainty() {
+        let mut filter = ClockFilter::default();
+        filter.sample(0, 900 - 77, 900 - 77, 1_000);
+        let estimate = filter.estimate().expect("one sample");
+        assert!((estimate.offset + 77).unsigned_abs() <= estimate.uncertainty);
+    }
+
+    #[test]
+    fn the_shortest_round_trip_wins() {
+        let mut filter = ClockFilter::default();
+        filter.sample(0, 5_000, 5_000, 10_000);
+        filter.sample(20_000, 20_050, 20_050, 20_100);
+        filter.sample(30_000, 39_000, 39_000, 40_000);
+        assert_eq!(
+            filter.estimate(),
+            Some(ClockEstimate {
+                offset: 0,
+                uncertainty: 50
+            })
+        );
+    }
+
+    #[test]
+    fn impossible_stamps_are_ignored() {
+        let mut filter = ClockFilter::default();
+        filter.sample(10, 0, 0, 5);
+        filter.sample(0, 50, 10, 100);
+        filter.sample(0, 0, 200, 100);
+        assert_eq!(filter.estimate(), None);
+    }
+}

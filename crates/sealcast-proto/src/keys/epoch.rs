@@ -1,0 +1,124 @@
+//! Epochs: from one secret to the keys of both directions and purposes (keys.md §5).
+
+use zeroize::Zeroizing;
+
+use super::schedule::sha256;
+use super::transcript::entry_length;
+use super::{Secret, SharedSecret};
+use crate::seal::suite::MAX_KEY_LEN;
+use crate::seal::{Opener, PacketKey, SealLimits, Sealer, Suite};
+use crate::wire::Kind;
+
+/// Which end of the connection: it decides who seals under which keys.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Side {
+    /// Opened the connection.
+    Initiator,
+    /// Accepted it.
+    Responder,
+}
+
+impl Side {
+    /// The other end.
+    pub fn other(self) -> Self {
+        match self {
+            Self::Initiator => Self::Responder,
+            Self::Responder => Self::Initiator,
+        }
+    }
+
+    fn letter(self) -> char {
+        match self {
+            Self::Initiator => 'i',
+            Self::Responder => 'r',
+        }
+    }
+}
+
+/// `E_n`: the secret of epoch `n`.
+pub struct EpochSecret {
+    secret: Secret,
+    number: u64,
+}
+
+impl EpochSecret {
+    /// The secret of epoch `number`.
+    pub fn new(secret: Secret, number: u64) -> Self {
+        Self { secret, number }
+    }
+
+    /// The epoch's number.
+    pub fn number(&self) -> u64 {
+        self.number
+    }
+
+    /// The next epoch's secret, from an offer, its answer and the secret that they carried.
+    pub fn next(&self, offer: &[u8], answer: &[u8], shared: &SharedSecret) -> Self {
+        let exchange = sha256(&[&entry_length(offer), offer, &entry_length(answer), answer]);
+        let mut salt = Zeroizing::new([0; 32]);
+        self.secret.expand(b"rekey", &exchange, salt.as_mut());
+        Self {
+            secret: Secret::extract(salt.as_ref(), shared.as_bytes()),
+            number: self.number + 1,
+        }
+    }
+
+    /// The keys of one end: it seals as `side` and opens what the other sealed.
+    pub fn keys(&self, suite: &Suite, side: Side, limits: SealLimits) -> EpochKeys {
+        let sealer = |kind| {
+            let (key, base) = self.key(suite, kind, side);
+            Sealer::new(key, base, kind, self.number as u16, limits)
+        };
+        let opener = |kind| {
+            let (key, base) = self.key(suite, kind, side.other());
+            Opener::new(key, base)
+        };
+        EpochKeys {
+            number: self.number,
+            control_sealer: sealer(Kind::Control),
+            media_sealer: sealer(Kind::Media),
+            control_opener: opener(Kind::Control),
+            media_opener: opener(Kind::Media),
+        }
+    }
+
+    fn key(&self, suite: &Suite, kind: Kind, side: Side) -> (Box<dyn PacketKey>, [u8; 8]) {
+        let purpose = match kind {
+            Kind::Control => "control",
+            Kind::Media => "media",
+        };
+        let mut context = [0; 9];
+        context[0] = suite.id;
+        context[1..].copy_from_slice(&self.number.to_be_bytes());
+        let direction = side.letter();
+        let mut key = Zeroizing::new([0; MAX_KEY_LEN]);
+        let key = &mut key[..suite.key_len];
+        self.secret
+            .expand(format!("{purpose} key {direction}").as_bytes(), &context, key);
+        let mut base = [0; 8];
+        self.secret
+            .expand(format!("{purpose} base {direction}").as_bytes(), &context, &mut base);
+        ((suite.make_key)(key), base)
+    }
+}
+
+/// The sealers and openers that one end holds for one epoch.
+pub struct EpochKeys {
+    /// The epoch's number.
+    pub number: u64,
+    /// Seals control records.
+    pub control_sealer: Sealer,
+    /// Seals media records.
+    pub media_sealer: Sealer,
+    /// Opens the other end's control records.
+    pub control_opener: Opener,
+    /// Opens the other end's media records.
+    pub media_opener: Opener,
+}
+
+impl EpochKeys {
+    /// The number's low 16 bits, as they stand in headers.
+    pub fn wire_number(&self) -> u16 {
+        self.number as u16
+    }
+}

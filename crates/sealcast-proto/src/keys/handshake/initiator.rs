@@ -1,0 +1,158 @@
+//! The end that opened the connection.
+
+use std::sync::Arc;
+
+use super::{Agreed, HandshakeConfig, HandshakeError, INITIATOR, Peer, RESPONDER, signed_bytes};
+use crate::keys::messages::{ALERT_KIND, Hello, RETRY, Reply, Retry, finish_to_bytes};
+use crate::keys::schedule::{InviteProof, SealedPart};
+use crate::keys::transcript::Transcript;
+use crate::keys::{DecapsulationKey, Mechanism, PeerId, Secret};
+
+/// What the initiator does next.
+pub enum InitiatorStep {
+    /// Send this and wait for the answer.
+    Send(Vec<u8>),
+    /// Send this finish; the keys are agreed, and the responder's welcome is awaited.
+    Done(Vec<u8>, Box<Agreed>),
+}
+
+/// The initiator's half of a handshake, waiting for a reply or a retry.
+pub struct Initiator {
+    config: HandshakeConfig,
+    hello: Hello,
+    hello_bytes: Vec<u8>,
+    key: Option<Box<dyn DecapsulationKey>>,
+    retry: Option<Transcript>,
+}
+
+impl Initiator {
+    /// Begin: the hello to send stands beside the machine that awaits its answer. `random` are 32 fresh random bytes.
+    ///
+    /// # Errors
+    /// [`HandshakeError::Misuse`] without suites, mechanisms or a pinned peer; [`HandshakeError::Library`].
+    pub fn new(config: HandshakeConfig, random: [u8; 32]) -> Result<(Self, Vec<u8>), HandshakeError> {
+        let fits = |count: usize| (1..=8).contains(&count);
+        if !fits(config.suites.len()) || !fits(config.mechanisms.len()) || config.pinned.is_none() {
+            return Err(HandshakeError::Misuse);
+        }
+        let key = config.mechanisms[0].generate()?;
+        let hello = Hello {
+            role: config.role,
+            random,
+            suites: config.suites.iter().map(|suite| suite.id).collect(),
+            mechanisms: config.mechanisms.iter().map(|mechanism| mechanism.id()).collect(),
+            share_mechanism: config.mechanisms[0].id(),
+            share: key.share().to_vec(),
+            cookie: Vec::new(),
+        };
+        let hello_bytes = hello.to_bytes();
+        let sent = hello_bytes.clone();
+        Ok((
+            Self {
+                config,
+                hello,
+                hello_bytes,
+                key: Some(key),
+                retry: None,
+            },
+            sent,
+        ))
+    }
+
+    /// Take the responder's message.
+    ///
+    /// # Errors
+    /// The handshake is over; the machine must not be used again.
+    pub fn handle(&mut self, message: &[u8]) -> Result<InitiatorStep, HandshakeError> {
+        match message.first() {
+            Some(&ALERT_KIND) => Err(HandshakeError::Alert),
+            Some(&RETRY) => self.handle_retry(message).map(InitiatorStep::Send),
+            _ => self.handle_reply(message),
+        }
+    }
+
+    fn offered(&self, id: u8) -> Option<Arc<dyn Mechanism>> {
+        self.config
+            .mechanisms
+            .iter()
+            .find(|mechanism| mechanism.id() == id)
+            .cloned()
+    }
+
+    fn handle_retry(&mut self, message: &[u8]) -> Result<Vec<u8>, HandshakeError> {
+        let retry = Retry::parse(message)?;
+        if self.retry.is_some() {
+            return Err(HandshakeError::Retry);
+        }
+        let mechanism = self.offered(retry.mechanism).ok_or(HandshakeError::Retry)?;
+        let key = mechanism.generate()?;
+        self.retry = Some(Transcript::with_retry(&self.hello_bytes, message));
+        self.hello.share_mechanism = retry.mechanism;
+        self.hello.share = key.share().to_vec();
+        self.hello.cookie = retry.cookie;
+        self.key = Some(key);
+        self.hello_bytes = self.hello.to_bytes();
+        Ok(self.hello_bytes.clone())
+    }
+
+    fn handle_reply(&mut self, message: &[u8]) -> Result<InitiatorStep, HandshakeError> {
+        let reply = Reply::parse(message)?;
+        if reply.role != self.config.role.other() {
+            return Err(HandshakeError::Role);
+        }
+        let suite = self.config.suites.iter().find(|suite| suite.id == reply.suite).copied();
+        let suite = suite.ok_or(HandshakeError::NotOffered)?;
+        if reply.mechanism != self.hello.share_mechanism {
+            return Err(HandshakeError::NotOffered);
+        }
+        let mechanism = self.offered(reply.mechanism).ok_or(HandshakeError::NotOffered)?;
+        let key = self.key.take().ok_or(HandshakeError::Misuse)?;
+        let hs = Secret::handshake(&key.decapsulate(&reply.ciphertext)?);
+
+        let mut transcript = self.retry.take().unwrap_or_else(Transcript::new);
+        transcript.add(&self.hello_bytes);
+        let peer = self.verify_responder(&hs, &transcript.hash_with(&reply.head()), &reply)?;
+        transcript.add(message);
+        let th2 = transcript.hash();
+        let finish = self.finish(&hs, &th2);
+        let agreed = Agreed::new(&hs, &transcript.hash_with(&finish), suite, mechanism, peer);
+        Ok(InitiatorStep::Done(finish, Box::new(agreed)))
+    }
+
+    fn verify_responder(&self, hs: &Secret, th1: &[u8; 32], reply: &Reply) -> Result<Peer, HandshakeError> {
+        let part = SealedPart::Reply
+            .open(hs, th1, &reply.sealed)
+            .ok_or(HandshakeError::Sealed)?;
+        let (identity, signature) = part.split_first_chunk::<32>().ok_or(HandshakeError::Malformed)?;
+        let signature = signature.try_into().map_err(|_| HandshakeError::Malformed)?;
+        let id = PeerId(*identity);
+        if self.config.pinned != Some(id) {
+            return Err(HandshakeError::WrongPeer(id));
+        }
+        if id == self.config.identity.peer_id() {
+            return Err(HandshakeError::OwnIdentity);
+        }
+        if id.verifies(&signed_bytes(RESPONDER, reply.role, th1, &id), &signature) {
+            Ok(Peer { id, invited: false })
+        } else {
+            Err(HandshakeError::Signature)
+        }
+    }
+
+    fn finish(&self, hs: &Secret, th2: &[u8; 32]) -> Vec<u8> {
+        let identity = self.config.identity.peer_id();
+        let signature = self
+            .config
+            .identity
+            .sign(&signed_bytes(INITIATOR, self.config.role, th2, &identity));
+        let mut part = [&identity.0[..], &signature].concat();
+        match &self.config.invite {
+            Some(invite) => {
+                part.push(1);
+                part.extend_from_slice(&InviteProof::new(invite).make(th2, &identity.0));
+            }
+            None => part.extend_from_slice(&[0; 33]),
+        }
+        finish_to_bytes(&SealedPart::Finish.seal(hs, th2, part))
+    }
+}

@@ -1,0 +1,206 @@
+//! The end that accepted the connection.
+
+use std::sync::Arc;
+
+use super::{Agreed, HandshakeConfig, HandshakeError, INITIATOR, Peer, RESPONDER, signed_bytes};
+use crate::keys::messages::{ALERT_KIND, Hello, Reply, Retry, parse_finish};
+use crate::keys::schedule::{InviteProof, SealedPart};
+use crate::keys::transcript::Transcript;
+use crate::keys::{Mechanism, PeerId, Secret};
+use crate::seal::Suite;
+
+/// What the responder does next.
+pub enum ResponderStep {
+    /// Send this and wait for the answer.
+    Send(Vec<u8>),
+    /// The keys are agreed and the peer is known: admit it or not.
+    Done(Box<Agreed>),
+}
+
+enum State {
+    ExpectHello,
+    ExpectSecondHello {
+        first: Box<Hello>,
+        retry: Retry,
+        transcript: Transcript,
+    },
+    ExpectFinish {
+        hs: Box<Secret>,
+        transcript: Transcript,
+        suite: Suite,
+        mechanism: Arc<dyn Mechanism>,
+    },
+    Over,
+}
+
+/// The responder's half of a handshake.
+pub struct Responder {
+    config: HandshakeConfig,
+    random: [u8; 32],
+    cookie: Vec<u8>,
+    state: State,
+}
+
+impl Responder {
+    /// Await a hello. `random` are 32 fresh random bytes. A `cookie` that is not empty (at most 64 bytes) must be echoed by the
+    /// peer before any public-key work is done for it.
+    pub fn new(config: HandshakeConfig, random: [u8; 32], cookie: Vec<u8>) -> Self {
+        Self {
+            config,
+            random,
+            cookie,
+            state: State::ExpectHello,
+        }
+    }
+
+    /// Take the initiator's message.
+    ///
+    /// # Errors
+    /// The handshake is over; the machine must not be used again.
+    pub fn handle(&mut self, message: &[u8]) -> Result<ResponderStep, HandshakeError> {
+        if message.first() == Some(&ALERT_KIND) {
+            return Err(HandshakeError::Alert);
+        }
+        match std::mem::replace(&mut self.state, State::Over) {
+            State::ExpectHello => self.handle_first_hello(message).map(ResponderStep::Send),
+            State::ExpectSecondHello {
+                first,
+                retry,
+                transcript,
+            } => {
+                let hello = Hello::parse(message)?;
+                check_repeated(&first, &retry, &hello)?;
+                let mechanism = self.accepted(retry.mechanism).ok_or(HandshakeError::Misuse)?;
+                self.reply(&hello, message, transcript, mechanism)
+                    .map(ResponderStep::Send)
+            }
+            State::ExpectFinish {
+                hs,
+                transcript,
+                suite,
+                mechanism,
+            } => {
+                let peer = self.verify_initiator(&hs, &transcript.hash(), message)?;
+                let agreed = Agreed::new(&hs, &transcript.hash_with(message), suite, mechanism, peer);
+                Ok(ResponderStep::Done(Box::new(agreed)))
+            }
+            State::Over => Err(HandshakeError::Misuse),
+        }
+    }
+
+    fn accepted(&self, id: u8) -> Option<Arc<dyn Mechanism>> {
+        self.config
+            .mechanisms
+            .iter()
+            .find(|mechanism| mechanism.id() == id)
+            .cloned()
+    }
+
+    fn handle_first_hello(&mut self, message: &[u8]) -> Result<Vec<u8>, HandshakeError> {
+        let hello = Hello::parse(message)?;
+        if hello.role != self.config.role.other() {
+            return Err(HandshakeError::Role);
+        }
+        self.choose_suite(&hello)?;
+        let chosen = self
+            .config
+            .mechanisms
+            .iter()
+            .find(|mechanism| hello.mechanisms.contains(&mechanism.id()));
+        let mechanism = chosen.cloned().ok_or(HandshakeError::NoCommonMechanism)?;
+        if mechanism.id() == hello.share_mechanism && self.cookie == hello.cookie {
+            return self.reply(&hello, message, Transcript::new(), mechanism);
+        }
+        let retry = Retry {
+            mechanism: mechanism.id(),
+            cookie: self.cookie.clone(),
+        };
+        let retry_bytes = retry.to_bytes();
+        let transcript = Transcript::with_retry(message, &retry_bytes);
+        self.state = State::ExpectSecondHello {
+            first: Box::new(hello),
+            retry,
+            transcript,
+        };
+        Ok(retry_bytes)
+    }
+
+    fn choose_suite(&self, hello: &Hello) -> Result<Suite, HandshakeError> {
+        let chosen = self.config.suites.iter().find(|suite| hello.suites.contains(&suite.id));
+        chosen.copied().ok_or(HandshakeError::NoCommonSuite)
+    }
+
+    fn reply(
+        &mut self,
+        hello: &Hello,
+        message: &[u8],
+        mut transcript: Transcript,
+        mechanism: Arc<dyn Mechanism>,
+    ) -> Result<Vec<u8>, HandshakeError> {
+        let suite = self.choose_suite(hello)?;
+        let (ciphertext, shared) = mechanism.encapsulate(&hello.share)?;
+        let hs = Secret::handshake(&shared);
+        let mut reply = Reply {
+            role: self.config.role,
+            random: self.random,
+            suite: suite.id,
+            mechanism: mechanism.id(),
+            ciphertext,
+            sealed: Vec::new(),
+        };
+        transcript.add(message);
+        let th1 = transcript.hash_with(&reply.head());
+        let identity = self.config.identity.peer_id();
+        let signature = self
+            .config
+            .identity
+            .sign(&signed_bytes(RESPONDER, reply.role, &th1, &identity));
+        reply.sealed = SealedPart::Reply.seal(&hs, &th1, [&identity.0[..], &signature].concat());
+        let reply = reply.to_bytes();
+        transcript.add(&reply);
+        self.state = State::ExpectFinish {
+            hs: Box::new(hs),
+            transcript,
+            suite,
+            mechanism,
+        };
+        Ok(reply)
+    }
+
+    fn verify_initiator(&self, hs: &Secret, th2: &[u8; 32], message: &[u8]) -> Result<Peer, HandshakeError> {
+        let sealed = parse_finish(message)?;
+        let part = SealedPart::Finish.open(hs, th2, sealed).ok_or(HandshakeError::Sealed)?;
+        let (identity, rest) = part.split_first_chunk::<32>().ok_or(HandshakeError::Malformed)?;
+        let (signature, rest) = rest.split_first_chunk::<64>().ok_or(HandshakeError::Malformed)?;
+        let (&invited, proof) = rest.split_first().ok_or(HandshakeError::Malformed)?;
+        if invited > 1 || (invited == 0 && proof != [0; 32]) {
+            return Err(HandshakeError::Malformed);
+        }
+        let id = PeerId(*identity);
+        if id == self.config.identity.peer_id() {
+            return Err(HandshakeError::OwnIdentity);
+        }
+        if !id.verifies(&signed_bytes(INITIATOR, self.config.role.other(), th2, &id), signature) {
+            return Err(HandshakeError::Signature);
+        }
+        let proves = |invite| InviteProof::new(invite).verifies(th2, &id.0, proof);
+        Ok(Peer {
+            id,
+            invited: invited == 1 && self.config.invite.as_ref().is_some_and(proves),
+        })
+    }
+}
+
+/// A second hello may change its share and its cookie, and only as the retry said.
+fn check_repeated(first: &Hello, retry: &Retry, second: &Hello) -> Result<(), HandshakeError> {
+    let same = first.role == second.role
+        && first.random == second.random
+        && first.suites == second.suites
+        && first.mechanisms == second.mechanisms;
+    let obeys = second.share_mechanism == retry.mechanism && second.cookie == retry.cookie;
+    if same && obeys {
+        Ok(())
+    } else {
+        Err(HandshakeError::Retry)
+    }
+}

@@ -1,0 +1,147 @@
+//! Who an end is: Ed25519 identities, peer ids and invites (keys.md §1).
+
+use std::fmt;
+
+use aws_lc_rs::signature::{ED25519, Ed25519KeyPair, KeyPair, UnparsedPublicKey};
+use zeroize::{Zeroize, ZeroizeOnDrop, Zeroizing};
+
+use super::base32;
+
+const FILE_FIRST_LINE: &str = "sealcast-identity-1";
+
+/// The public half of an identity.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct PeerId(pub [u8; 32]);
+
+impl PeerId {
+    /// Read the 52 characters of a peer id.
+    pub fn parse(text: &str) -> Option<Self> {
+        base32::decode(text).map(Self)
+    }
+
+    /// The first characters, enough to recognise a known peer in a log, never enough to trust one.
+    pub fn short(&self) -> String {
+        let mut text = self.to_string();
+        text.truncate(10);
+        text
+    }
+
+    pub(crate) fn verifies(&self, message: &[u8], signature: &[u8; 64]) -> bool {
+        UnparsedPublicKey::new(&ED25519, self.0)
+            .verify(message, signature)
+            .is_ok()
+    }
+}
+
+impl fmt::Display for PeerId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&base32::encode(&self.0))
+    }
+}
+
+impl fmt::Debug for PeerId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+/// A long-term key pair. It cannot be printed.
+pub struct Identity {
+    pair: Ed25519KeyPair,
+    seed: Zeroizing<[u8; 32]>,
+    peer: PeerId,
+}
+
+/// Why a text is not an identity. Holds none of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum IdentityError {
+    /// The first line is not `sealcast-identity-1`.
+    #[error("its first line is not sealcast-identity-1")]
+    FirstLine,
+    /// The second line is not a seed.
+    #[error("its second line is not 52 characters of lower-case base32")]
+    Seed,
+}
+
+impl Identity {
+    /// The identity of a 32-byte seed.
+    pub fn from_seed(seed: &[u8; 32]) -> Self {
+        let pair = Ed25519KeyPair::from_seed_unchecked(seed).expect("any 32 bytes are an Ed25519 seed");
+        let peer = PeerId(
+            pair.public_key()
+                .as_ref()
+                .try_into()
+                .expect("Ed25519 public keys have 32 bytes"),
+        );
+        Self {
+            pair,
+            seed: Zeroizing::new(*seed),
+            peer,
+        }
+    }
+
+    /// Read the text of an identity file.
+    ///
+    /// # Errors
+    /// [`IdentityError`] says which line is wrong.
+    pub fn from_file_text(text: &str) -> Result<Self, IdentityError> {
+        let (first, rest) = text.split_once('\n').ok_or(IdentityError::FirstLine)?;
+        if first != FILE_FIRST_LINE {
+            return Err(IdentityError::FirstLine);
+        }
+        let seed = rest.strip_suffix('\n').ok_or(IdentityError::Seed)?;
+        let seed = Zeroizing::new(base32::decode::<32>(seed).ok_or(IdentityError::Seed)?);
+        Ok(Self::from_seed(&seed))
+    }
+
+    /// The text of an identity file. Secret: for a file with mode 0600 only.
+    pub fn reveal_file_text(&self) -> Zeroizing<String> {
+        Zeroizing::new(format!("{FILE_FIRST_LINE}\n{}\n", base32::encode(self.seed.as_ref())))
+    }
+
+    /// The public half.
+    pub fn peer_id(&self) -> PeerId {
+        self.peer
+    }
+
+    pub(crate) fn sign(&self, message: &[u8]) -> [u8; 64] {
+        self.pair
+            .sign(message)
+            .as_ref()
+            .try_into()
+            .expect("Ed25519 signatures have 64 bytes")
+    }
+}
+
+/// A 128-bit secret that lets an unknown peer in. It cannot be printed by accident.
+#[derive(Clone, Zeroize, ZeroizeOnDrop)]
+pub struct Invite([u8; 16]);
+
+impl Invite {
+    /// An invite of 16 random bytes.
+    pub fn new(random: [u8; 16]) -> Self {
+        Self(random)
+    }
+
+    /// Read the 26 characters of an invite.
+    pub fn parse(text: &str) -> Option<Self> {
+        base32::decode(text).map(Self)
+    }
+
+    /// The invite's characters. Secret: for a ticket only.
+    pub fn reveal(&self) -> String {
+        base32::encode(&self.0)
+    }
+
+    pub(crate) fn bytes(&self) -> &[u8; 16] {
+        &self.0
+    }
+}
+
+impl PartialEq for Invite {
+    fn eq(&self, other: &Self) -> bool {
+        subtle::ConstantTimeEq::ct_eq(&self.0[..], &other.0[..]).into()
+    }
+}
+
+impl Eq for Invite {}

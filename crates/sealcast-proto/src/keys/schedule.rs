@@ -1,0 +1,147 @@
+//! Labelled expansion and the handshake's keys (keys.md §2 and §4).
+
+use aws_lc_rs::hkdf::{HKDF_SHA256, KeyType, Prk, Salt};
+use aws_lc_rs::{aead, digest, hmac};
+use zeroize::Zeroizing;
+
+use super::{Invite, SharedSecret};
+
+const LABEL_PREFIX: &[u8] = b"sealcast1 ";
+
+/// A 32-byte secret from which others are derived. Wiped when dropped; it cannot be printed.
+pub struct Secret(Prk);
+
+struct Length(usize);
+
+impl KeyType for Length {
+    fn len(&self) -> usize {
+        self.0
+    }
+}
+
+impl Secret {
+    /// HKDF-Extract.
+    pub fn extract(salt: &[u8], input: &[u8]) -> Self {
+        Self(Salt::new(HKDF_SHA256, salt).extract(input))
+    }
+
+    /// The secret with these bytes.
+    pub fn from_bytes(bytes: &[u8; 32]) -> Self {
+        Self(Prk::new_less_safe(HKDF_SHA256, bytes))
+    }
+
+    /// `EL(self, label, context, out.len())` of keys.md §2.
+    ///
+    /// # Panics
+    /// If label or context are longer than 255 bytes or `out` than 8160: ours are not.
+    pub fn expand(&self, label: &[u8], context: &[u8], out: &mut [u8]) {
+        let short = |len: usize| [u8::try_from(len).expect("labels and contexts are short")];
+        let length = u16::try_from(out.len()).expect("keys are short").to_be_bytes();
+        let label_length = short(LABEL_PREFIX.len() + label.len());
+        let context_length = short(context.len());
+        let info = [
+            &length[..],
+            &label_length,
+            LABEL_PREFIX,
+            label,
+            &context_length,
+            context,
+        ];
+        self.0
+            .expand(&info, Length(out.len()))
+            .and_then(|okm| okm.fill(out))
+            .expect("HKDF gives up to 255 blocks");
+    }
+
+    /// A derived 32-byte secret.
+    pub(crate) fn derive(&self, label: &[u8], context: &[u8]) -> Self {
+        let mut bytes = Zeroizing::new([0; 32]);
+        self.expand(label, context, bytes.as_mut());
+        Self::from_bytes(&bytes)
+    }
+
+    /// `hs`: the secret of a handshake.
+    pub(crate) fn handshake(shared: &SharedSecret) -> Self {
+        Self::extract(b"sealcast1 handshake", shared.as_bytes())
+    }
+}
+
+/// Which sealed part of the handshake.
+#[derive(Clone, Copy)]
+pub(crate) enum SealedPart {
+    Reply,
+    Finish,
+}
+
+impl SealedPart {
+    fn labels(self) -> (&'static [u8], &'static [u8]) {
+        match self {
+            Self::Reply => (b"reply key", b"reply iv"),
+            Self::Finish => (b"finish key", b"finish iv"),
+        }
+    }
+
+    fn key(self, hs: &Secret, th: &[u8; 32]) -> (aead::LessSafeKey, aead::Nonce) {
+        let (key_label, iv_label) = self.labels();
+        let mut key = Zeroizing::new([0; 32]);
+        let mut iv = [0; 12];
+        hs.expand(key_label, th, key.as_mut());
+        hs.expand(iv_label, th, &mut iv);
+        let key = aead::UnboundKey::new(&aead::AES_256_GCM, key.as_ref()).expect("AES-256 keys have 32 bytes");
+        (aead::LessSafeKey::new(key), aead::Nonce::assume_unique_for_key(iv))
+    }
+
+    /// Seal the part: each key is used for this once.
+    pub(crate) fn seal(self, hs: &Secret, th: &[u8; 32], mut part: Vec<u8>) -> Vec<u8> {
+        let (key, nonce) = self.key(hs, th);
+        key.seal_in_place_append_tag(nonce, aead::Aad::from(th), &mut part)
+            .expect("the part is short");
+        part
+    }
+
+    /// Open the part.
+    pub(crate) fn open(self, hs: &Secret, th: &[u8; 32], sealed: &[u8]) -> Option<Zeroizing<Vec<u8>>> {
+        let (key, nonce) = self.key(hs, th);
+        let mut part = Zeroizing::new(sealed.to_vec());
+        let length = key.open_in_place(nonce, aead::Aad::from(th), &mut part).ok()?.len();
+        part.truncate(length);
+        Some(part)
+    }
+}
+
+/// What shows that the initiator holds the invite, for this handshake and this identity only.
+pub(crate) struct InviteProof(hmac::Key);
+
+impl InviteProof {
+    pub(crate) fn new(invite: &Invite) -> Self {
+        // HKDF-Extract is HMAC with the salt as key (RFC 5869 §2.2); this form gives the bytes the next HMAC needs.
+        let salt = hmac::Key::new(hmac::HMAC_SHA256, b"sealcast1 invite");
+        let key = hmac::sign(&salt, invite.bytes());
+        Self(hmac::Key::new(hmac::HMAC_SHA256, key.as_ref()))
+    }
+
+    fn message(th2: &[u8; 32], identity: &[u8; 32]) -> [u8; 64] {
+        let mut message = [0; 64];
+        message[..32].copy_from_slice(th2);
+        message[32..].copy_from_slice(identity);
+        message
+    }
+
+    pub(crate) fn make(&self, th2: &[u8; 32], identity: &[u8; 32]) -> [u8; 32] {
+        let tag = hmac::sign(&self.0, &Self::message(th2, identity));
+        tag.as_ref().try_into().expect("HMAC-SHA-256 gives 32 bytes")
+    }
+
+    pub(crate) fn verifies(&self, th2: &[u8; 32], identity: &[u8; 32], proof: &[u8]) -> bool {
+        hmac::verify(&self.0, &Self::message(th2, identity), proof).is_ok()
+    }
+}
+
+/// SHA-256.
+pub(crate) fn sha256(parts: &[&[u8]]) -> [u8; 32] {
+    let mut context = digest::Context::new(&digest::SHA256);
+    for part in parts {
+        context.update(part);
+    }
+    context.finish().as_ref().try_into().expect("SHA-256 gives 32 bytes")
+}

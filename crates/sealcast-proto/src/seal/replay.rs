@@ -1,0 +1,112 @@
+//! The replay window, after RFC 6479: a ring of words in which only whole words are ever cleared.
+
+/// How far behind the highest number a record may come and still be judged.
+pub const REPLAY_WINDOW: u32 = 4096;
+
+const WORD_BITS: u32 = 64;
+/// One word more than the window, so that clearing the newest word never touches a number still inside it.
+const WORDS: u32 = REPLAY_WINDOW / WORD_BITS + 1;
+
+/// Which record numbers of one key have been opened. The zero value is an untouched window.
+#[derive(Clone)]
+pub struct ReplayWindow {
+    /// One more than the highest number opened; 0 when none was.
+    next: u64,
+    words: [u64; WORDS as usize],
+}
+
+impl Default for ReplayWindow {
+    fn default() -> Self {
+        Self {
+            next: 0,
+            words: [0; WORDS as usize],
+        }
+    }
+}
+
+impl ReplayWindow {
+    /// Whether a record with number `seq` may still be opened. Asked before opening.
+    pub fn accepts(&self, seq: u32) -> bool {
+        let seq = u64::from(seq);
+        if seq >= self.next {
+            return true;
+        }
+        let inside = self.next - 1 - seq < u64::from(REPLAY_WINDOW);
+        inside && self.words[Self::word(seq)] & Self::bit(seq) == 0
+    }
+
+    /// Remember that `seq` was opened. Called only after its tag was verified.
+    pub fn mark(&mut self, seq: u32) {
+        let seq = u64::from(seq);
+        if seq >= self.next {
+            let newest = self.next.saturating_sub(1) / u64::from(WORD_BITS);
+            let target = seq / u64::from(WORD_BITS);
+            let passed = (target - newest).min(u64::from(WORDS));
+            for word in 1..=passed {
+                self.words[Self::slot(newest + word)] = 0;
+            }
+            self.next = seq + 1;
+        }
+        self.words[Self::word(seq)] |= Self::bit(seq);
+    }
+
+    fn slot(word: u64) -> usize {
+        (word % u64::from(WORDS)) as usize
+    }
+
+    fn word(seq: u64) -> usize {
+        Self::slot(seq / u64::from(WORD_BITS))
+    }
+
+    fn bit(seq: u64) -> u64 {
+        1 << (seq % u64::from(WORD_BITS))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_number_is_accepted_once() {
+        let mut window = ReplayWindow::default();
+        for seq in [0, 5, 3, 64, 4096, 100_000, u32::MAX] {
+            assert!(window.accepts(seq), "{seq}");
+            window.mark(seq);
+            assert!(!window.accepts(seq), "{seq} again");
+        }
+    }
+
+    #[test]
+    fn the_window_is_exactly_4096_wide() {
+        let mut window = ReplayWindow::default();
+        window.mark(10_000);
+        assert!(window.accepts(10_000 - REPLAY_WINDOW + 1));
+        assert!(!window.accepts(10_000 - REPLAY_WINDOW));
+    }
+
+    #[test]
+    fn it_agrees_with_a_set_on_a_long_disordered_run() {
+        let mut window = ReplayWindow::default();
+        let mut seen = std::collections::BTreeSet::new();
+        let (mut state, mut highest) = (1_u32, 0_u32);
+        for step in 0..200_000_u32 {
+            state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+            let jump = if step % 1000 == 0 { state % 9000 } else { state % 3 };
+            let base = highest.saturating_add(jump);
+            let seq = base.saturating_sub((state >> 8) % 6000);
+            let expected = !seen.contains(&seq) && (seq > highest || highest - seq < REPLAY_WINDOW);
+            assert_eq!(
+                window.accepts(seq),
+                expected || seen.is_empty(),
+                "seq {seq}, top {highest}"
+            );
+            if window.accepts(seq) {
+                window.mark(seq);
+                seen.insert(seq);
+                highest = highest.max(seq);
+            }
+        }
+        assert!(seen.len() > 10_000);
+    }
+}

@@ -1,0 +1,81 @@
+//! What a session is configured with.
+
+use std::time::Duration;
+
+use crate::keys::{HandshakeConfig, Side};
+use crate::seal::{SealLimits, Suite};
+
+/// Soft limit on the records of one key (keys.md §6).
+const MAX_SOFT_RECORDS: u64 = 1 << 20;
+/// Soft limit on the age of an epoch.
+const MAX_SOFT_AGE: Duration = Duration::from_secs(600);
+/// The hard limit on records is this many times the soft one.
+const HARD_RECORDS_FACTOR: u64 = 2;
+/// The hard limit on age is this much past the soft one: a link may be down for a while without costing the session.
+const HARD_AGE_GRACE: Duration = Duration::from_secs(60);
+
+/// What carries the messages, which decides what a malformed one means.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Carrier {
+    /// A byte stream: a malformed message means that framing is lost.
+    Stream,
+    /// Datagrams: a malformed one is dropped.
+    Datagram,
+}
+
+/// When a new epoch is begun.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RekeyPolicy {
+    records: u64,
+    age: Duration,
+}
+
+impl Default for RekeyPolicy {
+    fn default() -> Self {
+        Self {
+            records: MAX_SOFT_RECORDS,
+            age: MAX_SOFT_AGE,
+        }
+    }
+}
+
+impl RekeyPolicy {
+    /// A stricter policy: soft limits of `records` per key (1 to 2²⁰) and `age` (100 ms to 600 s).
+    pub fn new(records: u64, age: Duration) -> Option<Self> {
+        let fits =
+            (1..=MAX_SOFT_RECORDS).contains(&records) && (Duration::from_millis(100)..=MAX_SOFT_AGE).contains(&age);
+        fits.then_some(Self { records, age })
+    }
+
+    pub(crate) fn soft_records(&self) -> u64 {
+        self.records
+    }
+
+    pub(crate) fn soft_age(&self) -> Duration {
+        self.age
+    }
+
+    pub(crate) fn hard_age(&self) -> Duration {
+        self.age + HARD_AGE_GRACE
+    }
+
+    pub(crate) fn hard_limits(&self, suite: &Suite) -> SealLimits {
+        SealLimits {
+            records: self.records * HARD_RECORDS_FACTOR,
+            blocks: suite.block_limit.unwrap_or(SealLimits::COUNTER.blocks),
+        }
+    }
+}
+
+/// What a session is configured with.
+#[derive(Clone)]
+pub struct SessionConfig {
+    /// Identity, role, offers.
+    pub handshake: HandshakeConfig,
+    /// Which end of the connection this is.
+    pub side: Side,
+    /// What carries the messages.
+    pub carrier: Carrier,
+    /// When new epochs begin; only a publisher's counts for beginning one.
+    pub rekey: RekeyPolicy,
+}

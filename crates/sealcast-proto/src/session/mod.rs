@@ -1,0 +1,140 @@
+//! The session: one peer, from the first hello to the last record.
+//!
+//! A [`Session`] is a deterministic machine. Feed it with [`Session::handle`], and **after every call drain
+//! [`Session::poll`] until it answers [`Output::Timeout`]**; call `handle` with [`Input::Timeout`] no later than that. Media is the one
+//! thing that does not pass through the queue: it is sealed into, and opened in, the caller's own buffers.
+
+mod close;
+mod config;
+mod keyring;
+mod liveness;
+mod machine;
+mod media;
+mod rekey;
+
+pub use config::{Carrier, RekeyPolicy, SessionConfig};
+pub use machine::Session;
+pub use media::OutgoingFrame;
+pub use rekey::RekeyCause;
+
+use std::time::Duration;
+
+use crate::clock::ClockEstimate;
+use crate::keys::{HandshakeError, Peer};
+use crate::seal::{Opened, Refusal, Suite};
+use crate::wire::CloseReason;
+
+/// Longest a handshake may take.
+pub const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(5);
+/// How often an established end pings.
+pub const PING_INTERVAL: Duration = Duration::from_millis(500);
+/// Silence after which a peer is lost.
+pub const PEER_TIMEOUT: Duration = Duration::from_secs(2);
+/// Refusals in a row that end a session on a byte stream.
+pub const MAX_CONSECUTIVE_REFUSALS: u32 = 16;
+
+/// What a session is told.
+pub enum Input<'b> {
+    /// A message from the network, without the carrier's length. A media record is opened in place.
+    Message(&'b mut [u8]),
+    /// The time of the last [`Output::Timeout`] has come.
+    Timeout,
+    /// Responder: let the peer of [`Event::PeerProved`] in.
+    Admit,
+    /// End the session, at a responder also instead of admitting.
+    Close(CloseReason, &'b str),
+    /// Viewer: ask for a keyframe of this stream.
+    RequestKeyframe(u32),
+    /// Begin a new epoch now (publisher), or ask for one (viewer).
+    Rekey,
+}
+
+/// What became of an input.
+#[derive(Debug)]
+pub enum Handled<'b> {
+    /// It was taken care of.
+    Done,
+    /// A verified media record, in the caller's buffer.
+    Media(Opened<'b>),
+    /// A record that was refused; the session goes on.
+    Refused(Refusal),
+}
+
+/// What a session wants done.
+#[derive(Debug)]
+pub enum Output {
+    /// Send this message.
+    Transmit(Vec<u8>),
+    /// Something the program should know.
+    Event(Event),
+    /// Nothing more for now. Come back with [`Input::Timeout`] at this monotonic time, or never if it is `Duration::MAX`.
+    Timeout(Duration),
+}
+
+/// What the program should know.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Event {
+    /// Responder: the peer proved who it is. Answer with [`Input::Admit`] or [`Input::Close`].
+    PeerProved(Peer),
+    /// Both ends have keys and the peer is admitted.
+    Established(Facts),
+    /// Publisher: the viewer cannot go on before a keyframe of this stream.
+    KeyframeRequested(u32),
+    /// Records are sealed under a new epoch from here on.
+    Rekeyed {
+        /// Its number.
+        epoch: u64,
+        /// Why, at the publisher; the viewer is not told.
+        cause: Option<RekeyCause>,
+    },
+    /// A new estimate of the peer's clock.
+    Clock(ClockEstimate),
+    /// The peer ended the session.
+    Closed {
+        /// Why.
+        reason: CloseReason,
+        /// In the peer's words.
+        text: String,
+    },
+}
+
+/// What was agreed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Facts {
+    /// The other end.
+    pub peer: Peer,
+    /// The suite.
+    pub suite: Suite,
+    /// The mechanism's name.
+    pub mechanism: &'static str,
+    /// Public name of the session, for logs.
+    pub session_id: [u8; 8],
+}
+
+impl Eq for Suite {}
+
+/// Why a session failed. It is over then; what [`Session::poll`] still gives should be sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum SessionError {
+    /// The handshake failed.
+    #[error(transparent)]
+    Handshake(#[from] HandshakeError),
+    /// Nothing valid came for [`PEER_TIMEOUT`].
+    #[error("nothing was heard from the peer for 2 s")]
+    PeerLost,
+    /// A key reached its hard limit and the peer agreed on no new epoch.
+    #[error("the keys reached their limit and the peer agreed on no new ones")]
+    KeyLimit,
+    /// Framing was lost: what came is no record.
+    #[error("what arrived is no record: the stream was altered on the way")]
+    Framing,
+    /// [`MAX_CONSECUTIVE_REFUSALS`] records in a row were refused, or far too many in all.
+    #[error("too many records in a row were refused: the stream was altered on the way")]
+    TooManyRefusals,
+    /// The peer broke the protocol in an authentic message.
+    #[error("the peer broke the protocol")]
+    PeerMisbehaved,
+    /// The session was over, or called out of turn: our own bug.
+    #[error("the session was used out of turn")]
+    Misuse,
+}

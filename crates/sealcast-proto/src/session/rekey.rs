@@ -1,0 +1,174 @@
+//! Agreeing on the next epoch: the publisher's half (offer, wait for the answer, switch) and the viewer's (answer, follow).
+
+use std::time::Duration;
+
+use crate::keys::{DecapsulationKey, EpochSecret, Mechanism, MechanismError};
+use crate::wire::Control;
+
+/// How long an unanswered offer waits before it is sent again.
+const OFFER_PATIENCE: Duration = Duration::from_millis(500);
+/// How long the publisher waits for a keyframe to switch at.
+const SWITCH_PATIENCE: Duration = Duration::from_secs(1);
+/// A viewer's requests are honoured at most this often.
+const REQUEST_INTERVAL: Duration = Duration::from_secs(1);
+
+/// Why a new epoch was begun.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum RekeyCause {
+    /// The epoch's age.
+    Time,
+    /// Records sealed under a key.
+    Count,
+    /// Somebody asked for it.
+    Demand,
+}
+
+/// The publisher's half.
+#[derive(Default)]
+pub(super) struct Leader {
+    state: LeaderState,
+    cause: Option<RekeyCause>,
+    last_request: Option<Duration>,
+}
+
+#[derive(Default)]
+enum LeaderState {
+    #[default]
+    Idle,
+    Offered {
+        key: Box<dyn DecapsulationKey>,
+        offer: Vec<u8>,
+        sent: Duration,
+    },
+    Ready {
+        since: Duration,
+    },
+}
+
+impl Leader {
+    pub(super) fn idle(&self) -> bool {
+        matches!(self.state, LeaderState::Idle)
+    }
+
+    /// Whether a viewer's request may be honoured now.
+    pub(super) fn allow_request(&mut self, now: Duration) -> bool {
+        let allowed = self.idle() && self.last_request.is_none_or(|last| now >= last + REQUEST_INTERVAL);
+        if allowed {
+            self.last_request = Some(now);
+        }
+        allowed
+    }
+
+    /// Begin: returns the offer to send.
+    pub(super) fn offer(
+        &mut self,
+        now: Duration,
+        epoch: u16,
+        mechanism: &dyn Mechanism,
+        cause: RekeyCause,
+    ) -> Result<Vec<u8>, MechanismError> {
+        let key = mechanism.generate()?;
+        let offer = Control::RekeyOffer {
+            epoch,
+            mechanism: mechanism.id(),
+            share: key.share(),
+        }
+        .to_bytes();
+        self.state = LeaderState::Offered {
+            key,
+            offer: offer.clone(),
+            sent: now,
+        };
+        self.cause = Some(cause);
+        Ok(offer)
+    }
+
+    /// The offer, if it is time to send it again.
+    pub(super) fn repeat_offer(&mut self, now: Duration) -> Option<Vec<u8>> {
+        let LeaderState::Offered { offer, sent, .. } = &mut self.state else {
+            return None;
+        };
+        if now < *sent + OFFER_PATIENCE {
+            return None;
+        }
+        *sent = now;
+        Some(offer.clone())
+    }
+
+    /// Take the answer: the next epoch's secret, or `None` for an answer to nothing we asked.
+    pub(super) fn answered(
+        &mut self,
+        now: Duration,
+        current: &EpochSecret,
+        answer: &[u8],
+        ciphertext: &[u8],
+    ) -> Option<Result<EpochSecret, MechanismError>> {
+        let LeaderState::Offered { key, offer, .. } =
+            std::mem::replace(&mut self.state, LeaderState::Ready { since: now })
+        else {
+            return None;
+        };
+        Some(
+            key.decapsulate(ciphertext)
+                .map(|shared| current.next(&offer, answer, &shared)),
+        )
+    }
+
+    pub(super) fn awaits_answer(&self) -> bool {
+        matches!(self.state, LeaderState::Offered { .. })
+    }
+
+    /// Whether to switch now: at a keyframe, or when none came for a while.
+    pub(super) fn should_switch(&self, now: Duration, keyframe: bool) -> bool {
+        matches!(self.state, LeaderState::Ready { since } if keyframe || now >= since + SWITCH_PATIENCE)
+    }
+
+    pub(super) fn switched(&mut self) -> Option<RekeyCause> {
+        self.state = LeaderState::Idle;
+        self.cause.take()
+    }
+
+    pub(super) fn deadline(&self) -> Option<Duration> {
+        match self.state {
+            LeaderState::Idle => None,
+            LeaderState::Offered { sent, .. } => Some(sent + OFFER_PATIENCE),
+            LeaderState::Ready { since } => Some(since + SWITCH_PATIENCE),
+        }
+    }
+}
+
+/// The viewer's half: the last offer and its answer, so that a repeated offer gets the same one.
+#[derive(Default)]
+pub(super) struct Follower {
+    answered: Option<(Vec<u8>, Vec<u8>)>,
+}
+
+impl Follower {
+    /// The answer already given to this offer.
+    pub(super) fn repeated(&self, offer: &[u8]) -> Option<Vec<u8>> {
+        self.answered
+            .as_ref()
+            .filter(|(earlier, _)| earlier == offer)
+            .map(|(_, answer)| answer.clone())
+    }
+
+    /// Answer an offer: the answer to send and the next epoch's secret.
+    pub(super) fn answer(
+        &mut self,
+        current: &EpochSecret,
+        offer: &[u8],
+        mechanism: &dyn Mechanism,
+        share: &[u8],
+    ) -> Result<(Vec<u8>, EpochSecret), MechanismError> {
+        let (ciphertext, shared) = mechanism.encapsulate(share)?;
+        let epoch = (current.number() + 1) as u16;
+        let answer = Control::RekeyAnswer {
+            epoch,
+            ciphertext: &ciphertext,
+        }
+        .to_bytes();
+        let next = current.next(offer, &answer, &shared);
+        self.answered = Some((offer.to_vec(), answer.clone()));
+        Ok((answer, next))
+    }
+}

@@ -1,0 +1,228 @@
+//! The payloads of control records (protocol.md §4).
+
+use super::{Malformed, Reader, put_bytes16};
+
+/// Longest text of a close message in bytes.
+const MAX_CLOSE_TEXT: usize = 256;
+
+/// Longest public key or ciphertext of a mechanism in bytes.
+pub(crate) const MAX_KEM_FIELD: usize = 2048;
+
+/// Why a session ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CloseReason {
+    /// The source has no more frames.
+    EndOfStream,
+    /// The peer is neither on the allow list nor invited.
+    NotAuthorised,
+    /// The program was asked to stop.
+    GoingAway,
+    /// The peer broke the protocol.
+    ProtocolError,
+    /// A key reached its hard limit and no new epoch was agreed.
+    KeyLimit,
+    /// As many viewers as are allowed watch already.
+    TooManyViewers,
+    /// The source failed.
+    SourceFailed,
+    /// The viewer could not keep up for too long.
+    TooSlow,
+    /// A reason this version does not know.
+    Other(u8),
+}
+
+impl CloseReason {
+    fn byte(self) -> u8 {
+        match self {
+            Self::EndOfStream => 1,
+            Self::NotAuthorised => 2,
+            Self::GoingAway => 3,
+            Self::ProtocolError => 4,
+            Self::KeyLimit => 5,
+            Self::TooManyViewers => 6,
+            Self::SourceFailed => 7,
+            Self::TooSlow => 8,
+            Self::Other(byte) => byte,
+        }
+    }
+
+    fn from_byte(byte: u8) -> Self {
+        match byte {
+            1 => Self::EndOfStream,
+            2 => Self::NotAuthorised,
+            3 => Self::GoingAway,
+            4 => Self::ProtocolError,
+            5 => Self::KeyLimit,
+            6 => Self::TooManyViewers,
+            7 => Self::SourceFailed,
+            8 => Self::TooSlow,
+            other => Self::Other(other),
+        }
+    }
+}
+
+impl std::fmt::Display for CloseReason {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::EndOfStream => f.write_str("end of stream"),
+            Self::NotAuthorised => f.write_str("not authorised"),
+            Self::GoingAway => f.write_str("going away"),
+            Self::ProtocolError => f.write_str("protocol error"),
+            Self::KeyLimit => f.write_str("key limit reached"),
+            Self::TooManyViewers => f.write_str("too many viewers"),
+            Self::SourceFailed => f.write_str("source failed"),
+            Self::TooSlow => f.write_str("too slow"),
+            Self::Other(byte) => write!(f, "reason {byte}"),
+        }
+    }
+}
+
+/// A control message.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Control<'a> {
+    /// The responder lets the initiator in.
+    Welcome,
+    /// The last message of a session.
+    Close {
+        /// Why.
+        reason: CloseReason,
+        /// In words, at most 256 bytes.
+        text: &'a str,
+    },
+    /// The publisher proposes the next epoch.
+    RekeyOffer {
+        /// Low 16 bits of its number.
+        epoch: u16,
+        /// Mechanism identifier.
+        mechanism: u8,
+        /// Its public key.
+        share: &'a [u8],
+    },
+    /// The viewer has installed the next epoch's openers.
+    RekeyAnswer {
+        /// Low 16 bits of its number.
+        epoch: u16,
+        /// The mechanism's ciphertext.
+        ciphertext: &'a [u8],
+    },
+    /// The viewer cannot decode before it has a keyframe.
+    KeyframeRequest {
+        /// Of which stream.
+        stream: u32,
+    },
+    /// Are you there, and what is your time?
+    Ping {
+        /// The sender's wall clock, ns.
+        t1: u64,
+    },
+    /// The answer to a ping.
+    Pong {
+        /// Copied from the ping.
+        t1: u64,
+        /// Wall clock when the ping came, ns.
+        t2: u64,
+        /// Wall clock when the pong left, ns.
+        t3: u64,
+    },
+    /// The viewer wants a new epoch.
+    RekeyRequest,
+    /// A type this version does not know: ignored.
+    Unknown,
+}
+
+impl<'a> Control<'a> {
+    /// The payload bytes. A close text longer than 256 bytes is cut at a character boundary.
+    pub fn to_bytes(&self) -> Vec<u8> {
+        let mut out = Vec::new();
+        match *self {
+            Self::Welcome => out.push(1),
+            Self::Close { reason, text } => {
+                out.extend_from_slice(&[2, reason.byte()]);
+                put_bytes16(&mut out, text[..text.floor_char_boundary(MAX_CLOSE_TEXT)].as_bytes());
+            }
+            Self::RekeyOffer {
+                epoch,
+                mechanism,
+                share,
+            } => {
+                out.push(3);
+                out.extend_from_slice(&epoch.to_be_bytes());
+                out.push(mechanism);
+                put_bytes16(&mut out, share);
+            }
+            Self::RekeyAnswer { epoch, ciphertext } => {
+                out.push(4);
+                out.extend_from_slice(&epoch.to_be_bytes());
+                put_bytes16(&mut out, ciphertext);
+            }
+            Self::KeyframeRequest { stream } => {
+                out.push(5);
+                out.extend_from_slice(&stream.to_be_bytes());
+            }
+            Self::Ping { t1 } => {
+                out.push(6);
+                out.extend_from_slice(&t1.to_be_bytes());
+            }
+            Self::Pong { t1, t2, t3 } => {
+                out.push(7);
+                for stamp in [t1, t2, t3] {
+                    out.extend_from_slice(&stamp.to_be_bytes());
+                }
+            }
+            Self::RekeyRequest => out.push(8),
+            Self::Unknown => {}
+        }
+        out
+    }
+
+    /// Read a control record's payload.
+    ///
+    /// # Errors
+    /// [`Malformed`] for a known type whose fields do not fit.
+    pub fn parse(payload: &'a [u8]) -> Result<Self, Malformed> {
+        let mut reader = Reader::new(payload);
+        let message = match reader.u8()? {
+            1 => Self::Welcome,
+            2 => Self::parse_close(&mut reader)?,
+            3 => Self::RekeyOffer {
+                epoch: reader.u16()?,
+                mechanism: reader.u8()?,
+                share: kem_field(reader.bytes16()?)?,
+            },
+            4 => Self::RekeyAnswer {
+                epoch: reader.u16()?,
+                ciphertext: kem_field(reader.bytes16()?)?,
+            },
+            5 => Self::KeyframeRequest { stream: reader.u32()? },
+            6 => Self::Ping { t1: reader.u64()? },
+            7 => Self::Pong {
+                t1: reader.u64()?,
+                t2: reader.u64()?,
+                t3: reader.u64()?,
+            },
+            8 => Self::RekeyRequest,
+            _ => return Ok(Self::Unknown),
+        };
+        reader.finish()?;
+        Ok(message)
+    }
+
+    fn parse_close(reader: &mut Reader<'a>) -> Result<Self, Malformed> {
+        let reason = CloseReason::from_byte(reader.u8()?);
+        let text = reader.bytes16()?;
+        if text.len() > MAX_CLOSE_TEXT {
+            return Err(Malformed);
+        }
+        let text = std::str::from_utf8(text).map_err(|_| Malformed)?;
+        Ok(Self::Close { reason, text })
+    }
+}
+
+/// A public key or ciphertext: 1 to [`MAX_KEM_FIELD`] bytes.
+pub(crate) fn kem_field(bytes: &[u8]) -> Result<&[u8], Malformed> {
+    if bytes.is_empty() || bytes.len() > MAX_KEM_FIELD {
+        Err(Malformed)
+    } else {
+        Ok(bytes)
+    }
+}

@@ -1,0 +1,28 @@
+//! The written wire: headers, framing, control messages and tickets, byte for byte as in `docs/protocol.md`.
+
+mod control;
+mod framing;
+mod header;
+mod reader;
+mod ticket;
+
+pub(crate) use control::kem_field;
+pub use control::{CloseReason, Control};
+pub use framing::{LENGTH_PREFIX, MessageLength, message_length, write_framed};
+pub use header::{Flags, HEADER_LEN, Header, Kind, MAX_STREAM};
+pub(crate) use reader::{Reader, put_bytes16};
+pub use ticket::{Host, MAX_TICKET, Ticket, TicketError, TransportKind};
+
+/// Longest message of an established session in bytes: header, payload and tag together (protocol.md §1).
+pub const MAX_RECORD: usize = 8 << 20;
+
+/// Longest message before a session is established, in bytes (protocol.md §1).
+pub const MAX_HANDSHAKE_MESSAGE: usize = 4096;
+
+/// Length of every record's authentication tag in bytes.
+pub const TAG_LEN: usize = 16;
+
+/// A message that does not have the form the protocol gives it. Always the sender's fault.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("malformed message")]
+pub struct Malformed;

@@ -1,0 +1,187 @@
+//! Tickets: the one string that lets a viewer in (protocol.md §6).
+
+use std::fmt;
+use std::net::{Ipv4Addr, Ipv6Addr};
+use std::str::FromStr;
+
+use crate::keys::{Invite, PeerId};
+
+/// Longest ticket in bytes.
+pub const MAX_TICKET: usize = 512;
+
+/// The carrier a ticket asks for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum TransportKind {
+    /// A TCP connection.
+    #[default]
+    Tcp,
+    /// UDP datagrams.
+    Udp,
+    /// QUIC.
+    Quic,
+}
+
+impl TransportKind {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Tcp => "tcp",
+            Self::Udp => "udp",
+            Self::Quic => "quic",
+        }
+    }
+}
+
+/// Where the listening end is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Host {
+    /// A DNS name.
+    Name(String),
+    /// An IPv4 address.
+    V4(Ipv4Addr),
+    /// An IPv6 address.
+    V6(Ipv6Addr),
+}
+
+impl fmt::Display for Host {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Name(name) => f.write_str(name),
+            Self::V4(address) => write!(f, "{address}"),
+            Self::V6(address) => write!(f, "[{address}]"),
+        }
+    }
+}
+
+/// A ticket: where the listening end is, who it is, and perhaps an invite. It has no `Debug` and its `Display` is
+/// missing on purpose, since it may hold a secret: [`reveal`](Self::reveal) says what it does.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Ticket {
+    /// Host of the listening end.
+    pub host: Host,
+    /// Its port, never 0.
+    pub port: u16,
+    /// Its identity, which the connecting end pins.
+    pub peer: PeerId,
+    /// The carrier.
+    pub transport: TransportKind,
+    /// The secret that lets an unknown peer in.
+    pub invite: Option<Invite>,
+}
+
+/// Why a string is not a ticket. Holds none of its text, which may be secret.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum TicketError {
+    /// Longer than [`MAX_TICKET`] bytes.
+    #[error("a ticket has at most 512 characters")]
+    TooLong,
+    /// Does not begin with `sealcast://`.
+    #[error("a ticket begins with sealcast://")]
+    Scheme,
+    /// Host missing or not a name or address.
+    #[error("the host is missing or is neither a name nor an address")]
+    Host,
+    /// Port missing or out of range.
+    #[error("the port is missing or not between 1 and 65535")]
+    Port,
+    /// The peer id is not 52 characters of lower-case base32.
+    #[error("the peer id is not 52 characters of lower-case base32")]
+    Peer,
+    /// A query key other than `transport`, or an unknown transport.
+    #[error("the part after ? may only be transport=tcp, udp or quic")]
+    Query,
+    /// The invite is not 26 characters of lower-case base32.
+    #[error("the invite after # is not 26 characters of lower-case base32")]
+    Invite,
+}
+
+impl Ticket {
+    /// The ticket as one string, *with its invite*: whoever reads it is let in.
+    pub fn reveal(&self) -> String {
+        let mut text = format!("sealcast://{}:{}/{}", self.host, self.port, self.peer);
+        if self.transport != TransportKind::Tcp {
+            text.push_str("?transport=");
+            text.push_str(self.transport.name());
+        }
+        if let Some(invite) = &self.invite {
+            text.push('#');
+            text.push_str(&invite.reveal());
+        }
+        text
+    }
+}
+
+impl FromStr for Ticket {
+    type Err = TicketError;
+
+    fn from_str(text: &str) -> Result<Self, TicketError> {
+        if text.len() > MAX_TICKET {
+            return Err(TicketError::TooLong);
+        }
+        let rest = text.strip_prefix("sealcast://").ok_or(TicketError::Scheme)?;
+        let (rest, invite) = match rest.split_once('#') {
+            Some((rest, invite)) => (rest, Some(Invite::parse(invite).ok_or(TicketError::Invite)?)),
+            None => (rest, None),
+        };
+        let (rest, transport) = match rest.split_once('?') {
+            Some((rest, query)) => (rest, parse_query(query)?),
+            None => (rest, TransportKind::Tcp),
+        };
+        let (authority, peer) = rest.split_once('/').ok_or(TicketError::Peer)?;
+        let (host, port) = parse_authority(authority)?;
+        let peer = PeerId::parse(peer).ok_or(TicketError::Peer)?;
+        Ok(Self {
+            host,
+            port,
+            peer,
+            transport,
+            invite,
+        })
+    }
+}
+
+fn parse_query(query: &str) -> Result<TransportKind, TicketError> {
+    match query {
+        "transport=tcp" => Ok(TransportKind::Tcp),
+        "transport=udp" => Ok(TransportKind::Udp),
+        "transport=quic" => Ok(TransportKind::Quic),
+        _ => Err(TicketError::Query),
+    }
+}
+
+fn parse_authority(authority: &str) -> Result<(Host, u16), TicketError> {
+    let (host, port) = match authority.strip_prefix('[') {
+        Some(rest) => {
+            let (address, port) = rest.split_once("]:").ok_or(TicketError::Port)?;
+            (Host::V6(address.parse().map_err(|_| TicketError::Host)?), port)
+        }
+        None => {
+            let (name, port) = authority.rsplit_once(':').ok_or(TicketError::Port)?;
+            (parse_name(name)?, port)
+        }
+    };
+    let digits = !port.is_empty() && port.len() <= 5 && port.bytes().all(|byte| byte.is_ascii_digit());
+    let port = if digits {
+        port.parse().map_err(|_| TicketError::Port)?
+    } else {
+        0
+    };
+    if port == 0 {
+        Err(TicketError::Port)
+    } else {
+        Ok((host, port))
+    }
+}
+
+fn parse_name(name: &str) -> Result<Host, TicketError> {
+    if let Ok(address) = name.parse() {
+        return Ok(Host::V4(address));
+    }
+    let letters = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b'_');
+    let numeric = name.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.');
+    let fits = !name.is_empty() && name.len() <= 253 && name.bytes().all(letters) && !numeric;
+    if fits {
+        Ok(Host::Name(name.to_owned()))
+    } else {
+        Err(TicketError::Host)
+    }
+}

@@ -1,0 +1,296 @@
+//! H.264 by openh264: one picture in, one frame out, without delay on either side.
+
+use std::num::NonZeroU32;
+
+use openh264::OpenH264API;
+use openh264::decoder::{Decoder, DecoderConfig, Flush};
+use openh264::encoder::{
+    BitRate, Complexity, Encoder, EncoderConfig, FrameRate as MaxRate, FrameType, IntraFramePeriod, Profile,
+    RateControlMode, UsageType, VuiConfig,
+};
+use openh264::formats::YUVSource;
+
+use crate::codec::check_size;
+use crate::failure::{Failure, FailureKind, Result};
+use crate::media::{FrameRate, Picture};
+
+/// The encoder's own bounds, for landscape pictures; portrait ones have them exchanged.
+const MAX_ENCODED: (usize, usize) = (3840, 2160);
+
+/// Smallest side the encoder takes: one macroblock.
+const MIN_ENCODED: usize = 16;
+
+/// Seconds from keyframe to keyframe unless told otherwise: the longest wait of a viewer who joins, or of a file cut.
+const KEYFRAME_SECONDS: u32 = 2;
+
+/// What to encode.
+#[derive(Clone, Copy, Debug)]
+pub struct H264Settings {
+    /// Width in pixels, even.
+    pub width: usize,
+    /// Height in pixels, even.
+    pub height: usize,
+    /// Frames per second, for the rate control.
+    pub rate: FrameRate,
+    /// Bits per second to aim at. A keyframe takes about ten times the share of another frame.
+    pub bitrate: u32,
+    /// A keyframe at every so many frames; `None`: only when asked for.
+    pub keyframe_interval: Option<NonZeroU32>,
+}
+
+impl H264Settings {
+    /// Settings with a keyframe every two seconds.
+    pub fn new(width: usize, height: usize, rate: FrameRate, bitrate: u32) -> Self {
+        let frames = rate
+            .numerator
+            .saturating_mul(KEYFRAME_SECONDS)
+            .div_ceil(rate.denominator.max(1));
+        Self {
+            width,
+            height,
+            rate,
+            bitrate,
+            keyframe_interval: NonZeroU32::new(frames),
+        }
+    }
+
+    fn check(&self) -> Result<()> {
+        check_size(self.width, self.height)?;
+        let (long, short) = (self.width.max(self.height), self.width.min(self.height));
+        if long > MAX_ENCODED.0 || short > MAX_ENCODED.1 || short < MIN_ENCODED {
+            return Err(Failure::new(
+                FailureKind::Source,
+                format!(
+                    "the H.264 encoder cannot encode pictures of {}x{} pixels",
+                    self.width, self.height
+                ),
+                format!(
+                    "choose a size from {MIN_ENCODED}x{MIN_ENCODED} to {}x{}",
+                    MAX_ENCODED.0, MAX_ENCODED.1
+                ),
+            ));
+        }
+        Ok(())
+    }
+
+    fn start(&self, control: RateControlMode) -> Result<Encoder> {
+        // The range of f32 is ample for a rate; it is a hint to the rate control.
+        let hz = self.rate.numerator as f32 / self.rate.denominator.max(1) as f32;
+        let config = EncoderConfig::new()
+            .bitrate(BitRate::from_bps(self.bitrate))
+            .max_frame_rate(MaxRate::from_hz(hz))
+            .rate_control_mode(control)
+            // On by default, and then pictures go in and nothing comes out.
+            .skip_frames(false)
+            // On by default, and then large frames come when nobody expects them.
+            .scene_change_detect(false)
+            .usage_type(UsageType::CameraVideoRealTime)
+            .profile(Profile::Baseline)
+            .complexity(Complexity::Low)
+            // More would cut the picture into slices and cost quality; one core keeps up with 1080p.
+            .num_threads(1)
+            // Keyframes are counted here, so that one on demand restarts the interval.
+            .intra_frame_period(IntraFramePeriod::from_num_frames(0))
+            .vui(VuiConfig::bt601());
+        Encoder::with_api_config(OpenH264API::from_source(), config).map_err(|e| {
+            Failure::new(
+                FailureKind::Source,
+                format!("the H.264 encoder does not start ({e})"),
+                "free some memory",
+            )
+        })
+    }
+}
+
+/// Encodes pictures of one size as H.264 Baseline in Annex B.
+pub struct H264Encoder {
+    encoder: Encoder,
+    settings: H264Settings,
+    parameters: Vec<u8>,
+    since_keyframe: u32,
+}
+
+impl H264Encoder {
+    /// An encoder; its first frame is a keyframe.
+    ///
+    /// # Errors
+    /// If the encoder cannot do that size, or cannot start.
+    pub fn new(settings: H264Settings) -> Result<Self> {
+        settings.check()?;
+        // The parameter sets must be known before the first picture. They follow from the settings alone, so an encoder
+        // that is thrown away tells them, and the rate control of the real one starts undisturbed.
+        let mut probe = settings.start(RateControlMode::Off)?;
+        let first = encode(&mut probe, &Picture::black(settings.width, settings.height))?.0;
+        let parameters = parameter_sets(&first);
+        Ok(Self {
+            encoder: settings.start(RateControlMode::Bitrate)?,
+            settings,
+            parameters,
+            since_keyframe: 0,
+        })
+    }
+
+    /// SPS and PPS in Annex B, the same that stand in front of every keyframe.
+    pub fn parameters(&self) -> &[u8] {
+        &self.parameters
+    }
+
+    /// Make the next frame a keyframe.
+    pub fn request_keyframe(&mut self) {
+        self.since_keyframe = 0;
+    }
+
+    /// Encode one picture: the access unit, and whether it is a keyframe (with parameter sets in front).
+    ///
+    /// # Errors
+    /// If the picture has another size than the settings, or the encoder fails.
+    pub fn encode(&mut self, picture: &Picture) -> Result<(Vec<u8>, bool)> {
+        if (picture.width, picture.height) != (self.settings.width, self.settings.height) {
+            return Err(Failure::new(
+                FailureKind::Source,
+                format!(
+                    "a picture of {}x{} pixels came into a stream of {}x{}",
+                    picture.width, picture.height, self.settings.width, self.settings.height
+                ),
+                "start the stream again with the new size",
+            ));
+        }
+        // The very first frame is a keyframe by itself, and forcing it is harmless.
+        if self.since_keyframe == 0 {
+            self.encoder.force_intra_frame();
+        }
+        let (data, keyframe) = encode(&mut self.encoder, picture)?;
+        self.since_keyframe = if keyframe {
+            1
+        } else {
+            self.since_keyframe.saturating_add(1)
+        };
+        if self
+            .settings
+            .keyframe_interval
+            .is_some_and(|interval| self.since_keyframe >= interval.get())
+        {
+            self.since_keyframe = 0;
+        }
+        Ok((data, keyframe))
+    }
+}
+
+fn encode(encoder: &mut Encoder, picture: &Picture) -> Result<(Vec<u8>, bool)> {
+    let fail = |what: String| {
+        Failure::new(
+            FailureKind::Source,
+            what,
+            "start the stream again; report it if it comes back",
+        )
+    };
+    let stream = encoder
+        .encode(&Planes(picture))
+        .map_err(|e| fail(format!("the H.264 encoder failed ({e})")))?;
+    let keyframe = matches!(stream.frame_type(), FrameType::IDR | FrameType::I);
+    let data = stream.to_vec();
+    if data.is_empty() {
+        return Err(fail("the H.264 encoder swallowed a picture".into()));
+    }
+    Ok((data, keyframe))
+}
+
+/// The NAL units of types SPS (7) and PPS (8) of an access unit in Annex B, with start codes of four bytes.
+fn parameter_sets(annex_b: &[u8]) -> Vec<u8> {
+    let mut starts: Vec<usize> = (3..=annex_b.len())
+        .filter(|&i| annex_b[i - 3..i] == [0, 0, 1])
+        .collect();
+    starts.push(annex_b.len() + 3);
+    let mut sets = Vec::new();
+    for pair in starts.windows(2) {
+        // A start code of four bytes leaves a zero at the end of the unit before; no unit ends in a zero itself.
+        let unit = &annex_b[pair[0]..pair[1] - 3];
+        let unit = &unit[..unit.iter().rposition(|&byte| byte != 0).map_or(0, |last| last + 1)];
+        if unit.first().is_some_and(|header| matches!(header & 0x1f, 7 | 8)) {
+            sets.extend_from_slice(&[0, 0, 0, 1]);
+            sets.extend_from_slice(unit);
+        }
+    }
+    sets
+}
+
+/// Shows a picture to the encoder without copying it.
+struct Planes<'a>(&'a Picture);
+
+impl YUVSource for Planes<'_> {
+    fn dimensions(&self) -> (usize, usize) {
+        (self.0.width, self.0.height)
+    }
+    fn strides(&self) -> (usize, usize, usize) {
+        (self.0.width, self.0.width / 2, self.0.width / 2)
+    }
+    fn y(&self) -> &[u8] {
+        &self.0.y
+    }
+    fn u(&self) -> &[u8] {
+        &self.0.u
+    }
+    fn v(&self) -> &[u8] {
+        &self.0.v
+    }
+}
+
+/// Decodes H.264 in Annex B, one frame at a time, without delay.
+///
+/// The codec is C++ that parses what it gets: frames from the network must have been verified before they come here.
+pub struct H264Decoder {
+    decoder: Decoder,
+}
+
+impl H264Decoder {
+    /// A decoder that waits for a keyframe.
+    ///
+    /// # Errors
+    /// If the decoder cannot start.
+    pub fn new() -> Result<Self> {
+        let config = DecoderConfig::new().flush_after_decode(Flush::NoFlush);
+        let decoder = Decoder::with_api_config(OpenH264API::from_source(), config).map_err(|e| {
+            Failure::new(
+                FailureKind::Sink,
+                format!("the H.264 decoder does not start ({e})"),
+                "free some memory",
+            )
+        })?;
+        Ok(Self { decoder })
+    }
+
+    /// Decode one access unit; `None` where it holds parameter sets alone.
+    ///
+    /// # Errors
+    /// If the frame is damaged, or a frame before it is missing. The decoder stays usable: ask for a keyframe, and
+    /// skip frames until it comes.
+    pub fn decode(&mut self, frame: &[u8]) -> Result<Option<Picture>> {
+        let decoded = self.decoder.decode(frame).map_err(|e| {
+            Failure::new(
+                FailureKind::Sink,
+                format!("a frame of {} bytes does not decode as H.264 ({e})", frame.len()),
+                "a frame before it is missing or damaged; ask the source for a keyframe and wait for it",
+            )
+        })?;
+        let Some(yuv) = decoded else { return Ok(None) };
+        let (width, height) = yuv.dimensions();
+        check_size(width, height)?;
+        let strides = yuv.strides();
+        Ok(Some(Picture {
+            width,
+            height,
+            y: pack(yuv.y(), strides.0, width, height),
+            u: pack(yuv.u(), strides.1, width / 2, height / 2),
+            v: pack(yuv.v(), strides.2, width / 2, height / 2),
+        }))
+    }
+}
+
+/// A plane without the padding of its rows.
+fn pack(plane: &[u8], stride: usize, width: usize, height: usize) -> Vec<u8> {
+    let mut out = Vec::with_capacity(width * height);
+    for row in plane.chunks(stride).take(height) {
+        out.extend_from_slice(&row[..width]);
+    }
+    out
+}

@@ -1,0 +1,153 @@
+//! The rows of the CSV logs. Column names carry their units; an empty cell means *not measured*.
+
+use jiff::Timestamp;
+use serde::{Serialize, Serializer};
+
+use super::labels::HandshakeOutcome;
+
+/// What the stream was doing when a row was logged.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Phase {
+    /// A session is being established.
+    Handshake,
+    /// Frames flow.
+    #[default]
+    Steady,
+    /// Frames flow while a new epoch is being agreed on.
+    Rekey,
+    /// A publisher without viewers, a viewer without a publisher.
+    Idle,
+}
+
+/// ISO 8601 in UTC with microseconds, the same width on every line.
+pub(super) fn iso<S: Serializer>(time: &Timestamp, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_str(&format_args!("{time:.6}"))
+}
+
+/// Declares a row with its columns, so that header and fields cannot part ways.
+macro_rules! row {
+    ($(#[$meta:meta])* $name:ident { $($(#[$field_meta:meta])* $field:ident: $type:ty,)+ }) => {
+        $(#[$meta])*
+        #[derive(Clone, Debug, Default, PartialEq, Serialize)]
+        pub struct $name { $($(#[$field_meta])* pub $field: $type,)+ }
+
+        impl $name {
+            /// The columns, in order.
+            pub const HEADER: &'static [&'static str] = &[$(stringify!($field),)+];
+        }
+    };
+}
+
+row! {
+    /// One handshake, whatever its outcome: a line of `handshake.csv`.
+    HandshakeRow {
+        /// When it began: the connection's first byte.
+        #[serde(serialize_with = "iso")]
+        start: Timestamp,
+        /// When it ended.
+        #[serde(serialize_with = "iso")]
+        end: Timestamp,
+        /// Always [`Phase::Handshake`] in a handshake of its own.
+        phase: Phase,
+        /// How long it took, by the monotonic clock, in milliseconds.
+        duration_ms: f64,
+        /// Key establishment mechanism; empty if none was agreed on.
+        mechanism: String,
+        /// Suite; empty if none was agreed on.
+        suite: String,
+        /// This end's part: `initiator` or `responder`.
+        role: String,
+        /// Peer id, or the address of a peer that was not authenticated.
+        peer: String,
+        /// Handshake bytes sent, framing included.
+        bytes_sent: u64,
+        /// Handshake bytes received, framing included.
+        bytes_received: u64,
+        /// CPU time of the handshake's computations on this end, in milliseconds.
+        cpu_ms: Option<f64>,
+        /// How it ended.
+        outcome: HandshakeOutcome,
+    }
+}
+
+row! {
+    /// The running stream at one moment, ten times a second: a line of `steady_stream.csv`. Counts are totals since the
+    /// start.
+    SteadyRow {
+        /// When.
+        #[serde(serialize_with = "iso")]
+        time: Timestamp,
+        /// What the stream was doing.
+        phase: Phase,
+        /// CPU use since the row before, in percent of one core.
+        cpu_percent: Option<f64>,
+        /// Resident memory in bytes.
+        rss_bytes: Option<u64>,
+        /// Hottest sensor in °C.
+        temperature_celsius: Option<f64>,
+        /// Frames sent, or received and opened.
+        frames: u64,
+        /// Frames per second since the row before.
+        fps: f64,
+        /// Bytes on the wire.
+        bytes: u64,
+        /// Megabits per second since the row before.
+        mbit_s: f64,
+        /// Records sealed.
+        records_sealed: u64,
+        /// Records opened.
+        records_opened: u64,
+        /// Records refused.
+        open_failures: u64,
+        /// Frames dropped.
+        dropped: u64,
+    }
+}
+
+row! {
+    /// One frame at the viewer: a line of `frames_latency.csv`. Stamps are wall clocks in ns since 1970: the first
+    /// three the publisher's, the others the viewer's; the offset is what to add to the viewer's clock to have the
+    /// publisher's.
+    FrameRow {
+        /// When the row was made.
+        #[serde(serialize_with = "iso")]
+        time: Timestamp,
+        /// What the stream was doing.
+        phase: Phase,
+        /// Number of the frame.
+        frame: u64,
+        /// Whether it can be decoded without earlier frames.
+        keyframe: bool,
+        /// Size of the coded frame in bytes.
+        bytes: u64,
+        /// When the picture was complete at the source.
+        captured_ns: u64,
+        /// When it was encoded.
+        encoded_ns: u64,
+        /// When it was sealed.
+        sealed_ns: u64,
+        /// When its last byte had arrived.
+        received_ns: u64,
+        /// When it was verified and opened.
+        opened_ns: u64,
+        /// When it was decoded, where it was.
+        decoded_ns: Option<u64>,
+        /// Stage: encoding, in microseconds.
+        encode_us: f64,
+        /// Stage: sealing, of the previous frame, in microseconds; the frame itself cannot carry it.
+        seal_us: Option<f64>,
+        /// Stage: handing to the network, of the previous frame, in microseconds.
+        send_us: Option<f64>,
+        /// Stage: the network, in microseconds, by the corrected clock, never negative.
+        network_us: f64,
+        /// Stage: opening, in microseconds.
+        open_us: f64,
+        /// Stage: decoding, in microseconds.
+        decode_us: Option<f64>,
+        /// The publisher's clock minus the viewer's, in microseconds.
+        clock_offset_us: f64,
+        /// How far that may be from the truth, in microseconds.
+        clock_uncertainty_us: f64,
+    }
+}

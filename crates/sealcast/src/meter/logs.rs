@@ -1,0 +1,487 @@
+//! The CSV logs: one line per handshake, per tenth of a second, and per frame at the viewer.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, BufRead, BufReader, ErrorKind, Seek, SeekFrom, Write};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TrySendError, sync_channel};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use serde::Serialize;
+
+pub use super::log_rows::{FrameRow, HandshakeRow, Phase, SteadyRow};
+use crate::failure::{Failure, FailureKind, Result};
+
+/// Rows that may wait for the writer: at 60 frames a second more than a minute. Beyond it rows are lost, and counted.
+const QUEUE_ROWS: usize = 8192;
+
+/// How often rows reach the files: what a crash can lose.
+const FLUSH_PERIOD: Duration = Duration::from_secs(1);
+
+const HANDSHAKE: usize = 0;
+const STEADY: usize = 1;
+const FRAMES: usize = 2;
+const FILES: [(&str, &[&str]); 3] = [
+    ("handshake.csv", HandshakeRow::HEADER),
+    ("steady_stream.csv", SteadyRow::HEADER),
+    ("frames_latency.csv", FrameRow::HEADER),
+];
+
+enum Row {
+    Handshake(Box<HandshakeRow>),
+    Steady(SteadyRow),
+    Frame(Box<FrameRow>),
+}
+
+#[derive(Debug, Default)]
+struct Shared {
+    written: AtomicU64,
+    lost: AtomicU64,
+    failure: Mutex<Option<Failure>>,
+}
+
+/// How logging went.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct LogSummary {
+    /// The directory.
+    pub directory: PathBuf,
+    /// Rows written.
+    pub rows: u64,
+    /// Rows lost: the disk was too slow, or full.
+    pub lost_rows: u64,
+    /// What went wrong, in words.
+    pub failure: Option<String>,
+}
+
+/// A directory of CSV logs that a thread of its own writes. Logging never waits for the disk: a row that finds the
+/// queue full is lost, and counted. Clone a [`LogHandle`] for every task; [`finish`](Self::finish) writes the rest.
+#[derive(Debug)]
+pub struct LogDir {
+    handle: LogHandle,
+    thread: Option<JoinHandle<()>>,
+    directory: PathBuf,
+}
+
+/// Takes rows for the logs of a [`LogDir`]. Each row costs one allocation and never blocks.
+#[derive(Clone)]
+pub struct LogHandle {
+    queue: SyncSender<Option<Row>>,
+    shared: Arc<Shared>,
+}
+
+impl std::fmt::Debug for LogHandle {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("LogHandle")
+            .field("shared", &self.shared)
+            .finish_non_exhaustive()
+    }
+}
+
+impl LogDir {
+    /// Opens the logs in `directory`, which is made if it is not there. Logs of an earlier run are continued.
+    ///
+    /// # Errors
+    /// Kind `Sink` if the directory or a file cannot be made or written, or if a file there has other columns.
+    pub fn create(directory: &Path) -> Result<Self> {
+        fs::create_dir_all(directory).map_err(|error| refuse(directory, "cannot be made", &error))?;
+        let mut files = Vec::with_capacity(FILES.len());
+        for (name, header) in FILES {
+            files.push(LogFile::open(&directory.join(name), header)?);
+        }
+        let (queue, rows) = sync_channel(QUEUE_ROWS);
+        let shared = Arc::new(Shared::default());
+        let writer = Writer {
+            files,
+            shared: Arc::clone(&shared),
+        };
+        let thread = std::thread::Builder::new()
+            .name("logs".to_owned())
+            .spawn(move || writer.run(&rows));
+        let thread = thread.map_err(|error| {
+            Failure::new(
+                FailureKind::Internal,
+                format!("the log writer cannot start: {error}"),
+                "the system may be out of threads or memory",
+            )
+        })?;
+        Ok(Self {
+            handle: LogHandle { queue, shared },
+            thread: Some(thread),
+            directory: directory.to_owned(),
+        })
+    }
+
+    /// A handle to log with.
+    pub fn handle(&self) -> LogHandle {
+        self.handle.clone()
+    }
+
+    /// Writes what is still waiting, closes the files and says how it went. Rows logged after this are lost.
+    pub fn finish(mut self) -> LogSummary {
+        self.close();
+        let shared = &self.handle.shared;
+        LogSummary {
+            directory: self.directory.clone(),
+            rows: shared.written.load(Ordering::Relaxed),
+            lost_rows: shared.lost.load(Ordering::Relaxed),
+            failure: self.handle.failure().map(|failure| failure.to_string()),
+        }
+    }
+
+    fn close(&mut self) {
+        if let Some(thread) = self.thread.take() {
+            // The thread is gone already only if it panicked; there is nobody left to wake then.
+            let _ = self.handle.queue.send(None);
+            let _ = thread.join();
+        }
+    }
+}
+
+impl Drop for LogDir {
+    fn drop(&mut self) {
+        self.close();
+    }
+}
+
+impl LogHandle {
+    /// Logs a handshake.
+    pub fn handshake(&self, row: HandshakeRow) {
+        self.push(Row::Handshake(Box::new(row)));
+    }
+
+    /// Logs a sample of the running stream.
+    pub fn steady(&self, row: SteadyRow) {
+        self.push(Row::Steady(row));
+    }
+
+    /// Logs a frame at the viewer.
+    pub fn frame(&self, row: FrameRow) {
+        self.push(Row::Frame(Box::new(row)));
+    }
+
+    /// Rows lost so far.
+    pub fn lost_rows(&self) -> u64 {
+        self.shared.lost.load(Ordering::Relaxed)
+    }
+
+    /// What went wrong with a file first, if anything did; the stream goes on without that log.
+    pub fn failure(&self) -> Option<Failure> {
+        self.shared
+            .failure
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone()
+    }
+
+    fn push(&self, row: Row) {
+        if let Err(TrySendError::Full(_) | TrySendError::Disconnected(_)) = self.queue.try_send(Some(row)) {
+            self.shared.lost.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+}
+
+/// One open log. After an error it stays closed: a log with a hole and a torn line in it helps nobody.
+struct LogFile {
+    path: PathBuf,
+    writer: Option<csv::Writer<File>>,
+    unflushed: u64,
+}
+
+impl LogFile {
+    fn open(path: &Path, header: &[&str]) -> Result<Self> {
+        let mut file = OpenOptions::new()
+            .read(true)
+            .append(true)
+            .create(true)
+            .open(path)
+            .map_err(|error| refuse(path, "cannot be opened for writing", &error))?;
+        let fresh =
+            continue_log(&mut file, &header.join(",")).map_err(|error| refuse(path, "cannot be continued", &error))?;
+        let mut writer = csv::WriterBuilder::new().has_headers(false).from_writer(file);
+        if fresh {
+            // Flushed at once, so that a disk that is full already is found before the stream starts.
+            let written = writer
+                .write_record(header)
+                .map_err(into_io)
+                .and_then(|()| writer.flush());
+            written.map_err(|error| refuse(path, "cannot be written", &error))?;
+        }
+        Ok(Self {
+            path: path.to_owned(),
+            writer: Some(writer),
+            unflushed: 0,
+        })
+    }
+
+    /// Writes a row and reports whether it is on its way to the file.
+    fn write(&mut self, row: &impl Serialize) -> io::Result<bool> {
+        let Some(writer) = self.writer.as_mut() else {
+            return Ok(false);
+        };
+        writer.serialize(row).map_err(into_io)?;
+        self.unflushed += 1;
+        Ok(true)
+    }
+
+    /// Hands what was written to the system; returns how many rows that were.
+    fn flush(&mut self) -> io::Result<u64> {
+        if let Some(writer) = self.writer.as_mut() {
+            writer.flush()?;
+        }
+        Ok(std::mem::take(&mut self.unflushed))
+    }
+}
+
+/// Prepares `file` for appending and says whether it still needs its header. A file with another header is refused; a
+/// last line that a crash cut off is ended, so that it spoils no other.
+fn continue_log(file: &mut File, header: &str) -> io::Result<bool> {
+    // A device or pipe has no earlier content, and no length to ask for.
+    if !file.metadata()?.is_file() || file.metadata()?.len() == 0 {
+        return Ok(true);
+    }
+    let mut first = String::new();
+    BufReader::new(io::Read::take(&mut *file, 4096)).read_line(&mut first)?;
+    if first.trim_end() != header {
+        return Err(io::Error::new(
+            ErrorKind::InvalidData,
+            "it has other columns than this log",
+        ));
+    }
+    file.seek(SeekFrom::End(-1))?;
+    let mut last = [0];
+    io::Read::read_exact(file, &mut last)?;
+    if last != *b"\n" {
+        file.write_all(b"\n")?;
+    }
+    Ok(false)
+}
+
+fn into_io(error: csv::Error) -> io::Error {
+    match error.into_kind() {
+        csv::ErrorKind::Io(error) => error,
+        other => io::Error::other(format!("{other:?}")),
+    }
+}
+
+fn refuse(path: &Path, what: &str, error: &io::Error) -> Failure {
+    let hint = match error.kind() {
+        ErrorKind::StorageFull | ErrorKind::QuotaExceeded => "the disk is full: make room, or log to another one",
+        ErrorKind::PermissionDenied | ErrorKind::ReadOnlyFilesystem => "choose a directory that you may write to",
+        ErrorKind::InvalidData => "move the old logs away, or choose another directory",
+        _ => "choose another directory",
+    };
+    Failure::new(
+        FailureKind::Sink,
+        format!("the log {} {what}: {error}", path.display()),
+        hint,
+    )
+}
+
+struct Writer {
+    files: Vec<LogFile>,
+    shared: Arc<Shared>,
+}
+
+impl Writer {
+    fn run(mut self, rows: &Receiver<Option<Row>>) {
+        let mut flush_due = Instant::now() + FLUSH_PERIOD;
+        loop {
+            match rows.recv_timeout(flush_due.saturating_duration_since(Instant::now())) {
+                Ok(Some(Row::Handshake(row))) => self.write(HANDSHAKE, &*row),
+                Ok(Some(Row::Steady(row))) => self.write(STEADY, &row),
+                Ok(Some(Row::Frame(row))) => self.write(FRAMES, &*row),
+                Ok(None) | Err(RecvTimeoutError::Disconnected) => break,
+                Err(RecvTimeoutError::Timeout) => {}
+            }
+            // Asked after every row: under load the queue may never run dry.
+            if Instant::now() >= flush_due {
+                self.flush();
+                flush_due = Instant::now() + FLUSH_PERIOD;
+            }
+        }
+        self.flush();
+    }
+
+    fn write(&mut self, file: usize, row: &impl Serialize) {
+        match self.files[file].write(row) {
+            Ok(true) => {}
+            Ok(false) => {
+                self.shared.lost.fetch_add(1, Ordering::Relaxed);
+            }
+            Err(error) => self.fail(file, 1, &error),
+        }
+    }
+
+    fn flush(&mut self) {
+        for file in 0..self.files.len() {
+            match self.files[file].flush() {
+                Ok(rows) => {
+                    self.shared.written.fetch_add(rows, Ordering::Relaxed);
+                }
+                Err(error) => self.fail(file, 0, &error),
+            }
+        }
+    }
+
+    fn fail(&mut self, file: usize, lost: u64, error: &io::Error) {
+        let log = &mut self.files[file];
+        if let Some(writer) = log.writer.take() {
+            // Dropping the writer would try, and fail, to write its buffer once more.
+            drop(writer.into_inner());
+        }
+        let lost = lost + std::mem::take(&mut log.unflushed);
+        self.shared.lost.fetch_add(lost, Ordering::Relaxed);
+        let failure = refuse(&log.path, "cannot be written any more", error);
+        tracing::warn!("{failure}; the stream goes on without this log");
+        self.shared
+            .failure
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .get_or_insert(failure);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn frame(number: u64) -> FrameRow {
+        FrameRow {
+            frame: number,
+            keyframe: true,
+            decoded_ns: Some(5),
+            ..FrameRow::default()
+        }
+    }
+
+    fn lines(directory: &Path, name: &str) -> Vec<String> {
+        fs::read_to_string(directory.join(name))
+            .unwrap()
+            .lines()
+            .map(str::to_owned)
+            .collect()
+    }
+
+    #[test]
+    fn every_log_has_its_header_and_a_value_in_every_column() {
+        let directory = tempfile::tempdir().unwrap();
+        let logs = LogDir::create(&directory.path().join("new")).unwrap();
+        let handle = logs.handle();
+        handle.handshake(HandshakeRow {
+            peer: "a,\"b\"".to_owned(),
+            ..HandshakeRow::default()
+        });
+        handle.steady(SteadyRow::default());
+        handle.frame(frame(7));
+        let summary = logs.finish();
+        assert_eq!((summary.rows, summary.lost_rows, summary.failure), (3, 0, None));
+        for (name, header) in FILES {
+            let mut reader = csv::Reader::from_path(summary.directory.join(name)).unwrap();
+            assert_eq!(reader.headers().unwrap(), header, "{name}");
+            let rows: Vec<_> = reader.records().map(|row| row.unwrap()).collect();
+            assert_eq!(rows.len(), 1, "{name}");
+            assert_eq!(rows[0].len(), header.len(), "{name}");
+            assert_eq!(&rows[0][0], "1970-01-01T00:00:00.000000Z", "{name}");
+        }
+    }
+
+    #[test]
+    fn a_second_run_continues_the_logs_and_ends_a_torn_line() {
+        let directory = tempfile::tempdir().unwrap();
+        let log = |number| {
+            let logs = LogDir::create(directory.path()).unwrap();
+            logs.handle().frame(frame(number));
+            logs.finish()
+        };
+        log(1);
+        let path = directory.path().join("frames_latency.csv");
+        OpenOptions::new()
+            .append(true)
+            .open(&path)
+            .unwrap()
+            .write_all(b"2026-01-0")
+            .unwrap();
+        log(2);
+        let lines = lines(directory.path(), "frames_latency.csv");
+        assert_eq!(lines.len(), 4);
+        assert_eq!(lines[2], "2026-01-0");
+        assert!(
+            lines[3].starts_with("1970-01-01T00:00:00.000000Z,steady,2,true,"),
+            "{}",
+            lines[3]
+        );
+    }
+
+    #[test]
+    fn a_file_with_other_columns_is_refused() {
+        let directory = tempfile::tempdir().unwrap();
+        fs::write(directory.path().join("handshake.csv"), "a,b\n1,2\n").unwrap();
+        let failure = LogDir::create(directory.path()).unwrap_err();
+        assert!(failure.to_string().contains("other columns"), "{failure}");
+    }
+
+    #[test]
+    fn a_directory_that_cannot_be_made_is_said_with_its_name() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        let failure = LogDir::create(file.path()).unwrap_err();
+        assert_eq!(failure.kind, FailureKind::Sink);
+        assert!(failure.what.contains(&*file.path().to_string_lossy()), "{failure}");
+    }
+
+    #[test]
+    fn rows_are_on_disk_a_second_later() {
+        let directory = tempfile::tempdir().unwrap();
+        let logs = LogDir::create(directory.path()).unwrap();
+        logs.handle().frame(frame(1));
+        let deadline = Instant::now() + 3 * FLUSH_PERIOD;
+        while lines(directory.path(), "frames_latency.csv").len() < 2 {
+            assert!(Instant::now() < deadline, "the row did not reach the file");
+            std::thread::sleep(Duration::from_millis(50));
+        }
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn a_full_disk_is_found_before_the_stream_starts() {
+        let directory = tempfile::tempdir().unwrap();
+        std::os::unix::fs::symlink("/dev/full", directory.path().join("frames_latency.csv")).unwrap();
+        let failure = LogDir::create(directory.path()).unwrap_err();
+        assert!(failure.hint.contains("disk is full"), "{failure}");
+    }
+
+    #[test]
+    fn a_disk_that_fills_up_is_said_once_and_the_other_logs_go_on() {
+        let directory = tempfile::tempdir().unwrap();
+        let open = |(name, header): (&str, &[&str])| LogFile::open(&directory.path().join(name), header).unwrap();
+        let mut writer = Writer {
+            files: FILES.map(open).into(),
+            shared: Arc::default(),
+        };
+        let full = OpenOptions::new().write(true).open("/dev/full").unwrap();
+        writer.files[FRAMES].writer = Some(csv::Writer::from_writer(full));
+        (0..3).for_each(|number| writer.write(FRAMES, &frame(number)));
+        writer.flush();
+        writer.write(FRAMES, &frame(3));
+        writer.write(STEADY, &SteadyRow::default());
+        writer.flush();
+        assert_eq!(writer.shared.lost.load(Ordering::Relaxed), 4);
+        assert_eq!(writer.shared.written.load(Ordering::Relaxed), 1);
+        let failure = writer.shared.failure.lock().unwrap().clone().unwrap();
+        assert!(failure.hint.contains("disk is full"), "{failure}");
+        assert_eq!(lines(directory.path(), "steady_stream.csv").len(), 2);
+    }
+
+    #[test]
+    fn a_writer_that_cannot_keep_up_costs_rows_and_never_time() {
+        let (queue, rows) = sync_channel(2);
+        let handle = LogHandle {
+            queue,
+            shared: Arc::default(),
+        };
+        (0..5).for_each(|number| handle.frame(frame(number)));
+        assert_eq!(handle.lost_rows(), 3);
+        assert_eq!(rows.try_iter().count(), 2);
+    }
+}

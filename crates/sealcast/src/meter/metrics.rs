@@ -1,0 +1,422 @@
+//! Counters and gauges for Prometheus, and the same figures for logs and reports.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
+use std::time::Duration;
+
+use prometheus_client::encoding::text::encode;
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::family::Family;
+use prometheus_client::metrics::gauge::Gauge;
+use prometheus_client::registry::Registry;
+use serde::Serialize;
+
+use super::families::{self, Counts, NamedLabel, Seconds, StageCollector};
+use super::labels::{Direction, DropCause, HandshakeOutcome, OpenFailure, OverheadKind, RecordKind, RekeyCause};
+use super::resources::ResourceSample;
+use super::stage::{Stage, StageTimes};
+
+/// What one sealed record carries beyond coded frames, in bytes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Overhead {
+    /// Record header.
+    pub header: u64,
+    /// Authentication tag.
+    pub tag: u64,
+    /// Stamps in front of the frame; 0 on every record but a frame's first.
+    pub preamble: u64,
+    /// Length on a byte stream.
+    pub framing: u64,
+}
+
+/// What the build is, for `sealcast_build_info`.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct BuildInfo {
+    /// Version of sealcast.
+    pub version: String,
+    /// Names of the suites this build can seal with.
+    pub suites: Vec<String>,
+    /// Names of the key establishment mechanisms.
+    pub mechanisms: Vec<String>,
+}
+
+/// Every counter at one moment, for logs and reports.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Totals {
+    /// Frames sealed and sent.
+    pub frames_out: u64,
+    /// Frames received, verified and opened.
+    pub frames_in: u64,
+    /// Bytes of sealed records sent, framing included.
+    pub bytes_out: u64,
+    /// Bytes of records received and opened, framing included.
+    pub bytes_in: u64,
+    /// Records sealed.
+    pub records_sealed: u64,
+    /// Records opened.
+    pub records_opened: u64,
+    /// Bytes sent beyond coded frames, by kind.
+    pub overhead_bytes: BTreeMap<&'static str, u64>,
+    /// Records refused, by reason.
+    pub open_failures: BTreeMap<&'static str, u64>,
+    /// Frames dropped, by cause.
+    pub frames_dropped: BTreeMap<&'static str, u64>,
+    /// Rekeys, by cause.
+    pub rekeys: BTreeMap<&'static str, u64>,
+    /// Handshakes, by outcome.
+    pub handshakes: BTreeMap<&'static str, u64>,
+}
+
+impl Totals {
+    /// Records refused for any reason.
+    pub fn all_open_failures(&self) -> u64 {
+        self.open_failures.values().sum()
+    }
+
+    /// Frames dropped for any cause.
+    pub fn all_frames_dropped(&self) -> u64 {
+        self.frames_dropped.values().sum()
+    }
+}
+
+struct Inner {
+    registry: Registry,
+    build: BuildInfo,
+    stages: StageTimes,
+    records: [Counts; 2],
+    bytes: Counts,
+    overhead: Counts,
+    open_failures: Counts,
+    epoch: Gauge,
+    rekeys: Counts,
+    frames: Counts,
+    frames_dropped: Counts,
+    handshakes: Counts,
+    viewers: Gauge,
+    clock_offset: Seconds,
+    clock_uncertainty: Seconds,
+    cpu_seconds: Counter<f64, AtomicU64>,
+    rss: Gauge,
+    temperature: Family<NamedLabel, Gauge<f64, AtomicU64>>,
+    energy: Family<NamedLabel, Counter<f64, AtomicU64>>,
+}
+
+/// Everything the program counts. A clone is another handle on the same counters: give one to every task. The counting
+/// methods are a few atomic instructions; those that record times take one short lock. None allocates.
+#[derive(Clone)]
+pub struct Metrics {
+    inner: Arc<Inner>,
+}
+
+impl fmt::Debug for Metrics {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Metrics")
+            .field("totals", &self.totals())
+            .finish_non_exhaustive()
+    }
+}
+
+impl Metrics {
+    /// Counters at zero for the build described by `build`.
+    pub fn new(build: BuildInfo) -> Self {
+        let mut registry = Registry::with_prefix("sealcast");
+        let r = &mut registry;
+        families::build(r, &build);
+        let stages = StageTimes::new();
+        let bytes = "Bytes of sealed records on the wire, framing included";
+        let refused = "Records refused before anything in them was used";
+        let frames = "Frames sealed and sent, or received and opened";
+        let offset = "The peer's wall clock minus ours";
+        let uncertainty = "How far the clock offset may be from the truth";
+        let inner = Inner {
+            build,
+            records: families::records(r),
+            bytes: Counts::register(r, "wire_bytes", bytes, "dir", Direction::NAMES),
+            overhead: Counts::register(
+                r,
+                "overhead_bytes",
+                "Bytes sent beyond coded frames",
+                "kind",
+                OverheadKind::NAMES,
+            ),
+            open_failures: Counts::register(r, "open_failures", refused, "reason", OpenFailure::NAMES),
+            epoch: families::gauge(r, "epoch", "Number of the newest epoch of keys in use"),
+            rekeys: Counts::register(r, "rekeys", "Epochs that ended", "cause", RekeyCause::NAMES),
+            frames: Counts::register(r, "frames", frames, "dir", Direction::NAMES),
+            frames_dropped: Counts::register(r, "frames_dropped", "Frames dropped", "cause", DropCause::NAMES),
+            handshakes: Counts::register(r, "handshakes", "Handshakes ended", "outcome", HandshakeOutcome::NAMES),
+            viewers: families::gauge(r, "viewers", "Viewers with an established session"),
+            clock_offset: families::seconds(r, "clock_offset_seconds", offset),
+            clock_uncertainty: families::seconds(r, "clock_uncertainty_seconds", uncertainty),
+            cpu_seconds: families::cpu_seconds(r),
+            rss: families::gauge(r, "rss_bytes", "Resident memory of this process"),
+            temperature: families::temperature(r),
+            energy: families::energy(r),
+            stages: stages.clone(),
+            registry: {
+                registry.register_collector(Box::new(StageCollector { stages }));
+                registry
+            },
+        };
+        Self { inner: Arc::new(inner) }
+    }
+
+    /// What the build is.
+    pub fn build(&self) -> &BuildInfo {
+        &self.inner.build
+    }
+
+    /// The stage histograms, to record into directly.
+    pub fn stages(&self) -> &StageTimes {
+        &self.inner.stages
+    }
+
+    /// Counts a record sealed: `wire_bytes` on the wire in all, of which `overhead` are no coded frame.
+    pub fn record_sealed(&self, kind: RecordKind, wire_bytes: u64, overhead: Overhead) {
+        self.inner.records[Direction::Out as usize].add(kind as usize, 1);
+        self.inner.bytes.add(Direction::Out as usize, wire_bytes);
+        self.inner.overhead.add(OverheadKind::Header as usize, overhead.header);
+        self.inner.overhead.add(OverheadKind::Tag as usize, overhead.tag);
+        self.inner
+            .overhead
+            .add(OverheadKind::Preamble as usize, overhead.preamble);
+        self.inner
+            .overhead
+            .add(OverheadKind::Framing as usize, overhead.framing);
+    }
+
+    /// Counts a record received, verified and opened: `wire_bytes` on the wire in all.
+    pub fn record_opened(&self, kind: RecordKind, wire_bytes: u64) {
+        self.inner.records[Direction::In as usize].add(kind as usize, 1);
+        self.inner.bytes.add(Direction::In as usize, wire_bytes);
+    }
+
+    /// Counts a record refused.
+    pub fn record_refused(&self, reason: OpenFailure) {
+        self.inner.open_failures.add(reason as usize, 1);
+    }
+
+    /// Counts a whole frame sent or opened.
+    pub fn record_frame(&self, direction: Direction) {
+        self.inner.frames.add(direction as usize, 1);
+    }
+
+    /// Counts `count` frames dropped.
+    pub fn record_dropped(&self, cause: DropCause, count: u64) {
+        self.inner.frames_dropped.add(cause as usize, count);
+    }
+
+    /// Counts the end of an epoch.
+    pub fn record_rekey(&self, cause: RekeyCause) {
+        self.inner.rekeys.add(cause as usize, 1);
+    }
+
+    /// Counts the end of a handshake.
+    pub fn record_handshake(&self, outcome: HandshakeOutcome) {
+        self.inner.handshakes.add(outcome as usize, 1);
+    }
+
+    /// Records how long a stage took.
+    pub fn record_stage(&self, stage: Stage, time: Duration) {
+        self.inner.stages.record(stage, time);
+    }
+
+    /// Records a network latency as the two clocks have it, with their uncertainty; see
+    /// [`StageTimes::record_between_clocks`]. Returns what was recorded, in ns.
+    pub fn record_network(&self, difference_ns: i64, uncertainty_ns: u64) -> u64 {
+        self.inner
+            .stages
+            .record_between_clocks(Stage::Network, difference_ns, uncertainty_ns)
+    }
+
+    /// Sets the number of the newest epoch in use.
+    pub fn set_epoch(&self, epoch: u64) {
+        self.inner.epoch.set(i64::try_from(epoch).unwrap_or(i64::MAX));
+    }
+
+    /// Sets how many viewers have an established session.
+    pub fn set_viewers(&self, viewers: usize) {
+        self.inner.viewers.set(i64::try_from(viewers).unwrap_or(i64::MAX));
+    }
+
+    /// Sets the estimate of the peer's clock: its offset from ours and the uncertainty of that, in nanoseconds.
+    pub fn set_clock(&self, offset_ns: i64, uncertainty_ns: u64) {
+        self.inner.clock_offset.set(offset_ns as f64 / 1e9);
+        self.inner.clock_uncertainty.set(uncertainty_ns as f64 / 1e9);
+    }
+
+    /// Takes over what the sampler measured. What it could not measure stays absent.
+    pub fn set_resources(&self, sample: &ResourceSample) {
+        // The counter may only grow, so it is raised to the new total.
+        let counted = self.inner.cpu_seconds.get();
+        self.inner.cpu_seconds.inc_by((sample.cpu_seconds - counted).max(0.0));
+        if let Some(rss) = sample.rss_bytes {
+            self.inner.rss.set(i64::try_from(rss).unwrap_or(i64::MAX));
+        }
+        for (sensor, celsius) in &sample.temperatures {
+            self.inner
+                .temperature
+                .get_or_create(&[("sensor", sensor.clone())])
+                .set(*celsius);
+        }
+        for (domain, joules) in &sample.energy_joules {
+            let counter = self.inner.energy.get_or_create_owned(&[("domain", domain.clone())]);
+            counter.inc_by((joules - counter.get()).max(0.0));
+        }
+    }
+
+    /// Every counter at this moment.
+    pub fn totals(&self) -> Totals {
+        let inner = &self.inner;
+        let records = |direction: Direction| inner.records[direction as usize].list().values().sum();
+        Totals {
+            frames_out: inner.frames.get(Direction::Out as usize),
+            frames_in: inner.frames.get(Direction::In as usize),
+            bytes_out: inner.bytes.get(Direction::Out as usize),
+            bytes_in: inner.bytes.get(Direction::In as usize),
+            records_sealed: records(Direction::Out),
+            records_opened: records(Direction::In),
+            overhead_bytes: inner.overhead.list(),
+            open_failures: inner.open_failures.list(),
+            frames_dropped: inner.frames_dropped.list(),
+            rekeys: inner.rekeys.list(),
+            handshakes: inner.handshakes.list(),
+        }
+    }
+
+    /// All metrics in the OpenMetrics text format.
+    pub fn encode(&self) -> String {
+        let mut text = String::with_capacity(16 * 1024);
+        // Writing into a String cannot fail; should an encoder refuse nevertheless, what is there so far is worth
+        // having.
+        if encode(&mut text, &self.inner.registry).is_err() {
+            tracing::warn!("the metrics could not be encoded completely");
+        }
+        text
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn metrics() -> Metrics {
+        Metrics::new(BuildInfo {
+            version: "1.2.3".to_owned(),
+            suites: vec!["aes-128-gcm".to_owned(), "chacha20-poly1305".to_owned()],
+            mechanisms: vec!["x25519".to_owned()],
+        })
+    }
+
+    #[test]
+    fn what_is_recorded_is_encoded_and_totalled() {
+        let metrics = metrics();
+        let overhead = Overhead {
+            header: 24,
+            tag: 16,
+            preamble: 40,
+            framing: 4,
+        };
+        metrics.record_sealed(RecordKind::Media, 1084, overhead);
+        metrics.record_sealed(
+            RecordKind::Control,
+            60,
+            Overhead {
+                preamble: 0,
+                ..overhead
+            },
+        );
+        metrics.record_opened(RecordKind::Config, 100);
+        metrics.record_refused(OpenFailure::Tag);
+        metrics.record_refused(OpenFailure::UnknownEpoch);
+        metrics.record_frame(Direction::Out);
+        metrics.record_dropped(DropCause::Gap, 7);
+        metrics.record_rekey(RekeyCause::Count);
+        metrics.record_handshake(HandshakeOutcome::Established);
+        metrics.set_epoch(3);
+        metrics.set_viewers(2);
+        metrics.set_clock(-1_500_000, 20_000);
+        let text = metrics.encode();
+        for line in [
+            r#"sealcast_build_info{version="1.2.3",suites="aes-128-gcm,chacha20-poly1305",mechanisms="x25519"} 1"#,
+            r#"sealcast_records_total{dir="out",kind="media"} 1"#,
+            r#"sealcast_records_total{dir="out",kind="control"} 1"#,
+            r#"sealcast_records_total{dir="in",kind="config"} 1"#,
+            r#"sealcast_wire_bytes_total{dir="out"} 1144"#,
+            r#"sealcast_overhead_bytes_total{kind="header"} 48"#,
+            r#"sealcast_overhead_bytes_total{kind="tag"} 32"#,
+            r#"sealcast_overhead_bytes_total{kind="preamble"} 40"#,
+            r#"sealcast_overhead_bytes_total{kind="framing"} 8"#,
+            r#"sealcast_open_failures_total{reason="tag"} 1"#,
+            r#"sealcast_open_failures_total{reason="unknown_epoch"} 1"#,
+            r#"sealcast_open_failures_total{reason="replay"} 0"#,
+            r#"sealcast_frames_total{dir="out"} 1"#,
+            r#"sealcast_frames_dropped_total{cause="gap"} 7"#,
+            r#"sealcast_rekeys_total{cause="count"} 1"#,
+            r#"sealcast_handshakes_total{outcome="established"} 1"#,
+            "sealcast_epoch 3",
+            "sealcast_viewers 2",
+            "sealcast_clock_offset_seconds -0.0015",
+            "sealcast_clock_uncertainty_seconds 0.00002",
+        ] {
+            assert!(text.lines().any(|seen| seen == line), "{line}\nis missing from\n{text}");
+        }
+        assert!(text.ends_with("# EOF\n"));
+        let totals = metrics.totals();
+        assert_eq!(
+            (totals.records_sealed, totals.records_opened, totals.frames_out),
+            (2, 1, 1)
+        );
+        assert_eq!((totals.bytes_out, totals.bytes_in), (1144, 100));
+        assert_eq!((totals.all_open_failures(), totals.all_frames_dropped()), (2, 7));
+    }
+
+    #[test]
+    fn stage_times_are_histograms_by_stage() {
+        let metrics = metrics();
+        metrics.record_stage(Stage::Seal, Duration::from_micros(30));
+        assert_eq!(metrics.record_network(-1, 10), 0);
+        let text = metrics.encode();
+        for line in [
+            r#"sealcast_stage_seconds_count{stage="seal"} 1"#,
+            r#"sealcast_stage_seconds_sum{stage="seal"} 0.00003"#,
+            r#"sealcast_stage_seconds_bucket{le="0.00005",stage="seal"} 1"#,
+            r#"sealcast_stage_seconds_bucket{le="0.00002",stage="seal"} 0"#,
+            r#"sealcast_stage_seconds_bucket{le="+Inf",stage="seal"} 1"#,
+            "sealcast_network_seconds_count 1",
+            "sealcast_network_below_uncertainty_total 1",
+        ] {
+            assert!(text.lines().any(|seen| seen == line), "{line}\nis missing from\n{text}");
+        }
+    }
+
+    #[test]
+    fn what_is_not_measurable_is_absent() {
+        let metrics = metrics();
+        metrics.set_resources(&ResourceSample {
+            cpu_seconds: 1.5,
+            ..ResourceSample::default()
+        });
+        let text = metrics.encode();
+        assert!(text.contains("sealcast_cpu_seconds_total 1.5\n"), "{text}");
+        assert!(!text.contains("sealcast_temperature_celsius{") && !text.contains("sealcast_energy_joules_total{"));
+        metrics.set_resources(&ResourceSample {
+            cpu_seconds: 2.0,
+            rss_bytes: Some(4096),
+            temperatures: BTreeMap::from([("cpu".to_owned(), 41.5)]),
+            energy_joules: BTreeMap::from([("package-0".to_owned(), 12.5)]),
+            ..ResourceSample::default()
+        });
+        let text = metrics.encode();
+        for line in [
+            "sealcast_cpu_seconds_total 2.0",
+            "sealcast_rss_bytes 4096",
+            r#"sealcast_temperature_celsius{sensor="cpu"} 41.5"#,
+            r#"sealcast_energy_joules_total{domain="package-0"} 12.5"#,
+        ] {
+            assert!(text.lines().any(|seen| seen == line), "{line}\nis missing from\n{text}");
+        }
+    }
+}

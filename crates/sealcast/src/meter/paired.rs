@@ -1,0 +1,270 @@
+//! Is B dearer than A? Answered from interleaved pairs with a bootstrap confidence interval, not from two averages.
+
+use std::collections::VecDeque;
+
+use serde::Serialize;
+
+/// Resamples of the bootstrap: enough that the ends of a 95 % interval rest on 50 of them each.
+const RESAMPLES: usize = 2000;
+
+/// Fewest pairs that an interval is computed from; with fewer it would say more than is known.
+pub const MIN_PAIRS: usize = 6;
+
+/// Which of the two things to measure.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Side {
+    /// The first: by custom the plain one.
+    A,
+    /// The second: by custom the sealed one.
+    B,
+}
+
+/// Differences of pairs measured close together. `median_difference` is the median of B − A within pairs, which is not
+/// the difference of the medians; all values are in the unit that was recorded.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct PairedSummary {
+    /// Pairs the figures rest on.
+    pub n: usize,
+    /// Median of the A values.
+    pub median_a: f64,
+    /// Median of the B values.
+    pub median_b: f64,
+    /// Median of B − A.
+    pub median_difference: f64,
+    /// Lower end of the 95 % confidence interval of `median_difference`.
+    pub ci95_low: f64,
+    /// Upper end of it.
+    pub ci95_high: f64,
+}
+
+impl PairedSummary {
+    /// Whether a difference was shown: the interval does not contain 0.
+    pub fn shows_difference(&self) -> bool {
+        self.ci95_low > 0.0 || self.ci95_high < 0.0
+    }
+}
+
+/// Collects pairs in the order A B B A, so that a slow drift of the machine falls on both sides alike. Holds the newest
+/// pairs only, so memory is bounded however long it runs.
+#[derive(Clone, Debug)]
+pub struct Paired {
+    pairs: VecDeque<(f64, f64)>,
+    capacity: usize,
+    step: u8,
+    half: f64,
+}
+
+impl Paired {
+    /// No pairs yet; at most `capacity` will be held, the newest.
+    pub fn new(capacity: usize) -> Self {
+        let capacity = capacity.max(MIN_PAIRS);
+        Self {
+            pairs: VecDeque::new(),
+            capacity,
+            step: 0,
+            half: 0.0,
+        }
+    }
+
+    /// What to measure next.
+    pub fn next_side(&self) -> Side {
+        match self.step {
+            0 | 3 => Side::A,
+            _ => Side::B,
+        }
+    }
+
+    /// Takes the value of [`next_side`](Self::next_side). A value that is not finite discards the pair it belongs to.
+    pub fn record(&mut self, value: f64) {
+        match self.step {
+            0 | 2 => self.half = value,
+            1 => self.push(self.half, value),
+            _ => self.push(value, self.half),
+        }
+        self.step = (self.step + 1) % 4;
+    }
+
+    /// Adds a pair that was measured elsewhere, in whatever order.
+    pub fn push(&mut self, a: f64, b: f64) {
+        if !(a.is_finite() && b.is_finite()) {
+            return;
+        }
+        if self.pairs.len() == self.capacity {
+            self.pairs.pop_front();
+        }
+        self.pairs.push_back((a, b));
+    }
+
+    /// Pairs held.
+    pub fn len(&self) -> usize {
+        self.pairs.len()
+    }
+
+    /// Whether no pair is held.
+    pub fn is_empty(&self) -> bool {
+        self.pairs.is_empty()
+    }
+
+    /// The differences with their interval: a percentile bootstrap of the median, the same for the same pairs. `None`
+    /// for fewer than [`MIN_PAIRS`] pairs. Pairs are taken as independent of each other.
+    pub fn summary(&self) -> Option<PairedSummary> {
+        if self.pairs.len() < MIN_PAIRS {
+            return None;
+        }
+        let differences: Vec<f64> = self.pairs.iter().map(|(a, b)| b - a).collect();
+        let (ci95_low, ci95_high) = bootstrap_interval(&differences);
+        Some(PairedSummary {
+            n: self.pairs.len(),
+            median_a: median(&mut self.pairs.iter().map(|pair| pair.0).collect::<Vec<_>>()),
+            median_b: median(&mut self.pairs.iter().map(|pair| pair.1).collect::<Vec<_>>()),
+            median_difference: median(&mut differences.clone()),
+            ci95_low,
+            ci95_high,
+        })
+    }
+}
+
+/// Median of values that are finite and at least one; their order changes.
+fn median(values: &mut [f64]) -> f64 {
+    let middle = values.len() / 2;
+    let odd = !values.len().is_multiple_of(2);
+    let (below, &mut upper, _) = values.select_nth_unstable_by(middle, f64::total_cmp);
+    if odd {
+        return upper;
+    }
+    let lower = below.iter().copied().reduce(f64::max).unwrap_or(upper);
+    lower.midpoint(upper)
+}
+
+fn bootstrap_interval(differences: &[f64]) -> (f64, f64) {
+    let mut random = Xorshift::new(0x9E37_79B9_7F4A_7C15 ^ differences.len() as u64);
+    let mut resample = vec![0.0; differences.len()];
+    let mut medians: Vec<f64> = (0..RESAMPLES)
+        .map(|_| {
+            resample.fill_with(|| differences[random.below(differences.len())]);
+            median(&mut resample)
+        })
+        .collect();
+    medians.sort_unstable_by(f64::total_cmp);
+    let tail = RESAMPLES / 40;
+    (medians[tail], medians[RESAMPLES - 1 - tail])
+}
+
+/// Marsaglia's xorshift64*: a fixed sequence of even spread, for resampling only; not for secrets.
+struct Xorshift(u64);
+
+impl Xorshift {
+    fn new(seed: u64) -> Self {
+        Self(seed.max(1))
+    }
+
+    fn next(&mut self) -> u64 {
+        self.0 ^= self.0 >> 12;
+        self.0 ^= self.0 << 25;
+        self.0 ^= self.0 >> 27;
+        self.0.wrapping_mul(0x2545_F491_4F6C_DD1D)
+    }
+
+    /// A number below `bound`, which is far below 2³², so that the bias is too.
+    fn below(&mut self, bound: usize) -> usize {
+        (((self.next() >> 32) * bound as u64) >> 32) as usize
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Skewed like a latency: always positive, with a long tail.
+    fn latency(random: &mut Xorshift) -> f64 {
+        let uniform = (random.next() >> 11) as f64 / (1u64 << 53) as f64;
+        100.0 - 20.0 * (1.0 - uniform).ln()
+    }
+
+    fn run(seed: u64, pairs: usize, shift: f64) -> PairedSummary {
+        let mut random = Xorshift::new(seed * 7919);
+        let mut paired = Paired::new(10_000);
+        for _ in 0..2 * pairs {
+            let added = if paired.next_side() == Side::B { shift } else { 0.0 };
+            paired.record(latency(&mut random) + added);
+        }
+        paired.summary().unwrap()
+    }
+
+    #[test]
+    fn a_against_a_shows_no_difference() {
+        for pairs in [30, 200] {
+            let contains = (1..=100)
+                .filter(|seed| !run(*seed, pairs, 0.0).shows_difference())
+                .count();
+            assert!(
+                contains >= 90,
+                "{contains} of 100 intervals contain 0 with {pairs} pairs"
+            );
+        }
+    }
+
+    #[test]
+    fn a_known_shift_is_found() {
+        for seed in 1..=20 {
+            let summary = run(seed, 400, 10.0);
+            assert!(summary.shows_difference(), "{summary:?}");
+            assert!((summary.median_difference - 10.0).abs() < 6.0, "{summary:?}");
+        }
+        let covered = (1..=100)
+            .map(|seed| run(seed, 200, 10.0))
+            .filter(|s| s.ci95_low <= 10.0 && 10.0 <= s.ci95_high);
+        assert!(covered.count() >= 90);
+    }
+
+    #[test]
+    fn a_drift_falls_on_both_sides_alike() {
+        let mut paired = Paired::new(100);
+        (0..100).for_each(|minute| paired.record(f64::from(minute)));
+        let summary = paired.summary().unwrap();
+        assert_eq!((summary.n, summary.median_difference), (50, 0.0));
+    }
+
+    #[test]
+    fn the_order_is_a_b_b_a() {
+        let mut paired = Paired::new(10);
+        let sides: Vec<Side> = (0..8)
+            .map(|_| {
+                let side = paired.next_side();
+                paired.record(if side == Side::A { 1.0 } else { 2.0 });
+                side
+            })
+            .collect();
+        assert_eq!(
+            sides,
+            [Side::A, Side::B, Side::B, Side::A, Side::A, Side::B, Side::B, Side::A]
+        );
+        assert_eq!(paired.pairs, [(1.0, 2.0); 4]);
+    }
+
+    #[test]
+    fn memory_is_bounded_and_the_newest_pairs_count() {
+        let mut paired = Paired::new(50);
+        (0..1000).for_each(|_| paired.push(1.0, 1.0));
+        (0..50).for_each(|_| paired.push(1.0, 3.0));
+        let summary = paired.summary().unwrap();
+        assert_eq!((summary.n, summary.median_difference), (50, 2.0));
+    }
+
+    #[test]
+    fn too_few_pairs_give_no_interval() {
+        let mut paired = Paired::new(10);
+        (1..MIN_PAIRS).for_each(|_| paired.push(1.0, 2.0));
+        paired.push(f64::NAN, 1.0);
+        assert_eq!(paired.summary(), None);
+        paired.push(1.0, 2.0);
+        assert!(paired.summary().unwrap().shows_difference());
+    }
+
+    #[test]
+    fn the_median_of_an_even_count_lies_between_the_middle_two() {
+        assert!((median(&mut [4.0, 1.0, 3.0, 2.0]) - 2.5).abs() < f64::EPSILON);
+        assert!((median(&mut [9.0, 1.0, 3.0]) - 3.0).abs() < f64::EPSILON);
+        assert!((median(&mut [9.0]) - 9.0).abs() < f64::EPSILON);
+    }
+}

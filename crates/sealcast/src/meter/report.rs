@@ -1,0 +1,287 @@
+//! The summary of a run as JSON: what ran where, how it went, and how the figures came about.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::io::{self, BufWriter, ErrorKind, Write};
+use std::path::Path;
+
+use jiff::Timestamp;
+use serde::Serialize;
+use tempfile::Builder;
+
+use super::log_rows::{HandshakeRow, iso};
+use super::logs::LogSummary;
+use super::metrics::{BuildInfo, Metrics, Totals};
+use super::paired::PairedSummary;
+use super::resources::ResourceSummary;
+use super::stage::StageSnapshot;
+use crate::config::secrets::redact;
+use crate::failure::{Failure, FailureKind, Result};
+use crate::platform::machine::Machine;
+
+/// Version of the report's form. It grows when a field changes its meaning or goes; new fields may appear without.
+pub const SCHEMA: &str = "sealcast-report/1";
+
+/// Handshakes kept in full; of more, the newest are, and the others are counted.
+const MAX_HANDSHAKES: usize = 1000;
+
+/// How the figures came about, for whoever reads the report without the program at hand.
+const METHOD: &[&str] = &[
+    "Stage times come from the monotonic clock, one record per frame, kept in histograms with three significant \
+     digits; percentiles are those of all frames since the start.",
+    "The network stage spans two clocks: it is corrected by the measured offset, never negative, and below_uncertainty \
+     counts the frames whose value is smaller than the uncertainty of that correction.",
+    "CPU seconds are those of all threads of this process, user and system; percent is of one core.",
+    "Temperature and energy are absent or null where this machine cannot measure them; energy is the whole machine's.",
+];
+
+/// The clock of the peer as this end last estimated it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct ClockReport {
+    /// The peer's wall clock minus ours, in nanoseconds.
+    pub offset_ns: i64,
+    /// How far that may be from the truth, in nanoseconds.
+    pub uncertainty_ns: u64,
+    /// Exchanges the estimate rests on.
+    pub exchanges: u64,
+}
+
+/// The summary of a run.
+#[derive(Clone, Debug, Serialize)]
+pub struct Report {
+    /// [`SCHEMA`].
+    pub schema: &'static str,
+    /// The command that ran, such as `publish`.
+    pub command: String,
+    /// The build.
+    pub build: BuildInfo,
+    /// The machine.
+    pub machine: Machine,
+    /// When the run began.
+    #[serde(serialize_with = "iso")]
+    pub start: Timestamp,
+    /// When it ended.
+    #[serde(serialize_with = "iso")]
+    pub end: Timestamp,
+    /// Settings in force, without secrets: see [`setting`](Self::setting).
+    configuration: BTreeMap<String, String>,
+    /// How the run ended: `completed`, or the failure in words.
+    pub outcome: String,
+    handshakes: VecDeque<HandshakeRow>,
+    handshakes_omitted: u64,
+    /// Frames, records, bytes, refusals, drops and rekeys.
+    pub totals: Totals,
+    /// Statistics by stage, of the stages that recorded anything.
+    pub stages: BTreeMap<&'static str, StageSnapshot>,
+    /// The peer's clock, where one was estimated.
+    pub clock: Option<ClockReport>,
+    /// What the process used, where it was sampled.
+    pub resources: Option<ResourceSummary>,
+    /// Paired differences by what was compared, such as `sealed minus plain, ns per frame`.
+    pub paired: BTreeMap<String, PairedSummary>,
+    /// How logging went, where it was on.
+    pub logs: Option<LogSummary>,
+    /// How the figures came about.
+    pub method: Vec<String>,
+}
+
+impl Report {
+    /// A report on `command` that began at `start`, empty so far.
+    pub fn new(command: &str, build: BuildInfo, start: Timestamp) -> Self {
+        Self {
+            schema: SCHEMA,
+            command: command.to_owned(),
+            build,
+            machine: Machine::detect(),
+            start,
+            end: start,
+            configuration: BTreeMap::new(),
+            outcome: "completed".to_owned(),
+            handshakes: VecDeque::new(),
+            handshakes_omitted: 0,
+            totals: Totals::default(),
+            stages: BTreeMap::new(),
+            clock: None,
+            resources: None,
+            paired: BTreeMap::new(),
+            logs: None,
+            method: METHOD.iter().map(|&sentence| sentence.to_owned()).collect(),
+        }
+    }
+
+    /// States a setting in force. Passwords and invites in URLs are hidden; a value that is a secret as a whole must
+    /// not be given.
+    pub fn setting(&mut self, name: &str, value: &str) {
+        self.configuration.insert(name.to_owned(), redact(value).into_owned());
+    }
+
+    /// Adds a handshake. Of more than a thousand the oldest are only counted.
+    pub fn handshake(&mut self, row: HandshakeRow) {
+        if self.handshakes.len() == MAX_HANDSHAKES {
+            self.handshakes.pop_front();
+            self.handshakes_omitted += 1;
+        }
+        self.handshakes.push_back(row);
+    }
+
+    /// Takes over every counter and stage.
+    pub fn take_metrics(&mut self, metrics: &Metrics) {
+        self.totals = metrics.totals();
+        self.stages = metrics
+            .stages()
+            .snapshots()
+            .into_iter()
+            .map(|(stage, times)| (stage.name(), times))
+            .collect();
+    }
+
+    /// Writes the report to `path`, in whose place a complete report appears or nothing changes.
+    ///
+    /// # Errors
+    /// Kind `Sink`, with the path and what to do.
+    pub fn write(&self, path: &Path) -> Result<()> {
+        self.try_write(path).map_err(|error| {
+            let hint = match error.kind() {
+                ErrorKind::NotFound => "make the directory first, or choose another one",
+                ErrorKind::StorageFull | ErrorKind::QuotaExceeded => "the disk is full: make room",
+                ErrorKind::PermissionDenied | ErrorKind::ReadOnlyFilesystem => "choose a place that you may write to",
+                ErrorKind::IsADirectory => "name a file, not a directory",
+                _ => "choose another place",
+            };
+            let what = format!("the report {} cannot be written: {error}", path.display());
+            Failure::new(FailureKind::Sink, what, hint)
+        })
+    }
+
+    fn try_write(&self, path: &Path) -> io::Result<()> {
+        if path.is_dir() {
+            return Err(ErrorKind::IsADirectory.into());
+        }
+        // Renaming over a device such as /dev/stdout would replace it; only files are replaced.
+        if path.metadata().is_ok_and(|metadata| !metadata.is_file()) {
+            return self
+                .write_json(std::fs::OpenOptions::new().write(true).open(path)?)
+                .map(drop);
+        }
+        let directory = match path.parent() {
+            Some(parent) if !parent.as_os_str().is_empty() => parent,
+            _ => Path::new("."),
+        };
+        let mut builder = Builder::new();
+        #[cfg(unix)]
+        // As any other file: the user's umask decides who may read it.
+        builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
+        let temporary = builder.prefix(".sealcast-report").tempfile_in(directory)?;
+        self.write_json(temporary.as_file())?;
+        temporary.as_file().sync_all()?;
+        temporary.persist(path).map_err(|error| error.error)?;
+        Ok(())
+    }
+
+    fn write_json<W: Write>(&self, to: W) -> io::Result<()> {
+        let mut writer = BufWriter::new(to);
+        serde_json::to_writer_pretty(&mut writer, self)?;
+        writer.write_all(b"\n")?;
+        writer.flush()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use serde_json::Value;
+
+    use super::super::labels::{DropCause, OpenFailure};
+    use super::super::stage::Stage;
+    use super::*;
+
+    fn report() -> Report {
+        let mut report = Report::new("watch", BuildInfo::default(), Timestamp::UNIX_EPOCH);
+        report.setting("ticket", "sealcast://h:1/abc#invite");
+        report
+    }
+
+    fn read(path: &Path) -> Value {
+        serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap()
+    }
+
+    #[test]
+    fn the_report_carries_counts_stages_and_where_it_was_measured() {
+        let metrics = Metrics::new(BuildInfo::default());
+        metrics.record_stage(Stage::Open, Duration::from_micros(20));
+        metrics.record_dropped(DropCause::Queue, 4);
+        metrics.record_refused(OpenFailure::Replay);
+        let mut report = report();
+        report.take_metrics(&metrics);
+        report.resources = Some(ResourceSummary::default());
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("report.json");
+        report.write(&path).unwrap();
+        let json = read(&path);
+        assert_eq!(json["schema"], SCHEMA);
+        assert_eq!(json["start"], "1970-01-01T00:00:00.000000Z");
+        assert_eq!(json["stages"]["open"]["count"], 1);
+        assert!(json["stages"].get("encode").is_none());
+        assert_eq!(json["totals"]["frames_dropped"]["queue"], 4);
+        assert_eq!(json["totals"]["open_failures"]["replay"], 1);
+        assert!(json["resources"]["max_temperature_celsius"].is_null());
+        assert!(json["machine"]["cpu_model"].is_string());
+        assert!(!json["method"].as_array().unwrap().is_empty());
+    }
+
+    #[test]
+    fn secrets_do_not_reach_the_report() {
+        let json = serde_json::to_value(report()).unwrap();
+        assert_eq!(json["configuration"]["ticket"], "sealcast://h:1/abc#***");
+    }
+
+    #[test]
+    fn an_old_report_is_replaced_as_a_whole_and_no_other_file_stays() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("report.json");
+        std::fs::write(&path, "x".repeat(1_000_000)).unwrap();
+        report().write(&path).unwrap();
+        assert_eq!(read(&path)["command"], "watch");
+        assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn places_that_cannot_be_written_are_said_in_words() {
+        let directory = tempfile::tempdir().unwrap();
+        for (path, words) in [
+            (directory.path().join("a/b.json"), "make the directory"),
+            (directory.path().into(), "a file"),
+        ] {
+            let failure = report().write(&path).unwrap_err();
+            assert_eq!(failure.kind, FailureKind::Sink);
+            assert!(
+                failure.hint.contains(words) && failure.what.contains("report"),
+                "{failure}"
+            );
+        }
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn a_device_is_written_to_and_not_replaced() {
+        let failure = report().write(Path::new("/dev/full")).unwrap_err();
+        assert!(failure.hint.contains("disk is full"), "{failure}");
+        report().write(Path::new("/dev/null")).unwrap();
+        assert!(!Path::new("/dev/null").metadata().unwrap().is_file());
+    }
+
+    #[test]
+    fn a_long_run_keeps_the_newest_handshakes_and_counts_the_rest() {
+        let mut report = report();
+        (0..MAX_HANDSHAKES as u64 + 5).for_each(|number| {
+            report.handshake(HandshakeRow {
+                bytes_sent: number,
+                ..HandshakeRow::default()
+            })
+        });
+        let json = serde_json::to_value(report).unwrap();
+        assert_eq!(json["handshakes"].as_array().unwrap().len(), MAX_HANDSHAKES);
+        assert_eq!(json["handshakes"][0]["bytes_sent"], 5);
+        assert_eq!(json["handshakes_omitted"], 5);
+    }
+}

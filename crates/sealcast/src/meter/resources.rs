@@ -1,0 +1,343 @@
+//! What this process uses: CPU time, memory, and the machine's temperature and energy where they can be read.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use rustix::time::{ClockId, clock_gettime};
+use serde::Serialize;
+use sysinfo::{Components, Pid, ProcessRefreshKind, ProcessesToUpdate, System};
+
+use super::energy::EnergyDomain;
+use crate::failure::{Failure, FailureKind, Result};
+
+/// How often the sampler looks: 10 Hz.
+pub const SAMPLE_PERIOD: Duration = Duration::from_millis(100);
+
+/// How many samples pass between two looks at the temperature sensors: they are slow to read and slow to change.
+const SAMPLES_PER_TEMPERATURE: u32 = 10;
+
+/// What is printed for a figure this machine cannot give.
+pub const NOT_MEASURABLE: &str = "not measurable here";
+
+/// CPU time that all threads of this process have used so far, user and system together.
+pub fn process_cpu_time() -> Duration {
+    cpu_clock(ClockId::ProcessCPUTime)
+}
+
+/// CPU time that the calling thread has used so far. The difference over a piece of work that stays on one thread is
+/// what the work cost, whoever else was using the CPU.
+pub fn thread_cpu_time() -> Duration {
+    cpu_clock(ClockId::ThreadCPUTime)
+}
+
+fn cpu_clock(clock: ClockId) -> Duration {
+    let time = clock_gettime(clock);
+    Duration::new(
+        u64::try_from(time.tv_sec).unwrap_or(0),
+        u32::try_from(time.tv_nsec).unwrap_or(0),
+    )
+}
+
+/// What the process uses at one moment. `None` and absent entries mean that this machine cannot tell, never 0.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct ResourceSample {
+    /// CPU seconds used since the process began, all threads.
+    pub cpu_seconds: f64,
+    /// CPU use since the sample before, in percent of one core: two busy cores make 200. `None` in the first sample.
+    pub cpu_percent: Option<f64>,
+    /// Resident memory in bytes.
+    pub rss_bytes: Option<u64>,
+    /// Temperature in °C by sensor.
+    pub temperatures: BTreeMap<String, f64>,
+    /// Energy in joules by domain since the sampler began: the whole machine's, not this process's.
+    pub energy_joules: BTreeMap<String, f64>,
+}
+
+impl ResourceSample {
+    /// The hottest sensor in °C, if any can be read.
+    pub fn temperature_celsius(&self) -> Option<f64> {
+        self.temperatures.values().copied().reduce(f64::max)
+    }
+}
+
+/// Formats a figure with its unit, or says that it is [not measurable here](NOT_MEASURABLE).
+pub fn figure(value: Option<f64>, decimals: usize, unit: &str) -> String {
+    value.map_or_else(
+        || NOT_MEASURABLE.to_owned(),
+        |value| format!("{value:.decimals$} {unit}"),
+    )
+}
+
+/// Reads what the process uses, one sample at a time.
+#[derive(Debug)]
+pub struct ResourceProbe {
+    system: Option<System>,
+    components: Option<Components>,
+    pid: Option<Pid>,
+    energy: Vec<EnergyDomain>,
+    before: Option<(Instant, Duration)>,
+    temperatures: BTreeMap<String, f64>,
+    samples: u32,
+}
+
+impl Default for ResourceProbe {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl ResourceProbe {
+    /// Finds out what can be measured here.
+    pub fn new() -> Self {
+        Self {
+            system: System::new().ok(),
+            components: Components::new_with_refreshed_list().ok(),
+            pid: sysinfo::get_current_pid().ok(),
+            energy: EnergyDomain::find(Path::new("/sys/class/powercap")),
+            before: None,
+            temperatures: BTreeMap::new(),
+            samples: 0,
+        }
+    }
+
+    /// Takes a sample at `now`.
+    pub fn sample(&mut self, now: Instant) -> ResourceSample {
+        let cpu = process_cpu_time();
+        let cpu_percent = self.before.and_then(|(then, cpu_before)| {
+            let wall = now.saturating_duration_since(then).as_secs_f64();
+            (wall > 0.0).then(|| cpu.saturating_sub(cpu_before).as_secs_f64() / wall * 100.0)
+        });
+        self.before = Some((now, cpu));
+        if self.samples.is_multiple_of(SAMPLES_PER_TEMPERATURE) {
+            self.temperatures = self.read_temperatures();
+        }
+        self.samples = self.samples.wrapping_add(1);
+        ResourceSample {
+            cpu_seconds: cpu.as_secs_f64(),
+            cpu_percent,
+            rss_bytes: self.read_rss(),
+            temperatures: self.temperatures.clone(),
+            energy_joules: self.energy.iter_mut().filter_map(EnergyDomain::read).collect(),
+        }
+    }
+
+    fn read_rss(&mut self) -> Option<u64> {
+        let (system, pid) = (self.system.as_mut()?, self.pid?);
+        let kind = ProcessRefreshKind::nothing().with_memory().without_tasks();
+        system.refresh_processes_specifics(ProcessesToUpdate::Some(&[pid]), false, kind);
+        system
+            .process(pid)
+            .map(|process| process.memory())
+            .filter(|bytes| *bytes > 0)
+    }
+
+    fn read_temperatures(&mut self) -> BTreeMap<String, f64> {
+        let Some(components) = self.components.as_mut() else {
+            return BTreeMap::new();
+        };
+        components.refresh(false);
+        components
+            .iter()
+            .filter_map(|sensor| Some((sensor.label().to_owned(), f64::from(sensor.temperature()?))))
+            .filter(|(_, celsius)| celsius.is_finite())
+            .collect()
+    }
+}
+
+/// What the samples of a run add up to.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct ResourceSummary {
+    /// How many samples were taken.
+    pub samples: u64,
+    /// Wall-clock seconds sampled.
+    pub seconds: f64,
+    /// CPU seconds used in that time, all threads.
+    pub cpu_seconds: f64,
+    /// Mean CPU use in percent of one core.
+    pub cpu_percent: Option<f64>,
+    /// Largest resident memory seen, in bytes.
+    pub max_rss_bytes: Option<u64>,
+    /// Highest temperature seen on any sensor, in °C.
+    pub max_temperature_celsius: Option<f64>,
+    /// Energy in joules by domain: the whole machine's, not this process's.
+    pub energy_joules: BTreeMap<String, f64>,
+}
+
+#[derive(Debug, Default)]
+struct Sampled {
+    latest: ResourceSample,
+    summary: ResourceSummary,
+}
+
+/// Samples what the process uses at 10 Hz on a thread of its own, until dropped.
+#[derive(Debug)]
+pub struct ResourceSampler {
+    shared: Arc<Mutex<Sampled>>,
+    stop: Option<SyncSender<()>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl ResourceSampler {
+    /// Starts sampling; `each` is called with every sample, on the sampler's thread.
+    ///
+    /// # Errors
+    /// If the system gives no thread: kind `Internal`.
+    pub fn start(each: impl FnMut(&ResourceSample) + Send + 'static) -> Result<Self> {
+        let shared = Arc::new(Mutex::new(Sampled::default()));
+        let (stop, stopped) = sync_channel(0);
+        let thread = std::thread::Builder::new()
+            .name("resources".to_owned())
+            .spawn({
+                let shared = Arc::clone(&shared);
+                move || run_sampler(&shared, &stopped, each)
+            })
+            .map_err(|error| {
+                Failure::new(
+                    FailureKind::Internal,
+                    format!("the resource sampler cannot start: {error}"),
+                    "the system may be out of threads or memory",
+                )
+            })?;
+        Ok(Self {
+            shared,
+            stop: Some(stop),
+            thread: Some(thread),
+        })
+    }
+
+    /// The latest sample; all empty before the first.
+    pub fn latest(&self) -> ResourceSample {
+        self.shared
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .latest
+            .clone()
+    }
+
+    /// What the samples so far add up to.
+    pub fn summary(&self) -> ResourceSummary {
+        self.shared
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .summary
+            .clone()
+    }
+}
+
+impl Drop for ResourceSampler {
+    fn drop(&mut self) {
+        // The thread waits on this channel: closing it wakes and ends it at once.
+        self.stop = None;
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+fn run_sampler(shared: &Mutex<Sampled>, stop: &Receiver<()>, mut each: impl FnMut(&ResourceSample)) {
+    let mut probe = ResourceProbe::new();
+    let start = Instant::now();
+    let cpu_at_start = process_cpu_time();
+    let mut due = start;
+    loop {
+        let now = Instant::now();
+        let sample = probe.sample(now);
+        each(&sample);
+        {
+            let mut sampled = shared.lock().unwrap_or_else(PoisonError::into_inner);
+            sampled.summary.add(&sample, now.duration_since(start), cpu_at_start);
+            sampled.latest = sample;
+        }
+        // A sample that comes late moves the later ones: catching up would bunch them.
+        due = (due + SAMPLE_PERIOD).max(Instant::now());
+        match stop.recv_timeout(due.saturating_duration_since(Instant::now())) {
+            Err(RecvTimeoutError::Timeout) => {}
+            Ok(()) | Err(RecvTimeoutError::Disconnected) => return,
+        }
+    }
+}
+
+impl ResourceSummary {
+    fn add(&mut self, sample: &ResourceSample, since_start: Duration, cpu_at_start: Duration) {
+        self.samples += 1;
+        self.seconds = since_start.as_secs_f64();
+        self.cpu_seconds = (sample.cpu_seconds - cpu_at_start.as_secs_f64()).max(0.0);
+        self.cpu_percent = (self.seconds > 0.0).then(|| self.cpu_seconds / self.seconds * 100.0);
+        self.max_rss_bytes = self.max_rss_bytes.max(sample.rss_bytes);
+        self.max_temperature_celsius = [self.max_temperature_celsius, sample.temperature_celsius()]
+            .into_iter()
+            .flatten()
+            .reduce(f64::max);
+        self.energy_joules.clone_from(&sample.energy_joules);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn burn(time: Duration) {
+        let start = thread_cpu_time();
+        while thread_cpu_time() - start < time {
+            std::hint::black_box((0..1000).fold(1u64, |a, b| a.wrapping_mul(b | 1)));
+        }
+    }
+
+    #[test]
+    fn cpu_time_counts_work_and_not_waiting() {
+        let (thread, process) = (thread_cpu_time(), process_cpu_time());
+        std::thread::sleep(Duration::from_millis(50));
+        assert!(thread_cpu_time() - thread < Duration::from_millis(20));
+        burn(Duration::from_millis(30));
+        assert!(thread_cpu_time() - thread >= Duration::from_millis(30));
+        assert!(process_cpu_time() - process >= Duration::from_millis(30));
+    }
+
+    #[test]
+    fn a_sample_shows_memory_and_work_since_the_one_before() {
+        let mut probe = ResourceProbe::new();
+        let first = probe.sample(Instant::now());
+        assert_eq!(first.cpu_percent, None);
+        assert!(first.rss_bytes.unwrap() > 1_000_000, "{first:?}");
+        burn(Duration::from_millis(50));
+        let second = probe.sample(Instant::now());
+        assert!(second.cpu_percent.unwrap() > 1.0, "{second:?}");
+        assert!(second.cpu_seconds - first.cpu_seconds >= 0.05);
+    }
+
+    #[test]
+    fn what_cannot_be_measured_is_said_and_not_zero() {
+        assert_eq!(figure(None, 1, "°C"), "not measurable here");
+        assert_eq!(figure(Some(41.25), 1, "°C"), "41.2 °C");
+        assert_eq!(ResourceSample::default().temperature_celsius(), None);
+        assert!(EnergyDomain::find(Path::new("/nonexistent")).is_empty());
+    }
+
+    #[test]
+    fn the_sampler_samples_ten_times_a_second_and_stops_when_dropped() {
+        let (sender, receiver) = std::sync::mpsc::channel();
+        let sampler = ResourceSampler::start(move |sample| {
+            let _ = sender.send(sample.cpu_seconds);
+        })
+        .unwrap();
+        let started = Instant::now();
+        (0..5).for_each(|_| assert!(receiver.recv().unwrap() > 0.0));
+        assert!(
+            started.elapsed() >= Duration::from_millis(390),
+            "{:?}",
+            started.elapsed()
+        );
+        let summary = sampler.summary();
+        assert!(summary.samples >= 4 && summary.max_rss_bytes.is_some(), "{summary:?}");
+        drop(sampler);
+        receiver.try_iter().for_each(drop);
+        assert!(
+            receiver.recv().is_err(),
+            "the thread is gone, and its end of the channel with it"
+        );
+    }
+}

@@ -1,0 +1,208 @@
+//! What `print-config` shows: versions, what can be negotiated, the machine, and what of it is in use.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+
+use serde::Serialize;
+
+use super::compare::ComparedRun;
+use super::machine::Machine;
+use super::probe::{AesInUse, SuiteSpeed, measure_library_suites};
+use super::versions::LIBRARIES;
+
+/// What the rest of the program knows about itself.
+#[derive(Clone, Debug, Default)]
+pub struct Facts {
+    /// Names of the suites, preferred first.
+    pub suites: Vec<String>,
+    /// Names of the key establishment mechanisms, preferred first.
+    pub mechanisms: Vec<String>,
+    /// Whether the H.264 codec was built with its assembly routines, if that could be found out.
+    pub codec_assembly: Option<bool>,
+    /// Speeds of suites that are not the cryptography library's, measured with [`measure`](super::probe::measure).
+    pub more_speeds: Vec<SuiteSpeed>,
+}
+
+/// The configuration of this build on this machine.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct BuildConfig {
+    /// Version of sealcast.
+    pub version: &'static str,
+    /// Libraries that figures depend on, with their versions.
+    pub libraries: BTreeMap<&'static str, &'static str>,
+    /// Names of the suites, preferred first.
+    pub suites: Vec<String>,
+    /// Names of the key establishment mechanisms, preferred first.
+    pub mechanisms: Vec<String>,
+    /// The machine.
+    pub machine: Machine,
+    /// Which AES the cryptography library uses, judged by its speed.
+    pub aes_in_use: AesInUse,
+    /// How fast each suite seals on one core.
+    pub speeds: Vec<SuiteSpeed>,
+    /// Whether the H.264 codec was built with its assembly routines; `None` if that could not be found out.
+    pub codec_assembly: Option<bool>,
+    /// Speeds with ever fewer instructions, where that was asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub comparison: Option<Vec<ComparedRun>>,
+}
+
+impl BuildConfig {
+    /// Looks at the machine and measures the suites; takes about a tenth of a second.
+    pub fn collect(facts: Facts) -> Self {
+        let mut speeds = measure_library_suites();
+        speeds.extend(facts.more_speeds);
+        Self {
+            version: env!("CARGO_PKG_VERSION"),
+            libraries: LIBRARIES.iter().copied().collect(),
+            suites: facts.suites,
+            mechanisms: facts.mechanisms,
+            machine: Machine::detect(),
+            aes_in_use: AesInUse::judge(&speeds),
+            speeds,
+            codec_assembly: facts.codec_assembly,
+            comparison: None,
+        }
+    }
+
+    /// As JSON, for programs.
+    pub fn to_json(&self) -> String {
+        // Nothing in it can fail to serialize: no maps with odd keys, no foreign types.
+        serde_json::to_string_pretty(self).unwrap_or_default()
+    }
+
+    /// As a table, for people.
+    pub fn to_table(&self) -> String {
+        let mut table = Table::default();
+        table.row("sealcast", self.version);
+        for (name, version) in &self.libraries {
+            table.row(name, version);
+        }
+        table.row("suites", &self.suites.join(", "));
+        table.row("mechanisms", &self.mechanisms.join(", "));
+        let machine = &self.machine;
+        table.row(
+            "processor",
+            &format!(
+                "{} ({}, {} cores)",
+                machine.cpu_model, machine.architecture, machine.cores
+            ),
+        );
+        table.row("kernel", &format!("{} {}", machine.system, machine.kernel));
+        table.row("instructions", &machine.features_line());
+        let aes = match self.aes_in_use {
+            AesInUse::Hardware => "hardware (AES-128-GCM is more than 1.5 times as fast as ChaCha20-Poly1305)",
+            AesInUse::Software => "software (AES-128-GCM is not 1.5 times as fast as ChaCha20-Poly1305)",
+            AesInUse::Unknown => "not known: the speeds could not be measured",
+        };
+        table.row("AES in use", aes);
+        for speed in &self.speeds {
+            table.row(&format!("  {}", speed.suite), &gigabytes(speed.gigabytes_per_second));
+        }
+        let codec = match self.codec_assembly {
+            Some(true) => "with assembly",
+            Some(false) => "without assembly: about 2.5 times slower; build with nasm installed",
+            None => "not known whether with assembly",
+        };
+        table.row("H.264 codec", codec);
+        if let Some(runs) = &self.comparison {
+            table.comparison(runs);
+        }
+        table.text
+    }
+}
+
+fn gigabytes(figure: f64) -> String {
+    format!("{figure:.2} GB/s, one core, 16 KiB messages")
+}
+
+#[derive(Default)]
+struct Table {
+    text: String,
+}
+
+impl Table {
+    fn row(&mut self, name: &str, value: &str) {
+        let _ = writeln!(self.text, "{name:<22}{value}");
+    }
+
+    /// One line per setting, one column per suite, and how many times slower than with everything.
+    fn comparison(&mut self, runs: &[ComparedRun]) {
+        let Some(best) = runs.first() else { return };
+        self.text.push('\n');
+        let _ = write!(self.text, "{:<26}", "GB/s");
+        for speed in &best.speeds {
+            let _ = write!(self.text, "{:>26}", speed.suite);
+        }
+        self.text.push('\n');
+        for run in runs {
+            let _ = write!(self.text, "{:<26}", run.variant);
+            for (speed, full) in run.speeds.iter().zip(&best.speeds) {
+                let times = full.gigabytes_per_second / speed.gigabytes_per_second;
+                let cell = format!("{:.2} (1/{times:.1})", speed.gigabytes_per_second);
+                let _ = write!(self.text, "{cell:>26}");
+            }
+            self.text.push('\n');
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn config() -> BuildConfig {
+        BuildConfig::collect(Facts {
+            suites: vec!["aes-128-gcm".to_owned(), "chacha20-poly1305".to_owned()],
+            mechanisms: vec!["x25519-mlkem768".to_owned()],
+            codec_assembly: Some(false),
+            more_speeds: vec![SuiteSpeed {
+                suite: "aegis-128l".to_owned(),
+                gigabytes_per_second: 12.0,
+            }],
+        })
+    }
+
+    #[test]
+    fn the_table_says_what_is_there_and_what_is_in_use() {
+        let mut config = config();
+        let speed = |gigabytes_per_second| {
+            vec![SuiteSpeed {
+                suite: "aes-128-gcm".to_owned(),
+                gigabytes_per_second,
+            }]
+        };
+        let run = |variant, aes_in_use, gbps| ComparedRun {
+            variant,
+            aes_in_use,
+            speeds: speed(gbps),
+        };
+        config.comparison = Some(vec![
+            run("all instructions", AesInUse::Hardware, 10.0),
+            run("software", AesInUse::Software, 0.25),
+        ]);
+        let table = config.to_table();
+        for part in [
+            "aws-lc-rs",
+            "x25519-mlkem768",
+            "kernel",
+            "AES in use",
+            "12.00 GB/s",
+            "nasm",
+            "0.25 (1/40.0)",
+        ] {
+            assert!(table.contains(part), "{part} is missing from\n{table}");
+        }
+        assert!(table.lines().all(|line| line.len() <= 140), "{table}");
+    }
+
+    #[test]
+    fn the_json_has_the_speeds_a_comparison_reads() {
+        let json: serde_json::Value = serde_json::from_str(&config().to_json()).unwrap();
+        assert_eq!(json["version"], env!("CARGO_PKG_VERSION"));
+        assert_eq!(json["speeds"].as_array().unwrap().len(), 4);
+        assert!(json["machine"]["cpu_features"].is_array());
+        assert_eq!(json["codec_assembly"], false);
+        assert!(json.get("comparison").is_none());
+    }
+}

@@ -1,0 +1,28 @@
+//! Versions of the libraries whose speed and behaviour a figure depends on.
+
+/// Name and version of each, as `Cargo.lock` has them; a test holds the two together.
+pub const LIBRARIES: &[(&str, &str)] = &[("aws-lc-rs", "1.19.0"), ("aws-lc-sys", "0.47.0"), ("openh264", "0.9.9")];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn versions_are_those_of_the_lock_file() {
+        let lock = concat!(env!("CARGO_MANIFEST_DIR"), "/../../Cargo.lock");
+        let lock: toml::Table = std::fs::read_to_string(lock).unwrap().parse().unwrap();
+        let packages = lock["package"].as_array().unwrap();
+        for (name, version) in LIBRARIES {
+            let locked: Vec<_> = packages
+                .iter()
+                .filter(|package| package["name"].as_str() == Some(name))
+                .collect();
+            assert_eq!(locked.len(), 1, "{name}");
+            assert_eq!(
+                locked[0]["version"].as_str(),
+                Some(*version),
+                "{name}: update the list above"
+            );
+        }
+    }
+}

@@ -1,0 +1,181 @@
+//! A camera that needs no camera: a card with a clock in its picture, in real time.
+//!
+//! `docs/test-card.md` describes the card and how to read its clock without this program.
+
+mod clock;
+mod draw;
+mod font;
+mod spec;
+
+use std::num::NonZeroU32;
+use std::thread;
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use bytes::Bytes;
+
+pub use self::clock::{CardClock, read_clock};
+use self::draw::Card;
+use self::spec::Spec;
+use crate::codec::{H264Encoder, H264Settings, jpeg};
+use crate::failure::{Failure, FailureKind, Result};
+use crate::media::{Codec, Frame, Picture, StreamInfo};
+use crate::source::Source;
+
+/// Open a test card from what follows `test:`:
+/// `[WIDTHxHEIGHT][@FPS][?codec=h264|mjpeg&bitrate=BITS&gop=FRAMES&quality=1..100&frames=N&bars]`.
+///
+/// # Errors
+/// If the words make no sense (kind `Usage`), or the encoder does not start.
+pub fn open(rest: &str) -> Result<Box<dyn Source>> {
+    Ok(Box::new(TestCard::new(Spec::parse(rest)?)?))
+}
+
+/// Draws the cards of a test card source without encoding or pacing them, for previews and measurements.
+pub struct CardPainter {
+    card: Card,
+}
+
+impl CardPainter {
+    /// A painter for pictures of that size; `None` where the clock does not fit or a side is odd.
+    pub fn new(width: usize, height: usize) -> Option<Self> {
+        let even = width.is_multiple_of(2) && height.is_multiple_of(2);
+        even.then(|| Card::new(width, height, true))
+            .flatten()
+            .map(|card| Self { card })
+    }
+
+    /// The card with that clock, `elapsed` after the start of the motion.
+    pub fn paint(&mut self, clock: CardClock, elapsed: Duration) -> &Picture {
+        self.card.draw_scene(elapsed);
+        self.card.draw_clock(clock)
+    }
+}
+
+enum Coder {
+    H264(Box<H264Encoder>),
+    Mjpeg { quality: u8 },
+}
+
+struct TestCard {
+    spec: Spec,
+    card: Card,
+    coder: Coder,
+    /// When frame 0 was due; set by the first call of `next`.
+    start: Option<Instant>,
+    /// Number of the next frame.
+    number: u64,
+    /// Frames made.
+    made: u64,
+}
+
+impl TestCard {
+    fn new(spec: Spec) -> Result<Self> {
+        let card = Card::new(spec.width, spec.height, !spec.bars).ok_or_else(|| {
+            Failure::new(
+                FailureKind::Usage,
+                format!(
+                    "the clock of the test card does not fit into {}x{} pixels",
+                    spec.width, spec.height
+                ),
+                "choose a larger picture",
+            )
+        })?;
+        let coder = match spec.codec {
+            Codec::H264 => {
+                let mut settings = H264Settings::new(spec.width, spec.height, spec.rate, spec.bitrate);
+                if let Some(gop) = spec.gop {
+                    settings.keyframe_interval = NonZeroU32::new(gop);
+                }
+                Coder::H264(Box::new(H264Encoder::new(settings)?))
+            }
+            Codec::Mjpeg => Coder::Mjpeg { quality: spec.quality },
+        };
+        Ok(Self {
+            spec,
+            card,
+            coder,
+            start: None,
+            number: 0,
+            made: 0,
+        })
+    }
+
+    /// When a frame is due, since the start. Computed from its number each time, so that no error adds up.
+    fn due(&self, number: u64) -> Duration {
+        let nanos = u128::from(number) * 1_000_000_000 * u128::from(self.spec.rate.denominator);
+        // Half a millennium fits.
+        Duration::from_nanos(u64::try_from(nanos / u128::from(self.spec.rate.numerator)).unwrap_or(u64::MAX))
+    }
+
+    /// Number of the last frame due by now.
+    fn last_due(&self, elapsed: Duration) -> u64 {
+        let rate = self.spec.rate;
+        let frames = elapsed.as_nanos() * u128::from(rate.numerator) / u128::from(rate.denominator) / 1_000_000_000;
+        u64::try_from(frames).unwrap_or(u64::MAX)
+    }
+}
+
+impl Source for TestCard {
+    fn info(&self) -> StreamInfo {
+        let parameters = match &self.coder {
+            Coder::H264(encoder) => encoder.parameters().to_vec(),
+            Coder::Mjpeg { .. } => Vec::new(),
+        };
+        // The spec keeps sides far below.
+        let side = |pixels: usize| u16::try_from(pixels).unwrap_or(u16::MAX);
+        StreamInfo {
+            codec: self.spec.codec,
+            width: side(self.spec.width),
+            height: side(self.spec.height),
+            rate: self.spec.rate,
+            parameters,
+        }
+    }
+
+    fn next(&mut self) -> Result<Option<Frame>> {
+        if self.spec.frames.is_some_and(|frames| self.made >= frames) {
+            return Ok(None);
+        }
+        let start = *self.start.get_or_insert_with(Instant::now);
+        // Late by more than a frame: skip to the one that is due, and let the gap in the numbers tell.
+        let number = self.number.max(self.last_due(start.elapsed()));
+        let media_time = self.due(number);
+        thread::sleep((start + media_time).saturating_duration_since(Instant::now()));
+
+        self.card.draw_scene(media_time);
+        // The clock comes last, so that it says when the picture was complete. The low bits of the number are enough.
+        let clock = CardClock {
+            event: number as u32,
+            wall_us: wall_us(),
+        };
+        let picture = self.card.draw_clock(clock);
+        let captured = Instant::now();
+        let (data, keyframe) = match &mut self.coder {
+            Coder::H264(encoder) => encoder.encode(picture)?,
+            Coder::Mjpeg { quality } => (jpeg::encode(picture, *quality)?, true),
+        };
+        self.number = number + 1;
+        self.made += 1;
+        let data = Bytes::from(data);
+        Ok(Some(Frame {
+            number,
+            keyframe,
+            media_time,
+            captured,
+            encoded: Instant::now(),
+            data,
+        }))
+    }
+
+    fn request_keyframe(&mut self) {
+        if let Coder::H264(encoder) = &mut self.coder {
+            encoder.request_keyframe();
+        }
+    }
+}
+
+/// The wall clock in microseconds since 1970; 0 for a clock that stands before.
+fn wall_us() -> u64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    u64::try_from(since.as_micros()).unwrap_or(u64::MAX)
+}

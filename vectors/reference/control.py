@@ -1,0 +1,128 @@
+"""Control messages, codec configurations, frame preambles (protocol.md sections 4 and 5)."""
+
+import struct
+
+MAX_CLOSE_TEXT = 256
+PREAMBLE = struct.Struct(">QQQQII")
+
+
+class Malformed(Exception):
+    pass
+
+
+class Ignored(Exception):
+    """A control message of an unknown type."""
+
+
+class Reader:
+    def __init__(self, data):
+        self.data, self.at = data, 0
+
+    def take(self, length):
+        if len(self.data) - self.at < length:
+            raise Malformed
+        self.at += length
+        return self.data[self.at - length:self.at]
+
+    def uint(self, width):
+        return int.from_bytes(self.take(width), "big")
+
+    def counted(self, width):
+        return self.take(self.uint(width))
+
+    def end(self):
+        if self.at != len(self.data):
+            raise Malformed
+
+
+def counted(data, width=2):
+    return len(data).to_bytes(width, "big") + data
+
+
+# type: (name, [(field, width in bytes, or "bytes", or "text")])
+MESSAGES = {
+    1: ("welcome", []),
+    2: ("close", [("reason", 1), ("text", "text")]),
+    3: ("rekey-offer", [("epoch", 2), ("mechanism", 1), ("share", "bytes")]),
+    4: ("rekey-answer", [("epoch", 2), ("ciphertext", "bytes")]),
+    5: ("keyframe-request", [("stream", 4)]),
+    6: ("ping", [("t1", 8)]),
+    7: ("pong", [("t1", 8), ("t2", 8), ("t3", 8)]),
+    8: ("rekey-request", []),
+}
+NUMBERS = {name: number for number, (name, _) in MESSAGES.items()}
+CODEC_CONFIGURATION = [("codec", 1), ("width", 2), ("height", 2), ("rate_numerator", 4), ("rate_denominator", 4),
+                       ("parameters", "bytes")]
+
+
+def _encode_fields(layout, fields):
+    out = b""
+    for name, width in layout:
+        value = fields[name]
+        if width == "text":
+            out += counted(value.encode())
+        elif width == "bytes":
+            out += counted(value)
+        else:
+            out += value.to_bytes(width, "big")
+    return out
+
+
+def _decode_fields(layout, reader):
+    fields = {}
+    for name, width in layout:
+        if width == "text":
+            raw = reader.counted(2)
+            try:
+                fields[name] = raw.decode("utf-8")
+            except UnicodeDecodeError:
+                raise Malformed from None
+            if len(raw) > MAX_CLOSE_TEXT:
+                raise Malformed
+        elif width == "bytes":
+            fields[name] = reader.counted(2)
+        else:
+            fields[name] = reader.uint(width)
+    reader.end()
+    return fields
+
+
+def encode(name, **fields):
+    number = NUMBERS[name]
+    return bytes([number]) + _encode_fields(MESSAGES[number][1], fields)
+
+
+def decode(data):
+    reader = Reader(data)
+    number = reader.uint(1)
+    if number not in MESSAGES:
+        raise Ignored
+    name, layout = MESSAGES[number]
+    return name, _decode_fields(layout, reader)
+
+
+def encode_codec_configuration(**fields):
+    return _encode_fields(CODEC_CONFIGURATION, fields)
+
+
+def decode_codec_configuration(data):
+    fields = _decode_fields(CODEC_CONFIGURATION, Reader(data))
+    if fields["codec"] not in (1, 2) or fields["rate_denominator"] == 0:
+        raise Malformed
+    if fields["codec"] == 2 and fields["parameters"]:
+        raise Malformed
+    return fields
+
+
+PREAMBLE_FIELDS = ("frame", "media_time", "captured", "encoded", "previous_seal", "previous_send")
+
+
+def encode_preamble(**fields):
+    return PREAMBLE.pack(*(fields[name] for name in PREAMBLE_FIELDS))
+
+
+def decode_preamble(payload):
+    """(fields, the bytes of the frame)"""
+    if len(payload) < PREAMBLE.size:
+        raise Malformed
+    return dict(zip(PREAMBLE_FIELDS, PREAMBLE.unpack(payload[:PREAMBLE.size]))), payload[PREAMBLE.size:]

@@ -1,0 +1,149 @@
+"""vectors/control.json"""
+
+import control
+from common import check_names, fixed
+
+BIG = 2**64 - 1
+PARAMETERS = bytes.fromhex("0000000167640028acd940780227e5c044000003000400000300f03c60c65800000001 68ebe3cb22c0")
+
+
+def _json(fields):
+    return {name: value.hex() if isinstance(value, bytes) else value for name, value in fields.items()}
+
+
+def _outcome(decode, data):
+    try:
+        decode(data)
+    except control.Malformed:
+        return "malformed"
+    except control.Ignored:
+        return "ignored"
+    return "ok"
+
+
+def _negative(decode, rows):
+    cases = []
+    for name, data, expect, why in rows:
+        assert _outcome(decode, data) == expect, name
+        cases.append({"name": name, "expect": expect, "why": why, "bytes": data.hex()})
+    return cases
+
+
+OK_MESSAGES = [
+    ("welcome", "welcome", {}),
+    ("close, end of stream", "close", {"reason": 1, "text": ""}),
+    ("close with text", "close", {"reason": 2, "text": "not on the list"}),
+    ("close with text beyond ASCII", "close", {"reason": 7, "text": "Kamera f\u00e4llt aus \u2014 \U0001f4f7"}),
+    ("close, longest text", "close", {"reason": 8, "text": "x" * 256}),
+    ("close, longest text of two-byte letters", "close", {"reason": 3, "text": "\u00e4" * 128}),
+    ("close, unknown reason", "close", {"reason": 200, "text": "later version"}),
+    ("close, reason zero", "close", {"reason": 0, "text": ""}),
+    ("rekey-offer x25519", "rekey-offer", {"epoch": 1, "mechanism": 2, "share": fixed("offer share", 32)}),
+    ("rekey-offer x25519-mlkem768", "rekey-offer", {"epoch": 65535, "mechanism": 1, "share": fixed("offer hybrid", 1216)}),
+    ("rekey-offer for epoch 65536", "rekey-offer", {"epoch": 0, "mechanism": 2, "share": fixed("offer wrap", 32)}),
+    ("rekey-answer", "rekey-answer", {"epoch": 1, "ciphertext": fixed("answer", 32)}),
+    ("rekey-answer hybrid", "rekey-answer", {"epoch": 65535, "ciphertext": fixed("answer hybrid", 1120)}),
+    ("keyframe-request", "keyframe-request", {"stream": 1}),
+    ("keyframe-request, stream 15", "keyframe-request", {"stream": 15}),
+    ("ping", "ping", {"t1": 1_790_000_000_123_456_789}),
+    ("ping zero", "ping", {"t1": 0}),
+    ("ping, highest", "ping", {"t1": BIG}),
+    ("pong", "pong", {"t1": 1_790_000_000_123_456_789, "t2": 1_790_000_000_200_000_000, "t3": 1_790_000_000_200_040_000}),
+    ("pong, highest", "pong", {"t1": BIG, "t2": BIG, "t3": BIG}),
+    ("rekey-request", "rekey-request", {}),
+]
+
+
+def messages():
+    cases, encoded = [], {}
+    for name, kind, fields in OK_MESSAGES:
+        data = control.encode(kind, **fields)
+        assert control.decode(data) == (kind, fields)
+        encoded[name] = data
+        cases.append({"name": name, "expect": "ok", "message": kind, "fields": _json(fields), "bytes": data.hex()})
+    rows = [("empty payload", b"", "malformed", "There is no type.")]
+    for name in ("welcome", "close with text", "rekey-offer x25519", "rekey-answer", "keyframe-request", "ping", "pong",
+                 "rekey-request"):
+        data = encoded[name]
+        rows.append((f"{name}, one byte more", data + b"\0", "malformed", "A byte is left over."))
+        if len(data) > 1:
+            rows.append((f"{name}, one byte less", data[:-1], "malformed", "The last field is short."))
+            rows.append((f"{name}, type only", data[:1], "malformed", "The fields are missing."))
+    offer = encoded["rekey-offer x25519"]
+    rows += [
+        ("close, text of 257 bytes", b"\x02\x01" + control.counted(b"x" * 257), "malformed", "At most 256 bytes."),
+        ("close, 129 letters of two bytes", b"\x02\x01" + control.counted("\u00e4".encode() * 129), "malformed",
+         "The limit counts bytes."),
+        ("close, text of 4096 bytes", b"\x02\x01" + control.counted(b"x" * 4096), "malformed", "At most 256 bytes."),
+        ("close, stray continuation byte", b"\x02\x01" + control.counted(b"ab\x80"), "malformed", "Not UTF-8."),
+        ("close, cut letter", b"\x02\x01" + control.counted(b"ab\xc3"), "malformed", "Not UTF-8."),
+        ("close, overlong slash", b"\x02\x01" + control.counted(b"\xc0\xaf"), "malformed", "UTF-8 has one form of each letter."),
+        ("close, surrogate", b"\x02\x01" + control.counted(b"\xed\xa0\x80"), "malformed", "UTF-8 has no surrogates."),
+        ("close, beyond U+10FFFF", b"\x02\x01" + control.counted(b"\xf4\x90\x80\x80"), "malformed", "Not UTF-8."),
+        ("close, text longer than the message", b"\x02\x01\x00\x05abcd", "malformed", "The count is above what is there."),
+        ("close, text shorter than the message", b"\x02\x01\x00\x03abcd", "malformed", "A byte is left over."),
+        ("rekey-offer, share longer than the message", offer[:4] + b"\x00\x21" + offer[6:], "malformed",
+         "The count is above what is there."),
+        ("rekey-offer, share shorter than the message", offer[:4] + b"\x00\x1f" + offer[6:], "malformed",
+         "A byte is left over."),
+        ("type 0", b"\x00", "ignored", "An unknown type is ignored."),
+        ("type 9", b"\x09", "ignored", "An unknown type is ignored."),
+        ("type 9 with fields", b"\x09" + fixed("unknown type", 30), "ignored", "An unknown type is ignored, whatever follows."),
+        ("type 255", b"\xff\x00", "ignored", "An unknown type is ignored."),
+    ]
+    return check_names(cases + _negative(control.decode, rows))
+
+
+def codec_configurations():
+    h264 = {"codec": 1, "width": 1920, "height": 1080, "rate_numerator": 30, "rate_denominator": 1, "parameters": PARAMETERS}
+    table = [
+        ("H.264 1080p30", h264),
+        ("H.264 2160p at 60000/1001", {**h264, "width": 3840, "height": 2160, "rate_numerator": 60000, "rate_denominator": 1001}),
+        ("H.264, largest fields", {**h264, "width": 65535, "height": 65535, "rate_numerator": 2**32 - 1, "rate_denominator": 2**32 - 1}),
+        ("Motion JPEG 720p25", {"codec": 2, "width": 1280, "height": 720, "rate_numerator": 25, "rate_denominator": 1,
+                                "parameters": b""}),
+    ]
+    cases = []
+    for name, fields in table:
+        data = control.encode_codec_configuration(**fields)
+        assert control.decode_codec_configuration(data) == fields
+        cases.append({"name": name, "expect": "ok", "fields": _json(fields), "bytes": data.hex()})
+    good = control.encode_codec_configuration(**h264)
+    rows = [
+        ("empty", b"", "malformed", "The fields are missing."),
+        ("one byte more", good + b"\0", "malformed", "A byte is left over."),
+        ("one byte less", good[:-1], "malformed", "The parameters are short."),
+        ("no parameters field", good[:13], "malformed", "The count of the parameters is missing."),
+        ("half a count", good[:14], "malformed", "The count of the parameters is short."),
+        ("cut in the rate", good[:10], "malformed", "The denominator is short."),
+        ("zero denominator", good[:9] + bytes(4) + good[13:], "malformed", "A zero denominator is malformed."),
+        ("codec 0", b"\0" + good[1:], "malformed", "1 and 2 are the codecs."),
+        ("codec 3", b"\3" + good[1:], "malformed", "1 and 2 are the codecs."),
+        ("Motion JPEG with parameters", b"\2" + good[1:], "malformed", "Motion JPEG has no parameters."),
+    ]
+    return check_names(cases + _negative(control.decode_codec_configuration, rows))
+
+
+def preambles():
+    usual = {"frame": 41, "media_time": 1_366_666_667, "captured": 1_790_000_000_000_000_000,
+             "encoded": 1_790_000_000_004_000_000, "previous_seal": 61_250, "previous_send": 98_001}
+    table = [
+        ("first frame", {**usual, "frame": 0, "media_time": 0, "previous_seal": 0, "previous_send": 0}, b"\0\0\0\1\x65frame"),
+        ("later frame", usual, fixed("frame", 100)),
+        ("already encoded at the source", {**usual, "encoded": usual["captured"]}, b"\xff\xd8\xff\xd9"),
+        ("saturated", {**usual, "previous_seal": 2**32 - 1, "previous_send": 2**32 - 1}, b"\0"),
+        ("highest", dict.fromkeys(control.PREAMBLE_FIELDS[:4], BIG) | {"previous_seal": 2**32 - 1, "previous_send": 2**32 - 1}, b"\0"),
+    ]
+    cases = []
+    for name, fields, frame in table:
+        data = control.encode_preamble(**fields)
+        assert len(data) == 40 and control.decode_preamble(data + frame) == (fields, frame)
+        cases.append({"name": name, "expect": "ok", "fields": fields, "frame_bytes": frame.hex(),
+                      "bytes": (data + frame).hex()})
+    good = control.encode_preamble(**usual)
+    rows = [(f"cut to {n} bytes", good[:n], "malformed", "The preamble is 40 bytes.") for n in (0, 1, 8, 32, 36, 39)]
+    return check_names(cases + _negative(control.decode_preamble, rows))
+
+
+def generate():
+    return {"messages": messages(), "codec_configurations": codec_configurations(), "preambles": preambles()}

@@ -1,0 +1,171 @@
+"""vectors/schedule.json"""
+
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
+import keys
+import text
+from common import check_names, fixed
+from suites import SUITES
+
+EPOCHS = (0, 1, 65_535, 65_536)
+
+
+def expansions():
+    secret = fixed("expansion secret", 32)
+    table = [
+        ("empty label and context", b"", b"", 32),
+        ("one byte out", b"epoch", b"", 1),
+        ("short context", b"media key i", bytes(9), 16),
+        ("hash as context", b"reply key", keys.sha256(b"context"), 32),
+        ("iv", b"finish iv", keys.sha256(b"context"), 12),
+        ("more than one block", b"rekey", keys.sha256(b""), 65),
+        ("longest context", b"media base r", fixed("context", 255), 8),
+        ("longest label", bytes(range(0x20, 0x7F)) * 2 + b"x" * 55, b"\x01", 48),
+    ]
+    return check_names([
+        {"name": name, "expect": "ok", "secret": secret.hex(), "label": label.hex(), "context": context.hex(),
+         "length": length, "info": keys.expand_info(label, context, length).hex(),
+         "out": keys.expand_label(secret, label, context, length).hex()}
+        for name, label, context, length in table
+    ])
+
+
+def handshake_keys():
+    cases = []
+    for name, length in (("shared secret of 32 bytes", 32), ("shared secret of 64 bytes", 64)):
+        ss = fixed(name, length)
+        th1, th2, th3 = (keys.sha256(b"th%d" % i) for i in (1, 2, 3))
+        hs = keys.handshake_secret(ss)
+        case = {"name": name, "expect": "ok", "ss": ss.hex(), "th1": th1.hex(), "th2": th2.hex(), "th3": th3.hex(),
+                "hs": hs.hex()}
+        for field, label, th, n in (("reply_key", b"reply key", th1, 32), ("reply_iv", b"reply iv", th1, 12),
+                                    ("finish_key", b"finish key", th2, 32), ("finish_iv", b"finish iv", th2, 12),
+                                    ("epoch_0", b"epoch", th3, 32), ("session_id", b"session id", th3, 8)):
+            case[field] = keys.expand_label(hs, label, th, n).hex()
+        cases.append(case)
+    return check_names(cases)
+
+
+def traffic_keys():
+    cases = []
+    for suite in SUITES.values():
+        for epoch in EPOCHS:
+            secret = fixed(f"epoch secret {epoch}", 32)
+            for purpose in keys.PURPOSES:
+                for direction in keys.DIRECTIONS:
+                    key, base = keys.traffic(suite, secret, epoch, purpose, direction)
+                    cases.append({
+                        "name": f"{suite.name} epoch {epoch} {purpose} {direction}", "expect": "ok",
+                        "suite": suite.number, "epoch": epoch, "epoch_secret": secret.hex(), "purpose": purpose,
+                        "direction": direction, "key": key.hex(), "base": base.hex(),
+                        "nonces": [{"seq": seq, "nonce": keys.nonce(suite, base, seq).hex()}
+                                   for seq in (0, 1, 2**32 - 1)]})
+    return check_names(cases)
+
+
+def rekeys():
+    """Messages are spelt out here: type 3, epoch, mechanism, share; type 4, epoch, ciphertext."""
+    cases = []
+    secret = fixed("rekey E_0", 32)
+    for epoch, mechanism, share_len, ct_len, ss_len in ((0, 2, 32, 32, 32), (1, 1, 1216, 1120, 64), (65_535, 2, 32, 32, 32)):
+        share, ciphertext = fixed(f"rekey share {epoch}", share_len), fixed(f"rekey ciphertext {epoch}", ct_len)
+        ss = fixed(f"rekey ss {epoch}", ss_len)
+        target = ((epoch + 1) & 0xFFFF).to_bytes(2, "big")
+        offer = b"\x03" + target + bytes([mechanism]) + share_len.to_bytes(2, "big") + share
+        answer = b"\x04" + target + ct_len.to_bytes(2, "big") + ciphertext
+        salt, following = keys.next_epoch(secret, offer, answer, ss)
+        cases.append({"name": f"from epoch {epoch} to {epoch + 1}", "expect": "ok", "epoch": epoch,
+                      "epoch_secret": secret.hex(), "offer": offer.hex(), "answer": answer.hex(), "ss": ss.hex(),
+                      "salt": salt.hex(), "next_epoch_secret": following.hex()})
+        secret = following
+    return check_names(cases)
+
+
+def base32_cases():
+    cases = []
+    for length, what in ((32, "peer id"), (16, "invite")):
+        for label, data in (("zeros", bytes(length)), ("ones", b"\xff" * length), ("fixed", fixed(what, length))):
+            cases.append({"name": f"{what} {label}", "expect": "ok", "kind": what.replace(" ", "-"),
+                          "bytes": data.hex(), "text": text.base32(data)})
+    good, invite = text.base32(fixed("peer id", 32)), text.base32(fixed("invite", 16))
+    negative = [
+        ("upper case", "peer-id", good.upper(), "The alphabet is the lower-case one."),
+        ("one upper-case letter", "peer-id", _one_upper(good), "The alphabet is the lower-case one."),
+        ("padded", "peer-id", good + "====", "There is no padding."),
+        ("unused bits set", "peer-id", _dirty(good), "The unused trailing bits must be zero."),
+        ("short", "peer-id", good[:-1], "32 bytes are 52 characters."),
+        ("long", "peer-id", good + "a", "32 bytes are 52 characters."),
+        ("digit 1", "peer-id", "1" + good[1:], "1 is not in the alphabet."),
+        ("digit 0", "peer-id", "0" + good[1:], "0 is not in the alphabet."),
+        ("digit 8", "peer-id", "8" + good[1:], "8 is not in the alphabet."),
+        ("space inside", "peer-id", good[:20] + " " + good[21:], "A space is not in the alphabet."),
+        ("empty", "peer-id", "", "32 bytes are 52 characters."),
+        ("invite unused bits set", "invite", _dirty(invite), "The unused trailing bits must be zero."),
+        ("invite short", "invite", invite[:-1], "16 bytes are 26 characters."),
+        ("invite long", "invite", invite + "a", "16 bytes are 26 characters."),
+        ("invite padded", "invite", invite + "======", "There is no padding."),
+    ]
+    for name, kind, value, why in negative:
+        _refused(lambda v, k=kind: text.unbase32(v, 32 if k == "peer-id" else 16), value)
+        cases.append({"name": name, "expect": "refused", "why": why, "kind": kind, "text": value})
+    return check_names(cases)
+
+
+def _dirty(value):
+    """The same bytes with the lowest unused bit of the last character set."""
+    return value[:-1] + text.ALPHABET[text.ALPHABET.index(value[-1]) | 1]
+
+
+def _one_upper(value):
+    at = next(i for i, c in enumerate(value) if c.isalpha())
+    return value[:at] + value[at].upper() + value[at + 1:]
+
+
+def _refused(parse, value):
+    try:
+        parse(value)
+    except text.Refused:
+        return
+    raise AssertionError(f"accepted: {value!r}")
+
+
+def identities():
+    cases = []
+    for name in ("zeros", "one", "two"):
+        seed = bytes(32) if name == "zeros" else fixed(f"identity {name}", 32)
+        public = Ed25519PrivateKey.from_private_bytes(seed).public_key().public_bytes_raw()
+        content = text.identity_file(seed)
+        assert text.parse_identity_file(content) == seed
+        cases.append({"name": f"seed {name}", "expect": "ok", "file": content, "seed": seed.hex(),
+                      "public_key": public.hex(), "peer_id": text.base32(public)})
+    head = text.IDENTITY_LINE + "\n"
+    good = text.base32(fixed("identity one", 32))
+    negative = [
+        ("empty file", "", "There are two lines."),
+        ("first line only", head, "There are two lines."),
+        ("seed only", good + "\n", "The first line names the format."),
+        ("wrong first line", f"sealcast-identity-2\n{good}\n", "The first line names the format and its version."),
+        ("first line in upper case", f"{text.IDENTITY_LINE.upper()}\n{good}\n", "The first line is exact."),
+        ("space before the first line", f" {head}{good}\n", "The first line is exact."),
+        ("space after the first line", f"{text.IDENTITY_LINE} \n{good}\n", "The first line is exact."),
+        ("empty line between", f"{head}\n{good}\n", "The seed is on the second line."),
+        ("upper case seed", f"{head}{good.upper()}\n", "The seed is lower case."),
+        ("padded seed", f"{head}{good}====\n", "There is no padding."),
+        ("unused bits set", f"{head}{_dirty(good)}\n", "The unused trailing bits must be zero."),
+        ("short seed", f"{head}{good[:-1]}\n", "The seed is 52 characters."),
+        ("long seed", f"{head}{good}a\n", "The seed is 52 characters."),
+        ("bad character", f"{head}{good[:-2]}1{good[-1]}\n", "1 is not in the alphabet."),
+        ("space after the seed", f"{head}{good} \n", "A space is not in the alphabet."),
+        ("third line", f"{head}{good}\n{good}\n", "There are two lines."),
+        ("trailing garbage without a line end", f"{head}{good}\nx", "There are two lines."),
+        ("empty third line", f"{head}{good}\n\n", "There are two lines."),
+    ]
+    for name, content, why in negative:
+        _refused(text.parse_identity_file, content)
+        cases.append({"name": name, "expect": "refused", "why": why, "file": content})
+    return check_names(cases)
+
+
+def generate():
+    return {"expansions": expansions(), "handshake_keys": handshake_keys(), "traffic_keys": traffic_keys(),
+            "rekeys": rekeys(), "base32": base32_cases(), "identities": identities()}

@@ -1,0 +1,161 @@
+"""vectors/tickets.json"""
+
+import text
+from common import check_names, fixed
+
+PEER = fixed("ticket peer", 32)
+INVITE = fixed("ticket invite", 16)
+P, V = text.base32(PEER), text.base32(INVITE)
+
+
+def _ok(name, host, port, transport=None, invite=None):
+    value = text.ticket(host, port, PEER, transport, invite)
+    fields = text.parse_ticket(value)
+    assert fields == {"host": host, "port": port, "peer_id": PEER, "transport": transport or "tcp", "invite": invite}
+    return {"name": name, "expect": "ok", "ticket": value, "host": host,
+            "host_kind": _kind(host), "port": port, "peer_id": PEER.hex(), "transport": transport or "tcp",
+            "transport_written": transport is not None, "invite": None if invite is None else invite.hex()}
+
+
+def _kind(host):
+    if ":" in host:
+        return "ipv6"
+    return "ipv4" if host.rsplit(".", 1)[-1].isdigit() else "dns"
+
+
+def ok_cases():
+    return [
+        _ok("IPv4", "192.0.2.7", 7788),
+        _ok("IPv4 with invite", "192.0.2.7", 7788, invite=INVITE),
+        _ok("IPv4 loopback", "127.0.0.1", 65535),
+        _ok("IPv4, port 1", "10.0.0.1", 1),
+        _ok("DNS name", "camera.example.org", 7788),
+        _ok("DNS name with invite", "camera.example.org", 7788, invite=INVITE),
+        _ok("DNS name of one label", "localhost", 443),
+        _ok("DNS name with digits and hyphens", "cam-01.site-2.example", 5000),
+        _ok("DNS name that begins with digits", "4.cams.example", 5000),
+        _ok("IPv6", "2001:db8::7", 7788),
+        _ok("IPv6 with invite", "2001:db8::7", 7788, invite=INVITE),
+        _ok("IPv6 loopback", "::1", 7788),
+        _ok("IPv6 in full", "2001:db8:1:2:3:4:5:6", 7788),
+        _ok("transport tcp written out", "192.0.2.7", 7788, "tcp"),
+        _ok("transport udp", "192.0.2.7", 7788, "udp"),
+        _ok("transport quic", "camera.example.org", 7788, "quic"),
+        _ok("transport udp with invite", "192.0.2.7", 7788, "udp", INVITE),
+        _ok("IPv6, transport quic with invite", "2001:db8::7", 7788, "quic", INVITE),
+        _ok("transport tcp written out with invite", "192.0.2.7", 7788, "tcp", INVITE),
+        _ok("invite of zeros", "192.0.2.7", 7788, invite=bytes(16)),
+        _ok("invite of ones", "192.0.2.7", 7788, invite=b"\xff" * 16),
+    ]
+
+
+def _dirty(value):
+    return value[:-1] + text.ALPHABET[text.ALPHABET.index(value[-1]) | 1]
+
+
+def _hosts_and_ports():
+    one_spelling = "A ticket has one spelling."
+    return [
+        ("empty", "", "Nothing is there."),
+        ("wrong scheme", f"https://192.0.2.7:7788/{P}", "The scheme is sealcast."),
+        ("scheme without slashes", f"sealcast:192.0.2.7:7788/{P}", "The scheme is followed by two slashes."),
+        ("upper-case scheme", f"SEALCAST://192.0.2.7:7788/{P}", one_spelling),
+        ("no scheme", f"192.0.2.7:7788/{P}", "The scheme is missing."),
+        ("empty host", f"sealcast://:7788/{P}", "The host is missing."),
+        ("empty brackets", f"sealcast://[]:7788/{P}", "The host is missing."),
+        ("missing port", f"sealcast://192.0.2.7/{P}", "The port is always present."),
+        ("empty port", f"sealcast://192.0.2.7:/{P}", "The port is always present."),
+        ("IPv6 without port", f"sealcast://[2001:db8::7]/{P}", "The port is always present."),
+        ("port 0", f"sealcast://192.0.2.7:0/{P}", "Ports are 1 to 65535."),
+        ("port 65536", f"sealcast://192.0.2.7:65536/{P}", "Ports are 1 to 65535."),
+        ("port 70000000000", f"sealcast://192.0.2.7:70000000000/{P}", "Ports are 1 to 65535."),
+        ("port with leading zero", f"sealcast://192.0.2.7:07788/{P}", one_spelling),
+        ("port with sign", f"sealcast://192.0.2.7:+7788/{P}", one_spelling),
+        ("negative port", f"sealcast://192.0.2.7:-1/{P}", "Ports are 1 to 65535."),
+        ("port in hex", f"sealcast://192.0.2.7:0x1e6c/{P}", "The port is decimal."),
+        ("port with space", f"sealcast://192.0.2.7: 7788/{P}", one_spelling),
+        ("port in Arabic-Indic digits", f"sealcast://192.0.2.7:\u0667\u0667\u0668\u0668/{P}", "The port is ASCII."),
+        ("user", f"sealcast://admin@192.0.2.7:7788/{P}", "User information is refused."),
+        ("user and password", f"sealcast://admin:secret@192.0.2.7:7788/{P}", "User information is refused."),
+        ("empty user", f"sealcast://@192.0.2.7:7788/{P}", "User information is refused."),
+        ("IPv6 without brackets", f"sealcast://2001:db8::7:7788/{P}", "IPv6 addresses stand in brackets."),
+        ("open bracket only", f"sealcast://[2001:db8::7:7788/{P}", "IPv6 addresses stand in brackets."),
+        ("IPv4 in brackets", f"sealcast://[192.0.2.7]:7788/{P}", "Only IPv6 addresses stand in brackets."),
+        ("DNS name in brackets", f"sealcast://[camera.example.org]:7788/{P}", "Only IPv6 addresses stand in brackets."),
+        ("bad IPv6", f"sealcast://[2001:db8:::7]:7788/{P}", "Not an IPv6 address."),
+        ("nine groups of IPv6", f"sealcast://[1:2:3:4:5:6:7:8:9]:7788/{P}", "Not an IPv6 address."),
+        ("IPv4 byte of 256", f"sealcast://192.0.2.256:7788/{P}", "Neither an address nor a name."),
+        ("IPv4 of three parts", f"sealcast://192.0.2:7788/{P}", "Neither an address nor a name."),
+        ("IPv4 with leading zeros", f"sealcast://192.000.002.007:7788/{P}", one_spelling),
+        ("host with a space", f"sealcast://camera example:7788/{P}", "Not a host name."),
+        ("host with percent", f"sealcast://camera%2eexample:7788/{P}", "Not a host name."),
+        ("host with empty label", f"sealcast://camera..example:7788/{P}", "Not a host name."),
+        ("host with a letter beyond ASCII", f"sealcast://k\u00e4mera.example:7788/{P}", "Not a host name."),
+        ("label of 64 letters", f"sealcast://{'a' * 64}.example:7788/{P}", "A label is at most 63 letters."),
+        ("upper-case host", f"sealcast://Camera.example.org:7788/{P}", "Upper case is refused."),
+        ("too long", f"sealcast://{'.'.join(['a' * 60] * 8)}:7788/{P}", "At most 512 bytes."),
+        ("too long by its fragment", f"sealcast://192.0.2.7:7788/{P}#{'a' * 500}", "At most 512 bytes, and an invite is 26."),
+    ]
+
+
+def _peers_and_rest():
+    base = f"sealcast://192.0.2.7:7788/{P}"
+    rest = "sealcast://192.0.2.7:7788"
+    return [
+        ("no peer id", rest, "The peer id is missing."),
+        ("empty peer id", f"{rest}/", "The peer id is missing."),
+        ("peer id in upper case", f"{rest}/{P.upper()}", "Upper case is refused."),
+        ("last letter of the peer id in upper case", f"{rest}/{P[:-1]}{P[-1].upper()}", "Upper case is refused."),
+        ("peer id padded", f"{rest}/{P}====", "Padding is refused."),
+        ("peer id with unused bits", f"{rest}/{_dirty(P)}", "Unused trailing bits must be zero."),
+        ("peer id short", f"{rest}/{P[:-1]}", "The peer id is 52 characters."),
+        ("peer id long", f"{rest}/{P}a", "The peer id is 52 characters."),
+        ("peer id in hex", f"{rest}/{PEER.hex()}", "The peer id is base32."),
+        ("peer id with 1", f"{rest}/1{P[1:]}", "1 is not in the alphabet."),
+        ("slash after the peer id", f"{base}/", "The path is the peer id alone."),
+        ("two slashes before the peer id", f"{rest}//{P}", "The path is the peer id alone."),
+        ("second path segment", f"{base}/{P}", "The path is the peer id alone."),
+        ("empty query", f"{base}?", "One spelling, and a query is transport=..."),
+        ("unknown query", f"{base}?name=door", "Any other query key is refused."),
+        ("transport and another", f"{base}?transport=udp&name=door", "Any other query key is refused."),
+        ("another and transport", f"{base}?name=door&transport=udp", "Any other query key is refused."),
+        ("transport twice", f"{base}?transport=udp&transport=udp", "One spelling."),
+        ("empty transport", f"{base}?transport=", "Transports are tcp, udp, quic."),
+        ("transport without value", f"{base}?transport", "Transports are tcp, udp, quic."),
+        ("unknown transport", f"{base}?transport=sctp", "Transports are tcp, udp, quic."),
+        ("transport in upper case", f"{base}?transport=UDP", "Upper case is refused."),
+        ("key in upper case", f"{base}?Transport=udp", "Upper case is refused."),
+        ("transport with percent", f"{base}?transport=%75dp", "One spelling."),
+        ("trailing ampersand", f"{base}?transport=udp&", "One spelling."),
+        ("empty fragment", f"{base}#", "An invite is 26 characters."),
+        ("invite short", f"{base}#{V[:-1]}", "An invite is 26 characters."),
+        ("invite long", f"{base}#{V}a", "An invite is 26 characters."),
+        ("invite in upper case", f"{base}#{V.upper()}", "Upper case is refused."),
+        ("invite padded", f"{base}#{V}======", "Padding is refused."),
+        ("invite with unused bits", f"{base}#{_dirty(V)}", "Unused trailing bits must be zero."),
+        ("invite with 0", f"{base}#0{V[1:]}", "0 is not in the alphabet."),
+        ("two fragments", f"{base}#{V}#{V}", "One invite."),
+        ("query after the fragment", f"{base}#{V}?transport=udp", "The query stands before the fragment."),
+        ("invite in the query", f"{base}?invite={V}", "The invite stands in the fragment only."),
+        ("space before", f" {base}", "One spelling."),
+        ("space after", f"{base} ", "One spelling."),
+        ("line end after", f"{base}\n", "One spelling."),
+        ("line end after the invite", f"{base}#{V}\n", "One spelling."),
+        ("NUL after", f"{base}\0", "One spelling."),
+    ]
+
+
+def refused_cases():
+    cases = []
+    for name, value, why in _hosts_and_ports() + _peers_and_rest():
+        try:
+            text.parse_ticket(value)
+        except text.Refused:
+            cases.append({"name": name, "expect": "refused", "why": why, "ticket": value})
+        else:
+            raise AssertionError(f"accepted: {name}")
+    return cases
+
+
+def generate():
+    return {"tickets": check_names(ok_cases() + refused_cases())}

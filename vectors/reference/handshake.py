@@ -1,0 +1,182 @@
+"""Handshake messages, the transcript and what is sealed (protocol.md section 3, keys.md sections 3 and 4)."""
+
+from dataclasses import dataclass, replace
+
+from cryptography.exceptions import InvalidSignature
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
+from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+
+import keys
+from control import Malformed, Reader, counted
+
+MAGIC = b"sealcast"
+VERSION = 1
+HELLO, RETRY, REPLY, FINISH, ALERT = 1, 2, 3, 4, 5
+PUBLISHER, VIEWER = 1, 2
+ROLE_NAMES = {PUBLISHER: b"publisher", VIEWER: b"viewer"}
+REPLY_SEALED, FINISH_SEALED = 112, 145
+
+
+class Refused(Exception):
+    """A refusal; its text is the reason word."""
+
+
+@dataclass
+class Hello:
+    role: int
+    random: bytes
+    suites: bytes
+    mechanisms: bytes
+    share_mechanism: int
+    share: bytes
+    cookie: bytes = b""
+    version: int = VERSION
+    magic: bytes = MAGIC
+
+    def encode(self):
+        return (bytes([HELLO]) + self.magic + bytes([self.version, self.role]) + self.random + counted(self.suites, 1)
+                + counted(self.mechanisms, 1) + bytes([self.share_mechanism]) + counted(self.share) + counted(self.cookie, 1))
+
+    def changed(self, **fields):
+        return replace(self, **fields)
+
+
+@dataclass
+class Reply:
+    role: int
+    random: bytes
+    suite: int
+    mechanism: int
+    ciphertext: bytes
+    sealed: bytes = b""
+    version: int = VERSION
+
+    def head(self):
+        return (bytes([REPLY, self.version, self.role]) + self.random + bytes([self.suite, self.mechanism])
+                + counted(self.ciphertext))
+
+    def encode(self):
+        return self.head() + counted(self.sealed)
+
+    def changed(self, **fields):
+        return replace(self, **fields)
+
+
+def encode_retry(mechanism, cookie=b"", version=VERSION):
+    return bytes([RETRY, version, mechanism]) + counted(cookie, 1)
+
+
+def encode_finish(sealed):
+    return bytes([FINISH]) + counted(sealed)
+
+
+def _parsed(kind, read, message):
+    """What `read` makes of the message after its kind, all of it; anything else is malformed."""
+    reader = Reader(message)
+    try:
+        if reader.uint(1) != kind:
+            raise Malformed
+        fields = read(reader)
+        reader.end()
+    except Malformed:
+        raise Refused("malformed") from None
+    return fields
+
+
+def _need(condition):
+    if not condition:
+        raise Malformed
+
+
+def parse_hello(message):
+    def read(reader):
+        _need(reader.take(8) == MAGIC)
+        version, role, random = reader.uint(1), reader.uint(1), reader.take(32)
+        suites, mechanisms = reader.counted(1), reader.counted(1)
+        share_mechanism, share, cookie = reader.uint(1), reader.counted(2), reader.counted(1)
+        for identifiers in (suites, mechanisms):
+            _need(1 <= len(identifiers) <= 8 and len(set(identifiers)) == len(identifiers))
+        _need(share_mechanism in mechanisms and 1 <= len(share) <= 2048 and len(cookie) <= 64)
+        return Hello(role, random, suites, mechanisms, share_mechanism, share, cookie, version)
+    return _parsed(HELLO, read, message)
+
+
+def parse_retry(message):
+    def read(reader):
+        version, mechanism, cookie = reader.uint(1), reader.uint(1), reader.counted(1)
+        _need(len(cookie) <= 64)
+        return version, mechanism, cookie
+    return _parsed(RETRY, read, message)
+
+
+def parse_reply(message):
+    def read(reader):
+        version, role, random = reader.uint(1), reader.uint(1), reader.take(32)
+        suite, mechanism = reader.uint(1), reader.uint(1)
+        ciphertext, sealed = reader.counted(2), reader.counted(2)
+        _need(1 <= len(ciphertext) <= 2048 and len(sealed) == REPLY_SEALED)
+        return Reply(role, random, suite, mechanism, ciphertext, sealed, version)
+    return _parsed(REPLY, read, message)
+
+
+def parse_finish(message):
+    def read(reader):
+        sealed = reader.counted(2)
+        _need(len(sealed) == FINISH_SEALED)
+        return sealed
+    return _parsed(FINISH, read, message)
+
+
+def transcript(hello, retry=None, second_hello=None):
+    if retry is None:
+        return keys.entry(hello)
+    return keys.entry(b"\xfe" + keys.sha256(hello)) + keys.entry(retry) + keys.entry(second_hello)
+
+
+class Secrets:
+    """Everything keys.md section 4 derives, filled in as the messages come."""
+
+    def __init__(self, transcript_so_far, reply_head, ss):
+        self.transcript, self.ss = transcript_so_far, ss
+        self.hs = keys.handshake_secret(ss)
+        self.th1 = keys.sha256(self.transcript + keys.entry(reply_head))
+        self.reply_key, self.reply_iv = self._key_and_iv(b"reply", self.th1)
+
+    def _key_and_iv(self, name, th):
+        return keys.expand_label(self.hs, name + b" key", th, 32), keys.expand_label(self.hs, name + b" iv", th, 12)
+
+    def with_reply(self, reply):
+        self.reply = reply
+        self.th2 = keys.sha256(self.transcript + keys.entry(reply))
+        self.finish_key, self.finish_iv = self._key_and_iv(b"finish", self.th2)
+
+    def with_finish(self, finish):
+        self.th3 = keys.sha256(self.transcript + keys.entry(self.reply) + keys.entry(finish))
+        self.epoch_0 = keys.expand_label(self.hs, b"epoch", self.th3, 32)
+        self.session_id = keys.expand_label(self.hs, b"session id", self.th3, 8)
+
+    def seal_reply(self, plaintext):
+        return AESGCM(self.reply_key).encrypt(self.reply_iv, plaintext, self.th1)
+
+    def seal_finish(self, plaintext):
+        return AESGCM(self.finish_key).encrypt(self.finish_iv, plaintext, self.th2)
+
+
+def signed_content(side, role, th, identity):
+    """What the `side` ("responder" or "initiator") of a role signs."""
+    return b"sealcast1 " + side.encode() + b" " + ROLE_NAMES[role] + b"\0" + th + identity
+
+
+def public_of(seed):
+    return Ed25519PrivateKey.from_private_bytes(seed).public_key().public_bytes_raw()
+
+
+def sign(seed, content):
+    return Ed25519PrivateKey.from_private_bytes(seed).sign(content)
+
+
+def verify(public, signature, content):
+    try:
+        Ed25519PublicKey.from_public_bytes(public).verify(signature, content)
+    except (InvalidSignature, ValueError):
+        raise Refused("signature") from None

@@ -1,0 +1,85 @@
+//! The system packages that the tests use, and how they come onto a Debian machine.
+
+use crate::shell::{command, exists, output, run};
+use crate::summary::Outcome;
+
+/// Package and what it is for. The program itself needs none of them.
+const PACKAGES: [(&str, &str); 16] = [
+    ("nasm", "assembles the H.264 codec's fast code"),
+    ("ffmpeg", "makes and checks clips"),
+    ("tcpdump", "sees what an observer of the network sees"),
+    ("python3-gi", "runs an RTSP server as a stand-in for a camera"),
+    ("gir1.2-gst-rtsp-server-1.0", "the RTSP server"),
+    ("gstreamer1.0-tools", "another vendor's player"),
+    ("gstreamer1.0-plugins-base", "its elements"),
+    ("gstreamer1.0-plugins-good", "its elements"),
+    ("gstreamer1.0-plugins-bad", "its elements"),
+    ("gstreamer1.0-plugins-ugly", "its H.264 encoder"),
+    ("gstreamer1.0-libav", "its decoders"),
+    ("gstreamer1.0-rtsp", "its RTSP elements"),
+    ("vlc-bin", "another vendor's player"),
+    ("vlc-plugin-base", "its codecs"),
+    ("chromium", "opens the viewer's page as a person would"),
+    ("python3-venv", "runs the Python reference of the wire"),
+];
+
+/// Installs what is missing, and says in plain words what it does or why it cannot.
+pub(crate) fn install() -> Outcome {
+    if !exists("apt-get") || !exists("dpkg-query") {
+        let all: Vec<&str> = PACKAGES.iter().map(|package| package.0).collect();
+        println!(
+            "This is not a Debian machine, so nothing is installed. The tests use: {}",
+            all.join(" ")
+        );
+        return Outcome::Skipped("not a Debian machine: install what the tests use by hand".to_owned());
+    }
+    let missing = missing();
+    if missing.is_empty() {
+        return Outcome::Ok(format!("all {} packages are here", PACKAGES.len()));
+    }
+    println!("The tests use {} Debian packages that are not here yet:", missing.len());
+    for (name, purpose) in &missing {
+        println!("  {name:<28} {purpose}");
+    }
+    let names: Vec<&str> = missing.iter().map(|package| package.0).collect();
+    let Some(prefix) = privilege() else {
+        println!("Installing them needs root, and there is neither root nor sudo here. As root, type:");
+        println!("  apt-get install --no-install-recommends {}", names.join(" "));
+        return Outcome::Failed(format!("no right to install {}", names.join(" ")));
+    };
+    match apt(prefix, &["update"]).and_then(|()| apt(prefix, &[&["install"], names.as_slice()].concat())) {
+        Ok(()) => Outcome::Ok(format!("installed {}", names.join(" "))),
+        Err(reason) => {
+            println!("The tests still lack: {}", names.join(" "));
+            Outcome::Failed(reason)
+        }
+    }
+}
+
+fn missing() -> Vec<(&'static str, &'static str)> {
+    let query = ["--show", "--showformat=${db:Status-Status}"];
+    let here = |name: &str| output(command("dpkg-query", &query).arg(name)).is_some_and(|status| status == "installed");
+    PACKAGES.into_iter().filter(|package| !here(package.0)).collect()
+}
+
+/// What to write before `apt-get`: nothing for root, sudo where it is there.
+fn privilege() -> Option<&'static [&'static str]> {
+    let root = output(&mut command("id", &["-u"])).is_some_and(|id| id.trim() == "0");
+    match root {
+        true => Some(&[]),
+        false if exists("sudo") => Some(&["sudo"]),
+        false => None,
+    }
+}
+
+fn apt(prefix: &[&str], arguments: &[&str]) -> Result<(), String> {
+    let options = [
+        "DEBIAN_FRONTEND=noninteractive",
+        "apt-get",
+        "--quiet",
+        "--yes",
+        "--no-install-recommends",
+    ];
+    let words = [prefix, &["env"], &options, arguments].concat();
+    run(&mut command(words[0], &words[1..]))
+}

@@ -1,0 +1,73 @@
+//! Running programs.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+/// The root of the repository, wherever the command was typed.
+pub(crate) fn root() -> PathBuf {
+    let manifest = std::env::var_os("CARGO_MANIFEST_DIR").map_or_else(|| PathBuf::from("xtask"), PathBuf::from);
+    manifest.parent().map_or_else(|| PathBuf::from("."), Path::to_path_buf)
+}
+
+/// Where cargo puts what it builds.
+pub(crate) fn target_dir() -> PathBuf {
+    let root = root();
+    std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), |dir| root.join(dir))
+}
+
+/// `program arguments…` in the root of the repository.
+pub(crate) fn command(program: impl AsRef<Path>, arguments: &[&str]) -> Command {
+    let mut command = Command::new(program.as_ref());
+    command.args(arguments).current_dir(root());
+    command
+}
+
+/// The cargo that runs this program, with the workspace's own tool chain.
+pub(crate) fn cargo(arguments: &[&str]) -> Command {
+    let program = std::env::var_os("CARGO").map_or_else(|| PathBuf::from("cargo"), PathBuf::from);
+    command(program, arguments)
+}
+
+/// A cargo subcommand under another tool chain: rustup's proxy chooses it, so this one's settings must not leak in.
+pub(crate) fn nightly_cargo(arguments: &[&str]) -> Command {
+    let mut command = command("cargo", &["+nightly"]);
+    command.args(arguments);
+    for name in ["CARGO", "RUSTC", "RUSTDOC", "RUSTUP_TOOLCHAIN"] {
+        command.env_remove(name);
+    }
+    command
+}
+
+/// Prints the command, runs it with its output shown, and says how it failed.
+pub(crate) fn run(command: &mut Command) -> Result<(), String> {
+    println!("$ {}", line(command));
+    match command.status() {
+        Ok(status) if status.success() => Ok(()),
+        Ok(status) => Err(format!("`{}` ended with {status}", line(command))),
+        Err(error) => Err(format!("`{}` did not start: {error}", line(command))),
+    }
+}
+
+/// Runs the command quietly and returns its standard output; none if it failed or is not there.
+pub(crate) fn output(command: &mut Command) -> Option<String> {
+    let output = command.stdin(Stdio::null()).stderr(Stdio::null()).output().ok()?;
+    output
+        .status
+        .success()
+        .then(|| String::from_utf8_lossy(&output.stdout).into_owned())
+}
+
+/// Is this program on the path?
+pub(crate) fn exists(program: &str) -> bool {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    std::env::split_paths(&path).any(|folder| folder.join(program).is_file())
+}
+
+fn line(command: &Command) -> String {
+    let words = std::iter::once(command.get_program()).chain(command.get_args());
+    let words: Vec<_> = words.map(|word| word.to_string_lossy().into_owned()).collect();
+    let program = Path::new(&words[0])
+        .file_name()
+        .map_or(words[0].clone(), |name| name.to_string_lossy().into_owned());
+    [&[program], &words[1..]].concat().join(" ")
+}

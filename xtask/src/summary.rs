@@ -1,0 +1,109 @@
+//! Steps, what became of them, and the table at the end.
+
+use std::process::ExitCode;
+use std::time::{Duration, Instant};
+
+/// What became of a step; the text says what a reader wants to know about it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Outcome {
+    Ok(String),
+    Failed(String),
+    Skipped(String),
+}
+
+impl Outcome {
+    pub(crate) fn ok() -> Self {
+        Self::Ok(String::new())
+    }
+
+    /// Ok or failed, as a command ended.
+    pub(crate) fn of(result: Result<(), String>) -> Self {
+        match result {
+            Ok(()) => Self::ok(),
+            Err(reason) => Self::Failed(reason),
+        }
+    }
+
+    fn words(&self) -> (&'static str, &str) {
+        match self {
+            Self::Ok(note) => ("ok", note),
+            Self::Failed(note) => ("FAILED", note),
+            Self::Skipped(note) => ("SKIPPED", note),
+        }
+    }
+}
+
+#[derive(Default)]
+pub(crate) struct Summary {
+    rows: Vec<(&'static str, Outcome, Duration)>,
+}
+
+impl Summary {
+    /// Runs one step and says aloud how it ended. True unless it failed.
+    pub(crate) fn step(&mut self, name: &'static str, run: impl FnOnce() -> Outcome) -> bool {
+        println!("\n== {name}");
+        let start = Instant::now();
+        let outcome = run();
+        self.record(name, outcome, start.elapsed())
+    }
+
+    pub(crate) fn skip(&mut self, name: &'static str, reason: &str) {
+        self.record(name, Outcome::Skipped(reason.to_owned()), Duration::ZERO);
+    }
+
+    fn record(&mut self, name: &'static str, outcome: Outcome, wall: Duration) -> bool {
+        let failed = matches!(outcome, Outcome::Failed(_));
+        let (word, note) = outcome.words();
+        let colon = if note.is_empty() { "" } else { ": " };
+        println!("== {name} {word}{colon}{note} ({:.1} s)", wall.as_secs_f64());
+        self.rows.push((name, outcome, wall));
+        !failed
+    }
+
+    /// `N passed, N failed, N skipped`
+    fn count(&self) -> (String, bool) {
+        let mut counts = [0_usize; 3];
+        for (_, outcome, _) in &self.rows {
+            let place = match outcome {
+                Outcome::Ok(_) => 0,
+                Outcome::Failed(_) => 1,
+                Outcome::Skipped(_) => 2,
+            };
+            counts[place] += 1;
+        }
+        let [passed, failed, skipped] = counts;
+        (
+            format!("{passed} passed, {failed} failed, {skipped} skipped"),
+            failed > 0,
+        )
+    }
+
+    /// Prints the table; its last line counts the steps.
+    pub(crate) fn finish(self) -> ExitCode {
+        let total: Duration = self.rows.iter().map(|row| row.2).sum();
+        println!("\n{:<10} {:<8} {:>8}  note", "step", "outcome", "seconds");
+        for (name, outcome, wall) in &self.rows {
+            let (word, note) = outcome.words();
+            println!("{name:<10} {word:<8} {:>8.1}  {note}", wall.as_secs_f64());
+        }
+        println!("{:<10} {:<8} {:>8.1}", "all", "", total.as_secs_f64());
+        let (line, failed) = self.count();
+        println!("{line}");
+        if failed { ExitCode::FAILURE } else { ExitCode::SUCCESS }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_failure_fails_the_whole() {
+        let mut summary = Summary::default();
+        assert!(summary.step("first", Outcome::ok));
+        summary.skip("second", "for a reason");
+        assert_eq!(summary.count(), ("1 passed, 0 failed, 1 skipped".to_owned(), false));
+        assert!(!summary.step("third", || Outcome::of(Err("broken".to_owned()))));
+        assert_eq!(summary.count(), ("1 passed, 1 failed, 1 skipped".to_owned(), true));
+    }
+}

@@ -1,0 +1,130 @@
+//! The house rules that neither rustfmt nor clippy knows. `cargo test` holds them, so a change that breaks one is red.
+
+mod code;
+mod functions;
+mod links;
+mod rules;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use crate::shell::root;
+use crate::summary::Outcome;
+
+/// One text file, its path written relative to the root with `/`.
+pub(crate) struct File {
+    path: String,
+    text: String,
+}
+
+impl File {
+    fn extension(&self) -> &str {
+        self.path.rsplit_once('.').map_or("", |(_, extension)| extension)
+    }
+
+    fn is_code(&self) -> bool {
+        matches!(self.extension(), "rs" | "ts" | "py")
+    }
+}
+
+/// Where a rule is broken, and how.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Finding {
+    path: String,
+    line: usize,
+    message: String,
+}
+
+impl Finding {
+    fn new(file: &File, line: usize, message: impl Into<String>) -> Self {
+        Self {
+            path: file.path.clone(),
+            line,
+            message: message.into(),
+        }
+    }
+}
+
+const TEXT: [&str; 14] = [
+    "rs", "ts", "js", "py", "md", "toml", "sh", "vp", "html", "css", "yml", "yaml", "service", "example",
+];
+
+/// Names of folders that hold nothing written by hand.
+const SKIPPED: [&str; 9] = [
+    "target",
+    "node_modules",
+    "corpus",
+    "artifacts",
+    "__pycache__",
+    "dist",
+    ".git",
+    ".venv",
+    "shared",
+];
+
+pub(crate) fn step() -> Outcome {
+    let (count, findings) = examine(&root());
+    for finding in &findings {
+        println!("{}:{}: {}", finding.path, finding.line, finding.message);
+    }
+    match findings.len() {
+        0 => Outcome::Ok(format!("{count} files")),
+        broken => Outcome::Failed(format!("{broken} findings in {count} files")),
+    }
+}
+
+fn examine(root: &Path) -> (usize, Vec<Finding>) {
+    let mut paths = Vec::new();
+    walk(root, &mut paths);
+    paths.sort();
+    let mut findings = Vec::new();
+    let files: Vec<File> = paths.iter().filter_map(|path| read(root, path)).collect();
+    for file in &files {
+        rules::examine(file, &mut findings);
+        links::examine(root, file, &mut findings);
+    }
+    (files.len(), findings)
+}
+
+fn walk(folder: &Path, found: &mut Vec<PathBuf>) {
+    for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+        let path = entry.path();
+        let name = entry.file_name().to_string_lossy().into_owned();
+        if path.is_dir() && !path.is_symlink() {
+            if !SKIPPED.contains(&name.as_str()) {
+                walk(&path, found);
+            }
+        } else if path
+            .extension()
+            .is_some_and(|extension| TEXT.iter().any(|text| *text == extension))
+            || path.ends_with(".ci/run")
+        {
+            found.push(path);
+        }
+    }
+}
+
+fn read(root: &Path, path: &Path) -> Option<File> {
+    let text = fs::read_to_string(path).ok()?;
+    let path = path.strip_prefix(root).ok()?.to_str()?.replace('\\', "/");
+    Some(File { path, text })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_house_is_tidy() {
+        let (count, findings) = examine(&root());
+        assert!(
+            count > 20,
+            "only {count} files were looked at: is this the root of the repository?"
+        );
+        let lines: Vec<String> = findings
+            .iter()
+            .map(|finding| format!("{}:{}: {}", finding.path, finding.line, finding.message))
+            .collect();
+        assert!(findings.is_empty(), "\n{}\n", lines.join("\n"));
+    }
+}
