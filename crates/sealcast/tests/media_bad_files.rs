@@ -15,7 +15,13 @@ fn scratch() -> tempfile::TempDir {
 }
 
 fn failure(file: &Path) -> Failure {
-    let failure = match FileSource::open(file, FileOptions { paced: false, ..FileOptions::default() }) {
+    let failure = match FileSource::open(
+        file,
+        FileOptions {
+            paced: false,
+            ..FileOptions::default()
+        },
+    ) {
         Err(failure) => failure,
         Ok(mut source) => loop {
             match source.next() {
@@ -26,7 +32,10 @@ fn failure(file: &Path) -> Failure {
         },
     };
     assert_eq!(failure.kind, FailureKind::Source);
-    assert!(failure.what.starts_with(path(file)) && !failure.hint.is_empty(), "{failure}");
+    assert!(
+        failure.what.starts_with(path(file)) && !failure.hint.is_empty(),
+        "{failure}"
+    );
     failure
 }
 
@@ -47,15 +56,27 @@ fn what_sealcast_does_not_carry_is_named() {
         (audio, "holds audio,"),
         (short_clip(dir.path(), "hevc.mp4", &quiet), "HEVC"),
         (short_clip(dir.path(), "clip.hevc", &quiet), "HEVC"),
-        (short_clip(dir.path(), "part2.mp4", &["-c:v", "mpeg4"]), "MPEG-4 part 2 video"),
+        (
+            short_clip(dir.path(), "part2.mp4", &["-c:v", "mpeg4"]),
+            "MPEG-4 part 2 video",
+        ),
         (short_clip(dir.path(), "vp9.mp4", &["-c:v", "libvpx-vp9"]), "VP9"),
         (short_clip(dir.path(), "clip.mkv", &["-c:v", "libx264"]), "Matroska"),
-        (short_clip(dir.path(), "clip.ts", &["-c:v", "libx264"]), "MPEG transport stream"),
-        (short_clip(dir.path(), "h264.avi", &["-c:v", "libx264"]), "H264 video in AVI"),
+        (
+            short_clip(dir.path(), "clip.ts", &["-c:v", "libx264"]),
+            "MPEG transport stream",
+        ),
+        (
+            short_clip(dir.path(), "h264.avi", &["-c:v", "libx264"]),
+            "H264 video in AVI",
+        ),
     ];
     for (file, name) in cases {
         let failure = failure(&file);
-        assert!(failure.what.contains(name) && failure.hint.contains("ffmpeg"), "{failure}");
+        assert!(
+            failure.what.contains(name) && failure.hint.contains("ffmpeg"),
+            "{failure}"
+        );
     }
 }
 
@@ -71,15 +92,36 @@ fn what_cannot_be_opened_is_told() {
         file
     };
     assert!(failure(&write("empty.mp4", b"")).what.contains("holds no frames"));
-    assert!(failure(&write("text.mp4", b"this is a text, not a film")).what.contains("no format known"));
-    assert!(failure(&write("zeros.h264", &[0; 9000])).what.contains("no format known"));
+    assert!(
+        failure(&write("text.mp4", b"this is a text, not a film"))
+            .what
+            .contains("no format known")
+    );
+    assert!(
+        failure(&write("zeros.h264", &[0; 9000]))
+            .what
+            .contains("no format known")
+    );
 }
 
 #[test]
 fn a_file_that_breaks_off_delivers_what_it_has_and_fails() {
     let dir = scratch();
-    let mp4 = short_clip(dir.path(), "whole.mp4", &["-c:v", "libx264", "-movflags", "+faststart", "-bf", "0"]);
-    let fragments = ["-c:v", "libx264", "-g", "5", "-bf", "0", "-movflags", "+frag_keyframe+empty_moov"];
+    let mp4 = short_clip(
+        dir.path(),
+        "whole.mp4",
+        &["-c:v", "libx264", "-movflags", "+faststart", "-bf", "0"],
+    );
+    let fragments = [
+        "-c:v",
+        "libx264",
+        "-g",
+        "5",
+        "-bf",
+        "0",
+        "-movflags",
+        "+frag_keyframe+empty_moov",
+    ];
     let fragmented = short_clip(dir.path(), "fragments.mp4", &fragments);
     let avi = short_clip(dir.path(), "whole.avi", &["-c:v", "mjpeg"]);
     let mjpeg = short_clip(dir.path(), "whole.mjpeg", &["-c:v", "mjpeg"]);
@@ -115,7 +157,10 @@ struct Dice(u64);
 
 impl Dice {
     fn below(&mut self, limit: usize) -> usize {
-        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        self.0 = self
+            .0
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695_040_888_963_407);
         usize::try_from(self.0 >> 33).expect("31 bits") % limit
     }
 }
@@ -138,7 +183,11 @@ fn damage_anywhere_is_an_error_and_never_a_panic() {
         for round in 0..1500 {
             let mut broken = whole.clone();
             // The heads of files, where the lengths are, get most of it.
-            let reach = if round % 3 == 0 { whole.len() } else { whole.len().min(2500) };
+            let reach = if round % 3 == 0 {
+                whole.len()
+            } else {
+                whole.len().min(2500)
+            };
             for _ in 0..1 + dice.below(4) {
                 let at = dice.below(reach);
                 match dice.below(4) {
@@ -151,7 +200,9 @@ fn damage_anywhere_is_an_error_and_never_a_panic() {
                     break;
                 }
             }
-            let Ok(mut container) = Container::open(Cursor::new(broken), None) else { continue };
+            let Ok(mut container) = Container::open(Cursor::new(broken), None) else {
+                continue;
+            };
             let mut frames = 0;
             while let Ok(Some(frame)) = container.next_frame() {
                 assert!(frame.data.len() <= MAX_FRAME_BYTES);
@@ -165,7 +216,11 @@ fn damage_anywhere_is_an_error_and_never_a_panic() {
 #[test]
 fn a_recording_whose_process_was_killed_plays_but_for_its_last_second() {
     let dir = scratch();
-    for (input, name) in [(STREET, "killed.mp4"), (STREET_MJPEG, "killed.mjpeg"), (STREET, "killed.h264")] {
+    for (input, name) in [
+        (STREET, "killed.mp4"),
+        (STREET_MJPEG, "killed.mjpeg"),
+        (STREET, "killed.h264"),
+    ] {
         let mut source = unpaced(&clip(input, dir.path()));
         let output = dir.path().join(name);
         let mut sink = FileSink::create(&output, false).expect("the sink opens");
@@ -176,10 +231,21 @@ fn a_recording_whose_process_was_killed_plays_but_for_its_last_second() {
         }
         // A process that is killed neither finishes nor drops anything.
         std::mem::forget(sink);
-        let count = ["-v", "error", "-count_frames", "-show_entries", "stream=nb_read_frames", "-of", "csv=p=0"];
+        let count = [
+            "-v",
+            "error",
+            "-count_frames",
+            "-show_entries",
+            "stream=nb_read_frames",
+            "-of",
+            "csv=p=0",
+        ];
         let found = tool("ffprobe").args(count).arg(&output).output().expect("ffprobe runs");
         assert!(found.stderr.is_empty(), "{}", String::from_utf8_lossy(&found.stderr));
-        let frames = String::from_utf8_lossy(&found.stdout).trim().parse::<usize>().expect("a number");
+        let frames = String::from_utf8_lossy(&found.stdout)
+            .trim()
+            .parse::<usize>()
+            .expect("a number");
         assert!((85..=110).contains(&frames), "{frames} of 110 frames in {name}");
     }
 }

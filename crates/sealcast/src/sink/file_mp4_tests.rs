@@ -4,8 +4,17 @@ use super::*;
 use crate::media::FrameRate;
 
 fn jpegs() -> StreamInfo {
-    let rate = FrameRate { numerator: 25, denominator: 1 };
-    StreamInfo { codec: Codec::Mjpeg, width: 16, height: 16, rate, parameters: Vec::new() }
+    let rate = FrameRate {
+        numerator: 25,
+        denominator: 1,
+    };
+    StreamInfo {
+        codec: Codec::Mjpeg,
+        width: 16,
+        height: 16,
+        rate,
+        parameters: Vec::new(),
+    }
 }
 
 fn frame(number: u64, millis: u64) -> ReceivedFrame {
@@ -25,7 +34,10 @@ fn decoding_times_rise_and_stay_below_the_window() {
     let decoded = [0, 30, 10, 20, 60, 40, 50].map(|shown| clock.decoded(shown));
     assert_eq!(decoded, [0, 10, 20, 30, 40, 50, 60]);
     let mut clock = DecodeClock::new(0, 10);
-    assert_eq!([0, 10, 17, 17, 5].map(|shown| clock.decoded(shown)), [0, 10, 17, 18, 19]);
+    assert_eq!(
+        [0, 10, 17, 17, 5].map(|shown| clock.decoded(shown)),
+        [0, 10, 17, 18, 19]
+    );
 }
 
 #[test]

@@ -5,13 +5,28 @@ use super::*;
 use crate::media::FrameRate;
 
 fn info(codec: Codec) -> StreamInfo {
-    let rate = FrameRate { numerator: 25, denominator: 1 };
-    StreamInfo { codec, width: 16, height: 16, rate, parameters: Vec::new() }
+    let rate = FrameRate {
+        numerator: 25,
+        denominator: 1,
+    };
+    StreamInfo {
+        codec,
+        width: 16,
+        height: 16,
+        rate,
+        parameters: Vec::new(),
+    }
 }
 
 fn frame(number: u64) -> ReceivedFrame {
     let media_time = Duration::from_millis(40) * u32::try_from(number).expect("small");
-    ReceivedFrame { number, keyframe: true, media_time, opened: Instant::now(), data: vec![7; 10_000].into() }
+    ReceivedFrame {
+        number,
+        keyframe: true,
+        media_time,
+        opened: Instant::now(),
+        data: vec![7; 10_000].into(),
+    }
 }
 
 fn scratch() -> tempfile::TempDir {
@@ -31,7 +46,11 @@ fn an_existing_file_is_safe_unless_overwriting_is_asked_for() {
     assert_eq!(fs::read(&path).expect("the file"), b"precious");
     let mut sink = FileSink::create(&path, true).expect("asked for");
     sink.start(&info(Codec::Mjpeg)).expect("fine");
-    sink.write(&ReceivedFrame { data: vec![1, 2].into(), ..frame(0) }).expect("fine");
+    sink.write(&ReceivedFrame {
+        data: vec![1, 2].into(),
+        ..frame(0)
+    })
+    .expect("fine");
     sink.finish().expect("fine");
     assert_eq!(fs::read(&path).expect("the file"), [1, 2]);
 }
@@ -68,13 +87,27 @@ fn a_directory_without_permission_is_told() {
 #[test]
 fn a_stream_that_does_not_fit_the_name_is_refused() {
     let dir = scratch();
-    let start = |name: &str, codec| FileSink::create(&dir.path().join(name), false).expect("fine").start(&info(codec));
+    let start = |name: &str, codec| {
+        FileSink::create(&dir.path().join(name), false)
+            .expect("fine")
+            .start(&info(codec))
+    };
     assert!(start("a.mjpeg", Codec::H264).expect_err("H.264").hint.contains(".h264"));
-    assert!(start("a.264", Codec::Mjpeg).expect_err("Motion JPEG").hint.contains(".mjpeg"));
+    assert!(
+        start("a.264", Codec::Mjpeg)
+            .expect_err("Motion JPEG")
+            .hint
+            .contains(".mjpeg")
+    );
     let mut sink = FileSink::create(&dir.path().join("a.mp4"), false).expect("fine");
     sink.start(&info(Codec::Mjpeg)).expect("fine");
     sink.start(&info(Codec::Mjpeg)).expect("the same stream again");
-    assert!(sink.start(&info(Codec::H264)).expect_err("another codec").what.contains("changed its codec"));
+    assert!(
+        sink.start(&info(Codec::H264))
+            .expect_err("another codec")
+            .what
+            .contains("changed its codec")
+    );
 }
 
 #[test]
@@ -85,9 +118,14 @@ fn a_full_device_is_told() {
         std::os::unix::fs::symlink("/dev/full", &path).expect("a link");
         let mut sink = FileSink::create(&path, false).expect("devices are there to be written");
         sink.start(&info(Codec::Mjpeg)).expect("fine");
-        let failure = (0..3).find_map(|number| sink.write(&frame(number)).err()).expect("it is full");
+        let failure = (0..3)
+            .find_map(|number| sink.write(&frame(number)).err())
+            .expect("it is full");
         assert_eq!(failure.kind, FailureKind::Sink);
-        assert!(failure.what.contains(name) && failure.what.contains("is full"), "{failure}");
+        assert!(
+            failure.what.contains(name) && failure.what.contains("is full"),
+            "{failure}"
+        );
     }
 }
 
@@ -97,7 +135,10 @@ struct TinyDisk(tempfile::TempDir);
 impl TinyDisk {
     fn mount() -> Option<Self> {
         let dir = scratch();
-        let status = Command::new("mount").args(["-t", "tmpfs", "-o", "size=1m", "tmpfs"]).arg(dir.path()).status();
+        let status = Command::new("mount")
+            .args(["-t", "tmpfs", "-o", "size=1m", "tmpfs"])
+            .arg(dir.path())
+            .status();
         status.is_ok_and(|status| status.success()).then_some(Self(dir))
     }
 }
@@ -117,14 +158,22 @@ fn what_fits_on_a_full_disk_plays() {
     let path = disk.0.path().join("out.mp4");
     let mut image = Vec::new();
     let encoder = jpeg_encoder::Encoder::new(&mut image, 60);
-    encoder.encode(&[9; 256], 16, 16, jpeg_encoder::ColorType::Luma).expect("a picture");
+    encoder
+        .encode(&[9; 256], 16, 16, jpeg_encoder::ColorType::Luma)
+        .expect("a picture");
     // What follows the end of an image is ignored; it only makes the file grow.
     image.resize(20_000, 0);
     let mut sink = FileSink::create(&path, false).expect("fine");
     sink.start(&info(Codec::Mjpeg)).expect("fine");
-    let write =
-        |sink: &mut FileSink, number| sink.write(&ReceivedFrame { data: image.clone().into(), ..frame(number) });
-    let (written, failure) = (0..).find_map(|number| Some((number, write(&mut sink, number).err()?))).expect("full");
+    let write = |sink: &mut FileSink, number| {
+        sink.write(&ReceivedFrame {
+            data: image.clone().into(),
+            ..frame(number)
+        })
+    };
+    let (written, failure) = (0..)
+        .find_map(|number| Some((number, write(&mut sink, number).err()?)))
+        .expect("full");
     assert!(failure.what.contains("is full"), "{failure}");
     let _ = sink.finish();
     let reader = crate::source::Container::open(File::open(&path).expect("the file"), None);

@@ -5,7 +5,13 @@ use super::*;
 
 fn frame() -> ReceivedFrame {
     let (media_time, opened) = (Duration::ZERO, Instant::now());
-    ReceivedFrame { number: 0, keyframe: true, media_time, opened, data: vec![7; 1000].into() }
+    ReceivedFrame {
+        number: 0,
+        keyframe: true,
+        media_time,
+        opened,
+        data: vec![7; 1000].into(),
+    }
 }
 
 #[test]

@@ -6,7 +6,13 @@ fn nal(kind: u8, first: u8, fill: usize) -> Vec<u8> {
 
 /// What an encoder with two slices per picture and everything optional writes.
 fn pictures() -> Vec<Vec<u8>> {
-    let head = [nal(0x09, 0xf0, 0), nal(0x67, 0x42, 9), nal(0x68, 0xce, 2), nal(0x06, 0x05, 20)].concat();
+    let head = [
+        nal(0x09, 0xf0, 0),
+        nal(0x67, 0x42, 9),
+        nal(0x68, 0xce, 2),
+        nal(0x06, 0x05, 20),
+    ]
+    .concat();
     vec![
         [head, nal(0x65, 0x88, 5000), nal(0x65, 0x10, 5000)].concat(),
         [nal(0x09, 0xf0, 0), nal(0x41, 0x9a, 700), nal(0x41, 0x20, 700)].concat(),
@@ -56,7 +62,11 @@ fn what_is_no_picture_is_no_unit() {
     assert!(split_access_units(&[]).expect("nothing").is_empty());
     assert!(split_access_units(&[0; 100]).expect("nothing").is_empty());
     assert!(split_access_units(&[7; 100]).expect("nothing").is_empty());
-    assert!(split_access_units(&[nal(0x67, 0x42, 9), nal(0x68, 0xce, 2)].concat()).expect("nothing").is_empty());
+    assert!(
+        split_access_units(&[nal(0x67, 0x42, 9), nal(0x68, 0xce, 2)].concat())
+            .expect("nothing")
+            .is_empty()
+    );
 }
 
 #[test]
@@ -68,5 +78,8 @@ fn a_unit_that_never_ends_is_refused() {
 #[test]
 fn a_stream_without_keyframe_holds_no_frames() {
     let stream = [nal(0x41, 0x9a, 30), nal(0x41, 0x9a, 30)].concat();
-    assert!(matches!(AnnexBReader::open(&stream[..], None), Err(MediaError::Empty(_))));
+    assert!(matches!(
+        AnnexBReader::open(&stream[..], None),
+        Err(MediaError::Empty(_))
+    ));
 }

@@ -19,7 +19,10 @@ const P_SLICE: &[u8] = &[0x41, 0x9a, 0x11];
 const I_SLICE: &[u8] = &[0x41, 0x88, 0x11];
 
 fn annex_b(nals: &[&[u8]]) -> Bytes {
-    nals.iter().flat_map(|nal| [&START_CODE[..], nal].concat()).collect::<Vec<_>>().into()
+    nals.iter()
+        .flat_map(|nal| [&START_CODE[..], nal].concat())
+        .collect::<Vec<_>>()
+        .into()
 }
 
 fn kinds(unit: &[u8]) -> Vec<u8> {
@@ -46,7 +49,13 @@ fn start_codes_are_found_wherever_they_are() {
 
 #[test]
 fn nal_units_come_without_start_codes_and_padding() {
-    let data = [&[0, 0, 0, 1, 0x67, 1, 2][..], &[0, 0, 1, 0x68, 3, 0, 0, 0], &[0, 0, 1], &[0, 0, 1, 0x65, 4]].concat();
+    let data = [
+        &[0, 0, 0, 1, 0x67, 1, 2][..],
+        &[0, 0, 1, 0x68, 3, 0, 0, 0],
+        &[0, 0, 1],
+        &[0, 0, 1, 0x65, 4],
+    ]
+    .concat();
     let units = nal_units(&data).collect::<Vec<_>>();
     assert_eq!(units, [&[0x67, 1, 2][..], &[0x68, 3], &[0x65, 4]]);
 }
@@ -55,9 +64,22 @@ fn nal_units_come_without_start_codes_and_padding() {
 fn a_parameter_set_tells_size_and_rate() {
     let sequence = read_sps(SPS).expect("a good SPS");
     assert_eq!((sequence.width, sequence.height), (640, 480));
-    assert_eq!(sequence.rate, Some(FrameRate { numerator: 25, denominator: 1 }));
+    assert_eq!(
+        sequence.rate,
+        Some(FrameRate {
+            numerator: 25,
+            denominator: 1
+        })
+    );
     assert_eq!((sequence.fields, sequence.reorder), (false, 0));
-    assert_eq!(sequence.chroma, Some(Chroma { format: 1, luma_bits: 8, chroma_bits: 8 }));
+    assert_eq!(
+        sequence.chroma,
+        Some(Chroma {
+            format: 1,
+            luma_bits: 8,
+            chroma_bits: 8
+        })
+    );
 }
 
 #[test]
@@ -80,7 +102,10 @@ fn a_keyframe_without_parameter_sets_gets_them_once() {
     assert!(keyframe);
     assert_eq!(unit, annex_b(&[SPS, PPS, IDR]));
     let complete = annex_b(&[SPS, PPS, IDR]);
-    assert_eq!(ready().finish(complete.clone(), false).expect("a frame"), (complete, true));
+    assert_eq!(
+        ready().finish(complete.clone(), false).expect("a frame"),
+        (complete, true)
+    );
 }
 
 #[test]
@@ -121,7 +146,17 @@ fn a_changed_size_shows_in_the_description() {
     let (unit, _) = stream.finish(annex_b(&[SMALL_SPS, PPS, IDR]), false).expect("a frame");
     assert_eq!(unit, annex_b(&[SMALL_SPS, PPS, IDR]));
     let info = stream.info(None);
-    assert_eq!((info.width, info.height, info.rate), (320, 240, FrameRate { numerator: 30, denominator: 1 }));
+    assert_eq!(
+        (info.width, info.height, info.rate),
+        (
+            320,
+            240,
+            FrameRate {
+                numerator: 30,
+                denominator: 1
+            }
+        )
+    );
     assert_eq!(kinds(&info.parameters), [7, 8], "one of each number is kept");
 }
 

@@ -4,7 +4,9 @@ fn image(side: u16, shade: u8) -> Vec<u8> {
     let mut out = Vec::new();
     let encoder = jpeg_encoder::Encoder::new(&mut out, 60);
     let pixels = vec![shade; usize::from(side) * usize::from(side)];
-    encoder.encode(&pixels, side, side, jpeg_encoder::ColorType::Luma).expect("a picture");
+    encoder
+        .encode(&pixels, side, side, jpeg_encoder::ColorType::Luma)
+        .expect("a picture");
     out
 }
 
@@ -36,7 +38,13 @@ fn images_are_cut_apart_however_the_stream_is_chopped() {
 #[test]
 fn what_lies_between_images_is_dropped() {
     let (first, second) = (image(16, 1), image(16, 2));
-    let stream = [&first[..], b"\r\n--frame\r\nContent-Type: image/jpeg\r\n\r\n", &second, &[0; 9]].concat();
+    let stream = [
+        &first[..],
+        b"\r\n--frame\r\nContent-Type: image/jpeg\r\n\r\n",
+        &second,
+        &[0; 9],
+    ]
+    .concat();
     assert_eq!(split_images(&stream).expect("images"), [first, second]);
 }
 
@@ -52,7 +60,10 @@ fn a_broken_image_is_refused() {
     let good = image(16, 1);
     for (what, bytes) in [
         ("another image inside", [&good[..20], &good].concat()),
-        ("a segment of length 0", [&good[..2], &[0xff, 0xe0, 0, 0][..], &[1; 9]].concat()),
+        (
+            "a segment of length 0",
+            [&good[..2], &[0xff, 0xe0, 0, 0][..], &[1; 9]].concat(),
+        ),
         ("no marker", [&good[..2], &[7; 40][..]].concat()),
     ] {
         assert!(matches!(split_images(&bytes), Err(MediaError::Damaged(_))), "{what}");

@@ -25,11 +25,23 @@ fn lengths_become_start_codes() {
 fn an_index_that_is_missing_or_cut_is_told() {
     let head = boxed(b"ftyp", b"isomiso2");
     let cut = refusal([&head[..], &boxed(b"mdat", &[1; 50])].concat());
-    assert!(matches!(&cut, MediaError::Truncated(why) if why.contains("no index")), "{cut}");
+    assert!(
+        matches!(&cut, MediaError::Truncated(why) if why.contains("no index")),
+        "{cut}"
+    );
     let movie = boxed(b"moov", &[0; 60]);
-    assert!(matches!(refusal([&head[..], &movie[..40]].concat()), MediaError::Truncated(_)));
-    assert!(matches!(refusal([&head[..], &[0; 40]].concat()), MediaError::Truncated(_)));
-    assert!(matches!(refusal([&head[..], &boxed(b"moov", &[])].concat()), MediaError::Empty(_)));
+    assert!(matches!(
+        refusal([&head[..], &movie[..40]].concat()),
+        MediaError::Truncated(_)
+    ));
+    assert!(matches!(
+        refusal([&head[..], &[0; 40]].concat()),
+        MediaError::Truncated(_)
+    ));
+    assert!(matches!(
+        refusal([&head[..], &boxed(b"moov", &[])].concat()),
+        MediaError::Empty(_)
+    ));
 }
 
 #[test]

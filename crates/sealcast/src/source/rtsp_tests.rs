@@ -5,7 +5,10 @@ fn parse(text: &str) -> RtspOptions {
 }
 
 fn secret(options: &RtspOptions) -> Option<(&str, &str)> {
-    options.credentials.as_ref().map(|found| (found.username.as_str(), found.password.as_str()))
+    options
+        .credentials
+        .as_ref()
+        .map(|found| (found.username.as_str(), found.password.as_str()))
 }
 
 #[test]
@@ -23,7 +26,10 @@ fn our_options_are_taken_and_the_cameras_stay_as_they_are() {
     assert_eq!(options.shown(), "rtsp://camera/realmonitor?channel=1&subtype=%30");
     assert_eq!((options.transport, options.reconnect), (Transport::Udp, false));
     let plain = parse("rtsp://camera/live?transport=tcp");
-    assert_eq!((plain.shown(), plain.transport, plain.reconnect), ("rtsp://camera/live", Transport::Tcp, true));
+    assert_eq!(
+        (plain.shown(), plain.transport, plain.reconnect),
+        ("rtsp://camera/live", Transport::Tcp, true)
+    );
 }
 
 #[test]
