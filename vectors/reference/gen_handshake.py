@@ -5,7 +5,7 @@ import gen_shares
 import gen_tampering
 from common import check_names, fixed
 from handshake import PUBLISHER, VIEWER
-from sessions import (CAMERA, CAMERA_SEED, INVITE, WATCHER, WATCHER_SEED, Run, hex_values, initiator_config, pairs_json,
+from sessions import (CAMERA_SEED, INVITE, WATCHER, WATCHER_SEED, Run, hex_values, initiator_config, pairs_json,
                       responder_config)
 
 KINDS = {1: "hello", 2: "retry", 3: "reply", 4: "finish"}

@@ -3,8 +3,13 @@
 import hashlib
 
 import pyaegis
+from cryptography.hazmat.primitives.asymmetric.mlkem import MLKEM768PrivateKey
+from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 
 import aegis128x4
+import keys
+import sntrup761
+from mechanisms import MECHANISMS
 
 _KEY = bytes(range(16))
 _NONCE = bytes(range(16, 32))
@@ -38,5 +43,69 @@ def check_aegis():
         assert aegis128x4.open_sealed(_KEY, _NONCE, aad, sealed[:-1] + bytes([sealed[-1] ^ 1])) is None
 
 
+class NistGenerator:
+    """The AES-256 counter generator that NIST's known answers are made with (SP 800-90A, no derivation function)."""
+
+    def __init__(self, seed):
+        self.key, self.counter = bytes(32), 0
+        self._update(seed)
+
+    def _block(self):
+        self.counter = (self.counter + 1) % 2**128
+        encryptor = Cipher(algorithms.AES(self.key), modes.ECB()).encryptor()
+        return encryptor.update(self.counter.to_bytes(16, "big"))
+
+    def _update(self, data):
+        fresh = bytes(a ^ b for a, b in zip(b"".join(self._block() for _ in range(3)), data))
+        self.key, self.counter = fresh[:32], int.from_bytes(fresh[32:], "big")
+
+    def __call__(self, length):
+        out = b"".join(self._block() for _ in range(-(-length // 16)))[:length]
+        self._update(bytes(48))
+        return out
+
+
+# liboqs, tests/KATs/kem/kats.json, "sntrup761", "single": SHA-256 of the known-answer file's first entry.
+_SNTRUP761_KAT = "afc42c3a5b10f4ef69654250097ebda9b9564570f4086744b24a6daf2bd1f89a"
+
+
+def check_sntrup761():
+    seed = NistGenerator(bytes(range(48)))(48)
+    random = NistGenerator(seed)
+    public, secret = sntrup761.key_pair(random)
+    ciphertext, ss, _ = sntrup761.encapsulate(public, random)
+    text = "count = 0\n" + "".join(f"{name} = {value.hex().upper()}\n" for name, value in (
+        ("seed", seed), ("pk", public), ("sk", secret), ("ct", ciphertext), ("ss", ss)))
+    assert hashlib.sha256(text.encode()).hexdigest() == _SNTRUP761_KAT
+    assert sntrup761.decapsulate(secret, ciphertext) == ss
+    changed = ciphertext[:-1] + bytes([ciphertext[-1] ^ 1])
+    assert sntrup761.decapsulate(secret, changed) != ss
+
+
+def check_mlkem768():
+    """kyber-py, whose choices can be fixed, against the library behind `cryptography`, both ways."""
+    mechanism = MECHANISMS[4]
+    pair = mechanism.key_pair(lambda what, n: hashlib.shake_128(what.encode()).digest(n))
+    library = MLKEM768PrivateKey.from_seed_bytes(pair["mlkem768_seed"])
+    assert library.public_key().public_bytes_raw() == pair["share"]
+    made = mechanism.encapsulate(pair["share"], lambda what, n: bytes(range(n)))
+    assert library.decapsulate(made["ciphertext"]) == made["ss"]
+    ss, ciphertext = library.public_key().encapsulate()
+    assert mechanism.decapsulate(pair, ciphertext) == ss
+    changed = made["ciphertext"][:-1] + bytes([made["ciphertext"][-1] ^ 1])
+    assert library.decapsulate(changed) == mechanism.decapsulate(pair, changed) != made["ss"]
+
+
+def check_hkdf():
+    """RFC 5869, appendix A.1."""
+    prk = keys.extract(bytes(range(13)), b"\x0b" * 22)
+    assert prk.hex() == "077709362c2e32df0ddc3f0dc47bba6390b6c73bb50f9c3122ec844ad7c2b3e5"
+    assert keys.expand(prk, bytes(range(0xF0, 0xFA)), 42).hex() == (
+        "3cb25f25faacd57a90434f64d0362f2a2d2d0a90cf1a5a4c5db02d56ecc4c5bf34007208d5b887185865")
+
+
 def run():
     check_aegis()
+    check_hkdf()
+    check_mlkem768()
+    check_sntrup761()

@@ -47,7 +47,10 @@ fn a_viewer_pinned_to_another_publisher_refuses_and_sees_nothing() {
     world.run_cleanly(Duration::from_secs(1));
     let wrong = HandshakeError::WrongPeer(identity(2).peer_id());
     assert_eq!(world.initiator.error, Some(SessionError::Handshake(wrong)));
-    assert_eq!(world.responder.error, Some(SessionError::Handshake(HandshakeError::Alert)));
+    assert_eq!(
+        world.responder.error,
+        Some(SessionError::Handshake(HandshakeError::Alert))
+    );
     assert!(world.responder.events.is_empty(), "the publisher was told no identity");
 }
 
@@ -56,7 +59,13 @@ fn a_wrong_invite_is_seen_as_no_invite() {
     let mut setup = Setup::default();
     setup.viewer.handshake.invite = Some(sealcast_proto::keys::Invite::new([8; 16]));
     let world = setup.established();
-    assert!(world.responder.events.iter().any(|event| matches!(event, Event::PeerProved(peer) if !peer.invited)));
+    assert!(
+        world
+            .responder
+            .events
+            .iter()
+            .any(|event| matches!(event, Event::PeerProved(peer) if !peer.invited))
+    );
 }
 
 #[test]
@@ -65,9 +74,15 @@ fn a_refused_viewer_learns_the_reason_under_encryption() {
     world.admit = false;
     world.run_cleanly(Duration::from_millis(100));
     assert!(!world.initiator.session.is_established());
-    world.tell(Direction::ToResponder, Input::Close(CloseReason::NotAuthorised, "not on the allow list"));
+    world.tell(
+        Direction::ToResponder,
+        Input::Close(CloseReason::NotAuthorised, "not on the allow list"),
+    );
     world.run_cleanly(Duration::from_millis(50));
-    let closed = Event::Closed { reason: CloseReason::NotAuthorised, text: "not on the allow list".to_owned() };
+    let closed = Event::Closed {
+        reason: CloseReason::NotAuthorised,
+        text: "not on the allow list".to_owned(),
+    };
     assert!(world.initiator.events.contains(&closed));
     assert!(world.initiator.session.is_over());
 }
@@ -75,10 +90,12 @@ fn a_refused_viewer_learns_the_reason_under_encryption() {
 #[test]
 fn every_flipped_bit_of_every_handshake_message_ends_the_handshake_or_changes_nothing_agreed() {
     let mut lengths = Vec::new();
-    Setup::default().world().run(Duration::from_millis(60), &mut |_, message| {
-        lengths.push(message.len());
-        Verdict::Deliver
-    });
+    Setup::default()
+        .world()
+        .run(Duration::from_millis(60), &mut |_, message| {
+            lengths.push(message.len());
+            Verdict::Deliver
+        });
     let mut refused = 0;
     for (index, length) in lengths.iter().take(3).enumerate() {
         for bit in 0..length * 8 {
@@ -112,7 +129,11 @@ fn a_flipped_bit_in_a_record_is_refused_counted_and_survived() {
         data: b"two",
     };
     let now = world.now;
-    world.responder.session.seal_frame(now, &frame, &mut out).expect("good key");
+    world
+        .responder
+        .session
+        .seal_frame(now, &frame, &mut out)
+        .expect("good key");
     let mut record = common::records(&out).remove(0);
     *record.last_mut().expect("not empty") ^= 1;
     world.send(Direction::ToInitiator, record);
@@ -200,7 +221,10 @@ fn without_an_answer_to_rekeying_the_stream_stops_with_an_error() {
 fn a_silent_peer_is_lost_within_two_seconds() {
     let mut world = Setup::default().established();
     world.run_cleanly(Duration::from_secs(3));
-    assert!(world.initiator.session.is_established(), "pings keep an idle session alive");
+    assert!(
+        world.initiator.session.is_established(),
+        "pings keep an idle session alive"
+    );
     world.run(Duration::from_millis(2_100), &mut |_, _| Verdict::Drop);
     assert_eq!(world.initiator.error, Some(SessionError::PeerLost));
     assert_eq!(world.responder.error, Some(SessionError::PeerLost));
@@ -210,7 +234,10 @@ fn a_silent_peer_is_lost_within_two_seconds() {
 fn a_handshake_that_stalls_ends_after_five_seconds() {
     let mut world = Setup::default().world();
     world.run(Duration::from_secs(6), &mut |_, _| Verdict::Drop);
-    assert_eq!(world.initiator.error, Some(SessionError::Handshake(HandshakeError::Timeout)));
+    assert_eq!(
+        world.initiator.error,
+        Some(SessionError::Handshake(HandshakeError::Timeout))
+    );
 }
 
 #[test]
@@ -227,8 +254,14 @@ fn two_viewers_refuse_each_other() {
     setup.publisher.handshake.role = setup.viewer.handshake.role;
     let mut world = setup.world();
     world.run_cleanly(Duration::from_secs(1));
-    assert_eq!(world.responder.error, Some(SessionError::Handshake(HandshakeError::Role)));
-    assert_eq!(world.initiator.error, Some(SessionError::Handshake(HandshakeError::Alert)));
+    assert_eq!(
+        world.responder.error,
+        Some(SessionError::Handshake(HandshakeError::Role))
+    );
+    assert_eq!(
+        world.initiator.error,
+        Some(SessionError::Handshake(HandshakeError::Alert))
+    );
 }
 
 #[test]
@@ -240,6 +273,12 @@ fn garbage_is_answered_with_one_alert() {
         }
         Verdict::Deliver
     });
-    assert_eq!(world.responder.error, Some(SessionError::Handshake(HandshakeError::Malformed)));
-    assert_eq!(world.initiator.error, Some(SessionError::Handshake(HandshakeError::Alert)));
+    assert_eq!(
+        world.responder.error,
+        Some(SessionError::Handshake(HandshakeError::Malformed))
+    );
+    assert_eq!(
+        world.initiator.error,
+        Some(SessionError::Handshake(HandshakeError::Alert))
+    );
 }

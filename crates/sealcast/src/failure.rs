@@ -56,7 +56,11 @@ pub struct Failure {
 impl Failure {
     /// A failure of `kind`: `what` happened; `hint` says what to do.
     pub fn new(kind: FailureKind, what: impl Into<String>, hint: impl Into<String>) -> Self {
-        Self { kind, what: what.into(), hint: hint.into() }
+        Self {
+            kind,
+            what: what.into(),
+            hint: hint.into(),
+        }
     }
 }
 

@@ -4,6 +4,7 @@
 pub mod codec;
 pub mod config;
 pub mod failure;
+pub mod keys;
 pub mod media;
 pub mod meter;
 pub mod platform;

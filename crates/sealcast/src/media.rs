@@ -45,9 +45,18 @@ impl Picture {
     /// # Panics
     /// If `width` or `height` is odd: callers check sizes where they enter the program.
     pub fn black(width: usize, height: usize) -> Self {
-        assert!(width.is_multiple_of(2) && height.is_multiple_of(2), "I420 pictures have even sides");
+        assert!(
+            width.is_multiple_of(2) && height.is_multiple_of(2),
+            "I420 pictures have even sides"
+        );
         let chroma = width / 2 * (height / 2);
-        Self { width, height, y: vec![16; width * height], u: vec![128; chroma], v: vec![128; chroma] }
+        Self {
+            width,
+            height,
+            y: vec![16; width * height],
+            u: vec![128; chroma],
+            v: vec![128; chroma],
+        }
     }
 }
 

@@ -19,6 +19,9 @@ impl Now {
     /// The same clocks, `later` on.
     pub fn plus(self, later: Duration) -> Self {
         let nanos = u64::try_from(later.as_nanos()).unwrap_or(u64::MAX);
-        Self { monotonic: self.monotonic + later, wall: self.wall.saturating_add(nanos) }
+        Self {
+            monotonic: self.monotonic + later,
+            wall: self.wall.saturating_add(nanos),
+        }
     }
 }

@@ -22,14 +22,21 @@ impl ClockFilter {
     /// Take one exchange of stamps in ns: ping left (ours), ping came (peer's), pong left (peer's), pong came (ours). An exchange that
     /// cannot be (a pong before its ping) is ignored.
     pub fn sample(&mut self, t1: u64, t2: u64, t3: u64, t4: u64) {
-        let (Some(outside), Some(inside)) = (t4.checked_sub(t1), t3.checked_sub(t2)) else { return };
-        let Some(round_trip) = outside.checked_sub(inside) else { return };
+        let (Some(outside), Some(inside)) = (t4.checked_sub(t1), t3.checked_sub(t2)) else {
+            return;
+        };
+        let Some(round_trip) = outside.checked_sub(inside) else {
+            return;
+        };
         let ahead = (i128::from(t2) - i128::from(t1) + i128::from(t3) - i128::from(t4)) / 2;
         let Ok(offset) = i64::try_from(ahead) else { return };
         if self.samples.len() == WINDOW {
             self.samples.pop_front();
         }
-        self.samples.push_back(ClockEstimate { offset, uncertainty: round_trip.div_ceil(2) });
+        self.samples.push_back(ClockEstimate {
+            offset,
+            uncertainty: round_trip.div_ceil(2),
+        });
     }
 
     /// The best estimate in the window, or `None` before the first exchange.
@@ -46,7 +53,13 @@ mod tests {
     fn the_offset_is_found_when_the_path_is_symmetric() {
         let mut filter = ClockFilter::default();
         filter.sample(1_000, 6_500, 6_600, 2_100);
-        assert_eq!(filter.estimate(), Some(ClockEstimate { offset: 5_000, uncertainty: 500 }));
+        assert_eq!(
+            filter.estimate(),
+            Some(ClockEstimate {
+                offset: 5_000,
+                uncertainty: 500
+            })
+        );
     }
 
     #[test]
@@ -63,7 +76,13 @@ mod tests {
         filter.sample(0, 5_000, 5_000, 10_000);
         filter.sample(20_000, 20_050, 20_050, 20_100);
         filter.sample(30_000, 39_000, 39_000, 40_000);
-        assert_eq!(filter.estimate(), Some(ClockEstimate { offset: 0, uncertainty: 50 }));
+        assert_eq!(
+            filter.estimate(),
+            Some(ClockEstimate {
+                offset: 0,
+                uncertainty: 50
+            })
+        );
     }
 
     #[test]

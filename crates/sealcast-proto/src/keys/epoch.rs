@@ -57,7 +57,10 @@ impl EpochSecret {
         let exchange = sha256(&[&entry_length(offer), offer, &entry_length(answer), answer]);
         let mut salt = Zeroizing::new([0; 32]);
         self.secret.expand(b"rekey", &exchange, salt.as_mut());
-        Self { secret: Secret::extract(salt.as_ref(), shared.as_bytes()), number: self.number + 1 }
+        Self {
+            secret: Secret::extract(salt.as_ref(), shared.as_bytes()),
+            number: self.number + 1,
+        }
     }
 
     /// The keys of one end: it seals as `side` and opens what the other sealed.
@@ -90,9 +93,11 @@ impl EpochSecret {
         let direction = side.letter();
         let mut key = Zeroizing::new([0; MAX_KEY_LEN]);
         let key = &mut key[..suite.key_len];
-        self.secret.expand(format!("{purpose} key {direction}").as_bytes(), &context, key);
+        self.secret
+            .expand(format!("{purpose} key {direction}").as_bytes(), &context, key);
         let mut base = [0; 8];
-        self.secret.expand(format!("{purpose} base {direction}").as_bytes(), &context, &mut base);
+        self.secret
+            .expand(format!("{purpose} base {direction}").as_bytes(), &context, &mut base);
         ((suite.make_key)(key), base)
     }
 }

@@ -27,7 +27,9 @@ impl PeerId {
     }
 
     pub(crate) fn verifies(&self, message: &[u8], signature: &[u8; 64]) -> bool {
-        UnparsedPublicKey::new(&ED25519, self.0).verify(message, signature).is_ok()
+        UnparsedPublicKey::new(&ED25519, self.0)
+            .verify(message, signature)
+            .is_ok()
     }
 }
 
@@ -65,8 +67,17 @@ impl Identity {
     /// The identity of a 32-byte seed.
     pub fn from_seed(seed: &[u8; 32]) -> Self {
         let pair = Ed25519KeyPair::from_seed_unchecked(seed).expect("any 32 bytes are an Ed25519 seed");
-        let peer = PeerId(pair.public_key().as_ref().try_into().expect("Ed25519 public keys have 32 bytes"));
-        Self { pair, seed: Zeroizing::new(*seed), peer }
+        let peer = PeerId(
+            pair.public_key()
+                .as_ref()
+                .try_into()
+                .expect("Ed25519 public keys have 32 bytes"),
+        );
+        Self {
+            pair,
+            seed: Zeroizing::new(*seed),
+            peer,
+        }
     }
 
     /// Read the text of an identity file.
@@ -94,7 +105,11 @@ impl Identity {
     }
 
     pub(crate) fn sign(&self, message: &[u8]) -> [u8; 64] {
-        self.pair.sign(message).as_ref().try_into().expect("Ed25519 signatures have 64 bytes")
+        self.pair
+            .sign(message)
+            .as_ref()
+            .try_into()
+            .expect("Ed25519 signatures have 64 bytes")
     }
 }
 

@@ -18,7 +18,10 @@ impl SharedSecret {
     /// # Panics
     /// If the parts are longer than 64 bytes together: no mechanism's are.
     pub fn new(parts: &[&[u8]]) -> Self {
-        let mut secret = Self { bytes: [0; MAX_SHARED_SECRET], len: 0 };
+        let mut secret = Self {
+            bytes: [0; MAX_SHARED_SECRET],
+            len: 0,
+        };
         for part in parts {
             secret.bytes[secret.len..secret.len + part.len()].copy_from_slice(part);
             secret.len += part.len();

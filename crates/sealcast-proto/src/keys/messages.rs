@@ -104,7 +104,11 @@ impl Hello {
             cookie: cookie(reader.bytes8()?)?,
         };
         reader.finish()?;
-        if hello.mechanisms.contains(&hello.share_mechanism) { Ok(hello) } else { Err(HandshakeError::Malformed) }
+        if hello.mechanisms.contains(&hello.share_mechanism) {
+            Ok(hello)
+        } else {
+            Err(HandshakeError::Malformed)
+        }
     }
 }
 
@@ -124,7 +128,10 @@ impl Retry {
     pub(crate) fn parse(message: &[u8]) -> Result<Self, HandshakeError> {
         let mut reader = start(message, RETRY)?;
         version(&mut reader)?;
-        let retry = Self { mechanism: reader.u8()?, cookie: cookie(reader.bytes8()?)? };
+        let retry = Self {
+            mechanism: reader.u8()?,
+            cookie: cookie(reader.bytes8()?)?,
+        };
         reader.finish()?;
         Ok(retry)
     }
@@ -168,7 +175,11 @@ impl Reply {
             sealed: reader.bytes16()?.to_vec(),
         };
         reader.finish()?;
-        if reply.sealed.len() == REPLY_SEALED { Ok(reply) } else { Err(HandshakeError::Malformed) }
+        if reply.sealed.len() == REPLY_SEALED {
+            Ok(reply)
+        } else {
+            Err(HandshakeError::Malformed)
+        }
     }
 }
 
@@ -182,7 +193,11 @@ pub(crate) fn parse_finish(message: &[u8]) -> Result<&[u8], HandshakeError> {
     let mut reader = start(message, FINISH)?;
     let sealed = reader.bytes16()?;
     reader.finish()?;
-    if sealed.len() == FINISH_SEALED { Ok(sealed) } else { Err(HandshakeError::Malformed) }
+    if sealed.len() == FINISH_SEALED {
+        Ok(sealed)
+    } else {
+        Err(HandshakeError::Malformed)
+    }
 }
 
 fn start(message: &[u8], kind: u8) -> Result<Reader<'_>, HandshakeError> {
@@ -190,21 +205,37 @@ fn start(message: &[u8], kind: u8) -> Result<Reader<'_>, HandshakeError> {
         return Err(HandshakeError::Malformed);
     }
     let mut reader = Reader::new(message);
-    if reader.u8()? == kind { Ok(reader) } else { Err(HandshakeError::Malformed) }
+    if reader.u8()? == kind {
+        Ok(reader)
+    } else {
+        Err(HandshakeError::Malformed)
+    }
 }
 
 fn version(reader: &mut Reader<'_>) -> Result<(), HandshakeError> {
-    if reader.u8()? == VERSION { Ok(()) } else { Err(HandshakeError::Version) }
+    if reader.u8()? == VERSION {
+        Ok(())
+    } else {
+        Err(HandshakeError::Version)
+    }
 }
 
 fn offers(bytes: &[u8]) -> Result<Vec<u8>, HandshakeError> {
     let repeated = bytes.iter().enumerate().any(|(at, id)| bytes[..at].contains(id));
     let fits = (1..=MAX_OFFERS).contains(&bytes.len()) && !repeated;
-    if fits { Ok(bytes.to_vec()) } else { Err(HandshakeError::Malformed) }
+    if fits {
+        Ok(bytes.to_vec())
+    } else {
+        Err(HandshakeError::Malformed)
+    }
 }
 
 fn cookie(bytes: &[u8]) -> Result<Vec<u8>, HandshakeError> {
-    if bytes.len() <= MAX_COOKIE { Ok(bytes.to_vec()) } else { Err(HandshakeError::Malformed) }
+    if bytes.len() <= MAX_COOKIE {
+        Ok(bytes.to_vec())
+    } else {
+        Err(HandshakeError::Malformed)
+    }
 }
 
 fn put_bytes8(out: &mut Vec<u8>, bytes: &[u8]) {

@@ -39,8 +39,18 @@ impl Secret {
         let length = u16::try_from(out.len()).expect("keys are short").to_be_bytes();
         let label_length = short(LABEL_PREFIX.len() + label.len());
         let context_length = short(context.len());
-        let info = [&length[..], &label_length, LABEL_PREFIX, label, &context_length, context];
-        self.0.expand(&info, Length(out.len())).and_then(|okm| okm.fill(out)).expect("HKDF gives up to 255 blocks");
+        let info = [
+            &length[..],
+            &label_length,
+            LABEL_PREFIX,
+            label,
+            &context_length,
+            context,
+        ];
+        self.0
+            .expand(&info, Length(out.len()))
+            .and_then(|okm| okm.fill(out))
+            .expect("HKDF gives up to 255 blocks");
     }
 
     /// A derived 32-byte secret.
@@ -84,7 +94,8 @@ impl SealedPart {
     /// Seal the part: each key is used for this once.
     pub(crate) fn seal(self, hs: &Secret, th: &[u8; 32], mut part: Vec<u8>) -> Vec<u8> {
         let (key, nonce) = self.key(hs, th);
-        key.seal_in_place_append_tag(nonce, aead::Aad::from(th), &mut part).expect("the part is short");
+        key.seal_in_place_append_tag(nonce, aead::Aad::from(th), &mut part)
+            .expect("the part is short");
         part
     }
 

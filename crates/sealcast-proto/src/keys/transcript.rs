@@ -32,7 +32,12 @@ impl Transcript {
 
     /// The hash if the transcript ended here.
     pub(crate) fn hash(&self) -> [u8; 32] {
-        self.0.clone().finish().as_ref().try_into().expect("SHA-256 gives 32 bytes")
+        self.0
+            .clone()
+            .finish()
+            .as_ref()
+            .try_into()
+            .expect("SHA-256 gives 32 bytes")
     }
 
     /// The hash if it ended with `message`.
@@ -45,5 +50,7 @@ impl Transcript {
 
 /// The length in front of an entry.
 pub(crate) fn entry_length(message: &[u8]) -> [u8; 4] {
-    u32::try_from(message.len()).expect("handshake messages are at most 4096 bytes").to_be_bytes()
+    u32::try_from(message.len())
+        .expect("handshake messages are at most 4096 bytes")
+        .to_be_bytes()
 }

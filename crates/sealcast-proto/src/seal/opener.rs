@@ -58,7 +58,12 @@ pub struct Opener {
 
 impl Opener {
     pub(crate) fn new(key: Box<dyn PacketKey>, base: [u8; BASE_LEN]) -> Self {
-        Self { key, base, window: ReplayWindow::default(), failures: 0 }
+        Self {
+            key,
+            base,
+            window: ReplayWindow::default(),
+            failures: 0,
+        }
     }
 
     /// Verify and decrypt a record in place.
@@ -71,7 +76,11 @@ impl Opener {
             return Err(Refusal::Replay);
         }
         let (head, payload_and_tag) = bytes.split_at_mut(HEADER_LEN);
-        if self.key.open(Nonce::new(&self.base, header.seq), head, payload_and_tag).is_err() {
+        if self
+            .key
+            .open(Nonce::new(&self.base, header.seq), head, payload_and_tag)
+            .is_err()
+        {
             self.failures += 1;
             return Err(Refusal::Tag);
         }

@@ -22,7 +22,13 @@ pub enum Refusal {
 
 impl Refusal {
     /// All reasons, in the order in which records are checked for them.
-    pub const ALL: [Self; 5] = [Self::Malformed, Self::Cleartext, Self::UnknownEpoch, Self::Replay, Self::Tag];
+    pub const ALL: [Self; 5] = [
+        Self::Malformed,
+        Self::Cleartext,
+        Self::UnknownEpoch,
+        Self::Replay,
+        Self::Tag,
+    ];
 }
 
 /// Refused records, counted by reason.

@@ -17,7 +17,10 @@ pub struct ReplayWindow {
 
 impl Default for ReplayWindow {
     fn default() -> Self {
-        Self { next: 0, words: [0; WORDS as usize] }
+        Self {
+            next: 0,
+            words: [0; WORDS as usize],
+        }
     }
 }
 
@@ -93,7 +96,11 @@ mod tests {
             let base = highest.saturating_add(jump);
             let seq = base.saturating_sub((state >> 8) % 6000);
             let expected = !seen.contains(&seq) && (seq > highest || highest - seq < REPLAY_WINDOW);
-            assert_eq!(window.accepts(seq), expected || seen.is_empty(), "seq {seq}, top {highest}");
+            assert_eq!(
+                window.accepts(seq),
+                expected || seen.is_empty(),
+                "seq {seq}, top {highest}"
+            );
             if window.accepts(seq) {
                 window.mark(seq);
                 seen.insert(seq);

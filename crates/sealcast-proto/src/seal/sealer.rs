@@ -15,7 +15,10 @@ pub struct SealLimits {
 
 impl SealLimits {
     /// The counter's own bound, and no bound on blocks.
-    pub const COUNTER: Self = Self { records: 1 << 32, blocks: u64::MAX };
+    pub const COUNTER: Self = Self {
+        records: 1 << 32,
+        blocks: u64::MAX,
+    };
 }
 
 /// The key has sealed all it may. Nothing was sealed and nothing may be sent in clear instead.
@@ -53,8 +56,19 @@ impl Sealer {
         epoch: u16,
         limits: SealLimits,
     ) -> Self {
-        let limits = SealLimits { records: limits.records.min(SealLimits::COUNTER.records), ..limits };
-        Self { key, base, kind, epoch, sealed: 0, blocks: 0, limits }
+        let limits = SealLimits {
+            records: limits.records.min(SealLimits::COUNTER.records),
+            ..limits
+        };
+        Self {
+            key,
+            base,
+            kind,
+            epoch,
+            sealed: 0,
+            blocks: 0,
+            limits,
+        }
     }
 
     /// Records sealed so far.
@@ -70,9 +84,16 @@ impl Sealer {
     /// # Panics
     /// If `record` is shorter than a header and a tag, or longer than [`MAX_RECORD`]: the callers frame.
     pub fn seal_in_place(&mut self, meta: RecordMeta, record: &mut [u8]) -> Result<(), Exhausted> {
-        assert!(record.len() <= MAX_RECORD, "callers split what is longer than MAX_RECORD");
-        let (header, rest) = record.split_first_chunk_mut::<HEADER_LEN>().expect("callers leave room for the header");
-        let (payload, tag) = rest.split_last_chunk_mut::<TAG_LEN>().expect("callers leave room for the tag");
+        assert!(
+            record.len() <= MAX_RECORD,
+            "callers split what is longer than MAX_RECORD"
+        );
+        let (header, rest) = record
+            .split_first_chunk_mut::<HEADER_LEN>()
+            .expect("callers leave room for the header");
+        let (payload, tag) = rest
+            .split_last_chunk_mut::<TAG_LEN>()
+            .expect("callers leave room for the tag");
         let counter = self.take_number(payload.len())?;
         *header = Header {
             kind: self.kind,

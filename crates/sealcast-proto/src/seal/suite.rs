@@ -107,7 +107,9 @@ impl PacketKey for AwsLcKey {
 
     fn open(&self, nonce: Nonce, header: &[u8], payload_and_tag: &mut [u8]) -> Result<(), OpenFailed> {
         let nonce = aead::Nonce::assume_unique_for_key(nonce.twelve());
-        self.0.open_in_place(nonce, aead::Aad::from(header), payload_and_tag).map_err(|_| OpenFailed)?;
+        self.0
+            .open_in_place(nonce, aead::Aad::from(header), payload_and_tag)
+            .map_err(|_| OpenFailed)?;
         Ok(())
     }
 }

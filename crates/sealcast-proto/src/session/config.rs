@@ -32,7 +32,10 @@ pub struct RekeyPolicy {
 
 impl Default for RekeyPolicy {
     fn default() -> Self {
-        Self { records: MAX_SOFT_RECORDS, age: MAX_SOFT_AGE }
+        Self {
+            records: MAX_SOFT_RECORDS,
+            age: MAX_SOFT_AGE,
+        }
     }
 }
 

@@ -31,7 +31,16 @@ pub(super) enum OpenedUnder {
 impl KeyRing {
     pub(super) fn new(secret: EpochSecret, suite: Suite, side: Side, limits: SealLimits, now: Duration) -> Self {
         let current = secret.keys(&suite, side, limits);
-        Self { suite, side, limits, secret, current, since: now, previous: None, next: None }
+        Self {
+            suite,
+            side,
+            limits,
+            secret,
+            current,
+            since: now,
+            previous: None,
+            next: None,
+        }
     }
 
     pub(super) fn secret(&self) -> &EpochSecret {
@@ -73,9 +82,17 @@ impl KeyRing {
         let header = record.unverified_header();
         let (keys, under) = if header.epoch == self.current.wire_number() {
             (&mut self.current, OpenedUnder::Known)
-        } else if let Some((keys, _)) = self.next.as_mut().filter(|(keys, _)| keys.wire_number() == header.epoch) {
+        } else if let Some((keys, _)) = self
+            .next
+            .as_mut()
+            .filter(|(keys, _)| keys.wire_number() == header.epoch)
+        {
             (keys, OpenedUnder::Next)
-        } else if let Some((keys, _)) = self.previous.as_mut().filter(|(keys, _)| keys.wire_number() == header.epoch) {
+        } else if let Some((keys, _)) = self
+            .previous
+            .as_mut()
+            .filter(|(keys, _)| keys.wire_number() == header.epoch)
+        {
             (keys, OpenedUnder::Known)
         } else {
             return Err(Refusal::UnknownEpoch);

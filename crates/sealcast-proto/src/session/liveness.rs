@@ -12,7 +12,10 @@ pub(super) struct Liveness {
 
 impl Liveness {
     pub(super) fn new(now: Duration) -> Self {
-        Self { heard: now, next_ping: now }
+        Self {
+            heard: now,
+            next_ping: now,
+        }
     }
 
     /// A valid record came.

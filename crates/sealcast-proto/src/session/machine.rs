@@ -129,9 +129,9 @@ impl Session {
                 self.close(now, reason, text);
                 Ok(Handled::Done)
             }
-            Input::RequestKeyframe(stream) => {
-                self.send_control(now, &Control::KeyframeRequest { stream }).map(|()| Handled::Done)
-            }
+            Input::RequestKeyframe(stream) => self
+                .send_control(now, &Control::KeyframeRequest { stream })
+                .map(|()| Handled::Done),
             Input::Rekey => self.rekey_on_demand(now).map(|()| Handled::Done),
         };
         handled.map_err(|error| self.fail(now, error))
@@ -175,7 +175,11 @@ impl Session {
         };
         let limits = self.config.rekey.hard_limits(&agreed.suite);
         let ring = KeyRing::new(agreed.secret, agreed.suite, self.config.side, limits, now.monotonic);
-        Box::new(Established { ring, facts, mechanism: agreed.mechanism })
+        Box::new(Established {
+            ring,
+            facts,
+            mechanism: agreed.mechanism,
+        })
     }
 
     fn handle_record<'b>(&mut self, now: Now, message: &'b mut [u8]) -> Result<Handled<'b>, SessionError> {
@@ -196,7 +200,11 @@ impl Session {
         }
         if record.header().kind == Kind::Media {
             let established = self.is_established();
-            return if established { Ok(Handled::Media(record)) } else { Err(SessionError::PeerMisbehaved) };
+            return if established {
+                Ok(Handled::Media(record))
+            } else {
+                Err(SessionError::PeerMisbehaved)
+            };
         }
         self.handle_control(now, record.payload())?;
         Ok(Handled::Done)
@@ -223,13 +231,23 @@ impl Session {
         let message = Control::parse(payload).map_err(|_| SessionError::PeerMisbehaved)?;
         match message {
             Control::Close { reason, text } => {
-                self.out.push_back(Output::Event(Event::Closed { reason, text: text.to_owned() }));
+                self.out.push_back(Output::Event(Event::Closed {
+                    reason,
+                    text: text.to_owned(),
+                }));
                 self.state = State::Over;
             }
             Control::Welcome => return self.welcomed(now),
             _ if !self.is_established() => return Err(SessionError::PeerMisbehaved),
             Control::Ping { t1 } => {
-                return self.send_control(now, &Control::Pong { t1, t2: now.wall, t3: now.wall });
+                return self.send_control(
+                    now,
+                    &Control::Pong {
+                        t1,
+                        t2: now.wall,
+                        t3: now.wall,
+                    },
+                );
             }
             Control::Pong { t1, t2, t3 } => {
                 self.clock.sample(t1, t2, t3, now.wall);
@@ -245,7 +263,11 @@ impl Session {
                     return self.begin_rekey(now, RekeyCause::Demand);
                 }
             }
-            Control::RekeyOffer { epoch, mechanism, share } if !self.leads() => {
+            Control::RekeyOffer {
+                epoch,
+                mechanism,
+                share,
+            } if !self.leads() => {
                 return self.rekey_offered(now, payload, epoch, mechanism, share);
             }
             Control::RekeyAnswer { epoch, ciphertext } if self.leads() => {
@@ -282,7 +304,8 @@ impl Session {
 
     fn enter(&mut self, now: Now, established: Box<Established>) {
         self.liveness = Liveness::new(now.monotonic);
-        self.out.push_back(Output::Event(Event::Established(established.facts.clone())));
+        self.out
+            .push_back(Output::Event(Event::Established(established.facts.clone())));
         self.state = State::Established(established);
     }
 
@@ -296,9 +319,17 @@ impl Session {
         else {
             return Err(SessionError::Misuse);
         };
-        let meta = RecordMeta { flags: Flags::CONTROL, stream: 0, timestamp: now.wall };
+        let meta = RecordMeta {
+            flags: Flags::CONTROL,
+            stream: 0,
+            timestamp: now.wall,
+        };
         let mut record = Vec::new();
-        let sealed = established.ring.current.control_sealer.seal(meta, &[payload], &mut record);
+        let sealed = established
+            .ring
+            .current
+            .control_sealer
+            .seal(meta, &[payload], &mut record);
         sealed.map_err(|Exhausted| SessionError::KeyLimit)?;
         self.out.push_back(Output::Transmit(record));
         Ok(())
@@ -312,14 +343,23 @@ impl Session {
         if !self.leads() {
             return self.send_control(now, &Control::RekeyRequest);
         }
-        if self.leader.idle() { self.begin_rekey(now, RekeyCause::Demand) } else { Ok(()) }
+        if self.leader.idle() {
+            self.begin_rekey(now, RekeyCause::Demand)
+        } else {
+            Ok(())
+        }
     }
 
     pub(super) fn begin_rekey(&mut self, now: Now, cause: RekeyCause) -> Result<(), SessionError> {
-        let State::Established(established) = &self.state else { return Err(SessionError::Misuse) };
+        let State::Established(established) = &self.state else {
+            return Err(SessionError::Misuse);
+        };
         let epoch = (established.ring.current.number + 1) as u16;
         let mechanism = Arc::clone(&established.mechanism);
-        let offer = self.leader.offer(now.monotonic, epoch, &*mechanism, cause).map_err(HandshakeError::from)?;
+        let offer = self
+            .leader
+            .offer(now.monotonic, epoch, &*mechanism, cause)
+            .map_err(HandshakeError::from)?;
         self.send_control_bytes(now, &offer)
     }
 
@@ -334,32 +374,42 @@ impl Session {
         if let Some(answer) = self.follower.repeated(offer) {
             return self.send_control_bytes(now, &answer);
         }
-        let State::Established(established) = &mut self.state else { return Err(SessionError::Misuse) };
+        let State::Established(established) = &mut self.state else {
+            return Err(SessionError::Misuse);
+        };
         let expected = (established.ring.current.number + 1) as u16;
         if epoch != expected || mechanism != established.mechanism.id() || established.ring.has_next() {
             return Err(SessionError::PeerMisbehaved);
         }
-        let agreed = self.follower.answer(established.ring.secret(), offer, &*established.mechanism, share);
+        let agreed = self
+            .follower
+            .answer(established.ring.secret(), offer, &*established.mechanism, share);
         let (answer, next) = agreed.map_err(HandshakeError::from)?;
         established.ring.install_next(next);
         self.send_control_bytes(now, &answer)
     }
 
     fn rekey_answered(&mut self, now: Now, answer: &[u8], epoch: u16, ciphertext: &[u8]) -> Result<(), SessionError> {
-        let State::Established(established) = &mut self.state else { return Err(SessionError::Misuse) };
+        let State::Established(established) = &mut self.state else {
+            return Err(SessionError::Misuse);
+        };
         let expected = (established.ring.current.number + 1) as u16;
         if epoch != expected || !self.leader.awaits_answer() {
             // The answer to an offer that was sent twice comes twice.
             return Ok(());
         }
-        let next = self.leader.answered(now.monotonic, established.ring.secret(), answer, ciphertext);
+        let next = self
+            .leader
+            .answered(now.monotonic, established.ring.secret(), answer, ciphertext);
         let next = next.ok_or(SessionError::Misuse)?.map_err(HandshakeError::from)?;
         established.ring.install_next(next);
         Ok(())
     }
 
     pub(super) fn switch_epoch(&mut self, now: Now) {
-        let State::Established(established) = &mut self.state else { return };
+        let State::Established(established) = &mut self.state else {
+            return;
+        };
         if let Some(epoch) = established.ring.switch(now.monotonic) {
             let cause = self.leader.switched();
             self.out.push_back(Output::Event(Event::Rekeyed { epoch, cause }));
@@ -405,7 +455,11 @@ impl Session {
 
     fn deadline(&self) -> Duration {
         let State::Established(established) = &self.state else {
-            return if self.is_over() { Duration::MAX } else { self.began + HANDSHAKE_TIMEOUT };
+            return if self.is_over() {
+                Duration::MAX
+            } else {
+                self.began + HANDSHAKE_TIMEOUT
+            };
         };
         let since = established.ring.since;
         let rekey = match self.leader.deadline() {

@@ -32,7 +32,8 @@ impl Session {
         if !self.is_established() || frame.data.len() > MAX_FRAME {
             return Err(SessionError::Misuse);
         }
-        self.before_media(now, frame.keyframe).map_err(|error| self.fail(now, error))?;
+        self.before_media(now, frame.keyframe)
+            .map_err(|error| self.fail(now, error))?;
         let mut preamble: &[u8] = &frame.preamble.to_bytes();
         let mut data = frame.data;
         let mut first = true;
@@ -68,7 +69,9 @@ impl Session {
 
     /// Switch to an agreed epoch if this is the place, or begin to agree on one if this key has sealed enough.
     fn before_media(&mut self, now: Now, keyframe: bool) -> Result<(), SessionError> {
-        let State::Established(established) = &self.state else { return Err(SessionError::Misuse) };
+        let State::Established(established) = &self.state else {
+            return Err(SessionError::Misuse);
+        };
         let sealed = established.ring.current.media_sealer.sealed();
         let soft = self.config.rekey.soft_records();
         // Halfway to the hard limit there is no time left to wait for a keyframe.
@@ -89,10 +92,16 @@ impl Session {
         parts: &[&[u8]],
         out: &mut Vec<u8>,
     ) -> Result<(), SessionError> {
-        let State::Established(established) = &mut self.state else { return Err(SessionError::Misuse) };
+        let State::Established(established) = &mut self.state else {
+            return Err(SessionError::Misuse);
+        };
         let start = out.len();
         out.extend_from_slice(&[0; LENGTH_PREFIX]);
-        let meta = RecordMeta { flags, stream, timestamp: now.wall };
+        let meta = RecordMeta {
+            flags,
+            stream,
+            timestamp: now.wall,
+        };
         if let Err(Exhausted) = established.ring.current.media_sealer.seal(meta, parts, out) {
             out.truncate(start);
             return Err(self.fail(now, SessionError::KeyLimit));

@@ -68,15 +68,26 @@ impl Leader {
         cause: RekeyCause,
     ) -> Result<Vec<u8>, MechanismError> {
         let key = mechanism.generate()?;
-        let offer = Control::RekeyOffer { epoch, mechanism: mechanism.id(), share: key.share() }.to_bytes();
-        self.state = LeaderState::Offered { key, offer: offer.clone(), sent: now };
+        let offer = Control::RekeyOffer {
+            epoch,
+            mechanism: mechanism.id(),
+            share: key.share(),
+        }
+        .to_bytes();
+        self.state = LeaderState::Offered {
+            key,
+            offer: offer.clone(),
+            sent: now,
+        };
         self.cause = Some(cause);
         Ok(offer)
     }
 
     /// The offer, if it is time to send it again.
     pub(super) fn repeat_offer(&mut self, now: Duration) -> Option<Vec<u8>> {
-        let LeaderState::Offered { offer, sent, .. } = &mut self.state else { return None };
+        let LeaderState::Offered { offer, sent, .. } = &mut self.state else {
+            return None;
+        };
         if now < *sent + OFFER_PATIENCE {
             return None;
         }
@@ -97,7 +108,10 @@ impl Leader {
         else {
             return None;
         };
-        Some(key.decapsulate(ciphertext).map(|shared| current.next(&offer, answer, &shared)))
+        Some(
+            key.decapsulate(ciphertext)
+                .map(|shared| current.next(&offer, answer, &shared)),
+        )
     }
 
     pub(super) fn awaits_answer(&self) -> bool {
@@ -132,7 +146,10 @@ pub(super) struct Follower {
 impl Follower {
     /// The answer already given to this offer.
     pub(super) fn repeated(&self, offer: &[u8]) -> Option<Vec<u8>> {
-        self.answered.as_ref().filter(|(earlier, _)| earlier == offer).map(|(_, answer)| answer.clone())
+        self.answered
+            .as_ref()
+            .filter(|(earlier, _)| earlier == offer)
+            .map(|(_, answer)| answer.clone())
     }
 
     /// Answer an offer: the answer to send and the next epoch's secret.
@@ -145,7 +162,11 @@ impl Follower {
     ) -> Result<(Vec<u8>, EpochSecret), MechanismError> {
         let (ciphertext, shared) = mechanism.encapsulate(share)?;
         let epoch = (current.number() + 1) as u16;
-        let answer = Control::RekeyAnswer { epoch, ciphertext: &ciphertext }.to_bytes();
+        let answer = Control::RekeyAnswer {
+            epoch,
+            ciphertext: &ciphertext,
+        }
+        .to_bytes();
         let next = current.next(offer, &answer, &shared);
         self.answered = Some((offer.to_vec(), answer.clone()));
         Ok((answer, next))

@@ -12,7 +12,9 @@ pub struct InsecureMechanism {
 impl InsecureMechanism {
     /// Shares and ciphertexts count up from `seed`.
     pub fn new(seed: u64) -> Self {
-        Self { counter: AtomicU64::new(seed) }
+        Self {
+            counter: AtomicU64::new(seed),
+        }
     }
 
     fn next(&self) -> [u8; 32] {
@@ -52,6 +54,10 @@ impl DecapsulationKey for InsecureKey {
     }
 
     fn decapsulate(self: Box<Self>, ciphertext: &[u8]) -> Result<SharedSecret, MechanismError> {
-        if ciphertext.len() == 32 { Ok(SharedSecret::new(&[ciphertext])) } else { Err(MechanismError::Peer) }
+        if ciphertext.len() == 32 {
+            Ok(SharedSecret::new(&[ciphertext]))
+        } else {
+            Err(MechanismError::Peer)
+        }
     }
 }

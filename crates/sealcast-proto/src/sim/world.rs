@@ -56,8 +56,21 @@ pub struct World {
 impl World {
     /// Join two sessions by a link of `delay`.
     pub fn new(initiator: Session, responder: Session, delay: Duration, now: Now) -> Self {
-        let end = |session| End { session, events: vec![], media: vec![], error: None, deadline: Duration::ZERO };
-        Self { initiator: end(initiator), responder: end(responder), admit: true, now, delay, flying: VecDeque::new() }
+        let end = |session| End {
+            session,
+            events: vec![],
+            media: vec![],
+            error: None,
+            deadline: Duration::ZERO,
+        };
+        Self {
+            initiator: end(initiator),
+            responder: end(responder),
+            admit: true,
+            now,
+            delay,
+            flying: VecDeque::new(),
+        }
     }
 
     /// One of the ends.
@@ -86,8 +99,11 @@ impl World {
                     self.deliver(direction, message);
                 }
             } else {
-                let late =
-                    if self.initiator.deadline <= next { Direction::ToInitiator } else { Direction::ToResponder };
+                let late = if self.initiator.deadline <= next {
+                    Direction::ToInitiator
+                } else {
+                    Direction::ToResponder
+                };
                 self.tell(late, Input::Timeout);
             }
         }
@@ -100,7 +116,8 @@ impl World {
 
     /// Put a message on the link, towards the end named by `direction`.
     pub fn send(&mut self, direction: Direction, message: Vec<u8>) {
-        self.flying.push_back((self.now.monotonic + self.delay, direction, message));
+        self.flying
+            .push_back((self.now.monotonic + self.delay, direction, message));
     }
 
     /// Tell an end something, now.

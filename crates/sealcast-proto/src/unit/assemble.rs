@@ -46,7 +46,11 @@ pub struct Assembler {
 impl Assembler {
     /// A stream's beginning: the first frame handed out will be a keyframe.
     pub fn new() -> Self {
-        Self { parts: None, last: None, waiting_for_keyframe: true }
+        Self {
+            parts: None,
+            last: None,
+            waiting_for_keyframe: true,
+        }
     }
 
     /// Something of this stream was lost: hand out nothing that may depend on it.
@@ -75,7 +79,9 @@ impl Assembler {
                 self.lost();
             }
             let (preamble, data) = Preamble::split(record.payload())?;
-            let skipped = self.last.map_or(0, |last| preamble.frame.saturating_sub(last.saturating_add(1)));
+            let skipped = self
+                .last
+                .map_or(0, |last| preamble.frame.saturating_sub(last.saturating_add(1)));
             self.parts = Some(AssembledFrame {
                 preamble,
                 keyframe: flags.keyframe(),
@@ -95,16 +101,24 @@ impl Assembler {
             parts.data.extend_from_slice(record.payload());
             parts.sealed_at = header.timestamp;
         }
-        if flags.last() { Ok(self.complete()) } else { Ok(Assembled::Partial) }
+        if flags.last() {
+            Ok(self.complete())
+        } else {
+            Ok(Assembled::Partial)
+        }
     }
 
     fn complete(&mut self) -> Assembled {
-        let Some(frame) = self.parts.take() else { return Assembled::Partial };
+        let Some(frame) = self.parts.take() else {
+            return Assembled::Partial;
+        };
         if frame.skipped > 0 && !frame.keyframe {
             self.waiting_for_keyframe = true;
         }
         if self.waiting_for_keyframe && !frame.keyframe {
-            return Assembled::Undecodable { frame: frame.preamble.frame };
+            return Assembled::Undecodable {
+                frame: frame.preamble.frame,
+            };
         }
         self.waiting_for_keyframe = false;
         self.last = Some(frame.preamble.frame);

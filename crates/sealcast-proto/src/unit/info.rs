@@ -57,7 +57,10 @@ impl StreamInfo {
         out.extend_from_slice(&self.height.to_be_bytes());
         out.extend_from_slice(&self.rate.numerator.to_be_bytes());
         out.extend_from_slice(&self.rate.denominator.to_be_bytes());
-        put_bytes16(&mut out, &self.parameters[..self.parameters.len().min(usize::from(u16::MAX))]);
+        put_bytes16(
+            &mut out,
+            &self.parameters[..self.parameters.len().min(usize::from(u16::MAX))],
+        );
         out
     }
 
@@ -73,9 +76,22 @@ impl StreamInfo {
             _ => return Err(Malformed),
         };
         let (width, height) = (reader.u16()?, reader.u16()?);
-        let rate = FrameRate { numerator: reader.u32()?, denominator: reader.u32()? };
+        let rate = FrameRate {
+            numerator: reader.u32()?,
+            denominator: reader.u32()?,
+        };
         let parameters = reader.bytes16()?.to_vec();
         reader.finish()?;
-        if rate.denominator == 0 { Err(Malformed) } else { Ok(Self { codec, width, height, rate, parameters }) }
+        if rate.denominator == 0 {
+            Err(Malformed)
+        } else {
+            Ok(Self {
+                codec,
+                width,
+                height,
+                rate,
+                parameters,
+            })
+        }
     }
 }

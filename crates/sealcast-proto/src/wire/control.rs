@@ -140,7 +140,11 @@ impl<'a> Control<'a> {
                 out.extend_from_slice(&[2, reason.byte()]);
                 put_bytes16(&mut out, text[..text.floor_char_boundary(MAX_CLOSE_TEXT)].as_bytes());
             }
-            Self::RekeyOffer { epoch, mechanism, share } => {
+            Self::RekeyOffer {
+                epoch,
+                mechanism,
+                share,
+            } => {
                 out.push(3);
                 out.extend_from_slice(&epoch.to_be_bytes());
                 out.push(mechanism);
@@ -180,13 +184,22 @@ impl<'a> Control<'a> {
         let message = match reader.u8()? {
             1 => Self::Welcome,
             2 => Self::parse_close(&mut reader)?,
-            3 => {
-                Self::RekeyOffer { epoch: reader.u16()?, mechanism: reader.u8()?, share: kem_field(reader.bytes16()?)? }
-            }
-            4 => Self::RekeyAnswer { epoch: reader.u16()?, ciphertext: kem_field(reader.bytes16()?)? },
+            3 => Self::RekeyOffer {
+                epoch: reader.u16()?,
+                mechanism: reader.u8()?,
+                share: kem_field(reader.bytes16()?)?,
+            },
+            4 => Self::RekeyAnswer {
+                epoch: reader.u16()?,
+                ciphertext: kem_field(reader.bytes16()?)?,
+            },
             5 => Self::KeyframeRequest { stream: reader.u32()? },
             6 => Self::Ping { t1: reader.u64()? },
-            7 => Self::Pong { t1: reader.u64()?, t2: reader.u64()?, t3: reader.u64()? },
+            7 => Self::Pong {
+                t1: reader.u64()?,
+                t2: reader.u64()?,
+                t3: reader.u64()?,
+            },
             8 => Self::RekeyRequest,
             _ => return Ok(Self::Unknown),
         };
@@ -207,5 +220,9 @@ impl<'a> Control<'a> {
 
 /// A public key or ciphertext: 1 to [`MAX_KEM_FIELD`] bytes.
 pub(crate) fn kem_field(bytes: &[u8]) -> Result<&[u8], Malformed> {
-    if bytes.is_empty() || bytes.len() > MAX_KEM_FIELD { Err(Malformed) } else { Ok(bytes) }
+    if bytes.is_empty() || bytes.len() > MAX_KEM_FIELD {
+        Err(Malformed)
+    } else {
+        Ok(bytes)
+    }
 }

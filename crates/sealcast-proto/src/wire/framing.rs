@@ -28,9 +28,15 @@ impl MessageLength {
 /// # Errors
 /// A length of zero or above the limit: framing is lost and the connection must end.
 pub fn message_length(stream: &[u8], limit: MessageLength) -> Result<Option<usize>, Malformed> {
-    let Some(prefix) = stream.first_chunk::<LENGTH_PREFIX>() else { return Ok(None) };
+    let Some(prefix) = stream.first_chunk::<LENGTH_PREFIX>() else {
+        return Ok(None);
+    };
     let length = usize::try_from(u32::from_be_bytes(*prefix)).map_err(|_| Malformed)?;
-    if length == 0 || length > limit.limit() { Err(Malformed) } else { Ok(Some(length)) }
+    if length == 0 || length > limit.limit() {
+        Err(Malformed)
+    } else {
+        Ok(Some(length))
+    }
 }
 
 /// Append `message` with its length before it.

@@ -151,6 +151,10 @@ impl Header {
         if !stream_fits || !flags_fit {
             return Err(Refusal::Malformed);
         }
-        if bits & Flags::ENCRYPTED == 0 { Err(Refusal::Cleartext) } else { Ok(()) }
+        if bits & Flags::ENCRYPTED == 0 {
+            Err(Refusal::Cleartext)
+        } else {
+            Ok(())
+        }
     }
 }

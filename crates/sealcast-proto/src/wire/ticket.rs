@@ -129,7 +129,13 @@ impl FromStr for Ticket {
         let (authority, peer) = rest.split_once('/').ok_or(TicketError::Peer)?;
         let (host, port) = parse_authority(authority)?;
         let peer = PeerId::parse(peer).ok_or(TicketError::Peer)?;
-        Ok(Self { host, port, peer, transport, invite })
+        Ok(Self {
+            host,
+            port,
+            peer,
+            transport,
+            invite,
+        })
     }
 }
 
@@ -154,8 +160,16 @@ fn parse_authority(authority: &str) -> Result<(Host, u16), TicketError> {
         }
     };
     let digits = !port.is_empty() && port.len() <= 5 && port.bytes().all(|byte| byte.is_ascii_digit());
-    let port = if digits { port.parse().map_err(|_| TicketError::Port)? } else { 0 };
-    if port == 0 { Err(TicketError::Port) } else { Ok((host, port)) }
+    let port = if digits {
+        port.parse().map_err(|_| TicketError::Port)?
+    } else {
+        0
+    };
+    if port == 0 {
+        Err(TicketError::Port)
+    } else {
+        Ok((host, port))
+    }
 }
 
 fn parse_name(name: &str) -> Result<Host, TicketError> {
@@ -165,5 +179,9 @@ fn parse_name(name: &str) -> Result<Host, TicketError> {
     let letters = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b'_');
     let numeric = name.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.');
     let fits = !name.is_empty() && name.len() <= 253 && name.bytes().all(letters) && !numeric;
-    if fits { Ok(Host::Name(name.to_owned())) } else { Err(TicketError::Host) }
+    if fits {
+        Ok(Host::Name(name.to_owned()))
+    } else {
+        Err(TicketError::Host)
+    }
 }

@@ -10,7 +10,10 @@ use sealcast_proto::seal::suite;
 use sealcast_proto::session::{Carrier, RekeyPolicy, Session, SessionConfig};
 use sealcast_proto::sim::{Direction, InsecureMechanism, World};
 
-pub const START: Now = Now { monotonic: Duration::from_secs(100), wall: 1_700_000_000_000_000_000 };
+pub const START: Now = Now {
+    monotonic: Duration::from_secs(100),
+    wall: 1_700_000_000_000_000_000,
+};
 
 pub fn identity(seed: u8) -> Arc<Identity> {
     Arc::new(Identity::from_seed(&[seed; 32]))
@@ -70,11 +73,18 @@ pub fn publish(world: &mut World, number: u64, keyframe: bool, data: &[u8]) {
     let frame = sealcast_proto::session::OutgoingFrame {
         stream: 1,
         keyframe,
-        preamble: sealcast_proto::unit::Preamble { frame: number, ..Default::default() },
+        preamble: sealcast_proto::unit::Preamble {
+            frame: number,
+            ..Default::default()
+        },
         data,
     };
     let now = world.now;
-    world.responder.session.seal_frame(now, &frame, &mut out).expect("the key is good");
+    world
+        .responder
+        .session
+        .seal_frame(now, &frame, &mut out)
+        .expect("the key is good");
     for record in records(&out) {
         world.send(Direction::ToInitiator, record);
     }

@@ -72,7 +72,8 @@ row! {
 }
 
 row! {
-    /// The running stream at one moment, ten times a second: a line of `steady_stream.csv`. Counts are totals since the start.
+    /// The running stream at one moment, ten times a second: a line of `steady_stream.csv`. Counts are totals since the
+    /// start.
     SteadyRow {
         /// When.
         #[serde(serialize_with = "iso")]
@@ -105,8 +106,9 @@ row! {
 }
 
 row! {
-    /// One frame at the viewer: a line of `frames_latency.csv`. Stamps are wall clocks in ns since 1970: the first three the
-    /// publisher's, the others the viewer's; the offset is what to add to the viewer's clock to have the publisher's.
+    /// One frame at the viewer: a line of `frames_latency.csv`. Stamps are wall clocks in ns since 1970: the first
+    /// three the publisher's, the others the viewer's; the offset is what to add to the viewer's clock to have the
+    /// publisher's.
     FrameRow {
         /// When the row was made.
         #[serde(serialize_with = "iso")]

@@ -289,7 +289,8 @@ impl Metrics {
     /// All metrics in the OpenMetrics text format.
     pub fn encode(&self) -> String {
         let mut text = String::with_capacity(16 * 1024);
-        // Writing into a String cannot fail; should an encoder refuse nevertheless, what is there so far is worth having.
+        // Writing into a String cannot fail; should an encoder refuse nevertheless, what is there so far is worth
+        // having.
         if encode(&mut text, &self.inner.registry).is_err() {
             tracing::warn!("the metrics could not be encoded completely");
         }

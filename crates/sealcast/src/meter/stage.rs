@@ -193,7 +193,8 @@ impl StageTimes {
                 .min(cell.histogram.len() - counted);
             buckets.push((bound, count));
             counted += count;
-            // The histogram's slots are wider than 1 ns from 2 µs on: the next bucket begins with the slot after this one.
+            // The histogram's slots are wider than 1 ns from 2 µs on: the next bucket begins with the slot after this
+            // one.
             from = cell.histogram.next_non_equivalent(to);
         }
         buckets.push((f64::MAX, cell.histogram.len() - counted));

@@ -1,5 +1,18 @@
 //! Where frames go: the `Sink` seam and the URLs that name its implementations.
 
+mod file;
+mod file_mp4;
+mod file_mp4_entry;
+pub mod http;
+mod null;
+mod stdout;
+mod url;
+
+pub use file::FileSink;
+pub use null::{NullCounts, NullSink};
+pub use stdout::StdoutSink;
+pub use url::{SINK_URLS, open};
+
 use crate::failure::Result;
 use crate::media::{ReceivedFrame, StreamInfo};
 

@@ -1,1 +1,11 @@
 //! The HTTP pages: the viewer's picture, the demo, the metrics.
+
+mod guard;
+mod listen;
+mod mjpeg;
+mod wire;
+
+pub use guard::guarded;
+pub use listen::{Listen, Listener};
+pub use mjpeg::{jpeg_stream, jpeg_stream_by};
+pub use wire::wire_picture;

@@ -47,7 +47,16 @@ impl Initiator {
         };
         let hello_bytes = hello.to_bytes();
         let sent = hello_bytes.clone();
-        Ok((Self { config, hello, hello_bytes, key: Some(key), retry: None }, sent))
+        Ok((
+            Self {
+                config,
+                hello,
+                hello_bytes,
+                key: Some(key),
+                retry: None,
+            },
+            sent,
+        ))
     }
 
     /// Take the responder's message.
@@ -63,7 +72,11 @@ impl Initiator {
     }
 
     fn offered(&self, id: u8) -> Option<Arc<dyn Mechanism>> {
-        self.config.mechanisms.iter().find(|mechanism| mechanism.id() == id).cloned()
+        self.config
+            .mechanisms
+            .iter()
+            .find(|mechanism| mechanism.id() == id)
+            .cloned()
     }
 
     fn handle_retry(&mut self, message: &[u8]) -> Result<Vec<u8>, HandshakeError> {
@@ -107,7 +120,9 @@ impl Initiator {
     }
 
     fn verify_responder(&self, hs: &Secret, th1: &[u8; 32], reply: &Reply) -> Result<Peer, HandshakeError> {
-        let part = SealedPart::Reply.open(hs, th1, &reply.sealed).ok_or(HandshakeError::Sealed)?;
+        let part = SealedPart::Reply
+            .open(hs, th1, &reply.sealed)
+            .ok_or(HandshakeError::Sealed)?;
         let (identity, signature) = part.split_first_chunk::<32>().ok_or(HandshakeError::Malformed)?;
         let signature = signature.try_into().map_err(|_| HandshakeError::Malformed)?;
         let id = PeerId(*identity);
@@ -126,7 +141,10 @@ impl Initiator {
 
     fn finish(&self, hs: &Secret, th2: &[u8; 32]) -> Vec<u8> {
         let identity = self.config.identity.peer_id();
-        let signature = self.config.identity.sign(&signed_bytes(INITIATOR, self.config.role, th2, &identity));
+        let signature = self
+            .config
+            .identity
+            .sign(&signed_bytes(INITIATOR, self.config.role, th2, &identity));
         let mut part = [&identity.0[..], &signature].concat();
         match &self.config.invite {
             Some(invite) => {

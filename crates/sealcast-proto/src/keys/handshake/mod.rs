@@ -64,13 +64,28 @@ impl Agreed {
     fn new(hs: &super::Secret, th3: &[u8; 32], suite: Suite, mechanism: Arc<dyn Mechanism>, peer: Peer) -> Self {
         let mut session_id = [0; 8];
         hs.expand(b"session id", th3, &mut session_id);
-        Self { secret: EpochSecret::new(hs.derive(b"epoch", th3), 0), session_id, suite, mechanism, peer }
+        Self {
+            secret: EpochSecret::new(hs.derive(b"epoch", th3), 0),
+            session_id,
+            suite,
+            mechanism,
+            peer,
+        }
     }
 }
 
 /// The bytes an end signs: whose signature of which role over what (keys.md §4).
 fn signed_bytes(side: &str, role: Role, th: &[u8; 32], identity: &PeerId) -> Vec<u8> {
-    [b"sealcast1 ", side.as_bytes(), b" ", role.name().as_bytes(), &[0], th, &identity.0].concat()
+    [
+        b"sealcast1 ",
+        side.as_bytes(),
+        b" ",
+        role.name().as_bytes(),
+        &[0],
+        th,
+        &identity.0,
+    ]
+    .concat()
 }
 
 const RESPONDER: &str = "responder";

@@ -19,8 +19,17 @@ pub enum ResponderStep {
 
 enum State {
     ExpectHello,
-    ExpectSecondHello { first: Box<Hello>, retry: Retry, transcript: Transcript },
-    ExpectFinish { hs: Box<Secret>, transcript: Transcript, suite: Suite, mechanism: Arc<dyn Mechanism> },
+    ExpectSecondHello {
+        first: Box<Hello>,
+        retry: Retry,
+        transcript: Transcript,
+    },
+    ExpectFinish {
+        hs: Box<Secret>,
+        transcript: Transcript,
+        suite: Suite,
+        mechanism: Arc<dyn Mechanism>,
+    },
     Over,
 }
 
@@ -36,7 +45,12 @@ impl Responder {
     /// Await a hello. `random` are 32 fresh random bytes. A `cookie` that is not empty (at most 64 bytes) must be echoed by the
     /// peer before any public-key work is done for it.
     pub fn new(config: HandshakeConfig, random: [u8; 32], cookie: Vec<u8>) -> Self {
-        Self { config, random, cookie, state: State::ExpectHello }
+        Self {
+            config,
+            random,
+            cookie,
+            state: State::ExpectHello,
+        }
     }
 
     /// Take the initiator's message.
@@ -49,13 +63,23 @@ impl Responder {
         }
         match std::mem::replace(&mut self.state, State::Over) {
             State::ExpectHello => self.handle_first_hello(message).map(ResponderStep::Send),
-            State::ExpectSecondHello { first, retry, transcript } => {
+            State::ExpectSecondHello {
+                first,
+                retry,
+                transcript,
+            } => {
                 let hello = Hello::parse(message)?;
                 check_repeated(&first, &retry, &hello)?;
                 let mechanism = self.accepted(retry.mechanism).ok_or(HandshakeError::Misuse)?;
-                self.reply(&hello, message, transcript, mechanism).map(ResponderStep::Send)
+                self.reply(&hello, message, transcript, mechanism)
+                    .map(ResponderStep::Send)
             }
-            State::ExpectFinish { hs, transcript, suite, mechanism } => {
+            State::ExpectFinish {
+                hs,
+                transcript,
+                suite,
+                mechanism,
+            } => {
                 let peer = self.verify_initiator(&hs, &transcript.hash(), message)?;
                 let agreed = Agreed::new(&hs, &transcript.hash_with(message), suite, mechanism, peer);
                 Ok(ResponderStep::Done(Box::new(agreed)))
@@ -65,7 +89,11 @@ impl Responder {
     }
 
     fn accepted(&self, id: u8) -> Option<Arc<dyn Mechanism>> {
-        self.config.mechanisms.iter().find(|mechanism| mechanism.id() == id).cloned()
+        self.config
+            .mechanisms
+            .iter()
+            .find(|mechanism| mechanism.id() == id)
+            .cloned()
     }
 
     fn handle_first_hello(&mut self, message: &[u8]) -> Result<Vec<u8>, HandshakeError> {
@@ -74,15 +102,26 @@ impl Responder {
             return Err(HandshakeError::Role);
         }
         self.choose_suite(&hello)?;
-        let chosen = self.config.mechanisms.iter().find(|mechanism| hello.mechanisms.contains(&mechanism.id()));
+        let chosen = self
+            .config
+            .mechanisms
+            .iter()
+            .find(|mechanism| hello.mechanisms.contains(&mechanism.id()));
         let mechanism = chosen.cloned().ok_or(HandshakeError::NoCommonMechanism)?;
         if mechanism.id() == hello.share_mechanism && self.cookie == hello.cookie {
             return self.reply(&hello, message, Transcript::new(), mechanism);
         }
-        let retry = Retry { mechanism: mechanism.id(), cookie: self.cookie.clone() };
+        let retry = Retry {
+            mechanism: mechanism.id(),
+            cookie: self.cookie.clone(),
+        };
         let retry_bytes = retry.to_bytes();
         let transcript = Transcript::with_retry(message, &retry_bytes);
-        self.state = State::ExpectSecondHello { first: Box::new(hello), retry, transcript };
+        self.state = State::ExpectSecondHello {
+            first: Box::new(hello),
+            retry,
+            transcript,
+        };
         Ok(retry_bytes)
     }
 
@@ -112,11 +151,19 @@ impl Responder {
         transcript.add(message);
         let th1 = transcript.hash_with(&reply.head());
         let identity = self.config.identity.peer_id();
-        let signature = self.config.identity.sign(&signed_bytes(RESPONDER, reply.role, &th1, &identity));
+        let signature = self
+            .config
+            .identity
+            .sign(&signed_bytes(RESPONDER, reply.role, &th1, &identity));
         reply.sealed = SealedPart::Reply.seal(&hs, &th1, [&identity.0[..], &signature].concat());
         let reply = reply.to_bytes();
         transcript.add(&reply);
-        self.state = State::ExpectFinish { hs: Box::new(hs), transcript, suite, mechanism };
+        self.state = State::ExpectFinish {
+            hs: Box::new(hs),
+            transcript,
+            suite,
+            mechanism,
+        };
         Ok(reply)
     }
 
@@ -137,7 +184,10 @@ impl Responder {
             return Err(HandshakeError::Signature);
         }
         let proves = |invite| InviteProof::new(invite).verifies(th2, &id.0, proof);
-        Ok(Peer { id, invited: invited == 1 && self.config.invite.as_ref().is_some_and(proves) })
+        Ok(Peer {
+            id,
+            invited: invited == 1 && self.config.invite.as_ref().is_some_and(proves),
+        })
     }
 }
 
@@ -148,5 +198,9 @@ fn check_repeated(first: &Hello, retry: &Retry, second: &Hello) -> Result<(), Ha
         && first.suites == second.suites
         && first.mechanisms == second.mechanisms;
     let obeys = second.share_mechanism == retry.mechanism && second.cookie == retry.cookie;
-    if same && obeys { Ok(()) } else { Err(HandshakeError::Retry) }
+    if same && obeys {
+        Ok(())
+    } else {
+        Err(HandshakeError::Retry)
+    }
 }

@@ -1,0 +1,127 @@
+//! The allow list: which peers are let in without an invite.
+
+use std::collections::BTreeSet;
+use std::fs::{self, OpenOptions};
+use std::io::{ErrorKind, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+
+use sealcast_proto::keys::PeerId;
+
+use crate::failure::{Failure, FailureKind, Result};
+
+/// Most peers on a list.
+const MAX_PEERS: usize = 10_000;
+
+/// Peers that are let in, and the file that remembers them: one peer id a line, perhaps followed by a comment.
+pub struct AllowList {
+    path: Option<PathBuf>,
+    peers: BTreeSet<PeerId>,
+}
+
+impl AllowList {
+    /// A list that is forgotten at exit.
+    pub fn in_memory() -> Self {
+        Self {
+            path: None,
+            peers: BTreeSet::new(),
+        }
+    }
+
+    /// The list of a file, empty if the file does not exist yet.
+    ///
+    /// # Errors
+    /// The file cannot be read, or a line of it begins with no peer id.
+    pub fn open(path: &Path) -> Result<Self> {
+        let shown = path.display();
+        let text = match fs::read_to_string(path) {
+            Ok(text) => text,
+            Err(error) if error.kind() == ErrorKind::NotFound => String::new(),
+            Err(error) => {
+                let what = format!("the allow list {shown} cannot be read ({error})");
+                return Err(Failure::new(FailureKind::Keys, what, "check its path and permissions"));
+            }
+        };
+        let mut peers = BTreeSet::new();
+        for (number, line) in text.lines().enumerate() {
+            let Some(first) = line.split_whitespace().next().filter(|word| !word.starts_with('#')) else {
+                continue;
+            };
+            let peer = PeerId::parse(first)
+                .filter(|_| peers.len() < MAX_PEERS)
+                .ok_or_else(|| {
+                    let what = format!("line {} of the allow list {shown} begins with no peer id", number + 1);
+                    Failure::new(
+                        FailureKind::Keys,
+                        what,
+                        "write one peer id a line, as `sealcast keygen` prints it",
+                    )
+                })?;
+            peers.insert(peer);
+        }
+        Ok(Self {
+            path: Some(path.to_owned()),
+            peers,
+        })
+    }
+
+    /// Whether the peer is let in.
+    pub fn contains(&self, peer: &PeerId) -> bool {
+        self.peers.contains(peer)
+    }
+
+    /// Let an invited peer in from now on, also after a restart.
+    ///
+    /// # Errors
+    /// The file cannot be written; the peer is remembered until exit all the same.
+    pub fn enrol(&mut self, peer: PeerId) -> Result<()> {
+        if !self.peers.insert(peer) {
+            return Ok(());
+        }
+        let Some(path) = &self.path else { return Ok(()) };
+        if let Some(parent) = path.parent() {
+            // A failure shows when the file is opened.
+            let _ = fs::create_dir_all(parent);
+        }
+        let file = OpenOptions::new().append(true).create(true).mode(0o600).open(path);
+        let today = jiff::Timestamp::now().strftime("%Y-%m-%d");
+        let written = file.and_then(|mut file| writeln!(file, "{peer} enrolled by invite {today}"));
+        written.map_err(|error| {
+            let what = format!(
+                "{} could not be enrolled in the allow list {} ({error})",
+                peer.short(),
+                path.display()
+            );
+            Failure::new(
+                FailureKind::Keys,
+                what,
+                "it may watch until this program ends; make the file writable",
+            )
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_enrolled_peer_is_remembered_after_a_restart() {
+        let dir = tempfile::tempdir().expect("a temporary directory");
+        let path = dir.path().join("allow");
+        let peer = PeerId([7; 32]);
+        AllowList::open(&path).expect("empty").enrol(peer).expect("written");
+        let list = AllowList::open(&path).expect("read again");
+        assert!(list.contains(&peer));
+        assert!(!list.contains(&PeerId([8; 32])));
+    }
+
+    #[test]
+    fn a_line_that_is_no_peer_id_is_named() {
+        let dir = tempfile::tempdir().expect("a temporary directory");
+        let path = dir.path().join("allow");
+        fs::write(&path, "# friends\n\nnobody\n").expect("written");
+        let error = AllowList::open(&path).err().expect("refused");
+        assert!(error.what.contains("line 3"), "{error}");
+    }
+}

@@ -1,0 +1,76 @@
+//! RSA-2048 key transport with OAEP and a key made for this one handshake: for comparison and compatibility (PI-1).
+
+use aws_lc_rs::encoding::AsDer;
+use aws_lc_rs::rsa::{
+    KeySize, OAEP_SHA256_MGF1SHA256, OaepPrivateDecryptingKey, OaepPublicEncryptingKey, PrivateDecryptingKey,
+    PublicEncryptingKey,
+};
+use sealcast_proto::keys::{DecapsulationKey, Mechanism, MechanismError, SharedSecret};
+use zeroize::Zeroizing;
+
+use crate::keys::entropy;
+
+const MODULUS_BITS: usize = 2048;
+const SECRET_LEN: usize = 32;
+
+/// RSA-2048 with OAEP, SHA-256 and MGF1-SHA-256.
+pub struct Rsa2048;
+
+struct RsaKey {
+    key: OaepPrivateDecryptingKey,
+    share: Vec<u8>,
+}
+
+impl Mechanism for Rsa2048 {
+    fn id(&self) -> u8 {
+        16
+    }
+
+    fn name(&self) -> &'static str {
+        "rsa2048"
+    }
+
+    fn generate(&self) -> Result<Box<dyn DecapsulationKey>, MechanismError> {
+        let key = PrivateDecryptingKey::generate(KeySize::Rsa2048).map_err(|_| MechanismError::Library)?;
+        let share = key
+            .public_key()
+            .as_der()
+            .map_err(|_| MechanismError::Library)?
+            .as_ref()
+            .to_vec();
+        let key = OaepPrivateDecryptingKey::new(key).map_err(|_| MechanismError::Library)?;
+        Ok(Box::new(RsaKey { key, share }))
+    }
+
+    fn encapsulate(&self, share: &[u8]) -> Result<(Vec<u8>, SharedSecret), MechanismError> {
+        let key = PublicEncryptingKey::from_der(share).map_err(|_| MechanismError::Peer)?;
+        if key.key_size_bits() != MODULUS_BITS {
+            return Err(MechanismError::Peer);
+        }
+        let key = OaepPublicEncryptingKey::new(key).map_err(|_| MechanismError::Peer)?;
+        let secret = Zeroizing::new(entropy::random::<SECRET_LEN>().map_err(|_| MechanismError::Library)?);
+        let mut ciphertext = vec![0; key.ciphertext_size()];
+        key.encrypt(&OAEP_SHA256_MGF1SHA256, secret.as_ref(), &mut ciphertext, None)
+            .map_err(|_| MechanismError::Peer)?;
+        Ok((ciphertext, SharedSecret::new(&[secret.as_ref()])))
+    }
+}
+
+impl DecapsulationKey for RsaKey {
+    fn share(&self) -> &[u8] {
+        &self.share
+    }
+
+    fn decapsulate(self: Box<Self>, ciphertext: &[u8]) -> Result<SharedSecret, MechanismError> {
+        let mut room = Zeroizing::new(vec![0; self.key.min_output_size()]);
+        let secret = self
+            .key
+            .decrypt(&OAEP_SHA256_MGF1SHA256, ciphertext, &mut room, None)
+            .map_err(|_| MechanismError::Peer)?;
+        if secret.len() == SECRET_LEN {
+            Ok(SharedSecret::new(&[secret]))
+        } else {
+            Err(MechanismError::Peer)
+        }
+    }
+}
