@@ -130,6 +130,16 @@ impl Observation {
         self.report(|report| report.paired.insert(name.to_owned(), summary));
     }
 
+    /// The newest handshake that succeeded.
+    pub fn last_handshake(&self) -> Option<HandshakeRow> {
+        self.report(|report| report.last_handshake().cloned())
+    }
+
+    /// How well the peer's clock is known, ns.
+    pub fn clock_uncertainty(&self) -> Option<u64> {
+        self.report(|report| report.clock.map(|clock| clock.uncertainty_ns))
+    }
+
     /// The per-frame log, where there is one.
     pub fn logs(&self) -> Option<&LogHandle> {
         self.logs.as_ref()

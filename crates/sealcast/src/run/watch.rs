@@ -101,11 +101,10 @@ pub async fn watch(
     let outcome = tokio::select! {
         outcome = &mut watching => outcome,
         _ = stop.wait_for(|stop| *stop) => stop_session(&session_stop, watching).await,
-        failed = sink_fails.wait_for(|failed| *failed) => match failed {
-            Ok(_) => stop_session(&session_stop, watching).await,
-            // The sink's thread has ended without failing, which it does only after the queue was closed.
-            Err(_) => Ok(()),
-        },
+        failed = async { sink_fails.wait_for(|failed| *failed).await.is_ok() } => {
+            // Without a failure the sink's thread ends only after the queue was closed.
+            if failed { stop_session(&session_stop, watching).await } else { Ok(()) }
+        }
     };
     queue.close();
     let written = tokio::task::spawn_blocking(move || sink.join()).await;
