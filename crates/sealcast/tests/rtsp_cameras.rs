@@ -15,7 +15,7 @@ use media::{BUNNY, STREET, clip, ffmpeg, path, pictures, tool, unpaced};
 use sealcast::failure::{Failure, FailureKind};
 use sealcast::media::{Codec, Frame};
 use sealcast::source::h264::nal_units;
-use sealcast::source::{self, Source};
+use sealcast::source::{self, SOURCE_PATIENCE, Source};
 
 /// A server process that ends with the test, however the test ends.
 struct Server {
@@ -463,4 +463,26 @@ fn a_camera_that_hangs_up_for_good_is_a_failure() {
     };
     assert_eq!(failure.kind, FailureKind::Source);
     assert!(failure.what.contains("rtsp://127.0.0.1"), "{failure}");
+}
+
+#[test]
+fn a_camera_that_falls_silent_is_a_failure_in_time() {
+    let dir = scratch();
+    let server = gstreamer(&clip(STREET, dir.path()), &[]);
+    let mut camera = open(&server.url());
+    receive(&mut *camera, 5);
+    let stop = Command::new("kill")
+        .args(["-STOP", &server.child.id().to_string()])
+        .status();
+    assert!(stop.is_ok_and(|status| status.success()));
+    let begin = Instant::now();
+    let (last, failure) = loop {
+        let asked = Instant::now();
+        match camera.next() {
+            Ok(_) => assert!(begin.elapsed() < Duration::from_secs(5)),
+            Err(failure) => break (asked.elapsed(), failure),
+        }
+    };
+    assert!(last < SOURCE_PATIENCE + Duration::from_secs(1), "it took {last:?}");
+    assert!(failure.what.contains("sends nothing any more"), "{failure}");
 }
