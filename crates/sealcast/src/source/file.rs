@@ -307,6 +307,7 @@ impl Source for FileSource {
             number,
             keyframe: coded.keyframe,
             media_time: self.elapsed + coded.presented,
+            began: now,
             captured: now,
             encoded: now,
             data: coded.data,

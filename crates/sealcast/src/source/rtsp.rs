@@ -209,6 +209,7 @@ impl Source for RtspSource {
             number,
             keyframe,
             media_time,
+            began: captured,
             captured,
             encoded: captured,
             data,

@@ -205,6 +205,7 @@ impl Source for StdinSource {
             number,
             keyframe: coded.keyframe,
             media_time: coded.presented,
+            began: now,
             captured: now,
             encoded: now,
             data: coded.data,

@@ -8,7 +8,7 @@ use url::Url;
 use super::coded::sane_rate;
 use super::file::{FileOptions, FileSource};
 use super::stdin::StdinSource;
-use super::{Source, rtsp};
+use super::{Source, rtsp, test_card};
 use crate::failure::{Failure, FailureKind, Result};
 use crate::media::FrameRate;
 
@@ -78,20 +78,11 @@ fn unknown(text: &str) -> Failure {
 /// Kind `Usage` if it names none, kind `Source` if it cannot be opened.
 pub fn open(url: &str) -> Result<Box<dyn Source>> {
     match url.parse()? {
-        SourceUrl::Test(rest) => open_test_card(&rest),
+        SourceUrl::Test(rest) => test_card::open(&rest),
         SourceUrl::File(path, options) => Ok(Box::new(FileSource::open(&path, options)?)),
         SourceUrl::Rtsp(options) => Ok(Box::new(rtsp::RtspSource::open(options)?)),
         SourceUrl::Stdin(rate) => Ok(Box::new(StdinSource::open(rate)?)),
     }
-}
-
-/// The door to the synthetic camera.
-fn open_test_card(rest: &str) -> Result<Box<dyn Source>> {
-    Err(Failure::new(
-        FailureKind::Usage,
-        format!("there is no test card in this build (test:{rest})"),
-        "use a file",
-    ))
 }
 
 /// The path in a `file:` URL: `file:PATH` as typed, `file:///PATH` with its escapes undone.
