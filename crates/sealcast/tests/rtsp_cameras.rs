@@ -435,7 +435,8 @@ fn joining_in_the_middle_and_losing_packets_leaves_only_whole_frames_behind_a_ke
     const SPS: &str = "Z0LAHtkAoD2hAAADAAEAAAMAMg8WLkg=";
     const PPS: &str = "aMuDyyA=";
     let media = format!(
-        "m=video 0 RTP/AVP 96\r\na=rtpmap:96 H264/90000\r\na=fmtp:96 packetization-mode=1;sprop-parameter-sets={SPS},{PPS}"
+        "m=video 0 RTP/AVP 96\r\na=rtpmap:96 H264/90000\r\n\
+         a=fmtp:96 packetization-mode=1;sprop-parameter-sets={SPS},{PPS}"
     );
     let (idr, p) = (vec![0x65, 0x88, 0x84, 1], vec![0x41, 0x9a, 0x11, 1]);
     // A fragment of type FU-A without its beginning.
