@@ -3,6 +3,7 @@
 import struct
 
 MAX_CLOSE_TEXT = 256
+MAX_SHARE = 2048
 PREAMBLE = struct.Struct(">QQQQII")
 
 
@@ -98,7 +99,13 @@ def decode(data):
     if number not in MESSAGES:
         raise Ignored
     name, layout = MESSAGES[number]
-    return name, _decode_fields(layout, reader)
+    fields = _decode_fields(layout, reader)
+    if name == "keyframe-request" and not 1 <= fields["stream"] <= 15:
+        raise Malformed
+    for field in ("share", "ciphertext"):
+        if field in fields and not 1 <= len(fields[field]) <= MAX_SHARE:
+            raise Malformed
+    return name, fields
 
 
 def encode_codec_configuration(**fields):
@@ -108,6 +115,8 @@ def encode_codec_configuration(**fields):
 def decode_codec_configuration(data):
     fields = _decode_fields(CODEC_CONFIGURATION, Reader(data))
     if fields["codec"] not in (1, 2) or fields["rate_denominator"] == 0:
+        raise Malformed
+    if fields["width"] == 0 or fields["height"] == 0:
         raise Malformed
     if fields["codec"] == 2 and fields["parameters"]:
         raise Malformed

@@ -86,6 +86,14 @@ def messages():
          "The count is above what is there."),
         ("rekey-offer, share shorter than the message", offer[:4] + b"\x00\x1f" + offer[6:], "malformed",
          "A byte is left over."),
+        ("rekey-offer, empty share", offer[:4] + bytes(2), "malformed", "1 to 2 048 bytes."),
+        ("rekey-offer, share of 2049 bytes", offer[:4] + control.counted(bytes(2049)), "malformed", "1 to 2 048 bytes."),
+        ("rekey-answer, empty ciphertext", b"\x04\x00\x01" + bytes(2), "malformed", "1 to 2 048 bytes."),
+        ("rekey-answer, ciphertext of 2049 bytes", b"\x04\x00\x01" + control.counted(bytes(2049)), "malformed",
+         "1 to 2 048 bytes."),
+        ("keyframe-request, stream 0", b"\x05" + bytes(4), "malformed", "Media streams are 1 to 15."),
+        ("keyframe-request, stream 16", b"\x05\x00\x00\x00\x10", "malformed", "Media streams are 1 to 15."),
+        ("keyframe-request, highest stream", b"\x05" + b"\xff" * 4, "malformed", "Media streams are 1 to 15."),
         ("type 0", b"\x00", "ignored", "An unknown type is ignored."),
         ("type 9", b"\x09", "ignored", "An unknown type is ignored."),
         ("type 9 with fields", b"\x09" + fixed("unknown type", 30), "ignored", "An unknown type is ignored, whatever follows."),
@@ -119,6 +127,8 @@ def codec_configurations():
         ("zero denominator", good[:9] + bytes(4) + good[13:], "malformed", "A zero denominator is malformed."),
         ("codec 0", b"\0" + good[1:], "malformed", "1 and 2 are the codecs."),
         ("codec 3", b"\3" + good[1:], "malformed", "1 and 2 are the codecs."),
+        ("zero width", good[:1] + bytes(2) + good[3:], "malformed", "A picture has pixels."),
+        ("zero height", good[:3] + bytes(2) + good[5:], "malformed", "A picture has pixels."),
         ("Motion JPEG with parameters", b"\2" + good[1:], "malformed", "Motion JPEG has no parameters."),
     ]
     return check_names(cases + _negative(control.decode_codec_configuration, rows))

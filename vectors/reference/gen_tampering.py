@@ -170,6 +170,20 @@ def wrong_kinds():
         yield at(base, index, side, name, message, "malformed", why)
 
 
+def alerts():
+    first, second = handshake.ALERT_MESSAGE[:1], handshake.ALERT_MESSAGE[1:]
+    for index, side, awaited in ((0, "responder", "a hello"), (1, "initiator", "a reply"), (2, "responder", "a finish")):
+        table = [
+            ("an alert", first + second, "alert", "The other end gave up."),
+            ("an alert with code 0", first + b"\0", "malformed", "The code is 1."),
+            ("an alert with code 2", first + b"\2", "malformed", "The code is 1."),
+            ("an alert without code", first, "malformed", "The code is missing."),
+            ("an alert with a byte left over", first + second + b"\0", "malformed", "A byte is left over."),
+        ]
+        for name, message, expect, why in table:
+            yield at(base, index, side, f"{name} instead of {awaited}", message, expect, why)
+
+
 def reflections_and_replays():
     def as_publisher():
         return (initiator_config("publisher both", role=PUBLISHER, identity_seed=CAMERA_SEED),
@@ -251,6 +265,8 @@ def retries():
         (base, 1, "initiator", "retry with a cookie of 65 bytes", handshake.encode_retry(3, bytes(65)), "malformed",
          "At most 64 bytes."),
         (base, 1, "initiator", "retry with a byte left over", handshake.encode_retry(3) + b"\0", "malformed", "Bytes are left over."),
+        (base, 1, "initiator", "retry for what was shared, without a cookie", handshake.encode_retry(2), "retry",
+         "It asks for what it has."),
         (retrying, 3, "initiator", "the same retry again", lambda run: run.messages[1][1], "retry", "One retry."),
         (retrying, 3, "initiator", "another retry", handshake.encode_retry(2), "retry", "One retry."),
         (retrying, 2, "responder", "first hello again", lambda run: run.messages[0][1], "retry",
@@ -282,6 +298,6 @@ def retries():
 
 def cases():
     for part in (all_flips(base, "", range(3)), all_flips(retrying, "with retry: ", range(5)), cuts(base, "", range(3)),
-                 cuts(retrying, "with retry: ", (1, 2)), bad_hellos(), wrong_kinds(), reflections_and_replays(),
+                 cuts(retrying, "with retry: ", (1, 2)), bad_hellos(), wrong_kinds(), alerts(), reflections_and_replays(),
                  stripped_offers(), retries()):
         yield from part

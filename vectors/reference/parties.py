@@ -36,6 +36,8 @@ class Initiator:
 
     def receive(self, message):
         """The next message to send; Refused with the reason word."""
+        if message == handshake.ALERT_MESSAGE:
+            raise Refused("alert")
         if message[:1] == bytes([handshake.RETRY]):
             return self._on_retry(message)
         return self._on_reply(message)
@@ -48,6 +50,8 @@ class Initiator:
             raise Refused("retry")
         if mechanism not in self.c.mechanisms:
             raise Refused("not-offered")
+        if mechanism == self.share_mechanism and not cookie:
+            raise Refused("retry")
         self.retry = message
         self.second_hello = self._make_hello(mechanism, cookie)
         return self.second_hello
@@ -98,6 +102,8 @@ class Responder:
 
     def receive(self, message):
         """The next message to send, or None after the finish; Refused with the reason word."""
+        if message == handshake.ALERT_MESSAGE:
+            raise Refused("alert")
         if self.secrets is not None:
             return self._on_finish(message)
         return self._on_hello(message)

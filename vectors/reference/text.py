@@ -57,9 +57,13 @@ def _parse_ipv6(text):
     if "%" in text:
         raise Refused("zone identifier")
     try:
-        ipaddress.IPv6Address(text)
+        address = ipaddress.IPv6Address(text)
     except ValueError:
         raise Refused("not an IPv6 address") from None
+    if address.ipv4_mapped is not None:
+        raise Refused("an IPv4 address in IPv6 clothes")
+    if address.compressed != text:
+        raise Refused("not the spelling of RFC 5952")
 
 
 def _parse_dns_or_ipv4(text):

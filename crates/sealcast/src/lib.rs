@@ -8,6 +8,8 @@ pub mod keys;
 pub mod media;
 pub mod meter;
 pub mod platform;
+pub mod run;
 pub mod sink;
 pub mod source;
+pub mod transport;
 pub mod web;

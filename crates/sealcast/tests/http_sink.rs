@@ -1,7 +1,13 @@
 //! The HTTP sink: what a browser gets, and what other pages on the web do not.
 
+mod browser;
+
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
 use std::time::{Duration, Instant};
 
 use sealcast::codec::jpeg;
@@ -117,6 +123,28 @@ fn shows_the_picture_that_was_sent() {
     // The end of the connection, in order or not, is the end.
     let _ = browser.read_to_end(&mut rest);
     assert!(begun.elapsed() < PATIENCE / 2, "streams end with the sink");
+}
+
+#[test]
+fn a_browser_shows_the_picture_and_says_what_it_is() {
+    let (mut sink, address) = sink();
+    let stop = Arc::new(AtomicBool::new(false));
+    let stopping = Arc::clone(&stop);
+    let writer = thread::spawn(move || {
+        let mut source = test_card::open("320x240@25").expect("a source");
+        sink.start(&source.info()).expect("a start");
+        while !stopping.load(Ordering::Relaxed) {
+            sink.write(&received(source.next().expect("a frame").expect("no end")))
+                .expect("written");
+        }
+    });
+    let (page, _) = browser::page(address, "live: ");
+    let screenshot = Path::new(env!("CARGO_TARGET_TMPDIR")).join("sink.png");
+    browser::open(address, &[&format!("--screenshot={}", screenshot.display())]);
+    stop.store(true, Ordering::Relaxed);
+    writer.join().expect("a writer that ends well");
+    assert!(page.contains("live: H.264, 320x240 pixels"), "{page}");
+    assert!(screenshot.exists());
 }
 
 #[test]

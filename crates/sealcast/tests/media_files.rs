@@ -25,7 +25,10 @@ fn assert_same_pictures(input: &Path, output: &Path) {
     assert!(before.len() > 10, "the clip has pictures");
     assert_eq!(frames.len(), before.len(), "one frame per picture");
     assert_eq!(before, after);
-    assert!(frames.iter().enumerate().all(|(at, frame)| frame.number == at as u64), "numbers count from 0");
+    assert!(
+        frames.iter().enumerate().all(|(at, frame)| frame.number == at as u64),
+        "numbers count from 0"
+    );
 }
 
 #[test]
@@ -69,13 +72,25 @@ fn motion_jpeg_goes_through_every_container() {
 #[test]
 fn the_stream_is_described_as_it_is() {
     let dir = scratch();
-    let (street, bunny, jpeg) = (clip(STREET, dir.path()), clip(BUNNY, dir.path()), clip(STREET_MJPEG, dir.path()));
-    let rate = FrameRate { numerator: 25, denominator: 1 };
-    for (file, codec, width, height) in
-        [(&street, Codec::H264, 640, 480), (&bunny, Codec::H264, 1280, 720), (&jpeg, Codec::Mjpeg, 640, 480)]
-    {
+    let (street, bunny, jpeg) = (
+        clip(STREET, dir.path()),
+        clip(BUNNY, dir.path()),
+        clip(STREET_MJPEG, dir.path()),
+    );
+    let rate = FrameRate {
+        numerator: 25,
+        denominator: 1,
+    };
+    for (file, codec, width, height) in [
+        (&street, Codec::H264, 640, 480),
+        (&bunny, Codec::H264, 1280, 720),
+        (&jpeg, Codec::Mjpeg, 640, 480),
+    ] {
         let info = unpaced(file).info();
-        assert_eq!((info.codec, info.width, info.height, info.rate), (codec, width, height, rate));
+        assert_eq!(
+            (info.codec, info.width, info.height, info.rate),
+            (codec, width, height, rate)
+        );
         assert_eq!(info.parameters.is_empty(), codec == Codec::Mjpeg);
     }
 }
@@ -98,7 +113,12 @@ fn every_keyframe_begins_with_parameter_sets_exactly_once() {
         let kinds = nal_units(&frame.data).map(|nal| nal[0] & 0x1f).collect::<Vec<_>>();
         let count = |kind| kinds.iter().filter(|found| **found == kind).count();
         let expected = usize::from(frame.keyframe);
-        assert_eq!((count(7), count(8)), (expected, expected), "frame {}: {kinds:?}", frame.number);
+        assert_eq!(
+            (count(7), count(8)),
+            (expected, expected),
+            "frame {}: {kinds:?}",
+            frame.number
+        );
         assert_eq!(frame.keyframe, kinds.contains(&5));
         keyframes += expected;
     }
@@ -112,7 +132,11 @@ fn files_of_other_makers_play() {
     let input = clip(BUNNY, dir.path());
     let make = |name: &str, args: &[&str]| {
         let made = dir.path().join(name);
-        let small: &[&str] = if args.contains(&"copy") { &[] } else { &["-s", "320x180"] };
+        let small: &[&str] = if args.contains(&"copy") {
+            &[]
+        } else {
+            &["-s", "320x180"]
+        };
         let head = [&["-i", path(&input), "-t", "2", "-an"], small].concat();
         ffmpeg(&[&head[..], args, &[path(&made)]].concat());
         made
@@ -122,12 +146,28 @@ fn files_of_other_makers_play() {
     let with = |more: &[&'static str]| [&x264[..], more].concat();
     let files = [
         make("faststart.mp4", &[&copy[..], &["-movflags", "+faststart"]].concat()),
-        make("absolute.mp4", &[&copy[..], &["-movflags", "+frag_keyframe+empty_moov"]].concat()),
+        make(
+            "absolute.mp4",
+            &[&copy[..], &["-movflags", "+frag_keyframe+empty_moov"]].concat(),
+        ),
         make("hybrid.mp4", &[&copy[..], &["-movflags", "+frag_keyframe"]].concat()),
-        make("cmaf.mp4", &[&copy[..], &["-movflags", "+cmaf+frag_every_frame", "-frag_duration", "40000"]].concat()),
+        make(
+            "cmaf.mp4",
+            &[
+                &copy[..],
+                &["-movflags", "+cmaf+frag_every_frame", "-frag_duration", "40000"],
+            ]
+            .concat(),
+        ),
         make("clip.mov", &copy),
-        make("b-frames.mp4", &with(&["-preset", "fast", "-bf", "3", "-b_strategy", "0"])),
-        make("open-gop.mp4", &with(&["-bf", "3", "-flags", "-cgop", "-x264-params", "open-gop=1"])),
+        make(
+            "b-frames.mp4",
+            &with(&["-preset", "fast", "-bf", "3", "-b_strategy", "0"]),
+        ),
+        make(
+            "open-gop.mp4",
+            &with(&["-bf", "3", "-flags", "-cgop", "-x264-params", "open-gop=1"]),
+        ),
         make("slices.mp4", &with(&["-slices", "4"])),
         make("aud.h264", &with(&["-bf", "0", "-x264-params", "aud=1:slices=3"])),
         make("jpeg.mov", &["-c:v", "mjpeg", "-q:v", "8"]),
@@ -169,7 +209,10 @@ fn b_frames_come_in_decode_order_with_the_times_at_which_they_are_shown() {
     while let Some(frame) = source.next().expect("a frame") {
         shown.push(frame.media_time.as_millis());
     }
-    assert!(shown.windows(2).any(|pair| pair[0] > pair[1]), "some frame overtakes another");
+    assert!(
+        shown.windows(2).any(|pair| pair[0] > pair[1]),
+        "some frame overtakes another"
+    );
     shown.sort_unstable();
     assert_eq!(shown, (0..50).map(|n| n * 40).collect::<Vec<_>>());
 }
@@ -184,7 +227,10 @@ fn a_file_plays_in_real_time() {
         source.next().expect("a frame");
     }
     let took = begin.elapsed();
-    assert!((Duration::from_millis(990)..Duration::from_millis(1300)).contains(&took), "{took:?} for 25 intervals");
+    assert!(
+        (Duration::from_millis(990)..Duration::from_millis(1300)).contains(&took),
+        "{took:?} for 25 intervals"
+    );
 }
 
 #[test]
@@ -194,14 +240,32 @@ fn a_looped_file_goes_on_without_a_seam() {
         let file = dir.path().join(name);
         let codec = if name.ends_with("4") { "libx264" } else { "mjpeg" };
         let input = "testsrc2=size=320x240:rate=25:duration=0.4";
-        ffmpeg(&["-f", "lavfi", "-i", input, "-c:v", codec, "-bf", "0", "-pix_fmt", "yuvj420p", path(&file)]);
+        ffmpeg(&[
+            "-f",
+            "lavfi",
+            "-i",
+            input,
+            "-c:v",
+            codec,
+            "-bf",
+            "0",
+            "-pix_fmt",
+            "yuvj420p",
+            path(&file),
+        ]);
         let url = format!("file:{}?loop&unpaced", file.display());
         let mut source = source::open(&url).expect("the clip opens");
         assert!(!source.waits_for_viewers());
-        let frames = (0..35).map(|_| source.next().expect("a frame").expect("no end")).collect::<Vec<_>>();
+        let frames = (0..35)
+            .map(|_| source.next().expect("a frame").expect("no end"))
+            .collect::<Vec<_>>();
         for (at, frame) in frames.iter().enumerate() {
             assert_eq!(frame.number, at as u64, "{name}");
-            assert_eq!(frame.media_time, Duration::from_millis(40) * u32::try_from(at).expect("small"), "{name}");
+            assert_eq!(
+                frame.media_time,
+                Duration::from_millis(40) * u32::try_from(at).expect("small"),
+                "{name}"
+            );
             assert_eq!(frame.data, frames[at % 10].data, "{name}, frame {at}");
         }
         assert!(frames[10].keyframe && frames[20].keyframe);
@@ -220,11 +284,21 @@ fn a_large_file_is_not_read_into_memory() {
     hole.extend_from_slice(b"free");
     let handle = std::fs::OpenOptions::new().append(true).open(&file).expect("the file");
     std::io::Write::write_all(&mut &handle, &hole).expect("a box header");
-    handle.set_len(before.len() as u64 + 3_000_000_000).expect("a sparse file");
+    handle
+        .set_len(before.len() as u64 + 3_000_000_000)
+        .expect("a sparse file");
     let resident = || {
         let status = std::fs::read_to_string("/proc/self/status").expect("the process status");
-        let line = status.lines().find(|line| line.starts_with("VmHWM")).expect("the peak").to_owned();
-        line.split_whitespace().nth(1).expect("a number").parse::<u64>().expect("kilobytes")
+        let line = status
+            .lines()
+            .find(|line| line.starts_with("VmHWM"))
+            .expect("the peak")
+            .to_owned();
+        line.split_whitespace()
+            .nth(1)
+            .expect("a number")
+            .parse::<u64>()
+            .expect("kilobytes")
     };
     let start = resident();
     let mut source = unpaced(&file);
@@ -233,5 +307,9 @@ fn a_large_file_is_not_read_into_memory() {
         count += 1;
     }
     assert!(count > 10);
-    assert!(resident() - start < 200_000, "the peak grew by {} kB", resident() - start);
+    assert!(
+        resident() - start < 200_000,
+        "the peak grew by {} kB",
+        resident() - start
+    );
 }

@@ -1,6 +1,6 @@
 //! The handshake's messages, byte for byte (protocol.md §3).
 
-use crate::wire::{MAX_HANDSHAKE_MESSAGE, Malformed, Reader, put_bytes16};
+use crate::wire::{MAX_HANDSHAKE_MESSAGE, Reader, kem_field, put_bytes16};
 
 use super::handshake::HandshakeError;
 
@@ -8,11 +8,9 @@ pub(crate) const HELLO: u8 = 0x01;
 pub(crate) const RETRY: u8 = 0x02;
 pub(crate) const REPLY: u8 = 0x03;
 pub(crate) const FINISH: u8 = 0x04;
-/// First byte of an alert.
-pub(crate) const ALERT_KIND: u8 = 0x05;
 
 /// The one alert there is: it says nothing but that the handshake was refused.
-pub const ALERT: [u8; 2] = [ALERT_KIND, 1];
+pub const ALERT: [u8; 2] = [0x05, 1];
 
 const MAGIC: &[u8; 8] = b"sealcast";
 const VERSION: u8 = 1;
@@ -54,11 +52,11 @@ impl Role {
         }
     }
 
-    fn from_byte(byte: u8) -> Result<Self, Malformed> {
+    fn from_byte(byte: u8) -> Result<Self, HandshakeError> {
         match byte {
             1 => Ok(Self::Publisher),
             2 => Ok(Self::Viewer),
-            _ => Err(Malformed),
+            _ => Err(HandshakeError::Role),
         }
     }
 }
@@ -88,27 +86,32 @@ impl Hello {
         out
     }
 
-    pub(crate) fn parse(message: &[u8]) -> Result<Self, HandshakeError> {
+    /// A hello: its form, then its version, then its role. A first one has no cookie.
+    pub(crate) fn parse(message: &[u8], first: bool) -> Result<Self, HandshakeError> {
         let mut reader = start(message, HELLO)?;
         if reader.bytes(MAGIC.len())? != MAGIC {
             return Err(HandshakeError::Malformed);
         }
-        version(&mut reader)?;
-        let hello = Self {
-            role: Role::from_byte(reader.u8()?)?,
-            random: reader.array()?,
-            suites: offers(reader.bytes8()?)?,
-            mechanisms: offers(reader.bytes8()?)?,
-            share_mechanism: reader.u8()?,
-            share: crate::wire::kem_field(reader.bytes16()?)?.to_vec(),
-            cookie: cookie(reader.bytes8()?)?,
-        };
+        let (version, role) = (reader.u8()?, reader.u8()?);
+        let random = reader.array()?;
+        let (suites, mechanisms) = (offers(reader.bytes8()?)?, offers(reader.bytes8()?)?);
+        let share_mechanism = reader.u8()?;
+        let share = kem_field(reader.bytes16()?)?.to_vec();
+        let cookie = cookie(reader.bytes8()?)?;
         reader.finish()?;
-        if hello.mechanisms.contains(&hello.share_mechanism) {
-            Ok(hello)
-        } else {
-            Err(HandshakeError::Malformed)
+        if !mechanisms.contains(&share_mechanism) || (first && !cookie.is_empty()) {
+            return Err(HandshakeError::Malformed);
         }
+        check_version(version)?;
+        Ok(Self {
+            role: Role::from_byte(role)?,
+            random,
+            suites,
+            mechanisms,
+            share_mechanism,
+            share,
+            cookie,
+        })
     }
 }
 
@@ -127,12 +130,13 @@ impl Retry {
 
     pub(crate) fn parse(message: &[u8]) -> Result<Self, HandshakeError> {
         let mut reader = start(message, RETRY)?;
-        version(&mut reader)?;
+        let version = reader.u8()?;
         let retry = Self {
             mechanism: reader.u8()?,
             cookie: cookie(reader.bytes8()?)?,
         };
         reader.finish()?;
+        check_version(version)?;
         Ok(retry)
     }
 }
@@ -165,21 +169,24 @@ impl Reply {
 
     pub(crate) fn parse(message: &[u8]) -> Result<Self, HandshakeError> {
         let mut reader = start(message, REPLY)?;
-        version(&mut reader)?;
-        let reply = Self {
-            role: Role::from_byte(reader.u8()?)?,
-            random: reader.array()?,
-            suite: reader.u8()?,
-            mechanism: reader.u8()?,
-            ciphertext: crate::wire::kem_field(reader.bytes16()?)?.to_vec(),
-            sealed: reader.bytes16()?.to_vec(),
-        };
+        let (version, role) = (reader.u8()?, reader.u8()?);
+        let random = reader.array()?;
+        let (suite, mechanism) = (reader.u8()?, reader.u8()?);
+        let ciphertext = kem_field(reader.bytes16()?)?.to_vec();
+        let sealed = reader.bytes16()?.to_vec();
         reader.finish()?;
-        if reply.sealed.len() == REPLY_SEALED {
-            Ok(reply)
-        } else {
-            Err(HandshakeError::Malformed)
+        if sealed.len() != REPLY_SEALED {
+            return Err(HandshakeError::Malformed);
         }
+        check_version(version)?;
+        Ok(Self {
+            role: Role::from_byte(role)?,
+            random,
+            suite,
+            mechanism,
+            ciphertext,
+            sealed,
+        })
     }
 }
 
@@ -212,18 +219,22 @@ fn start(message: &[u8], kind: u8) -> Result<Reader<'_>, HandshakeError> {
     }
 }
 
-fn version(reader: &mut Reader<'_>) -> Result<(), HandshakeError> {
-    if reader.u8()? == VERSION {
+fn check_version(version: u8) -> Result<(), HandshakeError> {
+    if version == VERSION {
         Ok(())
     } else {
         Err(HandshakeError::Version)
     }
 }
 
+/// Whether these identifiers may stand in a hello: 1 to 8, none twice.
+pub(crate) fn can_be_offered(identifiers: &[u8]) -> bool {
+    let mut pairs = identifiers.iter().enumerate();
+    (1..=MAX_OFFERS).contains(&identifiers.len()) && !pairs.any(|(at, id)| identifiers[..at].contains(id))
+}
+
 fn offers(bytes: &[u8]) -> Result<Vec<u8>, HandshakeError> {
-    let repeated = bytes.iter().enumerate().any(|(at, id)| bytes[..at].contains(id));
-    let fits = (1..=MAX_OFFERS).contains(&bytes.len()) && !repeated;
-    if fits {
+    if can_be_offered(bytes) {
         Ok(bytes.to_vec())
     } else {
         Err(HandshakeError::Malformed)

@@ -7,6 +7,8 @@ mod refusal;
 mod replay;
 mod sealer;
 pub mod suite;
+#[cfg(test)]
+mod tests;
 
 pub use nonce::Nonce;
 pub use opener::{Opened, Opener, Sealed};

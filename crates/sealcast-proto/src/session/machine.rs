@@ -18,8 +18,8 @@ use crate::wire::{Control, Flags, Kind};
 
 pub(super) struct Established {
     pub(super) ring: KeyRing,
-    facts: Facts,
-    mechanism: Arc<dyn Mechanism>,
+    pub(super) facts: Facts,
+    pub(super) mechanism: Arc<dyn Mechanism>,
 }
 
 pub(super) enum State {
@@ -65,7 +65,7 @@ impl Session {
         Self::new(config, State::Responding(Box::new(responder)), now)
     }
 
-    fn new(config: SessionConfig, state: State, now: Now) -> Self {
+    pub(super) fn new(config: SessionConfig, state: State, now: Now) -> Self {
         Self {
             config,
             state,

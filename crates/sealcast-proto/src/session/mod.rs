@@ -11,6 +11,8 @@ mod liveness;
 mod machine;
 mod media;
 mod rekey;
+#[cfg(test)]
+mod tests;
 
 pub use config::{Carrier, RekeyPolicy, SessionConfig};
 pub use machine::Session;

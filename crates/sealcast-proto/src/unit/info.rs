@@ -67,7 +67,7 @@ impl StreamInfo {
     /// Read the payload of a codec-config record.
     ///
     /// # Errors
-    /// [`Malformed`]: wrong length, unknown codec or a zero denominator.
+    /// [`Malformed`]: wrong length, unknown codec, no pixels, a zero denominator, or parameters of Motion JPEG.
     pub fn parse(payload: &[u8]) -> Result<Self, Malformed> {
         let mut reader = Reader::new(payload);
         let codec = match reader.u8()? {
@@ -82,7 +82,8 @@ impl StreamInfo {
         };
         let parameters = reader.bytes16()?.to_vec();
         reader.finish()?;
-        if rate.denominator == 0 {
+        let stray = codec == Codec::Mjpeg && !parameters.is_empty();
+        if width == 0 || height == 0 || rate.denominator == 0 || stray {
             Err(Malformed)
         } else {
             Ok(Self {

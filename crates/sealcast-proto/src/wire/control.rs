@@ -1,6 +1,6 @@
 //! The payloads of control records (protocol.md §4).
 
-use super::{Malformed, Reader, put_bytes16};
+use super::{MAX_STREAM, Malformed, Reader, put_bytes16};
 
 /// Longest text of a close message in bytes.
 const MAX_CLOSE_TEXT: usize = 256;
@@ -138,7 +138,7 @@ impl<'a> Control<'a> {
             Self::Welcome => out.push(1),
             Self::Close { reason, text } => {
                 out.extend_from_slice(&[2, reason.byte()]);
-                put_bytes16(&mut out, text[..text.floor_char_boundary(MAX_CLOSE_TEXT)].as_bytes());
+                put_bytes16(&mut out, &text.as_bytes()[..text.floor_char_boundary(MAX_CLOSE_TEXT)]);
             }
             Self::RekeyOffer {
                 epoch,
@@ -193,7 +193,9 @@ impl<'a> Control<'a> {
                 epoch: reader.u16()?,
                 ciphertext: kem_field(reader.bytes16()?)?,
             },
-            5 => Self::KeyframeRequest { stream: reader.u32()? },
+            5 => Self::KeyframeRequest {
+                stream: media_stream(reader.u32()?)?,
+            },
             6 => Self::Ping { t1: reader.u64()? },
             7 => Self::Pong {
                 t1: reader.u64()?,
@@ -216,6 +218,11 @@ impl<'a> Control<'a> {
         let text = std::str::from_utf8(text).map_err(|_| Malformed)?;
         Ok(Self::Close { reason, text })
     }
+}
+
+/// A media stream's number.
+fn media_stream(stream: u32) -> Result<u32, Malformed> {
+    (1..=MAX_STREAM).contains(&stream).then_some(stream).ok_or(Malformed)
 }
 
 /// A public key or ciphertext: 1 to [`MAX_KEM_FIELD`] bytes.

@@ -104,7 +104,8 @@ impl Header {
         bytes
     }
 
-    /// Read the header of a record and check all that can be checked without a key.
+    /// Read the header of a record and check all that can be checked without a key. An unencrypted record is refused as such
+    /// before its other flags are looked at.
     ///
     /// # Errors
     /// [`Refusal::Malformed`], or [`Refusal::Cleartext`] for an unencrypted payload.
@@ -119,6 +120,9 @@ impl Header {
             _ => return Err(Refusal::Malformed),
         };
         let flags = Flags(header[1]);
+        if flags.0 & Flags::ENCRYPTED == 0 {
+            return Err(Refusal::Cleartext);
+        }
         let stream = u32::from_be_bytes([header[4], header[5], header[6], header[7]]);
         let (seq, timestamp) = header[8..].split_at(8);
         let seq = u64::from_be_bytes(seq.try_into().map_err(|_| Refusal::Malformed)?);
@@ -143,18 +147,14 @@ impl Header {
             Kind::Control => self.stream == 0,
             Kind::Media => (1..=MAX_STREAM).contains(&self.stream),
         };
-        let clear = bits | Flags::ENCRYPTED;
         let flags_fit = match self.kind {
-            Kind::Control => clear == Flags::CONTROL.0,
-            Kind::Media => !self.flags.codec_config() || clear == Flags::CONFIG.0,
+            Kind::Control => self.flags == Flags::CONTROL,
+            Kind::Media => !self.flags.codec_config() || self.flags == Flags::CONFIG,
         };
-        if !stream_fits || !flags_fit {
-            return Err(Refusal::Malformed);
-        }
-        if bits & Flags::ENCRYPTED == 0 {
-            Err(Refusal::Cleartext)
-        } else {
+        if stream_fits && flags_fit {
             Ok(())
+        } else {
+            Err(Refusal::Malformed)
         }
     }
 }

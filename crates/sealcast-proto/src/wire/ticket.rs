@@ -8,6 +8,10 @@ use crate::keys::{Invite, PeerId};
 
 /// Longest ticket in bytes.
 pub const MAX_TICKET: usize = 512;
+/// Longest DNS name in bytes.
+const MAX_NAME: usize = 253;
+/// Longest label of a DNS name in bytes.
+const MAX_LABEL: usize = 63;
 
 /// The carrier a ticket asks for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -152,14 +156,14 @@ fn parse_authority(authority: &str) -> Result<(Host, u16), TicketError> {
     let (host, port) = match authority.strip_prefix('[') {
         Some(rest) => {
             let (address, port) = rest.split_once("]:").ok_or(TicketError::Port)?;
-            (Host::V6(address.parse().map_err(|_| TicketError::Host)?), port)
+            (parse_v6(address)?, port)
         }
         None => {
             let (name, port) = authority.rsplit_once(':').ok_or(TicketError::Port)?;
             (parse_name(name)?, port)
         }
     };
-    let digits = !port.is_empty() && port.len() <= 5 && port.bytes().all(|byte| byte.is_ascii_digit());
+    let digits = port.len() <= 5 && !port.starts_with('0') && port.bytes().all(|byte| byte.is_ascii_digit());
     let port = if digits {
         port.parse().map_err(|_| TicketError::Port)?
     } else {
@@ -172,16 +176,35 @@ fn parse_authority(authority: &str) -> Result<(Host, u16), TicketError> {
     }
 }
 
+/// An IPv6 address in the one spelling of RFC 5952. What maps an IPv4 address is written as that.
+fn parse_v6(text: &str) -> Result<Host, TicketError> {
+    let address: Ipv6Addr = text.parse().map_err(|_| TicketError::Host)?;
+    if address.to_ipv4_mapped().is_none() && address.to_string() == text {
+        Ok(Host::V6(address))
+    } else {
+        Err(TicketError::Host)
+    }
+}
+
 fn parse_name(name: &str) -> Result<Host, TicketError> {
     if let Ok(address) = name.parse() {
         return Ok(Host::V4(address));
     }
-    let letters = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b'_');
-    let numeric = name.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.');
-    let fits = !name.is_empty() && name.len() <= 253 && name.bytes().all(letters) && !numeric;
-    if fits {
+    // What ends in a number can only be an address, and it is none.
+    let address = name
+        .rsplit('.')
+        .next()
+        .is_some_and(|last| last.bytes().all(|byte| byte.is_ascii_digit()));
+    if !address && name.len() <= MAX_NAME && name.split('.').all(is_label) {
         Ok(Host::Name(name.to_owned()))
     } else {
         Err(TicketError::Host)
     }
+}
+
+/// A label of a DNS name: lower-case letters, digits and, inside, hyphens.
+fn is_label(label: &str) -> bool {
+    let letters = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
+    let inner = !label.starts_with('-') && !label.ends_with('-');
+    (1..=MAX_LABEL).contains(&label.len()) && inner && label.bytes().all(letters)
 }

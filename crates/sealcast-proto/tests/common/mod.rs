@@ -10,19 +10,19 @@ use sealcast_proto::seal::suite;
 use sealcast_proto::session::{Carrier, RekeyPolicy, Session, SessionConfig};
 use sealcast_proto::sim::{Direction, InsecureMechanism, World};
 
-pub const START: Now = Now {
+pub(crate) const START: Now = Now {
     monotonic: Duration::from_secs(100),
     wall: 1_700_000_000_000_000_000,
 };
 
-pub fn identity(seed: u8) -> Arc<Identity> {
+pub(crate) fn identity(seed: u8) -> Arc<Identity> {
     Arc::new(Identity::from_seed(&[seed; 32]))
 }
 
-pub struct Setup {
-    pub viewer: SessionConfig,
-    pub publisher: SessionConfig,
-    pub delay: Duration,
+pub(crate) struct Setup {
+    pub(crate) viewer: SessionConfig,
+    pub(crate) publisher: SessionConfig,
+    pub(crate) delay: Duration,
 }
 
 impl Default for Setup {
@@ -53,13 +53,13 @@ impl Default for Setup {
 }
 
 impl Setup {
-    pub fn world(self) -> World {
+    pub(crate) fn world(self) -> World {
         let viewer = Session::initiate(self.viewer, [3; 32], START).expect("the configuration is complete");
         let publisher = Session::respond(self.publisher, [4; 32], START);
         World::new(viewer, publisher, self.delay, START)
     }
 
-    pub fn established(self) -> World {
+    pub(crate) fn established(self) -> World {
         let mut world = self.world();
         world.run_cleanly(Duration::from_millis(100));
         assert!(world.initiator.session.is_established() && world.responder.session.is_established());
@@ -68,7 +68,7 @@ impl Setup {
 }
 
 /// Seal a frame at the publisher and put its records on the link.
-pub fn publish(world: &mut World, number: u64, keyframe: bool, data: &[u8]) {
+pub(crate) fn publish(world: &mut World, number: u64, keyframe: bool, data: &[u8]) {
     let mut out = Vec::new();
     let frame = sealcast_proto::session::OutgoingFrame {
         stream: 1,
@@ -91,7 +91,7 @@ pub fn publish(world: &mut World, number: u64, keyframe: bool, data: &[u8]) {
 }
 
 /// Split what was written for a byte stream into messages.
-pub fn records(mut stream: &[u8]) -> Vec<Vec<u8>> {
+pub(crate) fn records(mut stream: &[u8]) -> Vec<Vec<u8>> {
     let mut records = Vec::new();
     while let Some((prefix, rest)) = stream.split_first_chunk::<4>() {
         let (record, rest) = rest.split_at(u32::from_be_bytes(*prefix) as usize);

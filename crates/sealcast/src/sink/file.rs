@@ -76,7 +76,16 @@ impl FileSink {
             options.create_new(true);
         }
         let file = options.open(path).map_err(fail)?;
-        Ok(Self { path: path.to_owned(), format, file, regular, created, written: 0, codec: None, mp4: None })
+        Ok(Self {
+            path: path.to_owned(),
+            format,
+            file,
+            regular,
+            created,
+            written: 0,
+            codec: None,
+            mp4: None,
+        })
     }
 
     fn put(&mut self, bytes: &[u8]) -> Result<()> {
@@ -109,11 +118,19 @@ impl Sink for FileSink {
                 Codec::Mjpeg => ("Motion JPEG", ".mjpeg"),
             };
             let what = format!("the stream is {stream}, which {path} cannot hold");
-            return Err(Failure::new(FailureKind::Sink, what, format!("let the name end in {ending} or .mp4")));
+            return Err(Failure::new(
+                FailureKind::Sink,
+                what,
+                format!("let the name end in {ending} or .mp4"),
+            ));
         }
         if self.codec.is_some_and(|codec| codec != info.codec) {
             let what = format!("the stream changed its codec, and {path} can hold only one");
-            return Err(Failure::new(FailureKind::Sink, what, "record the new stream to another file"));
+            return Err(Failure::new(
+                FailureKind::Sink,
+                what,
+                "record the new stream to another file",
+            ));
         }
         self.codec = Some(info.codec);
         if self.format == Format::Mp4 && self.mp4.is_none() {
@@ -123,7 +140,9 @@ impl Sink for FileSink {
     }
 
     fn write(&mut self, frame: &ReceivedFrame) -> Result<()> {
-        let Some(mp4) = &mut self.mp4 else { return self.put(&frame.data) };
+        let Some(mp4) = &mut self.mp4 else {
+            return self.put(&frame.data);
+        };
         match mp4.push(frame).map_err(|why| unwritable(&self.path, &why))? {
             Some(bytes) => self.put(&bytes),
             None => Ok(()),
@@ -168,25 +187,38 @@ fn told(path: &Path, error: &io::Error) -> Failure {
             format!("the disk that holds {path} is full"),
             "free some space or record elsewhere; what is there plays",
         ),
-        ErrorKind::AlreadyExists => {
-            fail(format!("{path} exists already"), "choose another name, or add ?overwrite to replace it")
-        }
-        ErrorKind::PermissionDenied => {
-            fail(format!("{path} may not be written"), "choose a directory that this user may write to")
-        }
+        ErrorKind::AlreadyExists => fail(
+            format!("{path} exists already"),
+            "choose another name, or add ?overwrite to replace it",
+        ),
+        ErrorKind::PermissionDenied => fail(
+            format!("{path} may not be written"),
+            "choose a directory that this user may write to",
+        ),
         ErrorKind::IsADirectory => fail(format!("{path} is a directory"), "name a file in it, as in DIR/out.mp4"),
-        ErrorKind::NotFound => fail(format!("the directory of {path} does not exist"), "create it, or choose another"),
+        ErrorKind::NotFound => fail(
+            format!("the directory of {path} does not exist"),
+            "create it, or choose another",
+        ),
         ErrorKind::ReadOnlyFilesystem => fail(format!("{path} lies on a read-only file system"), "record elsewhere"),
-        ErrorKind::BrokenPipe => {
-            fail(format!("the program that read {path} has closed it"), "start it again, and then this")
-        }
-        _ => fail(format!("{path} cannot be written: {error}"), "check the disk, or record elsewhere"),
+        ErrorKind::BrokenPipe => fail(
+            format!("the program that read {path} has closed it"),
+            "start it again, and then this",
+        ),
+        _ => fail(
+            format!("{path} cannot be written: {error}"),
+            "check the disk, or record elsewhere",
+        ),
     }
 }
 
 fn unwritable(path: &Path, why: &str) -> Failure {
     let what = format!("the stream cannot be put into {}: {why}", path.display());
-    Failure::new(FailureKind::Sink, what, "record to a name that ends in .h264 or .mjpeg instead")
+    Failure::new(
+        FailureKind::Sink,
+        what,
+        "record to a name that ends in .h264 or .mjpeg instead",
+    )
 }
 
 #[cfg(test)]

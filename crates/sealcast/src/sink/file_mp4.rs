@@ -25,7 +25,6 @@ type Result<T> = std::result::Result<T, String>;
 /// A frame whose duration is not known yet.
 #[derive(Debug)]
 struct Held {
-    decoded: u64,
     shift: i64,
     keyframe: bool,
     data: Vec<u8>,
@@ -89,12 +88,29 @@ impl Fragmenter {
         let shown = to_ticks(frame.media_time.saturating_sub(first));
         let decoded = self.clock.decoded(shown);
         let shift = i64::try_from(i128::from(shown) - i128::from(decoded)).unwrap_or(0);
-        let next = Held { decoded, shift, keyframe: frame.keyframe, data };
-        let Some(previous) = self.held.replace(next) else { return Ok(None) };
-        self.add(previous, u32::try_from(decoded.saturating_sub(self.ticks)).unwrap_or(u32::MAX));
-        let begun = self.samples.iter().map(|sample| u64::from(sample.duration)).sum::<u64>();
+        let next = Held {
+            shift,
+            keyframe: frame.keyframe,
+            data,
+        };
+        let Some(previous) = self.held.replace(next) else {
+            return Ok(None);
+        };
+        self.add(
+            previous,
+            u32::try_from(decoded.saturating_sub(self.ticks)).unwrap_or(u32::MAX),
+        );
+        let begun = self
+            .samples
+            .iter()
+            .map(|sample| u64::from(sample.duration))
+            .sum::<u64>();
         let full = begun + u64::from(self.last_duration) > FRAGMENT_TICKS || self.payload.len() > FRAGMENT_BYTES;
-        if frame.keyframe || full { self.cut().map(Some) } else { Ok(None) }
+        if frame.keyframe || full {
+            self.cut().map(Some)
+        } else {
+            Ok(None)
+        }
     }
 
     /// The last fragment.
@@ -102,7 +118,11 @@ impl Fragmenter {
         if let Some(last) = self.held.take() {
             self.add(last, self.last_duration);
         }
-        if self.samples.is_empty() { Ok(None) } else { self.cut().map(Some) }
+        if self.samples.is_empty() {
+            Ok(None)
+        } else {
+            self.cut().map(Some)
+        }
     }
 
     fn add(&mut self, frame: Held, duration: u32) {
@@ -138,7 +158,10 @@ impl Fragmenter {
 
 impl std::fmt::Debug for Fragmenter {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Fragmenter").field("samples", &self.samples.len()).field("ticks", &self.ticks).finish()
+        f.debug_struct("Fragmenter")
+            .field("samples", &self.samples.len())
+            .field("ticks", &self.ticks)
+            .finish()
     }
 }
 
@@ -173,7 +196,12 @@ impl DecodeClock {
     fn new(depth: usize, frame: u64) -> Self {
         // The window begins with frames before the first one; `lead` keeps their times from being negative.
         let lead = depth as u64 * frame;
-        Self { window: (0..depth as u64).map(|n| n * frame).collect(), depth, lead, last: None }
+        Self {
+            window: (0..depth as u64).map(|n| n * frame).collect(),
+            depth,
+            lead,
+            last: None,
+        }
     }
 
     fn reorders(&self) -> bool {
@@ -182,7 +210,12 @@ impl DecodeClock {
 
     fn decoded(&mut self, shown: u64) -> u64 {
         self.window.push_back(shown.saturating_add(self.lead));
-        let smallest = self.window.iter().enumerate().min_by_key(|(_, time)| **time).map(|(at, _)| at);
+        let smallest = self
+            .window
+            .iter()
+            .enumerate()
+            .min_by_key(|(_, time)| **time)
+            .map(|(at, _)| at);
         let smallest = smallest.and_then(|at| self.window.remove(at)).unwrap_or(shown);
         let decoded = self.last.map_or(smallest, |last| smallest.max(last + 1));
         self.last = Some(decoded);

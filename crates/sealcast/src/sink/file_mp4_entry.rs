@@ -26,7 +26,11 @@ pub(super) fn describe(info: &StreamInfo, keyframe: &[u8]) -> Result<Description
         Codec::H264 => describe_h264(info, keyframe),
         Codec::Mjpeg => {
             let entry = jpeg_entry(info).map_err(|e| e.to_string())?;
-            Ok(Description { entry, sets: Vec::new(), reorder: 0 })
+            Ok(Description {
+                entry,
+                sets: Vec::new(),
+                reorder: 0,
+            })
         }
     }
 }
@@ -73,8 +77,16 @@ fn describe_h264(info: &StreamInfo, keyframe: &[u8]) -> Result<Description> {
         pps_list: pps_list.clone(),
     };
     let visual = visual(sequence.width, sequence.height);
-    let entry = SampleEntry::Avc1(Avc1Box { visual, avcc_box, unknown_boxes: Vec::new() });
-    Ok(Description { entry, sets: [sps_list, pps_list].concat(), reorder: sequence.reorder })
+    let entry = SampleEntry::Avc1(Avc1Box {
+        visual,
+        avcc_box,
+        unknown_boxes: Vec::new(),
+    });
+    Ok(Description {
+        entry,
+        sets: [sps_list, pps_list].concat(),
+        reorder: sequence.reorder,
+    })
 }
 
 /// JPEG has no sample entry of its own in the standard; MPEG-4 systems number it (`mp4v` with an `esds` box).
@@ -90,5 +102,9 @@ fn jpeg_entry(info: &StreamInfo) -> shiguredo_mp4::Result<SampleEntry> {
     let payload = [visual(info.width, info.height).encode_to_vec()?, esds].concat();
     let kind = BoxType::Normal(*b"mp4v");
     let box_size = BoxSize::with_payload_size(kind, payload.len() as u64);
-    Ok(SampleEntry::Unknown(UnknownBox { box_type: kind, box_size, payload }))
+    Ok(SampleEntry::Unknown(UnknownBox {
+        box_type: kind,
+        box_size,
+        payload,
+    }))
 }

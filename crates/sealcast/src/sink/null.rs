@@ -52,7 +52,9 @@ impl Sink for NullSink {
 
     fn write(&mut self, frame: &ReceivedFrame) -> Result<()> {
         self.counts.frames.fetch_add(1, Ordering::Relaxed);
-        self.counts.keyframes.fetch_add(frame.keyframe.into(), Ordering::Relaxed);
+        self.counts
+            .keyframes
+            .fetch_add(frame.keyframe.into(), Ordering::Relaxed);
         self.counts.bytes.fetch_add(frame.data.len() as u64, Ordering::Relaxed);
         Ok(())
     }

@@ -36,10 +36,14 @@ impl<W: Write> StdoutSink<W> {
 
 fn told(error: &io::Error) -> Failure {
     let (what, hint) = match error.kind() {
-        ErrorKind::BrokenPipe => {
-            ("the program that read standard output has closed it", "start it again, and then this")
-        }
-        _ if full_disk(error) => ("the disk behind standard output is full", "free some space, or write elsewhere"),
+        ErrorKind::BrokenPipe => (
+            "the program that read standard output has closed it",
+            "start it again, and then this",
+        ),
+        _ if full_disk(error) => (
+            "the disk behind standard output is full",
+            "free some space, or write elsewhere",
+        ),
         _ => {
             let what = format!("standard output cannot be written: {error}");
             return Failure::new(
@@ -58,7 +62,10 @@ impl<W: Write + Send> Sink for StdoutSink<W> {
     }
 
     fn write(&mut self, frame: &ReceivedFrame) -> Result<()> {
-        self.output.write_all(&frame.data).and_then(|()| self.output.flush()).map_err(|e| told(&e))
+        self.output
+            .write_all(&frame.data)
+            .and_then(|()| self.output.flush())
+            .map_err(|e| told(&e))
     }
 
     fn finish(&mut self) -> Result<()> {

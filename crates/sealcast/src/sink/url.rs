@@ -1,6 +1,6 @@
 //! The URLs that name sinks.
 
-use super::{FileSink, NullSink, Sink, StdoutSink};
+use super::{FileSink, NullSink, Sink, StdoutSink, http};
 use crate::failure::{Failure, FailureKind, Result};
 use crate::source::{Options, file_path};
 
@@ -23,16 +23,10 @@ pub fn open(url: &str) -> Result<Box<dyn Sink>> {
             options.finish("overwrite")?;
             Ok(Box::new(FileSink::create(&file_path(path)?, overwrite)?))
         }
-        Some(("http", rest)) => open_browser(rest),
+        Some(("http", _)) => Ok(Box::new(http::open(url)?)),
         _ => {
             let what = format!("\"{url}\" is not a sink");
             Err(Failure::new(FailureKind::Usage, what, format!("use {SINK_URLS}")))
         }
     }
-}
-
-/// The door to the sink that serves browsers.
-fn open_browser(rest: &str) -> Result<Box<dyn Sink>> {
-    let what = format!("there is no browser sink in this build (http:{rest})");
-    Err(Failure::new(FailureKind::Usage, what, "record to a file"))
 }

@@ -57,7 +57,11 @@ impl Splitter {
     }
 
     fn undecided(&self) -> Result<Option<Bytes>> {
-        if self.buffer.len() > MAX_FRAME_BYTES { Err(too_large(self.buffer.len())) } else { Ok(None) }
+        if self.buffer.len() > MAX_FRAME_BYTES {
+            Err(too_large(self.buffer.len()))
+        } else {
+            Ok(None)
+        }
     }
 
     /// What is left at the end of the stream, where it holds a picture.
@@ -71,7 +75,10 @@ impl Splitter {
 
 /// Whether a unit of this type, coming after a slice, belongs to the next picture (ITU-T H.264, 7.4.1.2.3).
 fn opens_a_unit(kind: u8) -> bool {
-    matches!(kind, nal_type::SEI | nal_type::SPS | nal_type::PPS | nal_type::AUD | 14..=18)
+    matches!(
+        kind,
+        nal_type::SEI | nal_type::SPS | nal_type::PPS | nal_type::AUD | 14..=18
+    )
 }
 
 /// Cuts a whole byte stream into its access units.
@@ -151,16 +158,25 @@ impl<R: Read> AnnexBReader<R> {
     fn read(&mut self) -> Result<Option<CodedFrame>> {
         while let Some(unit) = self.read_unit()? {
             let (data, keyframe) = self.stream.finish(unit, false)?;
-            if !self.started && !(keyframe && self.stream.is_decodable()) {
+            if !(self.started || keyframe && self.stream.is_decodable()) {
                 continue;
             }
             self.started = true;
-            let rate = self.rate.or(self.stream.sequence().and_then(|s| s.rate)).unwrap_or(ASSUMED_RATE);
+            let rate = self
+                .rate
+                .or(self.stream.sequence().and_then(|s| s.rate))
+                .unwrap_or(ASSUMED_RATE);
             let at = at_rate(self.count, rate);
             self.count += 1;
             let duration = at_rate(1, rate);
             // A byte stream carries no times; decode order is the best there is.
-            return Ok(Some(CodedFrame { keyframe, presented: at, decoded: at, duration, data }));
+            return Ok(Some(CodedFrame {
+                keyframe,
+                presented: at,
+                decoded: at,
+                duration,
+                data,
+            }));
         }
         Ok(None)
     }

@@ -65,16 +65,33 @@ impl<R: Read + Seek> AviReader<R> {
             return Err(MediaError::Damaged("it does not begin as an AVI file".into()));
         }
         let promised = 8 + u64::from(le32(&head, 4).unwrap_or(0));
-        let placeholder =
-            Video { digits: *b"00", rate: FrameRate { numerator: 25, denominator: 1 }, width: 0, height: 0 };
-        let mut reader = Self { input, length, promised, at: 12, video: placeholder, frames_at: 0, count: 0 };
+        let placeholder = Video {
+            digits: *b"00",
+            rate: FrameRate {
+                numerator: 25,
+                denominator: 1,
+            },
+            width: 0,
+            height: 0,
+        };
+        let mut reader = Self {
+            input,
+            length,
+            promised,
+            at: 12,
+            video: placeholder,
+            frames_at: 0,
+            count: 0,
+        };
         let header = reader.header_list()?;
         reader.video = read_header(&header)?;
         if let Some(rate) = rate {
             reader.video.rate = rate;
         }
         reader.frames_at = reader.at;
-        let first = reader.next_frame()?.ok_or(MediaError::Empty("its movi list has no video chunk"))?;
+        let first = reader
+            .next_frame()?
+            .ok_or(MediaError::Empty("its movi list has no video chunk"))?;
         // What the header says of the size is often wrong; the image is not.
         (reader.video.width, reader.video.height) = image_size(&first.data)?;
         reader.rewind();
@@ -83,8 +100,16 @@ impl<R: Read + Seek> AviReader<R> {
 
     /// What the stream is.
     pub fn info(&self) -> StreamInfo {
-        let Video { rate, width, height, .. } = self.video;
-        StreamInfo { codec: Codec::Mjpeg, width, height, rate, parameters: Vec::new() }
+        let Video {
+            rate, width, height, ..
+        } = self.video;
+        StreamInfo {
+            codec: Codec::Mjpeg,
+            width,
+            height,
+            rate,
+            parameters: Vec::new(),
+        }
     }
 
     /// Starts again at the first frame.
@@ -120,11 +145,22 @@ impl<R: Read + Seek> AviReader<R> {
             }
             let data = self.payload(begin, chunk.size)?;
             if !data.starts_with(&[0xff, 0xd8]) {
-                return Err(MediaError::Damaged(format!("the video chunk at byte {begin} holds no JPEG image")));
+                return Err(MediaError::Damaged(format!(
+                    "the video chunk at byte {begin} holds no JPEG image"
+                )));
             }
-            return Ok(Some(CodedFrame { keyframe: true, presented: at, decoded: at, duration, data }));
+            return Ok(Some(CodedFrame {
+                keyframe: true,
+                presented: at,
+                decoded: at,
+                duration,
+                data,
+            }));
         }
-        Err(MediaError::Damaged(format!("no frame among {MAX_CHUNKS_BETWEEN_FRAMES} chunks before byte {}", self.at)))
+        Err(MediaError::Damaged(format!(
+            "no frame among {MAX_CHUNKS_BETWEEN_FRAMES} chunks before byte {}",
+            self.at
+        )))
     }
 
     fn end(&self) -> Result<Option<CodedFrame>> {
@@ -174,7 +210,10 @@ impl<R: Read + Seek> AviReader<R> {
         if !id.iter().all(|byte| (0x20..0x7f).contains(byte)) {
             return Err(MediaError::Damaged(format!("no chunk begins at byte {}", self.at)));
         }
-        Ok(Some(Chunk { id, size: u64::from(le32(&head, 4).unwrap_or(0)) }))
+        Ok(Some(Chunk {
+            id,
+            size: u64::from(le32(&head, 4).unwrap_or(0)),
+        }))
     }
 
     /// Finds and reads the list `hdrl`.
@@ -236,22 +275,35 @@ fn read_header(header: &[u8]) -> Result<Video> {
     let mut others = Vec::new();
     for (number, (_, list)) in lists.take(MAX_STREAMS).enumerate() {
         let part = |wanted: &[u8; 4]| chunks(&list[4..]).find(|(id, _)| id == wanted).map(|(_, body)| body);
-        let (Some(stream), Some(format)) = (part(b"strh"), part(b"strf")) else { continue };
+        let (Some(stream), Some(format)) = (part(b"strh"), part(b"strf")) else {
+            continue;
+        };
         if !stream.starts_with(b"vids") {
             others.push("audio or text".to_owned());
             continue;
         }
         let codec = format.get(16..20).unwrap_or_default();
-        if ![b"MJPG", b"JPEG", b"AVRN"].iter().any(|known| codec.eq_ignore_ascii_case(*known)) {
-            others.push(format!("{} video in AVI", String::from_utf8_lossy(codec).escape_default()));
+        if ![b"MJPG", b"JPEG", b"AVRN"]
+            .iter()
+            .any(|known| codec.eq_ignore_ascii_case(*known))
+        {
+            others.push(format!(
+                "{} video in AVI",
+                String::from_utf8_lossy(codec).escape_default()
+            ));
             continue;
         }
-        let rate = le32(stream, 24).zip(le32(stream, 20)).and_then(|(rate, scale)| sane_rate(rate, scale));
+        let rate = le32(stream, 24)
+            .zip(le32(stream, 20))
+            .and_then(|(rate, scale)| sane_rate(rate, scale));
         let side = |at| le16(format, at).unwrap_or(0);
         let number = u8::try_from(number).unwrap_or(0);
         return Ok(Video {
             digits: [b'0' + number / 10, b'0' + number % 10],
-            rate: rate.unwrap_or(FrameRate { numerator: 25, denominator: 1 }),
+            rate: rate.unwrap_or(FrameRate {
+                numerator: 25,
+                denominator: 1,
+            }),
             width: side(4),
             height: side(8),
         });

@@ -12,7 +12,10 @@ use crate::media::FrameRate;
 pub const MAX_FRAME_BYTES: usize = 8 << 20;
 
 /// The rate assumed where a stream does not name one.
-pub(super) const ASSUMED_RATE: FrameRate = FrameRate { numerator: 25, denominator: 1 };
+pub(super) const ASSUMED_RATE: FrameRate = FrameRate {
+    numerator: 25,
+    denominator: 1,
+};
 
 /// One frame as a file holds it, in decode order.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -86,9 +89,10 @@ pub(super) fn sane_rate(numerator: u32, denominator: u32) -> Option<FrameRate> {
     }
     let hertz = f64::from(numerator) / f64::from(denominator);
     let divisor = gcd(numerator, denominator);
-    (0.01..=1000.0)
-        .contains(&hertz)
-        .then_some(FrameRate { numerator: numerator / divisor, denominator: denominator / divisor })
+    (0.01..=1000.0).contains(&hertz).then_some(FrameRate {
+        numerator: numerator / divisor,
+        denominator: denominator / divisor,
+    })
 }
 
 fn gcd(a: u32, b: u32) -> u32 {
@@ -101,8 +105,20 @@ mod tests {
 
     #[test]
     fn a_rate_is_reduced_and_an_absurd_one_refused() {
-        assert_eq!(sane_rate(90_000, 3_600), Some(FrameRate { numerator: 25, denominator: 1 }));
-        assert_eq!(sane_rate(30_000, 1_001), Some(FrameRate { numerator: 30_000, denominator: 1_001 }));
+        assert_eq!(
+            sane_rate(90_000, 3_600),
+            Some(FrameRate {
+                numerator: 25,
+                denominator: 1
+            })
+        );
+        assert_eq!(
+            sane_rate(30_000, 1_001),
+            Some(FrameRate {
+                numerator: 30_000,
+                denominator: 1_001
+            })
+        );
         assert_eq!(sane_rate(0, 1), None);
         assert_eq!(sane_rate(1, 0), None);
         assert_eq!(sane_rate(u32::MAX, 1), None);

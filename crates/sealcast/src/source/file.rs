@@ -32,7 +32,11 @@ pub struct FileOptions {
 
 impl Default for FileOptions {
     fn default() -> Self {
-        Self { looped: false, rate: None, paced: true }
+        Self {
+            looped: false,
+            rate: None,
+            paced: true,
+        }
     }
 }
 
@@ -172,7 +176,9 @@ fn sniff_annex_b(head: &[u8]) -> MediaResult<Format> {
     }
     // HEVC begins with a VPS (type 32), or at least a delimiter (35), in a header of two bytes that ends with layer
     // and temporal numbers 0 and 1.
-    let first = find_start_code(head, 0).and_then(|at| head.get(at + 3..)).unwrap_or_default();
+    let first = find_start_code(head, 0)
+        .and_then(|at| head.get(at + 3..))
+        .unwrap_or_default();
     if matches!(first, [0x40 | 0x42 | 0x44 | 0x46, 0x01, ..]) {
         return Err(MediaError::Unsupported("HEVC (H.265) video".into()));
     }
@@ -226,7 +232,11 @@ impl FileSource {
         }
         if !kind.is_file() {
             let hint = "read devices and pipes through standard input: sealcast publish - < PIPE";
-            return Err(Failure::new(FailureKind::Source, format!("{name} is no regular file"), hint));
+            return Err(Failure::new(
+                FailureKind::Source,
+                format!("{name} is no regular file"),
+                hint,
+            ));
         }
         let container = Container::open(file, options.rate).map_err(fail)?;
         let info = container.info();
@@ -243,7 +253,9 @@ impl FileSource {
     }
 
     fn next_coded(&mut self) -> MediaResult<Option<CodedFrame>> {
-        let Some(container) = &mut self.container else { return Ok(None) };
+        let Some(container) = &mut self.container else {
+            return Ok(None);
+        };
         if let Some(frame) = container.next_frame()? {
             return Ok(Some(frame));
         }
@@ -251,9 +263,16 @@ impl FileSource {
             return Ok(None);
         }
         // A file of one frame that lasts no time must not spin.
-        let round = self.round_end.saturating_sub(self.elapsed).max(Duration::from_millis(1));
+        let round = self
+            .round_end
+            .saturating_sub(self.elapsed)
+            .max(Duration::from_millis(1));
         self.elapsed += round;
-        self.container = self.container.take().map(|container| container.rewound(self.options.rate)).transpose()?;
+        self.container = self
+            .container
+            .take()
+            .map(|container| container.rewound(self.options.rate))
+            .transpose()?;
         match &mut self.container {
             Some(container) => container.next_frame(),
             None => Ok(None),
@@ -288,6 +307,7 @@ impl Source for FileSource {
             number,
             keyframe: coded.keyframe,
             media_time: self.elapsed + coded.presented,
+            began: now,
             captured: now,
             encoded: now,
             data: coded.data,

@@ -95,7 +95,9 @@ pub fn read_sps(nal: &[u8]) -> Result<Sequence> {
     let damaged = |what: String| MediaError::Damaged(format!("its sequence parameter set {what}"));
     let bits = BitReader::new(ByteReader::skipping_h264_header(nal));
     let sps = SeqParameterSet::from_bits(bits).map_err(|e| damaged(format!("is wrong: {e:?}")))?;
-    let (width, height) = sps.pixel_dimensions().map_err(|e| damaged(format!("has no picture size: {e:?}")))?;
+    let (width, height) = sps
+        .pixel_dimensions()
+        .map_err(|e| damaged(format!("has no picture size: {e:?}")))?;
     let side = |side: u32| u16::try_from(side).ok().filter(|side| (1..=16_384).contains(side));
     let (Some(width), Some(height)) = (side(width), side(height)) else {
         return Err(damaged(format!("asks for pictures of {width}x{height} pixels")));
@@ -106,7 +108,14 @@ pub fn read_sps(nal: &[u8]) -> Result<Sequence> {
         .and_then(|vui| vui.timing_info.as_ref())
         .and_then(|timing| sane_rate(timing.time_scale, timing.num_units_in_tick.checked_mul(2)?));
     let fields = sps.frame_mbs_flags != FrameMbsFlags::Frames;
-    Ok(Sequence { width, height, rate, fields, reorder: reorder(&sps), chroma: chroma(&sps) })
+    Ok(Sequence {
+        width,
+        height,
+        rate,
+        fields,
+        reorder: reorder(&sps),
+        chroma: chroma(&sps),
+    })
 }
 
 fn chroma(sps: &SeqParameterSet) -> Option<Chroma> {
@@ -120,14 +129,21 @@ fn chroma(sps: &SeqParameterSet) -> Option<Chroma> {
     };
     let bits = |minus8: u8| (minus8 <= 6).then_some(minus8 + 8);
     let (luma, chroma) = (bits(info.bit_depth_luma_minus8)?, bits(info.bit_depth_chroma_minus8)?);
-    Some(Chroma { format, luma_bits: luma, chroma_bits: chroma })
+    Some(Chroma {
+        format,
+        luma_bits: luma,
+        chroma_bits: chroma,
+    })
 }
 
-/// The deepest reordering the SPS allows. Where it does not say, two pictures, which covers what encoders do by default.
+/// The deepest reordering the SPS allows. Where it does not say, two pictures: what encoders do by default.
 fn reorder(sps: &SeqParameterSet) -> usize {
     const BASELINE: u8 = 66;
     const MAX_DPB: u32 = 16;
-    let stated = sps.vui_parameters.as_ref().and_then(|vui| vui.bitstream_restrictions.as_ref());
+    let stated = sps
+        .vui_parameters
+        .as_ref()
+        .and_then(|vui| vui.bitstream_restrictions.as_ref());
     match (stated, &sps.pic_order_cnt) {
         (Some(limits), _) => limits.max_num_reorder_frames.min(MAX_DPB) as usize,
         (None, h264_reader::nal::sps::PicOrderCntType::TypeTwo) => 0,
@@ -153,7 +169,9 @@ impl ParameterSets {
             _ => return false,
         };
         let mut bits = BitReader::new(ByteReader::skipping_h264_header(nal));
-        let number = bits.skip(skipped_bits, "profile and level").and_then(|()| bits.read_ue("number"));
+        let number = bits
+            .skip(skipped_bits, "profile and level")
+            .and_then(|()| bits.read_ue("number"));
         let Ok(number) = number else { return false };
         if number > last_number
             || nal.len() > MAX_PARAMETER_SET_BYTES
@@ -223,9 +241,19 @@ impl Stream {
 
     /// What the stream is; `rate` overrides what the stream says of itself.
     pub fn info(&self, rate: Option<FrameRate>) -> StreamInfo {
-        let (width, height) = self.sequence.map_or((0, 0), |sequence| (sequence.width, sequence.height));
-        let rate = rate.or(self.sequence.and_then(|sequence| sequence.rate)).unwrap_or(ASSUMED_RATE);
-        StreamInfo { codec: Codec::H264, width, height, rate, parameters: self.sets.to_annex_b() }
+        let (width, height) = self
+            .sequence
+            .map_or((0, 0), |sequence| (sequence.width, sequence.height));
+        let rate = rate
+            .or(self.sequence.and_then(|sequence| sequence.rate))
+            .unwrap_or(ASSUMED_RATE);
+        StreamInfo {
+            codec: Codec::H264,
+            width,
+            height,
+            rate,
+            parameters: self.sets.to_annex_b(),
+        }
     }
 
     /// Looks at an access unit in Annex B: the frame to deliver, and whether it is a keyframe. `sync` says that the
@@ -248,7 +276,11 @@ impl Stream {
         }
         // A container's word counts only where the slices do not contradict it: some mark every frame.
         keyframe |= intra;
-        let unit = if keyframe && !(has_sps && has_pps) { self.with_sets(&unit, has_sps, has_pps) } else { unit };
+        let unit = if keyframe && !(has_sps && has_pps) {
+            self.with_sets(&unit, has_sps, has_pps)
+        } else {
+            unit
+        };
         if unit.len() > MAX_FRAME_BYTES {
             return Err(too_large(unit.len()));
         }
@@ -258,7 +290,11 @@ impl Stream {
     /// The access unit with the missing parameter sets in front, behind the delimiter that must stay first. Everything
     /// else stays byte for byte.
     fn with_sets(&self, unit: &[u8], has_sps: bool, has_pps: bool) -> Bytes {
-        let sets = self.sets.sps().filter(|_| !has_sps).chain(self.sets.pps().filter(|_| !has_pps));
+        let sets = self
+            .sets
+            .sps()
+            .filter(|_| !has_sps)
+            .chain(self.sets.pps().filter(|_| !has_pps));
         let split = match nal_units(unit).next() {
             // A PPS may follow its SPS only: behind everything that is no slice.
             _ if has_sps => first_slice(unit),
@@ -281,14 +317,19 @@ impl Stream {
 
 /// The error for a frame that no record can carry.
 pub(super) fn too_large(bytes: usize) -> MediaError {
-    MediaError::Damaged(format!("a frame of {bytes} bytes is larger than the limit of {MAX_FRAME_BYTES}"))
+    MediaError::Damaged(format!(
+        "a frame of {bytes} bytes is larger than the limit of {MAX_FRAME_BYTES}"
+    ))
 }
 
 /// Where the start code of the first slice begins.
 fn first_slice(unit: &[u8]) -> usize {
     let mut from = 0;
     while let Some(at) = find_start_code(unit, from) {
-        if unit.get(at + 3).is_some_and(|header| (nal_type::SLICE..=nal_type::IDR).contains(&(header & 0x1f))) {
+        if unit
+            .get(at + 3)
+            .is_some_and(|header| (nal_type::SLICE..=nal_type::IDR).contains(&(header & 0x1f)))
+        {
             return start_code_begin(unit, at);
         }
         from = at + 3;
@@ -298,7 +339,11 @@ fn first_slice(unit: &[u8]) -> usize {
 
 /// A start code of four bytes begins one byte before `00 00 01`.
 pub(super) fn start_code_begin(data: &[u8], at: usize) -> usize {
-    if at > 0 && data.get(at - 1) == Some(&0) { at - 1 } else { at }
+    if at > 0 && data.get(at - 1) == Some(&0) {
+        at - 1
+    } else {
+        at
+    }
 }
 
 /// Whether a SEI unit begins with a recovery point after which every picture is right at once: how encoders mark a
@@ -312,7 +357,9 @@ fn is_exact_recovery_point(nal: &[u8]) -> bool {
 /// Whether a slice is predicted from nothing but itself (slice types I and SI).
 fn is_intra_slice(nal: &[u8]) -> bool {
     let mut bits = BitReader::new(ByteReader::skipping_h264_header(nal));
-    let slice_type = bits.read_ue("first_mb_in_slice").and_then(|_| bits.read_ue("slice_type"));
+    let slice_type = bits
+        .read_ue("first_mb_in_slice")
+        .and_then(|_| bits.read_ue("slice_type"));
     slice_type.is_ok_and(|slice_type| matches!(slice_type % 5, 2 | 4))
 }
 

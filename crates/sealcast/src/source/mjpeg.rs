@@ -72,7 +72,9 @@ impl Splitter {
             if self.scanned > MAX_FRAME_BYTES {
                 return Err(too_large(self.scanned));
             }
-            let Some(&byte) = self.buffer.get(self.scanned) else { return Ok(None) };
+            let Some(&byte) = self.buffer.get(self.scanned) else {
+                return Ok(None);
+            };
             if self.step(byte)? {
                 self.place = Place::Outside;
                 let image = self.buffer.split_to(self.scanned).freeze();
@@ -104,7 +106,9 @@ impl Splitter {
         self.place = match self.place {
             Place::Outside | Place::Marker if byte == 0xff => Place::Code,
             Place::Outside | Place::Marker => {
-                return Err(MediaError::Damaged(format!("a JPEG marker was expected, not the byte {byte:#04x}")));
+                return Err(MediaError::Damaged(format!(
+                    "a JPEG marker was expected, not the byte {byte:#04x}"
+                )));
             }
             Place::Code => match byte {
                 0xff => Place::Code,
@@ -204,7 +208,14 @@ impl<R: Read> JpegReader<R> {
     /// If there is none.
     pub fn open(input: R, rate: Option<FrameRate>) -> Result<Self> {
         let rate = rate.unwrap_or(ASSUMED_RATE);
-        let mut reader = Self { input, splitter: Splitter::default(), size: (0, 0), rate, ahead: None, count: 0 };
+        let mut reader = Self {
+            input,
+            splitter: Splitter::default(),
+            size: (0, 0),
+            rate,
+            ahead: None,
+            count: 0,
+        };
         let first = reader.read()?.ok_or(MediaError::Empty("no JPEG image was found"))?;
         reader.size = image_size(&first.data)?;
         reader.ahead = Some(first);
@@ -214,7 +225,13 @@ impl<R: Read> JpegReader<R> {
     /// What the stream is.
     pub fn info(&self) -> StreamInfo {
         let (width, height) = self.size;
-        StreamInfo { codec: Codec::Mjpeg, width, height, rate: self.rate, parameters: Vec::new() }
+        StreamInfo {
+            codec: Codec::Mjpeg,
+            width,
+            height,
+            rate: self.rate,
+            parameters: Vec::new(),
+        }
     }
 
     /// The input, to read it once more.
@@ -240,7 +257,13 @@ impl<R: Read> JpegReader<R> {
                 let at = at_rate(self.count, self.rate);
                 self.count += 1;
                 let duration = at_rate(1, self.rate);
-                return Ok(Some(CodedFrame { keyframe: true, presented: at, decoded: at, duration, data }));
+                return Ok(Some(CodedFrame {
+                    keyframe: true,
+                    presented: at,
+                    decoded: at,
+                    duration,
+                    data,
+                }));
             }
             match self.input.read(&mut chunk) {
                 Ok(0) if self.splitter.is_inside() => {

@@ -82,7 +82,9 @@ impl<R: Read + Seek> Mp4Reader<R> {
             ahead: None,
         };
         reader.find_beginning()?;
-        let first = reader.read()?.ok_or(MediaError::Empty("its video track has no keyframe"))?;
+        let first = reader
+            .read()?
+            .ok_or(MediaError::Empty("its video track has no keyframe"))?;
         if matches!(reader.track.entries.first(), Some(Entry::Jpeg)) {
             reader.size = image_size(&first.data)?;
         }
@@ -97,7 +99,12 @@ impl<R: Read + Seek> Mp4Reader<R> {
         match self.track.entries.first() {
             Some(Entry::Jpeg) => {
                 let (width, height) = self.size;
-                StreamInfo { codec: Codec::Mjpeg, width, height, ..info }
+                StreamInfo {
+                    codec: Codec::Mjpeg,
+                    width,
+                    height,
+                    ..info
+                }
             }
             _ => info,
         }
@@ -170,15 +177,22 @@ impl<R: Read + Seek> Mp4Reader<R> {
             if let Some(sample) = self.fragment.pop_front() {
                 return Ok(Some(sample));
             }
-            let Some(defaults) = &self.defaults else { return Ok(None) };
-            let Some(found) = read_box_at(&mut self.input, self.at, self.length)? else { return Ok(None) };
+            let Some(defaults) = &self.defaults else {
+                return Ok(None);
+            };
+            let Some(found) = read_box_at(&mut self.input, self.at, self.length)? else {
+                return Ok(None);
+            };
             if &found.kind == b"moof" {
                 let body = read_whole(&mut self.input, &found, self.length, MAX_FRAGMENT_INDEX_BYTES)?;
                 self.fragment = fragment_samples(&body, found.at, self.track.id, defaults, &mut self.fragment_time)?;
             }
             self.at = found.end;
         }
-        Err(MediaError::Damaged(format!("no fragment among {MAX_BOXES_IN_A_ROW} boxes before byte {}", self.at)))
+        Err(MediaError::Damaged(format!(
+            "no fragment among {MAX_BOXES_IN_A_ROW} boxes before byte {}",
+            self.at
+        )))
     }
 
     /// Reads a sample: the frame to deliver, and whether it is a keyframe.
@@ -208,14 +222,20 @@ impl<R: Read + Seek> Mp4Reader<R> {
                 Ok((data, keyframe && self.stream.is_decodable()))
             }
             Some(Entry::Other(name)) => Err(MediaError::Unsupported(name.clone())),
-            None => Err(MediaError::Damaged(format!("it has no sample description {}", sample.description + 1))),
+            None => Err(MediaError::Damaged(format!(
+                "it has no sample description {}",
+                sample.description + 1
+            ))),
         }
     }
 }
 
 impl<R> std::fmt::Debug for Mp4Reader<R> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Mp4Reader").field("track", &self.track.id).field("next_sample", &self.next_sample).finish()
+        f.debug_struct("Mp4Reader")
+            .field("track", &self.track.id)
+            .field("next_sample", &self.next_sample)
+            .finish()
     }
 }
 
@@ -223,24 +243,33 @@ impl<R> std::fmt::Debug for Mp4Reader<R> {
 fn find_index<R: Read + Seek>(input: &mut R, length: u64) -> Result<(Vec<u8>, u64)> {
     let mut at = 0;
     for _ in 0..MAX_BOXES_IN_A_ROW {
-        let Some(found) = read_box_at(input, at, length)? else { break };
+        let Some(found) = read_box_at(input, at, length)? else {
+            break;
+        };
         if &found.kind == b"moov" {
             return Ok((read_whole(input, &found, length, MAX_INDEX_BYTES)?, found.end));
         }
         if found.end > length {
             let kind = String::from_utf8_lossy(&found.kind).escape_default().to_string();
-            return Err(MediaError::Truncated(format!("inside its box {kind}, before its index (moov)")));
+            return Err(MediaError::Truncated(format!(
+                "inside its box {kind}, before its index (moov)"
+            )));
         }
         at = found.end;
     }
-    Err(MediaError::Truncated("it has no index (moov), as when its recording was cut off".into()))
+    Err(MediaError::Truncated(
+        "it has no index (moov), as when its recording was cut off".into(),
+    ))
 }
 
 fn read_whole<R: Read + Seek>(input: &mut R, found: &BoxAt, length: u64, limit: u64) -> Result<Vec<u8>> {
     let size = found.end - found.at;
     let kind = String::from_utf8_lossy(&found.kind).into_owned();
     if found.end > length {
-        return Err(MediaError::Truncated(format!("inside its box {kind} at byte {}", found.at)));
+        return Err(MediaError::Truncated(format!(
+            "inside its box {kind} at byte {}",
+            found.at
+        )));
     }
     if size > limit {
         return Err(MediaError::Damaged(format!("its box {kind} would have {size} bytes")));

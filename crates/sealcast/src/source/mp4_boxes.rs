@@ -45,20 +45,32 @@ pub(super) fn read_box_at<R: Read + Seek>(input: &mut R, at: u64, length: u64) -
     let (kind, header_bytes, size) = header(&head[..have]).ok_or_else(cut)?;
     // Four zeros: what a recorder that was killed may leave behind.
     if kind == [0; 4] {
-        return Err(MediaError::Truncated(format!("zeros where a box should begin, at byte {at}")));
+        return Err(MediaError::Truncated(format!(
+            "zeros where a box should begin, at byte {at}"
+        )));
     }
     let size = if size == 0 { left } else { size };
     if size < header_bytes as u64 {
-        return Err(MediaError::Damaged(format!("the box at byte {at} is shorter than its header")));
+        return Err(MediaError::Damaged(format!(
+            "the box at byte {at} is shorter than its header"
+        )));
     }
-    Ok(Some(BoxAt { kind, at, end: at.saturating_add(size) }))
+    Ok(Some(BoxAt {
+        kind,
+        at,
+        end: at.saturating_add(size),
+    }))
 }
 
 /// The boxes in a piece of memory; ends where one does not fit.
 pub(super) fn children(mut data: &[u8]) -> impl Iterator<Item = Child<'_>> {
     std::iter::from_fn(move || {
         let (kind, header_bytes, size) = header(data)?;
-        let size = if size == 0 { data.len() } else { usize::try_from(size).ok()? };
+        let size = if size == 0 {
+            data.len()
+        } else {
+            usize::try_from(size).ok()?
+        };
         let whole = data.get(..size)?;
         let body = whole.get(header_bytes..)?;
         data = &data[size..];

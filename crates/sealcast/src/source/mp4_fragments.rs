@@ -46,12 +46,19 @@ pub(super) fn fragment_samples(
     check_sample_count(moof)?;
     let (moof, _) = MoofBox::decode(moof).map_err(damaged)?;
     let mut samples = VecDeque::new();
-    for (number, traf) in moof.traf_boxes.iter().enumerate().filter(|(_, traf)| traf.tfhd_box.track_id == id) {
+    for (number, traf) in moof
+        .traf_boxes
+        .iter()
+        .enumerate()
+        .filter(|(_, traf)| traf.tfhd_box.track_id == id)
+    {
         // Without a base the first track counts from the fragment, a later one from the end of the one before; nobody
         // writes files that need the latter.
         let head = &traf.tfhd_box;
         if number > 0 && head.base_data_offset.is_none() && !head.default_base_is_moof {
-            return Err(MediaError::Unsupported("fragments that name no base for their offsets".into()));
+            return Err(MediaError::Unsupported(
+                "fragments that name no base for their offsets".into(),
+            ));
         }
         if let Some(start) = &traf.tfdt_box {
             *time = start.base_media_decode_time;
@@ -80,9 +87,15 @@ fn add_samples(
         }
         for (number, sample) in run.samples.iter().enumerate() {
             let size = sample.size.or(head.default_sample_size).unwrap_or(defaults.size);
-            let duration = sample.duration.or(head.default_sample_duration).unwrap_or(defaults.duration);
+            let duration = sample
+                .duration
+                .or(head.default_sample_duration)
+                .unwrap_or(defaults.duration);
             let first = run.first_sample_flags.filter(|_| number == 0);
-            let flags = first.or(sample.flags).or(head.default_sample_flags).unwrap_or(defaults.flags);
+            let flags = first
+                .or(sample.flags)
+                .or(head.default_sample_flags)
+                .unwrap_or(defaults.flags);
             samples.push_back(SampleAt {
                 offset,
                 size,
@@ -106,12 +119,19 @@ fn check_sample_count(moof: &[u8]) -> Result<()> {
     let mut count = 0;
     for traf in children(body).filter(|child| &child.kind == b"traf") {
         for run in children(traf.body).filter(|child| child.kind == *b"trun") {
-            let claimed = run.body.get(4..).and_then(|body| body.first_chunk()).copied().map_or(0, u32::from_be_bytes);
+            let claimed = run
+                .body
+                .get(4..)
+                .and_then(|body| body.first_chunk())
+                .copied()
+                .map_or(0, u32::from_be_bytes);
             count += u64::from(claimed);
         }
     }
     match count <= MAX_SAMPLES_PER_FRAGMENT {
         true => Ok(()),
-        false => Err(MediaError::Damaged(format!("a fragment claims to have {count} samples"))),
+        false => Err(MediaError::Damaged(format!(
+            "a fragment claims to have {count} samples"
+        ))),
     }
 }

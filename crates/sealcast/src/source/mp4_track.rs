@@ -113,7 +113,10 @@ pub(super) fn read_movie(index: &[u8]) -> Result<Movie> {
             false => MediaError::Unsupported(others.join(" and ")),
         });
     };
-    let defaults = child(body, b"mvex").map(|mvex| MvexBox::decode(mvex.whole)).transpose().map_err(damaged)?;
+    let defaults = child(body, b"mvex")
+        .map(|mvex| MvexBox::decode(mvex.whole))
+        .transpose()
+        .map_err(damaged)?;
     let defaults = defaults.map(|(mvex, _)| Defaults::of(&mvex, track.id));
     Ok(Movie { track, defaults })
 }
@@ -132,13 +135,19 @@ fn read_track(trak: &Child<'_>) -> Result<Track> {
     let (trak, _) = TrakBox::decode(trak.whole).map_err(damaged)?;
     let timescale = trak.mdia_box.mdhd_box.timescale;
     let stbl = trak.mdia_box.minf_box.stbl_box;
-    let entries = stbl.stsd_box.entries.iter().map(|entry| describe(entry)).collect::<Result<Vec<_>>>()?;
+    let entries = stbl.stsd_box.entries.iter().map(describe).collect::<Result<Vec<_>>>()?;
     let common = stbl.stts_box.entries.iter().max_by_key(|entry| entry.sample_count);
     let rate = common.and_then(|entry| sane_rate(timescale.get(), entry.sample_delta));
     check_descriptions(&stbl.stsd_box, &entries)?;
     let table = SampleTableAccessor::new(stbl)
         .map_err(|e| MediaError::Damaged(format!("its index contradicts itself ({e})")))?;
-    Ok(Track { id: trak.tkhd_box.track_id, timescale, rate, entries, table })
+    Ok(Track {
+        id: trak.tkhd_box.track_id,
+        timescale,
+        rate,
+        entries,
+        table,
+    })
 }
 
 /// Tracks that change from H.264 to JPEG exist in test suites only.
@@ -178,7 +187,10 @@ fn describe(entry: &SampleEntry) -> Result<Entry> {
 fn avc_entry(avc: &Avc1Box) -> Entry {
     let avcc = &avc.avcc_box;
     let sets = avcc.sps_list.iter().chain(&avcc.pps_list).cloned().collect();
-    Entry::Avc { length_bytes: usize::from(avcc.length_size_minus_one.get()) + 1, sets }
+    Entry::Avc {
+        length_bytes: usize::from(avcc.length_size_minus_one.get()) + 1,
+        sets,
+    }
 }
 
 /// The object type in the `esds` box of an MPEG-4 sample entry.

@@ -78,14 +78,19 @@ impl RtspSource {
                 return Err(lost(&self.options, "it is gone"));
             };
             let frame = runtime.block_on(session.receive(deadline))?;
+            // A lost packet spoils one frame at least, and the viewer must see that it is missing.
+            self.number += u64::from(frame.lost && self.last.is_some());
             self.waiting |= frame.lost && !frame.keyframe;
             if self.waiting && !frame.keyframe {
-                // Numbers go on where the viewer has seen some: it must know that frames are missing.
                 self.number += u64::from(self.last.is_some());
                 if Instant::now() >= deadline {
                     return Err(Failure::new(
                         FailureKind::Source,
-                        format!("{} sends no keyframe for {} s", self.options.shown(), SOURCE_PATIENCE.as_secs()),
+                        format!(
+                            "{} sends no keyframe for {} s",
+                            self.options.shown(),
+                            SOURCE_PATIENCE.as_secs()
+                        ),
                         "set the camera's keyframe interval (also called GOP or I frame interval) to 1 or 2 s",
                     ));
                 }
@@ -104,7 +109,9 @@ impl RtspSource {
     fn reconnect(&mut self, deadline: Instant) -> Result<()> {
         let pause = self.backoff.min(deadline.saturating_duration_since(Instant::now()));
         self.backoff = (self.backoff * 2).min(BACKOFF.1);
-        let Some(runtime) = &self.runtime else { return Err(lost(&self.options, "it is gone")) };
+        let Some(runtime) = &self.runtime else {
+            return Err(lost(&self.options, "it is gone"));
+        };
         let options = &self.options;
         let session = runtime.block_on(async {
             // Not a thread's sleep: the end of the call before is still being told to the camera.
@@ -165,7 +172,11 @@ impl RtspSource {
             Some(first) => first,
             None => {
                 self.base = self.last.map_or(Duration::ZERO, |(when, media)| {
-                    media + frame.captured.saturating_duration_since(when).max(Duration::from_millis(1))
+                    media
+                        + frame
+                            .captured
+                            .saturating_duration_since(when)
+                            .max(Duration::from_millis(1))
                 });
                 *self.first.insert(frame.time)
             }
@@ -188,8 +199,21 @@ impl Source for RtspSource {
         self.last = Some((frame.captured, media_time));
         let number = self.number;
         self.number += 1;
-        let Arrived { keyframe, captured, data, .. } = frame;
-        Ok(Some(Frame { number, keyframe, media_time, captured, encoded: captured, data }))
+        let Arrived {
+            keyframe,
+            captured,
+            data,
+            ..
+        } = frame;
+        Ok(Some(Frame {
+            number,
+            keyframe,
+            media_time,
+            began: captured,
+            captured,
+            encoded: captured,
+            data,
+        }))
     }
 
     fn request_keyframe(&mut self) {}
@@ -197,9 +221,13 @@ impl Source for RtspSource {
 
 impl Drop for RtspSource {
     fn drop(&mut self) {
-        let (Some(runtime), Some(session)) = (self.runtime.take(), self.session.take()) else { return };
+        let (Some(runtime), Some(session)) = (self.runtime.take(), self.session.take()) else {
+            return;
+        };
         // On a thread of its own, because a runtime may not block, nor be dropped, where another one runs.
-        let teardown = std::thread::Builder::new().name("teardown".into()).spawn(move || session.tear_down(runtime));
+        let teardown = std::thread::Builder::new()
+            .name("teardown".into())
+            .spawn(move || session.tear_down(runtime));
         if let Ok(teardown) = teardown {
             let _ = teardown.join();
         }
@@ -208,6 +236,9 @@ impl Drop for RtspSource {
 
 impl std::fmt::Debug for RtspSource {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("RtspSource").field("options", &self.options).field("number", &self.number).finish()
+        f.debug_struct("RtspSource")
+            .field("options", &self.options)
+            .field("number", &self.number)
+            .finish()
     }
 }

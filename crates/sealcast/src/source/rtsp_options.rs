@@ -17,6 +17,8 @@ const MAX_CREDENTIALS_BYTES: u64 = 4096;
 /// How the camera's packets travel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Transport {
+    /// TCP, or UDP where the camera refuses TCP.
+    Auto,
     /// Between the RTSP messages, on one TCP connection.
     Tcp,
     /// As UDP datagrams. One that comes out of order counts as lost.
@@ -59,15 +61,23 @@ impl RtspOptions {
         let from_url = (unescape(url.username()), url.password().map(unescape));
         let cleared = url.set_username("").and_then(|()| url.set_password(None));
         cleared.map_err(|()| usage("the camera's URL names no host", shape))?;
-        let (mut transport, mut reconnect, mut file) = (Transport::Tcp, true, None);
+        let (mut transport, mut reconnect, mut file) = (Transport::Auto, true, None);
         let mut theirs = Vec::new();
         // Kept byte for byte: cameras are particular about the order and the escapes of their own options.
-        for pair in url.query().unwrap_or_default().split('&').filter(|pair| !pair.is_empty()) {
+        for pair in url
+            .query()
+            .unwrap_or_default()
+            .split('&')
+            .filter(|pair| !pair.is_empty())
+        {
             match pair.split_once('=').unwrap_or((pair, "")) {
                 ("transport", "tcp") => transport = Transport::Tcp,
                 ("transport", "udp") => transport = Transport::Udp,
                 ("transport", _) => {
-                    return Err(usage("this transport does not exist", "use transport=tcp or transport=udp"));
+                    return Err(usage(
+                        "this transport does not exist",
+                        "use transport=tcp or transport=udp",
+                    ));
                 }
                 ("reconnect", value) => reconnect = !matches!(value, "no" | "off" | "0" | "false"),
                 ("credentials", value) => file = Some(unescape(value)),
@@ -80,7 +90,12 @@ impl RtspOptions {
             Some(file) => Some(read_credentials(&file)?),
             None => combine(from_url, std::env::var(PASSWORD_VARIABLE).ok()),
         };
-        Ok(Self { url, credentials, transport, reconnect })
+        Ok(Self {
+            url,
+            credentials,
+            transport,
+            reconnect,
+        })
     }
 
     /// The camera's URL, without secrets.
@@ -104,7 +119,10 @@ fn combine((username, password): (String, Option<String>), variable: Option<Stri
     if username.is_empty() {
         return None;
     }
-    Some(Credentials { username, password: password.or(variable).unwrap_or_default() })
+    Some(Credentials {
+        username,
+        password: password.or(variable).unwrap_or_default(),
+    })
 }
 
 fn read_credentials(file: &str) -> Result<Credentials> {
@@ -113,7 +131,9 @@ fn read_credentials(file: &str) -> Result<Credentials> {
         let hint = "write one line USER:PASSWORD into it, and point to it with ?credentials=@FILE";
         Failure::new(FailureKind::Keys, what, hint)
     };
-    let path = file.strip_prefix('@').ok_or_else(|| fail("credentials= names no file".into()))?;
+    let path = file
+        .strip_prefix('@')
+        .ok_or_else(|| fail("credentials= names no file".into()))?;
     let mut text = String::new();
     std::fs::File::open(Path::new(path))
         .and_then(|file| file.take(MAX_CREDENTIALS_BYTES).read_to_string(&mut text))
@@ -123,7 +143,10 @@ fn read_credentials(file: &str) -> Result<Credentials> {
         .next()
         .and_then(|line| line.trim().split_once(':'))
         .ok_or_else(|| fail(format!("{path} holds no credentials")))?;
-    Ok(Credentials { username: username.into(), password: password.into() })
+    Ok(Credentials {
+        username: username.into(),
+        password: password.into(),
+    })
 }
 
 /// Undoes the escapes (`%40`) of a URL's part; one that is none stays.
@@ -132,8 +155,9 @@ fn unescape(text: &str) -> String {
     let mut rest = text.as_bytes();
     while let [byte, tail @ ..] = rest {
         let escaped = (*byte == b'%').then(|| tail.get(..2)).flatten();
-        let value =
-            escaped.and_then(|hex| std::str::from_utf8(hex).ok()).and_then(|hex| u8::from_str_radix(hex, 16).ok());
+        let value = escaped
+            .and_then(|hex| std::str::from_utf8(hex).ok())
+            .and_then(|hex| u8::from_str_radix(hex, 16).ok());
         out.push(value.unwrap_or(*byte));
         rest = if value.is_some() { &tail[2..] } else { tail };
     }

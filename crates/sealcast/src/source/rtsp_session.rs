@@ -20,6 +20,9 @@ use crate::media::{Codec, FrameRate, StreamInfo};
 /// How long the camera may take to confirm that we hang up.
 const TEARDOWN_PATIENCE: Duration = Duration::from_secs(1);
 
+/// RTSP's answer to a transport that the camera does not have.
+const UNSUPPORTED_TRANSPORT: u16 = 461;
+
 /// A frame as it came.
 #[derive(Debug)]
 pub(super) struct Arrived {
@@ -46,6 +49,8 @@ pub(super) struct Session {
     size: (u16, u16),
     /// The camera's time of the first frame, in its ticks.
     origin: Option<i64>,
+    /// Whether the frame before came with a hole.
+    spoilt: bool,
 }
 
 impl Session {
@@ -53,19 +58,24 @@ impl Session {
     pub(super) async fn connect(options: &RtspOptions, deadline: Instant) -> Result<Self> {
         let silent = || {
             let hint = "check that the camera is on, and that its address and port are right";
-            Failure::new(FailureKind::Source, format!("{} does not answer", options.shown()), hint)
+            Failure::new(
+                FailureKind::Source,
+                format!("{} does not answer", options.shown()),
+                hint,
+            )
         };
         let told = |e: &retina::Error| answer(options, e);
-        tokio::time::timeout_at(deadline.into(), Self::call(options)).await.map_err(|_| silent())?.map_err(
-            |e| match e {
+        tokio::time::timeout_at(deadline.into(), Self::call(options))
+            .await
+            .map_err(|_| silent())?
+            .map_err(|e| match e {
                 Refusal::Retina(e) => told(&e),
                 Refusal::Codec(names) => Failure::new(
                     FailureKind::Source,
                     format!("{} offers {names}, not H.264 or Motion JPEG video", options.shown()),
                     "choose H.264 in the camera's settings, or the URL of its other stream",
                 ),
-            },
-        )
+            })
     }
 
     async fn call(options: &RtspOptions) -> std::result::Result<Self, Refusal> {
@@ -77,16 +87,38 @@ impl Session {
             .teardown(TeardownPolicy::Auto);
         let mut session = client::Session::describe(options.url.clone(), session_options).await?;
         let (number, codec, rate) = choose(session.streams())?;
-        let transport = match options.transport {
-            Transport::Tcp => client::Transport::Tcp(client::TcpTransportOptions::default()),
-            Transport::Udp => client::Transport::Udp(client::UdpTransportOptions::default()),
-        };
         // Parameter sets are put in by us, behind the access unit delimiter, which must stay first.
-        let format = FrameFormat { parameter_set_insertion: ParameterSetInsertion::Never, ..FrameFormat::SIMPLE };
-        session.setup(number, SetupOptions::default().transport(transport).frame_format(format)).await?;
+        let format = FrameFormat {
+            parameter_set_insertion: ParameterSetInsertion::Never,
+            ..FrameFormat::SIMPLE
+        };
+        let by = |transport| SetupOptions::default().transport(transport).frame_format(format);
+        let (tcp, udp) = (
+            by(client::Transport::Tcp(Default::default())),
+            by(client::Transport::Udp(Default::default())),
+        );
+        match options.transport {
+            Transport::Tcp => session.setup(number, tcp).await?,
+            Transport::Udp => session.setup(number, udp).await?,
+            Transport::Auto => match session.setup(number, tcp).await {
+                Err(e) if e.status_code() == Some(UNSUPPORTED_TRANSPORT) => session.setup(number, udp).await?,
+                answer => answer?,
+            },
+        }
         let demuxed = Box::pin(session.play(PlayOptions::default()).await?.demuxed()?);
         let (h264, size) = (Stream::default(), (0, 0));
-        let mut new = Self { options: options.clone(), demuxed, group, number, codec, rate, h264, size, origin: None };
+        let mut new = Self {
+            options: options.clone(),
+            demuxed,
+            group,
+            number,
+            codec,
+            rate,
+            h264,
+            size,
+            origin: None,
+            spoilt: false,
+        };
         // What is wrong with them shows again with the first frame.
         let _ = new.learn_parameters();
         Ok(new)
@@ -96,7 +128,12 @@ impl Session {
         let info = self.h264.info(self.rate);
         match self.codec {
             Codec::H264 => info,
-            Codec::Mjpeg => StreamInfo { codec: Codec::Mjpeg, width: self.size.0, height: self.size.1, ..info },
+            Codec::Mjpeg => StreamInfo {
+                codec: Codec::Mjpeg,
+                width: self.size.0,
+                height: self.size.1,
+                ..info
+            },
         }
     }
 
@@ -104,7 +141,9 @@ impl Session {
     pub(super) async fn receive(&mut self, deadline: Instant) -> Result<Arrived> {
         loop {
             let item = tokio::time::timeout_at(deadline.into(), self.demuxed.next()).await;
-            let Ok(item) = item else { return Err(lost(&self.options, "it sends nothing any more")) };
+            let Ok(item) = item else {
+                return Err(lost(&self.options, "it sends nothing any more"));
+            };
             match item {
                 Some(Ok(CodecItem::VideoFrame(frame))) if frame.stream_id() == self.number => {
                     match self.arrived(frame) {
@@ -121,7 +160,8 @@ impl Session {
     }
 
     fn arrived(&mut self, frame: VideoFrame) -> std::result::Result<Option<Arrived>, MediaError> {
-        let (lost, captured) = (frame.loss() > 0, frame.end_ctx().received());
+        let lost = frame.loss() > 0 || std::mem::take(&mut self.spoilt);
+        let captured = frame.end_ctx().received();
         let stamp = frame.timestamp();
         let origin = *self.origin.get_or_insert(stamp.timestamp());
         // A picture that overtakes the first one would be before the beginning.
@@ -139,13 +179,21 @@ impl Session {
             Codec::Mjpeg => {
                 // A lost packet leaves a hole that the library does not see at the end of an image.
                 if data.len() > MAX_FRAME_BYTES || !data.ends_with(&[0xff, 0xd9]) {
+                    self.spoilt = true;
                     return Ok(None);
                 }
                 self.size = image_size(&data)?;
                 (data, true)
             }
         };
-        Ok(Some(Arrived { keyframe, lost, time, captured, data }).filter(|arrived| !arrived.data.is_empty()))
+        Ok(Some(Arrived {
+            keyframe,
+            lost,
+            time,
+            captured,
+            data,
+        })
+        .filter(|arrived| !arrived.data.is_empty()))
     }
 
     /// Takes over the parameter sets from the session description, or from the latest frame.
@@ -182,17 +230,29 @@ impl From<retina::Error> for Refusal {
 
 /// The first stream of the camera's that sealcast carries.
 fn choose(streams: &[client::Stream]) -> std::result::Result<(usize, Codec, Option<FrameRate>), Refusal> {
-    for (number, stream) in streams.iter().enumerate().filter(|(_, stream)| stream.media() == "video") {
+    for (number, stream) in streams
+        .iter()
+        .enumerate()
+        .filter(|(_, stream)| stream.media() == "video")
+    {
         let codec = match stream.encoding_name() {
             "h264" => Codec::H264,
             "jpeg" => Codec::Mjpeg,
             _ => continue,
         };
-        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a rate is small and positive")]
-        let rate = stream.framerate().and_then(|hertz| sane_rate((hertz * 1000.0).round() as u32, 1000));
+        #[expect(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "a rate is small and positive"
+        )]
+        let rate = stream
+            .framerate()
+            .and_then(|hertz| sane_rate((hertz * 1000.0).round() as u32, 1000));
         return Ok((number, codec, rate));
     }
-    let names = streams.iter().map(|stream| format!("{} {}", stream.encoding_name(), stream.media()));
+    let names = streams
+        .iter()
+        .map(|stream| format!("{} {}", stream.encoding_name(), stream.media()));
     let names = names.collect::<Vec<_>>().join(" and ");
     Err(Refusal::Codec(if names.is_empty() { "nothing".into() } else { names }))
 }
@@ -223,9 +283,15 @@ fn answer(options: &RtspOptions, error: &retina::Error) -> Failure {
             };
             Failure::new(FailureKind::Refused, format!("{camera} {what}"), hint)
         }
-        Some(404) => fail("has no such stream", "look up the path of the stream in the camera's manual, or in ONVIF"),
+        Some(404) => fail(
+            "has no such stream",
+            "look up the path of the stream in the camera's manual, or in ONVIF",
+        ),
         Some(453) => fail("has no bandwidth left", "close other viewers of the camera"),
-        Some(461) => fail("does not send this way", "choose the other way: ?transport=udp or ?transport=tcp"),
+        Some(UNSUPPORTED_TRANSPORT) => fail(
+            "does not send this way",
+            "choose the other way: ?transport=udp or ?transport=tcp",
+        ),
         Some(code @ 500..) => fail(&format!("reports an error of its own ({code})"), "restart the camera"),
         _ => {
             // The library's messages go on with the details of its connection.

@@ -36,8 +36,13 @@ impl PatientReader {
     fn new(input: impl Read + Send + 'static) -> io::Result<Self> {
         let (sender, chunks) = sync_channel(CHUNKS_WAITING);
         // The thread ends with its input, or when nobody listens any more; nothing can interrupt a read before that.
-        thread::Builder::new().name("stdin".into()).spawn(move || pump(input, &sender))?;
-        Ok(Self { chunks, chunk: Cursor::default() })
+        thread::Builder::new()
+            .name("stdin".into())
+            .spawn(move || pump(input, &sender))?;
+        Ok(Self {
+            chunks,
+            chunk: Cursor::default(),
+        })
     }
 }
 
@@ -111,7 +116,11 @@ impl StdinSource {
         let fail = |error: MediaError| told(&error);
         let mut input = PatientReader::new(input).map_err(|e| fail(e.into()))?;
         let mut head = Vec::new();
-        input.by_ref().take(SNIFF_BYTES as u64).read_to_end(&mut head).map_err(|e| fail(e.into()))?;
+        input
+            .by_ref()
+            .take(SNIFF_BYTES as u64)
+            .read_to_end(&mut head)
+            .map_err(|e| fail(e.into()))?;
         let format = sniff(&head).map_err(fail)?;
         let input = Cursor::new(head).chain(input);
         let reader = match format {
@@ -126,7 +135,11 @@ impl StdinSource {
                 ));
             }
         };
-        let mut source = Self { reader, info: placeholder(), number: 0 };
+        let mut source = Self {
+            reader,
+            info: placeholder(),
+            number: 0,
+        };
         source.info = source.current_info();
         Ok(source)
     }
@@ -140,8 +153,17 @@ impl StdinSource {
 }
 
 fn placeholder() -> StreamInfo {
-    let rate = FrameRate { numerator: 25, denominator: 1 };
-    StreamInfo { codec: crate::media::Codec::H264, width: 0, height: 0, rate, parameters: Vec::new() }
+    let rate = FrameRate {
+        numerator: 25,
+        denominator: 1,
+    };
+    StreamInfo {
+        codec: crate::media::Codec::H264,
+        width: 0,
+        height: 0,
+        rate,
+        parameters: Vec::new(),
+    }
 }
 
 fn told(error: &MediaError) -> Failure {
@@ -170,7 +192,9 @@ impl Source for StdinSource {
             Reader::AnnexB(reader) => reader.next_frame(),
             Reader::Jpegs(reader) => reader.next_frame(),
         };
-        let Some(coded) = coded.map_err(|error| told(&error))? else { return Ok(None) };
+        let Some(coded) = coded.map_err(|error| told(&error))? else {
+            return Ok(None);
+        };
         if coded.keyframe {
             self.info = self.current_info();
         }
@@ -181,6 +205,7 @@ impl Source for StdinSource {
             number,
             keyframe: coded.keyframe,
             media_time: coded.presented,
+            began: now,
             captured: now,
             encoded: now,
             data: coded.data,

@@ -8,7 +8,7 @@ use url::Url;
 use super::coded::sane_rate;
 use super::file::{FileOptions, FileSource};
 use super::stdin::StdinSource;
-use super::{Source, rtsp};
+use super::{Source, rtsp, test_card};
 use crate::failure::{Failure, FailureKind, Result};
 use crate::media::FrameRate;
 
@@ -32,13 +32,18 @@ impl FromStr for SourceUrl {
     type Err = Failure;
 
     fn from_str(text: &str) -> Result<Self> {
-        if let Some(rest) = text.strip_prefix('-').filter(|rest| rest.is_empty() || rest.starts_with('?')) {
+        if let Some(rest) = text
+            .strip_prefix('-')
+            .filter(|rest| rest.is_empty() || rest.starts_with('?'))
+        {
             let (_, mut options) = Options::split(rest);
             let rate = options.take("fps").map(|fps| parse_rate(&fps)).transpose()?;
             options.finish("fps=N")?;
             return Ok(Self::Stdin(rate));
         }
-        let Some((scheme, rest)) = text.split_once(':') else { return Err(unknown(text)) };
+        let Some((scheme, rest)) = text.split_once(':') else {
+            return Err(unknown(text));
+        };
         match scheme {
             "test" => Ok(Self::Test(rest.to_owned())),
             "file" => {
@@ -60,7 +65,11 @@ impl FromStr for SourceUrl {
 fn unknown(text: &str) -> Failure {
     // A URL of any scheme may hold a password.
     let shown = text.split_once("://").map_or(text, |(scheme, _)| scheme);
-    Failure::new(FailureKind::Usage, format!("\"{shown}\" is not a source"), format!("use {SOURCE_URLS}"))
+    Failure::new(
+        FailureKind::Usage,
+        format!("\"{shown}\" is not a source"),
+        format!("use {SOURCE_URLS}"),
+    )
 }
 
 /// Opens the source that `url` names.
@@ -69,16 +78,11 @@ fn unknown(text: &str) -> Failure {
 /// Kind `Usage` if it names none, kind `Source` if it cannot be opened.
 pub fn open(url: &str) -> Result<Box<dyn Source>> {
     match url.parse()? {
-        SourceUrl::Test(rest) => open_test_card(&rest),
+        SourceUrl::Test(rest) => test_card::open(&rest),
         SourceUrl::File(path, options) => Ok(Box::new(FileSource::open(&path, options)?)),
         SourceUrl::Rtsp(options) => Ok(Box::new(rtsp::RtspSource::open(options)?)),
         SourceUrl::Stdin(rate) => Ok(Box::new(StdinSource::open(rate)?)),
     }
-}
-
-/// The door to the synthetic camera.
-fn open_test_card(rest: &str) -> Result<Box<dyn Source>> {
-    Err(Failure::new(FailureKind::Usage, format!("there is no test card in this build (test:{rest})"), "use a file"))
 }
 
 /// The path in a `file:` URL: `file:PATH` as typed, `file:///PATH` with its escapes undone.
@@ -94,7 +98,8 @@ pub(crate) fn file_path(path: &str) -> Result<PathBuf> {
         return Ok(path.into());
     }
     let url = Url::parse(&format!("file:{path}")).map_err(|e| usage(format!("file:{path} is no URL ({e})")))?;
-    url.to_file_path().map_err(|()| usage(format!("file:{path} does not name a file on this machine")))
+    url.to_file_path()
+        .map_err(|()| usage(format!("file:{path} does not name a file on this machine")))
 }
 
 /// `25`, `29.97` or `30000/1001`.
@@ -103,14 +108,19 @@ pub(crate) fn file_path(path: &str) -> Result<PathBuf> {
 /// Kind `Usage` if it is no rate.
 pub fn parse_rate(text: &str) -> Result<FrameRate> {
     let rate = match text.split_once('/') {
-        Some((numerator, denominator)) => {
-            numerator.parse().ok().zip(denominator.parse().ok()).and_then(|(n, d)| sane_rate(n, d))
-        }
+        Some((numerator, denominator)) => numerator
+            .parse()
+            .ok()
+            .zip(denominator.parse().ok())
+            .and_then(|(n, d)| sane_rate(n, d)),
         None => match text.split_once('.') {
             None => text.parse().ok().and_then(|hertz| sane_rate(hertz, 1)),
             Some((whole, digits)) if digits.len() <= 3 => {
                 let scale = 10u32.pow(u32::try_from(digits.len()).unwrap_or(0));
-                format!("{whole}{digits}").parse().ok().and_then(|scaled| sane_rate(scaled, scale))
+                format!("{whole}{digits}")
+                    .parse()
+                    .ok()
+                    .and_then(|scaled| sane_rate(scaled, scale))
             }
             Some(_) => None,
         },
@@ -141,7 +151,8 @@ impl Options {
 
     /// Takes an option that has no value.
     pub(crate) fn flag(&mut self, name: &str) -> bool {
-        self.take(name).is_some_and(|value| !matches!(value.as_str(), "0" | "no" | "off" | "false"))
+        self.take(name)
+            .is_some_and(|value| !matches!(value.as_str(), "0" | "no" | "off" | "false"))
     }
 
     /// Refuses what nobody took; `known` lists what there is.
@@ -150,7 +161,11 @@ impl Options {
             None => Ok(()),
             Some((key, _)) => {
                 let what = format!("there is no option \"{key}\" here");
-                Err(Failure::new(FailureKind::Usage, what, format!("the options are {known}")))
+                Err(Failure::new(
+                    FailureKind::Usage,
+                    what,
+                    format!("the options are {known}"),
+                ))
             }
         }
     }

@@ -1,8 +1,10 @@
 //! The HTTP pages: the viewer's picture, the demo, the metrics.
 
+pub mod demo;
 mod guard;
 mod listen;
 mod mjpeg;
+pub(crate) mod serve;
 mod wire;
 
 pub use guard::guarded;

@@ -20,7 +20,9 @@ pub(crate) const BUNNY: &str = "bunny-1280x720-25fps-aac.mp4";
 pub(crate) fn clip(name: &str, scratch: &Path) -> PathBuf {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let asked = std::env::var_os("SEALCAST_CLIPS").map(PathBuf::from);
-    let places = asked.into_iter().chain(["../shared/clips", "../../shared/clips"].map(|place| root.join(place)));
+    let places = asked
+        .into_iter()
+        .chain(["../shared/clips", "../../shared/clips"].map(|place| root.join(place)));
     if let Some(found) = places.map(|place| place.join(name)).find(|path| path.is_file()) {
         return found;
     }
@@ -30,8 +32,19 @@ pub(crate) fn clip(name: &str, scratch: &Path) -> PathBuf {
     let input = format!("testsrc2=size={size}:rate=25:duration=6");
     let codec: &[&str] = match name {
         STREET_MJPEG => &["-c:v", "mjpeg", "-q:v", "5"],
-        STREET => &["-c:v", "libx264", "-profile:v", "baseline", "-g", "50", "-pix_fmt", "yuv420p"],
-        _ => &["-f", "lavfi", "-i", "sine=d=6", "-c:v", "libx264", "-pix_fmt", "yuv420p", "-g", "50", "-c:a", "aac"],
+        STREET => &[
+            "-c:v",
+            "libx264",
+            "-profile:v",
+            "baseline",
+            "-g",
+            "50",
+            "-pix_fmt",
+            "yuv420p",
+        ],
+        _ => &[
+            "-f", "lavfi", "-i", "sine=d=6", "-c:v", "libx264", "-pix_fmt", "yuv420p", "-g", "50", "-c:a", "aac",
+        ],
     };
     let (inputs, codec) = codec.split_at(if name == BUNNY { 4 } else { 0 });
     ffmpeg(&[&["-f", "lavfi", "-i", &input], inputs, codec, &[path(&made)]].concat());
@@ -44,8 +57,14 @@ pub(crate) fn path(path: &Path) -> &str {
 
 /// A command that the tests need; `cargo xtask test` installs what is missing.
 pub(crate) fn tool(name: &str) -> Command {
-    let found = Command::new("sh").args(["-c", &format!("command -v {name}")]).stdout(Stdio::null()).status();
-    assert!(found.is_ok_and(|status| status.success()), "{name} is not installed: `cargo xtask test` installs it");
+    let found = Command::new("sh")
+        .args(["-c", &format!("command -v {name}")])
+        .stdout(Stdio::null())
+        .status();
+    assert!(
+        found.is_ok_and(|status| status.success()),
+        "{name} is not installed: `cargo xtask test` installs it"
+    );
     Command::new(name)
 }
 
@@ -57,29 +76,52 @@ pub(crate) fn ffmpeg(args: &[&str]) -> Vec<u8> {
         .output()
         .expect("ffmpeg runs");
     let errors = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success() && errors.trim().is_empty(), "ffmpeg {args:?} said: {errors}");
+    assert!(
+        output.status.success() && errors.trim().is_empty(),
+        "ffmpeg {args:?} said: {errors}"
+    );
     output.stdout
 }
 
 /// The digest of every decoded picture.
 pub(crate) fn pictures(input: &[&str]) -> Vec<String> {
-    let args = [input, &["-map", "0:v:0", "-fps_mode", "passthrough", "-f", "framemd5", "-"]].concat();
+    let args = [
+        input,
+        &["-map", "0:v:0", "-fps_mode", "passthrough", "-f", "framemd5", "-"],
+    ]
+    .concat();
     let text = String::from_utf8(ffmpeg(&args)).expect("framemd5 is text");
     let lines = text.lines().filter(|line| !line.starts_with('#'));
-    lines.filter_map(|line| line.rsplit(',').next()).map(|digest| digest.trim().to_owned()).collect()
+    lines
+        .filter_map(|line| line.rsplit(',').next())
+        .map(|digest| digest.trim().to_owned())
+        .collect()
 }
 
 /// The presentation times of a file's frames in milliseconds, sorted, from the first.
 pub(crate) fn times(file: &Path) -> Vec<i64> {
     let output = tool("ffprobe")
-        .args(["-v", "error", "-select_streams", "v:0", "-show_entries", "packet=pts_time", "-of", "csv=p=0"])
+        .args([
+            "-v",
+            "error",
+            "-select_streams",
+            "v:0",
+            "-show_entries",
+            "packet=pts_time",
+            "-of",
+            "csv=p=0",
+        ])
         .arg(file)
         .output()
         .expect("ffprobe runs");
     let text = String::from_utf8(output.stdout).expect("ffprobe writes text");
-    let seconds = text.lines().filter_map(|line| line.trim_end_matches(',').parse::<f64>().ok());
+    let seconds = text
+        .lines()
+        .filter_map(|line| line.trim_end_matches(',').parse::<f64>().ok());
     #[expect(clippy::cast_possible_truncation, reason = "milliseconds of a clip")]
-    let mut times = seconds.map(|second| (second * 1000.0).round() as i64).collect::<Vec<_>>();
+    let mut times = seconds
+        .map(|second| (second * 1000.0).round() as i64)
+        .collect::<Vec<_>>();
     times.sort_unstable();
     let first = times.first().copied().unwrap_or(0);
     times.iter_mut().for_each(|time| *time -= first);
@@ -88,7 +130,14 @@ pub(crate) fn times(file: &Path) -> Vec<i64> {
 
 /// Opens a file to be read as fast as it goes.
 pub(crate) fn unpaced(file: &Path) -> FileSource {
-    FileSource::open(file, FileOptions { paced: false, ..FileOptions::default() }).expect("the clip opens")
+    FileSource::open(
+        file,
+        FileOptions {
+            paced: false,
+            ..FileOptions::default()
+        },
+    )
+    .expect("the clip opens")
 }
 
 /// A frame as a viewer would receive it.
@@ -107,7 +156,9 @@ pub(crate) fn pump(source: &mut dyn Source, sink: &mut dyn Sink, limit: usize) -
     sink.start(&source.info()).expect("the sink takes the stream");
     let mut frames = Vec::new();
     while frames.len() < limit {
-        let Some(frame) = source.next().expect("the source delivers") else { break };
+        let Some(frame) = source.next().expect("the source delivers") else {
+            break;
+        };
         sink.write(&received(&frame)).expect("the sink writes");
         frames.push(frame);
     }

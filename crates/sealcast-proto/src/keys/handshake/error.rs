@@ -39,7 +39,7 @@ pub enum HandshakeError {
     /// Its signature does not fit: an impostor, or offers were altered on the way.
     #[error("its signature does not fit")]
     Signature,
-    /// A second retry, a retry for something not offered, or a second hello that differs from the first.
+    /// A second retry, a retry that asks for nothing new, or a second hello that differs from the first.
     #[error("it broke the rules for repeating a hello")]
     Retry,
     /// It refused the handshake, without saying why.

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::{Agreed, HandshakeConfig, HandshakeError, INITIATOR, Peer, RESPONDER, signed_bytes};
-use crate::keys::messages::{ALERT_KIND, Hello, RETRY, Reply, Retry, finish_to_bytes};
+use crate::keys::messages::{ALERT, Hello, RETRY, Reply, Retry, can_be_offered, finish_to_bytes};
 use crate::keys::schedule::{InviteProof, SealedPart};
 use crate::keys::transcript::Transcript;
 use crate::keys::{DecapsulationKey, Mechanism, PeerId, Secret};
@@ -26,22 +26,32 @@ pub struct Initiator {
 }
 
 impl Initiator {
-    /// Begin: the hello to send stands beside the machine that awaits its answer. `random` are 32 fresh random bytes.
+    /// Begin with a share for the first mechanism: the hello to send stands beside the machine that awaits its answer. `random`
+    /// are 32 fresh random bytes.
     ///
     /// # Errors
     /// [`HandshakeError::Misuse`] without suites, mechanisms or a pinned peer; [`HandshakeError::Library`].
     pub fn new(config: HandshakeConfig, random: [u8; 32]) -> Result<(Self, Vec<u8>), HandshakeError> {
-        let fits = |count: usize| (1..=8).contains(&count);
-        if !fits(config.suites.len()) || !fits(config.mechanisms.len()) || config.pinned.is_none() {
-            return Err(HandshakeError::Misuse);
-        }
-        let key = config.mechanisms[0].generate()?;
+        let first = config.mechanisms.first().ok_or(HandshakeError::Misuse)?.id();
+        Self::guessing(config, random, first)
+    }
+
+    /// Begin with a share for the mechanism `guess`, which is perhaps what the responder chose the last time.
+    ///
+    /// # Errors
+    /// As [`new`](Self::new); also if `guess` is none of the mechanisms, or an identifier stands twice in a list.
+    pub fn guessing(config: HandshakeConfig, random: [u8; 32], guess: u8) -> Result<(Self, Vec<u8>), HandshakeError> {
+        let suites: Vec<u8> = config.suites.iter().map(|suite| suite.id).collect();
+        let mechanisms: Vec<u8> = config.mechanisms.iter().map(|mechanism| mechanism.id()).collect();
+        let guessed = config.mechanisms.iter().find(|mechanism| mechanism.id() == guess);
+        let fits = can_be_offered(&suites) && can_be_offered(&mechanisms) && config.pinned.is_some();
+        let key = guessed.filter(|_| fits).ok_or(HandshakeError::Misuse)?.generate()?;
         let hello = Hello {
             role: config.role,
             random,
-            suites: config.suites.iter().map(|suite| suite.id).collect(),
-            mechanisms: config.mechanisms.iter().map(|mechanism| mechanism.id()).collect(),
-            share_mechanism: config.mechanisms[0].id(),
+            suites,
+            mechanisms,
+            share_mechanism: guess,
             share: key.share().to_vec(),
             cookie: Vec::new(),
         };
@@ -64,8 +74,10 @@ impl Initiator {
     /// # Errors
     /// The handshake is over; the machine must not be used again.
     pub fn handle(&mut self, message: &[u8]) -> Result<InitiatorStep, HandshakeError> {
+        if *message == ALERT {
+            return Err(HandshakeError::Alert);
+        }
         match message.first() {
-            Some(&ALERT_KIND) => Err(HandshakeError::Alert),
             Some(&RETRY) => self.handle_retry(message).map(InitiatorStep::Send),
             _ => self.handle_reply(message),
         }
@@ -84,7 +96,11 @@ impl Initiator {
         if self.retry.is_some() {
             return Err(HandshakeError::Retry);
         }
-        let mechanism = self.offered(retry.mechanism).ok_or(HandshakeError::Retry)?;
+        let mechanism = self.offered(retry.mechanism).ok_or(HandshakeError::NotOffered)?;
+        if retry.mechanism == self.hello.share_mechanism && retry.cookie.is_empty() {
+            // It asks for what it has.
+            return Err(HandshakeError::Retry);
+        }
         let key = mechanism.generate()?;
         self.retry = Some(Transcript::with_retry(&self.hello_bytes, message));
         self.hello.share_mechanism = retry.mechanism;

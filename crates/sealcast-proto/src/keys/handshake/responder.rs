@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::{Agreed, HandshakeConfig, HandshakeError, INITIATOR, Peer, RESPONDER, signed_bytes};
-use crate::keys::messages::{ALERT_KIND, Hello, Reply, Retry, parse_finish};
+use crate::keys::messages::{ALERT, Hello, Reply, Retry, parse_finish};
 use crate::keys::schedule::{InviteProof, SealedPart};
 use crate::keys::transcript::Transcript;
 use crate::keys::{Mechanism, PeerId, Secret};
@@ -58,7 +58,7 @@ impl Responder {
     /// # Errors
     /// The handshake is over; the machine must not be used again.
     pub fn handle(&mut self, message: &[u8]) -> Result<ResponderStep, HandshakeError> {
-        if message.first() == Some(&ALERT_KIND) {
+        if *message == ALERT {
             return Err(HandshakeError::Alert);
         }
         match std::mem::replace(&mut self.state, State::Over) {
@@ -68,7 +68,10 @@ impl Responder {
                 retry,
                 transcript,
             } => {
-                let hello = Hello::parse(message)?;
+                let hello = Hello::parse(message, false)?;
+                if hello.role != self.config.role.other() {
+                    return Err(HandshakeError::Role);
+                }
                 check_repeated(&first, &retry, &hello)?;
                 let mechanism = self.accepted(retry.mechanism).ok_or(HandshakeError::Misuse)?;
                 self.reply(&hello, message, transcript, mechanism)
@@ -97,7 +100,7 @@ impl Responder {
     }
 
     fn handle_first_hello(&mut self, message: &[u8]) -> Result<Vec<u8>, HandshakeError> {
-        let hello = Hello::parse(message)?;
+        let hello = Hello::parse(message, true)?;
         if hello.role != self.config.role.other() {
             return Err(HandshakeError::Role);
         }
@@ -108,7 +111,7 @@ impl Responder {
             .iter()
             .find(|mechanism| hello.mechanisms.contains(&mechanism.id()));
         let mechanism = chosen.cloned().ok_or(HandshakeError::NoCommonMechanism)?;
-        if mechanism.id() == hello.share_mechanism && self.cookie == hello.cookie {
+        if mechanism.id() == hello.share_mechanism && self.cookie.is_empty() {
             return self.reply(&hello, message, Transcript::new(), mechanism);
         }
         let retry = Retry {

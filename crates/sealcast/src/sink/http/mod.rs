@@ -7,6 +7,7 @@ mod page;
 
 use std::sync::Arc;
 use std::thread;
+use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use tokio::sync::{oneshot, watch};
@@ -28,6 +29,7 @@ pub struct HttpSink {
     decoder: Option<Decoder>,
     /// Set after a frame that did not decode, until the next keyframe.
     lost: bool,
+    decode_time: Option<Duration>,
     /// Ends the server when dropped.
     _server: oneshot::Sender<()>,
 }
@@ -73,6 +75,7 @@ impl HttpSink {
             newest,
             decoder: None,
             lost: false,
+            decode_time: None,
             _server: server,
         })
     }
@@ -91,7 +94,10 @@ impl HttpSink {
             Decoder::H264(_) if self.lost && !frame.keyframe => return None,
             Decoder::H264(_) => {}
         }
-        match decoder.decode(&frame.data) {
+        let began = Instant::now();
+        let decoded = decoder.decode(&frame.data);
+        self.decode_time = Some(began.elapsed());
+        match decoded {
             Ok(picture) => {
                 self.lost = false;
                 picture.map(|picture| Shown::Picture(Arc::new(picture)))
@@ -108,6 +114,10 @@ impl HttpSink {
 }
 
 impl Sink for HttpSink {
+    fn decode_time(&self) -> Option<Duration> {
+        self.decode_time
+    }
+
     fn start(&mut self, info: &StreamInfo) -> Result<()> {
         let codec = match info.codec {
             Codec::H264 => "H.264",

@@ -7,9 +7,10 @@ let shown = true;
 async function look() {
   try {
     const health = await (await fetch("health")).json();
-    const lost = health.undecoded ? `, ${health.undecoded} frames could not be decoded` : "";
+    const lost = health.undecoded ? `, ${health.undecoded} not decoded` : "";
     const words = { waiting: "waiting for the stream", playing: "live", ended: "the stream is over" };
-    status.textContent = `${words[health.status]}: ${health.stream || "no picture yet"}, ${health.frames} frames${lost}`;
+    const stream = health.stream || "no picture yet";
+    status.textContent = `${words[health.status]}: ${stream}, ${health.frames} frames${lost}`;
     if (!shown) picture.src = `stream.mjpeg?${Date.now()}`;
     shown = true;
   } catch {

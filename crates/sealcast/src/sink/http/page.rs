@@ -1,7 +1,6 @@
 //! The page of the HTTP sink.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use axum::Router;
 use axum::extract::State;
@@ -13,15 +12,13 @@ use serde_json::json;
 use tokio::sync::{Mutex, oneshot, watch};
 
 use crate::codec::jpeg;
-use crate::failure::{Failure, FailureKind, Result};
+use crate::failure::Result;
 use crate::media::Picture;
-use crate::web::{Listener, guarded, jpeg_stream_by};
+use crate::web::serve::{serve_until, text};
+use crate::web::{Listener, jpeg_stream_by};
 
 /// Quality of the JPEGs: artefacts that the codec did not make are hard to see.
 const QUALITY: u8 = 85;
-
-/// How long open connections may take to end when the sink does.
-const GRACE: Duration = Duration::from_millis(300);
 
 /// What is to be seen.
 #[derive(Clone, Debug)]
@@ -77,8 +74,6 @@ pub(super) async fn serve(
     newest: watch::Receiver<Newest>,
     closed: oneshot::Receiver<()>,
 ) -> Result<()> {
-    let address = listener.listen().address;
-    let listener = listener.start()?;
     let page = Page {
         newest,
         made: Arc::default(),
@@ -100,31 +95,9 @@ pub(super) async fn serve(
         .route("/snapshot.jpg", get(snapshot))
         .route("/health", get(health))
         .with_state(page);
-    let (stop, mut stopped) = watch::channel(false);
-    let stopping = async move {
-        let _ = stopped.wait_for(|stop| *stop).await;
-    };
-    let server = axum::serve(listener, guarded(router)).with_graceful_shutdown(stopping);
-    let served = async { server.await };
-    tokio::pin!(served);
-    let ended = tokio::select! {
-        ended = &mut served => ended,
-        _ = closed => {
-            let _ = stop.send(true);
-            tokio::time::timeout(GRACE, served).await.unwrap_or(Ok(()))
-        }
-    };
-    ended.map_err(|e| {
-        Failure::new(
-            FailureKind::Sink,
-            format!("the page on http://{address} ended ({e})"),
-            "start it again",
-        )
-    })
-}
-
-fn text(kind: &'static str, text: &'static str) -> Response {
-    ([(header::CONTENT_TYPE, kind)], text).into_response()
+    // The sink says that it is done by dropping its end.
+    let closed = async { drop(closed.await) };
+    serve_until(listener, router, closed).await
 }
 
 async fn stream(State(page): State<Page>) -> Response {
