@@ -20,7 +20,10 @@ use crate::run::{Admission, ObserveOptions, Offer};
 /// What holds when neither flag, environment nor file says otherwise; `config check` prints them.
 pub(super) const DEFAULTS: &[(&str, &str)] = &[
     ("publish.listen", "tcp://[::]:9553"),
-    ("publish.suites", "aes-256-gcm, aes-128-gcm, aegis-128x4, chacha20-poly1305"),
+    (
+        "publish.suites",
+        "aes-256-gcm, aes-128-gcm, aegis-128x4, chacha20-poly1305",
+    ),
     ("publish.mechanisms", "x25519-mlkem768, sntrup761-x25519"),
     ("publish.allow", "~/.config/sealcast/allow"),
     ("publish.open", "false"),
@@ -56,8 +59,12 @@ pub(super) fn suites(names: &[String]) -> Result<Vec<Suite>> {
         return Ok(suite::RECOMMENDED.to_vec());
     }
     let known = |name: &String| {
-        Suite::by_name(name)
-            .ok_or_else(|| usage(format!("there is no suite \"{name}\""), format!("use {}", suite_names().join(", "))))
+        Suite::by_name(name).ok_or_else(|| {
+            usage(
+                format!("there is no suite \"{name}\""),
+                format!("use {}", suite_names().join(", ")),
+            )
+        })
     };
     distinct(names.iter().map(known).collect::<Result<Vec<_>>>()?, |suite| suite.id)
 }
@@ -67,7 +74,10 @@ pub(super) fn mechanisms(names: &[String]) -> Result<Vec<Arc<dyn Mechanism>>> {
     let known = |name: &str| {
         mechanism::by_name(name).ok_or_else(|| {
             let all: Vec<_> = mechanism::names().collect();
-            usage(format!("there is no mechanism \"{name}\""), format!("use {}", all.join(", ")))
+            usage(
+                format!("there is no mechanism \"{name}\""),
+                format!("use {}", all.join(", ")),
+            )
         })
     };
     let list: Result<Vec<_>> = if names.is_empty() {
@@ -81,7 +91,11 @@ pub(super) fn mechanisms(names: &[String]) -> Result<Vec<Arc<dyn Mechanism>>> {
 fn distinct<T>(list: Vec<T>, id: impl Fn(&T) -> u8) -> Result<Vec<T>> {
     let ids: Vec<u8> = list.iter().map(id).collect();
     let repeated = ids.iter().enumerate().any(|(at, id)| ids[..at].contains(id));
-    if repeated { Err(usage("a name stands twice in a list".to_owned(), "name each one once")) } else { Ok(list) }
+    if repeated {
+        Err(usage("a name stands twice in a list".to_owned(), "name each one once"))
+    } else {
+        Ok(list)
+    }
 }
 
 /// Identity, suites, mechanisms and epochs.
@@ -150,10 +164,14 @@ pub(super) fn ticket(typed: &str) -> Result<Ticket> {
 fn ticket_from_stdin() -> Result<String> {
     let mut text = String::new();
     let limit = MAX_TICKET as u64 + 2;
-    std::io::stdin().lock().take(limit).read_to_string(&mut text).map_err(|error| {
-        let what = format!("the ticket could not be read from standard input ({error})");
-        Failure::new(FailureKind::Keys, what, "pipe one line of text into it")
-    })?;
+    std::io::stdin()
+        .lock()
+        .take(limit)
+        .read_to_string(&mut text)
+        .map_err(|error| {
+            let what = format!("the ticket could not be read from standard input ({error})");
+            Failure::new(FailureKind::Keys, what, "pipe one line of text into it")
+        })?;
     Ok(text.trim().to_owned())
 }
 

@@ -20,7 +20,10 @@ async fn run_async(args: DemoArgs) -> Result<()> {
         headless: flag_in_force(args.headless, config.demo.headless),
         page: args.page.clone().unwrap_or_else(|| "http://127.0.0.1:9881".to_owned()),
         suites: build::suites(&list_in_force(args.suites.clone(), config.publish.suites.as_ref()))?,
-        mechanisms: build::mechanisms(&list_in_force(args.mechanisms.clone(), config.publish.mechanisms.as_ref()))?,
+        mechanisms: build::mechanisms(&list_in_force(
+            args.mechanisms.clone(),
+            config.publish.mechanisms.as_ref(),
+        ))?,
         observe: build::observe(&args.observe, config),
     };
     demo(options, shutdown::stop_signal(seconds)?).await

@@ -70,7 +70,10 @@ fn keygen(args: &KeygenArgs) -> Result<()> {
         None => files::home()?.join("identity"),
     };
     let identity = files::create_identity(&path)?;
-    eprintln!("identity written to {} (keep it secret); its peer id is", path.display());
+    eprintln!(
+        "identity written to {} (keep it secret); its peer id is",
+        path.display()
+    );
     println!("{}", identity.peer_id());
     Ok(())
 }
@@ -99,7 +102,11 @@ fn aegis_speed() -> probe::SuiteSpeed {
     // Keys that protect nothing: what is sealed here goes nowhere.
     let secret = EpochSecret::new(Secret::extract(b"measurement", b"aegis"), 0);
     let mut keys = secret.keys(&AEGIS_128X4, Side::Initiator, SealLimits::COUNTER);
-    let meta = RecordMeta { flags: Flags::frame(false, true, true), stream: 1, timestamp: 0 };
+    let meta = RecordMeta {
+        flags: Flags::frame(false, true, true),
+        stream: 1,
+        timestamp: 0,
+    };
     probe::measure(AEGIS_128X4.name, probe::PROBE_TIME, |record| {
         // Four thousand million records are not reached in a fraction of a second.
         let _ = keys.media_sealer.seal_in_place(meta, record);

@@ -27,9 +27,18 @@ async fn run_async(args: PublishArgs) -> Result<()> {
     let identity = in_force(args.offer.identity.clone(), config.identity.file.as_ref());
     let identity = files::identity_or_default(identity.as_deref())?;
     let peer = identity.peer_id();
-    let offer = build::offer(identity, args.offer.suites.clone(), args.offer.mechanisms.clone(), rekey, config)?;
+    let offer = build::offer(
+        identity,
+        args.offer.suites.clone(),
+        args.offer.mechanisms.clone(),
+        rekey,
+        config,
+    )?;
     let open = flag_in_force(args.open, config.publish.open);
-    let admission = build::admission(in_force(args.allow.clone(), config.publish.allow.as_ref()).as_deref(), open)?;
+    let admission = build::admission(
+        in_force(args.allow.clone(), config.publish.allow.as_ref()).as_deref(),
+        open,
+    )?;
 
     let (viewers, invite) = viewers(&args, config, peer)?;
     // The camera is opened last: nothing is left half open if something else is wrong.
@@ -38,7 +47,11 @@ async fn run_async(args: PublishArgs) -> Result<()> {
         move || source::open(&source_url)
     });
     let source = source.await.map_err(|error| {
-        Failure::new(FailureKind::Internal, format!("opening the source failed ({error})"), "please report this")
+        Failure::new(
+            FailureKind::Internal,
+            format!("opening the source failed ({error})"),
+            "please report this",
+        )
     })??;
     let info = source.info();
     let observing = Observation::start("publish", build::observe(&args.observe, config)).await?;
@@ -52,7 +65,10 @@ async fn run_async(args: PublishArgs) -> Result<()> {
         "publishing"
     );
 
-    let queue_frames = in_force(args.queue_frames, config.publish.queue_frames.map(NonZero::get).as_ref());
+    let queue_frames = in_force(
+        args.queue_frames,
+        config.publish.queue_frames.map(NonZero::get).as_ref(),
+    );
     let mut queue = QueueLimits::default();
     queue.frames = queue_frames.map_or(queue.frames, |frames| frames.max(1) as usize);
     let max_viewers = in_force(args.max_viewers, config.publish.max_viewers.map(NonZero::get).as_ref());
@@ -74,7 +90,12 @@ fn source_url(args: &PublishArgs, config: &FileConfig) -> Result<String> {
         return Ok(url);
     }
     match &config.publish.source_file {
-        Some(path) => Ok(files::read_secret(path)?.lines().next().unwrap_or_default().trim().to_owned()),
+        Some(path) => Ok(files::read_secret(path)?
+            .lines()
+            .next()
+            .unwrap_or_default()
+            .trim()
+            .to_owned()),
         None => Err(Failure::new(
             FailureKind::Usage,
             "there is no source to publish",
@@ -85,14 +106,21 @@ fn source_url(args: &PublishArgs, config: &FileConfig) -> Result<String> {
 
 /// Where viewers come from, and the invite of the ticket that was printed.
 fn viewers(args: &PublishArgs, config: &FileConfig, peer: PeerId) -> Result<(Viewers, Option<Invite>)> {
-    let to = args.to.clone().or_else(|| config.publish.to.clone().filter(|_| args.listen.is_none()));
+    let to = args
+        .to
+        .clone()
+        .or_else(|| config.publish.to.clone().filter(|_| args.listen.is_none()));
     if let Some(to) = to {
         return Ok((Viewers::Connect(build::ticket(&to)?), None));
     }
     let listen = in_force(args.listen.clone(), config.publish.listen.as_ref());
     let listen: ListenUrl = listen.as_deref().unwrap_or(build::DEFAULT_LISTEN).parse()?;
     let wants_invite = !args.no_invite && config.publish.invite.unwrap_or(true);
-    let invite = if wants_invite { Some(Invite::new(entropy::random()?)) } else { None };
+    let invite = if wants_invite {
+        Some(Invite::new(entropy::random()?))
+    } else {
+        None
+    };
     let listener = transport::listen(listen.address)?;
     let ticket_file = in_force(args.ticket_file.clone(), config.publish.ticket_file.as_ref());
     let ticket = ticket_for(&listener, listen, args.host.as_deref(), peer, invite.clone())?;
@@ -110,10 +138,20 @@ pub(super) fn ticket_for(
 ) -> Result<Ticket> {
     let bound = local_address(listener)?;
     let host = host.map_or_else(|| ListenUrl::ticket_host(bound), |host| Host::Name(host.to_owned()));
-    let ticket = Ticket { host, port: bound.port(), peer, transport: listen.transport(), invite };
+    let ticket = Ticket {
+        host,
+        port: bound.port(),
+        peer,
+        transport: listen.transport(),
+        invite,
+    };
     // Read back what will be printed: a host that was typed wrong shows here and not at the viewer.
     ticket.reveal().parse::<Ticket>().map_err(|error| {
-        Failure::new(FailureKind::Usage, format!("no ticket can be made: {error}"), "check --host")
+        Failure::new(
+            FailureKind::Usage,
+            format!("no ticket can be made: {error}"),
+            "check --host",
+        )
     })
 }
 

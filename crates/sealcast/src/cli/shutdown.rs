@@ -43,8 +43,12 @@ pub(super) fn stop_signal(seconds: Option<u64>) -> Result<watch::Receiver<bool>>
 
 /// The runtime that long-running commands run in.
 pub(super) fn runtime() -> Result<tokio::runtime::Runtime> {
-    tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().map_err(|error| {
-        let what = format!("the system gives no threads ({error})");
-        Failure::new(FailureKind::Internal, what, "raise the limit on threads")
-    })
+    tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .enable_all()
+        .build()
+        .map_err(|error| {
+            let what = format!("the system gives no threads ({error})");
+            Failure::new(FailureKind::Internal, what, "raise the limit on threads")
+        })
 }

@@ -27,7 +27,13 @@ async fn run_async(args: WatchArgs) -> Result<()> {
     let identity = files::identity_or_default(identity.as_deref())?;
     let peer = identity.peer_id();
     let rekey = RekeyPolicy::default();
-    let offer = build::offer(identity, args.offer.suites.clone(), args.offer.mechanisms.clone(), rekey, config)?;
+    let offer = build::offer(
+        identity,
+        args.offer.suites.clone(),
+        args.offer.mechanisms.clone(),
+        rekey,
+        config,
+    )?;
     let publisher = match &args.listen {
         Some(listen) => {
             let listen: ListenUrl = listen.parse()?;
@@ -36,7 +42,11 @@ async fn run_async(args: WatchArgs) -> Result<()> {
             let ticket = ticket_for(&listener, listen, args.host.as_deref(), peer, Some(invite.clone()))?;
             hand_out(&ticket, args.ticket_file.as_deref())?;
             let admission = build::admission(None, false)?;
-            PublisherAt::Listen { listener, invite: Some(invite), admission }
+            PublisherAt::Listen {
+                listener,
+                invite: Some(invite),
+                admission,
+            }
         }
         None => PublisherAt::Connect(build::ticket(&typed_ticket(&args, config)?)?),
     };
@@ -48,7 +58,13 @@ async fn run_async(args: WatchArgs) -> Result<()> {
     observation.setting("peer", &peer.to_string());
     tracing::info!(peer = %peer, sink = sink_url, "viewer");
     let reconnect = !args.no_reconnect && config.watch.reconnect.unwrap_or(true);
-    let options = WatchOptions { publisher, offer, sink, queue: QueueLimits::default(), reconnect };
+    let options = WatchOptions {
+        publisher,
+        offer,
+        sink,
+        queue: QueueLimits::default(),
+        reconnect,
+    };
     let outcome = watch(options, observation, shutdown::stop_signal(args.observe.seconds)?).await;
     observing.finish(outcome)
 }

@@ -126,7 +126,9 @@ impl Report {
 
     /// The newest handshake that succeeded.
     pub fn last_handshake(&self) -> Option<&HandshakeRow> {
-        self.handshakes.iter().rfind(|row| row.outcome == HandshakeOutcome::Established)
+        self.handshakes
+            .iter()
+            .rfind(|row| row.outcome == HandshakeOutcome::Established)
     }
 
     /// Takes over every counter and stage.

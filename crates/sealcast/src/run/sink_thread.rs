@@ -32,10 +32,13 @@ pub(super) fn start(
         // Complete the file whatever happened; the first failure is the one to report.
         written.and(sink.finish())
     };
-    std::thread::Builder::new().name("sink".to_owned()).spawn(body).map_err(|error| {
-        let what = format!("the system gives no thread for the sink ({error})");
-        Failure::new(FailureKind::Internal, what, "raise the limit on threads")
-    })
+    std::thread::Builder::new()
+        .name("sink".to_owned())
+        .spawn(body)
+        .map_err(|error| {
+            let what = format!("the system gives no thread for the sink ({error})");
+            Failure::new(FailureKind::Internal, what, "raise the limit on threads")
+        })
 }
 
 fn feed(sink: &mut dyn Sink, queue: &FrameQueue<Delivered>, observation: &Observation) -> Result<()> {
@@ -63,7 +66,10 @@ fn record_end_to_end(observation: &Observation, journey: &Journey) {
     let Some(clock) = journey.clock else { return };
     let now = i128::from(observation.clock.wall(Instant::now())) + i128::from(clock.offset);
     let difference = i64::try_from(now - i128::from(journey.preamble.captured)).unwrap_or(i64::MAX);
-    observation.metrics.stages().record_between_clocks(Stage::EndToEnd, difference, clock.uncertainty);
+    observation
+        .metrics
+        .stages()
+        .record_between_clocks(Stage::EndToEnd, difference, clock.uncertainty);
 }
 
 fn row(observation: &Observation, frame: &ReceivedFrame, journey: &Journey, decode: Option<Duration>) -> FrameRow {

@@ -45,7 +45,12 @@ impl Figures {
             info.height,
             info.codec.name()
         );
-        Self { source, frame_interval_us: 1e6 / rate.max(1e-3), hub, codec_assembly: asm_active() }
+        Self {
+            source,
+            frame_interval_us: 1e6 / rate.max(1e-3),
+            hub,
+            codec_assembly: asm_active(),
+        }
     }
 
     pub(super) fn stats(&self, running: Duration, observing: &Observing, price: Option<PairedSummary>) -> DemoStats {
@@ -80,7 +85,10 @@ impl Figures {
             },
             stages: STAGES
                 .iter()
-                .map(|&(stage, page)| StageStats { stage: page, spread: spread(&snapshot(stage)) })
+                .map(|&(stage, page)| StageStats {
+                    stage: page,
+                    spread: spread(&snapshot(stage)),
+                })
                 .collect(),
             end_to_end: (end_to_end.count > 0).then(|| spread(&end_to_end)),
             clock_uncertainty_us: observation.clock_uncertainty().map(|nanos| nanos as f64 / 1e3),
@@ -116,7 +124,11 @@ impl Figures {
         let observation = observing.observation();
         let totals = observation.metrics.totals();
         let mut text = format!("{}\n\n", self.source);
-        let _ = writeln!(text, "{:<12}{:>8}{:>12}{:>12}{:>12}{:>12}", "stage", "frames", "p50 µs", "p99 µs", "max µs", "sd µs");
+        let _ = writeln!(
+            text,
+            "{:<12}{:>8}{:>12}{:>12}{:>12}{:>12}",
+            "stage", "frames", "p50 µs", "p99 µs", "max µs", "sd µs"
+        );
         for stage in Stage::ALL {
             let times = observation.metrics.stages().snapshot(stage);
             let micros = |nanos: u64| format!("{:.1}", nanos as f64 / 1e3);

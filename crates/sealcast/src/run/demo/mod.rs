@@ -14,6 +14,7 @@ use sealcast_proto::wire::Ticket;
 use tokio::sync::watch;
 
 use super::publish::{Offer, Publisher, Viewers};
+use super::retry::turned_on;
 use super::watch::{PublisherAt, WatchOptions, watch};
 use super::{Admission, Observation, ObserveOptions, Observing, PublishOptions, QueueLimits, local_address};
 use crate::failure::{Failure, FailureKind, Result};
@@ -21,8 +22,8 @@ use crate::keys::allow::AllowList;
 use crate::keys::entropy;
 use crate::source;
 use crate::transport::{self, ListenUrl};
-use crate::web::demo::{DemoFeeds, serve};
 use crate::web::Listen;
+use crate::web::demo::{DemoFeeds, serve};
 use figures::Figures;
 use pictures::{CameraTap, PreviewSink, WirePicture};
 use price::PriceMeter;
@@ -61,16 +62,24 @@ pub async fn demo(options: DemoOptions, stop: watch::Receiver<bool>) -> Result<(
 }
 
 fn fresh_identity() -> Result<Arc<Identity>> {
-    Ok(Arc::new(Identity::from_seed(&*zeroize::Zeroizing::new(entropy::random::<32>()?))))
+    Ok(Arc::new(Identity::from_seed(&*zeroize::Zeroizing::new(
+        entropy::random::<32>()?,
+    ))))
 }
 
 async fn run(options: &DemoOptions, observing: &Observing, stop: watch::Receiver<bool>) -> Result<()> {
     let observation = observing.observation();
     observation.setting("source", &options.source);
     let url = options.source.clone();
-    let source = tokio::task::spawn_blocking(move || source::open(&url)).await.map_err(|error| {
-        Failure::new(FailureKind::Internal, format!("opening the source failed ({error})"), "please report this")
-    })??;
+    let source = tokio::task::spawn_blocking(move || source::open(&url))
+        .await
+        .map_err(|error| {
+            Failure::new(
+                FailureKind::Internal,
+                format!("opening the source failed ({error})"),
+                "please report this",
+            )
+        })??;
     let info = source.info();
     let feeds = Arc::new(DemoFeeds::default());
     let price = PriceMeter::start(options.suites[0])?;
@@ -120,14 +129,23 @@ async fn run(options: &DemoOptions, observing: &Observing, stop: watch::Receiver
         reconnect: true,
     };
     let mut figures = Figures::new(&options.source, &info, publisher.hub());
-    let (both_stop, both_stopped) = watch::channel(false);
-    let publishing = tokio::spawn(publisher.run(both_stopped.clone()));
-    let watching = tokio::spawn(watch(watch_options, Arc::clone(&observation), both_stopped));
-    let outcome = show_until_over(&feeds, &mut figures, observing, &price, stop, watching).await;
-    // Both have ended by themselves if nobody listens.
-    let _ = both_stop.send(true);
+    let (publisher_stop, publisher_stopped) = watch::channel(false);
+    let (viewer_stop, viewer_stopped) = watch::channel(false);
+    let publishing = tokio::spawn(publisher.run(publisher_stopped));
+    let mut watching = tokio::spawn(watch(watch_options, Arc::clone(&observation), viewer_stopped));
+    let outcome = show_until_over(&feeds, &mut figures, observing, &price, stop, &mut watching).await;
+    if !watching.is_finished() {
+        // The viewer first, so that it leaves in good order.
+        let _ = viewer_stop.send(true);
+        let _ = watching.await;
+    }
+    let _ = publisher_stop.send(true);
     let published = publishing.await.map_err(|error| {
-        Failure::new(FailureKind::Internal, format!("the publisher panicked ({error})"), "please report this")
+        Failure::new(
+            FailureKind::Internal,
+            format!("the publisher panicked ({error})"),
+            "please report this",
+        )
     })?;
     if let Some(summary) = price.summary() {
         observation.paired(PRICE_NAME, summary);
@@ -145,15 +163,15 @@ async fn show_until_over(
     observing: &Observing,
     price: &PriceMeter,
     mut stop: watch::Receiver<bool>,
-    mut watching: tokio::task::JoinHandle<Result<()>>,
+    watching: &mut tokio::task::JoinHandle<Result<()>>,
 ) -> Result<()> {
     let began = Instant::now();
     let mut tick = tokio::time::interval(FIGURES_INTERVAL);
     loop {
         tokio::select! {
             _ = tick.tick() => feeds.show_stats(&figures.stats(began.elapsed(), observing, price.summary()))?,
-            _ = stop.wait_for(|stop| *stop) => return Ok(()),
-            watched = &mut watching => return watched.unwrap_or_else(|error| {
+            _ = turned_on(&mut stop) => return Ok(()),
+            watched = &mut *watching => return watched.unwrap_or_else(|error| {
                 let what = format!("the viewer panicked ({error})");
                 Err(Failure::new(FailureKind::Internal, what, "please report this"))
             }),
@@ -163,7 +181,10 @@ async fn show_until_over(
 
 fn open_page(url: &str, feeds: &DemoFeeds) -> Result<()> {
     let listener = Listen::parse(url, PAGE_PORT, "the pictures")?.bind()?;
-    println!("open http://{} in a browser; stop with Ctrl-C", listener.listen().address);
+    println!(
+        "open http://{} in a browser; stop with Ctrl-C",
+        listener.listen().address
+    );
     let receivers = feeds.receivers();
     tokio::spawn(async move {
         if let Err(failure) = serve(listener, receivers, std::future::pending()).await {

@@ -59,7 +59,11 @@ impl CameraTap {
                 }
             }
         })?;
-        Ok(Self { frames, measured, lost: false })
+        Ok(Self {
+            frames,
+            measured,
+            lost: false,
+        })
     }
 
     pub(super) fn take(&mut self, frame: &Frame) {
@@ -88,7 +92,10 @@ impl WirePicture {
                 }
             }
         })?;
-        Ok(Self { records, pace: Mutex::default() })
+        Ok(Self {
+            records,
+            pace: Mutex::default(),
+        })
     }
 
     pub(super) fn take(&self, bytes: &[u8]) {
@@ -112,7 +119,13 @@ pub(super) struct PreviewSink {
 
 impl PreviewSink {
     pub(super) fn new(feeds: Arc<DemoFeeds>) -> Self {
-        Self { feeds, decoder: None, decode_time: None, pace: Pace::default(), pictures: None }
+        Self {
+            feeds,
+            decoder: None,
+            decode_time: None,
+            pace: Pace::default(),
+            pictures: None,
+        }
     }
 }
 
@@ -131,7 +144,9 @@ impl Sink for PreviewSink {
     }
 
     fn write(&mut self, frame: &ReceivedFrame) -> Result<()> {
-        let Some(decoder) = &mut self.decoder else { return Ok(()) };
+        let Some(decoder) = &mut self.decoder else {
+            return Ok(());
+        };
         let began = Instant::now();
         let decoded = decoder.decode(&frame.data);
         self.decode_time = Some(began.elapsed());
@@ -163,8 +178,12 @@ fn show(picture: &Picture, feed: impl FnOnce(Vec<u8>)) {
 }
 
 fn thread(name: &str, body: impl FnOnce() + Send + 'static) -> Result<()> {
-    std::thread::Builder::new().name(name.to_owned()).spawn(body).map(drop).map_err(|error| {
-        let what = format!("the system gives no thread for the {name} ({error})");
-        Failure::new(FailureKind::Internal, what, "raise the limit on threads")
-    })
+    std::thread::Builder::new()
+        .name(name.to_owned())
+        .spawn(body)
+        .map(drop)
+        .map_err(|error| {
+            let what = format!("the system gives no thread for the {name} ({error})");
+            Failure::new(FailureKind::Internal, what, "raise the limit on threads")
+        })
 }

@@ -52,10 +52,13 @@ impl PriceMeter {
         let summary = Arc::new(Mutex::new(None));
         let shared = Arc::clone(&summary);
         let body = move || measure(&waiting, suite, &shared);
-        std::thread::Builder::new().name("price".to_owned()).spawn(body).map_err(|error| {
-            let what = format!("the system gives no thread for the measurement ({error})");
-            Failure::new(FailureKind::Internal, what, "raise the limit on threads")
-        })?;
+        std::thread::Builder::new()
+            .name("price".to_owned())
+            .spawn(body)
+            .map_err(|error| {
+                let what = format!("the system gives no thread for the measurement ({error})");
+                Failure::new(FailureKind::Internal, what, "raise the limit on threads")
+            })?;
         Ok(Self { frames, summary })
     }
 
@@ -104,20 +107,35 @@ struct Ends {
 impl Ends {
     fn new(suite: Suite) -> Self {
         let (sealing, opening) = Self::keys(&suite, 0);
-        Self { suite, sealing, opening, epoch: 0 }
+        Self {
+            suite,
+            sealing,
+            opening,
+            epoch: 0,
+        }
     }
 
     /// Keys for measuring only: nothing is protected with them.
     fn keys(suite: &Suite, epoch: u64) -> (EpochKeys, EpochKeys) {
         let secret = EpochSecret::new(Secret::extract(b"measurement", suite.name.as_bytes()), epoch);
-        let limits = SealLimits { records: 1 << 20, ..SealLimits::COUNTER };
-        (secret.keys(suite, Side::Responder, limits), secret.keys(suite, Side::Initiator, limits))
+        let limits = SealLimits {
+            records: 1 << 20,
+            ..SealLimits::COUNTER
+        };
+        (
+            secret.keys(suite, Side::Responder, limits),
+            secret.keys(suite, Side::Initiator, limits),
+        )
     }
 
     /// Seal a frame into `buffer` and open it again.
     fn carry(&mut self, frame: &[u8], buffer: &mut Vec<u8>) {
         buffer.clear();
-        let meta = RecordMeta { flags: Flags::frame(false, true, true), stream: 1, timestamp: 0 };
+        let meta = RecordMeta {
+            flags: Flags::frame(false, true, true),
+            stream: 1,
+            timestamp: 0,
+        };
         if self.sealing.media_sealer.seal(meta, &[frame], buffer).is_err() {
             self.epoch += 1;
             (self.sealing, self.opening) = Self::keys(&self.suite, self.epoch);
