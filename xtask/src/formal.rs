@@ -9,6 +9,7 @@ use crate::summary::Outcome;
 /// The language changes between releases of Verifpal, so the models name the one that they are written for.
 const VERIFPAL: &str = "1.6.7";
 const EXPECT: &str = "// expect: ";
+const SESSIONS: &str = "// sessions: ";
 
 pub(crate) fn step() -> Outcome {
     if !exists("verifpal") {
@@ -46,7 +47,19 @@ fn verify(model: &Path) -> Result<(), String> {
     let name = model.file_name().unwrap_or_default().to_string_lossy().into_owned();
     let source = fs::read_to_string(model).map_err(|error| format!("{name}: {error}"))?;
     let expected = expected(&source).map_err(|reason| format!("{name}: {reason}"))?;
-    let arguments = ["verify", "--quiet", "--result-code", "--color", "never"];
+    let sessions = source
+        .lines()
+        .find_map(|line| line.strip_prefix(SESSIONS))
+        .unwrap_or("2");
+    let arguments = [
+        "verify",
+        "--quiet",
+        "--result-code",
+        "--color",
+        "never",
+        "--sessions",
+        sessions,
+    ];
     let report =
         output(command("verifpal", &arguments).arg(model)).ok_or(format!("{name}: verifpal cannot read it"))?;
     let found = outcomes(&report);

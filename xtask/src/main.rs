@@ -70,7 +70,7 @@ fn everything(summary: &mut Summary) -> bool {
     }
     summary.step("docs", checks::docs);
     summary.step("reference", reference::step);
-    summary.step("fuzz", || fuzz::step(Duration::from_secs(10), None));
+    summary.step("fuzz", || fuzz::step(Duration::from_secs(5), None));
     summary.step("formal", formal::step)
 }
 

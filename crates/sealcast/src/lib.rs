@@ -1,6 +1,7 @@
 //! The sealcast program as a library: sources, codecs, sinks, transports and the tasks that pump [`sealcast_proto`].
 #![forbid(unsafe_code)]
 
+pub mod cli;
 pub mod codec;
 pub mod config;
 pub mod failure;
@@ -8,6 +9,8 @@ pub mod keys;
 pub mod media;
 pub mod meter;
 pub mod platform;
+pub mod run;
 pub mod sink;
 pub mod source;
+pub mod transport;
 pub mod web;

@@ -9,12 +9,15 @@ pub use sealcast_proto::unit::{Codec, FrameRate, StreamInfo};
 /// keyframe), or one JPEG image.
 #[derive(Clone, Debug)]
 pub struct Frame {
-    /// Number of the frame in its stream, from 0, counted by the source; a frame dropped at the source leaves a gap.
+    /// Number of the frame in its stream, from 0. The pump counts the frames that a source hands out; what a source
+    /// writes here is not used.
     pub number: u64,
     /// Whether it can be decoded without earlier frames. Always true for Motion JPEG.
     pub keyframe: bool,
     /// Presentation time since the stream began.
     pub media_time: Duration,
+    /// When the source began to take the picture; equal to `captured` where the source cannot tell.
+    pub began: Instant,
     /// When the picture was complete at the source.
     pub captured: Instant,
     /// When it had been encoded; equal to `captured` where the source delivers encoded frames.

@@ -1,11 +1,65 @@
 //! What must not be shown or stored: invites in tickets, passwords in URLs.
 
 use std::borrow::Cow;
+use std::fs::File;
+use std::io::{self, Read as _};
+use std::path::Path;
+
+use crate::failure::{Failure, FailureKind, Result};
 
 /// Stands where a secret was.
 const HIDDEN: &str = "***";
 
-/// `text` with the password of every URL in it and everything after a `#` of one hidden. Fit for logs, reports and screens.
+/// Longest file that a secret is read from, in bytes.
+const MAX_SECRET_FILE: u64 = 4096;
+
+/// Reads the first line of the file at `path`: a ticket with an invite, a source with a password. Other users who may
+/// read the file are warned of.
+///
+/// # Errors
+/// Kind `Keys` if the file cannot be read, is longer than 4096 bytes, or has an empty first line.
+pub fn read_secret(path: &Path) -> Result<String> {
+    let read = || -> io::Result<String> {
+        let file = File::open(path)?;
+        warn_if_public(&file, path);
+        let mut text = String::new();
+        if file.take(MAX_SECRET_FILE + 1).read_to_string(&mut text)? as u64 > MAX_SECRET_FILE {
+            return Err(io::Error::other("it is too long"));
+        }
+        let line = text.lines().next().unwrap_or_default().trim();
+        if line.is_empty() {
+            Err(io::Error::other("its first line is empty"))
+        } else {
+            Ok(line.to_owned())
+        }
+    };
+    read().map_err(|error| {
+        let what = format!("the secret in {} cannot be read: {error}", path.display());
+        Failure::new(
+            FailureKind::Keys,
+            what,
+            "check the path, who may read the file, and its first line",
+        )
+    })
+}
+
+#[cfg(unix)]
+fn warn_if_public(file: &File, path: &Path) {
+    use std::os::unix::fs::PermissionsExt as _;
+    if file
+        .metadata()
+        .is_ok_and(|metadata| metadata.is_file() && metadata.permissions().mode() & 0o077 != 0)
+    {
+        let path = path.display();
+        tracing::warn!("other users can read the secret in {path}: chmod 600 it");
+    }
+}
+
+#[cfg(not(unix))]
+fn warn_if_public(_file: &File, _path: &Path) {}
+
+/// `text` with the password of every URL in it and everything after a `#` of one hidden. Fit for logs, reports and
+/// screens.
 pub fn redact(text: &str) -> Cow<'_, str> {
     if !text.contains("://") {
         return Cow::Borrowed(text);
@@ -35,7 +89,8 @@ pub fn has_secret(text: &str) -> bool {
 /// Writes a URL without its scheme.
 fn redact_url(url: &str, shown: &mut String) {
     let (url, fragment) = url.split_once('#').map_or((url, false), |(url, _)| (url, true));
-    // A password may hold a slash where the URL is not well formed: hide up to the last `@`, rather too much than too little.
+    // A password may hold a slash where the URL is not well formed: hide up to the last `@`, rather too much than too
+    // little.
     match url.rsplit_once('@') {
         Some((user, host)) => {
             if let Some((name, _)) = user.split_once(':') {
@@ -78,6 +133,27 @@ mod tests {
             assert_eq!(redact(text), shown);
             assert!(has_secret(text));
         }
+    }
+
+    #[test]
+    fn a_secret_is_the_first_line_of_its_file() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        std::fs::write(file.path(), "  sealcast://h:1/abc#hush \nsecond\n").unwrap();
+        assert_eq!(read_secret(file.path()).unwrap(), "sealcast://h:1/abc#hush");
+        for content in ["\nhush\n".to_owned(), "hush".repeat(2000)] {
+            std::fs::write(file.path(), content).unwrap();
+            let failure = read_secret(file.path()).unwrap_err();
+            assert!(
+                failure.kind == FailureKind::Keys && !failure.to_string().contains("hush"),
+                "{failure}"
+            );
+        }
+        assert!(
+            read_secret(Path::new("/nonexistent"))
+                .unwrap_err()
+                .what
+                .contains("/nonexistent")
+        );
     }
 
     #[test]

@@ -14,8 +14,8 @@ pub(super) struct EnergyDomain {
 }
 
 impl EnergyDomain {
-    /// Domains whose counter this process may read and that counts at all. Often there are none: virtual machines have no
-    /// counters, and the kernel lets only root read them.
+    /// Domains whose counter this process may read and that counts at all. Often there are none: virtual machines have
+    /// no counters, and the kernel lets only root read them.
     pub(super) fn find(tree: &Path) -> Vec<Self> {
         let Ok(entries) = fs::read_dir(tree) else {
             return Vec::new();

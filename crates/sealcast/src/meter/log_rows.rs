@@ -64,6 +64,8 @@ row! {
         bytes_sent: u64,
         /// Handshake bytes received, framing included.
         bytes_received: u64,
+        /// Making this end's key pair, before the handshake began, in milliseconds; only where this end initiated.
+        keygen_ms: Option<f64>,
         /// CPU time of the handshake's computations on this end, in milliseconds.
         cpu_ms: Option<f64>,
         /// How it ended.
@@ -72,7 +74,8 @@ row! {
 }
 
 row! {
-    /// The running stream at one moment, ten times a second: a line of `steady_stream.csv`. Counts are totals since the start.
+    /// The running stream at one moment, ten times a second: a line of `steady_stream.csv`. Counts are totals since the
+    /// start.
     SteadyRow {
         /// When.
         #[serde(serialize_with = "iso")]
@@ -105,8 +108,9 @@ row! {
 }
 
 row! {
-    /// One frame at the viewer: a line of `frames_latency.csv`. Stamps are wall clocks in ns since 1970: the first three the
-    /// publisher's, the others the viewer's; the offset is what to add to the viewer's clock to have the publisher's.
+    /// One frame at the viewer: a line of `frames_latency.csv`. Stamps are wall clocks in ns since 1970: the first
+    /// three the publisher's, the others the viewer's; the offset is what to add to the viewer's clock to have the
+    /// publisher's.
     FrameRow {
         /// When the row was made.
         #[serde(serialize_with = "iso")]
@@ -137,8 +141,9 @@ row! {
         seal_us: Option<f64>,
         /// Stage: handing to the network, of the previous frame, in microseconds.
         send_us: Option<f64>,
-        /// Stage: the network, in microseconds, by the corrected clock, never negative.
-        network_us: f64,
+        /// Stage: from just before sealing to arrival, in microseconds, by the corrected clock, never negative; empty before the
+        /// first exchange of clocks.
+        network_us: Option<f64>,
         /// Stage: opening, in microseconds.
         open_us: f64,
         /// Stage: decoding, in microseconds.

@@ -55,8 +55,8 @@ pub struct LogSummary {
     pub failure: Option<String>,
 }
 
-/// A directory of CSV logs that a thread of its own writes. Logging never waits for the disk: a row that finds the queue
-/// full is lost, and counted. Clone a [`LogHandle`] for every task; [`finish`](Self::finish) writes the rest.
+/// A directory of CSV logs that a thread of its own writes. Logging never waits for the disk: a row that finds the
+/// queue full is lost, and counted. Clone a [`LogHandle`] for every task; [`finish`](Self::finish) writes the rest.
 #[derive(Debug)]
 pub struct LogDir {
     handle: LogHandle,
@@ -234,8 +234,8 @@ impl LogFile {
     }
 }
 
-/// Prepares `file` for appending and says whether it still needs its header. A file with another header is refused; a last
-/// line that a crash cut off is ended, so that it spoils no other.
+/// Prepares `file` for appending and says whether it still needs its header. A file with another header is refused; a
+/// last line that a crash cut off is ended, so that it spoils no other.
 fn continue_log(file: &mut File, header: &str) -> io::Result<bool> {
     // A device or pipe has no earlier content, and no length to ask for.
     if !file.metadata()?.is_file() || file.metadata()?.len() == 0 {

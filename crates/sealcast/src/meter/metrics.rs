@@ -236,6 +236,11 @@ impl Metrics {
         self.inner.epoch.set(i64::try_from(epoch).unwrap_or(i64::MAX));
     }
 
+    /// The epoch as last set.
+    pub fn epoch(&self) -> u64 {
+        u64::try_from(self.inner.epoch.get()).unwrap_or_default()
+    }
+
     /// Sets how many viewers have an established session.
     pub fn set_viewers(&self, viewers: usize) {
         self.inner.viewers.set(i64::try_from(viewers).unwrap_or(i64::MAX));
@@ -289,7 +294,8 @@ impl Metrics {
     /// All metrics in the OpenMetrics text format.
     pub fn encode(&self) -> String {
         let mut text = String::with_capacity(16 * 1024);
-        // Writing into a String cannot fail; should an encoder refuse nevertheless, what is there so far is worth having.
+        // Writing into a String cannot fail; should an encoder refuse nevertheless, what is there so far is worth
+        // having.
         if encode(&mut text, &self.inner.registry).is_err() {
             tracing::warn!("the metrics could not be encoded completely");
         }

@@ -19,8 +19,8 @@ pub enum Side {
     B,
 }
 
-/// Differences of pairs measured close together. `median_difference` is the median of B − A within pairs, which is not the
-/// difference of the medians; all values are in the unit that was recorded.
+/// Differences of pairs measured close together. `median_difference` is the median of B − A within pairs, which is not
+/// the difference of the medians; all values are in the unit that was recorded.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct PairedSummary {
     /// Pairs the figures rest on.
@@ -105,8 +105,8 @@ impl Paired {
         self.pairs.is_empty()
     }
 
-    /// The differences with their interval: a percentile bootstrap of the median, the same for the same pairs. `None` for
-    /// fewer than [`MIN_PAIRS`] pairs. Pairs are taken as independent of each other.
+    /// The differences with their interval: a percentile bootstrap of the median, the same for the same pairs. `None`
+    /// for fewer than [`MIN_PAIRS`] pairs. Pairs are taken as independent of each other.
     pub fn summary(&self) -> Option<PairedSummary> {
         if self.pairs.len() < MIN_PAIRS {
             return None;

@@ -8,6 +8,7 @@ use jiff::Timestamp;
 use serde::Serialize;
 use tempfile::Builder;
 
+use super::labels::HandshakeOutcome;
 use super::log_rows::{HandshakeRow, iso};
 use super::logs::LogSummary;
 use super::metrics::{BuildInfo, Metrics, Totals};
@@ -26,8 +27,8 @@ const MAX_HANDSHAKES: usize = 1000;
 
 /// How the figures came about, for whoever reads the report without the program at hand.
 const METHOD: &[&str] = &[
-    "Stage times come from the monotonic clock, one record per frame, kept in histograms with three significant digits; \
-     percentiles are those of all frames since the start.",
+    "Stage times come from the monotonic clock, one record per frame, kept in histograms with three significant \
+     digits; percentiles are those of all frames since the start.",
     "The network stage spans two clocks: it is corrected by the measured offset, never negative, and below_uncertainty \
      counts the frames whose value is smaller than the uncertainty of that correction.",
     "CPU seconds are those of all threads of this process, user and system; percent is of one core.",
@@ -108,8 +109,8 @@ impl Report {
         }
     }
 
-    /// States a setting in force. Passwords and invites in URLs are hidden; a value that is a secret as a whole must not be
-    /// given.
+    /// States a setting in force. Passwords and invites in URLs are hidden; a value that is a secret as a whole must
+    /// not be given.
     pub fn setting(&mut self, name: &str, value: &str) {
         self.configuration.insert(name.to_owned(), redact(value).into_owned());
     }
@@ -121,6 +122,13 @@ impl Report {
             self.handshakes_omitted += 1;
         }
         self.handshakes.push_back(row);
+    }
+
+    /// The newest handshake that succeeded.
+    pub fn last_handshake(&self) -> Option<&HandshakeRow> {
+        self.handshakes
+            .iter()
+            .rfind(|row| row.outcome == HandshakeOutcome::Established)
     }
 
     /// Takes over every counter and stage.

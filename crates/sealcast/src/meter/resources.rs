@@ -28,8 +28,8 @@ pub fn process_cpu_time() -> Duration {
     cpu_clock(ClockId::ProcessCPUTime)
 }
 
-/// CPU time that the calling thread has used so far. The difference over a piece of work that stays on one thread is what
-/// the work cost, whoever else was using the CPU.
+/// CPU time that the calling thread has used so far. The difference over a piece of work that stays on one thread is
+/// what the work cost, whoever else was using the CPU.
 pub fn thread_cpu_time() -> Duration {
     cpu_clock(ClockId::ThreadCPUTime)
 }

@@ -37,8 +37,8 @@ impl MetricsServer {
     /// Binds `address`; port 0 takes any free port.
     ///
     /// # Errors
-    /// If the address is not a loopback address and `reach` does not allow that (kind `Usage`), or if it cannot be bound,
-    /// for instance because the port is in use (kind `Network`).
+    /// If the address is not a loopback address and `reach` does not allow that (kind `Usage`), or if it cannot be
+    /// bound, for instance because the port is in use (kind `Network`).
     pub async fn bind(address: SocketAddr, reach: Reach, metrics: Metrics) -> Result<Self> {
         if reach == Reach::Loopback && !address.ip().is_loopback() {
             return Err(Failure::new(

@@ -23,17 +23,19 @@ pub enum Stage {
     Seal,
     /// Handing the sealed records to the network.
     Send,
-    /// From handing over at the sender to arrival at the viewer, by the viewer's corrected clock.
+    /// From just before sealing to arrival at the viewer, by the viewer's corrected clock; sealing and sending are inside.
     Network,
     /// Opening and verifying all records of a frame.
     Open,
     /// From the opened frame to the decoded picture.
     Decode,
+    /// From the complete picture at the source to the decoded picture at the viewer, by the viewer's corrected clock.
+    EndToEnd,
 }
 
 impl Stage {
     /// Every stage, in the order a frame passes them.
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 8] = [
         Self::Capture,
         Self::Encode,
         Self::Seal,
@@ -41,6 +43,7 @@ impl Stage {
         Self::Network,
         Self::Open,
         Self::Decode,
+        Self::EndToEnd,
     ];
 
     /// The name in metrics, logs and reports.
@@ -53,6 +56,7 @@ impl Stage {
             Self::Network => "network",
             Self::Open => "open",
             Self::Decode => "decode",
+            Self::EndToEnd => "end_to_end",
         }
     }
 }
@@ -193,7 +197,8 @@ impl StageTimes {
                 .min(cell.histogram.len() - counted);
             buckets.push((bound, count));
             counted += count;
-            // The histogram's slots are wider than 1 ns from 2 µs on: the next bucket begins with the slot after this one.
+            // The histogram's slots are wider than 1 ns from 2 µs on: the next bucket begins with the slot after this
+            // one.
             from = cell.histogram.next_non_equivalent(to);
         }
         buckets.push((f64::MAX, cell.histogram.len() - counted));

@@ -1,5 +1,5 @@
-//! Sealing with and without the processor's AES instructions. The cryptography library decides once, at its first use, so
-//! the program runs itself again with an environment that hides the instructions from it.
+//! Sealing with and without the processor's AES instructions. The cryptography library decides once, at its first use,
+//! so the program runs itself again with an environment that hides the instructions from it.
 
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -21,11 +21,11 @@ pub struct Variant {
     environment: Option<(&'static str, &'static str)>,
 }
 
-/// The settings that can be compared on this architecture: everything first, then with ever less. Empty where the library
-/// offers no way to hide instructions from it.
+/// The settings that can be compared on this architecture: everything first, then with ever less. Empty where the
+/// library offers no way to hide instructions from it.
 pub fn variants() -> Vec<Variant> {
-    // The masks clear bits of the CPUID words as the library keeps them. x86: AES-NI is bit 57 and PCLMULQDQ bit 33 of the
-    // first pair, VAES bit 41 and VPCLMULQDQ bit 42 of the second. Arm: AES is bit 2, PMULL bit 5.
+    // The masks clear bits of the CPUID words as the library keeps them. x86: AES-NI is bit 57 and PCLMULQDQ bit 33 of
+    // the first pair, VAES bit 41 and VPCLMULQDQ bit 42 of the second. Arm: AES is bit 2, PMULL bit 5.
     let restricted: &[(&'static str, &'static str, &'static str)] =
         if cfg!(any(target_arch = "x86_64", target_arch = "x86")) {
             &[
@@ -158,6 +158,27 @@ mod tests {
             "{runs:?}"
         );
         assert_eq!(runs.last().unwrap().variant, "software");
+    }
+
+    /// Not a check by itself: the test below runs this one in processes of its own.
+    #[test]
+    fn speeds_are_printed() {
+        let speeds = super::super::probe::measure_library_suites();
+        println!("\nSPEEDS {}", serde_json::json!({ "speeds": speeds }));
+    }
+
+    #[cfg(target_arch = "x86_64")]
+    #[test]
+    fn the_masks_hide_the_instructions_from_the_library() {
+        if !std::arch::is_x86_feature_detected!("aes") {
+            return;
+        }
+        let exe = std::env::current_exe().unwrap();
+        let child = "--exact platform::compare::tests::speeds_are_printed --nocapture";
+        let script = format!("'{}' {child} | sed -n 's/^SPEEDS //p'", exe.display());
+        let runs = compare(Path::new("/bin/sh"), &["-c", &script]).unwrap();
+        assert_eq!(runs.first().unwrap().aes_in_use, AesInUse::Hardware, "{runs:?}");
+        assert_eq!(runs.last().unwrap().aes_in_use, AesInUse::Software, "{runs:?}");
     }
 
     #[test]

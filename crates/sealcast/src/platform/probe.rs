@@ -15,8 +15,8 @@ pub const PROBE_MESSAGE: usize = 16 * 1024;
 /// The measurement is cut into this many slices, of which the median counts: one interruption must not decide.
 const SLICES: usize = 5;
 
-/// AES-GCM in hardware is several times as fast as ChaCha20-Poly1305, in software well below it; beyond this ratio it must be
-/// hardware.
+/// AES-GCM in hardware is several times as fast as ChaCha20-Poly1305, in software well below it; beyond this ratio it
+/// must be hardware.
 const HARDWARE_RATIO: f64 = 1.5;
 
 /// How fast a suite seals.
@@ -83,7 +83,8 @@ pub fn measure(suite: &str, time: Duration, mut seal: impl FnMut(&mut [u8])) -> 
     }
 }
 
-/// Measures the suites of the cryptography library, each for [`PROBE_TIME`]. A suite that the library refuses is left out.
+/// Measures the suites of the cryptography library, each for [`PROBE_TIME`]. A suite that the library refuses is left
+/// out.
 pub fn measure_library_suites() -> Vec<SuiteSpeed> {
     let suites: [(&str, &'static Algorithm); 3] = [
         ("aes-128-gcm", &AES_128_GCM),

@@ -1,5 +1,20 @@
 //! Where frames go: the `Sink` seam and the URLs that name its implementations.
 
+mod file;
+mod file_mp4;
+mod file_mp4_entry;
+pub mod http;
+mod null;
+mod stdout;
+mod url;
+
+pub use file::FileSink;
+pub use null::{NullCounts, NullSink};
+pub use stdout::StdoutSink;
+pub use url::{SINK_URLS, open};
+
+use std::time::Duration;
+
 use crate::failure::Result;
 use crate::media::{ReceivedFrame, StreamInfo};
 
@@ -16,6 +31,11 @@ pub trait Sink: Send {
     /// # Errors
     /// A full disk, a closed pipe: kind `Sink`, with what to do.
     fn write(&mut self, frame: &ReceivedFrame) -> Result<()>;
+
+    /// How long decoding the last written frame took, for sinks that decode.
+    fn decode_time(&self) -> Option<Duration> {
+        None
+    }
 
     /// The stream is over: complete the file so that it plays. Called once, also after a failure elsewhere.
     ///

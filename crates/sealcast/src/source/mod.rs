@@ -1,6 +1,31 @@
 //! Where frames come from: the `Source` seam and the URLs that name its implementations.
 
+pub mod annexb;
+pub mod avi;
+mod coded;
+mod file;
+pub mod h264;
+pub mod mjpeg;
+pub mod mp4;
+mod mp4_boxes;
+mod mp4_fragments;
+mod mp4_track;
+mod pace;
+pub mod rtsp;
+mod rtsp_options;
+mod rtsp_session;
+mod stdin;
 pub mod test_card;
+mod url;
+
+pub use coded::{CodedFrame, MAX_FRAME_BYTES, MediaError};
+pub use file::{Container, FileOptions, FileSource};
+pub(crate) use mp4_track::JPEG_OBJECT_TYPE;
+pub use pace::Pacer;
+pub use rtsp::RtspSource;
+pub use stdin::StdinSource;
+pub(crate) use url::{Options, file_path};
+pub use url::{SOURCE_URLS, SourceUrl, open, parse_rate};
 
 use crate::failure::Result;
 use crate::media::{Frame, StreamInfo};

@@ -1,1 +1,13 @@
 //! The HTTP pages: the viewer's picture, the demo, the metrics.
+
+pub mod demo;
+mod guard;
+mod listen;
+mod mjpeg;
+pub(crate) mod serve;
+mod wire;
+
+pub use guard::guarded;
+pub use listen::{Listen, Listener};
+pub use mjpeg::{jpeg_stream, jpeg_stream_by};
+pub use wire::wire_picture;

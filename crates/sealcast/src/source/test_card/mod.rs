@@ -137,11 +137,12 @@ impl Source for TestCard {
             return Ok(None);
         }
         let start = *self.start.get_or_insert_with(Instant::now);
-        // Late by more than a frame: skip to the one that is due, and let the gap in the numbers tell.
+        // Late by more than a frame: skip to the one that is due, and let the gap in the event IDs tell.
         let number = self.number.max(self.last_due(start.elapsed()));
         let media_time = self.due(number);
         thread::sleep((start + media_time).saturating_duration_since(Instant::now()));
 
+        let began = Instant::now();
         self.card.draw_scene(media_time);
         // The clock comes last, so that it says when the picture was complete. The low bits of the number are enough.
         let clock = CardClock {
@@ -161,6 +162,7 @@ impl Source for TestCard {
             number,
             keyframe,
             media_time,
+            began,
             captured,
             encoded: Instant::now(),
             data,

@@ -1,0 +1,88 @@
+//! Who is let in.
+
+use std::sync::{Mutex, PoisonError};
+
+use sealcast_proto::keys::{Peer, PeerId};
+
+use crate::keys::allow::AllowList;
+
+/// Decides on peers that have proved who they are.
+pub struct Admission {
+    list: Mutex<AllowList>,
+    open: bool,
+}
+
+/// Why a peer is let in, or that it is not.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// It is on the list.
+    Listed,
+    /// It proved the invite and was put on the list.
+    Enrolled,
+    /// Everybody is let in.
+    Open,
+    /// It is not let in.
+    Refused,
+}
+
+impl Admission {
+    /// Let in whom `list` names, whoever proves the invite, and with `open` everybody.
+    pub fn new(list: AllowList, open: bool) -> Self {
+        Self {
+            list: Mutex::new(list),
+            open,
+        }
+    }
+
+    /// Decide on a peer. Enrolment that cannot be written down is logged and lasts until exit.
+    pub fn judge(&self, peer: &Peer) -> Verdict {
+        let mut list = self.list.lock().unwrap_or_else(PoisonError::into_inner);
+        if list.contains(&peer.id) {
+            return Verdict::Listed;
+        }
+        if peer.invited {
+            if let Err(failure) = list.enrol(peer.id) {
+                tracing::warn!("{failure}");
+            }
+            return Verdict::Enrolled;
+        }
+        if self.open { Verdict::Open } else { Verdict::Refused }
+    }
+
+    /// Whether the peer is on the list already.
+    pub fn knows(&self, peer: &PeerId) -> bool {
+        self.list.lock().unwrap_or_else(PoisonError::into_inner).contains(peer)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn peer(invited: bool) -> Peer {
+        Peer {
+            id: PeerId([5; 32]),
+            invited,
+        }
+    }
+
+    #[test]
+    fn an_unknown_peer_without_an_invite_stays_out() {
+        let admission = Admission::new(AllowList::in_memory(), false);
+        assert_eq!(admission.judge(&peer(false)), Verdict::Refused);
+    }
+
+    #[test]
+    fn an_invited_peer_comes_back_without_its_invite() {
+        let admission = Admission::new(AllowList::in_memory(), false);
+        assert_eq!(admission.judge(&peer(true)), Verdict::Enrolled);
+        assert_eq!(admission.judge(&peer(false)), Verdict::Listed);
+    }
+
+    #[test]
+    fn everybody_is_let_in_only_when_asked_for() {
+        let admission = Admission::new(AllowList::in_memory(), true);
+        assert_eq!(admission.judge(&peer(false)), Verdict::Open);
+        assert!(!admission.knows(&peer(false).id));
+    }
+}

@@ -1,0 +1,250 @@
+//! A session on its carrier: the loop that both ends share.
+
+use std::io;
+use std::time::{Duration, Instant};
+
+use sealcast_proto::seal::{Opened, Refusal};
+use sealcast_proto::session::{Event, Handled, Input, Output, Session, SessionError};
+use sealcast_proto::wire::{CloseReason, LENGTH_PREFIX, MessageLength, TAG_LEN, write_framed};
+
+use super::Clock;
+use crate::meter::labels::{OpenFailure, RecordKind};
+use crate::meter::metrics::{Metrics, Overhead};
+use crate::meter::resources::thread_cpu_time;
+use crate::transport::{Progress, Transport};
+
+/// What a session's owner is told while the connection works.
+pub(super) trait Listener {
+    /// A verified media record; `arrived` is when its last byte was read.
+    fn media(&mut self, record: Opened<'_>, arrived: Instant) -> Result<(), SessionError>;
+    /// News of the session.
+    fn event(&mut self, event: Event);
+    /// A record was refused, and counted.
+    fn refused(&mut self, reason: Refusal);
+}
+
+/// Why a connection ended.
+#[derive(Debug)]
+pub(super) enum Ended {
+    /// The session failed.
+    Session(SessionError),
+    /// The carrier failed.
+    Carrier(io::Error),
+    /// The other end closed the carrier without a word.
+    Silently,
+    /// The session was closed in words, by either end.
+    InWords,
+}
+
+/// What the handshake cost.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct HandshakeCost {
+    pub(super) sent: u64,
+    pub(super) received: u64,
+    pub(super) cpu: Duration,
+}
+
+/// A session on its carrier.
+pub(super) struct Connection<T> {
+    transport: T,
+    pub(super) session: Session,
+    clock: Clock,
+    metrics: Metrics,
+    deadline: Duration,
+    closed: bool,
+    pub(super) cost: HandshakeCost,
+}
+
+impl<T: Transport> Connection<T> {
+    pub(super) fn new(transport: T, session: Session, clock: Clock, metrics: Metrics) -> Self {
+        let cost = HandshakeCost::default();
+        Self {
+            transport,
+            session,
+            clock,
+            metrics,
+            deadline: Duration::ZERO,
+            closed: false,
+            cost,
+        }
+    }
+
+    /// Wait until there may be work. Cancel-safe.
+    pub(super) async fn wait(&mut self) -> Result<(), Ended> {
+        let deadline = self.clock.instant(self.deadline);
+        let timer = async {
+            match deadline {
+                Some(deadline) => tokio::time::sleep_until(deadline.into()).await,
+                None => std::future::pending().await,
+            }
+        };
+        tokio::select! {
+            progress = self.transport.wait() => {
+                self.closed |= progress.map_err(Ended::Carrier)? == Progress::Closed;
+            }
+            () = timer => {}
+        }
+        Ok(())
+    }
+
+    /// Do what can be done now: take messages, meet deadlines, send.
+    pub(super) fn work(&mut self, listener: &mut impl Listener) -> Result<(), Ended> {
+        let worked = self.take_messages(listener);
+        self.drain_session(listener);
+        let flushed = self.transport.flush_now().map_err(Ended::Carrier);
+        worked?;
+        if self.session.is_over() {
+            return Err(Ended::InWords);
+        }
+        if self.closed {
+            return Err(Ended::Silently);
+        }
+        flushed
+    }
+
+    fn take_messages(&mut self, listener: &mut impl Listener) -> Result<(), Ended> {
+        let cpu = (!self.session.is_established()).then(thread_cpu_time);
+        let taken = self.take_messages_timed(listener);
+        if let Some(began) = cpu {
+            self.cost.cpu += thread_cpu_time().saturating_sub(began);
+        }
+        taken
+    }
+
+    fn take_messages_timed(&mut self, listener: &mut impl Listener) -> Result<(), Ended> {
+        loop {
+            let established = self.session.is_established();
+            let limit = if established {
+                MessageLength::Record
+            } else {
+                MessageLength::Handshake
+            };
+            let message = match self.transport.message(limit) {
+                Ok(Some(message)) => message,
+                Ok(None) => break,
+                Err(_) => {
+                    let now = self.clock.now();
+                    // The session's own error would be the same; this one ends it with the right words to the peer.
+                    let _ = self
+                        .session
+                        .handle(now, Input::Close(CloseReason::ProtocolError, "framing was lost"));
+                    return Err(Ended::Session(SessionError::Framing));
+                }
+            };
+            let length = (LENGTH_PREFIX + message.len()) as u64;
+            let arrived = Instant::now();
+            let handled = self.session.handle(self.clock.at(arrived), Input::Message(message));
+            if !established {
+                self.cost.received += length;
+            }
+            match handled.map_err(Ended::Session)? {
+                Handled::Media(record) => {
+                    let config = record.header().flags.codec_config();
+                    let kind = if config { RecordKind::Config } else { RecordKind::Media };
+                    self.metrics.record_opened(kind, length);
+                    listener.media(record, arrived).map_err(Ended::Session)?;
+                }
+                Handled::Refused(reason) => {
+                    self.metrics.record_refused(open_failure(reason));
+                    listener.refused(reason);
+                }
+                Handled::Done if established => self.metrics.record_opened(RecordKind::Control, length),
+                Handled::Done => {}
+            }
+            self.drain_session(listener);
+        }
+        let now = self.clock.now();
+        if now.monotonic >= self.deadline && !self.session.is_over() {
+            self.session.handle(now, Input::Timeout).map_err(Ended::Session)?;
+        }
+        Ok(())
+    }
+
+    /// Queue what the session wants sent and pass its news on.
+    fn drain_session(&mut self, listener: &mut impl Listener) {
+        loop {
+            match self.session.poll() {
+                Output::Transmit(message) => {
+                    let length = (LENGTH_PREFIX + message.len()) as u64;
+                    write_framed(self.transport.outgoing(), &message);
+                    if self.session.is_established() {
+                        self.metrics.record_sealed(RecordKind::Control, length, overhead(0));
+                    } else {
+                        self.cost.sent += length;
+                    }
+                }
+                Output::Event(event) => listener.event(event),
+                Output::Timeout(deadline) => {
+                    self.deadline = deadline;
+                    return;
+                }
+            }
+        }
+    }
+
+    /// Tell the session something, and send what comes of it.
+    pub(super) fn tell(&mut self, input: Input<'_>, listener: &mut impl Listener) -> Result<(), Ended> {
+        let now = self.clock.now();
+        let told = self.session.handle(now, input).map(drop).map_err(Ended::Session);
+        self.drain_session(listener);
+        self.transport.flush_now().map_err(Ended::Carrier)?;
+        told
+    }
+
+    /// Seal something into the carrier's buffer.
+    pub(super) fn seal(
+        &mut self,
+        seal: impl FnOnce(&mut Session, &mut Vec<u8>) -> Result<(), SessionError>,
+    ) -> Result<(), Ended> {
+        seal(&mut self.session, self.transport.outgoing()).map_err(Ended::Session)
+    }
+
+    /// Bytes queued and not yet taken by the carrier.
+    pub(super) fn backlog(&self) -> usize {
+        self.transport.backlog()
+    }
+
+    /// The last queued bytes, for a look at what the network carries.
+    pub(super) fn outgoing_tail(&mut self, from: usize) -> &[u8] {
+        let outgoing = self.transport.outgoing();
+        &outgoing[from.min(outgoing.len())..]
+    }
+
+    /// Length of the carrier's buffer.
+    pub(super) fn outgoing_len(&mut self) -> usize {
+        self.transport.outgoing().len()
+    }
+
+    /// Try for a moment to get the last words out.
+    pub(super) async fn say_goodbye(mut self, patience: Duration) {
+        let flush = async {
+            while self.transport.backlog() > 0 {
+                if self.transport.wait().await.is_err() {
+                    break;
+                }
+            }
+        };
+        // A peer that does not listen any more is not waited for.
+        let _ = tokio::time::timeout(patience, flush).await;
+    }
+}
+
+/// What one record costs beyond its payload.
+pub(super) fn overhead(preamble: u64) -> Overhead {
+    Overhead {
+        header: sealcast_proto::wire::HEADER_LEN as u64,
+        tag: TAG_LEN as u64,
+        preamble,
+        framing: LENGTH_PREFIX as u64,
+    }
+}
+
+fn open_failure(reason: Refusal) -> OpenFailure {
+    match reason {
+        Refusal::Malformed => OpenFailure::Malformed,
+        Refusal::Cleartext => OpenFailure::Cleartext,
+        Refusal::UnknownEpoch => OpenFailure::UnknownEpoch,
+        Refusal::Replay => OpenFailure::Replay,
+        Refusal::Tag => OpenFailure::Tag,
+    }
+}

@@ -1,0 +1,185 @@
+//! From one source to every viewer.
+
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use super::{FrameQueue, QueueLimits};
+use crate::failure::Failure;
+use crate::media::{Frame, StreamInfo};
+use crate::meter::labels::DropCause;
+use crate::meter::metrics::Metrics;
+use crate::run::queue::Queued;
+
+impl Queued for Arc<Frame> {
+    fn keyframe(&self) -> bool {
+        self.keyframe
+    }
+
+    fn size(&self) -> usize {
+        self.data.len()
+    }
+}
+
+/// How the source ended.
+#[derive(Clone, Debug)]
+pub enum SourceEnd {
+    /// It has no more frames.
+    Complete,
+    /// It failed.
+    Failed(Failure),
+}
+
+struct State {
+    viewers: Vec<(u64, Arc<FrameQueue<Arc<Frame>>>)>,
+    next_id: u64,
+    info: Option<StreamInfo>,
+    info_version: u64,
+    end: Option<SourceEnd>,
+}
+
+/// Hands every frame to every viewer's queue. The source never waits for a viewer.
+pub struct Hub {
+    state: Mutex<State>,
+    joined: Condvar,
+    limits: QueueLimits,
+    metrics: Metrics,
+    wants_keyframe: AtomicBool,
+    frames: AtomicU64,
+    stopping: AtomicBool,
+}
+
+impl Hub {
+    /// A hub whose viewers' queues have these limits.
+    pub fn new(limits: QueueLimits, metrics: Metrics) -> Self {
+        Self {
+            state: Mutex::new(State {
+                viewers: Vec::new(),
+                next_id: 0,
+                info: None,
+                info_version: 0,
+                end: None,
+            }),
+            joined: Condvar::new(),
+            limits,
+            metrics,
+            wants_keyframe: AtomicBool::new(false),
+            frames: AtomicU64::new(0),
+            stopping: AtomicBool::new(false),
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        // The state is consistent between statements; a panic elsewhere does not spoil it.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A new viewer's queue, and its number for [`leave`](Self::leave). A keyframe is asked for on its behalf.
+    pub(super) fn join(&self) -> (u64, Arc<FrameQueue<Arc<Frame>>>) {
+        let queue = Arc::new(FrameQueue::new(self.limits));
+        let mut state = self.lock();
+        let id = state.next_id;
+        state.next_id += 1;
+        if state.end.is_some() {
+            queue.close();
+        }
+        state.viewers.push((id, Arc::clone(&queue)));
+        self.metrics.set_viewers(state.viewers.len());
+        drop(state);
+        self.request_keyframe();
+        self.joined.notify_all();
+        (id, queue)
+    }
+
+    pub(super) fn leave(&self, id: u64) {
+        let mut state = self.lock();
+        state.viewers.retain(|(other, _)| *other != id);
+        self.metrics.set_viewers(state.viewers.len());
+    }
+
+    /// How many viewers there are.
+    pub fn viewers(&self) -> usize {
+        self.lock().viewers.len()
+    }
+
+    /// What the stream is, once the source is open.
+    pub fn info(&self) -> Option<StreamInfo> {
+        self.lock().info.clone()
+    }
+
+    pub(super) fn set_info(&self, info: StreamInfo) {
+        let mut state = self.lock();
+        state.info = Some(info);
+        state.info_version += 1;
+    }
+
+    /// The stream's description and its version, if it is newer than `version`.
+    pub(super) fn info_since(&self, version: u64) -> (u64, Option<StreamInfo>) {
+        let state = self.lock();
+        let newer = state.info.as_ref().filter(|_| state.info_version > version).cloned();
+        (state.info_version, newer)
+    }
+
+    /// Ask the source for a keyframe.
+    pub fn request_keyframe(&self) {
+        self.wants_keyframe.store(true, Ordering::Relaxed);
+    }
+
+    pub(super) fn take_keyframe_request(&self) -> bool {
+        self.wants_keyframe.swap(false, Ordering::Relaxed)
+    }
+
+    /// Frames the source has made.
+    pub fn frames(&self) -> u64 {
+        self.frames.load(Ordering::Relaxed)
+    }
+
+    /// Hand a frame to every viewer.
+    pub(super) fn publish(&self, frame: Frame) {
+        self.frames.fetch_add(1, Ordering::Relaxed);
+        let frame = Arc::new(frame);
+        let state = self.lock();
+        for (_, queue) in &state.viewers {
+            let pushed = queue.push(Arc::clone(&frame));
+            if pushed.dropped > 0 {
+                self.metrics.record_dropped(DropCause::Queue, pushed.dropped as u64);
+            }
+            if pushed.wants_keyframe {
+                self.request_keyframe();
+            }
+        }
+    }
+
+    /// The source has ended: viewers get what is queued and are told.
+    pub(super) fn finish(&self, end: SourceEnd) {
+        let mut state = self.lock();
+        state.end = Some(end);
+        for (_, queue) in &state.viewers {
+            queue.close();
+        }
+    }
+
+    /// How the source ended, if it has.
+    pub fn end(&self) -> Option<SourceEnd> {
+        self.lock().end.clone()
+    }
+
+    /// Make the source thread stop at its next frame.
+    pub fn stop(&self) {
+        self.stopping.store(true, Ordering::Relaxed);
+        self.joined.notify_all();
+    }
+
+    pub(super) fn stopping(&self) -> bool {
+        self.stopping.load(Ordering::Relaxed)
+    }
+
+    /// Wait, in the source's thread, until somebody watches or the hub stops.
+    pub(super) fn wait_for_viewer(&self) {
+        let mut state = self.lock();
+        while state.viewers.is_empty() && !self.stopping() {
+            let waited = self.joined.wait_timeout(state, Duration::from_millis(200));
+            state = waited.unwrap_or_else(PoisonError::into_inner).0;
+        }
+    }
+}

@@ -1,0 +1,31 @@
+//! The running program: tasks and threads that pump sessions, sources and sinks.
+//!
+//! ```text
+//! publisher:  source thread ─► hub ─► one bounded queue a viewer ─► viewer task: seal ─► transport
+//! viewer:     transport ─► session task: open, assemble ─► one bounded queue ─► sink thread
+//! ```
+
+mod admission;
+mod clock;
+mod connection;
+pub mod demo;
+mod ended;
+mod hub;
+mod observe;
+mod publish;
+mod pump;
+mod queue;
+mod received;
+mod retry;
+mod serve_viewer;
+mod sink_thread;
+mod watch;
+
+pub use admission::Admission;
+pub use clock::Clock;
+pub use hub::Hub;
+pub use observe::{Observation, ObserveOptions, Observing, build_info};
+pub use publish::{Offer, PublishOptions, Publisher, Viewers, local_address, publish};
+pub use queue::{FrameQueue, QueueLimits};
+use retry::Retry;
+pub use watch::{PublisherAt, WatchOptions, watch};

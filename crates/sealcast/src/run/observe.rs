@@ -1,0 +1,268 @@
+//! What every long-running command observes: metrics, logs, resources and the report.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Instant;
+
+use jiff::Timestamp;
+
+use super::Clock;
+use crate::failure::Result;
+use crate::keys::mechanism;
+use crate::meter::labels::HandshakeOutcome;
+use crate::meter::logs::{HandshakeRow, LogDir, LogHandle, Phase, SteadyRow};
+use crate::meter::metrics::{BuildInfo, Metrics};
+use crate::meter::paired::PairedSummary;
+use crate::meter::report::{ClockReport, Report};
+use crate::meter::resources::{ResourceSample, ResourceSampler};
+use crate::meter::serve::{MetricsServer, Reach};
+
+/// What the user asked to have observed.
+#[derive(Clone, Debug, Default)]
+pub struct ObserveOptions {
+    /// Where to write the JSON summary at the end.
+    pub report: Option<PathBuf>,
+    /// Where to write CSV logs.
+    pub log_dir: Option<PathBuf>,
+    /// Where to serve metrics.
+    pub metrics: Option<SocketAddr>,
+}
+
+/// Everything observed in one run. Shared by its tasks.
+pub struct Observation {
+    /// Counters and stage times.
+    pub metrics: Metrics,
+    /// The program's clocks.
+    pub clock: Clock,
+    logs: Option<LogHandle>,
+    report: Mutex<Report>,
+    phase: AtomicU8,
+}
+
+/// Owns what must be ended: the sampler, the log thread.
+pub struct Observing {
+    observation: Arc<Observation>,
+    options: ObserveOptions,
+    log_dir: Option<LogDir>,
+    sampler: ResourceSampler,
+}
+
+/// The build, for metrics and reports.
+pub fn build_info() -> BuildInfo {
+    BuildInfo {
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        suites: sealcast_proto::seal::suite::RECOMMENDED
+            .iter()
+            .map(|suite| suite.name.to_owned())
+            .collect(),
+        mechanisms: mechanism::names().map(str::to_owned).collect(),
+    }
+}
+
+impl Observation {
+    /// Begin to observe `command`.
+    ///
+    /// # Errors
+    /// The log directory cannot be written, or the metrics address cannot be bound.
+    pub async fn start(command: &str, options: ObserveOptions) -> Result<Observing> {
+        let metrics = Metrics::new(build_info());
+        let log_dir = options.log_dir.as_deref().map(LogDir::create).transpose()?;
+        let observation = Arc::new(Self {
+            metrics: metrics.clone(),
+            clock: Clock::default(),
+            logs: log_dir.as_ref().map(LogDir::handle),
+            report: Mutex::new(Report::new(command, build_info(), Timestamp::now())),
+            phase: AtomicU8::new(Phase::Idle as u8),
+        });
+        if let Some(address) = options.metrics {
+            let server = MetricsServer::bind(address, Reach::Loopback, metrics).await?;
+            tracing::info!(address = %format!("http://{}/metrics", server.address()), "metrics");
+            tokio::spawn(async move {
+                if let Err(failure) = server.serve(std::future::pending()).await {
+                    tracing::warn!("{failure}");
+                }
+            });
+        }
+        let sampler = ResourceSampler::start(steady_logger(Arc::clone(&observation)))?;
+        Ok(Observing {
+            observation,
+            options,
+            log_dir,
+            sampler,
+        })
+    }
+
+    fn report<R>(&self, change: impl FnOnce(&mut Report) -> R) -> R {
+        change(&mut self.report.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// What the stream is doing, for the logs.
+    pub fn set_phase(&self, phase: Phase) {
+        self.phase.store(phase as u8, Ordering::Relaxed);
+    }
+
+    /// What the stream is doing.
+    pub fn phase(&self) -> Phase {
+        let phase = self.phase.load(Ordering::Relaxed);
+        let known = [Phase::Handshake, Phase::Steady, Phase::Rekey, Phase::Idle];
+        known
+            .into_iter()
+            .find(|known| *known as u8 == phase)
+            .unwrap_or(Phase::Idle)
+    }
+
+    /// State a setting in the report.
+    pub fn setting(&self, name: &str, value: &str) {
+        self.report(|report| report.setting(name, value));
+    }
+
+    /// A handshake has ended.
+    pub fn handshake(&self, row: HandshakeRow) {
+        self.metrics.record_handshake(row.outcome);
+        if let Some(logs) = &self.logs {
+            logs.handshake(row.clone());
+        }
+        self.report(|report| report.handshake(row));
+    }
+
+    /// The peer's clock was estimated anew.
+    pub fn clock_estimate(&self, offset_ns: i64, uncertainty_ns: u64) {
+        self.metrics.set_clock(offset_ns, uncertainty_ns);
+        self.report(|report| {
+            let exchanges = report.clock.map_or(0, |clock| clock.exchanges) + 1;
+            report.clock = Some(ClockReport {
+                offset_ns,
+                uncertainty_ns,
+                exchanges,
+            });
+        });
+    }
+
+    /// A comparison for the report.
+    pub fn paired(&self, name: &str, summary: PairedSummary) {
+        self.report(|report| report.paired.insert(name.to_owned(), summary));
+    }
+
+    /// The newest handshake that succeeded.
+    pub fn last_handshake(&self) -> Option<HandshakeRow> {
+        self.report(|report| report.last_handshake().cloned())
+    }
+
+    /// How well the peer's clock is known, ns.
+    pub fn clock_uncertainty(&self) -> Option<u64> {
+        self.report(|report| report.clock.map(|clock| clock.uncertainty_ns))
+    }
+
+    /// The per-frame log, where there is one.
+    pub fn logs(&self) -> Option<&LogHandle> {
+        self.logs.as_ref()
+    }
+}
+
+impl Observing {
+    /// The shared part.
+    pub fn observation(&self) -> Arc<Observation> {
+        Arc::clone(&self.observation)
+    }
+
+    /// The newest resource sample.
+    pub fn resources(&self) -> ResourceSample {
+        self.sampler.latest()
+    }
+
+    /// End: write the logs' rest and the report. `outcome` is how the run ended.
+    ///
+    /// # Errors
+    /// The run's own failure first; else that the report cannot be written.
+    pub fn finish(self, outcome: Result<()>) -> Result<()> {
+        let resources = self.sampler.summary();
+        drop(self.sampler);
+        let logs = self.log_dir.map(LogDir::finish);
+        let written = self.observation.report(|report| {
+            report.end = Timestamp::now();
+            report.resources = Some(resources);
+            report.logs = logs;
+            report.take_metrics(&self.observation.metrics);
+            if let Err(failure) = &outcome {
+                report.outcome = failure.to_string();
+            }
+            self.options.report.as_deref().map_or(Ok(()), |path| report.write(path))
+        });
+        outcome.and(written)
+    }
+}
+
+/// Logs the running stream ten times a second.
+fn steady_logger(observation: Arc<Observation>) -> impl FnMut(&ResourceSample) + Send + 'static {
+    let mut before = (Instant::now(), 0_u64, 0_u64);
+    move |sample| {
+        observation.metrics.set_resources(sample);
+        let Some(logs) = &observation.logs else { return };
+        let totals = observation.metrics.totals();
+        let (frames, bytes) = (totals.frames_out + totals.frames_in, totals.bytes_out + totals.bytes_in);
+        let now = Instant::now();
+        let seconds = now.duration_since(before.0).as_secs_f64().max(1e-3);
+        logs.steady(SteadyRow {
+            time: Timestamp::now(),
+            phase: observation.phase(),
+            cpu_percent: sample.cpu_percent,
+            rss_bytes: sample.rss_bytes,
+            temperature_celsius: sample.temperature_celsius(),
+            frames,
+            fps: (frames - before.1) as f64 / seconds,
+            bytes,
+            mbit_s: (bytes - before.2) as f64 * 8e-6 / seconds,
+            records_sealed: totals.records_sealed,
+            records_opened: totals.records_opened,
+            open_failures: totals.all_open_failures(),
+            dropped: totals.all_frames_dropped(),
+        });
+        before = (now, frames, bytes);
+    }
+}
+
+/// Times a handshake for the log.
+pub(super) struct HandshakeTimer {
+    start: Timestamp,
+    began: Instant,
+    keygen: Option<std::time::Duration>,
+    role: &'static str,
+}
+
+impl HandshakeTimer {
+    pub(super) fn begin(role: &'static str, keygen: Option<std::time::Duration>) -> Self {
+        Self {
+            start: Timestamp::now(),
+            began: Instant::now(),
+            keygen,
+            role,
+        }
+    }
+
+    pub(super) fn row(
+        &self,
+        outcome: HandshakeOutcome,
+        peer: String,
+        agreed: Option<(&str, &str)>,
+        cost: super::connection::HandshakeCost,
+    ) -> HandshakeRow {
+        let (mechanism, suite) = agreed.unwrap_or_default();
+        HandshakeRow {
+            start: self.start,
+            end: Timestamp::now(),
+            phase: Phase::Handshake,
+            duration_ms: self.began.elapsed().as_secs_f64() * 1e3,
+            mechanism: mechanism.to_owned(),
+            suite: suite.to_owned(),
+            role: self.role.to_owned(),
+            peer,
+            bytes_sent: cost.sent,
+            bytes_received: cost.received,
+            keygen_ms: self.keygen.map(|keygen| keygen.as_secs_f64() * 1e3),
+            cpu_ms: Some(cost.cpu.as_secs_f64() * 1e3),
+            outcome,
+        }
+    }
+}

@@ -1,0 +1,318 @@
+//! The publisher: one source, a listening socket (or a viewer to connect to), a task for every viewer.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use sealcast_proto::keys::{HandshakeConfig, Identity, Invite, Mechanism, PeerId, Role, Side};
+use sealcast_proto::seal::Suite;
+use sealcast_proto::session::{Carrier, RekeyPolicy, Session, SessionConfig, SessionError};
+use sealcast_proto::wire::Ticket;
+use tokio::net::TcpListener;
+use tokio::sync::{Semaphore, watch};
+use tokio::task::JoinSet;
+
+use super::connection::Ended;
+use super::hub::SourceEnd;
+use super::observe::HandshakeTimer;
+use super::pump::{self, Tap};
+use super::retry::turned_on;
+use super::serve_viewer::serve_viewer;
+use super::{Admission, Hub, Observation, QueueLimits, Retry};
+use crate::failure::{Failure, FailureKind, Result};
+use crate::keys::entropy;
+use crate::source::Source;
+use crate::transport;
+
+/// Connections that may be in their handshake, or watching, at once beyond the viewers allowed: what strangers can occupy.
+const MAX_PENDING: usize = 64;
+/// How long viewers may take to receive what is queued when the source ends.
+const DRAIN_PATIENCE: Duration = Duration::from_secs(10);
+
+/// Looks at every sealed record on its way out.
+pub(super) type WireTap = Box<dyn Fn(&[u8]) + Send + Sync>;
+
+/// What both commands bring to every handshake.
+#[derive(Clone)]
+pub struct Offer {
+    /// Who this end is.
+    pub identity: Arc<Identity>,
+    /// Suites, best first.
+    pub suites: Vec<Suite>,
+    /// Mechanisms, best first.
+    pub mechanisms: Vec<Arc<dyn Mechanism>>,
+    /// When new epochs begin.
+    pub rekey: RekeyPolicy,
+}
+
+impl Offer {
+    pub(super) fn session(
+        &self,
+        role: Role,
+        side: Side,
+        pinned: Option<PeerId>,
+        invite: Option<Invite>,
+    ) -> SessionConfig {
+        SessionConfig {
+            handshake: HandshakeConfig {
+                role,
+                identity: Arc::clone(&self.identity),
+                suites: self.suites.clone(),
+                mechanisms: self.mechanisms.clone(),
+                pinned,
+                invite,
+            },
+            side,
+            carrier: Carrier::Stream,
+            rekey: self.rekey,
+        }
+    }
+
+    /// A session of the end that connects, and how long making its key pair took.
+    pub(super) fn initiate(
+        &self,
+        role: Role,
+        ticket: &Ticket,
+        observation: &Observation,
+    ) -> Result<(Session, Duration)> {
+        let config = self.session(role, Side::Initiator, Some(ticket.peer), ticket.invite.clone());
+        let began = Instant::now();
+        let session = Session::initiate(config, entropy::random()?, observation.clock.now());
+        let session = session.map_err(|error| {
+            Failure::new(
+                FailureKind::Internal,
+                format!("the handshake cannot begin: {error}"),
+                "please report this",
+            )
+        })?;
+        Ok((session, began.elapsed()))
+    }
+}
+
+/// Where a publisher's viewers come from.
+pub enum Viewers {
+    /// They connect to this socket.
+    Listen(TcpListener),
+    /// The publisher connects to a listening viewer.
+    Connect(Ticket),
+}
+
+/// What a publisher needs.
+pub struct PublishOptions {
+    /// Where frames come from.
+    pub source: Box<dyn Source>,
+    /// Identity, suites, mechanisms.
+    pub offer: Offer,
+    /// The invite of the ticket, if there is one.
+    pub invite: Option<Invite>,
+    /// Who is let in.
+    pub admission: Admission,
+    /// Most viewers at once.
+    pub max_viewers: usize,
+    /// Limits of each viewer's queue.
+    pub queue: QueueLimits,
+    /// Where viewers come from.
+    pub viewers: Viewers,
+}
+
+/// What the viewers' tasks share.
+pub(super) struct Shared {
+    pub(super) hub: Arc<Hub>,
+    pub(super) observation: Arc<Observation>,
+    pub(super) admission: Admission,
+    pub(super) max_viewers: usize,
+    pub(super) wire_tap: Option<WireTap>,
+    offer: Offer,
+    invite: Option<Invite>,
+}
+
+/// A publisher whose source runs.
+pub struct Publisher {
+    shared: Arc<Shared>,
+    viewers: Viewers,
+    source: JoinHandle<()>,
+}
+
+/// Publish until the source ends or `stop` turns true.
+///
+/// # Errors
+/// The source failed, or a viewer that should be connected to refuses us.
+pub async fn publish(
+    options: PublishOptions,
+    observation: Arc<Observation>,
+    stop: watch::Receiver<bool>,
+) -> Result<()> {
+    Publisher::start(options, observation, None, None)?.run(stop).await
+}
+
+impl Publisher {
+    pub(super) fn start(
+        options: PublishOptions,
+        observation: Arc<Observation>,
+        frame_tap: Option<Tap>,
+        wire_tap: Option<WireTap>,
+    ) -> Result<Self> {
+        let hub = Arc::new(Hub::new(options.queue, observation.metrics.clone()));
+        let source = pump::start(options.source, Arc::clone(&hub), observation.metrics.clone(), frame_tap)?;
+        let shared = Shared {
+            hub,
+            observation,
+            admission: options.admission,
+            max_viewers: options.max_viewers,
+            wire_tap,
+            offer: options.offer,
+            invite: options.invite,
+        };
+        Ok(Self {
+            shared: Arc::new(shared),
+            viewers: options.viewers,
+            source,
+        })
+    }
+
+    /// Where the frames pass, for the demo.
+    pub(super) fn hub(&self) -> Arc<Hub> {
+        Arc::clone(&self.shared.hub)
+    }
+
+    pub(super) async fn run(self, mut stop: watch::Receiver<bool>) -> Result<()> {
+        let Self {
+            shared,
+            viewers,
+            source,
+        } = self;
+        let (tasks_stop, tasks_stopped) = watch::channel(false);
+        let mut tasks = JoinSet::new();
+        let outcome = {
+            let serving = async {
+                match viewers {
+                    Viewers::Listen(listener) => accept(&shared, listener, &mut tasks, &tasks_stopped).await,
+                    Viewers::Connect(ticket) => keep_connected(&shared, &ticket, &tasks_stopped).await,
+                }
+            };
+            tokio::select! {
+                outcome = serving => outcome,
+                _ = turned_on(&mut stop) => {
+                    // Nobody is left to hear it if all tasks have ended.
+                    let _ = tasks_stop.send(true);
+                    Ok(())
+                }
+                end = source_end(&shared.hub) => match end {
+                    SourceEnd::Complete => Ok(()),
+                    SourceEnd::Failed(failure) => Err(failure),
+                },
+            }
+        };
+        let drained = async { while tasks.join_next().await.is_some() {} };
+        if tokio::time::timeout(DRAIN_PATIENCE, drained).await.is_err() {
+            tracing::warn!("a viewer did not take the rest of the stream within 10 s and was cut off");
+        }
+        shared.hub.stop();
+        tokio::task::spawn_blocking(move || source.join()).await.ok();
+        outcome
+    }
+}
+
+/// Wait until the source has ended and, for a moment, until the viewers' tasks have noticed.
+async fn source_end(hub: &Hub) -> SourceEnd {
+    loop {
+        if let Some(end) = hub.end() {
+            return end;
+        }
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+}
+
+/// Accept viewers, each in a task of its own.
+async fn accept(
+    shared: &Arc<Shared>,
+    listener: TcpListener,
+    tasks: &mut JoinSet<()>,
+    stop: &watch::Receiver<bool>,
+) -> Result<()> {
+    let places = Arc::new(Semaphore::new(shared.max_viewers + MAX_PENDING));
+    loop {
+        while tasks.try_join_next().is_some() {}
+        let (stream, remote) = match listener.accept().await {
+            Ok(accepted) => accepted,
+            Err(error) => {
+                // Out of descriptors, or a connection that broke before it was taken: both pass.
+                tracing::warn!("a connection could not be accepted: {error}");
+                tokio::time::sleep(Duration::from_millis(100)).await;
+                continue;
+            }
+        };
+        let Ok(place) = Arc::clone(&places).try_acquire_owned() else {
+            tracing::warn!(from = %remote, "turned a connection away: too many are in their handshake");
+            continue;
+        };
+        let session = respond(shared, Role::Publisher)?;
+        let (shared, stop) = (Arc::clone(shared), stop.clone());
+        tasks.spawn(async move {
+            let timer = HandshakeTimer::begin("responder", None);
+            serve_viewer(
+                shared,
+                transport::prepare(stream),
+                session,
+                remote.to_string(),
+                timer,
+                stop,
+            )
+            .await;
+            drop(place);
+        });
+    }
+}
+
+fn respond(shared: &Shared, role: Role) -> Result<Session> {
+    let config = shared.offer.session(role, Side::Responder, None, shared.invite.clone());
+    Ok(Session::respond(
+        config,
+        entropy::random()?,
+        shared.observation.clock.now(),
+    ))
+}
+
+/// Connect to a listening viewer, again and again.
+async fn keep_connected(shared: &Arc<Shared>, ticket: &Ticket, stop: &watch::Receiver<bool>) -> Result<()> {
+    let mut retry = Retry::default();
+    loop {
+        match transport::connect(&ticket.host, ticket.port).await {
+            Ok(transport) => {
+                let (session, keygen) = shared.offer.initiate(Role::Publisher, ticket, &shared.observation)?;
+                let timer = HandshakeTimer::begin("initiator", Some(keygen));
+                let remote = format!("{}:{}", ticket.host, ticket.port);
+                let ended = serve_viewer(Arc::clone(shared), transport, session, remote, timer, stop.clone()).await;
+                if let Ended::Session(SessionError::Handshake(error)) = ended {
+                    let what = format!("the viewer at {}:{} cannot be used: {error}", ticket.host, ticket.port);
+                    return Err(Failure::new(
+                        FailureKind::Refused,
+                        what,
+                        "check the ticket with whoever gave it",
+                    ));
+                }
+                retry = Retry::default();
+            }
+            Err(failure) => tracing::warn!("{failure}"),
+        }
+        if *stop.borrow() || shared.hub.end().is_some() {
+            return Ok(());
+        }
+        retry.wait().await;
+    }
+}
+
+/// The address a publisher listens at.
+///
+/// # Errors
+/// The system cannot tell: the socket is broken.
+pub fn local_address(listener: &TcpListener) -> Result<SocketAddr> {
+    listener.local_addr().map_err(|error| {
+        Failure::new(
+            FailureKind::Network,
+            format!("the listening socket is broken ({error})"),
+            "try again",
+        )
+    })
+}

@@ -1,0 +1,70 @@
+//! The source's thread.
+
+use std::sync::Arc;
+use std::thread::JoinHandle;
+
+use super::Hub;
+use super::hub::SourceEnd;
+use crate::failure::{Failure, FailureKind, Result};
+use crate::media::Frame;
+use crate::meter::metrics::Metrics;
+use crate::meter::stage::Stage;
+use crate::source::Source;
+
+/// Watches the frames a source makes; the demo shows the camera's picture with it.
+pub(super) type Tap = Box<dyn FnMut(&Frame) + Send>;
+
+/// Pump `source` into `hub` on a thread of its own until it ends or the hub stops.
+pub(super) fn start(
+    mut source: Box<dyn Source>,
+    hub: Arc<Hub>,
+    metrics: Metrics,
+    mut tap: Option<Tap>,
+) -> Result<JoinHandle<()>> {
+    hub.set_info(source.info());
+    let body = move || {
+        let end = match pump(&mut *source, &hub, &metrics, &mut tap) {
+            Ok(()) => SourceEnd::Complete,
+            Err(failure) => SourceEnd::Failed(failure),
+        };
+        hub.finish(end);
+    };
+    std::thread::Builder::new()
+        .name("source".to_owned())
+        .spawn(body)
+        .map_err(|error| {
+            let what = format!("the system gives no thread for the source ({error})");
+            Failure::new(FailureKind::Internal, what, "raise the limit on threads")
+        })
+}
+
+fn pump(source: &mut dyn Source, hub: &Hub, metrics: &Metrics, tap: &mut Option<Tap>) -> Result<()> {
+    let mut number = 0;
+    let mut info = source.info();
+    if source.waits_for_viewers() {
+        hub.wait_for_viewer();
+    }
+    while !hub.stopping() {
+        if hub.take_keyframe_request() {
+            source.request_keyframe();
+        }
+        let Some(mut frame) = source.next()? else { break };
+        // Numbers count what was handed out here: a gap then always means that something was lost after this point.
+        frame.number = number;
+        number += 1;
+        metrics.record_stage(Stage::Capture, frame.captured.saturating_duration_since(frame.began));
+        metrics.record_stage(Stage::Encode, frame.encoded.saturating_duration_since(frame.captured));
+        if frame.keyframe {
+            let current = source.info();
+            if current != info {
+                hub.set_info(current.clone());
+                info = current;
+            }
+        }
+        if let Some(tap) = tap {
+            tap(&frame);
+        }
+        hub.publish(frame);
+    }
+    Ok(())
+}

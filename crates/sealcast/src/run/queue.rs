@@ -1,0 +1,268 @@
+//! Bounded queues of frames that drop whole groups of pictures, oldest first.
+
+use std::collections::VecDeque;
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use tokio::sync::Notify;
+
+/// What a queue must know of a frame.
+pub trait Queued: Send {
+    /// Whether it can be decoded without earlier frames.
+    fn keyframe(&self) -> bool;
+    /// Its size in bytes.
+    fn size(&self) -> usize;
+}
+
+/// How much a queue may hold.
+#[derive(Clone, Copy, Debug)]
+pub struct QueueLimits {
+    /// Frames, at least 1.
+    pub frames: usize,
+    /// Bytes; one frame is always taken.
+    pub bytes: usize,
+}
+
+impl Default for QueueLimits {
+    /// About two seconds of video at 30 frames a second.
+    fn default() -> Self {
+        Self {
+            frames: 60,
+            bytes: 32 << 20,
+        }
+    }
+}
+
+/// What became of a frame that was pushed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Pushed {
+    /// Frames that were dropped, the pushed one included if it was.
+    pub dropped: usize,
+    /// Nothing more will be taken before a keyframe: one should be asked for.
+    pub wants_keyframe: bool,
+}
+
+struct State<F> {
+    frames: VecDeque<F>,
+    bytes: usize,
+    skipping: bool,
+    closed: bool,
+}
+
+/// A bounded queue between one producer, who never waits, and one consumer.
+pub struct FrameQueue<F> {
+    limits: QueueLimits,
+    state: Mutex<State<F>>,
+    task: Notify,
+    thread: Condvar,
+}
+
+impl<F: Queued> FrameQueue<F> {
+    /// An empty queue. Its first frame will be a keyframe.
+    pub fn new(limits: QueueLimits) -> Self {
+        let state = State {
+            frames: VecDeque::new(),
+            bytes: 0,
+            skipping: true,
+            closed: false,
+        };
+        Self {
+            limits,
+            state: Mutex::new(state),
+            task: Notify::new(),
+            thread: Condvar::new(),
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State<F>> {
+        // The state is consistent between statements; a panic elsewhere does not spoil it.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Put a frame in. When the queue is full, everything up to the newest keyframe is dropped; without one in the queue all of it
+    /// is, and what follows until the next.
+    pub fn push(&self, frame: F) -> Pushed {
+        let mut state = self.lock();
+        if state.closed {
+            return Pushed {
+                dropped: 0,
+                wants_keyframe: false,
+            };
+        }
+        if state.skipping && !frame.keyframe() {
+            return Pushed {
+                dropped: 1,
+                wants_keyframe: true,
+            };
+        }
+        state.skipping = false;
+        state.bytes += frame.size();
+        state.frames.push_back(frame);
+        let mut dropped = 0;
+        if state.frames.len() > self.limits.frames || (state.bytes > self.limits.bytes && state.frames.len() > 1) {
+            let keep = state.frames.iter().rposition(Queued::keyframe).filter(|&at| at > 0);
+            let count = keep.unwrap_or(state.frames.len());
+            state.skipping = keep.is_none();
+            for frame in state.frames.drain(..count).collect::<Vec<_>>() {
+                state.bytes -= frame.size();
+                dropped += 1;
+            }
+        }
+        let wants_keyframe = state.skipping;
+        drop(state);
+        self.wake();
+        Pushed {
+            dropped,
+            wants_keyframe,
+        }
+    }
+
+    /// The next frame, if there is one.
+    pub fn pop(&self) -> Option<F> {
+        let mut state = self.lock();
+        let frame = state.frames.pop_front()?;
+        state.bytes -= frame.size();
+        Some(frame)
+    }
+
+    /// No more frames will come; those inside can still be taken.
+    pub fn close(&self) {
+        self.lock().closed = true;
+        self.wake();
+    }
+
+    /// Whether it is closed and empty.
+    pub fn finished(&self) -> bool {
+        let state = self.lock();
+        state.closed && state.frames.is_empty()
+    }
+
+    fn wake(&self) {
+        self.task.notify_one();
+        self.thread.notify_one();
+    }
+
+    /// Wait, in a task, until something was pushed or the queue was closed since the last wait. Cancel-safe.
+    pub async fn changed(&self) {
+        self.task.notified().await;
+    }
+
+    /// Wait, in a thread, for the next frame; `None` once the queue is closed and empty.
+    pub fn wait_pop(&self) -> Option<F> {
+        let mut state = self.lock();
+        loop {
+            if let Some(frame) = state.frames.pop_front() {
+                state.bytes -= frame.size();
+                return Some(frame);
+            }
+            if state.closed {
+                return None;
+            }
+            let waited = self.thread.wait_timeout(state, Duration::from_secs(1));
+            state = waited.unwrap_or_else(PoisonError::into_inner).0;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    impl Queued for (u32, bool) {
+        fn keyframe(&self) -> bool {
+            self.1
+        }
+
+        fn size(&self) -> usize {
+            10
+        }
+    }
+
+    fn queue(frames: usize) -> FrameQueue<(u32, bool)> {
+        FrameQueue::new(QueueLimits { frames, bytes: 1000 })
+    }
+
+    fn drain(queue: &FrameQueue<(u32, bool)>) -> Vec<u32> {
+        std::iter::from_fn(|| queue.pop()).map(|frame| frame.0).collect()
+    }
+
+    #[test]
+    fn a_queue_begins_with_a_keyframe() {
+        let queue = queue(5);
+        assert_eq!(
+            queue.push((0, false)),
+            Pushed {
+                dropped: 1,
+                wants_keyframe: true
+            }
+        );
+        queue.push((1, true));
+        queue.push((2, false));
+        assert_eq!(drain(&queue), [1, 2]);
+    }
+
+    #[test]
+    fn a_full_queue_keeps_the_newest_group_of_pictures() {
+        let queue = queue(5);
+        for number in 0..5 {
+            queue.push((number, number % 3 == 0));
+        }
+        assert_eq!(
+            queue.push((5, false)),
+            Pushed {
+                dropped: 3,
+                wants_keyframe: false
+            }
+        );
+        assert_eq!(drain(&queue), [3, 4, 5]);
+    }
+
+    #[test]
+    fn a_group_longer_than_the_queue_is_dropped_whole_and_the_next_keyframe_wanted() {
+        let queue = queue(3);
+        for number in 0..3 {
+            queue.push((number, number == 0));
+        }
+        assert_eq!(
+            queue.push((3, false)),
+            Pushed {
+                dropped: 4,
+                wants_keyframe: true
+            }
+        );
+        assert_eq!(
+            queue.push((4, false)),
+            Pushed {
+                dropped: 1,
+                wants_keyframe: true
+            }
+        );
+        queue.push((5, true));
+        assert_eq!(drain(&queue), [5]);
+    }
+
+    #[test]
+    fn bytes_are_bounded_too() {
+        let queue = FrameQueue::new(QueueLimits {
+            frames: 1000,
+            bytes: 45,
+        });
+        for number in 0..10 {
+            queue.push((number, true));
+        }
+        assert!(drain(&queue).len() <= 4);
+    }
+
+    #[test]
+    fn a_closed_queue_gives_what_it_holds_and_then_nothing() {
+        let queue = queue(5);
+        queue.push((0, true));
+        queue.close();
+        assert!(!queue.finished());
+        assert_eq!(
+            (queue.wait_pop().map(|frame| frame.0), queue.wait_pop()),
+            (Some(0), None)
+        );
+        assert!(queue.finished());
+    }
+}

@@ -1,0 +1,334 @@
+//! One viewer of a publisher, in a task of its own.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use sealcast_proto::keys::Peer;
+use sealcast_proto::seal::{Opened, Refusal};
+use sealcast_proto::session::{Event, Facts, Input, OutgoingFrame, RekeyCause, Session, SessionError};
+use sealcast_proto::unit::{PREAMBLE_LEN, Preamble};
+use sealcast_proto::wire::CloseReason;
+use tokio::sync::watch;
+
+use super::FrameQueue;
+use super::admission::Verdict;
+use super::clock::nanos;
+use super::connection::{Connection, Ended, Listener, overhead};
+use super::ended::{end_in_words, handshake_outcome};
+use super::hub::SourceEnd;
+use super::observe::HandshakeTimer;
+use super::publish::Shared;
+use super::retry::turned_on;
+use crate::media::Frame;
+use crate::meter::labels::{self, Direction, HandshakeOutcome, RecordKind};
+use crate::meter::logs::Phase;
+use crate::meter::stage::Stage;
+use crate::transport::Transport;
+
+/// The next frame is sealed only when less than this is waiting to be sent: what is sealed can no longer be dropped.
+const BACKLOG_LOW: usize = 64 * 1024;
+/// How long a closing session may take to say goodbye.
+const GOODBYE_PATIENCE: Duration = Duration::from_secs(1);
+/// The stream number of the video.
+pub(super) const VIDEO: u32 = 1;
+
+/// What the session had to tell, until the task gets to it.
+#[derive(Default)]
+struct Inbox {
+    events: Vec<Event>,
+    refused: u64,
+}
+
+impl Listener for Inbox {
+    fn media(&mut self, _: Opened<'_>, _: Instant) -> Result<(), SessionError> {
+        // A viewer has nothing to show us.
+        Ok(())
+    }
+
+    fn event(&mut self, event: Event) {
+        self.events.push(event);
+    }
+
+    fn refused(&mut self, _: Refusal) {
+        self.refused += 1;
+    }
+}
+
+/// A viewer that was let in.
+struct Seat {
+    id: u64,
+    queue: Arc<FrameQueue<Arc<Frame>>>,
+    info_version: u64,
+    previous_seal: Duration,
+    previous_send: Duration,
+    sending_since: Option<Instant>,
+}
+
+struct ViewerTask<T> {
+    shared: Arc<Shared>,
+    connection: Connection<T>,
+    inbox: Inbox,
+    timer: HandshakeTimer,
+    remote: String,
+    peer: Option<Peer>,
+    seat: Option<Seat>,
+}
+
+/// Serve one viewer until it goes, the source ends or the program stops.
+pub(super) async fn serve_viewer<T: Transport>(
+    shared: Arc<Shared>,
+    transport: T,
+    session: Session,
+    remote: String,
+    timer: HandshakeTimer,
+    stop: watch::Receiver<bool>,
+) -> Ended {
+    let observation = &shared.observation;
+    let connection = Connection::new(transport, session, observation.clock, observation.metrics.clone());
+    let shared = Arc::clone(&shared);
+    let mut task = ViewerTask {
+        shared,
+        connection,
+        inbox: Inbox::default(),
+        timer,
+        remote,
+        peer: None,
+        seat: None,
+    };
+    let ended = match task.run(stop).await {
+        Ok(never) => match never {},
+        Err(ended) => ended,
+    };
+    // What the session still had to tell, such as the peer's last words.
+    let _ = task.take_events();
+    task.leave(&ended);
+    task.connection.say_goodbye(GOODBYE_PATIENCE).await;
+    ended
+}
+
+impl<T: Transport> ViewerTask<T> {
+    async fn run(&mut self, mut stop: watch::Receiver<bool>) -> Result<std::convert::Infallible, Ended> {
+        loop {
+            self.connection.work(&mut self.inbox)?;
+            self.take_events()?;
+            self.send_frames()?;
+            let ready = self.seat.as_ref().filter(|_| self.connection.backlog() < BACKLOG_LOW);
+            let queue = ready.map(|seat| Arc::clone(&seat.queue));
+            let frame_queued = async {
+                match queue {
+                    Some(queue) => queue.changed().await,
+                    None => std::future::pending().await,
+                }
+            };
+            tokio::select! {
+                waited = self.connection.wait() => waited?,
+                () = frame_queued => {}
+                _ = turned_on(&mut stop) => {
+                    self.connection.tell(Input::Close(CloseReason::GoingAway, "the publisher stops"), &mut self.inbox)?;
+                }
+            }
+        }
+    }
+
+    fn take_events(&mut self) -> Result<(), Ended> {
+        while !self.inbox.events.is_empty() {
+            for event in std::mem::take(&mut self.inbox.events) {
+                self.take_event(event)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn take_event(&mut self, event: Event) -> Result<(), Ended> {
+        let observation = &self.shared.observation;
+        match event {
+            Event::PeerProved(peer) => return self.judge(peer),
+            Event::Established(facts) => self.established(&facts),
+            Event::KeyframeRequested(_) => self.shared.hub.request_keyframe(),
+            Event::Rekeyed { epoch, cause } => {
+                observation.metrics.set_epoch(epoch);
+                observation.metrics.record_rekey(label(cause));
+                tracing::debug!(viewer = %self.name(), epoch, "new keys");
+            }
+            Event::Clock(estimate) => observation.clock_estimate(estimate.offset, estimate.uncertainty),
+            Event::Closed { reason, text } => {
+                tracing::info!(viewer = %self.name(), %reason, text, "the viewer left");
+            }
+        }
+        Ok(())
+    }
+
+    /// The peer has proved who it is: let it in, or tell it why not.
+    fn judge(&mut self, peer: Peer) -> Result<(), Ended> {
+        self.peer = Some(peer);
+        let full = self.shared.hub.viewers() >= self.shared.max_viewers;
+        let verdict = self.shared.admission.judge(&peer);
+        let (peer, from) = (peer.id, &self.remote);
+        let input = match verdict {
+            Verdict::Refused => {
+                tracing::warn!(%peer, from, "refused a viewer: it is not on the allow list and proved no invite");
+                Input::Close(CloseReason::NotAuthorised, "not on the allow list and no valid invite")
+            }
+            _ if full => {
+                tracing::warn!(%peer, from, max = self.shared.max_viewers, "refused a viewer: too many watch");
+                Input::Close(
+                    CloseReason::TooManyViewers,
+                    "as many viewers as are allowed watch already",
+                )
+            }
+            Verdict::Enrolled => {
+                tracing::info!(%peer, from, "enrolled a new viewer by its invite");
+                Input::Admit
+            }
+            Verdict::Listed | Verdict::Open => Input::Admit,
+        };
+        self.connection.tell(input, &mut self.inbox)
+    }
+
+    fn established(&mut self, facts: &Facts) {
+        let agreed = Some((facts.mechanism, facts.suite.name));
+        let peer = facts.peer.id.to_string();
+        let row = self
+            .timer
+            .row(HandshakeOutcome::Established, peer, agreed, self.connection.cost);
+        tracing::info!(
+            viewer = %facts.peer.id.short(),
+            from = self.remote,
+            mechanism = facts.mechanism,
+            suite = facts.suite.name,
+            ms = format!("{:.2}", row.duration_ms),
+            "a viewer watches"
+        );
+        self.shared.observation.handshake(row);
+        self.shared.observation.set_phase(Phase::Steady);
+        self.peer = Some(facts.peer);
+        let (id, queue) = self.shared.hub.join();
+        self.seat = Some(Seat {
+            id,
+            queue,
+            info_version: 0,
+            previous_seal: Duration::ZERO,
+            previous_send: Duration::ZERO,
+            sending_since: None,
+        });
+    }
+
+    fn send_frames(&mut self) -> Result<(), Ended> {
+        self.note_sent();
+        while self.connection.backlog() < BACKLOG_LOW {
+            let Some(frame) = self.seat.as_ref().and_then(|seat| seat.queue.pop()) else {
+                break;
+            };
+            self.send_frame(&frame)?;
+            self.take_events()?;
+        }
+        if self.seat.as_ref().is_some_and(|seat| seat.queue.finished()) {
+            let (reason, text) = match self.shared.hub.end() {
+                Some(SourceEnd::Failed(failure)) => (CloseReason::SourceFailed, failure.what),
+                _ => (CloseReason::EndOfStream, String::new()),
+            };
+            self.connection.tell(Input::Close(reason, &text), &mut self.inbox)?;
+            return Err(Ended::InWords);
+        }
+        Ok(())
+    }
+
+    /// Seal a frame for this viewer and hand it to the network.
+    fn send_frame(&mut self, frame: &Frame) -> Result<(), Ended> {
+        let Some(seat) = &mut self.seat else { return Ok(()) };
+        let observation = &self.shared.observation;
+        let clock = observation.clock;
+        let (version, info) = self.shared.hub.info_since(seat.info_version);
+        if let Some(info) = info {
+            seat.info_version = version;
+            self.connection
+                .seal(|session, out| session.seal_info(clock.now(), VIDEO, &info, out))?;
+        }
+        let outgoing = OutgoingFrame {
+            stream: VIDEO,
+            keyframe: frame.keyframe,
+            preamble: Preamble {
+                frame: frame.number,
+                media_time: nanos(frame.media_time),
+                captured: clock.wall(frame.captured),
+                encoded: clock.wall(frame.encoded),
+                previous_seal: saturating_u32(seat.previous_seal),
+                previous_send: saturating_u32(seat.previous_send),
+            },
+            data: &frame.data,
+        };
+        let from = self.connection.outgoing_len();
+        let began = Instant::now();
+        self.connection
+            .seal(|session, out| session.seal_frame(clock.at(began), &outgoing, out))?;
+        let sealed = Instant::now();
+        let wire_bytes = (self.connection.outgoing_len() - from) as u64;
+        if let Some(tap) = &self.shared.wire_tap {
+            tap(self.connection.outgoing_tail(from));
+        }
+        seat.previous_seal = sealed - began;
+        seat.sending_since = Some(Instant::now());
+        observation.metrics.record_stage(Stage::Seal, seat.previous_seal);
+        observation
+            .metrics
+            .record_sealed(RecordKind::Media, wire_bytes, overhead(PREAMBLE_LEN as u64));
+        observation.metrics.record_frame(Direction::Out);
+        self.connection.work(&mut self.inbox)?;
+        self.note_sent();
+        Ok(())
+    }
+
+    /// When the last frame has left, take down how long that took.
+    fn note_sent(&mut self) {
+        let backlog = self.connection.backlog();
+        let Some(seat) = self.seat.as_mut().filter(|_| backlog == 0) else {
+            return;
+        };
+        if let Some(since) = seat.sending_since.take() {
+            seat.previous_send = since.elapsed();
+            self.shared
+                .observation
+                .metrics
+                .record_stage(Stage::Send, seat.previous_send);
+        }
+    }
+
+    fn name(&self) -> String {
+        self.peer.map_or_else(|| self.remote.clone(), |peer| peer.id.short())
+    }
+
+    fn leave(&mut self, ended: &Ended) {
+        if let Some(seat) = self.seat.take() {
+            self.shared.hub.leave(seat.id);
+            if self.shared.hub.viewers() == 0 {
+                self.shared.observation.set_phase(Phase::Idle);
+            }
+        } else {
+            let peer = self
+                .peer
+                .map_or_else(|| self.remote.clone(), |peer| peer.id.to_string());
+            let row = self
+                .timer
+                .row(handshake_outcome(ended), peer, None, self.connection.cost);
+            self.shared.observation.handshake(row);
+        }
+        if self.inbox.refused > 0 {
+            tracing::warn!(viewer = %self.name(), records = self.inbox.refused, "records of this viewer were refused");
+        }
+        if let Some(words) = end_in_words(ended) {
+            tracing::warn!(viewer = %self.name(), from = self.remote, "{words}");
+        }
+    }
+}
+
+fn saturating_u32(duration: Duration) -> u32 {
+    u32::try_from(duration.as_nanos()).unwrap_or(u32::MAX)
+}
+
+fn label(cause: Option<RekeyCause>) -> labels::RekeyCause {
+    match cause {
+        Some(RekeyCause::Time) => labels::RekeyCause::Time,
+        Some(RekeyCause::Count) => labels::RekeyCause::Count,
+        Some(RekeyCause::Demand) | None => labels::RekeyCause::Demand,
+    }
+}

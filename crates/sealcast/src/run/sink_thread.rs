@@ -1,0 +1,102 @@
+//! The sink's thread.
+
+use std::sync::Arc;
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use jiff::Timestamp;
+use sealcast_proto::unit::StreamInfo;
+
+use super::received::{Delivered, Journey};
+use super::{FrameQueue, Observation};
+use crate::failure::{Failure, FailureKind, Result};
+use crate::media::ReceivedFrame;
+use crate::meter::logs::FrameRow;
+use crate::meter::stage::Stage;
+use crate::sink::Sink;
+
+/// Feed `sink` from `queue` on a thread of its own until the queue is closed and empty, or the sink fails. `failed` is called
+/// on failure so that the session can be ended.
+pub(super) fn start(
+    mut sink: Box<dyn Sink>,
+    queue: Arc<FrameQueue<Delivered>>,
+    observation: Arc<Observation>,
+    failed: impl FnOnce() + Send + 'static,
+) -> Result<JoinHandle<Result<()>>> {
+    let body = move || {
+        let written = feed(&mut *sink, &queue, &observation);
+        if written.is_err() {
+            queue.close();
+            failed();
+        }
+        // Complete the file whatever happened; the first failure is the one to report.
+        written.and(sink.finish())
+    };
+    std::thread::Builder::new()
+        .name("sink".to_owned())
+        .spawn(body)
+        .map_err(|error| {
+            let what = format!("the system gives no thread for the sink ({error})");
+            Failure::new(FailureKind::Internal, what, "raise the limit on threads")
+        })
+}
+
+fn feed(sink: &mut dyn Sink, queue: &FrameQueue<Delivered>, observation: &Observation) -> Result<()> {
+    let mut current: Option<Arc<StreamInfo>> = None;
+    while let Some(Delivered { info, frame, journey }) = queue.wait_pop() {
+        if current.as_ref() != Some(&info) {
+            sink.start(&info)?;
+            current = Some(info);
+        }
+        sink.write(&frame)?;
+        let decode = sink.decode_time();
+        if let Some(decode) = decode {
+            observation.metrics.record_stage(Stage::Decode, decode);
+            record_end_to_end(observation, &journey);
+        }
+        if let Some(logs) = observation.logs() {
+            logs.frame(row(observation, &frame, &journey, decode));
+        }
+    }
+    Ok(())
+}
+
+/// From the complete picture at the source until now, as far as the clocks can tell.
+fn record_end_to_end(observation: &Observation, journey: &Journey) {
+    let Some(clock) = journey.clock else { return };
+    let now = i128::from(observation.clock.wall(Instant::now())) + i128::from(clock.offset);
+    let difference = i64::try_from(now - i128::from(journey.preamble.captured)).unwrap_or(i64::MAX);
+    observation
+        .metrics
+        .stages()
+        .record_between_clocks(Stage::EndToEnd, difference, clock.uncertainty);
+}
+
+fn row(observation: &Observation, frame: &ReceivedFrame, journey: &Journey, decode: Option<Duration>) -> FrameRow {
+    let micros = |nanos: u64| nanos as f64 / 1e3;
+    let clock = observation.clock;
+    let preamble = journey.preamble;
+    let first = preamble.previous_seal == 0;
+    let stage = |nanos: u32| (!first).then(|| micros(nanos.into()));
+    FrameRow {
+        time: Timestamp::now(),
+        phase: observation.phase(),
+        frame: frame.number,
+        keyframe: frame.keyframe,
+        bytes: frame.data.len() as u64,
+        captured_ns: preamble.captured,
+        encoded_ns: preamble.encoded,
+        sealed_ns: journey.sealed_at,
+        received_ns: clock.wall(journey.arrived),
+        opened_ns: clock.wall(frame.opened),
+        decoded_ns: decode.map(|_| clock.wall(Instant::now())),
+        encode_us: micros(preamble.encoded.saturating_sub(preamble.captured)),
+        seal_us: stage(preamble.previous_seal),
+        send_us: stage(preamble.previous_send),
+        network_us: journey.network.map(micros),
+        open_us: (frame.opened - journey.arrived).as_secs_f64() * 1e6,
+        decode_us: decode.map(|decode| decode.as_secs_f64() * 1e6),
+        clock_offset_us: journey.clock.map_or(f64::NAN, |clock| clock.offset as f64 / 1e3),
+        clock_uncertainty_us: journey.clock.map_or(f64::NAN, |clock| micros(clock.uncertainty)),
+    }
+}

@@ -1,0 +1,386 @@
+//! The viewer: a session, a queue, a sink; connected again when the connection breaks.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use sealcast_proto::keys::{HandshakeError, Invite, Role, Side};
+use sealcast_proto::session::{Event, Facts, Input, Session, SessionError};
+use sealcast_proto::wire::{CloseReason, Ticket};
+use tokio::net::TcpListener;
+use tokio::sync::watch;
+
+use super::admission::Verdict;
+use super::connection::{Connection, Ended};
+use super::ended::{end_in_words, handshake_outcome};
+use super::observe::HandshakeTimer;
+use super::publish::Offer;
+use super::received::{Delivered, Receiver};
+use super::retry::turned_on;
+use super::serve_viewer::VIDEO;
+use super::{Admission, FrameQueue, Observation, QueueLimits, Retry, sink_thread};
+use crate::failure::{Failure, FailureKind, Result};
+use crate::keys::entropy;
+use crate::meter::labels::{self, HandshakeOutcome};
+use crate::meter::logs::Phase;
+use crate::sink::Sink;
+use crate::transport::{self, TcpTransport, Transport};
+
+/// How long a closing session may take to say goodbye.
+const GOODBYE_PATIENCE: Duration = Duration::from_millis(500);
+
+/// Where the publisher is.
+pub enum PublisherAt {
+    /// We connect to it.
+    Connect(Ticket),
+    /// It connects to us.
+    Listen {
+        /// The socket.
+        listener: TcpListener,
+        /// The invite of our ticket.
+        invite: Option<Invite>,
+        /// Which publishers are let in.
+        admission: Admission,
+    },
+}
+
+/// What a viewer needs.
+pub struct WatchOptions {
+    /// Where the publisher is.
+    pub publisher: PublisherAt,
+    /// Identity, suites, mechanisms.
+    pub offer: Offer,
+    /// Where frames go.
+    pub sink: Box<dyn Sink>,
+    /// Limits of the sink's queue.
+    pub queue: QueueLimits,
+    /// Whether to connect again when the connection breaks.
+    pub reconnect: bool,
+}
+
+/// How one connection ended, as far as going on is concerned.
+enum After {
+    /// The stream is over, or the user stopped.
+    Done,
+    /// Something that may pass.
+    Broken(Failure),
+}
+
+struct Viewer {
+    publisher: PublisherAt,
+    offer: Offer,
+    observation: Arc<Observation>,
+    queue: Arc<FrameQueue<Delivered>>,
+    stop: watch::Receiver<bool>,
+}
+
+/// Watch until the stream ends or `stop` turns true.
+///
+/// # Errors
+/// The publisher refuses us or is not the one in the ticket, the sink fails, or the connection breaks and `reconnect` is off.
+pub async fn watch(
+    options: WatchOptions,
+    observation: Arc<Observation>,
+    mut stop: watch::Receiver<bool>,
+) -> Result<()> {
+    let queue = Arc::new(FrameQueue::new(options.queue));
+    let (sink_failed, mut sink_fails) = watch::channel(false);
+    let failed = move || {
+        // Nobody listens once the session has ended by itself.
+        let _ = sink_failed.send(true);
+    };
+    let sink = sink_thread::start(options.sink, Arc::clone(&queue), Arc::clone(&observation), failed)?;
+    let (session_stop, session_stopped) = watch::channel(false);
+    let mut viewer = Viewer {
+        publisher: options.publisher,
+        offer: options.offer,
+        observation,
+        queue: Arc::clone(&queue),
+        stop: session_stopped,
+    };
+    let watching = viewer.keep_watching(options.reconnect);
+    tokio::pin!(watching);
+    let outcome = tokio::select! {
+        outcome = &mut watching => outcome,
+        _ = turned_on(&mut stop) => stop_session(&session_stop, watching).await,
+        failed = turned_on(&mut sink_fails) => {
+            // Without a failure the sink's thread ends only after the queue was closed.
+            if failed { stop_session(&session_stop, watching).await } else { Ok(()) }
+        }
+    };
+    queue.close();
+    let written = tokio::task::spawn_blocking(move || sink.join()).await;
+    let written = match written {
+        Ok(Ok(written)) => written,
+        _ => Err(Failure::new(
+            FailureKind::Internal,
+            "the sink's thread panicked",
+            "please report this",
+        )),
+    };
+    // A sink that failed is why the session was stopped.
+    written.and(outcome)
+}
+
+/// Tell the session to end, and give it a moment to say goodbye.
+async fn stop_session(stop: &watch::Sender<bool>, watching: impl Future<Output = Result<()>>) -> Result<()> {
+    // A session that is gone needs no telling.
+    let _ = stop.send(true);
+    let _ = tokio::time::timeout(GOODBYE_PATIENCE * 2, watching).await;
+    Ok(())
+}
+
+impl Viewer {
+    async fn keep_watching(&mut self, reconnect: bool) -> Result<()> {
+        let mut retry = Retry::default();
+        loop {
+            let failure = match self.watch_once().await? {
+                After::Done => return Ok(()),
+                After::Broken(failure) => failure,
+            };
+            if !reconnect {
+                return Err(failure);
+            }
+            tracing::warn!("{failure}");
+            self.observation.set_phase(Phase::Idle);
+            if *self.stop.borrow() {
+                return Ok(());
+            }
+            let patience = matches!(failure.kind, FailureKind::Network);
+            if !patience {
+                return Err(failure);
+            }
+            retry.wait().await;
+        }
+    }
+
+    async fn watch_once(&mut self) -> Result<After> {
+        let (transport, session, remote, timer) = match &self.publisher {
+            PublisherAt::Connect(ticket) => {
+                let remote = format!("{}:{}", ticket.host, ticket.port);
+                let (session, keygen) = self.offer.initiate(Role::Viewer, ticket, &self.observation)?;
+                let timer = HandshakeTimer::begin("initiator", Some(keygen));
+                match transport::connect(&ticket.host, ticket.port).await {
+                    Ok(transport) => (transport, session, remote, timer),
+                    Err(failure) => return Ok(After::Broken(failure)),
+                }
+            }
+            PublisherAt::Listen { listener, invite, .. } => {
+                let (stream, remote) = listener.accept().await.map_err(|error| {
+                    let what = format!("a connection could not be accepted ({error})");
+                    Failure::new(FailureKind::Network, what, "try again")
+                })?;
+                let config = self.offer.session(Role::Viewer, Side::Responder, None, invite.clone());
+                let session = Session::respond(config, entropy::random()?, self.observation.clock.now());
+                let timer = HandshakeTimer::begin("responder", None);
+                (transport::prepare(stream), session, remote.to_string(), timer)
+            }
+        };
+        self.observation.set_phase(Phase::Handshake);
+        self.run_session(transport, session, &remote, &timer).await
+    }
+
+    async fn run_session(
+        &mut self,
+        transport: TcpTransport,
+        session: Session,
+        remote: &str,
+        timer: &HandshakeTimer,
+    ) -> Result<After> {
+        let observation = Arc::clone(&self.observation);
+        let metrics = observation.metrics.clone();
+        let connection = Connection::new(transport, session, observation.clock, metrics);
+        let receiver = Receiver::new(observation, Arc::clone(&self.queue));
+        let mut task = SessionTask {
+            viewer: self,
+            connection,
+            receiver,
+            timer,
+            remote,
+            facts: None,
+            last_words: None,
+        };
+        let ended = match task.run().await {
+            Ok(never) => match never {},
+            Err(ended) => ended,
+        };
+        // The peer's last words may still be among the news.
+        let _ = task.take_events();
+        Ok(task.end(ended).await)
+    }
+
+    fn admission(&self) -> Option<&Admission> {
+        match &self.publisher {
+            PublisherAt::Connect(_) => None,
+            PublisherAt::Listen { admission, .. } => Some(admission),
+        }
+    }
+}
+
+struct SessionTask<'a, T> {
+    viewer: &'a mut Viewer,
+    connection: Connection<T>,
+    receiver: Receiver,
+    timer: &'a HandshakeTimer,
+    remote: &'a str,
+    facts: Option<Facts>,
+    last_words: Option<(CloseReason, String)>,
+}
+
+impl<T: Transport> SessionTask<'_, T> {
+    async fn run(&mut self) -> Result<std::convert::Infallible, Ended> {
+        loop {
+            self.connection.work(&mut self.receiver)?;
+            self.take_events()?;
+            if self.facts.is_some() && self.receiver.take_keyframe_request() {
+                self.connection
+                    .tell(Input::RequestKeyframe(VIDEO), &mut self.receiver)?;
+            }
+            tokio::select! {
+                waited = self.connection.wait() => waited?,
+                _ = turned_on(&mut self.viewer.stop) => {
+                    self.connection.tell(Input::Close(CloseReason::GoingAway, "the viewer stops"), &mut self.receiver)?;
+                }
+            }
+        }
+    }
+
+    fn take_events(&mut self) -> Result<(), Ended> {
+        while !self.receiver.events.is_empty() {
+            for event in std::mem::take(&mut self.receiver.events) {
+                self.take_event(event)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn take_event(&mut self, event: Event) -> Result<(), Ended> {
+        let observation = &self.viewer.observation;
+        match event {
+            Event::PeerProved(peer) => {
+                let verdict = self
+                    .viewer
+                    .admission()
+                    .map_or(Verdict::Refused, |admission| admission.judge(&peer));
+                let input = if verdict == Verdict::Refused {
+                    tracing::warn!(publisher = %peer.id, from = self.remote, "refused a publisher: not on the allow list");
+                    Input::Close(
+                        CloseReason::NotAuthorised,
+                        "not on the viewer's allow list and no valid invite",
+                    )
+                } else {
+                    Input::Admit
+                };
+                return self.connection.tell(input, &mut self.receiver);
+            }
+            Event::Established(facts) => {
+                let agreed = Some((facts.mechanism, facts.suite.name));
+                let peer = facts.peer.id.to_string();
+                let row = self
+                    .timer
+                    .row(HandshakeOutcome::Established, peer, agreed, self.connection.cost);
+                tracing::info!(
+                    publisher = %facts.peer.id.short(),
+                    at = self.remote,
+                    mechanism = facts.mechanism,
+                    suite = facts.suite.name,
+                    ms = format!("{:.2}", row.duration_ms),
+                    "watching"
+                );
+                observation.handshake(row);
+                observation.set_phase(Phase::Steady);
+                self.facts = Some(facts);
+            }
+            Event::Rekeyed { epoch, .. } => {
+                observation.metrics.set_epoch(epoch);
+                observation.metrics.record_rekey(labels::RekeyCause::Demand);
+                tracing::debug!(epoch, "new keys");
+            }
+            Event::Clock(estimate) => observation.clock_estimate(estimate.offset, estimate.uncertainty),
+            Event::Closed { reason, text } => self.last_words = Some((reason, text)),
+            Event::KeyframeRequested(_) => {}
+        }
+        Ok(())
+    }
+
+    async fn end(self, ended: Ended) -> After {
+        let Self {
+            viewer,
+            connection,
+            facts,
+            last_words,
+            remote,
+            timer,
+            ..
+        } = self;
+        if facts.is_none() {
+            let row = timer.row(handshake_outcome(&ended), remote.to_owned(), None, connection.cost);
+            viewer.observation.handshake(row);
+        }
+        connection.say_goodbye(GOODBYE_PATIENCE).await;
+        let established = facts.is_some();
+        match (ended, last_words) {
+            (_, Some((reason, text))) => after_last_words(remote, reason, &text),
+            (Ended::InWords, None) => After::Done,
+            (Ended::Session(SessionError::Handshake(error)), None) => After::Broken(handshake_failure(remote, error)),
+            (ended, None) => {
+                let words = end_in_words(&ended).unwrap_or_default();
+                let hint = match ended {
+                    Ended::Session(_) => "somebody between may be altering the stream",
+                    _ if established => "the publisher may be restarting",
+                    _ => "check that it is a sealcast publisher and that it runs",
+                };
+                After::Broken(Failure::new(FailureKind::Network, format!("{remote}: {words}"), hint))
+            }
+        }
+    }
+}
+
+/// The publisher has said why it ends.
+fn after_last_words(remote: &str, reason: CloseReason, text: &str) -> After {
+    let said = if text.is_empty() {
+        reason.to_string()
+    } else {
+        format!("{reason}: {text}")
+    };
+    let broken = |kind, hint: &str| After::Broken(Failure::new(kind, format!("{remote} said {said}"), hint));
+    match reason {
+        CloseReason::EndOfStream => {
+            tracing::info!("the stream has ended");
+            After::Done
+        }
+        CloseReason::NotAuthorised => broken(
+            FailureKind::Refused,
+            "ask the publisher for a ticket with an invite, or to allow your peer id",
+        ),
+        CloseReason::TooManyViewers => broken(FailureKind::Refused, "try again when somebody has left"),
+        CloseReason::SourceFailed => broken(FailureKind::Network, "the publisher's camera has to come back"),
+        _ => broken(FailureKind::Network, "the publisher may come back"),
+    }
+}
+
+fn handshake_failure(remote: &str, error: HandshakeError) -> Failure {
+    let (kind, hint) = match error {
+        HandshakeError::WrongPeer(_) | HandshakeError::OwnIdentity | HandshakeError::Signature => (
+            FailureKind::Refused,
+            "do not trust that address; ask for a new ticket over a channel you trust",
+        ),
+        HandshakeError::Alert => (
+            FailureKind::Refused,
+            "it may accept other mechanisms or suites (--mech, --suite), or the hello was altered on the way",
+        ),
+        HandshakeError::Timeout => (
+            FailureKind::Network,
+            "check the network, and that it is a sealcast publisher",
+        ),
+        HandshakeError::Library | HandshakeError::Misuse => (FailureKind::Internal, "please report this"),
+        HandshakeError::Malformed | HandshakeError::Version => (
+            FailureKind::Refused,
+            "check the port, and that both ends run the same version of sealcast",
+        ),
+        _ => (
+            FailureKind::Refused,
+            "check that both ends run the same version, and who is between",
+        ),
+    };
+    Failure::new(kind, format!("the handshake with {remote} failed: {error}"), hint)
+}

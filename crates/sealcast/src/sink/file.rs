@@ -1,0 +1,226 @@
+//! Frames into a file, in the format its name says.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, ErrorKind, Write};
+use std::path::{Path, PathBuf};
+
+use super::Sink;
+use super::file_mp4::Fragmenter;
+use crate::failure::{Failure, FailureKind, Result};
+use crate::media::{Codec, ReceivedFrame, StreamInfo};
+
+/// What the name of a file asks for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Format {
+    /// An H.264 byte stream.
+    AnnexB,
+    /// Concatenated JPEG images.
+    Jpegs,
+    /// Fragmented MP4.
+    Mp4,
+}
+
+impl Format {
+    fn of(path: &Path) -> Result<Self> {
+        let extension = path.extension().unwrap_or_default().to_string_lossy().to_lowercase();
+        match extension.as_str() {
+            "h264" | "264" => Ok(Self::AnnexB),
+            "mjpeg" | "mjpg" => Ok(Self::Jpegs),
+            "mp4" => Ok(Self::Mp4),
+            _ => Err(Failure::new(
+                FailureKind::Usage,
+                format!("{} does not say by its ending what to write", path.display()),
+                "let the name end in .mp4, .h264 or .mjpeg",
+            )),
+        }
+    }
+}
+
+/// Records to a file.
+///
+/// Every frame of a byte stream, and every fragment (at most a second) of an MP4 file, goes to the operating system in
+/// one piece and at once, so a process that is killed loses no more than that, and what it leaves plays.
+#[derive(Debug)]
+pub struct FileSink {
+    path: PathBuf,
+    format: Format,
+    file: File,
+    regular: bool,
+    /// Whether the file is ours to remove, should nothing be written.
+    created: bool,
+    /// Bytes of whole frames or fragments so far.
+    written: u64,
+    codec: Option<Codec>,
+    mp4: Option<Fragmenter>,
+}
+
+impl FileSink {
+    /// Creates the file at `path`. An existing one is left alone unless `overwrite` is set; then it is emptied when
+    /// the first frame comes.
+    ///
+    /// # Errors
+    /// If the name does not say what to write, the file exists, or it cannot be created.
+    pub fn create(path: &Path, overwrite: bool) -> Result<Self> {
+        let format = Format::of(path)?;
+        let fail = |e: io::Error| told(path, &e);
+        // Devices and pipes are there to be written; only a file can be lost.
+        let existing = fs::metadata(path).ok();
+        let regular = existing.as_ref().is_none_or(fs::Metadata::is_file);
+        if existing.as_ref().is_some_and(fs::Metadata::is_dir) {
+            return Err(fail(ErrorKind::IsADirectory.into()));
+        }
+        let created = existing.is_none();
+        let mut options = OpenOptions::new();
+        options.write(true);
+        if created || (regular && !overwrite) {
+            options.create_new(true);
+        }
+        let file = options.open(path).map_err(fail)?;
+        Ok(Self {
+            path: path.to_owned(),
+            format,
+            file,
+            regular,
+            created,
+            written: 0,
+            codec: None,
+            mp4: None,
+        })
+    }
+
+    fn put(&mut self, bytes: &[u8]) -> Result<()> {
+        if self.written == 0 && self.regular {
+            self.file.set_len(0).map_err(|e| told(&self.path, &e))?;
+        }
+        if let Err(e) = self.file.write_all(bytes) {
+            if self.regular {
+                // Half a fragment at the end confuses players. That this may fail too changes nothing.
+                let _ = self.file.set_len(self.written);
+            }
+            return Err(told(&self.path, &e));
+        }
+        self.written += bytes.len() as u64;
+        Ok(())
+    }
+}
+
+impl Sink for FileSink {
+    fn start(&mut self, info: &StreamInfo) -> Result<()> {
+        let path = self.path.display();
+        let fits = match self.format {
+            Format::AnnexB => info.codec == Codec::H264,
+            Format::Jpegs => info.codec == Codec::Mjpeg,
+            Format::Mp4 => true,
+        };
+        if !fits {
+            let (stream, ending) = match info.codec {
+                Codec::H264 => ("H.264", ".h264"),
+                Codec::Mjpeg => ("Motion JPEG", ".mjpeg"),
+            };
+            let what = format!("the stream is {stream}, which {path} cannot hold");
+            return Err(Failure::new(
+                FailureKind::Sink,
+                what,
+                format!("let the name end in {ending} or .mp4"),
+            ));
+        }
+        if self.codec.is_some_and(|codec| codec != info.codec) {
+            let what = format!("the stream changed its codec, and {path} can hold only one");
+            return Err(Failure::new(
+                FailureKind::Sink,
+                what,
+                "record the new stream to another file",
+            ));
+        }
+        self.codec = Some(info.codec);
+        if self.format == Format::Mp4 && self.mp4.is_none() {
+            self.mp4 = Some(Fragmenter::new(info.clone()));
+        }
+        Ok(())
+    }
+
+    fn write(&mut self, frame: &ReceivedFrame) -> Result<()> {
+        let Some(mp4) = &mut self.mp4 else {
+            return self.put(&frame.data);
+        };
+        match mp4.push(frame).map_err(|why| unwritable(&self.path, &why))? {
+            Some(bytes) => self.put(&bytes),
+            None => Ok(()),
+        }
+    }
+
+    fn finish(&mut self) -> Result<()> {
+        let rest = match &mut self.mp4 {
+            Some(mp4) => mp4.finish().map_err(|why| unwritable(&self.path, &why))?,
+            None => None,
+        };
+        if let Some(bytes) = rest {
+            self.put(&bytes)?;
+        }
+        // Some file systems report a full disk only now.
+        match self.regular && self.written > 0 {
+            true => self.file.sync_all().map_err(|e| told(&self.path, &e)),
+            false => Ok(()),
+        }
+    }
+}
+
+impl Drop for FileSink {
+    fn drop(&mut self) {
+        if self.created && self.written == 0 {
+            // An empty file is no recording, and would be in the way of the next attempt.
+            let _ = fs::remove_file(&self.path);
+        }
+    }
+}
+
+/// Whether the device, or this user's share of it, is full.
+pub(super) fn full_disk(error: &io::Error) -> bool {
+    matches!(error.kind(), ErrorKind::StorageFull | ErrorKind::QuotaExceeded)
+}
+
+fn told(path: &Path, error: &io::Error) -> Failure {
+    let path = path.display();
+    let fail = |what: String, hint: &str| Failure::new(FailureKind::Sink, what, hint);
+    match error.kind() {
+        _ if full_disk(error) => fail(
+            format!("the disk that holds {path} is full"),
+            "free some space or record elsewhere; what is there plays",
+        ),
+        ErrorKind::AlreadyExists => fail(
+            format!("{path} exists already"),
+            "choose another name, or add ?overwrite to replace it",
+        ),
+        ErrorKind::PermissionDenied => fail(
+            format!("{path} may not be written"),
+            "choose a directory that this user may write to",
+        ),
+        ErrorKind::IsADirectory => fail(format!("{path} is a directory"), "name a file in it, as in DIR/out.mp4"),
+        ErrorKind::NotFound => fail(
+            format!("the directory of {path} does not exist"),
+            "create it, or choose another",
+        ),
+        ErrorKind::ReadOnlyFilesystem => fail(format!("{path} lies on a read-only file system"), "record elsewhere"),
+        ErrorKind::BrokenPipe => fail(
+            format!("the program that read {path} has closed it"),
+            "start it again, and then this",
+        ),
+        _ => fail(
+            format!("{path} cannot be written: {error}"),
+            "check the disk, or record elsewhere",
+        ),
+    }
+}
+
+fn unwritable(path: &Path, why: &str) -> Failure {
+    let what = format!("the stream cannot be put into {}: {why}", path.display());
+    Failure::new(
+        FailureKind::Sink,
+        what,
+        "record to a name that ends in .h264 or .mjpeg instead",
+    )
+}
+
+#[cfg(test)]
+#[path = "file_tests.rs"]
+mod tests;

@@ -1,0 +1,228 @@
+//! Fragmented MP4, made in memory piece by piece: every piece that is written leaves a file that plays.
+
+use std::collections::VecDeque;
+use std::num::NonZeroU32;
+use std::time::Duration;
+
+use shiguredo_mp4::TrackKind;
+use shiguredo_mp4::mux::{Fmp4SegmentMuxer, MuxError, Sample};
+
+use super::file_mp4_entry::{Description, describe};
+use crate::media::{Codec, ReceivedFrame, StreamInfo};
+use crate::source::h264::nal_units;
+
+/// Ticks per second: every usual frame rate divides it.
+const TIMESCALE: u32 = 90_000;
+
+/// A fragment ends before it holds more than this, so that a kill loses less than a second.
+const FRAGMENT_TICKS: u64 = TIMESCALE as u64 * 9 / 10;
+
+/// A fragment also ends when it has grown to this, whatever its time.
+const FRAGMENT_BYTES: usize = 32 << 20;
+
+type Result<T> = std::result::Result<T, String>;
+
+/// A frame whose duration is not known yet.
+#[derive(Debug)]
+struct Held {
+    shift: i64,
+    keyframe: bool,
+    data: Vec<u8>,
+}
+
+/// Turns frames into the bytes of an MP4 file.
+pub(super) struct Fragmenter {
+    info: StreamInfo,
+    muxer: Fmp4SegmentMuxer,
+    description: Option<Description>,
+    /// Not written until the first fragment is.
+    header_due: bool,
+    first_shown: Option<Duration>,
+    clock: DecodeClock,
+    held: Option<Held>,
+    samples: Vec<Sample>,
+    payload: Vec<u8>,
+    ticks: u64,
+    last_duration: u32,
+}
+
+impl Fragmenter {
+    pub(super) fn new(info: StreamInfo) -> Self {
+        let rate = info.rate;
+        let nominal = u64::from(TIMESCALE) * u64::from(rate.denominator) / u64::from(rate.numerator.max(1));
+        Self {
+            info,
+            muxer: Fmp4SegmentMuxer::new().unwrap_or_else(|_| unreachable!("default options are valid")),
+            description: None,
+            header_due: true,
+            first_shown: None,
+            clock: DecodeClock::default(),
+            held: None,
+            samples: Vec::new(),
+            payload: Vec::new(),
+            ticks: 0,
+            last_duration: u32::try_from(nominal).unwrap_or(TIMESCALE).max(1),
+        }
+    }
+
+    /// Takes the next frame; returns what is to be written now.
+    pub(super) fn push(&mut self, frame: &ReceivedFrame) -> Result<Option<Vec<u8>>> {
+        let description = match &self.description {
+            Some(description) => description,
+            None => {
+                if !frame.keyframe {
+                    // Nothing can be decoded before the first keyframe.
+                    return Ok(None);
+                }
+                let description = describe(&self.info, &frame.data)?;
+                self.clock = DecodeClock::new(description.reorder, self.last_duration.into());
+                self.description.insert(description)
+            }
+        };
+        let data = match self.info.codec {
+            Codec::H264 => with_lengths(&frame.data, &description.sets),
+            Codec::Mjpeg => frame.data.to_vec(),
+        };
+        let first = *self.first_shown.get_or_insert(frame.media_time);
+        // What is shown before the first keyframe cannot be decoded, and time in the file begins with it.
+        let shown = to_ticks(frame.media_time.saturating_sub(first));
+        let decoded = self.clock.decoded(shown);
+        let shift = i64::try_from(i128::from(shown) - i128::from(decoded)).unwrap_or(0);
+        let next = Held {
+            shift,
+            keyframe: frame.keyframe,
+            data,
+        };
+        let Some(previous) = self.held.replace(next) else {
+            return Ok(None);
+        };
+        self.add(
+            previous,
+            u32::try_from(decoded.saturating_sub(self.ticks)).unwrap_or(u32::MAX),
+        );
+        let begun = self
+            .samples
+            .iter()
+            .map(|sample| u64::from(sample.duration))
+            .sum::<u64>();
+        let full = begun + u64::from(self.last_duration) > FRAGMENT_TICKS || self.payload.len() > FRAGMENT_BYTES;
+        if frame.keyframe || full {
+            self.cut().map(Some)
+        } else {
+            Ok(None)
+        }
+    }
+
+    /// The last fragment.
+    pub(super) fn finish(&mut self) -> Result<Option<Vec<u8>>> {
+        if let Some(last) = self.held.take() {
+            self.add(last, self.last_duration);
+        }
+        if self.samples.is_empty() {
+            Ok(None)
+        } else {
+            self.cut().map(Some)
+        }
+    }
+
+    fn add(&mut self, frame: Held, duration: u32) {
+        let entry = self.description.as_ref().map(|description| description.entry.clone());
+        self.samples.push(Sample {
+            track_kind: TrackKind::Video,
+            sample_entry: entry.filter(|_| self.header_due && self.samples.is_empty()),
+            keyframe: frame.keyframe,
+            timescale: NonZeroU32::new(TIMESCALE).unwrap_or(NonZeroU32::MIN),
+            duration,
+            composition_time_offset: Some(frame.shift).filter(|_| self.clock.reorders()),
+            data_offset: self.payload.len() as u64,
+            data_size: frame.data.len(),
+        });
+        self.payload.extend_from_slice(&frame.data);
+        self.ticks += u64::from(duration);
+        self.last_duration = duration;
+    }
+
+    fn cut(&mut self) -> Result<Vec<u8>> {
+        let told = |e: MuxError| e.to_string();
+        let fragment = self.muxer.create_media_segment_metadata(&self.samples).map_err(told)?;
+        let mut out = Vec::new();
+        if std::mem::take(&mut self.header_due) {
+            out = self.muxer.init_segment_bytes().map_err(told)?;
+        }
+        out.extend_from_slice(&fragment);
+        out.append(&mut self.payload);
+        self.samples.clear();
+        Ok(out)
+    }
+}
+
+impl std::fmt::Debug for Fragmenter {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Fragmenter")
+            .field("samples", &self.samples.len())
+            .field("ticks", &self.ticks)
+            .finish()
+    }
+}
+
+fn to_ticks(time: Duration) -> u64 {
+    // Rounded: frame times are fractions that nanoseconds cut off.
+    let ticks = (time.as_nanos() * u128::from(TIMESCALE) + 500_000_000) / 1_000_000_000;
+    u64::try_from(ticks).unwrap_or(u64::MAX)
+}
+
+/// Access units in MP4 have lengths instead of start codes, and the parameter sets of the header are not repeated.
+/// Sets that differ from those stay: players follow a change of size by them.
+fn with_lengths(unit: &[u8], sets: &[Vec<u8>]) -> Vec<u8> {
+    let mut out = Vec::with_capacity(unit.len() + 16);
+    for nal in nal_units(unit).filter(|nal| !sets.iter().any(|set| set == nal)) {
+        out.extend_from_slice(&u32::try_from(nal.len()).unwrap_or(0).to_be_bytes());
+        out.extend_from_slice(nal);
+    }
+    out
+}
+
+/// Gives frames decoding times, which MP4 wants and frames do not carry: the times at which they are shown, in rising
+/// order. With pictures that overtake others a frame's decoding time is the smallest of the last few showing times.
+#[derive(Debug, Default)]
+struct DecodeClock {
+    window: VecDeque<u64>,
+    depth: usize,
+    lead: u64,
+    last: Option<u64>,
+}
+
+impl DecodeClock {
+    fn new(depth: usize, frame: u64) -> Self {
+        // The window begins with frames before the first one; `lead` keeps their times from being negative.
+        let lead = depth as u64 * frame;
+        Self {
+            window: (0..depth as u64).map(|n| n * frame).collect(),
+            depth,
+            lead,
+            last: None,
+        }
+    }
+
+    fn reorders(&self) -> bool {
+        self.depth > 0
+    }
+
+    fn decoded(&mut self, shown: u64) -> u64 {
+        self.window.push_back(shown.saturating_add(self.lead));
+        let smallest = self
+            .window
+            .iter()
+            .enumerate()
+            .min_by_key(|(_, time)| **time)
+            .map(|(at, _)| at);
+        let smallest = smallest.and_then(|at| self.window.remove(at)).unwrap_or(shown);
+        let decoded = self.last.map_or(smallest, |last| smallest.max(last + 1));
+        self.last = Some(decoded);
+        decoded
+    }
+}
+
+#[cfg(test)]
+#[path = "file_mp4_tests.rs"]
+mod tests;

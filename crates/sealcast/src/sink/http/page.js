@@ -1,0 +1,22 @@
+"use strict";
+const picture = document.getElementById("picture");
+const status = document.getElementById("status");
+
+// The stream of pictures ends with the program; ask again when it is back.
+let shown = true;
+async function look() {
+  try {
+    const health = await (await fetch("health")).json();
+    const lost = health.undecoded ? `, ${health.undecoded} not decoded` : "";
+    const words = { waiting: "waiting for the stream", playing: "live", ended: "the stream is over" };
+    const stream = health.stream || "no picture yet";
+    status.textContent = `${words[health.status]}: ${stream}, ${health.frames} frames${lost}`;
+    if (!shown) picture.src = `stream.mjpeg?${Date.now()}`;
+    shown = true;
+  } catch {
+    status.textContent = "the program does not answer";
+    shown = false;
+  }
+}
+setInterval(look, 1000);
+look();

@@ -1,0 +1,137 @@
+//! The page of the HTTP sink.
+
+use std::sync::Arc;
+
+use axum::Router;
+use axum::extract::State;
+use axum::http::{StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use axum::routing::get;
+use bytes::Bytes;
+use serde_json::json;
+use tokio::sync::{Mutex, oneshot, watch};
+
+use crate::codec::jpeg;
+use crate::failure::Result;
+use crate::media::Picture;
+use crate::web::serve::{serve_until, text};
+use crate::web::{Listener, jpeg_stream_by};
+
+/// Quality of the JPEGs: artefacts that the codec did not make are hard to see.
+const QUALITY: u8 = 85;
+
+/// What is to be seen.
+#[derive(Clone, Debug)]
+pub(super) enum Shown {
+    /// A picture of which a JPEG must be made.
+    Picture(Arc<Picture>),
+    /// A frame that is a JPEG.
+    Jpeg(Bytes),
+}
+
+/// The state of the stream, as the sink saw it last.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Newest {
+    /// Codec and size in words; empty before the stream begins.
+    pub(super) stream: Bytes,
+    /// The picture.
+    pub(super) shown: Option<Shown>,
+    /// Pictures so far: the number of `shown`.
+    pub(super) pictures: u64,
+    /// Frames so far.
+    pub(super) frames: u64,
+    /// Frames that did not decode.
+    pub(super) undecoded: u64,
+    /// Whether the stream is over.
+    pub(super) ended: bool,
+}
+
+#[derive(Clone)]
+struct Page {
+    newest: watch::Receiver<Newest>,
+    /// The last JPEG made, with its picture's number: the first who asks makes it, the others share it.
+    made: Arc<Mutex<(u64, Bytes)>>,
+}
+
+impl Page {
+    async fn jpeg(&self, newest: Newest) -> Option<Bytes> {
+        let picture = match newest.shown? {
+            Shown::Jpeg(jpeg) => return Some(jpeg),
+            Shown::Picture(picture) => picture,
+        };
+        let mut made = self.made.lock().await;
+        if made.0 < newest.pictures {
+            let encoded = tokio::task::spawn_blocking(move || jpeg::encode(&picture, QUALITY)).await;
+            *made = (newest.pictures, encoded.ok()?.ok()?.into());
+        }
+        Some(made.1.clone())
+    }
+}
+
+/// Serve until `closed` ends.
+pub(super) async fn serve(
+    listener: Listener,
+    newest: watch::Receiver<Newest>,
+    closed: oneshot::Receiver<()>,
+) -> Result<()> {
+    let page = Page {
+        newest,
+        made: Arc::default(),
+    };
+    let router = Router::new()
+        .route(
+            "/",
+            get(|| async { text("text/html; charset=utf-8", include_str!("page.html")) }),
+        )
+        .route(
+            "/page.css",
+            get(|| async { text("text/css; charset=utf-8", include_str!("page.css")) }),
+        )
+        .route(
+            "/page.js",
+            get(|| async { text("text/javascript; charset=utf-8", include_str!("page.js")) }),
+        )
+        .route("/stream.mjpeg", get(stream))
+        .route("/snapshot.jpg", get(snapshot))
+        .route("/health", get(health))
+        .with_state(page);
+    // The sink says that it is done by dropping its end.
+    let closed = async { drop(closed.await) };
+    serve_until(listener, router, closed).await
+}
+
+async fn stream(State(page): State<Page>) -> Response {
+    let newest = page.newest.clone();
+    jpeg_stream_by(newest, move |newest| {
+        let page = page.clone();
+        async move { page.jpeg(newest).await }
+    })
+}
+
+async fn snapshot(State(page): State<Page>) -> Response {
+    let newest = page.newest.borrow().clone();
+    match page.jpeg(newest).await {
+        Some(jpeg) => ([(header::CONTENT_TYPE, "image/jpeg")], jpeg).into_response(),
+        None => (
+            StatusCode::SERVICE_UNAVAILABLE,
+            "No picture yet: the stream has not begun.\n",
+        )
+            .into_response(),
+    }
+}
+
+async fn health(State(page): State<Page>) -> Response {
+    let newest = page.newest.borrow();
+    let status = match (&newest.shown, newest.ended) {
+        (_, true) => "ended",
+        (None, false) => "waiting",
+        (Some(_), false) => "playing",
+    };
+    let answer = json!({
+        "status": status,
+        "stream": String::from_utf8_lossy(&newest.stream),
+        "frames": newest.frames,
+        "undecoded": newest.undecoded,
+    });
+    ([(header::CONTENT_TYPE, "application/json")], answer.to_string()).into_response()
+}

@@ -1,0 +1,78 @@
+//! Frames to standard output, to pipe them into a player.
+
+use std::fs::File;
+use std::io::{self, ErrorKind, Write};
+use std::os::fd::AsFd;
+
+use super::Sink;
+use super::file::full_disk;
+use crate::failure::{Failure, FailureKind, Result};
+use crate::media::{ReceivedFrame, StreamInfo};
+
+/// Writes access units or JPEG images one behind the other, each as soon as it comes.
+#[derive(Debug)]
+pub struct StdoutSink<W> {
+    output: W,
+}
+
+impl StdoutSink<File> {
+    /// Takes standard output.
+    ///
+    /// # Errors
+    /// If it is closed.
+    pub fn open() -> Result<Self> {
+        // The standard library's own handle looks for line ends in everything that passes; a second handle does not.
+        let handle = io::stdout().as_fd().try_clone_to_owned().map_err(|e| told(&e))?;
+        Ok(Self { output: handle.into() })
+    }
+}
+
+impl<W: Write> StdoutSink<W> {
+    /// Writes to something else.
+    pub fn to(output: W) -> Self {
+        Self { output }
+    }
+}
+
+fn told(error: &io::Error) -> Failure {
+    let (what, hint) = match error.kind() {
+        ErrorKind::BrokenPipe => (
+            "the program that read standard output has closed it",
+            "start it again, and then this",
+        ),
+        _ if full_disk(error) => (
+            "the disk behind standard output is full",
+            "free some space, or write elsewhere",
+        ),
+        _ => {
+            let what = format!("standard output cannot be written: {error}");
+            return Failure::new(
+                FailureKind::Sink,
+                what,
+                "pipe it into a player, as in: sealcast watch TICKET --to - | ffplay -",
+            );
+        }
+    };
+    Failure::new(FailureKind::Sink, what, hint)
+}
+
+impl<W: Write + Send> Sink for StdoutSink<W> {
+    fn start(&mut self, _info: &StreamInfo) -> Result<()> {
+        Ok(())
+    }
+
+    fn write(&mut self, frame: &ReceivedFrame) -> Result<()> {
+        self.output
+            .write_all(&frame.data)
+            .and_then(|()| self.output.flush())
+            .map_err(|e| told(&e))
+    }
+
+    fn finish(&mut self) -> Result<()> {
+        self.output.flush().map_err(|e| told(&e))
+    }
+}
+
+#[cfg(test)]
+#[path = "stdout_tests.rs"]
+mod tests;

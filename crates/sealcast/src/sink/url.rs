@@ -1,0 +1,32 @@
+//! The URLs that name sinks.
+
+use super::{FileSink, NullSink, Sink, StdoutSink, http};
+use crate::failure::{Failure, FailureKind, Result};
+use crate::source::{Options, file_path};
+
+/// What a sink URL may look like, for help and error messages.
+pub const SINK_URLS: &str = "null:, file:OUT.mp4[?overwrite], file:OUT.h264, file:OUT.mjpeg, http://ADDRESS:PORT, or -";
+
+/// Opens the sink that `url` names.
+///
+/// # Errors
+/// Kind `Usage` if it names none, kind `Sink` if it cannot be opened.
+pub fn open(url: &str) -> Result<Box<dyn Sink>> {
+    if url == "-" {
+        return Ok(Box::new(StdoutSink::open()?));
+    }
+    match url.split_once(':') {
+        Some(("null", "")) => Ok(Box::new(NullSink::default())),
+        Some(("file", rest)) => {
+            let (path, mut options) = Options::split(rest);
+            let overwrite = options.flag("overwrite");
+            options.finish("overwrite")?;
+            Ok(Box::new(FileSink::create(&file_path(path)?, overwrite)?))
+        }
+        Some(("http", _)) => Ok(Box::new(http::open(url)?)),
+        _ => {
+            let what = format!("\"{url}\" is not a sink");
+            Err(Failure::new(FailureKind::Usage, what, format!("use {SINK_URLS}")))
+        }
+    }
+}

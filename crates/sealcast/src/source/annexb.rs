@@ -1,0 +1,205 @@
+//! H.264 byte streams (Annex B): cut into access units, incrementally and within bounds.
+
+use std::io::Read;
+
+use bytes::{Bytes, BytesMut};
+
+use super::coded::{ASSUMED_RATE, CodedFrame, MAX_FRAME_BYTES, MediaError, Result, at_rate};
+use super::h264::{Stream, find_start_code, nal_type, start_code_begin, too_large};
+use crate::media::{FrameRate, StreamInfo};
+
+/// How much is read from a file at once.
+const CHUNK_BYTES: usize = 64 << 10;
+
+/// Cuts a byte stream into access units, however it is chopped up on arrival. A unit is complete when the next one
+/// begins, as in every parser of raw H.264; a field of an interlaced picture counts as a unit.
+#[derive(Debug, Default)]
+pub struct Splitter {
+    buffer: BytesMut,
+    /// Everything before this has been looked at.
+    scanned: usize,
+    has_slice: bool,
+}
+
+impl Splitter {
+    /// Appends what has arrived.
+    pub fn push(&mut self, bytes: &[u8]) {
+        self.buffer.extend_from_slice(bytes);
+    }
+
+    /// The next complete access unit, or `None` until more has arrived.
+    ///
+    /// # Errors
+    /// If a unit grows beyond [`MAX_FRAME_BYTES`].
+    pub fn next_unit(&mut self) -> Result<Option<Bytes>> {
+        while let Some(at) = find_start_code(&self.buffer, self.scanned) {
+            // The unit's header and the first byte behind it decide.
+            let Some(&[header, first]) = self.buffer.get(at + 3..at + 5).and_then(|bytes| bytes.first_chunk()) else {
+                self.scanned = at;
+                return self.undecided();
+            };
+            let kind = header & 0x1f;
+            let is_slice = (nal_type::SLICE..=nal_type::IDR).contains(&kind);
+            // first_mb_in_slice is ue(v): a leading 1 bit says that the slice begins the picture.
+            let begins = (is_slice && !matches!(kind, 3 | 4) && first & 0x80 != 0) || opens_a_unit(kind);
+            self.scanned = at + 3;
+            if begins && self.has_slice {
+                let boundary = start_code_begin(&self.buffer, at);
+                self.has_slice = is_slice;
+                self.scanned -= boundary;
+                return Ok(Some(self.buffer.split_to(boundary).freeze()));
+            }
+            self.has_slice |= is_slice;
+        }
+        // The last three bytes may be the beginning of a start code, and the one before them belongs to it.
+        self.scanned = self.scanned.max(self.buffer.len().saturating_sub(3));
+        self.undecided()
+    }
+
+    fn undecided(&self) -> Result<Option<Bytes>> {
+        if self.buffer.len() > MAX_FRAME_BYTES {
+            Err(too_large(self.buffer.len()))
+        } else {
+            Ok(None)
+        }
+    }
+
+    /// What is left at the end of the stream, where it holds a picture.
+    pub fn finish(&mut self) -> Option<Bytes> {
+        // A slice header of which only one byte came is no picture; nor are parameter sets alone.
+        let rest = self.buffer.split().freeze();
+        self.scanned = 0;
+        std::mem::take(&mut self.has_slice).then_some(rest)
+    }
+}
+
+/// Whether a unit of this type, coming after a slice, belongs to the next picture (ITU-T H.264, 7.4.1.2.3).
+fn opens_a_unit(kind: u8) -> bool {
+    matches!(
+        kind,
+        nal_type::SEI | nal_type::SPS | nal_type::PPS | nal_type::AUD | 14..=18
+    )
+}
+
+/// Cuts a whole byte stream into its access units.
+///
+/// # Errors
+/// If one is larger than [`MAX_FRAME_BYTES`].
+pub fn split_access_units(data: &[u8]) -> Result<Vec<Bytes>> {
+    let mut splitter = Splitter::default();
+    let mut units = Vec::new();
+    for chunk in data.chunks(CHUNK_BYTES) {
+        splitter.push(chunk);
+        while let Some(unit) = splitter.next_unit()? {
+            units.push(unit);
+        }
+    }
+    units.extend(splitter.finish());
+    Ok(units)
+}
+
+/// Reads frames from an Annex B byte stream at a constant rate.
+#[derive(Debug)]
+pub struct AnnexBReader<R> {
+    input: R,
+    splitter: Splitter,
+    stream: Stream,
+    rate: Option<FrameRate>,
+    ahead: Option<CodedFrame>,
+    ended: bool,
+    started: bool,
+    count: u64,
+}
+
+impl<R: Read> AnnexBReader<R> {
+    /// Reads up to the first keyframe, which says what the stream is. `rate` overrides the rate in the stream.
+    ///
+    /// # Errors
+    /// If there is none, or the stream is wrong.
+    pub fn open(input: R, rate: Option<FrameRate>) -> Result<Self> {
+        let mut reader = Self {
+            input,
+            splitter: Splitter::default(),
+            stream: Stream::default(),
+            rate,
+            ahead: None,
+            ended: false,
+            started: false,
+            count: 0,
+        };
+        reader.ahead = reader.read()?;
+        if reader.ahead.is_none() {
+            return Err(MediaError::Empty("no keyframe with its parameter sets was found"));
+        }
+        Ok(reader)
+    }
+
+    /// What the stream is.
+    pub fn info(&self) -> StreamInfo {
+        self.stream.info(self.rate)
+    }
+
+    /// The input, to read it once more.
+    pub fn into_input(self) -> R {
+        self.input
+    }
+
+    /// The next frame.
+    ///
+    /// # Errors
+    /// If reading fails or the stream is wrong.
+    pub fn next_frame(&mut self) -> Result<Option<CodedFrame>> {
+        match self.ahead.take() {
+            Some(frame) => Ok(Some(frame)),
+            None => self.read(),
+        }
+    }
+
+    fn read(&mut self) -> Result<Option<CodedFrame>> {
+        while let Some(unit) = self.read_unit()? {
+            let (data, keyframe) = self.stream.finish(unit, false)?;
+            if !(self.started || keyframe && self.stream.is_decodable()) {
+                continue;
+            }
+            self.started = true;
+            let rate = self
+                .rate
+                .or(self.stream.sequence().and_then(|s| s.rate))
+                .unwrap_or(ASSUMED_RATE);
+            let at = at_rate(self.count, rate);
+            self.count += 1;
+            let duration = at_rate(1, rate);
+            // A byte stream carries no times; decode order is the best there is.
+            return Ok(Some(CodedFrame {
+                keyframe,
+                presented: at,
+                decoded: at,
+                duration,
+                data,
+            }));
+        }
+        Ok(None)
+    }
+
+    fn read_unit(&mut self) -> Result<Option<Bytes>> {
+        let mut chunk = [0; CHUNK_BYTES];
+        loop {
+            if let Some(unit) = self.splitter.next_unit()? {
+                return Ok(Some(unit));
+            }
+            if self.ended {
+                return Ok(self.splitter.finish());
+            }
+            match self.input.read(&mut chunk) {
+                Ok(0) => self.ended = true,
+                Ok(n) => self.splitter.push(&chunk[..n]),
+                Err(e) if e.kind() == std::io::ErrorKind::Interrupted => {}
+                Err(e) => return Err(e.into()),
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+#[path = "annexb_tests.rs"]
+mod tests;

@@ -1,0 +1,322 @@
+//! Frames from a file, in real time, once or again and again.
+
+use std::fs::File;
+use std::io::{ErrorKind, Read, Seek, SeekFrom};
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use super::annexb::AnnexBReader;
+use super::avi::AviReader;
+use super::coded::{CodedFrame, MediaError, Result as MediaResult};
+use super::h264::{find_start_code, kind};
+use super::mjpeg::JpegReader;
+use super::mp4::Mp4Reader;
+use super::pace::Pacer;
+use super::{MAX_FRAME_BYTES, Source};
+use crate::failure::{Failure, FailureKind, Result};
+use crate::media::{Frame, FrameRate, StreamInfo};
+
+/// How much of a file is looked at to tell what it is.
+const SNIFF_BYTES: usize = 4096;
+
+/// How a file is played.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FileOptions {
+    /// Begin again at the end, with times and numbers that go on.
+    pub looped: bool,
+    /// Frames per second, over what the file says. For byte streams it also sets the pace.
+    pub rate: Option<FrameRate>,
+    /// Deliver frames when they are due; otherwise as fast as they are asked for.
+    pub paced: bool,
+}
+
+impl Default for FileOptions {
+    fn default() -> Self {
+        Self {
+            looped: false,
+            rate: None,
+            paced: true,
+        }
+    }
+}
+
+/// A media file whose format its content decides.
+#[derive(Debug)]
+pub enum Container<R> {
+    /// MP4.
+    Mp4(Box<Mp4Reader<R>>),
+    /// AVI.
+    Avi(Box<AviReader<R>>),
+    /// An H.264 byte stream.
+    AnnexB(Box<AnnexBReader<R>>),
+    /// Concatenated JPEG images.
+    Jpegs(Box<JpegReader<R>>),
+}
+
+impl<R: Read + Seek> Container<R> {
+    /// Looks what it is, and opens it.
+    ///
+    /// # Errors
+    /// If it is nothing that sealcast reads, or damaged.
+    pub fn open(mut input: R, rate: Option<FrameRate>) -> MediaResult<Self> {
+        let mut head = Vec::new();
+        input.seek(SeekFrom::Start(0))?;
+        input.by_ref().take(SNIFF_BYTES as u64).read_to_end(&mut head)?;
+        input.seek(SeekFrom::Start(0))?;
+        match sniff(&head)? {
+            Format::Mp4 => Ok(Self::Mp4(Mp4Reader::open(input, rate)?.into())),
+            Format::Avi => Ok(Self::Avi(AviReader::open(input, rate)?.into())),
+            Format::AnnexB => Ok(Self::AnnexB(AnnexBReader::open(input, rate)?.into())),
+            Format::Jpegs => Ok(Self::Jpegs(JpegReader::open(input, rate)?.into())),
+        }
+    }
+
+    /// What the stream is.
+    pub fn info(&self) -> StreamInfo {
+        match self {
+            Self::Mp4(reader) => reader.info(),
+            Self::Avi(reader) => reader.info(),
+            Self::AnnexB(reader) => reader.info(),
+            Self::Jpegs(reader) => reader.info(),
+        }
+    }
+
+    /// The next frame, in decode order.
+    ///
+    /// # Errors
+    /// If reading fails, or the file breaks off or contradicts itself.
+    pub fn next_frame(&mut self) -> MediaResult<Option<CodedFrame>> {
+        match self {
+            Self::Mp4(reader) => reader.next_frame(),
+            Self::Avi(reader) => reader.next_frame(),
+            Self::AnnexB(reader) => reader.next_frame(),
+            Self::Jpegs(reader) => reader.next_frame(),
+        }
+    }
+
+    /// The same file from its beginning.
+    ///
+    /// # Errors
+    /// If reading fails.
+    pub fn rewound(self, rate: Option<FrameRate>) -> MediaResult<Self> {
+        match self {
+            Self::Mp4(mut reader) => {
+                reader.rewind();
+                Ok(Self::Mp4(reader))
+            }
+            Self::Avi(mut reader) => {
+                reader.rewind();
+                Ok(Self::Avi(reader))
+            }
+            Self::AnnexB(reader) => {
+                let mut input = reader.into_input();
+                input.seek(SeekFrom::Start(0))?;
+                Ok(Self::AnnexB(AnnexBReader::open(input, rate)?.into()))
+            }
+            Self::Jpegs(reader) => {
+                let mut input = reader.into_input();
+                input.seek(SeekFrom::Start(0))?;
+                Ok(Self::Jpegs(JpegReader::open(input, rate)?.into()))
+            }
+        }
+    }
+}
+
+/// What a file or stream is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Format {
+    Mp4,
+    Avi,
+    AnnexB,
+    Jpegs,
+}
+
+/// Tells by its first bytes what a file or stream is.
+pub(super) fn sniff(head: &[u8]) -> MediaResult<Format> {
+    const MP4_FIRST_BOXES: [&[u8]; 8] = [b"ftyp", b"styp", b"moov", b"moof", b"mdat", b"free", b"skip", b"wide"];
+    if head.is_empty() {
+        return Err(MediaError::Empty("it has no bytes"));
+    }
+    if head.get(4..8).is_some_and(|kind| MP4_FIRST_BOXES.contains(&kind)) {
+        return Ok(Format::Mp4);
+    }
+    let others: [(&[u8], &str); 7] = [
+        (&[0x1a, 0x45, 0xdf, 0xa3], "Matroska or WebM"),
+        (b"OggS", "Ogg"),
+        (b"FLV", "Flash video"),
+        (b"\x89PNG", "a PNG image"),
+        (b"GIF8", "a GIF image"),
+        (&[0, 0, 1, 0xba], "an MPEG program stream"),
+        (&[0, 0, 1, 0xb3], "MPEG-2 video"),
+    ];
+    if head.starts_with(b"RIFF") {
+        return match head.get(8..12) {
+            Some(b"AVI ") => Ok(Format::Avi),
+            _ => Err(MediaError::Unsupported("RIFF data that is no AVI file".into())),
+        };
+    }
+    if let Some((_, name)) = others.iter().find(|(magic, _)| head.starts_with(magic)) {
+        return Err(MediaError::Unsupported((*name).into()));
+    }
+    if head.starts_with(&[0xff, 0xd8, 0xff]) {
+        return Ok(Format::Jpegs);
+    }
+    if head[0] == 0x47 && head.get(188) == Some(&0x47) {
+        return Err(MediaError::Unsupported("an MPEG transport stream".into()));
+    }
+    sniff_annex_b(head)
+}
+
+/// A byte stream begins with zeros and a start code, and its NAL headers leave the forbidden bit alone.
+fn sniff_annex_b(head: &[u8]) -> MediaResult<Format> {
+    let unknown = || MediaError::Unsupported("data in no format known here".into());
+    let zeros = head.iter().take_while(|byte| **byte == 0).count();
+    if zeros < 2 || head.get(zeros) != Some(&1) {
+        return Err(unknown());
+    }
+    // HEVC begins with a VPS (type 32), or at least a delimiter (35), in a header of two bytes that ends with layer
+    // and temporal numbers 0 and 1.
+    let first = find_start_code(head, 0)
+        .and_then(|at| head.get(at + 3..))
+        .unwrap_or_default();
+    if matches!(first, [0x40 | 0x42 | 0x44 | 0x46, 0x01, ..]) {
+        return Err(MediaError::Unsupported("HEVC (H.265) video".into()));
+    }
+    match first.first() {
+        Some(header) if header & 0x80 == 0 && kind(first) != 0 => Ok(Format::AnnexB),
+        _ => Err(unknown()),
+    }
+}
+
+/// The failure of reading the file or stream called `name`.
+pub(super) fn failure(name: &str, error: &MediaError) -> Failure {
+    let hint = match error {
+        MediaError::Io(e) if e.kind() == ErrorKind::PermissionDenied => {
+            "allow this user to read it, or run as its owner"
+        }
+        MediaError::Io(e) if e.kind() == ErrorKind::NotFound => "check the path; it counts from the current directory",
+        MediaError::Io(e) if e.kind() == ErrorKind::IsADirectory => "name a file in it",
+        other => other.hint(),
+    };
+    Failure::new(FailureKind::Source, format!("{name} {error}"), hint)
+}
+
+/// Plays a file as if a camera made it.
+#[derive(Debug)]
+pub struct FileSource {
+    name: String,
+    options: FileOptions,
+    /// Gone after a failure.
+    container: Option<Container<File>>,
+    info: StreamInfo,
+    pacer: Pacer,
+    number: u64,
+    /// What earlier rounds of a looped file took.
+    elapsed: Duration,
+    /// Where this round will end.
+    round_end: Duration,
+}
+
+impl FileSource {
+    /// Opens the file at `path`.
+    ///
+    /// # Errors
+    /// If it cannot be read, or is nothing that sealcast plays.
+    pub fn open(path: &Path, options: FileOptions) -> Result<Self> {
+        let name = path.display().to_string();
+        let fail = |error: MediaError| failure(&name, &error);
+        let file = File::open(path).map_err(|e| fail(e.into()))?;
+        let kind = file.metadata().map_err(|e| fail(e.into()))?;
+        if kind.is_dir() {
+            return Err(fail(std::io::Error::from(ErrorKind::IsADirectory).into()));
+        }
+        if !kind.is_file() {
+            let hint = "read devices and pipes through standard input: sealcast publish - < PIPE";
+            return Err(Failure::new(
+                FailureKind::Source,
+                format!("{name} is no regular file"),
+                hint,
+            ));
+        }
+        let container = Container::open(file, options.rate).map_err(fail)?;
+        let info = container.info();
+        Ok(Self {
+            name,
+            options,
+            container: Some(container),
+            info,
+            pacer: Pacer::default(),
+            number: 0,
+            elapsed: Duration::ZERO,
+            round_end: Duration::ZERO,
+        })
+    }
+
+    fn next_coded(&mut self) -> MediaResult<Option<CodedFrame>> {
+        let Some(container) = &mut self.container else {
+            return Ok(None);
+        };
+        if let Some(frame) = container.next_frame()? {
+            return Ok(Some(frame));
+        }
+        if !self.options.looped {
+            return Ok(None);
+        }
+        // A file of one frame that lasts no time must not spin.
+        let round = self
+            .round_end
+            .saturating_sub(self.elapsed)
+            .max(Duration::from_millis(1));
+        self.elapsed += round;
+        self.container = self
+            .container
+            .take()
+            .map(|container| container.rewound(self.options.rate))
+            .transpose()?;
+        match &mut self.container {
+            Some(container) => container.next_frame(),
+            None => Ok(None),
+        }
+    }
+}
+
+impl Source for FileSource {
+    fn info(&self) -> StreamInfo {
+        self.info.clone()
+    }
+
+    fn next(&mut self) -> Result<Option<Frame>> {
+        let coded = self.next_coded().map_err(|error| {
+            self.container = None;
+            failure(&self.name, &error)
+        })?;
+        let Some(coded) = coded else { return Ok(None) };
+        debug_assert!(coded.data.len() <= MAX_FRAME_BYTES);
+        if let Some(container) = self.container.as_ref().filter(|_| coded.keyframe) {
+            self.info = container.info();
+        }
+        let due = self.elapsed + coded.decoded;
+        self.round_end = due + coded.duration;
+        if self.options.paced {
+            self.pacer.sleep_until(due);
+        }
+        let number = self.number;
+        self.number += 1;
+        let now = Instant::now();
+        Ok(Some(Frame {
+            number,
+            keyframe: coded.keyframe,
+            media_time: self.elapsed + coded.presented,
+            began: now,
+            captured: now,
+            encoded: now,
+            data: coded.data,
+        }))
+    }
+
+    fn request_keyframe(&mut self) {}
+
+    fn waits_for_viewers(&self) -> bool {
+        !self.options.looped
+    }
+}

@@ -1,0 +1,368 @@
+//! What a source must know of H.264: where NAL units begin, what the parameter sets say, which units are keyframes.
+
+use std::collections::BTreeMap;
+
+use bytes::{BufMut, Bytes, BytesMut};
+use h264_reader::nal::sps::{ChromaFormat, FrameMbsFlags, SeqParameterSet};
+use h264_reader::rbsp::{BitRead, BitReader, ByteReader};
+
+use super::coded::{ASSUMED_RATE, MAX_FRAME_BYTES, MediaError, Result, sane_rate};
+use crate::media::{Codec, FrameRate, StreamInfo};
+
+/// What stands before every NAL unit that sealcast writes.
+pub const START_CODE: [u8; 4] = [0, 0, 0, 1];
+
+/// A longer parameter set is ignored: real ones have some dozens of bytes, and the last one of each number is kept.
+const MAX_PARAMETER_SET_BYTES: usize = 1024;
+
+/// NAL unit types (ITU-T H.264, table 7-1).
+pub(super) mod nal_type {
+    pub(crate) const SLICE: u8 = 1;
+    pub(crate) const IDR: u8 = 5;
+    pub(crate) const SEI: u8 = 6;
+    pub(crate) const SPS: u8 = 7;
+    pub(crate) const PPS: u8 = 8;
+    pub(crate) const AUD: u8 = 9;
+}
+
+/// The type of a NAL unit, 0 for an empty one.
+pub(super) fn kind(nal: &[u8]) -> u8 {
+    nal.first().map_or(0, |header| header & 0x1f)
+}
+
+/// The position of the next start code `00 00 01` at or after `from`.
+pub(super) fn find_start_code(data: &[u8], from: usize) -> Option<usize> {
+    let mut at = from;
+    while at + 3 <= data.len() {
+        // The third byte decides how far to go: anything above 1 cannot be part of a start code that begins here.
+        match data[at + 2] {
+            0 => at += 1,
+            1 if data[at] == 0 && data[at + 1] == 0 => return Some(at),
+            _ => at += 3,
+        }
+    }
+    None
+}
+
+/// The NAL units of an Annex B byte stream, without start codes and padding zeros.
+pub fn nal_units(data: &[u8]) -> impl Iterator<Item = &[u8]> {
+    let mut next = find_start_code(data, 0);
+    std::iter::from_fn(move || {
+        let begin = next? + 3;
+        next = find_start_code(data, begin);
+        let mut unit = &data[begin..next.unwrap_or(data.len())];
+        while let [head @ .., 0] = unit {
+            unit = head;
+        }
+        Some(unit)
+    })
+    .filter(|unit| !unit.is_empty())
+}
+
+/// What a sequence parameter set says about the pictures.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Sequence {
+    /// Width in pixels, cropped.
+    pub width: u16,
+    /// Height in pixels, cropped.
+    pub height: u16,
+    /// Frames per second, where it is written.
+    pub rate: Option<FrameRate>,
+    /// Whether pictures may be coded as fields.
+    pub fields: bool,
+    /// How many pictures may overtake another between decoding and showing.
+    pub reorder: usize,
+    /// How samples are stored, where the profile leaves a choice.
+    pub chroma: Option<Chroma>,
+}
+
+/// How samples are stored.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Chroma {
+    /// `chroma_format_idc`: 1 is 4:2:0.
+    pub format: u8,
+    /// Bits per luma sample.
+    pub luma_bits: u8,
+    /// Bits per colour sample.
+    pub chroma_bits: u8,
+}
+
+/// Reads a sequence parameter set (with its NAL header).
+///
+/// # Errors
+/// In words, where it cannot be parsed or its size is absurd.
+pub fn read_sps(nal: &[u8]) -> Result<Sequence> {
+    let damaged = |what: String| MediaError::Damaged(format!("its sequence parameter set {what}"));
+    let bits = BitReader::new(ByteReader::skipping_h264_header(nal));
+    let sps = SeqParameterSet::from_bits(bits).map_err(|e| damaged(format!("is wrong: {e:?}")))?;
+    let (width, height) = sps
+        .pixel_dimensions()
+        .map_err(|e| damaged(format!("has no picture size: {e:?}")))?;
+    let side = |side: u32| u16::try_from(side).ok().filter(|side| (1..=16_384).contains(side));
+    let (Some(width), Some(height)) = (side(width), side(height)) else {
+        return Err(damaged(format!("asks for pictures of {width}x{height} pixels")));
+    };
+    let vui = sps.vui_parameters.as_ref();
+    // Two ticks make a frame, because a tick is a field.
+    let rate = vui
+        .and_then(|vui| vui.timing_info.as_ref())
+        .and_then(|timing| sane_rate(timing.time_scale, timing.num_units_in_tick.checked_mul(2)?));
+    let fields = sps.frame_mbs_flags != FrameMbsFlags::Frames;
+    Ok(Sequence {
+        width,
+        height,
+        rate,
+        fields,
+        reorder: reorder(&sps),
+        chroma: chroma(&sps),
+    })
+}
+
+fn chroma(sps: &SeqParameterSet) -> Option<Chroma> {
+    let info = &sps.chroma_info;
+    let format = match info.chroma_format {
+        ChromaFormat::Monochrome => 0,
+        ChromaFormat::YUV420 => 1,
+        ChromaFormat::YUV422 => 2,
+        ChromaFormat::YUV444 => 3,
+        ChromaFormat::Invalid(_) => return None,
+    };
+    let bits = |minus8: u8| (minus8 <= 6).then_some(minus8 + 8);
+    let (luma, chroma) = (bits(info.bit_depth_luma_minus8)?, bits(info.bit_depth_chroma_minus8)?);
+    Some(Chroma {
+        format,
+        luma_bits: luma,
+        chroma_bits: chroma,
+    })
+}
+
+/// The deepest reordering the SPS allows. Where it does not say, two pictures: what encoders do by default.
+fn reorder(sps: &SeqParameterSet) -> usize {
+    const BASELINE: u8 = 66;
+    const MAX_DPB: u32 = 16;
+    let stated = sps
+        .vui_parameters
+        .as_ref()
+        .and_then(|vui| vui.bitstream_restrictions.as_ref());
+    match (stated, &sps.pic_order_cnt) {
+        (Some(limits), _) => limits.max_num_reorder_frames.min(MAX_DPB) as usize,
+        (None, h264_reader::nal::sps::PicOrderCntType::TypeTwo) => 0,
+        (None, _) if u8::from(sps.profile_idc) == BASELINE => 0,
+        (None, _) => 2,
+    }
+}
+
+/// The parameter sets of a stream: the latest of each number.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ParameterSets {
+    sps: BTreeMap<u32, Bytes>,
+    pps: BTreeMap<u32, Bytes>,
+}
+
+impl ParameterSets {
+    /// Keeps `nal` if it is a parameter set; says whether that changed anything.
+    pub fn learn(&mut self, nal: &[u8]) -> bool {
+        // The numbers an SPS and a PPS may have bound these maps.
+        let (sets, skipped_bits, last_number) = match kind(nal) {
+            nal_type::SPS => (&mut self.sps, 24, 31),
+            nal_type::PPS => (&mut self.pps, 0, 255),
+            _ => return false,
+        };
+        let mut bits = BitReader::new(ByteReader::skipping_h264_header(nal));
+        let number = bits
+            .skip(skipped_bits, "profile and level")
+            .and_then(|()| bits.read_ue("number"));
+        let Ok(number) = number else { return false };
+        if number > last_number
+            || nal.len() > MAX_PARAMETER_SET_BYTES
+            || sets.get(&number).is_some_and(|old| old == nal)
+        {
+            return false;
+        }
+        sets.insert(number, Bytes::copy_from_slice(nal));
+        true
+    }
+
+    /// The sequence parameter sets, without start codes.
+    pub fn sps(&self) -> impl Iterator<Item = &Bytes> {
+        self.sps.values()
+    }
+
+    /// The picture parameter sets, without start codes.
+    pub fn pps(&self) -> impl Iterator<Item = &Bytes> {
+        self.pps.values()
+    }
+
+    /// Whether a decoder could start with them.
+    pub fn is_complete(&self) -> bool {
+        !self.sps.is_empty() && !self.pps.is_empty()
+    }
+
+    /// All of them in Annex B.
+    pub fn to_annex_b(&self) -> Vec<u8> {
+        let mut out = Vec::new();
+        for nal in self.sps().chain(self.pps()) {
+            out.extend_from_slice(&START_CODE);
+            out.extend_from_slice(nal);
+        }
+        out
+    }
+}
+
+/// Turns access units of one stream into frames that each stand on their own feet: it knows which are keyframes and
+/// puts the parameter sets in front of those that lack them.
+#[derive(Clone, Debug, Default)]
+pub struct Stream {
+    sets: ParameterSets,
+    sequence: Option<Sequence>,
+}
+
+impl Stream {
+    /// Learns a parameter set that came outside of the stream, or in it.
+    ///
+    /// # Errors
+    /// If it is a sequence parameter set that cannot be used.
+    pub fn learn(&mut self, nal: &[u8]) -> Result<()> {
+        if self.sets.learn(nal) && kind(nal) == nal_type::SPS {
+            self.sequence = Some(read_sps(nal)?);
+        }
+        Ok(())
+    }
+
+    /// What the latest sequence parameter set said.
+    pub fn sequence(&self) -> Option<Sequence> {
+        self.sequence
+    }
+
+    /// Whether a decoder could start at a keyframe now.
+    pub fn is_decodable(&self) -> bool {
+        self.sequence.is_some() && self.sets.is_complete()
+    }
+
+    /// What the stream is; `rate` overrides what the stream says of itself.
+    pub fn info(&self, rate: Option<FrameRate>) -> StreamInfo {
+        let (width, height) = self
+            .sequence
+            .map_or((0, 0), |sequence| (sequence.width, sequence.height));
+        let rate = rate
+            .or(self.sequence.and_then(|sequence| sequence.rate))
+            .unwrap_or(ASSUMED_RATE);
+        StreamInfo {
+            codec: Codec::H264,
+            width,
+            height,
+            rate,
+            parameters: self.sets.to_annex_b(),
+        }
+    }
+
+    /// Looks at an access unit in Annex B: the frame to deliver, and whether it is a keyframe. `sync` says that the
+    /// container calls it one.
+    ///
+    /// # Errors
+    /// If a parameter set in it cannot be used, or the frame is too large.
+    pub fn finish(&mut self, unit: Bytes, sync: bool) -> Result<(Bytes, bool)> {
+        let (mut keyframe, mut intra, mut has_sps, mut has_pps) = (false, sync, false, false);
+        for nal in nal_units(&unit) {
+            match kind(nal) {
+                nal_type::IDR => keyframe = true,
+                nal_type::SLICE => intra = intra && is_intra_slice(nal),
+                nal_type::SEI => keyframe |= is_exact_recovery_point(nal),
+                nal_type::SPS => has_sps = true,
+                nal_type::PPS => has_pps = true,
+                _ => {}
+            }
+            self.learn(nal)?;
+        }
+        // A container's word counts only where the slices do not contradict it: some mark every frame.
+        keyframe |= intra;
+        let unit = if keyframe && !(has_sps && has_pps) {
+            self.with_sets(&unit, has_sps, has_pps)
+        } else {
+            unit
+        };
+        if unit.len() > MAX_FRAME_BYTES {
+            return Err(too_large(unit.len()));
+        }
+        Ok((unit, keyframe))
+    }
+
+    /// The access unit with the missing parameter sets in front, behind the delimiter that must stay first. Everything
+    /// else stays byte for byte.
+    fn with_sets(&self, unit: &[u8], has_sps: bool, has_pps: bool) -> Bytes {
+        let sets = self
+            .sets
+            .sps()
+            .filter(|_| !has_sps)
+            .chain(self.sets.pps().filter(|_| !has_pps));
+        let split = match nal_units(unit).next() {
+            // A PPS may follow its SPS only: behind everything that is no slice.
+            _ if has_sps => first_slice(unit),
+            Some(nal) if kind(nal) == nal_type::AUD => {
+                let begin = find_start_code(unit, 0).unwrap_or(0) + 3;
+                start_code_begin(unit, find_start_code(unit, begin).unwrap_or(unit.len()))
+            }
+            _ => 0,
+        };
+        let mut out = BytesMut::with_capacity(unit.len() + 256);
+        out.put_slice(&unit[..split]);
+        for nal in sets {
+            out.put_slice(&START_CODE);
+            out.put_slice(nal);
+        }
+        out.put_slice(&unit[split..]);
+        out.freeze()
+    }
+}
+
+/// The error for a frame that no record can carry.
+pub(super) fn too_large(bytes: usize) -> MediaError {
+    MediaError::Damaged(format!(
+        "a frame of {bytes} bytes is larger than the limit of {MAX_FRAME_BYTES}"
+    ))
+}
+
+/// Where the start code of the first slice begins.
+fn first_slice(unit: &[u8]) -> usize {
+    let mut from = 0;
+    while let Some(at) = find_start_code(unit, from) {
+        if unit
+            .get(at + 3)
+            .is_some_and(|header| (nal_type::SLICE..=nal_type::IDR).contains(&(header & 0x1f)))
+        {
+            return start_code_begin(unit, at);
+        }
+        from = at + 3;
+    }
+    unit.len()
+}
+
+/// A start code of four bytes begins one byte before `00 00 01`.
+pub(super) fn start_code_begin(data: &[u8], at: usize) -> usize {
+    if at > 0 && data.get(at - 1) == Some(&0) {
+        at - 1
+    } else {
+        at
+    }
+}
+
+/// Whether a SEI unit begins with a recovery point after which every picture is right at once: how encoders mark a
+/// keyframe of an open group of pictures.
+fn is_exact_recovery_point(nal: &[u8]) -> bool {
+    const RECOVERY_POINT: u8 = 6;
+    // Payload type, payload size, then recovery_frame_cnt as ue(v): a leading 1 bit says zero.
+    matches!(nal, [_, RECOVERY_POINT, size, first, ..] if *size > 0 && *size < 255 && first & 0x80 != 0)
+}
+
+/// Whether a slice is predicted from nothing but itself (slice types I and SI).
+fn is_intra_slice(nal: &[u8]) -> bool {
+    let mut bits = BitReader::new(ByteReader::skipping_h264_header(nal));
+    let slice_type = bits
+        .read_ue("first_mb_in_slice")
+        .and_then(|_| bits.read_ue("slice_type"));
+    slice_type.is_ok_and(|slice_type| matches!(slice_type % 5, 2 | 4))
+}
+
+#[cfg(test)]
+#[path = "h264_tests.rs"]
+mod tests;

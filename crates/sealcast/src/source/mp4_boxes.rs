@@ -1,0 +1,84 @@
+//! Box headers of MP4, in files and in memory.
+
+use std::io::{Read, Seek, SeekFrom};
+
+use super::coded::{MediaError, Result};
+
+/// A box in a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct BoxAt {
+    pub(super) kind: [u8; 4],
+    pub(super) at: u64,
+    pub(super) end: u64,
+}
+
+/// A box in memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Child<'a> {
+    pub(super) kind: [u8; 4],
+    /// With its header.
+    pub(super) whole: &'a [u8],
+    pub(super) body: &'a [u8],
+}
+
+/// Type, length of the header and length of the box; a length of 0 says "to the end".
+fn header(head: &[u8]) -> Option<([u8; 4], usize, u64)> {
+    let short = u32::from_be_bytes(*head.first_chunk()?);
+    let kind = *head.get(4..)?.first_chunk()?;
+    match short {
+        1 => Some((kind, 16, u64::from_be_bytes(*head.get(8..)?.first_chunk()?))),
+        _ => Some((kind, 8, u64::from(short))),
+    }
+}
+
+/// The header of the box at `at` of a file of `length` bytes, or `None` at its end. The box may reach beyond the end.
+pub(super) fn read_box_at<R: Read + Seek>(input: &mut R, at: u64, length: u64) -> Result<Option<BoxAt>> {
+    let left = length.saturating_sub(at);
+    if left == 0 {
+        return Ok(None);
+    }
+    input.seek(SeekFrom::Start(at))?;
+    let mut head = [0; 16];
+    let have = usize::try_from(left.min(16)).unwrap_or(16);
+    input.read_exact(&mut head[..have])?;
+    let cut = || MediaError::Truncated(format!("inside the box header at byte {at}"));
+    let (kind, header_bytes, size) = header(&head[..have]).ok_or_else(cut)?;
+    // Four zeros: what a recorder that was killed may leave behind.
+    if kind == [0; 4] {
+        return Err(MediaError::Truncated(format!(
+            "zeros where a box should begin, at byte {at}"
+        )));
+    }
+    let size = if size == 0 { left } else { size };
+    if size < header_bytes as u64 {
+        return Err(MediaError::Damaged(format!(
+            "the box at byte {at} is shorter than its header"
+        )));
+    }
+    Ok(Some(BoxAt {
+        kind,
+        at,
+        end: at.saturating_add(size),
+    }))
+}
+
+/// The boxes in a piece of memory; ends where one does not fit.
+pub(super) fn children(mut data: &[u8]) -> impl Iterator<Item = Child<'_>> {
+    std::iter::from_fn(move || {
+        let (kind, header_bytes, size) = header(data)?;
+        let size = if size == 0 {
+            data.len()
+        } else {
+            usize::try_from(size).ok()?
+        };
+        let whole = data.get(..size)?;
+        let body = whole.get(header_bytes..)?;
+        data = &data[size..];
+        Some(Child { kind, whole, body })
+    })
+}
+
+/// The first box of type `kind` in a piece of memory.
+pub(super) fn child<'a>(data: &'a [u8], kind: &[u8; 4]) -> Option<Child<'a>> {
+    children(data).find(|child| &child.kind == kind)
+}

@@ -1,0 +1,244 @@
+//! Frames from a camera that speaks RTSP, by the `retina` library.
+
+use std::time::{Duration, Instant};
+
+use tokio::runtime::{Builder, Runtime};
+
+pub use super::rtsp_options::{RtspOptions, Transport};
+use super::rtsp_session::{Arrived, Session, lost};
+use super::{SOURCE_PATIENCE, Source};
+use crate::failure::{Failure, FailureKind, Result};
+use crate::media::{Frame, StreamInfo};
+
+/// First and longest pause between two attempts to reach a camera that was up once.
+const BACKOFF: (Duration, Duration) = (Duration::from_millis(200), Duration::from_secs(5));
+
+/// A camera that sends nothing for so long is asked again, if it may be.
+const STALL: Duration = Duration::from_secs(4);
+
+/// A camera.
+///
+/// When it hangs up or falls silent it is called again, with longer and longer pauses, as long as one call of
+/// [`next`](Source::next) may take; then `next` fails. Calling `next` after that tries again.
+pub struct RtspSource {
+    options: RtspOptions,
+    /// `None` only while the source is dropped.
+    runtime: Option<Runtime>,
+    session: Option<Session>,
+    info: StreamInfo,
+    ahead: Option<Arrived>,
+    number: u64,
+    /// Frames wait for a keyframe: at the start, after packets were lost, after a new call.
+    waiting: bool,
+    /// The frame delivered last: when it came and its media time.
+    last: Option<(Instant, Duration)>,
+    /// What to add to the times of this call.
+    base: Duration,
+    /// The time of the first frame of this call on the camera's clock.
+    first: Option<Duration>,
+    backoff: Duration,
+}
+
+impl RtspSource {
+    /// Calls the camera and waits for its first keyframe. Must not be called from asynchronous code, as it blocks.
+    ///
+    /// # Errors
+    /// If the camera cannot be reached, does not let us in, has no such stream or none that sealcast carries.
+    pub fn open(options: RtspOptions) -> Result<Self> {
+        let runtime = Builder::new_current_thread().enable_all().build().map_err(|e| {
+            Failure::new(
+                FailureKind::Internal,
+                format!("no runtime for the camera: {e}"),
+                "check the limits of this process",
+            )
+        })?;
+        let deadline = Instant::now() + SOURCE_PATIENCE;
+        let session = runtime.block_on(Session::connect(&options, deadline))?;
+        let mut source = Self {
+            info: session.info(),
+            options,
+            runtime: Some(runtime),
+            session: Some(session),
+            ahead: None,
+            number: 0,
+            waiting: true,
+            last: None,
+            base: Duration::ZERO,
+            first: None,
+            backoff: BACKOFF.0,
+        };
+        source.ahead = Some(source.receive_once(deadline)?);
+        Ok(source)
+    }
+
+    /// The next frame of the present call that can be shown.
+    fn receive_once(&mut self, deadline: Instant) -> Result<Arrived> {
+        loop {
+            let (Some(runtime), Some(session)) = (&self.runtime, &mut self.session) else {
+                return Err(lost(&self.options, "it is gone"));
+            };
+            let frame = runtime.block_on(session.receive(deadline))?;
+            // A lost packet spoils one frame at least, and the viewer must see that it is missing.
+            self.number += u64::from(frame.lost && self.last.is_some());
+            self.waiting |= frame.lost && !frame.keyframe;
+            if self.waiting && !frame.keyframe {
+                self.number += u64::from(self.last.is_some());
+                if Instant::now() >= deadline {
+                    return Err(Failure::new(
+                        FailureKind::Source,
+                        format!(
+                            "{} sends no keyframe for {} s",
+                            self.options.shown(),
+                            SOURCE_PATIENCE.as_secs()
+                        ),
+                        "set the camera's keyframe interval (also called GOP or I frame interval) to 1 or 2 s",
+                    ));
+                }
+                continue;
+            }
+            if self.waiting {
+                tracing::debug!(camera = %self.options.shown(), "keyframe");
+            }
+            self.waiting = false;
+            self.info = session.info();
+            return Ok(frame);
+        }
+    }
+
+    /// Calls the camera again.
+    fn reconnect(&mut self, deadline: Instant) -> Result<()> {
+        let pause = self.backoff.min(deadline.saturating_duration_since(Instant::now()));
+        self.backoff = (self.backoff * 2).min(BACKOFF.1);
+        let Some(runtime) = &self.runtime else {
+            return Err(lost(&self.options, "it is gone"));
+        };
+        let options = &self.options;
+        let session = runtime.block_on(async {
+            // Not a thread's sleep: the end of the call before is still being told to the camera.
+            tokio::time::sleep(pause).await;
+            Session::connect(options, deadline).await
+        })?;
+        if session.info().codec != self.info.codec {
+            let what = format!("{} came back with another codec", self.options.shown());
+            return Err(Failure::new(FailureKind::Source, what, "start the publisher again"));
+        }
+        self.session = Some(session);
+        (self.waiting, self.first) = (true, None);
+        Ok(())
+    }
+
+    fn receive(&mut self, patience: Duration) -> Result<Arrived> {
+        let deadline = Instant::now() + patience;
+        let mut failure = None;
+        loop {
+            let step = match self.session {
+                Some(_) => {
+                    let stall = if self.options.reconnect { STALL } else { patience };
+                    self.receive_once(deadline.min(Instant::now() + stall))
+                }
+                None => match self.reconnect(deadline) {
+                    Ok(()) => continue,
+                    Err(e) => Err(e),
+                },
+            };
+            let error = match step {
+                Ok(frame) => {
+                    self.backoff = BACKOFF.0;
+                    return Ok(frame);
+                }
+                Err(error) => error,
+            };
+            self.hang_up();
+            let final_word = !self.options.reconnect || error.kind != FailureKind::Source;
+            if final_word || Instant::now() + self.backoff >= deadline {
+                // The first failure tells more than that of the last attempt.
+                return Err(failure.unwrap_or(error));
+            }
+            tracing::warn!(camera = %self.options.shown(), reason = %error.what, "calling the camera again");
+            failure.get_or_insert(error);
+        }
+    }
+
+    fn hang_up(&mut self) {
+        if let Some(runtime) = &self.runtime {
+            let _context = runtime.enter();
+            self.session = None;
+        }
+    }
+
+    /// The media time of a frame: the camera's own clock, continued over calls by ours.
+    fn media_time(&mut self, frame: &Arrived) -> Duration {
+        let first = match self.first {
+            Some(first) => first,
+            None => {
+                self.base = self.last.map_or(Duration::ZERO, |(when, media)| {
+                    media
+                        + frame
+                            .captured
+                            .saturating_duration_since(when)
+                            .max(Duration::from_millis(1))
+                });
+                *self.first.insert(frame.time)
+            }
+        };
+        self.base + frame.time.saturating_sub(first)
+    }
+}
+
+impl Source for RtspSource {
+    fn info(&self) -> StreamInfo {
+        self.info.clone()
+    }
+
+    fn next(&mut self) -> Result<Option<Frame>> {
+        let frame = match self.ahead.take() {
+            Some(frame) => frame,
+            None => self.receive(SOURCE_PATIENCE)?,
+        };
+        let media_time = self.media_time(&frame);
+        self.last = Some((frame.captured, media_time));
+        let number = self.number;
+        self.number += 1;
+        let Arrived {
+            keyframe,
+            captured,
+            data,
+            ..
+        } = frame;
+        Ok(Some(Frame {
+            number,
+            keyframe,
+            media_time,
+            began: captured,
+            captured,
+            encoded: captured,
+            data,
+        }))
+    }
+
+    fn request_keyframe(&mut self) {}
+}
+
+impl Drop for RtspSource {
+    fn drop(&mut self) {
+        let (Some(runtime), Some(session)) = (self.runtime.take(), self.session.take()) else {
+            return;
+        };
+        // On a thread of its own, because a runtime may not block, nor be dropped, where another one runs.
+        let teardown = std::thread::Builder::new()
+            .name("teardown".into())
+            .spawn(move || session.tear_down(runtime));
+        if let Ok(teardown) = teardown {
+            let _ = teardown.join();
+        }
+    }
+}
+
+impl std::fmt::Debug for RtspSource {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("RtspSource")
+            .field("options", &self.options)
+            .field("number", &self.number)
+            .finish()
+    }
+}

@@ -1,0 +1,169 @@
+//! How to reach a camera, and the secrets that must not be shown.
+
+use std::fmt;
+use std::path::Path;
+
+use retina::client::Credentials;
+use url::Url;
+
+use crate::failure::{Failure, FailureKind, Result};
+
+/// The environment variable that may hold the camera's password.
+pub(super) const PASSWORD_VARIABLE: &str = "SEALCAST_RTSP_PASSWORD";
+
+/// A credentials file has one line.
+const MAX_CREDENTIALS_BYTES: u64 = 4096;
+
+/// How the camera's packets travel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Transport {
+    /// TCP, or UDP where the camera refuses TCP.
+    Auto,
+    /// Between the RTSP messages, on one TCP connection.
+    Tcp,
+    /// As UDP datagrams. One that comes out of order counts as lost.
+    Udp,
+}
+
+/// A camera, and how to reach it.
+#[derive(Clone)]
+pub struct RtspOptions {
+    /// Without user, password and our options.
+    pub(super) url: Url,
+    pub(super) credentials: Option<Credentials>,
+    /// How packets travel.
+    pub transport: Transport,
+    /// Whether a camera that was up once is called again when it hangs up.
+    pub reconnect: bool,
+}
+
+impl RtspOptions {
+    /// Reads `rtsp://[USER[:PASSWORD]@]HOST[:PORT]/PATH[?OPTIONS]`. The options `transport=tcp|udp`,
+    /// `credentials=@FILE` and `reconnect=no` are ours; all others belong to the camera.
+    ///
+    /// The password comes from the file (one line `USER:PASSWORD`), from the URL, or from the environment variable
+    /// `SEALCAST_RTSP_PASSWORD`.
+    ///
+    /// # Errors
+    /// Kind `Usage`. No message repeats the URL, since it may hold a password.
+    pub fn parse(text: &str) -> Result<Self> {
+        let usage = |what: &str, hint: &str| Failure::new(FailureKind::Usage, what, hint);
+        if text.starts_with("rtsps:") {
+            let hint =
+                "use rtsp:// and put `sealcast gateway camera` next to the camera, so that no plain link leaves it";
+            return Err(usage("RTSP over TLS (rtsps://) is not supported", hint));
+        }
+        let shape = "write rtsp://USER:PASSWORD@HOST:PORT/PATH, with %23 for # and %40 for @ in the password";
+        let mut url = Url::parse(text).map_err(|e| usage(&format!("the camera's URL is wrong: {e}"), shape))?;
+        if url.scheme() != "rtsp" || url.host_str().is_none_or(str::is_empty) {
+            return Err(usage("the camera's URL names no host", shape));
+        }
+        let from_url = (unescape(url.username()), url.password().map(unescape));
+        let cleared = url.set_username("").and_then(|()| url.set_password(None));
+        cleared.map_err(|()| usage("the camera's URL names no host", shape))?;
+        let (mut transport, mut reconnect, mut file) = (Transport::Auto, true, None);
+        let mut theirs = Vec::new();
+        // Kept byte for byte: cameras are particular about the order and the escapes of their own options.
+        for pair in url
+            .query()
+            .unwrap_or_default()
+            .split('&')
+            .filter(|pair| !pair.is_empty())
+        {
+            match pair.split_once('=').unwrap_or((pair, "")) {
+                ("transport", "tcp") => transport = Transport::Tcp,
+                ("transport", "udp") => transport = Transport::Udp,
+                ("transport", _) => {
+                    return Err(usage(
+                        "this transport does not exist",
+                        "use transport=tcp or transport=udp",
+                    ));
+                }
+                ("reconnect", value) => reconnect = !matches!(value, "no" | "off" | "0" | "false"),
+                ("credentials", value) => file = Some(unescape(value)),
+                _ => theirs.push(pair),
+            }
+        }
+        let query = (!theirs.is_empty()).then(|| theirs.join("&"));
+        url.set_query(query.as_deref());
+        let credentials = match file {
+            Some(file) => Some(read_credentials(&file)?),
+            None => combine(from_url, std::env::var(PASSWORD_VARIABLE).ok()),
+        };
+        Ok(Self {
+            url,
+            credentials,
+            transport,
+            reconnect,
+        })
+    }
+
+    /// The camera's URL, without secrets.
+    pub fn shown(&self) -> &str {
+        self.url.as_str()
+    }
+}
+
+impl fmt::Debug for RtspOptions {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("RtspOptions")
+            .field("url", &self.shown())
+            .field("credentials", &self.credentials.as_ref().map(|_| "(hidden)"))
+            .field("transport", &self.transport)
+            .field("reconnect", &self.reconnect)
+            .finish()
+    }
+}
+
+fn combine((username, password): (String, Option<String>), variable: Option<String>) -> Option<Credentials> {
+    if username.is_empty() {
+        return None;
+    }
+    Some(Credentials {
+        username,
+        password: password.or(variable).unwrap_or_default(),
+    })
+}
+
+fn read_credentials(file: &str) -> Result<Credentials> {
+    use std::io::Read;
+    let fail = |what: String| {
+        let hint = "write one line USER:PASSWORD into it, and point to it with ?credentials=@FILE";
+        Failure::new(FailureKind::Keys, what, hint)
+    };
+    let path = file
+        .strip_prefix('@')
+        .ok_or_else(|| fail("credentials= names no file".into()))?;
+    let mut text = String::new();
+    std::fs::File::open(Path::new(path))
+        .and_then(|file| file.take(MAX_CREDENTIALS_BYTES).read_to_string(&mut text))
+        .map_err(|e| fail(format!("the credentials in {path} cannot be read: {e}")))?;
+    let (username, password) = text
+        .lines()
+        .next()
+        .and_then(|line| line.trim().split_once(':'))
+        .ok_or_else(|| fail(format!("{path} holds no credentials")))?;
+    Ok(Credentials {
+        username: username.into(),
+        password: password.into(),
+    })
+}
+
+/// Undoes the escapes (`%40`) of a URL's part; one that is none stays.
+fn unescape(text: &str) -> String {
+    let mut out = Vec::with_capacity(text.len());
+    let mut rest = text.as_bytes();
+    while let [byte, tail @ ..] = rest {
+        let escaped = (*byte == b'%').then(|| tail.get(..2)).flatten();
+        let value = escaped
+            .and_then(|hex| std::str::from_utf8(hex).ok())
+            .and_then(|hex| u8::from_str_radix(hex, 16).ok());
+        out.push(value.unwrap_or(*byte));
+        rest = if value.is_some() { &tail[2..] } else { tail };
+    }
+    String::from_utf8_lossy(&out).into_owned()
+}
+
+#[cfg(test)]
+#[path = "rtsp_tests.rs"]
+mod tests;

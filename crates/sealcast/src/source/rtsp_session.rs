@@ -1,0 +1,336 @@
+//! One call to a camera: from DESCRIBE to TEARDOWN.
+
+use std::pin::Pin;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+use futures_util::StreamExt;
+use retina::client::{self, Demuxed, PlayOptions, SessionGroup, SessionOptions, SetupOptions, TeardownPolicy};
+use retina::codec::{CodecItem, FrameFormat, ParameterSetInsertion, ParametersRef, VideoFrame};
+use tokio::runtime::Runtime;
+
+use super::coded::{MAX_FRAME_BYTES, MediaError, sane_rate};
+use super::h264::{Stream, nal_units};
+use super::mjpeg::image_size;
+use super::rtsp_options::{PASSWORD_VARIABLE, RtspOptions, Transport};
+use crate::failure::{Failure, FailureKind, Result};
+use crate::media::{Codec, FrameRate, StreamInfo};
+
+/// How long the camera may take to confirm that we hang up.
+const TEARDOWN_PATIENCE: Duration = Duration::from_secs(1);
+
+/// RTSP's answer to a transport that the camera does not have.
+const UNSUPPORTED_TRANSPORT: u16 = 461;
+
+/// A frame as it came.
+#[derive(Debug)]
+pub(super) struct Arrived {
+    pub(super) keyframe: bool,
+    /// Whether packets were lost before it.
+    pub(super) lost: bool,
+    /// On the camera's clock, from the beginning of this call.
+    pub(super) time: Duration,
+    /// When its last packet came.
+    pub(super) captured: Instant,
+    pub(super) data: Bytes,
+}
+
+/// A camera that is sending.
+pub(super) struct Session {
+    options: RtspOptions,
+    demuxed: Pin<Box<Demuxed>>,
+    group: Arc<SessionGroup>,
+    /// Which of the camera's streams.
+    number: usize,
+    codec: Codec,
+    rate: Option<FrameRate>,
+    h264: Stream,
+    size: (u16, u16),
+    /// The camera's time of the first frame, in its ticks.
+    origin: Option<i64>,
+    /// Whether the frame before came with a hole.
+    spoilt: bool,
+    /// What was wrong with the packets since the last good frame.
+    complaint: Option<String>,
+}
+
+impl Session {
+    /// Calls the camera and has it send.
+    pub(super) async fn connect(options: &RtspOptions, deadline: Instant) -> Result<Self> {
+        let silent = || {
+            let hint = "check that the camera is on, and that its address and port are right";
+            Failure::new(
+                FailureKind::Source,
+                format!("{} does not answer", options.shown()),
+                hint,
+            )
+        };
+        let told = |e: &retina::Error| answer(options, e);
+        tokio::time::timeout_at(deadline.into(), Self::call(options))
+            .await
+            .map_err(|_| silent())?
+            .map_err(|e| match e {
+                Refusal::Retina(e) => told(&e),
+                Refusal::Codec(names) => Failure::new(
+                    FailureKind::Source,
+                    format!("{} offers {names}, not H.264 or Motion JPEG video", options.shown()),
+                    "choose H.264 in the camera's settings, or the URL of its other stream",
+                ),
+            })
+    }
+
+    async fn call(options: &RtspOptions) -> std::result::Result<Self, Refusal> {
+        let group = Arc::new(SessionGroup::default());
+        let session_options = SessionOptions::default()
+            .creds(options.credentials.clone())
+            .user_agent(concat!("sealcast/", env!("CARGO_PKG_VERSION")).to_owned())
+            .session_group(Arc::clone(&group))
+            .teardown(TeardownPolicy::Auto);
+        let mut session = client::Session::describe(options.url.clone(), session_options).await?;
+        let (number, codec, rate) = choose(session.streams())?;
+        // Parameter sets are put in by us, behind the access unit delimiter, which must stay first.
+        let format = FrameFormat {
+            parameter_set_insertion: ParameterSetInsertion::Never,
+            ..FrameFormat::SIMPLE
+        };
+        let by = |transport| SetupOptions::default().transport(transport).frame_format(format);
+        let (tcp, udp) = (
+            by(client::Transport::Tcp(Default::default())),
+            by(client::Transport::Udp(Default::default())),
+        );
+        match options.transport {
+            Transport::Tcp => session.setup(number, tcp).await?,
+            Transport::Udp => session.setup(number, udp).await?,
+            Transport::Auto => match session.setup(number, tcp).await {
+                Err(e) if e.status_code() == Some(UNSUPPORTED_TRANSPORT) => session.setup(number, udp).await?,
+                answer => answer?,
+            },
+        }
+        let demuxed = Box::pin(session.play(PlayOptions::default()).await?.demuxed()?);
+        let (h264, size) = (Stream::default(), (0, 0));
+        let mut new = Self {
+            options: options.clone(),
+            demuxed,
+            group,
+            number,
+            codec,
+            rate,
+            h264,
+            size,
+            origin: None,
+            spoilt: false,
+            complaint: None,
+        };
+        // What is wrong with them shows again with the first frame.
+        let _ = new.learn_parameters();
+        Ok(new)
+    }
+
+    pub(super) fn info(&self) -> StreamInfo {
+        let info = self.h264.info(self.rate);
+        match self.codec {
+            Codec::H264 => info,
+            Codec::Mjpeg => StreamInfo {
+                codec: Codec::Mjpeg,
+                width: self.size.0,
+                height: self.size.1,
+                ..info
+            },
+        }
+    }
+
+    /// Waits for the next frame.
+    pub(super) async fn receive(&mut self, deadline: Instant) -> Result<Arrived> {
+        loop {
+            let item = tokio::time::timeout_at(deadline.into(), self.demuxed.next()).await;
+            let Ok(item) = item else {
+                return Err(lost(&self.options, "it sends nothing any more"));
+            };
+            match item {
+                Some(Ok(CodecItem::VideoFrame(frame))) if frame.stream_id() == self.number => {
+                    match self.arrived(frame) {
+                        Ok(Some(arrived)) => {
+                            self.complaint = None;
+                            return Ok(arrived);
+                        }
+                        Ok(None) => {}
+                        Err(e) => return Err(lost(&self.options, &format!("its stream {e}"))),
+                    }
+                }
+                Some(Ok(_)) => {}
+                // A packet from the middle of a frame, as the first one often is, or one that makes no sense.
+                Some(Err(e)) if is_about_a_packet(&e) => {
+                    self.spoilt = true;
+                    self.complaint = Some(first_line(&e));
+                }
+                Some(Err(e)) => return Err(answer(&self.options, &e)),
+                None => {
+                    return Err(lost(
+                        &self.options,
+                        self.complaint.as_deref().unwrap_or("it has hung up"),
+                    ));
+                }
+            }
+            if Instant::now() >= deadline {
+                let why = self.complaint.as_deref().unwrap_or("it sends no pictures");
+                return Err(lost(&self.options, why));
+            }
+        }
+    }
+
+    fn arrived(&mut self, frame: VideoFrame) -> std::result::Result<Option<Arrived>, MediaError> {
+        let lost = frame.loss() > 0 || std::mem::take(&mut self.spoilt);
+        let captured = frame.end_ctx().received();
+        let stamp = frame.timestamp();
+        let origin = *self.origin.get_or_insert(stamp.timestamp());
+        // A picture that overtakes the first one would be before the beginning.
+        let ticks = u64::try_from(stamp.timestamp().saturating_sub(origin)).unwrap_or(0);
+        let time = super::coded::ticks(ticks, stamp.clock_rate().get(), 1);
+        if frame.has_new_parameters() {
+            self.learn_parameters()?;
+        }
+        let data = Bytes::from(frame.into_data());
+        let (data, keyframe) = match self.codec {
+            Codec::H264 => {
+                let (data, keyframe) = self.h264.finish(data, false)?;
+                (data, keyframe && self.h264.is_decodable())
+            }
+            Codec::Mjpeg => {
+                // A lost packet leaves a hole that the library does not see at the end of an image.
+                if data.len() > MAX_FRAME_BYTES || !data.ends_with(&[0xff, 0xd9]) {
+                    self.spoilt = true;
+                    return Ok(None);
+                }
+                self.size = image_size(&data)?;
+                (data, true)
+            }
+        };
+        Ok(Some(Arrived {
+            keyframe,
+            lost,
+            time,
+            captured,
+            data,
+        })
+        .filter(|arrived| !arrived.data.is_empty()))
+    }
+
+    /// Takes over the parameter sets from the session description, or from the latest frame.
+    fn learn_parameters(&mut self) -> std::result::Result<(), MediaError> {
+        let stream = &self.demuxed.streams()[self.number];
+        match stream.parameters() {
+            Some(ParametersRef::Video(video)) if self.codec == Codec::H264 => {
+                nal_units(video.extra_data()).try_for_each(|nal| self.h264.learn(nal))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Hangs up, and waits a moment for the camera to have understood.
+    pub(super) fn tear_down(self, runtime: Runtime) {
+        let Self { demuxed, group, .. } = self;
+        runtime.block_on(async {
+            drop(demuxed);
+            let _ = tokio::time::timeout(TEARDOWN_PATIENCE, group.await_teardown()).await;
+        });
+    }
+}
+
+enum Refusal {
+    Retina(retina::Error),
+    Codec(String),
+}
+
+impl From<retina::Error> for Refusal {
+    fn from(error: retina::Error) -> Self {
+        Self::Retina(error)
+    }
+}
+
+/// The first stream of the camera's that sealcast carries.
+fn choose(streams: &[client::Stream]) -> std::result::Result<(usize, Codec, Option<FrameRate>), Refusal> {
+    for (number, stream) in streams
+        .iter()
+        .enumerate()
+        .filter(|(_, stream)| stream.media() == "video")
+    {
+        let codec = match stream.encoding_name() {
+            "h264" => Codec::H264,
+            "jpeg" => Codec::Mjpeg,
+            _ => continue,
+        };
+        #[expect(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "a rate is small and positive"
+        )]
+        let rate = stream
+            .framerate()
+            .and_then(|hertz| sane_rate((hertz * 1000.0).round() as u32, 1000));
+        return Ok((number, codec, rate));
+    }
+    let names = streams
+        .iter()
+        .map(|stream| format!("{} {}", stream.encoding_name(), stream.media()));
+    let names = names.collect::<Vec<_>>().join(" and ");
+    Err(Refusal::Codec(if names.is_empty() { "nothing".into() } else { names }))
+}
+
+/// The failure of a camera that was there.
+pub(super) fn lost(options: &RtspOptions, what: &str) -> Failure {
+    let hint = "check the camera and the network to it";
+    Failure::new(FailureKind::Source, format!("{} failed: {what}", options.shown()), hint)
+}
+
+/// Whether an error is about one packet, behind which the stream goes on. The library tells only in its text, which
+/// then names the packet.
+fn is_about_a_packet(error: &retina::Error) -> bool {
+    error.to_string().contains("\npkt: ")
+}
+
+/// The library's messages go on with the details of its connection.
+fn first_line(error: &retina::Error) -> String {
+    error.to_string().lines().next().unwrap_or_default().to_owned()
+}
+
+/// What an error of the library means.
+fn answer(options: &RtspOptions, error: &retina::Error) -> Failure {
+    let camera = options.shown();
+    let fail = |what: &str, hint: &str| Failure::new(FailureKind::Source, format!("{camera} {what}"), hint);
+    match error.status_code() {
+        Some(401 | 403) => {
+            let (what, hint) = match &options.credentials {
+                None => (
+                    "wants a user and a password",
+                    "write rtsp://USER:PASSWORD@HOST/…, or ?credentials=@FILE with a line USER:PASSWORD in FILE".into(),
+                ),
+                Some(_) => (
+                    "does not accept this user and password",
+                    format!(
+                        "check both; a password may also come from a file (?credentials=@FILE) or {PASSWORD_VARIABLE}"
+                    ),
+                ),
+            };
+            Failure::new(FailureKind::Refused, format!("{camera} {what}"), hint)
+        }
+        Some(404) => fail(
+            "has no such stream",
+            "look up the path of the stream in the camera's manual, or in ONVIF",
+        ),
+        Some(453) => fail("has no bandwidth left", "close other viewers of the camera"),
+        Some(UNSUPPORTED_TRANSPORT) => fail(
+            "does not send this way",
+            "choose the other way: ?transport=udp or ?transport=tcp",
+        ),
+        Some(code @ 500..) => fail(&format!("reports an error of its own ({code})"), "restart the camera"),
+        _ => {
+            let line = first_line(error);
+            let hint = match line.contains("Unable to connect") {
+                true => "check that the camera is on, and that its address and port are right",
+                false => "check the camera and the network to it",
+            };
+            fail(&format!("failed: {line}"), hint)
+        }
+    }
+}

@@ -1,0 +1,68 @@
+use super::*;
+
+fn parse(text: &str) -> RtspOptions {
+    RtspOptions::parse(text).unwrap_or_else(|e| panic!("{e}"))
+}
+
+fn secret(options: &RtspOptions) -> Option<(&str, &str)> {
+    options
+        .credentials
+        .as_ref()
+        .map(|found| (found.username.as_str(), found.password.as_str()))
+}
+
+#[test]
+fn user_and_password_leave_the_url() {
+    let options = parse("rtsp://admin:p%40ss%3aword@10.0.0.7:8554/Streaming/Channels/101");
+    assert_eq!(options.shown(), "rtsp://10.0.0.7:8554/Streaming/Channels/101");
+    assert_eq!(secret(&options), Some(("admin", "p@ss:word")));
+    assert!(!format!("{options:?}").contains("p@ss"));
+    assert_eq!(secret(&parse("rtsp://camera/")), None);
+}
+
+#[test]
+fn our_options_are_taken_and_the_cameras_stay_as_they_are() {
+    let options = parse("rtsp://camera/realmonitor?channel=1&transport=udp&subtype=%30&reconnect=no");
+    assert_eq!(options.shown(), "rtsp://camera/realmonitor?channel=1&subtype=%30");
+    assert_eq!((options.transport, options.reconnect), (Transport::Udp, false));
+    let plain = parse("rtsp://camera/live?transport=tcp");
+    assert_eq!(
+        (plain.shown(), plain.transport, plain.reconnect),
+        ("rtsp://camera/live", Transport::Tcp, true)
+    );
+}
+
+#[test]
+fn the_password_may_come_from_the_environment() {
+    let from = |password: Option<&str>, variable: Option<&str>| {
+        combine(("admin".into(), password.map(Into::into)), variable.map(Into::into)).map(|found| found.password)
+    };
+    assert_eq!(from(None, Some("secret")), Some("secret".into()));
+    assert_eq!(from(Some("typed"), Some("secret")), Some("typed".into()));
+    assert_eq!(from(None, None), Some(String::new()));
+    assert_eq!(combine((String::new(), None), Some("secret".into())), None);
+}
+
+#[test]
+fn wrong_urls_are_refused_without_repeating_them() {
+    for wrong in [
+        "rtsp:///hunter2",
+        "rtsp://",
+        "rtsps://admin:hunter2@camera/",
+        "rtsp://admin:hunter2@camera/?transport=pigeon",
+        "rtsp://admin:hunter2@camera:99999/",
+        "rtsp://admin:hunter2#@camera/",
+    ] {
+        let failure = RtspOptions::parse(wrong).expect_err(wrong);
+        assert_eq!(failure.kind, FailureKind::Usage, "{wrong}");
+        assert!(!failure.to_string().contains("hunter2"), "{failure}");
+    }
+    let missing = RtspOptions::parse("rtsp://camera/?credentials=@/nowhere/at/all").expect_err("no file");
+    assert_eq!(missing.kind, FailureKind::Keys);
+}
+
+#[test]
+fn escapes_are_undone_and_what_is_none_stays() {
+    assert_eq!(unescape("a%20b%zz%4"), "a b%zz%4");
+    assert_eq!(unescape("%C3%A4%é"), "ä%é");
+}

@@ -1,0 +1,220 @@
+//! Frames from standard input: what another program pipes in, as fast as it comes.
+
+use std::io::{self, Chain, Cursor, ErrorKind, Read};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
+use std::thread;
+use std::time::Instant;
+
+use super::annexb::AnnexBReader;
+use super::coded::MediaError;
+use super::file::{Format, failure, sniff};
+use super::mjpeg::JpegReader;
+use super::{SOURCE_PATIENCE, Source};
+use crate::failure::{Failure, FailureKind, Result};
+use crate::media::{Frame, FrameRate, StreamInfo};
+
+/// How much is read at once.
+const CHUNK_BYTES: usize = 64 << 10;
+
+/// Chunks that wait between the thread that reads and the source.
+const CHUNKS_WAITING: usize = 8;
+
+/// Enough of the beginning to tell what comes.
+const SNIFF_BYTES: usize = 12;
+
+/// What the source is called in messages.
+const NAME: &str = "standard input";
+
+/// Bytes from a thread that may block for ever, handed to one that may not.
+#[derive(Debug)]
+struct PatientReader {
+    chunks: Receiver<io::Result<Vec<u8>>>,
+    chunk: Cursor<Vec<u8>>,
+}
+
+impl PatientReader {
+    fn new(input: impl Read + Send + 'static) -> io::Result<Self> {
+        let (sender, chunks) = sync_channel(CHUNKS_WAITING);
+        // The thread ends with its input, or when nobody listens any more; nothing can interrupt a read before that.
+        thread::Builder::new()
+            .name("stdin".into())
+            .spawn(move || pump(input, &sender))?;
+        Ok(Self {
+            chunks,
+            chunk: Cursor::default(),
+        })
+    }
+}
+
+fn pump(mut input: impl Read, sender: &SyncSender<io::Result<Vec<u8>>>) {
+    loop {
+        let mut chunk = vec![0; CHUNK_BYTES];
+        let message = match input.read(&mut chunk) {
+            Ok(0) => return,
+            Ok(n) => {
+                chunk.truncate(n);
+                Ok(chunk)
+            }
+            Err(e) if e.kind() == ErrorKind::Interrupted => continue,
+            Err(e) => Err(e),
+        };
+        let failed = message.is_err();
+        if sender.send(message).is_err() || failed {
+            return;
+        }
+    }
+}
+
+impl Read for PatientReader {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        loop {
+            let n = self.chunk.read(into)?;
+            if n > 0 || into.is_empty() {
+                return Ok(n);
+            }
+            self.chunk = match self.chunks.recv_timeout(SOURCE_PATIENCE) {
+                Ok(chunk) => Cursor::new(chunk?),
+                Err(RecvTimeoutError::Disconnected) => return Ok(0),
+                Err(RecvTimeoutError::Timeout) => return Err(ErrorKind::TimedOut.into()),
+            };
+        }
+    }
+}
+
+type Input = Chain<Cursor<Vec<u8>>, PatientReader>;
+
+#[derive(Debug)]
+enum Reader {
+    AnnexB(Box<AnnexBReader<Input>>),
+    Jpegs(Box<JpegReader<Input>>),
+}
+
+/// Delivers what is piped in: an H.264 byte stream or concatenated JPEG images.
+///
+/// A frame of a byte stream ends where the next one begins, so it is delivered when that has arrived.
+#[derive(Debug)]
+pub struct StdinSource {
+    reader: Reader,
+    info: StreamInfo,
+    number: u64,
+}
+
+impl StdinSource {
+    /// Waits for the first frame on standard input.
+    ///
+    /// # Errors
+    /// If nothing comes, or nothing that sealcast reads.
+    pub fn open(rate: Option<FrameRate>) -> Result<Self> {
+        Self::from_reader(io::stdin(), rate)
+    }
+
+    /// The same from anything that can be read.
+    ///
+    /// # Errors
+    /// As [`open`](Self::open).
+    pub fn from_reader(input: impl Read + Send + 'static, rate: Option<FrameRate>) -> Result<Self> {
+        let fail = |error: MediaError| told(&error);
+        let mut input = PatientReader::new(input).map_err(|e| fail(e.into()))?;
+        let mut head = Vec::new();
+        input
+            .by_ref()
+            .take(SNIFF_BYTES as u64)
+            .read_to_end(&mut head)
+            .map_err(|e| fail(e.into()))?;
+        let format = sniff(&head).map_err(fail)?;
+        let input = Cursor::new(head).chain(input);
+        let reader = match format {
+            Format::AnnexB => Reader::AnnexB(AnnexBReader::open(input, rate).map_err(fail)?.into()),
+            Format::Jpegs => Reader::Jpegs(JpegReader::open(input, rate).map_err(fail)?.into()),
+            Format::Mp4 | Format::Avi => {
+                let hint = "pipe a byte stream instead: ffmpeg -i IN -c:v copy -f h264 - | sealcast publish -";
+                return Err(Failure::new(
+                    FailureKind::Source,
+                    format!("{NAME} carries MP4 or AVI, which needs seeking"),
+                    hint,
+                ));
+            }
+        };
+        let mut source = Self {
+            reader,
+            info: placeholder(),
+            number: 0,
+        };
+        source.info = source.current_info();
+        Ok(source)
+    }
+
+    fn current_info(&self) -> StreamInfo {
+        match &self.reader {
+            Reader::AnnexB(reader) => reader.info(),
+            Reader::Jpegs(reader) => reader.info(),
+        }
+    }
+}
+
+fn placeholder() -> StreamInfo {
+    let rate = FrameRate {
+        numerator: 25,
+        denominator: 1,
+    };
+    StreamInfo {
+        codec: crate::media::Codec::H264,
+        width: 0,
+        height: 0,
+        rate,
+        parameters: Vec::new(),
+    }
+}
+
+fn told(error: &MediaError) -> Failure {
+    match error {
+        MediaError::Io(e) if e.kind() == ErrorKind::TimedOut => Failure::new(
+            FailureKind::Source,
+            format!("nothing came from {NAME} for {} s", SOURCE_PATIENCE.as_secs()),
+            "pipe an H.264 byte stream or JPEG images in, as in: ffmpeg … -f h264 - | sealcast publish -",
+        ),
+        MediaError::Empty(_) => Failure::new(
+            FailureKind::Source,
+            format!("{NAME} {error}"),
+            "pipe an H.264 byte stream or JPEG images in, as in: ffmpeg … -f h264 - | sealcast publish -",
+        ),
+        other => failure(NAME, other),
+    }
+}
+
+impl Source for StdinSource {
+    fn info(&self) -> StreamInfo {
+        self.info.clone()
+    }
+
+    fn next(&mut self) -> Result<Option<Frame>> {
+        let coded = match &mut self.reader {
+            Reader::AnnexB(reader) => reader.next_frame(),
+            Reader::Jpegs(reader) => reader.next_frame(),
+        };
+        let Some(coded) = coded.map_err(|error| told(&error))? else {
+            return Ok(None);
+        };
+        if coded.keyframe {
+            self.info = self.current_info();
+        }
+        let number = self.number;
+        self.number += 1;
+        let now = Instant::now();
+        Ok(Some(Frame {
+            number,
+            keyframe: coded.keyframe,
+            media_time: coded.presented,
+            began: now,
+            captured: now,
+            encoded: now,
+            data: coded.data,
+        }))
+    }
+
+    fn request_keyframe(&mut self) {}
+}
+
+#[cfg(test)]
+#[path = "stdin_tests.rs"]
+mod tests;

@@ -1,0 +1,176 @@
+//! The URLs that name sources, and their options.
+
+use std::path::PathBuf;
+use std::str::FromStr;
+
+use url::Url;
+
+use super::coded::sane_rate;
+use super::file::{FileOptions, FileSource};
+use super::stdin::StdinSource;
+use super::{Source, rtsp, test_card};
+use crate::failure::{Failure, FailureKind, Result};
+use crate::media::FrameRate;
+
+/// What a source URL may look like, for help and error messages.
+pub const SOURCE_URLS: &str = "test:[WxH@fps], file:CLIP[?loop&fps=N], rtsp://[USER:PASSWORD@]HOST[:PORT]/PATH, or -";
+
+/// A source as the user names it.
+#[derive(Clone, Debug)]
+pub enum SourceUrl {
+    /// `test:` and what follows: the synthetic camera.
+    Test(String),
+    /// `file:PATH`.
+    File(PathBuf, FileOptions),
+    /// `rtsp://…`: a camera.
+    Rtsp(rtsp::RtspOptions),
+    /// `-`: standard input, and the frame rate where the user gives one.
+    Stdin(Option<FrameRate>),
+}
+
+impl FromStr for SourceUrl {
+    type Err = Failure;
+
+    fn from_str(text: &str) -> Result<Self> {
+        if let Some(rest) = text
+            .strip_prefix('-')
+            .filter(|rest| rest.is_empty() || rest.starts_with('?'))
+        {
+            let (_, mut options) = Options::split(rest);
+            let rate = options.take("fps").map(|fps| parse_rate(&fps)).transpose()?;
+            options.finish("fps=N")?;
+            return Ok(Self::Stdin(rate));
+        }
+        let Some((scheme, rest)) = text.split_once(':') else {
+            return Err(unknown(text));
+        };
+        match scheme {
+            "test" => Ok(Self::Test(rest.to_owned())),
+            "file" => {
+                let (path, mut options) = Options::split(rest);
+                let file = FileOptions {
+                    looped: options.flag("loop"),
+                    rate: options.take("fps").map(|fps| parse_rate(&fps)).transpose()?,
+                    paced: !options.flag("unpaced"),
+                };
+                options.finish("loop, fps=N, unpaced")?;
+                Ok(Self::File(file_path(path)?, file))
+            }
+            "rtsp" | "rtsps" => Ok(Self::Rtsp(rtsp::RtspOptions::parse(text)?)),
+            _ => Err(unknown(text)),
+        }
+    }
+}
+
+fn unknown(text: &str) -> Failure {
+    // A URL of any scheme may hold a password.
+    let shown = text.split_once("://").map_or(text, |(scheme, _)| scheme);
+    Failure::new(
+        FailureKind::Usage,
+        format!("\"{shown}\" is not a source"),
+        format!("use {SOURCE_URLS}"),
+    )
+}
+
+/// Opens the source that `url` names.
+///
+/// # Errors
+/// Kind `Usage` if it names none, kind `Source` if it cannot be opened.
+pub fn open(url: &str) -> Result<Box<dyn Source>> {
+    match url.parse()? {
+        SourceUrl::Test(rest) => test_card::open(&rest),
+        SourceUrl::File(path, options) => Ok(Box::new(FileSource::open(&path, options)?)),
+        SourceUrl::Rtsp(options) => Ok(Box::new(rtsp::RtspSource::open(options)?)),
+        SourceUrl::Stdin(rate) => Ok(Box::new(StdinSource::open(rate)?)),
+    }
+}
+
+/// The path in a `file:` URL: `file:PATH` as typed, `file:///PATH` with its escapes undone.
+///
+/// # Errors
+/// Kind `Usage` if there is none, or it lies on another machine.
+pub(crate) fn file_path(path: &str) -> Result<PathBuf> {
+    let usage = |what: String| Failure::new(FailureKind::Usage, what, "write file:PATH, as in file:clip.mp4");
+    if path.is_empty() {
+        return Err(usage("the URL file: names no file".into()));
+    }
+    if !path.starts_with("//") {
+        return Ok(path.into());
+    }
+    let url = Url::parse(&format!("file:{path}")).map_err(|e| usage(format!("file:{path} is no URL ({e})")))?;
+    url.to_file_path()
+        .map_err(|()| usage(format!("file:{path} does not name a file on this machine")))
+}
+
+/// `25`, `29.97` or `30000/1001`.
+///
+/// # Errors
+/// Kind `Usage` if it is no rate.
+pub fn parse_rate(text: &str) -> Result<FrameRate> {
+    let rate = match text.split_once('/') {
+        Some((numerator, denominator)) => numerator
+            .parse()
+            .ok()
+            .zip(denominator.parse().ok())
+            .and_then(|(n, d)| sane_rate(n, d)),
+        None => match text.split_once('.') {
+            None => text.parse().ok().and_then(|hertz| sane_rate(hertz, 1)),
+            Some((whole, digits)) if digits.len() <= 3 => {
+                let scale = 10u32.pow(u32::try_from(digits.len()).unwrap_or(0));
+                format!("{whole}{digits}")
+                    .parse()
+                    .ok()
+                    .and_then(|scaled| sane_rate(scaled, scale))
+            }
+            Some(_) => None,
+        },
+    };
+    rate.ok_or_else(|| {
+        let hint = "write frames per second as 25, 29.97 or 30000/1001";
+        Failure::new(FailureKind::Usage, format!("\"{text}\" is not a frame rate"), hint)
+    })
+}
+
+/// The options behind the `?` of a URL.
+#[derive(Debug)]
+pub(crate) struct Options(Vec<(String, String)>);
+
+impl Options {
+    /// Splits `rest` at its last question mark.
+    pub(crate) fn split(rest: &str) -> (&str, Self) {
+        let (path, query) = rest.rsplit_once('?').unwrap_or((rest, ""));
+        let options = url::form_urlencoded::parse(query.as_bytes()).into_owned();
+        (path, Self(options.filter(|(key, _)| !key.is_empty()).collect()))
+    }
+
+    /// Takes the value of option `name`.
+    pub(crate) fn take(&mut self, name: &str) -> Option<String> {
+        let at = self.0.iter().position(|(key, _)| key == name)?;
+        Some(self.0.swap_remove(at).1)
+    }
+
+    /// Takes an option that has no value.
+    pub(crate) fn flag(&mut self, name: &str) -> bool {
+        self.take(name)
+            .is_some_and(|value| !matches!(value.as_str(), "0" | "no" | "off" | "false"))
+    }
+
+    /// Refuses what nobody took; `known` lists what there is.
+    pub(crate) fn finish(self, known: &str) -> Result<()> {
+        match self.0.first() {
+            None => Ok(()),
+            Some((key, _)) => {
+                let what = format!("there is no option \"{key}\" here");
+                Err(Failure::new(
+                    FailureKind::Usage,
+                    what,
+                    format!("the options are {known}"),
+                ))
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+#[path = "url_tests.rs"]
+mod tests;

@@ -1,0 +1,50 @@
+//! What carries messages between two ends: the `Transport` seam, and the URLs that name its implementations.
+
+mod memory;
+mod stream;
+mod tcp;
+mod url;
+
+use std::future::Future;
+use std::io;
+
+use sealcast_proto::wire::{Malformed, MessageLength};
+
+pub use memory::memory_pair;
+pub use stream::StreamTransport;
+pub use tcp::{TcpTransport, connect, listen, prepare};
+pub use url::{DEFAULT_PORT, ListenUrl};
+
+/// What came of waiting for a carrier.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Progress {
+    /// Bytes came or left.
+    Moved,
+    /// The other end has closed: nothing more will come.
+    Closed,
+}
+
+/// Carries messages. Sealing appends to [`outgoing`](Self::outgoing) and opening works in the buffer that
+/// [`message`](Self::message) lends, so that no message is copied in between.
+pub trait Transport: Send {
+    /// Wait until bytes came or queued ones left. Cancel-safe.
+    fn wait(&mut self) -> impl Future<Output = io::Result<Progress>> + Send;
+
+    /// Send what can be sent without waiting.
+    ///
+    /// # Errors
+    /// The carrier failed.
+    fn flush_now(&mut self) -> io::Result<()>;
+
+    /// The next whole message, which is gone after this call.
+    ///
+    /// # Errors
+    /// [`Malformed`]: framing is lost.
+    fn message(&mut self, limit: MessageLength) -> Result<Option<&mut [u8]>, Malformed>;
+
+    /// Where messages to send are appended, in the carrier's framing.
+    fn outgoing(&mut self) -> &mut Vec<u8>;
+
+    /// Bytes queued and not yet sent.
+    fn backlog(&self) -> usize;
+}

@@ -1,0 +1,199 @@
+//! Messages over any byte stream.
+
+use std::future::poll_fn;
+use std::io;
+use std::pin::Pin;
+use std::task::{Context, Poll, Waker};
+
+use sealcast_proto::wire::{LENGTH_PREFIX, Malformed, MessageLength, message_length};
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+
+use super::{Progress, Transport};
+
+/// Bytes read at once, and what an unauthenticated peer can make us hold.
+const READ_CHUNK: usize = 64 * 1024;
+/// Capacity kept for sending when a burst is over.
+const OUTGOING_KEPT: usize = 256 * 1024;
+
+/// A byte stream as a carrier of messages.
+pub struct StreamTransport<S> {
+    stream: S,
+    /// Received bytes are `incoming[start..end]`; the buffer only grows for a message whose length is within its limit.
+    incoming: Vec<u8>,
+    start: usize,
+    end: usize,
+    closed: bool,
+    outgoing: Vec<u8>,
+    sent: usize,
+}
+
+impl<S: AsyncRead + AsyncWrite + Unpin + Send> StreamTransport<S> {
+    /// Carry messages over `stream`.
+    pub fn new(stream: S) -> Self {
+        Self {
+            stream,
+            incoming: vec![0; READ_CHUNK],
+            start: 0,
+            end: 0,
+            closed: false,
+            outgoing: Vec::new(),
+            sent: 0,
+        }
+    }
+
+    /// Write as much as is taken; whether anything was.
+    fn poll_write(&mut self, context: &mut Context<'_>) -> io::Result<bool> {
+        let mut moved = false;
+        while self.sent < self.outgoing.len() {
+            match Pin::new(&mut self.stream).poll_write(context, &self.outgoing[self.sent..]) {
+                Poll::Ready(Ok(0)) => return Err(io::ErrorKind::WriteZero.into()),
+                Poll::Ready(Ok(count)) => {
+                    self.sent += count;
+                    moved = true;
+                }
+                Poll::Ready(Err(error)) => return Err(error),
+                Poll::Pending => break,
+            }
+        }
+        if self.sent == self.outgoing.len() {
+            self.outgoing.clear();
+            self.sent = 0;
+            if self.outgoing.capacity() > OUTGOING_KEPT {
+                self.outgoing.shrink_to(OUTGOING_KEPT);
+            }
+        }
+        Ok(moved)
+    }
+
+    fn poll_read(&mut self, context: &mut Context<'_>) -> io::Result<bool> {
+        if self.closed {
+            return Ok(false);
+        }
+        if self.end == self.incoming.len() {
+            // Whole messages are taken between reads, so a full buffer holds a part of one, which message() made room for.
+            return Ok(false);
+        }
+        let mut room = ReadBuf::new(&mut self.incoming[self.end..]);
+        match Pin::new(&mut self.stream).poll_read(context, &mut room) {
+            Poll::Ready(Ok(())) => {
+                let count = room.filled().len();
+                self.end += count;
+                self.closed = count == 0;
+                Ok(count > 0)
+            }
+            Poll::Ready(Err(error)) => Err(error),
+            Poll::Pending => Ok(false),
+        }
+    }
+
+    /// Make room so that a message of `needed` bytes fits whole, and a read always finds space.
+    fn make_room(&mut self, needed: usize) {
+        if self.start > 0 && (self.start == self.end || self.incoming.len() - self.start < needed.max(READ_CHUNK)) {
+            self.incoming.copy_within(self.start..self.end, 0);
+            self.end -= self.start;
+            self.start = 0;
+        }
+        if self.incoming.len() < needed {
+            self.incoming.resize(needed, 0);
+        }
+    }
+}
+
+impl<S: AsyncRead + AsyncWrite + Unpin + Send> Transport for StreamTransport<S> {
+    async fn wait(&mut self) -> io::Result<Progress> {
+        poll_fn(|context| {
+            let wrote = self.poll_write(context)?;
+            let read = self.poll_read(context)?;
+            match (wrote || read, self.closed) {
+                (true, _) => Poll::Ready(Ok(Progress::Moved)),
+                (false, true) => Poll::Ready(Ok(Progress::Closed)),
+                (false, false) => Poll::Pending,
+            }
+        })
+        .await
+    }
+
+    fn flush_now(&mut self) -> io::Result<()> {
+        // A later wait() registers the real waker for what could not be sent.
+        let mut context = Context::from_waker(Waker::noop());
+        self.poll_write(&mut context).map(drop)
+    }
+
+    fn message(&mut self, limit: MessageLength) -> Result<Option<&mut [u8]>, Malformed> {
+        let Some(length) = message_length(&self.incoming[self.start..self.end], limit)? else {
+            self.make_room(LENGTH_PREFIX);
+            return Ok(None);
+        };
+        let whole = LENGTH_PREFIX + length;
+        if self.end - self.start < whole {
+            self.make_room(whole);
+            return Ok(None);
+        }
+        let from = self.start + LENGTH_PREFIX;
+        self.start += whole;
+        Ok(Some(&mut self.incoming[from..from + length]))
+    }
+
+    fn outgoing(&mut self) -> &mut Vec<u8> {
+        &mut self.outgoing
+    }
+
+    fn backlog(&self) -> usize {
+        self.outgoing.len() - self.sent
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use sealcast_proto::wire::write_framed;
+    use tokio::io::AsyncWriteExt;
+
+    #[tokio::test]
+    async fn messages_come_out_whole_however_the_stream_is_cut() {
+        let messages: Vec<Vec<u8>> = [1, 5, 70_000, 3, 200_000, 64 * 1024 - 4, 1]
+            .iter()
+            .map(|&length: &usize| (0..length).map(|byte| byte as u8).collect())
+            .collect();
+        let mut stream = Vec::new();
+        messages.iter().for_each(|message| write_framed(&mut stream, message));
+        for piece in [1_000, 4_096, 65_536, stream.len()] {
+            let (mut far, near) = tokio::io::duplex(1 << 20);
+            let mut transport = StreamTransport::new(near);
+            let mut got = Vec::new();
+            for part in stream.chunks(piece) {
+                far.write_all(part).await.expect("room");
+                assert_eq!(transport.wait().await.expect("open"), Progress::Moved);
+                loop {
+                    match transport.message(MessageLength::Record).expect("well framed") {
+                        Some(message) => got.push(message.to_vec()),
+                        None if got.len() < messages.len() && part.len() > READ_CHUNK => {
+                            assert_eq!(transport.wait().await.expect("open"), Progress::Moved);
+                        }
+                        None => break,
+                    }
+                }
+            }
+            assert_eq!(got.len(), messages.len(), "pieces of {piece}");
+            assert!(got == messages, "pieces of {piece}");
+        }
+    }
+
+    #[tokio::test]
+    async fn a_length_out_of_bounds_is_refused_before_room_is_made_for_it() {
+        let (mut far, near) = tokio::io::duplex(64);
+        let mut transport = StreamTransport::new(near);
+        far.write_all(b"GET / HTTP/1.1\r\n").await.expect("room");
+        transport.wait().await.expect("open");
+        assert_eq!(transport.message(MessageLength::Handshake), Err(Malformed));
+        assert_eq!(transport.incoming.len(), READ_CHUNK);
+    }
+
+    #[tokio::test]
+    async fn the_end_of_the_stream_is_told() {
+        let (far, near) = tokio::io::duplex(64);
+        let mut transport = StreamTransport::new(near);
+        drop(far);
+        assert_eq!(transport.wait().await.expect("no error"), Progress::Closed);
+    }
+}

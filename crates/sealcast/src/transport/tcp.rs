@@ -1,0 +1,102 @@
+//! TCP, tuned for low delay.
+
+use std::io;
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use sealcast_proto::wire::Host;
+use socket2::{SockRef, TcpKeepalive};
+use tokio::net::{TcpListener, TcpStream, lookup_host};
+
+use super::StreamTransport;
+use crate::failure::{Failure, FailureKind, Result};
+
+/// Longest wait for one address to accept a connection.
+const CONNECT_PATIENCE: Duration = Duration::from_secs(5);
+/// Bytes the kernel may hold for us: more would only age there, out of reach of the dropping of old pictures.
+const SEND_BUFFER: usize = 256 * 1024;
+
+/// A TCP connection as a carrier.
+pub type TcpTransport = StreamTransport<TcpStream>;
+
+/// Listen at an address; port 0 takes a free one.
+///
+/// # Errors
+/// The port is taken, or the address is not ours.
+pub fn listen(address: SocketAddr) -> Result<TcpListener> {
+    let bind = || {
+        let socket = socket2::Socket::new(socket2::Domain::for_address(address), socket2::Type::STREAM, None)?;
+        socket.set_reuse_address(true)?;
+        if address.is_ipv6() {
+            // [::] takes IPv4 as well, whatever the system's default.
+            socket.set_only_v6(false)?;
+        }
+        socket.set_nonblocking(true)?;
+        socket.bind(&address.into())?;
+        socket.listen(128)?;
+        TcpListener::from_std(socket.into())
+    };
+    bind().map_err(|error: io::Error| {
+        let hint = match error.kind() {
+            io::ErrorKind::AddrInUse => "another program listens there: stop it or choose another port",
+            io::ErrorKind::PermissionDenied => "choose a port above 1023",
+            io::ErrorKind::AddrNotAvailable => "choose an address of this machine, or 0.0.0.0 or [::] for all",
+            _ => "choose another address",
+        };
+        Failure::new(
+            FailureKind::Network,
+            format!("cannot listen at tcp://{address} ({error})"),
+            hint,
+        )
+    })
+}
+
+/// Connect to the first address of `host` that answers.
+///
+/// # Errors
+/// The name is unknown, or no address answers.
+pub async fn connect(host: &Host, port: u16) -> Result<TcpTransport> {
+    let fail = |why: String, hint: &str| {
+        Failure::new(
+            FailureKind::Network,
+            format!("cannot reach {host}:{port} ({why})"),
+            hint,
+        )
+    };
+    let name = match host {
+        Host::Name(name) => name.clone(),
+        Host::V4(address) => address.to_string(),
+        Host::V6(address) => address.to_string(),
+    };
+    let addresses = lookup_host((name.as_str(), port)).await;
+    let addresses = addresses.map_err(|error| fail(error.to_string(), "check the name and the network"))?;
+    let mut last = "the name has no address".to_owned();
+    for address in addresses {
+        match tokio::time::timeout(CONNECT_PATIENCE, TcpStream::connect(address)).await {
+            Ok(Ok(stream)) => return Ok(prepare(stream)),
+            Ok(Err(error)) => last = error.to_string(),
+            Err(_) => last = format!("no answer within {} s", CONNECT_PATIENCE.as_secs()),
+        }
+    }
+    Err(fail(
+        last,
+        "check that the other end runs and that a firewall lets you through",
+    ))
+}
+
+/// Set a connection up for low delay. What the system does not know is left as it is.
+pub fn prepare(stream: TcpStream) -> TcpTransport {
+    let socket = SockRef::from(&stream);
+    let keepalive = TcpKeepalive::new()
+        .with_time(Duration::from_secs(5))
+        .with_interval(Duration::from_secs(2));
+    let results = [
+        socket.set_tcp_nodelay(true),
+        socket.set_tcp_keepalive(&keepalive),
+        socket.set_send_buffer_size(SEND_BUFFER),
+    ];
+    for error in results.into_iter().filter_map(std::result::Result::err) {
+        tracing::debug!(%error, "a socket option was refused");
+    }
+    StreamTransport::new(stream)
+}

@@ -1,0 +1,135 @@
+"use strict";
+const $ = (id) => document.getElementById(id);
+const say = (id, text) => { const at = $(id); if (at.textContent !== text) at.textContent = text; };
+
+const steps = {
+  capture: "from the moment a picture is due until it is complete",
+  encode: "from the picture to the coded frame",
+  seal: "encrypting and authenticating all records of the frame",
+  send: "handing the records to the operating system",
+  network: "until the last byte has arrived",
+  open: "verifying and decrypting all records of the frame",
+  decode: "from the opened frame to the picture",
+};
+const counts = ["captured", "sealed", "sent", "received", "opened", "decoded", "refused", "dropped"];
+
+function time(us) {
+  const size = Math.abs(us);
+  if (size >= 1e6) return `${(us / 1e6).toFixed(2)} s`;
+  if (size >= 1e4) return `${(us / 1e3).toFixed(1)} ms`;
+  if (size >= 1e3) return `${(us / 1e3).toFixed(2)} ms`;
+  return `${us.toFixed(size >= 100 ? 0 : 1)} µs`;
+}
+const whole = (n) => Math.round(n).toLocaleString("en").replaceAll(",", "\u202f");
+function bytes(n) {
+  if (n >= 1e6) return `${(n / 1e6).toFixed(1)} MB`;
+  return n >= 1e4 ? `${(n / 1e3).toFixed(1)} kB` : `${whole(n)} bytes`;
+}
+
+// Where a time stands on the scale from 1 µs to 1 s, in percent.
+const place = (us) => Math.min(100, Math.max(0, Math.log10(Math.max(us, 1)) / 6 * 100));
+
+function row(name, title, spread, kind) {
+  const tr = document.createElement("tr");
+  tr.className = kind;
+  tr.title = title;
+  for (const text of [name, time(spread.p50_us), time(spread.p99_us), time(spread.max_us), whole(spread.samples)]) {
+    tr.insertCell().textContent = text;
+  }
+  const cell = tr.insertCell();
+  cell.className = "scale";
+  const strip = cell.appendChild(document.createElement("div"));
+  strip.className = "strip";
+  const bar = strip.appendChild(document.createElement("i"));
+  bar.style.left = `${place(spread.p50_us)}%`;
+  bar.style.width = `${place(spread.p99_us) - place(spread.p50_us)}%`;
+  strip.appendChild(document.createElement("u")).style.left = `${place(spread.max_us)}%`;
+  return tr;
+}
+
+function showStages(stats) {
+  const crypto = { seal: "crypto", open: "crypto" };
+  const rows = stats.stages.map((s) => row(s.stage, steps[s.stage], s, crypto[s.stage] || ""));
+  if (stats.end_to_end) {
+    rows.push(row("picture to picture", "from the complete picture to the decoded one", stats.end_to_end, "total"));
+  }
+  $("stages").replaceChildren(...rows);
+}
+
+function showPrice(price) {
+  if (!price) return;
+  const d = price.difference;
+  const none = d.low_us <= 0 && d.high_us >= 0;
+  say("price", `${d.median_us < 0 ? "−" : "+"}${time(Math.abs(d.median_us))}`);
+  say("interval", `95 % confidence: ${time(d.low_us)} to ${time(d.high_us)}, from ${whole(price.pairs)} pairs` +
+    (none ? ". The interval includes zero: no difference found." : "."));
+  const full = Math.max(price.unsealed_us, price.sealed_us);
+  for (const id of ["unsealed", "sealed"]) {
+    $(`${id}-bar`).style.width = `${price[`${id}_us`] / full * 100}%`;
+    say(id, time(price[`${id}_us`]));
+  }
+  $("pair").hidden = false;
+  const part = d.median_us / price.frame_interval_us * 100;
+  const more = price.added_bytes / price.frame_bytes * 100;
+  say("share", `That is ${part.toPrecision(2)} % of the ${time(price.frame_interval_us)} from frame to frame.`);
+  say("added", `On the wire it adds ${bytes(price.added_bytes)} to a frame of ${bytes(price.frame_bytes)}: ` +
+    `${more.toPrecision(2)} %.`);
+}
+
+function list(id, pairs) {
+  $(id).replaceChildren(...pairs.flatMap(([name, value, bad]) => {
+    const dt = document.createElement("dt");
+    const dd = document.createElement("dd");
+    dt.textContent = name;
+    dd.textContent = value;
+    if (bad) dd.className = "bad";
+    return [dt, dd];
+  }));
+}
+
+function showSession({ session, machine }) {
+  const known = (value, text) => value === null ? "not measurable here" : text(value);
+  list("session", [
+    ["suite", session.suite],
+    ["key exchange", session.mechanism],
+    ["epoch", `${session.epoch}, after ${session.rekeys} ${session.rekeys === 1 ? "rekey" : "rekeys"}`],
+    ["handshake", session.handshake_us === null ? "none yet" : time(session.handshake_us)],
+    ["processor", known(machine.cpu_percent, (v) => `${v.toFixed(1)} % of a core`)],
+    ["memory", known(machine.memory_bytes, bytes)],
+    ["temperature", known(machine.temperature_celsius, (v) => `${v.toFixed(1)} °C`)],
+    ["H.264 codec", known(machine.codec_assembly, (v) => v ? "with assembly" : "without assembly: 2.5 times slower")],
+  ]);
+}
+
+function show(stats) {
+  say("source", stats.source);
+  say("transport", stats.transport);
+  const seconds = Math.floor(stats.running_seconds);
+  const clock = [seconds / 3600, seconds / 60 % 60, seconds % 60].map((n) => String(Math.floor(n)).padStart(2, "0"));
+  $("status").className = "live";
+  say("status", `live for ${clock.join(":")}`);
+  showStages(stats);
+  showPrice(stats.price);
+  const shown = (name) => name === "refused" && stats.frames[name] > 0;
+  list("frames", counts.map((name) => [name, whole(stats.frames[name]), shown(name)]));
+  showSession(stats);
+  const apart = stats.clock_uncertainty_us;
+  say("clock", apart === null ? "" : apart === 0 ? "Both ends read the same clock." :
+    `The clocks of the two ends may be ${time(apart)} apart, and so may be the time on the network.`);
+}
+
+const events = new EventSource("events");
+let lost = false;
+events.onmessage = (event) => {
+  if (lost) {
+    // The streams of pictures ended with the connection; begin new ones.
+    for (const image of document.images) image.src = `${image.getAttribute("src").split("?")[0]}?${Date.now()}`;
+    lost = false;
+  }
+  show(JSON.parse(event.data));
+};
+events.onerror = () => {
+  lost = true;
+  $("status").className = "lost";
+  say("status", "the demo does not answer: it has ended, or is starting");
+};

@@ -1,0 +1,85 @@
+//! What every page needs: answers for nobody but the user in front of it.
+
+use axum::Router;
+use axum::extract::Request;
+use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
+use axum::middleware::{self, Next};
+use axum::response::{IntoResponse, Response};
+use std::net::IpAddr;
+
+/// Everything comes from this server, nothing is inline, nobody frames it.
+const CONTENT_POLICY: &str = "default-src 'none'; img-src 'self'; style-src 'self'; script-src 'self'; \
+                              connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
+
+/// Headers of every answer.
+const HEADERS: [(HeaderName, &str); 5] = [
+    (header::CONTENT_SECURITY_POLICY, CONTENT_POLICY),
+    (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
+    (header::REFERRER_POLICY, "no-referrer"),
+    (header::CACHE_CONTROL, "no-store"),
+    // Without it any page on the web could show our picture in an image of its own.
+    (HeaderName::from_static("cross-origin-resource-policy"), "same-origin"),
+];
+
+/// Let only requests through that name this server by an address or as localhost, and put security headers on every
+/// answer.
+///
+/// A page on the web can make its own name point at our address (DNS rebinding) and then read what we serve as if it
+/// were its own. Such a request carries the page's name as its host; one typed by the user carries an address.
+pub fn guarded(router: Router) -> Router {
+    router.layer(middleware::from_fn(guard))
+}
+
+async fn guard(request: Request, next: Next) -> Response {
+    let mut answer = if names_this_machine(request.headers()) {
+        next.run(request).await
+    } else {
+        let text = "This page answers to its address only, such as http://127.0.0.1 with the port, not to a name.\n";
+        (StatusCode::FORBIDDEN, text).into_response()
+    };
+    for (name, value) in HEADERS {
+        answer.headers_mut().insert(name, HeaderValue::from_static(value));
+    }
+    answer
+}
+
+fn names_this_machine(headers: &HeaderMap) -> bool {
+    let mut hosts = headers.get_all(header::HOST).iter();
+    let (Some(Ok(host)), None) = (hosts.next().map(HeaderValue::to_str), hosts.next()) else {
+        return false;
+    };
+    // The port does not matter: a forwarded one (ssh -L) is honest, and a rebinding page has the right one anyway.
+    let host = match host.strip_prefix('[') {
+        Some(bracketed) => bracketed.split_once(']').map_or("", |(address, _)| address),
+        None => host.rsplit_once(':').map_or(host, |(name, _)| name),
+    };
+    host.eq_ignore_ascii_case("localhost") || host.parse::<IpAddr>().is_ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_refused_and_addresses_are_not() {
+        for (host, ours) in [
+            ("127.0.0.1:9880", true),
+            ("localhost:9880", true),
+            ("LOCALHOST", true),
+            ("[::1]:9880", true),
+            ("192.168.1.7:9880", true),
+            ("evil.example:9880", false),
+            ("127.0.0.1.evil.example", false),
+            ("localhost.evil.example:9880", false),
+            ("[::1", false),
+            ("", false),
+        ] {
+            let mut headers = HeaderMap::new();
+            headers.insert(header::HOST, host.parse().expect("a header"));
+            assert_eq!(names_this_machine(&headers), ours, "{host}");
+            headers.append(header::HOST, "localhost".parse().expect("a header"));
+            assert!(!names_this_machine(&headers), "two hosts are one too many");
+        }
+        assert!(!names_this_machine(&HeaderMap::new()));
+    }
+}

@@ -1,0 +1,71 @@
+#!/usr/bin/env python3
+"""A camera for tests: GStreamer's RTSP server playing a file.
+
+rtsp_camera.py FILE [--port N] [--user U --password P --method basic|digest]
+
+H.264 from MP4, Motion JPEG from AVI, at rtsp://127.0.0.1:PORT/cam. Prints "port N" when it listens, and "TEARDOWN"
+whenever a client says that it goes.
+"""
+
+import argparse
+import sys
+
+import gi
+
+gi.require_version("Gst", "1.0")
+gi.require_version("GstRtsp", "1.0")
+gi.require_version("GstRtspServer", "1.0")
+from gi.repository import GLib, Gst, GstRtsp, GstRtspServer  # noqa: E402
+
+
+def say(text):
+    print(text, flush=True)
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("file")
+    parser.add_argument("--port", default="0")
+    parser.add_argument("--user")
+    parser.add_argument("--password")
+    parser.add_argument("--method", choices=["basic", "digest"], default="digest")
+    args = parser.parse_args()
+    Gst.init(None)
+
+    server = GstRtspServer.RTSPServer()
+    server.set_address("127.0.0.1")
+    server.set_service(args.port)
+    factory = GstRtspServer.RTSPMediaFactory()
+    if args.file.endswith(".avi"):
+        chain = "avidemux ! jpegparse ! rtpjpegpay name=pay0 pt=26"
+    else:
+        chain = "qtdemux ! h264parse ! rtph264pay name=pay0 pt=96 config-interval=0"
+    factory.set_launch(f'( filesrc location="{args.file}" ! {chain} )')
+
+    if args.user:
+        token = GstRtspServer.RTSPToken()
+        token.set_string("media.factory.role", args.user)
+        auth = GstRtspServer.RTSPAuth()
+        if args.method == "digest":
+            auth.set_supported_methods(GstRtsp.RTSPAuthMethod.DIGEST)
+            auth.add_digest(args.user, args.password, token)
+        else:
+            auth.add_basic(GstRtspServer.RTSPAuth.make_basic(args.user, args.password), token)
+        server.set_auth(auth)
+        rights = GstRtspServer.RTSPPermissions()
+        rights.add_permission_for_role(args.user, "media.factory.access", True)
+        rights.add_permission_for_role(args.user, "media.factory.construct", True)
+        factory.set_permissions(rights)
+
+    def connected(_server, client):
+        client.connect("teardown-request", lambda *_: say("TEARDOWN"))
+
+    server.connect("client-connected", connected)
+    server.get_mount_points().add_factory("/cam", factory)
+    if server.attach(None) == 0:
+        sys.exit("the port is taken")
+    say(f"port {server.get_bound_port()}")
+    GLib.MainLoop().run()
+
+
+main()
