@@ -21,7 +21,11 @@ const WARM_UP: usize = 3;
 
 fn main() {
     // `cargo test` runs benchmarks too, with this argument missing: once round is enough to know that it works.
-    let rounds = if std::env::args().any(|argument| argument == "--bench") { ROUNDS } else { 1 };
+    let rounds = if std::env::args().any(|argument| argument == "--bench") {
+        ROUNDS
+    } else {
+        1
+    };
     let names: Vec<_> = mechanism::names().collect();
     let mut times = vec![(Vec::new(), Vec::new(), (0, 0)); names.len()];
     for round in 0..rounds + WARM_UP {
@@ -107,7 +111,11 @@ fn run(mechanism: Arc<dyn Mechanism>) -> Measured {
     let bytes = drive(session, stream, clock);
     let handshake = began.elapsed();
     responder.join().expect("the responder succeeds");
-    Measured { keygen, handshake, bytes }
+    Measured {
+        keygen,
+        handshake,
+        bytes,
+    }
 }
 
 /// Drive a session over a blocking socket until it is established; bytes sent and received.
@@ -154,6 +162,8 @@ fn drive(mut session: Session, mut stream: TcpStream, clock: Clock) -> (usize, u
         };
         let mut message = buffer[4..4 + length].to_vec();
         buffer.drain(..4 + length);
-        session.handle(clock.now(), Input::Message(&mut message)).expect("an honest peer");
+        session
+            .handle(clock.now(), Input::Message(&mut message))
+            .expect("an honest peer");
     }
 }
