@@ -35,7 +35,8 @@ pub enum Assembled {
     },
 }
 
-/// Puts the records of one stream together, in the order in which they come. Holds at most one frame of [`MAX_FRAME`] bytes.
+/// Puts the records of one stream together, in the order in which they come. Holds at most one frame of [`MAX_FRAME`]
+/// bytes.
 #[derive(Default)]
 pub struct Assembler {
     parts: Option<AssembledFrame>,
@@ -67,7 +68,8 @@ impl Assembler {
     /// Take a verified media record.
     ///
     /// # Errors
-    /// [`Malformed`] if an authenticated peer breaks the form: parts out of order, an oversized frame. The session should end.
+    /// [`Malformed`] if an authenticated peer breaks the form: parts out of order, an oversized frame. The session
+    /// should end.
     pub fn take(&mut self, record: &Opened<'_>) -> Result<Assembled, Malformed> {
         let header = record.header();
         let flags = header.flags;
