@@ -1,5 +1,7 @@
 //! The opening half of a key, and the types of bytes before and after.
 
+use std::fmt;
+
 use super::nonce::BASE_LEN;
 use super::{Nonce, PacketKey, Refusal, ReplayWindow};
 use crate::wire::{HEADER_LEN, Header, TAG_LEN};
@@ -30,10 +32,21 @@ impl<'a> Sealed<'a> {
 }
 
 /// A record whose tag was verified. Only [`Opener::open`] makes one.
-#[derive(Debug)]
 pub struct Opened<'a> {
     header: Header,
     payload: &'a [u8],
+    follows_gap: bool,
+}
+
+impl fmt::Debug for Opened<'_> {
+    /// What it says is nobody's business but the peers': only its length is shown.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut shown = f.debug_struct("Opened");
+        shown
+            .field("header", &self.header)
+            .field("payload", &self.payload.len());
+        shown.finish_non_exhaustive()
+    }
 }
 
 impl<'a> Opened<'a> {
@@ -45,6 +58,22 @@ impl<'a> Opened<'a> {
     /// The payload in clear.
     pub fn payload(&self) -> &'a [u8] {
         self.payload
+    }
+
+    /// Whether records that were sealed before this one under the same key have not been opened. On a byte stream they
+    /// never will be: they were refused, or removed on the way.
+    pub fn follows_gap(&self) -> bool {
+        self.follows_gap
+    }
+
+    /// A record as if it had been opened.
+    #[cfg(test)]
+    pub(crate) fn made_up(header: Header, payload: &'a [u8], follows_gap: bool) -> Self {
+        Self {
+            header,
+            payload,
+            follows_gap,
+        }
     }
 }
 
@@ -84,9 +113,14 @@ impl Opener {
             self.failures += 1;
             return Err(Refusal::Tag);
         }
+        let follows_gap = self.window.skips(header.seq);
         self.window.mark(header.seq);
         let payload = &payload_and_tag[..payload_and_tag.len() - TAG_LEN];
-        Ok(Opened { header, payload })
+        Ok(Opened {
+            header,
+            payload,
+            follows_gap,
+        })
     }
 
     /// Whether so many records failed that forging one is no longer out of the question: the session must end.

@@ -35,6 +35,12 @@ impl ReplayWindow {
         inside && self.words[Self::word(seq)] & Self::bit(seq) == 0
     }
 
+    /// Whether numbers before `seq` have not been seen: records were lost, or are late. Asked before
+    /// [`mark`](Self::mark).
+    pub fn skips(&self, seq: u32) -> bool {
+        u64::from(seq) > self.next
+    }
+
     /// Remember that `seq` was opened. Called only after its tag was verified.
     pub fn mark(&mut self, seq: u32) {
         let seq = u64::from(seq);
@@ -75,6 +81,16 @@ mod tests {
             window.mark(seq);
             assert!(!window.accepts(seq), "{seq} again");
         }
+    }
+
+    #[test]
+    fn a_jump_is_seen_as_one_until_it_is_marked() {
+        let mut window = ReplayWindow::default();
+        assert!(!window.skips(0) && window.skips(1));
+        window.mark(4);
+        assert!(!window.skips(3) && !window.skips(5) && window.skips(6));
+        window.mark(u32::MAX);
+        assert!(!window.skips(u32::MAX));
     }
 
     #[test]

@@ -35,7 +35,7 @@ impl Session {
         let (policy, ring) = (&self.config.rekey, &established.ring);
         let (age, sealed) = (self.age(now), ring.current.sealed());
         if !self.leads() {
-            let due = age >= policy.soft_age() + VIEWER_PATIENCE || sealed >= policy.pressing_records();
+            let due = age >= policy.soft_age() + VIEWER_PATIENCE || sealed >= policy.soft_records();
             if due && !ring.has_next() && self.follower.may_ask(now.monotonic) {
                 return self.send_control(now, &Control::RekeyRequest);
             }

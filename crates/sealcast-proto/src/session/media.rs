@@ -8,7 +8,7 @@ use crate::unit::{MAX_FRAME, Preamble, StreamInfo};
 use crate::wire::{Flags, HEADER_LEN, LENGTH_PREFIX, MAX_RECORD, MAX_STREAM, TAG_LEN};
 
 /// A frame on its way to a viewer.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy)]
 pub struct OutgoingFrame<'a> {
     /// Its stream, 1 to 15.
     pub stream: u32,
@@ -18,6 +18,18 @@ pub struct OutgoingFrame<'a> {
     pub preamble: Preamble,
     /// The access unit.
     pub data: &'a [u8],
+}
+
+impl std::fmt::Debug for OutgoingFrame<'_> {
+    /// The picture itself is not shown, only its length.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("OutgoingFrame")
+            .field("stream", &self.stream)
+            .field("keyframe", &self.keyframe)
+            .field("preamble", &self.preamble)
+            .field("data", &self.data.len())
+            .finish()
+    }
 }
 
 impl Session {
