@@ -89,8 +89,10 @@ fn a_viewer_that_is_stricter_than_the_publisher_asks_and_is_heard() {
 
 #[test]
 fn answers_that_come_late_are_repeated_and_nothing_is_lost() {
-    let mut setup = Setup::default();
-    setup.delay = Duration::from_millis(450);
+    let mut setup = Setup {
+        delay: Duration::from_millis(450),
+        ..Setup::default()
+    };
     setup.publisher.rekey = policy(1 << 20, Duration::from_secs(2));
     let mut world = setup.world();
     world.run_cleanly(Duration::from_secs(3));

@@ -210,7 +210,8 @@ mod tests {
                 timestamp: u64::from(self.seq),
             };
             self.seq += 1;
-            self.assembler.take(&Opened::made_up(header, payload, gap))
+            let record = [&header.to_bytes()[..], payload].concat();
+            self.assembler.take(&Opened::made_up(&record, gap))
         }
 
         /// A frame in one record.
