@@ -37,6 +37,7 @@ async fn run_async(args: PublishArgs) -> Result<()> {
     let open = flag_in_force(args.open, config.publish.open);
     let admission = build::admission(
         in_force(args.allow.clone(), config.publish.allow.as_ref()).as_deref(),
+        build::ALLOWED_VIEWERS,
         open,
     )?;
 
