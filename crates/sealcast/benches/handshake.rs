@@ -1,8 +1,9 @@
 //! How long a handshake takes over loopback TCP, for every mechanism: `cargo bench -p sealcast --bench handshake`.
 //!
-//! Wall time from `connect` to the established session at the end that connects, both ends being threads of this process.
-//! The initiator's key pair is made before that and reported apart, since it can be made in advance; for RSA it is most of
-//! the cost. Mechanisms take turns in every round, so that a slow moment of the machine falls on all of them.
+//! Wall time from `connect` to the established session at the end that connects, both ends being threads of this
+//! process. The initiator's key pair is made before that and reported apart, since it can be made in advance; for RSA
+//! it is most of the cost. Mechanisms take turns in every round, so that a slow moment of the machine falls on all of
+//! them.
 
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};

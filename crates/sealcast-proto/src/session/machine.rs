@@ -1,5 +1,5 @@
-//! The machine itself: what it holds, and what may be asked of it. What it does stands beside, by concern: the handshake
-//! phase, records, control messages, epochs, timers, media and closing.
+//! The machine itself: what it holds, and what may be asked of it. What it does stands beside, by concern: the
+//! handshake phase, records, control messages, epochs, timers, media and closing.
 
 use std::collections::VecDeque;
 use std::sync::Arc;

@@ -121,7 +121,7 @@ pub(super) fn rekey(seconds: Option<u64>, records: Option<u64>, config: &FileCon
     let records = in_force(records, configured(config.publish.rekey_records).as_ref()).unwrap_or(1 << 20);
     RekeyPolicy::new(records, Duration::from_secs(seconds)).ok_or_else(|| {
         let what = format!("epochs of {seconds} s and {records} records are outside the protocol's bounds");
-        usage(what, "choose 1 to 600 s and 1 to 1048576 records")
+        usage(what, "choose 1 to 600 s and 16 to 1048576 records")
     })
 }
 

@@ -25,7 +25,8 @@ use crate::keys::entropy;
 use crate::source::Source;
 use crate::transport;
 
-/// Connections that may be in their handshake, or watching, at once beyond the viewers allowed: what strangers can occupy.
+/// Connections that may be in their handshake, or watching, at once beyond the viewers allowed: what strangers can
+/// occupy.
 const MAX_PENDING: usize = 64;
 /// How long viewers may take to receive what is queued when the source ends.
 const DRAIN_PATIENCE: Duration = Duration::from_secs(10);

@@ -79,8 +79,8 @@ impl<F: Queued> FrameQueue<F> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Put a frame in. When the queue is full, everything up to the newest keyframe is dropped; without one in the queue all of it
-    /// is, and what follows until the next.
+    /// Put a frame in. When the queue is full, everything up to the newest keyframe is dropped; without one in the
+    /// queue all of it is, and what follows until the next.
     pub fn push(&self, frame: F) -> Pushed {
         let mut state = self.lock();
         if state.closed {

@@ -76,7 +76,8 @@ struct Viewer {
 /// Watch until the stream ends or `stop` turns true.
 ///
 /// # Errors
-/// The publisher refuses us or is not the one in the ticket, the sink fails, or the connection breaks and `reconnect` is off.
+/// The publisher refuses us or is not the one in the ticket, the sink fails, or the connection breaks and `reconnect`
+/// is off.
 pub async fn watch(
     options: WatchOptions,
     observation: Arc<Observation>,
@@ -262,7 +263,7 @@ impl<T: Transport> SessionTask<'_, T> {
                     .admission()
                     .map_or(Verdict::Refused, |admission| admission.judge(&peer));
                 let input = if verdict == Verdict::Refused {
-                    tracing::warn!(publisher = %peer.id, from = self.remote, "refused a publisher: not on the allow list");
+                    tracing::warn!(publisher = %peer.id, from = self.remote, "refused a publisher: it is not allowed");
                     Input::Close(
                         CloseReason::NotAuthorised,
                         "not on the viewer's allow list and no valid invite",
