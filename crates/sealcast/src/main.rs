@@ -1,4 +1,8 @@
 //! The `sealcast` command.
 #![forbid(unsafe_code)]
 
-fn main() {}
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    sealcast::cli::run()
+}

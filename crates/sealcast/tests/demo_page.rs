@@ -35,8 +35,8 @@ fn figures(frame: u64) -> DemoStats {
         (Stage::Open, spread(3.9, 11.3, 58.0)),
         (Stage::Decode, spread(561.0, 918.0, 2_960.0)),
     ];
-    let estimate = |mean_us: f64, low_us: f64, high_us: f64| Estimate {
-        mean_us,
+    let estimate = |median_us: f64, low_us: f64, high_us: f64| Estimate {
+        median_us,
         low_us,
         high_us,
     };
@@ -65,8 +65,8 @@ fn figures(frame: u64) -> DemoStats {
         end_to_end: Some(spread(1_890.0, 3_020.0, 6_240.0)),
         clock_uncertainty_us: Some(0.0),
         price: Some(Price {
-            unsealed: estimate(101.3, 98.9, 103.8),
-            sealed: estimate(109.9, 107.2, 112.5),
+            unsealed_us: 101.3,
+            sealed_us: 109.9,
             difference: estimate(8.6, 7.9, 9.3),
             pairs: frame / 2,
             frame_interval_us: 40_000.0,

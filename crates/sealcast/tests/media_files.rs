@@ -313,3 +313,37 @@ fn a_large_file_is_not_read_into_memory() {
         resident() - start
     );
 }
+
+#[test]
+fn every_sink_and_the_test_card_open_by_their_urls() {
+    let dir = scratch();
+    let mut card = source::open("test:320x240@25").expect("a test card");
+    for url in [
+        "null:",
+        "http://127.0.0.1:0",
+        &format!("file:{}/card.mp4", dir.path().display()),
+    ] {
+        let mut sink = sink::open(url).unwrap_or_else(|e| panic!("{url}: {e}"));
+        pump(&mut *card, &mut *sink, 0);
+    }
+    for wrong in ["", "null:x", "out.mp4", "rtmp://x/", "file:", "file:out.mp4?shiny"] {
+        let failure = sink::open(wrong)
+            .err()
+            .unwrap_or_else(|| panic!("{wrong} should not open"));
+        assert_eq!(
+            failure.kind,
+            sealcast::failure::FailureKind::Usage,
+            "{wrong}: {failure}"
+        );
+    }
+}
+
+#[test]
+fn the_test_card_can_be_recorded() {
+    let dir = scratch();
+    let output = dir.path().join("card.mp4");
+    let mut card = source::open("test:320x240@50").expect("a test card");
+    let mut sink = sink::open(&format!("file:{}", output.display())).expect("the sink opens");
+    let frames = pump(&mut *card, &mut *sink, 30);
+    assert_eq!(pictures(&["-i", path(&output)]).len(), frames.len());
+}

@@ -15,7 +15,7 @@ use media::{BUNNY, STREET, clip, ffmpeg, path, pictures, tool, unpaced};
 use sealcast::failure::{Failure, FailureKind};
 use sealcast::media::{Codec, Frame};
 use sealcast::source::h264::nal_units;
-use sealcast::source::{self, Source};
+use sealcast::source::{self, SOURCE_PATIENCE, Source};
 
 /// A server process that ends with the test, however the test ends.
 struct Server {
@@ -381,32 +381,95 @@ fn a_camera_that_is_not_there_is_a_clear_failure() {
     );
 }
 
-#[test]
-fn a_codec_that_is_not_carried_is_named() {
-    // A server of a few lines, because none of the others speaks H.265 without more plug-ins.
+/// A camera of a few lines, for what the real servers cannot be made to do: it offers `media` and, when asked to play,
+/// sends `packets` (sequence number, time stamp, marker, payload) between its answers.
+fn scripted(media: &str, packets: Vec<(u16, u32, bool, Vec<u8>)>) -> u16 {
     let socket = TcpListener::bind("127.0.0.1:0").expect("a port");
     let port = socket.local_addr().expect("an address").port();
+    let sdp =
+        format!("v=0\r\no=- 0 0 IN IP4 127.0.0.1\r\ns=-\r\nt=0 0\r\na=control:*\r\n{media}\r\na=control:track1\r\n");
     thread::spawn(move || {
         let (mut client, _) = socket.accept().expect("a client");
-        let mut request = [0; 2048];
-        let n = client.read(&mut request).expect("a request");
-        let text = String::from_utf8_lossy(&request[..n]).into_owned();
-        let number = text
+        let mut lines = BufReader::new(client.try_clone().expect("a handle"))
             .lines()
-            .find(|line| line.starts_with("CSeq"))
-            .expect("a number")
-            .to_owned();
-        let sdp = "v=0\r\no=- 0 0 IN IP4 127.0.0.1\r\ns=-\r\nt=0 0\r\na=control:*\r\nm=video 0 RTP/AVP 96\r\n\
-                   a=rtpmap:96 H265/90000\r\na=control:track1\r\n";
-        let head = format!(
-            "RTSP/1.0 200 OK\r\n{number}\r\nContent-Type: application/sdp\r\nContent-Length: {}",
-            sdp.len()
-        );
-        write!(client, "{head}\r\n\r\n{sdp}").expect("an answer");
-        thread::sleep(Duration::from_secs(1));
+            .map_while(Result::ok);
+        while let Some(request) = lines.next() {
+            let headers = lines.by_ref().take_while(|line| !line.is_empty()).collect::<Vec<_>>();
+            let number = headers.iter().find(|line| line.starts_with("CSeq")).expect("a number");
+            let (more, body) = match request.split(' ').next() {
+                Some("DESCRIBE") => ("Content-Type: application/sdp\r\n", sdp.as_str()),
+                Some("SETUP") => ("Transport: RTP/AVP/TCP;unicast;interleaved=0-1\r\nSession: 1\r\n", ""),
+                _ => ("Session: 1\r\n", ""),
+            };
+            let length = body.len();
+            write!(
+                client,
+                "RTSP/1.0 200 OK\r\n{number}\r\n{more}Content-Length: {length}\r\n\r\n{body}"
+            )?;
+            if request.starts_with("PLAY") {
+                for (sequence, stamp, marker, payload) in &packets {
+                    let mut rtp = vec![0x80, 96 | u8::from(*marker) << 7];
+                    rtp.extend_from_slice(&sequence.to_be_bytes());
+                    rtp.extend_from_slice(&stamp.to_be_bytes());
+                    rtp.extend_from_slice(&[0, 0, 0, 7]);
+                    rtp.extend_from_slice(payload);
+                    let size = u16::try_from(rtp.len()).expect("small").to_be_bytes();
+                    client.write_all(&[&[b'$', 0][..], &size, &rtp].concat())?;
+                }
+            }
+        }
+        std::io::Result::Ok(())
     });
+    port
+}
+
+#[test]
+fn a_codec_that_is_not_carried_is_named() {
+    let port = scripted("m=video 0 RTP/AVP 96\r\na=rtpmap:96 H265/90000", Vec::new());
     let failure = failure(&format!("rtsp://127.0.0.1:{port}/cam"));
     assert!(failure.what.contains("h265 video"), "{failure}");
+}
+
+#[test]
+fn joining_in_the_middle_and_losing_packets_leaves_only_whole_frames_behind_a_keyframe() {
+    const SPS: &str = "Z0LAHtkAoD2hAAADAAEAAAMAMg8WLkg=";
+    const PPS: &str = "aMuDyyA=";
+    let media = format!(
+        "m=video 0 RTP/AVP 96\r\na=rtpmap:96 H264/90000\r\n\
+         a=fmtp:96 packetization-mode=1;sprop-parameter-sets={SPS},{PPS}"
+    );
+    let (idr, p) = (vec![0x65, 0x88, 0x84, 1], vec![0x41, 0x9a, 0x11, 1]);
+    // A fragment of type FU-A without its beginning.
+    let middle = vec![0x7c, 0x01, 9, 9, 9];
+    let packets = vec![
+        (10, 0, false, middle.clone()),
+        (11, 0, true, middle),
+        (12, 3600, true, p.clone()),
+        (13, 7200, true, idr.clone()),
+        (14, 10_800, true, p.clone()),
+        // 15 is lost.
+        (16, 18_000, true, p.clone()),
+        (17, 21_600, true, idr),
+        (18, 25_200, true, p),
+    ];
+    let port = scripted(&media, packets);
+    let mut camera = open(&format!("rtsp://127.0.0.1:{port}/cam?transport=tcp"));
+    assert_eq!((camera.info().width, camera.info().height), (640, 480));
+    let frames = receive(&mut *camera, 4);
+    assert_eq!(
+        frames.iter().map(|frame| frame.keyframe).collect::<Vec<_>>(),
+        [true, false, true, false]
+    );
+    assert_eq!(
+        frames
+            .iter()
+            .map(|frame| frame.media_time.as_millis())
+            .collect::<Vec<_>>(),
+        [0, 40, 160, 200]
+    );
+    let numbers = frames.iter().map(|frame| frame.number).collect::<Vec<_>>();
+    assert_eq!(numbers[..2], [0, 1]);
+    assert!(numbers[2] > 2 && numbers[3] == numbers[2] + 1, "{numbers:?}");
 }
 
 #[test]
@@ -463,4 +526,26 @@ fn a_camera_that_hangs_up_for_good_is_a_failure() {
     };
     assert_eq!(failure.kind, FailureKind::Source);
     assert!(failure.what.contains("rtsp://127.0.0.1"), "{failure}");
+}
+
+#[test]
+fn a_camera_that_falls_silent_is_a_failure_in_time() {
+    let dir = scratch();
+    let server = gstreamer(&clip(STREET, dir.path()), &[]);
+    let mut camera = open(&server.url());
+    receive(&mut *camera, 5);
+    let stop = Command::new("kill")
+        .args(["-STOP", &server.child.id().to_string()])
+        .status();
+    assert!(stop.is_ok_and(|status| status.success()));
+    let begin = Instant::now();
+    let (last, failure) = loop {
+        let asked = Instant::now();
+        match camera.next() {
+            Ok(_) => assert!(begin.elapsed() < Duration::from_secs(5)),
+            Err(failure) => break (asked.elapsed(), failure),
+        }
+    };
+    assert!(last < SOURCE_PATIENCE + Duration::from_secs(1), "it took {last:?}");
+    assert!(failure.what.contains("sends nothing any more"), "{failure}");
 }

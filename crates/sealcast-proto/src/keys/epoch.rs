@@ -117,6 +117,11 @@ pub struct EpochKeys {
 }
 
 impl EpochKeys {
+    /// Records sealed under the more used of this end's keys.
+    pub fn sealed(&self) -> u64 {
+        self.control_sealer.sealed().max(self.media_sealer.sealed())
+    }
+
     /// The number's low 16 bits, as they stand in headers.
     pub fn wire_number(&self) -> u16 {
         self.number as u16

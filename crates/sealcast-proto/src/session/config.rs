@@ -7,6 +7,8 @@ use crate::seal::{SealLimits, Suite};
 
 /// Soft limit on the records of one key (keys.md §6).
 const MAX_SOFT_RECORDS: u64 = 1 << 20;
+/// The strictest soft limit: the control key must last until the next epoch is agreed.
+const MIN_SOFT_RECORDS: u64 = 16;
 /// Soft limit on the age of an epoch.
 const MAX_SOFT_AGE: Duration = Duration::from_secs(600);
 /// The hard limit on records is this many times the soft one.
@@ -40,15 +42,21 @@ impl Default for RekeyPolicy {
 }
 
 impl RekeyPolicy {
-    /// A stricter policy: soft limits of `records` per key (1 to 2²⁰) and `age` (100 ms to 600 s).
+    /// A stricter policy: soft limits of `records` per key (16 to 2²⁰) and `age` (100 ms to 600 s). Fewer than 16 would
+    /// be used up by agreeing on the next epoch.
     pub fn new(records: u64, age: Duration) -> Option<Self> {
-        let fits =
-            (1..=MAX_SOFT_RECORDS).contains(&records) && (Duration::from_millis(100)..=MAX_SOFT_AGE).contains(&age);
+        let fits = (MIN_SOFT_RECORDS..=MAX_SOFT_RECORDS).contains(&records)
+            && (Duration::from_millis(100)..=MAX_SOFT_AGE).contains(&age);
         fits.then_some(Self { records, age })
     }
 
     pub(crate) fn soft_records(&self) -> u64 {
         self.records
+    }
+
+    /// Halfway from the soft to the hard number of records: a new epoch is pressing.
+    pub(crate) fn pressing_records(&self) -> u64 {
+        self.records + self.records * (HARD_RECORDS_FACTOR - 1) / 2
     }
 
     pub(crate) fn soft_age(&self) -> Duration {

@@ -47,6 +47,11 @@ impl KeyRing {
         &self.secret
     }
 
+    /// The next epoch's number as it stands in messages.
+    pub(super) fn next_wire_number(&self) -> u16 {
+        (self.current.number + 1) as u16
+    }
+
     pub(super) fn has_next(&self) -> bool {
         self.next.is_some()
     }
@@ -105,6 +110,11 @@ impl KeyRing {
     }
 
     pub(super) fn integrity_spent(&self) -> bool {
-        self.current.control_opener.integrity_spent() || self.current.media_opener.integrity_spent()
+        let others = [
+            self.previous.as_ref().map(|(keys, _)| keys),
+            self.next.as_ref().map(|(keys, _)| keys),
+        ];
+        let spent = |keys: &EpochKeys| keys.control_opener.integrity_spent() || keys.media_opener.integrity_spent();
+        spent(&self.current) || others.into_iter().flatten().any(spent)
     }
 }

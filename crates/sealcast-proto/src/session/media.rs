@@ -2,14 +2,13 @@
 
 use super::SessionError;
 use super::machine::{Session, State};
-use super::rekey::RekeyCause;
 use crate::clock::Now;
 use crate::seal::{Exhausted, RecordMeta};
 use crate::unit::{MAX_FRAME, Preamble, StreamInfo};
-use crate::wire::{Flags, HEADER_LEN, LENGTH_PREFIX, MAX_RECORD, TAG_LEN};
+use crate::wire::{Flags, HEADER_LEN, LENGTH_PREFIX, MAX_RECORD, MAX_STREAM, TAG_LEN};
 
 /// A frame on its way to a viewer.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy)]
 pub struct OutgoingFrame<'a> {
     /// Its stream, 1 to 15.
     pub stream: u32,
@@ -21,19 +20,31 @@ pub struct OutgoingFrame<'a> {
     pub data: &'a [u8],
 }
 
+impl std::fmt::Debug for OutgoingFrame<'_> {
+    /// The picture itself is not shown, only its length.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("OutgoingFrame")
+            .field("stream", &self.stream)
+            .field("keyframe", &self.keyframe)
+            .field("preamble", &self.preamble)
+            .field("data", &self.data.len())
+            .finish()
+    }
+}
+
 impl Session {
-    /// Seal a frame and append its records to `out`, each with its length before it. Drain [`poll`](Self::poll) afterwards:
-    /// a frame may bring a rekeying about.
+    /// Seal a frame and append its records to `out`, each with its length before it. Drain [`poll`](Self::poll)
+    /// afterwards: a frame may bring a rekeying about.
     ///
     /// # Errors
-    /// [`SessionError::KeyLimit`] when the keys are spent: the session is over and nothing of the frame that was not sealed was
-    /// written. [`SessionError::Misuse`] before the session is established or for a frame longer than [`MAX_FRAME`].
+    /// [`SessionError::KeyLimit`] when the keys are spent: the session is over and nothing of the frame that was not
+    /// sealed was written. [`SessionError::Misuse`], with no other effect, before the session is established, at a
+    /// viewer, for a stream that is none and for a frame longer than [`MAX_FRAME`].
     pub fn seal_frame(&mut self, now: Now, frame: &OutgoingFrame<'_>, out: &mut Vec<u8>) -> Result<(), SessionError> {
-        if !self.is_established() || frame.data.len() > MAX_FRAME {
+        if frame.data.len() > MAX_FRAME {
             return Err(SessionError::Misuse);
         }
-        self.before_media(now, frame.keyframe)
-            .map_err(|error| self.fail(now, error))?;
+        self.before_media(now, frame.stream, frame.keyframe)?;
         let mut preamble: &[u8] = &frame.preamble.to_bytes();
         let mut data = frame.data;
         let mut first = true;
@@ -52,7 +63,8 @@ impl Session {
     /// Seal a stream's description and append it to `out` with its length before it.
     ///
     /// # Errors
-    /// As [`seal_frame`](Self::seal_frame).
+    /// As [`seal_frame`](Self::seal_frame); also [`SessionError::Misuse`] for a description that no viewer would
+    /// accept.
     pub fn seal_info(
         &mut self,
         now: Now,
@@ -60,28 +72,26 @@ impl Session {
         info: &StreamInfo,
         out: &mut Vec<u8>,
     ) -> Result<(), SessionError> {
-        if !self.is_established() {
+        if !info.is_valid() {
             return Err(SessionError::Misuse);
         }
-        self.before_media(now, false).map_err(|error| self.fail(now, error))?;
+        self.before_media(now, stream, false)?;
         self.seal_media(now, stream, Flags::CONFIG, &[&info.to_bytes()], out)
     }
 
-    /// Switch to an agreed epoch if this is the place, or begin to agree on one if this key has sealed enough.
-    fn before_media(&mut self, now: Now, keyframe: bool) -> Result<(), SessionError> {
-        let State::Established(established) = &self.state else {
+    /// Switch to an agreed epoch if this is the place, begin to agree on one if this key has sealed enough, and stop
+    /// where it has sealed too long.
+    fn before_media(&mut self, now: Now, stream: u32, keyframe: bool) -> Result<(), SessionError> {
+        if !self.is_established() || !self.leads() || !(1..=MAX_STREAM).contains(&stream) {
             return Err(SessionError::Misuse);
-        };
-        let sealed = established.ring.current.media_sealer.sealed();
-        let soft = self.config.rekey.soft_records();
-        // Halfway to the hard limit there is no time left to wait for a keyframe.
-        let pressed = sealed >= soft + soft / 2;
-        if self.leader.should_switch(now.monotonic, keyframe || pressed) {
-            self.switch_epoch(now);
-        } else if sealed >= soft && self.leader.idle() {
-            self.begin_rekey(now, RekeyCause::Count)?;
         }
-        Ok(())
+        self.switch_if_due(now, keyframe);
+        let due = if self.age(now) >= self.config.rekey.hard_age() {
+            Err(SessionError::KeyLimit)
+        } else {
+            self.rekey_if_due(now)
+        };
+        due.map_err(|error| self.fail(now, error))
     }
 
     fn seal_media(

@@ -1,18 +1,24 @@
 //! The session: one peer, from the first hello to the last record.
 //!
 //! A [`Session`] is a deterministic machine. Feed it with [`Session::handle`], and **after every call drain
-//! [`Session::poll`] until it answers [`Output::Timeout`]**; call `handle` with [`Input::Timeout`] no later than that. Media is the one
-//! thing that does not pass through the queue: it is sealed into, and opened in, the caller's own buffers.
+//! [`Session::poll`] until it answers [`Output::Timeout`]**; call `handle` with [`Input::Timeout`] no later than that.
+//! Media is the one thing that does not pass through the queue: it is sealed into, and opened in, the caller's own
+//! buffers.
 
 mod close;
 mod config;
+mod control;
+mod epochs;
+mod handshake;
 mod keyring;
 mod liveness;
 mod machine;
 mod media;
+mod records;
 mod rekey;
 #[cfg(test)]
 mod tests;
+mod timers;
 
 pub use config::{Carrier, RekeyPolicy, SessionConfig};
 pub use machine::Session;
@@ -69,7 +75,8 @@ pub enum Output {
     Transmit(Vec<u8>),
     /// Something the program should know.
     Event(Event),
-    /// Nothing more for now. Come back with [`Input::Timeout`] at this monotonic time, or never if it is `Duration::MAX`.
+    /// Nothing more for now. Come back with [`Input::Timeout`] at this monotonic time, or never if it is
+    /// `Duration::MAX`.
     Timeout(Duration),
 }
 

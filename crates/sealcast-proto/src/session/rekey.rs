@@ -1,4 +1,5 @@
-//! Agreeing on the next epoch: the publisher's half (offer, wait for the answer, switch) and the viewer's (answer, follow).
+//! Agreeing on the next epoch: the publisher's half (offer, wait for the answer, switch) and the viewer's (answer,
+//! follow).
 
 use std::time::Duration;
 
@@ -137,13 +138,28 @@ impl Leader {
     }
 }
 
-/// The viewer's half: the last offer and its answer, so that a repeated offer gets the same one.
+/// The viewer's half: the last offer and its answer, so that a repeated offer gets the same one, and when it asked
+/// last.
 #[derive(Default)]
 pub(super) struct Follower {
     answered: Option<(Vec<u8>, Vec<u8>)>,
+    asked: Option<Duration>,
 }
 
 impl Follower {
+    /// Whether this end may ask for a new epoch of its own accord now.
+    pub(super) fn may_ask(&mut self, now: Duration) -> bool {
+        let allowed = now >= self.may_ask_at();
+        if allowed {
+            self.asked = Some(now);
+        }
+        allowed
+    }
+
+    pub(super) fn may_ask_at(&self) -> Duration {
+        self.asked.map_or(Duration::ZERO, |asked| asked + REQUEST_INTERVAL)
+    }
+
     /// The answer already given to this offer.
     pub(super) fn repeated(&self, offer: &[u8]) -> Option<Vec<u8>> {
         self.answered

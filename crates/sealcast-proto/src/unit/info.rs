@@ -46,6 +46,15 @@ impl Codec {
 }
 
 impl StreamInfo {
+    /// Whether it describes a stream that can be: it has pixels and a rate, and parameters only where they belong.
+    pub fn is_valid(&self) -> bool {
+        let parameters = match self.codec {
+            Codec::H264 => self.parameters.len() <= usize::from(u16::MAX),
+            Codec::Mjpeg => self.parameters.is_empty(),
+        };
+        self.width > 0 && self.height > 0 && self.rate.denominator > 0 && parameters
+    }
+
     /// The payload of a codec-config record. Parameters longer than 65 535 bytes do not exist in practice and are cut.
     pub fn to_bytes(&self) -> Vec<u8> {
         let mut out = Vec::with_capacity(15 + self.parameters.len());
@@ -82,17 +91,13 @@ impl StreamInfo {
         };
         let parameters = reader.bytes16()?.to_vec();
         reader.finish()?;
-        let stray = codec == Codec::Mjpeg && !parameters.is_empty();
-        if width == 0 || height == 0 || rate.denominator == 0 || stray {
-            Err(Malformed)
-        } else {
-            Ok(Self {
-                codec,
-                width,
-                height,
-                rate,
-                parameters,
-            })
-        }
+        let info = Self {
+            codec,
+            width,
+            height,
+            rate,
+            parameters,
+        };
+        if info.is_valid() { Ok(info) } else { Err(Malformed) }
     }
 }

@@ -236,6 +236,11 @@ impl Metrics {
         self.inner.epoch.set(i64::try_from(epoch).unwrap_or(i64::MAX));
     }
 
+    /// The epoch as last set.
+    pub fn epoch(&self) -> u64 {
+        u64::try_from(self.inner.epoch.get()).unwrap_or_default()
+    }
+
     /// Sets how many viewers have an established session.
     pub fn set_viewers(&self, viewers: usize) {
         self.inner.viewers.set(i64::try_from(viewers).unwrap_or(i64::MAX));

@@ -8,6 +8,7 @@ use jiff::Timestamp;
 use serde::Serialize;
 use tempfile::Builder;
 
+use super::labels::HandshakeOutcome;
 use super::log_rows::{HandshakeRow, iso};
 use super::logs::LogSummary;
 use super::metrics::{BuildInfo, Metrics, Totals};
@@ -121,6 +122,13 @@ impl Report {
             self.handshakes_omitted += 1;
         }
         self.handshakes.push_back(row);
+    }
+
+    /// The newest handshake that succeeded.
+    pub fn last_handshake(&self) -> Option<&HandshakeRow> {
+        self.handshakes
+            .iter()
+            .rfind(|row| row.outcome == HandshakeOutcome::Established)
     }
 
     /// Takes over every counter and stage.

@@ -23,17 +23,20 @@ pub enum Stage {
     Seal,
     /// Handing the sealed records to the network.
     Send,
-    /// From handing over at the sender to arrival at the viewer, by the viewer's corrected clock.
+    /// From just before sealing to arrival at the viewer, by the viewer's corrected clock; sealing and sending are
+    /// inside.
     Network,
     /// Opening and verifying all records of a frame.
     Open,
     /// From the opened frame to the decoded picture.
     Decode,
+    /// From the complete picture at the source to the decoded picture at the viewer, by the viewer's corrected clock.
+    EndToEnd,
 }
 
 impl Stage {
     /// Every stage, in the order a frame passes them.
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 8] = [
         Self::Capture,
         Self::Encode,
         Self::Seal,
@@ -41,6 +44,7 @@ impl Stage {
         Self::Network,
         Self::Open,
         Self::Decode,
+        Self::EndToEnd,
     ];
 
     /// The name in metrics, logs and reports.
@@ -53,6 +57,7 @@ impl Stage {
             Self::Network => "network",
             Self::Open => "open",
             Self::Decode => "decode",
+            Self::EndToEnd => "end_to_end",
         }
     }
 }

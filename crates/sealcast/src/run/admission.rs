@@ -28,7 +28,10 @@ pub enum Verdict {
 impl Admission {
     /// Let in whom `list` names, whoever proves the invite, and with `open` everybody.
     pub fn new(list: AllowList, open: bool) -> Self {
-        Self { list: Mutex::new(list), open }
+        Self {
+            list: Mutex::new(list),
+            open,
+        }
     }
 
     /// Decide on a peer. Enrolment that cannot be written down is logged and lasts until exit.
@@ -57,7 +60,10 @@ mod tests {
     use super::*;
 
     fn peer(invited: bool) -> Peer {
-        Peer { id: PeerId([5; 32]), invited }
+        Peer {
+            id: PeerId([5; 32]),
+            invited,
+        }
     }
 
     #[test]

@@ -14,7 +14,10 @@ pub struct Clock {
 impl Default for Clock {
     fn default() -> Self {
         let wall = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-        Self { origin: Instant::now(), wall_at_origin: nanos(wall) }
+        Self {
+            origin: Instant::now(),
+            wall_at_origin: nanos(wall),
+        }
     }
 }
 
@@ -26,14 +29,19 @@ impl Clock {
 
     /// The time at `instant`.
     pub fn at(&self, instant: Instant) -> Now {
-        Now { monotonic: instant.saturating_duration_since(self.origin), wall: self.wall(instant) }
+        Now {
+            monotonic: instant.saturating_duration_since(self.origin),
+            wall: self.wall(instant),
+        }
     }
 
     /// Wall clock at `instant`, ns since 1970.
     pub fn wall(&self, instant: Instant) -> u64 {
         match instant.checked_duration_since(self.origin) {
             Some(after) => self.wall_at_origin.saturating_add(nanos(after)),
-            None => self.wall_at_origin.saturating_sub(nanos(self.origin.duration_since(instant))),
+            None => self
+                .wall_at_origin
+                .saturating_sub(nanos(self.origin.duration_since(instant))),
         }
     }
 

@@ -58,7 +58,15 @@ pub(super) struct Connection<T> {
 impl<T: Transport> Connection<T> {
     pub(super) fn new(transport: T, session: Session, clock: Clock, metrics: Metrics) -> Self {
         let cost = HandshakeCost::default();
-        Self { transport, session, clock, metrics, deadline: Duration::ZERO, closed: false, cost }
+        Self {
+            transport,
+            session,
+            clock,
+            metrics,
+            deadline: Duration::ZERO,
+            closed: false,
+            cost,
+        }
     }
 
     /// Wait until there may be work. Cancel-safe.
@@ -106,14 +114,20 @@ impl<T: Transport> Connection<T> {
     fn take_messages_timed(&mut self, listener: &mut impl Listener) -> Result<(), Ended> {
         loop {
             let established = self.session.is_established();
-            let limit = if established { MessageLength::Record } else { MessageLength::Handshake };
+            let limit = if established {
+                MessageLength::Record
+            } else {
+                MessageLength::Handshake
+            };
             let message = match self.transport.message(limit) {
                 Ok(Some(message)) => message,
                 Ok(None) => break,
                 Err(_) => {
                     let now = self.clock.now();
                     // The session's own error would be the same; this one ends it with the right words to the peer.
-                    let _ = self.session.handle(now, Input::Close(CloseReason::ProtocolError, "framing was lost"));
+                    let _ = self
+                        .session
+                        .handle(now, Input::Close(CloseReason::ProtocolError, "framing was lost"));
                     return Err(Ended::Session(SessionError::Framing));
                 }
             };
@@ -183,11 +197,6 @@ impl<T: Transport> Connection<T> {
         seal: impl FnOnce(&mut Session, &mut Vec<u8>) -> Result<(), SessionError>,
     ) -> Result<(), Ended> {
         seal(&mut self.session, self.transport.outgoing()).map_err(Ended::Session)
-    }
-
-    /// Send what can be sent without waiting.
-    pub(super) fn flush_now(&mut self) -> Result<(), Ended> {
-        self.transport.flush_now().map_err(Ended::Carrier)
     }
 
     /// Bytes queued and not yet taken by the carrier.

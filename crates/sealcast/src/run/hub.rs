@@ -53,7 +53,13 @@ impl Hub {
     /// A hub whose viewers' queues have these limits.
     pub fn new(limits: QueueLimits, metrics: Metrics) -> Self {
         Self {
-            state: Mutex::new(State { viewers: Vec::new(), next_id: 0, info: None, info_version: 0, end: None }),
+            state: Mutex::new(State {
+                viewers: Vec::new(),
+                next_id: 0,
+                info: None,
+                info_version: 0,
+                end: None,
+            }),
             joined: Condvar::new(),
             limits,
             metrics,

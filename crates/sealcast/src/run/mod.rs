@@ -8,6 +8,7 @@
 mod admission;
 mod clock;
 mod connection;
+pub mod demo;
 mod ended;
 mod hub;
 mod observe;

@@ -53,7 +53,10 @@ pub struct Observing {
 pub fn build_info() -> BuildInfo {
     BuildInfo {
         version: env!("CARGO_PKG_VERSION").to_owned(),
-        suites: sealcast_proto::seal::suite::RECOMMENDED.iter().map(|suite| suite.name.to_owned()).collect(),
+        suites: sealcast_proto::seal::suite::RECOMMENDED
+            .iter()
+            .map(|suite| suite.name.to_owned())
+            .collect(),
         mechanisms: mechanism::names().map(str::to_owned).collect(),
     }
 }
@@ -83,7 +86,12 @@ impl Observation {
             });
         }
         let sampler = ResourceSampler::start(steady_logger(Arc::clone(&observation)))?;
-        Ok(Observing { observation, options, log_dir, sampler })
+        Ok(Observing {
+            observation,
+            options,
+            log_dir,
+            sampler,
+        })
     }
 
     fn report<R>(&self, change: impl FnOnce(&mut Report) -> R) -> R {
@@ -99,7 +107,10 @@ impl Observation {
     pub fn phase(&self) -> Phase {
         let phase = self.phase.load(Ordering::Relaxed);
         let known = [Phase::Handshake, Phase::Steady, Phase::Rekey, Phase::Idle];
-        known.into_iter().find(|known| *known as u8 == phase).unwrap_or(Phase::Idle)
+        known
+            .into_iter()
+            .find(|known| *known as u8 == phase)
+            .unwrap_or(Phase::Idle)
     }
 
     /// State a setting in the report.
@@ -121,13 +132,27 @@ impl Observation {
         self.metrics.set_clock(offset_ns, uncertainty_ns);
         self.report(|report| {
             let exchanges = report.clock.map_or(0, |clock| clock.exchanges) + 1;
-            report.clock = Some(ClockReport { offset_ns, uncertainty_ns, exchanges });
+            report.clock = Some(ClockReport {
+                offset_ns,
+                uncertainty_ns,
+                exchanges,
+            });
         });
     }
 
     /// A comparison for the report.
     pub fn paired(&self, name: &str, summary: PairedSummary) {
         self.report(|report| report.paired.insert(name.to_owned(), summary));
+    }
+
+    /// The newest handshake that succeeded.
+    pub fn last_handshake(&self) -> Option<HandshakeRow> {
+        self.report(|report| report.last_handshake().cloned())
+    }
+
+    /// How well the peer's clock is known, ns.
+    pub fn clock_uncertainty(&self) -> Option<u64> {
+        self.report(|report| report.clock.map(|clock| clock.uncertainty_ns))
     }
 
     /// The per-frame log, where there is one.
@@ -208,7 +233,12 @@ pub(super) struct HandshakeTimer {
 
 impl HandshakeTimer {
     pub(super) fn begin(role: &'static str, keygen: Option<std::time::Duration>) -> Self {
-        Self { start: Timestamp::now(), began: Instant::now(), keygen, role }
+        Self {
+            start: Timestamp::now(),
+            began: Instant::now(),
+            keygen,
+            role,
+        }
     }
 
     pub(super) fn row(

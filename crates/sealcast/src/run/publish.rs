@@ -17,6 +17,7 @@ use super::connection::Ended;
 use super::hub::SourceEnd;
 use super::observe::HandshakeTimer;
 use super::pump::{self, Tap};
+use super::retry::turned_on;
 use super::serve_viewer::serve_viewer;
 use super::{Admission, Hub, Observation, QueueLimits, Retry};
 use crate::failure::{Failure, FailureKind, Result};
@@ -24,7 +25,8 @@ use crate::keys::entropy;
 use crate::source::Source;
 use crate::transport;
 
-/// Connections that may be in their handshake, or watching, at once beyond the viewers allowed: what strangers can occupy.
+/// Connections that may be in their handshake, or watching, at once beyond the viewers allowed: what strangers can
+/// occupy.
 const MAX_PENDING: usize = 64;
 /// How long viewers may take to receive what is queued when the source ends.
 const DRAIN_PATIENCE: Duration = Duration::from_secs(10);
@@ -79,7 +81,11 @@ impl Offer {
         let began = Instant::now();
         let session = Session::initiate(config, entropy::random()?, observation.clock.now());
         let session = session.map_err(|error| {
-            Failure::new(FailureKind::Internal, format!("the handshake cannot begin: {error}"), "please report this")
+            Failure::new(
+                FailureKind::Internal,
+                format!("the handshake cannot begin: {error}"),
+                "please report this",
+            )
         })?;
         Ok((session, began.elapsed()))
     }
@@ -159,7 +165,11 @@ impl Publisher {
             offer: options.offer,
             invite: options.invite,
         };
-        Ok(Self { shared: Arc::new(shared), viewers: options.viewers, source })
+        Ok(Self {
+            shared: Arc::new(shared),
+            viewers: options.viewers,
+            source,
+        })
     }
 
     /// Where the frames pass, for the demo.
@@ -168,7 +178,11 @@ impl Publisher {
     }
 
     pub(super) async fn run(self, mut stop: watch::Receiver<bool>) -> Result<()> {
-        let Self { shared, viewers, source } = self;
+        let Self {
+            shared,
+            viewers,
+            source,
+        } = self;
         let (tasks_stop, tasks_stopped) = watch::channel(false);
         let mut tasks = JoinSet::new();
         let outcome = {
@@ -180,7 +194,7 @@ impl Publisher {
             };
             tokio::select! {
                 outcome = serving => outcome,
-                _ = stop.wait_for(|stop| *stop) => {
+                _ = turned_on(&mut stop) => {
                     // Nobody is left to hear it if all tasks have ended.
                     let _ = tasks_stop.send(true);
                     Ok(())
@@ -238,7 +252,15 @@ async fn accept(
         let (shared, stop) = (Arc::clone(shared), stop.clone());
         tasks.spawn(async move {
             let timer = HandshakeTimer::begin("responder", None);
-            serve_viewer(shared, transport::prepare(stream), session, remote.to_string(), timer, stop).await;
+            serve_viewer(
+                shared,
+                transport::prepare(stream),
+                session,
+                remote.to_string(),
+                timer,
+                stop,
+            )
+            .await;
             drop(place);
         });
     }
@@ -246,7 +268,11 @@ async fn accept(
 
 fn respond(shared: &Shared, role: Role) -> Result<Session> {
     let config = shared.offer.session(role, Side::Responder, None, shared.invite.clone());
-    Ok(Session::respond(config, entropy::random()?, shared.observation.clock.now()))
+    Ok(Session::respond(
+        config,
+        entropy::random()?,
+        shared.observation.clock.now(),
+    ))
 }
 
 /// Connect to a listening viewer, again and again.
@@ -261,7 +287,11 @@ async fn keep_connected(shared: &Arc<Shared>, ticket: &Ticket, stop: &watch::Rec
                 let ended = serve_viewer(Arc::clone(shared), transport, session, remote, timer, stop.clone()).await;
                 if let Ended::Session(SessionError::Handshake(error)) = ended {
                     let what = format!("the viewer at {}:{} cannot be used: {error}", ticket.host, ticket.port);
-                    return Err(Failure::new(FailureKind::Refused, what, "check the ticket with whoever gave it"));
+                    return Err(Failure::new(
+                        FailureKind::Refused,
+                        what,
+                        "check the ticket with whoever gave it",
+                    ));
                 }
                 retry = Retry::default();
             }
@@ -280,6 +310,10 @@ async fn keep_connected(shared: &Arc<Shared>, ticket: &Ticket, stop: &watch::Rec
 /// The system cannot tell: the socket is broken.
 pub fn local_address(listener: &TcpListener) -> Result<SocketAddr> {
     listener.local_addr().map_err(|error| {
-        Failure::new(FailureKind::Network, format!("the listening socket is broken ({error})"), "try again")
+        Failure::new(
+            FailureKind::Network,
+            format!("the listening socket is broken ({error})"),
+            "try again",
+        )
     })
 }

@@ -29,10 +29,13 @@ pub(super) fn start(
         };
         hub.finish(end);
     };
-    std::thread::Builder::new().name("source".to_owned()).spawn(body).map_err(|error| {
-        let what = format!("the system gives no thread for the source ({error})");
-        Failure::new(FailureKind::Internal, what, "raise the limit on threads")
-    })
+    std::thread::Builder::new()
+        .name("source".to_owned())
+        .spawn(body)
+        .map_err(|error| {
+            let what = format!("the system gives no thread for the source ({error})");
+            Failure::new(FailureKind::Internal, what, "raise the limit on threads")
+        })
 }
 
 fn pump(source: &mut dyn Source, hub: &Hub, metrics: &Metrics, tap: &mut Option<Tap>) -> Result<()> {
@@ -65,4 +68,3 @@ fn pump(source: &mut dyn Source, hub: &Hub, metrics: &Metrics, tap: &mut Option<
     }
     Ok(())
 }
-

@@ -26,7 +26,10 @@ pub struct QueueLimits {
 impl Default for QueueLimits {
     /// About two seconds of video at 30 frames a second.
     fn default() -> Self {
-        Self { frames: 60, bytes: 32 << 20 }
+        Self {
+            frames: 60,
+            bytes: 32 << 20,
+        }
     }
 }
 
@@ -57,8 +60,18 @@ pub struct FrameQueue<F> {
 impl<F: Queued> FrameQueue<F> {
     /// An empty queue. Its first frame will be a keyframe.
     pub fn new(limits: QueueLimits) -> Self {
-        let state = State { frames: VecDeque::new(), bytes: 0, skipping: true, closed: false };
-        Self { limits, state: Mutex::new(state), task: Notify::new(), thread: Condvar::new() }
+        let state = State {
+            frames: VecDeque::new(),
+            bytes: 0,
+            skipping: true,
+            closed: false,
+        };
+        Self {
+            limits,
+            state: Mutex::new(state),
+            task: Notify::new(),
+            thread: Condvar::new(),
+        }
     }
 
     fn lock(&self) -> MutexGuard<'_, State<F>> {
@@ -66,15 +79,21 @@ impl<F: Queued> FrameQueue<F> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Put a frame in. When the queue is full, everything up to the newest keyframe is dropped; without one in the queue all of it
-    /// is, and what follows until the next.
+    /// Put a frame in. When the queue is full, everything up to the newest keyframe is dropped; without one in the
+    /// queue all of it is, and what follows until the next.
     pub fn push(&self, frame: F) -> Pushed {
         let mut state = self.lock();
         if state.closed {
-            return Pushed { dropped: 0, wants_keyframe: false };
+            return Pushed {
+                dropped: 0,
+                wants_keyframe: false,
+            };
         }
         if state.skipping && !frame.keyframe() {
-            return Pushed { dropped: 1, wants_keyframe: true };
+            return Pushed {
+                dropped: 1,
+                wants_keyframe: true,
+            };
         }
         state.skipping = false;
         state.bytes += frame.size();
@@ -92,7 +111,10 @@ impl<F: Queued> FrameQueue<F> {
         let wants_keyframe = state.skipping;
         drop(state);
         self.wake();
-        Pushed { dropped, wants_keyframe }
+        Pushed {
+            dropped,
+            wants_keyframe,
+        }
     }
 
     /// The next frame, if there is one.
@@ -167,7 +189,13 @@ mod tests {
     #[test]
     fn a_queue_begins_with_a_keyframe() {
         let queue = queue(5);
-        assert_eq!(queue.push((0, false)), Pushed { dropped: 1, wants_keyframe: true });
+        assert_eq!(
+            queue.push((0, false)),
+            Pushed {
+                dropped: 1,
+                wants_keyframe: true
+            }
+        );
         queue.push((1, true));
         queue.push((2, false));
         assert_eq!(drain(&queue), [1, 2]);
@@ -179,7 +207,13 @@ mod tests {
         for number in 0..5 {
             queue.push((number, number % 3 == 0));
         }
-        assert_eq!(queue.push((5, false)), Pushed { dropped: 3, wants_keyframe: false });
+        assert_eq!(
+            queue.push((5, false)),
+            Pushed {
+                dropped: 3,
+                wants_keyframe: false
+            }
+        );
         assert_eq!(drain(&queue), [3, 4, 5]);
     }
 
@@ -189,15 +223,30 @@ mod tests {
         for number in 0..3 {
             queue.push((number, number == 0));
         }
-        assert_eq!(queue.push((3, false)), Pushed { dropped: 4, wants_keyframe: true });
-        assert_eq!(queue.push((4, false)), Pushed { dropped: 1, wants_keyframe: true });
+        assert_eq!(
+            queue.push((3, false)),
+            Pushed {
+                dropped: 4,
+                wants_keyframe: true
+            }
+        );
+        assert_eq!(
+            queue.push((4, false)),
+            Pushed {
+                dropped: 1,
+                wants_keyframe: true
+            }
+        );
         queue.push((5, true));
         assert_eq!(drain(&queue), [5]);
     }
 
     #[test]
     fn bytes_are_bounded_too() {
-        let queue = FrameQueue::new(QueueLimits { frames: 1000, bytes: 45 });
+        let queue = FrameQueue::new(QueueLimits {
+            frames: 1000,
+            bytes: 45,
+        });
         for number in 0..10 {
             queue.push((number, true));
         }
@@ -210,7 +259,10 @@ mod tests {
         queue.push((0, true));
         queue.close();
         assert!(!queue.finished());
-        assert_eq!((queue.wait_pop().map(|frame| frame.0), queue.wait_pop()), (Some(0), None));
+        assert_eq!(
+            (queue.wait_pop().map(|frame| frame.0), queue.wait_pop()),
+            (Some(0), None)
+        );
         assert!(queue.finished());
     }
 }

@@ -107,8 +107,13 @@ impl Receiver {
             let difference = i64::try_from(arrival - i128::from(frame.sealed_at)).unwrap_or(i64::MAX);
             metrics.record_network(difference, clock.uncertainty)
         });
-        let journey =
-            Journey { preamble: frame.preamble, sealed_at: frame.sealed_at, arrived, network, clock: self.clock };
+        let journey = Journey {
+            preamble: frame.preamble,
+            sealed_at: frame.sealed_at,
+            arrived,
+            network,
+            clock: self.clock,
+        };
         let received = ReceivedFrame {
             number: frame.preamble.frame,
             keyframe: frame.keyframe,
@@ -116,7 +121,11 @@ impl Receiver {
             opened,
             data: Bytes::from(frame.data),
         };
-        let pushed = self.queue.push(Delivered { info: Arc::clone(info), frame: received, journey });
+        let pushed = self.queue.push(Delivered {
+            info: Arc::clone(info),
+            frame: received,
+            journey,
+        });
         if pushed.dropped > 0 {
             metrics.record_dropped(DropCause::Queue, pushed.dropped as u64);
         }
@@ -137,7 +146,11 @@ impl Listener for Receiver {
             }
             Assembled::Frame(frame) => {
                 // The delay of a frame is that of its last record; opening began with its first.
-                let opening_since = if record.header().flags.first() { arrived } else { arrived_first };
+                let opening_since = if record.header().flags.first() {
+                    arrived
+                } else {
+                    arrived_first
+                };
                 self.first_arrival = None;
                 self.frame(frame, opening_since.max(arrived_first));
             }

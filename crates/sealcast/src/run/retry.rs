@@ -22,3 +22,8 @@ impl Retry {
         self.next = (self.next * 2).min(LONGEST);
     }
 }
+
+/// Wait until a switch turns true, or nobody is left to turn it.
+pub(super) async fn turned_on(switch: &mut tokio::sync::watch::Receiver<bool>) -> bool {
+    switch.wait_for(|on| *on).await.is_ok()
+}

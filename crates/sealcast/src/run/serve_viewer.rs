@@ -10,6 +10,7 @@ use sealcast_proto::unit::{PREAMBLE_LEN, Preamble};
 use sealcast_proto::wire::CloseReason;
 use tokio::sync::watch;
 
+use super::FrameQueue;
 use super::admission::Verdict;
 use super::clock::nanos;
 use super::connection::{Connection, Ended, Listener, overhead};
@@ -17,7 +18,7 @@ use super::ended::{end_in_words, handshake_outcome};
 use super::hub::SourceEnd;
 use super::observe::HandshakeTimer;
 use super::publish::Shared;
-use super::FrameQueue;
+use super::retry::turned_on;
 use crate::media::Frame;
 use crate::meter::labels::{self, Direction, HandshakeOutcome, RecordKind};
 use crate::meter::logs::Phase;
@@ -122,7 +123,7 @@ impl<T: Transport> ViewerTask<T> {
             tokio::select! {
                 waited = self.connection.wait() => waited?,
                 () = frame_queued => {}
-                _ = stop.wait_for(|stop| *stop) => {
+                _ = turned_on(&mut stop) => {
                     self.connection.tell(Input::Close(CloseReason::GoingAway, "the publisher stops"), &mut self.inbox)?;
                 }
             }
@@ -170,7 +171,10 @@ impl<T: Transport> ViewerTask<T> {
             }
             _ if full => {
                 tracing::warn!(%peer, from, max = self.shared.max_viewers, "refused a viewer: too many watch");
-                Input::Close(CloseReason::TooManyViewers, "as many viewers as are allowed watch already")
+                Input::Close(
+                    CloseReason::TooManyViewers,
+                    "as many viewers as are allowed watch already",
+                )
             }
             Verdict::Enrolled => {
                 tracing::info!(%peer, from, "enrolled a new viewer by its invite");
@@ -184,7 +188,9 @@ impl<T: Transport> ViewerTask<T> {
     fn established(&mut self, facts: &Facts) {
         let agreed = Some((facts.mechanism, facts.suite.name));
         let peer = facts.peer.id.to_string();
-        let row = self.timer.row(HandshakeOutcome::Established, peer, agreed, self.connection.cost);
+        let row = self
+            .timer
+            .row(HandshakeOutcome::Established, peer, agreed, self.connection.cost);
         tracing::info!(
             viewer = %facts.peer.id.short(),
             from = self.remote,
@@ -210,7 +216,9 @@ impl<T: Transport> ViewerTask<T> {
     fn send_frames(&mut self) -> Result<(), Ended> {
         self.note_sent();
         while self.connection.backlog() < BACKLOG_LOW {
-            let Some(frame) = self.seat.as_ref().and_then(|seat| seat.queue.pop()) else { break };
+            let Some(frame) = self.seat.as_ref().and_then(|seat| seat.queue.pop()) else {
+                break;
+            };
             self.send_frame(&frame)?;
             self.take_events()?;
         }
@@ -233,7 +241,8 @@ impl<T: Transport> ViewerTask<T> {
         let (version, info) = self.shared.hub.info_since(seat.info_version);
         if let Some(info) = info {
             seat.info_version = version;
-            self.connection.seal(|session, out| session.seal_info(clock.now(), VIDEO, &info, out))?;
+            self.connection
+                .seal(|session, out| session.seal_info(clock.now(), VIDEO, &info, out))?;
         }
         let outgoing = OutgoingFrame {
             stream: VIDEO,
@@ -250,7 +259,8 @@ impl<T: Transport> ViewerTask<T> {
         };
         let from = self.connection.outgoing_len();
         let began = Instant::now();
-        self.connection.seal(|session, out| session.seal_frame(clock.at(began), &outgoing, out))?;
+        self.connection
+            .seal(|session, out| session.seal_frame(clock.at(began), &outgoing, out))?;
         let sealed = Instant::now();
         let wire_bytes = (self.connection.outgoing_len() - from) as u64;
         if let Some(tap) = &self.shared.wire_tap {
@@ -259,7 +269,9 @@ impl<T: Transport> ViewerTask<T> {
         seat.previous_seal = sealed - began;
         seat.sending_since = Some(Instant::now());
         observation.metrics.record_stage(Stage::Seal, seat.previous_seal);
-        observation.metrics.record_sealed(RecordKind::Media, wire_bytes, overhead(PREAMBLE_LEN as u64));
+        observation
+            .metrics
+            .record_sealed(RecordKind::Media, wire_bytes, overhead(PREAMBLE_LEN as u64));
         observation.metrics.record_frame(Direction::Out);
         self.connection.work(&mut self.inbox)?;
         self.note_sent();
@@ -269,10 +281,15 @@ impl<T: Transport> ViewerTask<T> {
     /// When the last frame has left, take down how long that took.
     fn note_sent(&mut self) {
         let backlog = self.connection.backlog();
-        let Some(seat) = self.seat.as_mut().filter(|_| backlog == 0) else { return };
+        let Some(seat) = self.seat.as_mut().filter(|_| backlog == 0) else {
+            return;
+        };
         if let Some(since) = seat.sending_since.take() {
             seat.previous_send = since.elapsed();
-            self.shared.observation.metrics.record_stage(Stage::Send, seat.previous_send);
+            self.shared
+                .observation
+                .metrics
+                .record_stage(Stage::Send, seat.previous_send);
         }
     }
 
@@ -287,8 +304,12 @@ impl<T: Transport> ViewerTask<T> {
                 self.shared.observation.set_phase(Phase::Idle);
             }
         } else {
-            let peer = self.peer.map_or_else(|| self.remote.clone(), |peer| peer.id.to_string());
-            let row = self.timer.row(handshake_outcome(ended), peer, None, self.connection.cost);
+            let peer = self
+                .peer
+                .map_or_else(|| self.remote.clone(), |peer| peer.id.to_string());
+            let row = self
+                .timer
+                .row(handshake_outcome(ended), peer, None, self.connection.cost);
             self.shared.observation.handshake(row);
         }
         if self.inbox.refused > 0 {

@@ -15,8 +15,8 @@ use crate::meter::logs::FrameRow;
 use crate::meter::stage::Stage;
 use crate::sink::Sink;
 
-/// Feed `sink` from `queue` on a thread of its own until the queue is closed and empty, or the sink fails. `failed` is called
-/// on failure so that the session can be ended.
+/// Feed `sink` from `queue` on a thread of its own until the queue is closed and empty, or the sink fails. `failed` is
+/// called on failure so that the session can be ended.
 pub(super) fn start(
     mut sink: Box<dyn Sink>,
     queue: Arc<FrameQueue<Delivered>>,
@@ -32,10 +32,13 @@ pub(super) fn start(
         // Complete the file whatever happened; the first failure is the one to report.
         written.and(sink.finish())
     };
-    std::thread::Builder::new().name("sink".to_owned()).spawn(body).map_err(|error| {
-        let what = format!("the system gives no thread for the sink ({error})");
-        Failure::new(FailureKind::Internal, what, "raise the limit on threads")
-    })
+    std::thread::Builder::new()
+        .name("sink".to_owned())
+        .spawn(body)
+        .map_err(|error| {
+            let what = format!("the system gives no thread for the sink ({error})");
+            Failure::new(FailureKind::Internal, what, "raise the limit on threads")
+        })
 }
 
 fn feed(sink: &mut dyn Sink, queue: &FrameQueue<Delivered>, observation: &Observation) -> Result<()> {
@@ -49,12 +52,24 @@ fn feed(sink: &mut dyn Sink, queue: &FrameQueue<Delivered>, observation: &Observ
         let decode = sink.decode_time();
         if let Some(decode) = decode {
             observation.metrics.record_stage(Stage::Decode, decode);
+            record_end_to_end(observation, &journey);
         }
         if let Some(logs) = observation.logs() {
             logs.frame(row(observation, &frame, &journey, decode));
         }
     }
     Ok(())
+}
+
+/// From the complete picture at the source until now, as far as the clocks can tell.
+fn record_end_to_end(observation: &Observation, journey: &Journey) {
+    let Some(clock) = journey.clock else { return };
+    let now = i128::from(observation.clock.wall(Instant::now())) + i128::from(clock.offset);
+    let difference = i64::try_from(now - i128::from(journey.preamble.captured)).unwrap_or(i64::MAX);
+    observation
+        .metrics
+        .stages()
+        .record_between_clocks(Stage::EndToEnd, difference, clock.uncertainty);
 }
 
 fn row(observation: &Observation, frame: &ReceivedFrame, journey: &Journey, decode: Option<Duration>) -> FrameRow {

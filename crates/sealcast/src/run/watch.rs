@@ -15,6 +15,7 @@ use super::ended::{end_in_words, handshake_outcome};
 use super::observe::HandshakeTimer;
 use super::publish::Offer;
 use super::received::{Delivered, Receiver};
+use super::retry::turned_on;
 use super::serve_viewer::VIDEO;
 use super::{Admission, FrameQueue, Observation, QueueLimits, Retry, sink_thread};
 use crate::failure::{Failure, FailureKind, Result};
@@ -75,7 +76,8 @@ struct Viewer {
 /// Watch until the stream ends or `stop` turns true.
 ///
 /// # Errors
-/// The publisher refuses us or is not the one in the ticket, the sink fails, or the connection breaks and `reconnect` is off.
+/// The publisher refuses us or is not the one in the ticket, the sink fails, or the connection breaks and `reconnect`
+/// is off.
 pub async fn watch(
     options: WatchOptions,
     observation: Arc<Observation>,
@@ -100,18 +102,21 @@ pub async fn watch(
     tokio::pin!(watching);
     let outcome = tokio::select! {
         outcome = &mut watching => outcome,
-        _ = stop.wait_for(|stop| *stop) => stop_session(&session_stop, watching).await,
-        failed = sink_fails.wait_for(|failed| *failed) => match failed {
-            Ok(_) => stop_session(&session_stop, watching).await,
-            // The sink's thread has ended without failing, which it does only after the queue was closed.
-            Err(_) => Ok(()),
-        },
+        _ = turned_on(&mut stop) => stop_session(&session_stop, watching).await,
+        failed = turned_on(&mut sink_fails) => {
+            // Without a failure the sink's thread ends only after the queue was closed.
+            if failed { stop_session(&session_stop, watching).await } else { Ok(()) }
+        }
     };
     queue.close();
     let written = tokio::task::spawn_blocking(move || sink.join()).await;
     let written = match written {
         Ok(Ok(written)) => written,
-        _ => Err(Failure::new(FailureKind::Internal, "the sink's thread panicked", "please report this")),
+        _ => Err(Failure::new(
+            FailureKind::Internal,
+            "the sink's thread panicked",
+            "please report this",
+        )),
     };
     // A sink that failed is why the session was stopped.
     written.and(outcome)
@@ -186,7 +191,15 @@ impl Viewer {
         let metrics = observation.metrics.clone();
         let connection = Connection::new(transport, session, observation.clock, metrics);
         let receiver = Receiver::new(observation, Arc::clone(&self.queue));
-        let mut task = SessionTask { viewer: self, connection, receiver, timer, remote, facts: None, last_words: None };
+        let mut task = SessionTask {
+            viewer: self,
+            connection,
+            receiver,
+            timer,
+            remote,
+            facts: None,
+            last_words: None,
+        };
         let ended = match task.run().await {
             Ok(never) => match never {},
             Err(ended) => ended,
@@ -220,11 +233,12 @@ impl<T: Transport> SessionTask<'_, T> {
             self.connection.work(&mut self.receiver)?;
             self.take_events()?;
             if self.facts.is_some() && self.receiver.take_keyframe_request() {
-                self.connection.tell(Input::RequestKeyframe(VIDEO), &mut self.receiver)?;
+                self.connection
+                    .tell(Input::RequestKeyframe(VIDEO), &mut self.receiver)?;
             }
             tokio::select! {
                 waited = self.connection.wait() => waited?,
-                _ = self.viewer.stop.wait_for(|stop| *stop) => {
+                _ = turned_on(&mut self.viewer.stop) => {
                     self.connection.tell(Input::Close(CloseReason::GoingAway, "the viewer stops"), &mut self.receiver)?;
                 }
             }
@@ -244,10 +258,16 @@ impl<T: Transport> SessionTask<'_, T> {
         let observation = &self.viewer.observation;
         match event {
             Event::PeerProved(peer) => {
-                let verdict = self.viewer.admission().map_or(Verdict::Refused, |admission| admission.judge(&peer));
+                let verdict = self
+                    .viewer
+                    .admission()
+                    .map_or(Verdict::Refused, |admission| admission.judge(&peer));
                 let input = if verdict == Verdict::Refused {
-                    tracing::warn!(publisher = %peer.id, from = self.remote, "refused a publisher: not on the allow list");
-                    Input::Close(CloseReason::NotAuthorised, "not on the viewer's allow list and no valid invite")
+                    tracing::warn!(publisher = %peer.id, from = self.remote, "refused a publisher: it is not allowed");
+                    Input::Close(
+                        CloseReason::NotAuthorised,
+                        "not on the viewer's allow list and no valid invite",
+                    )
                 } else {
                     Input::Admit
                 };
@@ -256,7 +276,9 @@ impl<T: Transport> SessionTask<'_, T> {
             Event::Established(facts) => {
                 let agreed = Some((facts.mechanism, facts.suite.name));
                 let peer = facts.peer.id.to_string();
-                let row = self.timer.row(HandshakeOutcome::Established, peer, agreed, self.connection.cost);
+                let row = self
+                    .timer
+                    .row(HandshakeOutcome::Established, peer, agreed, self.connection.cost);
                 tracing::info!(
                     publisher = %facts.peer.id.short(),
                     at = self.remote,
@@ -282,7 +304,15 @@ impl<T: Transport> SessionTask<'_, T> {
     }
 
     async fn end(self, ended: Ended) -> After {
-        let Self { viewer, connection, facts, last_words, remote, timer, .. } = self;
+        let Self {
+            viewer,
+            connection,
+            facts,
+            last_words,
+            remote,
+            timer,
+            ..
+        } = self;
         if facts.is_none() {
             let row = timer.row(handshake_outcome(&ended), remote.to_owned(), None, connection.cost);
             viewer.observation.handshake(row);
@@ -308,16 +338,21 @@ impl<T: Transport> SessionTask<'_, T> {
 
 /// The publisher has said why it ends.
 fn after_last_words(remote: &str, reason: CloseReason, text: &str) -> After {
-    let said = if text.is_empty() { reason.to_string() } else { format!("{reason}: {text}") };
+    let said = if text.is_empty() {
+        reason.to_string()
+    } else {
+        format!("{reason}: {text}")
+    };
     let broken = |kind, hint: &str| After::Broken(Failure::new(kind, format!("{remote} said {said}"), hint));
     match reason {
         CloseReason::EndOfStream => {
             tracing::info!("the stream has ended");
             After::Done
         }
-        CloseReason::NotAuthorised => {
-            broken(FailureKind::Refused, "ask the publisher for a ticket with an invite, or to allow your peer id")
-        }
+        CloseReason::NotAuthorised => broken(
+            FailureKind::Refused,
+            "ask the publisher for a ticket with an invite, or to allow your peer id",
+        ),
         CloseReason::TooManyViewers => broken(FailureKind::Refused, "try again when somebody has left"),
         CloseReason::SourceFailed => broken(FailureKind::Network, "the publisher's camera has to come back"),
         _ => broken(FailureKind::Network, "the publisher may come back"),
@@ -326,19 +361,27 @@ fn after_last_words(remote: &str, reason: CloseReason, text: &str) -> After {
 
 fn handshake_failure(remote: &str, error: HandshakeError) -> Failure {
     let (kind, hint) = match error {
-        HandshakeError::WrongPeer(_) | HandshakeError::OwnIdentity | HandshakeError::Signature => {
-            (FailureKind::Refused, "do not trust that address; ask for a new ticket over a channel you trust")
-        }
+        HandshakeError::WrongPeer(_) | HandshakeError::OwnIdentity | HandshakeError::Signature => (
+            FailureKind::Refused,
+            "do not trust that address; ask for a new ticket over a channel you trust",
+        ),
         HandshakeError::Alert => (
             FailureKind::Refused,
             "it may accept other mechanisms or suites (--mech, --suite), or the hello was altered on the way",
         ),
-        HandshakeError::Timeout => (FailureKind::Network, "check the network, and that it is a sealcast publisher"),
+        HandshakeError::Timeout => (
+            FailureKind::Network,
+            "check the network, and that it is a sealcast publisher",
+        ),
         HandshakeError::Library | HandshakeError::Misuse => (FailureKind::Internal, "please report this"),
-        HandshakeError::Malformed | HandshakeError::Version => {
-            (FailureKind::Refused, "check the port, and that both ends run the same version of sealcast")
-        }
-        _ => (FailureKind::Refused, "check that both ends run the same version, and who is between"),
+        HandshakeError::Malformed | HandshakeError::Version => (
+            FailureKind::Refused,
+            "check the port, and that both ends run the same version of sealcast",
+        ),
+        _ => (
+            FailureKind::Refused,
+            "check that both ends run the same version, and who is between",
+        ),
     };
     Failure::new(kind, format!("the handshake with {remote} failed: {error}"), hint)
 }

@@ -51,6 +51,8 @@ pub(super) struct Session {
     origin: Option<i64>,
     /// Whether the frame before came with a hole.
     spoilt: bool,
+    /// What was wrong with the packets since the last good frame.
+    complaint: Option<String>,
 }
 
 impl Session {
@@ -118,6 +120,7 @@ impl Session {
             size,
             origin: None,
             spoilt: false,
+            complaint: None,
         };
         // What is wrong with them shows again with the first frame.
         let _ = new.learn_parameters();
@@ -147,14 +150,31 @@ impl Session {
             match item {
                 Some(Ok(CodecItem::VideoFrame(frame))) if frame.stream_id() == self.number => {
                     match self.arrived(frame) {
-                        Ok(Some(arrived)) => return Ok(arrived),
+                        Ok(Some(arrived)) => {
+                            self.complaint = None;
+                            return Ok(arrived);
+                        }
                         Ok(None) => {}
                         Err(e) => return Err(lost(&self.options, &format!("its stream {e}"))),
                     }
                 }
                 Some(Ok(_)) => {}
+                // A packet from the middle of a frame, as the first one often is, or one that makes no sense.
+                Some(Err(e)) if is_about_a_packet(&e) => {
+                    self.spoilt = true;
+                    self.complaint = Some(first_line(&e));
+                }
                 Some(Err(e)) => return Err(answer(&self.options, &e)),
-                None => return Err(lost(&self.options, "it has hung up")),
+                None => {
+                    return Err(lost(
+                        &self.options,
+                        self.complaint.as_deref().unwrap_or("it has hung up"),
+                    ));
+                }
+            }
+            if Instant::now() >= deadline {
+                let why = self.complaint.as_deref().unwrap_or("it sends no pictures");
+                return Err(lost(&self.options, why));
             }
         }
     }
@@ -263,6 +283,17 @@ pub(super) fn lost(options: &RtspOptions, what: &str) -> Failure {
     Failure::new(FailureKind::Source, format!("{} failed: {what}", options.shown()), hint)
 }
 
+/// Whether an error is about one packet, behind which the stream goes on. The library tells only in its text, which
+/// then names the packet.
+fn is_about_a_packet(error: &retina::Error) -> bool {
+    error.to_string().contains("\npkt: ")
+}
+
+/// The library's messages go on with the details of its connection.
+fn first_line(error: &retina::Error) -> String {
+    error.to_string().lines().next().unwrap_or_default().to_owned()
+}
+
 /// What an error of the library means.
 fn answer(options: &RtspOptions, error: &retina::Error) -> Failure {
     let camera = options.shown();
@@ -294,9 +325,7 @@ fn answer(options: &RtspOptions, error: &retina::Error) -> Failure {
         ),
         Some(code @ 500..) => fail(&format!("reports an error of its own ({code})"), "restart the camera"),
         _ => {
-            // The library's messages go on with the details of its connection.
-            let text = error.to_string();
-            let line = text.lines().next().unwrap_or_default();
+            let line = first_line(error);
             let hint = match line.contains("Unable to connect") {
                 true => "check that the camera is on, and that its address and port are right",
                 false => "check the camera and the network to it",

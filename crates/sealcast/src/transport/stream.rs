@@ -70,7 +70,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> StreamTransport<S> {
             return Ok(false);
         }
         if self.end == self.incoming.len() {
-            // Whole messages are taken between reads, so a full buffer holds a part of one, which message() made room for.
+            // Whole messages are taken between reads, so a full buffer holds a part of one, which message() made room
+            // for.
             return Ok(false);
         }
         let mut room = ReadBuf::new(&mut self.incoming[self.end..]);

@@ -43,7 +43,11 @@ pub fn listen(address: SocketAddr) -> Result<TcpListener> {
             io::ErrorKind::AddrNotAvailable => "choose an address of this machine, or 0.0.0.0 or [::] for all",
             _ => "choose another address",
         };
-        Failure::new(FailureKind::Network, format!("cannot listen at tcp://{address} ({error})"), hint)
+        Failure::new(
+            FailureKind::Network,
+            format!("cannot listen at tcp://{address} ({error})"),
+            hint,
+        )
     })
 }
 
@@ -53,7 +57,11 @@ pub fn listen(address: SocketAddr) -> Result<TcpListener> {
 /// The name is unknown, or no address answers.
 pub async fn connect(host: &Host, port: u16) -> Result<TcpTransport> {
     let fail = |why: String, hint: &str| {
-        Failure::new(FailureKind::Network, format!("cannot reach {host}:{port} ({why})"), hint)
+        Failure::new(
+            FailureKind::Network,
+            format!("cannot reach {host}:{port} ({why})"),
+            hint,
+        )
     };
     let name = match host {
         Host::Name(name) => name.clone(),
@@ -70,15 +78,23 @@ pub async fn connect(host: &Host, port: u16) -> Result<TcpTransport> {
             Err(_) => last = format!("no answer within {} s", CONNECT_PATIENCE.as_secs()),
         }
     }
-    Err(fail(last, "check that the other end runs and that a firewall lets you through"))
+    Err(fail(
+        last,
+        "check that the other end runs and that a firewall lets you through",
+    ))
 }
 
 /// Set a connection up for low delay. What the system does not know is left as it is.
 pub fn prepare(stream: TcpStream) -> TcpTransport {
     let socket = SockRef::from(&stream);
-    let keepalive = TcpKeepalive::new().with_time(Duration::from_secs(5)).with_interval(Duration::from_secs(2));
-    let results =
-        [socket.set_tcp_nodelay(true), socket.set_tcp_keepalive(&keepalive), socket.set_send_buffer_size(SEND_BUFFER)];
+    let keepalive = TcpKeepalive::new()
+        .with_time(Duration::from_secs(5))
+        .with_interval(Duration::from_secs(2));
+    let results = [
+        socket.set_tcp_nodelay(true),
+        socket.set_tcp_keepalive(&keepalive),
+        socket.set_send_buffer_size(SEND_BUFFER),
+    ];
     for error in results.into_iter().filter_map(std::result::Result::err) {
         tracing::debug!(%error, "a socket option was refused");
     }

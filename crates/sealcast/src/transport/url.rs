@@ -34,11 +34,16 @@ impl FromStr for ListenUrl {
         if let Ok(address) = rest.parse() {
             return Ok(Self { address });
         }
-        let bare = rest.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')).unwrap_or(rest);
+        let bare = rest
+            .strip_prefix('[')
+            .and_then(|rest| rest.strip_suffix(']'))
+            .unwrap_or(rest);
         let address: IpAddr = bare
             .parse()
             .map_err(|_| usage(format!("\"{rest}\" is not an address to listen at"), form))?;
-        Ok(Self { address: (address, DEFAULT_PORT).into() })
+        Ok(Self {
+            address: (address, DEFAULT_PORT).into(),
+        })
     }
 }
 
@@ -48,7 +53,8 @@ impl ListenUrl {
         TransportKind::Tcp
     }
 
-    /// The host for a ticket when listening at `bound`: the address itself or, for all addresses, this machine's name for itself.
+    /// The host for a ticket when listening at `bound`: the address itself or, for all addresses, this machine's name
+    /// for itself.
     pub fn ticket_host(bound: SocketAddr) -> Host {
         match bound.ip() {
             ip if ip.is_unspecified() => own_address(bound).unwrap_or(Host::Name("localhost".to_owned())),
@@ -92,7 +98,14 @@ mod tests {
 
     #[test]
     fn other_urls_are_refused_with_the_form_to_write() {
-        for text in ["udp://0.0.0.0:1", "http://x", "127.0.0.1:7000", "tcp://camera.example:1", "tcp://", ""] {
+        for text in [
+            "udp://0.0.0.0:1",
+            "http://x",
+            "127.0.0.1:7000",
+            "tcp://camera.example:1",
+            "tcp://",
+            "",
+        ] {
             let failure = text.parse::<ListenUrl>().expect_err(text);
             assert!(failure.hint.contains("tcp://"), "{failure}");
         }

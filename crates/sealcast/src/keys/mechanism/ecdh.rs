@@ -35,16 +35,21 @@ impl Ecdh {
         }
     }
 
+    /// The key of a recorded secret: for checking recorded transcripts, never for a handshake.
+    ///
+    /// # Errors
+    /// [`MechanismError::Library`] for bytes that are no secret key.
+    pub fn key_from_secret(&self, secret: &[u8]) -> Result<Box<dyn DecapsulationKey>, MechanismError> {
+        let key = PrivateKey::from_private_key(self.algorithm, secret).map_err(|_| MechanismError::Library)?;
+        Ok(Box::new(EcdhKey::new(key)?))
+    }
+
     /// A key from our own mixed entropy rather than the library's generator alone.
     fn fresh_key(&self) -> Result<EcdhKey, MechanismError> {
         for _ in 0..ATTEMPTS {
             let seed = Zeroizing::new(entropy::random::<32>().map_err(|_| MechanismError::Library)?);
             if let Ok(key) = PrivateKey::from_private_key(self.algorithm, seed.as_ref()) {
-                let share = key.compute_public_key().map_err(|_| MechanismError::Library)?;
-                return Ok(EcdhKey {
-                    share: share.as_ref().to_vec(),
-                    key,
-                });
+                return EcdhKey::new(key);
             }
         }
         Err(MechanismError::Library)
@@ -57,7 +62,18 @@ struct EcdhKey {
 }
 
 impl EcdhKey {
+    fn new(key: PrivateKey) -> Result<Self, MechanismError> {
+        let share = key.compute_public_key().map_err(|_| MechanismError::Library)?;
+        let share = share.as_ref().to_vec();
+        Ok(Self { key, share })
+    }
+
     fn agree(&self, peer: &[u8]) -> Result<SharedSecret, MechanismError> {
+        // The library also reads compressed and hybrid points; the protocol has one spelling, that of our own share.
+        let curve_point = self.key.algorithm() == &ECDH_P256;
+        if peer.len() != self.share.len() || (curve_point && peer[0] != self.share[0]) {
+            return Err(MechanismError::Peer);
+        }
         let peer = UnparsedPublicKey::new(self.key.algorithm(), peer);
         agree(&self.key, peer, MechanismError::Peer, |secret| {
             Ok(SharedSecret::new(&[secret]))
@@ -80,10 +96,6 @@ impl Mechanism for Ecdh {
 
     fn encapsulate(&self, share: &[u8]) -> Result<(Vec<u8>, SharedSecret), MechanismError> {
         let key = self.fresh_key()?;
-        if share.len() != key.share.len() {
-            // The library also reads compressed points; the protocol has one spelling.
-            return Err(MechanismError::Peer);
-        }
         let secret = key.agree(share)?;
         Ok((key.share, secret))
     }
@@ -95,9 +107,6 @@ impl DecapsulationKey for EcdhKey {
     }
 
     fn decapsulate(self: Box<Self>, ciphertext: &[u8]) -> Result<SharedSecret, MechanismError> {
-        if ciphertext.len() != self.share.len() {
-            return Err(MechanismError::Peer);
-        }
         self.agree(ciphertext)
     }
 }

@@ -40,6 +40,23 @@ impl Hybrid {
     }
 }
 
+impl Hybrid {
+    /// The key of two recorded ones: for checking recorded transcripts, never for a handshake.
+    pub fn key_of_parts(
+        &self,
+        lattice: Box<dyn DecapsulationKey>,
+        curve: Box<dyn DecapsulationKey>,
+    ) -> Box<dyn DecapsulationKey> {
+        let share = [lattice.share(), curve.share()].concat();
+        Box::new(HybridKey {
+            lattice,
+            curve,
+            share,
+            lattice_ciphertext: self.lattice_ciphertext,
+        })
+    }
+}
+
 struct HybridKey {
     lattice: Box<dyn DecapsulationKey>,
     curve: Box<dyn DecapsulationKey>,
@@ -61,14 +78,7 @@ impl Mechanism for Hybrid {
     }
 
     fn generate(&self) -> Result<Box<dyn DecapsulationKey>, MechanismError> {
-        let (lattice, curve) = (self.lattice.generate()?, self.curve.generate()?);
-        let share = [lattice.share(), curve.share()].concat();
-        Ok(Box::new(HybridKey {
-            lattice,
-            curve,
-            share,
-            lattice_ciphertext: self.lattice_ciphertext,
-        }))
+        Ok(self.key_of_parts(self.lattice.generate()?, self.curve.generate()?))
     }
 
     fn encapsulate(&self, share: &[u8]) -> Result<(Vec<u8>, SharedSecret), MechanismError> {

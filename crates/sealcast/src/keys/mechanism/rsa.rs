@@ -12,6 +12,10 @@ use crate::keys::entropy;
 
 const MODULUS_BITS: usize = 2048;
 const SECRET_LEN: usize = 32;
+/// A SubjectPublicKeyInfo of 2048 bits and the exponent 65537 has this length and this end; its beginning is the same
+/// in all.
+const SHARE_LEN: usize = 294;
+const SHARE_END: [u8; 5] = [0x02, 0x03, 0x01, 0x00, 0x01];
 
 /// RSA-2048 with OAEP, SHA-256 and MGF1-SHA-256.
 pub struct Rsa2048;
@@ -19,6 +23,46 @@ pub struct Rsa2048;
 struct RsaKey {
     key: OaepPrivateDecryptingKey,
     share: Vec<u8>,
+}
+
+impl Rsa2048 {
+    /// The key of a recorded secret (PKCS #8 in DER): for checking recorded transcripts, never for a handshake.
+    ///
+    /// # Errors
+    /// [`MechanismError::Library`] for bytes that are no secret key of 2048 bits.
+    pub fn key_from_secret(&self, pkcs8: &[u8]) -> Result<Box<dyn DecapsulationKey>, MechanismError> {
+        let key = PrivateDecryptingKey::from_pkcs8(pkcs8).map_err(|_| MechanismError::Library)?;
+        Ok(Box::new(RsaKey::new(key)?))
+    }
+}
+
+impl RsaKey {
+    fn new(key: PrivateDecryptingKey) -> Result<Self, MechanismError> {
+        let share = key.public_key().as_der().map_err(|_| MechanismError::Library)?;
+        let share = share.as_ref().to_vec();
+        if !has_form(&share) {
+            return Err(MechanismError::Library);
+        }
+        let key = OaepPrivateDecryptingKey::new(key).map_err(|_| MechanismError::Library)?;
+        Ok(Self { key, share })
+    }
+}
+
+fn has_form(share: &[u8]) -> bool {
+    share.len() == SHARE_LEN && share.ends_with(&SHARE_END)
+}
+
+/// The peer's key, in its one encoding.
+fn parse_share(share: &[u8]) -> Result<OaepPublicEncryptingKey, MechanismError> {
+    if !has_form(share) {
+        return Err(MechanismError::Peer);
+    }
+    let key = PublicEncryptingKey::from_der(share).map_err(|_| MechanismError::Peer)?;
+    let again = key.as_der().map_err(|_| MechanismError::Library)?;
+    if key.key_size_bits() != MODULUS_BITS || again.as_ref() != share {
+        return Err(MechanismError::Peer);
+    }
+    OaepPublicEncryptingKey::new(key).map_err(|_| MechanismError::Peer)
 }
 
 impl Mechanism for Rsa2048 {
@@ -32,22 +76,11 @@ impl Mechanism for Rsa2048 {
 
     fn generate(&self) -> Result<Box<dyn DecapsulationKey>, MechanismError> {
         let key = PrivateDecryptingKey::generate(KeySize::Rsa2048).map_err(|_| MechanismError::Library)?;
-        let share = key
-            .public_key()
-            .as_der()
-            .map_err(|_| MechanismError::Library)?
-            .as_ref()
-            .to_vec();
-        let key = OaepPrivateDecryptingKey::new(key).map_err(|_| MechanismError::Library)?;
-        Ok(Box::new(RsaKey { key, share }))
+        Ok(Box::new(RsaKey::new(key)?))
     }
 
     fn encapsulate(&self, share: &[u8]) -> Result<(Vec<u8>, SharedSecret), MechanismError> {
-        let key = PublicEncryptingKey::from_der(share).map_err(|_| MechanismError::Peer)?;
-        if key.key_size_bits() != MODULUS_BITS {
-            return Err(MechanismError::Peer);
-        }
-        let key = OaepPublicEncryptingKey::new(key).map_err(|_| MechanismError::Peer)?;
+        let key = parse_share(share)?;
         let secret = Zeroizing::new(entropy::random::<SECRET_LEN>().map_err(|_| MechanismError::Library)?);
         let mut ciphertext = vec![0; key.ciphertext_size()];
         key.encrypt(&OAEP_SHA256_MGF1SHA256, secret.as_ref(), &mut ciphertext, None)

@@ -13,6 +13,19 @@ struct SntrupKey {
     share: Vec<u8>,
 }
 
+impl Sntrup761 {
+    /// The key of a recorded secret (NTRU Prime encoding, 1763 bytes): for checking recorded transcripts, never for a
+    /// handshake.
+    ///
+    /// # Errors
+    /// [`MechanismError::Library`] for bytes that are no secret key.
+    pub fn key_from_secret(&self, secret: &[u8]) -> Result<Box<dyn DecapsulationKey>, MechanismError> {
+        let key = sntrup761::DecapsulationKey::try_from(secret).map_err(|_| MechanismError::Library)?;
+        let share = key.encapsulation_key().as_ref().to_vec();
+        Ok(Box::new(SntrupKey { key, share }))
+    }
+}
+
 /// The operating system's generator, with no state in our memory that would have to be wiped.
 fn system_rng() -> UnwrapErr<SysRng> {
     UnwrapErr(SysRng)

@@ -60,16 +60,16 @@ function showPrice(price) {
   if (!price) return;
   const d = price.difference;
   const none = d.low_us <= 0 && d.high_us >= 0;
-  say("price", `${d.mean_us < 0 ? "−" : "+"}${time(Math.abs(d.mean_us))}`);
+  say("price", `${d.median_us < 0 ? "−" : "+"}${time(Math.abs(d.median_us))}`);
   say("interval", `95 % confidence: ${time(d.low_us)} to ${time(d.high_us)}, from ${whole(price.pairs)} pairs` +
     (none ? ". The interval includes zero: no difference found." : "."));
-  const full = Math.max(price.unsealed.mean_us, price.sealed.mean_us);
+  const full = Math.max(price.unsealed_us, price.sealed_us);
   for (const id of ["unsealed", "sealed"]) {
-    $(`${id}-bar`).style.width = `${price[id].mean_us / full * 100}%`;
-    say(id, time(price[id].mean_us));
+    $(`${id}-bar`).style.width = `${price[`${id}_us`] / full * 100}%`;
+    say(id, time(price[`${id}_us`]));
   }
   $("pair").hidden = false;
-  const part = d.mean_us / price.frame_interval_us * 100;
+  const part = d.median_us / price.frame_interval_us * 100;
   const more = price.added_bytes / price.frame_bytes * 100;
   say("share", `That is ${part.toPrecision(2)} % of the ${time(price.frame_interval_us)} from frame to frame.`);
   say("added", `On the wire it adds ${bytes(price.added_bytes)} to a frame of ${bytes(price.frame_bytes)}: ` +

@@ -78,7 +78,7 @@ pub enum Stage {
     Seal,
     /// Handing the sealed records to the operating system.
     Send,
-    /// From the time stamped into the frame just before sealing to its complete arrival, less `Seal` and `Send`.
+    /// From the time stamped into the frame just before sealing to its complete arrival; `Seal` and `Send` are inside.
     Network,
     /// Verifying and opening all records of a frame.
     Open,
@@ -112,11 +112,11 @@ pub struct Spread {
 /// The cost of sealing and opening one frame beside the cost of carrying the same frame unsealed, measured in pairs.
 #[derive(Clone, Copy, Debug, Default, Serialize)]
 pub struct Price {
-    /// Time per frame without protection.
-    pub unsealed: Estimate,
-    /// Time per frame with protection.
-    pub sealed: Estimate,
-    /// Mean difference within the pairs: the price.
+    /// Median time per frame without protection.
+    pub unsealed_us: f64,
+    /// Median time per frame with protection.
+    pub sealed_us: f64,
+    /// Median difference within the pairs: the price.
     pub difference: Estimate,
     /// Number of pairs.
     pub pairs: u64,
@@ -128,11 +128,11 @@ pub struct Price {
     pub frame_bytes: f64,
 }
 
-/// A mean with its 95 % confidence interval.
+/// A median with its 95 % confidence interval.
 #[derive(Clone, Copy, Debug, Default, Serialize)]
 pub struct Estimate {
-    /// The mean.
-    pub mean_us: f64,
+    /// The median.
+    pub median_us: f64,
     /// Lower end of the interval.
     pub low_us: f64,
     /// Upper end of the interval.

@@ -1,0 +1,101 @@
+//! Control messages, both ways (protocol.md §4).
+
+use super::machine::{Session, State};
+use super::rekey::RekeyCause;
+use super::{Event, Output, SessionError};
+use crate::clock::Now;
+use crate::seal::{Exhausted, RecordMeta};
+use crate::wire::{Control, Flags, MAX_STREAM};
+
+impl Session {
+    pub(super) fn handle_control(&mut self, now: Now, payload: &[u8]) -> Result<(), SessionError> {
+        match Control::parse(payload).map_err(|_| SessionError::PeerMisbehaved)? {
+            Control::Close { reason, text } => {
+                let text = printable(text);
+                self.out.push_back(Output::Event(Event::Closed { reason, text }));
+                self.state = State::Over;
+                Ok(())
+            }
+            Control::Welcome => self.welcomed(now),
+            _ if !self.is_established() => Err(SessionError::PeerMisbehaved),
+            Control::Ping { t1 } => {
+                let (t2, t3) = (now.wall, now.wall);
+                self.send_control(now, &Control::Pong { t1, t2, t3 })?;
+                // A peer that pings without end uses this end's control key up.
+                self.rekey_if_due(now)
+            }
+            Control::Pong { t1, t2, t3 } => {
+                self.clock.sample(t1, t2, t3, now.wall);
+                if let Some(estimate) = self.clock.estimate() {
+                    self.out.push_back(Output::Event(Event::Clock(estimate)));
+                }
+                Ok(())
+            }
+            Control::Unknown => Ok(()),
+            message if self.leads() => self.handle_of_viewer(now, payload, &message),
+            Control::RekeyOffer {
+                epoch,
+                mechanism,
+                share,
+            } => self.rekey_offered(now, payload, epoch, mechanism, share),
+            Control::RekeyAnswer { .. } | Control::RekeyRequest | Control::KeyframeRequest { .. } => {
+                Err(SessionError::PeerMisbehaved)
+            }
+        }
+    }
+
+    /// Publisher: what only a viewer sends.
+    fn handle_of_viewer(&mut self, now: Now, payload: &[u8], message: &Control<'_>) -> Result<(), SessionError> {
+        match *message {
+            Control::KeyframeRequest { stream } => {
+                self.out.push_back(Output::Event(Event::KeyframeRequested(stream)));
+                Ok(())
+            }
+            Control::RekeyRequest if self.leader.allow_request(now.monotonic) => {
+                self.begin_rekey(now, RekeyCause::Demand)
+            }
+            Control::RekeyRequest => Ok(()),
+            Control::RekeyAnswer { epoch, ciphertext } => self.rekey_answered(now, payload, epoch, ciphertext),
+            _ => Err(SessionError::PeerMisbehaved),
+        }
+    }
+
+    /// Viewer: ask for a keyframe.
+    pub(super) fn request_keyframe(&mut self, now: Now, stream: u32) -> Result<(), SessionError> {
+        if !self.is_established() || self.leads() || !(1..=MAX_STREAM).contains(&stream) {
+            return Err(SessionError::Misuse);
+        }
+        self.send_control(now, &Control::KeyframeRequest { stream })
+    }
+
+    pub(super) fn send_control(&mut self, now: Now, message: &Control<'_>) -> Result<(), SessionError> {
+        self.send_control_bytes(now, &message.to_bytes())
+    }
+
+    pub(super) fn send_control_bytes(&mut self, now: Now, payload: &[u8]) -> Result<(), SessionError> {
+        let established = self.keys().ok_or(SessionError::Misuse)?;
+        let meta = RecordMeta {
+            flags: Flags::CONTROL,
+            stream: 0,
+            timestamp: now.wall,
+        };
+        let mut record = Vec::new();
+        let sealer = &mut established.ring.current.control_sealer;
+        let sealed = sealer.seal(meta, &[payload], &mut record);
+        sealed.map_err(|Exhausted| SessionError::KeyLimit)?;
+        self.out.push_back(Output::Transmit(record));
+        Ok(())
+    }
+}
+
+/// A peer's words, without what would move the cursor of a terminal.
+fn printable(text: &str) -> String {
+    let shown = |letter: char| {
+        if letter.is_control() {
+            char::REPLACEMENT_CHARACTER
+        } else {
+            letter
+        }
+    };
+    text.chars().map(shown).collect()
+}

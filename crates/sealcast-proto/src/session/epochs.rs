@@ -1,0 +1,160 @@
+//! From epoch to epoch: when to begin a new one, and the messages that agree on it (protocol.md §4, Rekeying).
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::machine::{Session, State};
+use super::rekey::RekeyCause;
+use super::{Event, Output, SessionError};
+use crate::clock::Now;
+use crate::keys::HandshakeError;
+use crate::wire::Control;
+
+/// How long past the soft age a viewer leaves it to the publisher to begin a new epoch before it asks for one.
+const VIEWER_PATIENCE: Duration = Duration::from_secs(10);
+
+impl Session {
+    /// The program wants a new epoch. One that is under way already is as good.
+    pub(super) fn rekey_on_demand(&mut self, now: Now) -> Result<(), SessionError> {
+        if !self.is_established() {
+            Err(SessionError::Misuse)
+        } else if !self.leads() {
+            self.send_control(now, &Control::RekeyRequest)
+        } else if self.leader.idle() {
+            self.begin_rekey(now, RekeyCause::Demand)
+        } else {
+            Ok(())
+        }
+    }
+
+    /// Begin a new epoch, or ask for one, if a soft limit says so.
+    pub(super) fn rekey_if_due(&mut self, now: Now) -> Result<(), SessionError> {
+        let State::Established(established) = &self.state else {
+            return Ok(());
+        };
+        let (policy, ring) = (&self.config.rekey, &established.ring);
+        let (age, sealed) = (self.age(now), ring.current.sealed());
+        if !self.leads() {
+            let due = age >= policy.soft_age() + VIEWER_PATIENCE || sealed >= policy.soft_records();
+            if due && !ring.has_next() && self.follower.may_ask(now.monotonic) {
+                return self.send_control(now, &Control::RekeyRequest);
+            }
+        } else if self.leader.idle() {
+            if sealed >= policy.soft_records() {
+                return self.begin_rekey(now, RekeyCause::Count);
+            } else if age >= policy.soft_age() {
+                return self.begin_rekey(now, RekeyCause::Time);
+            }
+        }
+        Ok(())
+    }
+
+    /// Publisher: seal under the agreed epoch from here on, if this is the place for it. The best one is a keyframe;
+    /// halfway from the soft to the hard limit there is no time left to wait for one.
+    pub(super) fn switch_if_due(&mut self, now: Now, keyframe: bool) {
+        let State::Established(established) = &self.state else {
+            return;
+        };
+        let pressed = established.ring.current.sealed() >= self.config.rekey.pressing_records();
+        if self.leader.should_switch(now.monotonic, keyframe || pressed) {
+            self.switch_epoch(now);
+        }
+    }
+
+    pub(super) fn begin_rekey(&mut self, now: Now, cause: RekeyCause) -> Result<(), SessionError> {
+        let State::Established(established) = &self.state else {
+            return Err(SessionError::Misuse);
+        };
+        let epoch = established.ring.next_wire_number();
+        let mechanism = Arc::clone(&established.mechanism);
+        let offer = self
+            .leader
+            .offer(now.monotonic, epoch, &*mechanism, cause)
+            .map_err(HandshakeError::from)?;
+        self.send_control_bytes(now, &offer)
+    }
+
+    /// Viewer: the publisher proposes the next epoch.
+    pub(super) fn rekey_offered(
+        &mut self,
+        now: Now,
+        offer: &[u8],
+        epoch: u16,
+        mechanism: u8,
+        share: &[u8],
+    ) -> Result<(), SessionError> {
+        if let Some(answer) = self.follower.repeated(offer) {
+            return self.send_control_bytes(now, &answer);
+        }
+        let State::Established(established) = &mut self.state else {
+            return Err(SessionError::Misuse);
+        };
+        let expected = established.ring.next_wire_number();
+        if epoch != expected || mechanism != established.mechanism.id() || established.ring.has_next() {
+            return Err(SessionError::PeerMisbehaved);
+        }
+        let agreed = self
+            .follower
+            .answer(established.ring.secret(), offer, &*established.mechanism, share);
+        let (answer, next) = agreed.map_err(HandshakeError::from)?;
+        established.ring.install_next(next);
+        self.send_control_bytes(now, &answer)
+    }
+
+    /// Publisher: the viewer has installed the next epoch's openers.
+    pub(super) fn rekey_answered(
+        &mut self,
+        now: Now,
+        answer: &[u8],
+        epoch: u16,
+        ciphertext: &[u8],
+    ) -> Result<(), SessionError> {
+        let State::Established(established) = &mut self.state else {
+            return Err(SessionError::Misuse);
+        };
+        if epoch != established.ring.next_wire_number() || !self.leader.awaits_answer() {
+            // The answer to an offer that was sent twice comes twice.
+            return Ok(());
+        }
+        let next = self
+            .leader
+            .answered(now.monotonic, established.ring.secret(), answer, ciphertext);
+        let next = next.ok_or(SessionError::Misuse)?.map_err(HandshakeError::from)?;
+        established.ring.install_next(next);
+        Ok(())
+    }
+
+    pub(super) fn switch_epoch(&mut self, now: Now) {
+        let State::Established(established) = &mut self.state else {
+            return;
+        };
+        if let Some(epoch) = established.ring.switch(now.monotonic) {
+            let cause = self.leader.switched();
+            self.out.push_back(Output::Event(Event::Rekeyed { epoch, cause }));
+        }
+    }
+
+    /// How long records have been sealed under the current epoch.
+    pub(super) fn age(&self, now: Now) -> Duration {
+        match &self.state {
+            State::Established(established) => now.monotonic.saturating_sub(established.ring.since),
+            _ => Duration::ZERO,
+        }
+    }
+
+    /// When the current epoch asks for attention next. Never a time that [`rekey_if_due`](Self::rekey_if_due) and
+    /// [`switch_if_due`](Self::switch_if_due) have already dealt with.
+    pub(super) fn rekey_deadline(&self) -> Duration {
+        let State::Established(established) = &self.state else {
+            return Duration::MAX;
+        };
+        let soft = established.ring.since + self.config.rekey.soft_age();
+        if self.leads() {
+            return self.leader.deadline().unwrap_or(soft);
+        }
+        if established.ring.has_next() {
+            return Duration::MAX;
+        }
+        (soft + VIEWER_PATIENCE).max(self.follower.may_ask_at())
+    }
+}

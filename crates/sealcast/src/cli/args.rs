@@ -1,0 +1,232 @@
+//! What the user types.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand};
+
+const EXAMPLES: &str = "Examples:
+  sealcast demo                                              everything on this machine, on a page
+  sealcast publish rtsp://camera/front --listen tcp://0.0.0.0:9553   prints the ticket
+  sealcast watch TICKET --to file:out.mp4
+  sealcast watch @ticket.txt --to - | ffplay -f h264 -
+
+Exit codes: 0 done, 1 defect, 2 usage, 3 source, 4 sink, 5 network, 6 refused, 7 keys, 8 configuration, 9 key limit.";
+
+/// Live video from a camera to its viewers, sealed end to end, and what that costs.
+#[derive(Debug, Parser)]
+#[command(version, after_help = EXAMPLES)]
+pub(super) struct Arguments {
+    /// Say more; twice for everything
+    #[arg(short, long, action = clap::ArgAction::Count, global = true)]
+    pub(super) verbose: u8,
+
+    #[command(subcommand)]
+    pub(super) command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+pub(super) enum Command {
+    /// Camera, sealed stream and viewer on this machine, with what protection costs
+    Demo(DemoArgs),
+    /// Make an identity; prints its peer id
+    Keygen(KeygenArgs),
+    /// Publish a source to viewers; prints the ticket that lets them in
+    Publish(PublishArgs),
+    /// Watch a publisher
+    Watch(WatchArgs),
+    /// Print versions, suites, mechanisms, and which processor features are in use
+    PrintConfig(PrintConfigArgs),
+    /// The configuration file
+    Config(ConfigCommands),
+}
+
+#[derive(Debug, Args)]
+pub(super) struct KeygenArgs {
+    /// Where to write it; a new file in ~/.config/sealcast by default
+    pub(super) file: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct PrintConfigArgs {
+    /// As JSON
+    #[arg(long)]
+    pub(super) json: bool,
+
+    /// Measure also without the processor's AES instructions
+    #[arg(long)]
+    pub(super) compare: bool,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct ConfigCommands {
+    #[command(subcommand)]
+    pub(super) command: ConfigCommand,
+}
+
+#[derive(Debug, Subcommand)]
+pub(super) enum ConfigCommand {
+    /// Check the file and print what is in force
+    Check(ConfigArg),
+}
+
+#[derive(Debug, Args)]
+pub(super) struct ConfigArg {
+    /// Configuration file (TOML); flags override the environment, which overrides the file
+    #[arg(long, env = "SEALCAST_CONFIG", value_name = "FILE")]
+    pub(super) config: Option<PathBuf>,
+}
+
+/// What both ends of a session can choose.
+#[derive(Debug, Args)]
+pub(super) struct OfferArgs {
+    /// Identity file; by default the one at home, made when missing
+    #[arg(long, value_name = "FILE")]
+    pub(super) identity: Option<PathBuf>,
+
+    /// Suites, best first
+    #[arg(long = "suite", value_name = "NAME", value_delimiter = ',')]
+    pub(super) suites: Vec<String>,
+
+    /// Key mechanisms, best first
+    #[arg(long = "mech", value_name = "NAME", value_delimiter = ',')]
+    pub(super) mechanisms: Vec<String>,
+}
+
+/// What every long-running command can observe.
+#[derive(Debug, Args)]
+pub(super) struct ObserveArgs {
+    #[command(flatten)]
+    pub(super) config: ConfigArg,
+
+    /// Write a JSON summary at exit
+    #[arg(long, value_name = "FILE")]
+    pub(super) report: Option<PathBuf>,
+
+    /// Write CSV logs
+    #[arg(long, value_name = "DIR")]
+    pub(super) log_dir: Option<PathBuf>,
+
+    /// Serve Prometheus metrics, on loopback only
+    #[arg(long, value_name = "ADDRESS:PORT")]
+    pub(super) metrics: Option<SocketAddr>,
+
+    /// Stop after this many seconds
+    #[arg(long, value_name = "N")]
+    pub(super) seconds: Option<u64>,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct PublishArgs {
+    /// test:[WxH@fps], file:CLIP[?loop], rtsp://…, or - for standard input
+    pub(super) source: Option<String>,
+
+    /// Where to wait for viewers [default: tcp://[::]:9553]
+    #[arg(long, value_name = "URL")]
+    pub(super) listen: Option<String>,
+
+    /// Connect to a listening viewer instead: its ticket, @FILE, or - for standard input
+    #[arg(long, value_name = "TICKET", conflicts_with = "listen")]
+    pub(super) to: Option<String>,
+
+    /// File of peer ids that are let in; by default the one at home
+    #[arg(long, value_name = "FILE")]
+    pub(super) allow: Option<PathBuf>,
+
+    /// Let everybody in who proves any identity
+    #[arg(long)]
+    pub(super) open: bool,
+
+    /// Print a ticket without an invite: only listed viewers get in
+    #[arg(long)]
+    pub(super) no_invite: bool,
+
+    /// Write the ticket to a new file that only you can read, instead of printing it
+    #[arg(long, value_name = "FILE")]
+    pub(super) ticket_file: Option<PathBuf>,
+
+    /// The host to put into the ticket, as viewers reach it
+    #[arg(long, value_name = "HOST")]
+    pub(super) host: Option<String>,
+
+    /// Most viewers at once [default: 16]
+    #[arg(long, value_name = "N")]
+    pub(super) max_viewers: Option<u32>,
+
+    /// Frames queued for a slow viewer before whole groups of pictures are dropped [default: 60]
+    #[arg(long, value_name = "N")]
+    pub(super) queue_frames: Option<u32>,
+
+    /// Begin a new epoch of keys after this many seconds [default: 600, at most]
+    #[arg(long, value_name = "N")]
+    pub(super) rekey_seconds: Option<u64>,
+
+    /// Begin a new epoch after this many records [default: 1048576, at most]
+    #[arg(long, value_name = "N")]
+    pub(super) rekey_records: Option<u64>,
+
+    #[command(flatten)]
+    pub(super) offer: OfferArgs,
+
+    #[command(flatten)]
+    pub(super) observe: ObserveArgs,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct WatchArgs {
+    /// The publisher's ticket, @FILE, or - for standard input. Others on this machine can read an argument: prefer
+    /// @FILE or SEALCAST_WATCH_TICKET for a ticket with an invite
+    pub(super) ticket: Option<String>,
+
+    /// null:, file:OUT.mp4|.h264|.mjpeg, - for standard output, or http://127.0.0.1:9880 [default:
+    /// http://127.0.0.1:9880]
+    #[arg(long, value_name = "SINK")]
+    pub(super) to: Option<String>,
+
+    /// Wait for a publisher to connect, instead: prints the ticket for `publish --to`
+    #[arg(long, value_name = "URL", conflicts_with = "ticket")]
+    pub(super) listen: Option<String>,
+
+    /// The host to put into the ticket, with --listen
+    #[arg(long, value_name = "HOST", requires = "listen")]
+    pub(super) host: Option<String>,
+
+    /// Write the ticket to a new file that only you can read, with --listen
+    #[arg(long, value_name = "FILE", requires = "listen")]
+    pub(super) ticket_file: Option<PathBuf>,
+
+    /// Do not connect again when the connection breaks
+    #[arg(long)]
+    pub(super) no_reconnect: bool,
+
+    #[command(flatten)]
+    pub(super) offer: OfferArgs,
+
+    #[command(flatten)]
+    pub(super) observe: ObserveArgs,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct DemoArgs {
+    /// test:[WxH@fps], file:CLIP, rtsp://… [default: test:640x480@25]
+    pub(super) source: Option<String>,
+
+    /// No page: print the figures at the end
+    #[arg(long)]
+    pub(super) headless: bool,
+
+    /// Where to serve the page [default: http://127.0.0.1:9881]
+    #[arg(long, value_name = "URL")]
+    pub(super) page: Option<String>,
+
+    /// Suites, best first
+    #[arg(long = "suite", value_name = "NAME", value_delimiter = ',')]
+    pub(super) suites: Vec<String>,
+
+    /// Key mechanisms, best first
+    #[arg(long = "mech", value_name = "NAME", value_delimiter = ',')]
+    pub(super) mechanisms: Vec<String>,
+
+    #[command(flatten)]
+    pub(super) observe: ObserveArgs,
+}

@@ -1,0 +1,120 @@
+//! The command line: what the user typed, and what the program needs, made of it once.
+
+mod args;
+mod build;
+mod demo;
+mod publish;
+mod shutdown;
+mod watch;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+use sealcast_proto::keys::{EpochSecret, Secret, Side};
+use sealcast_proto::seal::suite::AEGIS_128X4;
+use sealcast_proto::seal::{RecordMeta, SealLimits};
+use sealcast_proto::wire::Flags;
+
+use crate::codec::asm_active;
+use crate::config::Settings;
+use crate::failure::Result;
+use crate::keys::{files, mechanism};
+use crate::platform::print_config::{BuildConfig, Facts};
+use crate::platform::{compare, probe};
+use args::{Arguments, Command, ConfigCommand, KeygenArgs, PrintConfigArgs};
+
+/// Run the command that the process's arguments name.
+pub fn run() -> ExitCode {
+    let arguments = Arguments::parse();
+    init_log(arguments.verbose);
+    match dispatch(arguments) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => {
+            eprintln!("sealcast: {failure}");
+            ExitCode::from(failure.kind.exit_code())
+        }
+    }
+}
+
+fn init_log(verbose: u8) {
+    let level = match verbose {
+        0 => "sealcast=info,warn",
+        1 => "sealcast=debug,info",
+        _ => "trace",
+    };
+    let filter = std::env::var("SEALCAST_LOG").unwrap_or_else(|_| level.to_owned());
+    tracing_subscriber::fmt()
+        .with_env_filter(tracing_subscriber::EnvFilter::new(filter))
+        .with_target(false)
+        .with_writer(std::io::stderr)
+        .with_ansi(std::io::IsTerminal::is_terminal(&std::io::stderr()))
+        .init();
+}
+
+fn dispatch(arguments: Arguments) -> Result<()> {
+    match arguments.command {
+        Command::Keygen(args) => keygen(&args),
+        Command::PrintConfig(args) => print_config(&args),
+        Command::Config(args) => match args.command {
+            ConfigCommand::Check(args) => config_check(&args),
+        },
+        Command::Publish(args) => publish::run(args),
+        Command::Watch(args) => watch::run(args),
+        Command::Demo(args) => demo::run(args),
+    }
+}
+
+fn keygen(args: &KeygenArgs) -> Result<()> {
+    let path = match &args.file {
+        Some(path) => path.clone(),
+        None => files::home()?.join("identity"),
+    };
+    let identity = files::create_identity(&path)?;
+    eprintln!(
+        "identity written to {} (keep it secret); its peer id is",
+        path.display()
+    );
+    println!("{}", identity.peer_id());
+    Ok(())
+}
+
+fn print_config(args: &PrintConfigArgs) -> Result<()> {
+    let facts = Facts {
+        suites: build::suite_names(),
+        mechanisms: mechanism::names().map(str::to_owned).collect(),
+        codec_assembly: asm_active(),
+        more_speeds: vec![aegis_speed()],
+    };
+    let mut config = BuildConfig::collect(facts);
+    if args.compare {
+        let program = std::env::current_exe().map_err(|error| {
+            let what = format!("this program cannot find itself ({error})");
+            crate::failure::Failure::new(crate::failure::FailureKind::Internal, what, "run it by its full path")
+        })?;
+        config.comparison = Some(compare::compare(&program, &["print-config", "--json"])?);
+    }
+    println!("{}", if args.json { config.to_json() } else { config.to_table() });
+    Ok(())
+}
+
+/// The speed of the suite that is not the library's, through our own record layer.
+fn aegis_speed() -> probe::SuiteSpeed {
+    // Keys that protect nothing: what is sealed here goes nowhere.
+    let secret = EpochSecret::new(Secret::extract(b"measurement", b"aegis"), 0);
+    let mut keys = secret.keys(&AEGIS_128X4, Side::Initiator, SealLimits::COUNTER);
+    let meta = RecordMeta {
+        flags: Flags::frame(false, true, true),
+        stream: 1,
+        timestamp: 0,
+    };
+    probe::measure(AEGIS_128X4.name, probe::PROBE_TIME, |record| {
+        // Four thousand million records are not reached in a fraction of a second.
+        let _ = keys.media_sealer.seal_in_place(meta, record);
+    })
+}
+
+fn config_check(args: &args::ConfigArg) -> Result<()> {
+    let settings = Settings::gather(args.config.as_deref(), std::env::vars_os())?;
+    print!("{}", settings.table(build::DEFAULTS));
+    build::check(&settings.config)
+}

@@ -1,0 +1,169 @@
+//! `sealcast publish`.
+
+use std::num::NonZero;
+
+use sealcast_proto::keys::{Invite, PeerId};
+use sealcast_proto::wire::{Host, Ticket};
+use tokio::net::TcpListener;
+
+use super::args::PublishArgs;
+use super::{build, shutdown};
+use crate::config::{FileConfig, flag_in_force, in_force};
+use crate::failure::{Failure, FailureKind, Result};
+use crate::keys::{entropy, files};
+use crate::run::{Observation, PublishOptions, QueueLimits, Viewers, local_address, publish};
+use crate::source;
+use crate::transport::{self, ListenUrl};
+
+pub(super) fn run(args: PublishArgs) -> Result<()> {
+    shutdown::runtime()?.block_on(run_async(args))
+}
+
+async fn run_async(args: PublishArgs) -> Result<()> {
+    let settings = build::settings(&args.observe)?;
+    let config = &settings.config;
+    let source_url = source_url(&args, config)?;
+    let rekey = build::rekey(args.rekey_seconds, args.rekey_records, config)?;
+    let identity = in_force(args.offer.identity.clone(), config.identity.file.as_ref());
+    let identity = files::identity_or_default(identity.as_deref())?;
+    let peer = identity.peer_id();
+    let offer = build::offer(
+        identity,
+        args.offer.suites.clone(),
+        args.offer.mechanisms.clone(),
+        rekey,
+        config,
+    )?;
+    let open = flag_in_force(args.open, config.publish.open);
+    let admission = build::admission(
+        in_force(args.allow.clone(), config.publish.allow.as_ref()).as_deref(),
+        open,
+    )?;
+
+    let (viewers, invite) = viewers(&args, config, peer)?;
+    // The camera is opened last: nothing is left half open if something else is wrong.
+    let source = tokio::task::spawn_blocking({
+        let source_url = source_url.clone();
+        move || source::open(&source_url)
+    });
+    let source = source.await.map_err(|error| {
+        Failure::new(
+            FailureKind::Internal,
+            format!("opening the source failed ({error})"),
+            "please report this",
+        )
+    })??;
+    let info = source.info();
+    let observing = Observation::start("publish", build::observe(&args.observe, config)).await?;
+    let observation = observing.observation();
+    observation.setting("source", &source_url);
+    observation.setting("peer", &peer.to_string());
+    tracing::info!(
+        source = %crate::config::secrets::redact(&source_url),
+        codec = info.codec.name(),
+        size = format!("{}x{}", info.width, info.height),
+        "publishing"
+    );
+
+    let queue_frames = in_force(
+        args.queue_frames,
+        config.publish.queue_frames.map(NonZero::get).as_ref(),
+    );
+    let mut queue = QueueLimits::default();
+    queue.frames = queue_frames.map_or(queue.frames, |frames| frames.max(1) as usize);
+    let max_viewers = in_force(args.max_viewers, config.publish.max_viewers.map(NonZero::get).as_ref());
+    let options = PublishOptions {
+        source,
+        offer,
+        invite,
+        admission,
+        max_viewers: max_viewers.unwrap_or(build::DEFAULT_MAX_VIEWERS) as usize,
+        queue,
+        viewers,
+    };
+    let outcome = publish(options, observation, shutdown::stop_signal(args.observe.seconds)?).await;
+    observing.finish(outcome)
+}
+
+fn source_url(args: &PublishArgs, config: &FileConfig) -> Result<String> {
+    if let Some(url) = in_force(args.source.clone(), config.publish.source.as_ref()) {
+        return Ok(url);
+    }
+    match &config.publish.source_file {
+        Some(path) => Ok(files::read_secret(path)?
+            .lines()
+            .next()
+            .unwrap_or_default()
+            .trim()
+            .to_owned()),
+        None => Err(Failure::new(
+            FailureKind::Usage,
+            "there is no source to publish",
+            format!("name one: {}", source::SOURCE_URLS),
+        )),
+    }
+}
+
+/// Where viewers come from, and the invite of the ticket that was printed.
+fn viewers(args: &PublishArgs, config: &FileConfig, peer: PeerId) -> Result<(Viewers, Option<Invite>)> {
+    let to = args
+        .to
+        .clone()
+        .or_else(|| config.publish.to.clone().filter(|_| args.listen.is_none()));
+    if let Some(to) = to {
+        return Ok((Viewers::Connect(build::ticket(&to)?), None));
+    }
+    let listen = in_force(args.listen.clone(), config.publish.listen.as_ref());
+    let listen: ListenUrl = listen.as_deref().unwrap_or(build::DEFAULT_LISTEN).parse()?;
+    let wants_invite = !args.no_invite && config.publish.invite.unwrap_or(true);
+    let invite = if wants_invite {
+        Some(Invite::new(entropy::random()?))
+    } else {
+        None
+    };
+    let listener = transport::listen(listen.address)?;
+    let ticket_file = in_force(args.ticket_file.clone(), config.publish.ticket_file.as_ref());
+    let ticket = ticket_for(&listener, listen, args.host.as_deref(), peer, invite.clone())?;
+    hand_out(&ticket, ticket_file.as_deref())?;
+    Ok((Viewers::Listen(listener), invite))
+}
+
+/// The ticket of a listening end.
+pub(super) fn ticket_for(
+    listener: &TcpListener,
+    listen: ListenUrl,
+    host: Option<&str>,
+    peer: PeerId,
+    invite: Option<Invite>,
+) -> Result<Ticket> {
+    let bound = local_address(listener)?;
+    let host = host.map_or_else(|| ListenUrl::ticket_host(bound), |host| Host::Name(host.to_owned()));
+    let ticket = Ticket {
+        host,
+        port: bound.port(),
+        peer,
+        transport: listen.transport(),
+        invite,
+    };
+    // Read back what will be printed: a host that was typed wrong shows here and not at the viewer.
+    ticket.reveal().parse::<Ticket>().map_err(|error| {
+        Failure::new(
+            FailureKind::Usage,
+            format!("no ticket can be made: {error}"),
+            "check --host",
+        )
+    })
+}
+
+/// Print the ticket, or write it where only its owner can read it.
+pub(super) fn hand_out(ticket: &Ticket, file: Option<&std::path::Path>) -> Result<()> {
+    let line = ticket.reveal() + "\n";
+    match file {
+        Some(path) => {
+            files::write_secret(path, line.as_bytes())?;
+            tracing::info!(file = %path.display(), "the ticket is written");
+        }
+        None => print!("{line}"),
+    }
+    Ok(())
+}

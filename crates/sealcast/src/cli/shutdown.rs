@@ -1,0 +1,54 @@
+//! Stopping: by signal, or when the time is up.
+
+use std::time::Duration;
+
+use tokio::signal::unix::{SignalKind, signal};
+use tokio::sync::watch;
+
+use crate::failure::{Failure, FailureKind, Result};
+
+/// A value that turns true on Ctrl-C, on SIGTERM, and after `seconds`.
+pub(super) fn stop_signal(seconds: Option<u64>) -> Result<watch::Receiver<bool>> {
+    let listen = |kind| {
+        signal(kind).map_err(|error| {
+            let what = format!("signals cannot be listened for ({error})");
+            Failure::new(FailureKind::Internal, what, "please report this")
+        })
+    };
+    let (mut interrupt, mut terminate) = (listen(SignalKind::interrupt())?, listen(SignalKind::terminate())?);
+    let (stop, stopped) = watch::channel(false);
+    tokio::spawn(async move {
+        let time_is_up = async {
+            match seconds {
+                Some(seconds) => tokio::time::sleep(Duration::from_secs(seconds)).await,
+                None => std::future::pending().await,
+            }
+        };
+        tokio::select! {
+            _ = interrupt.recv() => {}
+            _ = terminate.recv() => {}
+            () = time_is_up => {}
+        }
+        // Nobody listens once everything has ended by itself.
+        let _ = stop.send(true);
+        // Keep the channel open, and let a second signal end the program at once.
+        tokio::select! {
+            _ = interrupt.recv() => {}
+            _ = terminate.recv() => {}
+        }
+        std::process::exit(130);
+    });
+    Ok(stopped)
+}
+
+/// The runtime that long-running commands run in.
+pub(super) fn runtime() -> Result<tokio::runtime::Runtime> {
+    tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .enable_all()
+        .build()
+        .map_err(|error| {
+            let what = format!("the system gives no threads ({error})");
+            Failure::new(FailureKind::Internal, what, "raise the limit on threads")
+        })
+}

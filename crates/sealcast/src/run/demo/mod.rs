@@ -1,0 +1,198 @@
+//! Everything on this machine: a synthetic camera, the sealed stream over loopback, the viewer, and what protection
+//! costs.
+
+mod figures;
+mod pictures;
+mod price;
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use sealcast_proto::keys::{Identity, Invite, Mechanism};
+use sealcast_proto::seal::Suite;
+use sealcast_proto::session::RekeyPolicy;
+use sealcast_proto::wire::{Ticket, TransportKind};
+use tokio::sync::watch;
+
+use super::publish::{Offer, Publisher, Viewers};
+use super::retry::turned_on;
+use super::watch::{PublisherAt, WatchOptions, watch};
+use super::{Admission, Observation, ObserveOptions, Observing, PublishOptions, QueueLimits, local_address};
+use crate::failure::{Failure, FailureKind, Result};
+use crate::keys::allow::AllowList;
+use crate::keys::entropy;
+use crate::source::{self, Source};
+use crate::transport::{self, ListenUrl};
+use crate::web::Listen;
+use crate::web::demo::{DemoFeeds, serve};
+use figures::Figures;
+use pictures::{CameraTap, PreviewSink, WirePicture};
+use price::PriceMeter;
+
+/// How often the page's figures are renewed.
+const FIGURES_INTERVAL: Duration = Duration::from_millis(400);
+/// The page's port unless the user names one.
+const PAGE_PORT: u16 = 9881;
+/// What the report calls the comparison.
+const PRICE_NAME: &str = "seal and open a frame, minus the same steps without a cipher, ns";
+
+/// What the demo shows.
+pub struct DemoOptions {
+    /// URL of the source.
+    pub source: String,
+    /// Whether to do without the page and print the figures at the end.
+    pub headless: bool,
+    /// URL of the page.
+    pub page: String,
+    /// Suites, best first.
+    pub suites: Vec<Suite>,
+    /// Mechanisms, best first.
+    pub mechanisms: Vec<Arc<dyn Mechanism>>,
+    /// What to observe.
+    pub observe: ObserveOptions,
+}
+
+/// Run the demo until `stop` turns true or the source ends.
+///
+/// # Errors
+/// The source cannot be opened, or a port cannot be had.
+pub async fn demo(options: DemoOptions, stop: watch::Receiver<bool>) -> Result<()> {
+    let observing = Observation::start("demo", options.observe.clone()).await?;
+    let outcome = run(&options, &observing, stop).await;
+    observing.finish(outcome)
+}
+
+fn fresh_identity() -> Result<Arc<Identity>> {
+    Ok(Arc::new(Identity::from_seed(&zeroize::Zeroizing::new(
+        entropy::random::<32>()?,
+    ))))
+}
+
+async fn run(options: &DemoOptions, observing: &Observing, stop: watch::Receiver<bool>) -> Result<()> {
+    let observation = observing.observation();
+    observation.setting("source", &options.source);
+    let url = options.source.clone();
+    let source = tokio::task::spawn_blocking(move || source::open(&url))
+        .await
+        .map_err(|error| panicked("opening the source", &error))??;
+    let info = source.info();
+    let feeds = Arc::new(DemoFeeds::default());
+    let price = PriceMeter::start(options.suites[0])?;
+    if !options.headless {
+        open_page(&options.page, &feeds)?;
+    }
+
+    let (publish_options, ticket) = camera_end(options, source)?;
+    let mut camera_tap = CameraTap::new(Arc::clone(&feeds), info.codec, price.frames())?;
+    let wire = WirePicture::start(Arc::clone(&feeds))?;
+    let publisher = Publisher::start(
+        publish_options,
+        Arc::clone(&observation),
+        Some(Box::new(move |frame| camera_tap.take(frame))),
+        Some(Box::new(move |bytes| wire.take(bytes))),
+    )?;
+    let watch_options = WatchOptions {
+        publisher: PublisherAt::Connect(ticket),
+        offer: offer(options, fresh_identity()?),
+        sink: Box::new(PreviewSink::new(Arc::clone(&feeds))),
+        queue: QueueLimits::default(),
+        reconnect: true,
+    };
+    let mut figures = Figures::new(&options.source, &info, publisher.hub());
+    let (publisher_stop, publisher_stopped) = watch::channel(false);
+    let (viewer_stop, viewer_stopped) = watch::channel(false);
+    let publishing = tokio::spawn(publisher.run(publisher_stopped));
+    let mut watching = tokio::spawn(watch(watch_options, Arc::clone(&observation), viewer_stopped));
+    let outcome = show_until_over(&feeds, &mut figures, observing, &price, stop, &mut watching).await;
+    if !watching.is_finished() {
+        // The viewer first, so that it leaves in good order.
+        let _ = viewer_stop.send(true);
+        let _ = watching.await;
+    }
+    let _ = publisher_stop.send(true);
+    let published = publishing.await.map_err(|error| panicked("the publisher", &error))?;
+    if let Some(summary) = price.summary() {
+        observation.paired(PRICE_NAME, summary);
+    }
+    if options.headless {
+        println!("{}", figures.table(observing, price.summary()));
+    }
+    outcome.and(published)
+}
+
+fn panicked(who: &str, error: &tokio::task::JoinError) -> Failure {
+    Failure::new(
+        FailureKind::Internal,
+        format!("{who} failed ({error})"),
+        "please report this",
+    )
+}
+
+fn offer(options: &DemoOptions, identity: Arc<Identity>) -> Offer {
+    Offer {
+        identity,
+        suites: options.suites.clone(),
+        mechanisms: options.mechanisms.clone(),
+        rekey: RekeyPolicy::default(),
+    }
+}
+
+/// The publisher's options, listening on loopback, and the ticket for its only viewer.
+fn camera_end(options: &DemoOptions, source: Box<dyn Source>) -> Result<(PublishOptions, Ticket)> {
+    let listener = transport::listen(([127, 0, 0, 1], 0).into())?;
+    let address = local_address(&listener)?;
+    let identity = fresh_identity()?;
+    let invite = Invite::new(entropy::random()?);
+    let ticket = Ticket {
+        host: ListenUrl::ticket_host(address),
+        port: address.port(),
+        peer: identity.peer_id(),
+        transport: TransportKind::Tcp,
+        invite: Some(invite.clone()),
+    };
+    let publish_options = PublishOptions {
+        source,
+        offer: offer(options, identity),
+        invite: Some(invite),
+        admission: Admission::new(AllowList::in_memory(), false),
+        max_viewers: 1,
+        queue: QueueLimits::default(),
+        viewers: Viewers::Listen(listener),
+    };
+    Ok((publish_options, ticket))
+}
+
+/// Renew the page's figures until the user stops or the stream ends.
+async fn show_until_over(
+    feeds: &DemoFeeds,
+    figures: &mut Figures,
+    observing: &Observing,
+    price: &PriceMeter,
+    mut stop: watch::Receiver<bool>,
+    watching: &mut tokio::task::JoinHandle<Result<()>>,
+) -> Result<()> {
+    let began = Instant::now();
+    let mut tick = tokio::time::interval(FIGURES_INTERVAL);
+    loop {
+        tokio::select! {
+            _ = tick.tick() => feeds.show_stats(&figures.stats(began.elapsed(), observing, price.summary()))?,
+            _ = turned_on(&mut stop) => return Ok(()),
+            watched = &mut *watching => return watched.unwrap_or_else(|error| Err(panicked("the viewer", &error))),
+        }
+    }
+}
+
+fn open_page(url: &str, feeds: &DemoFeeds) -> Result<()> {
+    let listener = Listen::parse(url, PAGE_PORT, "the pictures")?.bind()?;
+    println!(
+        "open http://{} in a browser; stop with Ctrl-C",
+        listener.listen().address
+    );
+    let receivers = feeds.receivers();
+    tokio::spawn(async move {
+        if let Err(failure) = serve(listener, receivers, std::future::pending()).await {
+            tracing::error!("{failure}");
+        }
+    });
+    Ok(())
+}

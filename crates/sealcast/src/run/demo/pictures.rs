@@ -1,0 +1,189 @@
+//! The demo's three pictures.
+
+use std::sync::Arc;
+use std::sync::Mutex;
+use std::sync::mpsc::{SyncSender, sync_channel};
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+
+use crate::codec::{Decoder, jpeg};
+use crate::failure::{Failure, FailureKind, Result};
+use crate::media::{Codec, Frame, Picture, ReceivedFrame, StreamInfo};
+use crate::sink::Sink;
+use crate::web::demo::DemoFeeds;
+use crate::web::wire_picture;
+
+/// Width of the previews.
+const PREVIEW_WIDTH: usize = 480;
+const PREVIEW_QUALITY: u8 = 75;
+/// Size of the picture of sealed bytes.
+const WIRE_SIZE: (u16, u16) = (128, 96);
+/// Previews are made at most this often: they are for looking at.
+const PREVIEW_INTERVAL: Duration = Duration::from_millis(80);
+
+/// Whether a preview is due.
+#[derive(Default)]
+struct Pace(Option<Instant>);
+
+impl Pace {
+    fn due(&mut self) -> bool {
+        let due = self.0.is_none_or(|last| last.elapsed() >= PREVIEW_INTERVAL);
+        if due {
+            self.0 = Some(Instant::now());
+        }
+        due
+    }
+}
+
+/// Shows the camera's own picture: its frames are decoded on a thread of their own, before any sealing.
+pub(super) struct CameraTap {
+    frames: SyncSender<(Bytes, bool)>,
+    measured: SyncSender<Bytes>,
+    lost: bool,
+}
+
+impl CameraTap {
+    pub(super) fn new(feeds: Arc<DemoFeeds>, codec: Codec, measured: SyncSender<Bytes>) -> Result<Self> {
+        let (frames, waiting) = sync_channel::<(Bytes, bool)>(8);
+        let mut decoder = Decoder::new(codec)?;
+        thread("camera picture", move || {
+            let mut pace = Pace::default();
+            for (frame, _) in waiting {
+                // A frame that does not decode is not shown; the next keyframe heals it.
+                if let Ok(Some(picture)) = decoder.decode(&frame)
+                    && feeds.watched()
+                    && pace.due()
+                {
+                    show(&picture, |jpeg| feeds.show_camera(jpeg));
+                }
+            }
+        })?;
+        Ok(Self {
+            frames,
+            measured,
+            lost: false,
+        })
+    }
+
+    pub(super) fn take(&mut self, frame: &Frame) {
+        // Measuring and showing leave frames out rather than hold up the camera.
+        let _ = self.measured.try_send(frame.data.clone());
+        if self.lost && !frame.keyframe {
+            return;
+        }
+        self.lost = self.frames.try_send((frame.data.clone(), frame.keyframe)).is_err();
+    }
+}
+
+/// Shows what the network carries: the sealed records themselves, as grey dots.
+pub(super) struct WirePicture {
+    records: SyncSender<Vec<u8>>,
+    pace: Mutex<Pace>,
+}
+
+impl WirePicture {
+    pub(super) fn start(feeds: Arc<DemoFeeds>) -> Result<Self> {
+        let (records, waiting) = sync_channel::<Vec<u8>>(1);
+        thread("wire picture", move || {
+            for bytes in waiting {
+                if feeds.watched() {
+                    feeds.show_wire(wire_picture(&bytes, WIRE_SIZE.0, WIRE_SIZE.1));
+                }
+            }
+        })?;
+        Ok(Self {
+            records,
+            pace: Mutex::default(),
+        })
+    }
+
+    pub(super) fn take(&self, bytes: &[u8]) {
+        let due = self.pace.lock().is_ok_and(|mut pace| pace.due());
+        if due {
+            let size = usize::from(WIRE_SIZE.0) * usize::from(WIRE_SIZE.1);
+            // One that does not fit is left out.
+            let _ = self.records.try_send(bytes[..bytes.len().min(size)].to_vec());
+        }
+    }
+}
+
+/// The viewer's end: decodes every frame and shows the picture.
+pub(super) struct PreviewSink {
+    feeds: Arc<DemoFeeds>,
+    decoder: Option<Decoder>,
+    decode_time: Option<Duration>,
+    pace: Pace,
+    pictures: Option<SyncSender<Picture>>,
+}
+
+impl PreviewSink {
+    pub(super) fn new(feeds: Arc<DemoFeeds>) -> Self {
+        Self {
+            feeds,
+            decoder: None,
+            decode_time: None,
+            pace: Pace::default(),
+            pictures: None,
+        }
+    }
+}
+
+impl Sink for PreviewSink {
+    fn start(&mut self, info: &StreamInfo) -> Result<()> {
+        self.decoder = Some(Decoder::new(info.codec)?);
+        let (pictures, waiting) = sync_channel::<Picture>(1);
+        let feeds = Arc::clone(&self.feeds);
+        thread("viewer picture", move || {
+            for picture in waiting {
+                show(&picture, |jpeg| feeds.show_viewer(jpeg));
+            }
+        })?;
+        self.pictures = Some(pictures);
+        Ok(())
+    }
+
+    fn write(&mut self, frame: &ReceivedFrame) -> Result<()> {
+        let Some(decoder) = &mut self.decoder else {
+            return Ok(());
+        };
+        let began = Instant::now();
+        let decoded = decoder.decode(&frame.data);
+        self.decode_time = Some(began.elapsed());
+        if let (Ok(Some(picture)), Some(pictures)) = (decoded, &self.pictures)
+            && self.feeds.watched()
+            && self.pace.due()
+        {
+            // The page shows the newest it gets; one that does not fit is left out.
+            let _ = pictures.try_send(picture);
+        }
+        Ok(())
+    }
+
+    fn decode_time(&self) -> Option<Duration> {
+        self.decode_time
+    }
+
+    fn finish(&mut self) -> Result<()> {
+        self.pictures = None;
+        Ok(())
+    }
+}
+
+fn show(picture: &Picture, feed: impl FnOnce(Vec<u8>)) {
+    match jpeg::preview(picture, PREVIEW_WIDTH, PREVIEW_QUALITY) {
+        Ok(jpeg) => feed(jpeg),
+        Err(failure) => tracing::debug!(%failure, "a preview could not be made"),
+    }
+}
+
+fn thread(name: &str, body: impl FnOnce() + Send + 'static) -> Result<()> {
+    std::thread::Builder::new()
+        .name(name.to_owned())
+        .spawn(body)
+        .map(drop)
+        .map_err(|error| {
+            let what = format!("the system gives no thread for the {name} ({error})");
+            Failure::new(FailureKind::Internal, what, "raise the limit on threads")
+        })
+}
