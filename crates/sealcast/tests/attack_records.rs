@@ -96,7 +96,15 @@ fn what_spoils_the_framing_ends_the_connection_and_the_viewer_comes_back() {
     let clip = Clip::make(publisher.path(), 1500);
     let (_program, ticket) = publisher.publish(&clip.url(75, ""), "");
     // Kind, flags that must not be set, stream, a number beyond the counter; then the length, in both directions.
-    let headers = [(4, 0x01), (4, 0x80), (5, 0x10), (5, 0x40), (7, 0x80), (11, 0x01), (12, 0x80)];
+    let headers = [
+        (4, 0x01),
+        (4, 0x80),
+        (5, 0x10),
+        (5, 0x40),
+        (7, 0x80),
+        (11, 0x01),
+        (12, 0x80),
+    ];
     let lengths = [(0, 0x80), (1, 0x80), (2, 0x01), (3, 0x01), (3, 0x02)];
     let spoils: Vec<(usize, u8)> = headers.into_iter().chain(lengths).collect();
     let count = spoils.len();
@@ -112,8 +120,13 @@ fn what_spoils_the_framing_ends_the_connection_and_the_viewer_comes_back() {
     });
     let watched = watch_all(&viewer, &clip, &proxy, &ticket);
     let report = viewer.report("report.json");
-    let established = report["totals"]["handshakes"]["established"].as_u64().expect("a counter");
-    assert!(established as usize > count, "{established} sessions for {count} broken ones");
+    let established = report["totals"]["handshakes"]["established"]
+        .as_u64()
+        .expect("a counter");
+    assert!(
+        established as usize > count,
+        "{established} sessions for {count} broken ones"
+    );
     assert_eq!(watched.frames.last(), Some(&1499), "to the last frame");
 }
 
@@ -136,7 +149,11 @@ fn a_codec_configuration_that_is_spoilt_or_swallowed_is_sent_again() {
             Act::pass(message)
         });
         let watched = watch_all(&viewer, &clip, &proxy, &ticket);
-        assert!(watched.frames.len() > 100, "swallowed {swallowed}: {} frames", watched.frames.len());
+        assert!(
+            watched.frames.len() > 100,
+            "swallowed {swallowed}: {} frames",
+            watched.frames.len()
+        );
     }
 }
 
@@ -163,7 +180,11 @@ fn replayed_records_are_counted_and_shown_once() {
     });
     let watched = watch_all(&viewer, &clip, &proxy, &ticket);
     assert_eq!(viewer.refused("report.json", "replay"), 3);
-    assert_eq!(watched.frames, (0..300).collect::<Vec<_>>(), "every frame once, none missing");
+    assert_eq!(
+        watched.frames,
+        (0..300).collect::<Vec<_>>(),
+        "every frame once, none missing"
+    );
 }
 
 #[test]
@@ -195,7 +216,10 @@ fn dropped_and_swapped_records_cost_frames_but_show_no_wrong_one() {
     // What is decodable: no frame without all frames since the keyframe before it.
     for pair in watched.frames.windows(2) {
         let (before, after) = (pair[0], pair[1]);
-        assert!(after == before + 1 || after % 10 == 0, "frame {after} was shown after {before}");
+        assert!(
+            after == before + 1 || after % 10 == 0,
+            "frame {after} was shown after {before}"
+        );
     }
     assert!(watched.frames.len() > 250, "{} frames", watched.frames.len());
     let report = viewer.report("report.json");
@@ -232,9 +256,16 @@ fn records_of_another_session_and_reflected_ones_are_refused() {
         }
         act
     });
-    let to = |home: &Home| home.start(&format!("watch {} --to file:out.h264 --report report.json", proxy.ticket(&ticket)));
+    let to = |home: &Home| {
+        home.start(&format!(
+            "watch {} --to file:out.h264 --report report.json",
+            proxy.ticket(&ticket)
+        ))
+    };
     let mut one = to(&first);
-    until("the first session is recorded", || (recorded.lock().expect("no panic").len() > 220).then_some(()));
+    until("the first session is recorded", || {
+        (recorded.lock().expect("no panic").len() > 220).then_some(())
+    });
     let mut two = to(&second);
     assert_eq!((one.ends(), two.ends()), (0, 0));
     assert_eq!(first.report("report.json")["totals"]["open_failures"]["tag"], 0);

@@ -14,7 +14,10 @@ pub(crate) fn ffmpeg(args: &[&str]) -> Vec<u8> {
         .output()
         .expect("ffmpeg does not start; `cargo xtask test` installs it");
     let errors = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success() && errors.trim().is_empty(), "ffmpeg {args:?} said: {errors}");
+    assert!(
+        output.status.success() && errors.trim().is_empty(),
+        "ffmpeg {args:?} said: {errors}"
+    );
     output.stdout
 }
 
@@ -35,7 +38,18 @@ impl Clip {
         let file = directory.join("clip.h264");
         let input = format!("testsrc2=size=160x120:rate=25:duration={}", frames / 25 + 1);
         let count = frames.to_string();
-        let codec = ["-c:v", "libx264", "-preset", "ultrafast", "-pix_fmt", "yuv420p", "-bf", "0", "-g", "10"];
+        let codec = [
+            "-c:v",
+            "libx264",
+            "-preset",
+            "ultrafast",
+            "-pix_fmt",
+            "yuv420p",
+            "-bf",
+            "0",
+            "-g",
+            "10",
+        ];
         let input = ["-f", "lavfi", "-i", &input, "-frames:v", &count];
         ffmpeg(&[&input[..], &codec, &[path(&file)]].concat());
         let options = FileOptions {
@@ -81,10 +95,15 @@ pub(crate) fn lacks(wire: &[u8], secret: &[u8]) {
     // Sixteen bytes anywhere contain eight that begin at a multiple of eight.
     let word = |bytes: &[u8]| u64::from_ne_bytes(bytes.try_into().expect("eight bytes"));
     let words: HashSet<u64> = secret.chunks_exact(8).map(word).collect();
-    let suspects = wire.windows(8).enumerate().filter(|(_, bytes)| words.contains(&word(bytes)));
+    let suspects = wire
+        .windows(8)
+        .enumerate()
+        .filter(|(_, bytes)| words.contains(&word(bytes)));
     for (at, _) in suspects {
         let around = &wire[at.saturating_sub(8)..(at + 16).min(wire.len())];
-        let leaked = around.windows(16).find(|run| secret.windows(16).any(|other| other == *run));
+        let leaked = around
+            .windows(16)
+            .find(|run| secret.windows(16).any(|other| other == *run));
         assert!(leaked.is_none(), "plaintext on the wire at byte {at}: {leaked:02x?}");
     }
 }

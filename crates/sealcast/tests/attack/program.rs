@@ -76,7 +76,9 @@ impl Home {
 
     /// How many records a report says were refused for `reason`.
     pub(crate) fn refused(&self, report: &str, reason: &str) -> u64 {
-        self.report(report)["totals"]["open_failures"][reason].as_u64().expect("a counter")
+        self.report(report)["totals"]["open_failures"][reason]
+            .as_u64()
+            .expect("a counter")
     }
 }
 
@@ -128,7 +130,9 @@ impl Program {
 
     /// Wait until it has said `words`.
     pub(crate) fn says(&self, words: &str) {
-        until(&format!("it says '{words}'"), || self.said().contains(words).then_some(()));
+        until(&format!("it says '{words}'"), || {
+            self.said().contains(words).then_some(())
+        });
     }
 
     /// How often it has said `words`.
@@ -143,7 +147,9 @@ impl Program {
     /// The exit code, once it has ended by itself.
     pub(crate) fn ends(&mut self) -> i32 {
         let status = until("the program ends", || self.child.try_wait().expect("our own child"));
-        self.readers.drain(..).for_each(|reader| reader.join().expect("a reader"));
+        self.readers
+            .drain(..)
+            .for_each(|reader| reader.join().expect("a reader"));
         status.code().expect("no signal ended it")
     }
 
@@ -157,7 +163,10 @@ impl Program {
         let status = Command::new("kill")
             .args([&format!("-{name}"), &self.pid().to_string()])
             .status();
-        assert!(status.is_ok_and(|status| status.success()), "signal {name} was not sent");
+        assert!(
+            status.is_ok_and(|status| status.success()),
+            "signal {name} was not sent"
+        );
     }
 
     /// Resident memory in KiB.
@@ -170,7 +179,9 @@ impl Program {
 
     /// Open file descriptors.
     pub(crate) fn descriptors(&self) -> usize {
-        fs::read_dir(format!("/proc/{}/fd", self.pid())).expect("it runs").count()
+        fs::read_dir(format!("/proc/{}/fd", self.pid()))
+            .expect("it runs")
+            .count()
     }
 }
 

@@ -105,7 +105,10 @@ impl Proxy {
     /// The port in a ticket.
     pub(crate) fn port_of(ticket: &str) -> u16 {
         let (_, tail) = ticket.split_once("127.0.0.1:").expect("a ticket of this machine");
-        tail.split('/').next().and_then(|port| port.parse().ok()).expect("a port")
+        tail.split('/')
+            .next()
+            .and_then(|port| port.parse().ok())
+            .expect("a port")
     }
 
     /// What each end sent on each connection, in the order in which it began.
@@ -135,9 +138,9 @@ fn forward(connection: usize, way: Way, from: &TcpStream, to: &TcpStream, tamper
         };
         number += 1;
         let act = tamper.lock().expect("no panic")(seen, message);
-        let sent = [(to, act.on), (from, act.back)].into_iter().try_for_each(|(mut stream, messages)| {
-            messages.iter().try_for_each(|message| stream.write_all(message))
-        });
+        let sent = [(to, act.on), (from, act.back)]
+            .into_iter()
+            .try_for_each(|(mut stream, messages)| messages.iter().try_for_each(|message| stream.write_all(message)));
         if act.cut || sent.is_err() {
             for stream in [from, to] {
                 // The other direction may have closed it already.
