@@ -19,7 +19,7 @@ use super::hub::SourceEnd;
 use super::observe::HandshakeTimer;
 use super::publish::Shared;
 use super::retry::turned_on;
-use crate::media::Frame;
+use crate::media::{Codec, Frame};
 use crate::meter::labels::{self, Direction, HandshakeOutcome, RecordKind};
 use crate::meter::logs::Phase;
 use crate::meter::stage::Stage;
@@ -59,6 +59,8 @@ struct Seat {
     id: u64,
     queue: Arc<FrameQueue<Arc<Frame>>>,
     info_version: u64,
+    /// Whether its keyframes are few and far between.
+    video: bool,
     previous_seal: Duration,
     previous_send: Duration,
     sending_since: Option<Instant>,
@@ -156,7 +158,13 @@ impl<T: Transport> ViewerTask<T> {
         match event {
             Event::PeerProved(peer) => return self.judge(peer),
             Event::Established(facts) => self.established(&facts),
-            Event::KeyframeRequested(_) => self.shared.hub.request_keyframe(),
+            Event::KeyframeRequested(_) => {
+                self.shared.hub.request_keyframe();
+                // A viewer that lost something may have lost the stream's description: it comes again.
+                if let Some(seat) = &mut self.seat {
+                    seat.info_version = 0;
+                }
+            }
             Event::Rekeyed { epoch, cause } => {
                 observation.metrics.set_epoch(epoch);
                 observation.metrics.record_rekey(label(cause));
@@ -220,6 +228,7 @@ impl<T: Transport> ViewerTask<T> {
             id,
             queue,
             info_version: 0,
+            video: false,
             previous_seal: Duration::ZERO,
             previous_send: Duration::ZERO,
             sending_since: None,
@@ -251,9 +260,16 @@ impl<T: Transport> ViewerTask<T> {
         let Some(seat) = &mut self.seat else { return Ok(()) };
         let observation = &self.shared.observation;
         let clock = observation.clock;
-        let (version, info) = self.shared.hub.info_since(seat.info_version);
+        // A video keyframe carries its description along: a viewer that missed a new one need not ask.
+        let known = if frame.keyframe && seat.video {
+            0
+        } else {
+            seat.info_version
+        };
+        let (version, info) = self.shared.hub.info_since(known);
         if let Some(info) = info {
             seat.info_version = version;
+            seat.video = info.codec == Codec::H264;
             self.connection
                 .seal(|session, out| session.seal_info(clock.now(), VIDEO, &info, out))?;
         }
