@@ -1,4 +1,5 @@
-//! A handshake in which the network alters messages or puts its own in their place: both ends finish only if it did not.
+//! A handshake in which the network alters messages or puts its own in their place: both ends finish only if it did
+//! not.
 #![no_main]
 
 use libfuzzer_sys::arbitrary::{self, Arbitrary};

@@ -1,5 +1,5 @@
-//! Two sessions on a virtual clock with a network that drops, repeats, alters and invents messages. What a viewer gets is
-//! what the publisher sent, each record at most once.
+//! Two sessions on a virtual clock with a network that drops, repeats, alters and invents messages. What a viewer gets
+//! is what the publisher sent, each record at most once.
 #![no_main]
 
 use std::time::Duration;

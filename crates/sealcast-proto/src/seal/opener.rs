@@ -60,8 +60,8 @@ impl<'a> Opened<'a> {
         &self.record[HEADER_LEN..]
     }
 
-    /// Whether records that were sealed before this one under the same key have not been opened. On a byte stream they never will be:
-    /// they were refused, or removed on the way.
+    /// Whether records that were sealed before this one under the same key have not been opened. On a byte stream they
+    /// never will be: they were refused, or removed on the way.
     pub fn follows_gap(&self) -> bool {
         self.follows_gap
     }

@@ -36,7 +36,8 @@ impl ReplayWindow {
         inside && self.words[slot(seq)] & bit(seq) == 0
     }
 
-    /// Whether numbers before `seq` have not been seen: records were lost, or are late. Asked before [`mark`](Self::mark).
+    /// Whether numbers before `seq` have not been seen: records were lost, or are late. Asked before
+    /// [`mark`](Self::mark).
     pub fn skips(&self, seq: u32) -> bool {
         u64::from(seq) > self.next
     }

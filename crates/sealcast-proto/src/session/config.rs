@@ -42,8 +42,8 @@ impl Default for RekeyPolicy {
 }
 
 impl RekeyPolicy {
-    /// A stricter policy: soft limits of `records` per key (16 to 2²⁰) and `age` (100 ms to 600 s). Fewer than 16 would be used up by
-    /// agreeing on the next epoch.
+    /// A stricter policy: soft limits of `records` per key (16 to 2²⁰) and `age` (100 ms to 600 s). Fewer than 16 would
+    /// be used up by agreeing on the next epoch.
     pub fn new(records: u64, age: Duration) -> Option<Self> {
         let fits = (MIN_SOFT_RECORDS..=MAX_SOFT_RECORDS).contains(&records)
             && (Duration::from_millis(100)..=MAX_SOFT_AGE).contains(&age);

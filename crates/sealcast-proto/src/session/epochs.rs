@@ -49,8 +49,8 @@ impl Session {
         Ok(())
     }
 
-    /// Publisher: seal under the agreed epoch from here on, if this is the place for it. The best one is a keyframe; halfway
-    /// from the soft to the hard limit there is no time left to wait for one.
+    /// Publisher: seal under the agreed epoch from here on, if this is the place for it. The best one is a keyframe;
+    /// halfway from the soft to the hard limit there is no time left to wait for one.
     pub(super) fn switch_if_due(&mut self, now: Now, keyframe: bool) {
         let State::Established(established) = &self.state else {
             return;

@@ -56,11 +56,12 @@ struct Parts {
     next: Option<(u16, u32)>,
 }
 
-/// Puts the records of one stream together, in the order in which they come. Holds at most one frame of [`MAX_FRAME`] bytes.
+/// Puts the records of one stream together, in the order in which they come. Holds at most one frame of [`MAX_FRAME`]
+/// bytes.
 ///
-/// Loss shows in three ways, and none of them depends on what the network says: [`lost`](Self::lost) is called for a record that was
-/// refused, a record [follows a gap](Opened::follows_gap) in the numbers of its key, or a frame follows one in the numbers of frames.
-/// A gap may also be that of another stream, which costs no more than a keyframe.
+/// Loss shows in three ways, and none of them depends on what the network says: [`lost`](Self::lost) is called for a
+/// record that was refused, a record [follows a gap](Opened::follows_gap) in the numbers of its key, or a frame follows
+/// one in the numbers of frames. A gap may also be that of another stream, which costs no more than a keyframe.
 #[derive(Default)]
 pub struct Assembler {
     parts: Option<Parts>,
@@ -92,7 +93,8 @@ impl Assembler {
     /// Take a verified media record.
     ///
     /// # Errors
-    /// [`Malformed`] if an authenticated peer breaks the form: an oversized frame, parts of two kinds. The session should end.
+    /// [`Malformed`] if an authenticated peer breaks the form: an oversized frame, parts of two kinds. The session
+    /// should end.
     pub fn take(&mut self, record: &Opened<'_>) -> Result<Assembled, Malformed> {
         let header = record.header();
         if record.follows_gap() {

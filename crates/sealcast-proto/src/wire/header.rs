@@ -104,8 +104,8 @@ impl Header {
         bytes
     }
 
-    /// Read the header of a record and check all that can be checked without a key. An unencrypted record is refused as such
-    /// before its other flags are looked at.
+    /// Read the header of a record and check all that can be checked without a key. An unencrypted record is refused as
+    /// such before its other flags are looked at.
     ///
     /// # Errors
     /// [`Refusal::Malformed`], or [`Refusal::Cleartext`] for an unencrypted payload.

@@ -41,7 +41,7 @@ pub fn home() -> Result<PathBuf> {
 /// # Errors
 /// The file exists already (it is never overwritten), or cannot be written.
 pub fn create_identity(path: &Path) -> Result<Identity> {
-    let identity = Identity::from_seed(&*Zeroizing::new(entropy::random::<32>()?));
+    let identity = Identity::from_seed(&Zeroizing::new(entropy::random::<32>()?));
     if let Some(parent) = path.parent().filter(|parent| !parent.as_os_str().is_empty()) {
         fs::create_dir_all(parent).map_err(|error| {
             let what = format!("the directory {} cannot be made ({error})", parent.display());
@@ -122,7 +122,8 @@ pub fn read_identity(path: &Path) -> Result<Identity> {
     })
 }
 
-/// The identity to use: of the named file, of a systemd credential `sealcast-identity`, or the one at home, which is made when missing.
+/// The identity to use: of the named file, of a systemd credential `sealcast-identity`, or the one at home, which is
+/// made when missing.
 ///
 /// # Errors
 /// As [`read_identity`] and [`create_identity`].
