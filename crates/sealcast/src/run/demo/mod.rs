@@ -62,7 +62,7 @@ pub async fn demo(options: DemoOptions, stop: watch::Receiver<bool>) -> Result<(
 }
 
 fn fresh_identity() -> Result<Arc<Identity>> {
-    Ok(Arc::new(Identity::from_seed(&*zeroize::Zeroizing::new(
+    Ok(Arc::new(Identity::from_seed(&zeroize::Zeroizing::new(
         entropy::random::<32>()?,
     ))))
 }
