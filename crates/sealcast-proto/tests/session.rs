@@ -192,7 +192,7 @@ fn rekey_causes(records: u64, age: Duration) -> Vec<RekeyCause> {
 #[test]
 fn without_an_answer_to_rekeying_the_stream_stops_with_an_error() {
     let mut setup = Setup::default();
-    setup.publisher.rekey = RekeyPolicy::new(10, Duration::from_secs(600)).expect("within bounds");
+    setup.publisher.rekey = RekeyPolicy::new(16, Duration::from_secs(600)).expect("within bounds");
     let mut world = setup.established();
     let mut sealed = 0;
     let error = loop {
@@ -214,7 +214,7 @@ fn without_an_answer_to_rekeying_the_stream_stops_with_an_error() {
         // Control records are lost, so the viewer never answers the offer.
         world.run(Duration::from_millis(1), &mut |_, _| Verdict::Drop);
     };
-    assert_eq!((error, sealed), (SessionError::KeyLimit, 20));
+    assert_eq!((error, sealed), (SessionError::KeyLimit, 32));
 }
 
 #[test]

@@ -1,5 +1,6 @@
-//! `vectors/records.json`: sealing, refusals, replay windows and framing. What needs a key's number to be set (sealing records with
-//! high numbers) or a session's state (`connections`) is checked inside the crate, with the private parts at hand.
+//! `vectors/records.json`: sealing, refusals, replay windows and framing. What needs a key's number to be set (sealing
+//! records with high numbers) or a session's state (`connections`) is checked inside the crate, with the private parts
+//! at hand.
 
 #[path = "common/vectors.rs"]
 #[allow(dead_code, reason = "each test uses a part")]

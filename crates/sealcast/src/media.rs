@@ -26,8 +26,8 @@ pub struct Frame {
     pub data: Bytes,
 }
 
-/// A raw picture in planar YUV 4:2:0 (I420), without padding: `y` is `width * height` bytes, `u` and `v` a quarter of it
-/// each. Width and height are even.
+/// A raw picture in planar YUV 4:2:0 (I420), without padding: `y` is `width * height` bytes, `u` and `v` a quarter of
+/// it each. Width and height are even.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Picture {
     /// Width in pixels, even.

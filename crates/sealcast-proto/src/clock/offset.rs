@@ -19,8 +19,8 @@ pub struct ClockFilter {
 }
 
 impl ClockFilter {
-    /// Take one exchange of stamps in ns: ping left (ours), ping came (peer's), pong left (peer's), pong came (ours). An exchange that
-    /// cannot be (a pong before its ping) is ignored.
+    /// Take one exchange of stamps in ns: ping left (ours), ping came (peer's), pong left (peer's), pong came (ours).
+    /// An exchange that cannot be (a pong before its ping) is ignored.
     pub fn sample(&mut self, t1: u64, t2: u64, t3: u64, t4: u64) {
         let (Some(outside), Some(inside)) = (t4.checked_sub(t1), t3.checked_sub(t2)) else {
             return;

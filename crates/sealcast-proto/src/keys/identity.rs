@@ -96,7 +96,8 @@ impl Identity {
 
     /// The text of an identity file. Secret: for a file with mode 0600 only.
     pub fn reveal_file_text(&self) -> Zeroizing<String> {
-        Zeroizing::new(format!("{FILE_FIRST_LINE}\n{}\n", base32::encode(self.seed.as_ref())))
+        let seed = Zeroizing::new(base32::encode(self.seed.as_ref()));
+        Zeroizing::new([FILE_FIRST_LINE, "\n", seed.as_str(), "\n"].concat())
     }
 
     /// The public half.

@@ -1,15 +1,16 @@
 //! The opening half of a key, and the types of bytes before and after.
 
+use std::fmt;
+
 use super::nonce::BASE_LEN;
 use super::{Nonce, PacketKey, Refusal, ReplayWindow};
-use crate::wire::{HEADER_LEN, Header, TAG_LEN};
+use crate::wire::{HEADER_LEN, Header, TAG_LEN, check};
 
 /// Failed openings after which a key is not used any more (keys.md §6).
 const INTEGRITY_LIMIT: u64 = 1 << 36;
 
 /// A record as it came from the network: its form was checked, nothing else.
 pub struct Sealed<'a> {
-    header: Header,
     bytes: &'a mut [u8],
 }
 
@@ -19,33 +20,64 @@ impl<'a> Sealed<'a> {
     /// # Errors
     /// [`Refusal::Malformed`] or [`Refusal::Cleartext`].
     pub fn parse(bytes: &'a mut [u8]) -> Result<Self, Refusal> {
-        let header = Header::parse(bytes)?;
-        Ok(Self { header, bytes })
+        check(bytes)?;
+        Ok(Self { bytes })
     }
 
     /// The header as the network gave it: not to be believed before the record was opened.
     pub fn unverified_header(&self) -> Header {
-        self.header
+        header_of(self.bytes)
     }
 }
 
 /// A record whose tag was verified. Only [`Opener::open`] makes one.
-#[derive(Debug)]
 pub struct Opened<'a> {
-    header: Header,
-    payload: &'a [u8],
+    /// Header and payload.
+    record: &'a [u8],
+    follows_gap: bool,
+}
+
+impl fmt::Debug for Opened<'_> {
+    /// What it says is nobody's business but the peers': only its length is shown.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut shown = f.debug_struct("Opened");
+        shown.field("header", &self.header());
+        shown.field("payload", &self.payload().len());
+        shown.finish_non_exhaustive()
+    }
 }
 
 impl<'a> Opened<'a> {
     /// The authenticated header.
+    #[inline]
     pub fn header(&self) -> Header {
-        self.header
+        header_of(self.record)
     }
 
     /// The payload in clear.
+    #[inline]
     pub fn payload(&self) -> &'a [u8] {
-        self.payload
+        &self.record[HEADER_LEN..]
     }
+
+    /// Whether records that were sealed before this one under the same key have not been opened. On a byte stream they
+    /// never will be: they were refused, or removed on the way.
+    pub fn follows_gap(&self) -> bool {
+        self.follows_gap
+    }
+
+    /// A record, header and payload, as if it had been opened.
+    #[cfg(test)]
+    pub(crate) fn made_up(record: &'a [u8], follows_gap: bool) -> Self {
+        Self { record, follows_gap }
+    }
+}
+
+/// The header of a record whose form was checked. It is read where it is needed: a copy would cost more than the whole replay window.
+#[inline]
+fn header_of(record: &[u8]) -> Header {
+    let header = record.first_chunk().expect("records are longer than a header");
+    Header::read(header)
 }
 
 /// Opens the records sealed under one key.
@@ -71,22 +103,22 @@ impl Opener {
     /// # Errors
     /// [`Refusal::Replay`], asked first, or [`Refusal::Tag`]; neither moves the window.
     pub fn open<'a>(&mut self, record: Sealed<'a>) -> Result<Opened<'a>, Refusal> {
-        let Sealed { header, bytes } = record;
-        if !self.window.accepts(header.seq) {
+        let Sealed { bytes } = record;
+        let seq = header_of(bytes).seq;
+        if !self.window.accepts(seq) {
             return Err(Refusal::Replay);
         }
-        let (head, payload_and_tag) = bytes.split_at_mut(HEADER_LEN);
-        if self
-            .key
-            .open(Nonce::new(&self.base, header.seq), head, payload_and_tag)
-            .is_err()
-        {
+        let (header, payload_and_tag) = bytes.split_at_mut(HEADER_LEN);
+        let nonce = Nonce::new(&self.base, seq);
+        if self.key.open(nonce, header, payload_and_tag).is_err() {
             self.failures += 1;
             return Err(Refusal::Tag);
         }
-        self.window.mark(header.seq);
-        let payload = &payload_and_tag[..payload_and_tag.len() - TAG_LEN];
-        Ok(Opened { header, payload })
+        let follows_gap = self.window.skips(seq);
+        self.window.mark(seq);
+        let end = bytes.len() - TAG_LEN;
+        let record = &bytes[..end];
+        Ok(Opened { record, follows_gap })
     }
 
     /// Whether so many records failed that forging one is no longer out of the question: the session must end.

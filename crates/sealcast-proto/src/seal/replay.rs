@@ -4,22 +4,23 @@
 pub const REPLAY_WINDOW: u32 = 4096;
 
 const WORD_BITS: u32 = 64;
-/// One word more than the window, so that clearing the newest word never touches a number still inside it.
-const WORDS: u32 = REPLAY_WINDOW / WORD_BITS + 1;
+/// A power of two, so that finding a word's place costs a mask; more than the window, so that clearing the newest words never touches
+/// a number still inside it.
+const WORDS: usize = 2 * (REPLAY_WINDOW / WORD_BITS) as usize;
 
 /// Which record numbers of one key have been opened. The zero value is an untouched window.
 #[derive(Clone)]
 pub struct ReplayWindow {
     /// One more than the highest number opened; 0 when none was.
     next: u64,
-    words: [u64; WORDS as usize],
+    words: [u64; WORDS],
 }
 
 impl Default for ReplayWindow {
     fn default() -> Self {
         Self {
             next: 0,
-            words: [0; WORDS as usize],
+            words: [0; WORDS],
         }
     }
 }
@@ -32,35 +33,42 @@ impl ReplayWindow {
             return true;
         }
         let inside = self.next - 1 - seq < u64::from(REPLAY_WINDOW);
-        inside && self.words[Self::word(seq)] & Self::bit(seq) == 0
+        inside && self.words[slot(seq)] & bit(seq) == 0
+    }
+
+    /// Whether numbers before `seq` have not been seen: records were lost, or are late. Asked before
+    /// [`mark`](Self::mark).
+    pub fn skips(&self, seq: u32) -> bool {
+        u64::from(seq) > self.next
     }
 
     /// Remember that `seq` was opened. Called only after its tag was verified.
     pub fn mark(&mut self, seq: u32) {
         let seq = u64::from(seq);
         if seq >= self.next {
-            let newest = self.next.saturating_sub(1) / u64::from(WORD_BITS);
-            let target = seq / u64::from(WORD_BITS);
-            let passed = (target - newest).min(u64::from(WORDS));
-            for word in 1..=passed {
-                self.words[Self::slot(newest + word)] = 0;
+            let newest = word(self.next.saturating_sub(1));
+            let passed = (word(seq) - newest).min(WORDS as u64);
+            for number in 1..=passed {
+                self.words[((newest + number) % WORDS as u64) as usize] = 0;
             }
             self.next = seq + 1;
         }
-        self.words[Self::word(seq)] |= Self::bit(seq);
+        self.words[slot(seq)] |= bit(seq);
     }
+}
 
-    fn slot(word: u64) -> usize {
-        (word % u64::from(WORDS)) as usize
-    }
+/// Which word a number belongs to, counted without end.
+fn word(seq: u64) -> u64 {
+    seq / u64::from(WORD_BITS)
+}
 
-    fn word(seq: u64) -> usize {
-        Self::slot(seq / u64::from(WORD_BITS))
-    }
+/// Where that word stands in the ring.
+fn slot(seq: u64) -> usize {
+    (word(seq) % WORDS as u64) as usize
+}
 
-    fn bit(seq: u64) -> u64 {
-        1 << (seq % u64::from(WORD_BITS))
-    }
+fn bit(seq: u64) -> u64 {
+    1 << (seq % u64::from(WORD_BITS))
 }
 
 #[cfg(test)]
@@ -75,6 +83,16 @@ mod tests {
             window.mark(seq);
             assert!(!window.accepts(seq), "{seq} again");
         }
+    }
+
+    #[test]
+    fn a_jump_is_seen_as_one_until_it_is_marked() {
+        let mut window = ReplayWindow::default();
+        assert!(!window.skips(0) && window.skips(1));
+        window.mark(4);
+        assert!(!window.skips(3) && !window.skips(5) && window.skips(6));
+        window.mark(u32::MAX);
+        assert!(!window.skips(u32::MAX));
     }
 
     #[test]

@@ -8,7 +8,7 @@ use crate::seal::{SealLimits, Suite};
 /// Soft limit on the records of one key (keys.md §6).
 const MAX_SOFT_RECORDS: u64 = 1 << 20;
 /// The strictest soft limit: the control key must last until the next epoch is agreed.
-const MIN_SOFT_RECORDS: u64 = 8;
+const MIN_SOFT_RECORDS: u64 = 16;
 /// Soft limit on the age of an epoch.
 const MAX_SOFT_AGE: Duration = Duration::from_secs(600);
 /// The hard limit on records is this many times the soft one.
@@ -42,8 +42,8 @@ impl Default for RekeyPolicy {
 }
 
 impl RekeyPolicy {
-    /// A stricter policy: soft limits of `records` per key (8 to 2²⁰) and `age` (100 ms to 600 s). Fewer than 8 would be used up by
-    /// agreeing on the next epoch.
+    /// A stricter policy: soft limits of `records` per key (16 to 2²⁰) and `age` (100 ms to 600 s). Fewer than 16 would
+    /// be used up by agreeing on the next epoch.
     pub fn new(records: u64, age: Duration) -> Option<Self> {
         let fits = (MIN_SOFT_RECORDS..=MAX_SOFT_RECORDS).contains(&records)
             && (Duration::from_millis(100)..=MAX_SOFT_AGE).contains(&age);

@@ -35,7 +35,7 @@ impl Session {
         let (policy, ring) = (&self.config.rekey, &established.ring);
         let (age, sealed) = (self.age(now), ring.current.sealed());
         if !self.leads() {
-            let due = age >= policy.soft_age() + VIEWER_PATIENCE || sealed >= policy.pressing_records();
+            let due = age >= policy.soft_age() + VIEWER_PATIENCE || sealed >= policy.soft_records();
             if due && !ring.has_next() && self.follower.may_ask(now.monotonic) {
                 return self.send_control(now, &Control::RekeyRequest);
             }
@@ -49,8 +49,8 @@ impl Session {
         Ok(())
     }
 
-    /// Publisher: seal under the agreed epoch from here on, if this is the place for it. The best one is a keyframe; halfway
-    /// from the soft to the hard limit there is no time left to wait for one.
+    /// Publisher: seal under the agreed epoch from here on, if this is the place for it. The best one is a keyframe;
+    /// halfway from the soft to the hard limit there is no time left to wait for one.
     pub(super) fn switch_if_due(&mut self, now: Now, keyframe: bool) {
         let State::Established(established) = &self.state else {
             return;

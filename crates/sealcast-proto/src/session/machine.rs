@@ -1,5 +1,5 @@
-//! The machine itself: what it holds, and what may be asked of it. What it does stands beside, by concern: the handshake
-//! phase, records, control messages, epochs, timers, media and closing.
+//! The machine itself: what it holds, and what may be asked of it. What it does stands beside, by concern: the
+//! handshake phase, records, control messages, epochs, timers, media and closing.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -140,6 +140,10 @@ impl Session {
     pub fn handle<'b>(&mut self, now: Now, input: Input<'b>) -> Result<Handled<'b>, SessionError> {
         let handled = match input {
             Input::Message(message) => self.handle_message(now, message),
+            Input::PartOfMessage => {
+                self.liveness.part_came(now.monotonic);
+                Ok(Handled::Done)
+            }
             Input::Timeout => self.handle_timeout(now).map(|()| Handled::Done),
             Input::Admit => self.admit(now).map(|()| Handled::Done),
             Input::Close(reason, text) => {

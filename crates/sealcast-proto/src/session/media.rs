@@ -8,7 +8,7 @@ use crate::unit::{MAX_FRAME, Preamble, StreamInfo};
 use crate::wire::{Flags, HEADER_LEN, LENGTH_PREFIX, MAX_RECORD, MAX_STREAM, TAG_LEN};
 
 /// A frame on its way to a viewer.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy)]
 pub struct OutgoingFrame<'a> {
     /// Its stream, 1 to 15.
     pub stream: u32,
@@ -20,14 +20,26 @@ pub struct OutgoingFrame<'a> {
     pub data: &'a [u8],
 }
 
+impl std::fmt::Debug for OutgoingFrame<'_> {
+    /// The picture itself is not shown, only its length.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("OutgoingFrame")
+            .field("stream", &self.stream)
+            .field("keyframe", &self.keyframe)
+            .field("preamble", &self.preamble)
+            .field("data", &self.data.len())
+            .finish()
+    }
+}
+
 impl Session {
-    /// Seal a frame and append its records to `out`, each with its length before it. Drain [`poll`](Self::poll) afterwards:
-    /// a frame may bring a rekeying about.
+    /// Seal a frame and append its records to `out`, each with its length before it. Drain [`poll`](Self::poll)
+    /// afterwards: a frame may bring a rekeying about.
     ///
     /// # Errors
-    /// [`SessionError::KeyLimit`] when the keys are spent: the session is over and nothing of the frame that was not sealed was
-    /// written. [`SessionError::Misuse`], with no other effect, before the session is established, at a viewer, for a stream that
-    /// is none and for a frame longer than [`MAX_FRAME`].
+    /// [`SessionError::KeyLimit`] when the keys are spent: the session is over and nothing of the frame that was not
+    /// sealed was written. [`SessionError::Misuse`], with no other effect, before the session is established, at a
+    /// viewer, for a stream that is none and for a frame longer than [`MAX_FRAME`].
     pub fn seal_frame(&mut self, now: Now, frame: &OutgoingFrame<'_>, out: &mut Vec<u8>) -> Result<(), SessionError> {
         if frame.data.len() > MAX_FRAME {
             return Err(SessionError::Misuse);
@@ -51,7 +63,8 @@ impl Session {
     /// Seal a stream's description and append it to `out` with its length before it.
     ///
     /// # Errors
-    /// As [`seal_frame`](Self::seal_frame); also [`SessionError::Misuse`] for a description that no viewer would accept.
+    /// As [`seal_frame`](Self::seal_frame); also [`SessionError::Misuse`] for a description that no viewer would
+    /// accept.
     pub fn seal_info(
         &mut self,
         now: Now,
@@ -66,8 +79,8 @@ impl Session {
         self.seal_media(now, stream, Flags::CONFIG, &[&info.to_bytes()], out)
     }
 
-    /// Switch to an agreed epoch if this is the place, begin to agree on one if this key has sealed enough, and stop where it has
-    /// sealed too long.
+    /// Switch to an agreed epoch if this is the place, begin to agree on one if this key has sealed enough, and stop
+    /// where it has sealed too long.
     fn before_media(&mut self, now: Now, stream: u32, keyframe: bool) -> Result<(), SessionError> {
         if !self.is_established() || !self.leads() || !(1..=MAX_STREAM).contains(&stream) {
             return Err(SessionError::Misuse);

@@ -1,4 +1,5 @@
-//! Agreeing on the next epoch: the publisher's half (offer, wait for the answer, switch) and the viewer's (answer, follow).
+//! Agreeing on the next epoch: the publisher's half (offer, wait for the answer, switch) and the viewer's (answer,
+//! follow).
 
 use std::time::Duration;
 
@@ -137,7 +138,8 @@ impl Leader {
     }
 }
 
-/// The viewer's half: the last offer and its answer, so that a repeated offer gets the same one, and when it asked last.
+/// The viewer's half: the last offer and its answer, so that a repeated offer gets the same one, and when it asked
+/// last.
 #[derive(Default)]
 pub(super) struct Follower {
     answered: Option<(Vec<u8>, Vec<u8>)>,

@@ -9,13 +9,15 @@ use serde::Deserialize;
 use super::config::{Carrier, RekeyPolicy, SessionConfig};
 use super::keyring::KeyRing;
 use super::machine::{Established, Session, State};
-use super::{Facts, Handled, Input};
+use super::{Event, Facts, Handled, Input, OutgoingFrame, Output, SessionError};
 use crate::clock::Now;
 use crate::keys::{EpochSecret, HandshakeConfig, Identity, Peer, PeerId, Role, Secret, Side};
 use crate::seal::suite::RECOMMENDED;
-use crate::seal::{SealLimits, Suite};
-use crate::sim::InsecureMechanism;
+use crate::seal::{RecordMeta, Refusal, SealLimits, Suite};
+use crate::sim::{Direction, InsecureMechanism, World};
+use crate::unit::Preamble;
 use crate::vectors::{Hex, load};
+use crate::wire::{CloseReason, Control, Flags, Kind, LENGTH_PREFIX};
 
 #[derive(Deserialize)]
 struct File {
@@ -134,4 +136,258 @@ fn connections_end_after_the_record_after_which_the_reference_ends_them() {
             case.name
         );
     }
+}
+
+fn pair(number: u64) -> World {
+    let secret = || vec![EpochSecret::new(Secret::from_bytes(&[5; 32]), number)];
+    let viewer = session(RECOMMENDED[0], Side::Initiator, Role::Viewer, secret());
+    let publisher = session(RECOMMENDED[0], Side::Responder, Role::Publisher, secret());
+    World::new(viewer, publisher, Duration::from_millis(5), now(0))
+}
+
+/// Seal a frame at the publisher and put it on the link.
+fn publish(world: &mut World, number: u64) {
+    let frame = OutgoingFrame {
+        stream: 1,
+        keyframe: true,
+        preamble: Preamble {
+            frame: number,
+            ..Preamble::default()
+        },
+        data: b"picture",
+    };
+    let (now, mut out) = (world.now, Vec::new());
+    let sealed = world.responder.session.seal_frame(now, &frame, &mut out);
+    sealed.expect("the key is good");
+    world.send(Direction::ToInitiator, out.split_off(LENGTH_PREFIX));
+}
+
+#[test]
+fn epochs_count_on_where_their_sixteen_bits_begin_again() {
+    let mut world = pair(65_534);
+    for number in 0..100 {
+        publish(&mut world, number);
+        world.run_cleanly(Duration::from_millis(40));
+        if number % 20 == 10 {
+            world.tell(Direction::ToResponder, Input::Rekey);
+        }
+    }
+    assert_eq!(world.initiator.media.len(), 100);
+    assert_eq!((world.initiator.error, world.responder.error), (None, None));
+    for end in [&world.initiator, &world.responder] {
+        assert_eq!(end.session.epoch(), Some(65_539));
+        assert_eq!(end.session.refusals().total(), 0);
+    }
+    let epochs = world.initiator.events.iter().filter_map(|event| match event {
+        Event::Rekeyed { epoch, .. } => Some(*epoch),
+        _ => None,
+    });
+    assert_eq!(epochs.collect::<Vec<_>>(), [65_535, 65_536, 65_537, 65_538, 65_539]);
+}
+
+/// Make an end say what an honest one would not, under its own good keys.
+fn say(world: &mut World, from: Direction, kind: Kind, payload: &[u8]) {
+    let (sealing, to) = match from {
+        Direction::ToInitiator => (&mut world.initiator, Direction::ToResponder),
+        Direction::ToResponder => (&mut world.responder, Direction::ToInitiator),
+    };
+    let keys = sealing.session.keys().expect("the session has keys");
+    let (sealer, flags, stream) = match kind {
+        Kind::Control => (&mut keys.ring.current.control_sealer, Flags::CONTROL, 0),
+        Kind::Media => (&mut keys.ring.current.media_sealer, Flags::frame(true, true, true), 1),
+    };
+    let meta = RecordMeta {
+        flags,
+        stream,
+        timestamp: 0,
+    };
+    let mut record = Vec::new();
+    sealer.seal(meta, &[payload], &mut record).expect("a fresh key");
+    world.send(to, record);
+    world.run_cleanly(Duration::from_millis(20));
+}
+
+const VIEWER: Direction = Direction::ToInitiator;
+const PUBLISHER: Direction = Direction::ToResponder;
+
+#[test]
+fn what_the_other_role_says_ends_the_session() {
+    let share = [7; 32];
+    let offer = |epoch, mechanism| Control::RekeyOffer {
+        epoch,
+        mechanism,
+        share: &share,
+    };
+    let answer = Control::RekeyAnswer {
+        epoch: 1,
+        ciphertext: &share,
+    };
+    let cases = [
+        (VIEWER, offer(1, 0xFF).to_bytes(), "a viewer leads no rekeying"),
+        (VIEWER, Control::Welcome.to_bytes(), "a second welcome"),
+        (PUBLISHER, Control::Welcome.to_bytes(), "a second welcome"),
+        (PUBLISHER, answer.to_bytes(), "a publisher answers no offer"),
+        (
+            PUBLISHER,
+            Control::RekeyRequest.to_bytes(),
+            "a publisher asks for no epoch",
+        ),
+        (
+            PUBLISHER,
+            Control::KeyframeRequest { stream: 1 }.to_bytes(),
+            "a publisher wants no keyframe",
+        ),
+        (PUBLISHER, offer(0, 0xFF).to_bytes(), "an offer for the current epoch"),
+        (
+            PUBLISHER,
+            offer(2, 0xFF).to_bytes(),
+            "an offer for the epoch after the next",
+        ),
+        (PUBLISHER, offer(1, 2).to_bytes(), "an offer with another mechanism"),
+        (PUBLISHER, vec![3, 0, 1, 0xFF, 0, 0], "a malformed offer"),
+        (PUBLISHER, vec![], "an empty control message"),
+    ];
+    for (from, payload, what) in cases {
+        let mut world = pair(0);
+        say(&mut world, from, Kind::Control, &payload);
+        let (told, teller) = match from {
+            VIEWER => (&world.responder, &world.initiator),
+            PUBLISHER => (&world.initiator, &world.responder),
+        };
+        assert_eq!(told.error, Some(SessionError::PeerMisbehaved), "{what}");
+        let closed = |event: &Event| {
+            matches!(
+                event,
+                Event::Closed {
+                    reason: CloseReason::ProtocolError,
+                    ..
+                }
+            )
+        };
+        assert!(teller.events.iter().any(closed), "{what}");
+    }
+}
+
+#[test]
+fn a_viewer_that_sends_media_ends_the_session() {
+    let mut world = pair(0);
+    say(&mut world, VIEWER, Kind::Media, &[0; 50]);
+    assert_eq!(world.responder.error, Some(SessionError::PeerMisbehaved));
+    assert!(world.responder.media.is_empty());
+}
+
+#[test]
+fn a_second_offer_before_the_switch_ends_the_session_and_a_repeated_one_does_not() {
+    let offer = |share: &[u8]| {
+        let (epoch, mechanism) = (1, 0xFF);
+        Control::RekeyOffer {
+            epoch,
+            mechanism,
+            share,
+        }
+        .to_bytes()
+    };
+    let mut world = pair(0);
+    for _ in 0..3 {
+        say(&mut world, PUBLISHER, Kind::Control, &offer(&[7; 32]));
+    }
+    assert_eq!((world.initiator.error, world.responder.error), (None, None));
+    say(&mut world, PUBLISHER, Kind::Control, &offer(&[8; 32]));
+    assert_eq!(world.initiator.error, Some(SessionError::PeerMisbehaved));
+}
+
+#[test]
+fn an_answer_to_no_offer_changes_nothing() {
+    for epoch in [0, 1, 2, 65_535] {
+        let mut world = pair(0);
+        let answer = Control::RekeyAnswer {
+            epoch,
+            ciphertext: &[7; 32],
+        };
+        for _ in 0..20 {
+            say(&mut world, VIEWER, Kind::Control, &answer.to_bytes());
+        }
+        assert_eq!(
+            (world.responder.error, world.responder.session.epoch()),
+            (None, Some(0))
+        );
+    }
+}
+
+#[test]
+fn a_peers_last_words_cannot_move_the_cursor() {
+    let mut world = pair(0);
+    let close = Control::Close {
+        reason: CloseReason::Other(99),
+        text: "bye\x1b[2J\r\nroot# \u{9b}31m",
+    };
+    say(&mut world, PUBLISHER, Kind::Control, &close.to_bytes());
+    let shown = world.initiator.events.iter().find_map(|event| match event {
+        Event::Closed { text, .. } => Some(text.as_str()),
+        _ => None,
+    });
+    assert_eq!(shown, Some("bye\u{fffd}[2J\u{fffd}\u{fffd}root# \u{fffd}31m"));
+}
+
+#[test]
+fn a_peer_that_pings_without_end_brings_a_new_epoch_about_and_not_the_end() {
+    let mut world = pair(0);
+    let policy = RekeyPolicy::new(32, Duration::from_secs(600)).expect("within bounds");
+    world.responder.session.config.rekey = policy;
+    for _ in 0..500 {
+        say(&mut world, VIEWER, Kind::Control, &Control::Ping { t1: 1 }.to_bytes());
+    }
+    assert_eq!((world.initiator.error, world.responder.error), (None, None));
+    assert!(world.responder.session.epoch() > Some(3));
+}
+
+#[test]
+fn refused_datagrams_are_counted_without_end() {
+    let secret = vec![EpochSecret::new(Secret::from_bytes(&[5; 32]), 0)];
+    let mut session = session(RECOMMENDED[0], Side::Initiator, Role::Viewer, secret);
+    session.config.carrier = Carrier::Datagram;
+    session.refusals_in_a_row = u32::MAX;
+    for _ in 0..3 {
+        let mut message = [0; 100];
+        let handled = session.handle(now(1), Input::Message(&mut message));
+        assert!(matches!(handled, Ok(Handled::Refused(Refusal::Malformed))));
+    }
+}
+
+#[test]
+fn a_session_that_is_over_takes_no_notice_of_what_was_under_way() {
+    let mut world = pair(0);
+    world.tell(PUBLISHER, Input::Close(CloseReason::EndOfStream, ""));
+    world.run_cleanly(Duration::from_millis(50));
+    assert!(world.initiator.session.is_over() && world.responder.session.is_over());
+    let mut message = [0; 100];
+    let handled = world.initiator.session.handle(now(99), Input::Message(&mut message));
+    assert!(matches!(handled, Ok(Handled::Done)));
+    assert!(matches!(world.initiator.session.poll(), Output::Timeout(Duration::MAX)));
+}
+
+#[test]
+fn what_only_the_other_role_may_do_is_misuse() {
+    let world = pair(0);
+    let (mut viewer, mut publisher) = (world.initiator.session, world.responder.session);
+    let frame = |stream| OutgoingFrame {
+        stream,
+        keyframe: true,
+        preamble: Preamble::default(),
+        data: &[],
+    };
+    let mut out = Vec::new();
+    assert_eq!(
+        viewer.seal_frame(now(0), &frame(1), &mut out),
+        Err(SessionError::Misuse)
+    );
+    for stream in [0, 16, u32::MAX] {
+        assert_eq!(
+            publisher.seal_frame(now(0), &frame(stream), &mut out),
+            Err(SessionError::Misuse)
+        );
+    }
+    assert!(out.is_empty() && viewer.is_established() && publisher.is_established());
+    let asked = publisher.handle(now(0), Input::RequestKeyframe(1));
+    assert_eq!(asked.map(drop), Err(SessionError::Misuse));
 }

@@ -4,7 +4,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::keys::{DecapsulationKey, Mechanism, MechanismError, SharedSecret};
 
-/// A mechanism that protects nothing: the secret is the ciphertext. For simulations only; its identifier is none of the protocol's.
+/// A mechanism that protects nothing: the secret is the ciphertext. For simulations only; its identifier is none of the
+/// protocol's.
 pub struct InsecureMechanism {
     counter: AtomicU64,
 }

@@ -105,6 +105,12 @@ impl World {
                     Direction::ToResponder
                 };
                 self.tell(late, Input::Timeout);
+                self.drain(late, judge);
+                let deadline = self.end(late).deadline;
+                assert!(
+                    deadline > next,
+                    "a deadline that a timeout does not clear would spin the program"
+                );
             }
         }
     }

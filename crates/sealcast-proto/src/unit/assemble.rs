@@ -1,11 +1,13 @@
 //! From verified records back to frames, dropping what cannot be decoded.
 
+use std::fmt;
+
 use super::{MAX_FRAME, Preamble, StreamInfo};
 use crate::seal::Opened;
-use crate::wire::Malformed;
+use crate::wire::{Header, Malformed};
 
 /// A whole frame, verified.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct AssembledFrame {
     /// Its stamps.
     pub preamble: Preamble,
@@ -17,6 +19,19 @@ pub struct AssembledFrame {
     pub skipped: u64,
     /// The access unit.
     pub data: Vec<u8>,
+}
+
+impl fmt::Debug for AssembledFrame {
+    /// The picture itself is not shown, only its length.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("AssembledFrame")
+            .field("preamble", &self.preamble)
+            .field("keyframe", &self.keyframe)
+            .field("sealed_at", &self.sealed_at)
+            .field("skipped", &self.skipped)
+            .field("data", &self.data.len())
+            .finish()
+    }
 }
 
 /// What a media record gave.
@@ -35,10 +50,21 @@ pub enum Assembled {
     },
 }
 
-/// Puts the records of one stream together, in the order in which they come. Holds at most one frame of [`MAX_FRAME`] bytes.
+/// The frame that is being put together, and the epoch and number of the record that must come next.
+struct Parts {
+    frame: AssembledFrame,
+    next: Option<(u16, u32)>,
+}
+
+/// Puts the records of one stream together, in the order in which they come. Holds at most one frame of [`MAX_FRAME`]
+/// bytes.
+///
+/// Loss shows in three ways, and none of them depends on what the network says: [`lost`](Self::lost) is called for a
+/// record that was refused, a record [follows a gap](Opened::follows_gap) in the numbers of its key, or a frame follows
+/// one in the numbers of frames. A gap may also be that of another stream, which costs no more than a keyframe.
 #[derive(Default)]
 pub struct Assembler {
-    parts: Option<AssembledFrame>,
+    parts: Option<Parts>,
     last: Option<u64>,
     waiting_for_keyframe: bool,
 }
@@ -67,61 +93,253 @@ impl Assembler {
     /// Take a verified media record.
     ///
     /// # Errors
-    /// [`Malformed`] if an authenticated peer breaks the form: parts out of order, an oversized frame. The session should end.
+    /// [`Malformed`] if an authenticated peer breaks the form: an oversized frame, parts of two kinds. The session
+    /// should end.
     pub fn take(&mut self, record: &Opened<'_>) -> Result<Assembled, Malformed> {
         let header = record.header();
-        let flags = header.flags;
-        if flags.codec_config() {
+        if record.follows_gap() {
+            self.lost();
+        }
+        if header.flags.codec_config() {
             return Ok(Assembled::Info(StreamInfo::parse(record.payload())?));
         }
-        if flags.first() {
-            if self.parts.take().is_some() {
-                self.lost();
-            }
-            let (preamble, data) = Preamble::split(record.payload())?;
-            let skipped = self
-                .last
-                .map_or(0, |last| preamble.frame.saturating_sub(last.saturating_add(1)));
-            self.parts = Some(AssembledFrame {
-                preamble,
-                keyframe: flags.keyframe(),
-                sealed_at: header.timestamp,
-                skipped,
-                data: data.to_vec(),
-            });
-        } else {
-            let Some(parts) = &mut self.parts else {
-                // The frame's beginning was lost with a refused record.
-                self.lost();
-                return Ok(Assembled::Partial);
-            };
-            if parts.data.len() + record.payload().len() > MAX_FRAME || parts.keyframe != flags.keyframe() {
-                return Err(Malformed);
-            }
-            parts.data.extend_from_slice(record.payload());
-            parts.sealed_at = header.timestamp;
+        if header.flags.first() {
+            self.begin(record)?;
+        } else if !self.extend(record)? {
+            return Ok(Assembled::Partial);
         }
-        if flags.last() {
+        if header.flags.last() {
             Ok(self.complete())
         } else {
             Ok(Assembled::Partial)
         }
     }
 
+    fn begin(&mut self, record: &Opened<'_>) -> Result<(), Malformed> {
+        if self.parts.is_some() {
+            // The end of the frame before is missing.
+            self.lost();
+        }
+        let header = record.header();
+        let (preamble, data) = Preamble::split(record.payload())?;
+        let skipped = self
+            .last
+            .map_or(0, |last| preamble.frame.saturating_sub(last.saturating_add(1)));
+        let frame = AssembledFrame {
+            preamble,
+            keyframe: header.flags.keyframe(),
+            sealed_at: header.timestamp,
+            skipped,
+            data: data.to_vec(),
+        };
+        self.parts = Some(Parts {
+            frame,
+            next: after(header),
+        });
+        Ok(())
+    }
+
+    /// Add a record to the frame it belongs to: the records of one frame have consecutive numbers under one key.
+    fn extend(&mut self, record: &Opened<'_>) -> Result<bool, Malformed> {
+        let header = record.header();
+        let here = Some((header.epoch, header.seq));
+        let Some(parts) = self.parts.as_mut().filter(|parts| parts.next == here) else {
+            // What came before it was lost.
+            self.lost();
+            return Ok(false);
+        };
+        let frame = &mut parts.frame;
+        if frame.data.len() + record.payload().len() > MAX_FRAME || frame.keyframe != header.flags.keyframe() {
+            self.lost();
+            return Err(Malformed);
+        }
+        frame.data.extend_from_slice(record.payload());
+        frame.sealed_at = header.timestamp;
+        parts.next = after(header);
+        Ok(true)
+    }
+
     fn complete(&mut self) -> Assembled {
-        let Some(frame) = self.parts.take() else {
+        let Some(Parts { frame, .. }) = self.parts.take() else {
             return Assembled::Partial;
         };
-        if frame.skipped > 0 && !frame.keyframe {
+        let number = frame.preamble.frame;
+        if self.last.is_some_and(|last| last.checked_add(1) != Some(number)) {
             self.waiting_for_keyframe = true;
         }
         if self.waiting_for_keyframe && !frame.keyframe {
-            return Assembled::Undecodable {
-                frame: frame.preamble.frame,
-            };
+            return Assembled::Undecodable { frame: number };
         }
         self.waiting_for_keyframe = false;
-        self.last = Some(frame.preamble.frame);
+        self.last = Some(number);
         Assembled::Frame(frame)
+    }
+}
+
+/// Where the record after this one stands.
+fn after(header: Header) -> Option<(u16, u32)> {
+    Some((header.epoch, header.seq.checked_add(1)?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::wire::{Flags, Kind};
+
+    /// An assembler and the number of its next record.
+    struct Stream {
+        assembler: Assembler,
+        seq: u32,
+    }
+
+    impl Stream {
+        fn new() -> Self {
+            Self {
+                assembler: Assembler::new(),
+                seq: 0,
+            }
+        }
+
+        fn record(&mut self, flags: Flags, payload: &[u8], gap: bool) -> Result<Assembled, Malformed> {
+            let header = Header {
+                kind: Kind::Media,
+                flags,
+                epoch: 0,
+                stream: 1,
+                seq: self.seq,
+                timestamp: u64::from(self.seq),
+            };
+            self.seq += 1;
+            let record = [&header.to_bytes()[..], payload].concat();
+            self.assembler.take(&Opened::made_up(&record, gap))
+        }
+
+        /// A frame in one record.
+        fn frame(&mut self, number: u64, keyframe: bool) -> Assembled {
+            self.record(Flags::frame(keyframe, true, true), &payload(number), false)
+                .expect("well formed")
+        }
+    }
+
+    fn payload(number: u64) -> Vec<u8> {
+        let preamble = Preamble {
+            frame: number,
+            ..Preamble::default()
+        };
+        [&preamble.to_bytes()[..], b"picture"].concat()
+    }
+
+    fn part(keyframe: bool, first: bool, last: bool) -> Flags {
+        Flags::frame(keyframe, first, last)
+    }
+
+    #[test]
+    fn nothing_is_handed_out_before_a_keyframe() {
+        let mut stream = Stream::new();
+        assert!(matches!(stream.frame(0, false), Assembled::Undecodable { frame: 0 }));
+        assert!(matches!(stream.frame(1, true), Assembled::Frame(_)));
+        assert!(matches!(stream.frame(2, false), Assembled::Frame(_)));
+    }
+
+    #[test]
+    fn a_gap_in_the_frames_waits_for_a_keyframe_and_is_counted() {
+        let mut stream = Stream::new();
+        stream.frame(0, true);
+        assert!(matches!(stream.frame(3, false), Assembled::Undecodable { frame: 3 }));
+        assert!(stream.assembler.waiting_for_keyframe());
+        assert!(matches!(stream.frame(4, false), Assembled::Undecodable { frame: 4 }));
+        let Assembled::Frame(frame) = stream.frame(5, true) else {
+            panic!("a keyframe can be decoded")
+        };
+        assert_eq!((frame.skipped, frame.data), (4, b"picture".to_vec()));
+    }
+
+    #[test]
+    fn frames_that_go_back_are_not_decoded_without_a_keyframe() {
+        let mut stream = Stream::new();
+        stream.frame(7, true);
+        assert!(matches!(stream.frame(7, false), Assembled::Undecodable { frame: 7 }));
+        assert!(matches!(stream.frame(0, true), Assembled::Frame(_)));
+    }
+
+    #[test]
+    fn a_refused_record_in_a_frame_of_several_loses_the_frame() {
+        let mut stream = Stream::new();
+        stream
+            .record(part(true, true, false), &payload(0), false)
+            .expect("first");
+        stream.assembler.lost();
+        let end = stream
+            .record(part(true, false, true), b"end", false)
+            .expect("well formed");
+        assert!(matches!(end, Assembled::Partial), "{end:?}");
+        assert!(matches!(stream.frame(1, false), Assembled::Undecodable { .. }));
+    }
+
+    #[test]
+    fn a_record_removed_from_the_middle_of_a_frame_loses_the_frame() {
+        for told in [false, true] {
+            let mut stream = Stream::new();
+            stream
+                .record(part(true, true, false), &payload(0), false)
+                .expect("first");
+            stream.seq += 1;
+            let end = stream
+                .record(part(true, false, true), b"end", told)
+                .expect("well formed");
+            assert!(matches!(end, Assembled::Partial), "{end:?}");
+            assert!(stream.assembler.waiting_for_keyframe());
+        }
+    }
+
+    #[test]
+    fn a_removed_record_waits_for_a_keyframe_even_where_frames_count_on() {
+        let mut stream = Stream::new();
+        stream.frame(0, true);
+        let next = stream
+            .record(part(false, true, true), &payload(1), true)
+            .expect("well formed");
+        assert!(matches!(next, Assembled::Undecodable { frame: 1 }), "{next:?}");
+    }
+
+    #[test]
+    fn a_frame_without_its_end_loses_itself_only_where_a_keyframe_follows() {
+        let mut stream = Stream::new();
+        stream
+            .record(part(true, true, false), &payload(0), false)
+            .expect("first");
+        assert!(matches!(stream.frame(1, true), Assembled::Frame(_)));
+        stream
+            .record(part(false, true, false), &payload(2), false)
+            .expect("first");
+        assert!(matches!(stream.frame(3, false), Assembled::Undecodable { .. }));
+    }
+
+    #[test]
+    fn a_frame_above_the_limit_is_the_peers_fault_and_is_not_kept() {
+        let mut stream = Stream::new();
+        stream
+            .record(part(true, true, false), &payload(0), false)
+            .expect("first");
+        let half = vec![0; MAX_FRAME / 2];
+        assert!(stream.record(part(true, false, false), &half, false).is_ok());
+        assert!(stream.record(part(true, false, false), &half, false).is_err());
+        assert!(stream.assembler.parts.is_none());
+    }
+
+    #[test]
+    fn parts_of_two_kinds_are_the_peers_fault() {
+        let mut stream = Stream::new();
+        stream
+            .record(part(true, true, false), &payload(0), false)
+            .expect("first");
+        assert!(stream.record(part(false, false, true), b"end", false).is_err());
+    }
+
+    #[test]
+    fn a_first_record_without_a_whole_preamble_is_the_peers_fault() {
+        let mut stream = Stream::new();
+        assert!(stream.record(part(true, true, true), &[0; 39], false).is_err());
+        assert!(stream.record(part(true, true, true), &[], false).is_err());
     }
 }

@@ -104,57 +104,79 @@ impl Header {
         bytes
     }
 
-    /// Read the header of a record and check all that can be checked without a key. An unencrypted record is refused as such
-    /// before its other flags are looked at.
+    /// Read the header of a record and check all that can be checked without a key. An unencrypted record is refused as
+    /// such before its other flags are looked at.
     ///
     /// # Errors
     /// [`Refusal::Malformed`], or [`Refusal::Cleartext`] for an unencrypted payload.
     pub fn parse(record: &[u8]) -> Result<Self, Refusal> {
-        let header = record.first_chunk::<HEADER_LEN>().ok_or(Refusal::Malformed)?;
-        if record.len() < HEADER_LEN + super::TAG_LEN || record.len() > super::MAX_RECORD {
-            return Err(Refusal::Malformed);
-        }
-        let kind = match header[0] {
-            Kind::MEDIA => Kind::Media,
-            Kind::CONTROL => Kind::Control,
-            _ => return Err(Refusal::Malformed),
-        };
-        let flags = Flags(header[1]);
-        if flags.0 & Flags::ENCRYPTED == 0 {
-            return Err(Refusal::Cleartext);
-        }
-        let stream = u32::from_be_bytes([header[4], header[5], header[6], header[7]]);
-        let (seq, timestamp) = header[8..].split_at(8);
-        let seq = u64::from_be_bytes(seq.try_into().map_err(|_| Refusal::Malformed)?);
-        let header = Self {
-            kind,
-            flags,
-            epoch: u16::from_be_bytes([header[2], header[3]]),
-            stream,
-            seq: u32::try_from(seq).map_err(|_| Refusal::Malformed)?,
-            timestamp: u64::from_be_bytes(timestamp.try_into().map_err(|_| Refusal::Malformed)?),
-        };
-        header.check_form()?;
-        Ok(header)
+        check(record).map(Self::read)
     }
 
-    fn check_form(&self) -> Result<(), Refusal> {
-        let bits = self.flags.0;
-        if bits & !Flags::KNOWN != 0 {
-            return Err(Refusal::Malformed);
-        }
-        let stream_fits = match self.kind {
-            Kind::Control => self.stream == 0,
-            Kind::Media => (1..=MAX_STREAM).contains(&self.stream),
-        };
-        let flags_fit = match self.kind {
-            Kind::Control => self.flags == Flags::CONTROL,
-            Kind::Media => !self.flags.codec_config() || self.flags == Flags::CONFIG,
-        };
-        if stream_fits && flags_fit {
-            Ok(())
+    /// Read a header whose form was checked.
+    #[inline]
+    pub(crate) fn read(bytes: &[u8; HEADER_LEN]) -> Self {
+        let [
+            kind,
+            flags,
+            e0,
+            e1,
+            s0,
+            s1,
+            s2,
+            s3,
+            _,
+            _,
+            _,
+            _,
+            n0,
+            n1,
+            n2,
+            n3,
+            timestamp @ ..,
+        ] = *bytes;
+        let kind = if kind == Kind::CONTROL {
+            Kind::Control
         } else {
-            Err(Refusal::Malformed)
+            Kind::Media
+        };
+        Self {
+            kind,
+            flags: Flags(flags),
+            epoch: u16::from_be_bytes([e0, e1]),
+            stream: u32::from_be_bytes([s0, s1, s2, s3]),
+            seq: u32::from_be_bytes([n0, n1, n2, n3]),
+            timestamp: u64::from_be_bytes(timestamp),
         }
+    }
+}
+
+/// Check the form of a record on its bytes, and return those of its header.
+pub(crate) fn check(record: &[u8]) -> Result<&[u8; HEADER_LEN], Refusal> {
+    let header = record.first_chunk::<HEADER_LEN>().ok_or(Refusal::Malformed)?;
+    let [kind, flags, _, _, stream @ .., _, _, _, _, _, _, _, _, _, _, _, _] = header;
+    let (stream, seq_high) = stream.split_at(4);
+    let control = *kind == Kind::CONTROL;
+    let length_fits = (HEADER_LEN + super::TAG_LEN..=super::MAX_RECORD).contains(&record.len());
+    if !length_fits || !(control || *kind == Kind::MEDIA) {
+        return Err(Refusal::Malformed);
+    }
+    if flags & Flags::ENCRYPTED == 0 {
+        return Err(Refusal::Cleartext);
+    }
+    let [0, 0, 0, stream] = *stream else {
+        return Err(Refusal::Malformed);
+    };
+    let config = flags & Flags::CODEC_CONFIG != 0;
+    let fits = if control {
+        stream == 0 && *flags == Flags::CONTROL.0
+    } else {
+        let known = flags & !Flags::KNOWN == 0;
+        known && (1..=MAX_STREAM).contains(&u32::from(stream)) && (!config || *flags == Flags::CONFIG.0)
+    };
+    if fits && *seq_high == [0; 4] {
+        Ok(header)
+    } else {
+        Err(Refusal::Malformed)
     }
 }

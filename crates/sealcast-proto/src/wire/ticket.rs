@@ -1,7 +1,7 @@
 //! Tickets: the one string that lets a viewer in (protocol.md §6).
 
+use core::net::{Ipv4Addr, Ipv6Addr};
 use std::fmt;
-use std::net::{Ipv4Addr, Ipv6Addr};
 use std::str::FromStr;
 
 use crate::keys::{Invite, PeerId};

@@ -1,5 +1,6 @@
-//! Mechanisms without randomness. X25519 and P-256 compute with the recorded secrets; the others, which this crate does not know,
-//! give back what was recorded (`crates/sealcast/tests/mechanism_vectors.rs` holds the real ones to the same cases).
+//! Mechanisms without randomness. X25519 and P-256 compute with the recorded secrets; the others, which this crate does
+//! not know, give back what was recorded (`crates/sealcast/tests/mechanism_vectors.rs` holds the real ones to the same
+//! cases).
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};

@@ -1,4 +1,5 @@
-//! Reading `vectors/*.json`. Every structure refuses fields it does not know, so a renamed key fails the test that reads it.
+//! Reading `vectors/*.json`. Every structure refuses fields it does not know, so a renamed key fails the test that
+//! reads it.
 
 use std::path::Path;
 

@@ -174,11 +174,12 @@ pub(super) struct PublishArgs {
 
 #[derive(Debug, Args)]
 pub(super) struct WatchArgs {
-    /// The publisher's ticket, @FILE, or - for standard input. Others on this machine can read an argument: prefer @FILE or
-    /// SEALCAST_WATCH_TICKET for a ticket with an invite
+    /// The publisher's ticket, @FILE, or - for standard input. Others on this machine can read an argument: prefer
+    /// @FILE or SEALCAST_WATCH_TICKET for a ticket with an invite
     pub(super) ticket: Option<String>,
 
-    /// null:, file:OUT.mp4|.h264|.mjpeg, - for standard output, or http://127.0.0.1:9880 [default: http://127.0.0.1:9880]
+    /// null:, file:OUT.mp4|.h264|.mjpeg, - for standard output, or http://127.0.0.1:9880 [default:
+    /// http://127.0.0.1:9880]
     #[arg(long, value_name = "SINK")]
     pub(super) to: Option<String>,
 

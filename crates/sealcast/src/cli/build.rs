@@ -121,15 +121,20 @@ pub(super) fn rekey(seconds: Option<u64>, records: Option<u64>, config: &FileCon
     let records = in_force(records, configured(config.publish.rekey_records).as_ref()).unwrap_or(1 << 20);
     RekeyPolicy::new(records, Duration::from_secs(seconds)).ok_or_else(|| {
         let what = format!("epochs of {seconds} s and {records} records are outside the protocol's bounds");
-        usage(what, "choose 1 to 600 s and 1 to 1048576 records")
+        usage(what, "choose 1 to 600 s and 16 to 1048576 records")
     })
 }
 
-/// The peers that are let in: of the named file, or of the one at home.
-pub(super) fn admission(allow: Option<&Path>, open: bool) -> Result<Admission> {
+/// The list at home of viewers that may watch us.
+pub(super) const ALLOWED_VIEWERS: &str = "allow";
+/// The list at home of publishers that may show us something: who may watch may not thereby show.
+pub(super) const ALLOWED_PUBLISHERS: &str = "allow-publishers";
+
+/// The peers that are let in: of the named file, or of `list` at home.
+pub(super) fn admission(allow: Option<&Path>, list: &str, open: bool) -> Result<Admission> {
     let path = match allow {
         Some(path) => path.to_owned(),
-        None => files::home()?.join("allow"),
+        None => files::home()?.join(list),
     };
     Ok(Admission::new(AllowList::open(&path)?, open))
 }

@@ -122,7 +122,8 @@ pub fn read_identity(path: &Path) -> Result<Identity> {
     })
 }
 
-/// The identity to use: of the named file, of a systemd credential `sealcast-identity`, or the one at home, which is made when missing.
+/// The identity to use: of the named file, of a systemd credential `sealcast-identity`, or the one at home, which is
+/// made when missing.
 ///
 /// # Errors
 /// As [`read_identity`] and [`create_identity`].

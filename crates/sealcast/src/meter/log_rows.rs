@@ -141,8 +141,8 @@ row! {
         seal_us: Option<f64>,
         /// Stage: handing to the network, of the previous frame, in microseconds.
         send_us: Option<f64>,
-        /// Stage: from just before sealing to arrival, in microseconds, by the corrected clock, never negative; empty before the
-        /// first exchange of clocks.
+        /// Stage: from just before sealing to arrival, in microseconds, by the corrected clock, never negative; empty
+        /// before the first exchange of clocks.
         network_us: Option<f64>,
         /// Stage: opening, in microseconds.
         open_us: f64,

@@ -23,7 +23,8 @@ pub enum Stage {
     Seal,
     /// Handing the sealed records to the network.
     Send,
-    /// From just before sealing to arrival at the viewer, by the viewer's corrected clock; sealing and sending are inside.
+    /// From just before sealing to arrival at the viewer, by the viewer's corrected clock; sealing and sending are
+    /// inside.
     Network,
     /// Opening and verifying all records of a frame.
     Open,

@@ -8,6 +8,7 @@ use sealcast_proto::session::{Event, Handled, Input, Output, Session, SessionErr
 use sealcast_proto::wire::{CloseReason, LENGTH_PREFIX, MessageLength, TAG_LEN, write_framed};
 
 use super::Clock;
+use super::unread::Unread;
 use crate::meter::labels::{OpenFailure, RecordKind};
 use crate::meter::metrics::{Metrics, Overhead};
 use crate::meter::resources::thread_cpu_time;
@@ -34,6 +35,8 @@ pub(super) enum Ended {
     Silently,
     /// The session was closed in words, by either end.
     InWords,
+    /// The other end talks, and does not read the answers.
+    Deaf,
 }
 
 /// What the handshake cost.
@@ -52,6 +55,7 @@ pub(super) struct Connection<T> {
     metrics: Metrics,
     deadline: Duration,
     closed: bool,
+    unread: Unread,
     pub(super) cost: HandshakeCost,
 }
 
@@ -65,6 +69,7 @@ impl<T: Transport> Connection<T> {
             metrics,
             deadline: Duration::ZERO,
             closed: false,
+            unread: Unread::default(),
             cost,
         }
     }
@@ -79,9 +84,14 @@ impl<T: Transport> Connection<T> {
             }
         };
         tokio::select! {
-            progress = self.transport.wait() => {
-                self.closed |= progress.map_err(Ended::Carrier)? == Progress::Closed;
-            }
+            progress = self.transport.wait() => match progress.map_err(Ended::Carrier)? {
+                Progress::Read => {
+                    // It only notes the time, and cannot fail.
+                    let _ = self.session.handle(self.clock.now(), Input::PartOfMessage);
+                }
+                Progress::Wrote => {}
+                Progress::Closed => self.closed = true,
+            },
             () = timer => {}
         }
         Ok(())
@@ -93,6 +103,9 @@ impl<T: Transport> Connection<T> {
         self.drain_session(listener, false);
         let flushed = self.transport.flush_now().map_err(Ended::Carrier);
         worked?;
+        if self.unread.too_much(self.transport.backlog()) {
+            return Err(Ended::Deaf);
+        }
         if self.session.is_over() {
             return Err(Ended::InWords);
         }
@@ -160,14 +173,15 @@ impl<T: Transport> Connection<T> {
         Ok(())
     }
 
-    /// Queue what the session wants sent and pass its news on. What is sent counts as the handshake's while there is no session
-    /// yet, or when it is `handshaking`'s.
+    /// Queue what the session wants sent and pass its news on. It counts as the handshake's while there is no session yet,
+    /// and when it is `handshaking` that made the session.
     fn drain_session(&mut self, listener: &mut impl Listener, handshaking: bool) {
         loop {
             match self.session.poll() {
                 Output::Transmit(message) => {
                     let length = (LENGTH_PREFIX + message.len()) as u64;
                     write_framed(self.transport.outgoing(), &message);
+                    self.unread.control(length);
                     if handshaking || !self.session.is_established() {
                         self.cost.sent += length;
                     } else {
@@ -199,7 +213,10 @@ impl<T: Transport> Connection<T> {
         &mut self,
         seal: impl FnOnce(&mut Session, &mut Vec<u8>) -> Result<(), SessionError>,
     ) -> Result<(), Ended> {
-        seal(&mut self.session, self.transport.outgoing()).map_err(Ended::Session)
+        let before = self.transport.outgoing().len();
+        let sealed = seal(&mut self.session, self.transport.outgoing());
+        self.unread.frame((self.transport.outgoing().len() - before) as u64);
+        sealed.map_err(Ended::Session)
     }
 
     /// Bytes queued and not yet taken by the carrier.

@@ -13,6 +13,7 @@ pub(super) fn end_in_words(ended: &Ended) -> Option<String> {
         Ended::Session(error) => Some(format!("the session ended: {error}")),
         Ended::Carrier(error) => Some(format!("the connection broke: {error}")),
         Ended::Silently => Some("the connection was closed without a word: the other end is gone".to_owned()),
+        Ended::Deaf => Some("the other end was cut off: it asks and does not read the answers".to_owned()),
         Ended::InWords => None,
     }
 }
@@ -24,7 +25,7 @@ pub(super) fn handshake_outcome(ended: &Ended) -> HandshakeOutcome {
         Ended::Session(SessionError::Handshake(HandshakeError::Malformed) | SessionError::Framing) => {
             HandshakeOutcome::Malformed
         }
-        Ended::Session(_) | Ended::InWords => HandshakeOutcome::Refused,
+        Ended::Session(_) | Ended::InWords | Ended::Deaf => HandshakeOutcome::Refused,
         Ended::Carrier(_) | Ended::Silently => HandshakeOutcome::Disconnected,
     }
 }

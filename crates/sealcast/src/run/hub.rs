@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use super::{FrameQueue, QueueLimits};
 use crate::failure::Failure;
@@ -30,6 +30,10 @@ pub enum SourceEnd {
     Failed(Failure),
 }
 
+/// Viewers together get a keyframe on request at most this often: one that asks without end must not spoil the picture of
+/// the others.
+const KEYFRAME_INTERVAL: Duration = Duration::from_millis(250);
+
 struct State {
     viewers: Vec<(u64, Arc<FrameQueue<Arc<Frame>>>)>,
     next_id: u64,
@@ -45,6 +49,7 @@ pub struct Hub {
     limits: QueueLimits,
     metrics: Metrics,
     wants_keyframe: AtomicBool,
+    last_request: Mutex<Option<Instant>>,
     frames: AtomicU64,
     stopping: AtomicBool,
 }
@@ -64,6 +69,7 @@ impl Hub {
             limits,
             metrics,
             wants_keyframe: AtomicBool::new(false),
+            last_request: Mutex::new(None),
             frames: AtomicU64::new(0),
             stopping: AtomicBool::new(false),
         }
@@ -125,8 +131,15 @@ impl Hub {
         self.wants_keyframe.store(true, Ordering::Relaxed);
     }
 
+    /// Whether the source should be asked now. A request that comes too soon after another waits.
     pub(super) fn take_keyframe_request(&self) -> bool {
-        self.wants_keyframe.swap(false, Ordering::Relaxed)
+        let mut last = self.last_request.lock().unwrap_or_else(PoisonError::into_inner);
+        let due = last.is_none_or(|last| last.elapsed() >= KEYFRAME_INTERVAL);
+        let ask = due && self.wants_keyframe.swap(false, Ordering::Relaxed);
+        if ask {
+            *last = Some(Instant::now());
+        }
+        ask
     }
 
     /// Frames the source has made.

@@ -19,6 +19,7 @@ mod received;
 mod retry;
 mod serve_viewer;
 mod sink_thread;
+mod unread;
 mod watch;
 
 pub use admission::Admission;

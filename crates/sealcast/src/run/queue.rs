@@ -36,8 +36,8 @@ impl Default for QueueLimits {
 /// What became of a frame that was pushed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Pushed {
-    /// Frames that were dropped, the pushed one included if it was. What comes before the first keyframe does not count: there
-    /// was nothing yet that it is missing from.
+    /// Frames that were dropped, the pushed one included if it was. What comes before the first keyframe does not count:
+    /// there was nothing yet that it is missing from.
     pub dropped: usize,
     /// Nothing more will be taken before a keyframe: one should be asked for.
     pub wants_keyframe: bool,
@@ -82,8 +82,8 @@ impl<F: Queued> FrameQueue<F> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Put a frame in. When the queue is full, everything up to the newest keyframe is dropped; without one in the queue all of it
-    /// is, and what follows until the next.
+    /// Put a frame in. When the queue is full, everything up to the newest keyframe is dropped; without one in the
+    /// queue all of it is, and what follows until the next.
     pub fn push(&self, frame: F) -> Pushed {
         let mut state = self.lock();
         if state.closed {

@@ -92,7 +92,10 @@ impl Receiver {
 
     fn frame(&mut self, frame: AssembledFrame, arrived: Instant) {
         let Some(info) = &self.info else {
-            // A frame of an unknown stream cannot be used; its description comes first from any honest publisher.
+            // The description was lost with whatever else is missing; it comes again with the keyframe.
+            self.observation.metrics.record_dropped(DropCause::Gap, 1);
+            self.assembler.lost();
+            self.wants_keyframe = true;
             return;
         };
         let opened = Instant::now();
@@ -139,6 +142,10 @@ impl Listener for Receiver {
             return Ok(());
         }
         let arrived_first = *self.first_arrival.get_or_insert(arrived);
+        if record.follows_gap() {
+            // A new description may be among what is missing: nothing is shown by one that may be out of date.
+            self.info = None;
+        }
         match self.assembler.take(&record).map_err(|_| SessionError::PeerMisbehaved)? {
             Assembled::Info(info) => {
                 self.first_arrival = None;

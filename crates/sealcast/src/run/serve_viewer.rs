@@ -19,7 +19,7 @@ use super::hub::SourceEnd;
 use super::observe::HandshakeTimer;
 use super::publish::Shared;
 use super::retry::turned_on;
-use crate::media::Frame;
+use crate::media::{Codec, Frame};
 use crate::meter::labels::{self, Direction, HandshakeOutcome, RecordKind};
 use crate::meter::logs::Phase;
 use crate::meter::stage::Stage;
@@ -59,9 +59,18 @@ struct Seat {
     id: u64,
     queue: Arc<FrameQueue<Arc<Frame>>>,
     info_version: u64,
+    /// Whether its keyframes are few and far between.
+    video: bool,
     previous_seal: Duration,
     previous_send: Duration,
     sending_since: Option<Instant>,
+}
+
+/// How a viewer's session ended.
+pub(super) struct Departure {
+    pub(super) ended: Ended,
+    /// The viewer's own words, if it had any.
+    pub(super) reason: Option<CloseReason>,
 }
 
 struct ViewerTask<T> {
@@ -72,6 +81,7 @@ struct ViewerTask<T> {
     remote: String,
     peer: Option<Peer>,
     seat: Option<Seat>,
+    last_words: Option<CloseReason>,
 }
 
 /// Serve one viewer until it goes, the source ends or the program stops.
@@ -82,7 +92,7 @@ pub(super) async fn serve_viewer<T: Transport>(
     remote: String,
     timer: HandshakeTimer,
     stop: watch::Receiver<bool>,
-) -> Ended {
+) -> Departure {
     let observation = &shared.observation;
     let connection = Connection::new(transport, session, observation.clock, observation.metrics.clone());
     let shared = Arc::clone(&shared);
@@ -94,6 +104,7 @@ pub(super) async fn serve_viewer<T: Transport>(
         remote,
         peer: None,
         seat: None,
+        last_words: None,
     };
     let ended = match task.run(stop).await {
         Ok(never) => match never {},
@@ -103,7 +114,10 @@ pub(super) async fn serve_viewer<T: Transport>(
     let _ = task.take_events();
     task.leave(&ended);
     task.connection.say_goodbye(GOODBYE_PATIENCE).await;
-    ended
+    Departure {
+        ended,
+        reason: task.last_words,
+    }
 }
 
 impl<T: Transport> ViewerTask<T> {
@@ -144,7 +158,13 @@ impl<T: Transport> ViewerTask<T> {
         match event {
             Event::PeerProved(peer) => return self.judge(peer),
             Event::Established(facts) => self.established(&facts),
-            Event::KeyframeRequested(_) => self.shared.hub.request_keyframe(),
+            Event::KeyframeRequested(_) => {
+                self.shared.hub.request_keyframe();
+                // A viewer that lost something may have lost the stream's description: it comes again.
+                if let Some(seat) = &mut self.seat {
+                    seat.info_version = 0;
+                }
+            }
             Event::Rekeyed { epoch, cause } => {
                 observation.metrics.set_epoch(epoch);
                 observation.metrics.record_rekey(label(cause));
@@ -152,6 +172,7 @@ impl<T: Transport> ViewerTask<T> {
             }
             Event::Clock(estimate) => observation.clock_estimate(estimate.offset, estimate.uncertainty),
             Event::Closed { reason, text } => {
+                self.last_words = Some(reason);
                 tracing::info!(viewer = %self.name(), %reason, text, "the viewer left");
             }
         }
@@ -207,6 +228,7 @@ impl<T: Transport> ViewerTask<T> {
             id,
             queue,
             info_version: 0,
+            video: false,
             previous_seal: Duration::ZERO,
             previous_send: Duration::ZERO,
             sending_since: None,
@@ -238,9 +260,16 @@ impl<T: Transport> ViewerTask<T> {
         let Some(seat) = &mut self.seat else { return Ok(()) };
         let observation = &self.shared.observation;
         let clock = observation.clock;
-        let (version, info) = self.shared.hub.info_since(seat.info_version);
+        // A video keyframe carries its description along: a viewer that missed a new one need not ask.
+        let known = if frame.keyframe && seat.video {
+            0
+        } else {
+            seat.info_version
+        };
+        let (version, info) = self.shared.hub.info_since(known);
         if let Some(info) = info {
             seat.info_version = version;
+            seat.video = info.codec == Codec::H264;
             self.connection
                 .seal(|session, out| session.seal_info(clock.now(), VIDEO, &info, out))?;
         }

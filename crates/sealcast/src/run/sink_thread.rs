@@ -15,8 +15,8 @@ use crate::meter::logs::FrameRow;
 use crate::meter::stage::Stage;
 use crate::sink::Sink;
 
-/// Feed `sink` from `queue` on a thread of its own until the queue is closed and empty, or the sink fails. `failed` is called
-/// on failure so that the session can be ended.
+/// Feed `sink` from `queue` on a thread of its own until the queue is closed and empty, or the sink fails. `failed` is
+/// called on failure so that the session can be ended.
 pub(super) fn start(
     mut sink: Box<dyn Sink>,
     queue: Arc<FrameQueue<Delivered>>,

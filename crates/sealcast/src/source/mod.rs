@@ -45,7 +45,8 @@ pub trait Source: Send {
     /// Ask that the next frame be a keyframe. Sources that do not encode ignore it.
     fn request_keyframe(&mut self);
 
-    /// Whether the source may wait, losing nothing, until somebody watches (a file played once), or runs on regardless (a camera).
+    /// Whether the source may wait, losing nothing, until somebody watches (a file played once), or runs on regardless
+    /// (a camera).
     fn waits_for_viewers(&self) -> bool {
         false
     }

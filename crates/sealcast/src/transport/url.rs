@@ -53,7 +53,8 @@ impl ListenUrl {
         TransportKind::Tcp
     }
 
-    /// The host for a ticket when listening at `bound`: the address itself or, for all addresses, this machine's name for itself.
+    /// The host for a ticket when listening at `bound`: the address itself or, for all addresses, this machine's name
+    /// for itself.
     pub fn ticket_host(bound: SocketAddr) -> Host {
         match bound.ip() {
             ip if ip.is_unspecified() => own_address(bound).unwrap_or(Host::Name("localhost".to_owned())),

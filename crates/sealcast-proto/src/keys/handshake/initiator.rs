@@ -26,8 +26,8 @@ pub struct Initiator {
 }
 
 impl Initiator {
-    /// Begin with a share for the first mechanism: the hello to send stands beside the machine that awaits its answer. `random`
-    /// are 32 fresh random bytes.
+    /// Begin with a share for the first mechanism: the hello to send stands beside the machine that awaits its answer.
+    /// `random` are 32 fresh random bytes.
     ///
     /// # Errors
     /// [`HandshakeError::Misuse`] without suites, mechanisms or a pinned peer; [`HandshakeError::Library`].

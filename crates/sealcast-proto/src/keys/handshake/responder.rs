@@ -42,8 +42,8 @@ pub struct Responder {
 }
 
 impl Responder {
-    /// Await a hello. `random` are 32 fresh random bytes. A `cookie` that is not empty (at most 64 bytes) must be echoed by the
-    /// peer before any public-key work is done for it.
+    /// Await a hello. `random` are 32 fresh random bytes. A `cookie` that is not empty (at most 64 bytes) must be
+    /// echoed by the peer before any public-key work is done for it.
     pub fn new(config: HandshakeConfig, random: [u8; 32], cookie: Vec<u8>) -> Self {
         Self {
             config,

@@ -12,7 +12,8 @@ use crate::keys::entropy;
 
 const MODULUS_BITS: usize = 2048;
 const SECRET_LEN: usize = 32;
-/// A SubjectPublicKeyInfo of 2048 bits and the exponent 65537 has this length and this end; its beginning is the same in all.
+/// A SubjectPublicKeyInfo of 2048 bits and the exponent 65537 has this length and this end; its beginning is the same
+/// in all.
 const SHARE_LEN: usize = 294;
 const SHARE_END: [u8; 5] = [0x02, 0x03, 0x01, 0x00, 0x01];
 

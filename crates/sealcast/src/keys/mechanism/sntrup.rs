@@ -14,7 +14,8 @@ struct SntrupKey {
 }
 
 impl Sntrup761 {
-    /// The key of a recorded secret (NTRU Prime encoding, 1763 bytes): for checking recorded transcripts, never for a handshake.
+    /// The key of a recorded secret (NTRU Prime encoding, 1763 bytes): for checking recorded transcripts, never for a
+    /// handshake.
     ///
     /// # Errors
     /// [`MechanismError::Library`] for bytes that are no secret key.

@@ -156,7 +156,8 @@ impl Figures {
             Some(price) => {
                 let _ = writeln!(
                     text,
-                    "price of sealing and opening: {:+.2} µs a frame, 95 % confidence {:.2} to {:.2} µs ({} pairs, A B B A)",
+                    "price of sealing and opening: {:+.2} µs a frame, 95 % confidence {:.2} to {:.2} µs \
+                     ({} pairs, A B B A)",
                     price.median_difference / 1e3,
                     price.ci95_low / 1e3,
                     price.ci95_high / 1e3,

@@ -1,4 +1,5 @@
-//! Everything on this machine: a synthetic camera, the sealed stream over loopback, the viewer, and what protection costs.
+//! Everything on this machine: a synthetic camera, the sealed stream over loopback, the viewer, and what protection
+//! costs.
 
 mod figures;
 mod pictures;
@@ -7,10 +8,10 @@ mod price;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use sealcast_proto::keys::{Identity, Mechanism};
+use sealcast_proto::keys::{Identity, Invite, Mechanism};
 use sealcast_proto::seal::Suite;
 use sealcast_proto::session::RekeyPolicy;
-use sealcast_proto::wire::Ticket;
+use sealcast_proto::wire::{Ticket, TransportKind};
 use tokio::sync::watch;
 
 use super::publish::{Offer, Publisher, Viewers};
@@ -20,7 +21,7 @@ use super::{Admission, Observation, ObserveOptions, Observing, PublishOptions, Q
 use crate::failure::{Failure, FailureKind, Result};
 use crate::keys::allow::AllowList;
 use crate::keys::entropy;
-use crate::source;
+use crate::source::{self, Source};
 use crate::transport::{self, ListenUrl};
 use crate::web::Listen;
 use crate::web::demo::{DemoFeeds, serve};
@@ -73,13 +74,7 @@ async fn run(options: &DemoOptions, observing: &Observing, stop: watch::Receiver
     let url = options.source.clone();
     let source = tokio::task::spawn_blocking(move || source::open(&url))
         .await
-        .map_err(|error| {
-            Failure::new(
-                FailureKind::Internal,
-                format!("opening the source failed ({error})"),
-                "please report this",
-            )
-        })??;
+        .map_err(|error| panicked("opening the source", &error))??;
     let info = source.info();
     let feeds = Arc::new(DemoFeeds::default());
     let price = PriceMeter::start(options.suites[0])?;
@@ -87,32 +82,7 @@ async fn run(options: &DemoOptions, observing: &Observing, stop: watch::Receiver
         open_page(&options.page, &feeds)?;
     }
 
-    let listener = transport::listen(([127, 0, 0, 1], 0).into())?;
-    let address = local_address(&listener)?;
-    let (camera, viewer) = (fresh_identity()?, fresh_identity()?);
-    let invite = sealcast_proto::keys::Invite::new(entropy::random()?);
-    let ticket = Ticket {
-        host: ListenUrl::ticket_host(address),
-        port: address.port(),
-        peer: camera.peer_id(),
-        transport: Default::default(),
-        invite: Some(invite.clone()),
-    };
-    let offer = |identity| Offer {
-        identity,
-        suites: options.suites.clone(),
-        mechanisms: options.mechanisms.clone(),
-        rekey: RekeyPolicy::default(),
-    };
-    let publish_options = PublishOptions {
-        source,
-        offer: offer(camera),
-        invite: Some(invite),
-        admission: Admission::new(AllowList::in_memory(), false),
-        max_viewers: 1,
-        queue: QueueLimits::default(),
-        viewers: Viewers::Listen(listener),
-    };
+    let (publish_options, ticket) = camera_end(options, source)?;
     let mut camera_tap = CameraTap::new(Arc::clone(&feeds), info.codec, price.frames())?;
     let wire = WirePicture::start(Arc::clone(&feeds))?;
     let publisher = Publisher::start(
@@ -123,7 +93,7 @@ async fn run(options: &DemoOptions, observing: &Observing, stop: watch::Receiver
     )?;
     let watch_options = WatchOptions {
         publisher: PublisherAt::Connect(ticket),
-        offer: offer(viewer),
+        offer: offer(options, fresh_identity()?),
         sink: Box::new(PreviewSink::new(Arc::clone(&feeds))),
         queue: QueueLimits::default(),
         reconnect: true,
@@ -140,13 +110,7 @@ async fn run(options: &DemoOptions, observing: &Observing, stop: watch::Receiver
         let _ = watching.await;
     }
     let _ = publisher_stop.send(true);
-    let published = publishing.await.map_err(|error| {
-        Failure::new(
-            FailureKind::Internal,
-            format!("the publisher panicked ({error})"),
-            "please report this",
-        )
-    })?;
+    let published = publishing.await.map_err(|error| panicked("the publisher", &error))?;
     if let Some(summary) = price.summary() {
         observation.paired(PRICE_NAME, summary);
     }
@@ -154,6 +118,48 @@ async fn run(options: &DemoOptions, observing: &Observing, stop: watch::Receiver
         println!("{}", figures.table(observing, price.summary()));
     }
     outcome.and(published)
+}
+
+fn panicked(who: &str, error: &tokio::task::JoinError) -> Failure {
+    Failure::new(
+        FailureKind::Internal,
+        format!("{who} failed ({error})"),
+        "please report this",
+    )
+}
+
+fn offer(options: &DemoOptions, identity: Arc<Identity>) -> Offer {
+    Offer {
+        identity,
+        suites: options.suites.clone(),
+        mechanisms: options.mechanisms.clone(),
+        rekey: RekeyPolicy::default(),
+    }
+}
+
+/// The publisher's options, listening on loopback, and the ticket for its only viewer.
+fn camera_end(options: &DemoOptions, source: Box<dyn Source>) -> Result<(PublishOptions, Ticket)> {
+    let listener = transport::listen(([127, 0, 0, 1], 0).into())?;
+    let address = local_address(&listener)?;
+    let identity = fresh_identity()?;
+    let invite = Invite::new(entropy::random()?);
+    let ticket = Ticket {
+        host: ListenUrl::ticket_host(address),
+        port: address.port(),
+        peer: identity.peer_id(),
+        transport: TransportKind::Tcp,
+        invite: Some(invite.clone()),
+    };
+    let publish_options = PublishOptions {
+        source,
+        offer: offer(options, identity),
+        invite: Some(invite),
+        admission: Admission::new(AllowList::in_memory(), false),
+        max_viewers: 1,
+        queue: QueueLimits::default(),
+        viewers: Viewers::Listen(listener),
+    };
+    Ok((publish_options, ticket))
 }
 
 /// Renew the page's figures until the user stops or the stream ends.
@@ -171,10 +177,7 @@ async fn show_until_over(
         tokio::select! {
             _ = tick.tick() => feeds.show_stats(&figures.stats(began.elapsed(), observing, price.summary()))?,
             _ = turned_on(&mut stop) => return Ok(()),
-            watched = &mut *watching => return watched.unwrap_or_else(|error| {
-                let what = format!("the viewer panicked ({error})");
-                Err(Failure::new(FailureKind::Internal, what, "please report this"))
-            }),
+            watched = &mut *watching => return watched.unwrap_or_else(|error| Err(panicked("the viewer", &error))),
         }
     }
 }

@@ -1,0 +1,64 @@
+//! Whether a peer that talks also listens.
+
+/// Answers and other control records that may wait for a peer while it takes nothing of what was queued before them.
+/// In minutes of waiting, an honest peer is not sent as much.
+const MAX_UNREAD_CONTROL: u64 = 512 * 1024;
+
+/// Counts the control records that a peer makes us queue without reading. Frames need no such count: what is not sent
+/// of them is dropped from their queue.
+#[derive(Default)]
+pub(super) struct Unread {
+    queued: u64,
+    /// The count began when this much had been queued, and begins anew once that is sent.
+    since: u64,
+    control: u64,
+}
+
+impl Unread {
+    /// A frame was queued.
+    pub(super) fn frame(&mut self, bytes: u64) {
+        self.queued += bytes;
+    }
+
+    /// A control record was queued.
+    pub(super) fn control(&mut self, bytes: u64) {
+        self.queued += bytes;
+        self.control += bytes;
+    }
+
+    /// Whether too much waits, when `backlog` bytes of all that was queued are not sent yet.
+    pub(super) fn too_much(&mut self, backlog: usize) -> bool {
+        if self.queued.saturating_sub(backlog as u64) >= self.since {
+            self.since = self.queued;
+            self.control = 0;
+        }
+        self.control > MAX_UNREAD_CONTROL
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_peer_that_asks_and_does_not_read_is_found_out() {
+        let mut unread = Unread::default();
+        let mut backlog = 0;
+        let asked = (0..u32::MAX).find(|_| {
+            unread.control(69);
+            backlog += 69;
+            unread.too_much(backlog)
+        });
+        assert!(asked.is_some_and(|asked| u64::from(asked) * 69 < 2 * MAX_UNREAD_CONTROL));
+    }
+
+    #[test]
+    fn a_slow_peer_that_reads_may_go_on_for_ever() {
+        let mut unread = Unread::default();
+        for _ in 0..100_000 {
+            unread.frame(20_000);
+            unread.control(69);
+            assert!(!unread.too_much(60_000), "there is always a backlog, but it moves");
+        }
+    }
+}

@@ -1,0 +1,28 @@
+//! What the attacks share: the program as processes, a proxy that tampers, and clips whose every frame is known.
+#![allow(dead_code, reason = "every test binary uses its own part of this")]
+
+mod clip;
+mod program;
+mod proxy;
+
+pub(crate) use clip::{Clip, ffmpeg, lacks, order, path};
+pub(crate) use program::{Home, Program, until};
+pub(crate) use proxy::{Act, Proxy, Seen, Way};
+
+/// Length prefix and header of a record on the wire.
+pub(crate) const LENGTH: usize = 4;
+
+/// Whether these bytes, length prefix included, are a media record that carries a frame.
+pub(crate) fn is_frame(message: &[u8]) -> bool {
+    is_media(message) && message[LENGTH + 1] & 0x20 == 0
+}
+
+/// Whether these bytes, length prefix included, are a media record.
+pub(crate) fn is_media(message: &[u8]) -> bool {
+    message.len() >= LENGTH + 40 && message[LENGTH] == 0x10
+}
+
+/// Whether these bytes, length prefix included, are a control record.
+pub(crate) fn is_control(message: &[u8]) -> bool {
+    message.len() >= LENGTH + 40 && message[LENGTH] == 0x11
+}
