@@ -39,7 +39,8 @@ OK_MESSAGES = [
     ("close, unknown reason", "close", {"reason": 200, "text": "later version"}),
     ("close, reason zero", "close", {"reason": 0, "text": ""}),
     ("rekey-offer x25519", "rekey-offer", {"epoch": 1, "mechanism": 2, "share": fixed("offer share", 32)}),
-    ("rekey-offer x25519-mlkem768", "rekey-offer", {"epoch": 65535, "mechanism": 1, "share": fixed("offer hybrid", 1216)}),
+    ("rekey-offer x25519-mlkem768", "rekey-offer",
+     {"epoch": 65535, "mechanism": 1, "share": fixed("offer hybrid", 1216)}),
     ("rekey-offer for epoch 65536", "rekey-offer", {"epoch": 0, "mechanism": 2, "share": fixed("offer wrap", 32)}),
     ("rekey-answer", "rekey-answer", {"epoch": 1, "ciphertext": fixed("answer", 32)}),
     ("rekey-answer hybrid", "rekey-answer", {"epoch": 65535, "ciphertext": fixed("answer hybrid", 1120)}),
@@ -48,7 +49,8 @@ OK_MESSAGES = [
     ("ping", "ping", {"t1": 1_790_000_000_123_456_789}),
     ("ping zero", "ping", {"t1": 0}),
     ("ping, highest", "ping", {"t1": BIG}),
-    ("pong", "pong", {"t1": 1_790_000_000_123_456_789, "t2": 1_790_000_000_200_000_000, "t3": 1_790_000_000_200_040_000}),
+    ("pong", "pong",
+     {"t1": 1_790_000_000_123_456_789, "t2": 1_790_000_000_200_000_000, "t3": 1_790_000_000_200_040_000}),
     ("pong, highest", "pong", {"t1": BIG, "t2": BIG, "t3": BIG}),
     ("rekey-request", "rekey-request", {}),
 ]
@@ -77,17 +79,20 @@ def messages():
         ("close, text of 4096 bytes", b"\x02\x01" + control.counted(b"x" * 4096), "malformed", "At most 256 bytes."),
         ("close, stray continuation byte", b"\x02\x01" + control.counted(b"ab\x80"), "malformed", "Not UTF-8."),
         ("close, cut letter", b"\x02\x01" + control.counted(b"ab\xc3"), "malformed", "Not UTF-8."),
-        ("close, overlong slash", b"\x02\x01" + control.counted(b"\xc0\xaf"), "malformed", "UTF-8 has one form of each letter."),
+        ("close, overlong slash", b"\x02\x01" + control.counted(b"\xc0\xaf"), "malformed",
+         "UTF-8 has one form of each letter."),
         ("close, surrogate", b"\x02\x01" + control.counted(b"\xed\xa0\x80"), "malformed", "UTF-8 has no surrogates."),
         ("close, beyond U+10FFFF", b"\x02\x01" + control.counted(b"\xf4\x90\x80\x80"), "malformed", "Not UTF-8."),
-        ("close, text longer than the message", b"\x02\x01\x00\x05abcd", "malformed", "The count is above what is there."),
+        ("close, text longer than the message", b"\x02\x01\x00\x05abcd", "malformed",
+         "The count is above what is there."),
         ("close, text shorter than the message", b"\x02\x01\x00\x03abcd", "malformed", "A byte is left over."),
         ("rekey-offer, share longer than the message", offer[:4] + b"\x00\x21" + offer[6:], "malformed",
          "The count is above what is there."),
         ("rekey-offer, share shorter than the message", offer[:4] + b"\x00\x1f" + offer[6:], "malformed",
          "A byte is left over."),
         ("rekey-offer, empty share", offer[:4] + bytes(2), "malformed", "1 to 2 048 bytes."),
-        ("rekey-offer, share of 2049 bytes", offer[:4] + control.counted(bytes(2049)), "malformed", "1 to 2 048 bytes."),
+        ("rekey-offer, share of 2049 bytes", offer[:4] + control.counted(bytes(2049)), "malformed",
+         "1 to 2 048 bytes."),
         ("rekey-answer, empty ciphertext", b"\x04\x00\x01" + bytes(2), "malformed", "1 to 2 048 bytes."),
         ("rekey-answer, ciphertext of 2049 bytes", b"\x04\x00\x01" + control.counted(bytes(2049)), "malformed",
          "1 to 2 048 bytes."),
@@ -96,18 +101,22 @@ def messages():
         ("keyframe-request, highest stream", b"\x05" + b"\xff" * 4, "malformed", "Media streams are 1 to 15."),
         ("type 0", b"\x00", "ignored", "An unknown type is ignored."),
         ("type 9", b"\x09", "ignored", "An unknown type is ignored."),
-        ("type 9 with fields", b"\x09" + fixed("unknown type", 30), "ignored", "An unknown type is ignored, whatever follows."),
+        ("type 9 with fields", b"\x09" + fixed("unknown type", 30), "ignored",
+         "An unknown type is ignored, whatever follows."),
         ("type 255", b"\xff\x00", "ignored", "An unknown type is ignored."),
     ]
     return check_names(cases + _negative(control.decode, rows))
 
 
 def codec_configurations():
-    h264 = {"codec": 1, "width": 1920, "height": 1080, "rate_numerator": 30, "rate_denominator": 1, "parameters": PARAMETERS}
+    h264 = {"codec": 1, "width": 1920, "height": 1080, "rate_numerator": 30, "rate_denominator": 1,
+            "parameters": PARAMETERS}
     table = [
         ("H.264 1080p30", h264),
-        ("H.264 2160p at 60000/1001", {**h264, "width": 3840, "height": 2160, "rate_numerator": 60000, "rate_denominator": 1001}),
-        ("H.264, largest fields", {**h264, "width": 65535, "height": 65535, "rate_numerator": 2**32 - 1, "rate_denominator": 2**32 - 1}),
+        ("H.264 2160p at 60000/1001",
+         {**h264, "width": 3840, "height": 2160, "rate_numerator": 60000, "rate_denominator": 1001}),
+        ("H.264, largest fields",
+         {**h264, "width": 65535, "height": 65535, "rate_numerator": 2**32 - 1, "rate_denominator": 2**32 - 1}),
         ("Motion JPEG 720p25", {"codec": 2, "width": 1280, "height": 720, "rate_numerator": 25, "rate_denominator": 1,
                                 "parameters": b""}),
     ]
@@ -138,11 +147,14 @@ def preambles():
     usual = {"frame": 41, "media_time": 1_366_666_667, "captured": 1_790_000_000_000_000_000,
              "encoded": 1_790_000_000_004_000_000, "previous_seal": 61_250, "previous_send": 98_001}
     table = [
-        ("first frame", {**usual, "frame": 0, "media_time": 0, "previous_seal": 0, "previous_send": 0}, b"\0\0\0\1\x65frame"),
+        ("first frame", {**usual, "frame": 0, "media_time": 0, "previous_seal": 0, "previous_send": 0},
+         b"\0\0\0\1\x65frame"),
         ("later frame", usual, fixed("frame", 100)),
         ("already encoded at the source", {**usual, "encoded": usual["captured"]}, b"\xff\xd8\xff\xd9"),
         ("saturated", {**usual, "previous_seal": 2**32 - 1, "previous_send": 2**32 - 1}, b"\0"),
-        ("highest", dict.fromkeys(control.PREAMBLE_FIELDS[:4], BIG) | {"previous_seal": 2**32 - 1, "previous_send": 2**32 - 1}, b"\0"),
+        ("highest",
+         dict.fromkeys(control.PREAMBLE_FIELDS[:4], BIG) | {"previous_seal": 2**32 - 1, "previous_send": 2**32 - 1},
+         b"\0"),
     ]
     cases = []
     for name, fields, frame in table:

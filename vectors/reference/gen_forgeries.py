@@ -7,8 +7,8 @@ import keys
 from common import fixed
 from gen_tampering import base
 from handshake import PUBLISHER, VIEWER
-from sessions import (CAMERA, CAMERA_SEED, INVITE, WATCHER, WATCHER_SEED, case_json, forged_finish, forged_reply, initiator_config, refusal,
-                      responder_config, signed_reply, stopped)
+from sessions import (CAMERA, CAMERA_SEED, INVITE, WATCHER, WATCHER_SEED, case_json, forged_finish, forged_reply,
+                      initiator_config, refusal, responder_config, signed_reply, stopped)
 
 MALLORY_SEED = fixed("mallory identity", 32)
 MALLORY = handshake.public_of(MALLORY_SEED)
@@ -16,7 +16,8 @@ ED25519_ORDER = 2**252 + 27742317777372353535851937790883648493
 
 
 def lengthened_s(signature):
-    """The same signature with S + L: verifies only where S is not held below the group order (RFC 8032 section 5.1.7)."""
+    """The same signature with S + L: verifies only where S is not held below the group order (RFC 8032
+    section 5.1.7)."""
     s = int.from_bytes(signature[32:], "little") + ED25519_ORDER
     return signature[:32] + s.to_bytes(32, "little")
 
@@ -32,6 +33,11 @@ def reply_cases():
     def forge(**how):
         return lambda hello: forged_reply(hello, mitm, **how)
 
+    return reply_signature_cases(forge) + reply_form_cases(forge)
+
+
+def reply_signature_cases(forge):
+    """Who signs the reply, and what."""
     def plain(*signing, **how):
         return forge(plain=signed_reply(*signing, **how))
 
@@ -40,35 +46,50 @@ def reply_cases():
 
     return [
         ("another identity, properly signed", forge(), "wrong-peer", "The pinned peer is another one."),
-        ("another identity, badly signed", plain(MALLORY_SEED, change=flipped), "wrong-peer", "The peer is checked before the signature."),
+        ("another identity, badly signed", plain(MALLORY_SEED, change=flipped), "wrong-peer",
+         "The peer is checked before the signature."),
         ("pinned identity signed with another key", plain(MALLORY_SEED, identity=CAMERA), "signature",
          "The attacker does not have the pinned identity's key."),
-        ("pinned identity, signature of zeros", plain(MALLORY_SEED, identity=CAMERA, change=lambda s: bytes(64)), "signature",
-         "It does not verify."),
+        ("pinned identity, signature of zeros", plain(MALLORY_SEED, identity=CAMERA, change=lambda s: bytes(64)),
+         "signature", "It does not verify."),
         ("signature with a flipped bit", plain(CAMERA_SEED, change=flipped), "signature", "It does not verify."),
         ("signature with S above the group order", plain(CAMERA_SEED, change=lengthened_s), "signature",
          "RFC 8032 holds S below the order: a signature has one form."),
-        ("signed as the initiator", plain(CAMERA_SEED, side="initiator"), "signature", "The side is part of the label."),
+        ("signed as the initiator", plain(CAMERA_SEED, side="initiator"), "signature",
+         "The side is part of the label."),
         ("signed as a viewer", plain(CAMERA_SEED, role=VIEWER), "signature", "The role is part of the label."),
         ("signed as the initiator and a viewer", plain(CAMERA_SEED, side="initiator", role=VIEWER), "signature",
          "This is the initiator's own label."),
-        ("signed without the zero byte", plain(CAMERA_SEED, content=lambda s, i: b"sealcast1 responder publisher" + s.th1 + i),
+        ("signed without the zero byte",
+         plain(CAMERA_SEED, content=lambda s, i: b"sealcast1 responder publisher" + s.th1 + i),
          "signature", "A zero byte ends the label."),
-        ("signed without the identity", plain(CAMERA_SEED, content=lambda s, i: b"sealcast1 responder publisher\0" + s.th1),
+        ("signed without the identity",
+         plain(CAMERA_SEED, content=lambda s, i: b"sealcast1 responder publisher\0" + s.th1),
          "signature", "The identity is signed too."),
-        ("signed over another identity", plain(CAMERA_SEED, content=lambda s, i: b"sealcast1 responder publisher\0" + s.th1 + MALLORY),
+        ("signed over another identity",
+         plain(CAMERA_SEED, content=lambda s, i: b"sealcast1 responder publisher\0" + s.th1 + MALLORY),
          "signature", "The identity is signed too."),
-        ("signed over a transcript without the reply", plain(CAMERA_SEED, content=over(lambda s: keys.sha256(s.transcript))),
+        ("signed over a transcript without the reply",
+         plain(CAMERA_SEED, content=over(lambda s: keys.sha256(s.transcript))),
          "signature", "th1 has the reply's head."),
-        ("signed over zeros", plain(CAMERA_SEED, content=over(lambda s: bytes(32))), "signature", "th1 is what is signed."),
+        ("signed over zeros", plain(CAMERA_SEED, content=over(lambda s: bytes(32))), "signature",
+         "th1 is what is signed."),
         ("initiator's own identity", plain(WATCHER_SEED), "wrong-peer", "The pinned peer is another one."),
+    ]
+
+
+def reply_form_cases(forge):
+    """The fields of the head, and what is sealed."""
+    return [
         ("version 0", forge(fields={"version": 0}), "version", "The version is 1."),
         ("version 2", forge(fields={"version": 2}), "version", "The version is 1."),
         ("initiator's own role", forge(fields={"role": VIEWER}), "role", "The role is opposite to the initiator's."),
         ("role 0", forge(fields={"role": 0}), "role", "The role is opposite to the initiator's."),
         ("role 3", forge(fields={"role": 3}), "role", "The role is opposite to the initiator's."),
-        ("wrong version and wrong role", forge(fields={"version": 2, "role": VIEWER}), "version", "The version is checked first."),
-        ("wrong role and suite not offered", forge(fields={"role": VIEWER, "suite": 2}), "role", "The role is checked first."),
+        ("wrong version and wrong role", forge(fields={"version": 2, "role": VIEWER}), "version",
+         "The version is checked first."),
+        ("wrong role and suite not offered", forge(fields={"role": VIEWER, "suite": 2}), "role",
+         "The role is checked first."),
         ("suite not offered", forge(fields={"suite": 2}), "not-offered", "1 and 3 were offered."),
         ("suite 0", forge(fields={"suite": 0}), "not-offered", "1 and 3 were offered."),
         ("unknown suite", forge(fields={"suite": 99}), "not-offered", "1 and 3 were offered."),
@@ -78,12 +99,16 @@ def reply_cases():
         ("unknown mechanism", forge(fields={"mechanism": 99}), "not-offered", "1, 2 and 3 were offered."),
         ("empty ciphertext", forge(fields={"ciphertext": b""}), "malformed", "1 to 2 048 bytes."),
         ("ciphertext of 2049 bytes", forge(fields={"ciphertext": bytes(2049)}), "malformed", "1 to 2 048 bytes."),
-        ("ciphertext of 2048 bytes", forge(fields={"ciphertext": b"\1" * 2048}), "share", "The form allows it, the mechanism does not."),
+        ("ciphertext of 2048 bytes", forge(fields={"ciphertext": b"\1" * 2048}), "share",
+         "The form allows it, the mechanism does not."),
         ("suite not offered and ciphertext short", forge(fields={"suite": 2, "ciphertext": b"\1" * 31}), "not-offered",
          "The offers are checked before the ciphertext."),
-        ("sealed part of 111 bytes", forge(plain=lambda s: signed_reply(CAMERA_SEED)(s)[:-1]), "malformed", "Exactly 112."),
-        ("sealed part of 113 bytes", forge(plain=lambda s: signed_reply(CAMERA_SEED)(s) + b"\0"), "malformed", "Exactly 112."),
-        ("sealed part of zeros", lambda hello: handshake.parse_reply(forged_reply(hello, mitm)).changed(sealed=bytes(112)).encode(),
+        ("sealed part of 111 bytes", forge(plain=lambda s: signed_reply(CAMERA_SEED)(s)[:-1]), "malformed",
+         "Exactly 112."),
+        ("sealed part of 113 bytes", forge(plain=lambda s: signed_reply(CAMERA_SEED)(s) + b"\0"), "malformed",
+         "Exactly 112."),
+        ("sealed part of zeros",
+         lambda hello: handshake.parse_reply(forge()(hello)).changed(sealed=bytes(112)).encode(),
          "sealed", "It does not open."),
     ]
 
@@ -100,18 +125,21 @@ def refused_replies():
 def relayed_identity():
     """The signature of the pinned peer from another session, under the attacker's own keys."""
     mitm = responder_config("mitm", identity_seed=MALLORY_SEED)
-    honest = stopped(initiator_config("other session", invite=INVITE), responder_config("other session"), 2).ends["responder"]
+    other = stopped(initiator_config("other session", invite=INVITE), responder_config("other session"), 2)
+    honest = other.ends["responder"]
     run = stopped(*base(), 1)
     message = forged_reply(run.messages[0][1], mitm, plain=lambda s: honest.identity + honest.signature)
-    return run.configs["initiator"], refusal(run, "initiator", "reply: signature of the pinned peer from another session", message,
-                                             "signature", "It signs another transcript.")
+    return run.configs["initiator"], refusal(
+        run, "initiator", "reply: signature of the pinned peer from another session", message, "signature",
+        "It signs another transcript.")
 
 
 def own_identity_unpinned():
     """A reply with the initiator's own identity where that is what it pinned, signed by nobody who has the key."""
     i_config = initiator_config("self pinned badly", pinned_peer=WATCHER)
     run = stopped(i_config, responder_config("self pinned badly"), 1)
-    message = forged_reply(run.messages[0][1], responder_config("mitm"), plain=signed_reply(MALLORY_SEED, identity=WATCHER))
+    message = forged_reply(run.messages[0][1], responder_config("mitm"),
+                           plain=signed_reply(MALLORY_SEED, identity=WATCHER))
     return i_config, refusal(run, "initiator", "reply: own identity, badly signed", message, "own-identity",
                              "One's own identity is refused before the signature.")
 
@@ -144,28 +172,34 @@ def finish_cases():
         ("signature with a flipped bit", forge(WATCHER_SEED, change=flipped), "signature", "It does not verify."),
         ("signature with S above the group order", forge(WATCHER_SEED, change=lengthened_s), "signature",
          "RFC 8032 holds S below the order: a signature has one form."),
-        ("signed as the responder", forge(WATCHER_SEED, side="responder"), "signature", "The side is part of the label."),
+        ("signed as the responder", forge(WATCHER_SEED, side="responder"), "signature",
+         "The side is part of the label."),
         ("signed as a publisher", forge(WATCHER_SEED, role=PUBLISHER), "signature", "The role is part of the label."),
         ("signed as the responder and a publisher", forge(WATCHER_SEED, side="responder", role=PUBLISHER), "signature",
          "This is the responder's own label."),
-        ("signed over th1", forge(WATCHER_SEED, content=over(lambda s, i: s.th1 + i)), "signature", "The initiator signs th2."),
-        ("signed without the identity", forge(WATCHER_SEED, content=over(lambda s, i: s.th2)), "signature", "The identity is signed too."),
+        ("signed over th1", forge(WATCHER_SEED, content=over(lambda s, i: s.th1 + i)), "signature",
+         "The initiator signs th2."),
+        ("signed without the identity", forge(WATCHER_SEED, content=over(lambda s, i: s.th2)), "signature",
+         "The identity is signed too."),
         ("signed over another identity", forge(WATCHER_SEED, content=over(lambda s, i: s.th2 + CAMERA)), "signature",
          "The identity is signed too."),
-        ("signed without the zero byte", forge(WATCHER_SEED, content=lambda s, i: b"sealcast1 initiator viewer" + s.th2 + i),
+        ("signed without the zero byte",
+         forge(WATCHER_SEED, content=lambda s, i: b"sealcast1 initiator viewer" + s.th2 + i),
          "signature", "A zero byte ends the label."),
         ("responder's own identity, its key unknown", forge(MALLORY_SEED, identity=CAMERA), "own-identity",
          "One's own identity is refused before the signature."),
         ("responder's own identity, properly signed", forge(CAMERA_SEED), "own-identity", "One end cannot be both."),
         ("invited 2", forge(WATCHER_SEED, invited=2), "malformed", "invited is 0 or 1."),
         ("invited 255", forge(WATCHER_SEED, invited=255), "malformed", "invited is 0 or 1."),
-        ("not invited, with a proof", forge(WATCHER_SEED, proof=bytes(31) + b"\1"), "malformed", "The proof is zero with invited 0."),
+        ("not invited, with a proof", forge(WATCHER_SEED, proof=bytes(31) + b"\1"), "malformed",
+         "The proof is zero with invited 0."),
         ("sealed part of 144 bytes", resealed(lambda p: p[:-1]), "malformed", "Exactly 145."),
         ("sealed part of 146 bytes", resealed(lambda p: p + b"\0"), "malformed", "Exactly 145."),
         ("sealed part of zeros", lambda s: handshake.encode_finish(bytes(145)), "sealed", "It does not open."),
-        ("sealed under the reply's key", sealed_with(lambda s: s.reply_key, lambda s: s.reply_iv, lambda s: s.th1), "sealed",
-         "The finish has a key of its own."),
-        ("sealed with th1 as associated data", sealed_with(lambda s: s.finish_key, lambda s: s.finish_iv, lambda s: s.th1),
+        ("sealed under the reply's key", sealed_with(lambda s: s.reply_key, lambda s: s.reply_iv, lambda s: s.th1),
+         "sealed", "The finish has a key of its own."),
+        ("sealed with th1 as associated data",
+         sealed_with(lambda s: s.finish_key, lambda s: s.finish_iv, lambda s: s.th1),
          "sealed", "The associated data is th2."),
     ]
 

@@ -61,7 +61,8 @@ def ok_cases():
     for suite in SUITES.values():
         i, r, wrap = f"{suite.name} i", f"{suite.name} r", f"{suite.name} wrap"
         for length in (0, 1, 15, 16, 17, 127, 128, 129, 1200):
-            cases.append(ok_case(i, f"media of {length} bytes", 0, media(seq=length), fixed(f"payload {length}", length)))
+            payload = fixed(f"payload {length}", length)
+            cases.append(ok_case(i, f"media of {length} bytes", 0, media(seq=length), payload))
         table = [
             (i, "control, first record", 0, control(seq=0, timestamp=0), b"\x01"),
             (i, "control, empty payload", 0, control(), b""),
@@ -94,7 +95,8 @@ def media_flip_reason(byte, bit):
     """What a flipped header bit of the media record below must lead to, field by field."""
     field = FIELD_OF_BYTE[byte]
     if field == "kind":
-        return "malformed", "0x11 is a control record, whose flags and stream these are not; the others are no record kinds."
+        return ("malformed",
+                "0x11 is a control record, whose flags and stream these are not; the others are no record kinds.")
     if field == "flags":
         return {
             0: ("cleartext", "A record without the encrypted bit is refused as cleartext."),
@@ -127,8 +129,8 @@ def header_flips(set_name, every_bit):
             done.add((field, reason[0]))
             cases.append(refused_case(set_name, f"media, {field} byte {byte} bit {bit} flipped",
                                       flip(record, byte, bit), *reason))
-    for label, byte, bit in (("first payload byte", 24, 0), ("last payload byte", 24 + 32, 7), ("first tag byte", 57, 0),
-                             ("eighth tag byte", 64, 3), ("last tag byte", 72, 7)):
+    for label, byte, bit in (("first payload byte", 24, 0), ("last payload byte", 24 + 32, 7),
+                             ("first tag byte", 57, 0), ("eighth tag byte", 64, 3), ("last tag byte", 72, 7)):
         cases.append(refused_case(set_name, f"media, {label} flipped", flip(record, byte, bit), "tag",
                                   "Payload and tag are authenticated."))
     return cases
@@ -175,8 +177,10 @@ def wrong_keys(set_name):
     as_epoch_0 = records.seal(suite, secret(0), 0, "i", media(), payload)  # same header bits as epoch 65536
     table = [
         (set_name, "epoch 2", sealed(set_name, 2, media(), payload), "unknown-epoch", "Epochs 0 and 1 are known."),
-        (set_name, "epoch 65535", sealed(set_name, 65_535, media(), payload), "unknown-epoch", "Epochs 0 and 1 are known."),
-        (set_name, "control of epoch 2", sealed(set_name, 2, control(), b"\x08"), "unknown-epoch", "Epochs 0 and 1 are known."),
+        (set_name, "epoch 65535", sealed(set_name, 65_535, media(), payload), "unknown-epoch",
+         "Epochs 0 and 1 are known."),
+        (set_name, "control of epoch 2", sealed(set_name, 2, control(), b"\x08"), "unknown-epoch",
+         "Epochs 0 and 1 are known."),
         (set_name, "sealed under epoch 1, sent as epoch 0", as_epoch_1, "tag", "The epochs have different keys."),
         (wrap, "sealed under epoch 0, sent to an opener of epoch 65536", as_epoch_0, "tag",
          "The 16 bits agree, the secrets and the 64-bit epoch number do not."),
@@ -226,8 +230,8 @@ def bad_forms(set_name):
              for name, header, reason, why in table]
     for kind in (0x00, 0x01, 0x06, 0x0F, 0x12, 0x20, 0x7F, 0x80, 0xFF):
         header = media().changed(kind=kind)
-        cases.append(refused_case(set_name, f"kind 0x{kind:02x}", sealed(set_name, 0, header, payload, "media"), "malformed",
-                                  "Only 0x10 and 0x11 are records."))
+        cases.append(refused_case(set_name, f"kind 0x{kind:02x}", sealed(set_name, 0, header, payload, "media"),
+                                  "malformed", "Only 0x10 and 0x11 are records."))
     return cases
 
 

@@ -67,7 +67,8 @@ def rekeys():
     """Messages are spelt out here: type 3, epoch, mechanism, share; type 4, epoch, ciphertext."""
     cases = []
     secret = fixed("rekey E_0", 32)
-    for epoch, mechanism, share_len, ct_len, ss_len in ((0, 2, 32, 32, 32), (1, 1, 1216, 1120, 64), (65_535, 2, 32, 32, 32)):
+    for epoch, mechanism, share_len, ct_len, ss_len in ((0, 2, 32, 32, 32), (1, 1, 1216, 1120, 64),
+                                                        (65_535, 2, 32, 32, 32)):
         share, ciphertext = fixed(f"rekey share {epoch}", share_len), fixed(f"rekey ciphertext {epoch}", ct_len)
         ss = fixed(f"rekey ss {epoch}", ss_len)
         target = ((epoch + 1) & 0xFFFF).to_bytes(2, "big")

@@ -46,9 +46,11 @@ def sequences():
         ("a jump clears what it passes", [(5, "ok"), (5 + 8192, "ok"), (5, "replay"), (5 + 4096, "replay"),
                                            (5 + 4097, "ok"), (5 + 8191, "ok")],
          "Bits of a window that the jump left behind must not be taken for new numbers, nor refuse new ones."),
-        ("a jump by one window", [(63, "ok"), (63 + 4096, "ok"), (63, "replay"), (64, "ok"), (64 + 4096, "ok"), (64, "replay")],
+        ("a jump by one window",
+         [(63, "ok"), (63 + 4096, "ok"), (63, "replay"), (64, "ok"), (64 + 4096, "ok"), (64, "replay")],
          "A bit may not be shared by two numbers that are 4096 apart."),
-        ("a jump by whole words", [(0, "ok"), (1, "ok"), (64, "ok"), (4160, "ok"), (64, "replay"), (65, "ok"), (4097, "ok")],
+        ("a jump by whole words",
+         [(0, "ok"), (1, "ok"), (64, "ok"), (4160, "ok"), (64, "replay"), (65, "ok"), (4097, "ok")],
          "Clearing must cover every word between the old and the new top."),
         ("highest numbers", [(2**32 - 2, "ok"), (2**32 - 1, "ok"), (2**32 - 1, "replay"), (2**32 - 4096, "ok"),
                              (2**32 - 4097, "replay"), (0, "replay")],
@@ -60,7 +62,8 @@ def sequences():
         ("a forgery does not move the window", [(_media(s, 0), "ok"), (forged_high, "tag"), (_media(s, 1), "ok"),
                                                 (_media(s, 100_000), "ok")],
          "A number is marked only after its tag has verified."),
-        ("a forgery does not use up its number", [(flip(_media(s, 5), 30), "tag"), (_media(s, 5), "ok"), (_media(s, 5), "replay")],
+        ("a forgery does not use up its number",
+         [(flip(_media(s, 5), 30), "tag"), (_media(s, 5), "ok"), (_media(s, 5), "replay")],
          "A number is marked only after its tag has verified."),
         ("replay is asked before the tag", [(_media(s, 5), "ok"), (flip(_media(s, 5), 30), "replay")],
          "The window is asked before anything is decrypted."),
@@ -69,21 +72,23 @@ def sequences():
          "The header is parsed before the window is asked."),
         ("epoch is asked before replay", [(_media(s, 5), "ok"), (flip(_media(s, 5), 2, 0), "unknown-epoch")],
          "Without a key there is no window to ask."),
-        ("epochs have their own windows", [(_media(s, 5), "ok"), (_media(s, 5, epoch=1), "ok"), (_media(s, 5), "replay"),
-                                           (_media(s, 5, epoch=1), "replay"), (_media(s, 6), "ok")],
+        ("epochs have their own windows",
+         [(_media(s, 5), "ok"), (_media(s, 5, epoch=1), "ok"), (_media(s, 5), "replay"),
+          (_media(s, 5, epoch=1), "replay"), (_media(s, 6), "ok")],
          "Numbers belong to a key, and each epoch has its own."),
         ("purposes have their own windows", [(_media(s, 5), "ok"), (_control(s, 5), "ok"), (_control(s, 5), "replay"),
                                              (_media(s, 5), "replay")],
          "Numbers belong to a key, and each purpose has its own."),
-        ("streams share a window", [(_media(s, 5), "ok"), (_media(s, 5, stream=2), "replay"), (_media(s, 6, stream=2), "ok")],
+        ("streams share a window",
+         [(_media(s, 5), "ok"), (_media(s, 5, stream=2), "replay"), (_media(s, 6, stream=2), "ok")],
          "Streams share the media key, so a number is used by one of them only."),
     ]
     for name, steps, why in special:
         cases.append({"name": name, "expect": "mixed", "why": why, "key_set": s, "steps": _play(s, steps)})
     for other in ("aes-256-gcm i", "chacha20-poly1305 i", "aegis-128x4 i"):
         steps = _numbers(other, [(4096, "ok"), (4096, "replay"), (0, "replay"), (1, "ok")])
-        cases.append({"name": f"window with {other}", "expect": "mixed", "why": "The window is the same for every suite.",
-                      "key_set": other, "steps": _play(other, steps)})
+        cases.append({"name": f"window with {other}", "expect": "mixed",
+                      "why": "The window is the same for every suite.", "key_set": other, "steps": _play(other, steps)})
     return check_names(cases)
 
 
@@ -109,7 +114,8 @@ def framings():
          "Before the session the limit is MAX_HANDSHAKE_MESSAGE."),
         ("handshake length zero", "handshake", bytes(4), "framing", "A length of zero ends the connection."),
         ("cut inside the length", "established", b"\0\0\0", "incomplete", "The reader waits for the rest."),
-        ("cut inside the message", "established", records.framed(record)[:-1], "incomplete", "The reader waits for the rest."),
+        ("cut inside the message", "established", records.framed(record)[:-1], "incomplete",
+         "The reader waits for the rest."),
     ]
     cases = []
     for name, state, data, expect, why in table:
@@ -159,7 +165,8 @@ def connections():
         ("16 refusals of different kinds", good[:1] + [(_media(s, 0), "replay"), (flip(_media(s, 9), 1), "cleartext"),
                                                        (_media(s, 9, epoch=2), "unknown-epoch"), bad] * 4,
          "The reasons are counted together."),
-        ("a malformed record", good[:2] + [(_media(s, 2)[:39], "malformed")], "A malformed record ends a byte stream at once."),
+        ("a malformed record", good[:2] + [(_media(s, 2)[:39], "malformed")],
+         "A malformed record ends a byte stream at once."),
         ("a refused record is dropped", good[:1] + [bad] + [config] + good[1:2], "The stream goes on."),
     ]
     return check_names([_connection(*row) for row in table])

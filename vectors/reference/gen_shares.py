@@ -7,7 +7,8 @@ from common import fixed, flip
 from mechanisms import INPUTS, MECHANISMS
 from sessions import initiator_config, refusal, responder_config, stopped
 
-# Points of small order on Curve25519 and its twist (RFC 7748 section 6.1 asks for the all-zero check that catches them).
+# Points of small order on Curve25519 and its twist (RFC 7748 section 6.1 asks for the all-zero check that catches
+# them).
 SMALL_ORDER = [
     ("0", bytes(32)),
     ("1", b"\1" + bytes(31)),
@@ -55,7 +56,8 @@ def _mlkem_keys(good):
     """FIPS 203 section 7.2: an encapsulation key with a coefficient of 3329 or more is refused."""
     first = b"\x01\x0d" if good[1] & 0xF0 == 0 else bytes([0x01, good[1] & 0xF0 | 0x0D])
     return [("first coefficient 3329", first + good[2:], "Coefficients are below 3329."),
-            ("last coefficient 4095", good[:1150] + bytes([good[1150] | 0xF0, 0xFF]) + good[1152:], "Coefficients are below 3329."),
+            ("last coefficient 4095", good[:1150] + bytes([good[1150] | 0xF0, 0xFF]) + good[1152:],
+             "Coefficients are below 3329."),
             ("all coefficients 4095", b"\xff" * 1152 + good[1152:], "Coefficients are below 3329.")]
 
 
@@ -81,8 +83,10 @@ def bad_shares(number, good):
     if number in (1, 5):
         rows += [("X25519 part zero", _replace_end(good, bytes(32)), "The X25519 result is all zero."),
                  ("X25519 part missing", good[:-32], "Both parts are there.")]
-        rows.append(("parts in the other order", good[-32:] + good[:-32], "The lattice key stands first.") if number == 1
-                    else ("X25519 part alone", good[-32:], "Both parts are there."))
+        rows.append(("parts in the other order", good[-32:] + good[:-32],
+                     "The lattice key stands first.")
+                    if number == 1 else
+                    ("X25519 part alone", good[-32:], "Both parts are there."))
     if number == 3:
         rows += _p256_points(good)
     if number in (1, 4):
@@ -112,7 +116,8 @@ def implicit_rejections(number, good):
     """Ciphertexts of the right length that decapsulate to another secret: only the sealed part tells."""
     rows = [("first bit flipped", flip(good, 0))]
     if number in (1, 4, 5):
-        rows += [("lattice part zero", bytes(MECHANISMS[number].ciphertext_len - (32 if number != 4 else 0)) + good[-32:]
+        rows += [("lattice part zero",
+                  bytes(MECHANISMS[number].ciphertext_len - (32 if number != 4 else 0)) + good[-32:]
                   if number != 4 else bytes(1088))]
     if number == 5:
         rows.append(("confirmation changed", flip(good, 1038)))
@@ -125,11 +130,14 @@ def cases():
         for name, bad, why in bad_shares(number, share):
             run = stopped(*pair(number), 0)
             message = handshake.parse_hello(run.pending).changed(share=bad).encode()
-            yield run.configs["responder"], refusal(run, "responder", f"{mechanism.name} share {name}", message, "share", why)
+            yield run.configs["responder"], refusal(run, "responder", f"{mechanism.name} share {name}", message,
+                                                    "share", why)
         good = handshake.parse_reply(stopped(*pair(number), 1).pending).ciphertext
         rows = [(name, bad, "share", why) for name, bad, why in bad_ciphertexts(number, good)]
-        rows += [(name, bad, "sealed", "Decapsulation gives another secret.") for name, bad in implicit_rejections(number, good)]
+        rows += [(name, bad, "sealed", "Decapsulation gives another secret.")
+                 for name, bad in implicit_rejections(number, good)]
         for name, bad, expect, why in rows:
             run = stopped(*pair(number), 1)
             message = handshake.parse_reply(run.pending).changed(ciphertext=bad).encode()
-            yield run.configs["initiator"], refusal(run, "initiator", f"{mechanism.name} ciphertext {name}", message, expect, why)
+            yield run.configs["initiator"], refusal(run, "initiator", f"{mechanism.name} ciphertext {name}", message,
+                                                    expect, why)

@@ -1,4 +1,5 @@
-"""Refusals that need no key: bits flipped, bytes cut, messages reflected, replayed or injected by someone in between."""
+"""Refusals that need no key: bits flipped, bytes cut, messages reflected, replayed or injected by someone in
+between."""
 
 import handshake
 from common import fixed, flip
@@ -72,7 +73,8 @@ def all_flips(pair, prefix, indices):
         if len(messages) == 5 and messages[index][0] == handshake.HELLO:
             kind = f"{prefix}{'first' if index == 0 else 'second'} hello"
         for field, byte, bit in flips(messages[index]):
-            found = in_flight(pair, index, f"{kind}, {field}, byte {byte} bit {bit} flipped", lambda m: flip(m, byte, bit),
+            what = f"{kind}, {field}, byte {byte} bit {bit} flipped"
+            found = in_flight(pair, index, what, lambda m: flip(m, byte, bit),
                               f"The {field} is checked, or hashed into what both ends derive and sign.", seen)
             if found:
                 yield found
@@ -121,7 +123,8 @@ def bad_hellos():
         ("the responder's own role", changed(role=PUBLISHER), "role", "The two roles must differ."),
         ("role 0", changed(role=0), "role", "The role is not the opposite one."),
         ("role 3", changed(role=3), "role", "The role is not the opposite one."),
-        ("wrong version and wrong role", changed(version=2, role=PUBLISHER), "version", "The version is checked first."),
+        ("wrong version and wrong role", changed(version=2, role=PUBLISHER), "version",
+         "The version is checked first."),
         ("wrong version and bad form", changed(version=2, suites=b""), "malformed", "The form is checked first."),
         ("no suites", changed(suites=b""), "malformed", "1 to 8 identifiers."),
         ("nine suites", changed(suites=s9), "malformed", "1 to 8 identifiers."),
@@ -139,7 +142,8 @@ def bad_hellos():
         ("cookie of 65 bytes", changed(cookie=bytes(65)), "malformed", "At most 64 bytes."),
         ("no common suite", changed(suites=b"\2\4"), "no-common-suite", "The responder has 3 and 1."),
         ("only unknown suites", changed(suites=b"\x63\xc8"), "no-common-suite", "Unknown identifiers are skipped."),
-        ("no common mechanism", changed(mechanisms=b"\1\4", share_mechanism=4), "no-common-mechanism", "The responder has 2 and 3."),
+        ("no common mechanism", changed(mechanisms=b"\1\4", share_mechanism=4), "no-common-mechanism",
+         "The responder has 2 and 3."),
         ("only unknown mechanisms", changed(mechanisms=b"\x63", share_mechanism=0x63), "no-common-mechanism",
          "Unknown identifiers are skipped."),
     ]
@@ -172,7 +176,8 @@ def wrong_kinds():
 
 def alerts():
     first, second = handshake.ALERT_MESSAGE[:1], handshake.ALERT_MESSAGE[1:]
-    for index, side, awaited in ((0, "responder", "a hello"), (1, "initiator", "a reply"), (2, "responder", "a finish")):
+    for index, side, awaited in ((0, "responder", "a hello"), (1, "initiator", "a reply"),
+                                 (2, "responder", "a finish")):
         table = [
             ("an alert", first + second, "alert", "The other end gave up."),
             ("an alert with code 0", first + b"\0", "malformed", "The code is 1."),
@@ -194,9 +199,11 @@ def reflections_and_replays():
         return run.messages[index][1]
 
     def another_peer():
-        return initiator_config("self pinned", identity_seed=CAMERA_SEED, pinned_peer=CAMERA), responder_config("self pinned")
+        return (initiator_config("self pinned", identity_seed=CAMERA_SEED, pinned_peer=CAMERA),
+                responder_config("self pinned"))
 
-    yield at(as_publisher, 0, "responder", "same role at both ends", lambda run: run.pending, "role", "The roles must differ.")
+    yield at(as_publisher, 0, "responder", "same role at both ends", lambda run: run.pending, "role",
+             "The roles must differ.")
     yield at(base, 1, "initiator", "reply of another session", other_session(1), "sealed",
              "It answers another hello: secret and transcript differ.")
     yield at(base, 2, "responder", "finish of another session", other_session(2), "sealed",
@@ -225,12 +232,15 @@ def stripped_offers():
          "The initiator's transcript has the whole list."),
         (hybrid_first, "suite 2 and mechanism 1 stripped", strip(suites=b"\1", mechanisms=b"\2"),
          "The initiator's transcript has the whole lists."),
-        (base, "suite 3 stripped from the hello", strip(suites=b"\1"), "The initiator's transcript has the whole list."),
+        (base, "suite 3 stripped from the hello", strip(suites=b"\1"),
+         "The initiator's transcript has the whole list."),
         (base, "suites reordered", strip(suites=b"\3\1"), "The order is in the transcript."),
         (base, "mechanisms reordered", strip(mechanisms=b"\1\2\3"), "The order is in the transcript."),
         (base, "suite added", strip(suites=b"\1\3\2"), "The initiator's transcript has the shorter list."),
-        (base, "share replaced", strip(share=share), "The attacker does not know the responder's secret for the initiator."),
-        (first_guess_hybrid, "mechanism stripped and share replaced", strip(mechanisms=b"\2", share_mechanism=2, share=share),
+        (base, "share replaced", strip(share=share),
+         "The attacker does not know the responder's secret for the initiator."),
+        (first_guess_hybrid, "mechanism stripped and share replaced",
+         strip(mechanisms=b"\2", share_mechanism=2, share=share),
          "The reply names a mechanism whose share was not sent."),
     ]
     for pair, name, tamper, why in table:
@@ -239,7 +249,8 @@ def stripped_offers():
 
 
 def forged_downgrade(pair):
-    """An injected retry makes the initiator use a weaker mechanism that it offers; its second hello goes on as a first one."""
+    """An injected retry makes the initiator use a weaker mechanism that it offers; its second hello goes on as a first
+    one."""
     def x25519_only():
         i_config, r_config = pair()
         return i_config.changed(name="downgrade initiator", share_mechanism=1), r_config.changed(
@@ -259,36 +270,47 @@ def retries():
         return lambda run: handshake.parse_hello(run.pending).changed(**fields).encode()
 
     table = [
-        (base, 1, "initiator", "retry naming an unoffered mechanism", handshake.encode_retry(4), "not-offered", "4 was not offered."),
-        (base, 1, "initiator", "retry naming an unknown mechanism", handshake.encode_retry(0x63), "not-offered", "99 was not offered."),
-        (base, 1, "initiator", "retry with version 2", handshake.encode_retry(3, version=2), "version", "The version is 1."),
+        (base, 1, "initiator", "retry naming an unoffered mechanism", handshake.encode_retry(4), "not-offered",
+         "4 was not offered."),
+        (base, 1, "initiator", "retry naming an unknown mechanism", handshake.encode_retry(0x63), "not-offered",
+         "99 was not offered."),
+        (base, 1, "initiator", "retry with version 2", handshake.encode_retry(3, version=2), "version",
+         "The version is 1."),
         (base, 1, "initiator", "retry with a cookie of 65 bytes", handshake.encode_retry(3, bytes(65)), "malformed",
          "At most 64 bytes."),
-        (base, 1, "initiator", "retry with a byte left over", handshake.encode_retry(3) + b"\0", "malformed", "Bytes are left over."),
+        (base, 1, "initiator", "retry with a byte left over", handshake.encode_retry(3) + b"\0", "malformed",
+         "Bytes are left over."),
         (base, 1, "initiator", "retry for what was shared, without a cookie", handshake.encode_retry(2), "retry",
          "It asks for what it has."),
         (retrying, 3, "initiator", "the same retry again", lambda run: run.messages[1][1], "retry", "One retry."),
         (retrying, 3, "initiator", "another retry", handshake.encode_retry(2), "retry", "One retry."),
         (retrying, 2, "responder", "first hello again", lambda run: run.messages[0][1], "retry",
          "share_mechanism and cookie are not the retry's."),
-        (retrying, 2, "responder", "second hello: random changed", second(random=bytes(32)), "retry", "It equals the first's."),
-        (retrying, 2, "responder", "second hello: suites shortened", second(suites=b"\1"), "retry", "They equal the first's."),
-        (retrying, 2, "responder", "second hello: suites reordered", second(suites=b"\3\1"), "retry", "They equal the first's."),
-        (retrying, 2, "responder", "second hello: suite added", second(suites=b"\1\3\2"), "retry", "They equal the first's."),
-        (retrying, 2, "responder", "second hello: mechanisms shortened", second(mechanisms=b"\3"), "retry", "They equal the first's."),
+        (retrying, 2, "responder", "second hello: random changed", second(random=bytes(32)), "retry",
+         "It equals the first's."),
+        (retrying, 2, "responder", "second hello: suites shortened", second(suites=b"\1"), "retry",
+         "They equal the first's."),
+        (retrying, 2, "responder", "second hello: suites reordered", second(suites=b"\3\1"), "retry",
+         "They equal the first's."),
+        (retrying, 2, "responder", "second hello: suite added", second(suites=b"\1\3\2"), "retry",
+         "They equal the first's."),
+        (retrying, 2, "responder", "second hello: mechanisms shortened", second(mechanisms=b"\3"), "retry",
+         "They equal the first's."),
         (retrying, 2, "responder", "second hello: mechanisms reordered", second(mechanisms=b"\3\2"), "retry",
          "They equal the first's."),
         (retrying, 2, "responder", "second hello: role changed", second(role=PUBLISHER), "role",
          "The role is checked before the comparison with the first hello."),
         (retrying, 2, "responder", "second hello: version changed", second(version=2), "version", "The version is 1."),
-        (retrying, 2, "responder", "second hello: no cookie", second(cookie=b""), "retry", "The cookie is the retry's."),
-        (retrying, 2, "responder", "second hello: another cookie", second(cookie=bytes(16)), "retry", "The cookie is the retry's."),
-        (retrying, 2, "responder", "second hello: cookie shortened", second(cookie=fixed("retry cookie", 16)[:15]), "retry",
+        (retrying, 2, "responder", "second hello: no cookie", second(cookie=b""), "retry",
          "The cookie is the retry's."),
-        (retrying, 2, "responder", "second hello: cookie lengthened", second(cookie=fixed("retry cookie", 16) + b"\0"), "retry",
+        (retrying, 2, "responder", "second hello: another cookie", second(cookie=bytes(16)), "retry",
          "The cookie is the retry's."),
-        (retrying, 2, "responder", "second hello: another mechanism's share", second(share_mechanism=2, share=b"\x09" + bytes(31)),
-         "retry", "share_mechanism is the retry's mechanism."),
+        (retrying, 2, "responder", "second hello: cookie shortened", second(cookie=fixed("retry cookie", 16)[:15]),
+         "retry", "The cookie is the retry's."),
+        (retrying, 2, "responder", "second hello: cookie lengthened", second(cookie=fixed("retry cookie", 16) + b"\0"),
+         "retry", "The cookie is the retry's."),
+        (retrying, 2, "responder", "second hello: another mechanism's share",
+         second(share_mechanism=2, share=b"\x09" + bytes(31)), "retry", "share_mechanism is the retry's mechanism."),
         (retrying, 2, "responder", "second hello: share of the wrong length", second(share=b"\4" + bytes(63)), "share",
          "A p256 share is 65 bytes."),
     ]
@@ -297,7 +319,7 @@ def retries():
 
 
 def cases():
-    for part in (all_flips(base, "", range(3)), all_flips(retrying, "with retry: ", range(5)), cuts(base, "", range(3)),
-                 cuts(retrying, "with retry: ", (1, 2)), bad_hellos(), wrong_kinds(), alerts(), reflections_and_replays(),
-                 stripped_offers(), retries()):
+    for part in (all_flips(base, "", range(3)), all_flips(retrying, "with retry: ", range(5)),
+                 cuts(base, "", range(3)), cuts(retrying, "with retry: ", (1, 2)), bad_hellos(), wrong_kinds(),
+                 alerts(), reflections_and_replays(), stripped_offers(), retries()):
         yield from part

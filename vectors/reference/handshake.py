@@ -36,7 +36,8 @@ class Hello:
 
     def encode(self):
         return (bytes([HELLO]) + self.magic + bytes([self.version, self.role]) + self.random + counted(self.suites, 1)
-                + counted(self.mechanisms, 1) + bytes([self.share_mechanism]) + counted(self.share) + counted(self.cookie, 1))
+                + counted(self.mechanisms, 1) + bytes([self.share_mechanism]) + counted(self.share)
+                + counted(self.cookie, 1))
 
     def changed(self, **fields):
         return replace(self, **fields)

@@ -1,14 +1,15 @@
 """The key agreement mechanisms (protocol.md section 3), with every random choice passed in.
 
-A key pair and an encapsulation are dictionaries of bytes that go into the vectors as they are. `random(name, n)` gives n
-bytes for the choice called `name`.
+A key pair and an encapsulation are dictionaries of bytes that go into the vectors as they are. `random(name, n)` gives
+n bytes for the choice called `name`.
 """
 
 import json
 from pathlib import Path
 
 from cryptography.hazmat.primitives.asymmetric import ec, rsa, x25519
-from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat, load_der_private_key, load_der_public_key
+from cryptography.hazmat.primitives.serialization import (Encoding, PublicFormat, load_der_private_key,
+                                                          load_der_public_key)
 from kyber_py.ml_kem import ML_KEM_768
 
 import rsa_oaep

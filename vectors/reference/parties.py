@@ -1,4 +1,5 @@
-"""The two ends as state machines, with their entropy given. They check in the order that keys.md section 4 writes down."""
+"""The two ends as state machines, with their entropy given. They check in the order that keys.md section 4 writes
+down."""
 
 import hmac
 
@@ -20,8 +21,8 @@ def _open(key, iv, aad, sealed):
 
 
 class Initiator:
-    """config: role, identity_seed, pinned_peer, invite (or None), suites, mechanisms, share_mechanism, random, random_for
-    (a function of a mechanism's choices, see mechanisms.py)."""
+    """config: role, identity_seed, pinned_peer, invite (or None), suites, mechanisms, share_mechanism, random,
+    random_for (a function of a mechanism's choices, see mechanisms.py)."""
 
     def __init__(self, config):
         self.c = config
@@ -93,7 +94,8 @@ class Initiator:
 
 
 class Responder:
-    """config: role, identity_seed, invite (or None), suites, mechanisms, random, cookie (empty: none wanted), random_for."""
+    """config: role, identity_seed, invite (or None), suites, mechanisms, random, cookie (empty: none wanted),
+    random_for."""
 
     def __init__(self, config):
         self.c = config
@@ -131,7 +133,8 @@ class Responder:
         return self._make_reply(hello, handshake.transcript(message))
 
     def _on_second_hello(self, message, hello):
-        same = all(getattr(hello, name) == getattr(self.first, name) for name in ("role", "random", "suites", "mechanisms"))
+        same = all(getattr(hello, name) == getattr(self.first, name)
+                   for name in ("role", "random", "suites", "mechanisms"))
         if not same or hello.share_mechanism != self.retry_mechanism or hello.cookie != self.c.cookie:
             raise Refused("retry")
         return self._make_reply(hello, handshake.transcript(self.hello, self.retry, message))

@@ -39,7 +39,8 @@ class Refused(Exception):
 
 
 def parse(record):
-    """The header of a well-formed record. A record that is short or not a record is malformed before its flags are read."""
+    """The header of a well-formed record. A record that is short or not a record is malformed before its flags are
+    read."""
     if len(record) < SHORTEST or record[0] not in PURPOSE_OF_KIND:
         raise Refused("malformed")
     header = Header(*HEADER.unpack(record[:HEADER.size]))

@@ -1,6 +1,7 @@
 """RSA-OAEP with SHA-256, MGF1-SHA-256 and the empty label (RFC 8017), encryption with a given seed.
 
-Libraries draw the seed themselves, and a vector needs it fixed; decryption is the library's, which checks the other half.
+Libraries draw the seed themselves, and a vector needs it fixed; decryption is the library's, which checks the other
+half.
 """
 
 import hashlib

@@ -1,4 +1,5 @@
-"""Configurations of handshake ends, running two of them against each other, and forging messages with the right keys."""
+"""Configurations of handshake ends, running two of them against each other, and forging messages with the right
+keys."""
 
 from dataclasses import dataclass, replace
 
@@ -61,8 +62,8 @@ class Config:
 
 
 def initiator_config(name, **fields):
-    usual = {"role": VIEWER, "identity_seed": WATCHER_SEED, "pinned_peer": CAMERA, "suites": [1, 3], "mechanisms": [2, 1, 3],
-             "share_mechanism": 2}
+    usual = {"role": VIEWER, "identity_seed": WATCHER_SEED, "pinned_peer": CAMERA, "suites": [1, 3],
+             "mechanisms": [2, 1, 3], "share_mechanism": 2}
     return Config(name=f"{name} initiator", **{**usual, **fields})
 
 
@@ -152,8 +153,8 @@ def stopped(i_config, r_config, before):
 
 
 def forged_reply(hello, config, fields=None, encapsulation=None, plain=None):
-    """A reply to `hello` by whoever holds `config`'s entropy, with proper keys. `plain(secrets, role)` gives identity and
-    signature; `fields` change the head before it is hashed; `encapsulation` replaces the ciphertext and secret."""
+    """A reply to `hello` by whoever holds `config`'s entropy, with proper keys. `plain(secrets, role)` gives identity
+    and signature; `fields` change the head before it is hashed; `encapsulation` replaces the ciphertext and secret."""
     parsed = handshake.parse_hello(hello)
     e = encapsulation or config.encapsulate(parsed.share_mechanism, parsed.share)
     reply = Reply(config.role, config.random, config.suites[0], parsed.share_mechanism, e["ciphertext"])
@@ -164,7 +165,8 @@ def forged_reply(hello, config, fields=None, encapsulation=None, plain=None):
     return reply.changed(sealed=s.seal_reply(plain(s))).encode()
 
 
-def signed_reply(seed, identity=None, side="responder", role=PUBLISHER, content=None, change=lambda signature: signature):
+def signed_reply(seed, identity=None, side="responder", role=PUBLISHER, content=None,
+                 change=lambda signature: signature):
     """identity ‖ signature as forged_reply wants it."""
     claimed = identity or handshake.public_of(seed)
 

@@ -46,6 +46,7 @@ fn fuzz(target: &str, time: Duration) -> Result<(), String> {
         &limit,
         "-rss_limit_mb=2048",
         "-timeout=10",
+        "-verbosity=0",
         "-print_final_stats=1",
     ]))
 }

@@ -66,7 +66,7 @@ impl Failure {
 
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: {}", self.what, self.hint)
+        write!(f, "{}; {}", self.what, self.hint)
     }
 }
 

@@ -1,161 +1,22 @@
 //! RTSP against servers that others wrote: GStreamer's and VLC's, over TCP and UDP, with and without passwords.
 
 mod media;
+mod servers;
 
 use std::collections::HashMap;
-use std::io::{BufRead, BufReader, Read, Write};
-use std::net::{TcpListener, TcpStream};
-use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
-use std::sync::mpsc::{Receiver, channel};
+use std::io::{BufRead, BufReader, Write};
+use std::net::TcpListener;
+use std::path::Path;
+use std::process::Command;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use media::{BUNNY, STREET, clip, ffmpeg, path, pictures, tool, unpaced};
+use media::{BUNNY, STREET, clip, path, pictures, unpaced};
 use sealcast::failure::{Failure, FailureKind};
 use sealcast::media::{Codec, Frame};
 use sealcast::source::h264::nal_units;
 use sealcast::source::{self, SOURCE_PATIENCE, Source};
-
-/// A server process that ends with the test, however the test ends.
-struct Server {
-    child: Child,
-    port: u16,
-    lines: Option<Receiver<String>>,
-}
-
-impl Drop for Server {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
-}
-
-impl Server {
-    fn url(&self) -> String {
-        format!("rtsp://127.0.0.1:{}/cam", self.port)
-    }
-
-    fn expect_line(&self, wanted: &str) {
-        let lines = self.lines.as_ref().expect("this server speaks");
-        let deadline = Instant::now() + Duration::from_secs(5);
-        while Instant::now() < deadline {
-            if lines
-                .recv_timeout(Duration::from_millis(100))
-                .is_ok_and(|line| line == wanted)
-            {
-                return;
-            }
-        }
-        panic!("the server never said {wanted}");
-    }
-}
-
-/// A Python that has GStreamer's RTSP server: the system's, which need not be the first one in the path.
-fn python() -> Command {
-    let probe = "import gi; gi.require_version('GstRtspServer', '1.0')";
-    let found = ["/usr/bin/python3", "python3"].into_iter().find(|python| {
-        let status = Command::new(python).args(["-c", probe]).stderr(Stdio::null()).status();
-        status.is_ok_and(|status| status.success())
-    });
-    let missing = "GStreamer's RTSP server for Python is not installed: `cargo xtask test` installs it";
-    Command::new(found.unwrap_or_else(|| panic!("{missing}")))
-}
-
-fn gstreamer(file: &Path, args: &[&str]) -> Server {
-    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/servers/rtsp_camera.py");
-    let child = python()
-        .arg(script)
-        .arg(file)
-        .args(args)
-        .stdout(Stdio::piped())
-        .stderr(Stdio::null())
-        .spawn();
-    let mut server = Server {
-        child: child.expect("python runs"),
-        port: 0,
-        lines: None,
-    };
-    let output = BufReader::new(server.child.stdout.take().expect("piped"));
-    let (sender, lines) = channel();
-    thread::spawn(move || {
-        output
-            .lines()
-            .map_while(Result::ok)
-            .try_for_each(|line| sender.send(line))
-    });
-    let first = lines.recv_timeout(Duration::from_secs(20)).expect("the server listens");
-    server.port = first
-        .strip_prefix("port ")
-        .and_then(|port| port.parse().ok())
-        .expect("a port");
-    server.lines = Some(lines);
-    server
-}
-
-fn vlc(file: &Path) -> Server {
-    tool("cvlc");
-    let port = TcpListener::bind("127.0.0.1:0")
-        .and_then(|socket| socket.local_addr())
-        .expect("a free port")
-        .port();
-    let output = format!(":sout=#rtp{{sdp=rtsp://127.0.0.1:{port}/cam}}");
-    let vlc = [
-        "cvlc",
-        "--quiet",
-        "--intf",
-        "dummy",
-        "--rtsp-host=127.0.0.1",
-        "--loop",
-        "--no-sout-audio",
-        "--sout-keep",
-    ];
-    // VLC refuses to run as root.
-    let as_root = std::fs::metadata("/proc/self").is_ok_and(|own| std::os::unix::fs::MetadataExt::uid(&own) == 0);
-    let mut command = match as_root {
-        true => tool("setpriv"),
-        false => Command::new("env"),
-    };
-    if as_root {
-        command.args(["--reuid=65534", "--regid=65534", "--clear-groups", "env", "HOME=/tmp"]);
-    }
-    let child = command
-        .args(vlc)
-        .arg(file)
-        .arg(output)
-        .stdout(Stdio::null())
-        .stderr(Stdio::null())
-        .spawn();
-    let server = Server {
-        child: child.expect("VLC runs"),
-        port,
-        lines: None,
-    };
-    let deadline = Instant::now() + Duration::from_secs(20);
-    // It listens before it knows its stream, and answers with an error until then.
-    while describe(port).is_none_or(|answer| !answer.contains(" 200 ") || !answer.contains("sprop-parameter-sets")) {
-        assert!(
-            Instant::now() < deadline,
-            "VLC does not offer the clip: {:?}",
-            describe(port)
-        );
-        thread::sleep(Duration::from_millis(50));
-    }
-    server
-}
-
-fn describe(port: u16) -> Option<String> {
-    let mut server = TcpStream::connect(("127.0.0.1", port)).ok()?;
-    server.set_read_timeout(Some(Duration::from_millis(500))).ok()?;
-    write!(
-        server,
-        "DESCRIBE rtsp://127.0.0.1:{port}/cam RTSP/1.0\r\nCSeq: 1\r\n\r\n"
-    )
-    .ok()?;
-    let mut answer = [0; 4096];
-    let n = server.read(&mut answer).ok()?;
-    Some(String::from_utf8_lossy(&answer[..n]).into_owned())
-}
+use servers::{gstreamer, jpeg_clip, vlc};
 
 /// What carries pictures in an access unit; parameter sets and supplements may be sent otherwise.
 fn slices(data: &[u8]) -> Vec<Vec<u8>> {
@@ -235,27 +96,6 @@ fn assert_steady(frames: &[Frame]) {
 
 fn scratch() -> tempfile::TempDir {
     tempfile::tempdir().expect("a temporary directory")
-}
-
-/// Real Motion JPEG as RTP can carry it: with the standard's Huffman tables, which are not sent.
-fn jpeg_clip(dir: &Path) -> PathBuf {
-    let file = dir.join("camera.avi");
-    let input = clip(STREET, dir);
-    ffmpeg(&[
-        "-i",
-        path(&input),
-        "-t",
-        "4",
-        "-c:v",
-        "mjpeg",
-        "-huffman",
-        "default",
-        "-q:v",
-        "6",
-        "-an",
-        path(&file),
-    ]);
-    file
 }
 
 #[test]
@@ -534,9 +374,7 @@ fn a_camera_that_falls_silent_is_a_failure_in_time() {
     let server = gstreamer(&clip(STREET, dir.path()), &[]);
     let mut camera = open(&server.url());
     receive(&mut *camera, 5);
-    let stop = Command::new("kill")
-        .args(["-STOP", &server.child.id().to_string()])
-        .status();
+    let stop = Command::new("kill").args(["-STOP", &server.id().to_string()]).status();
     assert!(stop.is_ok_and(|status| status.success()));
     let begin = Instant::now();
     let (last, failure) = loop {

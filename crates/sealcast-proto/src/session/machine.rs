@@ -140,6 +140,10 @@ impl Session {
     pub fn handle<'b>(&mut self, now: Now, input: Input<'b>) -> Result<Handled<'b>, SessionError> {
         let handled = match input {
             Input::Message(message) => self.handle_message(now, message),
+            Input::PartOfMessage => {
+                self.liveness.part_came(now.monotonic);
+                Ok(Handled::Done)
+            }
             Input::Timeout => self.handle_timeout(now).map(|()| Handled::Done),
             Input::Admit => self.admit(now).map(|()| Handled::Done),
             Input::Close(reason, text) => {

@@ -38,6 +38,8 @@ pub const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(5);
 pub const PING_INTERVAL: Duration = Duration::from_millis(500);
 /// Silence after which a peer is lost.
 pub const PEER_TIMEOUT: Duration = Duration::from_secs(2);
+/// Silence of valid records after which a peer is lost even though parts of one keep coming.
+pub const PART_TIMEOUT: Duration = Duration::from_secs(10);
 /// Refusals in a row that end a session on a byte stream.
 pub const MAX_CONSECUTIVE_REFUSALS: u32 = 16;
 
@@ -45,6 +47,8 @@ pub const MAX_CONSECUTIVE_REFUSALS: u32 = 16;
 pub enum Input<'b> {
     /// A message from the network, without the carrier's length. A media record is opened in place.
     Message(&'b mut [u8]),
+    /// Bytes came on a byte stream that do not make a whole message yet: on a slow link a long one takes its time.
+    PartOfMessage,
     /// The time of the last [`Output::Timeout`] has come.
     Timeout,
     /// Responder: let the peer of [`Event::PeerProved`] in.

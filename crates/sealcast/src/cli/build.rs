@@ -125,11 +125,16 @@ pub(super) fn rekey(seconds: Option<u64>, records: Option<u64>, config: &FileCon
     })
 }
 
-/// The peers that are let in: of the named file, or of the one at home.
-pub(super) fn admission(allow: Option<&Path>, open: bool) -> Result<Admission> {
+/// The list at home of viewers that may watch us.
+pub(super) const ALLOWED_VIEWERS: &str = "allow";
+/// The list at home of publishers that may show us something: who may watch may not thereby show.
+pub(super) const ALLOWED_PUBLISHERS: &str = "allow-publishers";
+
+/// The peers that are let in: of the named file, or of `list` at home.
+pub(super) fn admission(allow: Option<&Path>, list: &str, open: bool) -> Result<Admission> {
     let path = match allow {
         Some(path) => path.to_owned(),
-        None => files::home()?.join("allow"),
+        None => files::home()?.join(list),
     };
     Ok(Admission::new(AllowList::open(&path)?, open))
 }

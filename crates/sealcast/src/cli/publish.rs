@@ -23,6 +23,8 @@ async fn run_async(args: PublishArgs) -> Result<()> {
     let settings = build::settings(&args.observe)?;
     let config = &settings.config;
     let source_url = source_url(&args, config)?;
+    // What cannot be a source is said before anything is made or bound.
+    source_url.parse::<source::SourceUrl>()?;
     let rekey = build::rekey(args.rekey_seconds, args.rekey_records, config)?;
     let identity = in_force(args.offer.identity.clone(), config.identity.file.as_ref());
     let identity = files::identity_or_default(identity.as_deref())?;
@@ -37,22 +39,17 @@ async fn run_async(args: PublishArgs) -> Result<()> {
     let open = flag_in_force(args.open, config.publish.open);
     let admission = build::admission(
         in_force(args.allow.clone(), config.publish.allow.as_ref()).as_deref(),
+        build::ALLOWED_VIEWERS,
         open,
     )?;
 
-    let (viewers, invite) = viewers(&args, config, peer)?;
-    // The camera is opened last: nothing is left half open if something else is wrong.
-    let source = tokio::task::spawn_blocking({
-        let source_url = source_url.clone();
-        move || source::open(&source_url)
-    });
-    let source = source.await.map_err(|error| {
-        Failure::new(
-            FailureKind::Internal,
-            format!("opening the source failed ({error})"),
-            "please report this",
-        )
-    })??;
+    let (viewers, ticket) = viewers(&args, config, peer)?;
+    // The ticket is handed out only when there is something to see.
+    let source = open_source(source_url.clone()).await?;
+    if let Some(ticket) = &ticket {
+        let file = in_force(args.ticket_file.clone(), config.publish.ticket_file.as_ref());
+        hand_out(ticket, file.as_deref())?;
+    }
     let info = source.info();
     let observing = Observation::start("publish", build::observe(&args.observe, config)).await?;
     let observation = observing.observation();
@@ -75,7 +72,7 @@ async fn run_async(args: PublishArgs) -> Result<()> {
     let options = PublishOptions {
         source,
         offer,
-        invite,
+        invite: ticket.and_then(|ticket| ticket.invite),
         admission,
         max_viewers: max_viewers.unwrap_or(build::DEFAULT_MAX_VIEWERS) as usize,
         queue,
@@ -87,7 +84,7 @@ async fn run_async(args: PublishArgs) -> Result<()> {
 
 fn source_url(args: &PublishArgs, config: &FileConfig) -> Result<String> {
     if let Some(url) = in_force(args.source.clone(), config.publish.source.as_ref()) {
-        return Ok(url);
+        return Ok(with_bitrate(url, config));
     }
     match &config.publish.source_file {
         Some(path) => Ok(files::read_secret(path)?
@@ -104,8 +101,32 @@ fn source_url(args: &PublishArgs, config: &FileConfig) -> Result<String> {
     }
 }
 
-/// Where viewers come from, and the invite of the ticket that was printed.
-fn viewers(args: &PublishArgs, config: &FileConfig, peer: PeerId) -> Result<(Viewers, Option<Invite>)> {
+/// The configured bit rate goes to sources that are encoded here, unless their URL says its own.
+fn with_bitrate(url: String, config: &FileConfig) -> String {
+    match config.publish.bitrate {
+        Some(bitrate) if url.starts_with("test:") && !url.contains("bitrate=") => {
+            let join = if url.contains('?') { '&' } else { '?' };
+            format!("{url}{join}bitrate={bitrate}")
+        }
+        _ => url,
+    }
+}
+
+/// Open the source on a thread that may wait for it.
+async fn open_source(url: String) -> Result<Box<dyn source::Source>> {
+    tokio::task::spawn_blocking(move || source::open(&url))
+        .await
+        .map_err(|error| {
+            Failure::new(
+                FailureKind::Internal,
+                format!("opening the source failed ({error})"),
+                "please report this",
+            )
+        })?
+}
+
+/// Where viewers come from, and the ticket that lets them in where they come to us.
+fn viewers(args: &PublishArgs, config: &FileConfig, peer: PeerId) -> Result<(Viewers, Option<Ticket>)> {
     let to = args
         .to
         .clone()
@@ -122,10 +143,8 @@ fn viewers(args: &PublishArgs, config: &FileConfig, peer: PeerId) -> Result<(Vie
         None
     };
     let listener = transport::listen(listen.address)?;
-    let ticket_file = in_force(args.ticket_file.clone(), config.publish.ticket_file.as_ref());
-    let ticket = ticket_for(&listener, listen, args.host.as_deref(), peer, invite.clone())?;
-    hand_out(&ticket, ticket_file.as_deref())?;
-    Ok((Viewers::Listen(listener), invite))
+    let ticket = ticket_for(&listener, listen, args.host.as_deref(), peer, invite)?;
+    Ok((Viewers::Listen(listener), Some(ticket)))
 }
 
 /// The ticket of a listening end.

@@ -41,7 +41,7 @@ async fn run_async(args: WatchArgs) -> Result<()> {
             let invite = Invite::new(entropy::random()?);
             let ticket = ticket_for(&listener, listen, args.host.as_deref(), peer, Some(invite.clone()))?;
             hand_out(&ticket, args.ticket_file.as_deref())?;
-            let admission = build::admission(None, false)?;
+            let admission = build::admission(None, build::ALLOWED_PUBLISHERS, false)?;
             PublisherAt::Listen {
                 listener,
                 invite: Some(invite),

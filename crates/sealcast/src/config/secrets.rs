@@ -89,6 +89,7 @@ pub fn has_secret(text: &str) -> bool {
 /// Writes a URL without its scheme.
 fn redact_url(url: &str, shown: &mut String) {
     let (url, fragment) = url.split_once('#').map_or((url, false), |(url, _)| (url, true));
+    let (url, option) = credentials_option(url);
     // A password may hold a slash where the URL is not well formed: hide up to the last `@`, rather too much than too
     // little.
     match url.rsplit_once('@') {
@@ -105,9 +106,20 @@ fn redact_url(url: &str, shown: &mut String) {
         }
         None => shown.push_str(url),
     }
+    shown.push_str(option);
     if fragment {
         shown.push('#');
         shown.push_str(HIDDEN);
+    }
+}
+
+/// Parts a URL before the option `credentials=@FILE`, whose `@` names a file: what stands before it is no password.
+fn credentials_option(url: &str) -> (&str, &str) {
+    let begins = ["?credentials=@", "&credentials=@"];
+    let at = begins.iter().find_map(|begin| url.rfind(begin));
+    match at.filter(|&at| url[at..].matches('@').count() == 1) {
+        Some(at) => url.split_at(at),
+        None => (url, ""),
     }
 }
 
@@ -120,6 +132,11 @@ mod tests {
         for (text, shown) in [
             ("rtsp://admin:secret@cam:554/a?b=c", "rtsp://admin:***@cam:554/a?b=c"),
             ("rtsp://admin:se/cr@et@cam/a", "rtsp://admin:***@cam/a"),
+            (
+                "rtsp://admin:secret@cam:554/a?credentials=@file",
+                "rtsp://admin:***@cam:554/a?credentials=@file",
+            ),
+            ("rtsp://a:b?credentials=@c@cam/a", "rtsp://a:***@cam/a"),
             (
                 "sealcast://[::1]:4470/abc?transport=tcp#invite",
                 "sealcast://[::1]:4470/abc?transport=tcp#***",
@@ -163,6 +180,7 @@ mod tests {
             "file:a#b:c@d.mp4",
             "rtsp://cam/stream",
             "rtsp://user@cam/",
+            "rtsp://cam:554/stream?transport=tcp&credentials=@/etc/cam.secret",
             "tcp://[::1]:4470",
             "-",
         ] {

@@ -84,9 +84,14 @@ impl<T: Transport> Connection<T> {
             }
         };
         tokio::select! {
-            progress = self.transport.wait() => {
-                self.closed |= progress.map_err(Ended::Carrier)? == Progress::Closed;
-            }
+            progress = self.transport.wait() => match progress.map_err(Ended::Carrier)? {
+                Progress::Read => {
+                    // It only notes the time, and cannot fail.
+                    let _ = self.session.handle(self.clock.now(), Input::PartOfMessage);
+                }
+                Progress::Wrote => {}
+                Progress::Closed => self.closed = true,
+            },
             () = timer => {}
         }
         Ok(())

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use sealcast_proto::keys::{HandshakeConfig, Identity, Invite, Mechanism, PeerId, Role, Side};
 use sealcast_proto::seal::Suite;
 use sealcast_proto::session::{Carrier, RekeyPolicy, Session, SessionConfig, SessionError};
-use sealcast_proto::wire::Ticket;
+use sealcast_proto::wire::{CloseReason, Ticket};
 use tokio::net::TcpListener;
 use tokio::sync::{Semaphore, watch};
 use tokio::task::JoinSet;
@@ -18,7 +18,7 @@ use super::hub::SourceEnd;
 use super::observe::HandshakeTimer;
 use super::pump::{self, Tap};
 use super::retry::turned_on;
-use super::serve_viewer::serve_viewer;
+use super::serve_viewer::{Departure, serve_viewer};
 use super::{Admission, Hub, Observation, QueueLimits, Retry};
 use crate::failure::{Failure, FailureKind, Result};
 use crate::keys::entropy;
@@ -30,6 +30,9 @@ use crate::transport;
 const MAX_PENDING: usize = 64;
 /// How long viewers may take to receive what is queued when the source ends.
 const DRAIN_PATIENCE: Duration = Duration::from_secs(10);
+
+/// A connection that lasted this long was no failed attempt.
+const STABLE: Duration = Duration::from_secs(5);
 
 /// Looks at every sealed record on its way out.
 pub(super) type WireTap = Box<dyn Fn(&[u8]) + Send + Sync>;
@@ -278,22 +281,24 @@ fn respond(shared: &Shared, role: Role) -> Result<Session> {
 /// Connect to a listening viewer, again and again.
 async fn keep_connected(shared: &Arc<Shared>, ticket: &Ticket, stop: &watch::Receiver<bool>) -> Result<()> {
     let mut retry = Retry::default();
+    let mut established = false;
     loop {
         match transport::connect(&ticket.host, ticket.port).await {
             Ok(transport) => {
                 let (session, keygen) = shared.offer.initiate(Role::Publisher, ticket, &shared.observation)?;
                 let timer = HandshakeTimer::begin("initiator", Some(keygen));
                 let remote = format!("{}:{}", ticket.host, ticket.port);
-                let ended = serve_viewer(Arc::clone(shared), transport, session, remote, timer, stop.clone()).await;
-                if let Ended::Session(SessionError::Handshake(error)) = ended {
-                    let what = format!("the viewer at {}:{} cannot be used: {error}", ticket.host, ticket.port);
-                    return Err(Failure::new(
-                        FailureKind::Refused,
-                        what,
-                        "check the ticket with whoever gave it",
-                    ));
+                let began = Instant::now();
+                let departure = serve_viewer(Arc::clone(shared), transport, session, remote, timer, stop.clone()).await;
+                if let Some(failure) = refusal(ticket, &departure, established) {
+                    return Err(failure);
                 }
-                retry = Retry::default();
+                // Once a session stood, a handshake that fails may be somebody else's doing.
+                let stood = !matches!(departure.ended, Ended::Session(SessionError::Handshake(_)));
+                established |= stood;
+                if stood && began.elapsed() > STABLE {
+                    retry = Retry::default();
+                }
             }
             Err(failure) => tracing::warn!("{failure}"),
         }
@@ -301,6 +306,24 @@ async fn keep_connected(shared: &Arc<Shared>, ticket: &Ticket, stop: &watch::Rec
             return Ok(());
         }
         retry.wait().await;
+    }
+}
+
+/// Why it makes no sense to connect to that viewer again, if it makes none.
+fn refusal(ticket: &Ticket, departure: &Departure, established: bool) -> Option<Failure> {
+    let at = format!("the viewer at {}:{}", ticket.host, ticket.port);
+    match (&departure.ended, departure.reason) {
+        (_, Some(CloseReason::NotAuthorised)) => Some(Failure::new(
+            FailureKind::Refused,
+            format!("{at} does not let us in"),
+            "ask it for a ticket with an invite, or to allow your peer id",
+        )),
+        (Ended::Session(SessionError::Handshake(error)), _) if !established => Some(Failure::new(
+            FailureKind::Refused,
+            format!("{at} cannot be used: {error}"),
+            "check the ticket with whoever gave it",
+        )),
+        _ => None,
     }
 }
 

@@ -36,7 +36,8 @@ impl Default for QueueLimits {
 /// What became of a frame that was pushed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Pushed {
-    /// Frames that were dropped, the pushed one included if it was.
+    /// Frames that were dropped, the pushed one included if it was. What comes before the first keyframe does not count: there
+    /// was nothing yet that it is missing from.
     pub dropped: usize,
     /// Nothing more will be taken before a keyframe: one should be asked for.
     pub wants_keyframe: bool,
@@ -45,6 +46,7 @@ pub struct Pushed {
 struct State<F> {
     frames: VecDeque<F>,
     bytes: usize,
+    begun: bool,
     skipping: bool,
     closed: bool,
 }
@@ -63,6 +65,7 @@ impl<F: Queued> FrameQueue<F> {
         let state = State {
             frames: VecDeque::new(),
             bytes: 0,
+            begun: false,
             skipping: true,
             closed: false,
         };
@@ -91,10 +94,11 @@ impl<F: Queued> FrameQueue<F> {
         }
         if state.skipping && !frame.keyframe() {
             return Pushed {
-                dropped: 1,
+                dropped: usize::from(state.begun),
                 wants_keyframe: true,
             };
         }
+        state.begun = true;
         state.skipping = false;
         state.bytes += frame.size();
         state.frames.push_back(frame);
@@ -192,7 +196,7 @@ mod tests {
         assert_eq!(
             queue.push((0, false)),
             Pushed {
-                dropped: 1,
+                dropped: 0,
                 wants_keyframe: true
             }
         );

@@ -66,6 +66,13 @@ struct Seat {
     sending_since: Option<Instant>,
 }
 
+/// How a viewer's session ended.
+pub(super) struct Departure {
+    pub(super) ended: Ended,
+    /// The viewer's own words, if it had any.
+    pub(super) reason: Option<CloseReason>,
+}
+
 struct ViewerTask<T> {
     shared: Arc<Shared>,
     connection: Connection<T>,
@@ -74,6 +81,7 @@ struct ViewerTask<T> {
     remote: String,
     peer: Option<Peer>,
     seat: Option<Seat>,
+    last_words: Option<CloseReason>,
 }
 
 /// Serve one viewer until it goes, the source ends or the program stops.
@@ -84,7 +92,7 @@ pub(super) async fn serve_viewer<T: Transport>(
     remote: String,
     timer: HandshakeTimer,
     stop: watch::Receiver<bool>,
-) -> Ended {
+) -> Departure {
     let observation = &shared.observation;
     let connection = Connection::new(transport, session, observation.clock, observation.metrics.clone());
     let shared = Arc::clone(&shared);
@@ -96,6 +104,7 @@ pub(super) async fn serve_viewer<T: Transport>(
         remote,
         peer: None,
         seat: None,
+        last_words: None,
     };
     let ended = match task.run(stop).await {
         Ok(never) => match never {},
@@ -105,7 +114,10 @@ pub(super) async fn serve_viewer<T: Transport>(
     let _ = task.take_events();
     task.leave(&ended);
     task.connection.say_goodbye(GOODBYE_PATIENCE).await;
-    ended
+    Departure {
+        ended,
+        reason: task.last_words,
+    }
 }
 
 impl<T: Transport> ViewerTask<T> {
@@ -160,6 +172,7 @@ impl<T: Transport> ViewerTask<T> {
             }
             Event::Clock(estimate) => observation.clock_estimate(estimate.offset, estimate.uncertainty),
             Event::Closed { reason, text } => {
+                self.last_words = Some(reason);
                 tracing::info!(viewer = %self.name(), %reason, text, "the viewer left");
             }
         }

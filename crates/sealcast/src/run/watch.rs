@@ -71,6 +71,12 @@ struct Viewer {
     observation: Arc<Observation>,
     queue: Arc<FrameQueue<Delivered>>,
     stop: watch::Receiver<bool>,
+    /// A session has stood since the program began.
+    established: bool,
+    /// A session has stood since the last pause.
+    connected: bool,
+    /// The publisher itself, authenticated, has refused us.
+    refused_in_words: bool,
 }
 
 /// Watch until the stream ends or `stop` turns true.
@@ -97,6 +103,9 @@ pub async fn watch(
         observation,
         queue: Arc::clone(&queue),
         stop: session_stopped,
+        established: false,
+        connected: false,
+        refused_in_words: false,
     };
     let watching = viewer.keep_watching(options.reconnect);
     tokio::pin!(watching);
@@ -138,7 +147,7 @@ impl Viewer {
                 After::Done => return Ok(()),
                 After::Broken(failure) => failure,
             };
-            if !reconnect {
+            if !reconnect || !self.may_pass(&failure) {
                 return Err(failure);
             }
             tracing::warn!("{failure}");
@@ -146,11 +155,22 @@ impl Viewer {
             if *self.stop.borrow() {
                 return Ok(());
             }
-            let patience = matches!(failure.kind, FailureKind::Network);
-            if !patience {
-                return Err(failure);
+            if std::mem::take(&mut self.connected) {
+                retry = Retry::default();
             }
             retry.wait().await;
+        }
+    }
+
+    /// Whether trying again makes sense. Once a session stood, and for an end that listens, a handshake that fails is
+    /// perhaps somebody else's doing, who must not be able to end us; a publisher's own authentic refusal is not.
+    fn may_pass(&self, failure: &Failure) -> bool {
+        match failure.kind {
+            FailureKind::Network => true,
+            FailureKind::Refused => {
+                !self.refused_in_words && (self.established || matches!(self.publisher, PublisherAt::Listen { .. }))
+            }
+            _ => false,
         }
     }
 
@@ -290,6 +310,8 @@ impl<T: Transport> SessionTask<'_, T> {
                 observation.handshake(row);
                 observation.set_phase(Phase::Steady);
                 self.facts = Some(facts);
+                self.viewer.established = true;
+                self.viewer.connected = true;
             }
             Event::Rekeyed { epoch, .. } => {
                 observation.metrics.set_epoch(epoch);
@@ -297,7 +319,10 @@ impl<T: Transport> SessionTask<'_, T> {
                 tracing::debug!(epoch, "new keys");
             }
             Event::Clock(estimate) => observation.clock_estimate(estimate.offset, estimate.uncertainty),
-            Event::Closed { reason, text } => self.last_words = Some((reason, text)),
+            Event::Closed { reason, text } => {
+                self.viewer.refused_in_words |= reason == CloseReason::NotAuthorised;
+                self.last_words = Some((reason, text));
+            }
             Event::KeyframeRequested(_) => {}
         }
         Ok(())

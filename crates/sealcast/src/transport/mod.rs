@@ -18,8 +18,10 @@ pub use url::{DEFAULT_PORT, ListenUrl};
 /// What came of waiting for a carrier.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Progress {
-    /// Bytes came or left.
-    Moved,
+    /// Bytes came.
+    Read,
+    /// Bytes left.
+    Wrote,
     /// The other end has closed: nothing more will come.
     Closed,
 }

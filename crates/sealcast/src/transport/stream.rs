@@ -105,10 +105,11 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> Transport for StreamTransport<S> 
         poll_fn(|context| {
             let wrote = self.poll_write(context)?;
             let read = self.poll_read(context)?;
-            match (wrote || read, self.closed) {
-                (true, _) => Poll::Ready(Ok(Progress::Moved)),
-                (false, true) => Poll::Ready(Ok(Progress::Closed)),
-                (false, false) => Poll::Pending,
+            match (read, wrote, self.closed) {
+                (true, ..) => Poll::Ready(Ok(Progress::Read)),
+                (false, true, _) => Poll::Ready(Ok(Progress::Wrote)),
+                (false, false, true) => Poll::Ready(Ok(Progress::Closed)),
+                (false, false, false) => Poll::Pending,
             }
         })
         .await
@@ -164,12 +165,12 @@ mod tests {
             let mut got = Vec::new();
             for part in stream.chunks(piece) {
                 far.write_all(part).await.expect("room");
-                assert_eq!(transport.wait().await.expect("open"), Progress::Moved);
+                assert_eq!(transport.wait().await.expect("open"), Progress::Read);
                 loop {
                     match transport.message(MessageLength::Record).expect("well framed") {
                         Some(message) => got.push(message.to_vec()),
                         None if got.len() < messages.len() && part.len() > READ_CHUNK => {
-                            assert_eq!(transport.wait().await.expect("open"), Progress::Moved);
+                            assert_eq!(transport.wait().await.expect("open"), Progress::Read);
                         }
                         None => break,
                     }

@@ -1,0 +1,177 @@
+//! What an observer of the network gets to see: nothing of the stream, of the keys or of who talks to whom.
+
+mod media;
+mod program;
+
+use std::collections::HashSet;
+use std::io::{Read, Write};
+use std::net::{Ipv4Addr, TcpListener, TcpStream};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use data_encoding::{BASE32_NOPAD, Encoding};
+use media::{STREET, STREET_MJPEG, clip, path, tool, unpaced};
+use program::{PATIENCE, Program, beginning, file_url, home, invite, port, publish, watch};
+use sealcast::source::Source;
+
+/// So many bytes in a row are the same by chance never.
+const RUN: usize = 16;
+const SECONDS: u32 = 2;
+
+/// A capture of everything on one TCP port of the loopback interface.
+struct Capture {
+    tcpdump: Program,
+    file: PathBuf,
+}
+
+impl Capture {
+    fn start(port: u16, file: PathBuf) -> Self {
+        let mut command = Command::new("env");
+        command.arg(tool("tcpdump").get_program());
+        command.args([
+            "-i",
+            "lo",
+            "-n",
+            "-U",
+            "--immediate-mode",
+            "-s",
+            "0",
+            "-B",
+            "32768",
+            "-Z",
+            "root",
+        ]);
+        command.args(["-w", path(&file), &format!("tcp port {port}")]);
+        let tcpdump = Program::run("tcpdump", command);
+        let began = Instant::now();
+        while !tcpdump.said().contains("listening on lo") {
+            assert!(
+                !tcpdump.said().contains("permission"),
+                "tcpdump may not capture on the loopback interface: run this test as root"
+            );
+            assert!(began.elapsed() < PATIENCE, "tcpdump does not begin to capture");
+            thread::sleep(Duration::from_millis(10));
+        }
+        Self { tcpdump, file }
+    }
+
+    /// Everything that was captured, complete.
+    fn stop(mut self) -> Vec<u8> {
+        // What was sent last is on its way through the kernel.
+        thread::sleep(Duration::from_millis(300));
+        self.tcpdump.signal("INT");
+        self.tcpdump.succeeds(PATIENCE);
+        let said = self.tcpdump.said();
+        assert!(said.contains("\n0 packets dropped by kernel"), "{said}");
+        std::fs::read(&self.file).expect("a capture")
+    }
+}
+
+/// Every run of bytes that means something: one with several different values.
+fn runs(bytes: &[u8]) -> impl Iterator<Item = [u8; RUN]> + '_ {
+    let runs = bytes.windows(RUN).map(|run| run.try_into().expect("a run's length"));
+    runs.filter(|run: &[u8; RUN]| run.iter().collect::<HashSet<_>>().len() >= 4)
+}
+
+/// How many of the plaintext's runs are in the capture, and how many there are.
+fn seen(plaintext: &[u8], capture: &[u8]) -> (usize, usize) {
+    let wanted: HashSet<[u8; RUN]> = runs(plaintext).collect();
+    let found: HashSet<[u8; RUN]> = runs(capture).filter(|run| wanted.contains(run)).collect();
+    (found.len(), wanted.len())
+}
+
+/// The stream as it would be without protection: the codec's parameters and every frame.
+fn plaintext(clip: &Path) -> Vec<u8> {
+    let mut source = unpaced(clip);
+    let mut stream = source.info().parameters.to_vec();
+    while let Some(frame) = source.next().expect("a frame") {
+        stream.extend_from_slice(&frame.data);
+    }
+    stream
+}
+
+/// The same bytes over plain TCP, captured in the same way.
+fn plain_transfer(stream: &[u8], file: PathBuf) -> Vec<u8> {
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a port");
+    let address = listener.local_addr().expect("an address");
+    let capture = Capture::start(address.port(), file);
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            let mut sender = TcpStream::connect(address).expect("a connection");
+            sender.write_all(stream).expect("sent");
+        });
+        let (mut receiver, _) = listener.accept().expect("a connection");
+        let mut received = Vec::new();
+        receiver.read_to_end(&mut received).expect("received");
+        assert_eq!(received.len(), stream.len());
+    });
+    capture.stop()
+}
+
+fn base32(text: &str) -> Vec<u8> {
+    let base32: &Encoding = &BASE32_NOPAD;
+    base32.decode(text.to_uppercase().as_bytes()).expect("base32")
+}
+
+/// What else nobody may see: the invite, both identities, secret and public.
+fn secrets(ticket: &str, homes: &[&Path]) -> Vec<Vec<u8>> {
+    let mut secrets = vec![invite(ticket).as_bytes().to_vec(), base32(invite(ticket))];
+    for home in homes {
+        let identity = std::fs::read_to_string(home.join("keys/identity")).expect("an identity");
+        let seed = identity.lines().flat_map(|line| line.split([' ', ':', '-'])).last();
+        secrets.push(base32(seed.expect("a seed")));
+    }
+    let peer = ticket.rsplit_once('/').expect("a peer id").1;
+    secrets.push(base32(&peer[..52]));
+    secrets
+}
+
+fn nothing_shows(name: &str) {
+    let (dir, publisher_home, viewer_home) = (home(), home(), home());
+    let whole = dir.path().join("whole");
+    std::fs::create_dir(&whole).expect("a directory");
+    let clip = beginning(&clip(name, &whole), SECONDS, dir.path());
+    let stream = plaintext(&clip);
+
+    let mut publisher = publish(publisher_home.path(), &file_url(&clip), &[]);
+    let capture = Capture::start(port(&publisher.ticket), dir.path().join("sealed.pcap"));
+    let mut viewer = watch(viewer_home.path(), &publisher.ticket, &["--to", "null:"]);
+    viewer.succeeds(PATIENCE);
+    publisher.program.succeeds(PATIENCE);
+    let sealed = capture.stop();
+
+    assert!(sealed.len() > stream.len(), "the whole stream was captured");
+    let (found, all) = seen(&stream, &sealed);
+    assert!(all > 10_000, "only {all} places were looked for");
+    assert_eq!(
+        found, 0,
+        "of {all} runs of the stream, some are on the wire as they are"
+    );
+    for secret in secrets(&publisher.ticket, &[publisher_home.path(), viewer_home.path()]) {
+        assert!(secret.len() >= RUN);
+        assert!(
+            !sealed.windows(secret.len()).any(|seen| seen == secret),
+            "a secret is on the wire"
+        );
+    }
+
+    let open = plain_transfer(&stream, dir.path().join("open.pcap"));
+    let (found, all) = seen(&stream, &open);
+    // Only what lies across the border of two packets is not found.
+    assert!(
+        found * 100 > all * 99,
+        "the search finds {found} of {all} where nothing is hidden"
+    );
+}
+
+#[test]
+fn nothing_of_an_h264_stream_shows_on_the_network() {
+    nothing_shows(STREET);
+}
+
+#[test]
+fn nothing_of_a_motion_jpeg_stream_shows_on_the_network() {
+    nothing_shows(STREET_MJPEG);
+}
