@@ -1,5 +1,5 @@
 //! What the attacks share: the program as processes, a proxy that tampers, and clips whose every frame is known.
-#![allow(dead_code, reason = "every test binary uses its own part of this")]
+#![allow(dead_code, unused_imports, reason = "every test binary uses its own part of this")]
 
 mod clip;
 mod program;
