@@ -200,8 +200,7 @@ impl<T: Transport> Connection<T> {
     /// Tell the session something, and send what comes of it.
     pub(super) fn tell(&mut self, input: Input<'_>, listener: &mut impl Listener) -> Result<(), Ended> {
         let now = self.clock.now();
-        // The welcome establishes the session and is the handshake's last message: the other end counts it as that,
-        // too.
+        // The welcome establishes the session and is the handshake's last message, as the other end counts it, too.
         let handshaking = !self.session.is_established();
         let told = self.session.handle(now, input).map(drop).map_err(Ended::Session);
         self.drain_session(listener, handshaking);
