@@ -95,9 +95,10 @@ fn a_browser_shows_the_demos_pictures_and_figures() {
     ] {
         assert!(shown.contains(words), "'{words}' is not on the page:\n{shown}");
     }
-    for picture in ["/camera.mjpeg", "/wire.mjpeg", "/viewer.mjpeg"] {
-        assert!(shown.contains(picture), "{picture} is not on the page:\n{shown}");
-        let url = format!("http://{address}{picture}");
+    for picture in ["camera.mjpeg", "wire.mjpeg", "viewer.mjpeg"] {
+        let image = format!("<img src=\"{picture}\"");
+        assert!(shown.contains(&image), "{picture} is not on the page:\n{shown}");
+        let url = format!("http://{address}/{picture}");
         let seen = tool("ffmpeg")
             .args([
                 "-loglevel",

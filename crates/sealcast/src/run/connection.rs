@@ -100,7 +100,7 @@ impl<T: Transport> Connection<T> {
     /// Do what can be done now: take messages, meet deadlines, send.
     pub(super) fn work(&mut self, listener: &mut impl Listener) -> Result<(), Ended> {
         let worked = self.take_messages(listener);
-        self.drain_session(listener);
+        self.drain_session(listener, false);
         let flushed = self.transport.flush_now().map_err(Ended::Carrier);
         worked?;
         if self.unread.too_much(self.transport.backlog()) {
@@ -164,7 +164,7 @@ impl<T: Transport> Connection<T> {
                 Handled::Done if established => self.metrics.record_opened(RecordKind::Control, length),
                 Handled::Done => {}
             }
-            self.drain_session(listener);
+            self.drain_session(listener, false);
         }
         let now = self.clock.now();
         if now.monotonic >= self.deadline && !self.session.is_over() {
@@ -173,18 +173,19 @@ impl<T: Transport> Connection<T> {
         Ok(())
     }
 
-    /// Queue what the session wants sent and pass its news on.
-    fn drain_session(&mut self, listener: &mut impl Listener) {
+    /// Queue what the session wants sent and pass its news on. It counts as the handshake's while there is no session yet,
+    /// and when it is `handshaking` that made the session.
+    fn drain_session(&mut self, listener: &mut impl Listener, handshaking: bool) {
         loop {
             match self.session.poll() {
                 Output::Transmit(message) => {
                     let length = (LENGTH_PREFIX + message.len()) as u64;
                     write_framed(self.transport.outgoing(), &message);
                     self.unread.control(length);
-                    if self.session.is_established() {
-                        self.metrics.record_sealed(RecordKind::Control, length, overhead(0));
-                    } else {
+                    if handshaking || !self.session.is_established() {
                         self.cost.sent += length;
+                    } else {
+                        self.metrics.record_sealed(RecordKind::Control, length, overhead(0));
                     }
                 }
                 Output::Event(event) => listener.event(event),
@@ -199,8 +200,10 @@ impl<T: Transport> Connection<T> {
     /// Tell the session something, and send what comes of it.
     pub(super) fn tell(&mut self, input: Input<'_>, listener: &mut impl Listener) -> Result<(), Ended> {
         let now = self.clock.now();
+        // The welcome establishes the session and is the handshake's last message: the other end counts it as that, too.
+        let handshaking = !self.session.is_established();
         let told = self.session.handle(now, input).map(drop).map_err(Ended::Session);
-        self.drain_session(listener);
+        self.drain_session(listener, handshaking);
         self.transport.flush_now().map_err(Ended::Carrier)?;
         told
     }

@@ -7,8 +7,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
 use jiff::Timestamp;
+use sealcast_proto::session::Facts;
 
 use super::Clock;
+use super::connection::HandshakeCost;
 use crate::failure::Result;
 use crate::keys::mechanism;
 use crate::meter::labels::HandshakeOutcome;
@@ -125,6 +127,29 @@ impl Observation {
             logs.handshake(row.clone());
         }
         self.report(|report| report.handshake(row));
+    }
+
+    /// A session stands: say so, and take down its handshake.
+    pub(super) fn established(
+        &self,
+        what: &'static str,
+        timer: &HandshakeTimer,
+        facts: &Facts,
+        cost: HandshakeCost,
+        remote: &str,
+    ) {
+        let agreed = Some((facts.mechanism, facts.suite.name));
+        let row = timer.row(HandshakeOutcome::Established, facts.peer.id.to_string(), agreed, cost);
+        tracing::info!(
+            peer = %facts.peer.id.short(),
+            at = remote,
+            mechanism = facts.mechanism,
+            suite = facts.suite.name,
+            ms = format!("{:.2}", row.duration_ms),
+            "{what}"
+        );
+        self.handshake(row);
+        self.set_phase(Phase::Steady);
     }
 
     /// The peer's clock was estimated anew.
@@ -246,7 +271,7 @@ impl HandshakeTimer {
         outcome: HandshakeOutcome,
         peer: String,
         agreed: Option<(&str, &str)>,
-        cost: super::connection::HandshakeCost,
+        cost: HandshakeCost,
     ) -> HandshakeRow {
         let (mechanism, suite) = agreed.unwrap_or_default();
         HandshakeRow {

@@ -5,9 +5,8 @@ use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use sealcast_proto::keys::{HandshakeConfig, Identity, Invite, Mechanism, PeerId, Role, Side};
-use sealcast_proto::seal::Suite;
-use sealcast_proto::session::{Carrier, RekeyPolicy, Session, SessionConfig, SessionError};
+use sealcast_proto::keys::{Invite, Role, Side};
+use sealcast_proto::session::{Session, SessionError};
 use sealcast_proto::wire::{CloseReason, Ticket};
 use tokio::net::TcpListener;
 use tokio::sync::{Semaphore, watch};
@@ -19,7 +18,8 @@ use super::observe::HandshakeTimer;
 use super::pump::{self, Tap};
 use super::retry::turned_on;
 use super::serve_viewer::{Departure, serve_viewer};
-use super::{Admission, Hub, Observation, QueueLimits, Retry};
+use super::shared::{Shared, WireTap};
+use super::{Admission, Hub, Observation, Offer, QueueLimits, Retry};
 use crate::failure::{Failure, FailureKind, Result};
 use crate::keys::entropy;
 use crate::source::Source;
@@ -33,66 +33,6 @@ const DRAIN_PATIENCE: Duration = Duration::from_secs(10);
 
 /// A connection that lasted this long was no failed attempt.
 const STABLE: Duration = Duration::from_secs(5);
-
-/// Looks at every sealed record on its way out.
-pub(super) type WireTap = Box<dyn Fn(&[u8]) + Send + Sync>;
-
-/// What both commands bring to every handshake.
-#[derive(Clone)]
-pub struct Offer {
-    /// Who this end is.
-    pub identity: Arc<Identity>,
-    /// Suites, best first.
-    pub suites: Vec<Suite>,
-    /// Mechanisms, best first.
-    pub mechanisms: Vec<Arc<dyn Mechanism>>,
-    /// When new epochs begin.
-    pub rekey: RekeyPolicy,
-}
-
-impl Offer {
-    pub(super) fn session(
-        &self,
-        role: Role,
-        side: Side,
-        pinned: Option<PeerId>,
-        invite: Option<Invite>,
-    ) -> SessionConfig {
-        SessionConfig {
-            handshake: HandshakeConfig {
-                role,
-                identity: Arc::clone(&self.identity),
-                suites: self.suites.clone(),
-                mechanisms: self.mechanisms.clone(),
-                pinned,
-                invite,
-            },
-            side,
-            carrier: Carrier::Stream,
-            rekey: self.rekey,
-        }
-    }
-
-    /// A session of the end that connects, and how long making its key pair took.
-    pub(super) fn initiate(
-        &self,
-        role: Role,
-        ticket: &Ticket,
-        observation: &Observation,
-    ) -> Result<(Session, Duration)> {
-        let config = self.session(role, Side::Initiator, Some(ticket.peer), ticket.invite.clone());
-        let began = Instant::now();
-        let session = Session::initiate(config, entropy::random()?, observation.clock.now());
-        let session = session.map_err(|error| {
-            Failure::new(
-                FailureKind::Internal,
-                format!("the handshake cannot begin: {error}"),
-                "please report this",
-            )
-        })?;
-        Ok((session, began.elapsed()))
-    }
-}
 
 /// Where a publisher's viewers come from.
 pub enum Viewers {
@@ -118,17 +58,6 @@ pub struct PublishOptions {
     pub queue: QueueLimits,
     /// Where viewers come from.
     pub viewers: Viewers,
-}
-
-/// What the viewers' tasks share.
-pub(super) struct Shared {
-    pub(super) hub: Arc<Hub>,
-    pub(super) observation: Arc<Observation>,
-    pub(super) admission: Admission,
-    pub(super) max_viewers: usize,
-    pub(super) wire_tap: Option<WireTap>,
-    offer: Offer,
-    invite: Option<Invite>,
 }
 
 /// A publisher whose source runs.

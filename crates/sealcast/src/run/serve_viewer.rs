@@ -17,10 +17,10 @@ use super::connection::{Connection, Ended, Listener, overhead};
 use super::ended::{end_in_words, handshake_outcome};
 use super::hub::SourceEnd;
 use super::observe::HandshakeTimer;
-use super::publish::Shared;
 use super::retry::turned_on;
+use super::shared::Shared;
 use crate::media::{Codec, Frame};
-use crate::meter::labels::{self, Direction, HandshakeOutcome, RecordKind};
+use crate::meter::labels::{self, Direction, RecordKind};
 use crate::meter::logs::Phase;
 use crate::meter::stage::Stage;
 use crate::transport::Transport;
@@ -207,21 +207,10 @@ impl<T: Transport> ViewerTask<T> {
     }
 
     fn established(&mut self, facts: &Facts) {
-        let agreed = Some((facts.mechanism, facts.suite.name));
-        let peer = facts.peer.id.to_string();
-        let row = self
-            .timer
-            .row(HandshakeOutcome::Established, peer, agreed, self.connection.cost);
-        tracing::info!(
-            viewer = %facts.peer.id.short(),
-            from = self.remote,
-            mechanism = facts.mechanism,
-            suite = facts.suite.name,
-            ms = format!("{:.2}", row.duration_ms),
-            "a viewer watches"
-        );
-        self.shared.observation.handshake(row);
-        self.shared.observation.set_phase(Phase::Steady);
+        let cost = self.connection.cost;
+        self.shared
+            .observation
+            .established("a viewer watches", &self.timer, facts, cost, &self.remote);
         self.peer = Some(facts.peer);
         let (id, queue) = self.shared.hub.join();
         self.seat = Some(Seat {

@@ -13,14 +13,13 @@ use super::admission::Verdict;
 use super::connection::{Connection, Ended};
 use super::ended::{end_in_words, handshake_outcome};
 use super::observe::HandshakeTimer;
-use super::publish::Offer;
 use super::received::{Delivered, Receiver};
 use super::retry::turned_on;
 use super::serve_viewer::VIDEO;
-use super::{Admission, FrameQueue, Observation, QueueLimits, Retry, sink_thread};
+use super::{Admission, FrameQueue, Observation, Offer, QueueLimits, Retry, sink_thread};
 use crate::failure::{Failure, FailureKind, Result};
 use crate::keys::entropy;
-use crate::meter::labels::{self, HandshakeOutcome};
+use crate::meter::labels;
 use crate::meter::logs::Phase;
 use crate::sink::Sink;
 use crate::transport::{self, TcpTransport, Transport};
@@ -299,21 +298,7 @@ impl<T: Transport> SessionTask<'_, T> {
                 return self.connection.tell(input, &mut self.receiver);
             }
             Event::Established(facts) => {
-                let agreed = Some((facts.mechanism, facts.suite.name));
-                let peer = facts.peer.id.to_string();
-                let row = self
-                    .timer
-                    .row(HandshakeOutcome::Established, peer, agreed, self.connection.cost);
-                tracing::info!(
-                    publisher = %facts.peer.id.short(),
-                    at = self.remote,
-                    mechanism = facts.mechanism,
-                    suite = facts.suite.name,
-                    ms = format!("{:.2}", row.duration_ms),
-                    "watching"
-                );
-                observation.handshake(row);
-                observation.set_phase(Phase::Steady);
+                observation.established("watching", self.timer, &facts, self.connection.cost, self.remote);
                 self.facts = Some(facts);
                 self.viewer.established = true;
                 self.viewer.connected = true;

@@ -14,10 +14,10 @@ use sealcast_proto::session::RekeyPolicy;
 use sealcast_proto::wire::{Ticket, TransportKind};
 use tokio::sync::watch;
 
-use super::publish::{Offer, Publisher, Viewers};
+use super::publish::{Publisher, Viewers};
 use super::retry::turned_on;
 use super::watch::{PublisherAt, WatchOptions, watch};
-use super::{Admission, Observation, ObserveOptions, Observing, PublishOptions, QueueLimits, local_address};
+use super::{Admission, Observation, ObserveOptions, Observing, Offer, PublishOptions, QueueLimits, local_address};
 use crate::failure::{Failure, FailureKind, Result};
 use crate::keys::allow::AllowList;
 use crate::keys::entropy;

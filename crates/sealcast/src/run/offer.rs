@@ -1,0 +1,70 @@
+//! What an end brings to every handshake.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use sealcast_proto::keys::{HandshakeConfig, Identity, Invite, Mechanism, PeerId, Role, Side};
+use sealcast_proto::seal::Suite;
+use sealcast_proto::session::{Carrier, RekeyPolicy, Session, SessionConfig};
+use sealcast_proto::wire::Ticket;
+
+use super::Observation;
+use crate::failure::{Failure, FailureKind, Result};
+use crate::keys::entropy;
+
+/// What both commands bring to every handshake.
+#[derive(Clone)]
+pub struct Offer {
+    /// Who this end is.
+    pub identity: Arc<Identity>,
+    /// Suites, best first.
+    pub suites: Vec<Suite>,
+    /// Mechanisms, best first.
+    pub mechanisms: Vec<Arc<dyn Mechanism>>,
+    /// When new epochs begin.
+    pub rekey: RekeyPolicy,
+}
+
+impl Offer {
+    pub(super) fn session(
+        &self,
+        role: Role,
+        side: Side,
+        pinned: Option<PeerId>,
+        invite: Option<Invite>,
+    ) -> SessionConfig {
+        SessionConfig {
+            handshake: HandshakeConfig {
+                role,
+                identity: Arc::clone(&self.identity),
+                suites: self.suites.clone(),
+                mechanisms: self.mechanisms.clone(),
+                pinned,
+                invite,
+            },
+            side,
+            carrier: Carrier::Stream,
+            rekey: self.rekey,
+        }
+    }
+
+    /// A session of the end that connects, and how long making its key pair took.
+    pub(super) fn initiate(
+        &self,
+        role: Role,
+        ticket: &Ticket,
+        observation: &Observation,
+    ) -> Result<(Session, Duration)> {
+        let config = self.session(role, Side::Initiator, Some(ticket.peer), ticket.invite.clone());
+        let began = Instant::now();
+        let session = Session::initiate(config, entropy::random()?, observation.clock.now());
+        let session = session.map_err(|error| {
+            Failure::new(
+                FailureKind::Internal,
+                format!("the handshake cannot begin: {error}"),
+                "please report this",
+            )
+        })?;
+        Ok((session, began.elapsed()))
+    }
+}

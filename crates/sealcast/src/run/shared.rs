@@ -1,0 +1,21 @@
+//! What the tasks of a publisher's viewers share.
+
+use std::sync::Arc;
+
+use sealcast_proto::keys::Invite;
+
+use super::{Admission, Hub, Observation, Offer};
+
+/// Looks at every sealed record on its way out.
+pub(super) type WireTap = Box<dyn Fn(&[u8]) + Send + Sync>;
+
+/// What the viewers' tasks share.
+pub(super) struct Shared {
+    pub(super) hub: Arc<Hub>,
+    pub(super) observation: Arc<Observation>,
+    pub(super) admission: Admission,
+    pub(super) max_viewers: usize,
+    pub(super) wire_tap: Option<WireTap>,
+    pub(super) offer: Offer,
+    pub(super) invite: Option<Invite>,
+}
