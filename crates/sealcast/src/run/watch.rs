@@ -62,6 +62,8 @@ enum After {
     Done,
     /// Something that may pass.
     Broken(Failure),
+    /// Somebody came to our port who is not the publisher we wait for: nothing they do or say ends us.
+    Stranger,
 }
 
 struct Viewer {
@@ -145,6 +147,11 @@ impl Viewer {
             let failure = match self.watch_once().await? {
                 After::Done => return Ok(()),
                 After::Broken(failure) => failure,
+                After::Stranger if *self.stop.borrow() => return Ok(()),
+                After::Stranger => {
+                    self.observation.set_phase(Phase::Idle);
+                    continue;
+                }
             };
             if !reconnect || !self.may_pass(&failure) {
                 return Err(failure);
@@ -161,14 +168,12 @@ impl Viewer {
         }
     }
 
-    /// Whether trying again makes sense. Once a session stood, and for an end that listens, a handshake that fails is
-    /// perhaps somebody else's doing, who must not be able to end us; a publisher's own authentic refusal is not.
+    /// Whether trying again makes sense. Once a session stood, a handshake that fails is perhaps somebody else's doing,
+    /// who must not be able to end us; a publisher's own authentic refusal is not.
     fn may_pass(&self, failure: &Failure) -> bool {
         match failure.kind {
             FailureKind::Network => true,
-            FailureKind::Refused => {
-                !self.refused_in_words && (self.established || matches!(self.publisher, PublisherAt::Listen { .. }))
-            }
+            FailureKind::Refused => !self.refused_in_words && self.established,
             _ => false,
         }
     }
@@ -305,7 +310,8 @@ impl<T: Transport> SessionTask<'_, T> {
             }
             Event::Clock(estimate) => observation.clock_estimate(estimate.offset, estimate.uncertainty),
             Event::Closed { reason, text } => {
-                self.viewer.refused_in_words |= reason == CloseReason::NotAuthorised;
+                let own_choice = self.viewer.admission().is_none();
+                self.viewer.refused_in_words |= own_choice && reason == CloseReason::NotAuthorised;
                 self.last_words = Some((reason, text));
             }
             Event::KeyframeRequested(_) => {}
@@ -329,6 +335,11 @@ impl<T: Transport> SessionTask<'_, T> {
         }
         connection.say_goodbye(GOODBYE_PATIENCE).await;
         let established = facts.is_some();
+        if !established && viewer.admission().is_some() {
+            let words = end_in_words(&ended).unwrap_or_else(|| "it was not let in".to_owned());
+            tracing::warn!(from = remote, "not the publisher: {words}");
+            return After::Stranger;
+        }
         match (ended, last_words) {
             (_, Some((reason, text))) => after_last_words(remote, reason, &text),
             (Ended::InWords, None) => After::Done,

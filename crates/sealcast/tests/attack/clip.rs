@@ -43,6 +43,8 @@ impl Clip {
             "libx264",
             "-preset",
             "ultrafast",
+            "-qp",
+            "8",
             "-pix_fmt",
             "yuv420p",
             "-bf",
