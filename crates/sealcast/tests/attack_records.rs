@@ -101,7 +101,7 @@ fn what_spoils_the_framing_ends_the_connection_and_the_viewer_comes_back() {
         (4, 0x80),
         (5, 0x10),
         (5, 0x40),
-        (7, 0x80),
+        (8, 0x80),
         (11, 0x01),
         (12, 0x80),
     ];
