@@ -68,7 +68,7 @@ fn config(
         invite: Some(Invite::new([9; 16])),
     };
     // Few records and little time, so that rekeying happens within one input.
-    let rekey = RekeyPolicy::new(8, Duration::from_secs(2)).expect("within the limits");
+    let rekey = RekeyPolicy::new(16, Duration::from_secs(2)).expect("within the limits");
     SessionConfig {
         handshake,
         side,

@@ -1,4 +1,5 @@
-//! What the user types.
+//! What the user types. Doc comments here are the help that the program prints.
+#![allow(rustdoc::broken_intra_doc_links, reason = "help texts are not links")]
 
 use std::net::SocketAddr;
 use std::path::PathBuf;

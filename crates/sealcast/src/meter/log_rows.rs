@@ -14,8 +14,6 @@ pub enum Phase {
     /// Frames flow.
     #[default]
     Steady,
-    /// Frames flow while a new epoch is being agreed on.
-    Rekey,
     /// A publisher without viewers, a viewer without a publisher.
     Idle,
 }

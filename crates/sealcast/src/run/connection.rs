@@ -173,8 +173,8 @@ impl<T: Transport> Connection<T> {
         Ok(())
     }
 
-    /// Queue what the session wants sent and pass its news on. It counts as the handshake's while there is no session yet,
-    /// and when it is `handshaking` that made the session.
+    /// Queue what the session wants sent and pass its news on. It counts as the handshake's while there is no session
+    /// yet, and when it is `handshaking` that made the session.
     fn drain_session(&mut self, listener: &mut impl Listener, handshaking: bool) {
         loop {
             match self.session.poll() {
@@ -200,7 +200,7 @@ impl<T: Transport> Connection<T> {
     /// Tell the session something, and send what comes of it.
     pub(super) fn tell(&mut self, input: Input<'_>, listener: &mut impl Listener) -> Result<(), Ended> {
         let now = self.clock.now();
-        // The welcome establishes the session and is the handshake's last message: the other end counts it as that, too.
+        // The welcome establishes the session and is the handshake's last message, as the other end counts it, too.
         let handshaking = !self.session.is_established();
         let told = self.session.handle(now, input).map(drop).map_err(Ended::Session);
         self.drain_session(listener, handshaking);

@@ -30,8 +30,8 @@ pub enum SourceEnd {
     Failed(Failure),
 }
 
-/// Viewers together get a keyframe on request at most this often: one that asks without end must not spoil the picture of
-/// the others.
+/// Viewers together get a keyframe on request at most this often: one that asks without end must not spoil the picture
+/// of the others.
 const KEYFRAME_INTERVAL: Duration = Duration::from_millis(250);
 
 struct State {

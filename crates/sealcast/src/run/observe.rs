@@ -108,7 +108,7 @@ impl Observation {
     /// What the stream is doing.
     pub fn phase(&self) -> Phase {
         let phase = self.phase.load(Ordering::Relaxed);
-        let known = [Phase::Handshake, Phase::Steady, Phase::Rekey, Phase::Idle];
+        let known = [Phase::Handshake, Phase::Steady, Phase::Idle];
         known
             .into_iter()
             .find(|known| *known as u8 == phase)

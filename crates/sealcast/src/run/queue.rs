@@ -36,8 +36,8 @@ impl Default for QueueLimits {
 /// What became of a frame that was pushed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Pushed {
-    /// Frames that were dropped, the pushed one included if it was. What comes before the first keyframe does not count:
-    /// there was nothing yet that it is missing from.
+    /// Frames that were dropped, the pushed one included if it was. What comes before the first keyframe does not
+    /// count: there was nothing yet that it is missing from.
     pub dropped: usize,
     /// Nothing more will be taken before a keyframe: one should be asked for.
     pub wants_keyframe: bool,
