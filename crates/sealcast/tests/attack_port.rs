@@ -4,7 +4,7 @@ mod attack;
 
 use std::fs;
 use std::io::{Read, Write};
-use std::net::{TcpListener, TcpStream};
+use std::net::{Shutdown, TcpListener, TcpStream};
 use std::path::Path;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -261,6 +261,31 @@ fn who_never_reads_costs_no_more_than_a_queue() {
     assert!(
         report["totals"]["frames_dropped"]["queue"].as_u64() > Some(0),
         "its queue was full: {report}"
+    );
+}
+
+#[test]
+fn who_never_reads_and_half_hangs_up_holds_nobody_up() {
+    let stage = Stage::new();
+    let (memory, descriptors) = (stage.publisher.rss(), stage.publisher.descriptors());
+    let mut deaf: Vec<Puppet> = (0..4)
+        .map(|_| Puppet::connect(&stage.ticket, Role::Viewer, true))
+        .collect();
+    // Until much more was sent than the system holds for it.
+    for _ in 0..60 {
+        deaf.iter_mut().for_each(|puppet| assert!(puppet.say(&PING)));
+        thread::sleep(Duration::from_millis(100));
+    }
+    for puppet in &deaf {
+        puppet.stream.shutdown(Shutdown::Write).expect("a connection");
+    }
+    until("they are let go", || {
+        (stage.publisher.count("closed without a word") == deaf.len()).then_some(())
+    });
+    let report = stage.unharmed(memory, descriptors);
+    assert!(
+        report["totals"]["frames_dropped"]["queue"].as_u64() > Some(0),
+        "their queues were full: {report}"
     );
 }
 

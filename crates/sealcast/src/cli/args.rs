@@ -151,11 +151,11 @@ pub(super) struct PublishArgs {
     pub(super) host: Option<String>,
 
     /// Most viewers at once [default: 16]
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub(super) max_viewers: Option<u32>,
 
     /// Frames queued for a slow viewer before whole groups of pictures are dropped [default: 60]
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub(super) queue_frames: Option<u32>,
 
     /// Begin a new epoch of keys after this many seconds [default: 600, at most]

@@ -8,7 +8,7 @@ use std::time::Duration;
 use sealcast_proto::keys::{Identity, Mechanism};
 use sealcast_proto::seal::{Suite, suite};
 use sealcast_proto::session::RekeyPolicy;
-use sealcast_proto::wire::{MAX_TICKET, Ticket};
+use sealcast_proto::wire::{MAX_TICKET, Ticket, TransportKind};
 
 use super::args::ObserveArgs;
 use crate::config::{FileConfig, Settings, in_force, list_in_force};
@@ -106,22 +106,34 @@ pub(super) fn offer(
     rekey: RekeyPolicy,
     config: &FileConfig,
 ) -> Result<Offer> {
+    let (suites_typed, mechanisms_typed) = (!suite_flags.is_empty(), !mechanism_flags.is_empty());
+    let suites = suites(&list_in_force(suite_flags, config.publish.suites.as_ref()));
+    let mechanisms = mechanisms(&list_in_force(mechanism_flags, config.publish.mechanisms.as_ref()));
     Ok(Offer {
         identity: Arc::new(identity),
-        suites: suites(&list_in_force(suite_flags, config.publish.suites.as_ref()))?,
-        mechanisms: mechanisms(&list_in_force(mechanism_flags, config.publish.mechanisms.as_ref()))?,
+        suites: suites.map_err(|failure| configured(suites_typed, failure))?,
+        mechanisms: mechanisms.map_err(|failure| configured(mechanisms_typed, failure))?,
         rekey,
     })
 }
 
+/// What was not typed stands in the file or in the environment, and is wrong there.
+fn configured(typed: bool, mut failure: Failure) -> Failure {
+    if !typed && failure.kind == FailureKind::Usage {
+        failure.kind = FailureKind::Config;
+    }
+    failure
+}
+
 /// When epochs end.
 pub(super) fn rekey(seconds: Option<u64>, records: Option<u64>, config: &FileConfig) -> Result<RekeyPolicy> {
-    let configured = |value: Option<std::num::NonZeroU64>| value.map(std::num::NonZero::get);
-    let seconds = in_force(seconds, configured(config.publish.rekey_seconds).as_ref()).unwrap_or(600);
-    let records = in_force(records, configured(config.publish.rekey_records).as_ref()).unwrap_or(1 << 20);
+    let typed = seconds.is_some() || records.is_some();
+    let number = |value: Option<std::num::NonZeroU64>| value.map(std::num::NonZero::get);
+    let seconds = in_force(seconds, number(config.publish.rekey_seconds).as_ref()).unwrap_or(600);
+    let records = in_force(records, number(config.publish.rekey_records).as_ref()).unwrap_or(1 << 20);
     RekeyPolicy::new(records, Duration::from_secs(seconds)).ok_or_else(|| {
         let what = format!("epochs of {seconds} s and {records} records are outside the protocol's bounds");
-        usage(what, "choose 1 to 600 s and 16 to 1048576 records")
+        configured(typed, usage(what, "choose 1 to 600 s and 16 to 1048576 records"))
     })
 }
 
@@ -160,10 +172,19 @@ pub(super) fn ticket(typed: &str) -> Result<Ticket> {
         None if typed == "-" => ticket_from_stdin()?,
         None => typed.to_owned(),
     };
-    text.parse().map_err(|error| {
+    let ticket: Ticket = text.parse().map_err(|error| {
         let hint = "copy the whole line that the publisher printed";
         Failure::new(FailureKind::Keys, format!("that is no ticket: {error}"), hint)
-    })
+    })?;
+    if ticket.transport != TransportKind::Tcp {
+        let what = "the ticket names a transport that is not in this version";
+        return Err(Failure::new(
+            FailureKind::Keys,
+            what,
+            "ask for a ticket without ?transport",
+        ));
+    }
+    Ok(ticket)
 }
 
 fn ticket_from_stdin() -> Result<String> {
@@ -182,6 +203,10 @@ fn ticket_from_stdin() -> Result<String> {
 
 /// Check what a configuration file says beyond its form.
 pub(super) fn check(config: &FileConfig) -> Result<()> {
+    check_values(config).map_err(|failure| configured(false, failure))
+}
+
+fn check_values(config: &FileConfig) -> Result<()> {
     suites(config.publish.suites.as_deref().unwrap_or_default())?;
     mechanisms(config.publish.mechanisms.as_deref().unwrap_or_default())?;
     rekey(None, None, config)?;

@@ -83,7 +83,7 @@ pub fn read_secret(path: &Path) -> Result<Zeroizing<String>> {
     let metadata = fs::metadata(path).map_err(|error| match error.kind() {
         ErrorKind::NotFound => fail(
             format!("{shown} does not exist"),
-            "make an identity with: sealcast keygen FILE",
+            "check the path; an identity is made with: sealcast keygen FILE",
         ),
         _ => fail(
             format!("{shown} cannot be read ({error})"),

@@ -237,9 +237,18 @@ impl<T: Transport> Connection<T> {
 
     /// Try for a moment to get the last words out.
     pub(super) async fn say_goodbye(mut self, patience: Duration) {
+        // A session that failed by itself still has to say why.
+        loop {
+            match self.session.poll() {
+                Output::Transmit(message) => write_framed(self.transport.outgoing(), &message),
+                Output::Event(_) => {}
+                Output::Timeout(_) => break,
+            }
+        }
+        // Once the other end has closed there is nothing to wait for, and waiting would not wait.
         let flush = async {
-            while self.transport.backlog() > 0 {
-                if self.transport.wait().await.is_err() {
+            while self.transport.flush_now().is_ok() && self.transport.backlog() > 0 {
+                if !matches!(self.transport.wait().await, Ok(Progress::Read | Progress::Wrote)) {
                     break;
                 }
             }

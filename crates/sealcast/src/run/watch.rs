@@ -172,7 +172,7 @@ impl Viewer {
     /// who must not be able to end us; a publisher's own authentic refusal is not.
     fn may_pass(&self, failure: &Failure) -> bool {
         match failure.kind {
-            FailureKind::Network => true,
+            FailureKind::Network | FailureKind::Limit => true,
             FailureKind::Refused => !self.refused_in_words && self.established,
             _ => false,
         }
@@ -375,6 +375,7 @@ fn after_last_words(remote: &str, reason: CloseReason, text: &str) -> After {
             "ask the publisher for a ticket with an invite, or to allow your peer id",
         ),
         CloseReason::TooManyViewers => broken(FailureKind::Refused, "try again when somebody has left"),
+        CloseReason::KeyLimit => broken(FailureKind::Limit, "connect again: a new session has new keys"),
         CloseReason::SourceFailed => broken(FailureKind::Network, "the publisher's camera has to come back"),
         _ => broken(FailureKind::Network, "the publisher may come back"),
     }
