@@ -126,7 +126,8 @@ impl Rounds {
         let rate = size as f64 / ours;
         let name = suite.name;
         println!(
-            "| {name:<18} | {what:<4} | {size:>6} | {raw:>8.1} | {ours:>8.1} | {rate:>6.2} | {ratio:>6.1} % | {off:>5.1} % |"
+            "| {name:<18} | {what:<4} | {size:>6} | {raw:>8.1} | {ours:>8.1} | {rate:>6.2} | \
+             {ratio:>6.1} % | {off:>5.1} % |"
         );
     }
 }
