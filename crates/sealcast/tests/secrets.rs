@@ -1,5 +1,5 @@
-//! What is secret stays where it belongs: not in what is printed, logged or reported, however much is asked for, and not
-//! in anything that other users of the machine can see.
+//! What is secret stays where it belongs: not in what is printed, logged or reported, however much is asked for, and
+//! not in anything that other users of the machine can see.
 
 mod attack;
 
@@ -34,8 +34,10 @@ macro_rules! have_not {
     };
 }
 
-have_not!(Secret, SharedSecret, EpochSecret, EpochKeys, Identity, Invite, Ticket, Sealer, Opener, Session, Agreed: Debug);
-have_not!(Secret, SharedSecret, EpochSecret, EpochKeys, Identity, Invite, Ticket, Sealer, Opener, Session, Agreed: Display);
+have_not!(Secret, SharedSecret, EpochSecret, EpochKeys, Agreed, Session: Debug);
+have_not!(Secret, SharedSecret, EpochSecret, EpochKeys, Agreed, Session: Display);
+have_not!(Identity, Invite, Ticket, Sealer, Opener: Debug);
+have_not!(Identity, Invite, Ticket, Sealer, Opener: Display);
 // Two sealers of one key would use a number twice.
 have_not!(Sealer, EpochKeys, EpochSecret: Clone);
 
