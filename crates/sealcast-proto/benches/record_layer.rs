@@ -1,8 +1,8 @@
 //! What the record layer costs beside the raw primitive, and what the whole publish path gives.
 //!
 //! Every figure is the median of many short rounds, in which the two sides of a comparison take turns, so that a busy
-//! machine slows both alike; the ratio is the median of the rounds' own ratios. Run with `cargo bench -p sealcast-proto
-//! --bench record_layer [rounds]`.
+//! machine slows both alike; the ratio is the median of the rounds' own ratios. Run with `cargo bench -p
+//! sealcast-proto --bench record_layer [rounds]`.
 #![allow(clippy::disallowed_methods, reason = "a benchmark reads the clock and its arguments")]
 
 #[path = "../tests/common/mod.rs"]
@@ -122,12 +122,12 @@ impl Rounds {
             .collect();
         let ratio = median(&mut ratios);
         let (raw, ours) = (median(&mut self.raw), median(&mut self.ours));
-        let gigabytes = size as f64 / ours;
+        let off = spread(&ratios);
+        let rate = size as f64 / ours;
+        let name = suite.name;
         println!(
-            "| {:<18} | {what:<4} | {size:>6} | {raw:>8.1} | {ours:>8.1} | {gigabytes:>6.2} | {ratio:>6.1} % | \
-             {:>5.1} % |",
-            suite.name,
-            spread(&ratios),
+            "| {name:<18} | {what:<4} | {size:>6} | {raw:>8.1} | {ours:>8.1} | {rate:>6.2} | \
+             {ratio:>6.1} % | {off:>5.1} % |"
         );
     }
 }
@@ -236,8 +236,7 @@ fn main() {
         .unwrap_or(ROUNDS);
     let began = Instant::now();
     println!(
-        "{rounds} rounds, ns per operation (medians), throughput of ours, ratio (median of rounds, half interquartile \
-         range)"
+        "{rounds} rounds; ns per operation (medians), throughput of ours, ratio (median, half interquartile range)"
     );
     println!("| suite              | what |  bytes |   raw ns |  ours ns |   GB/s | of raw   | spread  |");
     println!("|--------------------|------|--------|----------|----------|--------|----------|---------|");

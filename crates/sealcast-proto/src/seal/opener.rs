@@ -73,8 +73,8 @@ impl<'a> Opened<'a> {
     }
 }
 
-/// The header of a record whose form was checked. It is read where it is needed: a copy would cost more than the whole
-/// replay window.
+/// The header of a record whose form was checked. It is read where it is needed: a copy would cost more than the
+/// whole replay window.
 #[inline]
 fn header_of(record: &[u8]) -> Header {
     let header = record.first_chunk().expect("records are longer than a header");

@@ -4,8 +4,8 @@
 pub const REPLAY_WINDOW: u32 = 4096;
 
 const WORD_BITS: u32 = 64;
-/// A power of two, so that finding a word's place costs a mask; more than the window, so that clearing the newest words
-/// never touches a number still inside it.
+/// A power of two, so that finding a word's place costs a mask; more than the window, so that clearing the newest
+/// words never touches a number still inside it.
 const WORDS: usize = 2 * (REPLAY_WINDOW / WORD_BITS) as usize;
 
 /// Which record numbers of one key have been opened. The zero value is an untouched window.

@@ -4,9 +4,9 @@ use super::nonce::BASE_LEN;
 use super::{Nonce, PacketKey};
 use crate::wire::{Flags, HEADER_LEN, Header, Kind, MAX_RECORD, TAG_LEN};
 
-/// Payloads are copied in pieces of this size. From 2112 bytes on, the C library copies with `rep movsb`, which on some
-/// AMD processors takes ten times as long where source and destination stand at nearly the same place of their pages,
-/// as large buffers do (docs/performance.md).
+/// Payloads are copied in pieces of this size. From 2112 bytes on, the C library copies with `rep movsb`, which on
+/// some AMD processors takes ten times as long where source and destination stand at nearly the same place of their
+/// pages, as large buffers do (docs/performance.md).
 const COPY_PIECE: usize = 2048;
 
 /// How much may be sealed under one key. Past it, [`Sealer::seal`] refuses.
