@@ -5,6 +5,7 @@ use std::str::FromStr;
 
 use sealcast_proto::wire::{Host, TransportKind};
 
+use crate::config::secrets::redact;
 use crate::failure::{Failure, FailureKind, Result};
 
 /// The port when a URL names none: free in the lists of MediaMTX, go2rtc and moq.
@@ -26,7 +27,8 @@ impl FromStr for ListenUrl {
         let Some(rest) = text.strip_prefix("tcp://") else {
             let what = match text.split_once("://") {
                 Some((scheme @ ("udp" | "quic"), _)) => format!("{scheme}:// is not in this version"),
-                _ => format!("\"{text}\" does not say where to listen"),
+                // Whatever was typed here by mistake may hold a secret.
+                _ => format!("\"{}\" does not say where to listen", redact(text)),
             };
             return Err(usage(what, form));
         };

@@ -12,6 +12,7 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
+use crate::config::secrets::redact;
 use crate::failure::{Failure, FailureKind, Result};
 
 /// Most connections at once; further ones wait in the system's backlog.
@@ -36,7 +37,9 @@ impl Listen {
     /// # Errors
     /// If it makes no sense, or is reachable from other machines without `?public`: kind `Usage`.
     pub fn parse(url: &str, default_port: u16, content: &str) -> Result<Self> {
-        let usage = |why: &str, hint: String| Err(Failure::new(FailureKind::Usage, format!("'{url}': {why}"), hint));
+        // Whatever was typed here by mistake may hold a secret.
+        let shown = redact(url);
+        let usage = |why: &str, hint: String| Err(Failure::new(FailureKind::Usage, format!("'{shown}': {why}"), hint));
         let example = format!("write an address such as http://127.0.0.1:{default_port}");
         let Some(rest) = url.strip_prefix("http://") else {
             return usage("only http:// is served", example);
