@@ -9,7 +9,7 @@ use crate::failure::{Failure, FailureKind, Result};
 use crate::media::Frame;
 use crate::meter::metrics::Metrics;
 use crate::meter::stage::Stage;
-use crate::source::Source;
+use crate::source::{Source, contain};
 
 /// Watches the frames a source makes; the demo shows the camera's picture with it.
 pub(super) type Tap = Box<dyn FnMut(&Frame) + Send>;
@@ -23,7 +23,7 @@ pub(super) fn start(
 ) -> Result<JoinHandle<()>> {
     hub.set_info(source.info());
     let body = move || {
-        let end = match pump(&mut *source, &hub, &metrics, &mut tap) {
+        let end = match contain(|| pump(&mut *source, &hub, &metrics, &mut tap)) {
             Ok(()) => SourceEnd::Complete,
             Err(failure) => SourceEnd::Failed(failure),
         };
@@ -67,4 +67,45 @@ fn pump(source: &mut dyn Source, hub: &Hub, metrics: &Metrics, tap: &mut Option<
         hub.publish(frame);
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::media::{Codec, FrameRate, StreamInfo};
+    use crate::run::{QueueLimits, build_info};
+
+    /// A source whose library panics on what its camera sent.
+    struct Crashing;
+
+    impl Source for Crashing {
+        fn info(&self) -> StreamInfo {
+            StreamInfo {
+                codec: Codec::Mjpeg,
+                width: 2,
+                height: 2,
+                rate: FrameRate {
+                    numerator: 25,
+                    denominator: 1,
+                },
+                parameters: Vec::new(),
+            }
+        }
+
+        fn next(&mut self) -> Result<Option<Frame>> {
+            panic!("as a parser does on hostile bytes")
+        }
+
+        fn request_keyframe(&mut self) {}
+    }
+
+    #[test]
+    fn a_source_that_crashes_ends_the_stream_with_a_failure() {
+        let metrics = Metrics::new(build_info());
+        let hub = Arc::new(Hub::new(QueueLimits::default(), metrics.clone()));
+        let thread = start(Box::new(Crashing), Arc::clone(&hub), metrics, None).expect("a thread");
+        thread.join().expect("the panic was contained");
+        let failed = |end: &SourceEnd| matches!(end, SourceEnd::Failed(failure) if failure.kind == FailureKind::Source);
+        assert!(hub.end().as_ref().is_some_and(failed));
+    }
 }

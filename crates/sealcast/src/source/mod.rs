@@ -27,7 +27,7 @@ pub use stdin::StdinSource;
 pub(crate) use url::{Options, file_path};
 pub use url::{SOURCE_URLS, SourceUrl, open, parse_rate};
 
-use crate::failure::Result;
+use crate::failure::{Failure, FailureKind, Result};
 use crate::media::{Frame, StreamInfo};
 
 /// Makes frames. Runs on a thread of its own, so its methods may block, but never for longer than
@@ -50,6 +50,21 @@ pub trait Source: Send {
     fn waits_for_viewers(&self) -> bool {
         false
     }
+}
+
+/// Run what works on a camera's or a file's bytes. A parser that panics on them, ours or a library's, is the source's
+/// failure and must not take the publisher down or leave it hanging.
+///
+/// # Errors
+/// Kind `Source`, for a panic too.
+pub(crate) fn contain<T>(work: impl FnOnce() -> Result<T>) -> Result<T> {
+    std::panic::catch_unwind(std::panic::AssertUnwindSafe(work)).unwrap_or_else(|_| {
+        Err(Failure::new(
+            FailureKind::Source,
+            "the source sent something on which its parser crashed",
+            "take it for damaged or hostile, and please report what it sends",
+        ))
+    })
 }
 
 /// Longest time a source may stay silent before it must report a failure.

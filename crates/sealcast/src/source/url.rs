@@ -8,7 +8,7 @@ use url::Url;
 use super::coded::sane_rate;
 use super::file::{FileOptions, FileSource};
 use super::stdin::StdinSource;
-use super::{Source, rtsp, test_card};
+use super::{Source, contain, rtsp, test_card};
 use crate::failure::{Failure, FailureKind, Result};
 use crate::media::FrameRate;
 
@@ -77,7 +77,12 @@ fn unknown(text: &str) -> Failure {
 /// # Errors
 /// Kind `Usage` if it names none, kind `Source` if it cannot be opened.
 pub fn open(url: &str) -> Result<Box<dyn Source>> {
-    match url.parse()? {
+    let url = url.parse()?;
+    contain(|| open_parsed(url))
+}
+
+fn open_parsed(url: SourceUrl) -> Result<Box<dyn Source>> {
+    match url {
         SourceUrl::Test(rest) => test_card::open(&rest),
         SourceUrl::File(path, options) => Ok(Box::new(FileSource::open(&path, options)?)),
         SourceUrl::Rtsp(options) => Ok(Box::new(rtsp::RtspSource::open(options)?)),
