@@ -31,7 +31,7 @@ use crate::failure::{Failure, FailureKind, Result};
 use crate::media::{Frame, StreamInfo};
 
 /// Makes frames. Runs on a thread of its own, so its methods may block, but never for longer than
-/// [`SOURCE_PATIENCE`](crate::source::SOURCE_PATIENCE) without returning a frame or a failure.
+/// [`SOURCE_PATIENCE`] without returning a frame or a failure.
 pub trait Source: Send {
     /// What the stream is. Known once the source is open; a later change (new SPS, other size) shows in a later call.
     fn info(&self) -> StreamInfo;
