@@ -137,6 +137,9 @@ impl<T: Transport> Connection<T> {
                 Ok(None) => break,
                 Err(_) => {
                     let now = self.clock.now();
+                    if established {
+                        self.metrics.record_refused(OpenFailure::Malformed);
+                    }
                     // The session's own error would be the same; this one ends it with the right words to the peer.
                     let _ = self
                         .session
@@ -149,6 +152,9 @@ impl<T: Transport> Connection<T> {
             let handled = self.session.handle(self.clock.at(arrived), Input::Message(message));
             if !established {
                 self.cost.received += length;
+            }
+            if matches!(handled, Err(SessionError::Framing)) {
+                self.metrics.record_refused(OpenFailure::Malformed);
             }
             match handled.map_err(Ended::Session)? {
                 Handled::Media(record) => {
