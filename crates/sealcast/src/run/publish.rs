@@ -223,9 +223,8 @@ async fn keep_connected(shared: &Arc<Shared>, ticket: &Ticket, stop: &watch::Rec
                     return Err(failure);
                 }
                 // Once a session stood, a handshake that fails may be somebody else's doing.
-                let stood = !matches!(departure.ended, Ended::Session(SessionError::Handshake(_)));
-                established |= stood;
-                if stood && began.elapsed() > STABLE {
+                established |= departure.stood;
+                if departure.stood && began.elapsed() > STABLE {
                     retry = Retry::default();
                 }
             }

@@ -71,6 +71,8 @@ pub(super) struct Departure {
     pub(super) ended: Ended,
     /// The viewer's own words, if it had any.
     pub(super) reason: Option<CloseReason>,
+    /// Whether a session stood.
+    pub(super) stood: bool,
 }
 
 struct ViewerTask<T> {
@@ -82,6 +84,7 @@ struct ViewerTask<T> {
     peer: Option<Peer>,
     seat: Option<Seat>,
     last_words: Option<CloseReason>,
+    stood: bool,
 }
 
 /// Serve one viewer until it goes, the source ends or the program stops.
@@ -105,6 +108,7 @@ pub(super) async fn serve_viewer<T: Transport>(
         peer: None,
         seat: None,
         last_words: None,
+        stood: false,
     };
     let ended = match task.run(stop).await {
         Ok(never) => match never {},
@@ -117,6 +121,7 @@ pub(super) async fn serve_viewer<T: Transport>(
     Departure {
         ended,
         reason: task.last_words,
+        stood: task.stood,
     }
 }
 
@@ -212,6 +217,7 @@ impl<T: Transport> ViewerTask<T> {
             .observation
             .established("a viewer watches", &self.timer, facts, cost, &self.remote);
         self.peer = Some(facts.peer);
+        self.stood = true;
         let (id, queue) = self.shared.hub.join();
         self.seat = Some(Seat {
             id,

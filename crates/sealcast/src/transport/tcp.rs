@@ -13,8 +13,11 @@ use crate::failure::{Failure, FailureKind, Result};
 
 /// Longest wait for one address to accept a connection.
 const CONNECT_PATIENCE: Duration = Duration::from_secs(5);
-/// Bytes the kernel may hold for us: more would only age there, out of reach of the dropping of old pictures.
+/// Bytes the kernel may hold on their way out: more would only age there, out of reach of the dropping of old pictures.
 const SEND_BUFFER: usize = 256 * 1024;
+/// The same for what has arrived: a viewer that stood still should go on with the newest picture, and the kernel's own
+/// limit is tens of megabytes. A link of 100 ms still carries some 80 Mbit/s.
+const RECEIVE_BUFFER: usize = 1024 * 1024;
 
 /// A TCP connection as a carrier.
 pub type TcpTransport = StreamTransport<TcpStream>;
@@ -94,6 +97,7 @@ pub fn prepare(stream: TcpStream) -> TcpTransport {
         socket.set_tcp_nodelay(true),
         socket.set_tcp_keepalive(&keepalive),
         socket.set_send_buffer_size(SEND_BUFFER),
+        socket.set_recv_buffer_size(RECEIVE_BUFFER),
     ];
     for error in results.into_iter().filter_map(std::result::Result::err) {
         tracing::debug!(%error, "a socket option was refused");
