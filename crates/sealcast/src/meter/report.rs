@@ -147,17 +147,22 @@ impl Report {
     /// # Errors
     /// Kind `Sink`, with the path and what to do.
     pub fn write(&self, path: &Path) -> Result<()> {
-        self.try_write(path).map_err(|error| {
-            let hint = match error.kind() {
-                ErrorKind::NotFound => "make the directory first, or choose another one",
-                ErrorKind::StorageFull | ErrorKind::QuotaExceeded => "the disk is full: make room",
-                ErrorKind::PermissionDenied | ErrorKind::ReadOnlyFilesystem => "choose a place that you may write to",
-                ErrorKind::IsADirectory => "name a file, not a directory",
-                _ => "choose another place",
-            };
-            let what = format!("the report {} cannot be written: {error}", path.display());
-            Failure::new(FailureKind::Sink, what, hint)
-        })
+        self.try_write(path).map_err(|error| unwritable(path, &error))
+    }
+
+    /// Sees before a long run whether `path` can be a report's place at all.
+    ///
+    /// # Errors
+    /// Kind `Sink`: it is a directory, or lies in none.
+    pub fn check_place(path: &Path) -> Result<()> {
+        let wrong = if path.is_dir() {
+            ErrorKind::IsADirectory
+        } else if directory_of(path).is_dir() {
+            return Ok(());
+        } else {
+            ErrorKind::NotFound
+        };
+        Err(unwritable(path, &wrong.into()))
     }
 
     fn try_write(&self, path: &Path) -> io::Result<()> {
@@ -170,10 +175,7 @@ impl Report {
                 .write_json(std::fs::OpenOptions::new().write(true).open(path)?)
                 .map(drop);
         }
-        let directory = match path.parent() {
-            Some(parent) if !parent.as_os_str().is_empty() => parent,
-            _ => Path::new("."),
-        };
+        let directory = directory_of(path);
         let mut builder = Builder::new();
         #[cfg(unix)]
         // As any other file: the user's umask decides who may read it.
@@ -191,6 +193,25 @@ impl Report {
         writer.write_all(b"\n")?;
         writer.flush()
     }
+}
+
+fn directory_of(path: &Path) -> &Path {
+    match path.parent() {
+        Some(parent) if !parent.as_os_str().is_empty() => parent,
+        _ => Path::new("."),
+    }
+}
+
+fn unwritable(path: &Path, error: &io::Error) -> Failure {
+    let hint = match error.kind() {
+        ErrorKind::NotFound => "make the directory first, or choose another one",
+        ErrorKind::StorageFull | ErrorKind::QuotaExceeded => "the disk is full: make room",
+        ErrorKind::PermissionDenied | ErrorKind::ReadOnlyFilesystem => "choose a place that you may write to",
+        ErrorKind::IsADirectory => "name a file, not a directory",
+        _ => "choose another place",
+    };
+    let what = format!("the report {} cannot be written: {error}", path.display());
+    Failure::new(FailureKind::Sink, what, hint)
 }
 
 #[cfg(test)]
@@ -260,6 +281,7 @@ mod tests {
             (directory.path().join("a/b.json"), "make the directory"),
             (directory.path().into(), "a file"),
         ] {
+            assert!(Report::check_place(&path).is_err());
             let failure = report().write(&path).unwrap_err();
             assert_eq!(failure.kind, FailureKind::Sink);
             assert!(

@@ -11,6 +11,8 @@ mod connection;
 pub mod demo;
 mod ended;
 mod hub;
+#[cfg(test)]
+mod memory_tests;
 mod observe;
 mod offer;
 mod publish;

@@ -69,6 +69,7 @@ impl Observation {
     /// # Errors
     /// The log directory cannot be written, or the metrics address cannot be bound.
     pub async fn start(command: &str, options: ObserveOptions) -> Result<Observing> {
+        options.report.as_deref().map_or(Ok(()), Report::check_place)?;
         let metrics = Metrics::new(build_info());
         let log_dir = options.log_dir.as_deref().map(LogDir::create).transpose()?;
         let observation = Arc::new(Self {

@@ -1,0 +1,111 @@
+//! A publisher's task and a viewer's session on carriers in memory, instead of TCP.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+use sealcast_proto::keys::{Identity, Invite, Role, Side};
+use sealcast_proto::seal::suite;
+use sealcast_proto::session::{Input, RekeyPolicy, Session};
+use sealcast_proto::wire::CloseReason;
+use tokio::sync::watch;
+
+use super::connection::Connection;
+use super::observe::HandshakeTimer;
+use super::received::Receiver;
+use super::serve_viewer::serve_viewer;
+use super::shared::Shared;
+use super::{Admission, FrameQueue, Hub, Observation, ObserveOptions, Offer, QueueLimits};
+use crate::keys::allow::AllowList;
+use crate::keys::mechanism;
+use crate::media::{Codec, Frame, FrameRate, StreamInfo};
+use crate::transport::memory_pair;
+
+fn offer(seed: u8) -> Offer {
+    Offer {
+        identity: Arc::new(Identity::from_seed(&[seed; 32])),
+        suites: suite::RECOMMENDED.to_vec(),
+        mechanisms: vec![mechanism::by_name("x25519").expect("a known name")],
+        rekey: RekeyPolicy::default(),
+    }
+}
+
+fn frame(number: u64, data: &[u8]) -> Frame {
+    let now = Instant::now();
+    Frame {
+        number,
+        keyframe: true,
+        media_time: Duration::from_millis(40) * number as u32,
+        began: now,
+        captured: now,
+        encoded: now,
+        data: Bytes::copy_from_slice(data),
+    }
+}
+
+fn info() -> StreamInfo {
+    StreamInfo {
+        codec: Codec::Mjpeg,
+        width: 640,
+        height: 480,
+        rate: FrameRate {
+            numerator: 25,
+            denominator: 1,
+        },
+        parameters: Vec::new(),
+    }
+}
+
+#[tokio::test]
+async fn frames_reach_a_viewer_through_memory_as_they_do_through_tcp() {
+    let observing = Observation::start("test", ObserveOptions::default())
+        .await
+        .expect("nothing to open");
+    let observation = observing.observation();
+    let hub = Arc::new(Hub::new(QueueLimits::default(), observation.metrics.clone()));
+    hub.set_info(info());
+    let invite = Invite::new([5; 16]);
+    let shared = Arc::new(Shared {
+        hub: Arc::clone(&hub),
+        observation: Arc::clone(&observation),
+        admission: Admission::new(AllowList::in_memory(), false),
+        max_viewers: 1,
+        wire_tap: None,
+        offer: offer(2),
+        invite: Some(invite.clone()),
+    });
+    // Far smaller than a frame, so that both ends must wait for each other.
+    let (near, far) = memory_pair(1000);
+    let config = shared
+        .offer
+        .session(Role::Publisher, Side::Responder, None, Some(invite.clone()));
+    let session = Session::respond(config, [4; 32], observation.clock.now());
+    let (_stop, stopped) = watch::channel(false);
+    let timer = HandshakeTimer::begin("responder", None);
+    let serving = tokio::spawn(serve_viewer(shared, near, session, "memory".to_owned(), timer, stopped));
+
+    let publisher = Identity::from_seed(&[2; 32]).peer_id();
+    let config = offer(1).session(Role::Viewer, Side::Initiator, Some(publisher), Some(invite));
+    let session = Session::initiate(config, [3; 32], observation.clock.now()).expect("complete");
+    let queue = Arc::new(FrameQueue::new(QueueLimits::default()));
+    let mut receiver = Receiver::new(Arc::clone(&observation), Arc::clone(&queue));
+    let mut viewer = Connection::new(far, session, observation.clock, observation.metrics.clone());
+    let picture: Vec<u8> = (0..50_000_u32).map(|byte| byte as u8).collect();
+    let mut received = Vec::new();
+    while received.len() < 3 {
+        viewer.work(&mut receiver).expect("the session goes on");
+        if hub.viewers() == 1 && hub.frames() < 3 {
+            hub.publish(frame(hub.frames(), &picture));
+        }
+        received.extend(std::iter::from_fn(|| queue.pop()));
+        // Frames are published here, without a byte from the other end to wake us up.
+        let _ = tokio::time::timeout(Duration::from_millis(5), viewer.wait()).await;
+    }
+    assert!(received.iter().all(|delivered| delivered.frame.data[..] == picture[..]));
+    viewer
+        .tell(Input::Close(CloseReason::GoingAway, "seen enough"), &mut receiver)
+        .expect("the publisher listens");
+    viewer.say_goodbye(Duration::from_secs(1)).await;
+    let departure = serving.await.expect("no panic");
+    assert_eq!(departure.reason, Some(CloseReason::GoingAway));
+}
