@@ -1,6 +1,8 @@
 //! The written wire: headers, framing, control messages and tickets, byte for byte as in `docs/protocol.md`.
 
 mod control;
+pub(crate) mod datagram;
+mod doorman;
 mod framing;
 mod header;
 mod reader;
@@ -8,6 +10,8 @@ mod ticket;
 
 pub(crate) use control::kem_field;
 pub use control::{CloseReason, Control};
+pub use datagram::{BASE_DATAGRAM, CONNECTION_LEN, COOKIE_DATAGRAM, COOKIE_LEN, MAX_DATAGRAM, connection_of};
+pub use doorman::{AddressBytes, Doorman, Greeting};
 pub use framing::{LENGTH_PREFIX, MessageLength, message_length, write_framed};
 pub(crate) use header::check;
 pub use header::{Flags, HEADER_LEN, Header, Kind, MAX_STREAM};

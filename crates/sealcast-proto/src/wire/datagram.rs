@@ -1,0 +1,191 @@
+//! What stands around messages in datagrams, and the messages before a handshake (protocol.md §7).
+
+use super::{Kind, MAX_HANDSHAKE_MESSAGE, Malformed, Reader};
+
+/// Bytes of the connection number before each message.
+pub const CONNECTION_LEN: usize = 4;
+/// Longest datagram on a path of which nothing is known, in bytes of UDP payload.
+pub const BASE_DATAGRAM: usize = 1200;
+/// Longest datagram ever sent, in bytes of UDP payload.
+pub const MAX_DATAGRAM: usize = 8972;
+
+/// Bytes of a knock's random number, and of a cookie.
+pub const COOKIE_LEN: usize = 16;
+/// Most fragments of one handshake message.
+pub(crate) const MAX_FRAGMENTS: u8 = 4;
+
+const FRAGMENT: u8 = 0x06;
+const KNOCK: u8 = 0x07;
+const COOKIE: u8 = 0x08;
+const UNKNOWN: u8 = 0x09;
+
+/// Length of a knock's datagram. It is longer than its answer, so that nobody is flooded through a responder.
+pub(crate) const KNOCK_DATAGRAM: usize = 64;
+/// Length of the datagram that answers a knock.
+pub const COOKIE_DATAGRAM: usize = CONNECTION_LEN + 1 + 2 * COOKIE_LEN;
+const FRAGMENT_HEADER: usize = CONNECTION_LEN + 1 + COOKIE_LEN + 3;
+
+/// The connection that a datagram names.
+pub fn connection_of(datagram: &[u8]) -> Option<u32> {
+    datagram
+        .first_chunk::<CONNECTION_LEN>()
+        .map(|bytes| u32::from_be_bytes(*bytes))
+}
+
+/// Begin a datagram of a connection.
+pub(crate) fn datagram(connection: u32, capacity: usize) -> Vec<u8> {
+    let mut out = Vec::with_capacity(CONNECTION_LEN + capacity);
+    out.extend_from_slice(&connection.to_be_bytes());
+    out
+}
+
+/// A message of the time before there are keys.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Bare<'a> {
+    Knock {
+        random: [u8; COOKIE_LEN],
+    },
+    Cookie {
+        random: [u8; COOKIE_LEN],
+        cookie: [u8; COOKIE_LEN],
+    },
+    Fragment(Fragment<'a>),
+    Unknown,
+    /// A record, or nothing we know.
+    Other,
+}
+
+/// A part of a handshake message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Fragment<'a> {
+    pub(crate) cookie: [u8; COOKIE_LEN],
+    pub(crate) message: u8,
+    pub(crate) index: u8,
+    pub(crate) count: u8,
+    pub(crate) part: &'a [u8],
+}
+
+impl<'a> Bare<'a> {
+    /// Read a message, without the connection before it.
+    pub(crate) fn parse(message: &'a [u8]) -> Result<Self, Malformed> {
+        let mut reader = Reader::new(message);
+        let bare = match reader.u8()? {
+            KNOCK => {
+                let random = reader.array()?;
+                if reader
+                    .bytes(KNOCK_DATAGRAM - CONNECTION_LEN - 1 - COOKIE_LEN)?
+                    .iter()
+                    .any(|&byte| byte != 0)
+                {
+                    return Err(Malformed);
+                }
+                Self::Knock { random }
+            }
+            COOKIE => Self::Cookie {
+                random: reader.array()?,
+                cookie: reader.array()?,
+            },
+            FRAGMENT => {
+                let (cookie, message) = (reader.array()?, reader.u8()?);
+                let (index, count) = (reader.u8()?, reader.u8()?);
+                let part = reader.rest();
+                let fits = (1..=MAX_FRAGMENTS).contains(&count) && index < count;
+                if !fits || part.is_empty() || part.len() > MAX_HANDSHAKE_MESSAGE {
+                    return Err(Malformed);
+                }
+                return Ok(Self::Fragment(Fragment {
+                    cookie,
+                    message,
+                    index,
+                    count,
+                    part,
+                }));
+            }
+            UNKNOWN => Self::Unknown,
+            _ => return Ok(Self::Other),
+        };
+        reader.finish()?;
+        Ok(bare)
+    }
+}
+
+/// Whether a message has the kind of a record.
+pub(crate) fn is_record(message: &[u8]) -> bool {
+    matches!(message.first(), Some(&(Kind::MEDIA | Kind::CONTROL)))
+}
+
+pub(crate) fn knock(connection: u32, random: &[u8; COOKIE_LEN]) -> Vec<u8> {
+    let mut out = datagram(connection, KNOCK_DATAGRAM);
+    out.push(KNOCK);
+    out.extend_from_slice(random);
+    out.resize(KNOCK_DATAGRAM, 0);
+    out
+}
+
+pub(crate) fn cookie(connection: u32, random: &[u8; COOKIE_LEN], cookie: &[u8; COOKIE_LEN]) -> [u8; COOKIE_DATAGRAM] {
+    let mut out = [0; COOKIE_DATAGRAM];
+    out[..CONNECTION_LEN].copy_from_slice(&connection.to_be_bytes());
+    out[CONNECTION_LEN] = COOKIE;
+    out[CONNECTION_LEN + 1..][..COOKIE_LEN].copy_from_slice(random);
+    out[CONNECTION_LEN + 1 + COOKIE_LEN..].copy_from_slice(cookie);
+    out
+}
+
+pub(crate) fn unknown(connection: u32) -> [u8; CONNECTION_LEN + 1] {
+    let [a, b, c, d] = connection.to_be_bytes();
+    [a, b, c, d, UNKNOWN]
+}
+
+/// Cut a handshake message into datagrams of at most [`BASE_DATAGRAM`] bytes, equally long but for the last.
+pub(crate) fn fragments(connection: u32, cookie: &[u8; COOKIE_LEN], number: u8, message: &[u8]) -> Vec<Vec<u8>> {
+    let count = message.len().div_ceil(BASE_DATAGRAM - FRAGMENT_HEADER).max(1);
+    let size = message.len().div_ceil(count);
+    let parts = message.chunks(size).zip(0_u8..);
+    parts
+        .map(|(part, index)| {
+            let mut out = datagram(connection, FRAGMENT_HEADER + part.len());
+            out.push(FRAGMENT);
+            out.extend_from_slice(cookie);
+            out.extend_from_slice(&[number, index, count as u8]);
+            out.extend_from_slice(part);
+            out
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_longest_handshake_message_fits_the_fragments_there_may_be() {
+        let message = vec![7; MAX_HANDSHAKE_MESSAGE];
+        let cut = fragments(5, &[1; 16], 0, &message);
+        assert!(cut.len() <= usize::from(MAX_FRAGMENTS) && cut.iter().all(|datagram| datagram.len() <= BASE_DATAGRAM));
+        let parts: Vec<u8> = cut
+            .iter()
+            .flat_map(|datagram| match Bare::parse(&datagram[CONNECTION_LEN..]) {
+                Ok(Bare::Fragment(fragment)) => fragment.part.to_vec(),
+                other => panic!("{other:?}"),
+            })
+            .collect();
+        assert_eq!(parts, message);
+    }
+
+    #[test]
+    fn an_answer_to_a_stranger_is_never_longer_than_what_came() {
+        assert!(COOKIE_DATAGRAM <= knock(1, &[0; 16]).len() && unknown(1).len() <= CONNECTION_LEN + 1);
+    }
+
+    #[test]
+    fn a_knock_is_padded_with_zeros_and_nothing_else() {
+        let mut knocked = knock(9, &[3; 16]);
+        assert_eq!(
+            Bare::parse(&knocked[CONNECTION_LEN..]),
+            Ok(Bare::Knock { random: [3; 16] })
+        );
+        *knocked.last_mut().expect("long") = 1;
+        assert_eq!(Bare::parse(&knocked[CONNECTION_LEN..]), Err(Malformed));
+        assert_eq!(Bare::parse(&knocked[CONNECTION_LEN..40]), Err(Malformed));
+    }
+}

@@ -1,0 +1,136 @@
+//! A responder's front door on datagrams: it keeps nothing about a stranger (protocol.md §7).
+
+use aws_lc_rs::{constant_time, hmac};
+
+use super::connection_of;
+use super::datagram::{Bare, CONNECTION_LEN, COOKIE_DATAGRAM, COOKIE_LEN, cookie, is_record, unknown};
+
+/// An IP address and port as bytes: the address as IPv6 (an IPv4 one mapped), then the port.
+pub type AddressBytes = [u8; 18];
+
+/// What to do with a datagram of a connection that nobody has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Greeting {
+    /// Somebody knocks: send this back.
+    Answer([u8; COOKIE_DATAGRAM]),
+    /// A fragment of one who receives at that address: begin a session and hand it the datagram.
+    Begin {
+        /// The connection.
+        connection: u32,
+        /// The cookie that was shown.
+        cookie: [u8; COOKIE_LEN],
+    },
+    /// A record of a session that is gone: tell the sender so, at most 100 times a second in all.
+    Unknown([u8; CONNECTION_LEN + 1]),
+    /// Nothing.
+    Ignore,
+}
+
+/// Judges datagrams of unknown connections by one MAC each.
+pub struct Doorman {
+    /// By the parity of their generation, which a cookie's lowest bit repeats: so one MAC is enough to judge it.
+    secrets: [hmac::Key; 2],
+    current: u8,
+}
+
+impl Doorman {
+    /// `secret` are 32 fresh random bytes.
+    pub fn new(secret: [u8; 32]) -> Self {
+        let key = hmac::Key::new(hmac::HMAC_SHA256, &secret);
+        Self {
+            secrets: [key.clone(), key],
+            current: 0,
+        }
+    }
+
+    /// Take a new secret; cookies made under the one before are still good.
+    pub fn rotate(&mut self, secret: [u8; 32]) {
+        self.current ^= 1;
+        self.secrets[usize::from(self.current)] = hmac::Key::new(hmac::HMAC_SHA256, &secret);
+    }
+
+    /// What to do with a datagram from `address`.
+    pub fn judge(&self, address: &AddressBytes, datagram: &[u8]) -> Greeting {
+        let Some(connection) = connection_of(datagram) else {
+            return Greeting::Ignore;
+        };
+        let message = &datagram[CONNECTION_LEN..];
+        match Bare::parse(message) {
+            Ok(Bare::Knock { random }) => Greeting::Answer(cookie(
+                connection,
+                &random,
+                &self.make(self.current, address, connection),
+            )),
+            Ok(Bare::Fragment(fragment)) => {
+                let expected = self.make(fragment.cookie[0] & 1, address, connection);
+                if constant_time::verify_slices_are_equal(&expected, &fragment.cookie).is_ok() {
+                    Greeting::Begin {
+                        connection,
+                        cookie: fragment.cookie,
+                    }
+                } else {
+                    Greeting::Ignore
+                }
+            }
+            Ok(Bare::Other) if is_record(message) => Greeting::Unknown(unknown(connection)),
+            _ => Greeting::Ignore,
+        }
+    }
+
+    fn make(&self, parity: u8, address: &AddressBytes, connection: u32) -> [u8; COOKIE_LEN] {
+        let mut bytes = [0; 22];
+        bytes[..18].copy_from_slice(address);
+        bytes[18..].copy_from_slice(&connection.to_be_bytes());
+        let tag = hmac::sign(&self.secrets[usize::from(parity)], &bytes);
+        let mut cookie = [0; COOKIE_LEN];
+        cookie.copy_from_slice(&tag.as_ref()[..COOKIE_LEN]);
+        cookie[0] = cookie[0] & !1 | parity;
+        cookie
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::datagram::{fragments, knock};
+    use super::*;
+
+    const HERE: AddressBytes = [1; 18];
+
+    fn cookie_for(doorman: &Doorman, address: &AddressBytes) -> [u8; COOKIE_LEN] {
+        let Greeting::Answer(answer) = doorman.judge(address, &knock(7, &[9; 16])) else {
+            panic!("a knock is answered")
+        };
+        match Bare::parse(&answer[CONNECTION_LEN..]) {
+            Ok(Bare::Cookie { random, cookie }) if random == [9; 16] => cookie,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn who_shows_the_cookie_of_its_address_is_let_to_the_handshake() {
+        let mut doorman = Doorman::new([5; 32]);
+        let cookie = cookie_for(&doorman, &HERE);
+        let hello = &fragments(7, &cookie, 0, b"hello")[0];
+        assert_eq!(doorman.judge(&HERE, hello), Greeting::Begin { connection: 7, cookie });
+        assert_eq!(doorman.judge(&[2; 18], hello), Greeting::Ignore, "from another address");
+        assert_eq!(
+            doorman.judge(&HERE, &fragments(8, &cookie, 0, b"hello")[0]),
+            Greeting::Ignore
+        );
+        doorman.rotate([6; 32]);
+        assert_eq!(doorman.judge(&HERE, hello), Greeting::Begin { connection: 7, cookie });
+        doorman.rotate([7; 32]);
+        assert_eq!(doorman.judge(&HERE, hello), Greeting::Ignore, "too old");
+    }
+
+    #[test]
+    fn noise_gets_no_answer_and_a_lost_session_a_short_one() {
+        let doorman = Doorman::new([5; 32]);
+        for noise in [&b""[..], b"abc", b"abcd", &[0; 64], &[0xFF; 1500]] {
+            assert_eq!(doorman.judge(&HERE, noise), Greeting::Ignore);
+        }
+        let mut record = vec![0, 0, 0, 3, 0x10];
+        record.resize(60, 0);
+        assert_eq!(doorman.judge(&HERE, &record), Greeting::Unknown([0, 0, 0, 3, 9]));
+    }
+}
