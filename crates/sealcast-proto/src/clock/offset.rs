@@ -1,5 +1,7 @@
 //! How far ahead the peer's clock is, from ping and pong, by the minimum-delay filter.
 
+use std::time::Duration;
+
 /// Exchanges remembered: at one each 500 ms, the last 32 s.
 const WINDOW: usize = 64;
 
@@ -16,6 +18,7 @@ pub struct ClockEstimate {
 #[derive(Clone, Default)]
 pub struct ClockFilter {
     samples: std::collections::VecDeque<ClockEstimate>,
+    round_trip: Option<Duration>,
 }
 
 impl ClockFilter {
@@ -30,6 +33,8 @@ impl ClockFilter {
         };
         let ahead = (i128::from(t2) - i128::from(t1) + i128::from(t3) - i128::from(t4)) / 2;
         let Ok(offset) = i64::try_from(ahead) else { return };
+        let latest = Duration::from_nanos(round_trip);
+        self.round_trip = Some(self.round_trip.map_or(latest, |smoothed| (smoothed * 7 + latest) / 8));
         if self.samples.len() == WINDOW {
             self.samples.pop_front();
         }
@@ -37,6 +42,11 @@ impl ClockFilter {
             offset,
             uncertainty: round_trip.div_ceil(2),
         });
+    }
+
+    /// The round trip, smoothed as TCP does it (RFC 6298), or `None` before the first exchange.
+    pub fn round_trip(&self) -> Option<Duration> {
+        self.round_trip
     }
 
     /// The best estimate in the window, or `None` before the first exchange.

@@ -72,9 +72,10 @@ pub trait DecapsulationKey: Send {
     /// The public half.
     fn share(&self) -> &[u8];
 
-    /// The secret in `ciphertext`. Uses the key up.
+    /// The secret in `ciphertext`. The key is dropped once one of them has proved to be the peer's; until then somebody
+    /// else may have sent it.
     ///
     /// # Errors
     /// [`MechanismError::Peer`] for bytes that are no ciphertext of this mechanism.
-    fn decapsulate(self: Box<Self>, ciphertext: &[u8]) -> Result<SharedSecret, MechanismError>;
+    fn decapsulate(&self, ciphertext: &[u8]) -> Result<SharedSecret, MechanismError>;
 }

@@ -35,6 +35,7 @@ pub struct Opened<'a> {
     /// Header and payload.
     record: &'a [u8],
     follows_gap: bool,
+    newest: bool,
 }
 
 impl fmt::Debug for Opened<'_> {
@@ -66,10 +67,19 @@ impl<'a> Opened<'a> {
         self.follows_gap
     }
 
+    /// Whether it has a higher number than any opened before it under its key.
+    pub fn newest(&self) -> bool {
+        self.newest
+    }
+
     /// A record, header and payload, as if it had been opened.
     #[cfg(test)]
     pub(crate) fn made_up(record: &'a [u8], follows_gap: bool) -> Self {
-        Self { record, follows_gap }
+        Self {
+            record,
+            follows_gap,
+            newest: true,
+        }
     }
 }
 
@@ -116,10 +126,15 @@ impl Opener {
             return Err(Refusal::Tag);
         }
         let follows_gap = self.window.skips(seq);
+        let newest = self.window.is_newest(seq);
         self.window.mark(seq);
         let end = bytes.len() - TAG_LEN;
         let record = &bytes[..end];
-        Ok(Opened { record, follows_gap })
+        Ok(Opened {
+            record,
+            follows_gap,
+            newest,
+        })
     }
 
     /// Whether so many records failed that forging one is no longer out of the question: the session must end.

@@ -42,6 +42,11 @@ impl ReplayWindow {
         u64::from(seq) > self.next
     }
 
+    /// Whether `seq` is higher than any number opened. Asked before [`mark`](Self::mark).
+    pub fn is_newest(&self, seq: u32) -> bool {
+        u64::from(seq) >= self.next
+    }
+
     /// Remember that `seq` was opened. Called only after its tag was verified.
     pub fn mark(&mut self, seq: u32) {
         let seq = u64::from(seq);

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use super::delivery::Delivery;
+use super::door::Entry;
 use crate::keys::{HandshakeConfig, Side};
 use crate::seal::{SealLimits, Suite};
 
@@ -16,13 +18,24 @@ const HARD_RECORDS_FACTOR: u64 = 2;
 /// The hard limit on age is this much past the soft one: a link may be down for a while without costing the session.
 const HARD_AGE_GRACE: Duration = Duration::from_secs(60);
 
-/// What carries the messages, which decides what a malformed one means.
+/// What carries the messages, which decides what becomes of malformed and of missing ones.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Carrier {
-    /// A byte stream: a malformed message means that framing is lost.
+    /// One byte stream: a malformed message means that framing is lost.
     Stream,
-    /// Datagrams: a malformed one is dropped.
-    Datagram,
+    /// UDP: messages come in any order, or not at all, and anybody can slip one in.
+    Datagrams(Entry),
+    /// QUIC: handshake and control messages on a stream, media in any order.
+    Quic(QuicMedia),
+}
+
+/// What carries the media of a session over QUIC.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum QuicMedia {
+    /// Streams, one for each group of pictures: a record may be as long as it likes.
+    Streams,
+    /// Datagrams of at most so many bytes.
+    Datagrams(usize),
 }
 
 /// When a new epoch is begun.
@@ -86,4 +99,6 @@ pub struct SessionConfig {
     pub carrier: Carrier,
     /// When new epochs begin; only a publisher's counts for beginning one.
     pub rekey: RekeyPolicy,
+    /// How media is delivered where it may be lost.
+    pub delivery: Delivery,
 }

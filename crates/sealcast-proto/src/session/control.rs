@@ -1,10 +1,13 @@
 //! Control messages, both ways (protocol.md §4).
 
+use super::door::Door;
 use super::machine::{Session, State};
+use super::parts::MAX_CONTROL;
 use super::rekey::RekeyCause;
 use super::{Event, Output, SessionError};
 use crate::clock::Now;
 use crate::seal::{Exhausted, RecordMeta};
+use crate::wire::datagram::datagram;
 use crate::wire::{Control, Flags, MAX_STREAM};
 
 impl Session {
@@ -17,6 +20,8 @@ impl Session {
                 Ok(())
             }
             Control::Welcome => self.welcomed(now),
+            // It has overtaken the welcome, and is said again if it matters.
+            _ if !self.is_established() && self.unordered() => Ok(()),
             _ if !self.is_established() => Err(SessionError::PeerMisbehaved),
             Control::Ping { t1 } => {
                 let (t2, t3) = (now.wall, now.wall);
@@ -32,15 +37,24 @@ impl Session {
                 Ok(())
             }
             Control::Unknown => Ok(()),
+            Control::Part {
+                message,
+                index,
+                count,
+                bytes,
+            } => match self.parts.take(message, index, count, bytes) {
+                Some(whole) if whole.first() != Some(&PART) => self.handle_control(now, &whole),
+                Some(_) => Err(SessionError::PeerMisbehaved),
+                None => Ok(()),
+            },
             message if self.leads() => self.handle_of_viewer(now, payload, &message),
             Control::RekeyOffer {
                 epoch,
                 mechanism,
                 share,
             } => self.rekey_offered(now, payload, epoch, mechanism, share),
-            Control::RekeyAnswer { .. } | Control::RekeyRequest | Control::KeyframeRequest { .. } => {
-                Err(SessionError::PeerMisbehaved)
-            }
+            Control::Probe { token, .. } => self.send_control(now, &Control::ProbeAck { token }),
+            _ => Err(SessionError::PeerMisbehaved),
         }
     }
 
@@ -55,6 +69,15 @@ impl Session {
                 self.begin_rekey(now, RekeyCause::Demand)
             }
             Control::RekeyRequest => Ok(()),
+            Control::Nack(numbers) => {
+                self.outbound
+                    .as_mut()
+                    .ok_or(SessionError::PeerMisbehaved)?
+                    .asked(numbers);
+                Ok(())
+            }
+            Control::Feedback(feedback) => self.feedback_came(now, &feedback),
+            Control::ProbeAck { token } => self.probe_acknowledged(now, token),
             Control::RekeyAnswer { epoch, ciphertext } => self.rekey_answered(now, payload, epoch, ciphertext),
             _ => Err(SessionError::PeerMisbehaved),
         }
@@ -73,13 +96,17 @@ impl Session {
     }
 
     pub(super) fn send_control_bytes(&mut self, now: Now, payload: &[u8]) -> Result<(), SessionError> {
+        let connection = self.door.as_ref().map(Door::connection);
+        if connection.is_some() && payload.len() > MAX_CONTROL {
+            return self.send_parts(now, payload);
+        }
         let established = self.keys().ok_or(SessionError::Misuse)?;
         let meta = RecordMeta {
             flags: Flags::CONTROL,
             stream: 0,
             timestamp: now.wall,
         };
-        let mut record = Vec::new();
+        let mut record = connection.map_or_else(Vec::new, |connection| datagram(connection, payload.len()));
         let sealer = &mut established.ring.current.control_sealer;
         let sealed = sealer.seal(meta, &[payload], &mut record);
         sealed.map_err(|Exhausted| SessionError::KeyLimit)?;
@@ -87,6 +114,9 @@ impl Session {
         Ok(())
     }
 }
+
+/// The type of a part.
+const PART: u8 = 11;
 
 /// A peer's words, without what would move the cursor of a terminal.
 fn printable(text: &str) -> String {

@@ -49,6 +49,14 @@ impl Session {
         Ok(())
     }
 
+    /// Viewer: a record came of an epoch that it has no keys for. Perhaps it is forged; asking costs little.
+    pub(super) fn ask_for_epoch(&mut self, now: Now) -> Result<(), SessionError> {
+        if self.is_established() && !self.leads() && self.follower.may_ask(now.monotonic) {
+            self.send_control(now, &Control::RekeyRequest)?;
+        }
+        Ok(())
+    }
+
     /// Publisher: seal under the agreed epoch from here on, if this is the place for it. The best one is a keyframe;
     /// halfway from the soft to the hard limit there is no time left to wait for one.
     pub(super) fn switch_if_due(&mut self, now: Now, keyframe: bool) {

@@ -1,5 +1,6 @@
 //! From the first message to the welcome.
 
+use super::door::Passed;
 use super::keyring::KeyRing;
 use super::liveness::Liveness;
 use super::machine::{Established, Session, State};
@@ -8,37 +9,119 @@ use crate::clock::Now;
 use crate::keys::{ALERT, Agreed, HandshakeError, InitiatorStep, ResponderStep};
 use crate::seal::Refusal;
 use crate::wire::Control;
+use crate::wire::datagram::is_record;
 
 impl Session {
     /// Take a message, whatever it is.
     pub(super) fn handle_message<'b>(&mut self, now: Now, message: &'b mut [u8]) -> Result<Handled<'b>, SessionError> {
+        if self.door.is_some() {
+            return self.handle_datagram(now, message);
+        }
+        match &self.state {
+            State::AwaitAdmission(_) | State::Established(_) if *message == ALERT => {
+                // Anybody between could have sent it.
+                self.refusals.count(Refusal::Malformed);
+            }
+            State::ExpectWelcome(_) if *message == ALERT => return Err(HandshakeError::Alert.into()),
+            State::ExpectWelcome(_) | State::AwaitAdmission(_) | State::Established(_) => {
+                return self.handle_record(now, message);
+            }
+            _ => self.step(now, message)?,
+        }
+        Ok(Handled::Done)
+    }
+
+    /// Take a datagram: a record, or something of the handshake, or noise.
+    fn handle_datagram<'b>(&mut self, now: Now, datagram: &'b mut [u8]) -> Result<Handled<'b>, SessionError> {
+        let Some(door) = &mut self.door else {
+            return Err(SessionError::Misuse);
+        };
+        let Some(message) = door.strip(datagram) else {
+            return self.refuse(now, Refusal::Malformed);
+        };
+        if is_record(message) {
+            return match self.state {
+                State::ExpectWelcome(_) | State::AwaitAdmission(_) | State::Established(_) => {
+                    self.handle_record(now, message)
+                }
+                // It has overtaken the handshake, or comes after the end.
+                State::Initiating(_) | State::Responding(_) | State::Over => Ok(Handled::Done),
+            };
+        }
+        let (passed, answers) = door.take(now.monotonic, message);
+        self.transmit_all(answers);
+        match passed {
+            Passed::Message(message) => self.step_in_doubt(now, &message),
+            Passed::Repeated => self.answer_again(now)?,
+            Passed::Unknown if self.liveness.is_stalled() => return Err(SessionError::PeerForgot),
+            Passed::Unknown | Passed::Nothing => {}
+        }
+        Ok(Handled::Done)
+    }
+
+    /// Take a message of the handshake where anybody may have sent it: one that does not fit changes nothing.
+    fn step_in_doubt(&mut self, now: Now, message: &[u8]) {
+        let stepped = match self.state {
+            State::ExpectWelcome(_) if *message == ALERT => Err(HandshakeError::Alert.into()),
+            _ => self.step(now, message),
+        };
+        let Some(door) = &mut self.door else { return };
+        match stepped {
+            Ok(()) => door.accepted(),
+            Err(SessionError::Handshake(reason)) => door.doubted(now.monotonic, reason),
+            Err(_) => {}
+        }
+    }
+
+    /// The peer repeats what was answered: the answer was lost.
+    fn answer_again(&mut self, now: Now) -> Result<(), SessionError> {
+        match self.state {
+            State::Responding(_) => {
+                let newest = self.door.as_ref().map(|door| door.newest());
+                self.transmit_all(newest.unwrap_or_default());
+                Ok(())
+            }
+            State::Established(_) if self.config.side == crate::keys::Side::Responder => {
+                self.send_control(now, &Control::Welcome)
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// One step of the handshake.
+    fn step(&mut self, now: Now, message: &[u8]) -> Result<(), SessionError> {
         match &mut self.state {
             State::Initiating(initiator) => match initiator.handle(message)? {
-                InitiatorStep::Send(hello) => self.out.push_back(Output::Transmit(hello)),
+                InitiatorStep::Send(hello) => self.send_handshake(now, hello),
                 InitiatorStep::Done(finish, agreed) => {
-                    self.out.push_back(Output::Transmit(finish));
+                    self.send_handshake(now, finish);
                     self.state = State::ExpectWelcome(self.establish(now, *agreed));
                 }
             },
             State::Responding(responder) => match responder.handle(message)? {
-                ResponderStep::Send(answer) => self.out.push_back(Output::Transmit(answer)),
+                ResponderStep::Send(answer) => self.send_handshake(now, answer),
                 ResponderStep::Done(agreed) => {
                     self.out.push_back(Output::Event(Event::PeerProved(agreed.peer)));
                     self.state = State::AwaitAdmission(self.establish(now, *agreed));
                 }
             },
-            State::ExpectWelcome(_) if *message == ALERT => return Err(HandshakeError::Alert.into()),
-            State::AwaitAdmission(_) | State::Established(_) if *message == ALERT => {
-                // Anybody between could have sent it.
-                self.refusals.count(Refusal::Malformed);
-            }
-            State::ExpectWelcome(_) | State::AwaitAdmission(_) | State::Established(_) => {
-                return self.handle_record(now, message);
-            }
             // What was under way when the session ended is of no interest any more.
-            State::Over => {}
+            _ => {}
         }
-        Ok(Handled::Done)
+        Ok(())
+    }
+
+    /// Send a message of the handshake.
+    pub(super) fn send_handshake(&mut self, now: Now, message: Vec<u8>) {
+        let datagrams = match &mut self.door {
+            Some(door) => door.send(now.monotonic, message),
+            None => vec![message],
+        };
+        self.transmit_all(datagrams);
+    }
+
+    pub(super) fn transmit_all(&mut self, messages: Vec<Vec<u8>>) {
+        self.out.extend(messages.into_iter().map(Output::Transmit));
     }
 
     fn establish(&self, now: Now, agreed: Agreed) -> Box<Established> {
@@ -68,17 +151,21 @@ impl Session {
 
     /// Initiator: the responder lets us in.
     pub(super) fn welcomed(&mut self, now: Now) -> Result<(), SessionError> {
-        if !matches!(self.state, State::ExpectWelcome(_)) {
-            return Err(SessionError::PeerMisbehaved);
+        match self.state {
+            State::ExpectWelcome(_) => {
+                self.enter(now);
+                Ok(())
+            }
+            // The answer to a finish that was sent again.
+            State::Established(_) if self.unordered() => Ok(()),
+            _ => Err(SessionError::PeerMisbehaved),
         }
-        self.enter(now);
-        Ok(())
     }
 
     fn enter(&mut self, now: Now) {
         self.state = match std::mem::replace(&mut self.state, State::Over) {
             State::ExpectWelcome(established) | State::AwaitAdmission(established) => {
-                self.liveness = Liveness::new(now.monotonic);
+                self.liveness = Liveness::new(now.monotonic, self.liveness.stalls());
                 self.out
                     .push_back(Output::Event(Event::Established(established.facts.clone())));
                 State::Established(established)

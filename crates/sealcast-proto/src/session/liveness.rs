@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::{PART_TIMEOUT, PEER_TIMEOUT, PING_INTERVAL};
+use super::{PART_TIMEOUT, PEER_TIMEOUT, PING_INTERVAL, STALL_TIMEOUT};
 
 #[derive(Clone, Copy)]
 pub(super) struct Liveness {
@@ -11,21 +11,42 @@ pub(super) struct Liveness {
     /// When bytes last came, of whatever worth.
     bytes: Duration,
     next_ping: Duration,
+    /// On datagrams a silent peer is stalled first.
+    stalls: bool,
+    stalled: bool,
+}
+
+/// What became of a peer's silence.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Silence {
+    Stalled,
+    Lost,
 }
 
 impl Liveness {
-    pub(super) fn new(now: Duration) -> Self {
+    pub(super) fn new(now: Duration, stalls: bool) -> Self {
         Self {
             valid: now,
             bytes: now,
             next_ping: now,
+            stalls,
+            stalled: false,
         }
     }
 
-    /// A valid record came.
-    pub(super) fn heard(&mut self, now: Duration) {
+    /// A valid record came. Whether the peer was stalled.
+    pub(super) fn heard(&mut self, now: Duration) -> bool {
         self.valid = now;
         self.bytes = now;
+        std::mem::take(&mut self.stalled)
+    }
+
+    pub(super) fn stalls(&self) -> bool {
+        self.stalls
+    }
+
+    pub(super) fn is_stalled(&self) -> bool {
+        self.stalled
     }
 
     /// A part of a record came. It proves nothing, so it counts only for so long.
@@ -33,11 +54,23 @@ impl Liveness {
         self.bytes = now;
     }
 
-    pub(super) fn lost(&self, now: Duration) -> bool {
-        now >= self.lost_at()
+    /// What the silence until `now` means, told once for a stall.
+    pub(super) fn silence(&mut self, now: Duration) -> Option<Silence> {
+        if now < self.silent_at() {
+            return None;
+        }
+        if !self.stalls || self.stalled {
+            return Some(Silence::Lost);
+        }
+        self.stalled = true;
+        Some(Silence::Stalled)
     }
 
-    fn lost_at(&self) -> Duration {
+    /// When the silence means something next.
+    fn silent_at(&self) -> Duration {
+        if self.stalled {
+            return self.valid + STALL_TIMEOUT;
+        }
         (self.bytes + PEER_TIMEOUT).min(self.valid + PART_TIMEOUT)
     }
 
@@ -51,7 +84,7 @@ impl Liveness {
     }
 
     pub(super) fn deadline(&self) -> Duration {
-        self.next_ping.min(self.lost_at())
+        self.next_ping.min(self.silent_at())
     }
 }
 
@@ -63,21 +96,33 @@ mod tests {
 
     #[test]
     fn a_long_record_on_a_slow_link_is_waited_for() {
-        let mut liveness = Liveness::new(S);
+        let mut liveness = Liveness::new(S, false);
         for second in 2..=10 {
             liveness.part_came(S * second);
         }
-        assert!(!liveness.lost(S * 10));
+        assert_eq!(liveness.silence(S * 10), None);
         liveness.heard(S * 10);
-        assert!(!liveness.lost(S * 11) && liveness.lost(S * 12));
+        assert_eq!(
+            (liveness.silence(S * 11), liveness.silence(S * 12)),
+            (None, Some(Silence::Lost))
+        );
     }
 
     #[test]
     fn bytes_that_never_become_a_record_do_not_keep_a_peer_alive() {
-        let mut liveness = Liveness::new(S);
+        let mut liveness = Liveness::new(S, false);
         for second in 1..=12 {
             liveness.part_came(S * second);
         }
-        assert!(liveness.lost(S * 12));
+        assert_eq!(liveness.silence(S * 12), Some(Silence::Lost));
+    }
+
+    #[test]
+    fn a_peer_on_datagrams_is_stalled_before_it_is_lost() {
+        let mut liveness = Liveness::new(S, true);
+        assert_eq!(liveness.silence(S * 3), Some(Silence::Stalled));
+        assert_eq!(liveness.silence(S * 60), None);
+        assert_eq!(liveness.silence(S * 61), Some(Silence::Lost));
+        assert!(liveness.heard(S * 61) && !liveness.is_stalled());
     }
 }

@@ -5,13 +5,18 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::close::Farewell;
+use super::door::Door;
+use super::flow::{Inbound, InboundCounts, Outbound, OutboundCounts};
 use super::keyring::KeyRing;
 use super::liveness::Liveness;
+use super::parts::Parts;
 use super::rekey::{Follower, Leader};
-use super::{Facts, Handled, Input, Output, SessionConfig, SessionError};
+use super::{Carrier, Facts, Handled, Input, Output, QuicMedia, SessionConfig, SessionError};
 use crate::clock::{ClockFilter, Now};
 use crate::keys::{Initiator, Mechanism, Responder, Role, Side};
 use crate::seal::RefusalCounts;
+use crate::wire::{BASE_DATAGRAM, MAX_RECORD};
 
 /// What there is once the handshake agreed on keys.
 pub(super) struct Established {
@@ -44,6 +49,15 @@ pub struct Session {
     pub(super) clock: ClockFilter,
     pub(super) refusals: RefusalCounts,
     pub(super) refusals_in_a_row: u32,
+    /// On datagrams: how handshake messages come in and go out.
+    pub(super) door: Option<Door>,
+    /// Where media may be lost: a publisher's half.
+    pub(super) outbound: Option<Outbound>,
+    /// And a viewer's.
+    pub(super) inbound: Option<Inbound>,
+    pub(super) parts: Parts,
+    pub(super) farewell: Option<Farewell>,
+    pub(super) heard_newest: bool,
 }
 
 impl Session {
@@ -54,7 +68,7 @@ impl Session {
     pub fn initiate(config: SessionConfig, random: [u8; 32], now: Now) -> Result<Self, SessionError> {
         let (initiator, hello) = Initiator::new(config.handshake.clone(), random)?;
         let mut session = Self::new(config, State::Initiating(Box::new(initiator)), now);
-        session.out.push_back(Output::Transmit(hello));
+        session.send_handshake(now, hello);
         Ok(session)
     }
 
@@ -65,14 +79,29 @@ impl Session {
     }
 
     pub(super) fn new(config: SessionConfig, state: State, now: Now) -> Self {
+        let (door, unordered) = match config.carrier {
+            Carrier::Stream => (None, None),
+            Carrier::Datagrams(entry) => (Some(Door::new(entry, now.monotonic)), Some(BASE_DATAGRAM)),
+            Carrier::Quic(QuicMedia::Streams) => (None, Some(MAX_RECORD)),
+            Carrier::Quic(QuicMedia::Datagrams(limit)) => (None, Some(limit)),
+        };
+        let connection = door.as_ref().map(Door::connection);
+        let publishes = config.handshake.role == Role::Publisher;
+        let flow = |wanted: bool| unordered.filter(|_| wanted);
         Self {
+            outbound: flow(publishes).map(|limit| Outbound::new(connection, limit, config.delivery, now.monotonic)),
+            inbound: flow(!publishes).map(|_| Inbound::new(config.delivery.budget, now.monotonic)),
+            door,
+            parts: Parts::default(),
+            farewell: None,
+            heard_newest: false,
             config,
             state,
             out: VecDeque::new(),
             leader: Leader::default(),
             follower: Follower::default(),
             began: now.monotonic,
-            liveness: Liveness::new(now.monotonic),
+            liveness: Liveness::new(now.monotonic, unordered.is_some()),
             clock: ClockFilter::default(),
             refusals: RefusalCounts::default(),
             refusals_in_a_row: 0,
@@ -103,6 +132,26 @@ impl Session {
             State::Established(established) => Some(established.ring.current.number),
             _ => None,
         }
+    }
+
+    /// What left as media, where media may be lost.
+    pub fn outbound_counts(&self) -> Option<OutboundCounts> {
+        self.outbound.as_ref().map(Outbound::counts)
+    }
+
+    /// What came as media, where media may be lost.
+    pub fn inbound_counts(&self) -> Option<InboundCounts> {
+        self.inbound.as_ref().map(|inbound| inbound.counts)
+    }
+
+    /// Whether the last message was authentic and newer than all before it: where it came from, the peer is now.
+    pub fn heard_newest(&self) -> bool {
+        self.heard_newest
+    }
+
+    /// Whether messages may come in any order, or not at all.
+    pub(super) fn unordered(&self) -> bool {
+        self.config.carrier != Carrier::Stream
     }
 
     /// Records refused so far, by reason.
@@ -138,6 +187,7 @@ impl Session {
     /// # Errors
     /// [`SessionError`]: the session is over.
     pub fn handle<'b>(&mut self, now: Now, input: Input<'b>) -> Result<Handled<'b>, SessionError> {
+        self.heard_newest = false;
         let handled = match input {
             Input::Message(message) => self.handle_message(now, message),
             Input::PartOfMessage => {

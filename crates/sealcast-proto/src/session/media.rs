@@ -1,6 +1,7 @@
 //! Frames in, records out, straight into the caller's buffer.
 
 use super::SessionError;
+use super::flow::Sealing;
 use super::machine::{Session, State};
 use crate::clock::Now;
 use crate::seal::{Exhausted, RecordMeta};
@@ -34,7 +35,8 @@ impl std::fmt::Debug for OutgoingFrame<'_> {
 
 impl Session {
     /// Seal a frame and append its records to `out`, each with its length before it. Drain [`poll`](Self::poll)
-    /// afterwards: a frame may bring a rekeying about.
+    /// afterwards: a frame may bring a rekeying about. Where media may be lost `out` is not touched: the records wait
+    /// for [`poll_packets`](Self::poll_packets).
     ///
     /// # Errors
     /// [`SessionError::KeyLimit`] when the keys are spent: the session is over and nothing of the frame that was not
@@ -45,7 +47,17 @@ impl Session {
             return Err(SessionError::Misuse);
         }
         self.before_media(now, frame.stream, frame.keyframe)?;
-        let mut preamble: &[u8] = &frame.preamble.to_bytes();
+        let preamble = frame.preamble.to_bytes();
+        if self.unordered() {
+            let sealing = Sealing {
+                stream: frame.stream,
+                keyframe: frame.keyframe,
+                config: false,
+                parts: [&preamble, frame.data],
+            };
+            return self.push_media(now, &sealing);
+        }
+        let mut preamble: &[u8] = &preamble;
         let mut data = frame.data;
         let mut first = true;
         loop {
@@ -76,7 +88,17 @@ impl Session {
             return Err(SessionError::Misuse);
         }
         self.before_media(now, stream, false)?;
-        self.seal_media(now, stream, Flags::CONFIG, &[&info.to_bytes()], out)
+        let bytes = info.to_bytes();
+        if self.unordered() {
+            let sealing = Sealing {
+                stream,
+                keyframe: false,
+                config: true,
+                parts: [&bytes, &[]],
+            };
+            return self.push_media(now, &sealing);
+        }
+        self.seal_media(now, stream, Flags::CONFIG, &[&bytes], out)
     }
 
     /// Switch to an agreed epoch if this is the place, begin to agree on one if this key has sealed enough, and stop

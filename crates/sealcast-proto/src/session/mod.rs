@@ -2,25 +2,34 @@
 //!
 //! A [`Session`] is a deterministic machine. Feed it with [`Session::handle`], and **after every call drain
 //! [`Session::poll`] until it answers [`Output::Timeout`]**; call `handle` with [`Input::Timeout`] no later than that.
-//! Media is the one thing that does not pass through the queue: it is sealed into, and opened in, the caller's own
-//! buffers.
+//! On a byte stream media is the one thing that does not pass through the queue: it is sealed into, and opened in, the
+//! caller's own buffers. On other carriers a publisher also drains [`Session::poll_packets`], and a viewer gets
+//! [`Output::Media`].
 
 mod close;
 mod config;
 mod control;
+mod delivery;
+mod door;
 mod epochs;
+mod flow;
 mod handshake;
 mod keyring;
 mod liveness;
+mod lossy;
 mod machine;
 mod media;
+mod parts;
 mod records;
 mod rekey;
 #[cfg(test)]
 mod tests;
 mod timers;
 
-pub use config::{Carrier, RekeyPolicy, SessionConfig};
+pub use config::{Carrier, QuicMedia, RekeyPolicy, SessionConfig};
+pub use delivery::{DEFAULT_BUDGET, Delivery, Fec, MAX_BUDGET, Mtu};
+pub use door::Entry;
+pub use flow::{InboundCounts, OutboundCounts, Packets};
 pub use machine::Session;
 pub use media::OutgoingFrame;
 pub use rekey::RekeyCause;
@@ -30,6 +39,7 @@ use std::time::Duration;
 use crate::clock::ClockEstimate;
 use crate::keys::{HandshakeError, Peer};
 use crate::seal::{Opened, Refusal, Suite};
+use crate::unit::Assembled;
 use crate::wire::CloseReason;
 
 /// Longest a handshake may take.
@@ -38,6 +48,8 @@ pub const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(5);
 pub const PING_INTERVAL: Duration = Duration::from_millis(500);
 /// Silence after which a peer is lost.
 pub const PEER_TIMEOUT: Duration = Duration::from_secs(2);
+/// Silence after which a peer that is reached by datagrams is lost; after [`PEER_TIMEOUT`] it is stalled.
+pub const STALL_TIMEOUT: Duration = Duration::from_secs(60);
 /// Silence of valid records after which a peer is lost even though parts of one keep coming.
 pub const PART_TIMEOUT: Duration = Duration::from_secs(10);
 /// Refusals in a row that end a session on a byte stream.
@@ -79,6 +91,8 @@ pub enum Output {
     Transmit(Vec<u8>),
     /// Something the program should know.
     Event(Event),
+    /// Viewer, where media comes in any order: what it makes, in order. Never [`Assembled::Partial`].
+    Media(Assembled),
     /// Nothing more for now. Come back with [`Input::Timeout`] at this monotonic time, or never if it is
     /// `Duration::MAX`.
     Timeout(Duration),
@@ -102,6 +116,10 @@ pub enum Event {
     },
     /// A new estimate of the peer's clock.
     Clock(ClockEstimate),
+    /// On datagrams: nothing came from the peer for [`PEER_TIMEOUT`]. A publisher's media is dropped from here on.
+    Stalled,
+    /// It is heard again.
+    Resumed,
     /// The peer ended the session.
     Closed {
         /// Why.
@@ -132,9 +150,12 @@ pub enum SessionError {
     /// The handshake failed.
     #[error(transparent)]
     Handshake(#[from] HandshakeError),
-    /// Nothing valid came for [`PEER_TIMEOUT`].
-    #[error("nothing was heard from the peer for 2 s")]
+    /// Nothing valid came for [`PEER_TIMEOUT`], or on datagrams for [`STALL_TIMEOUT`].
+    #[error("nothing was heard from the peer for too long")]
     PeerLost,
+    /// On datagrams: the peer was silent and then said that it knows no such session.
+    #[error("the peer does not know this session any more")]
+    PeerForgot,
     /// A key reached its hard limit and the peer agreed on no new epoch.
     #[error("the keys reached their limit and the peer agreed on no new ones")]
     KeyLimit,

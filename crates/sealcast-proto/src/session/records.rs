@@ -2,9 +2,9 @@
 
 use super::keyring::OpenedUnder;
 use super::machine::Session;
-use super::{Carrier, Handled, MAX_CONSECUTIVE_REFUSALS, SessionError};
+use super::{Event, Handled, MAX_CONSECUTIVE_REFUSALS, Output, SessionError};
 use crate::clock::Now;
-use crate::seal::{Refusal, Sealed};
+use crate::seal::{Opened, Refusal, Sealed};
 use crate::wire::Kind;
 
 impl Session {
@@ -14,29 +14,45 @@ impl Session {
         let opened = Sealed::parse(message).and_then(|record| established.ring.open(record));
         let (record, under) = match opened {
             Ok(opened) => opened,
-            Err(reason) => return self.refuse(reason),
+            Err(reason) => return self.refuse(now, reason),
         };
         self.refusals_in_a_row = 0;
-        self.liveness.heard(now.monotonic);
+        self.heard_newest = record.newest();
+        if self.liveness.heard(now.monotonic) {
+            self.out.push_back(Output::Event(Event::Resumed));
+        }
         if under == OpenedUnder::Next && !self.leads() {
             self.switch_epoch(now);
         }
         if record.header().kind == Kind::Media {
-            // Only a publisher has media, and none before the welcome.
-            return if self.is_established() && !self.leads() {
-                Ok(Handled::Media(record))
-            } else {
-                Err(SessionError::PeerMisbehaved)
-            };
+            return self.media_came(now, record);
         }
         self.handle_control(now, record.payload())?;
         Ok(Handled::Done)
     }
 
-    fn refuse<'b>(&mut self, reason: Refusal) -> Result<Handled<'b>, SessionError> {
+    /// Only a publisher has media, and none before the welcome, which it may have overtaken.
+    fn media_came<'b>(&mut self, now: Now, record: Opened<'b>) -> Result<Handled<'b>, SessionError> {
+        let welcome = self.is_established();
+        if self.leads() || (!welcome && !self.unordered()) {
+            return Err(SessionError::PeerMisbehaved);
+        }
+        if self.inbound.is_none() {
+            return Ok(Handled::Media(record));
+        }
+        if welcome {
+            self.take_media(now, &record)?;
+        }
+        Ok(Handled::Done)
+    }
+
+    pub(super) fn refuse<'b>(&mut self, now: Now, reason: Refusal) -> Result<Handled<'b>, SessionError> {
         self.refusals.count(reason);
         self.refusals_in_a_row = self.refusals_in_a_row.saturating_add(1);
-        let on_stream = self.config.carrier == Carrier::Stream;
+        let on_stream = !self.unordered();
+        if reason == Refusal::UnknownEpoch && !on_stream {
+            self.ask_for_epoch(now)?;
+        }
         if on_stream && reason == Refusal::Malformed {
             return Err(SessionError::Framing);
         }

@@ -2,8 +2,9 @@
 
 use std::time::Duration;
 
+use super::liveness::Silence;
 use super::machine::{Session, State};
-use super::{HANDSHAKE_TIMEOUT, SessionError};
+use super::{Event, HANDSHAKE_TIMEOUT, Output, SessionError};
 use crate::clock::Now;
 use crate::keys::HandshakeError;
 use crate::wire::Control;
@@ -11,14 +12,19 @@ use crate::wire::Control;
 impl Session {
     pub(super) fn handle_timeout(&mut self, now: Now) -> Result<(), SessionError> {
         match &mut self.state {
-            State::Over => return Ok(()),
+            State::Over => {
+                self.repeat_farewell(now);
+                return Ok(());
+            }
             State::Established(established) => established.ring.retire(now.monotonic),
-            _ if now.monotonic >= self.began + HANDSHAKE_TIMEOUT => return Err(HandshakeError::Timeout.into()),
-            _ => return Ok(()),
+            _ => return self.handshake_timeout(now),
         }
-        if self.liveness.lost(now.monotonic) {
-            return Err(SessionError::PeerLost);
+        match self.liveness.silence(now.monotonic) {
+            Some(Silence::Lost) => return Err(SessionError::PeerLost),
+            Some(Silence::Stalled) => self.stalled(),
+            None => {}
         }
+        self.flow_timeout(now)?;
         if self.age(now) >= self.config.rekey.hard_age() {
             return Err(SessionError::KeyLimit);
         }
@@ -33,18 +39,40 @@ impl Session {
         Ok(())
     }
 
+    fn handshake_timeout(&mut self, now: Now) -> Result<(), SessionError> {
+        let doubt = self.door.as_ref().and_then(|door| door.failed(now.monotonic));
+        if let Some(reason) = doubt {
+            return Err(reason.into());
+        }
+        if now.monotonic >= self.began + HANDSHAKE_TIMEOUT {
+            return Err(HandshakeError::Timeout.into());
+        }
+        let again = self.door.as_mut().map(|door| door.again(now.monotonic));
+        self.transmit_all(again.unwrap_or_default());
+        Ok(())
+    }
+
+    fn stalled(&mut self) {
+        if let Some(outbound) = &mut self.outbound {
+            outbound.drop_unsent();
+        }
+        self.out.push_back(Output::Event(Event::Stalled));
+    }
+
     /// When to come back. Always later than a [`handle_timeout`](Self::handle_timeout) that has just been done.
     pub(super) fn deadline(&self) -> Duration {
         let State::Established(established) = &self.state else {
             return if self.is_over() {
-                Duration::MAX
+                self.farewell.as_ref().map_or(Duration::MAX, |farewell| farewell.next)
             } else {
-                self.began + HANDSHAKE_TIMEOUT
+                let door = self.door.as_ref().map_or(Duration::MAX, |door| door.deadline());
+                door.min(self.began + HANDSHAKE_TIMEOUT)
             };
         };
         let hard = established.ring.since + self.config.rekey.hard_age();
         let retirement = established.ring.retirement().unwrap_or(Duration::MAX);
         let rekey = self.rekey_deadline();
-        self.liveness.deadline().min(rekey).min(hard).min(retirement)
+        let flow = self.flow_deadline();
+        self.liveness.deadline().min(rekey).min(hard).min(retirement).min(flow)
     }
 }

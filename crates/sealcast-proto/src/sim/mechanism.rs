@@ -54,7 +54,7 @@ impl DecapsulationKey for InsecureKey {
         &self.0
     }
 
-    fn decapsulate(self: Box<Self>, ciphertext: &[u8]) -> Result<SharedSecret, MechanismError> {
+    fn decapsulate(&self, ciphertext: &[u8]) -> Result<SharedSecret, MechanismError> {
         if ciphertext.len() == 32 {
             Ok(SharedSecret::new(&[ciphertext]))
         } else {

@@ -15,7 +15,7 @@ pub struct AssembledFrame {
     pub keyframe: bool,
     /// The sender's wall clock (ns) just before its last record was sealed.
     pub sealed_at: u64,
-    /// Frames missing between the previous frame handed out and this one: lost, dropped, or never sent.
+    /// Frames missing between the one before it, decodable or not, and this one: lost, dropped, or never sent.
     pub skipped: u64,
     /// The access unit.
     pub data: Vec<u8>,
@@ -47,7 +47,52 @@ pub enum Assembled {
     Undecodable {
         /// Its number.
         frame: u64,
+        /// Frames missing between the one before it and this one.
+        skipped: u64,
     },
+    /// Something is lost for good: nothing is handed out before the next keyframe, which should be requested.
+    Lost,
+}
+
+/// Decides which whole frames can be decoded, in the order in which they are handed out.
+pub(crate) struct FrameOrder {
+    last: Option<u64>,
+    waiting_for_keyframe: bool,
+}
+
+impl FrameOrder {
+    pub(crate) fn new() -> Self {
+        Self {
+            last: None,
+            waiting_for_keyframe: true,
+        }
+    }
+
+    /// Something was lost: nothing that may depend on it can be decoded.
+    pub(crate) fn lost(&mut self) {
+        self.waiting_for_keyframe = true;
+    }
+
+    pub(crate) fn waiting_for_keyframe(&self) -> bool {
+        self.waiting_for_keyframe
+    }
+
+    /// Judge the next whole frame.
+    pub(crate) fn next(&mut self, mut frame: AssembledFrame) -> Assembled {
+        let number = frame.preamble.frame;
+        let expected = self.last.map(|last| last.saturating_add(1));
+        let skipped = expected.map_or(0, |expected| number.saturating_sub(expected));
+        if expected.is_some_and(|expected| expected != number) {
+            self.waiting_for_keyframe = true;
+        }
+        self.last = Some(number);
+        if self.waiting_for_keyframe && !frame.keyframe {
+            return Assembled::Undecodable { frame: number, skipped };
+        }
+        self.waiting_for_keyframe = false;
+        frame.skipped = skipped;
+        Assembled::Frame(frame)
+    }
 }
 
 /// The frame that is being put together, and the epoch and number of the record that must come next.
@@ -62,11 +107,15 @@ struct Parts {
 /// Loss shows in three ways, and none of them depends on what the network says: [`lost`](Self::lost) is called for a
 /// record that was refused, a record [follows a gap](Opened::follows_gap) in the numbers of its key, or a frame follows
 /// one in the numbers of frames. A gap may also be that of another stream, which costs no more than a keyframe.
-#[derive(Default)]
 pub struct Assembler {
     parts: Option<Parts>,
-    last: Option<u64>,
-    waiting_for_keyframe: bool,
+    order: FrameOrder,
+}
+
+impl Default for Assembler {
+    fn default() -> Self {
+        Self::new()
+    }
 }
 
 impl Assembler {
@@ -74,20 +123,19 @@ impl Assembler {
     pub fn new() -> Self {
         Self {
             parts: None,
-            last: None,
-            waiting_for_keyframe: true,
+            order: FrameOrder::new(),
         }
     }
 
     /// Something of this stream was lost: hand out nothing that may depend on it.
     pub fn lost(&mut self) {
         self.parts = None;
-        self.waiting_for_keyframe = true;
+        self.order.lost();
     }
 
     /// Whether frames are being held back until the next keyframe.
     pub fn waiting_for_keyframe(&self) -> bool {
-        self.waiting_for_keyframe
+        self.order.waiting_for_keyframe()
     }
 
     /// Take a verified media record.
@@ -122,14 +170,11 @@ impl Assembler {
         }
         let header = record.header();
         let (preamble, data) = Preamble::split(record.payload())?;
-        let skipped = self
-            .last
-            .map_or(0, |last| preamble.frame.saturating_sub(last.saturating_add(1)));
         let frame = AssembledFrame {
             preamble,
             keyframe: header.flags.keyframe(),
             sealed_at: header.timestamp,
-            skipped,
+            skipped: 0,
             data: data.to_vec(),
         };
         self.parts = Some(Parts {
@@ -160,19 +205,10 @@ impl Assembler {
     }
 
     fn complete(&mut self) -> Assembled {
-        let Some(Parts { frame, .. }) = self.parts.take() else {
-            return Assembled::Partial;
-        };
-        let number = frame.preamble.frame;
-        if self.last.is_some_and(|last| last.checked_add(1) != Some(number)) {
-            self.waiting_for_keyframe = true;
+        match self.parts.take() {
+            Some(Parts { frame, .. }) => self.order.next(frame),
+            None => Assembled::Partial,
         }
-        if self.waiting_for_keyframe && !frame.keyframe {
-            return Assembled::Undecodable { frame: number };
-        }
-        self.waiting_for_keyframe = false;
-        self.last = Some(number);
-        Assembled::Frame(frame)
     }
 }
 
@@ -236,7 +272,10 @@ mod tests {
     #[test]
     fn nothing_is_handed_out_before_a_keyframe() {
         let mut stream = Stream::new();
-        assert!(matches!(stream.frame(0, false), Assembled::Undecodable { frame: 0 }));
+        assert!(matches!(
+            stream.frame(0, false),
+            Assembled::Undecodable { frame: 0, .. }
+        ));
         assert!(matches!(stream.frame(1, true), Assembled::Frame(_)));
         assert!(matches!(stream.frame(2, false), Assembled::Frame(_)));
     }
@@ -245,20 +284,33 @@ mod tests {
     fn a_gap_in_the_frames_waits_for_a_keyframe_and_is_counted() {
         let mut stream = Stream::new();
         stream.frame(0, true);
-        assert!(matches!(stream.frame(3, false), Assembled::Undecodable { frame: 3 }));
+        assert!(matches!(
+            stream.frame(3, false),
+            Assembled::Undecodable { frame: 3, skipped: 2 }
+        ));
         assert!(stream.assembler.waiting_for_keyframe());
-        assert!(matches!(stream.frame(4, false), Assembled::Undecodable { frame: 4 }));
+        assert!(matches!(
+            stream.frame(4, false),
+            Assembled::Undecodable { frame: 4, skipped: 0 }
+        ));
         let Assembled::Frame(frame) = stream.frame(5, true) else {
             panic!("a keyframe can be decoded")
         };
-        assert_eq!((frame.skipped, frame.data), (4, b"picture".to_vec()));
+        assert_eq!(
+            (frame.skipped, frame.data),
+            (0, b"picture".to_vec()),
+            "each is counted once"
+        );
     }
 
     #[test]
     fn frames_that_go_back_are_not_decoded_without_a_keyframe() {
         let mut stream = Stream::new();
         stream.frame(7, true);
-        assert!(matches!(stream.frame(7, false), Assembled::Undecodable { frame: 7 }));
+        assert!(matches!(
+            stream.frame(7, false),
+            Assembled::Undecodable { frame: 7, skipped: 0 }
+        ));
         assert!(matches!(stream.frame(0, true), Assembled::Frame(_)));
     }
 
@@ -299,7 +351,7 @@ mod tests {
         let next = stream
             .record(part(false, true, true), &payload(1), true)
             .expect("well formed");
-        assert!(matches!(next, Assembled::Undecodable { frame: 1 }), "{next:?}");
+        assert!(matches!(next, Assembled::Undecodable { frame: 1, .. }), "{next:?}");
     }
 
     #[test]

@@ -1,10 +1,13 @@
 //! What is sealed at once: frames with their preamble, and the description of their stream (protocol.md §5).
 
 mod assemble;
+mod header;
 mod info;
 mod preamble;
 
+pub(crate) use assemble::FrameOrder;
 pub use assemble::{Assembled, AssembledFrame, Assembler};
+pub use header::{MAX_REPAIRS, MAX_SOURCES, UNIT_HEADER_LEN, UnitHeader};
 pub use info::{Codec, FrameRate, StreamInfo};
 pub use preamble::{PREAMBLE_LEN, Preamble};
 

@@ -1,9 +1,12 @@
 //! The payloads of control records (protocol.md §4).
 
-use super::{MAX_STREAM, Malformed, Reader, put_bytes16};
+use super::{Feedback, MAX_STREAM, Malformed, Numbers, Reader, put_bytes16};
 
 /// Longest text of a close message in bytes.
 const MAX_CLOSE_TEXT: usize = 256;
+
+/// Most parts of one message on datagrams.
+pub(crate) const MAX_PARTS: u8 = 4;
 
 /// Longest public key or ciphertext of a mechanism in bytes.
 pub(crate) const MAX_KEM_FIELD: usize = 2048;
@@ -126,6 +129,33 @@ pub enum Control<'a> {
     },
     /// The viewer wants a new epoch.
     RekeyRequest,
+    /// A part of a message that does not fit a datagram.
+    Part {
+        /// Counts such messages.
+        message: u16,
+        /// Which part.
+        index: u8,
+        /// Of how many, 2 to [`MAX_PARTS`].
+        count: u8,
+        /// Its bytes.
+        bytes: &'a [u8],
+    },
+    /// The viewer asks for what is missing.
+    Nack(Numbers<'a>),
+    /// What has arrived at the viewer.
+    Feedback(Feedback<'a>),
+    /// The publisher tries how long a datagram may be.
+    Probe {
+        /// Recognises the answer.
+        token: u32,
+        /// Zeros after it.
+        padding: usize,
+    },
+    /// The probe has come.
+    ProbeAck {
+        /// The probe's.
+        token: u32,
+    },
     /// A type this version does not know: ignored.
     Unknown,
 }
@@ -170,6 +200,34 @@ impl<'a> Control<'a> {
                 }
             }
             Self::RekeyRequest => out.push(8),
+            Self::Part {
+                message,
+                index,
+                count,
+                bytes,
+            } => {
+                out.push(11);
+                out.extend_from_slice(&message.to_be_bytes());
+                out.extend_from_slice(&[index, count]);
+                out.extend_from_slice(bytes);
+            }
+            Self::Nack(numbers) => {
+                out.push(12);
+                numbers.put(&mut out);
+            }
+            Self::Feedback(feedback) => {
+                out.push(13);
+                feedback.put(&mut out);
+            }
+            Self::Probe { token, padding } => {
+                out.push(14);
+                out.extend_from_slice(&token.to_be_bytes());
+                out.resize(out.len() + padding, 0);
+            }
+            Self::ProbeAck { token } => {
+                out.push(15);
+                out.extend_from_slice(&token.to_be_bytes());
+            }
             Self::Unknown => {}
         }
         out
@@ -203,10 +261,36 @@ impl<'a> Control<'a> {
                 t3: reader.u64()?,
             },
             8 => Self::RekeyRequest,
+            11 => Self::parse_part(&mut reader)?,
+            12 => Self::Nack(Numbers::parse(&mut reader)?),
+            13 => Self::Feedback(Feedback::parse(&mut reader)?),
+            14 => {
+                let (token, padding) = (reader.u32()?, reader.rest());
+                let padding = padding.iter().all(|&byte| byte == 0).then_some(padding.len());
+                Self::Probe {
+                    token,
+                    padding: padding.ok_or(Malformed)?,
+                }
+            }
+            15 => Self::ProbeAck { token: reader.u32()? },
             _ => return Ok(Self::Unknown),
         };
         reader.finish()?;
         Ok(message)
+    }
+
+    fn parse_part(reader: &mut Reader<'a>) -> Result<Self, Malformed> {
+        let (message, index, count) = (reader.u16()?, reader.u8()?, reader.u8()?);
+        let bytes = reader.rest();
+        if !(2..=MAX_PARTS).contains(&count) || index >= count || bytes.is_empty() {
+            return Err(Malformed);
+        }
+        Ok(Self::Part {
+            message,
+            index,
+            count,
+            bytes,
+        })
     }
 
     fn parse_close(reader: &mut Reader<'a>) -> Result<Self, Malformed> {

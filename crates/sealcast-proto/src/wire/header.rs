@@ -39,13 +39,22 @@ impl Flags {
     const FIRST: u8 = 0x04;
     const LAST: u8 = 0x08;
     const CODEC_CONFIG: u8 = 0x20;
-    /// Bits that may be set in this version; `signed` (0x10) and 0xC0 may not.
-    const KNOWN: u8 = Self::ENCRYPTED | Self::KEYFRAME | Self::FIRST | Self::LAST | Self::CODEC_CONFIG;
+    const REPAIR: u8 = 0x40;
+    /// Bits that may be set in this version; `signed` (0x10) and 0x80 may not.
+    const KNOWN: u8 = Self::ENCRYPTED | Self::KEYFRAME | Self::FIRST | Self::LAST | Self::CODEC_CONFIG | Self::REPAIR;
 
     /// The flags of every control record.
     pub const CONTROL: Self = Self(Self::ENCRYPTED);
     /// The flags of every codec-config record.
     pub const CONFIG: Self = Self(Self::ENCRYPTED | Self::FIRST | Self::LAST | Self::CODEC_CONFIG);
+
+    /// The flags of every repair record.
+    pub const SYMBOL: Self = Self(Self::ENCRYPTED | Self::REPAIR);
+
+    /// The payload is a repair symbol.
+    pub fn repair(self) -> bool {
+        self.0 & Self::REPAIR != 0
+    }
 
     /// The flags of a record that carries (part of) a frame.
     pub fn frame(keyframe: bool, first: bool, last: bool) -> Self {
@@ -168,11 +177,13 @@ pub(crate) fn check(record: &[u8]) -> Result<&[u8; HEADER_LEN], Refusal> {
         return Err(Refusal::Malformed);
     };
     let config = flags & Flags::CODEC_CONFIG != 0;
+    let repair = flags & Flags::REPAIR != 0;
     let fits = if control {
         stream == 0 && *flags == Flags::CONTROL.0
     } else {
         let known = flags & !Flags::KNOWN == 0;
-        known && (1..=MAX_STREAM).contains(&u32::from(stream)) && (!config || *flags == Flags::CONFIG.0)
+        let alone = (!config || *flags == Flags::CONFIG.0) && (!repair || *flags == Flags::SYMBOL.0);
+        known && (1..=MAX_STREAM).contains(&u32::from(stream)) && alone
     };
     if fits && *seq_high == [0; 4] {
         Ok(header)

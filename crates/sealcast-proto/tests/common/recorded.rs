@@ -125,7 +125,7 @@ impl DecapsulationKey for RecordedKey {
         &self.pair.share.0
     }
 
-    fn decapsulate(self: Box<Self>, ciphertext: &[u8]) -> Result<SharedSecret, MechanismError> {
+    fn decapsulate(&self, ciphertext: &[u8]) -> Result<SharedSecret, MechanismError> {
         if let Some((algorithm, secret, length)) = curve(self.pair.mechanism) {
             check_form(ciphertext, length)?;
             return exchange(algorithm, &self.pair.secrets[secret].0, ciphertext);

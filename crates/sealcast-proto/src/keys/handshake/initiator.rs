@@ -72,7 +72,7 @@ impl Initiator {
     /// Take the responder's message.
     ///
     /// # Errors
-    /// The handshake is over; the machine must not be used again.
+    /// On a byte stream the handshake is over. Where others can slip a message in, it was as if it had not come.
     pub fn handle(&mut self, message: &[u8]) -> Result<InitiatorStep, HandshakeError> {
         if *message == ALERT {
             return Err(HandshakeError::Alert);
@@ -122,16 +122,17 @@ impl Initiator {
             return Err(HandshakeError::NotOffered);
         }
         let mechanism = self.offered(reply.mechanism).ok_or(HandshakeError::NotOffered)?;
-        let key = self.key.take().ok_or(HandshakeError::Misuse)?;
+        let key = self.key.as_ref().ok_or(HandshakeError::Misuse)?;
         let hs = Secret::handshake(&key.decapsulate(&reply.ciphertext)?);
 
-        let mut transcript = self.retry.take().unwrap_or_else(Transcript::new);
+        let mut transcript = self.retry.clone().unwrap_or_else(Transcript::new);
         transcript.add(&self.hello_bytes);
         let peer = self.verify_responder(&hs, &transcript.hash_with(&reply.head()), &reply)?;
         transcript.add(message);
         let th2 = transcript.hash();
         let finish = self.finish(&hs, &th2);
         let agreed = Agreed::new(&hs, &transcript.hash_with(&finish), suite, mechanism, peer);
+        self.key = None;
         Ok(InitiatorStep::Done(finish, Box::new(agreed)))
     }
 

@@ -56,39 +56,47 @@ impl Responder {
     /// Take the initiator's message.
     ///
     /// # Errors
-    /// The handshake is over; the machine must not be used again.
+    /// On a byte stream the handshake is over. Where others can slip a message in, it was as if it had not come.
     pub fn handle(&mut self, message: &[u8]) -> Result<ResponderStep, HandshakeError> {
         if *message == ALERT {
             return Err(HandshakeError::Alert);
         }
-        match std::mem::replace(&mut self.state, State::Over) {
+        match &self.state {
             State::ExpectHello => self.handle_first_hello(message).map(ResponderStep::Send),
-            State::ExpectSecondHello {
-                first,
-                retry,
-                transcript,
-            } => {
-                let hello = Hello::parse(message, false)?;
-                if hello.role != self.config.role.other() {
-                    return Err(HandshakeError::Role);
-                }
-                check_repeated(&first, &retry, &hello)?;
-                let mechanism = self.accepted(retry.mechanism).ok_or(HandshakeError::Misuse)?;
-                self.reply(&hello, message, transcript, mechanism)
-                    .map(ResponderStep::Send)
-            }
+            State::ExpectSecondHello { .. } => self.handle_second_hello(message).map(ResponderStep::Send),
             State::ExpectFinish {
                 hs,
                 transcript,
                 suite,
                 mechanism,
             } => {
-                let peer = self.verify_initiator(&hs, &transcript.hash(), message)?;
-                let agreed = Agreed::new(&hs, &transcript.hash_with(message), suite, mechanism, peer);
+                let peer = self.verify_initiator(hs, &transcript.hash(), message)?;
+                let th3 = transcript.hash_with(message);
+                let agreed = Agreed::new(hs, &th3, *suite, Arc::clone(mechanism), peer);
+                self.state = State::Over;
                 Ok(ResponderStep::Done(Box::new(agreed)))
             }
             State::Over => Err(HandshakeError::Misuse),
         }
+    }
+
+    fn handle_second_hello(&mut self, message: &[u8]) -> Result<Vec<u8>, HandshakeError> {
+        let State::ExpectSecondHello {
+            first,
+            retry,
+            transcript,
+        } = &self.state
+        else {
+            return Err(HandshakeError::Misuse);
+        };
+        let hello = Hello::parse(message, false)?;
+        if hello.role != self.config.role.other() {
+            return Err(HandshakeError::Role);
+        }
+        check_repeated(first, retry, &hello)?;
+        let mechanism = self.accepted(retry.mechanism).ok_or(HandshakeError::Misuse)?;
+        let transcript = transcript.clone();
+        self.reply(&hello, message, transcript, mechanism)
     }
 
     fn accepted(&self, id: u8) -> Option<Arc<dyn Mechanism>> {

@@ -106,7 +106,7 @@ impl DecapsulationKey for EcdhKey {
         &self.share
     }
 
-    fn decapsulate(self: Box<Self>, ciphertext: &[u8]) -> Result<SharedSecret, MechanismError> {
+    fn decapsulate(&self, ciphertext: &[u8]) -> Result<SharedSecret, MechanismError> {
         self.agree(ciphertext)
     }
 }

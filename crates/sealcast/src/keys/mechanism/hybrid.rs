@@ -95,7 +95,7 @@ impl DecapsulationKey for HybridKey {
         &self.share
     }
 
-    fn decapsulate(self: Box<Self>, ciphertext: &[u8]) -> Result<SharedSecret, MechanismError> {
+    fn decapsulate(&self, ciphertext: &[u8]) -> Result<SharedSecret, MechanismError> {
         let (lattice, curve) = ciphertext
             .split_at_checked(self.lattice_ciphertext)
             .ok_or(MechanismError::Peer)?;

@@ -63,7 +63,7 @@ impl DecapsulationKey for MlKemKey {
         &self.share
     }
 
-    fn decapsulate(self: Box<Self>, ciphertext: &[u8]) -> Result<SharedSecret, MechanismError> {
+    fn decapsulate(&self, ciphertext: &[u8]) -> Result<SharedSecret, MechanismError> {
         let secret = self
             .key
             .decapsulate(Ciphertext::from(ciphertext))

@@ -94,7 +94,7 @@ impl DecapsulationKey for RsaKey {
         &self.share
     }
 
-    fn decapsulate(self: Box<Self>, ciphertext: &[u8]) -> Result<SharedSecret, MechanismError> {
+    fn decapsulate(&self, ciphertext: &[u8]) -> Result<SharedSecret, MechanismError> {
         let mut room = Zeroizing::new(vec![0; self.key.min_output_size()]);
         let secret = self
             .key

@@ -60,7 +60,7 @@ impl DecapsulationKey for SntrupKey {
         &self.share
     }
 
-    fn decapsulate(self: Box<Self>, ciphertext: &[u8]) -> Result<SharedSecret, MechanismError> {
+    fn decapsulate(&self, ciphertext: &[u8]) -> Result<SharedSecret, MechanismError> {
         let ciphertext = Ciphertext::try_from(ciphertext).map_err(|_| MechanismError::Peer)?;
         Ok(SharedSecret::new(&[self.key.decapsulate(&ciphertext).as_ref()]))
     }

@@ -1,0 +1,61 @@
+//! How media is delivered on carriers that lose some of it.
+
+use std::time::Duration;
+
+/// How much later than the fastest path a frame may be by default.
+pub const DEFAULT_BUDGET: Duration = Duration::from_millis(120);
+/// The longest budget.
+pub const MAX_BUDGET: Duration = Duration::from_secs(10);
+
+/// Forward error correction.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Fec {
+    /// None.
+    Off,
+    /// As much as the measured loss asks for, 0 to 50 %.
+    #[default]
+    Adaptive,
+    /// This many hundredths of a frame's records, at most 50, rounded up.
+    Fixed(u8),
+}
+
+/// How long a datagram may be.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Mtu {
+    /// [`BASE_DATAGRAM`](crate::wire::BASE_DATAGRAM), or what the path is found to carry.
+    #[default]
+    Discover,
+    /// So many bytes of UDP payload.
+    Fixed(usize),
+}
+
+/// How media is delivered. All but the budget is the publisher's to choose; each policy can be switched off for
+/// measurement.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Delivery {
+    /// Viewer: how much later than the fastest path a frame may be; zero never waits.
+    pub budget: Duration,
+    /// Repair symbols.
+    pub fec: Fec,
+    /// Whether what the viewer asks for is sent again.
+    pub nack: bool,
+    /// Whether the path is estimated and the sending rate held within it.
+    pub rate: bool,
+    /// Whether long frames are spread over time.
+    pub pace: bool,
+    /// How long a datagram may be.
+    pub mtu: Mtu,
+}
+
+impl Default for Delivery {
+    fn default() -> Self {
+        Self {
+            budget: DEFAULT_BUDGET,
+            fec: Fec::default(),
+            nack: true,
+            rate: true,
+            pace: true,
+            mtu: Mtu::default(),
+        }
+    }
+}

@@ -1,0 +1,219 @@
+//! A block at the viewer: what has come of it.
+
+use std::time::Duration;
+
+use crate::unit::UnitHeader;
+use crate::wire::{Flags, Malformed};
+
+/// Source records of one block, put together as they come.
+pub(super) struct Block {
+    pub(super) sources: u16,
+    pub(super) repairs: u16,
+    pub(super) keyframe: bool,
+    /// Set by the records that say so: its frame begins, or ends, with this block, or it is a description.
+    pub(super) first: bool,
+    pub(super) last: bool,
+    pub(super) config: bool,
+    /// The sender's stamp of its newest record.
+    pub(super) sealed_at: u64,
+    pub(super) last_arrival: Duration,
+    have: u128,
+    /// Length of every part but the last, once one of them has come.
+    unit: Option<usize>,
+    /// The parts in their places.
+    data: Vec<u8>,
+    /// The last part, where it came before any other.
+    tail: Option<Vec<u8>>,
+    repairs_have: u64,
+}
+
+impl Block {
+    pub(super) fn new(header: UnitHeader, flags: Flags, now: Duration) -> Self {
+        Self {
+            sources: header.sources,
+            repairs: header.repairs,
+            keyframe: flags.keyframe(),
+            first: false,
+            last: false,
+            config: flags.codec_config(),
+            sealed_at: 0,
+            last_arrival: now,
+            have: 0,
+            unit: None,
+            data: Vec::new(),
+            tail: None,
+            repairs_have: 0,
+        }
+    }
+
+    /// Records in all.
+    pub(super) fn len(&self) -> u64 {
+        u64::from(self.sources) + u64::from(self.repairs)
+    }
+
+    /// Bytes held.
+    pub(super) fn held(&self) -> usize {
+        self.data.capacity() + self.tail.as_ref().map_or(0, Vec::capacity)
+    }
+
+    pub(super) fn has(&self, index: u16) -> bool {
+        self.have & (1 << index) != 0
+    }
+
+    /// Source records that have not come.
+    pub(super) fn missing(&self) -> u32 {
+        u32::from(self.sources) - self.have.count_ones()
+    }
+
+    pub(super) fn complete(&self) -> bool {
+        self.missing() == 0
+    }
+
+    /// Repair records that have come.
+    pub(super) fn repairs_come(&self) -> u32 {
+        self.repairs_have.count_ones()
+    }
+
+    pub(super) fn take_repair(&mut self, header: UnitHeader, now: Duration) -> Result<(), Malformed> {
+        self.agrees(header)?;
+        self.last_arrival = now;
+        self.repairs_have |= 1 << header.index;
+        Ok(())
+    }
+
+    fn agrees(&self, header: UnitHeader) -> Result<(), Malformed> {
+        let same = (header.sources, header.repairs) == (self.sources, self.repairs);
+        if same { Ok(()) } else { Err(Malformed) }
+    }
+
+    /// Take a source record's part of the frame.
+    pub(super) fn take_source(
+        &mut self,
+        header: UnitHeader,
+        flags: Flags,
+        sealed_at: u64,
+        part: &[u8],
+        now: Duration,
+    ) -> Result<(), Malformed> {
+        self.agrees(header)?;
+        self.last_arrival = now;
+        if self.has(header.index) {
+            return Ok(());
+        }
+        let last_of_block = header.index + 1 == self.sources;
+        if flags.codec_config() {
+            self.config = true;
+        }
+        let starts_late = flags.first() && header.index != 0;
+        let ends_early = flags.last() && !last_of_block;
+        if starts_late || ends_early || (!self.config && self.have != 0 && flags.keyframe() != self.keyframe) {
+            return Err(Malformed);
+        }
+        self.first |= flags.first();
+        self.last |= flags.last();
+        self.keyframe = flags.keyframe();
+        self.sealed_at = self.sealed_at.max(sealed_at);
+        self.have |= 1 << header.index;
+        self.place(usize::from(header.index), last_of_block, part)
+    }
+
+    fn place(&mut self, index: usize, last_of_block: bool, part: &[u8]) -> Result<(), Malformed> {
+        let sources = usize::from(self.sources);
+        if self.sources == 1 {
+            self.data.extend_from_slice(part);
+            return Ok(());
+        }
+        if last_of_block {
+            match self.unit {
+                Some(unit) if part.len() > unit => return Err(Malformed),
+                Some(unit) => {
+                    self.data.truncate((sources - 1) * unit);
+                    self.data.extend_from_slice(part);
+                }
+                None => self.tail = Some(part.to_vec()),
+            }
+            return Ok(());
+        }
+        let unit = match self.unit {
+            Some(unit) if unit != part.len() => return Err(Malformed),
+            Some(unit) => unit,
+            None => {
+                self.unit = Some(part.len());
+                self.data.reserve_exact(sources * part.len());
+                self.data.resize((sources - 1) * part.len(), 0);
+                if let Some(tail) = self.tail.take() {
+                    if tail.len() > part.len() {
+                        return Err(Malformed);
+                    }
+                    self.data.extend_from_slice(&tail);
+                }
+                part.len()
+            }
+        };
+        self.data[index * unit..(index + 1) * unit].copy_from_slice(part);
+        Ok(())
+    }
+
+    /// The block's bytes, once it is complete.
+    pub(super) fn into_data(self) -> Vec<u8> {
+        self.data
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn header(index: u16, sources: u16) -> UnitHeader {
+        UnitHeader {
+            number: 0,
+            index,
+            sources,
+            repairs: 0,
+        }
+    }
+
+    fn put(block: &mut Block, index: u16, part: &[u8]) -> Result<(), Malformed> {
+        let (sources, flags) = (
+            block.sources,
+            Flags::frame(true, index == 0, index + 1 == block.sources),
+        );
+        block.take_source(header(index, sources), flags, 0, part, Duration::ZERO)
+    }
+
+    fn block(sources: u16) -> Block {
+        Block::new(header(0, sources), Flags::frame(true, true, false), Duration::ZERO)
+    }
+
+    #[test]
+    fn parts_find_their_places_in_any_order() {
+        for order in [[0, 1, 2], [2, 1, 0], [1, 2, 0], [2, 0, 1]] {
+            let mut block = block(3);
+            for index in order {
+                put(&mut block, index, [&b"abcd"[..], b"efgh", b"ij"][usize::from(index)]).expect("fits");
+                put(&mut block, index, b"twice").expect("a repetition changes nothing");
+            }
+            assert!(block.complete() && block.first && block.last);
+            assert_eq!(block.into_data(), b"abcdefghij");
+        }
+    }
+
+    #[test]
+    fn parts_that_do_not_fit_together_are_the_peers_fault() {
+        let mut one = block(3);
+        put(&mut one, 0, b"abcd").expect("fits");
+        assert_eq!(put(&mut one, 1, b"abc"), Err(Malformed));
+        let mut two = block(3);
+        put(&mut two, 0, b"abcd").expect("fits");
+        assert_eq!(put(&mut two, 2, b"abcde"), Err(Malformed));
+        let mut three = block(3);
+        put(&mut three, 2, b"abcde").expect("nothing to compare with");
+        assert_eq!(put(&mut three, 0, b"abcd"), Err(Malformed));
+        let early = block(3).take_source(header(0, 3), Flags::frame(true, true, true), 0, b"a", Duration::ZERO);
+        assert_eq!(
+            early,
+            Err(Malformed),
+            "the end of the frame before the end of the block"
+        );
+    }
+}

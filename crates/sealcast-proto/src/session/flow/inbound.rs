@@ -1,0 +1,386 @@
+//! The viewer's half: records come in any order, or not at all; frames leave in order, and in time.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::time::Duration;
+
+use super::block::Block;
+use super::missing::{Due, Missing};
+use super::unwrap_number;
+use crate::clock::Now;
+use crate::seal::Opened;
+use crate::unit::{Assembled, AssembledFrame, FrameOrder, MAX_FRAME, Preamble, StreamInfo, UnitHeader};
+use crate::wire::{Control, Feedback, MAX_NACK_ENTRIES, MAX_RECEIVED_BYTES, Malformed, Numbers};
+
+/// Blocks held at once.
+const MAX_BLOCKS: usize = 512;
+/// Bytes of incomplete frames held at once.
+const MAX_HELD: usize = 2 * MAX_FRAME;
+/// A block whose packets still come is neither asked for nor given up: the next is this close.
+const STILL_ARRIVING: Duration = Duration::from_millis(5);
+/// A block's last packets count as missing when nothing came for this long.
+const TAIL_PATIENCE: Duration = Duration::from_millis(12);
+/// Feedback is sent this often while media comes.
+const FEEDBACK_INTERVAL: Duration = Duration::from_millis(20);
+/// Or after so many records.
+const FEEDBACK_RECORDS: u32 = 64;
+/// Numbers whose arrival is remembered; at least the bits of a feedback.
+const REMEMBERED: u64 = 2048;
+
+/// What came, for the meters.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct InboundCounts {
+    /// Source records that came by themselves or were sent again.
+    pub sources: u64,
+    /// Repair records.
+    pub repairs: u64,
+    /// Source records recovered from repair records.
+    pub recovered: u64,
+    /// Numbers asked for.
+    pub asked: u64,
+    /// Blocks given up.
+    pub given_up: u64,
+    /// Records that came when nobody needed them any more.
+    pub late: u64,
+}
+
+/// A frame of which some blocks are complete.
+struct Building {
+    frame: AssembledFrame,
+}
+
+pub(in crate::session) struct Inbound {
+    budget: Duration,
+    blocks: BTreeMap<u64, Block>,
+    held: usize,
+    /// The number that begins the next block to hand out.
+    expected: u64,
+    /// One more than the highest number that came, or counts as missing.
+    noted: u64,
+    arrivals: Arrivals,
+    missing: Missing,
+    building: Option<Building>,
+    order: FrameOrder,
+    out: VecDeque<Assembled>,
+    feedback_at: Option<Duration>,
+    unreported: u32,
+    pub(in crate::session) counts: InboundCounts,
+}
+
+impl Inbound {
+    pub(in crate::session) fn new(budget: Duration, now: Duration) -> Self {
+        Self {
+            budget,
+            blocks: BTreeMap::new(),
+            held: 0,
+            expected: 0,
+            noted: 0,
+            arrivals: Arrivals::default(),
+            missing: Missing::new(now),
+            building: None,
+            order: FrameOrder::new(),
+            out: VecDeque::new(),
+            feedback_at: None,
+            unreported: 0,
+            counts: InboundCounts::default(),
+        }
+    }
+
+    /// The next thing to hand out.
+    pub(in crate::session) fn next(&mut self) -> Option<Assembled> {
+        self.out.pop_front()
+    }
+
+    /// Take a verified media record.
+    pub(in crate::session) fn take(
+        &mut self,
+        now: Now,
+        record: &Opened<'_>,
+        round_trip: Duration,
+    ) -> Result<(), Malformed> {
+        let header = record.header();
+        let repair = header.flags.repair();
+        let (unit, part) = UnitHeader::split(record.payload(), repair)?;
+        let number = unwrap_number(unit.number, self.noted);
+        let before = u64::from(unit.index) + if repair { u64::from(unit.sources) } else { 0 };
+        let first = number.checked_sub(before).ok_or(Malformed)?;
+        self.came(number, now, round_trip);
+        if first < self.expected {
+            self.counts.late += 1;
+            return Ok(());
+        }
+        if !self.make_room(first) {
+            return Err(Malformed);
+        }
+        let new = || Block::new(unit, header.flags, now.monotonic);
+        let block = self.blocks.entry(first).or_insert_with(new);
+        let held = block.held();
+        if repair {
+            self.counts.repairs += 1;
+            block.take_repair(unit, now.monotonic)?;
+        } else {
+            self.counts.sources += 1;
+            block.take_source(unit, header.flags, header.timestamp, part, now.monotonic)?;
+        }
+        self.held = self.held + block.held() - held;
+        self.advance()
+    }
+
+    /// Note that `number` came, and what before it did not.
+    fn came(&mut self, number: u64, now: Now, round_trip: Duration) {
+        self.arrivals.mark(number, now.wall);
+        self.unreported += 1;
+        let interval_end = now.monotonic + FEEDBACK_INTERVAL;
+        self.feedback_at = Some(self.feedback_at.map_or(interval_end, |at| at.min(interval_end)));
+        if number >= self.noted {
+            if number > self.noted && !self.missing.note(self.noted..number, now.monotonic) {
+                // An outage: go on with what comes.
+                self.give_up_to(number);
+            }
+            self.noted = number + 1;
+        }
+        self.missing.arrived(number, now.monotonic, round_trip);
+    }
+
+    /// Room for a block that begins at `first`. `false` if it stands inside another.
+    fn make_room(&mut self, first: u64) -> bool {
+        if self.blocks.contains_key(&first) {
+            return true;
+        }
+        while self.blocks.len() >= MAX_BLOCKS || self.held > MAX_HELD {
+            let Some((&oldest, block)) = self.blocks.first_key_value() else {
+                break;
+            };
+            let end = oldest + block.len();
+            self.give_up_to(end);
+        }
+        let before = self.blocks.range(..first).next_back();
+        before.is_none_or(|(&start, block)| start + block.len() <= first)
+    }
+
+    /// Hand out every block that is due and complete.
+    fn advance(&mut self) -> Result<(), Malformed> {
+        while let Some(block) = self.blocks.get(&self.expected) {
+            if !block.complete() {
+                return Ok(());
+            }
+            let end = self.expected + block.len();
+            if let Some(block) = self.blocks.remove(&self.expected) {
+                self.held -= block.held();
+                self.expected = end;
+                self.missing.forget_below(end);
+                self.hand_out(block)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn hand_out(&mut self, block: Block) -> Result<(), Malformed> {
+        if block.config {
+            let info = StreamInfo::parse(&block.into_data())?;
+            self.out.push_back(Assembled::Info(info));
+            return Ok(());
+        }
+        let (first, last, keyframe, sealed_at) = (block.first, block.last, block.keyframe, block.sealed_at);
+        let mut data = block.into_data();
+        if first {
+            let (preamble, rest) = Preamble::split(&data)?;
+            let begin = data.len() - rest.len();
+            data.drain(..begin);
+            let frame = AssembledFrame {
+                preamble,
+                keyframe,
+                sealed_at,
+                skipped: 0,
+                data,
+            };
+            self.building = Some(Building { frame });
+        } else {
+            // Where its beginning was given up, so is the rest.
+            let Some(Building { frame }) = &mut self.building else {
+                return Ok(());
+            };
+            if frame.data.len() + data.len() > MAX_FRAME || frame.keyframe != keyframe {
+                return Err(Malformed);
+            }
+            frame.data.extend_from_slice(&data);
+            frame.sealed_at = sealed_at;
+        }
+        if last && let Some(Building { frame }) = self.building.take() {
+            let judged = self.order.next(frame);
+            self.out.push_back(judged);
+        }
+        Ok(())
+    }
+
+    /// Go on at `number`, or at the first block from there on, without what is missing before.
+    fn give_up_to(&mut self, number: u64) {
+        self.counts.given_up += 1;
+        self.building = None;
+        self.order.lost();
+        self.out.push_back(Assembled::Lost);
+        let kept = self.blocks.split_off(&number);
+        self.held = kept.values().map(Block::held).sum();
+        self.blocks = kept;
+        self.expected = self.blocks.first_key_value().map_or(number, |(&first, _)| first);
+        self.missing.forget_below(self.expected);
+    }
+
+    /// What time brings: giving up, and looking for the last packets of a block.
+    pub(in crate::session) fn handle_timeout(&mut self, now: Duration) -> Result<(), Malformed> {
+        self.note_tail(now);
+        while self.give_up_at().is_some_and(|at| at <= now) {
+            let end = self.stuck_until();
+            self.give_up_to(end);
+            self.advance()?;
+        }
+        Ok(())
+    }
+
+    /// The end of what holds everything up: the incomplete block that is due, or the gap before the next one.
+    fn stuck_until(&self) -> u64 {
+        match self.blocks.first_key_value() {
+            Some((&first, block)) if first == self.expected => first + block.len(),
+            Some((&first, _)) => first,
+            None => self.noted,
+        }
+    }
+
+    /// When to give up what holds everything up.
+    fn give_up_at(&self) -> Option<Duration> {
+        if self.expected >= self.noted {
+            return None;
+        }
+        let end = self.stuck_until();
+        let since = self.missing.first_before(end)?;
+        let block = self.blocks.get(&self.expected);
+        let arriving = block
+            .filter(|_| self.noted < end)
+            .map(|block| block.last_arrival + STILL_ARRIVING);
+        Some((since + self.budget).max(arriving.unwrap_or_default()))
+    }
+
+    /// The newest block's last packets may be lost, and nothing come after them to show it.
+    fn note_tail(&mut self, now: Duration) {
+        if self.tail_at().is_none_or(|at| now < at) {
+            return;
+        }
+        if let Some((&first, block)) = self.blocks.last_key_value() {
+            let end = first + u64::from(block.sources);
+            let start = self.noted;
+            if end > start && self.missing.note(start..end, now) {
+                self.noted = end;
+            }
+        }
+    }
+
+    fn tail_at(&self) -> Option<Duration> {
+        let (&first, block) = self.blocks.last_key_value()?;
+        let open = !block.complete() && self.noted < first + u64::from(block.sources);
+        open.then(|| self.missing.last_arrival() + TAIL_PATIENCE)
+    }
+
+    /// The nack that is due, if one is; its entries are put into `entries`.
+    pub(in crate::session) fn nack<'a>(
+        &mut self,
+        now: Duration,
+        round_trip: Duration,
+        entries: &'a mut Vec<u8>,
+    ) -> Option<Control<'a>> {
+        if self.missing.deadline() > now {
+            return None;
+        }
+        let (blocks, noted) = (&self.blocks, self.noted);
+        let mut wanted = Vec::new();
+        let mut judge = |number| judge(blocks, noted, number, now);
+        self.missing.due(now, round_trip, self.budget, &mut judge, &mut wanted);
+        wanted.truncate(MAX_NACK_ENTRIES * 256);
+        self.counts.asked += wanted.len() as u64;
+        (!wanted.is_empty()).then(|| Control::Nack(Numbers::collect(wanted, entries)))
+    }
+
+    /// The feedback that is due, if one is; its bitmap is put into `bits`.
+    pub(in crate::session) fn feedback<'a>(&mut self, now: Duration, bits: &'a mut Vec<u8>) -> Option<Control<'a>> {
+        let due = self.feedback_at.is_some_and(|at| at <= now) || self.unreported >= FEEDBACK_RECORDS;
+        let (highest, arrived) = self.arrivals.highest.filter(|_| due)?;
+        self.feedback_at = None;
+        self.unreported = 0;
+        self.arrivals.bits(bits);
+        Some(Control::Feedback(Feedback {
+            highest: highest as u32,
+            arrived,
+            budget: u16::try_from(self.budget.as_millis()).unwrap_or(u16::MAX),
+            received: bits,
+        }))
+    }
+
+    /// When to come back.
+    pub(in crate::session) fn deadline(&self) -> Duration {
+        let never = Duration::MAX;
+        let give_up = self.give_up_at().unwrap_or(never);
+        let tail = self.tail_at().unwrap_or(never);
+        let feedback = self.feedback_at.unwrap_or(never);
+        self.missing.deadline().min(give_up).min(tail).min(feedback)
+    }
+}
+
+/// What to do about a missing number.
+fn judge(blocks: &BTreeMap<u64, Block>, noted: u64, number: u64, now: Duration) -> Due {
+    let block = blocks.range(..=number).next_back();
+    let Some((&first, block)) = block.filter(|(first, block)| number < *first + block.len()) else {
+        // Of its block nothing has come: it may be all there is.
+        return Due::Ask;
+    };
+    let index = number - first;
+    if index >= u64::from(block.sources) || block.complete() {
+        return Due::Unneeded;
+    }
+    let end = first + block.len();
+    let soon = block.last_arrival + STILL_ARRIVING;
+    if block.repairs > 0 && noted < end && now < soon {
+        return Due::Later(soon);
+    }
+    Due::Ask
+}
+
+/// Which numbers have come, for feedback.
+#[derive(Default)]
+struct Arrivals {
+    highest: Option<(u64, u64)>,
+    words: [u64; (REMEMBERED / 64) as usize],
+}
+
+impl Arrivals {
+    fn mark(&mut self, number: u64, wall: u64) {
+        let next = self.highest.map_or(0, |(highest, _)| highest + 1);
+        if number >= next {
+            for skipped in next.max(number.saturating_sub(REMEMBERED - 1))..=number {
+                self.words[slot(skipped)] &= !bit(skipped);
+            }
+            self.highest = Some((number, wall));
+        } else if next - number > REMEMBERED {
+            return;
+        }
+        self.words[slot(number)] |= bit(number);
+    }
+
+    fn bits(&self, out: &mut Vec<u8>) {
+        out.clear();
+        let Some((highest, _)) = self.highest else { return };
+        let count = highest.min(MAX_RECEIVED_BYTES as u64 * 8);
+        out.resize(usize::try_from(count.div_ceil(8)).unwrap_or(0), 0);
+        for at in 0..count {
+            let number = highest - 1 - at;
+            if self.words[slot(number)] & bit(number) != 0 {
+                out[(at / 8) as usize] |= 1 << (at % 8);
+            }
+        }
+    }
+}
+
+fn slot(number: u64) -> usize {
+    ((number / 64) % (REMEMBERED / 64)) as usize
+}
+
+fn bit(number: u64) -> u64 {
+    1 << (number % 64)
+}

@@ -1,0 +1,186 @@
+//! Which numbers have not come, since when, and when to ask for them.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+/// Numbers that are looked for at once; where more are missing there was an outage, and nothing is asked for.
+pub(super) const MAX_MISSING: usize = 4096;
+/// How long a number may be late before it is asked for, at least: packets overtake each other.
+const LEAST_LATENESS: Duration = Duration::from_millis(2);
+/// And at most.
+const MOST_LATENESS: Duration = Duration::from_millis(50);
+/// A number is missing since the packet before it came, but not for longer than this: the source may have paused.
+const MOST_HINDSIGHT: Duration = Duration::from_millis(40);
+/// What an answer may be later than the round trip says.
+const ANSWER_SLACK: Duration = Duration::from_millis(10);
+
+pub(super) struct Ask {
+    pub(super) since: Duration,
+    next: Duration,
+    asks: u8,
+}
+
+/// The numbers that are looked for.
+pub(super) struct Missing {
+    numbers: BTreeMap<u64, Ask>,
+    /// How late packets are that come by themselves, a decaying maximum.
+    lateness: Duration,
+    last_arrival: Duration,
+}
+
+impl Missing {
+    pub(super) fn new(now: Duration) -> Self {
+        Self {
+            numbers: BTreeMap::new(),
+            lateness: LEAST_LATENESS,
+            last_arrival: now,
+        }
+    }
+
+    pub(super) fn last_arrival(&self) -> Duration {
+        self.last_arrival
+    }
+
+    /// A packet with `number` came.
+    pub(super) fn arrived(&mut self, number: u64, now: Duration, round_trip: Duration) {
+        self.last_arrival = now;
+        self.lateness -= (self.lateness - LEAST_LATENESS) / 256;
+        if let Some(ask) = self.numbers.remove(&number) {
+            let late = now.saturating_sub(ask.since);
+            if ask.asks == 0 || late < round_trip * 3 / 4 {
+                self.lateness = self.lateness.max(late).min(MOST_LATENESS);
+            }
+        }
+    }
+
+    /// The numbers of `range` should have come. `false`: too many to look for.
+    pub(super) fn note(&mut self, range: std::ops::Range<u64>, now: Duration) -> bool {
+        let count = usize::try_from(range.end - range.start).unwrap_or(usize::MAX);
+        if count > MAX_MISSING - self.numbers.len() {
+            return false;
+        }
+        let since = self.last_arrival.max(now.saturating_sub(MOST_HINDSIGHT));
+        let next = now + self.lateness;
+        for number in range {
+            self.numbers.entry(number).or_insert(Ask { since, next, asks: 0 });
+        }
+        true
+    }
+
+    /// Look no longer for numbers below `expected`.
+    pub(super) fn forget_below(&mut self, expected: u64) {
+        if self
+            .numbers
+            .first_key_value()
+            .is_some_and(|(&first, _)| first < expected)
+        {
+            self.numbers = self.numbers.split_off(&expected);
+        }
+    }
+
+    /// It is not needed after all.
+    pub(super) fn forget(&mut self, number: u64) {
+        self.numbers.remove(&number);
+    }
+
+    /// The time at which the first number below `end` went missing.
+    pub(super) fn first_before(&self, end: u64) -> Option<Duration> {
+        self.numbers.range(..end).map(|(_, ask)| ask.since).min()
+    }
+
+    /// When something is to be asked for.
+    pub(super) fn deadline(&self) -> Duration {
+        self.numbers.values().map(|ask| ask.next).min().unwrap_or(Duration::MAX)
+    }
+
+    /// Collect in `wanted` what is to be asked for now. `judge` says of each number that is due what is to be done.
+    pub(super) fn due(
+        &mut self,
+        now: Duration,
+        round_trip: Duration,
+        budget: Duration,
+        judge: &mut dyn FnMut(u64) -> Due,
+        wanted: &mut Vec<u32>,
+    ) {
+        let mut unneeded = Vec::new();
+        let answer = round_trip + ANSWER_SLACK;
+        for (&number, ask) in &mut self.numbers {
+            if ask.next > now {
+                continue;
+            }
+            match judge(number) {
+                Due::Unneeded => unneeded.push(number),
+                Due::Later(at) => ask.next = at.max(now + Duration::from_millis(1)),
+                // It would come too late; what waits for it is given up in time.
+                Due::Ask if now + round_trip > ask.since + budget => ask.next = Duration::MAX,
+                Due::Ask => {
+                    wanted.push(number as u32);
+                    if ask.asks > 0 && now + answer * 2 > ask.since + budget {
+                        // There is no other chance: two are better than one.
+                        wanted.push(number as u32);
+                    }
+                    ask.asks = ask.asks.saturating_add(1);
+                    ask.next = now + answer;
+                }
+            }
+        }
+        for number in unneeded {
+            self.forget(number);
+        }
+    }
+}
+
+/// What to do about a number that is due.
+pub(super) enum Due {
+    /// Ask for it.
+    Ask,
+    /// It may yet come by itself, or be repaired.
+    Later(Duration),
+    /// Nobody needs it.
+    Unneeded,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MS: Duration = Duration::from_millis(1);
+
+    fn ask(missing: &mut Missing, now: Duration, budget: Duration) -> Vec<u32> {
+        let mut wanted = Vec::new();
+        missing.due(now, MS * 40, budget, &mut |_| Due::Ask, &mut wanted);
+        wanted
+    }
+
+    #[test]
+    fn a_number_is_asked_for_once_a_round_trip_and_twice_at_the_last_chance() {
+        let mut missing = Missing::new(Duration::ZERO);
+        missing.note(5..6, MS);
+        assert!(ask(&mut missing, MS, MS * 120).is_empty(), "it may be late");
+        assert_eq!(ask(&mut missing, MS * 4, MS * 120), [5]);
+        assert!(ask(&mut missing, MS * 50, MS * 120).is_empty());
+        assert_eq!(ask(&mut missing, MS * 54, MS * 120), [5, 5]);
+        assert!(ask(&mut missing, MS * 110, MS * 120).is_empty(), "too late");
+        assert_eq!(missing.first_before(6), Some(Duration::ZERO));
+    }
+
+    #[test]
+    fn packets_that_overtake_each_other_teach_patience() {
+        let mut missing = Missing::new(Duration::ZERO);
+        for number in 0..100 {
+            let now = MS * 10 * number;
+            missing.note(u64::from(number)..u64::from(number) + 1, now);
+            missing.arrived(u64::from(number), now + MS * 8, MS * 40);
+        }
+        missing.note(200..201, MS * 2000);
+        assert!(ask(&mut missing, MS * 2006, MS * 120).is_empty());
+        assert_eq!(ask(&mut missing, MS * 2012, MS * 120), [200]);
+    }
+
+    #[test]
+    fn an_outage_is_not_asked_for() {
+        let mut missing = Missing::new(Duration::ZERO);
+        assert!(!missing.note(0..MAX_MISSING as u64 + 1, MS));
+        assert_eq!(missing.deadline(), Duration::MAX);
+    }
+}

@@ -1,0 +1,409 @@
+//! The publisher's half: frames become blocks of sealed records, which leave at the pacer's rate and are kept for as
+//! long as the viewer may ask for them.
+
+use std::collections::VecDeque;
+use std::time::Duration;
+
+use super::pacer::Pacer;
+use super::unwrap_number;
+use crate::clock::Now;
+use crate::seal::{Exhausted, RecordMeta, Sealer};
+use crate::session::delivery::{Delivery, Fec, Mtu};
+use crate::unit::{MAX_SOURCES, UNIT_HEADER_LEN, UnitHeader};
+use crate::wire::{BASE_DATAGRAM, CONNECTION_LEN, Flags, HEADER_LEN, MAX_DATAGRAM, Numbers, TAG_LEN};
+
+/// Most bytes kept for sending again.
+const MAX_HISTORY: usize = 16 << 20;
+/// The longest time something is kept for sending again.
+const MAX_KEPT: Duration = Duration::from_secs(4);
+/// Most records waiting to be sent again: what a viewer can make us send beyond the stream itself is bounded by this
+/// and by the pacer.
+const MAX_RESENDS: usize = 1024;
+/// Buffers of old blocks kept for new ones.
+const MAX_SPARE: usize = 8;
+/// Most packets handed out at once.
+const MAX_RUN: usize = 64;
+/// What a repair record has beyond a source record: its symbol's length field, and one byte to make it even.
+const SYMBOL_EXTRA: usize = HEADER_LEN + UNIT_HEADER_LEN + TAG_LEN + 3;
+
+/// Datagrams to send, back to back in one buffer: each `size` bytes long, the last perhaps shorter.
+#[derive(Clone, Copy, Debug)]
+pub struct Packets<'a> {
+    /// The datagrams.
+    pub bytes: &'a [u8],
+    /// Length of all but the last.
+    pub size: usize,
+}
+
+/// What left, for the meters.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct OutboundCounts {
+    /// Source records.
+    pub sources: u64,
+    /// Repair records.
+    pub repairs: u64,
+    /// Records sent again.
+    pub resent: u64,
+    /// Bytes of all of these.
+    pub bytes: u64,
+    /// Bytes of the frames that they carry, preambles included.
+    pub media_bytes: u64,
+}
+
+/// What is the same for all records of one frame.
+#[derive(Clone, Copy)]
+pub(in crate::session) struct Sealing<'a> {
+    pub(in crate::session) stream: u32,
+    pub(in crate::session) keyframe: bool,
+    pub(in crate::session) config: bool,
+    /// The frame's bytes: preamble and access unit, or a description and nothing.
+    pub(in crate::session) parts: [&'a [u8]; 2],
+}
+
+impl<'a> Sealing<'a> {
+    fn len(&self) -> usize {
+        self.parts[0].len() + self.parts[1].len()
+    }
+
+    /// Two slices that make up the bytes from `start` on.
+    fn slice(&self, start: usize, end: usize) -> [&'a [u8]; 2] {
+        let [head, tail] = self.parts;
+        let cut = |part: &'a [u8], offset: usize| {
+            &part[start.clamp(offset, offset + part.len()) - offset..end.clamp(offset, offset + part.len()) - offset]
+        };
+        [cut(head, 0), cut(tail, head.len())]
+    }
+}
+
+/// A block as it was sealed.
+struct SentBlock {
+    first: u64,
+    sources: Run,
+    repairs: Run,
+    /// Packets that have left.
+    sent: usize,
+    sealed_at: Duration,
+}
+
+/// Datagrams of one length, the last perhaps shorter.
+#[derive(Default)]
+struct Run {
+    bytes: Vec<u8>,
+    size: usize,
+    count: usize,
+}
+
+impl Run {
+    fn packets(&self, from: usize, to: usize) -> Packets<'_> {
+        let end = (to * self.size).min(self.bytes.len());
+        Packets {
+            bytes: &self.bytes[from * self.size..end],
+            size: self.size,
+        }
+    }
+}
+
+/// What was handed out and has not been reported as sent.
+#[derive(Clone, Copy)]
+enum Polled {
+    Again(u64),
+    Fresh { from: usize, to: usize },
+}
+
+pub(in crate::session) struct Outbound {
+    connection: Option<u32>,
+    limit: usize,
+    chunk: Option<usize>,
+    delivery: Delivery,
+    next: u64,
+    blocks: VecDeque<SentBlock>,
+    /// How many of `blocks` have left whole.
+    done: usize,
+    kept_bytes: usize,
+    backlog: usize,
+    again: VecDeque<u64>,
+    polled: Option<Polled>,
+    spare: Vec<Vec<u8>>,
+    pacer: Pacer,
+    budget: Duration,
+    counts: OutboundCounts,
+}
+
+impl Outbound {
+    /// `limit` is the longest datagram where nothing else is known; `connection` stands before each.
+    pub(in crate::session) fn new(connection: Option<u32>, limit: usize, delivery: Delivery, now: Duration) -> Self {
+        let limit = match delivery.mtu {
+            Mtu::Discover => limit,
+            Mtu::Fixed(bytes) => bytes.clamp(BASE_DATAGRAM, MAX_DATAGRAM),
+        };
+        Self {
+            connection,
+            limit,
+            chunk: None,
+            delivery,
+            next: 0,
+            blocks: VecDeque::new(),
+            done: 0,
+            kept_bytes: 0,
+            backlog: 0,
+            again: VecDeque::new(),
+            polled: None,
+            spare: Vec::new(),
+            pacer: Pacer::new(now),
+            budget: delivery.budget,
+            counts: OutboundCounts::default(),
+        }
+    }
+
+    pub(in crate::session) fn counts(&self) -> OutboundCounts {
+        self.counts
+    }
+
+    /// Bytes sealed that have not left.
+    pub(in crate::session) fn backlog(&self) -> usize {
+        self.backlog
+    }
+
+    /// Bytes of a frame in one record.
+    fn unit(&self, total: usize) -> usize {
+        let prefix = self.connection.map_or(0, |_| CONNECTION_LEN);
+        let repair = if self.delivery.fec == Fec::Off { 0 } else { SYMBOL_EXTRA };
+        let most = self.limit - prefix - HEADER_LEN - UNIT_HEADER_LEN - TAG_LEN - repair;
+        match self.chunk {
+            Some(chunk) => chunk.min(most),
+            None => total.div_ceil(total.div_ceil(most).max(1)).max(1),
+        }
+    }
+
+    /// Seal a frame or a description into blocks.
+    pub(in crate::session) fn push(
+        &mut self,
+        now: Now,
+        sealer: &mut Sealer,
+        frame: &Sealing<'_>,
+    ) -> Result<(), Exhausted> {
+        let unit = self.unit(frame.len());
+        let records = frame.len().div_ceil(unit).max(1);
+        let blocks = records.div_ceil(usize::from(MAX_SOURCES));
+        let each = records.div_ceil(blocks);
+        let mut from = 0;
+        while from < records {
+            let to = (from + each).min(records);
+            self.push_block(now, sealer, frame, unit, from..to, records)?;
+            from = to;
+        }
+        self.counts.media_bytes += frame.len() as u64;
+        Ok(())
+    }
+
+    fn push_block(
+        &mut self,
+        now: Now,
+        sealer: &mut Sealer,
+        frame: &Sealing<'_>,
+        unit: usize,
+        range: std::ops::Range<usize>,
+        records: usize,
+    ) -> Result<(), Exhausted> {
+        let count = range.len();
+        let repairs = 0;
+        let mut sources = self.run();
+        let meta = |flags| RecordMeta {
+            flags,
+            stream: frame.stream,
+            timestamp: now.wall,
+        };
+        for (index, record) in range.enumerate() {
+            let header = UnitHeader {
+                number: (self.next + index as u64) as u32,
+                index: index as u16,
+                sources: count as u16,
+                repairs,
+            };
+            let flags = if frame.config {
+                Flags::CONFIG
+            } else {
+                Flags::frame(frame.keyframe, record == 0, record + 1 == records)
+            };
+            self.prefix(&mut sources.bytes);
+            let [head, tail] = frame.slice(record * unit, (record + 1) * unit);
+            sealer.seal(meta(flags), &[&header.to_bytes(), head, tail], &mut sources.bytes)?;
+            if index == 0 {
+                sources.size = sources.bytes.len();
+            }
+        }
+        sources.count = count;
+        let bytes = sources.bytes.len();
+        self.kept_bytes += bytes;
+        self.backlog += bytes;
+        self.blocks.push_back(SentBlock {
+            first: self.next,
+            sources,
+            repairs: Run::default(),
+            sent: 0,
+            sealed_at: now.monotonic,
+        });
+        self.next += count as u64 + u64::from(repairs);
+        Ok(())
+    }
+
+    fn run(&mut self) -> Run {
+        Run {
+            bytes: self.spare.pop().unwrap_or_default(),
+            size: 0,
+            count: 0,
+        }
+    }
+
+    fn prefix(&self, out: &mut Vec<u8>) {
+        if let Some(connection) = self.connection {
+            out.extend_from_slice(&connection.to_be_bytes());
+        }
+    }
+
+    /// The rate at which packets leave, or `None` for as fast as they can.
+    fn pace(&self) -> Option<u64> {
+        None
+    }
+
+    /// The next datagrams to send, if any may leave now. [`sent`](Self::sent) says that they were.
+    pub(in crate::session) fn poll(&mut self, now: Duration) -> Option<Packets<'_>> {
+        self.polled = None;
+        let allowance = match self.pace() {
+            Some(rate) if self.delivery.pace => self.pacer.allowance(now, rate),
+            _ => u64::MAX,
+        };
+        if allowance == 0 {
+            return None;
+        }
+        while let Some(&number) = self.again.front() {
+            if let Some((block, index)) = self.find(number) {
+                self.polled = Some(Polled::Again(number));
+                return Some(self.blocks[block].sources.packets(index, index + 1));
+            }
+            self.again.pop_front();
+        }
+        let block = self.blocks.get(self.done)?;
+        let (run, from) = if block.sent < block.sources.count {
+            (&block.sources, block.sent)
+        } else {
+            (&block.repairs, block.sent - block.sources.count)
+        };
+        let fit = usize::try_from(allowance / run.size.max(1) as u64)
+            .unwrap_or(usize::MAX)
+            .clamp(1, MAX_RUN);
+        let to = run.count.min(from.saturating_add(fit));
+        self.polled = Some(Polled::Fresh { from, to });
+        Some(run.packets(from, to))
+    }
+
+    /// The datagrams that were handed out last have left.
+    pub(in crate::session) fn sent(&mut self, now: Duration) {
+        let bytes = match self.polled.take() {
+            None => return,
+            Some(Polled::Again(number)) => {
+                self.again.pop_front();
+                self.counts.resent += 1;
+                self.find(number).map_or(0, |(block, index)| {
+                    self.blocks[block].sources.packets(index, index + 1).bytes.len()
+                })
+            }
+            Some(Polled::Fresh { from, to }) => {
+                let Some(block) = self.blocks.get_mut(self.done) else {
+                    return;
+                };
+                let source = block.sent < block.sources.count;
+                let run = if source { &block.sources } else { &block.repairs };
+                let bytes = run.packets(from, to).bytes.len();
+                block.sent += to - from;
+                if source {
+                    self.counts.sources += (to - from) as u64;
+                } else {
+                    self.counts.repairs += (to - from) as u64;
+                }
+                if block.sent == block.sources.count + block.repairs.count {
+                    self.done += 1;
+                }
+                self.backlog -= bytes;
+                bytes
+            }
+        };
+        self.counts.bytes += bytes as u64;
+        self.pacer.sent(bytes);
+        self.forget(now);
+    }
+
+    /// Forget what nobody may ask for any more.
+    fn forget(&mut self, now: Duration) {
+        let kept = (self.budget * 2).min(MAX_KEPT);
+        while self.done > 0 {
+            let Some(block) = self.blocks.front() else { return };
+            let old = !self.delivery.nack || now >= block.sealed_at + kept;
+            if !old && self.kept_bytes <= MAX_HISTORY {
+                return;
+            }
+            if let Some(block) = self.blocks.pop_front() {
+                self.done -= 1;
+                for run in [block.sources, block.repairs] {
+                    self.kept_bytes -= run.bytes.len();
+                    self.keep_buffer(run.bytes);
+                }
+            }
+        }
+    }
+
+    fn keep_buffer(&mut self, mut buffer: Vec<u8>) {
+        if self.spare.len() < MAX_SPARE && buffer.capacity() > 0 {
+            buffer.clear();
+            self.spare.push(buffer);
+        }
+    }
+
+    /// The block and index of a source record that has left and is still there.
+    fn find(&self, number: u64) -> Option<(usize, usize)> {
+        let after = self.blocks.partition_point(|block| block.first <= number);
+        let at = after.checked_sub(1)?;
+        let block = &self.blocks[at];
+        let index = usize::try_from(number - block.first).ok()?;
+        (index < block.sources.count.min(block.sent)).then_some((at, index))
+    }
+
+    /// The viewer asks for these.
+    pub(in crate::session) fn asked(&mut self, numbers: Numbers<'_>) {
+        if !self.delivery.nack {
+            return;
+        }
+        for wire in numbers.iter() {
+            if self.again.len() >= MAX_RESENDS {
+                return;
+            }
+            let number = unwrap_number(wire, self.next);
+            if self.find(number).is_some() {
+                self.again.push_back(number);
+            }
+        }
+    }
+
+    /// Drop what has not left: the viewer is not there.
+    pub(in crate::session) fn drop_unsent(&mut self) {
+        self.again.clear();
+        while self.blocks.len() > self.done {
+            if let Some(block) = self.blocks.pop_back() {
+                self.kept_bytes -= block.sources.bytes.len() + block.repairs.bytes.len();
+            }
+        }
+        self.backlog = 0;
+    }
+
+    /// When packets may leave again; `Duration::MAX` if none wait.
+    pub(in crate::session) fn deadline(&self) -> Duration {
+        if self.backlog == 0 && self.again.is_empty() {
+            return Duration::MAX;
+        }
+        match self.pace() {
+            Some(rate) if self.delivery.pace => self.pacer.next(rate),
+            // Whoever drained `poll` has them all.
+            _ => Duration::MAX,
+        }
+    }
+}

@@ -1,0 +1,119 @@
+//! A session's media on carriers that may lose it: what the two halves in `flow` need of the session around them.
+
+use std::time::Duration;
+
+use super::flow::{Packets, Sealing};
+use super::machine::{Session, State};
+use super::{Output, SessionError};
+use crate::clock::Now;
+use crate::seal::{Exhausted, Opened};
+use crate::wire::Feedback;
+
+/// The round trip while none was measured.
+const UNKNOWN_ROUND_TRIP: Duration = Duration::from_millis(100);
+
+impl Session {
+    /// The next datagrams of media to send, if any may leave now. Drain it after every call, as
+    /// [`poll`](Self::poll), and say [`packets_sent`](Self::packets_sent) each time they were taken by the carrier.
+    pub fn poll_packets(&mut self, now: Now) -> Option<Packets<'_>> {
+        if !self.is_established() || self.liveness.is_stalled() {
+            return None;
+        }
+        self.outbound.as_mut()?.poll(now.monotonic)
+    }
+
+    /// The datagrams of the last [`poll_packets`](Self::poll_packets) have left.
+    pub fn packets_sent(&mut self, now: Now) {
+        if let Some(outbound) = &mut self.outbound {
+            outbound.sent(now.monotonic);
+        }
+    }
+
+    /// Bytes of media that are sealed and have not left. The program seals the next frame when few are.
+    pub fn media_backlog(&self) -> usize {
+        self.outbound.as_ref().map_or(0, |outbound| outbound.backlog())
+    }
+
+    /// Whether the peer has been silent for so long that nothing is sent to it.
+    pub fn is_stalled(&self) -> bool {
+        self.liveness.is_stalled()
+    }
+
+    pub(super) fn round_trip(&self) -> Duration {
+        self.clock.round_trip().unwrap_or(UNKNOWN_ROUND_TRIP)
+    }
+
+    /// Publisher: seal into the half that sends.
+    pub(super) fn push_media(&mut self, now: Now, sealing: &Sealing<'_>) -> Result<(), SessionError> {
+        let (State::Established(established), Some(outbound)) = (&mut self.state, &mut self.outbound) else {
+            return Err(SessionError::Misuse);
+        };
+        if self.liveness.is_stalled() {
+            return Ok(());
+        }
+        let pushed = outbound.push(now, &mut established.ring.current.media_sealer, sealing);
+        pushed.map_err(|Exhausted| self.fail(now, SessionError::KeyLimit))
+    }
+
+    /// Viewer: a verified media record.
+    pub(super) fn take_media(&mut self, now: Now, record: &Opened<'_>) -> Result<(), SessionError> {
+        let round_trip = self.round_trip();
+        let Some(inbound) = &mut self.inbound else {
+            return Err(SessionError::PeerMisbehaved);
+        };
+        inbound
+            .take(now, record, round_trip)
+            .map_err(|_| SessionError::PeerMisbehaved)?;
+        self.tell_publisher(now)
+    }
+
+    /// Viewer: hand out what is whole, and ask for what is missing.
+    fn tell_publisher(&mut self, now: Now) -> Result<(), SessionError> {
+        let round_trip = self.round_trip();
+        let Some(mut inbound) = self.inbound.take() else {
+            return Ok(());
+        };
+        while let Some(media) = inbound.next() {
+            self.out.push_back(Output::Media(media));
+        }
+        let mut room = Vec::new();
+        let mut told = Ok(());
+        if let Some(nack) = inbound.nack(now.monotonic, round_trip, &mut room) {
+            told = self.send_control(now, &nack);
+        }
+        if let Some(feedback) = inbound.feedback(now.monotonic, &mut room) {
+            told = told.and_then(|()| self.send_control(now, &feedback));
+        }
+        self.inbound = Some(inbound);
+        told
+    }
+
+    pub(super) fn flow_timeout(&mut self, now: Now) -> Result<(), SessionError> {
+        if let Some(inbound) = &mut self.inbound {
+            inbound
+                .handle_timeout(now.monotonic)
+                .map_err(|_| SessionError::PeerMisbehaved)?;
+            self.tell_publisher(now)?;
+        }
+        Ok(())
+    }
+
+    pub(super) fn flow_deadline(&self) -> Duration {
+        let outbound = self.outbound.as_ref().filter(|_| !self.liveness.is_stalled());
+        let outbound = outbound.map_or(Duration::MAX, |outbound| outbound.deadline());
+        let inbound = self
+            .inbound
+            .as_ref()
+            .map_or(Duration::MAX, |inbound| inbound.deadline());
+        outbound.min(inbound)
+    }
+
+    pub(super) fn feedback_came(&mut self, _now: Now, _feedback: &Feedback<'_>) -> Result<(), SessionError> {
+        let _ = self.outbound.as_mut().ok_or(SessionError::PeerMisbehaved)?;
+        Ok(())
+    }
+
+    pub(super) fn probe_acknowledged(&mut self, _now: Now, _token: u32) -> Result<(), SessionError> {
+        Ok(())
+    }
+}

@@ -1,0 +1,56 @@
+//! The unit header: where a media record stands among the others of its session (protocol.md §7).
+
+use crate::wire::{Malformed, Reader};
+
+/// Length of the unit header in bytes.
+pub const UNIT_HEADER_LEN: usize = 10;
+/// Most source records of a block.
+pub const MAX_SOURCES: u16 = 128;
+/// Most repair records of a block.
+pub const MAX_REPAIRS: u16 = 64;
+
+/// Stands before the payload of every media record where records may come in any order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct UnitHeader {
+    /// The record's number in its session, modulo 2³².
+    pub number: u32,
+    /// Which source or repair record of its block this is.
+    pub index: u16,
+    /// Source records of the block, 1 to [`MAX_SOURCES`].
+    pub sources: u16,
+    /// Repair records of the block, at most [`MAX_REPAIRS`].
+    pub repairs: u16,
+}
+
+impl UnitHeader {
+    /// The header's bytes.
+    pub fn to_bytes(self) -> [u8; UNIT_HEADER_LEN] {
+        let mut bytes = [0; UNIT_HEADER_LEN];
+        bytes[..4].copy_from_slice(&self.number.to_be_bytes());
+        bytes[4..6].copy_from_slice(&self.index.to_be_bytes());
+        bytes[6..8].copy_from_slice(&self.sources.to_be_bytes());
+        bytes[8..].copy_from_slice(&self.repairs.to_be_bytes());
+        bytes
+    }
+
+    /// Split a payload into its unit header and the rest. `repair` is the record's flag.
+    ///
+    /// # Errors
+    /// [`Malformed`] for a payload that is too short and for counts that cannot be.
+    pub fn split(payload: &[u8], repair: bool) -> Result<(Self, &[u8]), Malformed> {
+        let mut reader = Reader::new(payload);
+        let header = Self {
+            number: reader.u32()?,
+            index: reader.u16()?,
+            sources: reader.u16()?,
+            repairs: reader.u16()?,
+        };
+        let of = if repair { header.repairs } else { header.sources };
+        let fits = (1..=MAX_SOURCES).contains(&header.sources) && header.repairs <= MAX_REPAIRS && header.index < of;
+        if fits {
+            Ok((header, reader.rest()))
+        } else {
+            Err(Malformed)
+        }
+    }
+}
