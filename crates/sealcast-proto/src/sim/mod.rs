@@ -1,7 +1,19 @@
-//! A simulated world for tests and fuzzing: mechanisms without security and a virtual clock between two sessions.
+//! A simulated world for tests, experiments and fuzzing: mechanisms without security, a virtual clock between two
+//! sessions, and links that treat packets badly.
 
+mod link;
 mod mechanism;
+mod profile;
+mod profile_text;
+mod random;
 mod world;
 
+pub use link::{Link, LinkCounts, MAX_IN_FLIGHT, MAX_IN_FLIGHT_BYTES};
 pub use mechanism::InsecureMechanism;
+pub use profile::{DEFAULT_QUEUE, LinkProfile, Loss, MAX_DELAY, MAX_OUTAGES, MAX_PACKET};
+pub use profile_text::ProfileError;
+pub use random::Random;
 pub use world::{Direction, Verdict, World};
+
+#[cfg(test)]
+mod link_tests;

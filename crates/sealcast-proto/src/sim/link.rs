@@ -1,0 +1,316 @@
+//! One direction of a link that delays, loses, reorders, repeats and damages packets: seeded, on virtual time.
+
+use std::cmp::Ordering;
+use std::collections::{BTreeSet, BinaryHeap, VecDeque};
+use std::time::Duration;
+
+use super::{LinkProfile, MAX_PACKET, Random};
+
+/// The most packets that are on a link at once. More are dropped and counted as [`LinkCounts::overflowed`].
+pub const MAX_IN_FLIGHT: usize = 1 << 18;
+
+/// The most bytes that are on a link at once.
+pub const MAX_IN_FLIGHT_BYTES: usize = 256 * 1024 * 1024;
+
+/// One direction of a link.
+///
+/// A packet meets, in this order: the length limit, outages, duplication, loss, damage, the queue, the rate, the delay.
+/// The same profile, seed, times and packets give the same run. Each packet takes the same number of draws whatever the
+/// profile says, so two profiles that differ in their loss alone treat alike what both deliver.
+///
+/// Call [`Link::send`] as packets come, and whenever [`Link::next_delivery`] has come, [`Link::deliver`] until it has
+/// none.
+#[derive(Debug)]
+pub struct Link {
+    profile: LinkProfile,
+    random: Random,
+    /// The state of the loss model.
+    bad: bool,
+    flying: BinaryHeap<Flying>,
+    flying_bytes: usize,
+    /// Number of the next packet that is put on its way.
+    number: u64,
+    /// When the rate limit has sent what it was given.
+    free_at: Duration,
+    /// Packets that wait for the rate limit: number, when their turn comes, length.
+    waiting: VecDeque<(u64, Duration, usize)>,
+    waiting_bytes: usize,
+    /// The latest arrival so far of a packet that keeps its place.
+    last_arrival: Duration,
+    counts: LinkCounts,
+}
+
+/// What happened to the packets of a link. At any time
+/// `sent + duplicated = delivered + in_flight + lost + cut_off + queue_full + too_long + overflowed`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct LinkCounts {
+    /// Packets handed in.
+    pub sent: u64,
+    /// Their bytes.
+    pub sent_bytes: u64,
+    /// Packets handed out.
+    pub delivered: u64,
+    /// Their bytes.
+    pub delivered_bytes: u64,
+    /// Packets under way or waiting for the rate limit.
+    pub in_flight: u64,
+    /// Lost by the loss model.
+    pub lost: u64,
+    /// Lost in an outage.
+    pub cut_off: u64,
+    /// Dropped because the queue before the rate limit was full.
+    pub queue_full: u64,
+    /// Dropped because they were longer than the MTU.
+    pub too_long: u64,
+    /// Dropped because the link holds no more: [`MAX_IN_FLIGHT`], [`MAX_IN_FLIGHT_BYTES`].
+    pub overflowed: u64,
+    /// Copies made.
+    pub duplicated: u64,
+    /// Put on their way with one bit turned over.
+    pub corrupted: u64,
+    /// Put on their way without the delay, before others.
+    pub reordered: u64,
+}
+
+#[derive(Debug)]
+struct Flying {
+    arrival: Duration,
+    number: u64,
+    /// From the end of transmission to arrival.
+    under_way: Duration,
+    packet: Vec<u8>,
+}
+
+/// What was drawn for a packet.
+struct Fate {
+    lost: bool,
+    /// Delay with its jitter.
+    delay: Duration,
+    reordered: bool,
+    /// The bit to turn over.
+    damage: Option<u64>,
+}
+
+impl Link {
+    /// A link that does what `profile` says; `seed` decides to which packets.
+    pub fn new(profile: LinkProfile, seed: u64) -> Self {
+        Self {
+            profile,
+            random: Random::new(seed),
+            bad: false,
+            flying: BinaryHeap::new(),
+            flying_bytes: 0,
+            number: 0,
+            free_at: Duration::ZERO,
+            waiting: VecDeque::new(),
+            waiting_bytes: 0,
+            last_arrival: Duration::ZERO,
+            counts: LinkCounts::default(),
+        }
+    }
+
+    /// What the link does.
+    pub fn profile(&self) -> &LinkProfile {
+        &self.profile
+    }
+
+    /// Hand in a packet. `now` must not go back. A `Vec` is taken as it is, a slice is copied.
+    pub fn send(&mut self, now: Duration, packet: impl Into<Vec<u8>> + AsRef<[u8]>) {
+        let length = packet.as_ref().len();
+        self.counts.sent += 1;
+        self.counts.sent_bytes += length as u64;
+        let copied = self.random.chance(self.profile.duplicate);
+        let (fate, copy_fate) = (self.draw(), copied.then(|| self.draw()));
+        if length > self.profile.mtu.min(MAX_PACKET) {
+            self.counts.too_long += 1;
+            return;
+        }
+        if self.profile.is_out(now) {
+            self.counts.cut_off += 1;
+            return;
+        }
+        let copy = copy_fate.map(|fate| (fate, packet.as_ref().to_vec()));
+        self.admit(now, fate, length, packet);
+        if let Some((fate, packet)) = copy {
+            self.counts.duplicated += 1;
+            self.admit(now, fate, length, packet);
+        }
+    }
+
+    /// When [`Link::deliver`] will have a packet next; none while nothing is under way.
+    pub fn next_delivery(&self) -> Option<Duration> {
+        self.flying.peek().map(|flying| flying.arrival)
+    }
+
+    /// The next packet that has arrived by `now`, in the order of arrival.
+    pub fn deliver(&mut self, now: Duration) -> Option<Vec<u8>> {
+        if self.next_delivery()? > now {
+            return None;
+        }
+        let packet = self.flying.pop()?.packet;
+        self.flying_bytes -= packet.len();
+        self.counts.delivered += 1;
+        self.counts.delivered_bytes += packet.len() as u64;
+        Some(packet)
+    }
+
+    /// What happened to the packets so far.
+    pub fn counts(&self) -> LinkCounts {
+        LinkCounts {
+            in_flight: self.flying.len() as u64,
+            ..self.counts
+        }
+    }
+
+    /// Do something else from `now` on. Packets under way keep their times; those that wait for the rate limit go on at
+    /// the new rate, and none of them is dropped.
+    pub fn set_profile(&mut self, now: Duration, profile: LinkProfile) {
+        let rate_changed = profile.rate != self.profile.rate;
+        self.profile = profile;
+        if rate_changed {
+            self.reschedule(now);
+        }
+    }
+
+    fn draw(&mut self) -> Fate {
+        let (turns_bad, turns_good) = self.profile.loss.turns();
+        self.bad = match self.bad {
+            false => self.random.chance(turns_bad),
+            true => !self.random.chance(turns_good),
+        };
+        let jitter = nanoseconds(self.profile.jitter);
+        let above_least = self.random.uniform(0..jitter.saturating_mul(2).saturating_add(1));
+        let latest = self.profile.delay.saturating_add(Duration::from_nanos(above_least));
+        let reordered = self.random.chance(self.profile.reorder) && !self.profile.delay.is_zero();
+        let damaged = self.random.chance(self.profile.corrupt);
+        let bit = self.random.next_u64();
+        Fate {
+            lost: self.bad,
+            delay: latest.saturating_sub(self.profile.jitter),
+            reordered,
+            damage: damaged.then_some(bit),
+        }
+    }
+
+    fn admit(&mut self, now: Duration, fate: Fate, length: usize, packet: impl Into<Vec<u8>>) {
+        if fate.lost {
+            self.counts.lost += 1;
+            return;
+        }
+        if self.flying.len() >= MAX_IN_FLIGHT || self.flying_bytes + length > MAX_IN_FLIGHT_BYTES {
+            self.counts.overflowed += 1;
+            return;
+        }
+        let Some(finish) = self.transmit(now, self.number, length) else {
+            self.counts.queue_full += 1;
+            return;
+        };
+        let mut packet = packet.into();
+        if let (Some(bit), true) = (fate.damage, length > 0) {
+            let bit = bit % (length as u64 * 8);
+            let byte = usize::try_from(bit / 8).unwrap_or(0);
+            packet[byte] ^= 1 << (bit % 8);
+            self.counts.corrupted += 1;
+        }
+        let arrival = self.arrival(finish, &fate);
+        self.flying_bytes += length;
+        self.flying.push(Flying {
+            arrival,
+            number: self.number,
+            under_way: arrival.saturating_sub(finish),
+            packet,
+        });
+        self.number += 1;
+    }
+
+    /// When the rate limit has sent it; none if the queue is full.
+    fn transmit(&mut self, now: Duration, number: u64, length: usize) -> Option<Duration> {
+        if self.profile.rate.is_none() {
+            return Some(now);
+        }
+        while let Some(&(_, _, length)) = self.waiting.front().filter(|(_, start, _)| *start <= now) {
+            self.waiting.pop_front();
+            self.waiting_bytes -= length;
+        }
+        let start = self.free_at.max(now);
+        if start > now {
+            if self.waiting_bytes + length > self.profile.queue {
+                return None;
+            }
+            self.waiting.push_back((number, start, length));
+            self.waiting_bytes += length;
+        }
+        self.free_at = start.saturating_add(self.profile.transmission(length));
+        Some(self.free_at)
+    }
+
+    fn arrival(&mut self, finish: Duration, fate: &Fate) -> Duration {
+        if fate.reordered {
+            self.counts.reordered += 1;
+            return finish;
+        }
+        let arrival = finish.saturating_add(fate.delay);
+        if !self.profile.keep_order {
+            return arrival;
+        }
+        self.last_arrival = arrival.max(self.last_arrival);
+        self.last_arrival
+    }
+
+    /// Give the packets that wait new times, at the rate that holds now.
+    fn reschedule(&mut self, now: Duration) {
+        let waits = |&&(_, start, _): &&(u64, Duration, usize)| start > now;
+        let first = self.waiting.iter().find(waits).map(|(_, start, _)| *start);
+        let numbers: BTreeSet<u64> = self
+            .waiting
+            .iter()
+            .filter(waits)
+            .map(|(number, _, _)| *number)
+            .collect();
+        self.waiting.clear();
+        self.waiting_bytes = 0;
+        // What is being sent is finished at the old rate: the first that waits begins when it did.
+        self.free_at = first.unwrap_or(self.free_at);
+        let packets = std::mem::take(&mut self.flying).into_vec();
+        let (mut waiting, flying): (Vec<_>, Vec<_>) =
+            packets.into_iter().partition(|flying| numbers.contains(&flying.number));
+        self.flying = flying.into();
+        waiting.sort_unstable_by_key(|flying| flying.number);
+        for mut flying in waiting {
+            let start = self.free_at;
+            self.free_at = start.saturating_add(self.profile.transmission(flying.packet.len()));
+            if self.profile.rate.is_some() {
+                self.waiting.push_back((flying.number, start, flying.packet.len()));
+                self.waiting_bytes += flying.packet.len();
+            }
+            flying.arrival = self.free_at.saturating_add(flying.under_way);
+            self.flying.push(flying);
+        }
+        self.last_arrival = self.flying.iter().map(|flying| flying.arrival).max().unwrap_or(now);
+    }
+}
+
+fn nanoseconds(duration: Duration) -> u64 {
+    u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
+}
+
+/// The heap's greatest is the packet that arrives first; of two at the same time the one that was sent first.
+impl Ord for Flying {
+    fn cmp(&self, other: &Self) -> Ordering {
+        (other.arrival, other.number).cmp(&(self.arrival, self.number))
+    }
+}
+
+impl PartialOrd for Flying {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl PartialEq for Flying {
+    fn eq(&self, other: &Self) -> bool {
+        self.cmp(other).is_eq()
+    }
+}
+
+impl Eq for Flying {}
