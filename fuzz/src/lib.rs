@@ -74,6 +74,7 @@ fn config(
         side,
         carrier,
         rekey,
+        delivery: sealcast_proto::session::Delivery::default(),
     }
 }
 

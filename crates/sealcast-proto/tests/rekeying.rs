@@ -143,7 +143,7 @@ fn records_of_an_old_epoch_are_accepted_for_five_seconds_and_then_unknown() {
     for (wait, refused) in [(Duration::from_millis(4_900), 0), (Duration::from_millis(5_100), 1)] {
         let mut setup = Setup::default();
         // A record of epoch 0 that the network holds back. Numbers have no holes on a stream, but this is none.
-        setup.viewer.carrier = sealcast_proto::session::Carrier::Datagram;
+        setup.viewer.carrier = sealcast_proto::session::Carrier::Quic(sealcast_proto::session::QuicMedia::Streams);
         let mut world = setup.established();
         let mut held = Vec::new();
         let now = world.now;

@@ -9,7 +9,7 @@ use crate::wire::{CONNECTION_LEN, COOKIE_LEN, connection_of};
 /// How long an unanswered knock waits, and an unanswered message at first.
 const FIRST_PATIENCE: Duration = Duration::from_millis(250);
 /// How long an unanswered message waits at most before it is sent again.
-const LAST_PATIENCE: Duration = Duration::from_secs(1);
+const LAST_PATIENCE: Duration = Duration::from_millis(500);
 /// How long a handshake goes on after a message that does not fit: the right one may still come.
 const DOUBT: Duration = Duration::from_secs(1);
 

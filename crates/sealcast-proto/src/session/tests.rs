@@ -6,10 +6,10 @@ use std::time::Duration;
 
 use serde::Deserialize;
 
-use super::config::{Carrier, RekeyPolicy, SessionConfig};
+use super::config::{Carrier, QuicMedia, RekeyPolicy, SessionConfig};
 use super::keyring::KeyRing;
 use super::machine::{Established, Session, State};
-use super::{Event, Facts, Handled, Input, OutgoingFrame, Output, SessionError};
+use super::{Delivery, Event, Facts, Handled, Input, OutgoingFrame, Output, SessionError};
 use crate::clock::Now;
 use crate::keys::{EpochSecret, HandshakeConfig, Identity, Peer, PeerId, Role, Secret, Side};
 use crate::seal::suite::RECOMMENDED;
@@ -78,6 +78,7 @@ fn session(suite: Suite, side: Side, role: Role, mut secrets: Vec<EpochSecret>) 
         side,
         carrier: Carrier::Stream,
         rekey: RekeyPolicy::default(),
+        delivery: Delivery::default(),
     };
     let next = secrets.split_off(1).pop();
     let first = secrets.pop().expect("one epoch at least");
@@ -345,7 +346,7 @@ fn a_peer_that_pings_without_end_brings_a_new_epoch_about_and_not_the_end() {
 fn refused_datagrams_are_counted_without_end() {
     let secret = vec![EpochSecret::new(Secret::from_bytes(&[5; 32]), 0)];
     let mut session = session(RECOMMENDED[0], Side::Initiator, Role::Viewer, secret);
-    session.config.carrier = Carrier::Datagram;
+    session.config.carrier = Carrier::Quic(QuicMedia::Streams);
     session.refusals_in_a_row = u32::MAX;
     for _ in 0..3 {
         let mut message = [0; 100];

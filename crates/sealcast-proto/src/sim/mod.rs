@@ -13,7 +13,7 @@ pub use mechanism::InsecureMechanism;
 pub use profile::{DEFAULT_QUEUE, LinkProfile, Loss, MAX_DELAY, MAX_OUTAGES, MAX_PACKET};
 pub use profile_text::ProfileError;
 pub use random::Random;
-pub use world::{Direction, Verdict, World};
+pub use world::{Direction, Verdict, WORLD_ADDRESS, World};
 
 #[cfg(test)]
 mod link_tests;

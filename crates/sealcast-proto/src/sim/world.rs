@@ -1,10 +1,15 @@
 //! Two sessions joined by a link, on a virtual clock.
 
-use std::collections::VecDeque;
 use std::time::Duration;
 
+use super::{Link, LinkProfile};
 use crate::clock::Now;
-use crate::session::{Event, Handled, Input, Output, Session, SessionError};
+use crate::session::{Event, Handled, Input, OutgoingFrame, Output, Session, SessionError};
+use crate::unit::{Assembled, StreamInfo};
+use crate::wire::{AddressBytes, Doorman, Greeting};
+
+/// The address of the initiator in every world, for its cookie.
+pub const WORLD_ADDRESS: AddressBytes = [0; 18];
 
 /// Which way a message goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,44 +37,60 @@ pub struct End {
     pub session: Session,
     /// What it told the program.
     pub events: Vec<Event>,
-    /// The payloads of the media records it opened.
+    /// The payloads of the media records it opened on a byte stream.
     pub media: Vec<Vec<u8>>,
+    /// What it put together where media comes in any order, and when.
+    pub assembled: Vec<(Duration, Assembled)>,
     /// The error that ended it.
     pub error: Option<SessionError>,
     deadline: Duration,
 }
 
-/// Initiator and responder with a link of fixed delay between them.
+/// Initiator and responder with a link between them.
 pub struct World {
     /// The end that opened the connection.
     pub initiator: End,
     /// The end that accepted it.
     pub responder: End,
+    /// Answers knocks for the responder, where there are datagrams.
+    pub doorman: Option<Doorman>,
     /// Whether the responder admits everybody that proves an identity.
     pub admit: bool,
     /// The virtual time.
     pub now: Now,
-    delay: Duration,
-    flying: VecDeque<(Duration, Direction, Vec<u8>)>,
+    to_responder: Link,
+    to_initiator: Link,
 }
 
 impl World {
     /// Join two sessions by a link of `delay`.
     pub fn new(initiator: Session, responder: Session, delay: Duration, now: Now) -> Self {
+        let profile = LinkProfile {
+            delay,
+            keep_order: true,
+            ..LinkProfile::default()
+        };
+        Self::over(initiator, responder, &profile, 0, now)
+    }
+
+    /// Join two sessions by a link of this profile in both directions.
+    pub fn over(initiator: Session, responder: Session, profile: &LinkProfile, seed: u64, now: Now) -> Self {
         let end = |session| End {
             session,
             events: vec![],
             media: vec![],
+            assembled: vec![],
             error: None,
             deadline: Duration::ZERO,
         };
         Self {
             initiator: end(initiator),
             responder: end(responder),
+            doorman: None,
             admit: true,
             now,
-            delay,
-            flying: VecDeque::new(),
+            to_responder: Link::new(profile.clone(), seed),
+            to_initiator: Link::new(profile.clone(), !seed),
         }
     }
 
@@ -87,7 +108,8 @@ impl World {
         loop {
             self.drain(Direction::ToResponder, judge);
             self.drain(Direction::ToInitiator, judge);
-            let arrival = self.flying.front().map_or(Duration::MAX, |(at, _, _)| *at);
+            let arrivals = [&self.to_responder, &self.to_initiator].map(Link::next_delivery);
+            let arrival = arrivals.into_iter().flatten().min().unwrap_or(Duration::MAX);
             let next = arrival.min(self.initiator.deadline).min(self.responder.deadline);
             if next > end {
                 self.now = self.now.plus(end.saturating_sub(self.now.monotonic));
@@ -95,9 +117,7 @@ impl World {
             }
             self.now = self.now.plus(next.saturating_sub(self.now.monotonic));
             if arrival <= next {
-                if let Some((_, direction, message)) = self.flying.pop_front() {
-                    self.deliver(direction, message);
-                }
+                self.deliver_what_came();
             } else {
                 let late = if self.initiator.deadline <= next {
                     Direction::ToInitiator
@@ -122,8 +142,43 @@ impl World {
 
     /// Put a message on the link, towards the end named by `direction`.
     pub fn send(&mut self, direction: Direction, message: Vec<u8>) {
-        self.flying
-            .push_back((self.now.monotonic + self.delay, direction, message));
+        let now = self.now.monotonic;
+        self.link(direction).send(now, message);
+    }
+
+    /// The link towards an end.
+    pub fn link(&mut self, direction: Direction) -> &mut Link {
+        match direction {
+            Direction::ToResponder => &mut self.to_responder,
+            Direction::ToInitiator => &mut self.to_initiator,
+        }
+    }
+
+    /// Have an end that publishes send a frame, where media may be lost.
+    ///
+    /// # Errors
+    /// As [`Session::seal_frame`].
+    pub fn publish(&mut self, at: Direction, frame: &OutgoingFrame<'_>) -> Result<(), SessionError> {
+        let now = self.now;
+        self.end(at).session.seal_frame(now, frame, &mut Vec::new())
+    }
+
+    /// And the stream's description.
+    ///
+    /// # Errors
+    /// As [`Session::seal_info`].
+    pub fn describe(&mut self, at: Direction, stream: u32, info: &StreamInfo) -> Result<(), SessionError> {
+        let now = self.now;
+        self.end(at).session.seal_info(now, stream, info, &mut Vec::new())
+    }
+
+    fn deliver_what_came(&mut self) {
+        let now = self.now.monotonic;
+        for direction in [Direction::ToResponder, Direction::ToInitiator] {
+            while let Some(message) = self.link(direction).deliver(now) {
+                self.deliver(direction, message);
+            }
+        }
     }
 
     /// Tell an end something, now.
@@ -137,6 +192,12 @@ impl World {
 
     fn deliver(&mut self, direction: Direction, mut message: Vec<u8>) {
         let now = self.now;
+        if let Some(doorman) = self.doorman.as_ref().filter(|_| direction == Direction::ToResponder)
+            && let Greeting::Answer(answer) = doorman.judge(&WORLD_ADDRESS, &message)
+        {
+            self.to_initiator.send(now.monotonic, answer.to_vec());
+            return;
+        }
         let end = self.end(direction);
         match end.session.handle(now, Input::Message(&mut message)) {
             Ok(Handled::Media(record)) => end.media.push(record.payload().to_vec()),
@@ -149,7 +210,7 @@ impl World {
 
     /// Take what an end wants sent, and its news.
     fn drain(&mut self, at: Direction, judge: &mut dyn FnMut(Direction, &mut Vec<u8>) -> Verdict) {
-        let (now, delay, admit) = (self.now, self.delay, self.admit);
+        let (now, admit) = (self.now, self.admit);
         let towards = match at {
             Direction::ToResponder => Direction::ToInitiator,
             Direction::ToInitiator => Direction::ToResponder,
@@ -164,7 +225,7 @@ impl World {
                         Verdict::Duplicate => 2,
                     };
                     for _ in 0..copies {
-                        self.flying.push_back((now.monotonic + delay, towards, message.clone()));
+                        self.link(towards).send(now.monotonic, message.clone());
                     }
                 }
                 Output::Event(event) => {
@@ -174,11 +235,35 @@ impl World {
                         self.tell(at, Input::Admit);
                     }
                 }
-                Output::Timeout(deadline) => {
-                    end.deadline = deadline;
-                    return;
-                }
+                Output::Media(media) => end.assembled.push((now.monotonic, media)),
+                Output::Timeout(_) => break,
             }
+        }
+        self.drain_packets(at, towards, judge);
+    }
+
+    fn drain_packets(
+        &mut self,
+        at: Direction,
+        towards: Direction,
+        judge: &mut dyn FnMut(Direction, &mut Vec<u8>) -> Verdict,
+    ) {
+        let now = self.now;
+        let mut packets = Vec::new();
+        let session = &mut self.end(at).session;
+        while let Some(run) = session.poll_packets(now) {
+            packets.extend(run.bytes.chunks(run.size).map(<[u8]>::to_vec));
+            session.packets_sent(now);
+        }
+        for mut packet in packets {
+            if judge(towards, &mut packet) != Verdict::Drop {
+                self.link(towards).send(now.monotonic, packet);
+            }
+        }
+        // Sending may have changed what comes next.
+        let end = self.end(at);
+        if let Output::Timeout(deadline) = end.session.poll() {
+            end.deadline = deadline;
         }
     }
 }

@@ -56,11 +56,9 @@ impl Doorman {
         };
         let message = &datagram[CONNECTION_LEN..];
         match Bare::parse(message) {
-            Ok(Bare::Knock { random }) => Greeting::Answer(cookie(
-                connection,
-                &random,
-                &self.make(self.current, address, connection),
-            )),
+            Ok(Bare::Knock { random }) => {
+                Greeting::Answer(cookie(connection, &random, &self.cookie(address, connection)))
+            }
             Ok(Bare::Fragment(fragment)) => {
                 let expected = self.make(fragment.cookie[0] & 1, address, connection);
                 if constant_time::verify_slices_are_equal(&expected, &fragment.cookie).is_ok() {
@@ -75,6 +73,11 @@ impl Doorman {
             Ok(Bare::Other) if is_record(message) => Greeting::Unknown(unknown(connection)),
             _ => Greeting::Ignore,
         }
+    }
+
+    /// The cookie that a knock from `address` gets now.
+    pub fn cookie(&self, address: &AddressBytes, connection: u32) -> [u8; COOKIE_LEN] {
+        self.make(self.current, address, connection)
     }
 
     fn make(&self, parity: u8, address: &AddressBytes, connection: u32) -> [u8; COOKIE_LEN] {

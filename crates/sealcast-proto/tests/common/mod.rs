@@ -7,8 +7,9 @@ use std::time::Duration;
 use sealcast_proto::clock::Now;
 use sealcast_proto::keys::{HandshakeConfig, Identity, Invite, Mechanism, Role, Side};
 use sealcast_proto::seal::suite;
-use sealcast_proto::session::{Carrier, RekeyPolicy, Session, SessionConfig};
-use sealcast_proto::sim::{Direction, InsecureMechanism, World};
+use sealcast_proto::session::{Carrier, Delivery, Entry, RekeyPolicy, Session, SessionConfig};
+use sealcast_proto::sim::{Direction, InsecureMechanism, LinkProfile, WORLD_ADDRESS, World};
+use sealcast_proto::wire::Doorman;
 
 pub(crate) const START: Now = Now {
     monotonic: Duration::from_secs(100),
@@ -42,6 +43,7 @@ impl Default for Setup {
             side,
             carrier: Carrier::Stream,
             rekey: RekeyPolicy::default(),
+            delivery: Delivery::default(),
         };
         let pinned = Some(publisher.peer_id());
         Self {
@@ -57,6 +59,22 @@ impl Setup {
         let viewer = Session::initiate(self.viewer, [3; 32], START).expect("the configuration is complete");
         let publisher = Session::respond(self.publisher, [4; 32], START);
         World::new(viewer, publisher, self.delay, START)
+    }
+
+    /// The same two on datagrams, over a link of this profile.
+    pub(crate) fn datagrams(mut self, profile: &str, seed: u64) -> World {
+        let profile: LinkProfile = profile.parse().expect("a profile");
+        let doorman = Doorman::new([6; 32]);
+        let connection = 0xC0FF_EE00;
+        let random = [7; 16];
+        self.viewer.carrier = Carrier::Datagrams(Entry::Knock { connection, random });
+        let cookie = doorman.cookie(&WORLD_ADDRESS, connection);
+        self.publisher.carrier = Carrier::Datagrams(Entry::Shown { connection, cookie });
+        let viewer = Session::initiate(self.viewer, [3; 32], START).expect("the configuration is complete");
+        let publisher = Session::respond(self.publisher, [4; 32], START);
+        let mut world = World::over(viewer, publisher, &profile, seed, START);
+        world.doorman = Some(doorman);
+        world
     }
 
     pub(crate) fn established(self) -> World {

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use sealcast_proto::keys::{HandshakeConfig, Identity, Invite, Mechanism, PeerId, Role, Side};
 use sealcast_proto::seal::Suite;
-use sealcast_proto::session::{Carrier, RekeyPolicy, Session, SessionConfig};
+use sealcast_proto::session::{Carrier, Delivery, RekeyPolicy, Session, SessionConfig};
 use sealcast_proto::wire::Ticket;
 
 use super::Observation;
@@ -45,6 +45,7 @@ impl Offer {
             side,
             carrier: Carrier::Stream,
             rekey: self.rekey,
+            delivery: Delivery::default(),
         }
     }
 

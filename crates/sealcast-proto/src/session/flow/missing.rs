@@ -12,7 +12,7 @@ const MOST_LATENESS: Duration = Duration::from_millis(50);
 /// A number is missing since the packet before it came, but not for longer than this: the source may have paused.
 const MOST_HINDSIGHT: Duration = Duration::from_millis(40);
 /// What an answer may be later than the round trip says.
-const ANSWER_SLACK: Duration = Duration::from_millis(10);
+const ANSWER_SLACK: Duration = Duration::from_millis(6);
 
 pub(super) struct Ask {
     pub(super) since: Duration,
@@ -104,6 +104,8 @@ impl Missing {
     ) {
         let mut unneeded = Vec::new();
         let answer = round_trip + ANSWER_SLACK;
+        // When a number that went missing at zero is asked for the last time.
+        let last_call = budget.saturating_sub(answer);
         for (&number, ask) in &mut self.numbers {
             if ask.next > now {
                 continue;
@@ -114,13 +116,21 @@ impl Missing {
                 // It would come too late; what waits for it is given up in time.
                 Due::Ask if now + round_trip > ask.since + budget => ask.next = Duration::MAX,
                 Due::Ask => {
+                    let last = ask.since + last_call;
                     wanted.push(number as u32);
-                    if ask.asks > 0 && now + answer * 2 > ask.since + budget {
+                    if ask.asks > 0 && now >= last {
                         // There is no other chance: two are better than one.
                         wanted.push(number as u32);
                     }
                     ask.asks = ask.asks.saturating_add(1);
-                    ask.next = now + answer;
+                    // The last call does not wait for the answer to the one before it.
+                    ask.next = if now >= last {
+                        Duration::MAX
+                    } else if ask.asks > 1 {
+                        last.min(now + answer)
+                    } else {
+                        now + answer
+                    };
                 }
             }
         }
@@ -158,8 +168,9 @@ mod tests {
         missing.note(5..6, MS);
         assert!(ask(&mut missing, MS, MS * 120).is_empty(), "it may be late");
         assert_eq!(ask(&mut missing, MS * 4, MS * 120), [5]);
-        assert!(ask(&mut missing, MS * 50, MS * 120).is_empty());
-        assert_eq!(ask(&mut missing, MS * 54, MS * 120), [5, 5]);
+        assert!(ask(&mut missing, MS * 49, MS * 120).is_empty());
+        assert_eq!(ask(&mut missing, MS * 50, MS * 120), [5]);
+        assert_eq!(ask(&mut missing, MS * 74, MS * 120), [5, 5]);
         assert!(ask(&mut missing, MS * 110, MS * 120).is_empty(), "too late");
         assert_eq!(missing.first_before(6), Some(Duration::ZERO));
     }
