@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 
 use super::block::Block;
-use super::missing::{Due, Missing};
+use super::missing::{Due, Missing, Since};
 use super::unwrap_number;
 use crate::clock::Now;
 use crate::seal::Opened;
@@ -103,7 +103,7 @@ impl Inbound {
         let number = unwrap_number(unit.number, self.noted);
         let before = u64::from(unit.index) + if repair { u64::from(unit.sources) } else { 0 };
         let first = number.checked_sub(before).ok_or(Malformed)?;
-        self.came(number, now, round_trip);
+        self.came(number, first, now, round_trip);
         if first < self.expected {
             self.counts.late += 1;
             return Ok(());
@@ -125,14 +125,17 @@ impl Inbound {
         self.advance()
     }
 
-    /// Note that `number` came, and what before it did not.
-    fn came(&mut self, number: u64, now: Now, round_trip: Duration) {
+    /// Note that `number` of the block at `first` came, and what before it did not.
+    fn came(&mut self, number: u64, first: u64, now: Now, round_trip: Duration) {
         self.arrivals.mark(number, now.wall);
         self.unreported += 1;
         let interval_end = now.monotonic + FEEDBACK_INTERVAL;
         self.feedback_at = Some(self.feedback_at.map_or(interval_end, |at| at.min(interval_end)));
         if number >= self.noted {
-            if number > self.noted && !self.missing.note(self.noted..number, now.monotonic) {
+            let start = first.max(self.noted);
+            let noted = self.missing.note(self.noted..start, now.monotonic, Since::LastArrival)
+                && self.missing.note(start..number, now.monotonic, Since::Now);
+            if !noted {
                 // An outage: go on with what comes.
                 self.give_up_to(number);
             }
@@ -267,7 +270,7 @@ impl Inbound {
         if let Some((&first, block)) = self.blocks.last_key_value() {
             let end = first + u64::from(block.sources);
             let start = self.noted;
-            if end > start && self.missing.note(start..end, now) {
+            if end > start && self.missing.note(start..end, now, Since::LastArrival) {
                 self.noted = end;
             }
         }

@@ -1,6 +1,7 @@
 //! Which numbers have not come, since when, and when to ask for them.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 use std::time::Duration;
 
 /// Numbers that are looked for at once; where more are missing there was an outage, and nothing is asked for.
@@ -18,6 +19,15 @@ pub(super) struct Ask {
     pub(super) since: Duration,
     next: Duration,
     asks: u8,
+}
+
+/// Since when numbers are missing.
+#[derive(Clone, Copy)]
+pub(super) enum Since {
+    /// They belong to a block that is arriving.
+    Now,
+    /// They should have followed what came last.
+    LastArrival,
 }
 
 /// The numbers that are looked for.
@@ -54,12 +64,15 @@ impl Missing {
     }
 
     /// The numbers of `range` should have come. `false`: too many to look for.
-    pub(super) fn note(&mut self, range: std::ops::Range<u64>, now: Duration) -> bool {
-        let count = usize::try_from(range.end - range.start).unwrap_or(usize::MAX);
+    pub(super) fn note(&mut self, range: Range<u64>, now: Duration, since: Since) -> bool {
+        let count = usize::try_from(range.end.saturating_sub(range.start)).unwrap_or(usize::MAX);
         if count > MAX_MISSING - self.numbers.len() {
             return false;
         }
-        let since = self.last_arrival.max(now.saturating_sub(MOST_HINDSIGHT));
+        let since = match since {
+            Since::Now => now,
+            Since::LastArrival => self.last_arrival.max(now.saturating_sub(MOST_HINDSIGHT)),
+        };
         let next = now + self.lateness;
         for number in range {
             self.numbers.entry(number).or_insert(Ask { since, next, asks: 0 });
@@ -165,7 +178,7 @@ mod tests {
     #[test]
     fn a_number_is_asked_for_once_a_round_trip_and_twice_at_the_last_chance() {
         let mut missing = Missing::new(Duration::ZERO);
-        missing.note(5..6, MS);
+        missing.note(5..6, MS, Since::LastArrival);
         assert!(ask(&mut missing, MS, MS * 120).is_empty(), "it may be late");
         assert_eq!(ask(&mut missing, MS * 4, MS * 120), [5]);
         assert!(ask(&mut missing, MS * 49, MS * 120).is_empty());
@@ -180,10 +193,10 @@ mod tests {
         let mut missing = Missing::new(Duration::ZERO);
         for number in 0..100 {
             let now = MS * 10 * number;
-            missing.note(u64::from(number)..u64::from(number) + 1, now);
+            missing.note(u64::from(number)..u64::from(number) + 1, now, Since::Now);
             missing.arrived(u64::from(number), now + MS * 8, MS * 40);
         }
-        missing.note(200..201, MS * 2000);
+        missing.note(200..201, MS * 2000, Since::Now);
         assert!(ask(&mut missing, MS * 2006, MS * 120).is_empty());
         assert_eq!(ask(&mut missing, MS * 2012, MS * 120), [200]);
     }
@@ -191,7 +204,7 @@ mod tests {
     #[test]
     fn an_outage_is_not_asked_for() {
         let mut missing = Missing::new(Duration::ZERO);
-        assert!(!missing.note(0..MAX_MISSING as u64 + 1, MS));
+        assert!(!missing.note(0..MAX_MISSING as u64 + 1, MS, Since::Now));
         assert_eq!(missing.deadline(), Duration::MAX);
     }
 }
