@@ -4,6 +4,7 @@
 
 pub mod clock;
 pub mod keys;
+pub mod rate;
 pub mod repair;
 pub mod seal;
 pub mod session;

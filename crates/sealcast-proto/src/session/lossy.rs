@@ -2,15 +2,12 @@
 
 use std::time::Duration;
 
-use super::flow::{Packets, Sealing};
+use super::flow::{Packets, Sealing, UNKNOWN_ROUND_TRIP};
 use super::machine::{Session, State};
 use super::{Output, SessionError};
 use crate::clock::Now;
-use crate::seal::{Exhausted, Opened};
-use crate::wire::Feedback;
-
-/// The round trip while none was measured.
-const UNKNOWN_ROUND_TRIP: Duration = Duration::from_millis(100);
+use crate::seal::{Exhausted, Opened, Sealed};
+use crate::wire::{Feedback, Kind};
 
 impl Session {
     /// The next datagrams of media to send, if any may leave now. Drain it after every call, as
@@ -64,7 +61,27 @@ impl Session {
         inbound
             .take(now, record, round_trip)
             .map_err(|_| SessionError::PeerMisbehaved)?;
+        self.take_recovered(now)?;
         self.tell_publisher(now)
+    }
+
+    /// Viewer: open what the repair symbols gave like any other record.
+    fn take_recovered(&mut self, now: Now) -> Result<(), SessionError> {
+        let (State::Established(established), Some(inbound)) = (&mut self.state, &mut self.inbound) else {
+            return Ok(());
+        };
+        while let Some(mut bytes) = inbound.next_recovered() {
+            let opened = Sealed::parse(&mut bytes).and_then(|record| established.ring.open(record));
+            match opened {
+                Ok((record, _)) if record.header().kind == Kind::Media => {
+                    let taken = inbound.take_recovered(now, &record);
+                    taken.map_err(|_| SessionError::PeerMisbehaved)?;
+                }
+                Ok(_) => return Err(SessionError::PeerMisbehaved),
+                Err(reason) => self.refusals.count(reason),
+            }
+        }
+        Ok(())
     }
 
     /// Viewer: hand out what is whole, and ask for what is missing.
@@ -89,6 +106,9 @@ impl Session {
     }
 
     pub(super) fn flow_timeout(&mut self, now: Now) -> Result<(), SessionError> {
+        if let Some(outbound) = &mut self.outbound {
+            outbound.tick(now.monotonic);
+        }
         if let Some(inbound) = &mut self.inbound {
             inbound
                 .handle_timeout(now.monotonic)
@@ -108,9 +128,21 @@ impl Session {
         outbound.min(inbound)
     }
 
-    pub(super) fn feedback_came(&mut self, _now: Now, _feedback: &Feedback<'_>) -> Result<(), SessionError> {
-        let _ = self.outbound.as_mut().ok_or(SessionError::PeerMisbehaved)?;
+    pub(super) fn feedback_came(&mut self, now: Now, feedback: &Feedback<'_>) -> Result<(), SessionError> {
+        let round_trip = self.clock.round_trip();
+        let outbound = self.outbound.as_mut().ok_or(SessionError::PeerMisbehaved)?;
+        outbound.feedback(now.monotonic, feedback, round_trip);
         Ok(())
+    }
+
+    /// Publisher: what the path carries, bit/s, where that is estimated.
+    pub fn target(&self) -> Option<u64> {
+        self.outbound.as_ref().and_then(|outbound| outbound.target())
+    }
+
+    /// Publisher: the share of packets that the path loses, smoothed, and how many in a row.
+    pub fn path_loss(&self) -> Option<(f64, f64)> {
+        self.outbound.as_ref().map(|outbound| outbound.loss())
     }
 
     pub(super) fn probe_acknowledged(&mut self, _now: Now, _token: u32) -> Result<(), SessionError> {

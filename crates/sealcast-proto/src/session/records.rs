@@ -1,7 +1,7 @@
 //! Records of a session that has keys: opening them, and what a refused one leads to.
 
 use super::keyring::OpenedUnder;
-use super::machine::Session;
+use super::machine::{Session, State};
 use super::{Event, Handled, MAX_CONSECUTIVE_REFUSALS, Output, SessionError};
 use crate::clock::Now;
 use crate::seal::{Opened, Refusal, Sealed};
@@ -9,8 +9,15 @@ use crate::wire::Kind;
 
 impl Session {
     pub(super) fn handle_record<'b>(&mut self, now: Now, message: &'b mut [u8]) -> Result<Handled<'b>, SessionError> {
-        let established = self.keys().ok_or(SessionError::Misuse)?;
+        let (State::ExpectWelcome(established) | State::AwaitAdmission(established) | State::Established(established)) =
+            &mut self.state
+        else {
+            return Err(SessionError::Misuse);
+        };
         established.ring.retire(now.monotonic);
+        if let Some(inbound) = &mut self.inbound {
+            inbound.keep_sealed(message);
+        }
         let opened = Sealed::parse(message).and_then(|record| established.ring.open(record));
         let (record, under) = match opened {
             Ok(opened) => opened,

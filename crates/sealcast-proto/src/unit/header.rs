@@ -1,13 +1,13 @@
 //! The unit header: where a media record stands among the others of its session (protocol.md §7).
 
+use crate::repair::max_repairs;
 use crate::wire::{Malformed, Reader};
 
 /// Length of the unit header in bytes.
 pub const UNIT_HEADER_LEN: usize = 10;
+
 /// Most source records of a block.
-pub const MAX_SOURCES: u16 = 128;
-/// Most repair records of a block.
-pub const MAX_REPAIRS: u16 = 64;
+const MAX_SOURCES: u16 = crate::repair::MAX_SOURCES as u16;
 
 /// Stands before the payload of every media record where records may come in any order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -16,9 +16,9 @@ pub struct UnitHeader {
     pub number: u32,
     /// Which source or repair record of its block this is.
     pub index: u16,
-    /// Source records of the block, 1 to [`MAX_SOURCES`].
+    /// Source records of the block, 1 to [`MAX_SOURCES`](crate::repair::MAX_SOURCES).
     pub sources: u16,
-    /// Repair records of the block, at most [`MAX_REPAIRS`].
+    /// Repair records of the block, at most half as many, rounded up.
     pub repairs: u16,
 }
 
@@ -46,7 +46,9 @@ impl UnitHeader {
             repairs: reader.u16()?,
         };
         let of = if repair { header.repairs } else { header.sources };
-        let fits = (1..=MAX_SOURCES).contains(&header.sources) && header.repairs <= MAX_REPAIRS && header.index < of;
+        let fits = (1..=MAX_SOURCES).contains(&header.sources)
+            && usize::from(header.repairs) <= max_repairs(usize::from(header.sources))
+            && header.index < of;
         if fits {
             Ok((header, reader.rest()))
         } else {

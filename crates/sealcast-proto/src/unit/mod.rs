@@ -7,7 +7,7 @@ mod preamble;
 
 pub(crate) use assemble::FrameOrder;
 pub use assemble::{Assembled, AssembledFrame, Assembler};
-pub use header::{MAX_REPAIRS, MAX_SOURCES, UNIT_HEADER_LEN, UnitHeader};
+pub use header::{UNIT_HEADER_LEN, UnitHeader};
 pub use info::{Codec, FrameRate, StreamInfo};
 pub use preamble::{PREAMBLE_LEN, Preamble};
 

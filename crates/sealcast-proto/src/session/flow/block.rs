@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use crate::repair::{self, Decoder};
 use crate::unit::UnitHeader;
 use crate::wire::{Flags, Malformed};
 
@@ -25,6 +26,8 @@ pub(super) struct Block {
     /// The last part, where it came before any other.
     tail: Option<Vec<u8>>,
     repairs_have: u64,
+    /// Puts missing records together, where there are repair symbols.
+    code: Option<Box<repair::Block>>,
 }
 
 impl Block {
@@ -43,6 +46,9 @@ impl Block {
             data: Vec::new(),
             tail: None,
             repairs_have: 0,
+            code: repair::Block::new(header.sources.into(), header.repairs.into())
+                .filter(|_| header.repairs > 0)
+                .map(Box::new),
         }
     }
 
@@ -53,7 +59,8 @@ impl Block {
 
     /// Bytes held.
     pub(super) fn held(&self) -> usize {
-        self.data.capacity() + self.tail.as_ref().map_or(0, Vec::capacity)
+        let code = self.code.as_ref().map_or(0, |code| code.memory());
+        self.data.capacity() + self.tail.as_ref().map_or(0, Vec::capacity) + code
     }
 
     pub(super) fn has(&self, index: u16) -> bool {
@@ -74,11 +81,34 @@ impl Block {
         self.repairs_have.count_ones()
     }
 
-    pub(super) fn take_repair(&mut self, header: UnitHeader, now: Duration) -> Result<(), Malformed> {
+    pub(super) fn take_repair(&mut self, header: UnitHeader, symbol: &[u8], now: Duration) -> Result<(), Malformed> {
         self.agrees(header)?;
         self.last_arrival = now;
         self.repairs_have |= 1 << header.index;
-        Ok(())
+        let wanted = !self.complete();
+        match &mut self.code {
+            Some(code) if wanted => code.add_repair(header.index.into(), symbol).map_err(|_| Malformed),
+            _ => Ok(()),
+        }
+    }
+
+    /// Keep a source record as it was sealed, for the repair of others.
+    pub(super) fn keep_sealed(&mut self, index: u16, sealed: &[u8]) -> Result<(), Malformed> {
+        match &mut self.code {
+            Some(code) if !sealed.is_empty() => code.add_source(index.into(), sealed).map_err(|_| Malformed),
+            _ => Ok(()),
+        }
+    }
+
+    /// The sealed records that can be recovered now.
+    pub(super) fn recover(&mut self, decoder: &mut Option<Box<Decoder>>) -> Result<Vec<Vec<u8>>, Malformed> {
+        let missing = !self.complete();
+        let Some(code) = self.code.as_mut().filter(|code| missing && code.recoverable()) else {
+            return Ok(Vec::new());
+        };
+        let decoder = decoder.get_or_insert_with(|| Box::new(Decoder::new()));
+        let recovered = code.recover(decoder).map_err(|_| Malformed)?;
+        Ok(recovered.into_iter().map(|(_, record)| record).collect())
     }
 
     fn agrees(&self, header: UnitHeader) -> Result<(), Malformed> {

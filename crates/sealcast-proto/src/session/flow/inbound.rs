@@ -7,6 +7,7 @@ use super::block::Block;
 use super::missing::{Due, Missing, Since};
 use super::unwrap_number;
 use crate::clock::Now;
+use crate::repair::{Decoder, MAX_SYMBOL};
 use crate::seal::Opened;
 use crate::unit::{Assembled, AssembledFrame, FrameOrder, MAX_FRAME, Preamble, StreamInfo, UnitHeader};
 use crate::wire::{Control, Feedback, MAX_NACK_ENTRIES, MAX_RECEIVED_BYTES, Malformed, Numbers};
@@ -63,6 +64,11 @@ pub(in crate::session) struct Inbound {
     out: VecDeque<Assembled>,
     feedback_at: Option<Duration>,
     unreported: u32,
+    /// Whether blocks have repair symbols: then records are kept as they were sealed until they are opened.
+    repaired: bool,
+    sealed: Vec<u8>,
+    recovered: VecDeque<Vec<u8>>,
+    decoder: Option<Box<Decoder>>,
     pub(in crate::session) counts: InboundCounts,
 }
 
@@ -81,6 +87,10 @@ impl Inbound {
             out: VecDeque::new(),
             feedback_at: None,
             unreported: 0,
+            repaired: false,
+            sealed: Vec::new(),
+            recovered: VecDeque::new(),
+            decoder: None,
             counts: InboundCounts::default(),
         }
     }
@@ -88,6 +98,36 @@ impl Inbound {
     /// The next thing to hand out.
     pub(in crate::session) fn next(&mut self) -> Option<Assembled> {
         self.out.pop_front()
+    }
+
+    /// A record is about to be opened in place: keep it as it is, if it may help to repair others.
+    pub(in crate::session) fn keep_sealed(&mut self, record: &[u8]) {
+        self.sealed.clear();
+        if self.repaired && record.len() <= MAX_SYMBOL {
+            self.sealed.extend_from_slice(record);
+        }
+    }
+
+    /// A sealed record that was recovered and is to be opened.
+    pub(in crate::session) fn next_recovered(&mut self) -> Option<Vec<u8>> {
+        self.recovered.pop_front()
+    }
+
+    /// Take a recovered record that was verified.
+    pub(in crate::session) fn take_recovered(&mut self, now: Now, record: &Opened<'_>) -> Result<(), Malformed> {
+        let header = record.header();
+        let (unit, part) = UnitHeader::split(record.payload(), header.flags.repair())?;
+        let number = unwrap_number(unit.number, self.noted);
+        let first = number.checked_sub(unit.index.into()).ok_or(Malformed)?;
+        self.missing.forget(number);
+        let Some(block) = self.blocks.get_mut(&first).filter(|_| !header.flags.repair()) else {
+            return Ok(());
+        };
+        self.counts.recovered += 1;
+        let held = block.held();
+        block.take_source(unit, header.flags, header.timestamp, part, now.monotonic)?;
+        self.held = self.held + block.held() - held;
+        self.advance()
     }
 
     /// Take a verified media record.
@@ -105,7 +145,7 @@ impl Inbound {
         let first = number.checked_sub(before).ok_or(Malformed)?;
         self.came(number, first, now, round_trip);
         if first < self.expected {
-            self.counts.late += 1;
+            self.counts.late += u64::from(!repair);
             return Ok(());
         }
         if !self.make_room(first) {
@@ -116,11 +156,14 @@ impl Inbound {
         let held = block.held();
         if repair {
             self.counts.repairs += 1;
-            block.take_repair(unit, now.monotonic)?;
+            block.take_repair(unit, part, now.monotonic)?;
         } else {
             self.counts.sources += 1;
             block.take_source(unit, header.flags, header.timestamp, part, now.monotonic)?;
+            block.keep_sealed(unit.index, &self.sealed)?;
         }
+        self.repaired |= unit.repairs > 0;
+        self.recovered.extend(block.recover(&mut self.decoder)?);
         self.held = self.held + block.held() - held;
         self.advance()
     }
@@ -254,7 +297,9 @@ impl Inbound {
             return None;
         }
         let end = self.stuck_until();
-        let since = self.missing.first_before(end)?;
+        // What was never overtaken may not have been sent yet: a long frame is paced.
+        let (highest, _) = self.arrivals.highest?;
+        let since = self.missing.first_before(end.min(highest))?;
         let block = self.blocks.get(&self.expected);
         let arriving = block
             .filter(|_| self.noted < end)
@@ -294,7 +339,8 @@ impl Inbound {
         }
         let (blocks, noted) = (&self.blocks, self.noted);
         let mut wanted = Vec::new();
-        let mut judge = |number| judge(blocks, noted, number, now);
+        let mut left = (0, 0);
+        let mut judge = |number| judge(blocks, noted, number, now, &mut left);
         self.missing.due(now, round_trip, self.budget, &mut judge, &mut wanted);
         wanted.truncate(MAX_NACK_ENTRIES * 256);
         self.counts.asked += wanted.len() as u64;
@@ -326,8 +372,9 @@ impl Inbound {
     }
 }
 
-/// What to do about a missing number.
-fn judge(blocks: &BTreeMap<u64, Block>, noted: u64, number: u64, now: Duration) -> Due {
+/// What to do about a missing number. `left` is one more than the first number of a block, and how many more of it are
+/// needed.
+fn judge(blocks: &BTreeMap<u64, Block>, noted: u64, number: u64, now: Duration, left: &mut (u64, u32)) -> Due {
     let block = blocks.range(..=number).next_back();
     let Some((&first, block)) = block.filter(|(first, block)| number < *first + block.len()) else {
         // Of its block nothing has come: it may be all there is.
@@ -342,7 +389,16 @@ fn judge(blocks: &BTreeMap<u64, Block>, noted: u64, number: u64, now: Duration) 
     if block.repairs > 0 && noted < end && now < soon {
         return Due::Later(soon);
     }
-    Due::Ask
+    if left.0 != first + 1 {
+        *left = (first + 1, block.missing().saturating_sub(block.repairs_come()));
+    }
+    match left.1.checked_sub(1) {
+        Some(fewer) => {
+            left.1 = fewer;
+            Due::Ask
+        }
+        None => Due::Spare,
+    }
 }
 
 /// Which numbers have come, for feedback.

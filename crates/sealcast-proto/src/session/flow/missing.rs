@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 use std::time::Duration;
 
+use super::ANSWER_SLACK;
+
 /// Numbers that are looked for at once; where more are missing there was an outage, and nothing is asked for.
 pub(super) const MAX_MISSING: usize = 4096;
 /// How long a number may be late before it is asked for, at least: packets overtake each other.
@@ -12,8 +14,6 @@ const LEAST_LATENESS: Duration = Duration::from_millis(2);
 const MOST_LATENESS: Duration = Duration::from_millis(50);
 /// A number is missing since the packet before it came, but not for longer than this: the source may have paused.
 const MOST_HINDSIGHT: Duration = Duration::from_millis(40);
-/// What an answer may be later than the round trip says.
-const ANSWER_SLACK: Duration = Duration::from_millis(6);
 
 pub(super) struct Ask {
     pub(super) since: Duration,
@@ -126,6 +126,7 @@ impl Missing {
             match judge(number) {
                 Due::Unneeded => unneeded.push(number),
                 Due::Later(at) => ask.next = at.max(now + Duration::from_millis(1)),
+                Due::Spare => ask.next = now + answer,
                 // It would come too late; what waits for it is given up in time.
                 Due::Ask if now + round_trip > ask.since + budget => ask.next = Duration::MAX,
                 Due::Ask => {
@@ -159,6 +160,8 @@ pub(super) enum Due {
     Ask,
     /// It may yet come by itself, or be repaired.
     Later(Duration),
+    /// What is asked for with it is enough to repair it.
+    Spare,
     /// Nobody needs it.
     Unneeded,
 }

@@ -8,10 +8,41 @@ mod missing;
 mod outbound;
 mod pacer;
 
+use std::time::Duration;
+
 pub(super) use inbound::Inbound;
 pub use inbound::InboundCounts;
 pub(super) use outbound::{Outbound, Sealing};
 pub use outbound::{OutboundCounts, Packets};
+
+/// What answers to losses must fit into.
+#[derive(Clone, Copy)]
+struct Path {
+    /// The viewer's.
+    budget: Duration,
+    round_trip: Option<Duration>,
+}
+
+/// What a retransmission takes beyond the round trip.
+const ANSWER_SLACK: Duration = Duration::from_millis(6);
+/// The round trip while none was measured.
+pub(super) const UNKNOWN_ROUND_TRIP: Duration = Duration::from_millis(100);
+/// More rounds of asking than this change nothing.
+const MAX_ROUNDS: u32 = 3;
+
+impl Path {
+    /// How often a lost packet can be asked for, less one since a nack can be lost as well.
+    fn rounds(self) -> u32 {
+        let answer = self.round_trip.unwrap_or(UNKNOWN_ROUND_TRIP) + ANSWER_SLACK;
+        let rounds = self.budget.as_micros() / answer.as_micros();
+        u32::try_from(rounds).map_or(MAX_ROUNDS, |rounds| rounds.saturating_sub(1).min(MAX_ROUNDS))
+    }
+
+    /// How long a packet may be asked for.
+    fn kept(self) -> Duration {
+        self.budget + self.round_trip.unwrap_or(UNKNOWN_ROUND_TRIP) * 2
+    }
+}
 
 /// The whole number whose low 32 bits are `wire` and that is nearest to `near`.
 fn unwrap_number(wire: u32, near: u64) -> u64 {

@@ -4,13 +4,16 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
+use super::Path;
 use super::pacer::Pacer;
 use super::unwrap_number;
 use crate::clock::Now;
+use crate::rate::{RateConfig, RateController, Report};
+use crate::repair::{Encoder, MAX_SOURCES, PathLoss, RepairPolicy, max_repairs};
 use crate::seal::{Exhausted, RecordMeta, Sealer};
 use crate::session::delivery::{Delivery, Fec, Mtu};
-use crate::unit::{MAX_SOURCES, UNIT_HEADER_LEN, UnitHeader};
-use crate::wire::{BASE_DATAGRAM, CONNECTION_LEN, Flags, HEADER_LEN, MAX_DATAGRAM, Numbers, TAG_LEN};
+use crate::unit::{UNIT_HEADER_LEN, UnitHeader};
+use crate::wire::{BASE_DATAGRAM, CONNECTION_LEN, Feedback, Flags, HEADER_LEN, MAX_DATAGRAM, Numbers, TAG_LEN};
 
 /// Most bytes kept for sending again.
 const MAX_HISTORY: usize = 16 << 20;
@@ -23,6 +26,8 @@ const MAX_RESENDS: usize = 1024;
 const MAX_SPARE: usize = 8;
 /// Most packets handed out at once.
 const MAX_RUN: usize = 64;
+/// The same where a congestion window holds.
+const MAX_RUN_IN_WINDOW: usize = 16;
 /// What a repair record has beyond a source record: its symbol's length field, and one byte to make it even.
 const SYMBOL_EXTRA: usize = HEADER_LEN + UNIT_HEADER_LEN + TAG_LEN + 3;
 
@@ -125,7 +130,11 @@ pub(in crate::session) struct Outbound {
     polled: Option<Polled>,
     spare: Vec<Vec<u8>>,
     pacer: Pacer,
-    budget: Duration,
+    rate: RateController,
+    /// Made when the first frame wants it: its tables take milliseconds.
+    encoder: Option<Box<Encoder>>,
+    policy: RepairPolicy,
+    path: Path,
     counts: OutboundCounts,
 }
 
@@ -150,7 +159,13 @@ impl Outbound {
             polled: None,
             spare: Vec::new(),
             pacer: Pacer::new(now),
-            budget: delivery.budget,
+            rate: RateController::new(RateConfig::default()),
+            encoder: None,
+            policy: RepairPolicy::default(),
+            path: Path {
+                budget: delivery.budget,
+                round_trip: None,
+            },
             counts: OutboundCounts::default(),
         }
     }
@@ -184,7 +199,7 @@ impl Outbound {
     ) -> Result<(), Exhausted> {
         let unit = self.unit(frame.len());
         let records = frame.len().div_ceil(unit).max(1);
-        let blocks = records.div_ceil(usize::from(MAX_SOURCES));
+        let blocks = records.div_ceil(MAX_SOURCES);
         let each = records.div_ceil(blocks);
         let mut from = 0;
         while from < records {
@@ -206,7 +221,7 @@ impl Outbound {
         records: usize,
     ) -> Result<(), Exhausted> {
         let count = range.len();
-        let repairs = 0;
+        let repairs = self.repairs(count);
         let mut sources = self.run();
         let meta = |flags| RecordMeta {
             flags,
@@ -218,7 +233,7 @@ impl Outbound {
                 number: (self.next + index as u64) as u32,
                 index: index as u16,
                 sources: count as u16,
-                repairs,
+                repairs: repairs as u16,
             };
             let flags = if frame.config {
                 Flags::CONFIG
@@ -233,18 +248,106 @@ impl Outbound {
             }
         }
         sources.count = count;
-        let bytes = sources.bytes.len();
+        let mut symbols = self.run();
+        if repairs > 0 {
+            self.seal_symbols(sealer, meta(Flags::SYMBOL), &sources, repairs, &mut symbols)?;
+        }
+        let bytes = sources.bytes.len() + symbols.bytes.len();
         self.kept_bytes += bytes;
         self.backlog += bytes;
         self.blocks.push_back(SentBlock {
             first: self.next,
             sources,
-            repairs: Run::default(),
+            repairs: symbols,
             sent: 0,
             sealed_at: now.monotonic,
         });
-        self.next += count as u64 + u64::from(repairs);
+        self.next += (count + repairs) as u64;
         Ok(())
+    }
+
+    fn seal_symbols(
+        &mut self,
+        sealer: &mut Sealer,
+        meta: RecordMeta,
+        sources: &Run,
+        repairs: usize,
+        out: &mut Run,
+    ) -> Result<(), Exhausted> {
+        let (connection, first) = (self.connection, self.next + sources.count as u64);
+        let prefix = connection.map_or(0, |_| CONNECTION_LEN);
+        let records = sources.bytes.chunks(sources.size).map(|datagram| &datagram[prefix..]);
+        let mut sealed = Ok(());
+        let mut seal = |index: usize, symbol: &[u8]| {
+            let header = UnitHeader {
+                number: (first + index as u64) as u32,
+                index: index as u16,
+                sources: sources.count as u16,
+                repairs: repairs as u16,
+            };
+            if let Some(connection) = connection {
+                out.bytes.extend_from_slice(&connection.to_be_bytes());
+            }
+            if sealed.is_ok() {
+                sealed = sealer.seal(meta, &[&header.to_bytes(), symbol], &mut out.bytes);
+            }
+            if index == 0 {
+                out.size = out.bytes.len();
+            }
+        };
+        let encoder = self.encoder.get_or_insert_with(|| Box::new(Encoder::new()));
+        encoder
+            .encode(records, repairs, &mut seal)
+            .expect("blocks are cut within the code's limits");
+        out.count = repairs;
+        sealed
+    }
+
+    /// How many repair symbols a block gets.
+    fn repairs(&mut self, sources: usize) -> usize {
+        match self.delivery.fec {
+            Fec::Off => 0,
+            Fec::Fixed(percent) => (sources * usize::from(percent)).div_ceil(100).min(max_repairs(sources)),
+            Fec::Adaptive => {
+                let path = PathLoss {
+                    loss: self.rate.loss(),
+                    mean_burst: self.rate.mean_burst(),
+                    rounds: if self.delivery.nack { self.path.rounds() } else { 0 },
+                };
+                self.policy.repairs(sources, &path)
+            }
+        }
+    }
+
+    /// The viewer tells what has come.
+    pub(in crate::session) fn feedback(
+        &mut self,
+        now: Duration,
+        feedback: &Feedback<'_>,
+        round_trip: Option<Duration>,
+    ) {
+        self.path = Path {
+            budget: Duration::from_millis(u64::from(feedback.budget)),
+            round_trip,
+        };
+        let report = Report {
+            highest: unwrap_number(feedback.highest, self.next),
+            arrived_ns: feedback.arrived,
+            received: feedback.received,
+        };
+        if report.highest < self.next {
+            self.rate.feedback(now, &report);
+        }
+    }
+
+    /// What the encoder should make, bit/s, where the path is estimated.
+    pub(in crate::session) fn target(&self) -> Option<u64> {
+        self.delivery.rate.then(|| self.rate.target())
+    }
+
+    /// Share of packets lost, smoothed, and how many in a row.
+    pub(in crate::session) fn loss(&self) -> (f64, f64) {
+        (self.rate.loss(), self.rate.mean_burst())
     }
 
     fn run(&mut self) -> Run {
@@ -263,17 +366,18 @@ impl Outbound {
 
     /// The rate at which packets leave, or `None` for as fast as they can.
     fn pace(&self) -> Option<u64> {
-        None
+        let paced = self.delivery.rate && self.delivery.pace;
+        paced.then(|| self.rate.pacing())
     }
 
     /// The next datagrams to send, if any may leave now. [`sent`](Self::sent) says that they were.
     pub(in crate::session) fn poll(&mut self, now: Duration) -> Option<Packets<'_>> {
         self.polled = None;
         let allowance = match self.pace() {
-            Some(rate) if self.delivery.pace => self.pacer.allowance(now, rate),
-            _ => u64::MAX,
+            Some(rate) => self.pacer.allowance(now, rate),
+            None => u64::MAX,
         };
-        if allowance == 0 {
+        if allowance == 0 || (self.delivery.rate && !self.rate.may_send(self.limit)) {
             return None;
         }
         while let Some(&number) = self.again.front() {
@@ -289,9 +393,9 @@ impl Outbound {
         } else {
             (&block.repairs, block.sent - block.sources.count)
         };
-        let fit = usize::try_from(allowance / run.size.max(1) as u64)
-            .unwrap_or(usize::MAX)
-            .clamp(1, MAX_RUN);
+        let fit = usize::try_from(allowance / run.size.max(1) as u64).unwrap_or(usize::MAX);
+        // The window is asked before every run: a short one goes little beyond it.
+        let fit = fit.clamp(1, if self.delivery.rate { MAX_RUN_IN_WINDOW } else { MAX_RUN });
         let to = run.count.min(from.saturating_add(fit));
         self.polled = Some(Polled::Fresh { from, to });
         Some(run.packets(from, to))
@@ -304,9 +408,11 @@ impl Outbound {
             Some(Polled::Again(number)) => {
                 self.again.pop_front();
                 self.counts.resent += 1;
-                self.find(number).map_or(0, |(block, index)| {
+                let bytes = self.find(number).map_or(0, |(block, index)| {
                     self.blocks[block].sources.packets(index, index + 1).bytes.len()
-                })
+                });
+                self.rate.resent(now, bytes);
+                bytes
             }
             Some(Polled::Fresh { from, to }) => {
                 let Some(block) = self.blocks.get_mut(self.done) else {
@@ -314,7 +420,11 @@ impl Outbound {
                 };
                 let source = block.sent < block.sources.count;
                 let run = if source { &block.sources } else { &block.repairs };
-                let bytes = run.packets(from, to).bytes.len();
+                let packets = run.packets(from, to);
+                for (number, packet) in (block.first + block.sent as u64..).zip(packets.bytes.chunks(packets.size)) {
+                    self.rate.sent(now, number, packet.len());
+                }
+                let bytes = packets.bytes.len();
                 block.sent += to - from;
                 if source {
                     self.counts.sources += (to - from) as u64;
@@ -335,7 +445,7 @@ impl Outbound {
 
     /// Forget what nobody may ask for any more.
     fn forget(&mut self, now: Duration) {
-        let kept = (self.budget * 2).min(MAX_KEPT);
+        let kept = self.path.kept().min(MAX_KEPT);
         while self.done > 0 {
             let Some(block) = self.blocks.front() else { return };
             let old = !self.delivery.nack || now >= block.sealed_at + kept;
@@ -395,15 +505,21 @@ impl Outbound {
         self.backlog = 0;
     }
 
+    /// What time brings.
+    pub(in crate::session) fn tick(&mut self, now: Duration) {
+        self.rate.tick(now);
+    }
+
     /// When packets may leave again; `Duration::MAX` if none wait.
     pub(in crate::session) fn deadline(&self) -> Duration {
+        let silence = self.rate.deadline().unwrap_or(Duration::MAX);
         if self.backlog == 0 && self.again.is_empty() {
-            return Duration::MAX;
+            return silence;
         }
         match self.pace() {
-            Some(rate) if self.delivery.pace => self.pacer.next(rate),
-            // Whoever drained `poll` has them all.
-            _ => Duration::MAX,
+            Some(rate) if self.rate.may_send(self.limit) => self.pacer.next(rate).min(silence),
+            // Whoever drained `poll` has them all, or the window is closed.
+            _ => silence,
         }
     }
 }

@@ -2,20 +2,27 @@
 
 use std::time::Duration;
 
-/// What may leave at once: most frames of video, so that pacing delays only the long ones.
-const BURST: u64 = 24 * 1024;
+/// What may leave at once, as time at the rate: about what a frame is, so that pacing delays only the long ones.
+const BURST: Duration = Duration::from_millis(40);
+/// Least that may leave at once, in bytes.
+const LEAST_BURST: u64 = 4 * 1024;
+
+/// The shortest wait: timers are not finer.
+const LEAST_WAIT: Duration = Duration::from_micros(100);
+/// Shares of a byte in which tokens are counted, so that bit/s times nanoseconds is a whole number of them.
+const SHARES: i128 = 8_000_000_000;
 
 /// A token bucket whose rate may change from call to call.
 pub(super) struct Pacer {
-    /// Bytes that may leave at `at`; negative when more left than was saved up.
-    tokens: i64,
+    /// What may leave at `at`; negative when more left than was saved up.
+    tokens: i128,
     at: Duration,
 }
 
 impl Pacer {
     pub(super) fn new(now: Duration) -> Self {
         Self {
-            tokens: BURST as i64,
+            tokens: i128::from(LEAST_BURST) * SHARES,
             at: now,
         }
     }
@@ -24,22 +31,29 @@ impl Pacer {
     pub(super) fn allowance(&mut self, now: Duration, rate: u64) -> u64 {
         let passed = now.saturating_sub(self.at);
         self.at = now;
-        let earned = u128::from(rate) * passed.as_nanos() / 8_000_000_000;
-        let earned = i64::try_from(earned).unwrap_or(i64::MAX);
-        self.tokens = self.tokens.saturating_add(earned).min(BURST as i64);
-        u64::try_from(self.tokens).unwrap_or(0)
+        self.tokens = (self.tokens + earned(rate, passed)).min(burst(rate));
+        u64::try_from(self.tokens / SHARES).unwrap_or(0)
     }
 
     pub(super) fn sent(&mut self, bytes: usize) {
-        self.tokens = self.tokens.saturating_sub(i64::try_from(bytes).unwrap_or(i64::MAX));
+        self.tokens -= bytes as i128 * SHARES;
     }
 
     /// When something may leave again, at `rate` bit/s.
     pub(super) fn next(&self, rate: u64) -> Duration {
-        let owed = u64::try_from(1_i64.saturating_sub(self.tokens)).unwrap_or(0);
-        let nanos = u128::from(owed) * 8_000_000_000 / u128::from(rate.max(1));
-        self.at + Duration::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX))
+        let owed = (SHARES - self.tokens).max(0);
+        let nanos = u64::try_from(owed / i128::from(rate.max(1)) + 1).unwrap_or(u64::MAX);
+        self.at + Duration::from_nanos(nanos).max(LEAST_WAIT)
     }
+}
+
+fn earned(rate: u64, time: Duration) -> i128 {
+    // An hour's worth is more than any bucket holds.
+    i128::from(rate) * time.as_nanos().min(3_600_000_000_000) as i128
+}
+
+fn burst(rate: u64) -> i128 {
+    earned(rate, BURST).max(i128::from(LEAST_BURST) * SHARES)
 }
 
 #[cfg(test)]
@@ -57,7 +71,7 @@ mod tests {
                 now = pacer.next(8_000_000);
             }
         }
-        let ideal = Duration::from_micros(200_000 - BURST);
+        let ideal = Duration::from_micros(200_000 - LEAST_BURST);
         assert!(now >= ideal.saturating_sub(Duration::from_millis(2)) && now <= ideal + Duration::from_millis(2));
     }
 
