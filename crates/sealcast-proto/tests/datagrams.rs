@@ -160,3 +160,39 @@ fn a_lost_close_is_said_again() {
     assert!(world.initiator.session.is_over());
     assert!(matches!(world.initiator.events.last(), Some(Event::Closed { .. })));
 }
+
+#[test]
+fn probe_delays() {
+    for profile in [
+        "delay=20ms",
+        "delay=20ms rate=10mbit",
+        "delay=20ms rate=5mbit",
+        "delay=20ms loss=2%",
+        "delay=20ms loss=10%",
+        "delay=20ms burst=5%/4",
+    ] {
+        let mut world = established(Setup::default(), profile, 1);
+        let sent = stream(&mut world, 600);
+        let shown = shown(&world);
+        let mut delays: Vec<f64> = shown
+            .iter()
+            .map(|(n, at)| (*at - sent[*n as usize]).as_secs_f64() * 1e3)
+            .collect();
+        let late = delays.iter().filter(|d| **d > 140.0).count();
+        delays.sort_by(f64::total_cmp);
+        let key: Vec<i64> = shown
+            .iter()
+            .filter(|(n, _)| n % 30 == 0)
+            .map(|(n, at)| (*at - sent[*n as usize]).as_millis() as i64)
+            .collect();
+        println!(
+            "{profile}: shown {} late {late} p50 {:.1} p99 {:.1} max {:.1} key {key:?} target {:?} {:?}",
+            shown.len(),
+            delays[delays.len() / 2],
+            delays[delays.len() * 99 / 100],
+            delays[delays.len() - 1],
+            world.responder.session.target(),
+            world.responder.session.outbound_counts()
+        );
+    }
+}

@@ -37,6 +37,8 @@ const RATE_PACE_MIN: f64 = 50_000.0;
 // Constants of this implementation.
 /// The pacer runs so much faster than the target while the path is free, so that a keyframe does not wait.
 const PACE_HEAD_ROOM: f64 = 1.25;
+/// The same while nothing waits on the path: a keyframe should not wait at the sender for nothing.
+const PACE_HEAD_ROOM_FREE: f64 = 2.5;
 /// What was in flight is remembered for five spans of this length (RFC 8298: 5 s).
 const IN_FLIGHT_SPAN: Duration = Duration::from_secs(1);
 const IN_FLIGHT_SPANS: usize = 5;
@@ -193,9 +195,14 @@ impl RateController {
 
     /// At what rate packets should leave, bit/s: above the target, so that large frames leave soon.
     pub fn pacing(&self) -> u64 {
-        let most = self.target * PACE_HEAD_ROOM;
-        let free = self.delay.latest() <= QDELAY_TARGET_LO;
-        let rate = if free { most } else { most.min(self.window_rate()) };
+        let latest = self.delay.latest();
+        let rate = if latest <= QDELAY_TARGET_LO / 4 {
+            self.target * PACE_HEAD_ROOM_FREE
+        } else if latest <= QDELAY_TARGET_LO {
+            self.target * PACE_HEAD_ROOM
+        } else {
+            (self.target * PACE_HEAD_ROOM).min(self.window_rate())
+        };
         rate.max(RATE_PACE_MIN) as u64
     }
 

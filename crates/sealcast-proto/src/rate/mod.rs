@@ -26,7 +26,8 @@
 //!   shortest round trip and half the queue delay target), at once and not over several round trips. In return LEDBAT
 //!   shrinks it no faster than it lets it grow: both together would leave next to nothing.
 //! * *The pacer runs at 1.25 times the target* and not at what the window carries: a keyframe then waits at the sender,
-//!   where it is known, and does not look like congestion.
+//!   where it is known, and does not look like congestion. While nothing waits on the path it runs at 2.5 times the
+//!   target (as WebRTC's does): there a keyframe would wait for nothing.
 //! * QDELAY_TARGET_LO is 60 ms (SCReAMv2's), not 100, and is not raised for competing flows (4.1.2.3, which may be
 //!   left out): live video is worth less late, and false alarms of that rule cost most. Against flows that fill every
 //!   buffer the rate falls to its least.

@@ -18,8 +18,10 @@ const MAX_BLOCKS: usize = 512;
 const MAX_HELD: usize = 2 * MAX_FRAME;
 /// A block whose packets still come is neither asked for nor given up: the next is this close.
 const STILL_ARRIVING: Duration = Duration::from_millis(5);
-/// A block's last packets count as missing when nothing came for this long.
-const TAIL_PATIENCE: Duration = Duration::from_millis(12);
+/// A block's last packets count as missing when nothing came for so much longer than between packets of a block.
+const TAIL_PATIENCE: Duration = Duration::from_millis(6);
+/// What comes between packets of a block while nothing is known, and at most.
+const MOST_SPACING: Duration = Duration::from_millis(40);
 /// Feedback is sent this often while media comes.
 const FEEDBACK_INTERVAL: Duration = Duration::from_millis(20);
 /// Or after so many records.
@@ -64,6 +66,8 @@ pub(in crate::session) struct Inbound {
     out: VecDeque<Assembled>,
     feedback_at: Option<Duration>,
     unreported: u32,
+    /// The longest wait between two packets of a block, decaying: long frames are paced.
+    spacing: Duration,
     /// Whether blocks have repair symbols: then records are kept as they were sealed until they are opened.
     repaired: bool,
     sealed: Vec<u8>,
@@ -87,6 +91,7 @@ impl Inbound {
             out: VecDeque::new(),
             feedback_at: None,
             unreported: 0,
+            spacing: MOST_SPACING,
             repaired: false,
             sealed: Vec::new(),
             recovered: VecDeque::new(),
@@ -143,6 +148,7 @@ impl Inbound {
         let number = unwrap_number(unit.number, self.noted);
         let before = u64::from(unit.index) + if repair { u64::from(unit.sources) } else { 0 };
         let first = number.checked_sub(before).ok_or(Malformed)?;
+        self.learn_spacing(first, now.monotonic);
         self.came(number, first, now, round_trip);
         if first < self.expected {
             self.counts.late += u64::from(!repair);
@@ -168,9 +174,15 @@ impl Inbound {
         self.advance()
     }
 
+    fn learn_spacing(&mut self, first: u64, now: Duration) {
+        if self.blocks.last_key_value().is_some_and(|(&newest, _)| newest == first) {
+            let wait = now.saturating_sub(self.missing.last_arrival()).min(MOST_SPACING);
+            self.spacing = wait.max(self.spacing - self.spacing / 64);
+        }
+    }
+
     /// Note that `number` of the block at `first` came, and what before it did not.
     fn came(&mut self, number: u64, first: u64, now: Now, round_trip: Duration) {
-        self.arrivals.mark(number, now.wall);
         self.unreported += 1;
         let interval_end = now.monotonic + FEEDBACK_INTERVAL;
         self.feedback_at = Some(self.feedback_at.map_or(interval_end, |at| at.min(interval_end)));
@@ -184,7 +196,9 @@ impl Inbound {
             }
             self.noted = number + 1;
         }
-        self.missing.arrived(number, now.monotonic, round_trip);
+        if self.missing.arrived(number, now.monotonic, round_trip) {
+            self.arrivals.mark(number, now.wall);
+        }
     }
 
     /// Room for a block that begins at `first`. `false` if it stands inside another.
@@ -324,7 +338,7 @@ impl Inbound {
     fn tail_at(&self) -> Option<Duration> {
         let (&first, block) = self.blocks.last_key_value()?;
         let open = !block.complete() && self.noted < first + u64::from(block.sources);
-        open.then(|| self.missing.last_arrival() + TAIL_PATIENCE)
+        open.then(|| self.missing.last_arrival() + self.spacing * 2 + TAIL_PATIENCE)
     }
 
     /// The nack that is due, if one is; its entries are put into `entries`.

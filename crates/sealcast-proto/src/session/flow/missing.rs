@@ -51,16 +51,19 @@ impl Missing {
         self.last_arrival
     }
 
-    /// A packet with `number` came.
-    pub(super) fn arrived(&mut self, number: u64, now: Duration, round_trip: Duration) {
+    /// A packet with `number` came. Whether it did so by itself, and not because it was asked for.
+    pub(super) fn arrived(&mut self, number: u64, now: Duration, round_trip: Duration) -> bool {
         self.last_arrival = now;
         self.lateness -= (self.lateness - LEAST_LATENESS) / 256;
-        if let Some(ask) = self.numbers.remove(&number) {
-            let late = now.saturating_sub(ask.since);
-            if ask.asks == 0 || late < round_trip * 3 / 4 {
-                self.lateness = self.lateness.max(late).min(MOST_LATENESS);
-            }
+        let Some(ask) = self.numbers.remove(&number) else {
+            return true;
+        };
+        let late = now.saturating_sub(ask.since);
+        let by_itself = ask.asks == 0 || late < round_trip * 3 / 4;
+        if by_itself {
+            self.lateness = self.lateness.max(late).min(MOST_LATENESS);
         }
+        by_itself
     }
 
     /// The numbers of `range` should have come. `false`: too many to look for.
