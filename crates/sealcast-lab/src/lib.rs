@@ -4,4 +4,5 @@
 pub mod cli;
 pub mod facts;
 pub mod net;
+pub mod netem;
 pub mod proxy;

@@ -34,7 +34,8 @@ impl Children {
         Ok(())
     }
 
-    /// Until the foreground program has ended, or all others if there is none; its exit code, or the first that is not 0.
+    /// Until the foreground program has ended, or all others if there is none; its exit code, or the first that is not
+    /// 0.
     pub(super) async fn ended(&mut self) -> u8 {
         let mut code = 0;
         loop {

@@ -3,17 +3,23 @@
 use std::fmt::Write;
 use std::io::IsTerminal;
 use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use sealcast::failure::Result;
+use sealcast::failure::{Failure, FailureKind, Result};
 use sealcast_proto::sim::LinkProfile;
 
 use super::args::NetArgs;
 use super::children::Children;
 use super::control::{self, Controlled, Signals};
 use crate::net::{DEVICE, End, Net, NetConfig, Report, Way};
+use crate::netem;
 
 pub(super) fn run(args: &NetArgs) -> Result<ExitCode> {
+    if args.check_against_netem {
+        return check(args);
+    }
     let (up, down) = args.link.profiles()?;
     let config = NetConfig {
         name: args.name.clone(),
@@ -30,6 +36,38 @@ pub(super) fn run(args: &NetArgs) -> Result<ExitCode> {
         let code = over(&net, args, &mut signals).await?;
         print!("{}", Controlled::report(&net));
         Ok(ExitCode::from(code))
+    })
+}
+
+fn check(args: &NetArgs) -> Result<ExitCode> {
+    let (profile, _) = args.link.profiles()?;
+    let profile = if profile == LinkProfile::default() {
+        netem::usual()
+    } else {
+        profile
+    };
+    control::runtime()?.block_on(async {
+        let mut signals = Signals::listen()?;
+        let stop = Arc::new(AtomicBool::new(false));
+        let (seed, told) = (args.link.seed, Arc::clone(&stop));
+        let mut compared = tokio::task::spawn_blocking(move || netem::compare(&profile, seed, &told));
+        let table = tokio::select! {
+            table = &mut compared => table,
+            () = signals.wait(true) => {
+                // It takes down what it has set up, and then says that it was ended.
+                stop.store(true, Ordering::Relaxed);
+                compared.await
+            }
+        };
+        let defect = |_| {
+            Err(Failure::new(
+                FailureKind::Internal,
+                "the comparison failed",
+                "please report this",
+            ))
+        };
+        print!("{}", table.unwrap_or_else(defect)?);
+        Ok(ExitCode::SUCCESS)
     })
 }
 
@@ -128,7 +166,8 @@ fn lines_of(name: &str, report: &Report) -> String {
     if report.unread > 0 {
         let _ = writeln!(
             text,
-            "  {} packets were dropped before the link, because this program did not get the processor: the run is spoilt",
+            "  {} packets were dropped before the link, because this program did not get the processor: \
+             the run is spoilt",
             report.unread
         );
     }

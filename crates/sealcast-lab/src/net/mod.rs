@@ -1,8 +1,8 @@
 //! Two network namespaces, joined by a simulated link in user space.
 //!
 //! Each namespace has one end of the link as a TUN device. This process reads what one end sends, hands it to a
-//! [`Link`](sealcast_proto::sim::Link) for each direction, and writes what comes out of it to the other end. Any program
-//! and any protocol can be run over it unchanged. It needs root and `/dev/net/tun`.
+//! [`Link`](sealcast_proto::sim::Link) for each direction, and writes what comes out of it to the other end. Any
+//! program and any protocol can be run over it unchanged. It needs root and `/dev/net/tun`.
 
 mod direction;
 mod namespace;

@@ -42,7 +42,8 @@ impl Namespace {
         if Path::new("/run/netns").join(&name).exists() {
             let what = format!("the network namespace {name} is there already");
             let hint = format!(
-                "end the command that uses it or choose another --name; after a crash remove it with `ip netns del {name}`"
+                "end the command that uses it or choose another --name; \
+                 after a crash remove it with `ip netns del {name}`"
             );
             return Err(Failure::new(FailureKind::Network, what, hint));
         }
@@ -106,7 +107,20 @@ impl Namespace {
             "congctl",
             name,
         ];
-        let v6 = ["-6", "route", "replace", "fd77::/64", "dev", DEVICE, "congctl", name];
+        let v6 = [
+            "-6",
+            "route",
+            "replace",
+            "fd77::/64",
+            "dev",
+            DEVICE,
+            "proto",
+            "kernel",
+            "metric",
+            "256",
+            "congctl",
+            name,
+        ];
         self.ip(&route).and_then(|()| self.ip(&v6)).map_err(|_| {
             let what = format!("the kernel does not know the TCP congestion control `{name}`");
             let hint = "choose one that stands in /proc/sys/net/ipv4/tcp_available_congestion_control";

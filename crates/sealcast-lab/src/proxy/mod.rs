@@ -1,7 +1,7 @@
 //! Simulated links for programs on one machine, without root: a proxy for UDP and one for TCP.
 //!
-//! This folder uses the standard library and the simulated link alone and names nothing else of its crate, so that tests of
-//! other crates can take it in by its path: `#[path = "../../sealcast-lab/src/proxy/mod.rs"] mod proxy;`.
+//! This folder uses the standard library and the simulated link alone and names nothing else of its crate, so that
+//! tests of other crates can take it in by its path: `#[path = "../../sealcast-lab/src/proxy/mod.rs"] mod proxy;`.
 //!
 //! Packets are handed over some tenths of a millisecond late at most on a machine that is not busy.
 

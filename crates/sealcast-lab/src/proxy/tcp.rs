@@ -74,7 +74,8 @@ pub fn stream_profile(profile: &LinkProfile) -> Result<LinkProfile, String> {
     ];
     if let Some((word, _)) = packets_only.iter().find(|(_, asked)| *asked) {
         return Err(format!(
-            "`{word}` makes no sense for a byte stream: a TCP proxy sees no packets; use `sealcast-lab net`, or leave it out"
+            "`{word}` makes no sense for a byte stream, since a TCP proxy sees no packets; \
+             use `sealcast-lab net`, or leave it out"
         ));
     }
     Ok(LinkProfile {
@@ -133,8 +134,8 @@ impl TcpProxy {
         self.shared.epoch.elapsed()
     }
 
-    /// Make the links of all connections, and of those to come, do something else in one direction. Connections that are
-    /// there keep the queue that they have.
+    /// Make the links of all connections, and of those to come, do something else in one direction. Connections that
+    /// are there keep the queue that they have.
     ///
     /// # Errors
     /// In words, a profile that [`stream_profile`] refuses.
