@@ -1,3 +1,8 @@
-//! The sealcast laboratory: verified, paired measurements of what protection costs. Nothing is here yet; the benchmarks
-//! of the record layer and of the handshake stand beside the code that they measure.
+//! The laboratory. Commands and documents: `docs/lab.md`.
 #![forbid(unsafe_code)]
+
+pub mod cli;
+pub mod facts;
+pub mod net;
+pub mod netem;
+pub mod proxy;

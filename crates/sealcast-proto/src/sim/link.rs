@@ -2,6 +2,7 @@
 
 use std::cmp::Ordering;
 use std::collections::{BTreeSet, BinaryHeap, VecDeque};
+use std::ops::AddAssign;
 use std::time::Duration;
 
 use super::{LinkProfile, MAX_PACKET, Random};
@@ -70,6 +71,25 @@ pub struct LinkCounts {
     pub corrupted: u64,
     /// Put on their way without the delay, before others.
     pub reordered: u64,
+}
+
+/// The counts of several links together.
+impl AddAssign for LinkCounts {
+    fn add_assign(&mut self, other: Self) {
+        self.sent += other.sent;
+        self.sent_bytes += other.sent_bytes;
+        self.delivered += other.delivered;
+        self.delivered_bytes += other.delivered_bytes;
+        self.in_flight += other.in_flight;
+        self.lost += other.lost;
+        self.cut_off += other.cut_off;
+        self.queue_full += other.queue_full;
+        self.too_long += other.too_long;
+        self.overflowed += other.overflowed;
+        self.duplicated += other.duplicated;
+        self.corrupted += other.corrupted;
+        self.reordered += other.reordered;
+    }
 }
 
 #[derive(Debug)]

@@ -94,7 +94,7 @@ impl LinkProfile {
     }
 
     /// Whether an outage covers this time.
-    pub(super) fn is_out(&self, now: Duration) -> bool {
+    pub fn is_out(&self, now: Duration) -> bool {
         let covers = |&(start, length): &(Duration, Duration)| start <= now && now < start.saturating_add(length);
         self.outages.iter().any(covers)
     }

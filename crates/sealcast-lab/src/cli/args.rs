@@ -1,0 +1,113 @@
+//! What can be typed.
+
+use clap::{Args, Parser, Subcommand};
+use sealcast::failure::{Failure, FailureKind, Result};
+use sealcast_proto::sim::LinkProfile;
+
+/// How a profile is written, for the help.
+const PROFILE_HELP: &str = "A profile is one line of words, all of them optional:
+  delay=20ms jitter=5ms keep-order     each packet takes 15 to 25 ms; keep-order: none overtakes another
+  loss=2%                              each packet is lost with this probability
+  burst=2%/4                           instead of loss: 2 % lost, 4 in a row on average
+  reorder=1% duplicate=0.1% corrupt=0.01%
+  rate=5mbit queue=100ms               also queue=64kB: what may wait before the rate limit
+  mtu=1280                             longer packets are dropped
+  outage=10s+30s                       after 10 s nothing gets through for 30 s; may come several times
+
+Lines on standard input change it while it runs: `link loss=5%` (or `up`, `down`: that direction alone; `link perfect`
+begins anew), `outage 30s`, `show`, `quit`.";
+
+/// The sealcast laboratory.
+#[derive(Debug, Parser)]
+#[command(name = "sealcast-lab", version, about)]
+pub(super) struct Arguments {
+    #[command(subcommand)]
+    pub(super) command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+pub(super) enum Command {
+    /// Join two network namespaces by a simulated link (needs root)
+    #[command(after_help = PROFILE_HELP)]
+    Net(NetArgs),
+    /// Pass UDP datagrams or a TCP stream through a simulated link (needs no root)
+    #[command(after_help = PROFILE_HELP)]
+    Proxy(ProxyArgs),
+}
+
+#[derive(Args, Debug)]
+pub(super) struct LinkArgs {
+    /// What the link does both ways, such as "delay=20ms loss=2%"
+    #[arg(long, value_name = "PROFILE", default_value = "perfect")]
+    pub(super) link: String,
+    /// What differs on the way up: from a to b, or from who connects
+    #[arg(long, value_name = "PROFILE", default_value = "")]
+    pub(super) up: String,
+    /// What differs on the way down
+    #[arg(long, value_name = "PROFILE", default_value = "")]
+    pub(super) down: String,
+    /// Which packets it happens to: the same seed treats the same packets alike
+    #[arg(long, value_name = "NUMBER", default_value_t = 0)]
+    pub(super) seed: u64,
+    /// End after so many seconds
+    #[arg(long, value_name = "NUMBER")]
+    pub(super) seconds: Option<u64>,
+}
+
+#[derive(Args, Debug)]
+pub(super) struct NetArgs {
+    #[command(flatten)]
+    pub(super) link: LinkArgs,
+    /// The namespaces are called NAME-a and NAME-b
+    #[arg(long, default_value = "sealcast")]
+    pub(super) name: String,
+    /// The MTU that the devices say they have, in bytes
+    #[arg(long, value_name = "BYTES", default_value_t = 1500)]
+    pub(super) device_mtu: u16,
+    /// The TCP congestion control in both namespaces, such as cubic; the kernel's default otherwise
+    #[arg(long, value_name = "NAME")]
+    pub(super) congestion_control: Option<String>,
+    /// Run a shell command in namespace a
+    #[arg(long, value_name = "SHELL COMMAND")]
+    pub(super) run_a: Option<String>,
+    /// Run a shell command in namespace b; it is begun before those in a
+    #[arg(long, value_name = "SHELL COMMAND")]
+    pub(super) run_b: Option<String>,
+    /// Measure this link and the kernel's netem (in User Mode Linux) with ping, and print both
+    #[arg(long, conflicts_with_all = ["run_a", "run_b", "command", "up", "down", "seconds"])]
+    pub(super) check_against_netem: bool,
+    /// Run this command in namespace a, and end when it ends
+    #[arg(last = true, value_name = "COMMAND")]
+    pub(super) command: Vec<String>,
+}
+
+#[derive(Args, Debug)]
+pub(super) struct ProxyArgs {
+    /// Where to listen: udp://127.0.0.1:5000 or tcp://[::1]:5000; port 0 chooses one
+    #[arg(long, value_name = "URL")]
+    pub(super) listen: String,
+    /// Where to pass it on to, in the same protocol
+    #[arg(long, value_name = "URL")]
+    pub(super) to: String,
+    #[command(flatten)]
+    pub(super) link: LinkArgs,
+}
+
+impl LinkArgs {
+    /// The profiles on the way up and down.
+    pub(super) fn profiles(&self) -> Result<(LinkProfile, LinkProfile)> {
+        let both = changed("--link", &LinkProfile::default(), &self.link)?;
+        Ok((changed("--up", &both, &self.up)?, changed("--down", &both, &self.down)?))
+    }
+}
+
+fn changed(option: &str, profile: &LinkProfile, text: &str) -> Result<LinkProfile> {
+    profile.changed(text).map_err(|error| {
+        let what = format!("{option} \"{text}\" is not a profile: {error}");
+        Failure::new(
+            FailureKind::Usage,
+            what,
+            "see `sealcast-lab net --help` for how one is written",
+        )
+    })
+}

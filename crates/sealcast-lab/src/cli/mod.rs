@@ -1,0 +1,25 @@
+//! The command line of the laboratory.
+
+mod args;
+mod children;
+mod control;
+mod net;
+mod proxy;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+
+use args::{Arguments, Command};
+
+/// Run the command that the process's arguments name.
+pub fn run() -> ExitCode {
+    let done = match Arguments::parse().command {
+        Command::Net(args) => net::run(&args),
+        Command::Proxy(args) => proxy::run(&args),
+    };
+    done.unwrap_or_else(|failure| {
+        eprintln!("sealcast-lab: {failure}");
+        ExitCode::from(failure.kind.exit_code())
+    })
+}

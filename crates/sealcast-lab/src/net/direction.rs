@@ -1,0 +1,221 @@
+//! One direction of the link: a thread that reads one device, and writes the other when packets are due.
+
+use std::io::{self, ErrorKind};
+use std::os::fd::OwnedFd;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+use hdrhistogram::Histogram;
+use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
+use sealcast::failure::{Failure, FailureKind, Result};
+use sealcast_proto::sim::{Link, LinkCounts, LinkProfile, MAX_PACKET};
+use tun_rs::SyncDevice;
+
+/// A packet that is due within this time is waited for by looking at the clock again and again, since the kernel wakes
+/// a sleeper some tens of microseconds late.
+pub const SPIN: Duration = Duration::from_micros(60);
+
+/// Packets read at a stretch before it is looked after what else there is to do.
+const BATCH: usize = 64;
+
+/// The longest lateness that is told apart, in nanoseconds.
+const MAX_LATENESS: u64 = 10_000_000_000;
+
+/// What happened to the packets of one direction.
+#[derive(Clone, Debug)]
+pub struct Report {
+    /// What the link did.
+    pub counts: LinkCounts,
+    /// Packets that the kernel dropped before the link, because this process did not read them in time. A measurement
+    /// in which there are any says nothing about the profile.
+    pub unread: u64,
+    /// Packets that the receiving kernel did not take: after damage, mostly.
+    pub refused: u64,
+    /// How late packets were handed over, in nanoseconds: the precision of the link.
+    pub lateness: Histogram<u64>,
+    /// Why the direction ended before its time.
+    pub fault: Option<String>,
+}
+
+pub(super) struct Direction {
+    shared: Arc<Shared>,
+    thread: Option<JoinHandle<()>>,
+}
+
+struct Shared {
+    epoch: Instant,
+    stop: AtomicBool,
+    /// Ends the thread's wait.
+    wake: OwnedFd,
+    /// Held while packets are moved, not while they are waited for.
+    state: Mutex<State>,
+}
+
+struct State {
+    link: Link,
+    refused: u64,
+    lateness: Histogram<u64>,
+    fault: Option<String>,
+}
+
+/// What to do next.
+enum Next {
+    GoOn,
+    /// Wait for a packet, or until this time.
+    Wait(Option<Duration>),
+}
+
+impl Direction {
+    pub(super) fn start(
+        from: Arc<SyncDevice>,
+        to: Arc<SyncDevice>,
+        profile: LinkProfile,
+        seed: u64,
+        epoch: Instant,
+    ) -> Result<Self> {
+        let defect = |what: &str| Failure::new(FailureKind::Internal, what, "raise the limits on threads and files");
+        let wake = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK);
+        let lateness = Histogram::new_with_bounds(1, MAX_LATENESS, 2);
+        let shared = Arc::new(Shared {
+            epoch,
+            stop: AtomicBool::new(false),
+            wake: wake.map_err(|_| defect("the system gives no event descriptor"))?,
+            state: Mutex::new(State {
+                link: Link::new(profile, seed),
+                refused: 0,
+                lateness: lateness.map_err(|_| defect("the histogram cannot be made"))?,
+                fault: None,
+            }),
+        });
+        let pumped = Arc::clone(&shared);
+        let thread = thread::Builder::new()
+            .name("link".to_owned())
+            .spawn(move || pumped.pump(&from, &to))
+            .map_err(|_| defect("the system gives no thread"))?;
+        Ok(Self {
+            shared,
+            thread: Some(thread),
+        })
+    }
+
+    pub(super) fn profile(&self) -> LinkProfile {
+        self.shared.state().link.profile().clone()
+    }
+
+    pub(super) fn change(&self, profile: LinkProfile) {
+        let now = self.shared.epoch.elapsed();
+        self.shared.state().link.set_profile(now, profile);
+        self.shared.wake();
+    }
+
+    pub(super) fn report(&self) -> Report {
+        let state = self.shared.state();
+        Report {
+            counts: state.link.counts(),
+            unread: 0,
+            refused: state.refused,
+            lateness: state.lateness.clone(),
+            fault: state.fault.clone(),
+        }
+    }
+}
+
+impl Drop for Direction {
+    fn drop(&mut self) {
+        self.shared.stop.store(true, Ordering::Relaxed);
+        self.shared.wake();
+        if let Some(thread) = self.thread.take() {
+            // A panic has been printed where it happened.
+            let _ = thread.join();
+        }
+    }
+}
+
+impl Shared {
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn wake(&self) {
+        // Fails only if the count is at its limit, and then the thread wakes anyway.
+        let _ = rustix::io::write(&self.wake, &1_u64.to_ne_bytes());
+    }
+
+    fn pump(&self, from: &SyncDevice, to: &SyncDevice) {
+        // The kernel may wake a thread 50 microseconds late to save energy, unless it is told otherwise. If it cannot
+        // be told, the link is less precise, which the report shows.
+        let _ = rustix::thread::set_current_timer_slack(std::num::NonZero::new(1));
+        // On a busy machine the link goes before what runs over it.
+        let _ = rustix::process::setpriority_process(Some(rustix::thread::gettid()), -20);
+        let mut buffer = vec![0; MAX_PACKET];
+        while !self.stop.load(Ordering::Relaxed) {
+            let moved = self.state().move_packets(self.epoch, from, to, &mut buffer);
+            let waited = match moved {
+                Ok(Next::GoOn) => Ok(()),
+                Ok(Next::Wait(until)) => self.wait(from, until),
+                Err(error) => Err(error),
+            };
+            if let Err(error) = waited {
+                self.state().fault = Some(format!("the link's device is gone ({error})"));
+                return;
+            }
+        }
+    }
+
+    /// Until there is a packet to read, somebody calls, or shortly before `until`.
+    fn wait(&self, from: &SyncDevice, until: Option<Duration>) -> io::Result<()> {
+        let timeout = until.map(|until| until.saturating_sub(self.epoch.elapsed()).saturating_sub(SPIN));
+        if timeout.is_some_and(|timeout| timeout.is_zero()) {
+            std::hint::spin_loop();
+            return Ok(());
+        }
+        let timeout = timeout.map(|timeout| Timespec {
+            tv_sec: timeout.as_secs().cast_signed(),
+            tv_nsec: timeout.subsec_nanos().into(),
+        });
+        let mut descriptors = [PollFd::new(from, PollFlags::IN), PollFd::new(&self.wake, PollFlags::IN)];
+        match poll(&mut descriptors, timeout.as_ref()) {
+            Ok(_) | Err(rustix::io::Errno::INTR) => {}
+            Err(error) => return Err(error.into()),
+        }
+        // Nothing to read means that nobody called.
+        let _ = rustix::io::read(&self.wake, &mut [0_u8; 8]);
+        Ok(())
+    }
+}
+
+impl State {
+    fn move_packets(
+        &mut self,
+        epoch: Instant,
+        from: &SyncDevice,
+        to: &SyncDevice,
+        buffer: &mut [u8],
+    ) -> io::Result<Next> {
+        for _ in 0..BATCH {
+            self.hand_over(epoch.elapsed(), to);
+            match from.recv(buffer) {
+                Ok(length) => self.link.send(epoch.elapsed(), &buffer[..length]),
+                Err(error) if error.kind() == ErrorKind::WouldBlock => {
+                    return Ok(Next::Wait(self.link.next_delivery()));
+                }
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(Next::GoOn)
+    }
+
+    fn hand_over(&mut self, now: Duration, to: &SyncDevice) {
+        while let Some(due) = self.link.next_delivery().filter(|due| *due <= now) {
+            let Some(packet) = self.link.deliver(now) else { return };
+            let late = u64::try_from((now - due).as_nanos()).unwrap_or(u64::MAX);
+            self.lateness.saturating_record(late);
+            if to.send(&packet).is_err() {
+                self.refused += 1;
+            }
+        }
+    }
+}

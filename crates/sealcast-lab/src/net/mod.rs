@@ -1,0 +1,243 @@
+//! Two network namespaces, joined by a simulated link in user space.
+//!
+//! Each namespace has one end of the link as a TUN device. This process reads what one end sends, hands it to a
+//! [`Link`](sealcast_proto::sim::Link) for each direction, and writes what comes out of it to the other end. Any
+//! program and any protocol can be run over it unchanged. It needs root and `/dev/net/tun`.
+
+mod direction;
+mod namespace;
+
+use std::ffi::OsStr;
+use std::net::{Ipv4Addr, Ipv6Addr};
+use std::process::Command;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::{Duration, Instant};
+
+use sealcast::failure::{Failure, FailureKind, Result};
+use sealcast_proto::sim::{LinkProfile, Random};
+use tun_rs::SyncDevice;
+
+/// Which way packets go: up is from A to B.
+pub use crate::proxy::Way;
+use direction::Direction;
+pub use direction::{Report, SPIN};
+use namespace::Namespace;
+
+/// The device's name in both namespaces.
+pub const DEVICE: &str = "link0";
+
+/// The least MTU of a device that carries IPv6.
+pub const LEAST_DEVICE_MTU: u16 = 1280;
+
+/// How many packets may wait in the kernel until this process reads them. The kernel's own 500 overflow within
+/// milliseconds at 1 Gbit/s when the process does not get the processor.
+const DEVICE_QUEUE: u32 = 5000;
+
+/// One end of the link.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum End {
+    /// The first.
+    A,
+    /// The second.
+    B,
+}
+
+/// What to set up.
+#[derive(Clone, Debug)]
+pub struct NetConfig {
+    /// The namespaces are called `NAME-a` and `NAME-b`. At most 32 letters, digits and hyphens.
+    pub name: String,
+    /// What the link does from A to B.
+    pub up: LinkProfile,
+    /// What the link does from B to A.
+    pub down: LinkProfile,
+    /// Decides to which packets.
+    pub seed: u64,
+    /// The MTU that both devices say they have, in bytes. A profile's MTU below it is a black hole: packets disappear
+    /// without a word, as behind a router that sends no ICMP.
+    pub device_mtu: u16,
+    /// The TCP congestion control in both namespaces; none leaves the kernel's default.
+    pub congestion_control: Option<String>,
+}
+
+impl Default for NetConfig {
+    fn default() -> Self {
+        Self {
+            name: "sealcast".to_owned(),
+            up: LinkProfile::default(),
+            down: LinkProfile::default(),
+            seed: 0,
+            device_mtu: 1500,
+            congestion_control: None,
+        }
+    }
+}
+
+/// The namespaces and the link between them. All of it is gone when this is dropped, after a panic too.
+pub struct Net {
+    // The directions stop before the namespaces go: fields are dropped in this order.
+    up: Direction,
+    down: Direction,
+    a: Namespace,
+    b: Namespace,
+    epoch: Instant,
+    congestion_control: Option<String>,
+}
+
+impl Net {
+    /// Set everything up.
+    ///
+    /// # Errors
+    /// In words, where there is no root, no TUN device or no `ip` program, where the namespaces are there already, and
+    /// where the kernel refuses.
+    pub fn start(config: &NetConfig) -> Result<Self> {
+        check(config)?;
+        namespace::usable()?;
+        let a = Namespace::create(format!("{}-a", config.name))?;
+        let b = Namespace::create(format!("{}-b", config.name))?;
+        let device_a = Arc::new(device(&a, End::A, config)?);
+        let device_b = Arc::new(device(&b, End::B, config)?);
+        let epoch = Instant::now();
+        let mut seeds = Random::new(config.seed);
+        let mut direction = |from: &Arc<SyncDevice>, to: &Arc<SyncDevice>, profile: &LinkProfile| {
+            Direction::start(
+                Arc::clone(from),
+                Arc::clone(to),
+                profile.clone(),
+                seeds.next_u64(),
+                epoch,
+            )
+        };
+        Ok(Self {
+            up: direction(&device_a, &device_b, &config.up)?,
+            down: direction(&device_b, &device_a, &config.down)?,
+            a,
+            b,
+            epoch,
+            congestion_control: config.congestion_control.clone(),
+        })
+    }
+
+    /// Why a link cannot be set up on this machine, in words; none if it can.
+    pub fn obstacle() -> Option<Failure> {
+        namespace::usable().err()
+    }
+
+    /// The name of an end's network namespace, for `ip netns exec`.
+    pub fn namespace(&self, end: End) -> &str {
+        &self.end(end).name
+    }
+
+    /// A command that runs `program` in an end's namespace.
+    pub fn command(&self, end: End, program: impl AsRef<OsStr>) -> Command {
+        let mut command = Command::new("ip");
+        command.args(["netns", "exec", self.namespace(end)]).arg(program);
+        command
+    }
+
+    /// How long the link has run: the time on which its outages are.
+    pub fn elapsed(&self) -> Duration {
+        self.epoch.elapsed()
+    }
+
+    /// What the link does in one direction.
+    pub fn profile(&self, way: Way) -> LinkProfile {
+        self.direction(way).profile()
+    }
+
+    /// Make the link do something else from now on.
+    pub fn change(&self, way: Way, profile: LinkProfile) {
+        self.direction(way).change(profile);
+    }
+
+    /// What happened to the packets so far.
+    pub fn report(&self, way: Way) -> Report {
+        let from = match way {
+            Way::Up => &self.a,
+            Way::Down => &self.b,
+        };
+        Report {
+            unread: from.dropped_by_device(),
+            ..self.direction(way).report()
+        }
+    }
+
+    /// The TCP congestion control in force in the namespaces.
+    pub fn congestion_control(&self) -> String {
+        let chosen = self.congestion_control.clone();
+        chosen.unwrap_or_else(|| self.a.congestion_control())
+    }
+
+    fn end(&self, end: End) -> &Namespace {
+        match end {
+            End::A => &self.a,
+            End::B => &self.b,
+        }
+    }
+
+    fn direction(&self, way: Way) -> &Direction {
+        match way {
+            Way::Up => &self.up,
+            Way::Down => &self.down,
+        }
+    }
+}
+
+impl End {
+    /// Its IPv4 address, in a network of 24 bits.
+    pub fn ipv4(self) -> Ipv4Addr {
+        match self {
+            Self::A => Ipv4Addr::new(10, 77, 0, 1),
+            Self::B => Ipv4Addr::new(10, 77, 0, 2),
+        }
+    }
+
+    /// Its IPv6 address, in a network of 64 bits.
+    pub fn ipv6(self) -> Ipv6Addr {
+        match self {
+            Self::A => Ipv6Addr::new(0xfd77, 0, 0, 0, 0, 0, 0, 1),
+            Self::B => Ipv6Addr::new(0xfd77, 0, 0, 0, 0, 0, 0, 2),
+        }
+    }
+}
+
+fn check(config: &NetConfig) -> Result<()> {
+    let allowed = |c: char| c.is_ascii_alphanumeric() || c == '-';
+    if config.name.is_empty() || config.name.len() > 32 || !config.name.chars().all(allowed) {
+        let what = format!("`{}` cannot be the name of a network", config.name);
+        return Err(Failure::new(
+            FailureKind::Usage,
+            what,
+            "use at most 32 letters, digits and hyphens",
+        ));
+    }
+    if config.device_mtu < LEAST_DEVICE_MTU {
+        let what = format!("a device with an MTU of {} bytes carries no IPv6", config.device_mtu);
+        let hint = format!("use {LEAST_DEVICE_MTU} or more; a profile's mtu may be smaller");
+        return Err(Failure::new(FailureKind::Usage, what, hint));
+    }
+    Ok(())
+}
+
+/// One end of the link, made here and moved into its namespace; this process keeps hold of it.
+fn device(namespace: &Namespace, end: End, config: &NetConfig) -> Result<SyncDevice> {
+    // Device names are at most 15 bytes, and unique here until the device has moved.
+    static MADE: AtomicU32 = AtomicU32::new(0);
+    let name = format!(
+        "sl{}x{}",
+        std::process::id(),
+        MADE.fetch_add(1, Ordering::Relaxed) % 1000
+    );
+    let built = tun_rs::DeviceBuilder::new().name(&name).enable(false).build_sync();
+    let device = built.map_err(|error| {
+        let what = format!("the TUN device {name} cannot be made ({error})");
+        Failure::new(FailureKind::Network, what, "run as root on a system with /dev/net/tun")
+    })?;
+    device.set_nonblocking(true).map_err(|error| {
+        let what = format!("the TUN device {name} cannot be read without waiting ({error})");
+        Failure::new(FailureKind::Internal, what, "please report this")
+    })?;
+    namespace.adopt(&name, end, config)?;
+    Ok(device)
+}

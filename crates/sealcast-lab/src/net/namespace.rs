@@ -1,0 +1,165 @@
+//! Network namespaces by way of the `ip` program.
+
+use std::path::Path;
+use std::process::Command;
+
+use sealcast::failure::{Failure, FailureKind, Result};
+
+use super::{DEVICE, DEVICE_QUEUE, End, NetConfig};
+use crate::facts::CONGESTION_CONTROL;
+
+/// A network namespace; deleted when dropped.
+pub(super) struct Namespace {
+    pub(super) name: String,
+}
+
+/// Whether this process may make namespaces and devices.
+pub(super) fn usable() -> Result<()> {
+    let refuse = |what: &str, hint: &str| Err(Failure::new(FailureKind::Usage, what, hint));
+    if !rustix::process::geteuid().is_root() {
+        return refuse(
+            "making network namespaces needs root",
+            "run this with sudo, or use `sealcast-lab proxy`, which does without",
+        );
+    }
+    if !Path::new("/dev/net/tun").exists() {
+        return refuse(
+            "this system has no /dev/net/tun",
+            "load the module with `modprobe tun`, give the container the device, or use `sealcast-lab proxy`",
+        );
+    }
+    if Command::new("ip").arg("-V").output().is_err() {
+        return refuse(
+            "the program `ip` is not installed",
+            "install it with `apt-get install iproute2`",
+        );
+    }
+    Ok(())
+}
+
+impl Namespace {
+    pub(super) fn create(name: String) -> Result<Self> {
+        if Path::new("/run/netns").join(&name).exists() {
+            let what = format!("the network namespace {name} is there already");
+            let hint = format!(
+                "end the command that uses it or choose another --name; \
+                 after a crash remove it with `ip netns del {name}`"
+            );
+            return Err(Failure::new(FailureKind::Network, what, hint));
+        }
+        ip(&["netns", "add", &name])?;
+        let namespace = Self { name };
+        namespace.ip(&["link", "set", "lo", "up"])?;
+        Ok(namespace)
+    }
+
+    /// Move a device here, give it its name and addresses, and bring it up.
+    pub(super) fn adopt(&self, device: &str, end: End, config: &NetConfig) -> Result<()> {
+        ip(&["link", "set", "dev", device, "netns", &self.name])?;
+        let (mtu, queue) = (config.device_mtu.to_string(), DEVICE_QUEUE.to_string());
+        // Without multicast and link-local addresses nothing is on the link but what programs send, so a seed loses the
+        // same packets every time.
+        self.ip(&[
+            "link",
+            "set",
+            "dev",
+            device,
+            "name",
+            DEVICE,
+            "mtu",
+            &mtu,
+            "txqueuelen",
+            &queue,
+        ])?;
+        self.ip(&["link", "set", "dev", DEVICE, "multicast", "off", "addrgenmode", "none"])?;
+        self.ip(&["addr", "add", &format!("{}/24", end.ipv4()), "dev", DEVICE])?;
+        self.ip(&["addr", "add", &format!("{}/64", end.ipv6()), "dev", DEVICE, "nodad"])?;
+        self.ip(&["link", "set", "dev", DEVICE, "up"])?;
+        if let Some(name) = &config.congestion_control {
+            self.set_congestion_control(name, end)?;
+        }
+        Ok(())
+    }
+
+    /// Packets that a program sent while the device's queue was full, as the kernel counts them.
+    pub(super) fn dropped_by_device(&self) -> u64 {
+        let file = format!("/sys/class/net/{DEVICE}/statistics/tx_dropped");
+        self.read(&file).and_then(|count| count.parse().ok()).unwrap_or(0)
+    }
+
+    pub(super) fn congestion_control(&self) -> String {
+        self.read(CONGESTION_CONTROL).unwrap_or_else(|| "not known".to_owned())
+    }
+
+    /// By way of the routes: a namespace may not choose its default among all that the kernel has, but a route may.
+    fn set_congestion_control(&self, name: &str, end: End) -> Result<()> {
+        let v4 = end.ipv4().to_string();
+        let route = [
+            "route",
+            "replace",
+            "10.77.0.0/24",
+            "dev",
+            DEVICE,
+            "scope",
+            "link",
+            "src",
+            &v4,
+            "congctl",
+            name,
+        ];
+        let v6 = [
+            "-6",
+            "route",
+            "replace",
+            "fd77::/64",
+            "dev",
+            DEVICE,
+            "proto",
+            "kernel",
+            "metric",
+            "256",
+            "congctl",
+            name,
+        ];
+        self.ip(&route).and_then(|()| self.ip(&v6)).map_err(|_| {
+            let what = format!("the kernel does not know the TCP congestion control `{name}`");
+            let hint = "choose one that stands in /proc/sys/net/ipv4/tcp_available_congestion_control";
+            Failure::new(FailureKind::Usage, what, hint)
+        })
+    }
+
+    /// What a file holds as this namespace sees it.
+    fn read(&self, file: &str) -> Option<String> {
+        let output = Command::new("ip")
+            .args(["netns", "exec", &self.name, "cat", file])
+            .output();
+        let output = output.ok().filter(|output| output.status.success())?;
+        Some(String::from_utf8_lossy(&output.stdout).trim().to_owned())
+    }
+
+    fn ip(&self, arguments: &[&str]) -> Result<()> {
+        ip(&[&["-n", &self.name], arguments].concat())
+    }
+}
+
+impl Drop for Namespace {
+    fn drop(&mut self) {
+        if let Err(failure) = ip(&["netns", "del", &self.name]) {
+            eprintln!("sealcast-lab: {failure}");
+        }
+    }
+}
+
+fn ip(arguments: &[&str]) -> Result<()> {
+    let said = match Command::new("ip").args(arguments).output() {
+        Ok(output) if output.status.success() => return Ok(()),
+        Ok(output) => String::from_utf8_lossy(&output.stderr).trim().to_owned(),
+        Err(error) => error.to_string(),
+    };
+    let what = format!("`ip {}` failed ({said})", arguments.join(" "));
+    Err(Failure::new(
+        FailureKind::Network,
+        what,
+        "see whether this system lets root make network namespaces",
+    ))
+}

@@ -1,0 +1,246 @@
+//! Our link beside the kernel's netem: the same profile, measured in the same way.
+
+mod ping;
+mod uml;
+
+use std::fmt::Write;
+use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use sealcast::failure::{Failure, FailureKind, Result};
+use sealcast_proto::sim::{LinkProfile, Loss};
+
+use crate::net::{End, Net, NetConfig, Way};
+
+pub use ping::Pings;
+
+/// Requests of a measurement, one every [`INTERVAL_MS`] milliseconds.
+const PINGS: u32 = 4000;
+/// Requests of the measurement without any delay or loss.
+const FLOOR_PINGS: u32 = 1000;
+const INTERVAL_MS: u32 = 5;
+
+/// How often it is looked whether to stop.
+const LOOK: Duration = Duration::from_millis(50);
+
+/// The profile that is compared where none was asked for.
+pub fn usual() -> LinkProfile {
+    LinkProfile {
+        delay: Duration::from_millis(20),
+        jitter: Duration::from_millis(5),
+        loss: Loss::Random(0.05),
+        ..LinkProfile::default()
+    }
+}
+
+/// What `tc qdisc add … netem` is told for a profile.
+///
+/// # Errors
+/// In words, where the profile asks for what this comparison does not measure.
+pub fn arguments(profile: &LinkProfile) -> Result<String> {
+    let rest = LinkProfile {
+        delay: profile.delay,
+        jitter: profile.jitter,
+        loss: profile.loss,
+        reorder: profile.reorder,
+        duplicate: profile.duplicate,
+        ..LinkProfile::default()
+    };
+    if *profile != rest {
+        let what = format!("the profile `{profile}` cannot be compared with netem");
+        let hint = "use delay, jitter, loss, burst, reorder and duplicate only";
+        return Err(Failure::new(FailureKind::Usage, what, hint));
+    }
+    let mut text = "limit 100000".to_owned();
+    let micros = |time: Duration| time.as_secs_f64() * 1e6;
+    let _ = write!(
+        text,
+        " delay {:.0}us {:.0}us",
+        micros(profile.delay),
+        micros(profile.jitter)
+    );
+    match profile.loss {
+        Loss::None => {}
+        Loss::Random(loss) => {
+            let _ = write!(text, " loss {}%", loss * 100.0);
+        }
+        Loss::Burst { mean_loss, mean_burst } => {
+            let recovers = 100.0 / mean_burst;
+            let _ = write!(
+                text,
+                " loss gemodel {}% {recovers}%",
+                recovers * mean_loss / (1.0 - mean_loss)
+            );
+        }
+    }
+    for (word, share) in [("reorder", profile.reorder), ("duplicate", profile.duplicate)] {
+        if share > 0.0 {
+            let _ = write!(text, " {word} {}%", share * 100.0);
+        }
+    }
+    Ok(text)
+}
+
+/// Measure both with ping, and return a table. It takes about a minute.
+///
+/// In each of the two worlds a request and its answer meet the profile once each. First both are measured without delay
+/// and loss, which shows what the worlds themselves cost. It ends early once `stop` is true.
+///
+/// # Errors
+/// In words: no root, no User Mode Linux, no ping, or a profile that cannot be compared.
+pub fn compare(profile: &LinkProfile, seed: u64, stop: &AtomicBool) -> Result<String> {
+    let netem = arguments(profile)?;
+    let ping = |count: u32, to: &str| format!("ping -q -c {count} -i 0.{INTERVAL_MS:03} -W 2 {to}");
+    let seconds = u64::from((PINGS + FLOOR_PINGS) * INTERVAL_MS / 1000);
+    let guest = uml::run(
+        &[
+            ping(FLOOR_PINGS, "127.0.0.1"),
+            format!("tc qdisc add dev lo root netem {netem} && {}", ping(PINGS, "127.0.0.1")),
+        ],
+        seconds,
+        stop,
+    )?;
+    let guest = guest
+        .iter()
+        .map(|text| read(text, "User Mode Linux"))
+        .collect::<Result<Vec<_>>>()?;
+
+    let net = Net::start(&NetConfig {
+        name: format!("check{}", std::process::id()),
+        seed,
+        ..NetConfig::default()
+    })?;
+    let to = End::B.ipv4().to_string();
+    let ours = |count| {
+        read(
+            &output(
+                net.command(End::A, "sh")
+                    .args(["-c", &format!("exec {}", ping(count, &to))]),
+                stop,
+            )?,
+            "our link",
+        )
+    };
+    let floor = ours(FLOOR_PINGS)?;
+    for way in [Way::Up, Way::Down] {
+        net.change(way, profile.clone());
+    }
+    let ours = ours(PINGS)?;
+    Ok(table(profile, &netem, [&guest[0], &floor, &guest[1], &ours]))
+}
+
+/// What a program says until it ends. It says little: a pipe holds all of it.
+fn output(command: &mut Command, stop: &AtomicBool) -> Result<String> {
+    let failed = |error| {
+        Failure::new(
+            FailureKind::Internal,
+            format!("ping cannot be run ({error})"),
+            "install it",
+        )
+    };
+    let mut child = command.stdout(Stdio::piped()).spawn().map_err(failed)?;
+    while child.try_wait().map_err(failed)?.is_none() {
+        if stop.load(Ordering::Relaxed) {
+            // It has ended if it cannot be killed.
+            let _ = child.kill();
+        }
+        std::thread::sleep(LOOK);
+    }
+    let output = child.wait_with_output().map_err(failed)?;
+    if stop.load(Ordering::Relaxed) {
+        return Err(stopped());
+    }
+    Ok(String::from_utf8_lossy(&output.stdout).into_owned())
+}
+
+fn stopped() -> Failure {
+    Failure::new(
+        FailureKind::Usage,
+        "the comparison was ended before its time",
+        "start it again",
+    )
+}
+
+fn read(text: &str, place: &str) -> Result<Pings> {
+    Pings::read(text).ok_or_else(|| unread(text, place))
+}
+
+fn unread(text: &str, place: &str) -> Failure {
+    let what = format!("ping measured nothing over {place}: {}", text.trim());
+    Failure::new(
+        FailureKind::Network,
+        what,
+        "install it with `apt-get install iputils-ping iproute2`",
+    )
+}
+
+fn table(profile: &LinkProfile, netem: &str, [netem_floor, floor, netem_run, run]: [&Pings; 4]) -> String {
+    let mut text = format!(
+        "our profile, both ways:   {profile}\nnetem's, both ways:       {netem}\n\n\
+         | round trips | sent | lost | repeated | least ms | mean ms | spread ms | most ms |\n\
+         |---|---|---|---|---|---|---|---|\n"
+    );
+    let rows = [
+        ("netem in User Mode Linux, nothing asked for", netem_floor),
+        ("our link, nothing asked for", floor),
+        ("netem in User Mode Linux", netem_run),
+        ("our link", run),
+    ];
+    for (name, pings) in rows {
+        let _ = writeln!(
+            text,
+            "| {name} | {} | {:.2} % | {} | {:.2} | {:.2} | {:.2} | {:.2} |",
+            pings.sent,
+            pings.loss() * 100.0,
+            pings.repeated,
+            pings.least,
+            pings.mean,
+            pings.spread,
+            pings.most
+        );
+    }
+    let _ = writeln!(text, "{}", expected(profile));
+    text
+}
+
+/// What the profile itself says, by arithmetic.
+fn expected(profile: &LinkProfile) -> String {
+    let loss = match profile.loss {
+        Loss::None => 0.0,
+        Loss::Random(loss) | Loss::Burst { mean_loss: loss, .. } => loss,
+    };
+    let both = 1.0 - (1.0 - loss) * (1.0 - loss);
+    // An even spread over ± j has the standard deviation j / √3; there are two of them.
+    let (delay, jitter) = (profile.delay.as_secs_f64() * 2e3, profile.jitter.as_secs_f64() * 1e3);
+    let mut text = format!("| by arithmetic, without reordering | | {:.2} % | | ", both * 100.0);
+    let least = delay - 2.0 * jitter;
+    let _ = write!(
+        text,
+        "{least:.2} | {delay:.2} | {:.2} | {:.2} |",
+        jitter * (2.0_f64 / 3.0).sqrt(),
+        delay + 2.0 * jitter
+    );
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn netem_is_told_what_the_profile_says() {
+        let told = |text: &str| arguments(&text.parse().expect(text));
+        assert_eq!(
+            told("delay=20ms jitter=5ms loss=5% reorder=25% duplicate=1%").expect("it can be compared"),
+            "limit 100000 delay 20000us 5000us loss 5% reorder 25% duplicate 1%"
+        );
+        // In Gilbert's model 1 / 4 turns good; 1 / 4 · 0.2 / 0.8 turns bad.
+        assert_eq!(
+            told("burst=20%/4").expect("it can be compared"),
+            "limit 100000 delay 0us 0us loss gemodel 6.25% 25%"
+        );
+        let refused = told("rate=5mbit").expect_err("rates are not compared");
+        assert!(refused.what.contains("rate=5mbit"), "{refused}");
+    }
+}

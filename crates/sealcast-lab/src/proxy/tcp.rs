@@ -1,0 +1,314 @@
+//! A TCP proxy: it delays and slows down byte streams. TCP mends what else a network does, so that needs packets.
+
+use std::io::{self, Read, Write};
+use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use sealcast_proto::sim::{LinkCounts, LinkProfile, Loss, Random};
+
+use super::scheduled::Scheduled;
+use super::{Links, Way, spawn};
+
+/// The most connections at once; others are closed.
+const MAX_CONNECTIONS: usize = 64;
+
+/// Bytes read at once where the rate is limited: about what a packet carries, so that the stream flows evenly.
+const SMALL_CHUNK: usize = 1448;
+
+/// Bytes read at once where it is not.
+const LARGE_CHUNK: usize = 32 * 1024;
+
+/// The most bytes under way in one direction of a connection.
+const MAX_UNDER_WAY: usize = 64 * 1024 * 1024;
+
+/// How long the other side may take to accept a connection.
+const CONNECT_PATIENCE: Duration = Duration::from_secs(10);
+
+/// A TCP proxy that delays and slows down the stream of each connection. It ends when dropped.
+///
+/// It takes `delay`, `jitter` (order is kept), `rate`, `queue` (what may wait before the rate; the sender is held back
+/// rather than anything dropped) and `outage` (nothing is taken in meanwhile). Opening a connection is not delayed.
+pub struct TcpProxy {
+    shared: Arc<Shared>,
+    address: SocketAddr,
+    thread: Option<JoinHandle<()>>,
+}
+
+struct Shared {
+    to: SocketAddr,
+    epoch: Instant,
+    stop: AtomicBool,
+    table: Mutex<Table>,
+}
+
+struct Table {
+    links: Links,
+    seeds: Random,
+    connections: Vec<Connection>,
+    /// What the connections that have ended did.
+    ended: [LinkCounts; 2],
+}
+
+struct Connection {
+    streams: [TcpStream; 2],
+    up: Arc<Scheduled>,
+    down: Arc<Scheduled>,
+    threads: Vec<JoinHandle<()>>,
+}
+
+/// The profile as a stream's link needs it.
+///
+/// # Errors
+/// In words, where it asks for what makes sense for packets only.
+pub fn stream_profile(profile: &LinkProfile) -> Result<LinkProfile, String> {
+    let default = LinkProfile::default();
+    let packets_only = [
+        ("loss", profile.loss != Loss::None),
+        ("reorder", profile.reorder > 0.0),
+        ("duplicate", profile.duplicate > 0.0),
+        ("corrupt", profile.corrupt > 0.0),
+        ("mtu", profile.mtu != default.mtu),
+    ];
+    if let Some((word, _)) = packets_only.iter().find(|(_, asked)| *asked) {
+        return Err(format!(
+            "`{word}` makes no sense for a byte stream, since a TCP proxy sees no packets; \
+             use `sealcast-lab net`, or leave it out"
+        ));
+    }
+    Ok(LinkProfile {
+        keep_order: true,
+        ..profile.clone()
+    })
+}
+
+impl TcpProxy {
+    /// Take connections on `listen` (port 0 chooses one) and connect each to `to`.
+    ///
+    /// # Errors
+    /// A profile that [`stream_profile`] refuses; the address cannot be listened on; the system gives no thread.
+    pub fn start(listen: SocketAddr, to: SocketAddr, links: Links) -> io::Result<Self> {
+        let checked =
+            |profile| stream_profile(profile).map_err(|words| io::Error::new(io::ErrorKind::InvalidInput, words));
+        let links = Links {
+            up: checked(&links.up)?,
+            down: checked(&links.down)?,
+            seed: links.seed,
+        };
+        let listener = TcpListener::bind(listen)?;
+        let address = listener.local_addr()?;
+        let shared = Arc::new(Shared {
+            to,
+            epoch: Instant::now(),
+            stop: AtomicBool::new(false),
+            table: Mutex::new(Table {
+                seeds: Random::new(links.seed),
+                links,
+                connections: Vec::new(),
+                ended: [LinkCounts::default(); 2],
+            }),
+        });
+        let listening = Arc::clone(&shared);
+        let thread = Some(spawn("tcp proxy", move || listening.listen(&listener))?);
+        Ok(Self {
+            shared,
+            address,
+            thread,
+        })
+    }
+
+    /// Where it listens.
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// What the links do in one direction.
+    pub fn profile(&self, way: Way) -> LinkProfile {
+        self.shared.table().links.profile(way).clone()
+    }
+
+    /// How long it has run: the time on which outages are.
+    pub fn elapsed(&self) -> Duration {
+        self.shared.epoch.elapsed()
+    }
+
+    /// Make the links of all connections, and of those to come, do something else in one direction. Connections that
+    /// are there keep the queue that they have.
+    ///
+    /// # Errors
+    /// In words, a profile that [`stream_profile`] refuses.
+    pub fn change(&self, way: Way, profile: &LinkProfile) -> Result<(), String> {
+        let profile = stream_profile(profile)?;
+        let mut table = self.shared.table();
+        for connection in &table.connections {
+            connection.link(way).change(unqueued(&profile));
+        }
+        table.links.set(way, profile);
+        Ok(())
+    }
+
+    /// What happened to the pieces of all streams together. A piece is what was read at once.
+    pub fn counts(&self, way: Way) -> LinkCounts {
+        let table = self.shared.table();
+        let mut sum = table.ended[way as usize];
+        for connection in &table.connections {
+            sum += connection.link(way).counts();
+        }
+        sum
+    }
+}
+
+impl Drop for TcpProxy {
+    fn drop(&mut self) {
+        self.shared.stop.store(true, Ordering::Relaxed);
+        // The listening thread waits for a connection.
+        let mut address = self.address;
+        if address.ip().is_unspecified() {
+            address.set_ip(match address {
+                SocketAddr::V4(_) => std::net::Ipv4Addr::LOCALHOST.into(),
+                SocketAddr::V6(_) => std::net::Ipv6Addr::LOCALHOST.into(),
+            });
+        }
+        let woken = TcpStream::connect_timeout(&address, CONNECT_PATIENCE);
+        let connections = std::mem::take(&mut self.shared.table().connections);
+        for connection in connections {
+            connection.end();
+        }
+        if let (Ok(_), Some(thread)) = (woken, self.thread.take()) {
+            // A panic has been printed where it happened.
+            let _ = thread.join();
+        }
+    }
+}
+
+impl Connection {
+    fn link(&self, way: Way) -> &Scheduled {
+        match way {
+            Way::Up => &self.up,
+            Way::Down => &self.down,
+        }
+    }
+
+    fn is_over(&self) -> bool {
+        self.threads.iter().all(JoinHandle::is_finished)
+    }
+
+    fn end(self) {
+        self.up.stop();
+        self.down.stop();
+        for stream in &self.streams {
+            // It may be closed already.
+            let _ = stream.shutdown(Shutdown::Both);
+        }
+        for thread in self.threads {
+            let _ = thread.join();
+        }
+    }
+}
+
+impl Shared {
+    fn table(&self) -> MutexGuard<'_, Table> {
+        self.table.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn listen(&self, listener: &TcpListener) {
+        for near in listener.incoming() {
+            if self.stop.load(Ordering::Relaxed) {
+                return;
+            }
+            let Ok(near) = near else { continue };
+            self.tidy();
+            if self.table().connections.len() >= MAX_CONNECTIONS {
+                continue;
+            }
+            // A connection that cannot be made is closed, which the client sees.
+            let Ok(far) = TcpStream::connect_timeout(&self.to, CONNECT_PATIENCE) else {
+                continue;
+            };
+            let mut table = self.table();
+            if let Ok(connection) = self.connect(near, far, &mut table) {
+                table.connections.push(connection);
+            }
+        }
+    }
+
+    /// Forget the connections that have ended, all but their counts.
+    fn tidy(&self) {
+        let mut table = self.table();
+        let (over, going) = std::mem::take(&mut table.connections)
+            .into_iter()
+            .partition(Connection::is_over);
+        table.connections = going;
+        for connection in over {
+            for way in [Way::Up, Way::Down] {
+                table.ended[way as usize] += connection.link(way).counts();
+            }
+        }
+    }
+
+    fn connect(&self, near: TcpStream, far: TcpStream, table: &mut Table) -> io::Result<Connection> {
+        near.set_nodelay(true)?;
+        far.set_nodelay(true)?;
+        let mut threads = Vec::new();
+        let mut link = |from: &TcpStream, to: &TcpStream, profile: &LinkProfile| {
+            let link = Scheduled::new(unqueued(profile), table.seeds.next_u64(), self.epoch);
+            let link = Arc::new(link);
+            let (filled, emptied) = (Arc::clone(&link), Arc::clone(&link));
+            let (mut source, source_end, mut sink) = (from.try_clone()?, from.try_clone()?, to.try_clone()?);
+            let queue = profile.queue;
+            threads.push(spawn("tcp in", move || fill(&mut source, &filled, queue))?);
+            threads.push(spawn("tcp out", move || {
+                // A stream may be closed already.
+                if emptied.run(|piece| sink.write_all(piece).is_ok()) {
+                    let _ = sink.shutdown(Shutdown::Write);
+                } else {
+                    emptied.stop();
+                    let _ = source_end.shutdown(Shutdown::Read);
+                }
+            })?);
+            io::Result::Ok(link)
+        };
+        let up = link(&near, &far, &table.links.up)?;
+        let down = link(&far, &near, &table.links.down)?;
+        Ok(Connection {
+            streams: [near, far],
+            up,
+            down,
+            threads,
+        })
+    }
+}
+
+/// A stream's link drops nothing: who fills it waits instead.
+fn unqueued(profile: &LinkProfile) -> LinkProfile {
+    LinkProfile {
+        queue: usize::MAX,
+        ..profile.clone()
+    }
+}
+
+/// Read a stream into its link until it ends.
+fn fill(from: &mut TcpStream, link: &Scheduled, queue: usize) {
+    let mut buffer = vec![0; LARGE_CHUNK];
+    while !link.is_stopped() {
+        link.wait_for_room(|profile| room(profile, queue));
+        let limited = link.profile().rate.is_some();
+        let chunk = if limited { SMALL_CHUNK } else { LARGE_CHUNK };
+        match from.read(&mut buffer[..chunk]) {
+            Ok(0) | Err(_) => break,
+            Ok(length) => link.send(&buffer[..length]),
+        }
+    }
+    link.finish();
+}
+
+/// How many bytes may be under way: what the queue holds, and what the rate sends within the delay.
+fn room(profile: &LinkProfile, queue: usize) -> usize {
+    let Some(rate) = profile.rate else { return MAX_UNDER_WAY };
+    let delay = profile.delay.saturating_add(profile.jitter);
+    let travelling = u128::from(rate) * delay.as_nanos() / 8_000_000_000;
+    let travelling = usize::try_from(travelling).unwrap_or(MAX_UNDER_WAY);
+    queue.max(SMALL_CHUNK).saturating_add(travelling).min(MAX_UNDER_WAY)
+}

@@ -1,0 +1,232 @@
+//! A UDP proxy: every client that sends to it has a link of its own to the other side.
+
+use std::collections::BTreeMap;
+use std::io::{self, ErrorKind};
+use std::net::{SocketAddr, UdpSocket};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
+use std::time::Instant;
+
+use sealcast_proto::sim::{LinkCounts, LinkProfile, MAX_PACKET, Random};
+
+use super::scheduled::{LOOK_UP, Scheduled};
+use super::{Links, Way, any_like, spawn};
+
+/// The most clients at once; datagrams of others are dropped.
+pub const MAX_CLIENTS: usize = 64;
+
+/// A UDP proxy with a simulated link in each direction. Lengths count the datagram's payload. It ends when dropped.
+pub struct UdpProxy {
+    shared: Arc<Shared>,
+    address: SocketAddr,
+    thread: Option<JoinHandle<()>>,
+}
+
+struct Shared {
+    socket: UdpSocket,
+    to: SocketAddr,
+    epoch: Instant,
+    stop: AtomicBool,
+    refused: AtomicU64,
+    table: Mutex<Table>,
+}
+
+struct Table {
+    links: Links,
+    seeds: Random,
+    clients: BTreeMap<SocketAddr, Client>,
+}
+
+/// One client's socket on the far side, its links, and the threads that serve them.
+struct Client {
+    up: Arc<Scheduled>,
+    down: Arc<Scheduled>,
+    threads: Vec<JoinHandle<()>>,
+}
+
+impl UdpProxy {
+    /// Take datagrams on `listen` (port 0 chooses one) and pass them on to `to`.
+    ///
+    /// # Errors
+    /// The address cannot be listened on, or the system gives no thread.
+    pub fn start(listen: SocketAddr, to: SocketAddr, links: Links) -> io::Result<Self> {
+        let socket = UdpSocket::bind(listen)?;
+        socket.set_read_timeout(Some(LOOK_UP))?;
+        let address = socket.local_addr()?;
+        let shared = Arc::new(Shared {
+            socket,
+            to,
+            epoch: Instant::now(),
+            stop: AtomicBool::new(false),
+            refused: AtomicU64::new(0),
+            table: Mutex::new(Table {
+                seeds: Random::new(links.seed),
+                links,
+                clients: BTreeMap::new(),
+            }),
+        });
+        let listening = Arc::clone(&shared);
+        let thread = Some(spawn("udp proxy", move || listening.listen())?);
+        Ok(Self {
+            shared,
+            address,
+            thread,
+        })
+    }
+
+    /// Where it listens.
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// What the links do in one direction.
+    pub fn profile(&self, way: Way) -> LinkProfile {
+        self.shared.table().links.profile(way).clone()
+    }
+
+    /// How long it has run: the time on which outages are.
+    pub fn elapsed(&self) -> std::time::Duration {
+        self.shared.epoch.elapsed()
+    }
+
+    /// Make the links of all clients, and of those to come, do something else in one direction.
+    pub fn change(&self, way: Way, profile: LinkProfile) {
+        let mut table = self.shared.table();
+        for client in table.clients.values() {
+            client.link(way).change(profile.clone());
+        }
+        table.links.set(way, profile);
+    }
+
+    /// What happened to the packets of all clients together.
+    pub fn counts(&self, way: Way) -> LinkCounts {
+        let mut sum = LinkCounts::default();
+        for client in self.shared.table().clients.values() {
+            sum += client.link(way).counts();
+        }
+        sum
+    }
+
+    /// Datagrams that were dropped because there were [`MAX_CLIENTS`] others, or because no socket could be had.
+    pub fn refused(&self) -> u64 {
+        self.shared.refused.load(Ordering::Relaxed)
+    }
+}
+
+impl Drop for UdpProxy {
+    fn drop(&mut self) {
+        self.shared.stop.store(true, Ordering::Relaxed);
+        let clients = std::mem::take(&mut self.shared.table().clients);
+        for client in clients.values() {
+            client.up.stop();
+            client.down.stop();
+        }
+        let threads = clients.into_values().flat_map(|client| client.threads);
+        for thread in threads.chain(self.thread.take()) {
+            // A panic has been printed where it happened.
+            let _ = thread.join();
+        }
+    }
+}
+
+impl Client {
+    fn link(&self, way: Way) -> &Scheduled {
+        match way {
+            Way::Up => &self.up,
+            Way::Down => &self.down,
+        }
+    }
+}
+
+impl Shared {
+    fn table(&self) -> MutexGuard<'_, Table> {
+        self.table.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn listen(self: &Arc<Self>) {
+        let mut buffer = vec![0; MAX_PACKET];
+        while !self.stop.load(Ordering::Relaxed) {
+            let (length, from) = match self.socket.recv_from(&mut buffer) {
+                Ok(received) => received,
+                Err(error) if passes(&error) => continue,
+                Err(_) => return,
+            };
+            match self.link_up(from) {
+                Some(link) => link.send(&buffer[..length]),
+                None => {
+                    self.refused.fetch_add(1, Ordering::Relaxed);
+                }
+            }
+        }
+    }
+
+    /// The link of a client towards the other side, made if it is new.
+    fn link_up(self: &Arc<Self>, from: SocketAddr) -> Option<Arc<Scheduled>> {
+        let mut table = self.table();
+        if let Some(client) = table.clients.get(&from) {
+            return Some(Arc::clone(&client.up));
+        }
+        if table.clients.len() >= MAX_CLIENTS || self.stop.load(Ordering::Relaxed) {
+            return None;
+        }
+        let (up_seed, down_seed) = (table.seeds.next_u64(), table.seeds.next_u64());
+        let up = Arc::new(Scheduled::new(table.links.up.clone(), up_seed, self.epoch));
+        let down = Arc::new(Scheduled::new(table.links.down.clone(), down_seed, self.epoch));
+        let threads = self.serve(from, &up, &down).ok()?;
+        let link = Arc::clone(&up);
+        table.clients.insert(from, Client { up, down, threads });
+        Some(link)
+    }
+
+    fn serve(
+        self: &Arc<Self>,
+        client: SocketAddr,
+        up: &Arc<Scheduled>,
+        down: &Arc<Scheduled>,
+    ) -> io::Result<Vec<JoinHandle<()>>> {
+        let far = Arc::new(UdpSocket::bind(any_like(self.to))?);
+        far.connect(self.to)?;
+        far.set_read_timeout(Some(LOOK_UP))?;
+        // What cannot be sent is lost, as on any network.
+        let (link, socket) = (Arc::clone(up), Arc::clone(&far));
+        let sends_up = spawn("udp up", move || {
+            link.run(|packet| {
+                let _ = socket.send(packet);
+                true
+            });
+        })?;
+        let (link, near) = (Arc::clone(down), Arc::clone(self));
+        let sends_down = spawn("udp down", move || {
+            link.run(|packet| {
+                let _ = near.socket.send_to(packet, client);
+                true
+            });
+        })?;
+        let link = Arc::clone(down);
+        let reads = spawn("udp back", move || {
+            let mut buffer = vec![0; MAX_PACKET];
+            while !link.is_stopped() {
+                match far.recv(&mut buffer) {
+                    Ok(length) => link.send(&buffer[..length]),
+                    Err(error) if passes(&error) => {}
+                    Err(_) => return,
+                }
+            }
+        })?;
+        Ok(vec![sends_up, sends_down, reads])
+    }
+}
+
+/// Nothing came in time, or somebody answered an earlier datagram that nobody listens there.
+fn passes(error: &io::Error) -> bool {
+    matches!(
+        error.kind(),
+        ErrorKind::WouldBlock
+            | ErrorKind::TimedOut
+            | ErrorKind::Interrupted
+            | ErrorKind::ConnectionRefused
+            | ErrorKind::HostUnreachable
+            | ErrorKind::NetworkUnreachable
+    )
+}
