@@ -5,13 +5,13 @@ use super::machine::Session;
 use super::{Carrier, Handled, MAX_CONSECUTIVE_REFUSALS, SessionError};
 use crate::clock::Now;
 use crate::seal::{Refusal, Sealed};
-use crate::wire::Kind;
+use crate::wire::{Accept, Kind};
 
 impl Session {
     pub(super) fn handle_record<'b>(&mut self, now: Now, message: &'b mut [u8]) -> Result<Handled<'b>, SessionError> {
         let established = self.keys().ok_or(SessionError::Misuse)?;
         established.ring.retire(now.monotonic);
-        let opened = Sealed::parse(message).and_then(|record| established.ring.open(record));
+        let opened = Sealed::parse(message, Accept::EncryptedOnly).and_then(|record| established.ring.open(record));
         let (record, under) = match opened {
             Ok(opened) => opened,
             Err(reason) => return self.refuse(reason),

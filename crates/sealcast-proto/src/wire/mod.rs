@@ -10,7 +10,7 @@ pub(crate) use control::kem_field;
 pub use control::{CloseReason, Control};
 pub use framing::{LENGTH_PREFIX, MessageLength, message_length, write_framed};
 pub(crate) use header::check;
-pub use header::{Flags, HEADER_LEN, Header, Kind, MAX_STREAM};
+pub use header::{Accept, Flags, HEADER_LEN, Header, Kind, MAX_STREAM};
 pub(crate) use reader::{Reader, put_bytes16};
 pub use ticket::{Host, MAX_TICKET, Ticket, TicketError, TransportKind};
 
