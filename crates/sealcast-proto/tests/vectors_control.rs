@@ -58,6 +58,17 @@ fn described(message: &Control<'_>) -> Option<(&'static str, Value)> {
         Control::Ping { t1 } => ("ping", json!({"t1": t1})),
         Control::Pong { t1, t2, t3 } => ("pong", json!({"t1": t1, "t2": t2, "t3": t3})),
         Control::RekeyRequest => ("rekey-request", json!({})),
+        Control::Selection { number, selection } => {
+            let payload = message.to_bytes();
+            assert_eq!(payload.len(), 6);
+            let permille = u16::from_be_bytes([payload[4], payload[5]]);
+            let selection = selection.to_string();
+            (
+                "selection",
+                json!({"number": number, "mode": payload[3], "permille": permille, "shown": selection}),
+            )
+        }
+        Control::SelectionAck { number } => ("selection-ack", json!({"number": number})),
         Control::Unknown => return None,
     })
 }

@@ -38,9 +38,11 @@ impl Session {
                 mechanism,
                 share,
             } => self.rekey_offered(now, payload, epoch, mechanism, share),
-            Control::RekeyAnswer { .. } | Control::RekeyRequest | Control::KeyframeRequest { .. } => {
-                Err(SessionError::PeerMisbehaved)
-            }
+            Control::Selection { .. } => Ok(()),
+            Control::RekeyAnswer { .. }
+            | Control::RekeyRequest
+            | Control::KeyframeRequest { .. }
+            | Control::SelectionAck { .. } => Err(SessionError::PeerMisbehaved),
         }
     }
 
@@ -56,6 +58,7 @@ impl Session {
             }
             Control::RekeyRequest => Ok(()),
             Control::RekeyAnswer { epoch, ciphertext } => self.rekey_answered(now, payload, epoch, ciphertext),
+            Control::SelectionAck { .. } => Ok(()),
             _ => Err(SessionError::PeerMisbehaved),
         }
     }

@@ -1,6 +1,7 @@
 //! The payloads of control records (protocol.md §4).
 
 use super::{MAX_STREAM, Malformed, Reader, put_bytes16};
+use crate::unit::Selection;
 
 /// Longest text of a close message in bytes.
 const MAX_CLOSE_TEXT: usize = 256;
@@ -126,6 +127,18 @@ pub enum Control<'a> {
     },
     /// The viewer wants a new epoch.
     RekeyRequest,
+    /// The publisher says what it encrypts from the viewer's acknowledgement on.
+    Selection {
+        /// Counted up from 1 within a session.
+        number: u16,
+        /// What it encrypts.
+        selection: Selection,
+    },
+    /// The viewer accepts what a selection leaves in clear.
+    SelectionAck {
+        /// Of which selection.
+        number: u16,
+    },
     /// A type this version does not know: ignored.
     Unknown,
 }
@@ -170,6 +183,17 @@ impl<'a> Control<'a> {
                 }
             }
             Self::RekeyRequest => out.push(8),
+            Self::Selection { number, selection } => {
+                out.push(9);
+                out.extend_from_slice(&number.to_be_bytes());
+                let (mode, permille) = selection.to_wire();
+                out.push(mode);
+                out.extend_from_slice(&permille.to_be_bytes());
+            }
+            Self::SelectionAck { number } => {
+                out.push(10);
+                out.extend_from_slice(&number.to_be_bytes());
+            }
             Self::Unknown => {}
         }
         out
@@ -203,6 +227,13 @@ impl<'a> Control<'a> {
                 t3: reader.u64()?,
             },
             8 => Self::RekeyRequest,
+            9 => Self::Selection {
+                number: selection_number(reader.u16()?)?,
+                selection: Selection::from_wire(reader.u8()?, reader.u16()?).ok_or(Malformed)?,
+            },
+            10 => Self::SelectionAck {
+                number: selection_number(reader.u16()?)?,
+            },
             _ => return Ok(Self::Unknown),
         };
         reader.finish()?;
@@ -223,6 +254,11 @@ impl<'a> Control<'a> {
 /// A media stream's number.
 fn media_stream(stream: u32) -> Result<u32, Malformed> {
     (1..=MAX_STREAM).contains(&stream).then_some(stream).ok_or(Malformed)
+}
+
+/// Selections are counted from 1.
+fn selection_number(number: u16) -> Result<u16, Malformed> {
+    (number > 0).then_some(number).ok_or(Malformed)
 }
 
 /// A public key or ciphertext: 1 to [`MAX_KEM_FIELD`] bytes.
