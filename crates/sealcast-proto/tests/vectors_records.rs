@@ -34,7 +34,6 @@ struct KeySet {
     suite: u8,
     direction: String,
     /// Whether the opener accepts media in clear.
-    #[serde(default)]
     clear: bool,
     epochs: Vec<Epoch>,
 }
@@ -164,7 +163,7 @@ impl Openers {
 #[test]
 fn every_sealed_record_opens_to_its_payload() {
     let file = load::<File>("records");
-    assert_eq!((file.sealed.len(), file.key_sets.len()), (100, 12));
+    assert_eq!((file.sealed.len(), file.key_sets.len()), (156, 16));
     for case in &file.sealed {
         assert_eq!(case.expect, "ok");
         let set = &file.key_sets[&case.key_set];
@@ -210,7 +209,7 @@ fn every_sealed_record_opens_to_its_payload() {
 #[test]
 fn every_bad_record_is_refused_for_its_reason() {
     let file = load::<File>("records");
-    assert_eq!(file.refused.len(), 430);
+    assert_eq!(file.refused.len(), 522);
     for case in &file.refused {
         let outcome = Openers::new(&file.key_sets[&case.key_set]).open(&case.record);
         assert_eq!(outcome, Err(case.expect.clone()), "{}", case.name);
@@ -220,7 +219,7 @@ fn every_bad_record_is_refused_for_its_reason() {
 #[test]
 fn replay_windows_follow_the_reference_step_by_step() {
     let file = load::<File>("records");
-    assert_eq!(file.sequences.len(), 20);
+    assert_eq!(file.sequences.len(), 21);
     for case in &file.sequences {
         let mut openers = Openers::new(&file.key_sets[&case.key_set]);
         for (number, step) in case.steps.iter().enumerate() {
