@@ -4,8 +4,8 @@
 use libfuzzer_sys::fuzz_target;
 use sealcast_proto::unit::{PREAMBLE_LEN, Preamble, StreamInfo};
 use sealcast_proto::wire::{
-    Accept, Control, HEADER_LEN, Header, LENGTH_PREFIX, MAX_HANDSHAKE_MESSAGE, MAX_RECORD, MessageLength, message_length,
-    write_framed,
+    Accept, Control, HEADER_LEN, Header, LENGTH_PREFIX, MAX_HANDSHAKE_MESSAGE, MAX_RECORD, MessageLength,
+    message_length, write_framed,
 };
 
 fuzz_target!(|bytes: &[u8]| {

@@ -213,6 +213,7 @@ fn bench_publish(suite: Suite, size: usize, rounds: usize) {
         measured.ours.push(timed(count, |index| {
             let frame = OutgoingFrame {
                 stream: 1,
+                codec: sealcast_proto::unit::Codec::H264,
                 keyframe: index == 0,
                 preamble: Preamble {
                     frame: index as u64,

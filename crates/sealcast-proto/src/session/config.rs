@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use crate::keys::{HandshakeConfig, Side};
 use crate::seal::{SealLimits, Suite};
+use crate::unit::Unit;
 
 /// Soft limit on the records of one key (keys.md §6).
 const MAX_SOFT_RECORDS: u64 = 1 << 20;
@@ -86,4 +87,8 @@ pub struct SessionConfig {
     pub carrier: Carrier,
     /// When new epochs begin; only a publisher's counts for beginning one.
     pub rekey: RekeyPolicy,
+    /// What is sealed at once; only a publisher's counts.
+    pub unit: Unit,
+    /// What a selection by rate draws from: the same seed draws the same. Not a secret.
+    pub selection_seed: u64,
 }

@@ -38,7 +38,7 @@ impl Session {
                 mechanism,
                 share,
             } => self.rekey_offered(now, payload, epoch, mechanism, share),
-            Control::Selection { .. } => Ok(()),
+            Control::Selection { number, selection } => self.selection_told(now, number, selection),
             Control::RekeyAnswer { .. }
             | Control::RekeyRequest
             | Control::KeyframeRequest { .. }
@@ -58,7 +58,10 @@ impl Session {
             }
             Control::RekeyRequest => Ok(()),
             Control::RekeyAnswer { epoch, ciphertext } => self.rekey_answered(now, payload, epoch, ciphertext),
-            Control::SelectionAck { .. } => Ok(()),
+            Control::SelectionAck { number } => {
+                self.selection_acknowledged(number);
+                Ok(())
+            }
             _ => Err(SessionError::PeerMisbehaved),
         }
     }

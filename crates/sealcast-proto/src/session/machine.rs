@@ -8,10 +8,12 @@ use std::time::Duration;
 use super::keyring::KeyRing;
 use super::liveness::Liveness;
 use super::rekey::{Follower, Leader};
+use super::selection::{Following, Selecting};
 use super::{Facts, Handled, Input, Output, SessionConfig, SessionError};
 use crate::clock::{ClockFilter, Now};
 use crate::keys::{Initiator, Mechanism, Responder, Role, Side};
 use crate::seal::RefusalCounts;
+use crate::unit::Cutter;
 
 /// What there is once the handshake agreed on keys.
 pub(super) struct Established {
@@ -39,6 +41,9 @@ pub struct Session {
     pub(super) out: VecDeque<Output>,
     pub(super) leader: Leader,
     pub(super) follower: Follower,
+    pub(super) selecting: Selecting,
+    pub(super) following: Following,
+    pub(super) cutter: Cutter,
     pub(super) began: Duration,
     pub(super) liveness: Liveness,
     pub(super) clock: ClockFilter,
@@ -65,12 +70,16 @@ impl Session {
     }
 
     pub(super) fn new(config: SessionConfig, state: State, now: Now) -> Self {
+        let cutter = Cutter::new(config.unit, config.selection_seed);
         Self {
             config,
             state,
             out: VecDeque::new(),
             leader: Leader::default(),
             follower: Follower::default(),
+            selecting: Selecting::default(),
+            following: Following::default(),
+            cutter,
             began: now.monotonic,
             liveness: Liveness::new(now.monotonic),
             clock: ClockFilter::default(),
@@ -152,6 +161,7 @@ impl Session {
             }
             Input::RequestKeyframe(stream) => self.request_keyframe(now, stream).map(|()| Handled::Done),
             Input::Rekey => self.rekey_on_demand(now).map(|()| Handled::Done),
+            Input::Select(selection) => self.select(now, selection).map(|()| Handled::Done),
         };
         handled.map_err(|error| self.fail(now, error))
     }

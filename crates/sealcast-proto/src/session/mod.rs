@@ -16,13 +16,14 @@ mod machine;
 mod media;
 mod records;
 mod rekey;
+mod selection;
 #[cfg(test)]
 mod tests;
 mod timers;
 
 pub use config::{Carrier, RekeyPolicy, SessionConfig};
 pub use machine::Session;
-pub use media::OutgoingFrame;
+pub use media::{OutgoingFrame, SealedRecords};
 pub use rekey::RekeyCause;
 
 use std::time::Duration;
@@ -30,6 +31,7 @@ use std::time::Duration;
 use crate::clock::ClockEstimate;
 use crate::keys::{HandshakeError, Peer};
 use crate::seal::{Opened, Refusal, Suite};
+use crate::unit::Selection;
 use crate::wire::CloseReason;
 
 /// Longest a handshake may take.
@@ -59,6 +61,9 @@ pub enum Input<'b> {
     RequestKeyframe(u32),
     /// Begin a new epoch now (publisher), or ask for one (viewer).
     Rekey,
+    /// Publisher: encrypt by another selection. What leaves something in clear waits for the viewer's acknowledgement;
+    /// that everything is encrypted holds at once.
+    Select(Selection),
 }
 
 /// What became of an input.
@@ -100,6 +105,8 @@ pub enum Event {
         /// Why, at the publisher; the viewer is not told.
         cause: Option<RekeyCause>,
     },
+    /// Another selection holds: frames are sealed by it from here on (publisher), or may be (viewer).
+    Selection(Selection),
     /// A new estimate of the peer's clock.
     Clock(ClockEstimate),
     /// The peer ended the session.

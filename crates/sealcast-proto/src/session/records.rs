@@ -5,13 +5,14 @@ use super::machine::Session;
 use super::{Carrier, Handled, MAX_CONSECUTIVE_REFUSALS, SessionError};
 use crate::clock::Now;
 use crate::seal::{Refusal, Sealed};
-use crate::wire::{Accept, Kind};
+use crate::wire::Kind;
 
 impl Session {
     pub(super) fn handle_record<'b>(&mut self, now: Now, message: &'b mut [u8]) -> Result<Handled<'b>, SessionError> {
+        let accept = self.following.accept(now.monotonic);
         let established = self.keys().ok_or(SessionError::Misuse)?;
         established.ring.retire(now.monotonic);
-        let opened = Sealed::parse(message, Accept::EncryptedOnly).and_then(|record| established.ring.open(record));
+        let opened = Sealed::parse(message, accept).and_then(|record| established.ring.open(record));
         let (record, under) = match opened {
             Ok(opened) => opened,
             Err(reason) => return self.refuse(reason),
@@ -22,8 +23,8 @@ impl Session {
             self.switch_epoch(now);
         }
         if record.header().kind == Kind::Media {
-            // Only a publisher has media, and none before the welcome.
-            return if self.is_established() && !self.leads() {
+            // Only a publisher has media, none before the welcome, and nothing to repair on a byte stream.
+            return if self.is_established() && !self.leads() && !record.header().flags.repair() {
                 Ok(Handled::Media(record))
             } else {
                 Err(SessionError::PeerMisbehaved)

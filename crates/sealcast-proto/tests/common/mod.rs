@@ -9,6 +9,7 @@ use sealcast_proto::keys::{HandshakeConfig, Identity, Invite, Mechanism, Role, S
 use sealcast_proto::seal::suite;
 use sealcast_proto::session::{Carrier, RekeyPolicy, Session, SessionConfig};
 use sealcast_proto::sim::{Direction, InsecureMechanism, World};
+use sealcast_proto::unit::{Codec, Unit};
 
 pub(crate) const START: Now = Now {
     monotonic: Duration::from_secs(100),
@@ -42,6 +43,8 @@ impl Default for Setup {
             side,
             carrier: Carrier::Stream,
             rekey: RekeyPolicy::default(),
+            unit: Unit::Frame,
+            selection_seed: 1,
         };
         let pinned = Some(publisher.peer_id());
         Self {
@@ -72,6 +75,7 @@ pub(crate) fn publish(world: &mut World, number: u64, keyframe: bool, data: &[u8
     let mut out = Vec::new();
     let frame = sealcast_proto::session::OutgoingFrame {
         stream: 1,
+        codec: Codec::H264,
         keyframe,
         preamble: sealcast_proto::unit::Preamble {
             frame: number,
