@@ -99,8 +99,8 @@ impl Opener {
         }
     }
 
-    /// Verify a record, and decrypt it in place if it is encrypted: it says so itself, and is opened as what it says, so
-    /// that a flag altered on the way spoils the tag.
+    /// Verify a record, and decrypt it in place if it is encrypted: it says so itself, and is opened as what it says,
+    /// so that a flag altered on the way spoils the tag.
     ///
     /// # Errors
     /// [`Refusal::Replay`], asked first, or [`Refusal::Tag`]; neither moves the window.

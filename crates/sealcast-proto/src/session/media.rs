@@ -48,9 +48,9 @@ pub struct SealedRecords {
 }
 
 impl Session {
-    /// Seal a frame and append its records to `out`, each with its length before it: one for each unit, encrypted as the
-    /// selection in force says. The preamble is part of the first. Drain [`poll`](Self::poll) afterwards: a frame may
-    /// bring a rekeying about.
+    /// Seal a frame and append its records to `out`, each with its length before it: one for each unit, encrypted as
+    /// the selection in force says. The preamble is part of the first. Drain [`poll`](Self::poll) afterwards: a frame
+    /// may bring a rekeying about.
     ///
     /// # Errors
     /// [`SessionError::KeyLimit`] when the keys are spent: the session is over and nothing of the frame that was not

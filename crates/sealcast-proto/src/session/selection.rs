@@ -38,8 +38,8 @@ impl Selecting {
         self.pending.map_or(self.in_force, |(selection, _)| selection)
     }
 
-    /// The program wants another selection: what to say, or `None` once the numbers are used up. From here on nothing is
-    /// in clear before the viewer's answer.
+    /// The program wants another selection: what to say, or `None` once the numbers are used up. From here on nothing
+    /// is in clear before the viewer's answer.
     fn begin(&mut self, now: Duration, selection: Selection) -> Option<Control<'static>> {
         self.in_force = Selection::All;
         self.pending = None;
@@ -100,8 +100,8 @@ impl Following {
         }
     }
 
-    /// The publisher says a selection: whether to acknowledge it, and whether it is news. Another one under a number that
-    /// was acknowledged is the peer's fault.
+    /// The publisher says a selection: whether to acknowledge it, and whether it is news. Another one under a number
+    /// that was acknowledged is the peer's fault.
     fn told(&mut self, now: Duration, number: u16, selection: Selection) -> Result<(bool, bool), SessionError> {
         if number <= self.number {
             let repeated = number == self.number;

@@ -1,8 +1,8 @@
 //! Drawing which units are encrypted. What was drawn stands in every record's flags, so nothing here is secret: it must
 //! only be even, quick and repeatable.
 
-/// SplitMix64 (Steele, Lea and Flood, "Fast splittable pseudorandom number generators", OOPSLA 2014), with the constants
-/// of its reference implementation (prng.di.unimi.it/splitmix64.c).
+/// SplitMix64 (Steele, Lea and Flood, "Fast splittable pseudorandom number generators", OOPSLA 2014), with the
+/// constants of its reference implementation (prng.di.unimi.it/splitmix64.c).
 #[derive(Clone, Default)]
 pub(super) struct Draw {
     state: u64,

@@ -3,10 +3,10 @@
 
 use super::select::Plan;
 
-/// Bytes of a slice NAL unit, after its first, that are taken to hold the slice header. In the streams of cameras and
-/// encoders it takes 4 to 30 bytes; this is twice that, and four AES blocks. Explicit weights for many reference pictures
-/// can make it longer, and their tail then stays in clear together with the slice data: finding its true end means
-/// decoding it with the parameter sets, which is not worth it for what an observer learns there.
+/// Bytes of a slice NAL unit, after its first, that are taken to hold the slice header. Without weights it is a dozen
+/// short fields and a few reordering commands, 4 to 30 bytes; this is twice that, and four AES blocks. Explicit weights
+/// for many reference pictures can make it longer, and their tail then stays in clear together with the slice data:
+/// finding its true end means decoding it with the parameter sets, which is not worth it for what is learnt there.
 const SLICE_HEAD: usize = 64;
 
 /// H.264 as an Annex B byte stream: everything but the slice data is header.

@@ -61,8 +61,8 @@ pub struct PlannedRange {
 }
 
 impl Selection {
-    /// Plan one frame: write to `out`, which is cleared, what becomes of its bytes, in order and up to its end; an empty
-    /// frame has one empty range. Of [`Selection::Rate`] it only says that everything may be encrypted: the
+    /// Plan one frame: write to `out`, which is cleared, what becomes of its bytes, in order and up to its end; an
+    /// empty frame has one empty range. Of [`Selection::Rate`] it only says that everything may be encrypted: the
     /// [`Cutter`](super::Cutter) draws. Takes time in proportion to the frame, whatever is in it, and allocates only
     /// while `out` grows to what the stream's frames need, 2048 ranges at most.
     pub fn plan(self, codec: Codec, keyframe: bool, data: &[u8], out: &mut Vec<PlannedRange>) {
