@@ -8,7 +8,7 @@ use libfuzzer_sys::fuzz_target;
 use sealcast_fuzz::Edit;
 use sealcast_proto::keys::{EpochSecret, Secret, Side};
 use sealcast_proto::seal::{RecordMeta, SealLimits, Sealed, suite};
-use sealcast_proto::wire::{Flags, HEADER_LEN, TAG_LEN};
+use sealcast_proto::wire::{Accept, Flags, HEADER_LEN, TAG_LEN};
 
 #[derive(Debug, Arbitrary)]
 struct Plan {
@@ -77,7 +77,7 @@ fuzz_target!(|plan: Plan| {
             edit.apply(&mut bytes);
         }
         let untouched = bytes == *original;
-        let opened = Sealed::parse(&mut bytes).and_then(|record| opener.open(record));
+        let opened = Sealed::parse(&mut bytes, Accept::ClearMedia).and_then(|record| opener.open(record));
         let expected = untouched && opened_before.insert(delivery.record);
         assert_eq!(opened.is_ok(), expected, "{opened:?}");
         if let Ok(opened) = opened {

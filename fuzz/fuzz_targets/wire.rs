@@ -4,13 +4,16 @@
 use libfuzzer_sys::fuzz_target;
 use sealcast_proto::unit::{PREAMBLE_LEN, Preamble, StreamInfo};
 use sealcast_proto::wire::{
-    Control, HEADER_LEN, Header, LENGTH_PREFIX, MAX_HANDSHAKE_MESSAGE, MAX_RECORD, MessageLength, message_length,
-    write_framed,
+    Accept, Control, HEADER_LEN, Header, LENGTH_PREFIX, MAX_HANDSHAKE_MESSAGE, MAX_RECORD, MessageLength,
+    message_length, write_framed,
 };
 
 fuzz_target!(|bytes: &[u8]| {
-    if let Ok(header) = Header::parse(bytes) {
-        assert_eq!(header.to_bytes(), bytes[..HEADER_LEN]);
+    for accept in [Accept::EncryptedOnly, Accept::ClearMedia] {
+        if let Ok(header) = Header::parse(bytes, accept) {
+            assert_eq!(header.to_bytes(), bytes[..HEADER_LEN]);
+            assert!(header.flags.encrypted() || accept == Accept::ClearMedia);
+        }
     }
     if let Ok(message) = Control::parse(bytes)
         && message != Control::Unknown

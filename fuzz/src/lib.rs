@@ -8,6 +8,7 @@ use sealcast_proto::keys::{HandshakeConfig, Identity, Invite, Mechanism, Role, S
 use sealcast_proto::seal::suite;
 use sealcast_proto::session::{Carrier, RekeyPolicy, Session, SessionConfig};
 use sealcast_proto::sim::InsecureMechanism;
+use sealcast_proto::unit::{Permille, Selection, Unit};
 
 /// Where both clocks stand at first.
 pub const START: Now = Now {
@@ -75,6 +76,29 @@ fn config(
         carrier,
         rekey,
         delivery: sealcast_proto::session::Delivery::default(),
+        unit: Unit::Frame,
+        selection_seed: 1,
+    }
+}
+
+/// The selection that two bytes name.
+pub fn selection(mode: u8, share: u8) -> Selection {
+    match mode % 6 {
+        0 => Selection::All,
+        1 => Selection::None,
+        2 => Selection::Rate(Permille::new(u16::from(share) * 3).expect("at most 765")),
+        3 => Selection::Keyframes,
+        4 => Selection::Headers,
+        _ => Selection::HeadersAndKeyframes,
+    }
+}
+
+/// The unit that a number names.
+pub fn unit(number: u16) -> Unit {
+    match number {
+        0 => Unit::Frame,
+        1 => Unit::Packet,
+        bytes => Unit::Chunk(bytes),
     }
 }
 

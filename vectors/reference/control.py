@@ -50,6 +50,8 @@ MESSAGES = {
     6: ("ping", [("t1", 8)]),
     7: ("pong", [("t1", 8), ("t2", 8), ("t3", 8)]),
     8: ("rekey-request", []),
+    9: ("selection", [("number", 2), ("mode", 1), ("permille", 2)]),
+    10: ("selection-ack", [("number", 2)]),
 }
 NUMBERS = {name: number for number, (name, _) in MESSAGES.items()}
 CODEC_CONFIGURATION = [("codec", 1), ("width", 2), ("height", 2), ("rate_numerator", 4), ("rate_denominator", 4),
@@ -101,6 +103,10 @@ def decode(data):
     name, layout = MESSAGES[number]
     fields = _decode_fields(layout, reader)
     if name == "keyframe-request" and not 1 <= fields["stream"] <= 15:
+        raise Malformed
+    if name == "selection" and (fields["mode"] > 5 or fields["permille"] > (1_000 if fields["mode"] == 2 else 0)):
+        raise Malformed
+    if name in ("selection", "selection-ack") and fields["number"] == 0:
         raise Malformed
     for field in ("share", "ciphertext"):
         if field in fields and not 1 <= len(fields[field]) <= MAX_SHARE:

@@ -53,6 +53,16 @@ OK_MESSAGES = [
      {"t1": 1_790_000_000_123_456_789, "t2": 1_790_000_000_200_000_000, "t3": 1_790_000_000_200_040_000}),
     ("pong, highest", "pong", {"t1": BIG, "t2": BIG, "t3": BIG}),
     ("rekey-request", "rekey-request", {}),
+    ("selection, all", "selection", {"number": 65535, "mode": 0, "permille": 0}),
+    ("selection, none", "selection", {"number": 1, "mode": 1, "permille": 0}),
+    ("selection, no unit", "selection", {"number": 2, "mode": 2, "permille": 0}),
+    ("selection, an eighth", "selection", {"number": 3, "mode": 2, "permille": 125}),
+    ("selection, every unit", "selection", {"number": 4, "mode": 2, "permille": 1000}),
+    ("selection, keyframes", "selection", {"number": 256, "mode": 3, "permille": 0}),
+    ("selection, headers", "selection", {"number": 5, "mode": 4, "permille": 0}),
+    ("selection, headers and keyframes", "selection", {"number": 6, "mode": 5, "permille": 0}),
+    ("selection-ack", "selection-ack", {"number": 1}),
+    ("selection-ack, highest", "selection-ack", {"number": 65535}),
 ]
 
 
@@ -65,7 +75,7 @@ def messages():
         cases.append({"name": name, "expect": "ok", "message": kind, "fields": _json(fields), "bytes": data.hex()})
     rows = [("empty payload", b"", "malformed", "There is no type.")]
     for name in ("welcome", "close with text", "rekey-offer x25519", "rekey-answer", "keyframe-request", "ping", "pong",
-                 "rekey-request"):
+                 "rekey-request", "selection, an eighth", "selection-ack"):
         data = encoded[name]
         rows.append((f"{name}, one byte more", data + b"\0", "malformed", "A byte is left over."))
         if len(data) > 1:
@@ -100,8 +110,16 @@ def messages():
         ("keyframe-request, stream 16", b"\x05\x00\x00\x00\x10", "malformed", "Media streams are 1 to 15."),
         ("keyframe-request, highest stream", b"\x05" + b"\xff" * 4, "malformed", "Media streams are 1 to 15."),
         ("type 0", b"\x00", "ignored", "An unknown type is ignored."),
-        ("type 9", b"\x09", "ignored", "An unknown type is ignored."),
-        ("type 9 with fields", b"\x09" + fixed("unknown type", 30), "ignored",
+        ("selection, number 0", b"\x09\0\0\x01\0\0", "malformed", "Selections count from 1."),
+        ("selection, mode 6", b"\x09\0\x01\x06\0\0", "malformed", "0 to 5 are the modes."),
+        ("selection, mode 255", b"\x09\0\x01\xff\0\0", "malformed", "0 to 5 are the modes."),
+        ("selection, 1001 thousandths", b"\x09\0\x01\x02\x03\xe9", "malformed", "A share is at most the whole."),
+        ("selection, all with thousandths", b"\x09\0\x01\0\0\x01", "malformed", "Only mode 2 has thousandths."),
+        ("selection, headers with thousandths", b"\x09\0\x01\x04\x03\xe8", "malformed",
+         "Only mode 2 has thousandths."),
+        ("selection-ack, number 0", b"\x0a\0\0", "malformed", "Selections count from 1."),
+        ("type 200", b"\xc8", "ignored", "An unknown type is ignored."),
+        ("type 200 with fields", b"\xc8" + fixed("unknown type", 30), "ignored",
          "An unknown type is ignored, whatever follows."),
         ("type 255", b"\xff\x00", "ignored", "An unknown type is ignored."),
     ]

@@ -7,7 +7,7 @@ from suites import SUITES
 
 TIME = 1_790_000_000_123_456_789
 CODEC = 0x2D
-FRAME, KEY, MIDDLE = 0x0D, 0x0F, 0x01
+FRAME, KEY, MIDDLE, REPAIR = 0x0D, 0x0F, 0x01, 0x41
 FIELD_OF_BYTE = ["kind", "flags"] + ["epoch"] * 2 + ["stream"] * 4 + ["seq"] * 8 + ["timestamp"] * 8
 
 
@@ -21,7 +21,13 @@ def make_key_sets():
         for direction in ("i", "r"):
             sets[f"{suite.name} {direction}"] = (suite, direction, (0, 1))
         sets[f"{suite.name} wrap"] = (suite, "i", (65_535, 65_536))
+        sets[f"{suite.name} clear"] = (suite, "i", (0, 1))
     return sets
+
+
+def accepts_clear(name):
+    """Whether that opener is one of a viewer that acknowledged a selection."""
+    return name.endswith(" clear")
 
 
 KEY_SETS = make_key_sets()
@@ -29,7 +35,7 @@ KEY_SETS = make_key_sets()
 
 def opener(name):
     suite, direction, epochs = KEY_SETS[name]
-    return Opener(suite, direction, {n: secret(n) for n in epochs})
+    return Opener(suite, direction, {n: secret(n) for n in epochs}, accepts_clear(name))
 
 
 def sealed(set_name, epoch, header, payload, purpose=None, direction=None):
@@ -81,8 +87,26 @@ def ok_cases():
             (wrap, "epoch 65536, sent as 0", 65_536, media(), fixed("part", 20)),
             (wrap, "epoch 65536, control", 65_536, control(), b"\x06" + bytes(8)),
         ]
-        cases += [ok_case(*row) for row in table]
+        cases += [ok_case(*row) for row in table] + clear_cases(f"{suite.name} clear")
     return check_names(cases)
+
+
+def clear_cases(set_name):
+    """What an opener that accepts media in clear opens."""
+    cases = []
+    for length in (0, 1, 15, 16, 17, 129, 1200):
+        payload = fixed(f"payload {length}", length)
+        cases.append(ok_case(set_name, f"media of {length} bytes in clear", 0, media(seq=length, flags=0x0C), payload))
+    table = [
+        ("keyframe in clear", 1, media(flags=0x0E), fixed("keyframe", 90)),
+        ("codec configuration in clear", 0, media(seq=0, flags=0x2C), fixed("codec", 47)),
+        ("middle of several in clear", 0, media(seq=8, flags=0x00), fixed("part", 64)),
+        ("media that is encrypted all the same", 0, media(), fixed("part", 64)),
+        ("control", 0, control(), b"\x08"),
+        ("repair", 0, media(flags=REPAIR), fixed("repair", 66)),
+        ("highest number in clear", 0, media(seq=2**32 - 1, flags=0x0C), fixed("part", 20)),
+    ]
+    return cases + [ok_case(set_name, *row) for row in table]
 
 
 def refused_case(set_name, label, record, expect, why):
@@ -102,8 +126,8 @@ def media_flip_reason(byte, bit):
             0: ("cleartext", "A record without the encrypted bit is refused as cleartext."),
             4: ("malformed", "The signed bit is reserved."),
             5: ("tag", "Flags 0x2D are a codec configuration; the header is authenticated."),
-            6: ("malformed", "The top bits are zero."),
-            7: ("malformed", "The top bits are zero."),
+            6: ("malformed", "A repair record's flags are exactly 0x41."),
+            7: ("malformed", "The top bit is zero."),
         }.get(bit, ("tag", "The flags are authenticated."))
     if field == "epoch":
         if (byte, bit) == (3, 0):
@@ -210,13 +234,21 @@ def bad_forms(set_name):
         ("number 2^32", media(seq=2**32), "malformed", "Numbers end at 2^32 - 1."),
         ("number 2^64 - 1", media(seq=2**64 - 1), "malformed", "Numbers end at 2^32 - 1."),
         ("control with number 2^32", control(seq=2**32), "malformed", "Numbers end at 2^32 - 1."),
-        ("cleartext flag", media(flags=0x0C), "cleartext", "The encrypted bit is always set."),
-        ("no flags at all", media(flags=0x00), "cleartext", "The encrypted bit is always set."),
-        ("codec configuration in clear", media(flags=0x2C), "cleartext", "The encrypted bit is always set."),
-        ("control in clear", control(flags=0x00), "cleartext", "The encrypted bit is always set."),
+        ("cleartext flag", media(flags=0x0C), "cleartext", "No selection is in force."),
+        ("no flags at all", media(flags=0x00), "cleartext", "No selection is in force."),
+        ("signed and in clear", media(flags=0x1C), "cleartext", "Clear is refused before other flags are looked at."),
+        ("repair in clear", media(flags=0x40), "cleartext", "Clear is refused before other flags are looked at."),
+        ("in clear on stream 16", media(flags=0x0C, stream=16), "cleartext", "Clear is refused before the stream is."),
+        ("in clear with number 2^32", media(flags=0x0C, seq=2**32), "cleartext", "Clear is refused before the number."),
+        ("codec configuration in clear", media(flags=0x2C), "cleartext", "No selection is in force."),
+        ("control in clear", control(flags=0x00), "cleartext", "Control is always encrypted."),
         ("signed flag", media(flags=0x1D), "malformed", "The signed bit is reserved."),
-        ("reserved flag 0x40", media(flags=0x4D), "malformed", "The top bits are zero."),
-        ("reserved flag 0x80", media(flags=0x8D), "malformed", "The top bits are zero."),
+        ("repair with first and last", media(flags=0x4D), "malformed", "A repair record's flags are exactly 0x41."),
+        ("repair of a keyframe", media(flags=0x43), "malformed", "A repair record's flags are exactly 0x41."),
+        ("repair and codec configuration", media(flags=0x6D), "malformed", "A repair record's flags are exactly 0x41."),
+        ("repair on stream 0", media(flags=REPAIR, stream=0), "malformed", "Media streams are 1 to 15."),
+        ("control with repair", control(flags=REPAIR), "malformed", "A control record's flags are exactly 0x01."),
+        ("reserved flag 0x80", media(flags=0x8D), "malformed", "The top bit is zero."),
         ("codec configuration and keyframe", media(flags=0x2F), "malformed", "Codec-config flags are exactly 0x2D."),
         ("codec configuration without first", media(flags=0x29), "malformed", "Codec-config flags are exactly 0x2D."),
         ("codec configuration without last", media(flags=0x25), "malformed", "Codec-config flags are exactly 0x2D."),
@@ -235,12 +267,51 @@ def bad_forms(set_name):
     return cases
 
 
+def clear_refusals(set_name):
+    """What an opener that accepts media in clear refuses all the same."""
+    payload = fixed("clear payload", 33)
+    clear, hidden = sealed(set_name, 0, media(flags=0x0C), payload), sealed(set_name, 0, media(), payload)
+    table = [
+        ("encrypted flag set on a record in clear", flip(clear, 1, 0), "tag", "The flag is authenticated."),
+        ("encrypted flag taken from an encrypted record", flip(hidden, 1, 0), "tag", "The flag is authenticated."),
+        ("keyframe flag set in clear", flip(clear, 1, 1), "tag", "The flags are authenticated."),
+        ("first payload byte flipped in clear", flip(clear, 24, 0), "tag", "A payload in clear is authenticated."),
+        ("last payload byte flipped in clear", flip(clear, 24 + 32, 7), "tag", "A payload in clear is authenticated."),
+        ("first tag byte flipped in clear", flip(clear, 57, 0), "tag", "The tag is not that of the rest."),
+        ("timestamp flipped in clear", flip(clear, 23, 0), "tag", "The timestamp is authenticated."),
+        ("cut by one byte in clear", clear[:-1], "tag", "The last 16 bytes are not the tag of the rest."),
+        ("a payload byte cut out in clear", clear[:30] + clear[31:], "tag", "The tag is not that of the rest."),
+        ("one byte more in clear", clear + b"\0", "tag", "The last 16 bytes are not the tag of the rest."),
+        ("in clear, of the other direction", sealed(set_name, 0, media(flags=0x0C), payload, direction="r"), "tag",
+         "Each direction has its own keys."),
+        ("in clear, of epoch 2", sealed(set_name, 2, media(flags=0x0C), payload), "unknown-epoch",
+         "Epochs 0 and 1 are known."),
+        ("control in clear", sealed(set_name, 0, control(flags=0x00), b"\x08"), "cleartext",
+         "Control is always encrypted, whatever selection is in force."),
+        ("repair in clear", sealed(set_name, 0, media(flags=0x40), payload), "malformed",
+         "A repair record's flags are exactly 0x41."),
+        ("signed in clear", sealed(set_name, 0, media(flags=0x1C), payload), "malformed",
+         "The signed bit is reserved."),
+        ("top bit in clear", sealed(set_name, 0, media(flags=0x8C), payload), "malformed", "The top bit is zero."),
+        ("codec configuration of a keyframe in clear", sealed(set_name, 0, media(flags=0x2E), payload), "malformed",
+         "Codec-config flags in clear are exactly 0x2C."),
+        ("codec configuration alone in clear", sealed(set_name, 0, media(flags=0x20), payload), "malformed",
+         "Codec-config flags in clear are exactly 0x2C."),
+        ("stream 16 in clear", sealed(set_name, 0, media(flags=0x0C, stream=16), payload), "malformed",
+         "Media streams are 1 to 15."),
+        ("number 2^32 in clear", sealed(set_name, 0, media(flags=0x0C, seq=2**32), payload), "malformed",
+         "Numbers end at 2^32 - 1."),
+        ("a record in clear of 39 bytes", clear[:39], "malformed", "The shortest record is 40 bytes."),
+    ]
+    return [refused_case(set_name, *row) for row in table]
+
+
 def refused_cases():
     cases = []
     for suite in SUITES.values():
         name = f"{suite.name} i"
         cases += header_flips(name, every_bit=suite.number == 1)
-        cases += truncations(name) + wrong_keys(name)
+        cases += truncations(name) + wrong_keys(name) + clear_refusals(f"{suite.name} clear")
         if suite.number == 1:
             cases += control_flips(name) + bad_forms(name)
     return check_names(cases)
@@ -250,7 +321,7 @@ def generate():
     import gen_sequences  # it uses this module's helpers
     key_sets = {}
     for name, (suite, direction, epochs) in KEY_SETS.items():
-        key_sets[name] = {"suite": suite.number, "direction": direction,
+        key_sets[name] = {"suite": suite.number, "direction": direction, "clear": accepts_clear(name),
                           "epochs": [{"epoch": n, "secret": secret(n).hex()} for n in epochs]}
     return {"key_sets": key_sets, "sealed": ok_cases(), "refused": refused_cases(),
             "sequences": gen_sequences.sequences(), "framing": gen_sequences.framings(),

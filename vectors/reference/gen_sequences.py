@@ -85,6 +85,13 @@ def sequences():
     ]
     for name, steps, why in special:
         cases.append({"name": name, "expect": "mixed", "why": why, "key_set": s, "steps": _play(s, steps)})
+    c = "aes-128-gcm clear"
+    clear = [sealed(c, 0, media(seq=seq, flags=0x0C), MEDIA_PAYLOAD) for seq in range(7)]
+    steps = [(clear[5], "ok"), (clear[5], "replay"), (_media(c, 5), "replay"), (flip(clear[6], 30), "tag"),
+             (clear[6], "ok"), (_media(c, 4), "ok"), (clear[4], "replay")]
+    cases.append({"name": "in clear and encrypted share a window", "expect": "mixed",
+                  "why": "Numbers belong to a key, whatever is done with the payload.", "key_set": c,
+                  "steps": _play(c, steps)})
     for other in ("aes-256-gcm i", "chacha20-poly1305 i", "aegis-128x4 i"):
         steps = _numbers(other, [(4096, "ok"), (4096, "replay"), (0, "replay"), (1, "ok")])
         cases.append({"name": f"window with {other}", "expect": "mixed",

@@ -14,7 +14,7 @@ HEADER = struct.Struct(">BBHIQQ")
 SHORTEST = HEADER.size + 16
 
 MEDIA, CONTROL = 0x10, 0x11
-ENCRYPTED, KEYFRAME, FIRST, LAST, SIGNED, CODEC_CONFIG = 0x01, 0x02, 0x04, 0x08, 0x10, 0x20
+ENCRYPTED, KEYFRAME, FIRST, LAST, SIGNED, CODEC_CONFIG, REPAIR = 0x01, 0x02, 0x04, 0x08, 0x10, 0x20, 0x40
 PURPOSE_OF_KIND = {MEDIA: "media", CONTROL: "control"}
 
 
@@ -38,15 +38,15 @@ class Refused(Exception):
     """A refusal; its text is the reason word."""
 
 
-def parse(record):
+def parse(record, clear=False):
     """The header of a well-formed record. A record that is short or not a record is malformed before its flags are
-    read."""
+    read. `clear`: a selection in force lets media come in clear."""
     if len(record) < SHORTEST or record[0] not in PURPOSE_OF_KIND:
         raise Refused("malformed")
     header = Header(*HEADER.unpack(record[:HEADER.size]))
-    if not header.flags & ENCRYPTED:
+    if not header.flags & ENCRYPTED and not (clear and header.kind == MEDIA):
         raise Refused("cleartext")
-    if header.flags & (SIGNED | 0xC0) or header.seq > MAX_SEQ:
+    if header.flags & (SIGNED | 0x80) or header.seq > MAX_SEQ:
         raise Refused("malformed")
     if header.kind == CONTROL:
         if header.flags != ENCRYPTED or header.stream != 0:
@@ -54,7 +54,9 @@ def parse(record):
     else:
         if not 1 <= header.stream <= 15:
             raise Refused("malformed")
-        if header.flags & CODEC_CONFIG and header.flags != ENCRYPTED | FIRST | LAST | CODEC_CONFIG:
+        if header.flags & CODEC_CONFIG and header.flags not in (0x2D, 0x2C):
+            raise Refused("malformed")
+        if header.flags & REPAIR and header.flags != REPAIR | ENCRYPTED:
             raise Refused("malformed")
     return header
 
@@ -64,7 +66,10 @@ def seal(suite, epoch_secret, epoch, direction, header, payload, purpose=None):
     key, base = keys.traffic(suite, epoch_secret, epoch, purpose or PURPOSE_OF_KIND[header.kind], direction)
     aad = header.encode()
     counter = header.seq & MAX_SEQ  # only a forger gets above it, and an opener that wrapped would find this tag good
-    return aad + suite.seal(key, keys.nonce(suite, base, counter), aad, payload)
+    nonce = keys.nonce(suite, base, counter)
+    if not header.flags & ENCRYPTED:
+        return aad + payload + suite.seal(key, nonce, aad + payload, b"")
+    return aad + suite.seal(key, nonce, aad, payload)
 
 
 class Window:
@@ -80,26 +85,28 @@ class Window:
 
 
 class Opener:
-    """Opens the records of one direction. `epochs` is {number: secret}."""
+    """Opens the records of one direction. `epochs` is {number: secret}; `clear`: media may come in clear."""
 
-    def __init__(self, suite, direction, epochs):
-        self.suite, self.keys = suite, {}
+    def __init__(self, suite, direction, epochs, clear=False):
+        self.suite, self.clear, self.keys = suite, clear, {}
         for number, secret in epochs.items():
             for kind, purpose in PURPOSE_OF_KIND.items():
                 key, base = keys.traffic(suite, secret, number, purpose, direction)
                 self.keys[kind, number & 0xFFFF] = key, base, Window()
 
     def open(self, record):
-        header = parse(record)
+        header = parse(record, self.clear)
         if (header.kind, header.epoch) not in self.keys:
             raise Refused("unknown-epoch")
         key, base, window = self.keys[header.kind, header.epoch]
         if not window.may_accept(header.seq):
             raise Refused("replay")
         nonce = keys.nonce(self.suite, base, header.seq)
-        payload = self.suite.open(key, nonce, record[:HEADER.size], record[HEADER.size:])
+        associated = HEADER.size if header.flags & ENCRYPTED else len(record) - 16
+        payload = self.suite.open(key, nonce, record[:associated], record[associated:])
         if payload is None:
             raise Refused("tag")
+        payload = record[HEADER.size:associated] + payload
         window.mark(header.seq)
         return header, payload
 

@@ -19,7 +19,7 @@ use sealcast_proto::seal::suite::{AES_128_GCM, AES_256_GCM, RECOMMENDED};
 use sealcast_proto::seal::{RecordMeta, SealLimits, Sealed, Suite};
 use sealcast_proto::session::OutgoingFrame;
 use sealcast_proto::unit::Preamble;
-use sealcast_proto::wire::{Flags, HEADER_LEN, TAG_LEN};
+use sealcast_proto::wire::{Accept, Flags, HEADER_LEN, TAG_LEN};
 
 const ROUNDS: usize = 201;
 /// Bytes handled by one side in one round.
@@ -185,7 +185,7 @@ fn bench_open(suite: &Suite, size: usize, rounds: usize) {
         let mut records: Vec<&mut [u8]> = batch.chunks_exact_mut(length).collect();
         let mut opener = keys(suite, Side::Responder).media_opener;
         measured.ours.push(timed(count, |index| {
-            let record = Sealed::parse(black_box(&mut *records[index])).expect("a record");
+            let record = Sealed::parse(black_box(&mut *records[index]), Accept::EncryptedOnly).expect("a record");
             black_box(opener.open(record).expect("the tag fits").payload());
         }));
     }
@@ -213,6 +213,7 @@ fn bench_publish(suite: Suite, size: usize, rounds: usize) {
         measured.ours.push(timed(count, |index| {
             let frame = OutgoingFrame {
                 stream: 1,
+                codec: sealcast_proto::unit::Codec::H264,
                 keyframe: index == 0,
                 preamble: Preamble {
                     frame: index as u64,

@@ -43,6 +43,7 @@ fn stream(world: &mut World, count: u64) -> Vec<Duration> {
         let data = frame_bytes(number);
         let frame = OutgoingFrame {
             stream: 1,
+            codec: Codec::H264,
             keyframe: number.is_multiple_of(30),
             preamble: Preamble {
                 frame: number,

@@ -149,6 +149,7 @@ fn records_of_an_old_epoch_are_accepted_for_five_seconds_and_then_unknown() {
         let now = world.now;
         let frame = sealcast_proto::session::OutgoingFrame {
             stream: 1,
+            codec: sealcast_proto::unit::Codec::H264,
             keyframe: true,
             preamble: Default::default(),
             data: b"late",
@@ -184,6 +185,7 @@ fn nothing_is_sealed_past_the_hard_age_even_if_no_timeout_was_handled() {
     let late = world.now.plus(Duration::from_secs(61));
     let frame = sealcast_proto::session::OutgoingFrame {
         stream: 1,
+        codec: sealcast_proto::unit::Codec::H264,
         keyframe: true,
         preamble: Default::default(),
         data: b"frame",
@@ -239,6 +241,7 @@ fn a_restarted_publisher_seals_under_other_keys() {
         world.run(Duration::from_millis(50), &mut |_, _| Verdict::Deliver);
         let frame = sealcast_proto::session::OutgoingFrame {
             stream: 1,
+            codec: sealcast_proto::unit::Codec::H264,
             keyframe: true,
             preamble: Default::default(),
             data: &[0; 64],

@@ -124,6 +124,7 @@ fn a_flipped_bit_in_a_record_is_refused_counted_and_survived() {
     let mut out = Vec::new();
     let frame = sealcast_proto::session::OutgoingFrame {
         stream: 1,
+        codec: sealcast_proto::unit::Codec::H264,
         keyframe: false,
         preamble: Default::default(),
         data: b"two",
@@ -199,13 +200,14 @@ fn without_an_answer_to_rekeying_the_stream_stops_with_an_error() {
         let mut out = Vec::new();
         let frame = sealcast_proto::session::OutgoingFrame {
             stream: 1,
+            codec: sealcast_proto::unit::Codec::H264,
             keyframe: true,
             preamble: Default::default(),
             data: b"frame",
         };
         let now = world.now;
         match world.responder.session.seal_frame(now, &frame, &mut out) {
-            Ok(()) => sealed += 1,
+            Ok(_) => sealed += 1,
             Err(error) => {
                 assert!(out.is_empty(), "nothing is written once the key is spent");
                 break error;

@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 use sealcast_proto::keys::{EpochKeys, EpochSecret, Secret, Side};
 use sealcast_proto::seal::suite::RECOMMENDED;
 use sealcast_proto::seal::{SealLimits, Sealed, Suite};
-use sealcast_proto::wire::{Kind, LENGTH_PREFIX, MessageLength, message_length, write_framed};
+use sealcast_proto::wire::{Accept, Kind, LENGTH_PREFIX, MessageLength, message_length, write_framed};
 use serde::Deserialize;
 use serde_json::Value;
 use vectors::{Hex, load};
@@ -33,6 +33,8 @@ struct File {
 struct KeySet {
     suite: u8,
     direction: String,
+    /// Whether the opener accepts media in clear.
+    clear: bool,
     epochs: Vec<Epoch>,
 }
 
@@ -123,20 +125,28 @@ fn keys(suite_id: u8, secret: &Hex, epoch: u64, side: Side) -> EpochKeys {
     EpochSecret::new(Secret::from_bytes(&secret.array()), epoch).keys(&suite(suite_id), side, SealLimits::COUNTER)
 }
 
+fn accept(set: &KeySet) -> Accept {
+    if set.clear {
+        Accept::ClearMedia
+    } else {
+        Accept::EncryptedOnly
+    }
+}
+
 /// The keys of every epoch of a set, at the end that opens its records.
-struct Openers(Vec<EpochKeys>);
+struct Openers(Vec<EpochKeys>, Accept);
 
 impl Openers {
     fn new(set: &KeySet) -> Self {
         let opens = side(&set.direction).other();
         let epoch = |epoch: &Epoch| keys(set.suite, &epoch.secret, epoch.epoch, opens);
-        Self(set.epochs.iter().map(epoch).collect())
+        Self(set.epochs.iter().map(epoch).collect(), accept(set))
     }
 
     /// The payload, or the reason word.
     fn open(&mut self, record: &Hex) -> Result<Vec<u8>, String> {
         let mut record = record.0.clone();
-        let record = Sealed::parse(&mut record).map_err(|reason| reason.to_string())?;
+        let record = Sealed::parse(&mut record, self.1).map_err(|reason| reason.to_string())?;
         let header = record.unverified_header();
         let epoch = self.0.iter_mut().find(|keys| keys.wire_number() == header.epoch);
         let keys = epoch.ok_or("unknown-epoch")?;
@@ -153,7 +163,7 @@ impl Openers {
 #[test]
 fn every_sealed_record_opens_to_its_payload() {
     let file = load::<File>("records");
-    assert_eq!((file.sealed.len(), file.key_sets.len()), (100, 12));
+    assert_eq!((file.sealed.len(), file.key_sets.len()), (156, 16));
     for case in &file.sealed {
         assert_eq!(case.expect, "ok");
         let set = &file.key_sets[&case.key_set];
@@ -172,7 +182,7 @@ fn every_sealed_record_opens_to_its_payload() {
             "{}",
             case.name
         );
-        let header = Sealed::parse(&mut case.record.0.clone())
+        let header = Sealed::parse(&mut case.record.0.clone(), accept(set))
             .expect("a record")
             .unverified_header();
         let purpose = match header.kind {
@@ -199,7 +209,7 @@ fn every_sealed_record_opens_to_its_payload() {
 #[test]
 fn every_bad_record_is_refused_for_its_reason() {
     let file = load::<File>("records");
-    assert_eq!(file.refused.len(), 430);
+    assert_eq!(file.refused.len(), 522);
     for case in &file.refused {
         let outcome = Openers::new(&file.key_sets[&case.key_set]).open(&case.record);
         assert_eq!(outcome, Err(case.expect.clone()), "{}", case.name);
@@ -209,7 +219,7 @@ fn every_bad_record_is_refused_for_its_reason() {
 #[test]
 fn replay_windows_follow_the_reference_step_by_step() {
     let file = load::<File>("records");
-    assert_eq!(file.sequences.len(), 20);
+    assert_eq!(file.sequences.len(), 21);
     for case in &file.sequences {
         let mut openers = Openers::new(&file.key_sets[&case.key_set]);
         for (number, step) in case.steps.iter().enumerate() {

@@ -8,7 +8,7 @@ use aws_lc_rs::hkdf::{HKDF_SHA256, KeyType, Prk};
 use sealcast_proto::keys::{EpochKeys, EpochSecret, Identity, Invite, PeerId, Secret, SharedSecret, Side};
 use sealcast_proto::seal::suite::RECOMMENDED;
 use sealcast_proto::seal::{Opener, RecordMeta, SealLimits, Sealed, Sealer, Suite};
-use sealcast_proto::wire::{Flags, Header, Kind};
+use sealcast_proto::wire::{Accept, Flags, Header, Kind};
 use serde::Deserialize;
 use vectors::{Hex, load};
 
@@ -274,7 +274,7 @@ fn traffic_keys_and_nonces_are_the_references() {
                     .expect("a fresh key");
                 assert_eq!(ours, record, "{}", case.name);
             }
-            let parsed = Sealed::parse(&mut record).expect("a record");
+            let parsed = Sealed::parse(&mut record, Accept::EncryptedOnly).expect("a record");
             let opened = half(&mut opening, kind).1.open(parsed);
             assert_eq!(
                 opened.expect("the same key and nonce").payload(),

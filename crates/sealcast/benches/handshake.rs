@@ -87,6 +87,8 @@ fn config(side: Side, mechanism: Arc<dyn Mechanism>, pinned: Option<PeerId>, see
         side,
         carrier: Carrier::Stream,
         rekey: RekeyPolicy::default(),
+        unit: sealcast_proto::unit::Unit::Frame,
+        selection_seed: 1,
     }
 }
 

@@ -4,7 +4,7 @@ use std::fmt;
 
 use super::nonce::BASE_LEN;
 use super::{Nonce, PacketKey, Refusal, ReplayWindow};
-use crate::wire::{HEADER_LEN, Header, TAG_LEN, check};
+use crate::wire::{Accept, HEADER_LEN, Header, TAG_LEN, check};
 
 /// Failed openings after which a key is not used any more (keys.md §6).
 const INTEGRITY_LIMIT: u64 = 1 << 36;
@@ -15,12 +15,12 @@ pub struct Sealed<'a> {
 }
 
 impl<'a> Sealed<'a> {
-    /// Check the form of a record.
+    /// Check the form of a record. `accept` says whether one in clear may come now.
     ///
     /// # Errors
     /// [`Refusal::Malformed`] or [`Refusal::Cleartext`].
-    pub fn parse(bytes: &'a mut [u8]) -> Result<Self, Refusal> {
-        check(bytes)?;
+    pub fn parse(bytes: &'a mut [u8], accept: Accept) -> Result<Self, Refusal> {
+        check(bytes, accept)?;
         Ok(Self { bytes })
     }
 
@@ -109,19 +109,26 @@ impl Opener {
         }
     }
 
-    /// Verify and decrypt a record in place.
+    /// Verify a record, and decrypt it in place if it is encrypted: it says so itself, and is opened as what it says,
+    /// so that a flag altered on the way spoils the tag.
     ///
     /// # Errors
     /// [`Refusal::Replay`], asked first, or [`Refusal::Tag`]; neither moves the window.
     pub fn open<'a>(&mut self, record: Sealed<'a>) -> Result<Opened<'a>, Refusal> {
         let Sealed { bytes } = record;
-        let seq = header_of(bytes).seq;
+        let header = header_of(bytes);
+        let seq = header.seq;
         if !self.window.accepts(seq) {
             return Err(Refusal::Replay);
         }
-        let (header, payload_and_tag) = bytes.split_at_mut(HEADER_LEN);
+        let authenticated = if header.flags.encrypted() {
+            HEADER_LEN
+        } else {
+            bytes.len() - TAG_LEN
+        };
+        let (associated, ciphertext_and_tag) = bytes.split_at_mut(authenticated);
         let nonce = Nonce::new(&self.base, seq);
-        if self.key.open(nonce, header, payload_and_tag).is_err() {
+        if self.key.open(nonce, associated, ciphertext_and_tag).is_err() {
             self.failures += 1;
             return Err(Refusal::Tag);
         }

@@ -9,12 +9,13 @@ pub struct OpenFailed;
 
 /// A key, ready for many records: its schedule is computed once, sealing allocates nothing.
 pub trait PacketKey: Send + Sync {
-    /// Encrypt `payload` in place and authenticate it with `header`.
-    fn seal(&self, nonce: Nonce, header: &[u8], payload: &mut [u8]) -> [u8; TAG_LEN];
+    /// Encrypt `payload` in place and authenticate it with `associated`: the header, and in a record in clear the
+    /// payload after it, `payload` then being empty.
+    fn seal(&self, nonce: Nonce, associated: &[u8], payload: &mut [u8]) -> [u8; TAG_LEN];
 
-    /// Verify `tag` over `header` and `payload`, and decrypt `payload` in place.
+    /// Verify the tag over `associated` and the payload, and decrypt the payload in place.
     ///
     /// # Errors
-    /// [`OpenFailed`], and then `payload` holds nothing useful.
-    fn open(&self, nonce: Nonce, header: &[u8], payload_and_tag: &mut [u8]) -> Result<(), OpenFailed>;
+    /// [`OpenFailed`], and then the payload holds nothing useful.
+    fn open(&self, nonce: Nonce, associated: &[u8], payload_and_tag: &mut [u8]) -> Result<(), OpenFailed>;
 }

@@ -88,25 +88,32 @@ impl Sealer {
         self.sealed
     }
 
-    /// Seal the record in `record` in place: header room, payload, tag room.
+    /// Seal the record in `record` in place: header room, payload, tag room. The flags say whether the payload is
+    /// encrypted; one in clear is authenticated as part of the associated data.
     ///
     /// # Errors
     /// [`Exhausted`] once the limits are reached; `record` is then untouched.
     ///
     /// # Panics
-    /// If `record` is shorter than a header and a tag, or longer than [`MAX_RECORD`]: the callers frame.
+    /// If `record` is shorter than a header and a tag, or longer than [`MAX_RECORD`]: the callers frame. If a control
+    /// record is to be in clear: nobody may ask for that.
     pub fn seal_in_place(&mut self, meta: RecordMeta, record: &mut [u8]) -> Result<(), Exhausted> {
         assert!(
             record.len() <= MAX_RECORD,
             "callers split what is longer than MAX_RECORD"
         );
-        let (header, rest) = record
-            .split_first_chunk_mut::<HEADER_LEN>()
-            .expect("callers leave room for the header");
-        let (payload, tag) = rest
+        assert!(
+            meta.flags.encrypted() || self.kind == Kind::Media,
+            "only media is ever in clear"
+        );
+        let record_payload = record.len().saturating_sub(HEADER_LEN + TAG_LEN);
+        let (associated_and_payload, tag) = record
             .split_last_chunk_mut::<TAG_LEN>()
             .expect("callers leave room for the tag");
-        let counter = self.take_number(payload.len())?;
+        let header = associated_and_payload
+            .first_chunk_mut::<HEADER_LEN>()
+            .expect("callers leave room for the header");
+        let counter = self.take_number(record_payload)?;
         *header = Header {
             kind: self.kind,
             flags: meta.flags,
@@ -116,7 +123,13 @@ impl Sealer {
             timestamp: meta.timestamp,
         }
         .to_bytes();
-        *tag = self.key.seal(Nonce::new(&self.base, counter), header, payload);
+        let encrypted_from = if meta.flags.encrypted() {
+            HEADER_LEN
+        } else {
+            associated_and_payload.len()
+        };
+        let (associated, payload) = associated_and_payload.split_at_mut(encrypted_from);
+        *tag = self.key.seal(Nonce::new(&self.base, counter), associated, payload);
         Ok(())
     }
 

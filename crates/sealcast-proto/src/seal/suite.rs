@@ -96,19 +96,19 @@ impl AwsLcKey {
 }
 
 impl PacketKey for AwsLcKey {
-    fn seal(&self, nonce: Nonce, header: &[u8], payload: &mut [u8]) -> [u8; TAG_LEN] {
+    fn seal(&self, nonce: Nonce, associated: &[u8], payload: &mut [u8]) -> [u8; TAG_LEN] {
         let nonce = aead::Nonce::assume_unique_for_key(nonce.twelve());
         let tag = self
             .0
-            .seal_in_place_separate_tag(nonce, aead::Aad::from(header), payload)
+            .seal_in_place_separate_tag(nonce, aead::Aad::from(associated), payload)
             .expect("records are far shorter than the algorithm's bound");
         tag.as_ref().try_into().expect("all tags are 16 bytes")
     }
 
-    fn open(&self, nonce: Nonce, header: &[u8], payload_and_tag: &mut [u8]) -> Result<(), OpenFailed> {
+    fn open(&self, nonce: Nonce, associated: &[u8], payload_and_tag: &mut [u8]) -> Result<(), OpenFailed> {
         let nonce = aead::Nonce::assume_unique_for_key(nonce.twelve());
         self.0
-            .open_in_place(nonce, aead::Aad::from(header), payload_and_tag)
+            .open_in_place(nonce, aead::Aad::from(associated), payload_and_tag)
             .map_err(|_| OpenFailed)?;
         Ok(())
     }
@@ -118,14 +118,14 @@ impl PacketKey for AwsLcKey {
 struct AegisKey([u8; 16]);
 
 impl PacketKey for AegisKey {
-    fn seal(&self, nonce: Nonce, header: &[u8], payload: &mut [u8]) -> [u8; TAG_LEN] {
-        Aegis128X4::<TAG_LEN>::new(&self.0, &nonce.sixteen()).encrypt_in_place(payload, header)
+    fn seal(&self, nonce: Nonce, associated: &[u8], payload: &mut [u8]) -> [u8; TAG_LEN] {
+        Aegis128X4::<TAG_LEN>::new(&self.0, &nonce.sixteen()).encrypt_in_place(payload, associated)
     }
 
-    fn open(&self, nonce: Nonce, header: &[u8], payload_and_tag: &mut [u8]) -> Result<(), OpenFailed> {
+    fn open(&self, nonce: Nonce, associated: &[u8], payload_and_tag: &mut [u8]) -> Result<(), OpenFailed> {
         let (payload, tag) = payload_and_tag.split_last_chunk_mut::<TAG_LEN>().ok_or(OpenFailed)?;
         Aegis128X4::<TAG_LEN>::new(&self.0, &nonce.sixteen())
-            .decrypt_in_place(payload, tag, header)
+            .decrypt_in_place(payload, tag, associated)
             .map_err(|_| OpenFailed)
     }
 }

@@ -5,10 +5,10 @@ use std::collections::BTreeSet;
 use serde::Deserialize;
 
 use super::suite::RECOMMENDED;
-use super::{Exhausted, RecordMeta, SealLimits, Sealer};
+use super::{Exhausted, Opener, RecordMeta, Refusal, SealLimits, Sealed, Sealer, Suite};
 use crate::keys::{EpochSecret, Secret, Side};
 use crate::vectors::{Hex, load};
-use crate::wire::{Flags, HEADER_LEN, Header, Kind};
+use crate::wire::{Accept, Flags, HEADER_LEN, Header, Kind};
 
 #[derive(Deserialize)]
 struct File {
@@ -30,7 +30,7 @@ struct Case {
 #[test]
 fn every_record_of_the_reference_is_sealed_byte_for_byte() {
     let cases = load::<File>("records").sealed;
-    assert_eq!(cases.len(), 100);
+    assert_eq!(cases.len(), 156);
     for case in cases {
         let suite = RECOMMENDED
             .iter()
@@ -48,7 +48,7 @@ fn every_record_of_the_reference_is_sealed_byte_for_byte() {
         } else {
             keys.media_sealer
         };
-        let header = Header::parse(&case.record.0).expect("a record");
+        let header = Header::parse(&case.record.0, Accept::ClearMedia).expect("a record");
         let meta = RecordMeta {
             flags: header.flags,
             stream: header.stream,
@@ -82,7 +82,10 @@ fn the_last_number_is_sealed_and_none_after_it() {
     sealer.skip_to(u64::from(u32::MAX));
     let mut out = Vec::new();
     assert_eq!(sealer.seal(meta(), &[b"last"], &mut out), Ok(()));
-    assert_eq!(Header::parse(&out).expect("a record").seq, u32::MAX);
+    assert_eq!(
+        Header::parse(&out, Accept::EncryptedOnly).expect("a record").seq,
+        u32::MAX
+    );
     let length = out.len();
     for _ in 0..3 {
         assert_eq!(sealer.seal(meta(), &[b"more"], &mut out), Err(Exhausted));
@@ -151,4 +154,142 @@ fn no_two_sealers_share_a_key_and_a_nonce() {
         }
     }
     assert_eq!((sealed.len(), count), (384, 384));
+}
+
+/// A media record under the first epoch of a fixed session, and what opens it.
+fn sealed(suite: &Suite, flags: Flags, payload: &[u8]) -> (Vec<u8>, Opener) {
+    let secret = EpochSecret::new(Secret::from_bytes(&[1; 32]), 0);
+    let mut sealer = secret.keys(suite, Side::Initiator, SealLimits::COUNTER).media_sealer;
+    let opener = secret.keys(suite, Side::Responder, SealLimits::COUNTER).media_opener;
+    let mut record = Vec::new();
+    let meta = RecordMeta { flags, ..meta() };
+    sealer.seal(meta, &[payload], &mut record).expect("a fresh key");
+    (record, opener)
+}
+
+fn open(record: &[u8], opener: &mut Opener, accept: Accept) -> Result<Vec<u8>, Refusal> {
+    let mut record = record.to_vec();
+    let opened = Sealed::parse(&mut record, accept).and_then(|record| opener.open(record))?;
+    Ok(opened.payload().to_vec())
+}
+
+#[test]
+fn a_record_in_clear_shows_its_payload_and_opens_only_where_clear_is_accepted() {
+    let flags = Flags::frame(true, true, true);
+    for suite in &RECOMMENDED {
+        for payload in [&b""[..], b"a picture for everybody"] {
+            let (record, mut opener) = sealed(suite, flags.in_clear(), payload);
+            assert_eq!(&record[HEADER_LEN..HEADER_LEN + payload.len()], payload);
+            assert_eq!(
+                open(&record, &mut opener, Accept::EncryptedOnly),
+                Err(Refusal::Cleartext)
+            );
+            assert_eq!(
+                open(&record, &mut opener, Accept::ClearMedia).as_deref(),
+                Ok(payload),
+                "{}",
+                suite.name
+            );
+            assert_eq!(open(&record, &mut opener, Accept::ClearMedia), Err(Refusal::Replay));
+        }
+    }
+}
+
+#[test]
+fn the_encrypted_flag_cannot_be_flipped_either_way() {
+    let flags = Flags::frame(false, true, true);
+    for suite in &RECOMMENDED {
+        for flags in [flags, flags.in_clear(), Flags::CONFIG, Flags::CONFIG.in_clear()] {
+            for payload in [&b""[..], b"sixteen bytes..."] {
+                let (mut record, mut opener) = sealed(suite, flags, payload);
+                record[1] ^= 1;
+                assert_eq!(
+                    open(&record, &mut opener, Accept::ClearMedia),
+                    Err(Refusal::Tag),
+                    "{}",
+                    suite.name
+                );
+                record[1] ^= 1;
+                assert!(open(&record, &mut opener, Accept::ClearMedia).is_ok(), "{}", suite.name);
+            }
+        }
+    }
+}
+
+#[test]
+fn no_bit_of_a_record_in_clear_can_be_altered() {
+    for suite in &RECOMMENDED {
+        let (record, mut opener) = sealed(suite, Flags::frame(true, true, true).in_clear(), b"in clear");
+        for bit in 0..8 * record.len() {
+            let mut altered = record.clone();
+            altered[bit / 8] ^= 1 << (bit % 8);
+            assert!(
+                open(&altered, &mut opener, Accept::ClearMedia).is_err(),
+                "{}: bit {bit}",
+                suite.name
+            );
+        }
+        assert!(open(&record, &mut opener, Accept::ClearMedia).is_ok());
+    }
+}
+
+#[test]
+fn the_bytes_of_a_record_in_clear_do_not_make_another_record() {
+    // The payload stands in the associated data, and so where a header ends must not be movable.
+    let (record, mut opener) = sealed(&RECOMMENDED[0], Flags::frame(true, true, true).in_clear(), &[7; 40]);
+    for length in HEADER_LEN + 16..record.len() {
+        let shorter = [&record[..length - 16], &record[record.len() - 16..]].concat();
+        assert_eq!(open(&shorter, &mut opener, Accept::ClearMedia), Err(Refusal::Tag));
+    }
+}
+
+#[test]
+fn clear_is_refused_before_other_flags_are_looked_at_unless_it_is_accepted() {
+    let header = |kind: u8, flags: u8, stream: u8| {
+        let mut record = vec![0; 40];
+        (record[0], record[1], record[7]) = (kind, flags, stream);
+        record
+    };
+    for flags in (0..=255).step_by(2) {
+        for (kind, stream) in [(0x10, 1), (0x10, 99), (0x11, 0), (0x11, 1)] {
+            let refused = Header::parse(&header(kind, flags, stream), Accept::EncryptedOnly);
+            assert_eq!(refused, Err(Refusal::Cleartext), "{kind} {flags} {stream}");
+        }
+        let control = Header::parse(&header(0x11, flags, 0), Accept::ClearMedia);
+        assert_eq!(control, Err(Refusal::Cleartext), "control records are never in clear");
+        let media = Header::parse(&header(0x10, flags, 1), Accept::ClearMedia);
+        let fits = flags & !0x0E == 0 || flags == 0x2C;
+        assert_eq!(
+            media.map(drop),
+            if fits { Ok(()) } else { Err(Refusal::Malformed) },
+            "{flags}"
+        );
+    }
+    for flags in (1..=255).step_by(2) {
+        let fits = flags & !0x0F == 0 || flags == 0x2D || flags == 0x41;
+        for accept in [Accept::EncryptedOnly, Accept::ClearMedia] {
+            let media = Header::parse(&header(0x10, flags, 1), accept);
+            assert_eq!(
+                media.map(drop),
+                if fits { Ok(()) } else { Err(Refusal::Malformed) },
+                "{flags}"
+            );
+            let control = Header::parse(&header(0x11, flags, 0), accept);
+            assert_eq!(control.is_ok(), flags == 1, "{flags}");
+        }
+    }
+    assert!(Header::parse(&header(0x10, 0x41, 1), Accept::EncryptedOnly).is_ok_and(|header| header.flags.repair()));
+}
+
+#[test]
+#[should_panic(expected = "only media is ever in clear")]
+fn a_control_record_is_never_sealed_in_clear() {
+    let secret = EpochSecret::new(Secret::from_bytes(&[1; 32]), 0);
+    let mut keys = secret.keys(&RECOMMENDED[0], Side::Initiator, SealLimits::COUNTER);
+    let meta = RecordMeta {
+        flags: Flags::CONTROL.in_clear(),
+        stream: 0,
+        timestamp: 0,
+    };
+    let _ = keys.control_sealer.seal(meta, &[b"secret"], &mut Vec::new());
 }

@@ -6,6 +6,7 @@ use super::delivery::Delivery;
 use super::door::Entry;
 use crate::keys::{HandshakeConfig, Side};
 use crate::seal::{SealLimits, Suite};
+use crate::unit::Unit;
 
 /// Soft limit on the records of one key (keys.md §6).
 const MAX_SOFT_RECORDS: u64 = 1 << 20;
@@ -101,4 +102,8 @@ pub struct SessionConfig {
     pub rekey: RekeyPolicy,
     /// How media is delivered where it may be lost.
     pub delivery: Delivery,
+    /// What is sealed at once; only a publisher's counts.
+    pub unit: Unit,
+    /// What a selection by rate draws from: the same seed draws the same. Not a secret.
+    pub selection_seed: u64,
 }

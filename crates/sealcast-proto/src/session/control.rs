@@ -54,6 +54,7 @@ impl Session {
                 share,
             } => self.rekey_offered(now, payload, epoch, mechanism, share),
             Control::Probe { token, .. } => self.send_control(now, &Control::ProbeAck { token }),
+            Control::Selection { number, selection } => self.selection_told(now, number, selection),
             _ => Err(SessionError::PeerMisbehaved),
         }
     }
@@ -79,6 +80,10 @@ impl Session {
             Control::Feedback(feedback) => self.feedback_came(now, &feedback),
             Control::ProbeAck { token } => self.probe_acknowledged(now, token),
             Control::RekeyAnswer { epoch, ciphertext } => self.rekey_answered(now, payload, epoch, ciphertext),
+            Control::SelectionAck { number } => {
+                self.selection_acknowledged(number);
+                Ok(())
+            }
             _ => Err(SessionError::PeerMisbehaved),
         }
     }

@@ -4,10 +4,23 @@ use std::time::Duration;
 
 use super::flow::{Packets, Sealing, UNKNOWN_ROUND_TRIP};
 use super::machine::{Session, State};
-use super::{Output, SessionError};
+use super::{OutgoingFrame, Output, SealedRecords, SessionError};
 use crate::clock::Now;
 use crate::seal::{Exhausted, Opened, Sealed};
+use crate::unit::{Cutter, PREAMBLE_LEN, Piece, Room, Selection, Unit};
 use crate::wire::{Feedback, Kind};
+
+/// The shortest chunk where media may be lost: the preamble fits its first.
+const MIN_CHUNK: u16 = 64;
+
+/// The unit of a carrier that may lose media. A record there holds a whole frame or a packet's worth of it: a frame
+/// that is a unit is encrypted as a whole or not at all.
+pub(super) fn unit(asked: Unit) -> Unit {
+    match asked {
+        Unit::Frame | Unit::Packet => Unit::Packet,
+        Unit::Chunk(bytes) => Unit::Chunk(bytes.max(MIN_CHUNK)),
+    }
+}
 
 impl Session {
     /// The next datagrams of media to send, if any may leave now. Drain it after every call, as
@@ -40,15 +53,77 @@ impl Session {
         self.clock.round_trip().unwrap_or(UNKNOWN_ROUND_TRIP)
     }
 
-    /// Publisher: seal into the half that sends.
-    pub(super) fn push_media(&mut self, now: Now, sealing: &Sealing<'_>) -> Result<(), SessionError> {
+    /// Publisher: cut a frame and seal it into the half that sends.
+    pub(super) fn push_frame(
+        &mut self,
+        now: Now,
+        frame: &OutgoingFrame<'_>,
+        cutter: &mut Cutter,
+    ) -> Result<SealedRecords, SessionError> {
+        let unit = self.outbound.as_ref().ok_or(SessionError::Misuse)?;
+        let unit = unit.unit(PREAMBLE_LEN + frame.data.len(), self.config.unit);
+        let room = Room {
+            first: unit - PREAMBLE_LEN,
+            others: unit,
+        };
+        let preamble = frame.preamble.to_bytes();
+        let selection = self.selecting.in_force();
+        let sealing = Sealing {
+            stream: frame.stream,
+            keyframe: frame.keyframe,
+            config: false,
+            may_be_clear: selection != Selection::All,
+            preamble: &preamble,
+            bytes: PREAMBLE_LEN + frame.data.len(),
+            unit,
+        };
+        let mut pieces = cutter.cut(selection, frame.codec, frame.keyframe, frame.data, room);
+        self.push_media(now, &sealing, &mut pieces)
+    }
+
+    /// Publisher: the same for a stream's description.
+    pub(super) fn push_info(
+        &mut self,
+        now: Now,
+        stream: u32,
+        data: &[u8],
+        encrypt: bool,
+    ) -> Result<SealedRecords, SessionError> {
+        let outbound = self.outbound.as_ref().ok_or(SessionError::Misuse)?;
+        let most = outbound.unit(usize::MAX, Unit::Packet);
+        let unit = data.len().div_ceil(data.len().div_ceil(most));
+        let sealing = Sealing {
+            stream,
+            keyframe: false,
+            config: true,
+            may_be_clear: self.selecting.in_force() != Selection::All,
+            preamble: &[],
+            bytes: data.len(),
+            unit,
+        };
+        let last = data.len().div_ceil(unit) - 1;
+        let mut pieces = data.chunks(unit).enumerate().map(|(index, data)| Piece {
+            data,
+            encrypt,
+            first: index == 0,
+            last: index == last,
+        });
+        self.push_media(now, &sealing, &mut pieces)
+    }
+
+    fn push_media<'a>(
+        &mut self,
+        now: Now,
+        sealing: &Sealing<'_>,
+        pieces: &mut dyn Iterator<Item = Piece<'a>>,
+    ) -> Result<SealedRecords, SessionError> {
         let (State::Established(established), Some(outbound)) = (&mut self.state, &mut self.outbound) else {
             return Err(SessionError::Misuse);
         };
         if self.liveness.is_stalled() {
-            return Ok(());
+            return Ok(SealedRecords::default());
         }
-        let pushed = outbound.push(now, &mut established.ring.current.media_sealer, sealing);
+        let pushed = outbound.push(now, &mut established.ring.current.media_sealer, sealing, pieces);
         pushed.map_err(|Exhausted| self.fail(now, SessionError::KeyLimit))
     }
 
@@ -67,11 +142,12 @@ impl Session {
 
     /// Viewer: open what the repair symbols gave like any other record.
     fn take_recovered(&mut self, now: Now) -> Result<(), SessionError> {
+        let accept = self.following.accept(now.monotonic);
         let (State::Established(established), Some(inbound)) = (&mut self.state, &mut self.inbound) else {
             return Ok(());
         };
         while let Some(mut bytes) = inbound.next_recovered() {
-            let opened = Sealed::parse(&mut bytes).and_then(|record| established.ring.open(record));
+            let opened = Sealed::parse(&mut bytes, accept).and_then(|record| established.ring.open(record));
             match opened {
                 Ok((record, _)) if record.header().kind == Kind::Media => {
                     let taken = inbound.take_recovered(now, &record);

@@ -10,12 +10,15 @@ use super::door::Door;
 use super::flow::{Inbound, InboundCounts, Outbound, OutboundCounts};
 use super::keyring::KeyRing;
 use super::liveness::Liveness;
+use super::lossy;
 use super::parts::Parts;
 use super::rekey::{Follower, Leader};
+use super::selection::{Following, Selecting};
 use super::{Carrier, Facts, Handled, Input, Output, QuicMedia, SessionConfig, SessionError};
 use crate::clock::{ClockFilter, Now};
 use crate::keys::{Initiator, Mechanism, Responder, Role, Side};
 use crate::seal::RefusalCounts;
+use crate::unit::Cutter;
 use crate::wire::{BASE_DATAGRAM, MAX_RECORD};
 
 /// What there is once the handshake agreed on keys.
@@ -44,6 +47,9 @@ pub struct Session {
     pub(super) out: VecDeque<Output>,
     pub(super) leader: Leader,
     pub(super) follower: Follower,
+    pub(super) selecting: Selecting,
+    pub(super) following: Following,
+    pub(super) cutter: Cutter,
     pub(super) began: Duration,
     pub(super) liveness: Liveness,
     pub(super) clock: ClockFilter,
@@ -88,6 +94,12 @@ impl Session {
         let connection = door.as_ref().map(Door::connection);
         let publishes = config.handshake.role == Role::Publisher;
         let flow = |wanted: bool| unordered.filter(|_| wanted);
+        let unit = if unordered.is_some() {
+            lossy::unit(config.unit)
+        } else {
+            config.unit
+        };
+        let cutter = Cutter::new(unit, config.selection_seed);
         Self {
             outbound: flow(publishes).map(|limit| Outbound::new(connection, limit, config.delivery, now.monotonic)),
             inbound: flow(!publishes).map(|_| Inbound::new(config.delivery.budget, now.monotonic)),
@@ -100,6 +112,9 @@ impl Session {
             out: VecDeque::new(),
             leader: Leader::default(),
             follower: Follower::default(),
+            selecting: Selecting::default(),
+            following: Following::default(),
+            cutter,
             began: now.monotonic,
             liveness: Liveness::new(now.monotonic, unordered.is_some()),
             clock: ClockFilter::default(),
@@ -202,6 +217,7 @@ impl Session {
             }
             Input::RequestKeyframe(stream) => self.request_keyframe(now, stream).map(|()| Handled::Done),
             Input::Rekey => self.rekey_on_demand(now).map(|()| Handled::Done),
+            Input::Select(selection) => self.select(now, selection).map(|()| Handled::Done),
         };
         handled.map_err(|error| self.fail(now, error))
     }

@@ -1,11 +1,10 @@
 //! Frames in, records out, straight into the caller's buffer.
 
 use super::SessionError;
-use super::flow::Sealing;
 use super::machine::{Session, State};
 use crate::clock::Now;
 use crate::seal::{Exhausted, RecordMeta};
-use crate::unit::{MAX_FRAME, Preamble, StreamInfo};
+use crate::unit::{Codec, Cutter, MAX_FRAME, PREAMBLE_LEN, Preamble, Room, Selection, StreamInfo, Unit};
 use crate::wire::{Flags, HEADER_LEN, LENGTH_PREFIX, MAX_RECORD, MAX_STREAM, TAG_LEN};
 
 /// A frame on its way to a viewer.
@@ -13,6 +12,8 @@ use crate::wire::{Flags, HEADER_LEN, LENGTH_PREFIX, MAX_RECORD, MAX_STREAM, TAG_
 pub struct OutgoingFrame<'a> {
     /// Its stream, 1 to 15.
     pub stream: u32,
+    /// How it is coded: where its headers are depends on that.
+    pub codec: Codec,
     /// Whether it can be decoded without earlier frames.
     pub keyframe: bool,
     /// Its stamps.
@@ -26,6 +27,7 @@ impl std::fmt::Debug for OutgoingFrame<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("OutgoingFrame")
             .field("stream", &self.stream)
+            .field("codec", &self.codec)
             .field("keyframe", &self.keyframe)
             .field("preamble", &self.preamble)
             .field("data", &self.data.len())
@@ -33,46 +35,88 @@ impl std::fmt::Debug for OutgoingFrame<'_> {
     }
 }
 
+/// Longest record of a packet unit on a byte stream, header and tag included: what also fits a datagram.
+const PACKET_RECORD: usize = 1200;
+
+/// How many records were made.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SealedRecords {
+    /// In all.
+    pub records: u64,
+    /// Of these, how many left their payload in clear.
+    pub in_clear: u64,
+}
+
+impl std::ops::AddAssign for SealedRecords {
+    fn add_assign(&mut self, more: Self) {
+        self.records += more.records;
+        self.in_clear += more.in_clear;
+    }
+}
+
 impl Session {
-    /// Seal a frame and append its records to `out`, each with its length before it. Drain [`poll`](Self::poll)
-    /// afterwards: a frame may bring a rekeying about. Where media may be lost `out` is not touched: the records wait
-    /// for [`poll_packets`](Self::poll_packets).
+    /// Seal a frame and append its records to `out`, each with its length before it: one for each unit, encrypted as
+    /// the selection in force says. The preamble is part of the first. Drain [`poll`](Self::poll) afterwards: a frame
+    /// may bring a rekeying about. Where media may be lost `out` is not touched: the records wait for
+    /// [`poll_packets`](Self::poll_packets).
     ///
     /// # Errors
     /// [`SessionError::KeyLimit`] when the keys are spent: the session is over and nothing of the frame that was not
     /// sealed was written. [`SessionError::Misuse`], with no other effect, before the session is established, at a
     /// viewer, for a stream that is none and for a frame longer than [`MAX_FRAME`].
-    pub fn seal_frame(&mut self, now: Now, frame: &OutgoingFrame<'_>, out: &mut Vec<u8>) -> Result<(), SessionError> {
+    pub fn seal_frame(
+        &mut self,
+        now: Now,
+        frame: &OutgoingFrame<'_>,
+        out: &mut Vec<u8>,
+    ) -> Result<SealedRecords, SessionError> {
         if frame.data.len() > MAX_FRAME {
             return Err(SessionError::Misuse);
         }
         self.before_media(now, frame.stream, frame.keyframe)?;
-        let preamble = frame.preamble.to_bytes();
-        if self.unordered() {
-            let sealing = Sealing {
-                stream: frame.stream,
-                keyframe: frame.keyframe,
-                config: false,
-                parts: [&preamble, frame.data],
-            };
-            return self.push_media(now, &sealing);
-        }
-        let mut preamble: &[u8] = &preamble;
-        let mut data = frame.data;
-        let mut first = true;
-        loop {
-            let room = MAX_RECORD - HEADER_LEN - TAG_LEN - preamble.len();
-            let (part, rest) = data.split_at(data.len().min(room));
-            let flags = Flags::frame(frame.keyframe, first, rest.is_empty());
-            self.seal_media(now, frame.stream, flags, &[preamble, part], out)?;
-            if rest.is_empty() {
-                return Ok(());
-            }
-            (preamble, data, first) = (&[], rest, false);
-        }
+        // Cutting borrows the cutter while sealing borrows the session.
+        let mut cutter = std::mem::take(&mut self.cutter);
+        let sealed = if self.unordered() {
+            self.push_frame(now, frame, &mut cutter)
+        } else {
+            self.seal_pieces(now, frame, &mut cutter, out)
+        };
+        self.cutter = cutter;
+        sealed
     }
 
-    /// Seal a stream's description and append it to `out` with its length before it.
+    fn seal_pieces(
+        &mut self,
+        now: Now,
+        frame: &OutgoingFrame<'_>,
+        cutter: &mut Cutter,
+        out: &mut Vec<u8>,
+    ) -> Result<SealedRecords, SessionError> {
+        let longest = match self.config.unit {
+            Unit::Packet => PACKET_RECORD,
+            Unit::Frame | Unit::Chunk(_) => MAX_RECORD,
+        };
+        let others = longest - HEADER_LEN - TAG_LEN;
+        let room = Room {
+            first: others - PREAMBLE_LEN,
+            others,
+        };
+        let preamble = frame.preamble.to_bytes();
+        let mut sealed = SealedRecords::default();
+        let selection = self.selecting.in_force();
+        for piece in cutter.cut(selection, frame.codec, frame.keyframe, frame.data, room) {
+            let preamble: &[u8] = if piece.first { &preamble } else { &[] };
+            let flags = Flags::frame(frame.keyframe, piece.first, piece.last);
+            let parts = [preamble, piece.data];
+            let one = self.seal_media(now, frame.stream, flags, piece.encrypt, &parts, out)?;
+            sealed.records += one.records;
+            sealed.in_clear += one.in_clear;
+        }
+        Ok(sealed)
+    }
+
+    /// Seal a stream's description and append it to `out` with its length before it. It is in clear only where nothing
+    /// is encrypted.
     ///
     /// # Errors
     /// As [`seal_frame`](Self::seal_frame); also [`SessionError::Misuse`] for a description that no viewer would
@@ -83,22 +127,16 @@ impl Session {
         stream: u32,
         info: &StreamInfo,
         out: &mut Vec<u8>,
-    ) -> Result<(), SessionError> {
+    ) -> Result<SealedRecords, SessionError> {
         if !info.is_valid() {
             return Err(SessionError::Misuse);
         }
         self.before_media(now, stream, false)?;
-        let bytes = info.to_bytes();
+        let encrypt = self.selecting.in_force().encrypts_description();
         if self.unordered() {
-            let sealing = Sealing {
-                stream,
-                keyframe: false,
-                config: true,
-                parts: [&bytes, &[]],
-            };
-            return self.push_media(now, &sealing);
+            return self.push_info(now, stream, &info.to_bytes(), encrypt);
         }
-        self.seal_media(now, stream, Flags::CONFIG, &[&bytes], out)
+        self.seal_media(now, stream, Flags::CONFIG, encrypt, &[&info.to_bytes()], out)
     }
 
     /// Switch to an agreed epoch if this is the place, begin to agree on one if this key has sealed enough, and stop
@@ -121,9 +159,13 @@ impl Session {
         now: Now,
         stream: u32,
         flags: Flags,
+        encrypt: bool,
         parts: &[&[u8]],
         out: &mut Vec<u8>,
-    ) -> Result<(), SessionError> {
+    ) -> Result<SealedRecords, SessionError> {
+        // The only place where a record in clear is made. Whatever a plan says, none is without a selection in force.
+        let encrypt = encrypt || self.selecting.in_force() == Selection::All;
+        let flags = if encrypt { flags } else { flags.in_clear() };
         let State::Established(established) = &mut self.state else {
             return Err(SessionError::Misuse);
         };
@@ -140,6 +182,9 @@ impl Session {
         }
         let length = (out.len() - start - LENGTH_PREFIX) as u32;
         out[start..start + LENGTH_PREFIX].copy_from_slice(&length.to_be_bytes());
-        Ok(())
+        Ok(SealedRecords {
+            records: 1,
+            in_clear: u64::from(!encrypt),
+        })
     }
 }

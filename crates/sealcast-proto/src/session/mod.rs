@@ -22,6 +22,7 @@ mod media;
 mod parts;
 mod records;
 mod rekey;
+mod selection;
 #[cfg(test)]
 mod tests;
 mod timers;
@@ -31,7 +32,7 @@ pub use delivery::{DEFAULT_BUDGET, Delivery, Fec, MAX_BUDGET, Mtu};
 pub use door::Entry;
 pub use flow::{InboundCounts, OutboundCounts, Packets};
 pub use machine::Session;
-pub use media::OutgoingFrame;
+pub use media::{OutgoingFrame, SealedRecords};
 pub use rekey::RekeyCause;
 
 use std::time::Duration;
@@ -39,7 +40,7 @@ use std::time::Duration;
 use crate::clock::ClockEstimate;
 use crate::keys::{HandshakeError, Peer};
 use crate::seal::{Opened, Refusal, Suite};
-use crate::unit::Assembled;
+use crate::unit::{Assembled, Selection};
 use crate::wire::CloseReason;
 
 /// Longest a handshake may take.
@@ -71,6 +72,9 @@ pub enum Input<'b> {
     RequestKeyframe(u32),
     /// Begin a new epoch now (publisher), or ask for one (viewer).
     Rekey,
+    /// Publisher: encrypt by another selection. What leaves something in clear waits for the viewer's acknowledgement;
+    /// that everything is encrypted holds at once.
+    Select(Selection),
 }
 
 /// What became of an input.
@@ -114,6 +118,8 @@ pub enum Event {
         /// Why, at the publisher; the viewer is not told.
         cause: Option<RekeyCause>,
     },
+    /// Another selection holds: frames are sealed by it from here on (publisher), or may be (viewer).
+    Selection(Selection),
     /// A new estimate of the peer's clock.
     Clock(ClockEstimate),
     /// On datagrams: nothing came from the peer for [`PEER_TIMEOUT`]. A publisher's media is dropped from here on.

@@ -9,6 +9,7 @@ use crate::wire::Kind;
 
 impl Session {
     pub(super) fn handle_record<'b>(&mut self, now: Now, message: &'b mut [u8]) -> Result<Handled<'b>, SessionError> {
+        let accept = self.following.accept(now.monotonic);
         let (State::ExpectWelcome(established) | State::AwaitAdmission(established) | State::Established(established)) =
             &mut self.state
         else {
@@ -18,7 +19,7 @@ impl Session {
         if let Some(inbound) = &mut self.inbound {
             inbound.keep_sealed(message);
         }
-        let opened = Sealed::parse(message).and_then(|record| established.ring.open(record));
+        let opened = Sealed::parse(message, accept).and_then(|record| established.ring.open(record));
         let (record, under) = match opened {
             Ok(opened) => opened,
             Err(reason) => return self.refuse(now, reason),

@@ -15,7 +15,7 @@ use crate::keys::{EpochSecret, HandshakeConfig, Identity, Peer, PeerId, Role, Se
 use crate::seal::suite::RECOMMENDED;
 use crate::seal::{RecordMeta, Refusal, SealLimits, Suite};
 use crate::sim::{Direction, InsecureMechanism, World};
-use crate::unit::Preamble;
+use crate::unit::{Codec, Preamble, Selection, Unit};
 use crate::vectors::{Hex, load};
 use crate::wire::{CloseReason, Control, Flags, Kind, LENGTH_PREFIX};
 
@@ -79,6 +79,8 @@ fn session(suite: Suite, side: Side, role: Role, mut secrets: Vec<EpochSecret>) 
         carrier: Carrier::Stream,
         rekey: RekeyPolicy::default(),
         delivery: Delivery::default(),
+        unit: Unit::Frame,
+        selection_seed: 1,
     };
     let next = secrets.split_off(1).pop();
     let first = secrets.pop().expect("one epoch at least");
@@ -150,6 +152,7 @@ fn pair(number: u64) -> World {
 fn publish(world: &mut World, number: u64) {
     let frame = OutgoingFrame {
         stream: 1,
+        codec: Codec::H264,
         keyframe: true,
         preamble: Preamble {
             frame: number,
@@ -247,6 +250,17 @@ fn what_the_other_role_says_ends_the_session() {
         (PUBLISHER, offer(1, 2).to_bytes(), "an offer with another mechanism"),
         (PUBLISHER, vec![3, 0, 1, 0xFF, 0, 0], "a malformed offer"),
         (PUBLISHER, vec![], "an empty control message"),
+        (
+            VIEWER,
+            selection(1, Selection::None).to_bytes(),
+            "a viewer selects nothing",
+        ),
+        (
+            PUBLISHER,
+            Control::SelectionAck { number: 1 }.to_bytes(),
+            "a publisher acknowledges no selection",
+        ),
+        (PUBLISHER, vec![9, 0, 1, 6, 0, 0], "a malformed selection"),
     ];
     for (from, payload, what) in cases {
         let mut world = pair(0);
@@ -267,6 +281,94 @@ fn what_the_other_role_says_ends_the_session() {
         };
         assert!(teller.events.iter().any(closed), "{what}");
     }
+}
+
+fn selection(number: u16, selection: Selection) -> Control<'static> {
+    Control::Selection { number, selection }
+}
+
+#[test]
+fn two_selections_under_one_number_end_the_session_and_a_repeated_one_does_not() {
+    let mut world = pair(0);
+    for _ in 0..3 {
+        say(
+            &mut world,
+            PUBLISHER,
+            Kind::Control,
+            &selection(7, Selection::None).to_bytes(),
+        );
+    }
+    say(
+        &mut world,
+        PUBLISHER,
+        Kind::Control,
+        &selection(6, Selection::All).to_bytes(),
+    );
+    assert_eq!(world.initiator.session.selection(), Selection::None);
+    assert_eq!((world.initiator.error, world.responder.error), (None, None));
+    say(
+        &mut world,
+        PUBLISHER,
+        Kind::Control,
+        &selection(7, Selection::Headers).to_bytes(),
+    );
+    assert_eq!(world.initiator.error, Some(SessionError::PeerMisbehaved));
+}
+
+#[test]
+fn an_acknowledgement_of_nothing_changes_nothing() {
+    for number in [1, 2, 65_535] {
+        let mut world = pair(0);
+        let ack = Control::SelectionAck { number }.to_bytes();
+        say(&mut world, VIEWER, Kind::Control, &ack);
+        assert_eq!(world.responder.session.selection(), Selection::All);
+        let now = world.now;
+        world.tell(PUBLISHER, Input::Select(Selection::None));
+        while !matches!(world.responder.session.poll(), Output::Timeout(_)) {}
+        let foreign = Control::SelectionAck { number: 9 }.to_bytes();
+        say(&mut world, VIEWER, Kind::Control, &foreign);
+        assert_eq!(
+            (world.responder.session.selection(), world.responder.error),
+            (Selection::All, None)
+        );
+        assert!(world.now.monotonic < now.monotonic + Duration::from_millis(500));
+    }
+}
+
+#[test]
+fn a_peer_that_selects_without_end_brings_a_new_epoch_about_and_not_the_end() {
+    let mut world = pair(0);
+    let policy = RekeyPolicy::new(32, Duration::from_secs(600)).expect("within bounds");
+    world.initiator.session.config.rekey = policy;
+    for number in 1..400 {
+        let selected = [Selection::None, Selection::Headers][usize::from(number % 2)];
+        say(
+            &mut world,
+            PUBLISHER,
+            Kind::Control,
+            &selection(number, selected).to_bytes(),
+        );
+    }
+    assert_eq!((world.initiator.error, world.responder.error), (None, None));
+    assert!(world.initiator.session.epoch() > Some(3));
+}
+
+#[test]
+fn a_repair_record_on_a_byte_stream_ends_the_session() {
+    let mut world = pair(0);
+    let keys = world.responder.session.keys().expect("the session has keys");
+    let meta = RecordMeta {
+        flags: Flags::REPAIR,
+        stream: 1,
+        timestamp: 0,
+    };
+    let mut record = Vec::new();
+    let sealer = &mut keys.ring.current.media_sealer;
+    sealer.seal(meta, &[&[0; 50]], &mut record).expect("a fresh key");
+    world.send(VIEWER, record);
+    world.run_cleanly(Duration::from_millis(20));
+    assert_eq!(world.initiator.error, Some(SessionError::PeerMisbehaved));
+    assert!(world.initiator.media.is_empty());
 }
 
 #[test]
@@ -373,6 +475,7 @@ fn what_only_the_other_role_may_do_is_misuse() {
     let (mut viewer, mut publisher) = (world.initiator.session, world.responder.session);
     let frame = |stream| OutgoingFrame {
         stream,
+        codec: Codec::H264,
         keyframe: true,
         preamble: Preamble::default(),
         data: &[],

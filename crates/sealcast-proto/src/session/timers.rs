@@ -31,6 +31,7 @@ impl Session {
         if let Some(offer) = self.leader.repeat_offer(now.monotonic) {
             self.send_control_bytes(now, &offer)?;
         }
+        self.repeat_selection(now)?;
         self.switch_if_due(now, false);
         self.rekey_if_due(now)?;
         if self.liveness.take_ping(now.monotonic) {
@@ -72,7 +73,7 @@ impl Session {
         let hard = established.ring.since + self.config.rekey.hard_age();
         let retirement = established.ring.retirement().unwrap_or(Duration::MAX);
         let rekey = self.rekey_deadline();
-        let flow = self.flow_deadline();
+        let flow = self.flow_deadline().min(self.selection_deadline());
         self.liveness.deadline().min(rekey).min(hard).min(retirement).min(flow)
     }
 }

@@ -160,7 +160,7 @@ impl World {
     /// As [`Session::seal_frame`].
     pub fn publish(&mut self, at: Direction, frame: &OutgoingFrame<'_>) -> Result<(), SessionError> {
         let now = self.now;
-        self.end(at).session.seal_frame(now, frame, &mut Vec::new())
+        self.end(at).session.seal_frame(now, frame, &mut Vec::new()).map(drop)
     }
 
     /// And the stream's description.
@@ -169,7 +169,10 @@ impl World {
     /// As [`Session::seal_info`].
     pub fn describe(&mut self, at: Direction, stream: u32, info: &StreamInfo) -> Result<(), SessionError> {
         let now = self.now;
-        self.end(at).session.seal_info(now, stream, info, &mut Vec::new())
+        self.end(at)
+            .session
+            .seal_info(now, stream, info, &mut Vec::new())
+            .map(drop)
     }
 
     fn deliver_what_came(&mut self) {

@@ -1,15 +1,22 @@
-//! What is sealed at once: frames with their preamble, and the description of their stream (protocol.md §5).
+//! What is sealed at once: frames with their preamble, cut into units, and the description of their stream (protocol.md
+//! §5), and what of them is encrypted (§4, Selection).
 
 mod assemble;
+mod cut;
+mod draw;
 mod header;
+mod headers;
 mod info;
 mod preamble;
+mod select;
 
 pub(crate) use assemble::FrameOrder;
 pub use assemble::{Assembled, AssembledFrame, Assembler};
+pub use cut::{Cutter, NoUnit, Piece, Pieces, Room, Unit};
 pub use header::{UNIT_HEADER_LEN, UnitHeader};
 pub use info::{Codec, FrameRate, StreamInfo};
 pub use preamble::{PREAMBLE_LEN, Preamble};
+pub use select::{NoSelection, Permille, PlannedRange, Selection};
 
 /// Longest frame in bytes (16 MiB).
 pub const MAX_FRAME: usize = 16 << 20;

@@ -1,6 +1,7 @@
 //! The payloads of control records (protocol.md §4).
 
 use super::{Feedback, MAX_STREAM, Malformed, Numbers, Reader, put_bytes16};
+use crate::unit::Selection;
 
 /// Longest text of a close message in bytes.
 const MAX_CLOSE_TEXT: usize = 256;
@@ -129,6 +130,18 @@ pub enum Control<'a> {
     },
     /// The viewer wants a new epoch.
     RekeyRequest,
+    /// The publisher says what it encrypts from the viewer's acknowledgement on.
+    Selection {
+        /// Counted up from 1 within a session.
+        number: u16,
+        /// What it encrypts.
+        selection: Selection,
+    },
+    /// The viewer accepts what a selection leaves in clear.
+    SelectionAck {
+        /// Of which selection.
+        number: u16,
+    },
     /// A part of a message that does not fit a datagram.
     Part {
         /// Counts such messages.
@@ -200,6 +213,17 @@ impl<'a> Control<'a> {
                 }
             }
             Self::RekeyRequest => out.push(8),
+            Self::Selection { number, selection } => {
+                out.push(9);
+                out.extend_from_slice(&number.to_be_bytes());
+                let (mode, permille) = selection.to_wire();
+                out.push(mode);
+                out.extend_from_slice(&permille.to_be_bytes());
+            }
+            Self::SelectionAck { number } => {
+                out.push(10);
+                out.extend_from_slice(&number.to_be_bytes());
+            }
             Self::Part {
                 message,
                 index,
@@ -261,6 +285,13 @@ impl<'a> Control<'a> {
                 t3: reader.u64()?,
             },
             8 => Self::RekeyRequest,
+            9 => Self::Selection {
+                number: selection_number(reader.u16()?)?,
+                selection: Selection::from_wire(reader.u8()?, reader.u16()?).ok_or(Malformed)?,
+            },
+            10 => Self::SelectionAck {
+                number: selection_number(reader.u16()?)?,
+            },
             11 => Self::parse_part(&mut reader)?,
             12 => Self::Nack(Numbers::parse(&mut reader)?),
             13 => Self::Feedback(Feedback::parse(&mut reader)?),
@@ -307,6 +338,11 @@ impl<'a> Control<'a> {
 /// A media stream's number.
 fn media_stream(stream: u32) -> Result<u32, Malformed> {
     (1..=MAX_STREAM).contains(&stream).then_some(stream).ok_or(Malformed)
+}
+
+/// Selections are counted from 1.
+fn selection_number(number: u16) -> Result<u16, Malformed> {
+    (number > 0).then_some(number).ok_or(Malformed)
 }
 
 /// A public key or ciphertext: 1 to [`MAX_KEM_FIELD`] bytes.

@@ -39,27 +39,33 @@ impl Flags {
     const FIRST: u8 = 0x04;
     const LAST: u8 = 0x08;
     const CODEC_CONFIG: u8 = 0x20;
-    const REPAIR: u8 = 0x40;
-    /// Bits that may be set in this version; `signed` (0x10) and 0x80 may not.
-    const KNOWN: u8 = Self::ENCRYPTED | Self::KEYFRAME | Self::FIRST | Self::LAST | Self::CODEC_CONFIG | Self::REPAIR;
+    const OF_REPAIR: u8 = 0x40;
+    /// Bits that a record of a frame may have; `signed` (0x10) and 0x80 no record has in this version.
+    const OF_FRAME: u8 = Self::ENCRYPTED | Self::KEYFRAME | Self::FIRST | Self::LAST;
 
     /// The flags of every control record.
     pub const CONTROL: Self = Self(Self::ENCRYPTED);
-    /// The flags of every codec-config record.
+    /// The flags of every codec-config record that is encrypted.
     pub const CONFIG: Self = Self(Self::ENCRYPTED | Self::FIRST | Self::LAST | Self::CODEC_CONFIG);
-
     /// The flags of every repair record.
-    pub const SYMBOL: Self = Self(Self::ENCRYPTED | Self::REPAIR);
+    pub const REPAIR: Self = Self(Self::ENCRYPTED | Self::OF_REPAIR);
 
-    /// The payload is a repair symbol.
-    pub fn repair(self) -> bool {
-        self.0 & Self::REPAIR != 0
-    }
-
-    /// The flags of a record that carries (part of) a frame.
+    /// The flags of an encrypted record that carries (part of) a frame.
     pub fn frame(keyframe: bool, first: bool, last: bool) -> Self {
         let bit = |set: bool, value: u8| if set { value } else { 0 };
         Self(Self::ENCRYPTED | bit(keyframe, Self::KEYFRAME) | bit(first, Self::FIRST) | bit(last, Self::LAST))
+    }
+
+    /// The same, for a payload that is left in clear. Only a session with a selection in force asks for it.
+    #[must_use]
+    pub(crate) fn in_clear(self) -> Self {
+        Self(self.0 & !Self::ENCRYPTED)
+    }
+
+    /// The payload is encrypted. Without it the payload is in clear, and authenticated all the same.
+    #[inline]
+    pub fn encrypted(self) -> bool {
+        self.0 & Self::ENCRYPTED != 0
     }
 
     /// The frame can be decoded without earlier ones.
@@ -81,6 +87,27 @@ impl Flags {
     pub fn codec_config(self) -> bool {
         self.0 & Self::CODEC_CONFIG != 0
     }
+
+    /// The payload is a repair symbol, not a part of a frame.
+    pub fn repair(self) -> bool {
+        self.0 & Self::OF_REPAIR != 0
+    }
+
+    /// Whether a media record may have them.
+    fn fit_media(self) -> bool {
+        let sealed = self.0 | Self::ENCRYPTED;
+        sealed & !Self::OF_FRAME == 0 || sealed == Self::CONFIG.0 || self.0 == Self::REPAIR.0
+    }
+}
+
+/// Which records in clear are let through to the tag. Being let through is not being believed: the tag covers the flag
+/// and the payload of a record in clear, too.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Accept {
+    /// None: an end that agreed to no selection, or cannot be sent media.
+    EncryptedOnly,
+    /// Those of media: a viewer that acknowledged a selection (protocol.md §4).
+    ClearMedia,
 }
 
 /// A record's header.
@@ -113,13 +140,13 @@ impl Header {
         bytes
     }
 
-    /// Read the header of a record and check all that can be checked without a key. An unencrypted record is refused as
-    /// such before its other flags are looked at.
+    /// Read the header of a record and check all that can be checked without a key. A record in clear that `accept`
+    /// does not let through is refused as such before its other flags are looked at.
     ///
     /// # Errors
-    /// [`Refusal::Malformed`], or [`Refusal::Cleartext`] for an unencrypted payload.
-    pub fn parse(record: &[u8]) -> Result<Self, Refusal> {
-        check(record).map(Self::read)
+    /// [`Refusal::Malformed`], or [`Refusal::Cleartext`].
+    pub fn parse(record: &[u8], accept: Accept) -> Result<Self, Refusal> {
+        check(record, accept).map(Self::read)
     }
 
     /// Read a header whose form was checked.
@@ -161,7 +188,7 @@ impl Header {
 }
 
 /// Check the form of a record on its bytes, and return those of its header.
-pub(crate) fn check(record: &[u8]) -> Result<&[u8; HEADER_LEN], Refusal> {
+pub(crate) fn check(record: &[u8], accept: Accept) -> Result<&[u8; HEADER_LEN], Refusal> {
     let header = record.first_chunk::<HEADER_LEN>().ok_or(Refusal::Malformed)?;
     let [kind, flags, _, _, stream @ .., _, _, _, _, _, _, _, _, _, _, _, _] = header;
     let (stream, seq_high) = stream.split_at(4);
@@ -170,20 +197,17 @@ pub(crate) fn check(record: &[u8]) -> Result<&[u8; HEADER_LEN], Refusal> {
     if !length_fits || !(control || *kind == Kind::MEDIA) {
         return Err(Refusal::Malformed);
     }
-    if flags & Flags::ENCRYPTED == 0 {
+    let flags = Flags(*flags);
+    if !flags.encrypted() && (control || accept == Accept::EncryptedOnly) {
         return Err(Refusal::Cleartext);
     }
     let [0, 0, 0, stream] = *stream else {
         return Err(Refusal::Malformed);
     };
-    let config = flags & Flags::CODEC_CONFIG != 0;
-    let repair = flags & Flags::REPAIR != 0;
     let fits = if control {
-        stream == 0 && *flags == Flags::CONTROL.0
+        stream == 0 && flags == Flags::CONTROL
     } else {
-        let known = flags & !Flags::KNOWN == 0;
-        let alone = (!config || *flags == Flags::CONFIG.0) && (!repair || *flags == Flags::SYMBOL.0);
-        known && (1..=MAX_STREAM).contains(&u32::from(stream)) && alone
+        (1..=MAX_STREAM).contains(&u32::from(stream)) && flags.fit_media()
     };
     if fits && *seq_high == [0; 4] {
         Ok(header)

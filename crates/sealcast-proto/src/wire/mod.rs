@@ -16,7 +16,7 @@ pub use doorman::{AddressBytes, Doorman, Greeting};
 pub use feedback::{Feedback, MAX_NACK_ENTRIES, MAX_RECEIVED_BYTES, Numbers};
 pub use framing::{LENGTH_PREFIX, MessageLength, message_length, write_framed};
 pub(crate) use header::check;
-pub use header::{Flags, HEADER_LEN, Header, Kind, MAX_STREAM};
+pub use header::{Accept, Flags, HEADER_LEN, Header, Kind, MAX_STREAM};
 pub(crate) use reader::{Reader, put_bytes16};
 pub use ticket::{Host, MAX_TICKET, Ticket, TicketError, TransportKind};
 

@@ -9,6 +9,7 @@ use sealcast_proto::keys::{HandshakeConfig, Identity, Invite, Mechanism, Role, S
 use sealcast_proto::seal::suite;
 use sealcast_proto::session::{Carrier, Delivery, Entry, RekeyPolicy, Session, SessionConfig};
 use sealcast_proto::sim::{Direction, InsecureMechanism, LinkProfile, WORLD_ADDRESS, World};
+use sealcast_proto::unit::{Codec, Unit};
 use sealcast_proto::wire::Doorman;
 
 pub(crate) const START: Now = Now {
@@ -44,6 +45,8 @@ impl Default for Setup {
             carrier: Carrier::Stream,
             rekey: RekeyPolicy::default(),
             delivery: Delivery::default(),
+            unit: Unit::Frame,
+            selection_seed: 1,
         };
         let pinned = Some(publisher.peer_id());
         Self {
@@ -90,6 +93,7 @@ pub(crate) fn publish(world: &mut World, number: u64, keyframe: bool, data: &[u8
     let mut out = Vec::new();
     let frame = sealcast_proto::session::OutgoingFrame {
         stream: 1,
+        codec: Codec::H264,
         keyframe,
         preamble: sealcast_proto::unit::Preamble {
             frame: number,

@@ -36,6 +36,8 @@ pub(super) enum Command {
     Publish(PublishArgs),
     /// Watch a publisher
     Watch(WatchArgs),
+    /// Say a command to a publisher that runs with --control
+    Control(ControlArgs),
     /// Print versions, suites, mechanisms, and which processor features are in use
     PrintConfig(PrintConfigArgs),
     /// The configuration file
@@ -46,6 +48,16 @@ pub(super) enum Command {
 pub(super) struct KeygenArgs {
     /// Where to write it; a new file in ~/.config/sealcast by default
     pub(super) file: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct ControlArgs {
+    /// The publisher's control socket
+    pub(super) path: PathBuf,
+
+    /// What to say: encrypt SELECTION, rekey, keyframe, status or help
+    #[arg(required = true, trailing_var_arg = true)]
+    pub(super) command: Vec<String>,
 }
 
 #[derive(Debug, Args)]
@@ -165,6 +177,23 @@ pub(super) struct PublishArgs {
     /// Begin a new epoch after this many records [default: 1048576, at most]
     #[arg(long, value_name = "N")]
     pub(super) rekey_records: Option<u64>,
+
+    /// What to encrypt: all, none, rate:PERCENT, keyframes, headers or headers+keyframes. The rest is authenticated and
+    /// can be seen by anybody: for measurements [default: all]
+    #[arg(long, value_name = "SELECTION")]
+    pub(super) encrypt: Option<String>,
+
+    /// Repeat what rate:PERCENT draws; by default every run draws anew
+    #[arg(long, value_name = "N")]
+    pub(super) encrypt_seed: Option<u64>,
+
+    /// What is sealed at once: frame, packet, or chunk:BYTES [default: frame]
+    #[arg(long, value_name = "UNIT")]
+    pub(super) unit: Option<String>,
+
+    /// Make a socket that only you can write to, for `sealcast control`
+    #[arg(long, value_name = "PATH")]
+    pub(super) control: Option<PathBuf>,
 
     #[command(flatten)]
     pub(super) offer: OfferArgs,

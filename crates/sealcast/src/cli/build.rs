@@ -8,6 +8,7 @@ use std::time::Duration;
 use sealcast_proto::keys::{Identity, Mechanism};
 use sealcast_proto::seal::{Suite, suite};
 use sealcast_proto::session::RekeyPolicy;
+use sealcast_proto::unit::{Selection, Unit};
 use sealcast_proto::wire::{MAX_TICKET, Ticket, TransportKind};
 
 use super::args::ObserveArgs;
@@ -32,6 +33,8 @@ pub(super) const DEFAULTS: &[(&str, &str)] = &[
     ("publish.queue_frames", "60"),
     ("publish.rekey_seconds", "600"),
     ("publish.rekey_records", "1048576"),
+    ("publish.encrypt", "all"),
+    ("publish.unit", "frame"),
     ("watch.to", "http://127.0.0.1:9880"),
     ("watch.reconnect", "true"),
     ("demo.source", "test:640x480@25"),
@@ -103,7 +106,7 @@ pub(super) fn offer(
     identity: Identity,
     suite_flags: Vec<String>,
     mechanism_flags: Vec<String>,
-    rekey: RekeyPolicy,
+    sealing: Sealing,
     config: &FileConfig,
 ) -> Result<Offer> {
     let (suites_typed, mechanisms_typed) = (!suite_flags.is_empty(), !mechanism_flags.is_empty());
@@ -113,7 +116,49 @@ pub(super) fn offer(
         identity: Arc::new(identity),
         suites: suites.map_err(|failure| configured(suites_typed, failure))?,
         mechanisms: mechanisms.map_err(|failure| configured(mechanisms_typed, failure))?,
-        rekey,
+        rekey: sealing.rekey,
+        unit: sealing.unit,
+        selection_seed: sealing.seed,
+    })
+}
+
+/// How a session seals: its epochs and units, and what a selection by rate draws from.
+pub(super) struct Sealing {
+    pub(super) rekey: RekeyPolicy,
+    pub(super) unit: Unit,
+    pub(super) seed: u64,
+}
+
+impl Sealing {
+    /// What an end that seals no media needs.
+    pub(super) fn without_media(rekey: RekeyPolicy) -> Self {
+        Self {
+            rekey,
+            unit: Unit::Frame,
+            seed: 0,
+        }
+    }
+}
+
+/// What is encrypted: as typed or configured, else everything.
+pub(super) fn selection(typed: Option<&str>, config: &FileConfig) -> Result<Selection> {
+    let text = typed.or(config.publish.encrypt.as_deref());
+    text.map_or(Ok(Selection::All), |text| {
+        text.parse::<Selection>().map_err(|error| {
+            let failure = usage(format!("\"{text}\" says nothing to encrypt"), error.to_string());
+            configured(typed.is_some(), failure)
+        })
+    })
+}
+
+/// What is sealed at once: as typed or configured, else a frame.
+pub(super) fn unit(typed: Option<&str>, config: &FileConfig) -> Result<Unit> {
+    let text = typed.or(config.publish.unit.as_deref());
+    text.map_or(Ok(Unit::Frame), |text| {
+        text.parse::<Unit>().map_err(|error| {
+            let failure = usage(format!("\"{text}\" is no unit to seal"), error.to_string());
+            configured(typed.is_some(), failure)
+        })
     })
 }
 
@@ -210,6 +255,8 @@ fn check_values(config: &FileConfig) -> Result<()> {
     suites(config.publish.suites.as_deref().unwrap_or_default())?;
     mechanisms(config.publish.mechanisms.as_deref().unwrap_or_default())?;
     rekey(None, None, config)?;
+    selection(None, config)?;
+    unit(None, config)?;
     if let Some(listen) = &config.publish.listen {
         listen.parse::<crate::transport::ListenUrl>()?;
     }

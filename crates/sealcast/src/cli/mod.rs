@@ -2,6 +2,7 @@
 
 mod args;
 mod build;
+mod control;
 mod demo;
 mod publish;
 mod shutdown;
@@ -54,6 +55,7 @@ fn init_log(verbose: u8) {
 fn dispatch(arguments: Arguments) -> Result<()> {
     match arguments.command {
         Command::Keygen(args) => keygen(&args),
+        Command::Control(args) => control::run(&args),
         Command::PrintConfig(args) => print_config(&args),
         Command::Config(args) => match args.command {
             ConfigCommand::Check(args) => config_check(&args),

@@ -11,7 +11,7 @@ use super::{build, shutdown};
 use crate::config::{FileConfig, flag_in_force, in_force};
 use crate::failure::{Failure, FailureKind, Result};
 use crate::keys::{entropy, files};
-use crate::run::{Observation, PublishOptions, QueueLimits, Viewers, local_address, publish};
+use crate::run::{ControlSocket, Observation, PublishOptions, QueueLimits, Steering, Viewers, local_address, publish};
 use crate::source;
 use crate::transport::{self, ListenUrl};
 
@@ -26,6 +26,14 @@ async fn run_async(args: PublishArgs) -> Result<()> {
     // What cannot be a source is said before anything is made or bound.
     source_url.parse::<source::SourceUrl>()?;
     let rekey = build::rekey(args.rekey_seconds, args.rekey_records, config)?;
+    let selection = build::selection(args.encrypt.as_deref(), config)?;
+    let unit = build::unit(args.unit.as_deref(), config)?;
+    let seed = in_force(args.encrypt_seed, config.publish.encrypt_seed.as_ref());
+    let sealing = build::Sealing {
+        rekey,
+        unit,
+        seed: seed.map_or_else(|| entropy::random().map(u64::from_be_bytes), Ok)?,
+    };
     let identity = in_force(args.offer.identity.clone(), config.identity.file.as_ref());
     let identity = files::identity_or_default(identity.as_deref())?;
     let peer = identity.peer_id();
@@ -33,7 +41,7 @@ async fn run_async(args: PublishArgs) -> Result<()> {
         identity,
         args.offer.suites.clone(),
         args.offer.mechanisms.clone(),
-        rekey,
+        sealing,
         config,
     )?;
     let open = flag_in_force(args.open, config.publish.open);
@@ -43,6 +51,8 @@ async fn run_async(args: PublishArgs) -> Result<()> {
         open,
     )?;
 
+    let control = in_force(args.control.clone(), config.publish.control.as_ref());
+    let control = control.as_deref().map(ControlSocket::bind).transpose()?;
     let (viewers, ticket) = viewers(&args, config, peer)?;
     // The ticket is handed out only when there is something to see.
     let source = open_source(source_url.clone()).await?;
@@ -55,6 +65,10 @@ async fn run_async(args: PublishArgs) -> Result<()> {
     let observation = observing.observation();
     observation.setting("source", &source_url);
     observation.setting("peer", &peer.to_string());
+    observation.setting("unit", &unit.to_string());
+    if let Some(seed) = seed {
+        observation.setting("encrypt_seed", &seed.to_string());
+    }
     tracing::info!(
         source = %crate::config::secrets::redact(&source_url),
         codec = info.codec.name(),
@@ -77,6 +91,8 @@ async fn run_async(args: PublishArgs) -> Result<()> {
         max_viewers: max_viewers.unwrap_or(build::DEFAULT_MAX_VIEWERS) as usize,
         queue,
         viewers,
+        steering: Steering::new(selection),
+        control,
     };
     let outcome = publish(options, observation, shutdown::stop_signal(args.observe.seconds)?).await;
     observing.finish(outcome)

@@ -31,7 +31,7 @@ async fn run_async(args: WatchArgs) -> Result<()> {
         identity,
         args.offer.suites.clone(),
         args.offer.mechanisms.clone(),
-        rekey,
+        build::Sealing::without_media(rekey),
         config,
     )?;
     let publisher = match &args.listen {

@@ -65,6 +65,14 @@ pub struct Publish {
     pub rekey_seconds: Option<NonZeroU64>,
     /// Most records in an epoch.
     pub rekey_records: Option<NonZeroU64>,
+    /// What is encrypted.
+    pub encrypt: Option<String>,
+    /// What a selection by rate draws from.
+    pub encrypt_seed: Option<u64>,
+    /// What is sealed at once.
+    pub unit: Option<String>,
+    /// Where commands come in.
+    pub control: Option<PathBuf>,
     /// Bits per second for sources that are encoded here.
     pub bitrate: Option<NonZeroU32>,
 }

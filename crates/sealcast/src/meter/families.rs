@@ -102,6 +102,16 @@ pub(super) fn records(registry: &mut Registry) -> [Counts; 2] {
     counts
 }
 
+pub(super) fn selection(registry: &mut Registry) -> Family<NamedLabel, Gauge> {
+    let family = Family::<NamedLabel, Gauge>::default();
+    registry.register(
+        "selection",
+        "1 for what the publisher encrypts, as it was last asked to, or last said to this viewer",
+        family.clone(),
+    );
+    family
+}
+
 pub(super) fn cpu_seconds(registry: &mut Registry) -> Counter<f64, AtomicU64> {
     let counter = Counter::<f64, AtomicU64>::default();
     registry.register(

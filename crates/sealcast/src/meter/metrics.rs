@@ -57,6 +57,10 @@ pub struct Totals {
     pub records_sealed: u64,
     /// Records opened.
     pub records_opened: u64,
+    /// Of the records sealed, how many left their payload in clear.
+    pub records_sealed_in_clear: u64,
+    /// Of the records opened, how many came with their payload in clear.
+    pub records_opened_in_clear: u64,
     /// Bytes sent beyond coded frames, by kind.
     pub overhead_bytes: BTreeMap<&'static str, u64>,
     /// Records refused, by reason.
@@ -86,6 +90,8 @@ struct Inner {
     build: BuildInfo,
     stages: StageTimes,
     records: [Counts; 2],
+    clear: Counts,
+    selection: Family<NamedLabel, Gauge>,
     bytes: Counts,
     overhead: Counts,
     open_failures: Counts,
@@ -126,6 +132,7 @@ impl Metrics {
         families::build(r, &build);
         let stages = StageTimes::new();
         let bytes = "Bytes of sealed records on the wire, framing included";
+        let clear = "Media records, of those counted, whose payload was authenticated and not encrypted";
         let refused = "Records refused before anything in them was used";
         let frames = "Frames sealed and sent, or received and opened";
         let offset = "The peer's wall clock minus ours";
@@ -133,6 +140,8 @@ impl Metrics {
         let inner = Inner {
             build,
             records: families::records(r),
+            clear: Counts::register(r, "clear_records", clear, "dir", Direction::NAMES),
+            selection: families::selection(r),
             bytes: Counts::register(r, "wire_bytes", bytes, "dir", Direction::NAMES),
             overhead: Counts::register(
                 r,
@@ -175,16 +184,39 @@ impl Metrics {
 
     /// Counts a record sealed: `wire_bytes` on the wire in all, of which `overhead` are no coded frame.
     pub fn record_sealed(&self, kind: RecordKind, wire_bytes: u64, overhead: Overhead) {
-        self.inner.records[Direction::Out as usize].add(kind as usize, 1);
+        self.records_sealed(kind, 1, wire_bytes, overhead);
+    }
+
+    /// Counts `records` records that carry one frame: `wire_bytes` in all; `overhead` is that of the first, the others
+    /// have no preamble.
+    pub fn records_sealed(&self, kind: RecordKind, records: u64, wire_bytes: u64, overhead: Overhead) {
+        let Overhead {
+            header, tag, framing, ..
+        } = overhead;
+        self.inner.records[Direction::Out as usize].add(kind as usize, records);
         self.inner.bytes.add(Direction::Out as usize, wire_bytes);
-        self.inner.overhead.add(OverheadKind::Header as usize, overhead.header);
-        self.inner.overhead.add(OverheadKind::Tag as usize, overhead.tag);
+        self.inner.overhead.add(OverheadKind::Header as usize, header * records);
+        self.inner.overhead.add(OverheadKind::Tag as usize, tag * records);
         self.inner
             .overhead
             .add(OverheadKind::Preamble as usize, overhead.preamble);
         self.inner
             .overhead
-            .add(OverheadKind::Framing as usize, overhead.framing);
+            .add(OverheadKind::Framing as usize, framing * records);
+    }
+
+    /// Counts `records` media records, counted as sealed or opened already, whose payload is in clear.
+    pub fn records_in_clear(&self, direction: Direction, records: u64) {
+        self.inner.clear.add(direction as usize, records);
+    }
+
+    /// Sets what is encrypted, by its name.
+    pub fn set_selection(&self, selection: &str) {
+        self.inner.selection.clear();
+        self.inner
+            .selection
+            .get_or_create(&[("encrypt", selection.to_owned())])
+            .set(1);
     }
 
     /// Counts a record received, verified and opened: `wire_bytes` on the wire in all.
@@ -283,6 +315,8 @@ impl Metrics {
             bytes_in: inner.bytes.get(Direction::In as usize),
             records_sealed: records(Direction::Out),
             records_opened: records(Direction::In),
+            records_sealed_in_clear: inner.clear.get(Direction::Out as usize),
+            records_opened_in_clear: inner.clear.get(Direction::In as usize),
             overhead_bytes: inner.overhead.list(),
             open_failures: inner.open_failures.list(),
             frames_dropped: inner.frames_dropped.list(),
@@ -334,6 +368,10 @@ mod tests {
             },
         );
         metrics.record_opened(RecordKind::Config, 100);
+        metrics.records_sealed(RecordKind::Media, 3, 1000, overhead);
+        metrics.records_in_clear(Direction::Out, 2);
+        metrics.set_selection("none");
+        metrics.set_selection("headers");
         metrics.record_refused(OpenFailure::Tag);
         metrics.record_refused(OpenFailure::UnknownEpoch);
         metrics.record_frame(Direction::Out);
@@ -346,14 +384,17 @@ mod tests {
         let text = metrics.encode();
         for line in [
             r#"sealcast_build_info{version="1.2.3",suites="aes-128-gcm,chacha20-poly1305",mechanisms="x25519"} 1"#,
-            r#"sealcast_records_total{dir="out",kind="media"} 1"#,
+            r#"sealcast_records_total{dir="out",kind="media"} 4"#,
+            r#"sealcast_clear_records_total{dir="out"} 2"#,
+            r#"sealcast_clear_records_total{dir="in"} 0"#,
+            r#"sealcast_selection{encrypt="headers"} 1"#,
             r#"sealcast_records_total{dir="out",kind="control"} 1"#,
             r#"sealcast_records_total{dir="in",kind="config"} 1"#,
-            r#"sealcast_wire_bytes_total{dir="out"} 1144"#,
-            r#"sealcast_overhead_bytes_total{kind="header"} 48"#,
-            r#"sealcast_overhead_bytes_total{kind="tag"} 32"#,
-            r#"sealcast_overhead_bytes_total{kind="preamble"} 40"#,
-            r#"sealcast_overhead_bytes_total{kind="framing"} 8"#,
+            r#"sealcast_wire_bytes_total{dir="out"} 2144"#,
+            r#"sealcast_overhead_bytes_total{kind="header"} 120"#,
+            r#"sealcast_overhead_bytes_total{kind="tag"} 80"#,
+            r#"sealcast_overhead_bytes_total{kind="preamble"} 80"#,
+            r#"sealcast_overhead_bytes_total{kind="framing"} 20"#,
             r#"sealcast_open_failures_total{reason="tag"} 1"#,
             r#"sealcast_open_failures_total{reason="unknown_epoch"} 1"#,
             r#"sealcast_open_failures_total{reason="replay"} 0"#,
@@ -369,12 +410,13 @@ mod tests {
             assert!(text.lines().any(|seen| seen == line), "{line}\nis missing from\n{text}");
         }
         assert!(text.ends_with("# EOF\n"));
+        assert!(!text.contains("none"), "only what is in force is shown");
         let totals = metrics.totals();
         assert_eq!(
             (totals.records_sealed, totals.records_opened, totals.frames_out),
-            (2, 1, 1)
+            (5, 1, 1)
         );
-        assert_eq!((totals.bytes_out, totals.bytes_in), (1144, 100));
+        assert_eq!((totals.bytes_out, totals.bytes_in), (2144, 100));
         assert_eq!((totals.all_open_failures(), totals.all_frames_dropped()), (2, 7));
     }
 

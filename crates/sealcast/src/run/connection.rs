@@ -4,12 +4,12 @@ use std::io;
 use std::time::{Duration, Instant};
 
 use sealcast_proto::seal::{Opened, Refusal};
-use sealcast_proto::session::{Event, Handled, Input, Output, Session, SessionError};
+use sealcast_proto::session::{Event, Handled, Input, Output, SealedRecords, Session, SessionError};
 use sealcast_proto::wire::{CloseReason, LENGTH_PREFIX, MessageLength, TAG_LEN, write_framed};
 
 use super::Clock;
 use super::unread::Unread;
-use crate::meter::labels::{OpenFailure, RecordKind};
+use crate::meter::labels::{Direction, OpenFailure, RecordKind};
 use crate::meter::metrics::{Metrics, Overhead};
 use crate::meter::resources::thread_cpu_time;
 use crate::transport::{Progress, Transport};
@@ -161,6 +161,9 @@ impl<T: Transport> Connection<T> {
                     let config = record.header().flags.codec_config();
                     let kind = if config { RecordKind::Config } else { RecordKind::Media };
                     self.metrics.record_opened(kind, length);
+                    if !record.header().flags.encrypted() {
+                        self.metrics.records_in_clear(Direction::In, 1);
+                    }
                     listener.media(record, arrived).map_err(Ended::Session)?;
                 }
                 Handled::Refused(reason) => {
@@ -217,8 +220,8 @@ impl<T: Transport> Connection<T> {
     /// Seal something into the carrier's buffer.
     pub(super) fn seal(
         &mut self,
-        seal: impl FnOnce(&mut Session, &mut Vec<u8>) -> Result<(), SessionError>,
-    ) -> Result<(), Ended> {
+        seal: impl FnOnce(&mut Session, &mut Vec<u8>) -> Result<SealedRecords, SessionError>,
+    ) -> Result<SealedRecords, Ended> {
         let before = self.transport.outgoing().len();
         let sealed = seal(&mut self.session, self.transport.outgoing());
         self.unread.frame((self.transport.outgoing().len() - before) as u64);

@@ -7,6 +7,7 @@ use bytes::Bytes;
 use sealcast_proto::keys::{Identity, Invite, Role, Side};
 use sealcast_proto::seal::suite;
 use sealcast_proto::session::{Input, RekeyPolicy, Session};
+use sealcast_proto::unit::{Selection, Unit};
 use sealcast_proto::wire::CloseReason;
 use tokio::sync::watch;
 
@@ -15,7 +16,7 @@ use super::observe::HandshakeTimer;
 use super::received::Receiver;
 use super::serve_viewer::serve_viewer;
 use super::shared::Shared;
-use super::{Admission, FrameQueue, Hub, Observation, ObserveOptions, Offer, QueueLimits};
+use super::{Admission, FrameQueue, Hub, Observation, ObserveOptions, Offer, QueueLimits, Steering};
 use crate::keys::allow::AllowList;
 use crate::keys::mechanism;
 use crate::media::{Codec, Frame, FrameRate, StreamInfo};
@@ -27,6 +28,8 @@ fn offer(seed: u8) -> Offer {
         suites: suite::RECOMMENDED.to_vec(),
         mechanisms: vec![mechanism::by_name("x25519").expect("a known name")],
         rekey: RekeyPolicy::default(),
+        unit: Unit::Frame,
+        selection_seed: 0,
     }
 }
 
@@ -73,6 +76,7 @@ async fn frames_reach_a_viewer_through_memory_as_they_do_through_tcp() {
         wire_tap: None,
         offer: offer(2),
         invite: Some(invite.clone()),
+        steering: Steering::new(Selection::All),
     });
     // Far smaller than a frame, so that both ends must wait for each other.
     let (near, far) = memory_pair(1000);

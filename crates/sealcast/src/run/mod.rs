@@ -8,6 +8,7 @@
 mod admission;
 mod clock;
 mod connection;
+mod control;
 pub mod demo;
 mod ended;
 mod hub;
@@ -23,15 +24,18 @@ mod retry;
 mod serve_viewer;
 mod shared;
 mod sink_thread;
+mod steering;
 mod unread;
 mod watch;
 
 pub use admission::Admission;
 pub use clock::Clock;
+pub use control::{ControlSocket, MAX_COMMAND};
 pub use hub::Hub;
 pub use observe::{Observation, ObserveOptions, Observing, build_info};
 pub use offer::Offer;
 pub use publish::{PublishOptions, Publisher, Viewers, local_address, publish};
 pub use queue::{FrameQueue, QueueLimits};
 use retry::Retry;
+pub use steering::Steering;
 pub use watch::{PublisherAt, WatchOptions, watch};

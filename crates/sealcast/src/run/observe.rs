@@ -8,6 +8,7 @@ use std::time::Instant;
 
 use jiff::Timestamp;
 use sealcast_proto::session::Facts;
+use sealcast_proto::unit::Selection;
 
 use super::Clock;
 use super::connection::HandshakeCost;
@@ -119,6 +120,13 @@ impl Observation {
     /// State a setting in the report.
     pub fn setting(&self, name: &str, value: &str) {
         self.report(|report| report.setting(name, value));
+    }
+
+    /// What the stream's publisher encrypts has changed, or is said for the first time.
+    pub fn selection(&self, selection: Selection) {
+        let selection = selection.to_string();
+        self.metrics.set_selection(&selection);
+        self.setting("encrypt", &selection);
     }
 
     /// A handshake has ended.

@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use sealcast_proto::keys::{HandshakeConfig, Identity, Invite, Mechanism, PeerId, Role, Side};
 use sealcast_proto::seal::Suite;
 use sealcast_proto::session::{Carrier, Delivery, RekeyPolicy, Session, SessionConfig};
+use sealcast_proto::unit::Unit;
 use sealcast_proto::wire::Ticket;
 
 use super::Observation;
@@ -23,6 +24,10 @@ pub struct Offer {
     pub mechanisms: Vec<Arc<dyn Mechanism>>,
     /// When new epochs begin.
     pub rekey: RekeyPolicy,
+    /// What is sealed at once.
+    pub unit: Unit,
+    /// What a selection by rate draws from; not a secret.
+    pub selection_seed: u64,
 }
 
 impl Offer {
@@ -46,6 +51,8 @@ impl Offer {
             carrier: Carrier::Stream,
             rekey: self.rekey,
             delivery: Delivery::default(),
+            unit: self.unit,
+            selection_seed: self.selection_seed,
         }
     }
 

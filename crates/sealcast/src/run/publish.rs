@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use sealcast_proto::keys::{Invite, Role, Side};
 use sealcast_proto::session::{Session, SessionError};
+use sealcast_proto::unit::Selection;
 use sealcast_proto::wire::{CloseReason, Ticket};
 use tokio::net::TcpListener;
 use tokio::sync::{Semaphore, watch};
@@ -19,7 +20,8 @@ use super::pump::{self, Tap};
 use super::retry::turned_on;
 use super::serve_viewer::{Departure, serve_viewer};
 use super::shared::{Shared, WireTap};
-use super::{Admission, Hub, Observation, Offer, QueueLimits, Retry};
+use super::steering::{THIS, announce};
+use super::{Admission, ControlSocket, Hub, Observation, Offer, QueueLimits, Retry, Steering};
 use crate::failure::{Failure, FailureKind, Result};
 use crate::keys::entropy;
 use crate::source::Source;
@@ -58,6 +60,10 @@ pub struct PublishOptions {
     pub queue: QueueLimits,
     /// Where viewers come from.
     pub viewers: Viewers,
+    /// What is encrypted, at first and later.
+    pub steering: Steering,
+    /// Where commands come in.
+    pub control: Option<ControlSocket>,
 }
 
 /// A publisher whose source runs.
@@ -65,6 +71,7 @@ pub struct Publisher {
     shared: Arc<Shared>,
     viewers: Viewers,
     source: JoinHandle<()>,
+    control: Option<ControlSocket>,
 }
 
 /// Publish until the source ends or `stop` turns true.
@@ -86,6 +93,11 @@ impl Publisher {
         frame_tap: Option<Tap>,
         wire_tap: Option<WireTap>,
     ) -> Result<Self> {
+        let selection = options.steering.selection();
+        if selection != Selection::All {
+            announce(THIS, selection);
+        }
+        observation.selection(selection);
         let hub = Arc::new(Hub::new(options.queue, observation.metrics.clone()));
         let source = pump::start(options.source, Arc::clone(&hub), observation.metrics.clone(), frame_tap)?;
         let shared = Shared {
@@ -96,11 +108,13 @@ impl Publisher {
             wire_tap,
             offer: options.offer,
             invite: options.invite,
+            steering: options.steering,
         };
         Ok(Self {
             shared: Arc::new(shared),
             viewers: options.viewers,
             source,
+            control: options.control,
         })
     }
 
@@ -114,7 +128,9 @@ impl Publisher {
             shared,
             viewers,
             source,
+            control,
         } = self;
+        let controlled = control_commands(control, Arc::clone(&shared));
         let (tasks_stop, tasks_stopped) = watch::channel(false);
         let mut tasks = JoinSet::new();
         let outcome = {
@@ -126,6 +142,7 @@ impl Publisher {
             };
             tokio::select! {
                 outcome = serving => outcome,
+                never = controlled => match never {},
                 _ = turned_on(&mut stop) => {
                     // Nobody is left to hear it if all tasks have ended.
                     let _ = tasks_stop.send(true);
@@ -145,6 +162,14 @@ impl Publisher {
         tokio::task::spawn_blocking(move || source.join()).await.ok();
         outcome
     }
+}
+
+/// Take commands for as long as this is waited for.
+async fn control_commands(socket: Option<ControlSocket>, shared: Arc<Shared>) -> std::convert::Infallible {
+    if let Some(socket) = socket {
+        socket.serve(shared).await;
+    }
+    std::future::pending().await
 }
 
 /// Wait until the source has ended and, for a moment, until the viewers' tasks have noticed.

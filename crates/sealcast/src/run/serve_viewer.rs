@@ -19,6 +19,7 @@ use super::hub::SourceEnd;
 use super::observe::HandshakeTimer;
 use super::retry::turned_on;
 use super::shared::Shared;
+use super::steering::Wanted;
 use crate::media::{Codec, Frame};
 use crate::meter::labels::{self, Direction, RecordKind};
 use crate::meter::logs::Phase;
@@ -59,8 +60,8 @@ struct Seat {
     id: u64,
     queue: Arc<FrameQueue<Arc<Frame>>>,
     info_version: u64,
-    /// Whether its keyframes are few and far between.
-    video: bool,
+    /// How the stream is coded; the keyframes of a video codec are few and far between.
+    codec: Codec,
     previous_seal: Duration,
     previous_send: Duration,
     sending_since: Option<Instant>,
@@ -85,6 +86,9 @@ struct ViewerTask<T> {
     seat: Option<Seat>,
     last_words: Option<CloseReason>,
     stood: bool,
+    /// What all viewers' tasks are to bring about, and how many new epochs of those this one has seen to.
+    wanted: watch::Receiver<Wanted>,
+    rekeys: u64,
 }
 
 /// Serve one viewer until it goes, the source ends or the program stops.
@@ -99,7 +103,11 @@ pub(super) async fn serve_viewer<T: Transport>(
     let observation = &shared.observation;
     let connection = Connection::new(transport, session, observation.clock, observation.metrics.clone());
     let shared = Arc::clone(&shared);
+    let wanted = shared.steering.watch();
+    let rekeys = wanted.borrow().rekeys;
     let mut task = ViewerTask {
+        wanted,
+        rekeys,
         shared,
         connection,
         inbox: Inbox::default(),
@@ -142,6 +150,8 @@ impl<T: Transport> ViewerTask<T> {
             tokio::select! {
                 waited = self.connection.wait() => waited?,
                 () = frame_queued => {}
+                // It fails only without a sender, which is one of what the tasks share.
+                _ = self.wanted.changed() => self.steer()?,
                 _ = turned_on(&mut stop) => {
                     self.connection.tell(Input::Close(CloseReason::GoingAway, "the publisher stops"), &mut self.inbox)?;
                 }
@@ -162,7 +172,13 @@ impl<T: Transport> ViewerTask<T> {
         let observation = &self.shared.observation;
         match event {
             Event::PeerProved(peer) => return self.judge(peer),
-            Event::Established(facts) => self.established(&facts),
+            Event::Established(facts) => {
+                self.established(&facts);
+                return self.steer();
+            }
+            Event::Selection(selection) => {
+                tracing::info!(viewer = %self.name(), encrypt = %selection, "what is encrypted for a viewer");
+            }
             Event::KeyframeRequested(_) => {
                 self.shared.hub.request_keyframe();
                 // A viewer that lost something may have lost the stream's description: it comes again.
@@ -223,11 +239,26 @@ impl<T: Transport> ViewerTask<T> {
             id,
             queue,
             info_version: 0,
-            video: false,
+            // Its keyframes are all there are, until the description comes.
+            codec: Codec::Mjpeg,
             previous_seal: Duration::ZERO,
             previous_send: Duration::ZERO,
             sending_since: None,
         });
+    }
+
+    /// Bring about what the publisher wants of every session.
+    fn steer(&mut self) -> Result<(), Ended> {
+        let wanted = *self.wanted.borrow_and_update();
+        if self.seat.is_none() {
+            return Ok(());
+        }
+        self.connection.tell(Input::Select(wanted.selection), &mut self.inbox)?;
+        if wanted.rekeys != self.rekeys {
+            self.rekeys = wanted.rekeys;
+            self.connection.tell(Input::Rekey, &mut self.inbox)?;
+        }
+        Ok(())
     }
 
     fn send_frames(&mut self) -> Result<(), Ended> {
@@ -256,7 +287,7 @@ impl<T: Transport> ViewerTask<T> {
         let observation = &self.shared.observation;
         let clock = observation.clock;
         // A video keyframe carries its description along: a viewer that missed a new one need not ask.
-        let known = if frame.keyframe && seat.video {
+        let known = if frame.keyframe && seat.codec == Codec::H264 {
             0
         } else {
             seat.info_version
@@ -264,12 +295,13 @@ impl<T: Transport> ViewerTask<T> {
         let (version, info) = self.shared.hub.info_since(known);
         if let Some(info) = info {
             seat.info_version = version;
-            seat.video = info.codec == Codec::H264;
+            seat.codec = info.codec;
             self.connection
                 .seal(|session, out| session.seal_info(clock.now(), VIDEO, &info, out))?;
         }
         let outgoing = OutgoingFrame {
             stream: VIDEO,
+            codec: seat.codec,
             keyframe: frame.keyframe,
             preamble: Preamble {
                 frame: frame.number,
@@ -283,7 +315,8 @@ impl<T: Transport> ViewerTask<T> {
         };
         let from = self.connection.outgoing_len();
         let began = Instant::now();
-        self.connection
+        let made = self
+            .connection
             .seal(|session, out| session.seal_frame(clock.at(began), &outgoing, out))?;
         let sealed = Instant::now();
         let wire_bytes = (self.connection.outgoing_len() - from) as u64;
@@ -293,9 +326,13 @@ impl<T: Transport> ViewerTask<T> {
         seat.previous_seal = sealed - began;
         seat.sending_since = Some(Instant::now());
         observation.metrics.record_stage(Stage::Seal, seat.previous_seal);
-        observation
-            .metrics
-            .record_sealed(RecordKind::Media, wire_bytes, overhead(PREAMBLE_LEN as u64));
+        observation.metrics.records_sealed(
+            RecordKind::Media,
+            made.records,
+            wire_bytes,
+            overhead(PREAMBLE_LEN as u64),
+        );
+        observation.metrics.records_in_clear(Direction::Out, made.in_clear);
         observation.metrics.record_frame(Direction::Out);
         self.connection.work(&mut self.inbox)?;
         self.note_sent();

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use sealcast_proto::keys::Invite;
 
-use super::{Admission, Hub, Observation, Offer};
+use super::{Admission, Hub, Observation, Offer, Steering};
 
 /// Looks at every sealed record on its way out.
 pub(super) type WireTap = Box<dyn Fn(&[u8]) + Send + Sync>;
@@ -18,4 +18,5 @@ pub(super) struct Shared {
     pub(super) wire_tap: Option<WireTap>,
     pub(super) offer: Offer,
     pub(super) invite: Option<Invite>,
+    pub(super) steering: Steering,
 }

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use sealcast_proto::keys::{HandshakeError, Invite, Role, Side};
 use sealcast_proto::session::{Event, Facts, Input, Session, SessionError};
+use sealcast_proto::unit::Selection;
 use sealcast_proto::wire::{CloseReason, Ticket};
 use tokio::net::TcpListener;
 use tokio::sync::watch;
@@ -16,6 +17,7 @@ use super::observe::HandshakeTimer;
 use super::received::{Delivered, Receiver};
 use super::retry::turned_on;
 use super::serve_viewer::VIDEO;
+use super::steering::announce;
 use super::{Admission, FrameQueue, Observation, Offer, QueueLimits, Retry, sink_thread};
 use crate::failure::{Failure, FailureKind, Result};
 use crate::keys::entropy;
@@ -299,6 +301,7 @@ impl<T: Transport> SessionTask<'_, T> {
             }
             Event::Established(facts) => {
                 observation.established("watching", self.timer, &facts, self.connection.cost, self.remote);
+                observation.selection(Selection::All);
                 self.facts = Some(facts);
                 self.viewer.established = true;
                 self.viewer.connected = true;
@@ -313,6 +316,10 @@ impl<T: Transport> SessionTask<'_, T> {
                 let own_choice = self.viewer.admission().is_none();
                 self.viewer.refused_in_words |= own_choice && reason == CloseReason::NotAuthorised;
                 self.last_words = Some((reason, text));
+            }
+            Event::Selection(selection) => {
+                announce("the publisher", selection);
+                observation.selection(selection);
             }
             Event::KeyframeRequested(_) => {}
         }

@@ -11,8 +11,9 @@ use crate::clock::Now;
 use crate::rate::{RateConfig, RateController, Report};
 use crate::repair::{Encoder, MAX_SOURCES, PathLoss, RepairPolicy, max_repairs};
 use crate::seal::{Exhausted, RecordMeta, Sealer};
+use crate::session::SealedRecords;
 use crate::session::delivery::{Delivery, Fec, Mtu};
-use crate::unit::{UNIT_HEADER_LEN, UnitHeader};
+use crate::unit::{PREAMBLE_LEN, Piece, UNIT_HEADER_LEN, Unit, UnitHeader};
 use crate::wire::{BASE_DATAGRAM, CONNECTION_LEN, Feedback, Flags, HEADER_LEN, MAX_DATAGRAM, Numbers, TAG_LEN};
 
 /// Most bytes kept for sending again.
@@ -61,23 +62,14 @@ pub(in crate::session) struct Sealing<'a> {
     pub(in crate::session) stream: u32,
     pub(in crate::session) keyframe: bool,
     pub(in crate::session) config: bool,
-    /// The frame's bytes: preamble and access unit, or a description and nothing.
-    pub(in crate::session) parts: [&'a [u8]; 2],
-}
-
-impl<'a> Sealing<'a> {
-    fn len(&self) -> usize {
-        self.parts[0].len() + self.parts[1].len()
-    }
-
-    /// Two slices that make up the bytes from `start` on.
-    fn slice(&self, start: usize, end: usize) -> [&'a [u8]; 2] {
-        let [head, tail] = self.parts;
-        let cut = |part: &'a [u8], offset: usize| {
-            &part[start.clamp(offset, offset + part.len()) - offset..end.clamp(offset, offset + part.len()) - offset]
-        };
-        [cut(head, 0), cut(tail, head.len())]
-    }
+    /// Whether a selection is in force that leaves something in clear.
+    pub(in crate::session) may_be_clear: bool,
+    /// Before the first piece.
+    pub(in crate::session) preamble: &'a [u8],
+    /// Bytes in all, the preamble among them.
+    pub(in crate::session) bytes: usize,
+    /// Bytes of every record but the last, the preamble among them.
+    pub(in crate::session) unit: usize,
 }
 
 /// A block as it was sealed.
@@ -118,7 +110,6 @@ enum Polled {
 pub(in crate::session) struct Outbound {
     connection: Option<u32>,
     limit: usize,
-    chunk: Option<usize>,
     delivery: Delivery,
     next: u64,
     blocks: VecDeque<SentBlock>,
@@ -148,7 +139,6 @@ impl Outbound {
         Self {
             connection,
             limit,
-            chunk: None,
             delivery,
             next: 0,
             blocks: VecDeque::new(),
@@ -179,70 +169,82 @@ impl Outbound {
         self.backlog
     }
 
-    /// Bytes of a frame in one record.
-    fn unit(&self, total: usize) -> usize {
+    /// Bytes of a frame of `total` bytes in one record.
+    pub(in crate::session) fn unit(&self, total: usize, unit: Unit) -> usize {
         let prefix = self.connection.map_or(0, |_| CONNECTION_LEN);
         let repair = if self.delivery.fec == Fec::Off { 0 } else { SYMBOL_EXTRA };
         let most = self.limit - prefix - HEADER_LEN - UNIT_HEADER_LEN - TAG_LEN - repair;
-        match self.chunk {
-            Some(chunk) => chunk.min(most),
-            None => total.div_ceil(total.div_ceil(most).max(1)).max(1),
+        match unit {
+            Unit::Chunk(bytes) => usize::from(bytes).min(most),
+            // Equal shares: the packets of a frame leave as one run.
+            Unit::Frame | Unit::Packet => total
+                .div_ceil(total.div_ceil(most).max(1))
+                .max(PREAMBLE_LEN + 1)
+                .min(most),
         }
     }
 
-    /// Seal a frame or a description into blocks.
-    pub(in crate::session) fn push(
+    /// Seal a frame, or a description, into blocks.
+    pub(in crate::session) fn push<'a>(
         &mut self,
         now: Now,
         sealer: &mut Sealer,
         frame: &Sealing<'_>,
-    ) -> Result<(), Exhausted> {
-        let unit = self.unit(frame.len());
-        let records = frame.len().div_ceil(unit).max(1);
+        pieces: &mut dyn Iterator<Item = Piece<'a>>,
+    ) -> Result<SealedRecords, Exhausted> {
+        let records = frame.bytes.div_ceil(frame.unit).max(1);
         let blocks = records.div_ceil(MAX_SOURCES);
         let each = records.div_ceil(blocks);
+        let mut sealed = SealedRecords::default();
         let mut from = 0;
         while from < records {
-            let to = (from + each).min(records);
-            self.push_block(now, sealer, frame, unit, from..to, records)?;
-            from = to;
+            let count = each.min(records - from);
+            sealed += self.push_block(now, sealer, frame, count, pieces)?;
+            from += count;
         }
-        self.counts.media_bytes += frame.len() as u64;
-        Ok(())
+        self.counts.media_bytes += frame.bytes as u64;
+        Ok(sealed)
     }
 
-    fn push_block(
+    fn push_block<'a>(
         &mut self,
         now: Now,
         sealer: &mut Sealer,
         frame: &Sealing<'_>,
-        unit: usize,
-        range: std::ops::Range<usize>,
-        records: usize,
-    ) -> Result<(), Exhausted> {
-        let count = range.len();
+        count: usize,
+        pieces: &mut dyn Iterator<Item = Piece<'a>>,
+    ) -> Result<SealedRecords, Exhausted> {
         let repairs = self.repairs(count);
         let mut sources = self.run();
+        let mut in_clear = 0;
         let meta = |flags| RecordMeta {
             flags,
             stream: frame.stream,
             timestamp: now.wall,
         };
-        for (index, record) in range.enumerate() {
+        for (index, piece) in pieces.take(count).enumerate() {
             let header = UnitHeader {
                 number: (self.next + index as u64) as u32,
                 index: index as u16,
                 sources: count as u16,
                 repairs: repairs as u16,
             };
-            let flags = if frame.config {
+            let mut flags = if frame.config {
                 Flags::CONFIG
             } else {
-                Flags::frame(frame.keyframe, record == 0, record + 1 == records)
+                Flags::frame(frame.keyframe, piece.first, piece.last)
             };
+            if !piece.encrypt && frame.may_be_clear {
+                flags = flags.in_clear();
+                in_clear += 1;
+            }
+            let preamble = if piece.first { frame.preamble } else { &[] };
             self.prefix(&mut sources.bytes);
-            let [head, tail] = frame.slice(record * unit, (record + 1) * unit);
-            sealer.seal(meta(flags), &[&header.to_bytes(), head, tail], &mut sources.bytes)?;
+            sealer.seal(
+                meta(flags),
+                &[&header.to_bytes(), preamble, piece.data],
+                &mut sources.bytes,
+            )?;
             if index == 0 {
                 sources.size = sources.bytes.len();
             }
@@ -250,7 +252,7 @@ impl Outbound {
         sources.count = count;
         let mut symbols = self.run();
         if repairs > 0 {
-            self.seal_symbols(sealer, meta(Flags::SYMBOL), &sources, repairs, &mut symbols)?;
+            self.seal_symbols(sealer, meta(Flags::REPAIR), &sources, repairs, &mut symbols)?;
         }
         let bytes = sources.bytes.len() + symbols.bytes.len();
         self.kept_bytes += bytes;
@@ -263,7 +265,10 @@ impl Outbound {
             sealed_at: now.monotonic,
         });
         self.next += (count + repairs) as u64;
-        Ok(())
+        Ok(SealedRecords {
+            records: (count + repairs) as u64,
+            in_clear,
+        })
     }
 
     fn seal_symbols(

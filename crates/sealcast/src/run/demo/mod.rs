@@ -11,13 +11,16 @@ use std::time::{Duration, Instant};
 use sealcast_proto::keys::{Identity, Invite, Mechanism};
 use sealcast_proto::seal::Suite;
 use sealcast_proto::session::RekeyPolicy;
+use sealcast_proto::unit::{Selection, Unit};
 use sealcast_proto::wire::{Ticket, TransportKind};
 use tokio::sync::watch;
 
 use super::publish::{Publisher, Viewers};
 use super::retry::turned_on;
 use super::watch::{PublisherAt, WatchOptions, watch};
-use super::{Admission, Observation, ObserveOptions, Observing, Offer, PublishOptions, QueueLimits, local_address};
+use super::{
+    Admission, Observation, ObserveOptions, Observing, Offer, PublishOptions, QueueLimits, Steering, local_address,
+};
 use crate::failure::{Failure, FailureKind, Result};
 use crate::keys::allow::AllowList;
 use crate::keys::entropy;
@@ -134,6 +137,8 @@ fn offer(options: &DemoOptions, identity: Arc<Identity>) -> Offer {
         suites: options.suites.clone(),
         mechanisms: options.mechanisms.clone(),
         rekey: RekeyPolicy::default(),
+        unit: Unit::Frame,
+        selection_seed: 0,
     }
 }
 
@@ -158,6 +163,8 @@ fn camera_end(options: &DemoOptions, source: Box<dyn Source>) -> Result<(Publish
         max_viewers: 1,
         queue: QueueLimits::default(),
         viewers: Viewers::Listen(listener),
+        steering: Steering::new(Selection::All),
+        control: None,
     };
     Ok((publish_options, ticket))
 }

@@ -7,7 +7,7 @@ use std::time::Instant;
 use bytes::Bytes;
 use sealcast_proto::keys::{EpochKeys, EpochSecret, Secret, Side};
 use sealcast_proto::seal::{Nonce, OpenFailed, PacketKey, RecordMeta, SealLimits, Sealed, Suite};
-use sealcast_proto::wire::{Flags, TAG_LEN};
+use sealcast_proto::wire::{Accept, Flags, TAG_LEN};
 
 use crate::failure::{Failure, FailureKind, Result};
 use crate::meter::paired::{self, Paired, PairedSummary};
@@ -141,7 +141,8 @@ impl Ends {
             (self.sealing, self.opening) = Self::keys(&self.suite, self.epoch);
             return;
         }
-        let opened = Sealed::parse(buffer).and_then(|record| self.opening.media_opener.open(record));
+        let opened =
+            Sealed::parse(buffer, Accept::EncryptedOnly).and_then(|record| self.opening.media_opener.open(record));
         debug_assert!(opened.is_ok(), "what was just sealed opens");
     }
 }

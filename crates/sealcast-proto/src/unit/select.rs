@@ -1,0 +1,214 @@
+//! What a publisher encrypts of its frames (protocol.md §4, Selection). Whatever it leaves in clear is still
+//! authenticated.
+
+use std::fmt;
+use std::str::FromStr;
+
+use super::headers;
+use super::info::Codec;
+
+/// Most ranges of one frame: a thousand slices, more than encoders make. What comes after them is encrypted.
+const MAX_RANGES: usize = 2048;
+
+/// A shorter stretch is not worth a record of its own, whose header and tag are nearly as long: it is encrypted along
+/// with what stands before it.
+const MIN_CLEAR: usize = 64;
+
+/// A share in thousandths, 0 to 1000.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Permille(u16);
+
+impl Permille {
+    /// All of it.
+    const MAX: u16 = 1000;
+
+    /// A share of `thousandths`, or `None` for more than 1000.
+    pub fn new(thousandths: u16) -> Option<Self> {
+        (thousandths <= Self::MAX).then_some(Self(thousandths))
+    }
+
+    /// The thousandths.
+    pub fn get(self) -> u16 {
+        self.0
+    }
+}
+
+/// What a publisher encrypts.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Selection {
+    /// Everything. Every session begins with it.
+    #[default]
+    All,
+    /// Nothing: all media is in clear, and authenticated.
+    None,
+    /// That share of the units, each drawn independently.
+    Rate(Permille),
+    /// Keyframes, whole.
+    Keyframes,
+    /// Parameter sets and slice headers; the headers of an image.
+    Headers,
+    /// Keyframes whole, and of all other frames the headers.
+    HeadersAndKeyframes,
+}
+
+/// A stretch of an access unit that begins where the one before it ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PlannedRange {
+    /// Where it ends: the offset of the first byte after it.
+    pub end: usize,
+    /// Whether it is to be encrypted.
+    pub encrypt: bool,
+}
+
+impl Selection {
+    /// Plan one frame: write to `out`, which is cleared, what becomes of its bytes, in order and up to its end; an
+    /// empty frame has one empty range. Of [`Selection::Rate`] it only says that everything may be encrypted: the
+    /// [`Cutter`](super::Cutter) draws. Takes time in proportion to the frame, whatever is in it, and allocates only
+    /// while `out` grows to what the stream's frames need, 2048 ranges at most.
+    pub fn plan(self, codec: Codec, keyframe: bool, data: &[u8], out: &mut Vec<PlannedRange>) {
+        out.clear();
+        let whole = match self {
+            Self::All | Self::Rate(_) => true,
+            Self::None => false,
+            Self::Keyframes => keyframe,
+            Self::HeadersAndKeyframes if keyframe => true,
+            Self::Headers | Self::HeadersAndKeyframes => {
+                let mut plan = Plan { data, out };
+                match codec {
+                    Codec::H264 => headers::h264(&mut plan),
+                    Codec::Mjpeg => headers::jpeg(&mut plan),
+                }
+                plan.finish();
+                return;
+            }
+        };
+        out.push(PlannedRange {
+            end: data.len(),
+            encrypt: whole,
+        });
+    }
+
+    /// Whether the description of a stream is encrypted, too: it holds the parameter sets.
+    pub fn encrypts_description(self) -> bool {
+        self != Self::None
+    }
+
+    /// Mode and thousandths as they stand in a selection message.
+    pub(crate) fn to_wire(self) -> (u8, u16) {
+        match self {
+            Self::All => (0, 0),
+            Self::None => (1, 0),
+            Self::Rate(rate) => (2, rate.0),
+            Self::Keyframes => (3, 0),
+            Self::Headers => (4, 0),
+            Self::HeadersAndKeyframes => (5, 0),
+        }
+    }
+
+    /// The reverse of [`to_wire`](Self::to_wire); `None` for what means nothing.
+    pub(crate) fn from_wire(mode: u8, permille: u16) -> Option<Self> {
+        match (mode, permille) {
+            (0, 0) => Some(Self::All),
+            (1, 0) => Some(Self::None),
+            (2, permille) => Permille::new(permille).map(Self::Rate),
+            (3, 0) => Some(Self::Keyframes),
+            (4, 0) => Some(Self::Headers),
+            (5, 0) => Some(Self::HeadersAndKeyframes),
+            _ => None,
+        }
+    }
+}
+
+impl fmt::Display for Selection {
+    /// As a user types it: `all`, `rate:12.5`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::All => f.write_str("all"),
+            Self::None => f.write_str("none"),
+            Self::Rate(Permille(rate)) if rate % 10 == 0 => write!(f, "rate:{}", rate / 10),
+            Self::Rate(Permille(rate)) => write!(f, "rate:{}.{}", rate / 10, rate % 10),
+            Self::Keyframes => f.write_str("keyframes"),
+            Self::Headers => f.write_str("headers"),
+            Self::HeadersAndKeyframes => f.write_str("headers+keyframes"),
+        }
+    }
+}
+
+/// What was typed is no selection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "what to encrypt is all, none, rate:P with P from 0 to 100 percent and at most one decimal, keyframes, headers or \
+     headers+keyframes"
+)]
+pub struct NoSelection;
+
+impl FromStr for Selection {
+    type Err = NoSelection;
+
+    fn from_str(text: &str) -> Result<Self, NoSelection> {
+        match text {
+            "all" => Ok(Self::All),
+            "none" => Ok(Self::None),
+            "keyframes" => Ok(Self::Keyframes),
+            "headers" => Ok(Self::Headers),
+            "headers+keyframes" => Ok(Self::HeadersAndKeyframes),
+            _ => {
+                let percent = text.strip_prefix("rate:").ok_or(NoSelection)?;
+                permille(percent).map(Self::Rate).ok_or(NoSelection)
+            }
+        }
+    }
+}
+
+/// Percent with at most one decimal, without sign, space or exponent.
+fn permille(percent: &str) -> Option<Permille> {
+    let (whole, tenth) = percent.split_once('.').unwrap_or((percent, "0"));
+    let digits = |text: &str, most: usize| {
+        let fits = (1..=most).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_digit());
+        fits.then(|| text.parse::<u16>().ok()).flatten()
+    };
+    Permille::new(digits(whole, 3)? * 10 + digits(tenth, 1)?)
+}
+
+/// A plan while it is made, range by range.
+pub(super) struct Plan<'a> {
+    pub(super) data: &'a [u8],
+    out: &'a mut Vec<PlannedRange>,
+}
+
+impl Plan<'_> {
+    /// Encrypt up to `end`.
+    pub(super) fn encrypt_to(&mut self, end: usize) {
+        self.extend(end, true);
+    }
+
+    /// Leave what comes before `end` in clear, if it is worth it and there is room for another range.
+    pub(super) fn clear_to(&mut self, end: usize) {
+        let from = self.out.last().map_or(0, |range| range.end);
+        // The last place is for what encrypts the rest.
+        let worth_it = end.saturating_sub(from) >= MIN_CLEAR && self.out.len() < MAX_RANGES - 1;
+        self.extend(end, !worth_it);
+    }
+
+    fn extend(&mut self, end: usize, encrypt: bool) {
+        let end = end.min(self.data.len());
+        match self.out.last_mut() {
+            Some(last) if last.end >= end => {}
+            Some(last) if last.encrypt == encrypt => last.end = end,
+            _ => self.out.push(PlannedRange { end, encrypt }),
+        }
+    }
+
+    /// Encrypt what is left.
+    fn finish(mut self) {
+        let end = self.data.len();
+        if self.out.is_empty() {
+            self.out.push(PlannedRange { end, encrypt: true });
+        }
+        self.encrypt_to(end);
+    }
+}
+
+#[cfg(test)]
+#[path = "select_tests.rs"]
+mod tests;

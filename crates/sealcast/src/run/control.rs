@@ -1,0 +1,189 @@
+//! The control socket: commands to a running publisher, one a line, from whoever may write to a file of its user.
+
+use std::fmt::Write as _;
+use std::fs;
+use std::io;
+use std::os::unix::fs::{FileTypeExt, PermissionsExt};
+use std::os::unix::net::UnixStream as StdStream;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use sealcast_proto::unit::Selection;
+use socket2::{Domain, SockAddr, Socket, Type};
+use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
+use tokio::net::{UnixListener, UnixStream};
+use tokio::sync::Semaphore;
+
+use super::shared::Shared;
+use super::steering::{THIS, announce};
+use crate::failure::{Failure, FailureKind, Result};
+
+/// Longest command in bytes, its line end included.
+pub const MAX_COMMAND: usize = 256;
+/// Longest that a connection may take for its next command.
+const COMMAND_PATIENCE: Duration = Duration::from_secs(30);
+/// Connections at once; more wait.
+const MAX_CONNECTIONS: usize = 8;
+
+const HELP: &str = "encrypt all|none|rate:P|keyframes|headers|headers+keyframes; rekey: new keys for every viewer; \
+                    keyframe: ask the source for one; status; help";
+
+/// A socket that commands come in on. Its file is removed when it is dropped.
+pub struct ControlSocket {
+    listener: UnixListener,
+    path: PathBuf,
+}
+
+impl ControlSocket {
+    /// Make the socket, for this user alone. One that a program left behind is replaced.
+    ///
+    /// # Errors
+    /// Kind `Usage` where something else is at `path`, or a running program listens there; kind `Internal` where the
+    /// system makes no socket.
+    pub fn bind(path: &Path) -> Result<Self> {
+        if let Ok(found) = fs::symlink_metadata(path) {
+            if !found.file_type().is_socket() {
+                let what = format!("{} is there already and is no socket", path.display());
+                return Err(Failure::new(
+                    FailureKind::Usage,
+                    what,
+                    "name another path for --control",
+                ));
+            }
+            if StdStream::connect(path).is_ok() {
+                let what = format!("a running program listens at {} already", path.display());
+                let hint = "stop it, or name another path for --control";
+                return Err(Failure::new(FailureKind::Usage, what, hint));
+            }
+            fs::remove_file(path).map_err(|error| unusable(path, &error))?;
+        }
+        let listener = listen(path).map_err(|error| unusable(path, &error))?;
+        Ok(Self {
+            listener,
+            path: path.to_owned(),
+        })
+    }
+
+    /// Serve commands until dropped.
+    pub(super) async fn serve(self, shared: Arc<Shared>) {
+        let places = Arc::new(Semaphore::new(MAX_CONNECTIONS));
+        loop {
+            let Ok(place) = Arc::clone(&places).acquire_owned().await else {
+                return;
+            };
+            match self.listener.accept().await {
+                Ok((stream, _)) => {
+                    let shared = Arc::clone(&shared);
+                    tokio::spawn(async move {
+                        // A client that went away without its answer is its own affair.
+                        let _ = converse(stream, &shared).await;
+                        drop(place);
+                    });
+                }
+                Err(error) => {
+                    tracing::warn!("a control connection could not be accepted: {error}");
+                    tokio::time::sleep(Duration::from_millis(100)).await;
+                }
+            }
+        }
+    }
+}
+
+impl Drop for ControlSocket {
+    fn drop(&mut self) {
+        // It may have been removed by hand.
+        let _ = fs::remove_file(&self.path);
+    }
+}
+
+/// Nobody can connect before `listen`, and by then the file is closed to others.
+fn listen(path: &Path) -> io::Result<UnixListener> {
+    let socket = Socket::new(Domain::UNIX, Type::STREAM, None)?;
+    socket.bind(&SockAddr::unix(path)?)?;
+    fs::set_permissions(path, fs::Permissions::from_mode(0o600))?;
+    socket.listen(MAX_CONNECTIONS as i32)?;
+    socket.set_nonblocking(true)?;
+    UnixListener::from_std(std::os::fd::OwnedFd::from(socket).into())
+}
+
+fn unusable(path: &Path, error: &io::Error) -> Failure {
+    let what = format!("no control socket can be made at {} ({error})", path.display());
+    let hint = "name a path in a directory that you may write to, of about 100 bytes at most";
+    Failure::new(FailureKind::Usage, what, hint)
+}
+
+/// Answer the commands of one connection, a line each.
+async fn converse(stream: UnixStream, shared: &Shared) -> io::Result<()> {
+    let (reading, mut writing) = stream.into_split();
+    let mut lines = BufReader::with_capacity(MAX_COMMAND, reading);
+    loop {
+        let mut line = Vec::new();
+        let mut bounded = (&mut lines).take(MAX_COMMAND as u64);
+        let read = tokio::time::timeout(COMMAND_PATIENCE, bounded.read_until(b'\n', &mut line));
+        let Ok(read) = read.await else { return Ok(()) };
+        if read? == 0 {
+            return Ok(());
+        }
+        if line.len() == MAX_COMMAND && !line.ends_with(b"\n") {
+            let refused = format!("error: a command has at most {MAX_COMMAND} bytes\n");
+            return writing.write_all(refused.as_bytes()).await;
+        }
+        let mut answer = match answer(String::from_utf8_lossy(&line).trim(), shared) {
+            Ok(done) => format!("ok {done}"),
+            Err(why) => format!("error: {why}"),
+        };
+        answer.push('\n');
+        writing.write_all(answer.as_bytes()).await?;
+    }
+}
+
+/// Do what a command says, and say what was done, or why not.
+fn answer(command: &str, shared: &Shared) -> Result<String, String> {
+    let (verb, rest) = command.split_once(' ').unwrap_or((command, ""));
+    match (verb, rest.trim()) {
+        ("encrypt", "") => Err("encrypt what? help shows it".to_owned()),
+        ("encrypt", selection) => {
+            let selection: Selection = selection.parse().map_err(|error| format!("{error}"))?;
+            select(shared, selection);
+            Ok(format!("encrypt {selection}"))
+        }
+        ("rekey", "") => {
+            shared.steering.rekey();
+            Ok(format!("rekey with {} viewers", shared.hub.viewers()))
+        }
+        ("keyframe", "") => {
+            shared.hub.request_keyframe();
+            Ok("keyframe requested".to_owned())
+        }
+        ("status", "") => Ok(status(shared)),
+        ("help", "") => Ok(HELP.to_owned()),
+        ("", _) => Err("an empty command; help shows them".to_owned()),
+        // What came is not repeated: it may be anything, and answers end up in terminals.
+        _ => Err("there is no such command; help shows them".to_owned()),
+    }
+}
+
+fn select(shared: &Shared, selection: Selection) {
+    if shared.steering.selection() != selection {
+        shared.steering.select(selection);
+        announce(THIS, selection);
+        shared.observation.selection(selection);
+    }
+}
+
+fn status(shared: &Shared) -> String {
+    let totals = shared.observation.metrics.totals();
+    let mut text = format!("encrypt={}", shared.steering.selection());
+    // Writing into a string cannot fail.
+    let _ = write!(
+        text,
+        " viewers={} frames={} epoch={} records_out={} records_in_clear={}",
+        shared.hub.viewers(),
+        shared.hub.frames(),
+        shared.observation.metrics.epoch(),
+        totals.records_sealed,
+        totals.records_sealed_in_clear,
+    );
+    text
+}

@@ -1,0 +1,56 @@
+//! Frames of any bytes, cut by every selection into every unit: the units are the frame, and what must be encrypted is.
+#![no_main]
+
+use libfuzzer_sys::arbitrary::{self, Arbitrary};
+use libfuzzer_sys::fuzz_target;
+use sealcast_fuzz::{selection, unit};
+use sealcast_proto::unit::{Codec, Cutter, Room, Selection, Unit};
+
+#[derive(Debug, Arbitrary)]
+struct Plan {
+    mode: u8,
+    share: u8,
+    unit: u16,
+    seed: u64,
+    jpeg: bool,
+    keyframe: bool,
+    room: (u16, u16),
+    data: Vec<u8>,
+}
+
+fuzz_target!(|plan: Plan| {
+    let codec = if plan.jpeg { Codec::Mjpeg } else { Codec::H264 };
+    let (selection, data) = (selection(plan.mode, plan.share), &plan.data);
+    let mut ranges = Vec::new();
+    selection.plan(codec, plan.keyframe, data, &mut ranges);
+    assert!(ranges.len() <= 2048 && ranges.is_sorted_by(|one, next| one.end < next.end));
+    assert_eq!(ranges.last().map(|range| range.end), Some(data.len()));
+
+    let room = Room {
+        first: plan.room.0.into(),
+        others: plan.room.1.into(),
+    };
+    let unit = unit(plan.unit);
+    let mut cutter = Cutter::new(unit, plan.seed);
+    let mut at = 0;
+    let pieces: Vec<_> = cutter.cut(selection, codec, plan.keyframe, data, room).collect();
+    for (number, piece) in pieces.iter().enumerate() {
+        let end = at + piece.data.len();
+        assert_eq!(piece.data, &data[at..end]);
+        assert_eq!((piece.first, piece.last), (number == 0, end == data.len()));
+        let mut from = 0;
+        let wanted = ranges.iter().any(|range| {
+            let overlaps = range.encrypt && from < end && range.end > at;
+            from = range.end;
+            overlaps
+        });
+        let drawn = matches!(selection, Selection::Rate(_));
+        assert!(
+            drawn || piece.encrypt == wanted || data.is_empty(),
+            "encrypted if any byte of it is to be"
+        );
+        assert!(!matches!(unit, Unit::Chunk(bytes) if piece.data.len() > usize::from(bytes.max(16))));
+        at = end;
+    }
+    assert_eq!(at, data.len());
+});
