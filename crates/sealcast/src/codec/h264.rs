@@ -17,6 +17,9 @@ use crate::media::{FrameRate, Picture};
 /// The encoder's own bounds, for landscape pictures; portrait ones have them exchanged.
 const MAX_ENCODED: (usize, usize) = (3840, 2160);
 
+/// Fastest pictures that the encoder's rate control knows, per second.
+const MAX_CONTROLLED_HZ: f32 = 60.0;
+
 /// Smallest side the encoder takes: one macroblock.
 const MIN_ENCODED: usize = 16;
 
@@ -76,8 +79,10 @@ impl H264Settings {
     fn start(&self, control: RateControlMode) -> Result<Encoder> {
         // The range of f32 is ample for a rate; it is a hint to the rate control.
         let hz = self.rate.numerator as f32 / self.rate.denominator.max(1) as f32;
+        // Above its limit it takes the rate for the limit, and gives each picture too many bits.
+        let bitrate = self.bitrate as f32 * (MAX_CONTROLLED_HZ / hz).min(1.0);
         let config = EncoderConfig::new()
-            .bitrate(BitRate::from_bps(self.bitrate))
+            .bitrate(BitRate::from_bps(bitrate as u32))
             .max_frame_rate(MaxRate::from_hz(hz))
             .rate_control_mode(control)
             // On by default, and then pictures go in and nothing comes out.
