@@ -67,6 +67,10 @@ pub struct Publish {
     pub rekey_records: Option<NonZeroU64>,
     /// Bits per second for sources that are encoded here.
     pub bitrate: Option<NonZeroU32>,
+    /// What that may fall to where the path to a viewer carries no more.
+    pub bitrate_min: Option<NonZeroU32>,
+    /// What it may grow to where the path carries more.
+    pub bitrate_max: Option<NonZeroU32>,
 }
 
 /// What `sealcast watch` does.

@@ -45,6 +45,8 @@ pub const KEYS: &[Key] = &[
     key("publish", "rekey_seconds", Kind::Number),
     key("publish", "rekey_records", Kind::Number),
     key("publish", "bitrate", Kind::Number),
+    key("publish", "bitrate_min", Kind::Number),
+    key("publish", "bitrate_max", Kind::Number),
     key("watch", "ticket", Kind::Text),
     key("watch", "ticket_file", Kind::Text),
     key("watch", "to", Kind::Text),

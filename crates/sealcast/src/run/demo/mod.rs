@@ -9,6 +9,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use sealcast_proto::keys::{Identity, Invite, Mechanism};
+use sealcast_proto::rate::RateConfig;
 use sealcast_proto::seal::Suite;
 use sealcast_proto::session::RekeyPolicy;
 use sealcast_proto::wire::{Ticket, TransportKind};
@@ -157,6 +158,7 @@ fn camera_end(options: &DemoOptions, source: Box<dyn Source>) -> Result<(Publish
         admission: Admission::new(AllowList::in_memory(), false),
         max_viewers: 1,
         queue: QueueLimits::default(),
+        rate: RateConfig::default(),
         viewers: Viewers::Listen(listener),
     };
     Ok((publish_options, ticket))
