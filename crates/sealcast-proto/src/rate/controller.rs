@@ -31,6 +31,8 @@ const MSS: f64 = 1200.0;
 const RATE_ADJUST_INTERVAL: Duration = Duration::from_millis(200);
 /// Fastest growth of the target, bit/s in a second.
 const RAMP_UP_SPEED: f64 = 10_000_000.0;
+/// A queue at the sender that lasts longer than so many seconds: a keyframe's own is shorter.
+const RTP_QDELAY_TH: f64 = 0.2;
 /// Least rate of the pacer, bit/s.
 const RATE_PACE_MIN: f64 = 50_000.0;
 
@@ -50,6 +52,8 @@ const LEAST_CUT: f64 = 0.25;
 const LEAST_PART: f64 = 0.3;
 /// Queue delay from which on much loss is taken for that of a short queue that overflows.
 const QDELAY_LOSS: Duration = Duration::from_millis(10);
+/// The target grows no further above what is really sent than by this factor.
+const UNUSED: f64 = 1.5;
 /// From one cut for loss without a queue to the next.
 const LOSS_INTERVAL: Duration = Duration::from_secs(2);
 /// Least and greatest time without a report before what is under way is given up.
@@ -94,6 +98,8 @@ pub struct RateController {
     /// No cut for queue delay before.
     next_cut: Duration,
     next_loss_cut: Duration,
+    /// Bytes that wait at the sender.
+    queued: usize,
     /// Since when something is under way and nothing is heard.
     waiting: Option<Duration>,
     silent: Option<Before>,
@@ -122,6 +128,7 @@ impl RateController {
             adjusted: Duration::ZERO,
             next_cut: Duration::ZERO,
             next_loss_cut: Duration::ZERO,
+            queued: 0,
             waiting: None,
             silent: None,
         }
@@ -139,6 +146,12 @@ impl RateController {
         self.tick(now);
         self.flight.resent(bytes);
         self.left(bytes);
+    }
+
+    /// So many bytes wait at the sender for the pacer and the window. Telling it, about once a frame, is optional: a
+    /// queue that a slow encoder has left then shortens sooner.
+    pub fn queued(&mut self, bytes: usize) {
+        self.queued = bytes;
     }
 
     fn left(&mut self, bytes: usize) {
@@ -193,7 +206,8 @@ impl RateController {
 
     /// At what rate packets should leave, bit/s: above the target, so that large frames leave soon.
     pub fn pacing(&self) -> u64 {
-        let most = self.target * PACE_HEAD_ROOM;
+        let empties = (self.queued as f64 * 8.0 / RTP_QDELAY_TH).min(self.window_rate());
+        let most = empties.max(self.target * PACE_HEAD_ROOM);
         let free = self.delay.latest() <= QDELAY_TARGET_LO;
         let rate = if free { most } else { most.min(self.window_rate()) };
         rate.max(RATE_PACE_MIN) as u64
@@ -319,7 +333,8 @@ impl RateController {
     fn cut(&mut self, target: f64) {
         self.in_fast_increase = false;
         self.low_trend_since = self.now;
-        self.target_last_max = self.target;
+        // In a row of cuts the later ones begin below what the path carries.
+        self.target_last_max = self.target.max(self.arrived.rate());
         self.set_target(target);
         // The next one must be able to see what this one did.
         let trip = self.delay.round_trip().unwrap_or_default();
@@ -342,8 +357,9 @@ impl RateController {
         }
         let crowded = self.delay.average() >= QDELAY_TARGET_LO / 2 || self.delay.trend() >= QDELAY_TREND_TH;
         let rate = self.transmitted.rate().max(self.arrived.rate());
-        let unused = self.target > rate * (2.0 - self.delay.trend_memory());
-        if crowded || unused || self.loss.heavy() || self.loss.watching() {
+        let unused = self.target > rate * (UNUSED - 0.5 * self.delay.trend_memory());
+        let queued = self.queued as f64 * 8.0 > rate * RTP_QDELAY_TH;
+        if queued || crowded || unused || self.loss.heavy() || self.loss.watching() {
             return;
         }
         let speed = RAMP_UP_SPEED.min(self.target / 2.0);
