@@ -102,6 +102,8 @@ pub struct RateController {
     queued: usize,
     /// Since when something is under way and nothing is heard.
     waiting: Option<Duration>,
+    /// When a packet last left.
+    last_left: Duration,
     silent: Option<Before>,
 }
 
@@ -130,6 +132,7 @@ impl RateController {
             next_loss_cut: Duration::ZERO,
             queued: 0,
             waiting: None,
+            last_left: Duration::ZERO,
             silent: None,
         }
     }
@@ -157,6 +160,7 @@ impl RateController {
     fn left(&mut self, bytes: usize) {
         self.transmitted.add(self.now, bytes as u64);
         self.waiting.get_or_insert(self.now);
+        self.last_left = self.now;
         let in_flight = self.flight.bytes();
         self.most_in_flight
             .insert(self.now, -i64::try_from(in_flight).unwrap_or(i64::MAX));
@@ -375,6 +379,13 @@ impl RateController {
 
     /// Nothing was heard in time: give up what is under way and send little.
     fn fall_silent(&mut self) {
+        let resting = self.now.saturating_sub(self.last_left) >= SILENCE_MIN / 2;
+        if resting && self.silent.is_none() && self.flight.bytes() as f64 + MSS < self.cwnd {
+            // Nothing held the sender back, and it sent nothing: a report on the last packet before a pause is missing.
+            self.flight.forgive();
+            self.waiting = None;
+            return;
+        }
         self.silent.get_or_insert(Before {
             target: self.target,
             cwnd: self.cwnd,

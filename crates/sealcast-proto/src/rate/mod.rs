@@ -40,8 +40,9 @@
 //! * What arrived before a cut counts for target_last_max too: of several cuts in a row only the first begins at the
 //!   rate at which congestion was met.
 //! * The first window carries the start rate for 100 ms instead of one packet a round trip; MSS is 1200 bytes.
-//! * *Silence* is not in the RFC. After [`RateController::deadline`] what is under way is given up, the target halves,
-//!   and each further timeout lets the smallest window out as a probe. The first report after it restores half.
+//! * *Silence* is not in the RFC. At [`RateController::deadline`] what is under way is given up, the target halves, and
+//!   each further timeout lets the smallest window out as a probe. The first report after it restores half. A sender
+//!   that was pausing by itself misses one report and nothing else: there the target stays.
 //! * ECN, several streams and their priorities are left out: nothing here could use them.
 
 mod config;

@@ -245,3 +245,23 @@ fn without_any_report_a_packet_may_leave_now_and_then() {
     let first = 2_000_000 / 8 / 10;
     assert!((first + 30_000..first + 120_000).contains(&sent), "{sent}");
 }
+
+#[test]
+fn a_lost_packet_before_a_pause_is_not_silence() {
+    let mut controller = RateController::new(RateConfig::default());
+    for number in 0..40 {
+        let now = 2 * S * u32::try_from(number).expect("few");
+        controller.sent(now, number, 1200);
+        if number % 2 == 0 {
+            let report = Report {
+                highest: number,
+                arrived_ns: u64::try_from((now + 20 * MS).as_nanos()).expect("short"),
+                received: &[0b1010_1010],
+            };
+            controller.feedback(now + 40 * MS, &report);
+        }
+        controller.tick(now + S);
+        assert!(controller.deadline().is_none() && controller.may_send(1200));
+    }
+    assert_eq!(controller.target(), RateConfig::default().start);
+}
