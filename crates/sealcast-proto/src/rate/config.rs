@@ -18,11 +18,11 @@ pub struct RateConfig {
 }
 
 impl Default for RateConfig {
-    /// 150 kbit/s, 4 Mbit/s, 100 Mbit/s.
+    /// 150 kbit/s, 2 Mbit/s, 100 Mbit/s.
     fn default() -> Self {
         Self {
             min: 150_000,
-            start: 4_000_000,
+            start: 2_000_000,
             max: 100_000_000,
         }
     }

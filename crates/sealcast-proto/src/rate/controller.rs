@@ -31,14 +31,14 @@ const MSS: f64 = 1200.0;
 const RATE_ADJUST_INTERVAL: Duration = Duration::from_millis(200);
 /// Fastest growth of the target, bit/s in a second.
 const RAMP_UP_SPEED: f64 = 10_000_000.0;
+/// A queue at the sender that lasts longer than so many seconds: a keyframe's own is shorter.
+const RTP_QDELAY_TH: f64 = 0.2;
 /// Least rate of the pacer, bit/s.
 const RATE_PACE_MIN: f64 = 50_000.0;
 
 // Constants of this implementation.
 /// The pacer runs so much faster than the target while the path is free, so that a keyframe does not wait.
 const PACE_HEAD_ROOM: f64 = 1.25;
-/// The same while nothing waits on the path: a keyframe should not wait at the sender for nothing.
-const PACE_HEAD_ROOM_FREE: f64 = 2.5;
 /// What was in flight is remembered for five spans of this length (RFC 8298: 5 s).
 const IN_FLIGHT_SPAN: Duration = Duration::from_secs(1);
 const IN_FLIGHT_SPANS: usize = 5;
@@ -52,6 +52,8 @@ const LEAST_CUT: f64 = 0.25;
 const LEAST_PART: f64 = 0.3;
 /// Queue delay from which on much loss is taken for that of a short queue that overflows.
 const QDELAY_LOSS: Duration = Duration::from_millis(10);
+/// The target grows no further above what is really sent than by this factor.
+const UNUSED: f64 = 1.5;
 /// From one cut for loss without a queue to the next.
 const LOSS_INTERVAL: Duration = Duration::from_secs(2);
 /// Least and greatest time without a report before what is under way is given up.
@@ -96,8 +98,12 @@ pub struct RateController {
     /// No cut for queue delay before.
     next_cut: Duration,
     next_loss_cut: Duration,
+    /// Bytes that wait at the sender.
+    queued: usize,
     /// Since when something is under way and nothing is heard.
     waiting: Option<Duration>,
+    /// When a packet last left.
+    last_left: Duration,
     silent: Option<Before>,
 }
 
@@ -124,7 +130,9 @@ impl RateController {
             adjusted: Duration::ZERO,
             next_cut: Duration::ZERO,
             next_loss_cut: Duration::ZERO,
+            queued: 0,
             waiting: None,
+            last_left: Duration::ZERO,
             silent: None,
         }
     }
@@ -143,9 +151,16 @@ impl RateController {
         self.left(bytes);
     }
 
+    /// So many bytes wait at the sender for the pacer and the window. Telling it, about once a frame, is optional: a
+    /// queue that a slow encoder has left then shortens sooner.
+    pub fn queued(&mut self, bytes: usize) {
+        self.queued = bytes;
+    }
+
     fn left(&mut self, bytes: usize) {
         self.transmitted.add(self.now, bytes as u64);
         self.waiting.get_or_insert(self.now);
+        self.last_left = self.now;
         let in_flight = self.flight.bytes();
         self.most_in_flight
             .insert(self.now, -i64::try_from(in_flight).unwrap_or(i64::MAX));
@@ -195,14 +210,10 @@ impl RateController {
 
     /// At what rate packets should leave, bit/s: above the target, so that large frames leave soon.
     pub fn pacing(&self) -> u64 {
-        let latest = self.delay.latest();
-        let rate = if latest <= QDELAY_TARGET_LO / 4 {
-            self.target * PACE_HEAD_ROOM_FREE
-        } else if latest <= QDELAY_TARGET_LO {
-            self.target * PACE_HEAD_ROOM
-        } else {
-            (self.target * PACE_HEAD_ROOM).min(self.window_rate())
-        };
+        let empties = (self.queued as f64 * 8.0 / RTP_QDELAY_TH).min(self.window_rate());
+        let most = empties.max(self.target * PACE_HEAD_ROOM);
+        let free = self.delay.latest() <= QDELAY_TARGET_LO;
+        let rate = if free { most } else { most.min(self.window_rate()) };
         rate.max(RATE_PACE_MIN) as u64
     }
 
@@ -326,7 +337,8 @@ impl RateController {
     fn cut(&mut self, target: f64) {
         self.in_fast_increase = false;
         self.low_trend_since = self.now;
-        self.target_last_max = self.target;
+        // In a row of cuts the later ones begin below what the path carries.
+        self.target_last_max = self.target.max(self.arrived.rate());
         self.set_target(target);
         // The next one must be able to see what this one did.
         let trip = self.delay.round_trip().unwrap_or_default();
@@ -349,8 +361,9 @@ impl RateController {
         }
         let crowded = self.delay.average() >= QDELAY_TARGET_LO / 2 || self.delay.trend() >= QDELAY_TREND_TH;
         let rate = self.transmitted.rate().max(self.arrived.rate());
-        let unused = self.target > rate * (2.0 - self.delay.trend_memory());
-        if crowded || unused || self.loss.heavy() || self.loss.watching() {
+        let unused = self.target > rate * (UNUSED - 0.5 * self.delay.trend_memory());
+        let queued = self.queued as f64 * 8.0 > rate * RTP_QDELAY_TH;
+        if queued || crowded || unused || self.loss.heavy() || self.loss.watching() {
             return;
         }
         let speed = RAMP_UP_SPEED.min(self.target / 2.0);
@@ -366,6 +379,13 @@ impl RateController {
 
     /// Nothing was heard in time: give up what is under way and send little.
     fn fall_silent(&mut self) {
+        let resting = self.now.saturating_sub(self.last_left) >= SILENCE_MIN / 2;
+        if resting && self.silent.is_none() && self.flight.bytes() as f64 + MSS < self.cwnd {
+            // Nothing held the sender back, and it sent nothing: a report on the last packet before a pause is missing.
+            self.flight.forgive();
+            self.waiting = None;
+            return;
+        }
         self.silent.get_or_insert(Before {
             target: self.target,
             cwnd: self.cwnd,

@@ -46,7 +46,13 @@ impl Session {
             return Err(SessionError::PeerMisbehaved);
         }
         if self.inbound.is_none() {
-            return Ok(Handled::Media(record));
+            // On a byte stream there is nothing to repair.
+            let repair = record.header().flags.repair();
+            return if repair {
+                Err(SessionError::PeerMisbehaved)
+            } else {
+                Ok(Handled::Media(record))
+            };
         }
         if welcome {
             self.take_media(now, &record)?;

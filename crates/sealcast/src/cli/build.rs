@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use sealcast_proto::keys::{Identity, Mechanism};
+use sealcast_proto::rate::RateConfig;
 use sealcast_proto::seal::{Suite, suite};
 use sealcast_proto::session::RekeyPolicy;
 use sealcast_proto::unit::{Selection, Unit};
@@ -35,6 +36,7 @@ pub(super) const DEFAULTS: &[(&str, &str)] = &[
     ("publish.rekey_records", "1048576"),
     ("publish.encrypt", "all"),
     ("publish.unit", "frame"),
+    ("publish.bitrate_min", "150000"),
     ("watch.to", "http://127.0.0.1:9880"),
     ("watch.reconnect", "true"),
     ("demo.source", "test:640x480@25"),
@@ -182,6 +184,37 @@ pub(super) fn rekey(seconds: Option<u64>, records: Option<u64>, config: &FileCon
     })
 }
 
+/// Within what bounds the bit rate may follow the path. A source that encodes makes no more than its own `bitrate`
+/// where no maximum is configured.
+pub(super) fn rate(config: &FileConfig) -> Result<RateConfig> {
+    let number = |value: Option<std::num::NonZeroU32>| value.map(|value| u64::from(value.get()));
+    let publish = &config.publish;
+    let (min, bitrate, max) = (
+        number(publish.bitrate_min),
+        number(publish.bitrate),
+        number(publish.bitrate_max),
+    );
+    let stated = [("bitrate_min", min), ("bitrate", bitrate), ("bitrate_max", max)];
+    let stated: Vec<_> = stated
+        .into_iter()
+        .filter_map(|(key, bits)| Some((key, bits?)))
+        .collect();
+    if let Some([(low, above), (high, below)]) = stated.array_windows().find(|[low, high]| low.1 > high.1) {
+        let what = format!("publish.{low} is {above} bit/s, above publish.{high}, which is {below}");
+        return Err(Failure::new(
+            FailureKind::Config,
+            what,
+            "lower the first or raise the second",
+        ));
+    }
+    let defaults = RateConfig::default();
+    // A rate that was configured below the default minimum is meant.
+    let min = min.unwrap_or_else(|| stated.iter().fold(defaults.min, |min, &(_, bits)| min.min(bits)));
+    let max = max.unwrap_or(defaults.max).max(min);
+    let start = bitrate.unwrap_or(defaults.start).clamp(min, max);
+    Ok(RateConfig { min, start, max })
+}
+
 /// The list at home of viewers that may watch us.
 pub(super) const ALLOWED_VIEWERS: &str = "allow";
 /// The list at home of publishers that may show us something: who may watch may not thereby show.
@@ -257,6 +290,7 @@ fn check_values(config: &FileConfig) -> Result<()> {
     rekey(None, None, config)?;
     selection(None, config)?;
     unit(None, config)?;
+    rate(config)?;
     if let Some(listen) = &config.publish.listen {
         listen.parse::<crate::transport::ListenUrl>()?;
     }
@@ -264,4 +298,46 @@ fn check_values(config: &FileConfig) -> Result<()> {
         source.parse::<crate::source::SourceUrl>()?;
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::num::NonZeroU32;
+
+    use super::*;
+
+    fn bounds(min: u32, bitrate: u32, max: u32) -> Result<RateConfig> {
+        let mut config = FileConfig::default();
+        config.publish.bitrate_min = NonZeroU32::new(min);
+        config.publish.bitrate = NonZeroU32::new(bitrate);
+        config.publish.bitrate_max = NonZeroU32::new(max);
+        rate(&config)
+    }
+
+    #[test]
+    fn bit_rates_that_are_left_out_fit_those_that_are_stated() {
+        for (stated, expected) in [
+            ((0, 0, 0), (150_000, 2_000_000, 100_000_000)),
+            ((300_000, 1_000_000, 4_000_000), (300_000, 1_000_000, 4_000_000)),
+            ((0, 80_000, 0), (80_000, 80_000, 100_000_000)),
+            ((0, 0, 1_000_000), (150_000, 1_000_000, 1_000_000)),
+            ((5_000_000, 0, 0), (5_000_000, 5_000_000, 100_000_000)),
+        ] {
+            let found = bounds(stated.0, stated.1, stated.2).expect("in order");
+            assert_eq!((found.min, found.start, found.max), expected, "{stated:?}");
+        }
+    }
+
+    #[test]
+    fn bit_rates_out_of_order_are_refused_by_name() {
+        for (stated, names) in [
+            ((2, 1, 0), ["publish.bitrate_min", "publish.bitrate,"]),
+            ((0, 2, 1), ["publish.bitrate is", "publish.bitrate_max"]),
+            ((2, 0, 1), ["publish.bitrate_min", "publish.bitrate_max"]),
+        ] {
+            let failure = bounds(stated.0, stated.1, stated.2).expect_err("out of order");
+            assert_eq!(failure.kind, FailureKind::Config);
+            assert!(names.iter().all(|name| failure.what.contains(name)), "{failure}");
+        }
+    }
 }

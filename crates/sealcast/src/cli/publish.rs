@@ -25,6 +25,7 @@ async fn run_async(args: PublishArgs) -> Result<()> {
     let source_url = source_url(&args, config)?;
     // What cannot be a source is said before anything is made or bound.
     source_url.parse::<source::SourceUrl>()?;
+    let rate = build::rate(config)?;
     let rekey = build::rekey(args.rekey_seconds, args.rekey_records, config)?;
     let selection = build::selection(args.encrypt.as_deref(), config)?;
     let unit = build::unit(args.unit.as_deref(), config)?;
@@ -90,6 +91,7 @@ async fn run_async(args: PublishArgs) -> Result<()> {
         admission,
         max_viewers: max_viewers.unwrap_or(build::DEFAULT_MAX_VIEWERS) as usize,
         queue,
+        rate,
         viewers,
         steering: Steering::new(selection),
         control,
@@ -117,15 +119,19 @@ fn source_url(args: &PublishArgs, config: &FileConfig) -> Result<String> {
     }
 }
 
-/// The configured bit rate goes to sources that are encoded here, unless their URL says its own.
-fn with_bitrate(url: String, config: &FileConfig) -> String {
-    match config.publish.bitrate {
-        Some(bitrate) if url.starts_with("test:") && !url.contains("bitrate=") => {
-            let join = if url.contains('?') { '&' } else { '?' };
-            format!("{url}{join}bitrate={bitrate}")
-        }
-        _ => url,
+/// The configured bit rates go to sources that are encoded here, unless their URL says its own.
+fn with_bitrate(mut url: String, config: &FileConfig) -> String {
+    if !url.starts_with("test:") {
+        return url;
     }
+    let publish = &config.publish;
+    for (key, value) in [("bitrate", publish.bitrate), ("bitrate_max", publish.bitrate_max)] {
+        if let Some(bits) = value.filter(|_| !url.contains(&format!("{key}="))) {
+            let join = if url.contains('?') { '&' } else { '?' };
+            url = format!("{url}{join}{key}={bits}");
+        }
+    }
+    url
 }
 
 /// Open the source on a thread that may wait for it.

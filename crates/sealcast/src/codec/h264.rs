@@ -10,18 +10,28 @@ use openh264::encoder::{
 };
 use openh264::formats::YUVSource;
 
-use crate::codec::check_size;
+use crate::codec::{check_size, moved};
 use crate::failure::{Failure, FailureKind, Result};
 use crate::media::{FrameRate, Picture};
 
 /// The encoder's own bounds, for landscape pictures; portrait ones have them exchanged.
 const MAX_ENCODED: (usize, usize) = (3840, 2160);
 
+/// Fastest pictures that the encoder's rate control knows, per second.
+const MAX_CONTROLLED_HZ: f32 = 60.0;
+
 /// Smallest side the encoder takes: one macroblock.
 const MIN_ENCODED: usize = 16;
 
 /// Seconds from keyframe to keyframe unless told otherwise: the longest wait of a viewer who joins, or of a file cut.
 const KEYFRAME_SECONDS: u32 = 2;
+
+/// The encoder starts again with another bit rate at most so many times a second,
+const RESTARTS_A_SECOND: u32 = 1;
+/// or so many times where the target fell by more than a quarter: what is too much queues on the way.
+const DEEP_FALLS_A_SECOND: u32 = 4;
+/// A higher bit rate waits for the next keyframe, but no longer than so many seconds.
+const RISE_PATIENCE: u32 = 2;
 
 /// What to encode.
 #[derive(Clone, Copy, Debug)]
@@ -54,6 +64,11 @@ impl H264Settings {
         }
     }
 
+    /// About how many frames come in a second, at least one.
+    fn frames_a_second(&self) -> u32 {
+        (self.rate.numerator / self.rate.denominator.max(1)).max(1)
+    }
+
     fn check(&self) -> Result<()> {
         check_size(self.width, self.height)?;
         let (long, short) = (self.width.max(self.height), self.width.min(self.height));
@@ -76,8 +91,10 @@ impl H264Settings {
     fn start(&self, control: RateControlMode) -> Result<Encoder> {
         // The range of f32 is ample for a rate; it is a hint to the rate control.
         let hz = self.rate.numerator as f32 / self.rate.denominator.max(1) as f32;
+        // Above its limit it takes the rate for the limit, and gives each picture too many bits.
+        let bitrate = self.bitrate as f32 * (MAX_CONTROLLED_HZ / hz).min(1.0);
         let config = EncoderConfig::new()
-            .bitrate(BitRate::from_bps(self.bitrate))
+            .bitrate(BitRate::from_bps(bitrate as u32))
             .max_frame_rate(MaxRate::from_hz(hz))
             .rate_control_mode(control)
             // On by default, and then pictures go in and nothing comes out.
@@ -108,6 +125,9 @@ pub struct H264Encoder {
     settings: H264Settings,
     parameters: Vec<u8>,
     since_keyframe: u32,
+    /// The bit rate to aim at from the next start of the encoder on.
+    wanted: u32,
+    since_start: u32,
 }
 
 impl H264Encoder {
@@ -127,6 +147,8 @@ impl H264Encoder {
             settings,
             parameters,
             since_keyframe: 0,
+            wanted: settings.bitrate,
+            since_start: 0,
         })
     }
 
@@ -138,6 +160,44 @@ impl H264Encoder {
     /// Make the next frame a keyframe.
     pub fn request_keyframe(&mut self) {
         self.since_keyframe = 0;
+    }
+
+    /// Aim at so many bits per second from now on. A change of less than a tenth is passed over.
+    ///
+    /// The library's interface cannot change the rate of a running encoder without `unsafe`, so the encoder starts
+    /// again, which costs a keyframe: at once where the rate falls, at the next keyframe where it rises, and at most
+    /// once a second unless it falls by more than a quarter.
+    pub fn set_bitrate(&mut self, bits_per_second: u32) {
+        self.wanted = if moved(self.settings.bitrate.into(), bits_per_second.into()) {
+            bits_per_second
+        } else {
+            self.settings.bitrate
+        };
+    }
+
+    /// Whether the encoder should start again before the next picture.
+    fn restart_due(&self) -> bool {
+        let (current, wanted, second) = (
+            u64::from(self.settings.bitrate),
+            u64::from(self.wanted),
+            self.settings.frames_a_second(),
+        );
+        let after = |frames: u32| self.since_start >= frames.max(1);
+        if wanted < current {
+            let deep = wanted * 4 < current * 3;
+            after(second / if deep { DEEP_FALLS_A_SECOND } else { RESTARTS_A_SECOND })
+        } else {
+            let at_keyframe = self.since_keyframe == 0 && after(second / RESTARTS_A_SECOND);
+            wanted > current && (at_keyframe || after(second * RISE_PATIENCE))
+        }
+    }
+
+    fn restart(&mut self) -> Result<()> {
+        self.settings.bitrate = self.wanted;
+        self.encoder = self.settings.start(RateControlMode::Bitrate)?;
+        self.since_keyframe = 0;
+        self.since_start = 0;
+        Ok(())
     }
 
     /// Encode one picture: the access unit, and whether it is a keyframe (with parameter sets in front).
@@ -155,11 +215,19 @@ impl H264Encoder {
                 "start the stream again with the new size",
             ));
         }
+        if self.restart_due() {
+            self.restart()?;
+        }
         // The very first frame is a keyframe by itself, and forcing it is harmless.
         if self.since_keyframe == 0 {
             self.encoder.force_intra_frame();
         }
         let (data, keyframe) = encode(&mut self.encoder, picture)?;
+        if self.since_start == 0 {
+            // The level follows from the bit rate too.
+            self.parameters = parameter_sets(&data);
+        }
+        self.since_start = self.since_start.saturating_add(1);
         self.since_keyframe = if keyframe {
             1
         } else {

@@ -7,10 +7,14 @@
 mod asm;
 pub mod h264;
 pub mod jpeg;
+mod jpeg_rate;
+#[cfg(test)]
+mod rate_tests;
 mod scale;
 
 pub use asm::asm_active;
 pub use h264::{H264Decoder, H264Encoder, H264Settings};
+pub use jpeg_rate::JpegRate;
 pub use scale::shrink;
 
 use crate::failure::{Failure, FailureKind, Result};
@@ -52,6 +56,11 @@ impl Decoder {
             Self::Mjpeg => jpeg::decode(frame).map(Some),
         }
     }
+}
+
+/// Whether a target bit rate moved far enough, by more than a tenth, for an encoder to follow.
+pub(crate) fn moved(from: u64, to: u64) -> bool {
+    u128::from(from.abs_diff(to)) * 10 > u128::from(from)
 }
 
 /// Refuse pictures that nothing here can hold: odd sides, none at all, or more than [`MAX_PIXELS`].

@@ -75,6 +75,10 @@ pub struct Publish {
     pub control: Option<PathBuf>,
     /// Bits per second for sources that are encoded here.
     pub bitrate: Option<NonZeroU32>,
+    /// What that may fall to where the path to a viewer carries no more.
+    pub bitrate_min: Option<NonZeroU32>,
+    /// What it may grow to where the path carries more.
+    pub bitrate_max: Option<NonZeroU32>,
 }
 
 /// What `sealcast watch` does.

@@ -49,6 +49,8 @@ pub const KEYS: &[Key] = &[
     key("publish", "unit", Kind::Text),
     key("publish", "control", Kind::Text),
     key("publish", "bitrate", Kind::Number),
+    key("publish", "bitrate_min", Kind::Number),
+    key("publish", "bitrate_max", Kind::Number),
     key("watch", "ticket", Kind::Text),
     key("watch", "ticket_file", Kind::Text),
     key("watch", "to", Kind::Text),

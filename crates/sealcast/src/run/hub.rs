@@ -4,6 +4,8 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use sealcast_proto::rate::RateConfig;
+
 use super::{FrameQueue, QueueLimits};
 use crate::failure::Failure;
 use crate::media::{Frame, StreamInfo};
@@ -34,8 +36,18 @@ pub enum SourceEnd {
 /// of the others.
 const KEYFRAME_INTERVAL: Duration = Duration::from_millis(250);
 
+/// No viewer has stated a target.
+const NO_TARGET: u64 = u64::MAX;
+
+struct Viewer {
+    id: u64,
+    queue: Arc<FrameQueue<Arc<Frame>>>,
+    /// Bits per second that its path carries, if it said so.
+    target: Option<u64>,
+}
+
 struct State {
-    viewers: Vec<(u64, Arc<FrameQueue<Arc<Frame>>>)>,
+    viewers: Vec<Viewer>,
     next_id: u64,
     info: Option<StreamInfo>,
     info_version: u64,
@@ -48,6 +60,9 @@ pub struct Hub {
     joined: Condvar,
     limits: QueueLimits,
     metrics: Metrics,
+    rate: RateConfig,
+    /// What the source should make, bit/s: the lowest that a viewer stated, [`NO_TARGET`] where none did.
+    target: AtomicU64,
     wants_keyframe: AtomicBool,
     last_request: Mutex<Option<Instant>>,
     frames: AtomicU64,
@@ -68,11 +83,24 @@ impl Hub {
             joined: Condvar::new(),
             limits,
             metrics,
+            rate: RateConfig::default(),
+            target: AtomicU64::new(NO_TARGET),
             wants_keyframe: AtomicBool::new(false),
             last_request: Mutex::new(None),
             frames: AtomicU64::new(0),
             stopping: AtomicBool::new(false),
         }
+    }
+
+    /// The same hub with these bounds of what viewers may state: however slow a path is, the picture keeps the least.
+    pub fn with_rate(mut self, rate: RateConfig) -> Self {
+        self.rate = rate;
+        self
+    }
+
+    /// The bounds of the bit rate, for the rate control of each viewer.
+    pub fn rate(&self) -> RateConfig {
+        self.rate
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
@@ -89,7 +117,11 @@ impl Hub {
         if state.end.is_some() {
             queue.close();
         }
-        state.viewers.push((id, Arc::clone(&queue)));
+        state.viewers.push(Viewer {
+            id,
+            queue: Arc::clone(&queue),
+            target: None,
+        });
         self.metrics.set_viewers(state.viewers.len());
         drop(state);
         self.request_keyframe();
@@ -99,8 +131,9 @@ impl Hub {
 
     pub(super) fn leave(&self, id: u64) {
         let mut state = self.lock();
-        state.viewers.retain(|(other, _)| *other != id);
+        state.viewers.retain(|viewer| viewer.id != id);
         self.metrics.set_viewers(state.viewers.len());
+        self.settle_target(&state);
     }
 
     /// How many viewers there are.
@@ -142,6 +175,29 @@ impl Hub {
         ask
     }
 
+    /// State how many bits per second of picture the path to viewer `id` carries; `None` where nothing is known, as
+    /// over TCP. There is one source for all: it gets the lowest of what is stated, so that one slow viewer holds
+    /// everybody back. A number that is no viewer's is ignored.
+    pub fn set_target(&self, id: u64, bits_per_second: Option<u64>) {
+        let mut state = self.lock();
+        if let Some(viewer) = state.viewers.iter_mut().find(|viewer| viewer.id == id) {
+            viewer.target = bits_per_second;
+        }
+        self.settle_target(&state);
+    }
+
+    fn settle_target(&self, state: &State) {
+        let lowest = state.viewers.iter().filter_map(|viewer| viewer.target).min();
+        let (min, max) = (self.rate.min, self.rate.max.max(self.rate.min));
+        let target = lowest.map_or(NO_TARGET, |lowest| lowest.clamp(min, max));
+        self.target.store(target, Ordering::Relaxed);
+    }
+
+    /// What the source should make, bit/s; `u64::MAX`, as much as it was configured for, where no viewer stated any.
+    pub fn target(&self) -> u64 {
+        self.target.load(Ordering::Relaxed)
+    }
+
     /// Frames the source has made.
     pub fn frames(&self) -> u64 {
         self.frames.load(Ordering::Relaxed)
@@ -152,8 +208,8 @@ impl Hub {
         self.frames.fetch_add(1, Ordering::Relaxed);
         let frame = Arc::new(frame);
         let state = self.lock();
-        for (_, queue) in &state.viewers {
-            let pushed = queue.push(Arc::clone(&frame));
+        for viewer in &state.viewers {
+            let pushed = viewer.queue.push(Arc::clone(&frame));
             if pushed.dropped > 0 {
                 self.metrics.record_dropped(DropCause::Queue, pushed.dropped as u64);
             }
@@ -167,8 +223,8 @@ impl Hub {
     pub(super) fn finish(&self, end: SourceEnd) {
         let mut state = self.lock();
         state.end = Some(end);
-        for (_, queue) in &state.viewers {
-            queue.close();
+        for viewer in &state.viewers {
+            viewer.queue.close();
         }
     }
 
@@ -194,5 +250,49 @@ impl Hub {
             let waited = self.joined.wait_timeout(state, Duration::from_millis(200));
             state = waited.unwrap_or_else(PoisonError::into_inner).0;
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::run::build_info;
+
+    fn hub() -> Hub {
+        let rate = RateConfig {
+            min: 100_000,
+            start: 1_000_000,
+            max: 9_000_000,
+        };
+        Hub::new(QueueLimits::default(), Metrics::new(build_info())).with_rate(rate)
+    }
+
+    #[test]
+    fn the_slowest_viewer_that_states_a_target_decides() {
+        let hub = hub();
+        let [first, second, silent] = [hub.join().0, hub.join().0, hub.join().0];
+        assert_eq!(hub.target(), u64::MAX);
+        hub.set_target(first, Some(3_000_000));
+        hub.set_target(second, Some(800_000));
+        hub.set_target(silent, None);
+        assert_eq!(hub.target(), 800_000);
+        hub.set_target(second, Some(5_000_000));
+        assert_eq!(hub.target(), 3_000_000);
+        hub.leave(first);
+        assert_eq!(hub.target(), 5_000_000);
+        hub.set_target(second, None);
+        assert_eq!(hub.target(), u64::MAX);
+    }
+
+    #[test]
+    fn targets_are_kept_in_bounds_and_strangers_ignored() {
+        let hub = hub();
+        let viewer = hub.join().0;
+        hub.set_target(viewer + 1, Some(200_000));
+        assert_eq!(hub.target(), u64::MAX);
+        hub.set_target(viewer, Some(0));
+        assert_eq!(hub.target(), 100_000);
+        hub.set_target(viewer, Some(u64::MAX));
+        assert_eq!(hub.target(), 9_000_000);
     }
 }

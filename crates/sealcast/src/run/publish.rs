@@ -6,6 +6,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use sealcast_proto::keys::{Invite, Role, Side};
+use sealcast_proto::rate::RateConfig;
 use sealcast_proto::session::{Session, SessionError};
 use sealcast_proto::unit::Selection;
 use sealcast_proto::wire::{CloseReason, Ticket};
@@ -58,6 +59,8 @@ pub struct PublishOptions {
     pub max_viewers: usize,
     /// Limits of each viewer's queue.
     pub queue: QueueLimits,
+    /// Bounds of the bit rate, where paths are measured and the source can follow.
+    pub rate: RateConfig,
     /// Where viewers come from.
     pub viewers: Viewers,
     /// What is encrypted, at first and later.
@@ -98,7 +101,8 @@ impl Publisher {
             announce(THIS, selection);
         }
         observation.selection(selection);
-        let hub = Arc::new(Hub::new(options.queue, observation.metrics.clone()));
+        let hub = Hub::new(options.queue, observation.metrics.clone()).with_rate(options.rate);
+        let hub = Arc::new(hub);
         let source = pump::start(options.source, Arc::clone(&hub), observation.metrics.clone(), frame_tap)?;
         let shared = Shared {
             hub,

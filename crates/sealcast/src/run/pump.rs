@@ -41,12 +41,19 @@ pub(super) fn start(
 fn pump(source: &mut dyn Source, hub: &Hub, metrics: &Metrics, tap: &mut Option<Tap>) -> Result<()> {
     let mut number = 0;
     let mut info = source.info();
+    // What the source makes unless told otherwise.
+    let mut target = u64::MAX;
     if source.waits_for_viewers() {
         hub.wait_for_viewer();
     }
     while !hub.stopping() {
         if hub.take_keyframe_request() {
             source.request_keyframe();
+        }
+        if hub.target() != target {
+            target = hub.target();
+            let follows = source.set_bitrate(target);
+            tracing::trace!(target, follows, "another bit rate was asked of the source");
         }
         let Some(mut frame) = source.next()? else { break };
         // Numbers count what was handed out here: a gap then always means that something was lost after this point.
@@ -71,6 +78,9 @@ fn pump(source: &mut dyn Source, hub: &Hub, metrics: &Metrics, tap: &mut Option<
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Mutex;
+    use std::time::{Duration, Instant};
+
     use super::*;
     use crate::media::{Codec, FrameRate, StreamInfo};
     use crate::run::{QueueLimits, build_info};
@@ -97,6 +107,62 @@ mod tests {
         }
 
         fn request_keyframe(&mut self) {}
+    }
+
+    /// Takes down what is asked of it, and has viewers state targets as it goes.
+    struct Listening {
+        hub: Arc<Hub>,
+        viewer: u64,
+        made: usize,
+        asked: Arc<Mutex<Vec<u64>>>,
+    }
+
+    impl Source for Listening {
+        fn info(&self) -> StreamInfo {
+            Crashing.info()
+        }
+
+        fn next(&mut self) -> Result<Option<Frame>> {
+            let stated = [Some(500_000), Some(500_000), None, None];
+            let Some(&target) = stated.get(self.made) else {
+                return Ok(None);
+            };
+            self.hub.set_target(self.viewer, target);
+            self.made += 1;
+            let now = Instant::now();
+            Ok(Some(Frame {
+                number: 0,
+                keyframe: true,
+                media_time: Duration::ZERO,
+                began: now,
+                captured: now,
+                encoded: now,
+                data: vec![0].into(),
+            }))
+        }
+
+        fn request_keyframe(&mut self) {}
+
+        fn set_bitrate(&mut self, bits_per_second: u64) -> bool {
+            self.asked.lock().expect("no panic before").push(bits_per_second);
+            true
+        }
+    }
+
+    #[test]
+    fn the_source_is_told_of_each_new_target_once() {
+        let metrics = Metrics::new(build_info());
+        let hub = Arc::new(Hub::new(QueueLimits::default(), metrics.clone()));
+        let asked = Arc::new(Mutex::new(Vec::new()));
+        let source = Listening {
+            viewer: hub.join().0,
+            hub: Arc::clone(&hub),
+            made: 0,
+            asked: Arc::clone(&asked),
+        };
+        let thread = start(Box::new(source), hub, metrics, None).expect("a thread");
+        thread.join().expect("it ends");
+        assert_eq!(*asked.lock().expect("no panic before"), [500_000, u64::MAX]);
     }
 
     #[test]

@@ -45,6 +45,14 @@ pub trait Source: Send {
     /// Ask that the next frame be a keyframe. Sources that do not encode ignore it.
     fn request_keyframe(&mut self);
 
+    /// Ask for about so many bits per second from now on; whether the source can follow. Only sources that encode can:
+    /// they make no more than they were configured for, so that `u64::MAX` asks for that, and may pass small changes
+    /// over. Sources that pass encoded frames through ignore it; for them frames are dropped in the viewers' queues.
+    fn set_bitrate(&mut self, bits_per_second: u64) -> bool {
+        let _ = bits_per_second;
+        false
+    }
+
     /// Whether the source may wait, losing nothing, until somebody watches (a file played once), or runs on regardless
     /// (a camera).
     fn waits_for_viewers(&self) -> bool {

@@ -44,7 +44,8 @@ fn nothing_that_can_be_told_panics_or_leaves_the_bounds() {
                 2 if seed % 16 == 0 => Duration::MAX,
                 _ => now.saturating_add(Duration::from_nanos(step)),
             };
-            match rng.next() % 6 {
+            match rng.next() % 7 {
+                6 => controller.queued(odd(&mut rng, 100_000) as usize),
                 0 => controller.resent(now, odd(&mut rng, 1200) as usize),
                 1 => controller.tick(now),
                 2 | 3 => {

@@ -145,7 +145,7 @@ fn short_and_long_round_trips_work() {
 
 #[test]
 fn silence_lowers_the_rate_without_spinning_and_is_recovered_from() {
-    for everything in [false, true] {
+    for (everything, what) in [(false, "reports gone for 5 s"), (true, "all gone for 5 s")] {
         let mut path = path(5.0);
         path.run(20 * S);
         let ticks = path.ticks;
@@ -154,9 +154,9 @@ fn silence_lowers_the_rate_without_spinning_and_is_recovered_from() {
         assert_eq!(path.controller.target(), RateConfig::default().min);
         assert!((2..20).contains(&(path.ticks - ticks)), "{}", path.ticks - ticks);
         (path.mute, path.cut) = (false, false);
-        let back = row("5 Mbit/s, after 5 s of silence: seconds 1 to 3", &mut path, 3 * S);
+        let back = row(&format!("{what}: seconds 1 to 3 after"), &mut path, 3 * S);
         assert!(back.utilisation > 0.4, "{back:?}");
-        let recovered = row("5 Mbit/s, after 5 s of silence: seconds 4 to 10", &mut path, 7 * S);
+        let recovered = row(&format!("{what}: seconds 4 to 10 after"), &mut path, 7 * S);
         assert!(
             recovered.utilisation > 0.7 && recovered.queue_p95 < 90 * MS,
             "{recovered:?}"
@@ -174,6 +174,43 @@ fn drift_of_the_receivers_clock_does_no_harm() {
         let seen = row(&what, &mut path, 600 * S);
         assert!(seen.utilisation > 0.7 && seen.queue_p95 < 90 * MS, "{what}: {seen:?}");
     }
+}
+
+#[test]
+fn an_encoder_that_follows_late_fills_the_path_too() {
+    for rate in [2.0, 5.0] {
+        let mut path = path(rate);
+        path.late = true;
+        path.run(15 * S);
+        let what = format!("{rate} Mbit/s, late encoder");
+        let seen = row(&what, &mut path, 45 * S);
+        assert!(seen.utilisation > 0.7 && seen.queue_p95 < 90 * MS, "{what}: {seen:?}");
+        assert!(seen.held_max < 500 * MS, "{what}: {seen:?}");
+    }
+    let mut path = path(5.0);
+    path.late = true;
+    path.run(15 * S);
+    path.capacity = mbit(1.0);
+    row("5 to 1 Mbit/s, late encoder: seconds 1 to 2", &mut path, 2 * S);
+    let after = row("5 to 1 Mbit/s, late encoder: seconds 3 to 15", &mut path, 13 * S);
+    assert!(after.utilisation > 0.6 && after.queue_p95 < 110 * MS, "{after:?}");
+    path.capacity = mbit(5.0);
+    row("1 to 5 Mbit/s, late encoder: seconds 1 to 12", &mut path, 12 * S);
+    let recovered = row("1 to 5 Mbit/s, late encoder: seconds 13 to 20", &mut path, 8 * S);
+    assert!(
+        recovered.utilisation > 0.7 && recovered.held_max < 500 * MS,
+        "{recovered:?}"
+    );
+}
+
+#[test]
+fn what_headers_and_repair_add_is_made_room_for() {
+    let mut path = path(5.0);
+    path.overhead = 1.3;
+    path.run(15 * S);
+    let seen = row("5 Mbit/s, 30 % of overhead", &mut path, 45 * S);
+    assert!(seen.utilisation > 0.8 && seen.queue_p95 < 90 * MS, "{seen:?}");
+    assert!(path.controller.target() < mbit(4.5), "{}", path.controller.target());
 }
 
 #[test]
@@ -207,4 +244,24 @@ fn without_any_report_a_packet_may_leave_now_and_then() {
     }
     let first = 2_000_000 / 8 / 10;
     assert!((first + 30_000..first + 120_000).contains(&sent), "{sent}");
+}
+
+#[test]
+fn a_lost_packet_before_a_pause_is_not_silence() {
+    let mut controller = RateController::new(RateConfig::default());
+    for number in 0..40 {
+        let now = 2 * S * u32::try_from(number).expect("few");
+        controller.sent(now, number, 1200);
+        if number % 2 == 0 {
+            let report = Report {
+                highest: number,
+                arrived_ns: u64::try_from((now + 20 * MS).as_nanos()).expect("short"),
+                received: &[0b1010_1010],
+            };
+            controller.feedback(now + 40 * MS, &report);
+        }
+        controller.tick(now + S);
+        assert!(controller.deadline().is_none() && controller.may_send(1200));
+    }
+    assert_eq!(controller.target(), RateConfig::default().start);
 }

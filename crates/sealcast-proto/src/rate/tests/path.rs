@@ -73,6 +73,12 @@ pub(super) struct Path {
     pub(super) jitter: Duration,
     /// The encoder makes no more than this, bit/s.
     pub(super) encoder_max: u64,
+    /// The encoder follows late, as ours does: see `follow_late`.
+    pub(super) late: bool,
+    making: u64,
+    changed: Duration,
+    /// Bytes that leave for each byte of picture: headers and repair packets.
+    pub(super) overhead: f64,
     /// How often the controller's deadline came.
     pub(super) ticks: u32,
     rng: Rng,
@@ -116,6 +122,10 @@ impl Path {
             drift: 0,
             jitter: Duration::ZERO,
             encoder_max: u64::MAX,
+            late: false,
+            making: config.start,
+            changed: Duration::ZERO,
+            overhead: 1.0,
             ticks: 0,
             rng: Rng(0x9E37_79B9_7F4A_7C15),
             next_frame: Duration::ZERO,
@@ -181,13 +191,36 @@ impl Path {
         }
     }
 
+    /// A change of more than a tenth makes a keyframe: at once for a deep fall, after a second for another, and with
+    /// the next keyframe for a rise.
+    fn follow_late(&mut self) {
+        let (target, since) = (self.controller.target(), self.now - self.changed);
+        let patience = if target * 4 < self.making * 3 {
+            250 * MS
+        } else {
+            super::S
+        };
+        let falls = target < self.making && since >= patience;
+        let rises = target > self.making && self.frames.is_multiple_of(KEYFRAMES);
+        if target.abs_diff(self.making) * 10 > self.making && (falls || rises) {
+            self.making = target;
+            self.changed = self.now;
+            self.frames = 0;
+        }
+    }
+
     /// A frame of about the size that the target allows, now and then a keyframe.
     fn encode(&mut self) {
         if self.now < self.next_frame {
             return;
         }
         self.next_frame += FRAME;
-        let mean = self.controller.target().min(self.encoder_max) as f64 / 8.0 * FRAME.as_secs_f64();
+        if self.late {
+            self.follow_late();
+        } else {
+            self.making = self.controller.target();
+        }
+        let mean = self.making.min(self.encoder_max) as f64 / 8.0 * FRAME.as_secs_f64();
         let share = KEYFRAMES as f64 / (KEYFRAMES - 1 + KEYFRAME_SIZE) as f64;
         let size = if self.frames.is_multiple_of(KEYFRAMES) {
             KEYFRAME_SIZE as f64
@@ -195,7 +228,7 @@ impl Path {
             0.7 + 0.6 * self.rng.part()
         };
         self.frames += 1;
-        let mut bytes = (mean * share * size) as u64;
+        let mut bytes = (mean * share * size * self.overhead) as u64;
         if self
             .waiting
             .front()
@@ -203,6 +236,8 @@ impl Path {
         {
             self.waiting.clear();
         }
+        let queued: u64 = self.waiting.iter().map(|packet| packet.0).sum();
+        self.controller.queued(queued as usize);
         while bytes > 0 {
             let packet = bytes.min(PACKET);
             self.waiting.push_back((packet, self.now));

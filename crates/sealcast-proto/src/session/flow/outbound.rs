@@ -203,6 +203,7 @@ impl Outbound {
             from += count;
         }
         self.counts.media_bytes += frame.bytes as u64;
+        self.rate.queued(self.backlog);
         Ok(sealed)
     }
 
@@ -444,6 +445,7 @@ impl Outbound {
             }
         };
         self.counts.bytes += bytes as u64;
+        self.rate.queued(self.backlog);
         self.pacer.sent(bytes);
         self.forget(now);
     }

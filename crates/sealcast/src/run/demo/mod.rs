@@ -9,6 +9,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use sealcast_proto::keys::{Identity, Invite, Mechanism};
+use sealcast_proto::rate::RateConfig;
 use sealcast_proto::seal::Suite;
 use sealcast_proto::session::RekeyPolicy;
 use sealcast_proto::unit::{Selection, Unit};
@@ -162,6 +163,7 @@ fn camera_end(options: &DemoOptions, source: Box<dyn Source>) -> Result<(Publish
         admission: Admission::new(AllowList::in_memory(), false),
         max_viewers: 1,
         queue: QueueLimits::default(),
+        rate: RateConfig::default(),
         viewers: Viewers::Listen(listener),
         steering: Steering::new(Selection::All),
         control: None,

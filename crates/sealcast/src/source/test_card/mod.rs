@@ -15,14 +15,14 @@ use bytes::Bytes;
 
 pub use self::clock::{CardClock, read_clock};
 use self::draw::Card;
-use self::spec::Spec;
-use crate::codec::{H264Encoder, H264Settings, jpeg};
+use self::spec::{MIN_BITRATE, Spec};
+use crate::codec::{H264Encoder, H264Settings, JpegRate, jpeg};
 use crate::failure::{Failure, FailureKind, Result};
 use crate::media::{Codec, Frame, Picture, StreamInfo};
 use crate::source::Source;
 
 /// Open a test card from what follows `test:`:
-/// `[WIDTHxHEIGHT][@FPS][?codec=h264|mjpeg&bitrate=BITS&gop=FRAMES&quality=1..100&frames=N&bars]`.
+/// `[WIDTHxHEIGHT][@FPS][?codec=h264|mjpeg&bitrate=BITS&bitrate_max=BITS&gop=FRAMES&quality=1..100&frames=N&bars]`.
 ///
 /// # Errors
 /// If the words make no sense (kind `Usage`), or the encoder does not start.
@@ -53,7 +53,7 @@ impl CardPainter {
 
 enum Coder {
     H264(Box<H264Encoder>),
-    Mjpeg { quality: u8 },
+    Mjpeg(JpegRate),
 }
 
 struct TestCard {
@@ -88,7 +88,7 @@ impl TestCard {
                 }
                 Coder::H264(Box::new(H264Encoder::new(settings)?))
             }
-            Codec::Mjpeg => Coder::Mjpeg { quality: spec.quality },
+            Codec::Mjpeg => Coder::Mjpeg(JpegRate::new(spec.rate, spec.quality)),
         };
         Ok(Self {
             spec,
@@ -119,7 +119,7 @@ impl Source for TestCard {
     fn info(&self) -> StreamInfo {
         let parameters = match &self.coder {
             Coder::H264(encoder) => encoder.parameters().to_vec(),
-            Coder::Mjpeg { .. } => Vec::new(),
+            Coder::Mjpeg(_) => Vec::new(),
         };
         // The spec keeps sides far below.
         let side = |pixels: usize| u16::try_from(pixels).unwrap_or(u16::MAX);
@@ -153,7 +153,11 @@ impl Source for TestCard {
         let captured = Instant::now();
         let (data, keyframe) = match &mut self.coder {
             Coder::H264(encoder) => encoder.encode(picture)?,
-            Coder::Mjpeg { quality } => (jpeg::encode(picture, *quality)?, true),
+            Coder::Mjpeg(rate) => {
+                let data = jpeg::encode(picture, rate.quality())?;
+                rate.made(data.len());
+                (data, true)
+            }
         };
         self.number = number + 1;
         self.made += 1;
@@ -174,10 +178,65 @@ impl Source for TestCard {
             encoder.request_keyframe();
         }
     }
+
+    fn set_bitrate(&mut self, bits_per_second: u64) -> bool {
+        match &mut self.coder {
+            Coder::H264(encoder) => {
+                let most = self.spec.bitrate.max(self.spec.bitrate_max.unwrap_or(0));
+                let wanted = u32::try_from(bits_per_second).unwrap_or(u32::MAX);
+                encoder.set_bitrate(wanted.clamp(MIN_BITRATE, most));
+            }
+            Coder::Mjpeg(rate) => rate.set_bitrate(bits_per_second.max(MIN_BITRATE.into())),
+        }
+        true
+    }
 }
 
 /// The wall clock in microseconds since 1970; 0 for a clock that stands before.
 fn wall_us() -> u64 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     u64::try_from(since.as_micros()).unwrap_or(u64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Bits per second of the next `frames` frames as if none had been skipped.
+    fn made(card: &mut TestCard, frames: u32) -> f64 {
+        let mut bytes = 0;
+        for _ in 0..frames {
+            bytes += card.next().expect("it works").expect("without end").data.len();
+        }
+        bytes as f64 * 8.0 * 240.0 / f64::from(frames)
+    }
+
+    #[test]
+    fn the_card_follows_a_target_up_to_its_own_maximum() {
+        for (query, most) in [("bitrate=1M", 1e6), ("bitrate=1M&bitrate_max=2M", 2e6)] {
+            let spec = Spec::parse(&format!("320x240@240?{query}")).expect("a card");
+            let mut card = TestCard::new(spec).expect("a card");
+            for (target, expected) in [(500_000, 5e5), (u64::MAX, most)] {
+                assert!(card.set_bitrate(target));
+                made(&mut card, 480);
+                let bits = made(&mut card, 240);
+                assert!((bits / expected - 1.0).abs() < 0.25, "{query}, {target}: {bits}");
+            }
+        }
+    }
+
+    #[test]
+    fn motion_jpeg_follows_too_and_comes_back_to_its_quality() {
+        let spec = Spec::parse("320x240@240?codec=mjpeg&quality=80").expect("a card");
+        let mut card = TestCard::new(spec).expect("a card");
+        let best = made(&mut card, 60);
+        assert!(card.set_bitrate((best / 2.0) as u64));
+        made(&mut card, 30);
+        let halved = made(&mut card, 120);
+        assert!((halved / best - 0.5).abs() < 0.125, "{halved} of {best}");
+        card.set_bitrate(u64::MAX);
+        made(&mut card, 30);
+        let again = made(&mut card, 120);
+        assert!((again / best - 1.0).abs() < 0.1, "{again} of {best}");
+    }
 }

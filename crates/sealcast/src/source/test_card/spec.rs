@@ -9,6 +9,9 @@ const MAX_HEIGHT: usize = 2160;
 /// Smallest picture drawn: the clock must fit.
 const MIN_WIDTH: usize = 160;
 const MIN_HEIGHT: usize = 120;
+/// Lowest and highest bit rate of H.264.
+pub(super) const MIN_BITRATE: u32 = 20_000;
+const MAX_BITRATE: u32 = 200_000_000;
 /// Fastest pictures, per second.
 const MAX_HZ: u32 = 240;
 
@@ -21,6 +24,8 @@ pub(super) struct Spec {
     pub(super) codec: Codec,
     /// H.264: bits per second.
     pub(super) bitrate: u32,
+    /// H.264: what the bit rate may grow to where the path allows it; `None`: no further than `bitrate`.
+    pub(super) bitrate_max: Option<u32>,
     /// H.264: frames from keyframe to keyframe; 0: on demand only; `None`: two seconds.
     pub(super) gop: Option<u32>,
     /// Motion JPEG: 1 to 100.
@@ -42,6 +47,7 @@ impl Default for Spec {
             },
             codec: Codec::H264,
             bitrate: 1_500_000,
+            bitrate_max: None,
             gop: None,
             quality: 75,
             frames: None,
@@ -110,11 +116,16 @@ impl Spec {
                     _ => return Err(bad("write codec=h264 or codec=mjpeg")),
                 }
             }
-            "bitrate" => {
+            "bitrate" | "bitrate_max" => {
                 let hint = "write bits per second from 20k to 200M, such as bitrate=1.5M";
-                self.bitrate = parse_bits(value)
-                    .filter(|b| (20_000..=200_000_000).contains(b))
+                let bits = parse_bits(value)
+                    .filter(|b| (MIN_BITRATE..=MAX_BITRATE).contains(b))
                     .ok_or_else(|| bad(hint))?;
+                if key == "bitrate" {
+                    self.bitrate = bits;
+                } else {
+                    self.bitrate_max = Some(bits);
+                }
             }
             "gop" => {
                 let hint = "write the frames from keyframe to keyframe, such as gop=50; 0 for keyframes on demand only";
@@ -132,7 +143,7 @@ impl Spec {
             _ => {
                 return Err(usage(
                     format!("the test card does not know '{key}'"),
-                    "it knows codec, bitrate, gop, quality, frames and bars, as in test:640x480?codec=mjpeg&quality=60",
+                    "it knows codec, bitrate, bitrate_max, gop, quality, frames and bars, as in test:?codec=mjpeg",
                 ));
             }
         }
@@ -198,7 +209,8 @@ mod tests {
             (spec.bitrate, spec.gop, spec.rate.denominator),
             (300_000, Some(0), 1001)
         );
-        assert_eq!(Spec::parse("?bitrate=1.5M").expect("a bitrate").bitrate, 1_500_000);
+        let spec = Spec::parse("?bitrate=1.5M&bitrate_max=6M").expect("bit rates");
+        assert_eq!((spec.bitrate, spec.bitrate_max), (1_500_000, Some(6_000_000)));
     }
 
     #[test]
@@ -214,6 +226,7 @@ mod tests {
             ("?codec=vp9", "codec=mjpeg"),
             ("?bitrate=fast", "1.5M"),
             ("?bitrate=1", "20k"),
+            ("?bitrate_max=1G", "200M"),
             ("?gop=-1", "gop=50"),
             ("?quality=0", "1 to 100"),
             ("?frames=0", "frames=250"),

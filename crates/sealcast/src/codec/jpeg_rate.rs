@@ -1,0 +1,118 @@
+//! The quality of Motion JPEG that makes a given bit rate.
+
+use super::moved;
+use crate::media::FrameRate;
+
+/// Lowest quality that is chosen: below it a picture is hardly one.
+const MIN_QUALITY: f64 = 5.0;
+/// The size of a JPEG falls about with this power of its quantizer.
+const POWER: f64 = 0.7;
+/// Part of the way to the quantizer that would have been right which one frame goes: pictures differ.
+const STEP: f64 = 0.4;
+
+/// Chooses the quality of each frame from the size of the one before.
+pub struct JpegRate {
+    rate: FrameRate,
+    /// The highest quality, 1 to 100.
+    best: u8,
+    target: Option<u64>,
+    /// The quantizer in force, in percent of the standard's tables.
+    quantizer: f64,
+}
+
+impl JpegRate {
+    /// Frames of quality `best`, 1 to 100, until a bit rate is asked for.
+    pub fn new(rate: FrameRate, best: u8) -> Self {
+        let best = best.clamp(1, 100);
+        Self {
+            rate,
+            best,
+            target: None,
+            quantizer: quantizer(best.into()),
+        }
+    }
+
+    /// Aim at so many bits per second, with the first quality as the best and 5 as the worst: where even that is too
+    /// much, the target is missed. A change of less than a tenth is passed over.
+    pub fn set_bitrate(&mut self, bits_per_second: u64) {
+        if self.target.is_none_or(|target| moved(target, bits_per_second)) {
+            self.target = Some(bits_per_second);
+        }
+    }
+
+    /// The quality for the next frame, 1 to 100.
+    pub fn quality(&self) -> u8 {
+        // In range: the quantizer is kept so.
+        quality(self.quantizer).round() as u8
+    }
+
+    /// A frame of so many bytes was made with [`quality`](Self::quality).
+    pub fn made(&mut self, bytes: usize) {
+        let Some(target) = self.target else { return };
+        let hz = f64::from(self.rate.numerator) / f64::from(self.rate.denominator.max(1));
+        let wanted = (target as f64 / 8.0 / hz.max(0.01)).max(1.0);
+        let factor = (bytes.max(1) as f64 / wanted).powf(STEP / POWER);
+        let worst = quantizer(MIN_QUALITY.min(self.best.into()));
+        // The best quality may be 100, whose quantizer is zero: multiplied it would stay there for ever.
+        let least = quantizer(self.best.into()).max(1.0);
+        self.quantizer = (self.quantizer.max(least) * factor).clamp(least, worst.max(least));
+    }
+}
+
+/// The usual scale of libjpeg: quality 50 is the standard's tables as they are.
+fn quantizer(quality: f64) -> f64 {
+    if quality < 50.0 {
+        5000.0 / quality
+    } else {
+        200.0 - 2.0 * quality
+    }
+}
+
+fn quality(quantizer: f64) -> f64 {
+    if quantizer > 100.0 {
+        5000.0 / quantizer
+    } else {
+        (200.0 - quantizer) / 2.0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const HZ25: FrameRate = FrameRate {
+        numerator: 25,
+        denominator: 1,
+    };
+
+    #[test]
+    fn without_a_target_the_quality_stays() {
+        for best in [1, 4, 50, 75, 100] {
+            let mut rate = JpegRate::new(HZ25, best);
+            rate.made(10_000_000);
+            assert_eq!(rate.quality(), best);
+        }
+    }
+
+    #[test]
+    fn the_quality_stays_between_the_worst_and_the_best() {
+        for best in [1, 4, 50, 75, 99, 100] {
+            let mut rate = JpegRate::new(HZ25, best);
+            rate.set_bitrate(1_000_000);
+            (0..100).for_each(|_| rate.made(10_000_000));
+            assert_eq!(rate.quality(), best.min(5));
+            (0..100).for_each(|_| rate.made(1));
+            assert!(best.abs_diff(rate.quality()) <= 1, "{best}: {}", rate.quality());
+        }
+    }
+
+    #[test]
+    fn small_changes_are_passed_over() {
+        let mut rate = JpegRate::new(HZ25, 75);
+        rate.set_bitrate(1_000_000);
+        rate.set_bitrate(1_090_000);
+        assert_eq!(rate.target, Some(1_000_000));
+        rate.set_bitrate(880_000);
+        assert_eq!(rate.target, Some(880_000));
+    }
+}
