@@ -162,6 +162,7 @@ pub(super) fn ticket_for(
         port: bound.port(),
         peer,
         transport: listen.transport(),
+        latency: None,
         invite,
     };
     // Read back what will be printed: a host that was typed wrong shows here and not at the viewer.
