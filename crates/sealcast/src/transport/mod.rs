@@ -1,6 +1,7 @@
 //! What carries messages between two ends: the `Transport` seam, and the URLs that name its implementations.
 
 mod memory;
+mod options;
 mod stream;
 mod tcp;
 pub mod udp;
@@ -12,6 +13,7 @@ use std::io;
 use sealcast_proto::wire::{Malformed, MessageLength, write_framed};
 
 pub use memory::memory_pair;
+pub use options::{DEFAULT_LATENCY_MS, Fec, Mtu, NetworkOptions};
 pub use stream::StreamTransport;
 pub use tcp::{TcpTransport, connect, listen, prepare};
 pub use url::{DEFAULT_PORT, ListenUrl};
