@@ -8,13 +8,15 @@ INVITE = fixed("ticket invite", 16)
 P, V = text.base32(PEER), text.base32(INVITE)
 
 
-def _ok(name, host, port, transport=None, invite=None):
-    value = text.ticket(host, port, PEER, transport, invite)
+def _ok(name, host, port, transport=None, invite=None, latency=None):
+    value = text.ticket(host, port, PEER, transport, invite, latency)
     fields = text.parse_ticket(value)
-    assert fields == {"host": host, "port": port, "peer_id": PEER, "transport": transport or "tcp", "invite": invite}
+    assert fields == {"host": host, "port": port, "peer_id": PEER, "transport": transport or "tcp",
+                      "latency": latency, "invite": invite}
     return {"name": name, "expect": "ok", "ticket": value, "host": host,
             "host_kind": _kind(host), "port": port, "peer_id": PEER.hex(), "transport": transport or "tcp",
-            "transport_written": transport is not None, "invite": None if invite is None else invite.hex()}
+            "transport_written": transport is not None, "latency": latency,
+            "invite": None if invite is None else invite.hex()}
 
 
 def _kind(host):
@@ -47,6 +49,10 @@ def ok_cases():
         _ok("transport udp with invite", "192.0.2.7", 7788, "udp", INVITE),
         _ok("IPv6, transport quic with invite", "2001:db8::7", 7788, "quic", INVITE),
         _ok("transport tcp written out with invite", "192.0.2.7", 7788, "tcp", INVITE),
+        _ok("transport udp with latency", "192.0.2.7", 7788, "udp", latency=250),
+        _ok("transport udp with latency 0", "192.0.2.7", 7788, "udp", latency=0),
+        _ok("the latency that holds without a word, written out", "192.0.2.7", 7788, "udp", latency=120),
+        _ok("transport quic with the longest latency and invite", "camera.example.org", 7788, "quic", INVITE, 10_000),
         _ok("invite of zeros", "192.0.2.7", 7788, invite=bytes(16)),
         _ok("invite of ones", "192.0.2.7", 7788, invite=b"\xff" * 16),
     ]
@@ -151,6 +157,26 @@ def _peers_and_rest():
         ("key in upper case", f"{base}?Transport=udp", "Upper case is refused."),
         ("transport with percent", f"{base}?transport=%75dp", "One spelling."),
         ("trailing ampersand", f"{base}?transport=udp&", "One spelling."),
+        ("latency without transport", f"{base}?latency=250", "Latency goes with udp and quic only."),
+        ("latency with tcp", f"{base}?transport=tcp&latency=250", "Latency goes with udp and quic only."),
+        ("latency before transport", f"{base}?latency=250&transport=udp", "One order."),
+        ("latency twice", f"{base}?transport=udp&latency=250&latency=250", "One spelling."),
+        ("empty latency", f"{base}?transport=udp&latency=", "0 to 10 000."),
+        ("latency without value", f"{base}?transport=udp&latency", "0 to 10 000."),
+        ("latency of 10001", f"{base}?transport=udp&latency=10001", "0 to 10 000."),
+        ("latency of 65536", f"{base}?transport=udp&latency=65536", "0 to 10 000."),
+        ("latency of 4294967416", f"{base}?transport=udp&latency=4294967416", "0 to 10 000."),
+        ("latency with leading zero", f"{base}?transport=udp&latency=0250", "One spelling."),
+        ("latency 00", f"{base}?transport=udp&latency=00", "One spelling."),
+        ("latency with sign", f"{base}?transport=udp&latency=+250", "One spelling."),
+        ("negative latency", f"{base}?transport=udp&latency=-1", "0 to 10 000."),
+        ("latency with a unit", f"{base}?transport=udp&latency=250ms", "It is in milliseconds."),
+        ("latency with a fraction", f"{base}?transport=udp&latency=2.5", "It is in whole milliseconds."),
+        ("latency in Arabic-Indic digits", f"{base}?transport=udp&latency=\u0667", "The latency is ASCII."),
+        ("latency and another", f"{base}?transport=udp&latency=250&name=door", "Any other query key is refused."),
+        ("ampersand after the latency", f"{base}?transport=udp&latency=250&", "One spelling."),
+        ("latency key in upper case", f"{base}?transport=udp&Latency=250", "Upper case is refused."),
+        ("latency in the fragment", f"{base}?transport=udp#latency=250", "An invite is 26 characters."),
         ("empty fragment", f"{base}#", "An invite is 26 characters."),
         ("invite short", f"{base}#{V[:-1]}", "An invite is 26 characters."),
         ("invite long", f"{base}#{V}a", "An invite is 26 characters."),

@@ -7,6 +7,7 @@ ALPHABET = "abcdefghijklmnopqrstuvwxyz234567"
 IDENTITY_LINE = "sealcast-identity-1"
 MAX_TICKET = 512
 TRANSPORTS = ("tcp", "udp", "quic")
+MAX_LATENCY = 10_000
 
 
 class Refused(Exception):
@@ -45,9 +46,11 @@ def parse_identity_file(text):
     return unbase32(lines[1], 32)
 
 
-def ticket(host, port, peer_id, transport=None, invite=None):
+def ticket(host, port, peer_id, transport=None, invite=None, latency=None):
     name = f"[{host}]" if ":" in host else host
     query = f"?transport={transport}" if transport else ""
+    if latency is not None:
+        query += f"&latency={latency}"
     fragment = f"#{base32(invite)}" if invite is not None else ""
     return f"sealcast://{name}:{port}/{base32(peer_id)}{query}{fragment}"
 
@@ -75,6 +78,17 @@ def _parse_dns_or_ipv4(text):
             raise Refused("not an IPv4 address")
 
 
+def _parse_query(text):
+    match = re.fullmatch(r"transport=([a-z]*)(&latency=(0|[1-9][0-9]{0,4}))?", text, re.ASCII)
+    if not match or match[1] not in TRANSPORTS:
+        raise Refused("query")
+    if match[2] is None:
+        return match[1], None
+    if match[1] == "tcp" or int(match[3]) > MAX_LATENCY:
+        raise Refused("latency")
+    return match[1], int(match[3])
+
+
 def parse_ticket(text):
     if len(text.encode()) > MAX_TICKET:
         raise Refused("too long")
@@ -89,15 +103,14 @@ def parse_ticket(text):
         _parse_dns_or_ipv4(match["name"])
     if not re.fullmatch(r"[1-9][0-9]{0,4}", match["port"]) or int(match["port"]) > 65535:
         raise Refused("port")
-    transport = "tcp"
+    transport, latency = "tcp", None
     if match["query"] is not None:
-        transport = match["query"].removeprefix("transport=")
-        if not match["query"].startswith("transport=") or transport not in TRANSPORTS:
-            raise Refused("query")
+        transport, latency = _parse_query(match["query"])
     return {
         "host": match["v6"] if match["v6"] is not None else match["name"],
         "port": int(match["port"]),
         "peer_id": unbase32(match["peer"], 32),
         "transport": transport,
+        "latency": latency,
         "invite": None if match["invite"] is None else unbase32(match["invite"], 16),
     }

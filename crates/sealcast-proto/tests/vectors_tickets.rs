@@ -29,6 +29,7 @@ struct Case {
     peer_id: Option<Hex>,
     transport: Option<String>,
     transport_written: Option<bool>,
+    latency: Option<u16>,
     invite: Option<Hex>,
 }
 
@@ -57,6 +58,7 @@ fn check(case: &Case, ticket: &Ticket) {
         TransportKind::Quic => "quic",
     };
     assert_eq!(Some(transport), case.transport.as_deref(), "{}", case.name);
+    assert_eq!(ticket.latency, case.latency, "{}", case.name);
     let invite = case.invite.as_ref().map(|invite| Invite::new(invite.array()));
     assert!(ticket.invite == invite, "{}", case.name);
     let written = case.transport_written.expect("ok cases say so");
@@ -83,5 +85,5 @@ fn every_ticket_is_read_or_refused_as_by_the_reference() {
             refused += 1;
         }
     }
-    assert_eq!((good, refused), (24, 94));
+    assert_eq!((good, refused), (28, 114));
 }

@@ -18,7 +18,7 @@ pub use framing::{LENGTH_PREFIX, MessageLength, message_length, write_framed};
 pub(crate) use header::check;
 pub use header::{Accept, Flags, HEADER_LEN, Header, Kind, MAX_STREAM};
 pub(crate) use reader::{Reader, put_bytes16};
-pub use ticket::{Host, MAX_TICKET, Ticket, TicketError, TransportKind};
+pub use ticket::{Host, MAX_LATENCY, MAX_TICKET, Ticket, TicketError, TransportKind};
 
 /// Longest message of an established session in bytes: header, payload and tag together (protocol.md §1).
 pub const MAX_RECORD: usize = 8 << 20;

@@ -8,6 +8,8 @@ use crate::keys::{Invite, PeerId};
 
 /// Longest ticket in bytes.
 pub const MAX_TICKET: usize = 512;
+/// Longest budget a ticket may ask for, in milliseconds.
+pub const MAX_LATENCY: u16 = 10_000;
 /// Longest DNS name in bytes.
 const MAX_NAME: usize = 253;
 /// Longest label of a DNS name in bytes.
@@ -68,6 +70,8 @@ pub struct Ticket {
     pub peer: PeerId,
     /// The carrier.
     pub transport: TransportKind,
+    /// The viewer's budget in milliseconds, 0 to [`MAX_LATENCY`], where the ticket says one. Always `None` with TCP.
+    pub latency: Option<u16>,
     /// The secret that lets an unknown peer in.
     pub invite: Option<Invite>,
 }
@@ -90,8 +94,8 @@ pub enum TicketError {
     /// The peer id is not 52 characters of lower-case base32.
     #[error("the peer id is not 52 characters of lower-case base32")]
     Peer,
-    /// A query key other than `transport`, or an unknown transport.
-    #[error("the part after ? may only be transport=tcp, udp or quic")]
+    /// A query key other than `transport` and `latency`, in this order, or a value that they do not take.
+    #[error("the part after ? may only be transport=tcp, or transport=udp or quic, perhaps with &latency=0 to 10000")]
     Query,
     /// The invite is not 26 characters of lower-case base32.
     #[error("the invite after # is not 26 characters of lower-case base32")]
@@ -105,6 +109,10 @@ impl Ticket {
         if self.transport != TransportKind::Tcp {
             text.push_str("?transport=");
             text.push_str(self.transport.name());
+            if let Some(latency) = self.latency {
+                text.push_str("&latency=");
+                text.push_str(&latency.to_string());
+            }
         }
         if let Some(invite) = &self.invite {
             text.push('#');
@@ -126,9 +134,9 @@ impl FromStr for Ticket {
             Some((rest, invite)) => (rest, Some(Invite::parse(invite).ok_or(TicketError::Invite)?)),
             None => (rest, None),
         };
-        let (rest, transport) = match rest.split_once('?') {
+        let (rest, (transport, latency)) = match rest.split_once('?') {
             Some((rest, query)) => (rest, parse_query(query)?),
-            None => (rest, TransportKind::Tcp),
+            None => (rest, (TransportKind::Tcp, None)),
         };
         let (authority, peer) = rest.split_once('/').ok_or(TicketError::Peer)?;
         let (host, port) = parse_authority(authority)?;
@@ -138,17 +146,33 @@ impl FromStr for Ticket {
             port,
             peer,
             transport,
+            latency,
             invite,
         })
     }
 }
 
-fn parse_query(query: &str) -> Result<TransportKind, TicketError> {
-    match query {
-        "transport=tcp" => Ok(TransportKind::Tcp),
-        "transport=udp" => Ok(TransportKind::Udp),
-        "transport=quic" => Ok(TransportKind::Quic),
+fn parse_query(query: &str) -> Result<(TransportKind, Option<u16>), TicketError> {
+    let (carrier, latency) = match query.split_once('&') {
+        Some((carrier, latency)) => (carrier, Some(parse_latency(latency)?)),
+        None => (query, None),
+    };
+    match (carrier, latency) {
+        ("transport=tcp", None) => Ok((TransportKind::Tcp, None)),
+        ("transport=udp", latency) => Ok((TransportKind::Udp, latency)),
+        ("transport=quic", latency) => Ok((TransportKind::Quic, latency)),
         _ => Err(TicketError::Query),
+    }
+}
+
+fn parse_latency(text: &str) -> Result<u16, TicketError> {
+    let digits = text.strip_prefix("latency=").ok_or(TicketError::Query)?;
+    let latency: u16 = digits.parse().map_err(|_| TicketError::Query)?;
+    // Anything but the shortest spelling, a sign included, comes out differently.
+    if latency <= MAX_LATENCY && latency.to_string() == digits {
+        Ok(latency)
+    } else {
+        Err(TicketError::Query)
     }
 }
 

@@ -18,6 +18,7 @@ use crate::failure::{Failure, FailureKind, Result};
 use crate::keys::allow::AllowList;
 use crate::keys::{files, mechanism};
 use crate::run::{Admission, ObserveOptions, Offer};
+use crate::transport::ListenUrl;
 
 /// What holds when neither flag, environment nor file says otherwise; `config check` prints them.
 pub(super) const DEFAULTS: &[(&str, &str)] = &[
@@ -243,6 +244,16 @@ pub(super) fn settings(args: &ObserveArgs) -> Result<Settings> {
     Settings::gather(args.config.config.as_deref(), std::env::vars_os())
 }
 
+/// Where to listen, as typed.
+pub(super) fn listen_url(typed: &str) -> Result<ListenUrl> {
+    let url: ListenUrl = typed.parse()?;
+    if url.transport() != TransportKind::Tcp {
+        let what = "listening at udp:// and quic:// is not in this version";
+        return Err(Failure::new(FailureKind::Usage, what, "listen at tcp://"));
+    }
+    Ok(url)
+}
+
 /// A ticket as typed: itself, `@FILE`, or `-` for standard input.
 pub(super) fn ticket(typed: &str) -> Result<Ticket> {
     let text = match typed.strip_prefix('@') {
@@ -292,7 +303,7 @@ fn check_values(config: &FileConfig) -> Result<()> {
     unit(None, config)?;
     rate(config)?;
     if let Some(listen) = &config.publish.listen {
-        listen.parse::<crate::transport::ListenUrl>()?;
+        listen_url(listen)?;
     }
     if let Some(source) = &config.publish.source {
         source.parse::<crate::source::SourceUrl>()?;

@@ -157,7 +157,7 @@ fn viewers(args: &PublishArgs, config: &FileConfig, peer: PeerId) -> Result<(Vie
         return Ok((Viewers::Connect(build::ticket(&to)?), None));
     }
     let listen = in_force(args.listen.clone(), config.publish.listen.as_ref());
-    let listen: ListenUrl = listen.as_deref().unwrap_or(build::DEFAULT_LISTEN).parse()?;
+    let listen = build::listen_url(listen.as_deref().unwrap_or(build::DEFAULT_LISTEN))?;
     let wants_invite = !args.no_invite && config.publish.invite.unwrap_or(true);
     let invite = if wants_invite {
         Some(Invite::new(entropy::random()?))
@@ -184,6 +184,7 @@ pub(super) fn ticket_for(
         port: bound.port(),
         peer,
         transport: listen.transport(),
+        latency: listen.ticket_latency(),
         invite,
     };
     // Read back what will be printed: a host that was typed wrong shows here and not at the viewer.

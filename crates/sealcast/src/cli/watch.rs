@@ -11,7 +11,7 @@ use crate::failure::{Failure, FailureKind, Result};
 use crate::keys::{entropy, files};
 use crate::run::{Observation, PublisherAt, QueueLimits, WatchOptions, watch};
 use crate::sink;
-use crate::transport::{self, ListenUrl};
+use crate::transport;
 
 /// Where the picture goes when nothing is said.
 const DEFAULT_SINK: &str = "http://127.0.0.1:9880";
@@ -36,7 +36,7 @@ async fn run_async(args: WatchArgs) -> Result<()> {
     )?;
     let publisher = match &args.listen {
         Some(listen) => {
-            let listen: ListenUrl = listen.parse()?;
+            let listen = build::listen_url(listen)?;
             let listener = transport::listen(listen.address)?;
             let invite = Invite::new(entropy::random()?);
             let ticket = ticket_for(&listener, listen, args.host.as_deref(), peer, Some(invite.clone()))?;

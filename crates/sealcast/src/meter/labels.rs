@@ -83,6 +83,46 @@ label_values! {
 }
 
 label_values! {
+    /// Why a datagram that came was not handed to any session (docs/protocol.md, section 7).
+    DatagramRefusal {
+        /// Too short to name a connection, or longer than any may be.
+        Malformed => "malformed",
+        /// Of no session, and without a valid cookie.
+        Stranger => "stranger",
+        /// A record of a session that is gone.
+        Unknown => "unknown",
+        /// A new session, when there are as many as there may be.
+        Busy => "busy",
+        /// Its session's queue was full.
+        Queue => "queue",
+        /// From another address than the one that was written to.
+        Foreign => "foreign",
+    }
+}
+
+label_values! {
+    /// Why a datagram was given up instead of sent.
+    DatagramUnsent {
+        /// Longer than the path carries.
+        TooLong => "too_long",
+        /// The system knows no way to the peer, or forbids it.
+        Unreachable => "unreachable",
+        /// An answer to a stranger, when the socket was full.
+        Full => "full",
+    }
+}
+
+label_values! {
+    /// What a stranger was answered, without a session.
+    DoorAnswer {
+        /// A cookie for a knock.
+        Cookie => "cookie",
+        /// That its session is unknown.
+        Unknown => "unknown",
+    }
+}
+
+label_values! {
     /// Why an epoch ended.
     RekeyCause {
         /// Its time was up.

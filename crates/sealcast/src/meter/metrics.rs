@@ -14,6 +14,7 @@ use prometheus_client::registry::Registry;
 use serde::Serialize;
 
 use super::families::{self, Counts, NamedLabel, Seconds, StageCollector};
+use super::labels::{DatagramRefusal, DatagramUnsent, DoorAnswer};
 use super::labels::{Direction, DropCause, HandshakeOutcome, OpenFailure, OverheadKind, RecordKind, RekeyCause};
 use super::resources::ResourceSample;
 use super::stage::{Stage, StageTimes};
@@ -95,6 +96,9 @@ struct Inner {
     bytes: Counts,
     overhead: Counts,
     open_failures: Counts,
+    datagrams_refused: Counts,
+    datagrams_unsent: Counts,
+    door_answers: Counts,
     epoch: Gauge,
     rekeys: Counts,
     frames: Counts,
@@ -134,6 +138,9 @@ impl Metrics {
         let bytes = "Bytes of sealed records on the wire, framing included";
         let clear = "Media records, of those counted, whose payload was authenticated and not encrypted";
         let refused = "Records refused before anything in them was used";
+        let datagrams_refused = "Datagrams received and handed to no session";
+        let unsent = "Datagrams given up instead of sent";
+        let answers = "Datagrams sent to strangers, without a session";
         let frames = "Frames sealed and sent, or received and opened";
         let offset = "The peer's wall clock minus ours";
         let uncertainty = "How far the clock offset may be from the truth";
@@ -151,6 +158,15 @@ impl Metrics {
                 OverheadKind::NAMES,
             ),
             open_failures: Counts::register(r, "open_failures", refused, "reason", OpenFailure::NAMES),
+            datagrams_refused: Counts::register(
+                r,
+                "datagrams_refused",
+                datagrams_refused,
+                "reason",
+                DatagramRefusal::NAMES,
+            ),
+            datagrams_unsent: Counts::register(r, "datagrams_unsent", unsent, "reason", DatagramUnsent::NAMES),
+            door_answers: Counts::register(r, "door_answers", answers, "kind", DoorAnswer::NAMES),
             epoch: families::gauge(r, "epoch", "Number of the newest epoch of keys in use"),
             rekeys: Counts::register(r, "rekeys", "Epochs that ended", "cause", RekeyCause::NAMES),
             frames: Counts::register(r, "frames", frames, "dir", Direction::NAMES),
@@ -228,6 +244,36 @@ impl Metrics {
     /// Counts a record refused.
     pub fn record_refused(&self, reason: OpenFailure) {
         self.inner.open_failures.add(reason as usize, 1);
+    }
+
+    /// Counts `count` datagrams that were handed to no session.
+    pub fn datagrams_refused(&self, reason: DatagramRefusal, count: u64) {
+        self.inner.datagrams_refused.add(reason as usize, count);
+    }
+
+    /// Datagrams that were handed to no session for `reason`, so far.
+    pub fn datagrams_refused_for(&self, reason: DatagramRefusal) -> u64 {
+        self.inner.datagrams_refused.get(reason as usize)
+    }
+
+    /// Counts `count` datagrams that were given up instead of sent.
+    pub fn datagrams_unsent(&self, reason: DatagramUnsent, count: u64) {
+        self.inner.datagrams_unsent.add(reason as usize, count);
+    }
+
+    /// Datagrams that were given up for `reason`, so far.
+    pub fn datagrams_unsent_for(&self, reason: DatagramUnsent) -> u64 {
+        self.inner.datagrams_unsent.get(reason as usize)
+    }
+
+    /// Counts a datagram sent to a stranger.
+    pub fn door_answered(&self, answer: DoorAnswer) {
+        self.inner.door_answers.add(answer as usize, 1);
+    }
+
+    /// Strangers that got `answer`, so far.
+    pub fn door_answers(&self, answer: DoorAnswer) -> u64 {
+        self.inner.door_answers.get(answer as usize)
     }
 
     /// Counts a whole frame sent or opened.

@@ -1,16 +1,19 @@
 //! What carries messages between two ends: the `Transport` seam, and the URLs that name its implementations.
 
 mod memory;
+mod options;
 mod stream;
 mod tcp;
+pub mod udp;
 mod url;
 
 use std::future::Future;
 use std::io;
 
-use sealcast_proto::wire::{Malformed, MessageLength};
+use sealcast_proto::wire::{Malformed, MessageLength, write_framed};
 
 pub use memory::memory_pair;
+pub use options::{DEFAULT_LATENCY_MS, Fec, Mtu, NetworkOptions};
 pub use stream::StreamTransport;
 pub use tcp::{TcpTransport, connect, listen, prepare};
 pub use url::{DEFAULT_PORT, ListenUrl};
@@ -49,4 +52,29 @@ pub trait Transport: Send {
 
     /// Bytes queued and not yet sent.
     fn backlog(&self) -> usize;
+
+    /// Send messages that lie one behind the other, all of `size` bytes but for the last, which may be shorter, without
+    /// the carrier's framing. Whether they were taken: if not, the carrier is full; try again after
+    /// [`wait`](Self::wait).
+    ///
+    /// # Errors
+    /// The carrier failed.
+    ///
+    /// # Panics
+    /// If `size` is 0.
+    fn send_packets(&mut self, packets: &[u8], size: usize) -> io::Result<bool> {
+        for packet in packets.chunks(size) {
+            write_framed(self.outgoing(), packet);
+        }
+        Ok(true)
+    }
+
+    /// The last message was authentic and newer than any before it: answers go from now on where it came from. A
+    /// stream has one other end and nothing to do.
+    fn follow(&mut self) {}
+
+    /// Whether messages travel in datagrams, which may be lost, doubled and reordered, and have no length before them.
+    fn is_datagram(&self) -> bool {
+        false
+    }
 }

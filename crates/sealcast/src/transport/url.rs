@@ -5,17 +5,26 @@ use std::str::FromStr;
 
 use sealcast_proto::wire::{Host, TransportKind};
 
+use super::options::{DEFAULT_LATENCY_MS, NetworkOptions};
 use crate::config::secrets::redact;
 use crate::failure::{Failure, FailureKind, Result};
 
 /// The port when a URL names none: free in the lists of MediaMTX, go2rtc and moq.
 pub const DEFAULT_PORT: u16 = 9553;
 
-/// Where to listen: `tcp://ADDRESS[:PORT]`.
+/// What a URL of each scheme may say after its `?`.
+const UDP_KEYS: &[&str] = &["latency", "fec", "nack", "rate", "pace", "mtu"];
+const QUIC_KEYS: &[&str] = &["latency", "fec", "nack", "rate", "pace"];
+
+/// Where to listen, and how the stream is carried: `tcp://ADDRESS[:PORT]`, or `udp://` or `quic://` with
+/// `[?latency=120&fec=auto|off|N&nack=on|off&rate=on|off&pace=on|off&mtu=1200|auto]`, the last not for QUIC.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ListenUrl {
     /// The address; an unspecified one means all of this machine's.
     pub address: SocketAddr,
+    /// How datagrams are carried. Means nothing with TCP.
+    pub options: NetworkOptions,
+    transport: TransportKind,
 }
 
 impl FromStr for ListenUrl {
@@ -23,36 +32,62 @@ impl FromStr for ListenUrl {
 
     fn from_str(text: &str) -> Result<Self> {
         let usage = |what: String, hint: &str| Failure::new(FailureKind::Usage, what, hint);
-        let form = "write tcp://ADDRESS:PORT, as in tcp://0.0.0.0:9553 or tcp://[::]:9553";
-        let Some(rest) = text.strip_prefix("tcp://") else {
-            let what = match text.split_once("://") {
-                Some((scheme @ ("udp" | "quic"), _)) => format!("{scheme}:// is not in this version"),
-                // Whatever was typed here by mistake may hold a secret.
-                _ => format!("\"{}\" does not say where to listen", redact(text)),
-            };
-            return Err(usage(what, form));
+        let form = "write tcp://ADDRESS:PORT, udp:// or quic://, as in tcp://0.0.0.0:9553 or udp://[::]:9553";
+        let (scheme, rest) = text.split_once("://").unwrap_or_default();
+        let (transport, keys) = match scheme {
+            "tcp" => (TransportKind::Tcp, &[][..]),
+            "udp" => (TransportKind::Udp, UDP_KEYS),
+            "quic" => (TransportKind::Quic, QUIC_KEYS),
+            // Whatever was typed here by mistake may hold a secret.
+            _ => {
+                return Err(usage(
+                    format!("\"{}\" does not say where to listen", redact(text)),
+                    form,
+                ));
+            }
         };
-        let rest = rest.trim_end_matches('/');
-        if let Ok(address) = rest.parse() {
-            return Ok(Self { address });
-        }
-        let bare = rest
-            .strip_prefix('[')
-            .and_then(|rest| rest.strip_suffix(']'))
-            .unwrap_or(rest);
-        let address: IpAddr = bare
-            .parse()
-            .map_err(|_| usage(format!("\"{rest}\" is not an address to listen at"), form))?;
+        let (rest, options) = match rest.split_once('?') {
+            Some(_) if keys.is_empty() => {
+                let what = format!("{scheme}:// has no options");
+                return Err(usage(what, "leave out what follows the ?, or use udp:// or quic://"));
+            }
+            Some((rest, query)) => (rest, NetworkOptions::parse(query, scheme, keys)?),
+            None => (rest, NetworkOptions::default()),
+        };
         Ok(Self {
-            address: (address, DEFAULT_PORT).into(),
+            address: parse_address(rest.trim_end_matches('/')).ok_or_else(|| {
+                let what = format!("\"{}\" is not an address to listen at", redact(text));
+                usage(what, form)
+            })?,
+            options,
+            transport,
         })
     }
+}
+
+/// An address with or without its port; an IPv6 one may lack its brackets then.
+fn parse_address(text: &str) -> Option<SocketAddr> {
+    if let Ok(address) = text.parse() {
+        return Some(address);
+    }
+    let bare = text
+        .strip_prefix('[')
+        .and_then(|rest| rest.strip_suffix(']'))
+        .unwrap_or(text);
+    let address: IpAddr = bare.parse().ok()?;
+    Some((address, DEFAULT_PORT).into())
 }
 
 impl ListenUrl {
     /// The carrier that tickets name.
     pub fn transport(&self) -> TransportKind {
-        TransportKind::Tcp
+        self.transport
+    }
+
+    /// The budget that tickets name, in milliseconds: none with TCP, and none where it is what viewers take anyway.
+    pub fn ticket_latency(&self) -> Option<u16> {
+        let latency = u16::try_from(self.options.latency.as_millis()).unwrap_or(u16::MAX);
+        (self.transport != TransportKind::Tcp && latency != DEFAULT_LATENCY_MS).then_some(latency)
     }
 
     /// The host for a ticket when listening at `bound`: the address itself or, for all addresses, this machine's name
@@ -84,7 +119,10 @@ fn own_address(bound: SocketAddr) -> Option<Host> {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
+    use crate::transport::{Fec, Mtu};
 
     #[test]
     fn addresses_of_both_families_are_read_with_and_without_port() {
@@ -101,15 +139,71 @@ mod tests {
     #[test]
     fn other_urls_are_refused_with_the_form_to_write() {
         for text in [
-            "udp://0.0.0.0:1",
             "http://x",
             "127.0.0.1:7000",
             "tcp://camera.example:1",
+            "udp://camera.example:1",
+            "UDP://127.0.0.1",
             "tcp://",
             "",
         ] {
             let failure = text.parse::<ListenUrl>().expect_err(text);
             assert!(failure.hint.contains("tcp://"), "{failure}");
+        }
+    }
+
+    #[test]
+    fn a_carrier_of_datagrams_has_options() {
+        let url: ListenUrl = "udp://[::]".parse().expect("all have a default");
+        assert_eq!(
+            (url.transport(), url.options),
+            (TransportKind::Udp, NetworkOptions::default())
+        );
+        assert_eq!(url.ticket_latency(), None);
+        let url: ListenUrl = "udp://0.0.0.0:7000?mtu=auto&latency=0&fec=25&nack=off&rate=off&pace=off"
+            .parse()
+            .expect("in any order");
+        let expected = NetworkOptions {
+            latency: Duration::ZERO,
+            fec: Fec::Percent(25),
+            nack: false,
+            rate: false,
+            pace: false,
+            mtu: Mtu::Auto,
+        };
+        assert_eq!((url.options, url.ticket_latency()), (expected, Some(0)));
+        let url: ListenUrl = "quic://127.0.0.1/?fec=off&latency=10000".parse().expect("QUIC too");
+        assert_eq!((url.transport(), url.options.fec), (TransportKind::Quic, Fec::Off));
+        assert_eq!(url.ticket_latency(), Some(10_000));
+        let url: ListenUrl = "udp://127.0.0.1?mtu=8972".parse().expect("the longest");
+        assert_eq!(url.options.mtu, Mtu::Bytes(8972));
+    }
+
+    #[test]
+    fn wrong_options_are_refused_with_what_there_is() {
+        for (text, words) in [
+            (
+                "udp://127.0.0.1?latncy=5",
+                "write latency=; udp:// takes latency, fec, nack, rate, pace, mtu",
+            ),
+            ("udp://127.0.0.1?", "udp:// takes latency"),
+            ("udp://127.0.0.1?fec=on&", "auto, off, or percent, 0 to 50"),
+            ("udp://127.0.0.1?fec=51", "0 to 50"),
+            ("udp://127.0.0.1?latency=10001", "0 to 10000"),
+            ("udp://127.0.0.1?latency=+5", "0 to 10000"),
+            ("udp://127.0.0.1?latency", "0 to 10000"),
+            ("udp://127.0.0.1?mtu=1199", "1200 to 8972"),
+            ("udp://127.0.0.1?mtu=8973", "1200 to 8972"),
+            ("udp://127.0.0.1?nack=yes", "on or off"),
+            ("udp://127.0.0.1?pace=on&pace=on", "once"),
+            (
+                "quic://127.0.0.1?mtu=1200",
+                "quic:// takes latency, fec, nack, rate, pace",
+            ),
+            ("tcp://127.0.0.1?latency=5", "use udp:// or quic://"),
+        ] {
+            let failure = text.parse::<ListenUrl>().expect_err(text);
+            assert!(failure.hint.contains(words), "{text}: {failure}");
         }
     }
 }

@@ -154,6 +154,7 @@ fn camera_end(options: &DemoOptions, source: Box<dyn Source>) -> Result<(Publish
         port: address.port(),
         peer: identity.peer_id(),
         transport: TransportKind::Tcp,
+        latency: None,
         invite: Some(invite.clone()),
     };
     let publish_options = PublishOptions {

@@ -1,0 +1,152 @@
+//! How a stream of datagrams is carried: what follows the `?` of a URL to listen at.
+
+use std::time::Duration;
+
+use crate::config::keys::nearest;
+use crate::failure::{Failure, FailureKind, Result};
+use sealcast_proto::wire::{BASE_DATAGRAM, MAX_DATAGRAM, MAX_LATENCY};
+
+/// The viewer's budget when nothing is said, in milliseconds (protocol.md §6).
+pub const DEFAULT_LATENCY_MS: u16 = 120;
+/// Most repair that may be asked for, in percent of what is sent.
+const MAX_FEC: u8 = 50;
+
+/// How much repair is sent with each frame.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Fec {
+    /// As much as the losses of the path ask for.
+    #[default]
+    Auto,
+    /// None.
+    Off,
+    /// That many percent of the frame, 0 to 50.
+    Percent(u8),
+}
+
+/// How long datagrams are, in bytes of UDP payload.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mtu {
+    /// As long as the path is found to carry.
+    Auto,
+    /// At most so many, 1200 to 8972.
+    Bytes(u16),
+}
+
+impl Default for Mtu {
+    fn default() -> Self {
+        Self::Bytes(BASE_DATAGRAM as u16)
+    }
+}
+
+/// How a stream is carried over UDP or QUIC.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NetworkOptions {
+    /// The viewer's budget: how much later than by the fastest path a frame may be. At most 10 s, whole milliseconds.
+    pub latency: Duration,
+    /// Repair that is sent ahead of losses.
+    pub fec: Fec,
+    /// Whether lost records are asked for again.
+    pub nack: bool,
+    /// Whether the encoder's rate follows what the path carries.
+    pub rate: bool,
+    /// Whether a frame's datagrams are spread over time.
+    pub pace: bool,
+    /// How long datagrams are. QUIC decides for itself.
+    pub mtu: Mtu,
+}
+
+impl Default for NetworkOptions {
+    fn default() -> Self {
+        Self {
+            latency: Duration::from_millis(DEFAULT_LATENCY_MS.into()),
+            fec: Fec::default(),
+            nack: true,
+            rate: true,
+            pace: true,
+            mtu: Mtu::default(),
+        }
+    }
+}
+
+impl NetworkOptions {
+    /// Read `key=value&key=value` of a URL with `scheme`; `keys` are those it has.
+    ///
+    /// # Errors
+    /// Kind `Usage`, naming the key and what it takes.
+    pub(super) fn parse(query: &str, scheme: &str, keys: &[&str]) -> Result<Self> {
+        let usage = |what: String, hint: String| Failure::new(FailureKind::Usage, what, hint);
+        let mut options = Self::default();
+        let mut seen: Vec<&str> = Vec::new();
+        for pair in query.split('&') {
+            let (key, value) = pair.split_once('=').unwrap_or((pair, ""));
+            let Some(&key) = keys.iter().find(|&&known| known == key) else {
+                let list = format!("{scheme}:// takes {}", keys.join(", "));
+                let hint = match nearest(key, keys.iter().copied()) {
+                    Some(meant) => format!("write {meant}=; {list}"),
+                    None => list,
+                };
+                return Err(usage(format!("{scheme}:// has no option \"{key}\""), hint));
+            };
+            if seen.contains(&key) {
+                return Err(usage(format!("{key} stands there twice"), "write it once".to_owned()));
+            }
+            seen.push(key);
+            options
+                .set(key, value)
+                .map_err(|takes| usage(format!("{key} cannot be \"{value}\""), format!("{key} takes {takes}")))?;
+        }
+        Ok(options)
+    }
+
+    /// Set one option; if the value does not fit, what the key takes.
+    fn set(&mut self, key: &str, value: &str) -> std::result::Result<(), String> {
+        match key {
+            "latency" => {
+                let takes = || format!("milliseconds, 0 to {MAX_LATENCY}");
+                let milliseconds = number(value, 0, MAX_LATENCY.into()).ok_or_else(takes)?;
+                self.latency = Duration::from_millis(milliseconds.into());
+            }
+            "fec" => {
+                self.fec = match value {
+                    "auto" => Fec::Auto,
+                    "off" => Fec::Off,
+                    _ => {
+                        let percent = number(value, 0, MAX_FEC.into());
+                        let percent = percent.and_then(|percent| u8::try_from(percent).ok());
+                        Fec::Percent(percent.ok_or_else(|| format!("auto, off, or percent, 0 to {MAX_FEC}"))?)
+                    }
+                }
+            }
+            "mtu" => {
+                self.mtu = match value {
+                    "auto" => Mtu::Auto,
+                    _ => {
+                        let bytes = number(value, BASE_DATAGRAM as u32, MAX_DATAGRAM as u32);
+                        let bytes = bytes.and_then(|bytes| u16::try_from(bytes).ok());
+                        let takes = || format!("auto, or bytes of UDP payload, {BASE_DATAGRAM} to {MAX_DATAGRAM}");
+                        Mtu::Bytes(bytes.ok_or_else(takes)?)
+                    }
+                }
+            }
+            "nack" => self.nack = switch(value)?,
+            "rate" => self.rate = switch(value)?,
+            _ => self.pace = switch(value)?,
+        }
+        Ok(())
+    }
+}
+
+/// A decimal number within its bounds.
+fn number(text: &str, least: u32, most: u32) -> Option<u32> {
+    let digits = text.bytes().all(|byte| byte.is_ascii_digit());
+    let number = text.parse().ok().filter(|_| digits)?;
+    (least..=most).contains(&number).then_some(number)
+}
+
+fn switch(text: &str) -> std::result::Result<bool, String> {
+    match text {
+        "on" => Ok(true),
+        "off" => Ok(false),
+        _ => Err("on or off".to_owned()),
+    }
+}

@@ -1,0 +1,316 @@
+//! One socket for many peers, and the front door that strangers stand before.
+
+use std::collections::BTreeMap;
+use std::convert::Infallible;
+use std::io;
+use std::net::SocketAddr;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use sealcast_proto::wire::{Doorman, Greeting, MAX_DATAGRAM};
+use tokio::sync::mpsc;
+use tokio::time::{Interval, MissedTickBehavior, interval, sleep};
+
+use super::inbox::Inbox;
+use super::peer::UdpTransport;
+use super::runs::{Path, Run, Runs};
+use super::socket::DatagramSocket;
+use crate::failure::{Failure, FailureKind, Result};
+use crate::keys::entropy;
+use crate::meter::labels::{DatagramRefusal, DatagramUnsent, DoorAnswer};
+use crate::meter::metrics::Metrics;
+
+/// Sessions that may be in their handshake, or stand, at once. Whoever accepts them may set a lower bound.
+const MAX_PEERS: usize = 1024;
+/// New sessions that may wait to be accepted.
+const MAX_WAITING: usize = 64;
+/// Answers a second that a session is unknown, in all.
+const MAX_UNKNOWN: u32 = 100;
+/// How long cookies are made under one secret; they are good for one more such time.
+const SECRET_LIFE: Duration = Duration::from_secs(60);
+/// Pause after the socket failed.
+const RETRY: Duration = Duration::from_millis(100);
+
+/// Accepts the sessions that strangers begin at one address.
+pub struct UdpListener {
+    new: mpsc::Receiver<Begun>,
+    shared: Arc<Shared>,
+    metrics: Metrics,
+    /// The reader works as long as anybody holds one of these.
+    alive: mpsc::Sender<Infallible>,
+}
+
+/// Listen at an address; port 0 takes a free one, and `[::]` takes IPv4 as well. Strangers cost one MAC for each of
+/// their datagrams, and no memory, until they have shown that they receive at the address they write from.
+///
+/// # Errors
+/// The port is taken, the address is not ours, or there is no randomness.
+pub fn listen(address: SocketAddr, metrics: Metrics) -> Result<UdpListener> {
+    let socket = DatagramSocket::bind(address).map_err(|error| cannot_listen(address, &error))?;
+    let (accept, new) = mpsc::channel(MAX_WAITING);
+    let (alive, all_gone) = mpsc::channel(1);
+    let shared = Arc::new(Shared {
+        socket,
+        peers: Mutex::default(),
+    });
+    let mut secrets = interval(SECRET_LIFE);
+    secrets.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    secrets.reset();
+    let reader = Reader {
+        shared: Arc::clone(&shared),
+        doorman: Doorman::new(entropy::random()?),
+        accept,
+        unknown: Limiter::default(),
+        metrics: metrics.clone(),
+    };
+    tokio::spawn(reader.run(secrets, all_gone));
+    Ok(UdpListener {
+        new,
+        shared,
+        metrics,
+        alive,
+    })
+}
+
+fn cannot_listen(address: SocketAddr, error: &io::Error) -> Failure {
+    let hint = match error.kind() {
+        io::ErrorKind::AddrInUse => "another program listens there: stop it or choose another port",
+        io::ErrorKind::PermissionDenied => "choose a port above 1023",
+        io::ErrorKind::AddrNotAvailable => "choose an address of this machine, or 0.0.0.0 or [::] for all",
+        _ => "choose another address",
+    };
+    let what = format!("cannot listen at udp://{address} ({error})");
+    Failure::new(FailureKind::Network, what, hint)
+}
+
+impl UdpListener {
+    /// The next session that somebody begins; the first datagram of its handshake waits in it. Cancel-safe.
+    ///
+    /// # Errors
+    /// The socket's reader has ended, which it does only with the program.
+    pub async fn accept(&mut self) -> io::Result<UdpTransport> {
+        let gone = || io::Error::new(io::ErrorKind::BrokenPipe, "the reader of the UDP socket has ended");
+        let begun = self.new.recv().await.ok_or_else(gone)?;
+        let place = Place {
+            shared: Arc::clone(&self.shared),
+            inbox: begun.inbox,
+            connection: begun.connection,
+            _alive: self.alive.clone(),
+        };
+        Ok(UdpTransport::accepted(place, begun.path, self.metrics.clone()))
+    }
+
+    /// The address listened at.
+    pub fn local_address(&self) -> SocketAddr {
+        self.shared.socket.local_address()
+    }
+}
+
+impl Drop for UdpListener {
+    fn drop(&mut self) {
+        let mut peers = self.shared.peers();
+        peers.closed = true;
+        // Sessions that were accepted go on; the others have nobody.
+        while let Ok(begun) = self.new.try_recv() {
+            peers.inboxes.remove(&begun.connection);
+        }
+    }
+}
+
+/// A session that waits to be accepted.
+struct Begun {
+    connection: u32,
+    path: Path,
+    inbox: Arc<Inbox>,
+}
+
+/// What the reader and the peers' tasks share.
+struct Shared {
+    socket: DatagramSocket,
+    peers: Mutex<Peers>,
+}
+
+#[derive(Default)]
+struct Peers {
+    inboxes: BTreeMap<u32, Arc<Inbox>>,
+    /// Nobody accepts sessions any more.
+    closed: bool,
+}
+
+impl Shared {
+    fn peers(&self) -> MutexGuard<'_, Peers> {
+        self.peers.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A peer's entry in the listener's table, which goes with it.
+pub(super) struct Place {
+    shared: Arc<Shared>,
+    inbox: Arc<Inbox>,
+    connection: u32,
+    _alive: mpsc::Sender<Infallible>,
+}
+
+impl Place {
+    pub(super) fn socket(&self) -> &DatagramSocket {
+        &self.shared.socket
+    }
+
+    pub(super) fn inbox(&self) -> &Inbox {
+        &self.inbox
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        self.shared.peers().inboxes.remove(&self.connection);
+    }
+}
+
+/// Lets through so many in a second.
+struct Limiter {
+    began: Instant,
+    passed: u32,
+}
+
+impl Default for Limiter {
+    fn default() -> Self {
+        Self {
+            began: Instant::now(),
+            passed: 0,
+        }
+    }
+}
+
+impl Limiter {
+    fn pass(&mut self) -> bool {
+        if self.began.elapsed() >= Duration::from_secs(1) {
+            *self = Self::default();
+        }
+        self.passed += 1;
+        self.passed <= MAX_UNKNOWN
+    }
+}
+
+/// The task that reads the socket for all peers.
+struct Reader {
+    shared: Arc<Shared>,
+    doorman: Doorman,
+    accept: mpsc::Sender<Begun>,
+    unknown: Limiter,
+    metrics: Metrics,
+}
+
+impl Reader {
+    async fn run(mut self, mut secrets: Interval, mut all_gone: mpsc::Receiver<Infallible>) {
+        let mut batch = Runs::for_socket();
+        let shared = Arc::clone(&self.shared);
+        loop {
+            tokio::select! {
+                () = shared.socket.readable() => match batch.receive(&shared.socket) {
+                    Ok(_) => self.hand_out(&mut batch),
+                    Err(error) => {
+                        tracing::warn!("datagrams could not be received: {error}");
+                        sleep(RETRY).await;
+                    }
+                },
+                _ = secrets.tick() => match entropy::random() {
+                    Ok(secret) => self.doorman.rotate(secret),
+                    Err(failure) => tracing::warn!("cookies keep their secret for another minute: {failure}"),
+                },
+                _ = all_gone.recv() => break,
+            }
+        }
+    }
+
+    fn hand_out(&mut self, batch: &mut Runs) {
+        let shared = Arc::clone(&self.shared);
+        let mut peers = shared.peers();
+        while let Some((connection, run)) = batch.next_of_connection() {
+            let datagrams = batch.slice(run.start..run.end);
+            let count = datagrams.len().div_ceil(run.stride) as u64;
+            let Some(connection) = connection.filter(|_| run.stride <= MAX_DATAGRAM) else {
+                self.metrics.datagrams_refused(DatagramRefusal::Malformed, count.max(1));
+                continue;
+            };
+            if let Some(inbox) = peers.inboxes.get(&connection) {
+                if !inbox.put(run.path, run.stride, datagrams) {
+                    self.metrics.datagrams_refused(DatagramRefusal::Queue, count);
+                }
+                continue;
+            }
+            let address = run.path.bytes();
+            for datagram in datagrams.chunks(run.stride) {
+                match self.doorman.judge(&address, datagram) {
+                    Greeting::Begin { .. } => self.begin(&mut peers, connection, run, datagram),
+                    Greeting::Answer(answer) => self.answer(run.path, &answer, DoorAnswer::Cookie),
+                    Greeting::Unknown(answer) => {
+                        self.metrics.datagrams_refused(DatagramRefusal::Unknown, 1);
+                        if self.unknown.pass() {
+                            self.answer(run.path, &answer, DoorAnswer::Unknown);
+                        }
+                    }
+                    Greeting::Ignore => self.metrics.datagrams_refused(DatagramRefusal::Stranger, 1),
+                }
+            }
+        }
+    }
+
+    /// A stranger receives at its address, and begins a session.
+    fn begin(&self, peers: &mut Peers, connection: u32, run: Run, datagram: &[u8]) {
+        if let Some(inbox) = peers.inboxes.get(&connection) {
+            // An earlier datagram of the same run began it.
+            inbox.put(run.path, run.stride, datagram);
+            return;
+        }
+        let free = !peers.closed && peers.inboxes.len() < MAX_PEERS;
+        let Some(place) = free.then(|| self.accept.try_reserve().ok()).flatten() else {
+            tracing::debug!(from = %run.path.shown(), "turned a session away: there are too many");
+            self.metrics.datagrams_refused(DatagramRefusal::Busy, 1);
+            return;
+        };
+        let inbox = Arc::new(Inbox::default());
+        inbox.put(run.path, run.stride, datagram);
+        peers.inboxes.insert(connection, Arc::clone(&inbox));
+        place.send(Begun {
+            connection,
+            path: run.path,
+            inbox,
+        });
+    }
+
+    fn answer(&self, path: Path, answer: &[u8], kind: DoorAnswer) {
+        let sent = self.shared.socket.try_send_run(path, answer, answer.len());
+        if sent.bytes == 0 {
+            self.metrics.datagrams_unsent(DatagramUnsent::Full, 1);
+        } else if sent.unreachable > 0 {
+            self.metrics.datagrams_unsent(DatagramUnsent::Unreachable, 1);
+        } else {
+            self.metrics.door_answered(kind);
+        }
+    }
+}
+
+impl Drop for Reader {
+    fn drop(&mut self) {
+        for inbox in self.shared.peers().inboxes.values() {
+            inbox.close();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_more_than_the_limit_pass_in_a_second() {
+        let mut limiter = Limiter::default();
+        let passed = (0..1000).filter(|_| limiter.pass()).count();
+        assert_eq!(passed, MAX_UNKNOWN as usize);
+        limiter.began = Instant::now()
+            .checked_sub(Duration::from_secs(2))
+            .expect("time has passed");
+        assert!(limiter.pass());
+    }
+}

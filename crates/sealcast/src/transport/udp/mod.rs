@@ -1,0 +1,14 @@
+//! Datagrams over UDP (protocol.md §7): sockets that send and receive in batches, and a listener for many peers.
+
+mod client;
+mod inbox;
+mod listener;
+mod peer;
+mod runs;
+mod socket;
+
+pub use client::{connect, connect_any};
+pub use listener::{UdpListener, listen};
+pub use peer::UdpTransport;
+pub use runs::{Path, Runs};
+pub use socket::{DatagramSocket, Sent};

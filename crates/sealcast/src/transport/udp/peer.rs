@@ -1,0 +1,289 @@
+//! One peer's datagrams as a carrier of messages.
+
+use std::io;
+use std::net::SocketAddr;
+
+use sealcast_proto::wire::{LENGTH_PREFIX, MAX_DATAGRAM, Malformed, MessageLength, connection_of, message_length};
+use tokio::task::coop::consume_budget;
+
+use super::client::FarEnd;
+use super::listener::Place;
+use super::runs::{Path, Runs};
+use super::socket::{DatagramSocket, Sent};
+use crate::meter::labels::{DatagramRefusal, DatagramUnsent};
+use crate::meter::metrics::Metrics;
+use crate::transport::{Progress, Transport};
+
+/// Capacity kept for sending when a burst is over.
+const OUTGOING_KEPT: usize = 256 * 1024;
+
+/// Datagrams between this end and one peer: over a socket of its own, or over a listener's. Messages that are lent
+/// begin with the connection number, and those that are queued must.
+pub struct UdpTransport {
+    way: Way,
+    incoming: Runs,
+    /// Where the last message came from.
+    last: Option<Path>,
+    /// Messages to send, each after its length; `outgoing[..sent]` are gone.
+    outgoing: Vec<u8>,
+    sent: usize,
+    /// What a full socket left of a run.
+    rest: Vec<u8>,
+    rest_sent: usize,
+    rest_size: usize,
+    /// The socket takes nothing at the moment.
+    full: bool,
+    metrics: Metrics,
+}
+
+/// How datagrams get to the other end.
+enum Way {
+    Connected(FarEnd),
+    Accepted {
+        place: Place,
+        /// Where the newest authentic message came from.
+        path: Path,
+    },
+}
+
+impl Way {
+    fn socket(&self) -> &DatagramSocket {
+        match self {
+            Self::Connected(far) => &far.socket,
+            Self::Accepted { place, .. } => place.socket(),
+        }
+    }
+
+    fn send(&mut self, bytes: &[u8], segment: usize, metrics: &Metrics) -> Sent {
+        let sent = match self {
+            Self::Connected(far) => far.send(bytes, segment),
+            Self::Accepted { place, path } => place.socket().try_send_run(*path, bytes, segment),
+        };
+        if sent.too_long > 0 {
+            metrics.datagrams_unsent(DatagramUnsent::TooLong, sent.too_long as u64);
+        }
+        if sent.unreachable > 0 {
+            metrics.datagrams_unsent(DatagramUnsent::Unreachable, sent.unreachable as u64);
+        }
+        sent
+    }
+}
+
+impl UdpTransport {
+    pub(super) fn connected(far: FarEnd, metrics: Metrics) -> Self {
+        Self::new(Way::Connected(far), Runs::for_socket(), metrics)
+    }
+
+    pub(super) fn accepted(place: Place, path: Path, metrics: Metrics) -> Self {
+        Self::new(Way::Accepted { place, path }, Runs::default(), metrics)
+    }
+
+    fn new(way: Way, incoming: Runs, metrics: Metrics) -> Self {
+        Self {
+            way,
+            incoming,
+            last: None,
+            outgoing: Vec::new(),
+            sent: 0,
+            rest: Vec::new(),
+            rest_sent: 0,
+            rest_size: 1,
+            full: false,
+            metrics,
+        }
+    }
+
+    /// Where datagrams go at the moment.
+    pub fn remote(&self) -> SocketAddr {
+        match &self.way {
+            Way::Connected(far) => far.path().shown(),
+            Way::Accepted { path, .. } => path.shown(),
+        }
+    }
+
+    /// The address of our socket.
+    pub fn local_address(&self) -> SocketAddr {
+        self.way.socket().local_address()
+    }
+
+    /// Go on from a new socket, as after a change of networks; the session does not notice. It happens by itself after
+    /// 3 s in which nothing could be sent. The socket of a listener stays as it is.
+    ///
+    /// # Errors
+    /// No socket can be had. The old one stays in use.
+    pub fn rebind(&mut self) -> io::Result<()> {
+        match &mut self.way {
+            Way::Connected(far) => far.rebind(),
+            Way::Accepted { .. } => Ok(()),
+        }
+    }
+
+    /// Send what is queued until the socket is full; whether anything left.
+    fn flush(&mut self) -> bool {
+        let before = self.backlog();
+        if before == 0 {
+            return false;
+        }
+        self.full = false;
+        // Control messages are small, and what waits for them waits longer.
+        self.flush_messages();
+        if !self.full && self.rest_sent < self.rest.len() {
+            let sent = self
+                .way
+                .send(&self.rest[self.rest_sent..], self.rest_size, &self.metrics);
+            self.rest_sent += sent.bytes;
+            self.full = self.rest_sent < self.rest.len();
+        }
+        if self.rest_sent == self.rest.len() {
+            empty(&mut self.rest);
+            self.rest_sent = 0;
+        }
+        self.backlog() < before
+    }
+
+    fn flush_messages(&mut self) {
+        while !self.full {
+            let queued = &self.outgoing[self.sent..];
+            let Ok(Some(length)) = message_length(queued, MessageLength::Record) else {
+                // Whoever queues messages gives them a length.
+                debug_assert!(queued.is_empty(), "a message without its length");
+                empty(&mut self.outgoing);
+                self.sent = 0;
+                return;
+            };
+            let datagram = &queued[LENGTH_PREFIX..LENGTH_PREFIX + length];
+            let sent = self.way.send(datagram, length, &self.metrics);
+            if sent.bytes == 0 {
+                self.full = true;
+            } else {
+                self.sent += LENGTH_PREFIX + length;
+            }
+        }
+    }
+
+    fn receive(&mut self) -> io::Result<bool> {
+        match &mut self.way {
+            Way::Connected(far) => far.receive(&mut self.incoming),
+            Way::Accepted { place, .. } => Ok(place.inbox().take(&mut self.incoming)),
+        }
+    }
+
+    /// Wait until something may have come.
+    async fn news(way: &Way) {
+        match way {
+            Way::Connected(far) => far.socket.readable().await,
+            Way::Accepted { place, .. } => place.inbox().news().await,
+        }
+    }
+
+    /// Why a datagram is not handed out, if it is not.
+    fn refuse(&mut self, path: Path, length: usize, connection: Option<u32>) -> Option<DatagramRefusal> {
+        let foreign = match &mut self.way {
+            Way::Connected(far) => !far.recognises(path, connection),
+            // The listener chose by the connection; addresses may change.
+            Way::Accepted { .. } => false,
+        };
+        if foreign {
+            Some(DatagramRefusal::Foreign)
+        } else if connection.is_none() || length > MAX_DATAGRAM {
+            Some(DatagramRefusal::Malformed)
+        } else {
+            None
+        }
+    }
+}
+
+/// Empty a buffer, and give back what a burst made of it.
+fn empty(buffer: &mut Vec<u8>) {
+    buffer.clear();
+    if buffer.capacity() > OUTGOING_KEPT {
+        buffer.shrink_to(OUTGOING_KEPT);
+    }
+}
+
+impl Transport for UdpTransport {
+    async fn wait(&mut self) -> io::Result<Progress> {
+        // A peer that floods us must not keep the other tasks of this thread from their turn.
+        consume_budget().await;
+        loop {
+            if !self.full && self.flush() {
+                return Ok(Progress::Wrote);
+            }
+            if !self.incoming.is_empty() || self.receive()? {
+                return Ok(Progress::Read);
+            }
+            if let Way::Accepted { place, .. } = &self.way
+                && place.inbox().is_closed()
+            {
+                return Ok(Progress::Closed);
+            }
+            tokio::select! {
+                () = Self::news(&self.way) => {}
+                () = self.way.socket().writable(), if self.full => {
+                    self.full = false;
+                    if self.backlog() == 0 {
+                        // Nothing of ours waits, but somebody's packets may.
+                        return Ok(Progress::Wrote);
+                    }
+                }
+            }
+        }
+    }
+
+    fn flush_now(&mut self) -> io::Result<()> {
+        self.flush();
+        Ok(())
+    }
+
+    fn message(&mut self, _limit: MessageLength) -> Result<Option<&mut [u8]>, Malformed> {
+        loop {
+            let Some((path, range)) = self.incoming.next_range() else {
+                return Ok(None);
+            };
+            let connection = connection_of(self.incoming.slice(range.clone()));
+            match self.refuse(path, range.len(), connection) {
+                Some(reason) => self.metrics.datagrams_refused(reason, 1),
+                None => {
+                    self.last = Some(path);
+                    return Ok(Some(self.incoming.slice(range)));
+                }
+            }
+        }
+    }
+
+    fn outgoing(&mut self) -> &mut Vec<u8> {
+        &mut self.outgoing
+    }
+
+    fn backlog(&self) -> usize {
+        self.outgoing.len() - self.sent + self.rest.len() - self.rest_sent
+    }
+
+    fn send_packets(&mut self, packets: &[u8], size: usize) -> io::Result<bool> {
+        if self.full || !self.rest.is_empty() {
+            return Ok(false);
+        }
+        let sent = self.way.send(packets, size, &self.metrics);
+        if sent.bytes == packets.len() {
+            return Ok(true);
+        }
+        self.full = true;
+        if sent.bytes == 0 {
+            return Ok(false);
+        }
+        // A part is gone and must not be sent twice, so the rest is ours now.
+        self.rest.extend_from_slice(&packets[sent.bytes..]);
+        self.rest_size = size;
+        Ok(true)
+    }
+
+    fn follow(&mut self) {
+        if let (Way::Accepted { path, .. }, Some(last)) = (&mut self.way, self.last) {
+            *path = last;
+        }
+    }
+
+    fn is_datagram(&self) -> bool {
+        true
+    }
+}
