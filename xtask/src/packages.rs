@@ -4,7 +4,7 @@ use crate::shell::{command, exists, output, run};
 use crate::summary::Outcome;
 
 /// Package and what it is for. The program itself needs none of them.
-const PACKAGES: [(&str, &str); 16] = [
+const PACKAGES: [(&str, &str); 18] = [
     ("nasm", "assembles the H.264 codec's fast code"),
     ("ffmpeg", "makes and checks clips"),
     ("tcpdump", "sees what an observer of the network sees"),
@@ -21,6 +21,8 @@ const PACKAGES: [(&str, &str); 16] = [
     ("vlc-plugin-base", "its codecs"),
     ("chromium", "opens the viewer's page as a person would"),
     ("python3-venv", "runs the Python reference of the wire"),
+    ("iproute2", "makes the network namespaces of a simulated link"),
+    ("iputils-ping", "goes over a simulated link"),
 ];
 
 /// Installs what is missing, and says in plain words what it does or why it cannot.

@@ -2,7 +2,7 @@
 //! are missing each test says that it was not run.
 
 use std::io::{BufRead, BufReader, Write};
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::panic::AssertUnwindSafe;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -279,7 +279,7 @@ fn public_copy(dir: &Path) -> PathBuf {
 #[test]
 fn without_root_the_words_say_what_to_do_instead() {
     let dir = tempfile::tempdir().expect("a folder");
-    let root = Net::obstacle().is_none();
+    let root = std::fs::metadata("/proc/self").expect("Linux").uid() == 0;
     let mut command = if root {
         Command::new("setpriv")
     } else {

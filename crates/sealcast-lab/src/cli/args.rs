@@ -83,7 +83,7 @@ pub(super) struct NetArgs {
 
 #[derive(Args, Debug)]
 pub(super) struct ProxyArgs {
-    /// Where to listen: udp://127.0.0.1:5000 or tcp://[::1]:5000; port 0 chooses one
+    /// Where to listen: udp://127.0.0.1:5000 or tcp://127.0.0.1:5000; port 0 chooses one
     #[arg(long, value_name = "URL")]
     pub(super) listen: String,
     /// Where to pass it on to, in the same protocol

@@ -121,7 +121,11 @@ impl Net {
 
     /// Why a link cannot be set up on this machine, in words; none if it can.
     pub fn obstacle() -> Option<Failure> {
-        namespace::usable().err()
+        // Root in a container may lack the right to make namespaces, which only trying shows.
+        static PROBES: AtomicU32 = AtomicU32::new(0);
+        let number = PROBES.fetch_add(1, Ordering::Relaxed);
+        let probe = || Namespace::create(format!("probe-{}-{number}", std::process::id()));
+        namespace::usable().and_then(|()| probe()).err()
     }
 
     /// The name of an end's network namespace, for `ip netns exec`.

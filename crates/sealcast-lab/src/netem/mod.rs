@@ -210,18 +210,25 @@ fn expected(profile: &LinkProfile) -> String {
         Loss::None => 0.0,
         Loss::Random(loss) | Loss::Burst { mean_loss: loss, .. } => loss,
     };
-    let both = 1.0 - (1.0 - loss) * (1.0 - loss);
-    // An even spread over ± j has the standard deviation j / √3; there are two of them.
-    let (delay, jitter) = (profile.delay.as_secs_f64() * 2e3, profile.jitter.as_secs_f64() * 1e3);
-    let mut text = format!("| by arithmetic, without reordering | | {:.2} % | | ", both * 100.0);
-    let least = delay - 2.0 * jitter;
-    let _ = write!(
-        text,
-        "{least:.2} | {delay:.2} | {:.2} | {:.2} |",
-        jitter * (2.0_f64 / 3.0).sqrt(),
-        delay + 2.0 * jitter
-    );
-    text
+    let both_lost = 1.0 - (1.0 - loss) * (1.0 - loss);
+    let (delay, jitter) = (profile.delay.as_secs_f64() * 1e3, profile.jitter.as_secs_f64() * 1e3);
+    // One way takes nothing for the share that is sent ahead, else the delay with an even spread, whose variance is a
+    // third of the jitter's square. There and back both add up.
+    let late = 1.0 - profile.reorder;
+    let mean = late * delay;
+    let variance = late * (delay * delay + jitter * jitter / 3.0) - mean * mean;
+    let least = if profile.reorder > 0.0 {
+        0.0
+    } else {
+        2.0 * (delay - jitter).max(0.0)
+    };
+    format!(
+        "| by arithmetic, without copies | | {:.2} % | | {least:.2} | {:.2} | {:.2} | {:.2} |",
+        both_lost * 100.0,
+        2.0 * mean,
+        (2.0 * variance).sqrt(),
+        2.0 * (delay + jitter)
+    )
 }
 
 #[cfg(test)]
@@ -239,6 +246,11 @@ mod tests {
         assert_eq!(
             told("burst=20%/4").expect("it can be compared"),
             "limit 100000 delay 0us 0us loss gemodel 6.25% 25%"
+        );
+        let expected = expected(&"delay=20ms jitter=5ms loss=5%".parse().expect("a profile"));
+        assert!(
+            expected.contains("9.75 % | | 30.00 | 40.00 | 4.08 | 50.00 |"),
+            "{expected}"
         );
         let refused = told("rate=5mbit").expect_err("rates are not compared");
         assert!(refused.what.contains("rate=5mbit"), "{refused}");

@@ -228,6 +228,9 @@ impl Shared {
                 continue;
             };
             let mut table = self.table();
+            if self.stop.load(Ordering::Relaxed) {
+                return;
+            }
             if let Ok(connection) = self.connect(near, far, &mut table) {
                 table.connections.push(connection);
             }

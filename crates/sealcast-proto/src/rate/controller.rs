@@ -33,6 +33,8 @@ const RATE_ADJUST_INTERVAL: Duration = Duration::from_millis(200);
 const RAMP_UP_SPEED: f64 = 10_000_000.0;
 /// A queue at the sender that lasts longer than so many seconds: a keyframe's own is shorter.
 const RTP_QDELAY_TH: f64 = 0.2;
+/// Within what time the pacer empties the sender's own queue where the window allows it, in seconds.
+const PACE_EMPTIES: f64 = 0.05;
 /// Least rate of the pacer, bit/s.
 const RATE_PACE_MIN: f64 = 50_000.0;
 
@@ -210,7 +212,7 @@ impl RateController {
 
     /// At what rate packets should leave, bit/s: above the target, so that large frames leave soon.
     pub fn pacing(&self) -> u64 {
-        let empties = (self.queued as f64 * 8.0 / RTP_QDELAY_TH).min(self.window_rate());
+        let empties = (self.queued as f64 * 8.0 / PACE_EMPTIES).min(self.window_rate());
         let most = empties.max(self.target * PACE_HEAD_ROOM);
         let free = self.delay.latest() <= QDELAY_TARGET_LO;
         let rate = if free { most } else { most.min(self.window_rate()) };
@@ -229,6 +231,7 @@ impl RateController {
         !self.flight.full() && (in_flight == 0.0 || in_flight + bytes as f64 <= self.cwnd + slack)
     }
 
+    pub(crate) fn debug(&self) -> String { format!("cwnd {:.0} inflight {} fast {} latest {:?} avg {:?} trend {:.2} pacing {} rtt {:?}", self.cwnd, self.flight.bytes(), self.in_fast_increase, self.delay.latest(), self.delay.average(), self.delay.trend(), self.pacing(), self.delay.round_trip()) }
     /// How long packets wait in queues on the path, smoothed.
     pub fn queue_delay(&self) -> Duration {
         self.delay.average()

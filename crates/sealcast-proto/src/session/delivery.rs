@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use crate::rate::RateConfig;
+
 /// How much later than the fastest path a frame may be by default.
 pub const DEFAULT_BUDGET: Duration = Duration::from_millis(120);
 /// The longest budget.
@@ -39,8 +41,8 @@ pub struct Delivery {
     pub fec: Fec,
     /// Whether what the viewer asks for is sent again.
     pub nack: bool,
-    /// Whether the path is estimated and the sending rate held within it.
-    pub rate: bool,
+    /// The bounds within which the sending rate follows what the path carries; none to send regardless.
+    pub rate: Option<RateConfig>,
     /// Whether long frames are spread over time.
     pub pace: bool,
     /// How long a datagram may be.
@@ -53,7 +55,7 @@ impl Default for Delivery {
             budget: DEFAULT_BUDGET,
             fec: Fec::default(),
             nack: true,
-            rate: true,
+            rate: Some(RateConfig::default()),
             pace: true,
             mtu: Mtu::default(),
         }

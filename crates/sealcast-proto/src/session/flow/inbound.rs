@@ -196,7 +196,9 @@ impl Inbound {
             }
             self.noted = number + 1;
         }
-        if self.missing.arrived(number, now.monotonic, round_trip) {
+        // A newest one is told even if it was asked for: the sender waits to hear that the path is free.
+        let newest = self.arrivals.highest.is_none_or(|(highest, _)| number > highest);
+        if self.missing.arrived(number, now.monotonic, round_trip) || newest {
             self.arrivals.mark(number, now.wall);
         }
     }

@@ -8,7 +8,7 @@ use super::Path;
 use super::pacer::Pacer;
 use super::unwrap_number;
 use crate::clock::Now;
-use crate::rate::{RateConfig, RateController, Report};
+use crate::rate::{RateController, Report};
 use crate::repair::{Encoder, MAX_SOURCES, PathLoss, RepairPolicy, max_repairs};
 use crate::seal::{Exhausted, RecordMeta, Sealer};
 use crate::session::SealedRecords;
@@ -149,7 +149,7 @@ impl Outbound {
             polled: None,
             spare: Vec::new(),
             pacer: Pacer::new(now),
-            rate: RateController::new(RateConfig::default()),
+            rate: RateController::new(delivery.rate.unwrap_or_default()),
             encoder: None,
             policy: RepairPolicy::default(),
             path: Path {
@@ -348,7 +348,7 @@ impl Outbound {
 
     /// What the encoder should make, bit/s, where the path is estimated.
     pub(in crate::session) fn target(&self) -> Option<u64> {
-        self.delivery.rate.then(|| self.rate.target())
+        self.delivery.rate.map(|_| self.rate.target())
     }
 
     /// Share of packets lost, smoothed, and how many in a row.
@@ -372,7 +372,7 @@ impl Outbound {
 
     /// The rate at which packets leave, or `None` for as fast as they can.
     fn pace(&self) -> Option<u64> {
-        let paced = self.delivery.rate && self.delivery.pace;
+        let paced = self.delivery.rate.is_some() && self.delivery.pace;
         paced.then(|| self.rate.pacing())
     }
 
@@ -383,7 +383,7 @@ impl Outbound {
             Some(rate) => self.pacer.allowance(now, rate),
             None => u64::MAX,
         };
-        if allowance == 0 || (self.delivery.rate && !self.rate.may_send(self.limit)) {
+        if allowance == 0 || (self.delivery.rate.is_some() && !self.rate.may_send(self.limit)) {
             return None;
         }
         while let Some(&number) = self.again.front() {
@@ -401,7 +401,7 @@ impl Outbound {
         };
         let fit = usize::try_from(allowance / run.size.max(1) as u64).unwrap_or(usize::MAX);
         // The window is asked before every run: a short one goes little beyond it.
-        let fit = fit.clamp(1, if self.delivery.rate { MAX_RUN_IN_WINDOW } else { MAX_RUN });
+        let fit = fit.clamp(1, if self.delivery.rate.is_some() { MAX_RUN_IN_WINDOW } else { MAX_RUN });
         let to = run.count.min(from.saturating_add(fit));
         self.polled = Some(Polled::Fresh { from, to });
         Some(run.packets(from, to))
@@ -512,6 +512,7 @@ impl Outbound {
         self.backlog = 0;
     }
 
+    pub(in crate::session) fn debug(&self) -> String { self.rate.debug() }
     /// What time brings.
     pub(in crate::session) fn tick(&mut self, now: Duration) {
         self.rate.tick(now);
