@@ -54,7 +54,6 @@ fn stream(world: &mut World, count: u64) -> Vec<Duration> {
         world.publish(PUBLISHER, &frame).expect("the keys are good");
         at.push(world.now.monotonic);
         world.run_cleanly(INTERVAL);
-        if std::env::var("TRACE").is_ok() && number % 10 == 0 { println!("trace {number} target {:?} loss {:?} backlog {} {}", world.responder.session.target(), world.responder.session.path_loss(), world.responder.session.media_backlog(), world.responder.session.rate_debug()); }
     }
     world.run_cleanly(Duration::from_secs(1));
     at

@@ -231,7 +231,6 @@ impl RateController {
         !self.flight.full() && (in_flight == 0.0 || in_flight + bytes as f64 <= self.cwnd + slack)
     }
 
-    pub(crate) fn debug(&self) -> String { format!("cwnd {:.0} inflight {} fast {} latest {:?} avg {:?} trend {:.2} pacing {} rtt {:?}", self.cwnd, self.flight.bytes(), self.in_fast_increase, self.delay.latest(), self.delay.average(), self.delay.trend(), self.pacing(), self.delay.round_trip()) }
     /// How long packets wait in queues on the path, smoothed.
     pub fn queue_delay(&self) -> Duration {
         self.delay.average()

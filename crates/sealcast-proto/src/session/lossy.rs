@@ -44,7 +44,6 @@ impl Session {
         self.outbound.as_ref().map_or(0, |outbound| outbound.backlog())
     }
 
-    pub fn rate_debug(&self) -> String { self.outbound.as_ref().map(|o| o.debug()).unwrap_or_default() }
     /// Whether the peer has been silent for so long that nothing is sent to it.
     pub fn is_stalled(&self) -> bool {
         self.liveness.is_stalled()

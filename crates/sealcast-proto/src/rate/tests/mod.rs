@@ -77,7 +77,7 @@ fn a_fall_to_a_fifth_and_back_is_followed_within_seconds() {
     row("1 to 5 Mbit/s: seconds 1 to 7", &mut path, 7 * S);
     let recovered = row("1 to 5 Mbit/s: seconds 8 to 20", &mut path, 13 * S);
     assert!(
-        recovered.utilisation > 0.7 && recovered.queue_max < 130 * MS,
+        recovered.utilisation > 0.7 && recovered.queue_max < 150 * MS,
         "{recovered:?}"
     );
 }

@@ -24,6 +24,9 @@ const TAIL_PATIENCE: Duration = Duration::from_millis(6);
 const MOST_SPACING: Duration = Duration::from_millis(40);
 /// Feedback is sent this often while media comes.
 const FEEDBACK_INTERVAL: Duration = Duration::from_millis(20);
+/// The last feedback may be lost, and the publisher wait for it: it is repeated so far apart, and so often.
+const REPEAT_INTERVAL: Duration = Duration::from_millis(50);
+const REPEATS: u8 = 8;
 /// Or after so many records.
 const FEEDBACK_RECORDS: u32 = 64;
 /// Numbers whose arrival is remembered; at least the bits of a feedback.
@@ -66,6 +69,7 @@ pub(in crate::session) struct Inbound {
     out: VecDeque<Assembled>,
     feedback_at: Option<Duration>,
     unreported: u32,
+    repeats: u8,
     /// The longest wait between two packets of a block, decaying: long frames are paced.
     spacing: Duration,
     /// Whether blocks have repair symbols: then records are kept as they were sealed until they are opened.
@@ -91,6 +95,7 @@ impl Inbound {
             out: VecDeque::new(),
             feedback_at: None,
             unreported: 0,
+            repeats: 0,
             spacing: MOST_SPACING,
             repaired: false,
             sealed: Vec::new(),
@@ -367,7 +372,12 @@ impl Inbound {
     pub(in crate::session) fn feedback<'a>(&mut self, now: Duration, bits: &'a mut Vec<u8>) -> Option<Control<'a>> {
         let due = self.feedback_at.is_some_and(|at| at <= now) || self.unreported >= FEEDBACK_RECORDS;
         let (highest, arrived) = self.arrivals.highest.filter(|_| due)?;
-        self.feedback_at = None;
+        self.repeats = if self.unreported > 0 {
+            REPEATS
+        } else {
+            self.repeats.saturating_sub(1)
+        };
+        self.feedback_at = (self.repeats > 0).then(|| now + REPEAT_INTERVAL);
         self.unreported = 0;
         self.arrivals.bits(bits);
         Some(Control::Feedback(Feedback {

@@ -401,7 +401,14 @@ impl Outbound {
         };
         let fit = usize::try_from(allowance / run.size.max(1) as u64).unwrap_or(usize::MAX);
         // The window is asked before every run: a short one goes little beyond it.
-        let fit = fit.clamp(1, if self.delivery.rate.is_some() { MAX_RUN_IN_WINDOW } else { MAX_RUN });
+        let fit = fit.clamp(
+            1,
+            if self.delivery.rate.is_some() {
+                MAX_RUN_IN_WINDOW
+            } else {
+                MAX_RUN
+            },
+        );
         let to = run.count.min(from.saturating_add(fit));
         self.polled = Some(Polled::Fresh { from, to });
         Some(run.packets(from, to))
@@ -512,7 +519,6 @@ impl Outbound {
         self.backlog = 0;
     }
 
-    pub(in crate::session) fn debug(&self) -> String { self.rate.debug() }
     /// What time brings.
     pub(in crate::session) fn tick(&mut self, now: Duration) {
         self.rate.tick(now);
