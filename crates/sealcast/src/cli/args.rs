@@ -56,7 +56,7 @@ pub(super) struct ControlArgs {
     pub(super) path: PathBuf,
 
     /// What to say: encrypt SELECTION, rekey, keyframe, status or help
-    #[arg(required = true, trailing_var_arg = true)]
+    #[arg(required = true)]
     pub(super) command: Vec<String>,
 }
 

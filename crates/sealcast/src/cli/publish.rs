@@ -26,15 +26,10 @@ async fn run_async(args: PublishArgs) -> Result<()> {
     // What cannot be a source is said before anything is made or bound.
     source_url.parse::<source::SourceUrl>()?;
     let rate = build::rate(config)?;
-    let rekey = build::rekey(args.rekey_seconds, args.rekey_records, config)?;
     let selection = build::selection(args.encrypt.as_deref(), config)?;
-    let unit = build::unit(args.unit.as_deref(), config)?;
     let seed = in_force(args.encrypt_seed, config.publish.encrypt_seed.as_ref());
-    let sealing = build::Sealing {
-        rekey,
-        unit,
-        seed: seed.map_or_else(|| entropy::random().map(u64::from_be_bytes), Ok)?,
-    };
+    let sealing = sealing(&args, config, seed)?;
+    let unit = sealing.unit;
     let identity = in_force(args.offer.identity.clone(), config.identity.file.as_ref());
     let identity = files::identity_or_default(identity.as_deref())?;
     let peer = identity.peer_id();
@@ -52,8 +47,7 @@ async fn run_async(args: PublishArgs) -> Result<()> {
         open,
     )?;
 
-    let control = in_force(args.control.clone(), config.publish.control.as_ref());
-    let control = control.as_deref().map(ControlSocket::bind).transpose()?;
+    let control = control_socket(&args, config)?;
     let (viewers, ticket) = viewers(&args, config, peer)?;
     // The ticket is handed out only when there is something to see.
     let source = open_source(source_url.clone()).await?;
@@ -67,9 +61,7 @@ async fn run_async(args: PublishArgs) -> Result<()> {
     observation.setting("source", &source_url);
     observation.setting("peer", &peer.to_string());
     observation.setting("unit", &unit.to_string());
-    if let Some(seed) = seed {
-        observation.setting("encrypt_seed", &seed.to_string());
-    }
+    seed.inspect(|seed| observation.setting("encrypt_seed", &seed.to_string()));
     tracing::info!(
         source = %crate::config::secrets::redact(&source_url),
         codec = info.codec.name(),
@@ -98,6 +90,20 @@ async fn run_async(args: PublishArgs) -> Result<()> {
     };
     let outcome = publish(options, observation, shutdown::stop_signal(args.observe.seconds)?).await;
     observing.finish(outcome)
+}
+
+/// How sessions seal; what a selection by rate draws from is random unless the user wants it repeated.
+fn sealing(args: &PublishArgs, config: &FileConfig, seed: Option<u64>) -> Result<build::Sealing> {
+    Ok(build::Sealing {
+        rekey: build::rekey(args.rekey_seconds, args.rekey_records, config)?,
+        unit: build::unit(args.unit.as_deref(), config)?,
+        seed: seed.map_or_else(|| entropy::random().map(u64::from_be_bytes), Ok)?,
+    })
+}
+
+fn control_socket(args: &PublishArgs, config: &FileConfig) -> Result<Option<ControlSocket>> {
+    let path = in_force(args.control.clone(), config.publish.control.as_ref());
+    path.as_deref().map(ControlSocket::bind).transpose()
 }
 
 fn source_url(args: &PublishArgs, config: &FileConfig) -> Result<String> {
