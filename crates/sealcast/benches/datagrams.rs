@@ -2,13 +2,16 @@
 //! up and joining runs. `cargo bench -p sealcast --bench datagrams [-- SECONDS]`
 
 use std::net::SocketAddr;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, mpsc};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use sealcast::meter::metrics::{BuildInfo, Metrics};
 use sealcast::meter::resources::thread_cpu_time;
-use sealcast::transport::udp::{DatagramSocket, Path, Runs};
+use sealcast::transport::Transport;
+use sealcast::transport::udp::{DatagramSocket, Path, Runs, connect, listen};
+use sealcast_proto::wire::{Host, MessageLength, write_framed};
 
 /// Bytes of a datagram on a path of which nothing is known.
 const DATAGRAM: usize = 1200;
@@ -72,6 +75,13 @@ struct Shared {
     stop: AtomicBool,
 }
 
+impl Shared {
+    /// Bytes sent and received so far.
+    fn bytes(&self) -> (u64, u64) {
+        (self.sent.load(Ordering::Relaxed), self.received.load(Ordering::Relaxed))
+    }
+}
+
 fn runtime() -> tokio::runtime::Runtime {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     runtime.expect("a runtime")
@@ -84,8 +94,8 @@ fn send(to: SocketAddr, setting: Setting, shared: &Shared, time: Duration) -> Du
         let frame = vec![0x5A; FRAME * DATAGRAM];
         let (began, cpu) = (Instant::now(), thread_cpu_time());
         while began.elapsed() < time {
-            let on_the_way = shared.sent.load(Ordering::Relaxed) - shared.received.load(Ordering::Relaxed);
-            if setting.waits && on_the_way > WINDOW {
+            let (sent, received) = shared.bytes();
+            if setting.waits && sent - received > WINDOW {
                 thread::sleep(IDLE);
                 continue;
             }
@@ -140,6 +150,100 @@ fn receive(socket: std::net::UdpSocket, shared: &Shared, joined: bool) -> Durati
     })
 }
 
+/// The connection of the one session.
+const CONNECTION: [u8; 4] = [0, 0, 0, 7];
+
+/// Accept a session and take its datagrams until told to stop; CPU time taken, of the listener's reader too.
+fn accept(port: &mpsc::Sender<u16>, shared: &Shared) -> Duration {
+    runtime().block_on(async {
+        let metrics = Metrics::new(BuildInfo::default());
+        let mut listener = listen(([127, 0, 0, 1], 0).into(), metrics).expect("a socket");
+        port.send(listener.local_address().port()).expect("the sender waits");
+        let mut transport = listener.accept().await.expect("the sender comes");
+        let cpu = thread_cpu_time();
+        while !shared.stop.load(Ordering::Relaxed) {
+            if tokio::time::timeout(IDLE * 1000, transport.wait()).await.is_err() {
+                continue;
+            }
+            let mut bytes = 0;
+            while let Ok(Some(datagram)) = transport.message(MessageLength::Record) {
+                bytes += std::hint::black_box(datagram).len() as u64;
+            }
+            shared.received.fetch_add(bytes, Ordering::Relaxed);
+        }
+        thread_cpu_time() - cpu
+    })
+}
+
+/// Begin a session and send frames until time is up; CPU time taken.
+fn begin(port: u16, shared: &Shared, time: Duration) -> Duration {
+    runtime().block_on(async {
+        let far = connect(
+            &Host::V4([127, 0, 0, 1].into()),
+            port,
+            Metrics::new(BuildInfo::default()),
+        )
+        .await;
+        let mut transport = far.expect("a socket");
+        let knock = [&CONNECTION[..], &[0x07], &[0; 59]].concat();
+        write_framed(transport.outgoing(), &knock);
+        let cookie = loop {
+            transport.wait().await.expect("the socket works");
+            if let Ok(Some(answer)) = transport.message(MessageLength::Record) {
+                break answer[21..].to_vec();
+            }
+        };
+        let fragment = [&CONNECTION[..], &[0x06], &cookie, &[0, 0, 1, 0]].concat();
+        write_framed(transport.outgoing(), &fragment);
+        transport.flush_now().expect("the socket works");
+        let mut datagram = CONNECTION.to_vec();
+        datagram.resize(DATAGRAM, 0x5A);
+        let frame = datagram.repeat(FRAME);
+        let (began, cpu) = (Instant::now(), thread_cpu_time());
+        while began.elapsed() < time {
+            let (sent, received) = shared.bytes();
+            // A session's queue holds less than a socket's.
+            if sent.saturating_sub(received) > WINDOW / 4 {
+                thread::sleep(IDLE);
+            } else if transport.send_packets(&frame, DATAGRAM).expect("the socket works") {
+                shared.sent.fetch_add(frame.len() as u64, Ordering::Relaxed);
+            } else {
+                transport.wait().await.expect("the socket works");
+            }
+        }
+        thread_cpu_time() - cpu
+    })
+}
+
+fn measure_listener(time: Duration) {
+    let shared = Arc::new(Shared::default());
+    let (port, listening) = mpsc::channel();
+    let receiver = thread::spawn({
+        let shared = Arc::clone(&shared);
+        move || accept(&port, &shared)
+    });
+    let sender_cpu = begin(listening.recv().expect("it listens"), &shared, time);
+    thread::sleep(Duration::from_millis(100));
+    shared.stop.store(true, Ordering::Relaxed);
+    let receiver_cpu = receiver.join().expect("the receiver works");
+    print_row("runs, through a listener", &shared, time, sender_cpu, receiver_cpu);
+}
+
+fn print_row(name: &str, shared: &Shared, elapsed: Duration, sender_cpu: Duration, receiver_cpu: Duration) {
+    let (sent, received) = shared.bytes();
+    // A session's first datagram belongs to no frame.
+    let received = received.min(sent);
+    let rate = |bytes: u64, time: Duration| bytes as f64 * 8e-9 / time.as_secs_f64();
+    println!(
+        "{:26} {:9.2} {:14.1} {:14.1} {:6.2}%",
+        name,
+        rate(received, elapsed),
+        rate(sent, sender_cpu),
+        rate(received, receiver_cpu),
+        100.0 - received as f64 * 100.0 / sent as f64
+    );
+}
+
 fn main() {
     let typed = std::env::args().skip(1).find_map(|argument| argument.parse().ok());
     // `cargo test` runs benchmarks too, with this argument missing: a moment is enough to know that it works.
@@ -170,18 +274,7 @@ fn main() {
         thread::sleep(Duration::from_millis(100));
         shared.stop.store(true, Ordering::Relaxed);
         let receiver_cpu = receiver.join().expect("the receiver works");
-        let (sent, received) = (
-            shared.sent.load(Ordering::Relaxed),
-            shared.received.load(Ordering::Relaxed),
-        );
-        let rate = |bytes: u64, time: Duration| bytes as f64 * 8e-9 / time.as_secs_f64();
-        println!(
-            "{:26} {:9.2} {:14.1} {:14.1} {:6.2}%",
-            setting.name,
-            rate(received, elapsed),
-            rate(sent, sender_cpu),
-            rate(received, receiver_cpu),
-            100.0 - received as f64 * 100.0 / sent as f64
-        );
+        print_row(setting.name, &shared, elapsed, sender_cpu, receiver_cpu);
     }
+    measure_listener(time);
 }

@@ -235,6 +235,7 @@ impl Transport for UdpTransport {
         Ok(())
     }
 
+    // What is too long for a datagram never got here, and a datagram's end is never in doubt.
     fn message(&mut self, _limit: MessageLength) -> Result<Option<&mut [u8]>, Malformed> {
         loop {
             let Some((path, range)) = self.incoming.next_range() else {
@@ -285,5 +286,49 @@ impl Transport for UdpTransport {
 
     fn is_datagram(&self) -> bool {
         true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::UdpSocket;
+    use std::time::Duration;
+
+    use super::*;
+    use crate::meter::metrics::BuildInfo;
+    use crate::transport::udp::connect_any;
+
+    fn lengths(socket: &UdpSocket, count: usize) -> Vec<usize> {
+        let mut room = [0; 2000];
+        (0..count)
+            .map(|_| socket.recv(&mut room).expect("a datagram arrives"))
+            .collect()
+    }
+
+    // The loopback interface takes whatever it is given, so the socket is only said to be full.
+    #[tokio::test]
+    async fn a_full_socket_takes_no_run_and_the_rest_of_one_goes_before_the_next() {
+        let far = UdpSocket::bind("127.0.0.1:0").expect("the loopback interface");
+        far.set_read_timeout(Some(Duration::from_secs(20)))
+            .expect("an option of all systems");
+        let metrics = Metrics::new(BuildInfo::default());
+        let transport = connect_any(&[far.local_addr().expect("bound")], metrics).expect("a socket");
+        let mut transport = transport.expect("this machine has the address");
+        transport.full = true;
+        assert!(!transport.send_packets(&[1; 3000], 1200).expect("works"));
+        assert_eq!(
+            (transport.wait().await.expect("works"), transport.backlog()),
+            (Progress::Wrote, 0)
+        );
+        transport.full = true;
+        transport.rest = vec![2; 2500];
+        transport.rest_size = 1200;
+        assert!(!transport.send_packets(&[3; 3000], 1200).expect("works"));
+        assert_eq!(
+            (transport.wait().await.expect("works"), transport.backlog()),
+            (Progress::Wrote, 0)
+        );
+        assert!(transport.send_packets(&[3; 3000], 1000).expect("works"));
+        assert_eq!(lengths(&far, 6), [1200, 1200, 100, 1000, 1000, 1000]);
     }
 }
