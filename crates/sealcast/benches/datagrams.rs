@@ -159,7 +159,7 @@ fn accept(port: &mpsc::Sender<u16>, shared: &Shared) -> Duration {
         let metrics = Metrics::new(BuildInfo::default());
         let mut listener = listen(([127, 0, 0, 1], 0).into(), metrics).expect("a socket");
         port.send(listener.local_address().port()).expect("the sender waits");
-        let mut transport = listener.accept().await.expect("the sender comes");
+        let (mut transport, _) = listener.accept().await.expect("the sender comes");
         let cpu = thread_cpu_time();
         while !shared.stop.load(Ordering::Relaxed) {
             if tokio::time::timeout(IDLE * 1000, transport.wait()).await.is_err() {

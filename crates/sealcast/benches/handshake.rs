@@ -89,6 +89,7 @@ fn config(side: Side, mechanism: Arc<dyn Mechanism>, pinned: Option<PeerId>, see
         rekey: RekeyPolicy::default(),
         unit: sealcast_proto::unit::Unit::Frame,
         selection_seed: 1,
+        delivery: sealcast_proto::session::Delivery::default(),
     }
 }
 
@@ -147,7 +148,7 @@ fn drive(mut session: Session, mut stream: TcpStream, clock: Clock) -> (usize, u
                     }
                     return (sent, received);
                 }
-                Output::Event(_) => {}
+                Output::Event(_) | Output::Media(_) => {}
                 Output::Timeout(_) => break,
             }
         }

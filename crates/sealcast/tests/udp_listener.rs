@@ -27,7 +27,8 @@ async fn begin(listener: &mut UdpListener, socket: &UdpSocket, connection: u32) 
 
 async fn accept(listener: &mut UdpListener) -> UdpTransport {
     let accepted = timeout(PATIENCE, listener.accept()).await;
-    accepted.expect("somebody comes").expect("the reader works")
+    let (transport, _) = accepted.expect("somebody comes").expect("the reader works");
+    transport
 }
 
 async fn message(transport: &mut UdpTransport) -> Vec<u8> {

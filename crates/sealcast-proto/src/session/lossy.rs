@@ -44,6 +44,18 @@ impl Session {
         self.outbound.as_ref().map_or(0, |outbound| outbound.backlog())
     }
 
+    /// Publisher: whether the session holds media until it may leave, as it does where media may be lost.
+    pub fn holds_media(&self) -> bool {
+        self.outbound.is_some()
+    }
+
+    /// Publisher: whether all media that was sealed has arrived, or can no longer be asked for. Always so on a byte
+    /// stream, whose carrier sees to it.
+    pub fn media_settled(&self, now: Now) -> bool {
+        let outbound = self.outbound.as_ref();
+        outbound.is_none_or(|outbound| outbound.settled(now.monotonic))
+    }
+
     /// Whether the peer has been silent for so long that nothing is sent to it.
     pub fn is_stalled(&self) -> bool {
         self.liveness.is_stalled()

@@ -21,6 +21,15 @@ impl Kind {
     pub(crate) const MEDIA: u8 = 0x10;
     pub(crate) const CONTROL: u8 = 0x11;
 
+    /// What a message is, by its first byte; `None` for none of a session's.
+    pub fn of(message: &[u8]) -> Option<Self> {
+        match *message.first()? {
+            Self::MEDIA => Some(Self::Media),
+            Self::CONTROL => Some(Self::Control),
+            _ => None,
+        }
+    }
+
     fn byte(self) -> u8 {
         match self {
             Self::Media => Self::MEDIA,

@@ -229,6 +229,11 @@ pub(super) struct WatchArgs {
     #[arg(long)]
     pub(super) no_reconnect: bool,
 
+    /// Over UDP and QUIC, how many milliseconds later than by the fastest path a frame may be; 0 never waits [default:
+    /// the ticket's, or 120]
+    #[arg(long, value_name = "MS", value_parser = clap::value_parser!(u16).range(0..=10_000))]
+    pub(super) latency: Option<u16>,
+
     #[command(flatten)]
     pub(super) offer: OfferArgs,
 

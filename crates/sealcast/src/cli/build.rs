@@ -10,7 +10,7 @@ use sealcast_proto::rate::RateConfig;
 use sealcast_proto::seal::{Suite, suite};
 use sealcast_proto::session::RekeyPolicy;
 use sealcast_proto::unit::{Selection, Unit};
-use sealcast_proto::wire::{MAX_TICKET, Ticket, TransportKind};
+use sealcast_proto::wire::{MAX_TICKET, Ticket};
 
 use super::args::ObserveArgs;
 use crate::config::{FileConfig, Settings, in_force, list_in_force};
@@ -246,12 +246,7 @@ pub(super) fn settings(args: &ObserveArgs) -> Result<Settings> {
 
 /// Where to listen, as typed.
 pub(super) fn listen_url(typed: &str) -> Result<ListenUrl> {
-    let url: ListenUrl = typed.parse()?;
-    if url.transport() != TransportKind::Tcp {
-        let what = "listening at udp:// and quic:// is not in this version";
-        return Err(Failure::new(FailureKind::Usage, what, "listen at tcp://"));
-    }
-    Ok(url)
+    typed.parse()
 }
 
 /// A ticket as typed: itself, `@FILE`, or `-` for standard input.
@@ -265,14 +260,6 @@ pub(super) fn ticket(typed: &str) -> Result<Ticket> {
         let hint = "copy the whole line that the publisher printed";
         Failure::new(FailureKind::Keys, format!("that is no ticket: {error}"), hint)
     })?;
-    if ticket.transport != TransportKind::Tcp {
-        let what = "the ticket names a transport that is not in this version";
-        return Err(Failure::new(
-            FailureKind::Keys,
-            what,
-            "ask for a ticket without ?transport",
-        ));
-    }
     Ok(ticket)
 }
 

@@ -4,16 +4,16 @@ use std::num::NonZero;
 
 use sealcast_proto::keys::{Invite, PeerId};
 use sealcast_proto::wire::{Host, Ticket};
-use tokio::net::TcpListener;
 
 use super::args::PublishArgs;
 use super::{build, shutdown};
 use crate::config::{FileConfig, flag_in_force, in_force};
 use crate::failure::{Failure, FailureKind, Result};
 use crate::keys::{entropy, files};
-use crate::run::{ControlSocket, Observation, PublishOptions, QueueLimits, Steering, Viewers, local_address, publish};
+use crate::meter::metrics::Metrics;
+use crate::run::{ControlSocket, Observation, PublishOptions, QueueLimits, Steering, Viewers, build_info, publish};
 use crate::source;
-use crate::transport::{self, ListenUrl};
+use crate::transport::{ListenUrl, Listener};
 
 pub(super) fn run(args: PublishArgs) -> Result<()> {
     shutdown::runtime()?.block_on(run_async(args))
@@ -48,7 +48,8 @@ async fn run_async(args: PublishArgs) -> Result<()> {
     )?;
 
     let control = control_socket(&args, config)?;
-    let (viewers, ticket) = viewers(&args, config, peer)?;
+    let metrics = Metrics::new(build_info());
+    let (viewers, ticket) = viewers(&args, config, peer, metrics.clone())?;
     // The ticket is handed out only when there is something to see.
     let source = open_source(source_url.clone()).await?;
     if let Some(ticket) = &ticket {
@@ -56,7 +57,7 @@ async fn run_async(args: PublishArgs) -> Result<()> {
         hand_out(ticket, file.as_deref())?;
     }
     let info = source.info();
-    let observing = Observation::start("publish", build::observe(&args.observe, config)).await?;
+    let observing = Observation::start("publish", build::observe(&args.observe, config), metrics).await?;
     let observation = observing.observation();
     observation.setting("source", &source_url);
     observation.setting("peer", &peer.to_string());
@@ -154,7 +155,12 @@ async fn open_source(url: String) -> Result<Box<dyn source::Source>> {
 }
 
 /// Where viewers come from, and the ticket that lets them in where they come to us.
-fn viewers(args: &PublishArgs, config: &FileConfig, peer: PeerId) -> Result<(Viewers, Option<Ticket>)> {
+fn viewers(
+    args: &PublishArgs,
+    config: &FileConfig,
+    peer: PeerId,
+    metrics: Metrics,
+) -> Result<(Viewers, Option<Ticket>)> {
     let to = args
         .to
         .clone()
@@ -170,20 +176,21 @@ fn viewers(args: &PublishArgs, config: &FileConfig, peer: PeerId) -> Result<(Vie
     } else {
         None
     };
-    let listener = transport::listen(listen.address)?;
+    let listener = Listener::bind(&listen, metrics)?;
     let ticket = ticket_for(&listener, listen, args.host.as_deref(), peer, invite)?;
-    Ok((Viewers::Listen(listener), Some(ticket)))
+    let delivery = listen.options.delivery();
+    Ok((Viewers::Listen { listener, delivery }, Some(ticket)))
 }
 
 /// The ticket of a listening end.
 pub(super) fn ticket_for(
-    listener: &TcpListener,
+    listener: &Listener,
     listen: ListenUrl,
     host: Option<&str>,
     peer: PeerId,
     invite: Option<Invite>,
 ) -> Result<Ticket> {
-    let bound = local_address(listener)?;
+    let bound = listener.local_address()?;
     let host = host.map_or_else(|| ListenUrl::ticket_host(bound), |host| Host::Name(host.to_owned()));
     let ticket = Ticket {
         host,

@@ -1,5 +1,7 @@
 //! `sealcast watch`.
 
+use std::time::Duration;
+
 use sealcast_proto::keys::Invite;
 use sealcast_proto::session::RekeyPolicy;
 
@@ -9,9 +11,10 @@ use super::{build, shutdown};
 use crate::config::{FileConfig, in_force};
 use crate::failure::{Failure, FailureKind, Result};
 use crate::keys::{entropy, files};
-use crate::run::{Observation, PublisherAt, QueueLimits, WatchOptions, watch};
+use crate::meter::metrics::Metrics;
+use crate::run::{Observation, PublisherAt, QueueLimits, WatchOptions, build_info, watch};
 use crate::sink;
-use crate::transport;
+use crate::transport::{DEFAULT_LATENCY_MS, Listener};
 
 /// Where the picture goes when nothing is said.
 const DEFAULT_SINK: &str = "http://127.0.0.1:9880";
@@ -34,10 +37,13 @@ async fn run_async(args: WatchArgs) -> Result<()> {
         build::Sealing::without_media(rekey),
         config,
     )?;
+    let metrics = Metrics::new(build_info());
+    let budget;
     let publisher = match &args.listen {
         Some(listen) => {
             let listen = build::listen_url(listen)?;
-            let listener = transport::listen(listen.address)?;
+            let listener = Listener::bind(&listen, metrics.clone())?;
+            budget = listen.options.latency;
             let invite = Invite::new(entropy::random()?);
             let ticket = ticket_for(&listener, listen, args.host.as_deref(), peer, Some(invite.clone()))?;
             hand_out(&ticket, args.ticket_file.as_deref())?;
@@ -48,11 +54,18 @@ async fn run_async(args: WatchArgs) -> Result<()> {
                 admission,
             }
         }
-        None => PublisherAt::Connect(build::ticket(&typed_ticket(&args, config)?)?),
+        None => {
+            let ticket = build::ticket(&typed_ticket(&args, config)?)?;
+            budget = Duration::from_millis(ticket.latency.unwrap_or(DEFAULT_LATENCY_MS).into());
+            PublisherAt::Connect(ticket)
+        }
     };
+    let asked = args
+        .latency
+        .map(|milliseconds| Duration::from_millis(milliseconds.into()));
     let sink_url = in_force(args.to.clone(), config.watch.to.as_ref()).unwrap_or_else(|| DEFAULT_SINK.to_owned());
     let sink = sink::open(&sink_url)?;
-    let observing = Observation::start("watch", build::observe(&args.observe, config)).await?;
+    let observing = Observation::start("watch", build::observe(&args.observe, config), metrics).await?;
     let observation = observing.observation();
     observation.setting("sink", &sink_url);
     observation.setting("peer", &peer.to_string());
@@ -62,6 +75,7 @@ async fn run_async(args: WatchArgs) -> Result<()> {
         publisher,
         offer,
         sink,
+        budget: asked.unwrap_or(budget),
         queue: QueueLimits::default(),
         reconnect,
     };

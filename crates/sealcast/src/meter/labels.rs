@@ -123,6 +123,26 @@ label_values! {
 }
 
 label_values! {
+    /// What became of media records where they may be lost.
+    MediaPacket {
+        /// A part of a frame, sent or received.
+        Source => "source",
+        /// A repair symbol, sent or received.
+        Repair => "repair",
+        /// A part of a frame that was sent again.
+        Resent => "resent",
+        /// A part of a frame that repair symbols brought back.
+        Recovered => "recovered",
+        /// One that was asked for.
+        Asked => "asked",
+        /// A block of them that was given up.
+        GivenUp => "given-up",
+        /// One that came when nobody needed it any more.
+        Late => "late",
+    }
+}
+
+label_values! {
     /// Why an epoch ended.
     RekeyCause {
         /// Its time was up.

@@ -13,6 +13,7 @@ use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::registry::Registry;
 use serde::Serialize;
 
+use super::delivery::Delivery;
 use super::families::{self, Counts, NamedLabel, Seconds, StageCollector};
 use super::labels::{DatagramRefusal, DatagramUnsent, DoorAnswer};
 use super::labels::{Direction, DropCause, HandshakeOutcome, OpenFailure, OverheadKind, RecordKind, RekeyCause};
@@ -72,6 +73,8 @@ pub struct Totals {
     pub rekeys: BTreeMap<&'static str, u64>,
     /// Handshakes, by outcome.
     pub handshakes: BTreeMap<&'static str, u64>,
+    /// Media records where they may be lost, by what became of them.
+    pub media_packets: BTreeMap<&'static str, u64>,
 }
 
 impl Totals {
@@ -99,6 +102,7 @@ struct Inner {
     datagrams_refused: Counts,
     datagrams_unsent: Counts,
     door_answers: Counts,
+    delivery: Delivery,
     epoch: Gauge,
     rekeys: Counts,
     frames: Counts,
@@ -167,6 +171,7 @@ impl Metrics {
             ),
             datagrams_unsent: Counts::register(r, "datagrams_unsent", unsent, "reason", DatagramUnsent::NAMES),
             door_answers: Counts::register(r, "door_answers", answers, "kind", DoorAnswer::NAMES),
+            delivery: Delivery::register(r),
             epoch: families::gauge(r, "epoch", "Number of the newest epoch of keys in use"),
             rekeys: Counts::register(r, "rekeys", "Epochs that ended", "cause", RekeyCause::NAMES),
             frames: Counts::register(r, "frames", frames, "dir", Direction::NAMES),
@@ -191,6 +196,15 @@ impl Metrics {
     /// What the build is.
     pub fn build(&self) -> &BuildInfo {
         &self.inner.build
+    }
+
+    pub(super) fn delivery(&self) -> &Delivery {
+        &self.inner.delivery
+    }
+
+    /// Counts bytes on the wire.
+    pub(super) fn wire_bytes(&self, direction: Direction, bytes: u64) {
+        self.inner.bytes.add(direction as usize, bytes);
     }
 
     /// The stage histograms, to record into directly.
@@ -368,6 +382,7 @@ impl Metrics {
             frames_dropped: inner.frames_dropped.list(),
             rekeys: inner.rekeys.list(),
             handshakes: inner.handshakes.list(),
+            media_packets: inner.delivery.packets.list(),
         }
     }
 

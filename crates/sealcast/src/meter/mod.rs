@@ -1,5 +1,6 @@
 //! What the stream costs: stage times, counters, CPU, memory, temperature, and the files that keep them.
 
+mod delivery;
 mod energy;
 mod families;
 pub mod labels;

@@ -5,7 +5,8 @@ use std::time::{Duration, Instant};
 
 use sealcast_proto::seal::{Opened, Refusal};
 use sealcast_proto::session::{Event, Handled, Input, Output, SealedRecords, Session, SessionError};
-use sealcast_proto::wire::{CloseReason, LENGTH_PREFIX, MessageLength, TAG_LEN, write_framed};
+use sealcast_proto::unit::Assembled;
+use sealcast_proto::wire::{CONNECTION_LEN, CloseReason, Kind, LENGTH_PREFIX, MessageLength, TAG_LEN, write_framed};
 
 use super::Clock;
 use super::unread::Unread;
@@ -14,10 +15,17 @@ use crate::meter::metrics::{Metrics, Overhead};
 use crate::meter::resources::thread_cpu_time;
 use crate::transport::{Progress, Transport};
 
+/// The next frame is sealed only when less than this waits to be sent: what is sealed can no longer be dropped.
+const BACKLOG_LOW: usize = 64 * 1024;
+/// The same where the session paces: what waits there waits for the path.
+const HELD_LOW: usize = 4 * 1024;
+
 /// What a session's owner is told while the connection works.
 pub(super) trait Listener {
     /// A verified media record; `arrived` is when its last byte was read.
     fn media(&mut self, record: Opened<'_>, arrived: Instant) -> Result<(), SessionError>;
+    /// What a session put together by itself, where media comes in any order.
+    fn assembled(&mut self, media: Assembled);
     /// News of the session.
     fn event(&mut self, event: Event);
     /// A record was refused, and counted.
@@ -85,11 +93,11 @@ impl<T: Transport> Connection<T> {
         };
         tokio::select! {
             progress = self.transport.wait() => match progress.map_err(Ended::Carrier)? {
-                Progress::Read => {
+                Progress::Read if !self.transport.is_datagram() => {
                     // It only notes the time, and cannot fail.
                     let _ = self.session.handle(self.clock.now(), Input::PartOfMessage);
                 }
-                Progress::Wrote => {}
+                Progress::Read | Progress::Wrote => {}
                 Progress::Closed => self.closed = true,
             },
             () = timer => {}
@@ -103,6 +111,7 @@ impl<T: Transport> Connection<T> {
         self.drain_session(listener, false);
         let flushed = self.transport.flush_now().map_err(Ended::Carrier);
         worked?;
+        self.send_packets(listener)?;
         if self.unread.too_much(self.transport.backlog()) {
             return Err(Ended::Deaf);
         }
@@ -125,6 +134,8 @@ impl<T: Transport> Connection<T> {
     }
 
     fn take_messages_timed(&mut self, listener: &mut impl Listener) -> Result<(), Ended> {
+        let datagrams = self.transport.is_datagram();
+        let framing = if datagrams { 0 } else { LENGTH_PREFIX };
         loop {
             let established = self.session.is_established();
             let limit = if established {
@@ -147,7 +158,8 @@ impl<T: Transport> Connection<T> {
                     return Err(Ended::Session(SessionError::Framing));
                 }
             };
-            let length = (LENGTH_PREFIX + message.len()) as u64;
+            let length = (framing + message.len()) as u64;
+            let kind = record_kind(message, datagrams);
             let arrived = Instant::now();
             let handled = self.session.handle(self.clock.at(arrived), Input::Message(message));
             if !established {
@@ -170,8 +182,15 @@ impl<T: Transport> Connection<T> {
                     self.metrics.record_refused(open_failure(reason));
                     listener.refused(reason);
                 }
-                Handled::Done if established => self.metrics.record_opened(RecordKind::Control, length),
+                Handled::Done if established => {
+                    if let Some(kind) = kind {
+                        self.metrics.record_opened(kind, length);
+                    }
+                }
                 Handled::Done => {}
+            }
+            if self.session.heard_newest() {
+                self.transport.follow();
             }
             self.drain_session(listener, false);
         }
@@ -198,12 +217,34 @@ impl<T: Transport> Connection<T> {
                     }
                 }
                 Output::Event(event) => listener.event(event),
+                Output::Media(media) => listener.assembled(media),
                 Output::Timeout(deadline) => {
                     self.deadline = deadline;
                     return;
                 }
             }
         }
+    }
+
+    /// Send what media may leave now, where the session holds it.
+    fn send_packets(&mut self, listener: &mut impl Listener) -> Result<(), Ended> {
+        let mut any = false;
+        loop {
+            let now = self.clock.now();
+            let Some(packets) = self.session.poll_packets(now) else {
+                break;
+            };
+            let taken = self.transport.send_packets(packets.bytes, packets.size);
+            if !taken.map_err(Ended::Carrier)? {
+                break;
+            }
+            self.session.packets_sent(now);
+            any = true;
+        }
+        if any {
+            self.drain_session(listener, false);
+        }
+        Ok(())
     }
 
     /// Tell the session something, and send what comes of it.
@@ -230,7 +271,22 @@ impl<T: Transport> Connection<T> {
 
     /// Bytes queued and not yet taken by the carrier.
     pub(super) fn backlog(&self) -> usize {
-        self.transport.backlog()
+        self.transport.backlog() + self.session.media_backlog()
+    }
+
+    /// Whether what was sent has arrived, or had time to.
+    pub(super) fn settled(&self) -> bool {
+        self.session.media_settled(self.clock.now())
+    }
+
+    /// Whether the next frame can be sealed: what is sealed can no longer be dropped.
+    pub(super) fn ready_for_frame(&self) -> bool {
+        let low = if self.session.holds_media() {
+            HELD_LOW
+        } else {
+            BACKLOG_LOW
+        };
+        self.backlog() < low && !self.session.is_stalled()
     }
 
     /// The last queued bytes, for a look at what the network carries.
@@ -250,7 +306,7 @@ impl<T: Transport> Connection<T> {
         loop {
             match self.session.poll() {
                 Output::Transmit(message) => write_framed(self.transport.outgoing(), &message),
-                Output::Event(_) => {}
+                Output::Event(_) | Output::Media(_) => {}
                 Output::Timeout(_) => break,
             }
         }
@@ -264,6 +320,28 @@ impl<T: Transport> Connection<T> {
         };
         // A peer that does not listen any more is not waited for.
         let _ = tokio::time::timeout(patience, flush).await;
+        self.repeat_goodbye().await;
+    }
+
+    /// Datagrams may be lost: the session says its last words more than once.
+    async fn repeat_goodbye(&mut self) {
+        loop {
+            match self.session.poll() {
+                Output::Transmit(message) => write_framed(self.transport.outgoing(), &message),
+                Output::Event(_) | Output::Media(_) => {}
+                Output::Timeout(Duration::MAX) => break,
+                Output::Timeout(deadline) => {
+                    // What cannot leave now is not worth more.
+                    let _ = self.transport.flush_now();
+                    let Some(at) = self.clock.instant(deadline).filter(|_| self.session.is_over()) else {
+                        break;
+                    };
+                    tokio::time::sleep_until(at.into()).await;
+                    let _ = self.session.handle(self.clock.now(), Input::Timeout);
+                }
+            }
+        }
+        let _ = self.transport.flush_now();
     }
 }
 
@@ -275,6 +353,15 @@ pub(super) fn overhead(preamble: u64) -> Overhead {
         preamble,
         framing: LENGTH_PREFIX as u64,
     }
+}
+
+/// What a message is that is no media on a byte stream, by the byte it begins with; none for one of the handshake.
+fn record_kind(message: &[u8], datagrams: bool) -> Option<RecordKind> {
+    let message = message.get(if datagrams { CONNECTION_LEN } else { 0 }..)?;
+    Kind::of(message).map(|kind| match kind {
+        Kind::Media => RecordKind::Media,
+        Kind::Control => RecordKind::Control,
+    })
 }
 
 fn open_failure(reason: Refusal) -> OpenFailure {

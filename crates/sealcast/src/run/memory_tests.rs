@@ -6,13 +6,15 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 use sealcast_proto::keys::{Identity, Invite, Role, Side};
 use sealcast_proto::seal::suite;
-use sealcast_proto::session::{Input, RekeyPolicy, Session};
+use sealcast_proto::session::{Carrier, Delivery, Input, RekeyPolicy, Session};
 use sealcast_proto::unit::{Selection, Unit};
 use sealcast_proto::wire::CloseReason;
 use tokio::sync::watch;
 
+use super::build_info;
 use super::connection::Connection;
 use super::observe::HandshakeTimer;
+use super::offer::Way;
 use super::received::Receiver;
 use super::serve_viewer::serve_viewer;
 use super::shared::Shared;
@@ -20,7 +22,16 @@ use super::{Admission, FrameQueue, Hub, Observation, ObserveOptions, Offer, Queu
 use crate::keys::allow::AllowList;
 use crate::keys::mechanism;
 use crate::media::{Codec, Frame, FrameRate, StreamInfo};
+use crate::meter::metrics::Metrics;
 use crate::transport::memory_pair;
+
+/// As over TCP.
+fn way() -> Way {
+    Way {
+        carrier: Carrier::Stream,
+        delivery: Delivery::default(),
+    }
+}
 
 fn offer(seed: u8) -> Offer {
     Offer {
@@ -61,7 +72,7 @@ fn info() -> StreamInfo {
 
 #[tokio::test]
 async fn frames_reach_a_viewer_through_memory_as_they_do_through_tcp() {
-    let observing = Observation::start("test", ObserveOptions::default())
+    let observing = Observation::start("test", ObserveOptions::default(), Metrics::new(build_info()))
         .await
         .expect("nothing to open");
     let observation = observing.observation();
@@ -82,14 +93,14 @@ async fn frames_reach_a_viewer_through_memory_as_they_do_through_tcp() {
     let (near, far) = memory_pair(1000);
     let config = shared
         .offer
-        .session(Role::Publisher, Side::Responder, None, Some(invite.clone()));
+        .session(Role::Publisher, Side::Responder, None, Some(invite.clone()), way());
     let session = Session::respond(config, [4; 32], observation.clock.now());
     let (_stop, stopped) = watch::channel(false);
     let timer = HandshakeTimer::begin("responder", None);
     let serving = tokio::spawn(serve_viewer(shared, near, session, "memory".to_owned(), timer, stopped));
 
     let publisher = Identity::from_seed(&[2; 32]).peer_id();
-    let config = offer(1).session(Role::Viewer, Side::Initiator, Some(publisher), Some(invite));
+    let config = offer(1).session(Role::Viewer, Side::Initiator, Some(publisher), Some(invite), way());
     let session = Session::initiate(config, [3; 32], observation.clock.now()).expect("complete");
     let queue = Arc::new(FrameQueue::new(QueueLimits::default()));
     let mut receiver = Receiver::new(Arc::clone(&observation), Arc::clone(&queue));

@@ -34,7 +34,7 @@ pub use control::{ControlSocket, MAX_COMMAND};
 pub use hub::Hub;
 pub use observe::{Observation, ObserveOptions, Observing, build_info};
 pub use offer::Offer;
-pub use publish::{PublishOptions, Publisher, Viewers, local_address, publish};
+pub use publish::{PublishOptions, Publisher, Viewers, publish};
 pub use queue::{FrameQueue, QueueLimits};
 use retry::Retry;
 pub use steering::Steering;

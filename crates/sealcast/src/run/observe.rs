@@ -65,13 +65,12 @@ pub fn build_info() -> BuildInfo {
 }
 
 impl Observation {
-    /// Begin to observe `command`.
+    /// Begin to observe `command`, which counts in `metrics`.
     ///
     /// # Errors
     /// The log directory cannot be written, or the metrics address cannot be bound.
-    pub async fn start(command: &str, options: ObserveOptions) -> Result<Observing> {
+    pub async fn start(command: &str, options: ObserveOptions, metrics: Metrics) -> Result<Observing> {
         options.report.as_deref().map_or(Ok(()), Report::check_place)?;
-        let metrics = Metrics::new(build_info());
         let log_dir = options.log_dir.as_deref().map(LogDir::create).transpose()?;
         let observation = Arc::new(Self {
             metrics: metrics.clone(),

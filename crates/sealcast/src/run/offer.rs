@@ -13,6 +13,13 @@ use super::Observation;
 use crate::failure::{Failure, FailureKind, Result};
 use crate::keys::entropy;
 
+/// By what a session goes, and how media is delivered on it.
+#[derive(Clone, Copy)]
+pub(super) struct Way {
+    pub(super) carrier: Carrier,
+    pub(super) delivery: Delivery,
+}
+
 /// What both commands bring to every handshake.
 #[derive(Clone)]
 pub struct Offer {
@@ -37,6 +44,7 @@ impl Offer {
         side: Side,
         pinned: Option<PeerId>,
         invite: Option<Invite>,
+        way: Way,
     ) -> SessionConfig {
         SessionConfig {
             handshake: HandshakeConfig {
@@ -48,9 +56,9 @@ impl Offer {
                 invite,
             },
             side,
-            carrier: Carrier::Stream,
+            carrier: way.carrier,
             rekey: self.rekey,
-            delivery: Delivery::default(),
+            delivery: way.delivery,
             unit: self.unit,
             selection_seed: self.selection_seed,
         }
@@ -61,9 +69,10 @@ impl Offer {
         &self,
         role: Role,
         ticket: &Ticket,
+        way: Way,
         observation: &Observation,
     ) -> Result<(Session, Duration)> {
-        let config = self.session(role, Side::Initiator, Some(ticket.peer), ticket.invite.clone());
+        let config = self.session(role, Side::Initiator, Some(ticket.peer), ticket.invite.clone(), way);
         let began = Instant::now();
         let session = Session::initiate(config, entropy::random()?, observation.clock.now());
         let session = session.map_err(|error| {

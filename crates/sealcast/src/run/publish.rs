@@ -1,22 +1,21 @@
 //! The publisher: one source, a listening socket (or a viewer to connect to), a task for every viewer.
 
-use std::net::SocketAddr;
 use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use sealcast_proto::keys::{Invite, Role, Side};
 use sealcast_proto::rate::RateConfig;
-use sealcast_proto::session::{Session, SessionError};
+use sealcast_proto::session::{Delivery, Session, SessionError};
 use sealcast_proto::unit::Selection;
 use sealcast_proto::wire::{CloseReason, Ticket};
-use tokio::net::TcpListener;
 use tokio::sync::{Semaphore, watch};
 use tokio::task::JoinSet;
 
 use super::connection::Ended;
 use super::hub::SourceEnd;
 use super::observe::HandshakeTimer;
+use super::offer::Way;
 use super::pump::{self, Tap};
 use super::retry::turned_on;
 use super::serve_viewer::{Departure, serve_viewer};
@@ -26,7 +25,7 @@ use super::{Admission, ControlSocket, Hub, Observation, Offer, QueueLimits, Retr
 use crate::failure::{Failure, FailureKind, Result};
 use crate::keys::entropy;
 use crate::source::Source;
-use crate::transport;
+use crate::transport::{self, Listener};
 
 /// Connections that may be in their handshake, or watching, at once beyond the viewers allowed: what strangers can
 /// occupy.
@@ -40,7 +39,12 @@ const STABLE: Duration = Duration::from_secs(5);
 /// Where a publisher's viewers come from.
 pub enum Viewers {
     /// They connect to this socket.
-    Listen(TcpListener),
+    Listen {
+        /// The socket.
+        listener: Listener,
+        /// How media is delivered where it may be lost.
+        delivery: Delivery,
+    },
     /// The publisher connects to a listening viewer.
     Connect(Ticket),
 }
@@ -140,7 +144,9 @@ impl Publisher {
         let outcome = {
             let serving = async {
                 match viewers {
-                    Viewers::Listen(listener) => accept(&shared, listener, &mut tasks, &tasks_stopped).await,
+                    Viewers::Listen { listener, delivery } => {
+                        accept(&shared, listener, delivery, &mut tasks, &tasks_stopped).await
+                    }
                     Viewers::Connect(ticket) => keep_connected(&shared, &ticket, &tasks_stopped).await,
                 }
             };
@@ -189,14 +195,15 @@ async fn source_end(hub: &Hub) -> SourceEnd {
 /// Accept viewers, each in a task of its own.
 async fn accept(
     shared: &Arc<Shared>,
-    listener: TcpListener,
+    mut listener: Listener,
+    delivery: Delivery,
     tasks: &mut JoinSet<()>,
     stop: &watch::Receiver<bool>,
 ) -> Result<()> {
     let places = Arc::new(Semaphore::new(shared.max_viewers + MAX_PENDING));
     loop {
         while tasks.try_join_next().is_some() {}
-        let (stream, remote) = match listener.accept().await {
+        let accepted = match listener.accept().await {
             Ok(accepted) => accepted,
             Err(error) => {
                 // Out of descriptors, or a connection that broke before it was taken: both pass.
@@ -206,29 +213,32 @@ async fn accept(
             }
         };
         let Ok(place) = Arc::clone(&places).try_acquire_owned() else {
-            tracing::warn!(from = %remote, "turned a connection away: too many are in their handshake");
+            tracing::warn!(from = %accepted.remote, "turned a connection away: too many are in their handshake");
             continue;
         };
-        let session = respond(shared, Role::Publisher)?;
+        let delivery = Delivery {
+            rate: delivery.rate.map(|_| shared.hub.rate()),
+            ..delivery
+        };
+        let way = Way {
+            carrier: accepted.carrier,
+            delivery,
+        };
+        let session = respond(shared, Role::Publisher, way)?;
         let (shared, stop) = (Arc::clone(shared), stop.clone());
         tasks.spawn(async move {
             let timer = HandshakeTimer::begin("responder", None);
-            serve_viewer(
-                shared,
-                transport::prepare(stream),
-                session,
-                remote.to_string(),
-                timer,
-                stop,
-            )
-            .await;
+            let remote = accepted.remote.to_string();
+            serve_viewer(shared, accepted.carriage, session, remote, timer, stop).await;
             drop(place);
         });
     }
 }
 
-fn respond(shared: &Shared, role: Role) -> Result<Session> {
-    let config = shared.offer.session(role, Side::Responder, None, shared.invite.clone());
+fn respond(shared: &Shared, role: Role, way: Way) -> Result<Session> {
+    let config = shared
+        .offer
+        .session(role, Side::Responder, None, shared.invite.clone(), way);
     Ok(Session::respond(
         config,
         entropy::random()?,
@@ -241,9 +251,18 @@ async fn keep_connected(shared: &Arc<Shared>, ticket: &Ticket, stop: &watch::Rec
     let mut retry = Retry::default();
     let mut established = false;
     loop {
-        match transport::connect(&ticket.host, ticket.port).await {
-            Ok(transport) => {
-                let (session, keygen) = shared.offer.initiate(Role::Publisher, ticket, &shared.observation)?;
+        match transport::connect(ticket, shared.observation.metrics.clone()).await {
+            Ok((transport, carrier)) => {
+                let way = Way {
+                    carrier,
+                    delivery: Delivery {
+                        rate: Some(shared.hub.rate()),
+                        ..Delivery::default()
+                    },
+                };
+                let (session, keygen) = shared
+                    .offer
+                    .initiate(Role::Publisher, ticket, way, &shared.observation)?;
                 let timer = HandshakeTimer::begin("initiator", Some(keygen));
                 let remote = format!("{}:{}", ticket.host, ticket.port);
                 let began = Instant::now();
@@ -282,18 +301,4 @@ fn refusal(ticket: &Ticket, departure: &Departure, established: bool) -> Option<
         )),
         _ => None,
     }
-}
-
-/// The address a publisher listens at.
-///
-/// # Errors
-/// The system cannot tell: the socket is broken.
-pub fn local_address(listener: &TcpListener) -> Result<SocketAddr> {
-    listener.local_addr().map_err(|error| {
-        Failure::new(
-            FailureKind::Network,
-            format!("the listening socket is broken ({error})"),
-            "try again",
-        )
-    })
 }

@@ -43,6 +43,14 @@ pub struct Pushed {
     pub wants_keyframe: bool,
 }
 
+/// Where a consumer that fell behind goes on.
+pub struct Skipped<F> {
+    /// Frames that were dropped.
+    pub dropped: usize,
+    /// The next frame, if there is a keyframe already.
+    pub next: Option<F>,
+}
+
 struct State<F> {
     frames: VecDeque<F>,
     bytes: usize,
@@ -127,6 +135,41 @@ impl<F: Queued> FrameQueue<F> {
         let frame = state.frames.pop_front()?;
         state.bytes -= frame.size();
         Some(frame)
+    }
+
+    /// Go on from `frame`, which was taken and has waited for too long, at the newest keyframe.
+    pub fn skip_to_keyframe(&self, frame: F) -> Skipped<F> {
+        let mut state = self.lock();
+        let newest = state.frames.iter().rposition(Queued::keyframe);
+        let Some(at) = newest else {
+            if frame.keyframe() {
+                return Skipped {
+                    dropped: 0,
+                    next: Some(frame),
+                };
+            }
+            let dropped = 1 + state.frames.len();
+            state.frames.clear();
+            state.bytes = 0;
+            state.skipping = true;
+            return Skipped { dropped, next: None };
+        };
+        let passed: Vec<F> = state.frames.drain(..at).collect();
+        state.bytes -= passed.iter().map(Queued::size).sum::<usize>();
+        let next = state.frames.pop_front();
+        state.bytes -= next.as_ref().map_or(0, Queued::size);
+        Skipped {
+            dropped: 1 + passed.len(),
+            next,
+        }
+    }
+
+    /// Forget what is queued; the next frame will be a keyframe.
+    pub fn clear(&self) {
+        let mut state = self.lock();
+        state.frames.clear();
+        state.bytes = 0;
+        state.skipping = true;
     }
 
     /// No more frames will come; those inside can still be taken.
@@ -243,6 +286,24 @@ mod tests {
         );
         queue.push((5, true));
         assert_eq!(drain(&queue), [5]);
+    }
+
+    #[test]
+    fn a_consumer_that_fell_behind_goes_on_at_the_newest_keyframe() {
+        let queue = queue(20);
+        for number in 0..9 {
+            queue.push((number, number % 4 == 0));
+        }
+        let first = queue.pop().expect("queued");
+        let skipped = queue.skip_to_keyframe(first);
+        assert_eq!((skipped.dropped, skipped.next.map(|frame| frame.0)), (8, Some(8)));
+        queue.push((9, false));
+        let late = queue.pop().expect("queued");
+        let skipped = queue.skip_to_keyframe(late);
+        assert_eq!((skipped.dropped, skipped.next), (1, None));
+        queue.push((10, false));
+        queue.push((11, true));
+        assert_eq!(drain(&queue), [11]);
     }
 
     #[test]

@@ -6,8 +6,8 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 use sealcast_proto::clock::ClockEstimate;
 use sealcast_proto::seal::{Opened, Refusal};
-use sealcast_proto::session::{Event, SessionError};
-use sealcast_proto::unit::{Assembled, AssembledFrame, Assembler, Preamble, StreamInfo};
+use sealcast_proto::session::{Event, InboundCounts, SessionError};
+use sealcast_proto::unit::{Assembled, AssembledFrame, Assembler, Codec, Preamble, StreamInfo};
 
 use super::connection::Listener;
 use super::queue::Queued;
@@ -18,7 +18,7 @@ use crate::meter::labels::{Direction, DropCause};
 use crate::meter::stage::Stage;
 
 /// A keyframe is asked for at most this often.
-const REQUEST_INTERVAL: Duration = Duration::from_millis(500);
+const REQUEST_INTERVAL: Duration = Duration::from_millis(250);
 
 /// A frame on its way to the sink, with what is known of its journey.
 pub(super) struct Delivered {
@@ -59,6 +59,8 @@ pub(super) struct Receiver {
     wants_keyframe: bool,
     /// News for the task that owns the session.
     pub(super) events: Vec<Event>,
+    /// What had come as media when it was counted last.
+    counted: InboundCounts,
     /// Records refused since the session began.
     pub(super) refused: u64,
 }
@@ -75,11 +77,19 @@ impl Receiver {
             last_request: None,
             wants_keyframe: false,
             events: Vec::new(),
+            counted: InboundCounts::default(),
             refused: 0,
         }
     }
 
-    /// Whether a keyframe should be asked for now; at most every half second.
+    /// Count what came as media since the last time.
+    pub(super) fn count(&mut self, counts: Option<InboundCounts>) {
+        if let Some(counts) = counts {
+            self.observation.metrics.media_came(&mut self.counted, counts);
+        }
+    }
+
+    /// Whether a keyframe should be asked for now; at most every quarter of a second.
     pub(super) fn take_keyframe_request(&mut self) -> bool {
         let due = self.last_request.is_none_or(|last| last.elapsed() >= REQUEST_INTERVAL);
         let ask = self.wants_keyframe && due;
@@ -88,6 +98,23 @@ impl Receiver {
             self.last_request = Some(Instant::now());
         }
         ask
+    }
+
+    fn take(&mut self, media: Assembled, arrived: Instant) {
+        match media {
+            Assembled::Info(info) => self.info = Some(Arc::new(info)),
+            Assembled::Frame(frame) => self.frame(frame, arrived),
+            Assembled::Partial => {}
+            Assembled::Undecodable { skipped, .. } => {
+                let metrics = &self.observation.metrics;
+                metrics.record_dropped(DropCause::Gap, 1 + skipped);
+                self.wants_keyframe = true;
+            }
+            // Every picture of Motion JPEG is a keyframe.
+            Assembled::Lost => {
+                self.wants_keyframe |= self.info.as_ref().is_none_or(|info| info.codec != Codec::Mjpeg);
+            }
+        }
     }
 
     fn frame(&mut self, frame: AssembledFrame, arrived: Instant) {
@@ -146,29 +173,22 @@ impl Listener for Receiver {
             // A new description may be among what is missing: nothing is shown by one that may be out of date.
             self.info = None;
         }
-        match self.assembler.take(&record).map_err(|_| SessionError::PeerMisbehaved)? {
-            Assembled::Info(info) => {
-                self.first_arrival = None;
-                self.info = Some(Arc::new(info));
-            }
-            Assembled::Frame(frame) => {
-                // The delay of a frame is that of its last record; opening began with its first.
-                let opening_since = if record.header().flags.first() {
-                    arrived
-                } else {
-                    arrived_first
-                };
-                self.first_arrival = None;
-                self.frame(frame, opening_since.max(arrived_first));
-            }
-            Assembled::Partial => {}
-            Assembled::Undecodable { .. } => {
-                self.first_arrival = None;
-                self.observation.metrics.record_dropped(DropCause::Gap, 1);
-                self.wants_keyframe = true;
-            }
+        let media = self.assembler.take(&record).map_err(|_| SessionError::PeerMisbehaved)?;
+        if !matches!(media, Assembled::Partial) {
+            self.first_arrival = None;
         }
+        // The delay of a frame is that of its last record; opening began with its first.
+        let opening_since = if record.header().flags.first() {
+            arrived
+        } else {
+            arrived_first
+        };
+        self.take(media, opening_since.max(arrived_first));
         Ok(())
+    }
+
+    fn assembled(&mut self, media: Assembled) {
+        self.take(media, Instant::now());
     }
 
     fn event(&mut self, event: Event) {

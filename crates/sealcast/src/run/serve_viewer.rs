@@ -5,8 +5,8 @@ use std::time::{Duration, Instant};
 
 use sealcast_proto::keys::Peer;
 use sealcast_proto::seal::{Opened, Refusal};
-use sealcast_proto::session::{Event, Facts, Input, OutgoingFrame, RekeyCause, Session, SessionError};
-use sealcast_proto::unit::{PREAMBLE_LEN, Preamble};
+use sealcast_proto::session::{Event, Facts, Input, OutboundCounts, OutgoingFrame, RekeyCause, Session, SessionError};
+use sealcast_proto::unit::{Assembled, PREAMBLE_LEN, Preamble};
 use sealcast_proto::wire::CloseReason;
 use tokio::sync::watch;
 
@@ -21,13 +21,17 @@ use super::retry::turned_on;
 use super::shared::Shared;
 use super::steering::Wanted;
 use crate::media::{Codec, Frame};
-use crate::meter::labels::{self, Direction, RecordKind};
+use crate::meter::labels::{self, Direction, DropCause, RecordKind};
 use crate::meter::logs::Phase;
 use crate::meter::stage::Stage;
 use crate::transport::Transport;
 
-/// The next frame is sealed only when less than this is waiting to be sent: what is sealed can no longer be dropped.
-const BACKLOG_LOW: usize = 64 * 1024;
+/// How often what the path carries is told to the source.
+const TARGET_INTERVAL: Duration = Duration::from_millis(100);
+/// How often it is looked whether the end of the stream has arrived.
+const SETTLING: Duration = Duration::from_millis(20);
+/// A frame that waited longer than this for a path to be free is dropped, with its group of pictures.
+const MOST_WAIT: Duration = Duration::from_millis(400);
 /// How long a closing session may take to say goodbye.
 const GOODBYE_PATIENCE: Duration = Duration::from_secs(1);
 /// The stream number of the video.
@@ -45,6 +49,8 @@ impl Listener for Inbox {
         // A viewer has nothing to show us.
         Ok(())
     }
+
+    fn assembled(&mut self, _: Assembled) {}
 
     fn event(&mut self, event: Event) {
         self.events.push(event);
@@ -65,6 +71,10 @@ struct Seat {
     previous_seal: Duration,
     previous_send: Duration,
     sending_since: Option<Instant>,
+    /// When the path's target was told last.
+    target_told: Option<Instant>,
+    /// What had left as media when it was counted last.
+    counted: OutboundCounts,
 }
 
 /// How a viewer's session ended.
@@ -139,7 +149,7 @@ impl<T: Transport> ViewerTask<T> {
             self.connection.work(&mut self.inbox)?;
             self.take_events()?;
             self.send_frames()?;
-            let ready = self.seat.as_ref().filter(|_| self.connection.backlog() < BACKLOG_LOW);
+            let ready = self.seat.as_ref().filter(|_| self.connection.ready_for_frame());
             let queue = ready.map(|seat| Arc::clone(&seat.queue));
             let frame_queued = async {
                 match queue {
@@ -147,9 +157,11 @@ impl<T: Transport> ViewerTask<T> {
                     None => std::future::pending().await,
                 }
             };
+            let settling = self.seat.as_ref().is_some_and(|seat| seat.queue.finished());
             tokio::select! {
                 waited = self.connection.wait() => waited?,
                 () = frame_queued => {}
+                () = tokio::time::sleep(SETTLING), if settling => {}
                 // It fails only without a sender, which is one of what the tasks share.
                 _ = self.wanted.changed() => self.steer()?,
                 _ = turned_on(&mut stop) => {
@@ -190,6 +202,17 @@ impl<T: Transport> ViewerTask<T> {
                 observation.metrics.set_epoch(epoch);
                 observation.metrics.record_rekey(label(cause));
                 tracing::debug!(viewer = %self.name(), epoch, "new keys");
+            }
+            Event::Stalled => {
+                tracing::warn!(viewer = %self.name(), "nothing was heard from the viewer for 2 s: it is sent nothing until it is");
+            }
+            Event::Resumed => {
+                tracing::info!(viewer = %self.name(), "the viewer is heard again");
+                if let Some(seat) = &mut self.seat {
+                    seat.info_version = 0;
+                    seat.queue.clear();
+                }
+                self.shared.hub.request_keyframe();
             }
             Event::Clock(estimate) => observation.clock_estimate(estimate.offset, estimate.uncertainty),
             Event::Closed { reason, text } => {
@@ -244,6 +267,8 @@ impl<T: Transport> ViewerTask<T> {
             previous_seal: Duration::ZERO,
             previous_send: Duration::ZERO,
             sending_since: None,
+            target_told: None,
+            counted: OutboundCounts::default(),
         });
     }
 
@@ -263,14 +288,14 @@ impl<T: Transport> ViewerTask<T> {
 
     fn send_frames(&mut self) -> Result<(), Ended> {
         self.note_sent();
-        while self.connection.backlog() < BACKLOG_LOW {
-            let Some(frame) = self.seat.as_ref().and_then(|seat| seat.queue.pop()) else {
-                break;
-            };
+        self.note_path();
+        while self.connection.ready_for_frame() {
+            let Some(frame) = self.next_frame() else { break };
             self.send_frame(&frame)?;
             self.take_events()?;
         }
-        if self.seat.as_ref().is_some_and(|seat| seat.queue.finished()) {
+        let finished = self.seat.as_ref().is_some_and(|seat| seat.queue.finished());
+        if finished && self.connection.settled() {
             let (reason, text) = match self.shared.hub.end() {
                 Some(SourceEnd::Failed(failure)) => (CloseReason::SourceFailed, failure.what),
                 _ => (CloseReason::EndOfStream, String::new()),
@@ -279,6 +304,40 @@ impl<T: Transport> ViewerTask<T> {
             return Err(Ended::InWords);
         }
         Ok(())
+    }
+
+    /// The next frame to seal. What waited for too long is dropped, up to the newest keyframe.
+    fn next_frame(&mut self) -> Option<Arc<Frame>> {
+        let seat = self.seat.as_ref()?;
+        let frame = seat.queue.pop()?;
+        if !self.connection.session.holds_media() || frame.encoded.elapsed() < MOST_WAIT {
+            return Some(frame);
+        }
+        let skipped = seat.queue.skip_to_keyframe(frame);
+        if skipped.dropped > 0 {
+            let metrics = &self.shared.observation.metrics;
+            metrics.record_dropped(DropCause::Queue, skipped.dropped as u64);
+        }
+        if skipped.next.is_none() {
+            self.shared.hub.request_keyframe();
+        }
+        skipped.next
+    }
+
+    /// Tell the source what the path carries, and the meters what left.
+    fn note_path(&mut self) {
+        let Some(seat) = &mut self.seat else { return };
+        let session = &self.connection.session;
+        if let Some(counts) = session.outbound_counts() {
+            self.shared.observation.metrics.media_left(&mut seat.counted, counts);
+        }
+        let due = seat.target_told.is_none_or(|told| told.elapsed() >= TARGET_INTERVAL);
+        if let Some(target) = session.target().filter(|_| due) {
+            seat.target_told = Some(Instant::now());
+            self.shared.hub.set_target(seat.id, Some(target));
+            let loss = session.path_loss().map(|(share, _)| share);
+            self.shared.observation.metrics.path(loss, Some(target));
+        }
     }
 
     /// Seal a frame for this viewer and hand it to the network.

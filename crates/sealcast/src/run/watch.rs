@@ -4,16 +4,16 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use sealcast_proto::keys::{HandshakeError, Invite, Role, Side};
-use sealcast_proto::session::{Event, Facts, Input, Session, SessionError};
+use sealcast_proto::session::{Delivery, Event, Facts, Input, Session, SessionError};
 use sealcast_proto::unit::Selection;
 use sealcast_proto::wire::{CloseReason, Ticket};
-use tokio::net::TcpListener;
 use tokio::sync::watch;
 
 use super::admission::Verdict;
 use super::connection::{Connection, Ended};
 use super::ended::{end_in_words, handshake_outcome};
 use super::observe::HandshakeTimer;
+use super::offer::Way;
 use super::received::{Delivered, Receiver};
 use super::retry::turned_on;
 use super::serve_viewer::VIDEO;
@@ -24,7 +24,7 @@ use crate::keys::entropy;
 use crate::meter::labels;
 use crate::meter::logs::Phase;
 use crate::sink::Sink;
-use crate::transport::{self, TcpTransport, Transport};
+use crate::transport::{self, Carriage, Listener, Transport};
 
 /// How long a closing session may take to say goodbye.
 const GOODBYE_PATIENCE: Duration = Duration::from_millis(500);
@@ -36,7 +36,7 @@ pub enum PublisherAt {
     /// It connects to us.
     Listen {
         /// The socket.
-        listener: TcpListener,
+        listener: Listener,
         /// The invite of our ticket.
         invite: Option<Invite>,
         /// Which publishers are let in.
@@ -52,6 +52,8 @@ pub struct WatchOptions {
     pub offer: Offer,
     /// Where frames go.
     pub sink: Box<dyn Sink>,
+    /// How much later than the fastest path a frame may be, where media may be lost.
+    pub budget: Duration,
     /// Limits of the sink's queue.
     pub queue: QueueLimits,
     /// Whether to connect again when the connection breaks.
@@ -71,6 +73,7 @@ enum After {
 struct Viewer {
     publisher: PublisherAt,
     offer: Offer,
+    budget: Duration,
     observation: Arc<Observation>,
     queue: Arc<FrameQueue<Delivered>>,
     stop: watch::Receiver<bool>,
@@ -103,6 +106,7 @@ pub async fn watch(
     let mut viewer = Viewer {
         publisher: options.publisher,
         offer: options.offer,
+        budget: options.budget,
         observation,
         queue: Arc::clone(&queue),
         stop: session_stopped,
@@ -181,25 +185,38 @@ impl Viewer {
     }
 
     async fn watch_once(&mut self) -> Result<After> {
-        let (transport, session, remote, timer) = match &self.publisher {
+        let delivery = Delivery {
+            budget: self.budget,
+            ..Delivery::default()
+        };
+        let metrics = self.observation.metrics.clone();
+        let (transport, session, remote, timer) = match &mut self.publisher {
             PublisherAt::Connect(ticket) => {
                 let remote = format!("{}:{}", ticket.host, ticket.port);
-                let (session, keygen) = self.offer.initiate(Role::Viewer, ticket, &self.observation)?;
-                let timer = HandshakeTimer::begin("initiator", Some(keygen));
-                match transport::connect(&ticket.host, ticket.port).await {
-                    Ok(transport) => (transport, session, remote, timer),
+                let (transport, carrier) = match transport::connect(ticket, metrics).await {
+                    Ok(connected) => connected,
                     Err(failure) => return Ok(After::Broken(failure)),
-                }
+                };
+                let way = Way { carrier, delivery };
+                let (session, keygen) = self.offer.initiate(Role::Viewer, ticket, way, &self.observation)?;
+                let timer = HandshakeTimer::begin("initiator", Some(keygen));
+                (transport, session, remote, timer)
             }
             PublisherAt::Listen { listener, invite, .. } => {
-                let (stream, remote) = listener.accept().await.map_err(|error| {
+                let accepted = listener.accept().await.map_err(|error| {
                     let what = format!("a connection could not be accepted ({error})");
                     Failure::new(FailureKind::Network, what, "try again")
                 })?;
-                let config = self.offer.session(Role::Viewer, Side::Responder, None, invite.clone());
+                let way = Way {
+                    carrier: accepted.carrier,
+                    delivery,
+                };
+                let config = self
+                    .offer
+                    .session(Role::Viewer, Side::Responder, None, invite.clone(), way);
                 let session = Session::respond(config, entropy::random()?, self.observation.clock.now());
                 let timer = HandshakeTimer::begin("responder", None);
-                (transport::prepare(stream), session, remote.to_string(), timer)
+                (accepted.carriage, session, accepted.remote.to_string(), timer)
             }
         };
         self.observation.set_phase(Phase::Handshake);
@@ -208,7 +225,7 @@ impl Viewer {
 
     async fn run_session(
         &mut self,
-        transport: TcpTransport,
+        transport: Carriage,
         session: Session,
         remote: &str,
         timer: &HandshakeTimer,
@@ -257,6 +274,7 @@ impl<T: Transport> SessionTask<'_, T> {
     async fn run(&mut self) -> Result<std::convert::Infallible, Ended> {
         loop {
             self.connection.work(&mut self.receiver)?;
+            self.receiver.count(self.connection.session.inbound_counts());
             self.take_events()?;
             if self.facts.is_some() && self.receiver.take_keyframe_request() {
                 self.connection
@@ -321,6 +339,13 @@ impl<T: Transport> SessionTask<'_, T> {
                 announce("the publisher", selection);
                 observation.selection(selection);
             }
+            Event::Stalled => {
+                tracing::warn!(
+                    from = self.remote,
+                    "nothing was heard from the publisher for 2 s: waiting for it"
+                );
+            }
+            Event::Resumed => tracing::info!(from = self.remote, "the publisher is heard again"),
             Event::KeyframeRequested(_) => {}
         }
         Ok(())

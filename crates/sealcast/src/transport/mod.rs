@@ -1,5 +1,6 @@
 //! What carries messages between two ends: the `Transport` seam, and the URLs that name its implementations.
 
+mod carriage;
 mod memory;
 mod options;
 mod stream;
@@ -12,10 +13,11 @@ use std::io;
 
 use sealcast_proto::wire::{Malformed, MessageLength, write_framed};
 
+pub use carriage::{Accepted, Carriage, Listener, connect};
 pub use memory::memory_pair;
 pub use options::{DEFAULT_LATENCY_MS, Fec, Mtu, NetworkOptions};
 pub use stream::StreamTransport;
-pub use tcp::{TcpTransport, connect, listen, prepare};
+pub use tcp::TcpTransport;
 pub use url::{DEFAULT_PORT, ListenUrl};
 
 /// What came of waiting for a carrier.

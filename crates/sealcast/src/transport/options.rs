@@ -4,6 +4,8 @@ use std::time::Duration;
 
 use crate::config::keys::nearest;
 use crate::failure::{Failure, FailureKind, Result};
+use sealcast_proto::rate::RateConfig;
+use sealcast_proto::session::{self, Delivery};
 use sealcast_proto::wire::{BASE_DATAGRAM, MAX_DATAGRAM, MAX_LATENCY};
 
 /// The viewer's budget when nothing is said, in milliseconds (protocol.md §6).
@@ -69,6 +71,25 @@ impl Default for NetworkOptions {
 }
 
 impl NetworkOptions {
+    /// The same in the protocol's words. Bounds of the rate are the publisher's to add.
+    pub fn delivery(&self) -> Delivery {
+        Delivery {
+            budget: self.latency,
+            fec: match self.fec {
+                Fec::Auto => session::Fec::Adaptive,
+                Fec::Off => session::Fec::Off,
+                Fec::Percent(percent) => session::Fec::Fixed(percent),
+            },
+            nack: self.nack,
+            rate: self.rate.then(RateConfig::default),
+            pace: self.pace,
+            mtu: match self.mtu {
+                Mtu::Auto => session::Mtu::Discover,
+                Mtu::Bytes(bytes) => session::Mtu::Fixed(bytes.into()),
+            },
+        }
+    }
+
     /// Read `key=value&key=value` of a URL with `scheme`; `keys` are those it has.
     ///
     /// # Errors

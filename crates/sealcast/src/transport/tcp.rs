@@ -26,7 +26,7 @@ pub type TcpTransport = StreamTransport<TcpStream>;
 ///
 /// # Errors
 /// The port is taken, or the address is not ours.
-pub fn listen(address: SocketAddr) -> Result<TcpListener> {
+pub(super) fn listen(address: SocketAddr) -> Result<TcpListener> {
     let bind = || {
         let socket = socket2::Socket::new(socket2::Domain::for_address(address), socket2::Type::STREAM, None)?;
         socket.set_reuse_address(true)?;
@@ -58,7 +58,7 @@ pub fn listen(address: SocketAddr) -> Result<TcpListener> {
 ///
 /// # Errors
 /// The name is unknown, or no address answers.
-pub async fn connect(host: &Host, port: u16) -> Result<TcpTransport> {
+pub(super) async fn connect(host: &Host, port: u16) -> Result<TcpTransport> {
     let fail = |why: String, hint: &str| {
         Failure::new(
             FailureKind::Network,
@@ -88,7 +88,7 @@ pub async fn connect(host: &Host, port: u16) -> Result<TcpTransport> {
 }
 
 /// Set a connection up for low delay. What the system does not know is left as it is.
-pub fn prepare(stream: TcpStream) -> TcpTransport {
+pub(super) fn prepare(stream: TcpStream) -> TcpTransport {
     let socket = SockRef::from(&stream);
     let keepalive = TcpKeepalive::new()
         .with_time(Duration::from_secs(5))

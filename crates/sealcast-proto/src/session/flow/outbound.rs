@@ -100,6 +100,18 @@ impl Run {
     }
 }
 
+/// Whether the source records of a block are among those that a report says have come.
+fn came(block: &SentBlock, report: &Report<'_>) -> bool {
+    let end = block.first + block.sources.count as u64;
+    (block.first..end).all(|number| {
+        let Some(at) = (report.highest).checked_sub(number + 1) else {
+            return number == report.highest;
+        };
+        let byte = usize::try_from(at / 8).ok().and_then(|at| report.received.get(at));
+        byte.is_some_and(|byte| byte & (1 << (at % 8)) != 0)
+    })
+}
+
 /// What was handed out and has not been reported as sent.
 #[derive(Clone, Copy)]
 enum Polled {
@@ -126,6 +138,9 @@ pub(in crate::session) struct Outbound {
     encoder: Option<Box<Encoder>>,
     policy: RepairPolicy,
     path: Path,
+    /// When media last left, and whether the viewer has told that all of it came.
+    last_sent: Duration,
+    all_came: bool,
     counts: OutboundCounts,
 }
 
@@ -156,6 +171,8 @@ impl Outbound {
                 budget: delivery.budget,
                 round_trip: None,
             },
+            last_sent: now,
+            all_came: true,
             counts: OutboundCounts::default(),
         }
     }
@@ -343,7 +360,14 @@ impl Outbound {
         };
         if report.highest < self.next {
             self.rate.feedback(now, &report);
+            self.all_came = report.highest + 1 == self.next && self.blocks.iter().all(|block| came(block, &report));
         }
+    }
+
+    /// Whether all that was sealed has arrived, or can no longer be asked for.
+    pub(in crate::session) fn settled(&self, now: Duration) -> bool {
+        let quiet = self.backlog == 0 && self.again.is_empty();
+        quiet && (self.all_came || now >= self.last_sent + self.path.kept())
     }
 
     /// What the encoder should make, bit/s, where the path is estimated.
@@ -453,6 +477,8 @@ impl Outbound {
         };
         self.counts.bytes += bytes as u64;
         self.rate.queued(self.backlog);
+        self.last_sent = now;
+        self.all_came = false;
         self.pacer.sent(bytes);
         self.forget(now);
     }

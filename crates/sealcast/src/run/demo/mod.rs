@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use sealcast_proto::keys::{Identity, Invite, Mechanism};
 use sealcast_proto::rate::RateConfig;
 use sealcast_proto::seal::Suite;
-use sealcast_proto::session::RekeyPolicy;
+use sealcast_proto::session::{DEFAULT_BUDGET, Delivery, RekeyPolicy};
 use sealcast_proto::unit::{Selection, Unit};
 use sealcast_proto::wire::{Ticket, TransportKind};
 use tokio::sync::watch;
@@ -20,13 +20,14 @@ use super::publish::{Publisher, Viewers};
 use super::retry::turned_on;
 use super::watch::{PublisherAt, WatchOptions, watch};
 use super::{
-    Admission, Observation, ObserveOptions, Observing, Offer, PublishOptions, QueueLimits, Steering, local_address,
+    Admission, Observation, ObserveOptions, Observing, Offer, PublishOptions, QueueLimits, Steering, build_info,
 };
 use crate::failure::{Failure, FailureKind, Result};
 use crate::keys::allow::AllowList;
 use crate::keys::entropy;
+use crate::meter::metrics::Metrics;
 use crate::source::{self, Source};
-use crate::transport::{self, ListenUrl};
+use crate::transport::{ListenUrl, Listener};
 use crate::web::Listen;
 use crate::web::demo::{DemoFeeds, serve};
 use figures::Figures;
@@ -61,7 +62,7 @@ pub struct DemoOptions {
 /// # Errors
 /// The source cannot be opened, or a port cannot be had.
 pub async fn demo(options: DemoOptions, stop: watch::Receiver<bool>) -> Result<()> {
-    let observing = Observation::start("demo", options.observe.clone()).await?;
+    let observing = Observation::start("demo", options.observe.clone(), Metrics::new(build_info())).await?;
     let outcome = run(&options, &observing, stop).await;
     observing.finish(outcome)
 }
@@ -86,7 +87,7 @@ async fn run(options: &DemoOptions, observing: &Observing, stop: watch::Receiver
         open_page(&options.page, &feeds)?;
     }
 
-    let (publish_options, ticket) = camera_end(options, source)?;
+    let (publish_options, ticket) = camera_end(options, source, observation.metrics.clone())?;
     let mut camera_tap = CameraTap::new(Arc::clone(&feeds), info.codec, price.frames())?;
     let wire = WirePicture::start(Arc::clone(&feeds))?;
     let publisher = Publisher::start(
@@ -96,6 +97,7 @@ async fn run(options: &DemoOptions, observing: &Observing, stop: watch::Receiver
         Some(Box::new(move |bytes| wire.take(bytes))),
     )?;
     let watch_options = WatchOptions {
+        budget: DEFAULT_BUDGET,
         publisher: PublisherAt::Connect(ticket),
         offer: offer(options, fresh_identity()?),
         sink: Box::new(PreviewSink::new(Arc::clone(&feeds))),
@@ -144,9 +146,10 @@ fn offer(options: &DemoOptions, identity: Arc<Identity>) -> Offer {
 }
 
 /// The publisher's options, listening on loopback, and the ticket for its only viewer.
-fn camera_end(options: &DemoOptions, source: Box<dyn Source>) -> Result<(PublishOptions, Ticket)> {
-    let listener = transport::listen(([127, 0, 0, 1], 0).into())?;
-    let address = local_address(&listener)?;
+fn camera_end(options: &DemoOptions, source: Box<dyn Source>, metrics: Metrics) -> Result<(PublishOptions, Ticket)> {
+    let url: ListenUrl = "tcp://127.0.0.1:0".parse()?;
+    let listener = Listener::bind(&url, metrics)?;
+    let address = listener.local_address()?;
     let identity = fresh_identity()?;
     let invite = Invite::new(entropy::random()?);
     let ticket = Ticket {
@@ -165,7 +168,10 @@ fn camera_end(options: &DemoOptions, source: Box<dyn Source>) -> Result<(Publish
         max_viewers: 1,
         queue: QueueLimits::default(),
         rate: RateConfig::default(),
-        viewers: Viewers::Listen(listener),
+        viewers: Viewers::Listen {
+            listener,
+            delivery: Delivery::default(),
+        },
         steering: Steering::new(Selection::All),
         control: None,
     };

@@ -7,7 +7,8 @@ use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use sealcast_proto::wire::{Doorman, Greeting, MAX_DATAGRAM};
+use sealcast_proto::session::Entry;
+use sealcast_proto::wire::{COOKIE_LEN, Doorman, Greeting, MAX_DATAGRAM};
 use tokio::sync::mpsc;
 use tokio::time::{Interval, MissedTickBehavior, interval, sleep};
 
@@ -84,20 +85,25 @@ fn cannot_listen(address: SocketAddr, error: &io::Error) -> Failure {
 }
 
 impl UdpListener {
-    /// The next session that somebody begins; the first datagram of its handshake waits in it. Cancel-safe.
+    /// The next session that somebody begins, and how it does; the first datagram of its handshake waits in it.
+    /// Cancel-safe.
     ///
     /// # Errors
     /// The socket's reader has ended, which it does only with the program.
-    pub async fn accept(&mut self) -> io::Result<UdpTransport> {
+    pub async fn accept(&mut self) -> io::Result<(UdpTransport, Entry)> {
         let gone = || io::Error::new(io::ErrorKind::BrokenPipe, "the reader of the UDP socket has ended");
         let begun = self.new.recv().await.ok_or_else(gone)?;
+        let entry = Entry::Shown {
+            connection: begun.connection,
+            cookie: begun.cookie,
+        };
         let place = Place {
             shared: Arc::clone(&self.shared),
             inbox: begun.inbox,
             connection: begun.connection,
             _alive: self.alive.clone(),
         };
-        Ok(UdpTransport::accepted(place, begun.path, self.metrics.clone()))
+        Ok((UdpTransport::accepted(place, begun.path, self.metrics.clone()), entry))
     }
 
     /// The address listened at.
@@ -120,6 +126,7 @@ impl Drop for UdpListener {
 /// A session that waits to be accepted.
 struct Begun {
     connection: u32,
+    cookie: [u8; COOKIE_LEN],
     path: Path,
     inbox: Arc<Inbox>,
 }
@@ -242,7 +249,7 @@ impl Reader {
             let address = run.path.bytes();
             for datagram in datagrams.chunks(run.stride) {
                 match self.doorman.judge(&address, datagram) {
-                    Greeting::Begin { .. } => self.begin(&mut peers, connection, run, datagram),
+                    Greeting::Begin { cookie, .. } => self.begin(&mut peers, (connection, cookie), run, datagram),
                     Greeting::Answer(answer) => self.answer(run.path, &answer, DoorAnswer::Cookie),
                     Greeting::Unknown(answer) => {
                         self.metrics.datagrams_refused(DatagramRefusal::Unknown, 1);
@@ -257,7 +264,8 @@ impl Reader {
     }
 
     /// A stranger receives at its address, and begins a session.
-    fn begin(&self, peers: &mut Peers, connection: u32, run: Run, datagram: &[u8]) {
+    fn begin(&self, peers: &mut Peers, named: (u32, [u8; COOKIE_LEN]), run: Run, datagram: &[u8]) {
+        let (connection, cookie) = named;
         if let Some(inbox) = peers.inboxes.get(&connection) {
             // An earlier datagram of the same run began it.
             inbox.put(run.path, run.stride, datagram);
@@ -274,6 +282,7 @@ impl Reader {
         peers.inboxes.insert(connection, Arc::clone(&inbox));
         place.send(Begun {
             connection,
+            cookie,
             path: run.path,
             inbox,
         });

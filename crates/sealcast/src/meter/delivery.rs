@@ -1,0 +1,72 @@
+//! What became of media on carriers that may lose it.
+
+use prometheus_client::registry::Registry;
+use sealcast_proto::session::{InboundCounts, OutboundCounts};
+
+use super::families::{Counts, Seconds, seconds};
+use super::labels::{Direction, MediaPacket};
+use super::metrics::Metrics;
+
+/// The families, in the registry.
+pub(super) struct Delivery {
+    pub(super) packets: Counts,
+    loss: Seconds,
+    target: Seconds,
+}
+
+impl Delivery {
+    pub(super) fn register(registry: &mut Registry) -> Self {
+        let packets = "Media records on carriers that may lose them, by what became of them";
+        let loss = "Share of media packets that the path loses, smoothed, 0 to 1";
+        let target = "What the path is estimated to carry, bit/s";
+        Self {
+            packets: Counts::register(registry, "media_packets", packets, "what", MediaPacket::NAMES),
+            loss: seconds(registry, "path_loss_ratio", loss),
+            target: seconds(registry, "path_target_bits_per_second", target),
+        }
+    }
+}
+
+impl Metrics {
+    /// Counts what left since `counted`, which becomes `counts`.
+    pub fn media_left(&self, counted: &mut OutboundCounts, counts: OutboundCounts) {
+        let delivery = self.delivery();
+        let packets = [
+            (MediaPacket::Source, counts.sources - counted.sources),
+            (MediaPacket::Repair, counts.repairs - counted.repairs),
+            (MediaPacket::Resent, counts.resent - counted.resent),
+        ];
+        for (what, count) in packets {
+            delivery.packets.add(what as usize, count);
+        }
+        self.wire_bytes(Direction::Out, counts.bytes - counted.bytes);
+        *counted = counts;
+    }
+
+    /// Counts what came since `counted`, which becomes `counts`.
+    pub fn media_came(&self, counted: &mut InboundCounts, counts: InboundCounts) {
+        let packets = [
+            (MediaPacket::Source, counts.sources - counted.sources),
+            (MediaPacket::Repair, counts.repairs - counted.repairs),
+            (MediaPacket::Recovered, counts.recovered - counted.recovered),
+            (MediaPacket::Asked, counts.asked - counted.asked),
+            (MediaPacket::GivenUp, counts.given_up - counted.given_up),
+            (MediaPacket::Late, counts.late - counted.late),
+        ];
+        for (what, count) in packets {
+            self.delivery().packets.add(what as usize, count);
+        }
+        *counted = counts;
+    }
+
+    /// States what is known of the path: its loss, and what it carries where that is estimated.
+    pub fn path(&self, loss: Option<f64>, target: Option<u64>) {
+        let delivery = self.delivery();
+        loss.inspect(|&loss| {
+            delivery.loss.set(loss);
+        });
+        target.inspect(|&target| {
+            delivery.target.set(target as f64);
+        });
+    }
+}

@@ -1,0 +1,168 @@
+//! The carrier that a URL or a ticket names: one type for all of them, since which it is shows only at run time.
+
+use std::io;
+use std::net::SocketAddr;
+
+use sealcast_proto::session::{Carrier, Entry};
+use sealcast_proto::wire::{Malformed, MessageLength, Ticket, TransportKind};
+use tokio::net::TcpListener;
+
+use super::udp::{self, UdpListener, UdpTransport};
+use super::{ListenUrl, Progress, TcpTransport, Transport, tcp};
+use crate::failure::{Failure, FailureKind, Result};
+use crate::keys::entropy;
+use crate::meter::metrics::Metrics;
+
+/// A connection over any carrier.
+pub enum Carriage {
+    /// A byte stream.
+    Tcp(TcpTransport),
+    /// Datagrams.
+    Udp(Box<UdpTransport>),
+}
+
+/// A connection that somebody opened to us.
+pub struct Accepted {
+    /// What carries it.
+    pub carriage: Carriage,
+    /// What its session must know of that.
+    pub carrier: Carrier,
+    /// Where it came from.
+    pub remote: SocketAddr,
+}
+
+/// Where connections come in.
+pub enum Listener {
+    /// At a TCP port.
+    Tcp(TcpListener),
+    /// At a UDP port.
+    Udp(UdpListener),
+}
+
+impl Listener {
+    /// Listen where `url` says; port 0 takes a free one.
+    ///
+    /// # Errors
+    /// The port is taken, or the address is not ours.
+    pub fn bind(url: &ListenUrl, metrics: Metrics) -> Result<Self> {
+        match url.transport() {
+            TransportKind::Tcp => tcp::listen(url.address).map(Self::Tcp),
+            TransportKind::Udp => udp::listen(url.address, metrics).map(Self::Udp),
+            TransportKind::Quic => Err(Failure::new(
+                FailureKind::Usage,
+                "listening at quic:// is not in this version",
+                "listen at tcp:// or udp://",
+            )),
+        }
+    }
+
+    /// The address listened at.
+    ///
+    /// # Errors
+    /// The system cannot tell: the socket is broken.
+    pub fn local_address(&self) -> Result<SocketAddr> {
+        let address = match self {
+            Self::Tcp(listener) => listener.local_addr(),
+            Self::Udp(listener) => Ok(listener.local_address()),
+        };
+        address.map_err(|error| {
+            let what = format!("the listening socket is broken ({error})");
+            Failure::new(FailureKind::Network, what, "try again")
+        })
+    }
+
+    /// The next connection. Cancel-safe.
+    ///
+    /// # Errors
+    /// The system is out of something, or the connection broke before it was taken: both pass.
+    pub async fn accept(&mut self) -> io::Result<Accepted> {
+        match self {
+            Self::Tcp(listener) => {
+                let (stream, remote) = listener.accept().await?;
+                Ok(Accepted {
+                    carriage: Carriage::Tcp(tcp::prepare(stream)),
+                    carrier: Carrier::Stream,
+                    remote,
+                })
+            }
+            Self::Udp(listener) => {
+                let (transport, entry) = listener.accept().await?;
+                Ok(Accepted {
+                    remote: transport.remote(),
+                    carriage: Carriage::Udp(Box::new(transport)),
+                    carrier: Carrier::Datagrams(entry),
+                })
+            }
+        }
+    }
+}
+
+/// Connect to the end that a ticket names.
+///
+/// # Errors
+/// The name is unknown, or no address answers.
+pub async fn connect(ticket: &Ticket, metrics: Metrics) -> Result<(Carriage, Carrier)> {
+    match ticket.transport {
+        TransportKind::Tcp => {
+            let transport = tcp::connect(&ticket.host, ticket.port).await?;
+            Ok((Carriage::Tcp(transport), Carrier::Stream))
+        }
+        TransportKind::Udp => {
+            let transport = udp::connect(&ticket.host, ticket.port, metrics).await?;
+            let entry = Entry::Knock {
+                connection: u32::from_be_bytes(entropy::random()?),
+                random: entropy::random()?,
+            };
+            Ok((Carriage::Udp(Box::new(transport)), Carrier::Datagrams(entry)))
+        }
+        TransportKind::Quic => Err(Failure::new(
+            FailureKind::Keys,
+            "the ticket names quic, which is not in this version",
+            "ask for a ticket without ?transport, or with udp",
+        )),
+    }
+}
+
+/// Do the same with whatever transport it is.
+macro_rules! each {
+    ($carriage:expr, $transport:ident => $what:expr) => {
+        match $carriage {
+            Carriage::Tcp($transport) => $what,
+            Carriage::Udp($transport) => $what,
+        }
+    };
+}
+
+impl Transport for Carriage {
+    async fn wait(&mut self) -> io::Result<Progress> {
+        each!(self, transport => transport.wait().await)
+    }
+
+    fn flush_now(&mut self) -> io::Result<()> {
+        each!(self, transport => transport.flush_now())
+    }
+
+    fn message(&mut self, limit: MessageLength) -> std::result::Result<Option<&mut [u8]>, Malformed> {
+        each!(self, transport => transport.message(limit))
+    }
+
+    fn outgoing(&mut self) -> &mut Vec<u8> {
+        each!(self, transport => transport.outgoing())
+    }
+
+    fn backlog(&self) -> usize {
+        each!(self, transport => transport.backlog())
+    }
+
+    fn send_packets(&mut self, packets: &[u8], size: usize) -> io::Result<bool> {
+        each!(self, transport => transport.send_packets(packets, size))
+    }
+
+    fn follow(&mut self) {
+        each!(self, transport => transport.follow());
+    }
+
+    fn is_datagram(&self) -> bool {
+        each!(self, transport => transport.is_datagram())
+    }
+}
