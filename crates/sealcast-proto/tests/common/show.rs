@@ -8,7 +8,7 @@ use sealcast_proto::session::{Delivery, Event, Input, OutgoingFrame};
 use sealcast_proto::sim::{Direction, Verdict, World};
 use sealcast_proto::unit::{Assembled, Codec, FrameRate, Preamble, StreamInfo};
 
-use super::Setup;
+use crate::common::Setup;
 
 pub(crate) const PUBLISHER: Direction = Direction::ToResponder;
 pub(crate) const VIEWER: Direction = Direction::ToInitiator;
