@@ -76,9 +76,9 @@ fn usage() {
     check(&home, &cases);
     let more = [
         (
-            "publish test: --listen udp://0.0.0.0:1".to_owned(),
+            "publish test: --listen udp://127.0.0.1:0 --unit frame".to_owned(),
             2,
-            &["not in this version"][..],
+            &["does not fit a datagram", "--unit packet"][..],
         ),
         (
             "publish test: --listen tcp://camera.example:1".to_owned(),
