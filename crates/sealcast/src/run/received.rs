@@ -198,10 +198,9 @@ impl Listener for Receiver {
         self.events.push(event);
     }
 
-    fn refused(&mut self, reason: Refusal) {
+    fn refused(&mut self, reason: Refusal, in_order: bool) {
         self.refused += 1;
-        if reason != Refusal::Replay {
-            // Whatever it was, it is missing now.
+        if in_order && reason != Refusal::Replay {
             self.assembler.lost();
             self.wants_keyframe = true;
         }
