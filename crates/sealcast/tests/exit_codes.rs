@@ -76,7 +76,7 @@ fn usage() {
     check(&home, &cases);
     let more = [
         (
-            "publish test: --listen udp://0.0.0.0:1".to_owned(),
+            "publish test: --listen udp://0.0.0.0:1?latncy=5".to_owned(),
             2,
             &["not in this version"][..],
         ),
@@ -299,7 +299,7 @@ fn keys_and_tickets() {
         cases.push((ticket(&typed), 7, &["that is no ticket", "copy the whole line"]));
     }
     cases.push((
-        ticket(&format!("sealcast://h:1/{id}?transport=udp")),
+        ticket(&format!("sealcast://h:1/{id}?transport=rtp")),
         7,
         &["not in this version"],
     ));
