@@ -78,7 +78,7 @@ fn usage() {
         (
             "publish test: --listen udp://0.0.0.0:1?latncy=5".to_owned(),
             2,
-            &["not in this version"][..],
+            &["write latency="][..],
         ),
         (
             "publish test: --listen tcp://camera.example:1".to_owned(),
@@ -301,7 +301,7 @@ fn keys_and_tickets() {
     cases.push((
         ticket(&format!("sealcast://h:1/{id}?transport=rtp")),
         7,
-        &["not in this version"],
+        &["transport=udp or quic"],
     ));
     check(&home, &cases);
 }
