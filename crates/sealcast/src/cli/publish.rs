@@ -70,12 +70,6 @@ async fn run_async(args: PublishArgs) -> Result<()> {
         "publishing"
     );
 
-    let queue_frames = in_force(
-        args.queue_frames,
-        config.publish.queue_frames.map(NonZero::get).as_ref(),
-    );
-    let mut queue = QueueLimits::default();
-    queue.frames = queue_frames.map_or(queue.frames, |frames| frames.max(1) as usize);
     let max_viewers = in_force(args.max_viewers, config.publish.max_viewers.map(NonZero::get).as_ref());
     let options = PublishOptions {
         source,
@@ -83,7 +77,7 @@ async fn run_async(args: PublishArgs) -> Result<()> {
         invite: ticket.and_then(|ticket| ticket.invite),
         admission,
         max_viewers: max_viewers.unwrap_or(build::DEFAULT_MAX_VIEWERS) as usize,
-        queue,
+        queue: queue(&args, config),
         rate,
         viewers,
         steering: Steering::new(selection),
@@ -100,6 +94,14 @@ fn sealing(args: &PublishArgs, config: &FileConfig, seed: Option<u64>) -> Result
         unit: build::unit(args.unit.as_deref(), config)?,
         seed: seed.map_or_else(|| entropy::random().map(u64::from_be_bytes), Ok)?,
     })
+}
+
+fn queue(args: &PublishArgs, config: &FileConfig) -> QueueLimits {
+    let configured = config.publish.queue_frames.map(NonZero::get);
+    let frames = in_force(args.queue_frames, configured.as_ref());
+    let mut queue = QueueLimits::default();
+    queue.frames = frames.map_or(queue.frames, |frames| frames.max(1) as usize);
+    queue
 }
 
 fn control_socket(args: &PublishArgs, config: &FileConfig) -> Result<Option<ControlSocket>> {
