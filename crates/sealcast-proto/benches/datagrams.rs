@@ -1,6 +1,6 @@
 //! What a session costs at either end where media travels in datagrams: from the frame to the datagrams that are handed
 //! to the carrier, and from the datagrams to the frame. No sockets: everything happens in memory, on a virtual clock.
-//! `cargo bench -p sealcast-proto --bench datagrams [-- FRAMES]`
+//! `cargo bench -p sealcast-proto --bench datagrams [-- [FRAMES] [SUITE]]`
 #![allow(clippy::disallowed_methods, reason = "a benchmark reads the clock and its arguments")]
 
 #[path = "../tests/common/mod.rs"]
@@ -13,7 +13,7 @@ use common::Setup;
 use sealcast_proto::clock::Now;
 use sealcast_proto::seal::Suite;
 use sealcast_proto::seal::suite::RECOMMENDED;
-use sealcast_proto::session::{Fec, Handled, Input, OutgoingFrame, Output, Session};
+use sealcast_proto::session::{Fec, Handled, Input, Mtu, OutgoingFrame, Output, Session};
 use sealcast_proto::unit::{Assembled, Codec, Preamble};
 use sealcast_proto::wire::BASE_DATAGRAM;
 
@@ -45,6 +45,7 @@ impl Ends {
         setup.publisher.delivery.fec = Fec::Off;
         setup.publisher.delivery.rate = None;
         setup.publisher.delivery.pace = false;
+        setup.publisher.delivery.mtu = Mtu::Fixed(BASE_DATAGRAM);
         let mut world = setup.datagrams("delay=1ms", 1);
         world.run_cleanly(Duration::from_secs(1));
         let ends = Self {
@@ -144,7 +145,11 @@ fn main() {
     println!("| suite             | send GB/s | ns a datagram | receive GB/s | ns a datagram |");
     println!("|-------------------|-----------|---------------|--------------|---------------|");
     let data: Vec<u8> = (0..FRAME).map(|at| at as u8).collect();
-    for suite in RECOMMENDED {
+    let chosen = std::env::args().find_map(|argument| Suite::by_name(&argument));
+    for suite in RECOMMENDED
+        .into_iter()
+        .filter(|suite| chosen.is_none_or(|chosen| chosen == *suite))
+    {
         let mut ends = Ends::new(suite);
         let (mut sent, mut received) = (Vec::new(), Vec::new());
         let mut datagrams = Vec::new();
