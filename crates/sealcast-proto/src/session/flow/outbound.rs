@@ -58,6 +58,8 @@ pub(super) struct SentBlock {
     /// Packets that have left.
     pub(super) sent: usize,
     pub(super) sealed_at: Duration,
+    /// The viewer has all of its source records: nothing of it is kept any more.
+    pub(super) arrived: bool,
 }
 
 /// Datagrams of one length, the last perhaps shorter.
@@ -193,7 +195,34 @@ impl Outbound {
         if report.highest < self.next {
             self.rate.feedback(now, &report);
             self.unanswered = None;
-            self.all_came = report.highest + 1 == self.next && self.blocks.iter().all(|block| came(block, &report));
+            self.note_arrived(&report);
+            self.all_came = report.highest + 1 == self.next && self.blocks.iter().all(|block| block.arrived);
+        }
+    }
+
+    /// What has arrived nobody asks for again: its buffers are used for the next frames while the processor still has
+    /// them at hand.
+    fn note_arrived(&mut self, report: &Report<'_>) {
+        let oldest = report.highest.saturating_sub(report.received.len() as u64 * 8);
+        let from = self.blocks.partition_point(|block| block.first < oldest);
+        for at in from..self.done {
+            let block = &mut self.blocks[at];
+            if block.first > report.highest {
+                break;
+            }
+            if !block.arrived && came(block, report) {
+                block.arrived = true;
+                self.release(at);
+            }
+        }
+    }
+
+    /// Keep nothing of a block but its place.
+    fn release(&mut self, at: usize) {
+        let block = &mut self.blocks[at];
+        for run in [std::mem::take(&mut block.sources), std::mem::take(&mut block.repairs)] {
+            self.kept_bytes -= run.bytes.len();
+            self.keep_buffer(run.bytes);
         }
     }
 
@@ -322,17 +351,13 @@ impl Outbound {
         let kept = self.path.kept().min(MAX_KEPT);
         while self.done > 0 {
             let Some(block) = self.blocks.front() else { return };
-            let old = !self.delivery.nack || now >= block.sealed_at + kept;
+            let old = !self.delivery.nack || block.arrived || now >= block.sealed_at + kept;
             if !old && self.kept_bytes <= MAX_HISTORY {
                 return;
             }
-            if let Some(block) = self.blocks.pop_front() {
-                self.done -= 1;
-                for run in [block.sources, block.repairs] {
-                    self.kept_bytes -= run.bytes.len();
-                    self.keep_buffer(run.bytes);
-                }
-            }
+            self.release(0);
+            self.blocks.pop_front();
+            self.done -= 1;
         }
     }
 

@@ -111,8 +111,9 @@ impl Outbound {
             }
         }
         sources.count = count;
-        let mut symbols = self.run();
+        let mut symbols = Run::default();
         if repairs > 0 {
+            symbols = self.run();
             self.seal_symbols(sealer, meta(Flags::REPAIR), &sources, repairs, &mut symbols)?;
         }
         let bytes = sources.bytes.len() + symbols.bytes.len();
@@ -124,6 +125,7 @@ impl Outbound {
             repairs: symbols,
             sent: 0,
             sealed_at: now.monotonic,
+            arrived: false,
         });
         self.next += (count + repairs) as u64;
         Ok(SealedRecords {
