@@ -6,9 +6,10 @@ use std::time::Duration;
 
 use common::Setup;
 use sealcast_proto::seal::Refusal;
-use sealcast_proto::session::{Event, OutgoingFrame, RekeyPolicy};
+use sealcast_proto::session::{Event, Mtu, OutgoingFrame, RekeyPolicy};
 use sealcast_proto::sim::{Direction, Verdict, World};
 use sealcast_proto::unit::{Assembled, Codec, FrameRate, Preamble, StreamInfo};
+use sealcast_proto::wire::BASE_DATAGRAM;
 
 const PUBLISHER: Direction = Direction::ToResponder;
 const VIEWER: Direction = Direction::ToInitiator;
@@ -33,8 +34,12 @@ fn frame_bytes(number: u64) -> Vec<u8> {
     (0..length).map(|at: u64| (at ^ number) as u8).collect()
 }
 
-/// Publish `count` frames in real time; `at` says when each was sealed.
+/// Publish `count` frames in real time, and wait for what is under way; when each was sealed.
 fn stream(world: &mut World, count: u64) -> Vec<Duration> {
+    stream_until(world, count, Duration::from_secs(1))
+}
+
+fn stream_until(world: &mut World, count: u64, wait: Duration) -> Vec<Duration> {
     let mut at = Vec::new();
     for number in 0..count {
         if number.is_multiple_of(30) {
@@ -55,7 +60,7 @@ fn stream(world: &mut World, count: u64) -> Vec<Duration> {
         at.push(world.now.monotonic);
         world.run_cleanly(INTERVAL);
     }
-    world.run_cleanly(Duration::from_secs(1));
+    world.run_cleanly(wait);
     at
 }
 
@@ -140,6 +145,23 @@ fn keys_that_change_each_second_cost_no_frame() {
     }
     let epochs = |event: &&Event| matches!(event, Event::Rekeyed { .. });
     assert!(world.initiator.events.iter().filter(epochs).count() > 25);
+}
+
+#[test]
+fn a_stream_is_settled_as_soon_as_all_of_it_has_arrived() {
+    // What is kept for so patient a viewer is more than one report tells of.
+    let mut setup = Setup::default();
+    setup.viewer.delivery.budget = Duration::from_secs(10);
+    setup.publisher.delivery.rate = None;
+    setup.publisher.delivery.mtu = Mtu::Fixed(BASE_DATAGRAM);
+    let mut world = established(setup, "delay=20ms", 1);
+    stream_until(&mut world, 120, Duration::ZERO);
+    assert!(
+        !world.responder.session.media_settled(world.now),
+        "the last report is still under way"
+    );
+    world.run_cleanly(Duration::from_millis(60));
+    assert!(world.responder.session.media_settled(world.now));
 }
 
 #[test]

@@ -8,7 +8,10 @@ use super::{OutgoingFrame, Output, SealedRecords, SessionError};
 use crate::clock::Now;
 use crate::seal::{Exhausted, Opened, Sealed};
 use crate::unit::{Cutter, PREAMBLE_LEN, Piece, Room, Selection, Unit};
-use crate::wire::{Feedback, Kind};
+use crate::wire::{CONNECTION_LEN, Control, Feedback, HEADER_LEN, Kind, TAG_LEN};
+
+/// What a probe's datagram has besides its padding.
+const PROBE_OVERHEAD: usize = CONNECTION_LEN + HEADER_LEN + TAG_LEN + 5;
 
 /// The shortest chunk where media may be lost: the preamble fits its first.
 const MIN_CHUNK: u16 = 64;
@@ -196,6 +199,15 @@ impl Session {
     pub(super) fn flow_timeout(&mut self, now: Now) -> Result<(), SessionError> {
         if let Some(outbound) = &mut self.outbound {
             outbound.tick(now.monotonic);
+            if let Some((token, size)) = outbound.probe(now.monotonic) {
+                self.send_control(
+                    now,
+                    &Control::Probe {
+                        token,
+                        padding: size - PROBE_OVERHEAD,
+                    },
+                )?;
+            }
         }
         if let Some(inbound) = &mut self.inbound {
             inbound
@@ -233,7 +245,14 @@ impl Session {
         self.outbound.as_ref().map(|outbound| outbound.loss())
     }
 
-    pub(super) fn probe_acknowledged(&mut self, _now: Now, _token: u32) -> Result<(), SessionError> {
+    pub(super) fn probe_acknowledged(&mut self, now: Now, token: u32) -> Result<(), SessionError> {
+        let outbound = self.outbound.as_mut().ok_or(SessionError::PeerMisbehaved)?;
+        outbound.probe_came(token, now.monotonic);
         Ok(())
+    }
+
+    /// Publisher: the longest datagram of media, in bytes; none where media has no datagrams of its own.
+    pub fn datagram_limit(&self) -> Option<usize> {
+        self.outbound.as_ref().map(|outbound| outbound.limit())
     }
 }

@@ -72,12 +72,6 @@ async fn run_async(args: PublishArgs) -> Result<()> {
         "publishing"
     );
 
-    let queue_frames = in_force(
-        args.queue_frames,
-        config.publish.queue_frames.map(NonZero::get).as_ref(),
-    );
-    let mut queue = QueueLimits::default();
-    queue.frames = queue_frames.map_or(queue.frames, |frames| frames.max(1) as usize);
     let max_viewers = in_force(args.max_viewers, config.publish.max_viewers.map(NonZero::get).as_ref());
     let options = PublishOptions {
         source,
@@ -85,7 +79,7 @@ async fn run_async(args: PublishArgs) -> Result<()> {
         invite: ticket.and_then(|ticket| ticket.invite),
         admission,
         max_viewers: max_viewers.unwrap_or(build::DEFAULT_MAX_VIEWERS) as usize,
-        queue,
+        queue: queue(&args, config),
         rate,
         viewers,
         steering: Steering::new(selection),
@@ -123,6 +117,14 @@ fn unit_in_force(unit: Unit, typed: Option<&str>, config: &FileConfig, viewers: 
         "use --unit packet or --unit chunk:N, or tcp://",
     );
     Err(build::configured(typed.is_some(), failure))
+}
+
+fn queue(args: &PublishArgs, config: &FileConfig) -> QueueLimits {
+    let configured = config.publish.queue_frames.map(NonZero::get);
+    let frames = in_force(args.queue_frames, configured.as_ref());
+    let mut queue = QueueLimits::default();
+    queue.frames = frames.map_or(queue.frames, |frames| frames.max(1) as usize);
+    queue
 }
 
 fn control_socket(args: &PublishArgs, config: &FileConfig) -> Result<Option<ControlSocket>> {

@@ -204,7 +204,9 @@ impl Listener for Receiver {
             self.assembler.lost();
             self.wants_keyframe = true;
         }
-        if self.refused.is_power_of_two() {
+        // Where media may be lost, what was repaired comes late as well, and some of it twice.
+        let expected = reason == Refusal::Replay && self.counted != InboundCounts::default();
+        if self.refused.is_power_of_two() && !expected {
             tracing::warn!(%reason, total = self.refused, "refused a record");
         }
     }

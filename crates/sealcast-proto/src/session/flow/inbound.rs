@@ -25,8 +25,8 @@ const MOST_SPACING: Duration = Duration::from_millis(40);
 /// Feedback is sent this often while media comes.
 const FEEDBACK_INTERVAL: Duration = Duration::from_millis(20);
 /// The last feedback may be lost, and the publisher wait for it: it is repeated so far apart, and so often.
-const REPEAT_INTERVAL: Duration = Duration::from_millis(50);
-const REPEATS: u8 = 8;
+const REPEAT_INTERVAL: Duration = Duration::from_millis(15);
+const REPEATS: u8 = 20;
 /// Or after so many records.
 const FEEDBACK_RECORDS: u32 = 64;
 /// Numbers whose arrival is remembered; at least the bits of a feedback.
