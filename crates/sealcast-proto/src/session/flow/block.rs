@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crate::repair::{self, Decoder};
-use crate::unit::UnitHeader;
+use crate::unit::{MAX_FRAME, PREAMBLE_LEN, UnitHeader};
 use crate::wire::{Flags, Malformed};
 
 /// Source records of one block, put together as they come.
@@ -131,14 +131,15 @@ impl Block {
             return Ok(());
         }
         let last_of_block = header.index + 1 == self.sources;
-        if flags.codec_config() {
-            self.config = true;
-        }
-        let starts_late = flags.first() && header.index != 0;
-        let ends_early = flags.last() && !last_of_block;
-        if starts_late || ends_early || (!self.config && self.have != 0 && flags.keyframe() != self.keyframe) {
+        let config = flags.codec_config();
+        // Every record of a description has all its flags.
+        let starts_late = !config && flags.first() && header.index != 0;
+        let ends_early = !config && flags.last() && !last_of_block;
+        let differs = self.have != 0 && (config, flags.keyframe()) != (self.config, self.keyframe);
+        if starts_late || ends_early || differs {
             return Err(Malformed);
         }
+        self.config = config;
         self.first |= flags.first();
         self.last |= flags.last();
         self.keyframe = flags.keyframe();
@@ -167,6 +168,8 @@ impl Block {
         let unit = match self.unit {
             Some(unit) if unit != part.len() => return Err(Malformed),
             Some(unit) => unit,
+            // No frame is so long, and room is made for all of the block.
+            None if (sources - 1) * part.len() > PREAMBLE_LEN + MAX_FRAME => return Err(Malformed),
             None => {
                 self.unit = Some(part.len());
                 self.data.reserve_exact(sources * part.len());
@@ -226,6 +229,13 @@ mod tests {
             assert!(block.complete() && block.first && block.last);
             assert_eq!(block.into_data(), b"abcdefghij");
         }
+    }
+
+    #[test]
+    fn no_room_is_made_for_a_block_that_no_frame_fills() {
+        let part = vec![0; MAX_FRAME / 64];
+        assert_eq!(put(&mut block(128), 0, &part), Err(Malformed));
+        assert_eq!(put(&mut block(64), 0, &part), Ok(()));
     }
 
     #[test]
