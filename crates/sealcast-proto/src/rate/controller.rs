@@ -235,6 +235,11 @@ impl RateController {
         !self.flight.full() && (in_flight == 0.0 || in_flight + bytes as f64 <= self.cwnd + slack)
     }
 
+    /// Bytes that left after the highest packet that was acknowledged.
+    pub fn in_flight(&self) -> u64 {
+        self.flight.bytes()
+    }
+
     /// How long packets wait in queues on the path, smoothed.
     pub fn queue_delay(&self) -> Duration {
         self.delay.average()

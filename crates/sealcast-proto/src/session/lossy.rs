@@ -47,6 +47,12 @@ impl Session {
         self.outbound.as_ref().map_or(0, |outbound| outbound.backlog())
     }
 
+    /// Publisher: bytes of media that have left after the newest of which the viewer has told. Who sends without a rate
+    /// can keep to what the viewer keeps up with. Always 0 on a byte stream, which sees to it.
+    pub fn media_in_flight(&self) -> u64 {
+        self.outbound.as_ref().map_or(0, |outbound| outbound.in_flight())
+    }
+
     /// Publisher: whether the session holds media until it may leave, as it does where media may be lost.
     pub fn holds_media(&self) -> bool {
         self.outbound.is_some()
