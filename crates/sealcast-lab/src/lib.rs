@@ -6,3 +6,4 @@ pub mod facts;
 pub mod net;
 pub mod netem;
 pub mod proxy;
+pub mod throughput;

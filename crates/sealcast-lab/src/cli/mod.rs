@@ -5,6 +5,7 @@ mod children;
 mod control;
 mod net;
 mod proxy;
+mod throughput;
 
 use std::process::ExitCode;
 
@@ -17,6 +18,7 @@ pub fn run() -> ExitCode {
     let done = match Arguments::parse().command {
         Command::Net(args) => net::run(&args),
         Command::Proxy(args) => proxy::run(&args),
+        Command::Throughput(args) => throughput::run(&args),
     };
     done.unwrap_or_else(|failure| {
         eprintln!("sealcast-lab: {failure}");

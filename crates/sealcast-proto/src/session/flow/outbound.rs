@@ -176,6 +176,11 @@ impl Outbound {
         self.backlog
     }
 
+    /// Bytes that have left after the newest packet of which the viewer has told.
+    pub(in crate::session) fn in_flight(&self) -> u64 {
+        self.rate.in_flight()
+    }
+
     /// The viewer tells what has come.
     pub(in crate::session) fn feedback(
         &mut self,
