@@ -249,6 +249,11 @@ impl RateController {
         }
     }
 
+    /// Bytes that left after the highest packet that was acknowledged.
+    pub fn in_flight(&self) -> u64 {
+        self.flight.bytes()
+    }
+
     /// How long packets wait in queues on the path, smoothed.
     pub fn queue_delay(&self) -> Duration {
         self.delay.average()

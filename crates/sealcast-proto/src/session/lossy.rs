@@ -51,6 +51,12 @@ impl Session {
         self.outbound.as_ref().map_or(0, |outbound| outbound.backlog())
     }
 
+    /// Publisher: bytes of media that have left after the newest of which the viewer has told. Who sends without a rate
+    /// can keep to what the viewer keeps up with. Always 0 on a byte stream, which sees to it.
+    pub fn media_in_flight(&self) -> u64 {
+        self.outbound.as_ref().map_or(0, |outbound| outbound.in_flight())
+    }
+
     /// Publisher: whether the session holds media until it may leave, as it does where media may be lost.
     pub fn holds_media(&self) -> bool {
         self.outbound.is_some()
@@ -182,22 +188,19 @@ impl Session {
     /// Viewer: hand out what is whole, and ask for what is missing.
     fn tell_publisher(&mut self, now: Now) -> Result<(), SessionError> {
         let round_trip = self.round_trip();
-        let Some(mut inbound) = self.inbound.take() else {
+        let Some(inbound) = &mut self.inbound else {
             return Ok(());
         };
         while let Some(media) = inbound.next() {
             self.out.push_back(Output::Media(media));
         }
-        let mut room = Vec::new();
-        let mut told = Ok(());
-        if let Some(nack) = inbound.nack(now.monotonic, round_trip, &mut room) {
-            told = self.send_control(now, &nack);
+        let (mut entries, mut bits) = (Vec::new(), Vec::new());
+        let nack = inbound.nack(now.monotonic, round_trip, &mut entries);
+        let feedback = inbound.feedback(now.monotonic, &mut bits);
+        for message in [nack, feedback].into_iter().flatten() {
+            self.send_control(now, &message)?;
         }
-        if let Some(feedback) = inbound.feedback(now.monotonic, &mut room) {
-            told = told.and_then(|()| self.send_control(now, &feedback));
-        }
-        self.inbound = Some(inbound);
-        told
+        Ok(())
     }
 
     pub(super) fn flow_timeout(&mut self, now: Now) -> Result<(), SessionError> {

@@ -183,6 +183,11 @@ impl Outbound {
         self.backlog
     }
 
+    /// Bytes that have left after the newest packet of which the viewer has told.
+    pub(in crate::session) fn in_flight(&self) -> u64 {
+        self.rate.in_flight()
+    }
+
     /// The viewer tells what has come.
     pub(in crate::session) fn feedback(
         &mut self,
@@ -372,6 +377,16 @@ impl Outbound {
         self.all_came = false;
         self.pacer.sent(bytes);
         self.forget(now);
+        debug_assert!(self.is_consistent(), "the books of the blocks do not add up");
+    }
+
+    /// What is counted is what is there, within its bounds. For the fuzzer, which builds with assertions.
+    fn is_consistent(&self) -> bool {
+        let bytes = |block: &SentBlock| block.sources.bytes.len() + block.repairs.bytes.len();
+        let kept: usize = self.blocks.iter().map(bytes).sum();
+        let unsent: usize = self.blocks.range(self.done..).map(bytes).sum();
+        let bounded = self.again.len() <= MAX_RESENDS && self.spare.len() <= MAX_SPARE;
+        kept == self.kept_bytes && self.backlog <= unsent && kept - unsent <= 2 * MAX_HISTORY && bounded
     }
 
     /// Forget what nobody may ask for any more.
