@@ -134,6 +134,35 @@ fn repair_without_asking_and_asking_without_repair_show_most_frames_as_well() {
     }
 }
 
+#[test]
+fn nothing_longer_than_1200_bytes_is_sent_where_nothing_longer_arrives() {
+    let home = Home::new();
+    let clip = Clip::make(home.path(), 100);
+    for options in ["", "mtu=auto", "mtu=auto&fec=50", "latency=0"] {
+        let (mut publisher, ticket) = home.publish_udp(&clip.url(50, ""), options, "");
+        let tap = Tap::start(attack::Proxy::port_of(&ticket), |_, _, datagram| {
+            let arrives = datagram.len() <= 1200;
+            if arrives { vec![datagram.to_vec()] } else { Vec::new() }
+        });
+        let (viewer_home, mut viewer) = record(&attack::Proxy::redirect(&ticket, tap.port), "");
+        assert_eq!((viewer.ends(), publisher.ends()), (0, 0), "{}", viewer.said());
+        assert!(recorded(&viewer_home) == clip.bytes, "{options}");
+        let lengths = tap
+            .seen()
+            .into_iter()
+            .map(|(_, datagram)| (carries_media(&datagram), datagram.len()));
+        let (media, others): (Vec<_>, Vec<_>) = lengths.partition(|(media, _)| *media);
+        let longest = media.iter().map(|(_, length)| *length).max();
+        assert!(
+            longest.is_some_and(|longest| (1000..=1200).contains(&longest)),
+            "{options}: {longest:?}"
+        );
+        // Only to find out what the path carries may one try.
+        let longer = others.iter().filter(|(_, length)| *length > 1200).count();
+        assert_eq!(longer > 0, options.contains("auto"), "{options}: {longer}");
+    }
+}
+
 /// How many media datagrams a clip takes, and the number of each that `lost` says is lost; whether all arrived.
 fn without(clip: &Clip, options: &str, mut lost: impl FnMut(usize) -> bool + Send + 'static) -> (usize, bool) {
     let home = Home::new();
