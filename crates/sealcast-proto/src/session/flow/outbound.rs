@@ -325,10 +325,9 @@ impl Outbound {
                 let source = block.sent < block.sources.count;
                 let run = if source { &block.sources } else { &block.repairs };
                 let packets = run.packets(from, to);
-                for (number, packet) in (block.first + block.sent as u64..).zip(packets.bytes.chunks(packets.size)) {
-                    self.rate.sent(now, number, packet.len());
-                }
                 let bytes = packets.bytes.len();
+                self.rate
+                    .sent_run(now, block.first + block.sent as u64, bytes, packets.size);
                 block.sent += to - from;
                 if source {
                     self.counts.sources += (to - from) as u64;
