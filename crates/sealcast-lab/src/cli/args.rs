@@ -1,5 +1,8 @@
 //! What can be typed.
 
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
 use clap::{Args, Parser, Subcommand};
 use sealcast::failure::{Failure, FailureKind, Result};
 use sealcast_proto::sim::LinkProfile;
@@ -33,6 +36,66 @@ pub(super) enum Command {
     /// Pass UDP datagrams or a TCP stream through a simulated link (needs no root)
     #[command(after_help = PROFILE_HELP)]
     Proxy(ProxyArgs),
+    /// Measure how much sessions carry for each second of processor time, beside other programs
+    Throughput(ThroughputArgs),
+    /// Measure what share of frames is in time over a link that loses packets, beside SRT and plain RTP
+    Link(LinkCommand),
+    /// The sending end of a run of `link`
+    #[command(hide = true)]
+    LinkSend(LinkEndArgs),
+    /// The receiving end of a run of `link`
+    #[command(hide = true)]
+    LinkReceive(LinkEndArgs),
+}
+
+#[derive(Args, Debug)]
+pub(super) struct LinkCommand {
+    /// One short round, for a first look
+    #[arg(long)]
+    pub(super) quick: bool,
+    /// Write table.csv, record.json, report.html and what each run noted into this folder
+    #[arg(long, value_name = "FOLDER")]
+    pub(super) out: Option<PathBuf>,
+    /// Measure these alone: sealcast-none, sealcast-fec, sealcast-nack, sealcast, srt, srt-aes, rtp
+    #[arg(long, value_name = "SYSTEMS", value_delimiter = ',')]
+    pub(super) only: Vec<String>,
+    /// Percent of packets lost, each way: 1,2,5,10 if not said; 2r is random alone, 2b in bursts alone
+    #[arg(long, value_name = "PERCENT", value_delimiter = ',')]
+    pub(super) loss: Vec<String>,
+    /// Seconds that count in each run: 60, or 10 with --quick
+    #[arg(long, value_name = "NUMBER")]
+    pub(super) seconds: Option<u32>,
+    /// Runs of each system at each point: 3, or 1 with --quick
+    #[arg(long, value_name = "NUMBER")]
+    pub(super) rounds: Option<usize>,
+    /// Decides which packets are lost
+    #[arg(long, value_name = "NUMBER", default_value_t = 1)]
+    pub(super) seed: u64,
+    /// Measure so many losses at the same time, each on a link of its own
+    #[arg(long, value_name = "NUMBER", default_value_t = 1)]
+    pub(super) at_once: usize,
+    /// Do without network namespaces even as root
+    #[arg(long)]
+    pub(super) proxy: bool,
+}
+
+#[derive(Args, Debug)]
+pub(super) struct LinkEndArgs {
+    /// What carries the frames
+    #[arg(long)]
+    pub(super) system: String,
+    /// Where to send to, receive at or listen
+    #[arg(long)]
+    pub(super) address: SocketAddr,
+    /// How many frames are sent
+    #[arg(long)]
+    pub(super) frames: u32,
+    /// Note frames there
+    #[arg(long)]
+    pub(super) rows: PathBuf,
+    /// Leave metrics there
+    #[arg(long)]
+    pub(super) metrics: PathBuf,
 }
 
 #[derive(Args, Debug)]
@@ -91,6 +154,44 @@ pub(super) struct ProxyArgs {
     pub(super) to: String,
     #[command(flatten)]
     pub(super) link: LinkArgs,
+}
+
+/// What carries sessions.
+#[derive(Clone, Copy, Debug, clap::ValueEnum)]
+pub(super) enum CarrierArg {
+    Udp,
+    Tcp,
+}
+
+#[derive(Args, Debug)]
+pub(super) struct ThroughputArgs {
+    /// Only over this carrier
+    #[arg(long, value_name = "CARRIER")]
+    pub(super) carrier: Option<CarrierArg>,
+    /// A suite to measure, may be repeated; aes-128-gcm and aegis-128x4 if none is named
+    #[arg(long, value_name = "NAME")]
+    pub(super) suite: Vec<String>,
+    /// All suites
+    #[arg(long, conflicts_with = "suite")]
+    pub(super) all: bool,
+    /// How often everything is measured
+    #[arg(long, value_name = "NUMBER", default_value_t = 7, value_parser = clap::value_parser!(u16).range(1..=1000))]
+    pub(super) rounds: u16,
+    /// How long one measurement takes
+    #[arg(long, value_name = "NUMBER", default_value_t = 1000, value_parser = clap::value_parser!(u64).range(50..=60_000))]
+    pub(super) milliseconds: u64,
+    /// One short round without other programs, to see that everything works
+    #[arg(long)]
+    pub(super) quick: bool,
+    /// Without other programs
+    #[arg(long)]
+    pub(super) no_peers: bool,
+    /// The boringtun-cli to run (needs root)
+    #[arg(long, value_name = "PROGRAM", default_value = "boringtun-cli")]
+    pub(super) boringtun: String,
+    /// Write record.json and table.csv into this folder
+    #[arg(long, value_name = "FOLDER")]
+    pub(super) out: Option<PathBuf>,
 }
 
 impl LinkArgs {

@@ -3,8 +3,10 @@
 mod args;
 mod children;
 mod control;
+mod link;
 mod net;
 mod proxy;
+mod throughput;
 
 use std::process::ExitCode;
 
@@ -17,6 +19,10 @@ pub fn run() -> ExitCode {
     let done = match Arguments::parse().command {
         Command::Net(args) => net::run(&args),
         Command::Proxy(args) => proxy::run(&args),
+        Command::Throughput(args) => throughput::run(&args),
+        Command::Link(args) => link::run(&args),
+        Command::LinkSend(args) => link::send(&args),
+        Command::LinkReceive(args) => link::receive(&args),
     };
     done.unwrap_or_else(|failure| {
         eprintln!("sealcast-lab: {failure}");

@@ -9,8 +9,8 @@ use super::unwrap_number;
 use crate::clock::Now;
 use crate::repair::{Decoder, MAX_SYMBOL};
 use crate::seal::Opened;
-use crate::unit::{Assembled, AssembledFrame, FrameOrder, MAX_FRAME, Preamble, StreamInfo, UnitHeader};
-use crate::wire::{Control, Feedback, MAX_NACK_ENTRIES, MAX_RECEIVED_BYTES, Malformed, Numbers};
+use crate::unit::{Assembled, AssembledFrame, FrameOrder, MAX_FRAME, StreamInfo, UnitHeader};
+use crate::wire::{Control, Feedback, MAX_NACK_ENTRIES, MAX_RECEIVED_BYTES, Malformed, Numbers, append};
 
 /// Blocks held at once.
 const MAX_BLOCKS: usize = 512;
@@ -25,8 +25,8 @@ const MOST_SPACING: Duration = Duration::from_millis(40);
 /// Feedback is sent this often while media comes.
 const FEEDBACK_INTERVAL: Duration = Duration::from_millis(20);
 /// The last feedback may be lost, and the publisher wait for it: it is repeated so far apart, and so often.
-const REPEAT_INTERVAL: Duration = Duration::from_millis(50);
-const REPEATS: u8 = 8;
+const REPEAT_INTERVAL: Duration = Duration::from_millis(15);
+const REPEATS: u8 = 20;
 /// Or after so many records.
 const FEEDBACK_RECORDS: u32 = 64;
 /// After so many records without repair symbols in their blocks records are no longer kept as they were sealed.
@@ -267,16 +267,13 @@ impl Inbound {
 
     fn hand_out(&mut self, block: Block) -> Result<(), Malformed> {
         if block.config {
-            let info = StreamInfo::parse(&block.into_data())?;
+            let info = StreamInfo::parse(&block.into_parts().1)?;
             self.out.push_back(Assembled::Info(info));
             return Ok(());
         }
-        let (first, last, keyframe, sealed_at) = (block.first, block.last, block.keyframe, block.sealed_at);
-        let mut data = block.into_data();
-        if first {
-            let (preamble, rest) = Preamble::split(&data)?;
-            let begin = data.len() - rest.len();
-            data.drain(..begin);
+        let (last, keyframe, sealed_at) = (block.last, block.keyframe, block.sealed_at);
+        let (preamble, data) = block.into_parts();
+        if let Some(preamble) = preamble {
             let frame = AssembledFrame {
                 preamble,
                 keyframe,
@@ -293,7 +290,7 @@ impl Inbound {
             if frame.data.len() + data.len() > MAX_FRAME || frame.keyframe != keyframe {
                 return Err(Malformed);
             }
-            frame.data.extend_from_slice(&data);
+            append(&mut frame.data, &data);
             frame.sealed_at = sealed_at;
         }
         if last && let Some(Building { frame }) = self.building.take() {
@@ -475,13 +472,23 @@ impl Arrivals {
     fn bits(&self, out: &mut Vec<u8>) {
         out.clear();
         let Some((highest, _)) = self.highest else { return };
-        let count = highest.min(MAX_RECEIVED_BYTES as u64 * 8);
-        out.resize(usize::try_from(count.div_ceil(8)).unwrap_or(0), 0);
-        for at in 0..count {
-            let number = highest - 1 - at;
-            if self.words[slot(number)] & bit(number) != 0 {
-                out[(at / 8) as usize] |= 1 << (at % 8);
-            }
+        let bytes = highest.div_ceil(8).min(MAX_RECEIVED_BYTES as u64) as usize;
+        // Before number 0 the ring is empty.
+        let mut end = highest;
+        while out.len() < bytes {
+            out.extend_from_slice(&self.before(end).reverse_bits().to_le_bytes());
+            end = end.wrapping_sub(64);
+        }
+        out.truncate(bytes);
+    }
+
+    /// The 64 numbers before `end`, the lowest in the lowest bit.
+    fn before(&self, end: u64) -> u64 {
+        let start = end.wrapping_sub(64);
+        let (low, high) = (self.words[slot(start)], self.words[slot(end)]);
+        match start % 64 {
+            0 => low,
+            shift => low >> shift | high << (64 - shift),
         }
     }
 }
@@ -492,4 +499,28 @@ fn slot(number: u64) -> usize {
 
 fn bit(number: u64) -> u64 {
     1 << (number % 64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_report_tells_of_each_number_before_the_highest() {
+        for highest in [0_u64, 1, 7, 8, 63, 64, 65, 127, 128, 500, 1023, 1024, 1025, 5000] {
+            let came = |number: u64| number == highest || !number.is_multiple_of(3);
+            let mut arrivals = Arrivals::default();
+            (0..=highest)
+                .filter(|&number| came(number))
+                .for_each(|number| arrivals.mark(number, 1));
+            let mut bits = vec![0xAA; 3];
+            arrivals.bits(&mut bits);
+            let told = highest.min(MAX_RECEIVED_BYTES as u64 * 8);
+            assert_eq!(bits.len() as u64, told.div_ceil(8), "{highest}");
+            for at in 0..bits.len() as u64 * 8 {
+                let bit = bits[(at / 8) as usize] >> (at % 8) & 1 == 1;
+                assert_eq!(bit, at < told && came(highest - 1 - at), "{at} before {highest}");
+            }
+        }
+    }
 }
