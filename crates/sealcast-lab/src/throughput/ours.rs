@@ -10,8 +10,8 @@ use sealcast_proto::wire::{CONNECTION_LEN, HEADER_LEN, TAG_LEN, TransportKind};
 
 use super::{BOTH_ENDS, Carrier, Contender, DATAGRAM, Sample};
 
-/// Datagrams of a frame: as many as the kernel cuts up at once on most systems.
-const PACKETS: usize = 64;
+/// Datagrams of a frame: two runs as long as the kernel cuts up.
+const PACKETS: usize = 2 * (65_507 / DATAGRAM);
 /// Bytes of a frame that fill so many datagrams.
 const FRAME: usize = PACKETS * (DATAGRAM - CONNECTION_LEN - HEADER_LEN - UNIT_HEADER_LEN - TAG_LEN) - PREAMBLE_LEN;
 

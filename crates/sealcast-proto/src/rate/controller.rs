@@ -148,16 +148,32 @@ impl RateController {
 
     /// A media or repair packet of `bytes` bytes left. Numbers increase; gaps are allowed.
     pub fn sent(&mut self, now: Duration, number: u64, bytes: usize) {
+        self.sent_run(now, number, bytes, bytes);
+    }
+
+    /// Packets left together, numbered from `first` on: `bytes` bytes in all, each packet of `size` bytes but for the
+    /// last, which may be shorter. A size of 0 counts as 1.
+    pub fn sent_run(&mut self, now: Duration, first: u64, bytes: usize, size: usize) {
         self.tick(now);
-        self.flight.sent(self.now, number, bytes);
-        self.left(bytes);
+        let size = size.max(1);
+        let mut left = bytes;
+        let mut number = first;
+        loop {
+            self.flight.sent(self.now, number, left.min(size));
+            left = left.saturating_sub(size);
+            if left == 0 {
+                break;
+            }
+            number = number.saturating_add(1);
+        }
+        self.left(bytes, size.min(bytes));
     }
 
     /// A packet was sent once more: it uses the path too.
     pub fn resent(&mut self, now: Duration, bytes: usize) {
         self.tick(now);
         self.flight.resent(bytes);
-        self.left(bytes);
+        self.left(bytes, bytes);
     }
 
     /// So many bytes wait at the sender for the pacer and the window. Telling it, about once a frame, is optional: a
@@ -166,8 +182,8 @@ impl RateController {
         self.queued = bytes;
     }
 
-    fn left(&mut self, bytes: usize) {
-        self.mss = self.mss.max(bytes as f64);
+    fn left(&mut self, bytes: usize, longest: usize) {
+        self.mss = self.mss.max(longest as f64);
         self.transmitted.add(self.now, bytes as u64);
         self.waiting.get_or_insert(self.now);
         self.last_left = self.now;

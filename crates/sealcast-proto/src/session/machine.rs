@@ -195,6 +195,11 @@ impl Session {
         self.out.pop_front().unwrap_or_else(|| Output::Timeout(self.deadline()))
     }
 
+    /// Whether [`poll`](Self::poll) has more to say than when to come back.
+    pub fn has_output(&self) -> bool {
+        !self.out.is_empty()
+    }
+
     /// Tell the session something; see the module's documentation.
     ///
     /// # Errors

@@ -10,7 +10,7 @@ use crate::clock::Now;
 use crate::repair::{Decoder, MAX_SYMBOL};
 use crate::seal::Opened;
 use crate::unit::{Assembled, AssembledFrame, FrameOrder, MAX_FRAME, StreamInfo, UnitHeader};
-use crate::wire::{Control, Feedback, MAX_NACK_ENTRIES, MAX_RECEIVED_BYTES, Malformed, Numbers};
+use crate::wire::{Control, Feedback, MAX_NACK_ENTRIES, MAX_RECEIVED_BYTES, Malformed, Numbers, append};
 
 /// Blocks held at once.
 const MAX_BLOCKS: usize = 512;
@@ -290,7 +290,7 @@ impl Inbound {
             if frame.data.len() + data.len() > MAX_FRAME || frame.keyframe != keyframe {
                 return Err(Malformed);
             }
-            frame.data.extend_from_slice(&data);
+            append(&mut frame.data, &data);
             frame.sealed_at = sealed_at;
         }
         if last && let Some(Building { frame }) = self.building.take() {

@@ -24,8 +24,10 @@ const MAX_RESENDS: usize = 1024;
 const TAIL_SLACK: Duration = Duration::from_millis(30);
 /// Buffers of old blocks kept for new ones.
 const MAX_SPARE: usize = 8;
-/// Most packets handed out at once.
+/// Most packets handed out at once, and most bytes: what the kernel cuts up at once. A run a little longer would leave
+/// as a long one and a short one.
 const MAX_RUN: usize = 64;
+const MAX_RUN_BYTES: usize = 65_507;
 /// The same where a congestion window holds.
 const MAX_RUN_IN_WINDOW: usize = 16;
 /// Datagrams to send, back to back in one buffer: each `size` bytes long, the last perhaps shorter.
@@ -324,7 +326,7 @@ impl Outbound {
             if self.delivery.rate.is_some() {
                 MAX_RUN_IN_WINDOW
             } else {
-                MAX_RUN
+                (MAX_RUN_BYTES / run.size.max(1)).clamp(1, MAX_RUN)
             },
         );
         let to = run.count.min(from.saturating_add(fit));
@@ -352,10 +354,9 @@ impl Outbound {
                 let source = block.sent < block.sources.count;
                 let run = if source { &block.sources } else { &block.repairs };
                 let packets = run.packets(from, to);
-                for (number, packet) in (block.first + block.sent as u64..).zip(packets.bytes.chunks(packets.size)) {
-                    self.rate.sent(now, number, packet.len());
-                }
                 let bytes = packets.bytes.len();
+                self.rate
+                    .sent_run(now, block.first + block.sent as u64, bytes, packets.size);
                 block.sent += to - from;
                 if source {
                     self.counts.sources += (to - from) as u64;
