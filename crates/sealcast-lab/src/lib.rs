@@ -3,6 +3,7 @@
 
 pub mod cli;
 pub mod facts;
+pub mod link;
 pub mod net;
 pub mod netem;
 pub mod proxy;

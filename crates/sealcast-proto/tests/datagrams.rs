@@ -219,3 +219,56 @@ fn probe_delays() {
         );
     }
 }
+
+/// Ends whose rate does not fall when nothing is heard: what is lost and found again is looked at alone.
+fn regardless() -> Setup {
+    let mut setup = Setup::default();
+    setup.publisher.delivery.rate = None;
+    setup
+}
+
+#[test]
+fn a_last_frame_of_which_nothing_came_is_sent_again() {
+    for seed in 0..20 {
+        let mut world = established(regardless(), "delay=20ms loss=5%", seed);
+        stream(&mut world, 30);
+        let data = frame_bytes(30);
+        let frame = OutgoingFrame {
+            stream: 1,
+            codec: Codec::H264,
+            keyframe: true,
+            preamble: Preamble {
+                frame: 30,
+                ..Preamble::default()
+            },
+            data: &data,
+        };
+        world.publish(PUBLISHER, &frame).expect("the keys are good");
+        // `connection u32`, then the kind of a media record.
+        world.run(Duration::from_millis(40), &mut |direction, datagram| {
+            if direction == VIEWER && datagram.get(4) == Some(&0x10) {
+                Verdict::Drop
+            } else {
+                Verdict::Deliver
+            }
+        });
+        world.run_cleanly(Duration::from_secs(1));
+        let last = shown(&world).last().map(|(number, _)| *number);
+        assert_eq!(last, Some(30), "seed {seed}");
+        let now = world.now;
+        assert!(world.responder.session.media_settled(now), "seed {seed}");
+    }
+}
+
+#[test]
+fn media_that_overtakes_the_welcome_is_sent_again_and_shown() {
+    for seed in 0..50 {
+        let mut world = regardless().datagrams("delay=20ms jitter=10ms", seed);
+        while !world.responder.session.is_established() {
+            world.run_cleanly(Duration::from_millis(1));
+        }
+        stream(&mut world, 30);
+        let first = shown(&world).first().map(|(number, _)| *number);
+        assert_eq!(first, Some(0), "seed {seed}");
+    }
+}

@@ -1,5 +1,8 @@
 //! What can be typed.
 
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
 use clap::{Args, Parser, Subcommand};
 use sealcast::failure::{Failure, FailureKind, Result};
 use sealcast_proto::sim::LinkProfile;
@@ -35,6 +38,64 @@ pub(super) enum Command {
     Proxy(ProxyArgs),
     /// Measure how much sessions carry for each second of processor time, beside other programs
     Throughput(ThroughputArgs),
+    /// Measure what share of frames is in time over a link that loses packets, beside SRT and plain RTP
+    Link(LinkCommand),
+    /// The sending end of a run of `link`
+    #[command(hide = true)]
+    LinkSend(LinkEndArgs),
+    /// The receiving end of a run of `link`
+    #[command(hide = true)]
+    LinkReceive(LinkEndArgs),
+}
+
+#[derive(Args, Debug)]
+pub(super) struct LinkCommand {
+    /// One short round, for a first look
+    #[arg(long)]
+    pub(super) quick: bool,
+    /// Write table.csv, record.json, report.html and what each run noted into this folder
+    #[arg(long, value_name = "FOLDER")]
+    pub(super) out: Option<PathBuf>,
+    /// Measure these alone: sealcast-none, sealcast-fec, sealcast-nack, sealcast, srt, srt-aes, rtp
+    #[arg(long, value_name = "SYSTEMS", value_delimiter = ',')]
+    pub(super) only: Vec<String>,
+    /// Percent of packets lost, each way: 1,2,5,10 if not said; 2r is random alone, 2b in bursts alone
+    #[arg(long, value_name = "PERCENT", value_delimiter = ',')]
+    pub(super) loss: Vec<String>,
+    /// Seconds that count in each run: 60, or 10 with --quick
+    #[arg(long, value_name = "NUMBER")]
+    pub(super) seconds: Option<u32>,
+    /// Runs of each system at each point: 3, or 1 with --quick
+    #[arg(long, value_name = "NUMBER")]
+    pub(super) rounds: Option<usize>,
+    /// Decides which packets are lost
+    #[arg(long, value_name = "NUMBER", default_value_t = 1)]
+    pub(super) seed: u64,
+    /// Measure so many losses at the same time, each on a link of its own
+    #[arg(long, value_name = "NUMBER", default_value_t = 1)]
+    pub(super) at_once: usize,
+    /// Do without network namespaces even as root
+    #[arg(long)]
+    pub(super) proxy: bool,
+}
+
+#[derive(Args, Debug)]
+pub(super) struct LinkEndArgs {
+    /// What carries the frames
+    #[arg(long)]
+    pub(super) system: String,
+    /// Where to send to, receive at or listen
+    #[arg(long)]
+    pub(super) address: SocketAddr,
+    /// How many frames are sent
+    #[arg(long)]
+    pub(super) frames: u32,
+    /// Note frames there
+    #[arg(long)]
+    pub(super) rows: PathBuf,
+    /// Leave metrics there
+    #[arg(long)]
+    pub(super) metrics: PathBuf,
 }
 
 #[derive(Args, Debug)]
@@ -130,7 +191,7 @@ pub(super) struct ThroughputArgs {
     pub(super) boringtun: String,
     /// Write record.json and table.csv into this folder
     #[arg(long, value_name = "FOLDER")]
-    pub(super) out: Option<std::path::PathBuf>,
+    pub(super) out: Option<PathBuf>,
 }
 
 impl LinkArgs {

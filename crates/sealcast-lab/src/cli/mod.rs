@@ -3,6 +3,7 @@
 mod args;
 mod children;
 mod control;
+mod link;
 mod net;
 mod proxy;
 mod throughput;
@@ -19,6 +20,9 @@ pub fn run() -> ExitCode {
         Command::Net(args) => net::run(&args),
         Command::Proxy(args) => proxy::run(&args),
         Command::Throughput(args) => throughput::run(&args),
+        Command::Link(args) => link::run(&args),
+        Command::LinkSend(args) => link::send(&args),
+        Command::LinkReceive(args) => link::receive(&args),
     };
     done.unwrap_or_else(|failure| {
         eprintln!("sealcast-lab: {failure}");

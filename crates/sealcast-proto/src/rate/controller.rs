@@ -54,6 +54,10 @@ const LEAST_CUT: f64 = 0.25;
 const LEAST_PART: f64 = 0.3;
 /// Queue delay from which on much loss is taken for that of a short queue that overflows.
 const QDELAY_LOSS: Duration = Duration::from_millis(10);
+/// Queue delay up to which nothing waits on the path.
+const QDELAY_CALM: Duration = Duration::from_millis(10);
+/// For how long reports may be lost before the window closes for want of them, while nothing waits.
+const REPORTS_LOST: Duration = Duration::from_millis(75);
 /// The target grows no further above what is really sent than by this factor.
 const UNUSED: f64 = 1.5;
 /// From one cut for loss without a queue to the next.
@@ -248,7 +252,17 @@ impl RateController {
         } else {
             0.0
         };
-        !self.flight.full() && (in_flight == 0.0 || in_flight + bytes as f64 <= self.cwnd + slack)
+        let window = (self.cwnd + slack).max(self.calm_window());
+        !self.flight.full() && (in_flight == 0.0 || in_flight + bytes as f64 <= window)
+    }
+
+    /// While nothing waits on the path, what may be under way though some reports are lost.
+    fn calm_window(&self) -> f64 {
+        let calm = self.delay.latest().max(self.delay.average()) <= QDELAY_CALM;
+        match self.delay.round_trip() {
+            Some(trip) if calm && self.silent.is_none() => self.target / 8.0 * (trip + REPORTS_LOST).as_secs_f64(),
+            _ => 0.0,
+        }
     }
 
     /// Bytes that left after the highest packet that was acknowledged.

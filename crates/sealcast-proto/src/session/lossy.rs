@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::flow::{Packets, Sealing, UNKNOWN_ROUND_TRIP};
+use super::flow::{Packets, Sealing};
 use super::machine::{Session, State};
 use super::{OutgoingFrame, Output, SealedRecords, SessionError};
 use crate::clock::Now;
@@ -12,6 +12,10 @@ use crate::wire::{CONNECTION_LEN, Control, Feedback, HEADER_LEN, Kind, TAG_LEN};
 
 /// What a probe's datagram has besides its padding.
 const PROBE_OVERHEAD: usize = CONNECTION_LEN + HEADER_LEN + TAG_LEN + 5;
+
+/// What a viewer takes the round trip for while none was measured. To ask in vain costs a packet, and not to ask the
+/// first frames.
+const HOPED_ROUND_TRIP: Duration = Duration::from_millis(30);
 
 /// The shortest chunk where media may be lost: the preamble fits its first.
 const MIN_CHUNK: u16 = 64;
@@ -71,7 +75,7 @@ impl Session {
     }
 
     pub(super) fn round_trip(&self) -> Duration {
-        self.clock.round_trip().unwrap_or(UNKNOWN_ROUND_TRIP)
+        self.clock.round_trip().unwrap_or(HOPED_ROUND_TRIP)
     }
 
     /// Publisher: cut a frame and seal it into the half that sends.

@@ -26,6 +26,8 @@ mod selection;
 #[cfg(test)]
 mod tests;
 mod timers;
+#[cfg(test)]
+mod vector_tests;
 
 pub use config::{Carrier, QuicMedia, RekeyPolicy, SessionConfig};
 pub use delivery::{DEFAULT_BUDGET, Delivery, Fec, MAX_BUDGET, Mtu};

@@ -28,8 +28,9 @@ pub(super) trait Listener {
     fn assembled(&mut self, media: Assembled);
     /// News of the session.
     fn event(&mut self, event: Event);
-    /// A record was refused, and counted.
-    fn refused(&mut self, reason: Refusal);
+    /// A record was refused, and counted. Where records come `in_order`, whatever it was is missing now; elsewhere the
+    /// session knows by itself what is missing, and who sends forgeries achieves nothing.
+    fn refused(&mut self, reason: Refusal, in_order: bool);
 }
 
 /// Why a connection ended.
@@ -183,7 +184,7 @@ impl<T: Transport> Connection<T> {
                 }
                 Handled::Refused(reason) => {
                     self.metrics.record_refused(open_failure(reason));
-                    listener.refused(reason);
+                    listener.refused(reason, self.session.inbound_counts().is_none());
                 }
                 Handled::Done if established => {
                     opened.count(kind, length, &self.metrics);

@@ -56,7 +56,7 @@ impl Listener for Inbox {
         self.events.push(event);
     }
 
-    fn refused(&mut self, _: Refusal) {
+    fn refused(&mut self, _: Refusal, _: bool) {
         self.refused += 1;
     }
 }

@@ -152,7 +152,7 @@ impl connection::Listener for News {
         self.events.push(event);
     }
 
-    fn refused(&mut self, _: Refusal) {}
+    fn refused(&mut self, _: Refusal, _: bool) {}
 }
 
 /// One end, its clocks read when its session was established.

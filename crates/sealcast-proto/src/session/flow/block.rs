@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crate::repair::{self, Decoder};
-use crate::unit::{PREAMBLE_LEN, Preamble, UnitHeader};
+use crate::unit::{MAX_FRAME, PREAMBLE_LEN, Preamble, UnitHeader};
 use crate::wire::{Flags, Malformed};
 
 /// Source records of one block, put together as they come.
@@ -136,14 +136,15 @@ impl Block {
             return Ok(());
         }
         let last_of_block = header.index + 1 == self.sources;
-        if flags.codec_config() {
-            self.config = true;
-        }
-        let starts_late = flags.first() && header.index != 0;
-        let ends_early = flags.last() && !last_of_block;
-        if starts_late || ends_early || (!self.config && self.have != 0 && flags.keyframe() != self.keyframe) {
+        let config = flags.codec_config();
+        // Every record of a description has all its flags.
+        let starts_late = !config && flags.first() && header.index != 0;
+        let ends_early = !config && flags.last() && !last_of_block;
+        let differs = self.have != 0 && (config, flags.keyframe()) != (self.config, self.keyframe);
+        if starts_late || ends_early || differs {
             return Err(Malformed);
         }
+        self.config = config;
         self.first |= flags.first();
         self.last |= flags.last();
         self.keyframe = flags.keyframe();
@@ -186,6 +187,10 @@ impl Block {
     /// Now it is known where every part belongs.
     fn learn_unit(&mut self, unit: usize) -> Result<usize, Malformed> {
         let sources = usize::from(self.sources);
+        if (sources - 1) * unit > PREAMBLE_LEN + MAX_FRAME {
+            // No frame is so long, and room is made for all of the block.
+            return Err(Malformed);
+        }
         self.unit = Some(unit);
         self.data.reserve_exact(sources * unit - self.cut);
         if let Some(tail) = self.tail.take() {
@@ -275,6 +280,13 @@ mod tests {
     /// A part of `length` bytes.
     fn part(length: usize) -> Vec<u8> {
         vec![1; length]
+    }
+
+    #[test]
+    fn no_room_is_made_for_a_block_that_no_frame_fills() {
+        let part = vec![0; MAX_FRAME / 64];
+        assert_eq!(put(&mut block(128), 0, &part), Err(Malformed));
+        assert_eq!(put(&mut block(64), 0, &part), Ok(()));
     }
 
     #[test]

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 
 use super::block::Block;
-use super::missing::{Due, Missing, Since};
+use super::missing::{Due, MAX_MISSING, Missing, Since};
 use super::unwrap_number;
 use crate::clock::Now;
 use crate::repair::{Decoder, MAX_SYMBOL};
@@ -25,10 +25,12 @@ const MOST_SPACING: Duration = Duration::from_millis(40);
 /// Feedback is sent this often while media comes.
 const FEEDBACK_INTERVAL: Duration = Duration::from_millis(20);
 /// The last feedback may be lost, and the publisher wait for it: it is repeated so far apart, and so often.
-const REPEAT_INTERVAL: Duration = Duration::from_millis(50);
-const REPEATS: u8 = 8;
+const REPEAT_INTERVAL: Duration = Duration::from_millis(15);
+const REPEATS: u8 = 20;
 /// Or after so many records.
 const FEEDBACK_RECORDS: u32 = 64;
+/// After so many records without repair symbols in their blocks records are no longer kept as they were sealed.
+const UNREPAIRED: u32 = 256;
 /// Numbers whose arrival is remembered; at least the bits of a feedback.
 const REMEMBERED: u64 = 2048;
 
@@ -72,8 +74,8 @@ pub(in crate::session) struct Inbound {
     repeats: u8,
     /// The longest wait between two packets of a block, decaying: long frames are paced.
     spacing: Duration,
-    /// Whether blocks have repair symbols: then records are kept as they were sealed until they are opened.
-    repaired: bool,
+    /// Records in a row of blocks that have no repair symbols.
+    unrepaired: u32,
     sealed: Vec<u8>,
     recovered: VecDeque<Vec<u8>>,
     decoder: Option<Box<Decoder>>,
@@ -97,7 +99,7 @@ impl Inbound {
             unreported: 0,
             repeats: 0,
             spacing: MOST_SPACING,
-            repaired: false,
+            unrepaired: 0,
             sealed: Vec::new(),
             recovered: VecDeque::new(),
             decoder: None,
@@ -110,10 +112,11 @@ impl Inbound {
         self.out.pop_front()
     }
 
-    /// A record is about to be opened in place: keep it as it is, if it may help to repair others.
+    /// A record is about to be opened in place: keep it as it is, if it may help to repair others. Whether it does is
+    /// known only once it is opened.
     pub(in crate::session) fn keep_sealed(&mut self, record: &[u8]) {
         self.sealed.clear();
-        if self.repaired && record.len() <= MAX_SYMBOL {
+        if self.unrepaired < UNREPAIRED && record.len() <= MAX_SYMBOL {
             self.sealed.extend_from_slice(record);
         }
     }
@@ -159,7 +162,8 @@ impl Inbound {
             self.counts.late += u64::from(!repair);
             return Ok(());
         }
-        if !self.make_room(first) {
+        let end = first + u64::from(unit.sources) + u64::from(unit.repairs);
+        if !self.make_room(first, end) {
             return Err(Malformed);
         }
         let new = || Block::new(unit, header.flags, now.monotonic);
@@ -173,10 +177,29 @@ impl Inbound {
             block.take_source(unit, header.flags, header.timestamp, part, now.monotonic)?;
             block.keep_sealed(unit.index, &self.sealed)?;
         }
-        self.repaired |= unit.repairs > 0;
+        self.unrepaired = if unit.repairs > 0 {
+            0
+        } else {
+            self.unrepaired.saturating_add(1)
+        };
         self.recovered.extend(block.recover(&mut self.decoder)?);
         self.held = self.held + block.held() - held;
-        self.advance()
+        let advanced = self.advance();
+        debug_assert!(self.is_consistent(), "the books of the blocks do not add up");
+        advanced
+    }
+
+    /// What is counted is what is there, within its bounds. For the fuzzer, which builds with assertions.
+    fn is_consistent(&self) -> bool {
+        let mut end = self.expected;
+        let in_order = self.blocks.iter().all(|(&first, block)| {
+            let after = first >= end;
+            end = first + block.len();
+            after
+        });
+        let held: usize = self.blocks.values().map(Block::held).sum();
+        let bounded = self.blocks.len() <= MAX_BLOCKS && self.missing.count() <= MAX_MISSING;
+        in_order && held == self.held && bounded
     }
 
     fn learn_spacing(&mut self, first: u64, now: Duration) {
@@ -196,8 +219,9 @@ impl Inbound {
             let noted = self.missing.note(self.noted..start, now.monotonic, Since::LastArrival)
                 && self.missing.note(start..number, now.monotonic, Since::Now);
             if !noted {
-                // An outage: go on with what comes.
-                self.give_up_to(number);
+                // An outage: go on with the block that comes, whose beginning may be repaired.
+                self.give_up_to(first.max(self.expected));
+                self.missing.note(start..number, now.monotonic, Since::Now);
             }
             self.noted = number + 1;
         }
@@ -208,8 +232,8 @@ impl Inbound {
         }
     }
 
-    /// Room for a block that begins at `first`. `false` if it stands inside another.
-    fn make_room(&mut self, first: u64) -> bool {
+    /// Room for a block from `first` to `end`. `false` if a part of it belongs to another.
+    fn make_room(&mut self, first: u64, end: u64) -> bool {
         if self.blocks.contains_key(&first) {
             return true;
         }
@@ -217,10 +241,10 @@ impl Inbound {
             let Some((&oldest, block)) = self.blocks.first_key_value() else {
                 break;
             };
-            let end = oldest + block.len();
-            self.give_up_to(end);
+            let oldest_end = oldest + block.len();
+            self.give_up_to(oldest_end);
         }
-        let before = self.blocks.range(..first).next_back();
+        let before = self.blocks.range(..end).next_back();
         before.is_none_or(|(&start, block)| start + block.len() <= first)
     }
 

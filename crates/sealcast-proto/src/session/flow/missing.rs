@@ -47,6 +47,10 @@ impl Missing {
         }
     }
 
+    pub(super) fn count(&self) -> usize {
+        self.numbers.len()
+    }
+
     pub(super) fn last_arrival(&self) -> Duration {
         self.last_arrival
     }

@@ -4,10 +4,10 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
-use super::Path;
 use super::mtu::{BLACK_HOLE, MtuSearch};
 use super::pacer::Pacer;
 use super::unwrap_number;
+use super::{Path, UNKNOWN_ROUND_TRIP};
 use crate::rate::{RateController, Report};
 use crate::repair::{Encoder, RepairPolicy};
 use crate::session::delivery::{Delivery, Mtu};
@@ -20,6 +20,8 @@ const MAX_KEPT: Duration = Duration::from_secs(4);
 /// Most records waiting to be sent again: what a viewer can make us send beyond the stream itself is bounded by this
 /// and by the pacer.
 const MAX_RESENDS: usize = 1024;
+/// A report of the newest packet is late when it takes so much longer than a round trip: reports are 20 ms apart.
+const TAIL_SLACK: Duration = Duration::from_millis(30);
 /// Buffers of old blocks kept for new ones.
 const MAX_SPARE: usize = 8;
 /// Most packets handed out at once, and most bytes: what the kernel cuts up at once. A run a little longer would leave
@@ -127,6 +129,9 @@ pub(in crate::session) struct Outbound {
     /// Since when media left and nothing was told about any.
     pub(super) unanswered: Option<Duration>,
     pub(super) all_came: bool,
+    /// One more than the highest number that a report spoke of, and when one should have spoken of the last.
+    told: u64,
+    tail_due: Option<Duration>,
     pub(super) counts: OutboundCounts,
 }
 
@@ -161,6 +166,8 @@ impl Outbound {
             last_sent: now,
             unanswered: None,
             all_came: true,
+            told: 0,
+            tail_due: None,
             counts: OutboundCounts::default(),
         }
     }
@@ -204,6 +211,26 @@ impl Outbound {
             self.unanswered = None;
             self.note_arrived(&report);
             self.all_came = report.highest + 1 == self.next && self.blocks.iter().all(|block| block.arrived);
+            self.told = self.told.max(report.highest + 1);
+            self.tail_due = self.tail_due.filter(|_| self.told < self.next);
+        }
+    }
+
+    /// What was sent last may be lost, and nothing come after it by which the viewer could tell. Where no report speaks
+    /// of it for too long, it is sent again, once in a round trip and for as long as it may be asked for.
+    fn repeat_tail(&mut self, now: Duration) {
+        if self.tail_due.is_none_or(|due| now < due) {
+            return;
+        }
+        self.tail_due = None;
+        let kept = self.path.kept();
+        let wanted = |number: &u64| {
+            let place = self.find(*number);
+            place.is_some_and(|(block, _)| now < self.blocks[block].sealed_at + kept)
+        };
+        if self.delivery.nack && self.backlog == 0 && self.again.is_empty() {
+            let from = self.told.max(self.next.saturating_sub(MAX_RESENDS as u64));
+            self.again = (from..self.next).filter(wanted).collect();
         }
     }
 
@@ -346,10 +373,21 @@ impl Outbound {
         self.counts.bytes += bytes as u64;
         self.rate.queued(self.backlog);
         self.last_sent = now;
+        self.tail_due = Some(now + self.path.round_trip.unwrap_or(UNKNOWN_ROUND_TRIP) + TAIL_SLACK);
         self.unanswered.get_or_insert(now);
         self.all_came = false;
         self.pacer.sent(bytes);
         self.forget(now);
+        debug_assert!(self.is_consistent(), "the books of the blocks do not add up");
+    }
+
+    /// What is counted is what is there, within its bounds. For the fuzzer, which builds with assertions.
+    fn is_consistent(&self) -> bool {
+        let bytes = |block: &SentBlock| block.sources.bytes.len() + block.repairs.bytes.len();
+        let kept: usize = self.blocks.iter().map(bytes).sum();
+        let unsent: usize = self.blocks.range(self.done..).map(bytes).sum();
+        let bounded = self.again.len() <= MAX_RESENDS && self.spare.len() <= MAX_SPARE;
+        kept == self.kept_bytes && self.backlog <= unsent && kept - unsent <= 2 * MAX_HISTORY && bounded
     }
 
     /// Forget what nobody may ask for any more.
@@ -408,10 +446,12 @@ impl Outbound {
             }
         }
         self.backlog = 0;
+        self.tail_due = None;
     }
 
     /// What time brings.
     pub(in crate::session) fn tick(&mut self, now: Duration) {
+        self.repeat_tail(now);
         self.rate.tick(now);
         if let Some(search) = &mut self.search
             && self.unanswered.is_some_and(|since| now >= since + BLACK_HOLE)
@@ -440,7 +480,7 @@ impl Outbound {
         let search = self.search.as_ref().map_or(Duration::MAX, MtuSearch::deadline);
         let silence = self.rate.deadline().unwrap_or(Duration::MAX).min(search);
         if self.backlog == 0 && self.again.is_empty() {
-            return silence;
+            return silence.min(self.tail_due.unwrap_or(Duration::MAX));
         }
         match self.pace() {
             Some(rate) if self.rate.may_send(self.limit) => self.pacer.next(rate).min(silence),

@@ -1,0 +1,153 @@
+//! A program of a run: talked with by lines, and gone when it is dropped.
+
+use std::fs::File;
+use std::io::{BufRead, BufReader, Write};
+use std::path::Path;
+use std::process::{Child, ChildStdin, Command, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::time::{Duration, Instant};
+
+use std::os::unix::process::CommandExt;
+
+use sealcast::failure::{Failure, FailureKind, Result};
+
+/// How often it is looked whether a program has ended, and whether to stop.
+const LOOK: Duration = Duration::from_millis(20);
+
+/// What a signal, or nothing, says to everything that waits.
+pub(super) type Stop<'a> = &'a AtomicBool;
+
+pub(super) struct Program {
+    name: &'static str,
+    child: Child,
+    lines: Receiver<String>,
+    stdin: Option<ChildStdin>,
+}
+
+/// The words for a run that somebody ended.
+pub(super) fn stopped() -> Failure {
+    Failure::new(FailureKind::Usage, "the measurement was stopped", "start it again")
+}
+
+/// Sleep, but not on when told to stop.
+pub(super) fn pause(time: Duration, stop: Stop<'_>) -> Result<()> {
+    let end = Instant::now() + time;
+    while Instant::now() < end {
+        if stop.load(Ordering::Relaxed) {
+            return Err(stopped());
+        }
+        std::thread::sleep(LOOK.min(end.saturating_duration_since(Instant::now())));
+    }
+    Ok(())
+}
+
+impl Program {
+    /// Start it; what it says beyond lines goes to the file `log`.
+    pub(super) fn start(name: &'static str, mut command: Command, log: &Path) -> Result<Self> {
+        let errors = File::create(log).map_err(|error| {
+            let what = format!("{} cannot be written ({error})", log.display());
+            Failure::new(FailureKind::Sink, what, "choose another --out")
+        })?;
+        // In a group of its own: Ctrl-C is for this process, which takes everything down in good order.
+        command
+            .process_group(0)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(errors);
+        let mut child = command.spawn().map_err(|error| {
+            let what = format!("{name} cannot be started ({error})");
+            Failure::new(FailureKind::Usage, what, "see whether it is installed")
+        })?;
+        let (sender, lines) = channel();
+        let stdout = child.stdout.take();
+        std::thread::spawn(move || {
+            let stdout = stdout.map(BufReader::new).into_iter();
+            for line in stdout.flat_map(BufRead::lines).map_while(std::io::Result::ok) {
+                if sender.send(line).is_err() {
+                    return;
+                }
+            }
+        });
+        let stdin = child.stdin.take();
+        Ok(Self {
+            name,
+            child,
+            lines,
+            stdin,
+        })
+    }
+
+    /// What follows `prefix` in the first line that begins so.
+    pub(super) fn line(&self, prefix: &str, patience: Duration, stop: Stop<'_>) -> Result<String> {
+        let end = Instant::now() + patience;
+        while Instant::now() < end {
+            if stop.load(Ordering::Relaxed) {
+                return Err(stopped());
+            }
+            match self.lines.recv_timeout(LOOK) {
+                Ok(line) => {
+                    if let Some(rest) = line.strip_prefix(prefix) {
+                        return Ok(rest.to_owned());
+                    }
+                }
+                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => break,
+            }
+        }
+        let what = format!(
+            "{} did not say `{}` within {} s",
+            self.name,
+            prefix.trim(),
+            patience.as_secs()
+        );
+        Err(Failure::new(
+            FailureKind::Network,
+            what,
+            "see what it printed, in the files of the run",
+        ))
+    }
+
+    /// Say a line to it.
+    pub(super) fn say(&mut self, line: &str) {
+        if let Some(stdin) = &mut self.stdin {
+            // One that has ended shows in what it leaves.
+            let _ = writeln!(stdin, "{line}");
+        }
+    }
+
+    /// Say that nothing more will be said.
+    pub(super) fn hush(&mut self) {
+        self.stdin = None;
+    }
+
+    /// Until it has ended by itself.
+    pub(super) fn ended(&mut self, patience: Duration, stop: Stop<'_>) -> Result<()> {
+        let end = Instant::now() + patience;
+        loop {
+            let what = match self.child.try_wait() {
+                Ok(Some(status)) if status.success() => return Ok(()),
+                Ok(Some(status)) => format!("{} failed ({status})", self.name),
+                Ok(None) if Instant::now() < end => {
+                    pause(LOOK, stop)?;
+                    continue;
+                }
+                Ok(None) => format!("{} did not end in time", self.name),
+                Err(error) => format!("{} cannot be waited for ({error})", self.name),
+            };
+            return Err(Failure::new(
+                FailureKind::Network,
+                what,
+                "see what it printed, in the files of the run",
+            ));
+        }
+    }
+}
+
+impl Drop for Program {
+    fn drop(&mut self) {
+        // Neither fails unless it has ended.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
