@@ -142,6 +142,34 @@ fn keys_that_change_each_second_cost_no_frame() {
     assert!(world.initiator.events.iter().filter(epochs).count() > 25);
 }
 
+/// How long a frame of 25 kB takes to leave while `waiting` bytes of frames wait in the program.
+fn time_to_leave(waiting: usize) -> Duration {
+    let mut world = established(Setup::default(), "delay=20ms", 1);
+    // The window opens meanwhile, and the target does not.
+    stream(&mut world, 5);
+    let data = [0; 25_000];
+    let frame = OutgoingFrame {
+        stream: 1,
+        codec: Codec::H264,
+        keyframe: true,
+        preamble: Preamble::default(),
+        data: &data,
+    };
+    let began = world.now.monotonic;
+    world.responder.session.media_waits(waiting);
+    world.publish(PUBLISHER, &frame).expect("the keys are good");
+    while world.responder.session.media_backlog() > 0 {
+        world.run_cleanly(Duration::from_millis(1));
+    }
+    world.now.monotonic - began
+}
+
+#[test]
+fn the_pacer_makes_haste_for_frames_that_wait_in_the_program() {
+    let (alone, crowded) = (time_to_leave(0), time_to_leave(200_000));
+    assert!(crowded < alone, "{crowded:?} {alone:?}");
+}
+
 #[test]
 fn a_lost_close_is_said_again() {
     let mut world = established(Setup::default(), "delay=20ms", 1);

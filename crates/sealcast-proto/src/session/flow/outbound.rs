@@ -129,6 +129,8 @@ pub(in crate::session) struct Outbound {
     done: usize,
     kept_bytes: usize,
     backlog: usize,
+    /// Bytes of frames that the program holds until what was sealed has left.
+    waiting: usize,
     again: VecDeque<u64>,
     polled: Option<Polled>,
     spare: Vec<Vec<u8>>,
@@ -160,6 +162,7 @@ impl Outbound {
             done: 0,
             kept_bytes: 0,
             backlog: 0,
+            waiting: 0,
             again: VecDeque::new(),
             polled: None,
             spare: Vec::new(),
@@ -184,6 +187,12 @@ impl Outbound {
     /// Bytes sealed that have not left.
     pub(in crate::session) fn backlog(&self) -> usize {
         self.backlog
+    }
+
+    /// So many bytes of frames wait to be sealed: the pacer makes haste for them, too, where the window allows it.
+    pub(in crate::session) fn waits(&mut self, bytes: usize) {
+        self.waiting = bytes;
+        self.rate.queued(self.backlog.saturating_add(bytes));
     }
 
     /// Bytes of a frame of `total` bytes in one record.
@@ -220,7 +229,7 @@ impl Outbound {
             from += count;
         }
         self.counts.media_bytes += frame.bytes as u64;
-        self.rate.queued(self.backlog);
+        self.rate.queued(self.backlog + self.waiting);
         Ok(sealed)
     }
 
@@ -476,7 +485,7 @@ impl Outbound {
             }
         };
         self.counts.bytes += bytes as u64;
-        self.rate.queued(self.backlog);
+        self.rate.queued(self.backlog + self.waiting);
         self.last_sent = now;
         self.all_came = false;
         self.pacer.sent(bytes);
