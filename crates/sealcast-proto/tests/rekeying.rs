@@ -145,6 +145,7 @@ fn records_of_an_old_epoch_are_accepted_for_five_seconds_and_then_unknown() {
         // A record of epoch 0 that the network holds back. On a byte stream it could not.
         let quic = Carrier::Quic(QuicMedia::Streams);
         (setup.viewer.carrier, setup.publisher.carrier) = (quic, quic);
+        setup.publisher.delivery.nack = false;
         let mut world = setup.established();
         let now = world.now;
         let frame = sealcast_proto::session::OutgoingFrame {
