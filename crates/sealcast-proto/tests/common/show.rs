@@ -49,7 +49,7 @@ pub(crate) fn steady() -> Delivery {
             start: 12_000_000,
             max: 100_000_000,
         }),
-        // Simulated links carry any length: the usual one is held, whatever probes find.
+        // A path of which nothing is found out: the simulated ones carry more than any real one.
         mtu: Mtu::Fixed(BASE_DATAGRAM),
         ..Delivery::default()
     }
