@@ -101,7 +101,8 @@ fn damage_is_refused_and_repaired() {
     show.play(600);
     show.pause(MS * 300);
     assert!(show.shown.len() >= 598, "{}", show.shown.len());
-    assert!(show.world.initiator.session.refusals().of(Refusal::Tag) > 50);
+    let tag = show.world.initiator.session.refusals().of(Refusal::Tag);
+    assert!(tag > 50, "{tag}");
     show.both_live();
 }
 
