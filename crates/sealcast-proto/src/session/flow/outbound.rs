@@ -22,6 +22,9 @@ const MAX_KEPT: Duration = Duration::from_secs(4);
 const MAX_RESENDS: usize = 1024;
 /// A report of the newest packet is late when it takes so much longer than a round trip: reports are 20 ms apart.
 const TAIL_SLACK: Duration = Duration::from_millis(30);
+/// How much of the end is sent again, and how far back it may be: behind it there may be repair records.
+const TAIL: usize = 4;
+const MAX_TAIL: u64 = 2 * crate::repair::MAX_SOURCES as u64;
 /// Buffers of old blocks kept for new ones.
 const MAX_SPARE: usize = 8;
 /// Most packets handed out at once, and most bytes: what the kernel cuts up at once. A run a little longer would leave
@@ -226,7 +229,8 @@ impl Outbound {
     }
 
     /// What was sent last may be lost, and nothing come after it by which the viewer could tell. Where no report speaks
-    /// of it for too long, it is sent again, once in a round trip and for as long as it may be asked for.
+    /// of it for too long, its end is sent again, once in a round trip and for as long as it may be asked for: by that
+    /// the viewer knows what to ask for.
     fn repeat_tail(&mut self, now: Duration) {
         if self.tail_due.is_none_or(|due| now < due) {
             return;
@@ -238,8 +242,8 @@ impl Outbound {
             place.is_some_and(|(block, _)| now < self.blocks[block].sealed_at + kept)
         };
         if self.delivery.nack && self.backlog == 0 && self.again.is_empty() {
-            let from = self.told.max(self.next.saturating_sub(MAX_RESENDS as u64));
-            self.again = (from..self.next).filter(wanted).collect();
+            let from = self.told.max(self.next.saturating_sub(MAX_TAIL));
+            self.again = (from..self.next).rev().filter(wanted).take(TAIL).collect();
         }
     }
 
