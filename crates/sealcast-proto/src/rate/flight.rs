@@ -69,8 +69,6 @@ pub(super) struct Flight {
     acknowledged: u64,
     /// Numbers below are no longer waited for.
     forgiven: u64,
-    /// Retransmitted bytes that travel with the next numbered packet.
-    riding: u64,
     bytes: u64,
     late: VecDeque<(u64, Duration)>,
 }
@@ -88,7 +86,7 @@ impl Flight {
         self.bytes = self.bytes.saturating_add(size);
         self.packets.push_back(Packet {
             number,
-            bytes: size.saturating_add(std::mem::take(&mut self.riding)),
+            bytes: size,
             sent: now,
             missing: None,
             arrived: false,
@@ -97,11 +95,16 @@ impl Flight {
         self.last = Some(number);
     }
 
-    /// Retransmissions have no number of their own: they leave the path with the packet sent after them.
+    /// Retransmissions have no number of their own: they leave the path with the packet sent before them. If none is
+    /// under way they do not count: no report would ever tell that they have left it, and a window that they fill would
+    /// let no packet out that could be reported.
     pub(super) fn resent(&mut self, bytes: usize) {
         let size = bytes.min(MAX_PACKET) as u64;
-        self.riding = self.riding.saturating_add(size);
-        self.bytes = self.bytes.saturating_add(size);
+        let under_way = self.acknowledged.max(self.forgiven);
+        if let Some(packet) = self.packets.back_mut().filter(|packet| packet.number >= under_way) {
+            packet.bytes = packet.bytes.saturating_add(size);
+            self.bytes = self.bytes.saturating_add(size);
+        }
     }
 
     /// RFC 8298's bytes_in_flight: everything after the highest acknowledged packet.
@@ -116,7 +119,6 @@ impl Flight {
     /// Wait no longer for what is under way. Should it be acknowledged after all, it still counts as delivered.
     pub(super) fn forgive(&mut self) {
         self.forgiven = self.last.map_or(0, |last| last + 1);
-        self.riding = 0;
         self.bytes = 0;
     }
 
@@ -238,6 +240,19 @@ mod tests {
         flight.sent(MS * 3, 10, 1000);
         let progress = flight.acknowledge(MS * 4, &report(10, &[0b1111]), &mut loss);
         assert_eq!((progress.acknowledged, flight.bytes()), (5500, 0));
+    }
+
+    #[test]
+    fn retransmissions_do_not_stay_under_way_when_all_else_was_acknowledged() {
+        let (mut flight, mut loss) = flight(3);
+        flight.resent(900);
+        flight.acknowledge(MS * 2, &report(2, &[0b11]), &mut loss);
+        flight.resent(900);
+        assert_eq!(flight.bytes(), 0);
+        flight.sent(MS * 3, 3, 1000);
+        flight.forgive();
+        flight.resent(900);
+        assert_eq!(flight.bytes(), 0);
     }
 
     #[test]

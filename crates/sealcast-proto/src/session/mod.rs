@@ -14,6 +14,8 @@ mod door;
 mod epochs;
 mod flow;
 mod handshake;
+#[cfg(test)]
+mod hostile_tests;
 mod keyring;
 mod liveness;
 mod lossy;

@@ -202,7 +202,7 @@ fn epochs_count_on_where_their_sixteen_bits_begin_again() {
 }
 
 /// Make an end say what an honest one would not, under its own good keys.
-fn say(world: &mut World, from: Direction, kind: Kind, payload: &[u8]) {
+pub(super) fn say(world: &mut World, from: Direction, kind: Kind, payload: &[u8]) {
     let (sealing, to) = match from {
         Direction::ToInitiator => (&mut world.initiator, Direction::ToResponder),
         Direction::ToResponder => (&mut world.responder, Direction::ToInitiator),
