@@ -5,21 +5,32 @@ use std::time::Duration;
 
 use libfuzzer_sys::arbitrary::{self, Arbitrary};
 use libfuzzer_sys::fuzz_target;
-use sealcast_fuzz::{Ends, RANDOM_INITIATOR, RANDOM_RESPONDER, START};
+use sealcast_fuzz::{CONNECTION, Ends, NULL, START, handshake, wait_until};
 use sealcast_proto::clock::Now;
-use sealcast_proto::keys::{EpochKeys, Initiator, InitiatorStep, Side};
-use sealcast_proto::seal::{RecordMeta, SealLimits};
-use sealcast_proto::session::{Carrier, Handled, Input, Output, Session};
-use sealcast_proto::unit::{Assembled, Assembler, MAX_FRAME};
-use sealcast_proto::wire::Flags;
+use sealcast_proto::keys::EpochKeys;
+use sealcast_proto::seal::RecordMeta;
+use sealcast_proto::session::{Carrier, Handled, Input, OutgoingFrame, Output, QuicMedia, Session};
+use sealcast_proto::unit::{Assembled, Assembler, Codec, MAX_FRAME, Preamble};
+use sealcast_proto::wire::{Control, Feedback, Flags};
 
 /// More than one input can make a session say: what is longer is a loop.
-const MAX_OUTPUTS: usize = 16;
+const MAX_OUTPUTS: usize = 24;
+/// Most datagrams of media that may leave at once: all that was sealed, and all that may be sent again.
+const MAX_PACKETS: usize = 64 * 100 + 1024;
+
+#[derive(Clone, Copy, Debug, Arbitrary)]
+enum Over {
+    Stream,
+    Datagrams,
+    QuicStreams,
+    QuicDatagrams,
+}
 
 #[derive(Debug, Arbitrary)]
 struct Plan {
     publishes: bool,
-    datagrams: bool,
+    over: Over,
+    unchecked: bool,
     admitted: bool,
     steps: Vec<Step>,
 }
@@ -35,133 +46,196 @@ enum Step {
         payload: Vec<u8>,
     },
     Config(Vec<u8>),
+    Nack(Vec<(u8, u8, u8)>),
+    Feedback {
+        highest: u16,
+        far: bool,
+        arrived: u64,
+        budget: u16,
+        received: Vec<u8>,
+    },
+    Part {
+        message: u16,
+        index: u8,
+        count: u8,
+        bytes: Vec<u8>,
+    },
+    /// What the session itself is told to send.
+    Frame {
+        keyframe: bool,
+        length: u16,
+    },
     Raw(Vec<u8>),
     Wait(u16),
     Rekey,
 }
 
-fuzz_target!(|plan: Plan| {
-    let carrier = if plan.datagrams {
-        Carrier::Datagram
-    } else {
-        Carrier::Stream
-    };
-    let (mut session, mut keys) = handshake(&Ends::new(plan.publishes, carrier));
-    let mut now = START;
-    if plan.admitted {
-        session.handle(now, Input::Admit).expect("the peer awaits admission");
+struct Peer {
+    keys: EpochKeys,
+    named: bool,
+    now: Now,
+}
+
+impl Peer {
+    fn message(&self) -> Vec<u8> {
+        let connection = CONNECTION.to_be_bytes();
+        if self.named { connection.to_vec() } else { Vec::new() }
     }
-    let mut deadline = drain(&mut session);
-    let mut assembler = Assembler::new();
-    for step in plan.steps.into_iter().take(256) {
-        let mut message = Vec::new();
+
+    fn control(&mut self, payload: &[u8]) -> Vec<u8> {
+        let mut message = self.message();
+        let meta = RecordMeta {
+            flags: Flags::CONTROL,
+            stream: 0,
+            timestamp: self.now.wall,
+        };
+        let _ = self.keys.control_sealer.seal(meta, &[payload], &mut message);
+        message
+    }
+
+    fn media(&mut self, flags: Flags, stream: u32, payload: &[u8]) -> Vec<u8> {
+        let mut message = self.message();
+        let meta = RecordMeta {
+            flags,
+            stream,
+            timestamp: self.now.wall,
+        };
+        let _ = self.keys.media_sealer.seal(meta, &[payload], &mut message);
+        message
+    }
+
+    /// The message of a step, if it is one.
+    fn say(&mut self, step: Step) -> Vec<u8> {
         match step {
-            Step::Control(payload) => {
-                let meta = RecordMeta {
-                    flags: Flags::CONTROL,
-                    stream: 0,
-                    timestamp: now.wall,
-                };
-                let _ = keys.control_sealer.seal(meta, &[&payload], &mut message);
-            }
+            Step::Control(payload) => self.control(&payload),
             Step::Media {
                 keyframe,
                 first,
                 last,
                 stream,
                 payload,
+            } => self.media(Flags::frame(keyframe, first, last), u32::from(stream), &payload),
+            Step::Config(payload) => self.media(Flags::CONFIG, 1, &payload),
+            Step::Nack(entries) => {
+                let count = entries.len().min(64) as u8;
+                let entries = entries
+                    .iter()
+                    .take(64)
+                    .flat_map(|&(high, low, more)| [0, 0, high, low, more]);
+                let payload: Vec<u8> = [12, count].into_iter().chain(entries).collect();
+                self.control(&payload)
+            }
+            Step::Feedback {
+                highest,
+                far,
+                arrived,
+                budget,
+                received,
             } => {
-                let flags = Flags::frame(keyframe, first, last);
-                let meta = RecordMeta {
-                    flags,
-                    stream: u32::from(stream),
-                    timestamp: now.wall,
+                let feedback = Feedback {
+                    highest: u32::from(highest) << if far { 16 } else { 0 },
+                    arrived,
+                    budget,
+                    received: &received[..received.len().min(128)],
                 };
-                let _ = keys.media_sealer.seal(meta, &[&payload], &mut message);
+                self.control(&Control::Feedback(feedback).to_bytes())
             }
-            Step::Config(payload) => {
-                let meta = RecordMeta {
-                    flags: Flags::CONFIG,
-                    stream: 1,
-                    timestamp: now.wall,
+            Step::Part {
+                message,
+                index,
+                count,
+                bytes,
+            } => {
+                let part = Control::Part {
+                    message,
+                    index,
+                    count,
+                    bytes: &bytes,
                 };
-                let _ = keys.media_sealer.seal(meta, &[&payload], &mut message);
+                self.control(&part.to_bytes())
             }
-            Step::Raw(bytes) => message = bytes,
+            Step::Raw(bytes) => bytes,
+            Step::Frame { .. } | Step::Wait(_) | Step::Rekey => Vec::new(),
+        }
+    }
+}
+
+fuzz_target!(|plan: Plan| {
+    let mut ends = match plan.over {
+        Over::Stream => Ends::new(plan.publishes, Carrier::Stream),
+        Over::Datagrams => Ends::on_datagrams(plan.publishes),
+        Over::QuicStreams => Ends::new(plan.publishes, Carrier::Quic(QuicMedia::Streams)),
+        Over::QuicDatagrams => Ends::new(plan.publishes, Carrier::Quic(QuicMedia::Datagrams(1200))),
+    };
+    if plan.unchecked {
+        ends.initiator.handshake.suites = vec![NULL];
+        ends.responder.handshake.suites = vec![NULL];
+    }
+    let (mut session, keys) = handshake(&ends);
+    let mut peer = Peer {
+        keys,
+        named: matches!(plan.over, Over::Datagrams),
+        now: START,
+    };
+    if plan.admitted {
+        session.handle(START, Input::Admit).expect("the peer awaits admission");
+    }
+    let mut deadline = drain(&mut session, START);
+    let mut assembler = Assembler::new();
+    for step in plan.steps.into_iter().take(256) {
+        match step {
             Step::Wait(milliseconds) => {
-                deadline = wait(
-                    &mut session,
-                    &mut now,
-                    deadline,
-                    Duration::from_millis(milliseconds.into()),
-                );
-                continue;
+                let length = Duration::from_millis(milliseconds.into());
+                wait_until(&mut session, &mut peer.now, deadline, length, &mut drain);
             }
             Step::Rekey => {
-                let _ = session.handle(now, Input::Rekey);
-                deadline = drain(&mut session);
-                continue;
+                let _ = session.handle(peer.now, Input::Rekey);
+            }
+            Step::Frame { keyframe, length } => publish(&mut session, peer.now, keyframe, length),
+            step => {
+                let mut message = peer.say(step);
+                match session.handle(peer.now, Input::Message(&mut message)) {
+                    Ok(Handled::Media(record)) => match assembler.take(&record) {
+                        Ok(Assembled::Frame(frame)) => assert!(frame.data.len() <= MAX_FRAME),
+                        Ok(_) => {}
+                        Err(_) => break,
+                    },
+                    Ok(_) => {}
+                    Err(_) => assert!(session.is_over(), "an error ends a session"),
+                }
             }
         }
-        match session.handle(now, Input::Message(&mut message)) {
-            Ok(Handled::Media(record)) => match assembler.take(&record) {
-                Ok(Assembled::Frame(frame)) => assert!(frame.data.len() <= MAX_FRAME),
-                Ok(_) => {}
-                Err(_) => break,
-            },
-            Ok(_) => {}
-            Err(_) => assert!(session.is_over(), "an error ends a session"),
-        }
-        deadline = drain(&mut session);
+        deadline = drain(&mut session, peer.now);
     }
 });
 
-/// The session that accepted, and the keys of the end that connected.
-fn handshake(ends: &Ends) -> (Session, EpochKeys) {
-    let mut session = Session::respond(ends.responder.clone(), RANDOM_RESPONDER, START);
-    let (mut peer, mut hello) =
-        Initiator::new(ends.initiator.handshake.clone(), RANDOM_INITIATOR).expect("the configuration is complete");
-    session.handle(START, Input::Message(&mut hello)).expect("a good hello");
-    let Output::Transmit(reply) = session.poll() else {
-        unreachable!("a hello is answered")
+/// Have the session send a frame, if it is a publisher.
+fn publish(session: &mut Session, now: Now, keyframe: bool, length: u16) {
+    if session.media_backlog() > 1 << 20 {
+        return;
+    }
+    let frame = OutgoingFrame {
+        stream: 1,
+        codec: Codec::H264,
+        keyframe,
+        preamble: Preamble::default(),
+        data: &vec![7; usize::from(length)],
     };
-    let Ok(InitiatorStep::Done(mut finish, agreed)) = peer.handle(&reply) else {
-        unreachable!("a good reply")
-    };
-    session
-        .handle(START, Input::Message(&mut finish))
-        .expect("a good finish");
-    (
-        session,
-        agreed.secret.keys(&agreed.suite, Side::Initiator, SealLimits::COUNTER),
-    )
+    let _ = session.seal_frame(now, &frame, &mut Vec::new());
 }
 
 /// Take what the session wants done, and its deadline.
-fn drain(session: &mut Session) -> Duration {
+fn drain(session: &mut Session, now: Now) -> Duration {
+    let mut packets = 0;
+    while let Some(run) = session.poll_packets(now) {
+        packets += run.bytes.chunks(run.size).count();
+        assert!(packets <= MAX_PACKETS, "a session has no end of packets");
+        session.packets_sent(now);
+    }
     for _ in 0..MAX_OUTPUTS {
         if let Output::Timeout(deadline) = session.poll() {
             return deadline;
         }
     }
     panic!("a session has no end of things to do");
-}
-
-/// Let time pass, from deadline to deadline.
-fn wait(session: &mut Session, now: &mut Now, mut deadline: Duration, length: Duration) -> Duration {
-    let end = now.plus(length);
-    for _ in 0..4096 {
-        if deadline > end.monotonic {
-            break;
-        }
-        *now = now.plus(deadline.saturating_sub(now.monotonic));
-        let _ = session.handle(*now, Input::Timeout);
-        deadline = drain(session);
-        assert!(
-            deadline > now.monotonic,
-            "a deadline that does not move would never let go"
-        );
-    }
-    *now = end;
-    deadline
 }

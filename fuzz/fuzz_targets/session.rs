@@ -1,14 +1,14 @@
-//! Two sessions on a virtual clock with a network that drops, repeats, alters and invents messages. What a viewer gets
-//! is what the publisher sent, each record at most once.
+//! Two sessions on a byte stream and a virtual clock, with a network that drops, repeats, alters and invents messages.
+//! What a viewer gets is what the publisher sent, each record at most once.
 #![no_main]
 
 use std::time::Duration;
 
 use libfuzzer_sys::arbitrary::{self, Arbitrary};
 use libfuzzer_sys::fuzz_target;
-use sealcast_fuzz::{Edit, Ends, START, selection, unit};
+use sealcast_fuzz::{Act, Ends, START, judge, selection, unit};
 use sealcast_proto::session::{Carrier, Input, OutgoingFrame};
-use sealcast_proto::sim::{Direction, Verdict, World};
+use sealcast_proto::sim::{Direction, World};
 use sealcast_proto::unit::{Codec, PREAMBLE_LEN, Preamble, Selection};
 use sealcast_proto::wire::{
     Accept, CloseReason, HEADER_LEN, Header, LENGTH_PREFIX, MessageLength, TAG_LEN, message_length,
@@ -17,20 +17,11 @@ use sealcast_proto::wire::{
 #[derive(Debug, Arbitrary)]
 struct Plan {
     publishes: bool,
-    datagrams: bool,
     unit: u16,
     /// The network leaves alone what comes before this message.
     peace: u8,
     network: Vec<Act>,
     steps: Vec<Step>,
-}
-
-#[derive(Clone, Copy, Debug, Arbitrary)]
-enum Act {
-    Pass,
-    Drop,
-    Repeat,
-    Edit(Edit),
 }
 
 #[derive(Debug, Arbitrary)]
@@ -45,12 +36,7 @@ enum Step {
 }
 
 fuzz_target!(|plan: Plan| {
-    let carrier = if plan.datagrams {
-        Carrier::Datagram
-    } else {
-        Carrier::Stream
-    };
-    let mut ends = Ends::new(plan.publishes, carrier);
+    let mut ends = Ends::new(plan.publishes, Carrier::Stream);
     ends.initiator.unit = unit(plan.unit);
     ends.responder.unit = unit(plan.unit);
     let (initiator, responder) = ends.sessions();
@@ -59,23 +45,7 @@ fuzz_target!(|plan: Plan| {
         true => (Direction::ToResponder, Direction::ToInitiator),
         false => (Direction::ToInitiator, Direction::ToResponder),
     };
-    let mut passed = 0_u32;
-    let mut acts = plan.network.into_iter();
-    let mut judge = move |_: Direction, message: &mut Vec<u8>| {
-        passed += 1;
-        if passed <= u32::from(plan.peace) {
-            return Verdict::Deliver;
-        }
-        match acts.next() {
-            None | Some(Act::Pass) => Verdict::Deliver,
-            Some(Act::Drop) => Verdict::Drop,
-            Some(Act::Repeat) => Verdict::Duplicate,
-            Some(Act::Edit(edit)) => {
-                edit.apply(message);
-                Verdict::Deliver
-            }
-        }
-    };
+    let mut judge = judge(u32::from(plan.peace), plan.network);
     world.run(Duration::from_millis(100), &mut judge);
 
     let mut sent = Sent::default();

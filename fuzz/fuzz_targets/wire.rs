@@ -2,7 +2,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use sealcast_proto::unit::{PREAMBLE_LEN, Preamble, StreamInfo};
+use sealcast_proto::unit::{PREAMBLE_LEN, Preamble, StreamInfo, UNIT_HEADER_LEN, UnitHeader};
 use sealcast_proto::wire::{
     Accept, Control, HEADER_LEN, Header, LENGTH_PREFIX, MAX_HANDSHAKE_MESSAGE, MAX_RECORD, MessageLength,
     message_length, write_framed,
@@ -19,6 +19,12 @@ fuzz_target!(|bytes: &[u8]| {
         && message != Control::Unknown
     {
         assert_eq!(message.to_bytes(), bytes);
+    }
+    for repair in [false, true] {
+        if let Ok((header, rest)) = UnitHeader::split(bytes, repair) {
+            assert_eq!(header.to_bytes(), bytes[..UNIT_HEADER_LEN]);
+            assert_eq!(rest, &bytes[UNIT_HEADER_LEN..]);
+        }
     }
     if let Ok(info) = StreamInfo::parse(bytes) {
         assert_eq!(info.to_bytes(), bytes);

@@ -1,14 +1,19 @@
 //! What the fuzz targets share: two ends that can be repeated, byte for byte.
 
+mod alone;
+
+pub use alone::{handshake, wait_until};
+
 use std::sync::Arc;
 use std::time::Duration;
 
 use sealcast_proto::clock::Now;
 use sealcast_proto::keys::{HandshakeConfig, Identity, Invite, Mechanism, Role, Side};
-use sealcast_proto::seal::suite;
-use sealcast_proto::session::{Carrier, RekeyPolicy, Session, SessionConfig};
-use sealcast_proto::sim::InsecureMechanism;
+use sealcast_proto::seal::{Nonce, OpenFailed, PacketKey, Suite, suite};
+use sealcast_proto::session::{Carrier, Entry, RekeyPolicy, Session, SessionConfig};
+use sealcast_proto::sim::{Direction, InsecureMechanism, LinkProfile, Verdict, WORLD_ADDRESS, World};
 use sealcast_proto::unit::{Permille, Selection, Unit};
+use sealcast_proto::wire::{COOKIE_LEN, Doorman, TAG_LEN};
 
 /// Where both clocks stand at first.
 pub const START: Now = Now {
@@ -20,6 +25,46 @@ pub const START: Now = Now {
 pub const RANDOM_INITIATOR: [u8; 32] = [3; 32];
 /// See [`RANDOM_INITIATOR`].
 pub const RANDOM_RESPONDER: [u8; 32] = [4; 32];
+
+/// The connection of all sessions over datagrams.
+pub const CONNECTION: u32 = 0xC0FF_EE00;
+
+/// A suite that hides and checks nothing, so that every input reaches the code behind authentication.
+pub const NULL: Suite = Suite {
+    id: 250,
+    name: "insecure-null",
+    key_len: 16,
+    block_limit: None,
+    make_key: |_| Box::new(NullKey),
+};
+
+struct NullKey;
+
+impl PacketKey for NullKey {
+    fn seal(&self, _: Nonce, _: &[u8], _: &mut [u8]) -> [u8; TAG_LEN] {
+        [0; TAG_LEN]
+    }
+
+    fn open(&self, _: Nonce, _: &[u8], _: &mut [u8]) -> Result<(), OpenFailed> {
+        Ok(())
+    }
+}
+
+/// The doorman of a responder, and the cookie it gives.
+pub fn doorman() -> (Doorman, [u8; COOKIE_LEN]) {
+    let doorman = Doorman::new([6; 32]);
+    let cookie = doorman.cookie(&WORLD_ADDRESS, CONNECTION);
+    (doorman, cookie)
+}
+
+/// A fragment of a handshake message, as it stands in a datagram.
+pub fn fragment(cookie: &[u8; COOKIE_LEN], message: u8, index: u8, count: u8, part: &[u8]) -> Vec<u8> {
+    let head = [message, index, count];
+    [&CONNECTION.to_be_bytes()[..], &[0x06], cookie, &head, part].concat()
+}
+
+/// Bytes of a fragment before its part.
+pub const FRAGMENT_HEADER: usize = 4 + 1 + COOKIE_LEN + 3;
 
 /// The two ends of a connection, configured to find together.
 pub struct Ends {
@@ -42,6 +87,23 @@ impl Ends {
             initiator: config(role, first, Side::Initiator, carrier, pinned),
             responder: config(role.other(), second, Side::Responder, carrier, None),
         }
+    }
+
+    /// The same on datagrams.
+    pub fn on_datagrams(publishes: bool) -> Self {
+        let (_, cookie) = doorman();
+        let (connection, random) = (CONNECTION, [7; COOKIE_LEN]);
+        let mut ends = Self::new(publishes, Carrier::Datagrams(Entry::Knock { connection, random }));
+        ends.responder.carrier = Carrier::Datagrams(Entry::Shown { connection, cookie });
+        ends
+    }
+
+    /// Both sessions on datagrams, over a link.
+    pub fn world(&self, profile: &LinkProfile, seed: u64) -> World {
+        let (initiator, responder) = self.sessions();
+        let mut world = World::over(initiator, responder, profile, seed, START);
+        world.doorman = Some(doorman().0);
+        world
     }
 
     /// Both sessions, before their first message.
@@ -99,6 +161,40 @@ pub fn unit(number: u16) -> Unit {
         0 => Unit::Frame,
         1 => Unit::Packet,
         bytes => Unit::Chunk(bytes),
+    }
+}
+
+/// What a network can do with a message.
+#[derive(Clone, Copy, Debug, arbitrary::Arbitrary)]
+pub enum Act {
+    /// It arrives.
+    Pass,
+    /// It is lost.
+    Drop,
+    /// It arrives twice.
+    Repeat,
+    /// It arrives, changed.
+    Edit(Edit),
+}
+
+/// A judge that lets `peace` messages pass, then does `acts`, then lets everything pass.
+pub fn judge(peace: u32, acts: Vec<Act>) -> impl FnMut(Direction, &mut Vec<u8>) -> Verdict {
+    let mut passed = 0_u32;
+    let mut acts = acts.into_iter();
+    move |_: Direction, message: &mut Vec<u8>| {
+        passed += 1;
+        if passed <= peace {
+            return Verdict::Deliver;
+        }
+        match acts.next() {
+            None | Some(Act::Pass) => Verdict::Deliver,
+            Some(Act::Drop) => Verdict::Drop,
+            Some(Act::Repeat) => Verdict::Duplicate,
+            Some(Act::Edit(edit)) => {
+                edit.apply(message);
+                Verdict::Deliver
+            }
+        }
     }
 }
 

@@ -4,6 +4,9 @@ import struct
 
 MAX_CLOSE_TEXT = 256
 MAX_SHARE = 2048
+MAX_PARTS = 4
+MAX_NACK_ENTRIES = 64
+MAX_RECEIVED = 128
 PREAMBLE = struct.Struct(">QQQQII")
 
 
@@ -31,6 +34,9 @@ class Reader:
     def counted(self, width):
         return self.take(self.uint(width))
 
+    def rest(self):
+        return self.take(len(self.data) - self.at)
+
     def end(self):
         if self.at != len(self.data):
             raise Malformed
@@ -52,6 +58,11 @@ MESSAGES = {
     8: ("rekey-request", []),
     9: ("selection", [("number", 2), ("mode", 1), ("permille", 2)]),
     10: ("selection-ack", [("number", 2)]),
+    11: ("part", [("message", 2), ("index", 1), ("count", 1), ("bytes", "rest")]),
+    12: ("nack", [("entries", "entries")]),
+    13: ("feedback", [("highest", 4), ("arrived", 8), ("budget", 2), ("received", "short bytes")]),
+    14: ("probe", [("token", 4), ("padding", "zeros")]),
+    15: ("probe-ack", [("token", 4)]),
 }
 NUMBERS = {name: number for number, (name, _) in MESSAGES.items()}
 CODEC_CONFIGURATION = [("codec", 1), ("width", 2), ("height", 2), ("rate_numerator", 4), ("rate_denominator", 4),
@@ -66,6 +77,14 @@ def _encode_fields(layout, fields):
             out += counted(value.encode())
         elif width == "bytes":
             out += counted(value)
+        elif width == "short bytes":
+            out += counted(value, 1)
+        elif width == "rest":
+            out += value
+        elif width == "zeros":
+            out += bytes(value)
+        elif width == "entries":
+            out += bytes([len(value)]) + b"".join(first.to_bytes(4, "big") + bytes([more]) for first, more in value)
         else:
             out += value.to_bytes(width, "big")
     return out
@@ -84,6 +103,17 @@ def _decode_fields(layout, reader):
                 raise Malformed
         elif width == "bytes":
             fields[name] = reader.counted(2)
+        elif width == "short bytes":
+            fields[name] = reader.counted(1)
+        elif width == "rest":
+            fields[name] = reader.rest()
+        elif width == "zeros":
+            zeros = reader.rest()
+            if any(zeros):
+                raise Malformed
+            fields[name] = len(zeros)
+        elif width == "entries":
+            fields[name] = [[reader.uint(4), reader.uint(1)] for _ in range(reader.uint(1))]
         else:
             fields[name] = reader.uint(width)
     reader.end()
@@ -107,6 +137,13 @@ def decode(data):
     if name == "selection" and (fields["mode"] > 5 or fields["permille"] > (1_000 if fields["mode"] == 2 else 0)):
         raise Malformed
     if name in ("selection", "selection-ack") and fields["number"] == 0:
+        raise Malformed
+    if name == "part" and (not 2 <= fields["count"] <= MAX_PARTS or fields["index"] >= fields["count"]
+                           or not fields["bytes"]):
+        raise Malformed
+    if name == "nack" and not 1 <= len(fields["entries"]) <= MAX_NACK_ENTRIES:
+        raise Malformed
+    if name == "feedback" and len(fields["received"]) > MAX_RECEIVED:
         raise Malformed
     for field in ("share", "ciphertext"):
         if field in fields and not 1 <= len(fields[field]) <= MAX_SHARE:

@@ -63,6 +63,20 @@ OK_MESSAGES = [
     ("selection, headers and keyframes", "selection", {"number": 6, "mode": 5, "permille": 0}),
     ("selection-ack", "selection-ack", {"number": 1}),
     ("selection-ack, highest", "selection-ack", {"number": 65535}),
+    ("part, first of two", "part", {"message": 0, "index": 0, "count": 2, "bytes": fixed("part", 600)}),
+    ("part, last of four, of one byte", "part", {"message": 65535, "index": 3, "count": 4, "bytes": b"\x03"}),
+    ("nack of one", "nack", {"entries": [[7, 0]]}),
+    ("nack of a run that wraps", "nack", {"entries": [[2**32 - 3, 5]]}),
+    ("nack of several", "nack", {"entries": [[0, 0], [5, 3], [12, 255], [12, 255], [11, 0]]}),
+    ("nack, longest", "nack", {"entries": [[number * 300, 255] for number in range(64)]}),
+    ("feedback, first", "feedback", {"highest": 0, "arrived": 1_790_000_000_123_456_789, "budget": 120, "received": b""}),
+    ("feedback", "feedback",
+     {"highest": 100_000, "arrived": 1_790_000_001_123_456_789, "budget": 0, "received": bytes.fromhex("f7ff01")}),
+    ("feedback, longest", "feedback",
+     {"highest": 2**32 - 1, "arrived": BIG, "budget": 65535, "received": fixed("received", 128)}),
+    ("probe", "probe", {"token": 0xDEADBEEF, "padding": 300}),
+    ("probe without padding", "probe", {"token": 0, "padding": 0}),
+    ("probe-ack", "probe-ack", {"token": 0xDEADBEEF}),
 ]
 
 
@@ -75,7 +89,7 @@ def messages():
         cases.append({"name": name, "expect": "ok", "message": kind, "fields": _json(fields), "bytes": data.hex()})
     rows = [("empty payload", b"", "malformed", "There is no type.")]
     for name in ("welcome", "close with text", "rekey-offer x25519", "rekey-answer", "keyframe-request", "ping", "pong",
-                 "rekey-request", "selection, an eighth", "selection-ack"):
+                 "rekey-request", "selection, an eighth", "selection-ack", "nack of several", "feedback", "probe-ack"):
         data = encoded[name]
         rows.append((f"{name}, one byte more", data + b"\0", "malformed", "A byte is left over."))
         if len(data) > 1:
@@ -118,6 +132,21 @@ def messages():
         ("selection, headers with thousandths", b"\x09\0\x01\x04\x03\xe8", "malformed",
          "Only mode 2 has thousandths."),
         ("selection-ack, number 0", b"\x0a\0\0", "malformed", "Selections count from 1."),
+        ("part, no bytes", b"\x0b\0\0\0\2", "malformed", "A part has at least one byte."),
+        ("part, header cut", b"\x0b\0\0\0", "malformed", "The fields are missing."),
+        ("part, only one of them", b"\x0b\0\0\0\1x", "malformed", "A message in one part is no part."),
+        ("part, none of them", b"\x0b\0\0\0\0x", "malformed", "2 to 4 parts."),
+        ("part, of five", b"\x0b\0\0\0\5x", "malformed", "2 to 4 parts."),
+        ("part, third of two", b"\x0b\0\0\2\2x", "malformed", "The index is below the count."),
+        ("nack of none", b"\x0c\0", "malformed", "1 to 64 entries."),
+        ("nack of 65", b"\x0c\x41" + bytes(65 * 5), "malformed", "1 to 64 entries."),
+        ("nack, one entry too few", b"\x0c\2" + bytes(5), "malformed", "The count is above what is there."),
+        ("nack, one entry too many", b"\x0c\1" + bytes(10), "malformed", "Bytes are left over."),
+        ("feedback of 129 bytes", b"\x0d" + bytes(14) + control.counted(bytes(129), 1), "malformed",
+         "At most 128 bytes."),
+        ("probe, padding that is not zero", b"\x0e\0\0\0\1\0\0\1", "malformed", "The rest is zeros."),
+        ("probe, token cut", b"\x0e\0\0\0", "malformed", "The fields are missing."),
+        ("type 16", b"\x10", "ignored", "An unknown type is ignored."),
         ("type 200", b"\xc8", "ignored", "An unknown type is ignored."),
         ("type 200 with fields", b"\xc8" + fixed("unknown type", 30), "ignored",
          "An unknown type is ignored, whatever follows."),

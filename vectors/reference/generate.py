@@ -5,6 +5,7 @@ import sys
 from pathlib import Path
 
 import gen_control
+import gen_datagrams
 import gen_handshake
 import gen_records
 import gen_schedule
@@ -18,6 +19,7 @@ GENERATORS = {
     "handshake": gen_handshake.generate,
     "control": gen_control.generate,
     "tickets": gen_tickets.generate,
+    "datagrams": gen_datagrams.generate,
 }
 
 

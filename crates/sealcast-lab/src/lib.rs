@@ -7,3 +7,4 @@ pub mod link;
 pub mod net;
 pub mod netem;
 pub mod proxy;
+pub mod throughput;

@@ -1,98 +1,31 @@
 //! Sessions over datagrams that are lost, late, repeated and damaged, on a virtual clock.
 
 mod common;
+#[path = "common/show.rs"]
+mod show;
 
 use std::time::Duration;
 
 use common::Setup;
 use sealcast_proto::seal::Refusal;
-use sealcast_proto::session::{Event, OutgoingFrame, RekeyPolicy};
-use sealcast_proto::sim::{Direction, Verdict, World};
-use sealcast_proto::unit::{Assembled, Codec, FrameRate, Preamble, StreamInfo};
+use sealcast_proto::session::{Delivery, Event, Fec, Input, Mtu};
+use sealcast_proto::sim::Verdict;
+use sealcast_proto::unit::{Permille, Selection, Unit};
+use sealcast_proto::wire::CloseReason;
+use show::{CAMERA, Kind, PUBLISHER, Show, VIEWER, setup, steady};
 
-const PUBLISHER: Direction = Direction::ToResponder;
-const VIEWER: Direction = Direction::ToInitiator;
-const INTERVAL: Duration = Duration::from_micros(33_333);
-
-fn info() -> StreamInfo {
-    StreamInfo {
-        codec: Codec::H264,
-        width: 1280,
-        height: 720,
-        rate: FrameRate {
-            numerator: 30,
-            denominator: 1,
-        },
-        parameters: vec![7; 40],
-    }
-}
-
-/// 720p30 at about 3 Mbit/s: a keyframe each second of 60 kB and frames of 10.8 kB between.
-fn frame_bytes(number: u64) -> Vec<u8> {
-    let length = if number.is_multiple_of(30) { 60_000 } else { 10_800 };
-    (0..length).map(|at: u64| (at ^ number) as u8).collect()
-}
-
-/// Publish `count` frames in real time; `at` says when each was sealed.
-fn stream(world: &mut World, count: u64) -> Vec<Duration> {
-    let mut at = Vec::new();
-    for number in 0..count {
-        if number.is_multiple_of(30) {
-            world.describe(PUBLISHER, 1, &info()).expect("established");
-        }
-        let data = frame_bytes(number);
-        let frame = OutgoingFrame {
-            stream: 1,
-            codec: Codec::H264,
-            keyframe: number.is_multiple_of(30),
-            preamble: Preamble {
-                frame: number,
-                ..Preamble::default()
-            },
-            data: &data,
-        };
-        world.publish(PUBLISHER, &frame).expect("the keys are good");
-        at.push(world.now.monotonic);
-        world.run_cleanly(INTERVAL);
-    }
-    world.run_cleanly(Duration::from_secs(1));
-    at
-}
-
-/// The numbers of the frames that were shown, each checked byte for byte, and when.
-fn shown(world: &World) -> Vec<(u64, Duration)> {
-    let frames = world.initiator.assembled.iter().filter_map(|(at, media)| match media {
-        Assembled::Frame(frame) => {
-            assert!(
-                frame.data == frame_bytes(frame.preamble.frame),
-                "frame {}",
-                frame.preamble.frame
-            );
-            Some((frame.preamble.frame, *at))
-        }
-        _ => None,
-    });
-    frames.collect()
-}
-
-fn established(setup: Setup, profile: &str, seed: u64) -> World {
-    let mut world = setup.datagrams(profile, seed);
-    world.run_cleanly(Duration::from_secs(5));
-    assert!(world.initiator.session.is_established(), "{:?}", world.initiator.error);
-    assert!(world.responder.session.is_established(), "{:?}", world.responder.error);
-    world
-}
+const MS: Duration = Duration::from_millis(1);
 
 #[test]
 fn a_clean_link_delivers_every_frame_at_once() {
-    let mut world = established(Setup::default(), "delay=20ms", 1);
-    let sent = stream(&mut world, 300);
-    let shown = shown(&world);
-    assert!(shown.iter().map(|(number, _)| *number).eq(0..300));
-    for (number, at) in shown {
-        let delay = at - sent[number as usize];
-        assert!(delay <= Duration::from_millis(21), "frame {number}: {delay:?}");
-    }
+    let mut show = Show::new(setup(steady()), "delay=20ms", 1, CAMERA);
+    show.play(300);
+    show.pause(MS * 200);
+    assert!(show.numbers().into_iter().eq(0..300));
+    let slowest = show.delays().into_iter().max().expect("300 of them");
+    // A keyframe of 60 kB, of which 40 ms at the rate leave at once.
+    assert!(slowest <= MS * 21, "{slowest:?}");
+    assert_eq!(show.asked, 0);
 }
 
 #[test]
@@ -110,58 +43,23 @@ fn handshakes_get_through_a_link_that_loses_a_fifth() {
     }
 }
 
-#[test]
-fn five_percent_of_loss_cost_no_frame_when_there_is_time_to_ask() {
-    let mut world = established(Setup::default(), "delay=20ms loss=5%", 3);
-    let sent = stream(&mut world, 900);
-    let shown = shown(&world);
-    let late = shown
-        .iter()
-        .filter(|(number, at)| *at > sent[*number as usize] + Duration::from_millis(140))
-        .count();
-    let counts = (
-        world.responder.session.outbound_counts(),
-        world.initiator.session.inbound_counts(),
-    );
-    println!("{} shown, {late} late, {counts:?}", shown.len());
-    assert!(shown.len() >= 899, "{} of 900 shown, {counts:?}", shown.len());
-}
-
-#[test]
-fn keys_that_change_each_second_cost_no_frame() {
-    let mut setup = Setup::default();
-    setup.publisher.rekey = RekeyPolicy::new(1 << 20, Duration::from_secs(1)).expect("within bounds");
-    let mut world = established(setup, "delay=50ms jitter=20ms", 5);
-    stream(&mut world, 1800);
-    assert_eq!(shown(&world).len(), 1800);
-    let refusals = world.initiator.session.refusals();
-    for reason in [Refusal::Malformed, Refusal::UnknownEpoch, Refusal::Tag] {
-        assert_eq!(refusals.of(reason), 0, "{reason}");
-    }
-    let epochs = |event: &&Event| matches!(event, Event::Rekeyed { .. });
-    assert!(world.initiator.events.iter().filter(epochs).count() > 25);
-}
-
 /// How long a frame of 25 kB takes to leave while `waiting` bytes of frames wait in the program.
 fn time_to_leave(waiting: usize) -> Duration {
-    let mut world = established(Setup::default(), "delay=20ms", 1);
-    // The window opens meanwhile, and the target does not.
-    stream(&mut world, 5);
-    let data = [0; 25_000];
-    let frame = OutgoingFrame {
-        stream: 1,
-        codec: Codec::H264,
-        keyframe: true,
-        preamble: Preamble::default(),
-        data: &data,
+    let kind = Kind {
+        keyframe_bytes: 25_000,
+        ..CAMERA
     };
-    let began = world.now.monotonic;
-    world.responder.session.media_waits(waiting);
-    world.publish(PUBLISHER, &frame).expect("the keys are good");
-    while world.responder.session.media_backlog() > 0 {
-        world.run_cleanly(Duration::from_millis(1));
+    let mut show = Show::new(Setup::default(), "delay=20ms", 1, kind);
+    // The window opens meanwhile, and the target does not.
+    show.play(5);
+    show.pause(MS * 1000);
+    let began = show.world.now.monotonic;
+    show.world.responder.session.media_waits(waiting);
+    show.publish(true);
+    while show.world.responder.session.media_backlog() > 0 {
+        show.world.run_cleanly(MS);
     }
-    world.now.monotonic - began
+    show.world.now.monotonic - began
 }
 
 #[test]
@@ -172,12 +70,9 @@ fn the_pacer_makes_haste_for_frames_that_wait_in_the_program() {
 
 #[test]
 fn a_lost_close_is_said_again() {
-    let mut world = established(Setup::default(), "delay=20ms", 1);
+    let mut world = Show::new(Setup::default(), "delay=20ms", 1, CAMERA).world;
     let mut count = 0;
-    world.tell(
-        PUBLISHER,
-        sealcast_proto::session::Input::Close(sealcast_proto::wire::CloseReason::EndOfStream, ""),
-    );
+    world.tell(PUBLISHER, Input::Close(CloseReason::EndOfStream, ""));
     world.run(Duration::from_secs(1), &mut |to, _| {
         count += u32::from(to == VIEWER);
         if to == VIEWER && count < 3 {
@@ -191,37 +86,176 @@ fn a_lost_close_is_said_again() {
 }
 
 #[test]
-fn probe_delays() {
-    for profile in [
-        "delay=20ms",
-        "delay=20ms rate=10mbit",
-        "delay=20ms rate=5mbit",
-        "delay=20ms loss=2%",
-        "delay=20ms loss=10%",
-        "delay=20ms burst=5%/4",
+fn a_budget_of_nothing_never_waits() {
+    let delivery = Delivery {
+        budget: Duration::ZERO,
+        fec: Fec::Off,
+        ..steady()
+    };
+    let mut show = Show::new(setup(delivery), "delay=20ms loss=2%", 4, CAMERA);
+    show.play(600);
+    show.pause(MS * 200);
+    let slowest = show.delays().into_iter().max().expect("some were shown");
+    assert!(slowest <= MS * 27, "{slowest:?}");
+    assert!(show.shown.len() < 600 && show.shown.len() > 100, "{}", show.shown.len());
+    let counts = show.world.responder.session.outbound_counts().expect("a publisher");
+    assert_eq!(counts.resent, 0, "what comes later than at once is of no use");
+}
+
+#[test]
+fn duplicates_and_reordering_alone_cost_nothing() {
+    let mut show = Show::new(
+        setup(steady()),
+        "delay=20ms jitter=5ms duplicate=20% reorder=10%",
+        5,
+        CAMERA,
+    );
+    show.play(600);
+    show.pause(MS * 300);
+    assert_eq!(show.shown.len(), 600);
+    let refusals = show.world.initiator.session.refusals();
+    assert!(refusals.of(Refusal::Replay) > 500, "every repetition is a replay");
+    for reason in [Refusal::Malformed, Refusal::UnknownEpoch, Refusal::Tag] {
+        assert_eq!(refusals.of(reason), 0, "{reason}");
+    }
+}
+
+#[test]
+fn damage_is_refused_and_repaired() {
+    let mut show = Show::new(setup(steady()), "delay=20ms corrupt=2%", 6, CAMERA);
+    show.play(600);
+    show.pause(MS * 300);
+    assert!(show.shown.len() >= 598, "{}", show.shown.len());
+    assert!(show.world.initiator.session.refusals().of(Refusal::Tag) > 50);
+    show.both_live();
+}
+
+#[test]
+fn no_datagram_is_longer_than_the_path_takes() {
+    let mut show = Show::new(setup(steady()), "delay=20ms mtu=1200", 7, CAMERA);
+    let mut longest = 0;
+    show.play_judged(90, &mut |_, datagram| {
+        longest = longest.max(datagram.len());
+        Verdict::Deliver
+    });
+    show.pause(MS * 200);
+    assert_eq!(show.shown.len(), 90);
+    assert!((1100..=1200).contains(&longest), "{longest}");
+}
+
+#[test]
+fn a_path_that_carries_more_is_used_when_it_is_known() {
+    let delivery = Delivery {
+        mtu: Mtu::Fixed(8972),
+        fec: Fec::Fixed(50),
+        ..steady()
+    };
+    let mut show = Show::new(setup(delivery), "delay=20ms loss=2% mtu=8972", 8, CAMERA);
+    let mut longest = 0;
+    show.play_judged(300, &mut |_, datagram| {
+        longest = longest.max(datagram.len());
+        Verdict::Deliver
+    });
+    show.pause(MS * 300);
+    assert!((8000..=8972).contains(&longest), "{longest}");
+    assert!(show.shown.len() >= 298, "{}", show.shown.len());
+}
+
+#[test]
+fn repair_symbols_are_as_many_as_were_asked_for() {
+    for (fec, share) in [(Fec::Off, 0.0), (Fec::Fixed(10), 0.1), (Fec::Fixed(50), 0.5)] {
+        let delivery = Delivery { fec, ..steady() };
+        let mut show = Show::new(setup(delivery), "delay=20ms loss=1%", 9, CAMERA);
+        show.play(300);
+        show.pause(MS * 300);
+        let counts = show.world.responder.session.outbound_counts().expect("a publisher");
+        let measured = counts.repairs as f64 / counts.sources as f64;
+        // Rounded up for each frame of ten records.
+        assert!(measured >= share && measured <= share * 1.5, "{fec:?}: {measured}");
+        let recovered = show
+            .world
+            .initiator
+            .session
+            .inbound_counts()
+            .expect("a viewer")
+            .recovered;
+        assert_eq!(recovered > 0, fec != Fec::Off, "{fec:?}");
+        assert!(show.shown.len() >= 299, "{fec:?}: {}", show.shown.len());
+    }
+}
+
+#[test]
+fn every_selection_and_unit_comes_through_loss() {
+    let small = Kind {
+        keyframe_bytes: 9_000,
+        bytes: 1_500,
+        ..CAMERA
+    };
+    let modes = [
+        Selection::All,
+        Selection::None,
+        Selection::Rate(Permille::new(250).expect("a share")),
+        Selection::Keyframes,
+        Selection::Headers,
+        Selection::HeadersAndKeyframes,
+    ];
+    for unit in [
+        Unit::Frame,
+        Unit::Packet,
+        Unit::Chunk(16),
+        Unit::Chunk(400),
+        Unit::Chunk(u16::MAX),
     ] {
-        let mut world = established(Setup::default(), profile, 1);
-        let sent = stream(&mut world, 600);
-        let shown = shown(&world);
-        let mut delays: Vec<f64> = shown
-            .iter()
-            .map(|(n, at)| (*at - sent[*n as usize]).as_secs_f64() * 1e3)
-            .collect();
-        let late = delays.iter().filter(|d| **d > 140.0).count();
-        delays.sort_by(f64::total_cmp);
-        let key: Vec<i64> = shown
-            .iter()
-            .filter(|(n, _)| n % 30 == 0)
-            .map(|(n, at)| (*at - sent[*n as usize]).as_millis() as i64)
-            .collect();
-        println!(
-            "{profile}: shown {} late {late} p50 {:.1} p99 {:.1} max {:.1} key {key:?} target {:?} {:?}",
-            shown.len(),
-            delays[delays.len() / 2],
-            delays[delays.len() * 99 / 100],
-            delays[delays.len() - 1],
-            world.responder.session.target(),
-            world.responder.session.outbound_counts()
-        );
+        for selection in modes {
+            let mut setup = setup(steady());
+            setup.publisher.unit = unit;
+            let mut show = Show::new(setup, "delay=10ms loss=2%", 10, small);
+            show.world.tell(PUBLISHER, Input::Select(selection));
+            show.play(120);
+            show.pause(MS * 300);
+            assert!(show.shown.len() >= 119, "{unit} {selection}: {}", show.shown.len());
+            let chosen = show.world.responder.session.selection();
+            assert_eq!(chosen, selection, "it is in force");
+            show.both_live();
+        }
+    }
+}
+
+#[test]
+fn a_source_that_pauses_goes_on_where_it_was() {
+    let mut show = Show::new(setup(steady()), "delay=20ms loss=2%", 11, CAMERA);
+    show.play(100);
+    show.pause(Duration::from_secs(10));
+    show.both_live();
+    let before = show.shown.len();
+    show.play(100);
+    show.pause(MS * 300);
+    assert!(
+        before >= 99,
+        "the last frames before a pause are repaired as well: {before}"
+    );
+    assert!(show.shown.len() - before >= 99, "{}", show.shown.len() - before);
+}
+
+#[test]
+fn a_very_large_frame_arrives_at_the_rate_of_the_path() {
+    let large = Kind {
+        group: u64::MAX,
+        keyframe_bytes: 4 << 20,
+        ..CAMERA
+    };
+    for profile in ["delay=20ms", "delay=20ms loss=1%"] {
+        let delivery = Delivery {
+            budget: Duration::from_secs(1),
+            ..steady()
+        };
+        let mut show = Show::new(setup(delivery), profile, 12, large);
+        show.publish(true);
+        show.pause(Duration::from_secs(8));
+        assert_eq!(show.shown.len(), 1, "{profile}");
+        show.play(60);
+        show.pause(Duration::from_secs(2));
+        assert!(show.shown.len() >= 60, "{profile}: {}", show.shown.len());
+        show.both_live();
     }
 }

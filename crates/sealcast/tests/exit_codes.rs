@@ -76,9 +76,14 @@ fn usage() {
     check(&home, &cases);
     let more = [
         (
-            "publish test: --listen udp://0.0.0.0:1".to_owned(),
+            "publish test: --listen udp://127.0.0.1:0 --unit frame".to_owned(),
             2,
-            &["not in this version"][..],
+            &["does not fit a datagram", "--unit packet"][..],
+        ),
+        (
+            "publish test: --listen udp://0.0.0.0:1?latncy=5".to_owned(),
+            2,
+            &["write latency="],
         ),
         (
             "publish test: --listen tcp://camera.example:1".to_owned(),
@@ -299,9 +304,9 @@ fn keys_and_tickets() {
         cases.push((ticket(&typed), 7, &["that is no ticket", "copy the whole line"]));
     }
     cases.push((
-        ticket(&format!("sealcast://h:1/{id}?transport=udp")),
+        ticket(&format!("sealcast://h:1/{id}?transport=rtp")),
         7,
-        &["not in this version"],
+        &["transport=udp or quic"],
     ));
     check(&home, &cases);
 }

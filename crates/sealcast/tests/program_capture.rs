@@ -20,7 +20,7 @@ use sealcast::source::Source;
 const RUN: usize = 16;
 const SECONDS: u32 = 2;
 
-/// A capture of everything on one TCP port of the loopback interface.
+/// A capture of everything on one port of the loopback interface.
 struct Capture {
     tcpdump: Program,
     file: PathBuf,
@@ -28,6 +28,10 @@ struct Capture {
 
 impl Capture {
     fn start(port: u16, file: PathBuf) -> Self {
+        Self::of(&format!("tcp port {port}"), file)
+    }
+
+    fn of(what: &str, file: PathBuf) -> Self {
         let mut command = Command::new("env");
         command.arg(tool("tcpdump").get_program());
         command.args([
@@ -43,7 +47,7 @@ impl Capture {
             "-Z",
             "root",
         ]);
-        command.args(["-w", path(&file), &format!("tcp port {port}")]);
+        command.args(["-w", path(&file), what]);
         let tcpdump = Program::run("tcpdump", command);
         let began = Instant::now();
         while !tcpdump.said().contains("listening on lo") {
@@ -174,4 +178,43 @@ fn nothing_of_an_h264_stream_shows_on_the_network() {
 #[test]
 fn nothing_of_a_motion_jpeg_stream_shows_on_the_network() {
     nothing_shows(STREET_MJPEG);
+}
+
+/// The IPv4 packets of a capture on Ethernet, as the loopback interface shows them.
+fn packets(capture: &[u8]) -> Vec<&[u8]> {
+    const FILE_HEADER: usize = 24;
+    const PACKET_HEADER: usize = 16;
+    const ETHERNET: usize = 14;
+    let (mut rest, mut packets) = (&capture[FILE_HEADER..], Vec::new());
+    while rest.len() >= PACKET_HEADER {
+        let length = u32::from_le_bytes(rest[8..12].try_into().expect("four bytes")) as usize;
+        let packet = &rest[PACKET_HEADER..PACKET_HEADER + length];
+        packets.push(&packet[ETHERNET..]);
+        rest = &rest[PACKET_HEADER + length..];
+    }
+    packets
+}
+
+#[test]
+fn no_datagram_is_a_fragment_or_may_become_one() {
+    let (dir, publisher_home, viewer_home) = (home(), home(), home());
+    let whole = dir.path().join("whole");
+    std::fs::create_dir(&whole).expect("a directory");
+    let clip = beginning(&clip(STREET, &whole), SECONDS, dir.path());
+    let options = ["--listen", "udp://127.0.0.1:0"];
+    let mut publisher = publish(publisher_home.path(), &file_url(&clip), &options);
+    let filter = format!("udp port {0} or (ip[6:2] & 0x1fff != 0)", port(&publisher.ticket));
+    let capture = Capture::of(&filter, dir.path().join("udp.pcap"));
+    let mut viewer = watch(viewer_home.path(), &publisher.ticket, &["--to", "null:"]);
+    viewer.succeeds(PATIENCE);
+    publisher.program.succeeds(PATIENCE);
+    let captured = capture.stop();
+    let packets = packets(&captured);
+    assert!(packets.len() > 100, "{} packets", packets.len());
+    // Lengths are no use here: the loopback interface shows runs of datagrams before they are cut up.
+    for packet in packets {
+        let flags = u16::from_be_bytes([packet[6], packet[7]]);
+        assert_eq!(flags & 0x3FFF, 0, "a fragment");
+        assert_eq!(flags & 0x4000, 0x4000, "one that may be fragmented");
+    }
 }

@@ -36,6 +36,8 @@ pub(super) enum Command {
     /// Pass UDP datagrams or a TCP stream through a simulated link (needs no root)
     #[command(after_help = PROFILE_HELP)]
     Proxy(ProxyArgs),
+    /// Measure how much sessions carry for each second of processor time, beside other programs
+    Throughput(ThroughputArgs),
     /// Measure what share of frames is in time over a link that loses packets, beside SRT and plain RTP
     Link(LinkCommand),
     /// The sending end of a run of `link`
@@ -152,6 +154,44 @@ pub(super) struct ProxyArgs {
     pub(super) to: String,
     #[command(flatten)]
     pub(super) link: LinkArgs,
+}
+
+/// What carries sessions.
+#[derive(Clone, Copy, Debug, clap::ValueEnum)]
+pub(super) enum CarrierArg {
+    Udp,
+    Tcp,
+}
+
+#[derive(Args, Debug)]
+pub(super) struct ThroughputArgs {
+    /// Only over this carrier
+    #[arg(long, value_name = "CARRIER")]
+    pub(super) carrier: Option<CarrierArg>,
+    /// A suite to measure, may be repeated; aes-128-gcm and aegis-128x4 if none is named
+    #[arg(long, value_name = "NAME")]
+    pub(super) suite: Vec<String>,
+    /// All suites
+    #[arg(long, conflicts_with = "suite")]
+    pub(super) all: bool,
+    /// How often everything is measured
+    #[arg(long, value_name = "NUMBER", default_value_t = 7, value_parser = clap::value_parser!(u16).range(1..=1000))]
+    pub(super) rounds: u16,
+    /// How long one measurement takes
+    #[arg(long, value_name = "NUMBER", default_value_t = 1000, value_parser = clap::value_parser!(u64).range(50..=60_000))]
+    pub(super) milliseconds: u64,
+    /// One short round without other programs, to see that everything works
+    #[arg(long)]
+    pub(super) quick: bool,
+    /// Without other programs
+    #[arg(long)]
+    pub(super) no_peers: bool,
+    /// The boringtun-cli to run (needs root)
+    #[arg(long, value_name = "PROGRAM", default_value = "boringtun-cli")]
+    pub(super) boringtun: String,
+    /// Write record.json and table.csv into this folder
+    #[arg(long, value_name = "FOLDER")]
+    pub(super) out: Option<PathBuf>,
 }
 
 impl LinkArgs {

@@ -6,6 +6,7 @@ mod control;
 mod link;
 mod net;
 mod proxy;
+mod throughput;
 
 use std::process::ExitCode;
 
@@ -18,6 +19,7 @@ pub fn run() -> ExitCode {
     let done = match Arguments::parse().command {
         Command::Net(args) => net::run(&args),
         Command::Proxy(args) => proxy::run(&args),
+        Command::Throughput(args) => throughput::run(&args),
         Command::Link(args) => link::run(&args),
         Command::LinkSend(args) => link::send(&args),
         Command::LinkReceive(args) => link::receive(&args),

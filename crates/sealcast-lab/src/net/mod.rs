@@ -5,7 +5,7 @@
 //! program and any protocol can be run over it unchanged. It needs root and `/dev/net/tun`.
 
 mod direction;
-mod namespace;
+pub(crate) mod namespace;
 
 use std::ffi::OsStr;
 use std::net::{Ipv4Addr, Ipv6Addr};

@@ -9,12 +9,12 @@ use super::{DEVICE, DEVICE_QUEUE, End, NetConfig};
 use crate::facts::CONGESTION_CONTROL;
 
 /// A network namespace; deleted when dropped.
-pub(super) struct Namespace {
-    pub(super) name: String,
+pub(crate) struct Namespace {
+    pub(crate) name: String,
 }
 
 /// Whether this process may make namespaces and devices.
-pub(super) fn usable() -> Result<()> {
+pub(crate) fn usable() -> Result<()> {
     let refuse = |what: &str, hint: &str| Err(Failure::new(FailureKind::Usage, what, hint));
     if !rustix::process::geteuid().is_root() {
         return refuse(
@@ -38,7 +38,7 @@ pub(super) fn usable() -> Result<()> {
 }
 
 impl Namespace {
-    pub(super) fn create(name: String) -> Result<Self> {
+    pub(crate) fn create(name: String) -> Result<Self> {
         if Path::new("/run/netns").join(&name).exists() {
             let what = format!("the network namespace {name} is there already");
             let hint = format!(
@@ -137,7 +137,7 @@ impl Namespace {
         Some(String::from_utf8_lossy(&output.stdout).trim().to_owned())
     }
 
-    fn ip(&self, arguments: &[&str]) -> Result<()> {
+    pub(crate) fn ip(&self, arguments: &[&str]) -> Result<()> {
         ip(&[&["-n", &self.name], arguments].concat())
     }
 }
@@ -150,7 +150,7 @@ impl Drop for Namespace {
     }
 }
 
-fn ip(arguments: &[&str]) -> Result<()> {
+pub(crate) fn ip(arguments: &[&str]) -> Result<()> {
     let said = match Command::new("ip").args(arguments).output() {
         Ok(output) if output.status.success() => return Ok(()),
         Ok(output) => String::from_utf8_lossy(&output.stderr).trim().to_owned(),

@@ -25,7 +25,7 @@ const GAIN: f64 = 1.0;
 const BETA_LOSS: f64 = 0.8;
 /// Part of the target that stays after loss.
 const BETA_R: f64 = 0.9;
-/// Largest packet, bytes.
+/// Largest packet, bytes, until a longer one is sent.
 const MSS: f64 = 1200.0;
 /// Time from one change of the target to the next.
 const RATE_ADJUST_INTERVAL: Duration = Duration::from_millis(200);
@@ -54,6 +54,10 @@ const LEAST_CUT: f64 = 0.25;
 const LEAST_PART: f64 = 0.3;
 /// Queue delay from which on much loss is taken for that of a short queue that overflows.
 const QDELAY_LOSS: Duration = Duration::from_millis(10);
+/// Queue delay up to which nothing waits on the path.
+const QDELAY_CALM: Duration = Duration::from_millis(10);
+/// For how long reports may be lost before the window closes for want of them, while nothing waits.
+const REPORTS_LOST: Duration = Duration::from_millis(75);
 /// The target grows no further above what is really sent than by this factor.
 const UNUSED: f64 = 1.5;
 /// From one cut for loss without a queue to the next.
@@ -87,6 +91,8 @@ pub struct RateController {
     arrived: Meter,
     /// Bytes.
     cwnd: f64,
+    /// Largest packet so far, bytes: a window that grows by less is never enough for one more.
+    mss: f64,
     in_fast_increase: bool,
     low_trend_since: Duration,
     /// The most that was in flight, negative, since a minimum is kept.
@@ -123,6 +129,7 @@ impl RateController {
             transmitted: Meter::default(),
             arrived: Meter::default(),
             cwnd: (target / 8.0 * FIRST_WINDOW).max(MIN_CWND),
+            mss: MSS,
             in_fast_increase: true,
             low_trend_since: Duration::ZERO,
             most_in_flight: WindowedMin::new(IN_FLIGHT_SPAN),
@@ -141,16 +148,32 @@ impl RateController {
 
     /// A media or repair packet of `bytes` bytes left. Numbers increase; gaps are allowed.
     pub fn sent(&mut self, now: Duration, number: u64, bytes: usize) {
+        self.sent_run(now, number, bytes, bytes);
+    }
+
+    /// Packets left together, numbered from `first` on: `bytes` bytes in all, each packet of `size` bytes but for the
+    /// last, which may be shorter. A size of 0 counts as 1.
+    pub fn sent_run(&mut self, now: Duration, first: u64, bytes: usize, size: usize) {
         self.tick(now);
-        self.flight.sent(self.now, number, bytes);
-        self.left(bytes);
+        let size = size.max(1);
+        let mut left = bytes;
+        let mut number = first;
+        loop {
+            self.flight.sent(self.now, number, left.min(size));
+            left = left.saturating_sub(size);
+            if left == 0 {
+                break;
+            }
+            number = number.saturating_add(1);
+        }
+        self.left(bytes, size.min(bytes));
     }
 
     /// A packet was sent once more: it uses the path too.
     pub fn resent(&mut self, now: Duration, bytes: usize) {
         self.tick(now);
         self.flight.resent(bytes);
-        self.left(bytes);
+        self.left(bytes, bytes);
     }
 
     /// So many bytes wait at the sender for the pacer and the window. Telling it, about once a frame, is optional: a
@@ -159,14 +182,15 @@ impl RateController {
         self.queued = bytes;
     }
 
-    fn left(&mut self, bytes: usize) {
+    fn left(&mut self, bytes: usize, longest: usize) {
+        self.mss = self.mss.max(longest as f64);
         self.transmitted.add(self.now, bytes as u64);
         self.waiting.get_or_insert(self.now);
         self.last_left = self.now;
         let in_flight = self.flight.bytes();
         self.most_in_flight
             .insert(self.now, -i64::try_from(in_flight).unwrap_or(i64::MAX));
-        if in_flight as f64 + MSS >= self.cwnd {
+        if in_flight as f64 + self.mss >= self.cwnd {
             self.full_at = Some(self.now);
         }
     }
@@ -224,11 +248,26 @@ impl RateController {
     pub fn may_send(&self, bytes: usize) -> bool {
         let in_flight = self.flight.bytes() as f64;
         let slack = if self.delay.latest() <= QDELAY_TARGET_LO {
-            MSS
+            self.mss
         } else {
             0.0
         };
-        !self.flight.full() && (in_flight == 0.0 || in_flight + bytes as f64 <= self.cwnd + slack)
+        let window = (self.cwnd + slack).max(self.calm_window());
+        !self.flight.full() && (in_flight == 0.0 || in_flight + bytes as f64 <= window)
+    }
+
+    /// While nothing waits on the path, what may be under way though some reports are lost.
+    fn calm_window(&self) -> f64 {
+        let calm = self.delay.latest().max(self.delay.average()) <= QDELAY_CALM;
+        match self.delay.round_trip() {
+            Some(trip) if calm && self.silent.is_none() => self.target / 8.0 * (trip + REPORTS_LOST).as_secs_f64(),
+            _ => 0.0,
+        }
+    }
+
+    /// Bytes that left after the highest packet that was acknowledged.
+    pub fn in_flight(&self) -> u64 {
+        self.flight.bytes()
     }
 
     /// How long packets wait in queues on the path, smoothed.
@@ -284,11 +323,11 @@ impl RateController {
             let off_target = ((target - self.delay.latest().as_secs_f64()) / target).max(-1.0);
             let used = in_flight * 1.25 + acknowledged > self.cwnd;
             if off_target <= 0.0 || used {
-                self.cwnd += GAIN * off_target * acknowledged * MSS / self.cwnd;
+                self.cwnd += GAIN * off_target * acknowledged * self.mss / self.cwnd;
             }
         }
         let most = self.most_in_flight.get().map_or(0, i64::unsigned_abs) as f64;
-        let limit = most * MAX_BYTES_IN_FLIGHT_HEAD_ROOM + MSS;
+        let limit = most * MAX_BYTES_IN_FLIGHT_HEAD_ROOM + self.mss;
         self.cwnd = self.cwnd.min(limit).max(MIN_CWND);
     }
 
@@ -382,7 +421,7 @@ impl RateController {
     /// Nothing was heard in time: give up what is under way and send little.
     fn fall_silent(&mut self) {
         let resting = self.now.saturating_sub(self.last_left) >= SILENCE_MIN / 2;
-        if resting && self.silent.is_none() && self.flight.bytes() as f64 + MSS < self.cwnd {
+        if resting && self.silent.is_none() && self.flight.bytes() as f64 + self.mss < self.cwnd {
             // Nothing held the sender back, and it sent nothing: a report on the last packet before a pause is missing.
             self.flight.forgive();
             self.waiting = None;

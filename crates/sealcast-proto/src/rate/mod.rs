@@ -39,7 +39,11 @@
 //!   much again. An encoder that has nothing to show for a while should not start again from nothing.
 //! * What arrived before a cut counts for target_last_max too: of several cuts in a row only the first begins at the
 //!   rate at which congestion was met.
-//! * The first window carries the start rate for 100 ms instead of one packet a round trip; MSS is 1200 bytes.
+//! * While nothing waits on the path the window lets through what the target makes in 75 ms beyond the round trip:
+//!   reports are lost too, on links that lose packets in runs, and a window that closes for want of them makes frames
+//!   late.
+//! * The first window carries the start rate for 100 ms instead of one packet a round trip; MSS is 1200 bytes, or the
+//!   longest packet sent.
 //! * *Silence* is not in the RFC. At [`RateController::deadline`] what is under way is given up, the target halves, and
 //!   each further timeout lets the smallest window out as a probe. The first report after it restores half. A sender
 //!   that was pausing by itself misses one report and nothing else: there the target stays.

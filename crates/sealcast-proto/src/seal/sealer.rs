@@ -2,12 +2,7 @@
 
 use super::nonce::BASE_LEN;
 use super::{Nonce, PacketKey};
-use crate::wire::{Flags, HEADER_LEN, Header, Kind, MAX_RECORD, TAG_LEN};
-
-/// Payloads are copied in pieces of this size. From 2112 bytes on, the C library copies with `rep movsb`, which on
-/// some AMD processors takes ten times as long where source and destination stand at nearly the same place of their
-/// pages, as large buffers do (docs/performance.md).
-const COPY_PIECE: usize = 2048;
+use crate::wire::{Flags, HEADER_LEN, Header, Kind, MAX_RECORD, TAG_LEN, append};
 
 /// How much may be sealed under one key. Past it, [`Sealer::seal`] refuses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -145,8 +140,8 @@ impl Sealer {
         let payload: usize = parts.iter().map(|part| part.len()).sum();
         out.reserve(HEADER_LEN + payload + TAG_LEN);
         out.extend_from_slice(&[0; HEADER_LEN]);
-        for piece in parts.iter().flat_map(|part| part.chunks(COPY_PIECE)) {
-            out.extend_from_slice(piece);
+        for part in parts {
+            append(out, part);
         }
         out.extend_from_slice(&[0; TAG_LEN]);
         let sealed = self.seal_in_place(meta, &mut out[start..]);

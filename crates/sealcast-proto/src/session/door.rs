@@ -195,3 +195,7 @@ impl Door {
         }
     }
 }
+
+#[cfg(test)]
+#[path = "door_vectors.rs"]
+mod vector_tests;

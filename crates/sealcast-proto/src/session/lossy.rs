@@ -2,13 +2,20 @@
 
 use std::time::Duration;
 
-use super::flow::{Packets, Sealing, UNKNOWN_ROUND_TRIP};
+use super::flow::{Packets, Sealing};
 use super::machine::{Session, State};
 use super::{OutgoingFrame, Output, SealedRecords, SessionError};
 use crate::clock::Now;
 use crate::seal::{Exhausted, Opened, Sealed};
 use crate::unit::{Cutter, PREAMBLE_LEN, Piece, Room, Selection, Unit};
-use crate::wire::{Feedback, Kind};
+use crate::wire::{CONNECTION_LEN, Control, Feedback, HEADER_LEN, Kind, TAG_LEN};
+
+/// What a probe's datagram has besides its padding.
+const PROBE_OVERHEAD: usize = CONNECTION_LEN + HEADER_LEN + TAG_LEN + 5;
+
+/// What a viewer takes the round trip for while none was measured. To ask in vain costs a packet, and not to ask the
+/// first frames.
+const HOPED_ROUND_TRIP: Duration = Duration::from_millis(30);
 
 /// The shortest chunk where media may be lost: the preamble fits its first.
 const MIN_CHUNK: u16 = 64;
@@ -52,6 +59,12 @@ impl Session {
         }
     }
 
+    /// Publisher: bytes of media that have left after the newest of which the viewer has told. Who sends without a rate
+    /// can keep to what the viewer keeps up with. Always 0 on a byte stream, which sees to it.
+    pub fn media_in_flight(&self) -> u64 {
+        self.outbound.as_ref().map_or(0, |outbound| outbound.in_flight())
+    }
+
     /// Publisher: whether the session holds media until it may leave, as it does where media may be lost.
     pub fn holds_media(&self) -> bool {
         self.outbound.is_some()
@@ -70,7 +83,7 @@ impl Session {
     }
 
     pub(super) fn round_trip(&self) -> Duration {
-        self.clock.round_trip().unwrap_or(UNKNOWN_ROUND_TRIP)
+        self.clock.round_trip().unwrap_or(HOPED_ROUND_TRIP)
     }
 
     /// Publisher: cut a frame and seal it into the half that sends.
@@ -183,27 +196,33 @@ impl Session {
     /// Viewer: hand out what is whole, and ask for what is missing.
     fn tell_publisher(&mut self, now: Now) -> Result<(), SessionError> {
         let round_trip = self.round_trip();
-        let Some(mut inbound) = self.inbound.take() else {
+        let Some(inbound) = &mut self.inbound else {
             return Ok(());
         };
         while let Some(media) = inbound.next() {
             self.out.push_back(Output::Media(media));
         }
-        let mut room = Vec::new();
-        let mut told = Ok(());
-        if let Some(nack) = inbound.nack(now.monotonic, round_trip, &mut room) {
-            told = self.send_control(now, &nack);
+        let (mut entries, mut bits) = (Vec::new(), Vec::new());
+        let nack = inbound.nack(now.monotonic, round_trip, &mut entries);
+        let feedback = inbound.feedback(now.monotonic, &mut bits);
+        for message in [nack, feedback].into_iter().flatten() {
+            self.send_control(now, &message)?;
         }
-        if let Some(feedback) = inbound.feedback(now.monotonic, &mut room) {
-            told = told.and_then(|()| self.send_control(now, &feedback));
-        }
-        self.inbound = Some(inbound);
-        told
+        Ok(())
     }
 
     pub(super) fn flow_timeout(&mut self, now: Now) -> Result<(), SessionError> {
         if let Some(outbound) = &mut self.outbound {
             outbound.tick(now.monotonic);
+            if let Some((token, size)) = outbound.probe(now.monotonic) {
+                self.send_control(
+                    now,
+                    &Control::Probe {
+                        token,
+                        padding: size - PROBE_OVERHEAD,
+                    },
+                )?;
+            }
         }
         if let Some(inbound) = &mut self.inbound {
             inbound
@@ -241,7 +260,14 @@ impl Session {
         self.outbound.as_ref().map(|outbound| outbound.loss())
     }
 
-    pub(super) fn probe_acknowledged(&mut self, _now: Now, _token: u32) -> Result<(), SessionError> {
+    pub(super) fn probe_acknowledged(&mut self, now: Now, token: u32) -> Result<(), SessionError> {
+        let outbound = self.outbound.as_mut().ok_or(SessionError::PeerMisbehaved)?;
+        outbound.probe_came(token, now.monotonic);
         Ok(())
+    }
+
+    /// Publisher: the longest datagram of media, in bytes; none where media has no datagrams of its own.
+    pub fn datagram_limit(&self) -> Option<usize> {
+        self.outbound.as_ref().map(|outbound| outbound.limit())
     }
 }

@@ -84,7 +84,7 @@ impl Session {
         Self::new(config, State::Responding(Box::new(responder)), now)
     }
 
-    pub(super) fn new(config: SessionConfig, state: State, now: Now) -> Self {
+    pub(super) fn new(mut config: SessionConfig, state: State, now: Now) -> Self {
         let (door, unordered) = match config.carrier {
             Carrier::Stream => (None, None),
             Carrier::Datagrams(entry) => (Some(Door::new(entry, now.monotonic)), Some(BASE_DATAGRAM)),
@@ -94,12 +94,10 @@ impl Session {
         let connection = door.as_ref().map(Door::connection);
         let publishes = config.handshake.role == Role::Publisher;
         let flow = |wanted: bool| unordered.filter(|_| wanted);
-        let unit = if unordered.is_some() {
-            lossy::unit(config.unit)
-        } else {
-            config.unit
-        };
-        let cutter = Cutter::new(unit, config.selection_seed);
+        if unordered.is_some() {
+            config.unit = lossy::unit(config.unit);
+        }
+        let cutter = Cutter::new(config.unit, config.selection_seed);
         Self {
             outbound: flow(publishes).map(|limit| Outbound::new(connection, limit, config.delivery, now.monotonic)),
             inbound: flow(!publishes).map(|_| Inbound::new(config.delivery.budget, now.monotonic)),
@@ -195,6 +193,11 @@ impl Session {
     /// What to do next; see the module's documentation.
     pub fn poll(&mut self) -> Output {
         self.out.pop_front().unwrap_or_else(|| Output::Timeout(self.deadline()))
+    }
+
+    /// Whether [`poll`](Self::poll) has more to say than when to come back.
+    pub fn has_output(&self) -> bool {
+        !self.out.is_empty()
     }
 
     /// Tell the session something; see the module's documentation.

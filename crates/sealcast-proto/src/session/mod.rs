@@ -14,6 +14,8 @@ mod door;
 mod epochs;
 mod flow;
 mod handshake;
+#[cfg(test)]
+mod hostile_tests;
 mod keyring;
 mod liveness;
 mod lossy;
@@ -26,6 +28,8 @@ mod selection;
 #[cfg(test)]
 mod tests;
 mod timers;
+#[cfg(test)]
+mod vector_tests;
 
 pub use config::{Carrier, QuicMedia, RekeyPolicy, SessionConfig};
 pub use delivery::{DEFAULT_BUDGET, Delivery, Fec, MAX_BUDGET, Mtu};

@@ -9,6 +9,10 @@ use crate::wire::Kind;
 
 impl Session {
     pub(super) fn handle_record<'b>(&mut self, now: Now, message: &'b mut [u8]) -> Result<Handled<'b>, SessionError> {
+        if self.unordered() && !self.is_established() && Kind::of(message) == Some(Kind::Media) {
+            // It has overtaken the welcome. It is not opened, so that it is no replay when it is sent again.
+            return Ok(Handled::Done);
+        }
         let accept = self.following.accept(now.monotonic);
         let (State::ExpectWelcome(established) | State::AwaitAdmission(established) | State::Established(established)) =
             &mut self.state
@@ -39,10 +43,9 @@ impl Session {
         Ok(Handled::Done)
     }
 
-    /// Only a publisher has media, and none before the welcome, which it may have overtaken.
+    /// Only a publisher has media, and none before the welcome.
     fn media_came<'b>(&mut self, now: Now, record: Opened<'b>) -> Result<Handled<'b>, SessionError> {
-        let welcome = self.is_established();
-        if self.leads() || (!welcome && !self.unordered()) {
+        if self.leads() || !self.is_established() {
             return Err(SessionError::PeerMisbehaved);
         }
         if self.inbound.is_none() {
@@ -54,9 +57,7 @@ impl Session {
                 Ok(Handled::Media(record))
             };
         }
-        if welcome {
-            self.take_media(now, &record)?;
-        }
+        self.take_media(now, &record)?;
         Ok(Handled::Done)
     }
 

@@ -65,7 +65,19 @@ fn now(millis: u64) -> Now {
 }
 
 /// An established session whose epochs are given: the first is current, the second the next.
-fn session(suite: Suite, side: Side, role: Role, mut secrets: Vec<EpochSecret>) -> Session {
+fn session(suite: Suite, side: Side, role: Role, secrets: Vec<EpochSecret>) -> Session {
+    session_over(Carrier::Stream, Delivery::default(), suite, side, role, secrets)
+}
+
+/// The same on any carrier.
+pub(super) fn session_over(
+    carrier: Carrier,
+    delivery: Delivery,
+    suite: Suite,
+    side: Side,
+    role: Role,
+    mut secrets: Vec<EpochSecret>,
+) -> Session {
     let config = SessionConfig {
         handshake: HandshakeConfig {
             role,
@@ -76,9 +88,9 @@ fn session(suite: Suite, side: Side, role: Role, mut secrets: Vec<EpochSecret>) 
             invite: None,
         },
         side,
-        carrier: Carrier::Stream,
+        carrier,
         rekey: RekeyPolicy::default(),
-        delivery: Delivery::default(),
+        delivery,
         unit: Unit::Frame,
         selection_seed: 1,
     };
@@ -190,7 +202,7 @@ fn epochs_count_on_where_their_sixteen_bits_begin_again() {
 }
 
 /// Make an end say what an honest one would not, under its own good keys.
-fn say(world: &mut World, from: Direction, kind: Kind, payload: &[u8]) {
+pub(super) fn say(world: &mut World, from: Direction, kind: Kind, payload: &[u8]) {
     let (sealing, to) = match from {
         Direction::ToInitiator => (&mut world.initiator, Direction::ToResponder),
         Direction::ToResponder => (&mut world.responder, Direction::ToInitiator),
@@ -396,6 +408,40 @@ fn a_second_offer_before_the_switch_ends_the_session_and_a_repeated_one_does_not
     }
     assert_eq!((world.initiator.error, world.responder.error), (None, None));
     say(&mut world, PUBLISHER, Kind::Control, &offer(&[8; 32]));
+    assert_eq!(world.initiator.error, Some(SessionError::PeerMisbehaved));
+}
+
+#[test]
+fn an_offer_that_its_epoch_overtook_changes_nothing_where_messages_may() {
+    let secret = || vec![EpochSecret::new(Secret::from_bytes(&[5; 32]), 65_534)];
+    let end = |side, role| {
+        let carrier = Carrier::Quic(QuicMedia::Datagrams(1200));
+        session_over(carrier, Delivery::default(), RECOMMENDED[0], side, role, secret())
+    };
+    let (viewer, publisher) = (
+        end(Side::Initiator, Role::Viewer),
+        end(Side::Responder, Role::Publisher),
+    );
+    let mut world = World::new(viewer, publisher, Duration::from_millis(5), now(0));
+    for _ in 0..3 {
+        world.tell(PUBLISHER, Input::Rekey);
+        world.run_cleanly(Duration::from_millis(2500));
+    }
+    assert_eq!(world.initiator.session.epoch(), Some(65_537));
+    let offer = |epoch| {
+        let (mechanism, share) = (0xFF, &[9; 32][..]);
+        let offer = Control::RekeyOffer {
+            epoch,
+            mechanism,
+            share,
+        };
+        offer.to_bytes()
+    };
+    for overtaken in [65_535, 0, 1] {
+        say(&mut world, PUBLISHER, Kind::Control, &offer(overtaken));
+        assert_eq!(world.initiator.error, None, "epoch {overtaken}");
+    }
+    say(&mut world, PUBLISHER, Kind::Control, &offer(3));
     assert_eq!(world.initiator.error, Some(SessionError::PeerMisbehaved));
 }
 

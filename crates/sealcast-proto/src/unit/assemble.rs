@@ -4,7 +4,7 @@ use std::fmt;
 
 use super::{MAX_FRAME, Preamble, StreamInfo};
 use crate::seal::Opened;
-use crate::wire::{Header, Malformed};
+use crate::wire::{Header, Malformed, append};
 
 /// A whole frame, verified.
 #[derive(Clone)]
@@ -169,13 +169,15 @@ impl Assembler {
             self.lost();
         }
         let header = record.header();
-        let (preamble, data) = Preamble::split(record.payload())?;
+        let (preamble, part) = Preamble::split(record.payload())?;
+        let mut data = Vec::new();
+        append(&mut data, part);
         let frame = AssembledFrame {
             preamble,
             keyframe: header.flags.keyframe(),
             sealed_at: header.timestamp,
             skipped: 0,
-            data: data.to_vec(),
+            data,
         };
         self.parts = Some(Parts {
             frame,
@@ -198,7 +200,7 @@ impl Assembler {
             self.lost();
             return Err(Malformed);
         }
-        frame.data.extend_from_slice(record.payload());
+        append(&mut frame.data, record.payload());
         frame.sealed_at = header.timestamp;
         parts.next = after(header);
         Ok(true)

@@ -224,6 +224,14 @@ impl<'a> Control<'a> {
                 out.push(10);
                 out.extend_from_slice(&number.to_be_bytes());
             }
+            _ => self.put_of_datagrams(&mut out),
+        }
+        out
+    }
+
+    /// The messages that only carriers of datagrams have.
+    fn put_of_datagrams(&self, out: &mut Vec<u8>) {
+        match *self {
             Self::Part {
                 message,
                 index,
@@ -237,11 +245,11 @@ impl<'a> Control<'a> {
             }
             Self::Nack(numbers) => {
                 out.push(12);
-                numbers.put(&mut out);
+                numbers.put(out);
             }
             Self::Feedback(feedback) => {
                 out.push(13);
-                feedback.put(&mut out);
+                feedback.put(out);
             }
             Self::Probe { token, padding } => {
                 out.push(14);
@@ -252,9 +260,8 @@ impl<'a> Control<'a> {
                 out.push(15);
                 out.extend_from_slice(&token.to_be_bytes());
             }
-            Self::Unknown => {}
+            _ => {}
         }
-        out
     }
 
     /// Read a control record's payload.

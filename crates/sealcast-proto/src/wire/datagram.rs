@@ -154,6 +154,10 @@ pub(crate) fn fragments(connection: u32, cookie: &[u8; COOKIE_LEN], number: u8, 
 }
 
 #[cfg(test)]
+#[path = "datagram_vectors.rs"]
+mod vector_tests;
+
+#[cfg(test)]
 mod tests {
     use super::*;
 

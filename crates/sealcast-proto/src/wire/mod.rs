@@ -14,6 +14,7 @@ pub(crate) use control::{MAX_PARTS, kem_field};
 pub use datagram::{BASE_DATAGRAM, CONNECTION_LEN, COOKIE_DATAGRAM, COOKIE_LEN, MAX_DATAGRAM, connection_of};
 pub use doorman::{AddressBytes, Doorman, Greeting};
 pub use feedback::{Feedback, MAX_NACK_ENTRIES, MAX_RECEIVED_BYTES, Numbers};
+pub(crate) use framing::append;
 pub use framing::{LENGTH_PREFIX, MessageLength, message_length, write_framed};
 pub(crate) use header::check;
 pub use header::{Accept, Flags, HEADER_LEN, Header, Kind, MAX_STREAM};

@@ -187,7 +187,7 @@ pub(super) struct PublishArgs {
     #[arg(long, value_name = "N")]
     pub(super) encrypt_seed: Option<u64>,
 
-    /// What is sealed at once: frame, packet, or chunk:BYTES [default: frame]
+    /// What is sealed at once: frame, packet, or chunk:BYTES [default: frame; packet over udp://]
     #[arg(long, value_name = "UNIT")]
     pub(super) unit: Option<String>,
 

@@ -166,7 +166,7 @@ pub(super) fn unit(typed: Option<&str>, config: &FileConfig) -> Result<Unit> {
 }
 
 /// What was not typed stands in the file or in the environment, and is wrong there.
-fn configured(typed: bool, mut failure: Failure) -> Failure {
+pub(super) fn configured(typed: bool, mut failure: Failure) -> Failure {
     if !typed && failure.kind == FailureKind::Usage {
         failure.kind = FailureKind::Config;
     }

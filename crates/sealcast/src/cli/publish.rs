@@ -3,7 +3,8 @@
 use std::num::NonZero;
 
 use sealcast_proto::keys::{Invite, PeerId};
-use sealcast_proto::wire::{Host, Ticket};
+use sealcast_proto::unit::Unit;
+use sealcast_proto::wire::{Host, Ticket, TransportKind};
 
 use super::args::PublishArgs;
 use super::{build, shutdown};
@@ -50,6 +51,7 @@ async fn run_async(args: PublishArgs) -> Result<()> {
     let control = control_socket(&args, config)?;
     let metrics = Metrics::new(build_info());
     let (viewers, ticket) = viewers(&args, config, peer, metrics.clone())?;
+    let unit = unit_in_force(unit, args.unit.as_deref(), config, &viewers)?;
     // The ticket is handed out only when there is something to see.
     let source = open_source(source_url.clone()).await?;
     if let Some(ticket) = &ticket {
@@ -70,12 +72,6 @@ async fn run_async(args: PublishArgs) -> Result<()> {
         "publishing"
     );
 
-    let queue_frames = in_force(
-        args.queue_frames,
-        config.publish.queue_frames.map(NonZero::get).as_ref(),
-    );
-    let mut queue = QueueLimits::default();
-    queue.frames = queue_frames.map_or(queue.frames, |frames| frames.max(1) as usize);
     let max_viewers = in_force(args.max_viewers, config.publish.max_viewers.map(NonZero::get).as_ref());
     let options = PublishOptions {
         source,
@@ -83,7 +79,7 @@ async fn run_async(args: PublishArgs) -> Result<()> {
         invite: ticket.and_then(|ticket| ticket.invite),
         admission,
         max_viewers: max_viewers.unwrap_or(build::DEFAULT_MAX_VIEWERS) as usize,
-        queue,
+        queue: queue(&args, config),
         rate,
         viewers,
         steering: Steering::new(selection),
@@ -100,6 +96,35 @@ fn sealing(args: &PublishArgs, config: &FileConfig, seed: Option<u64>) -> Result
         unit: build::unit(args.unit.as_deref(), config)?,
         seed: seed.map_or_else(|| entropy::random().map(u64::from_be_bytes), Ok)?,
     })
+}
+
+/// The unit that is sealed where the viewers are. A frame does not fit a datagram: who asks for it there is told, and
+/// who asks for nothing gets packets.
+fn unit_in_force(unit: Unit, typed: Option<&str>, config: &FileConfig, viewers: &Viewers) -> Result<Unit> {
+    let datagrams = match viewers {
+        Viewers::Listen { listener, .. } => matches!(listener, Listener::Udp(_)),
+        Viewers::Connect(ticket) => ticket.transport == TransportKind::Udp,
+    };
+    if !datagrams || unit != Unit::Frame {
+        return Ok(unit);
+    }
+    if typed.is_none() && config.publish.unit.is_none() {
+        return Ok(Unit::Packet);
+    }
+    let failure = Failure::new(
+        FailureKind::Usage,
+        "a whole frame cannot be sealed at once over udp://: it does not fit a datagram",
+        "use --unit packet or --unit chunk:N, or tcp://",
+    );
+    Err(build::configured(typed.is_some(), failure))
+}
+
+fn queue(args: &PublishArgs, config: &FileConfig) -> QueueLimits {
+    let configured = config.publish.queue_frames.map(NonZero::get);
+    let frames = in_force(args.queue_frames, configured.as_ref());
+    let mut queue = QueueLimits::default();
+    queue.frames = frames.map_or(queue.frames, |frames| frames.max(1) as usize);
+    queue
 }
 
 fn control_socket(args: &PublishArgs, config: &FileConfig) -> Result<Option<ControlSocket>> {

@@ -251,7 +251,12 @@ impl Metrics {
 
     /// Counts a record received, verified and opened: `wire_bytes` on the wire in all.
     pub fn record_opened(&self, kind: RecordKind, wire_bytes: u64) {
-        self.inner.records[Direction::In as usize].add(kind as usize, 1);
+        self.records_opened(kind, 1, wire_bytes);
+    }
+
+    /// Counts several of them, `wire_bytes` in all.
+    pub fn records_opened(&self, kind: RecordKind, records: u64, wire_bytes: u64) {
+        self.inner.records[Direction::In as usize].add(kind as usize, records);
         self.inner.bytes.add(Direction::In as usize, wire_bytes);
     }
 

@@ -28,8 +28,9 @@ pub(super) trait Listener {
     fn assembled(&mut self, media: Assembled);
     /// News of the session.
     fn event(&mut self, event: Event);
-    /// A record was refused, and counted.
-    fn refused(&mut self, reason: Refusal);
+    /// A record was refused, and counted. Where records come `in_order`, whatever it was is missing now; elsewhere the
+    /// session knows by itself what is missing, and who sends forgeries achieves nothing.
+    fn refused(&mut self, reason: Refusal, in_order: bool);
 }
 
 /// Why a connection ended.
@@ -126,16 +127,20 @@ impl<T: Transport> Connection<T> {
 
     fn take_messages(&mut self, listener: &mut impl Listener) -> Result<(), Ended> {
         let cpu = (!self.session.is_established()).then(thread_cpu_time);
-        let taken = self.take_messages_timed(listener);
+        let mut opened = Opening::default();
+        let taken = self.take_messages_timed(listener, &mut opened);
+        opened.tell(&self.metrics);
         if let Some(began) = cpu {
             self.cost.cpu += thread_cpu_time().saturating_sub(began);
         }
         taken
     }
 
-    fn take_messages_timed(&mut self, listener: &mut impl Listener) -> Result<(), Ended> {
+    fn take_messages_timed(&mut self, listener: &mut impl Listener, opened: &mut Opening) -> Result<(), Ended> {
         let datagrams = self.transport.is_datagram();
         let framing = if datagrams { 0 } else { LENGTH_PREFIX };
+        // What is handed out now was read before: it has all come by this time.
+        let arrived = Instant::now();
         loop {
             let established = self.session.is_established();
             let limit = if established {
@@ -160,7 +165,6 @@ impl<T: Transport> Connection<T> {
             };
             let length = (framing + message.len()) as u64;
             let kind = record_kind(message, datagrams);
-            let arrived = Instant::now();
             let handled = self.session.handle(self.clock.at(arrived), Input::Message(message));
             if !established {
                 self.cost.received += length;
@@ -180,20 +184,21 @@ impl<T: Transport> Connection<T> {
                 }
                 Handled::Refused(reason) => {
                     self.metrics.record_refused(open_failure(reason));
-                    listener.refused(reason);
+                    listener.refused(reason, self.session.inbound_counts().is_none());
                 }
                 Handled::Done if established => {
-                    if let Some(kind) = kind {
-                        self.metrics.record_opened(kind, length);
-                    }
+                    opened.count(kind, length, &self.metrics);
                 }
                 Handled::Done => {}
             }
             if self.session.heard_newest() {
                 self.transport.follow();
             }
-            self.drain_session(listener, false);
+            if self.session.has_output() {
+                self.drain_session(listener, false);
+            }
         }
+        self.drain_session(listener, false);
         let now = self.clock.now();
         if now.monotonic >= self.deadline && !self.session.is_over() {
             self.session.handle(now, Input::Timeout).map_err(Ended::Session)?;
@@ -342,6 +347,32 @@ impl<T: Transport> Connection<T> {
             }
         }
         let _ = self.transport.flush_now();
+    }
+}
+
+/// Records of one kind, one after the other, that are yet to be counted.
+#[derive(Default)]
+struct Opening {
+    kind: Option<RecordKind>,
+    records: u64,
+    bytes: u64,
+}
+
+impl Opening {
+    fn count(&mut self, kind: Option<RecordKind>, bytes: u64, metrics: &Metrics) {
+        if kind != self.kind {
+            self.tell(metrics);
+            self.kind = kind;
+        }
+        self.records += 1;
+        self.bytes += bytes;
+    }
+
+    fn tell(&mut self, metrics: &Metrics) {
+        if let Some(kind) = self.kind.take() {
+            metrics.records_opened(kind, self.records, self.bytes);
+        }
+        *self = Self::default();
     }
 }
 

@@ -25,6 +25,7 @@ mod serve_viewer;
 mod shared;
 mod sink_thread;
 mod steering;
+pub mod throughput;
 mod unread;
 mod watch;
 

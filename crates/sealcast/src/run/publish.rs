@@ -141,6 +141,7 @@ impl Publisher {
         let controlled = control_commands(control, Arc::clone(&shared));
         let (tasks_stop, tasks_stopped) = watch::channel(false);
         let mut tasks = JoinSet::new();
+        let connects = matches!(viewers, Viewers::Connect(_));
         let outcome = {
             let serving = async {
                 match viewers {
@@ -150,19 +151,25 @@ impl Publisher {
                     Viewers::Connect(ticket) => keep_connected(&shared, &ticket, &tasks_stopped).await,
                 }
             };
-            tokio::select! {
-                outcome = serving => outcome,
+            tokio::pin!(serving);
+            let outcome = tokio::select! {
+                outcome = &mut serving => Err(outcome),
                 never = controlled => match never {},
                 _ = turned_on(&mut stop) => {
                     // Nobody is left to hear it if all tasks have ended.
                     let _ = tasks_stop.send(true);
-                    Ok(())
+                    Ok(Ok(()))
                 }
-                end = source_end(&shared.hub) => match end {
+                end = source_end(&shared.hub) => Ok(match end {
                     SourceEnd::Complete => Ok(()),
                     SourceEnd::Failed(failure) => Err(failure),
-                },
+                }),
+            };
+            if outcome.is_ok() && connects {
+                // The one viewer is served here and in no task: it gets the rest of the stream, and a goodbye.
+                let _ = tokio::time::timeout(DRAIN_PATIENCE, serving).await;
             }
+            outcome.unwrap_or_else(|served| served)
         };
         let drained = async { while tasks.join_next().await.is_some() {} };
         if tokio::time::timeout(DRAIN_PATIENCE, drained).await.is_err() {
@@ -251,7 +258,11 @@ async fn keep_connected(shared: &Arc<Shared>, ticket: &Ticket, stop: &watch::Rec
     let mut retry = Retry::default();
     let mut established = false;
     loop {
-        match transport::connect(ticket, shared.observation.metrics.clone()).await {
+        let connected = tokio::select! {
+            connected = transport::connect(ticket, shared.observation.metrics.clone()) => connected,
+            () = over(&shared.hub, stop) => return Ok(()),
+        };
+        match connected {
             Ok((transport, carrier)) => {
                 let way = Way {
                     carrier,
@@ -278,10 +289,20 @@ async fn keep_connected(shared: &Arc<Shared>, ticket: &Ticket, stop: &watch::Rec
             }
             Err(failure) => tracing::warn!("{failure}"),
         }
-        if *stop.borrow() || shared.hub.end().is_some() {
-            return Ok(());
+        tokio::select! {
+            biased;
+            () = over(&shared.hub, stop) => return Ok(()),
+            () = retry.wait() => {}
         }
-        retry.wait().await;
+    }
+}
+
+/// Wait until the source has ended or the program is to stop.
+async fn over(hub: &Hub, stop: &watch::Receiver<bool>) {
+    let mut stop = stop.clone();
+    tokio::select! {
+        _ = turned_on(&mut stop) => {}
+        _ = source_end(hub) => {}
     }
 }
 

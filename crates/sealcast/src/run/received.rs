@@ -198,14 +198,15 @@ impl Listener for Receiver {
         self.events.push(event);
     }
 
-    fn refused(&mut self, reason: Refusal) {
+    fn refused(&mut self, reason: Refusal, in_order: bool) {
         self.refused += 1;
-        if reason != Refusal::Replay {
-            // Whatever it was, it is missing now.
+        if in_order && reason != Refusal::Replay {
             self.assembler.lost();
             self.wants_keyframe = true;
         }
-        if self.refused.is_power_of_two() {
+        // Where media may be lost, what was repaired comes late as well, and some of it twice.
+        let expected = reason == Refusal::Replay && self.counted != InboundCounts::default();
+        if self.refused.is_power_of_two() && !expected {
             tracing::warn!(%reason, total = self.refused, "refused a record");
         }
     }

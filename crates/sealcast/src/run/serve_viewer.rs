@@ -56,7 +56,7 @@ impl Listener for Inbox {
         self.events.push(event);
     }
 
-    fn refused(&mut self, _: Refusal) {
+    fn refused(&mut self, _: Refusal, _: bool) {
         self.refused += 1;
     }
 }
@@ -204,7 +204,11 @@ impl<T: Transport> ViewerTask<T> {
                 tracing::debug!(viewer = %self.name(), epoch, "new keys");
             }
             Event::Stalled => {
-                tracing::warn!(viewer = %self.name(), "nothing was heard from the viewer for 2 s: it is sent nothing until it is");
+                let viewer = self.name();
+                tracing::warn!(
+                    viewer,
+                    "nothing was heard from the viewer for 2 s: it is sent nothing until it is"
+                );
             }
             Event::Resumed => {
                 tracing::info!(viewer = %self.name(), "the viewer is heard again");

@@ -55,10 +55,12 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> StreamTransport<S> {
                 Poll::Pending => break,
             }
         }
-        if self.sent == self.outgoing.len() {
+        if self.sent > 0 && self.sent == self.outgoing.len() {
+            // Who sends long messages one after the other needs the room again at once.
+            let burst_is_over = self.outgoing.len() <= OUTGOING_KEPT;
             self.outgoing.clear();
             self.sent = 0;
-            if self.outgoing.capacity() > OUTGOING_KEPT {
+            if burst_is_over && self.outgoing.capacity() > OUTGOING_KEPT {
                 self.outgoing.shrink_to(OUTGOING_KEPT);
             }
         }
@@ -179,6 +181,22 @@ mod tests {
             assert_eq!(got.len(), messages.len(), "pieces of {piece}");
             assert!(got == messages, "pieces of {piece}");
         }
+    }
+
+    #[tokio::test]
+    async fn room_for_long_messages_is_kept_until_a_short_one_follows() {
+        let (far, near) = tokio::io::duplex(4 << 20);
+        let mut transport = StreamTransport::new(near);
+        for _ in 0..2 {
+            write_framed(transport.outgoing(), &[0; 1 << 20]);
+            transport.flush_now().expect("room");
+            transport.flush_now().expect("nothing to do");
+            assert!(transport.backlog() == 0 && transport.outgoing.capacity() > 1 << 20);
+        }
+        write_framed(transport.outgoing(), &[0; 100]);
+        transport.flush_now().expect("room");
+        assert!(transport.outgoing.capacity() <= OUTGOING_KEPT);
+        drop(far);
     }
 
     #[tokio::test]

@@ -68,6 +68,18 @@ impl Home {
         (program, ticket)
     }
 
+    /// The same at a free UDP port, with what stands after the `?` of its URL.
+    pub(crate) fn publish_udp(&self, source: &str, options: &str, more: &str) -> (Program, String) {
+        let options = if options.is_empty() {
+            String::new()
+        } else {
+            format!("?{options}")
+        };
+        let program = self.start(&format!("publish {source} --listen udp://127.0.0.1:0{options} {more}"));
+        let ticket = program.ticket();
+        (program, ticket)
+    }
+
     /// A JSON report that a program wrote here.
     pub(crate) fn report(&self, name: &str) -> Value {
         let text = fs::read_to_string(self.file(name)).expect("a report");

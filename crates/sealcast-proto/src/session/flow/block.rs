@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crate::repair::{self, Decoder};
-use crate::unit::UnitHeader;
+use crate::unit::{MAX_FRAME, PREAMBLE_LEN, Preamble, UnitHeader};
 use crate::wire::{Flags, Malformed};
 
 /// Source records of one block, put together as they come.
@@ -21,8 +21,11 @@ pub(super) struct Block {
     have: u128,
     /// Length of every part but the last, once one of them has come.
     unit: Option<usize>,
-    /// The parts in their places.
+    /// The parts in their places, without what `cut` says, as far as the last of those that came.
     data: Vec<u8>,
+    /// Bytes at the beginning that are not in `data`: the preamble, where the first part came before the others.
+    cut: usize,
+    preamble: Option<Preamble>,
     /// The last part, where it came before any other.
     tail: Option<Vec<u8>>,
     repairs_have: u64,
@@ -44,6 +47,8 @@ impl Block {
             have: 0,
             unit: None,
             data: Vec::new(),
+            cut: 0,
+            preamble: None,
             tail: None,
             repairs_have: 0,
             code: repair::Block::new(header.sources.into(), header.repairs.into())
@@ -131,14 +136,15 @@ impl Block {
             return Ok(());
         }
         let last_of_block = header.index + 1 == self.sources;
-        if flags.codec_config() {
-            self.config = true;
-        }
-        let starts_late = flags.first() && header.index != 0;
-        let ends_early = flags.last() && !last_of_block;
-        if starts_late || ends_early || (!self.config && self.have != 0 && flags.keyframe() != self.keyframe) {
+        let config = flags.codec_config();
+        // Every record of a description has all its flags.
+        let starts_late = !config && flags.first() && header.index != 0;
+        let ends_early = !config && flags.last() && !last_of_block;
+        let differs = self.have != 0 && (config, flags.keyframe()) != (self.config, self.keyframe);
+        if starts_late || ends_early || differs {
             return Err(Malformed);
         }
+        self.config = config;
         self.first |= flags.first();
         self.last |= flags.last();
         self.keyframe = flags.keyframe();
@@ -147,46 +153,72 @@ impl Block {
         self.place(usize::from(header.index), last_of_block, part)
     }
 
-    fn place(&mut self, index: usize, last_of_block: bool, part: &[u8]) -> Result<(), Malformed> {
-        let sources = usize::from(self.sources);
-        if self.sources == 1 {
-            self.data.extend_from_slice(part);
-            return Ok(());
+    /// The part that begins a frame, without the preamble where nothing has a place yet.
+    fn begin<'p>(&mut self, part: &'p [u8]) -> Result<&'p [u8], Malformed> {
+        let (preamble, rest) = Preamble::split(part)?;
+        self.preamble = Some(preamble);
+        if self.unit.is_some() || self.tail.is_some() {
+            return Ok(part);
         }
-        if last_of_block {
-            match self.unit {
-                Some(unit) if part.len() > unit => return Err(Malformed),
-                Some(unit) => {
-                    self.data.truncate((sources - 1) * unit);
-                    self.data.extend_from_slice(part);
-                }
-                None => self.tail = Some(part.to_vec()),
-            }
+        self.cut = PREAMBLE_LEN;
+        Ok(rest)
+    }
+
+    fn place(&mut self, index: usize, last_of_block: bool, part: &[u8]) -> Result<(), Malformed> {
+        let begins = index == 0 && self.first && !self.config;
+        let placed = if begins { self.begin(part)? } else { part };
+        if self.sources == 1 {
+            self.data.extend_from_slice(placed);
             return Ok(());
         }
         let unit = match self.unit {
-            Some(unit) if unit != part.len() => return Err(Malformed),
+            Some(unit) if part.len() > unit || (part.len() < unit && !last_of_block) => return Err(Malformed),
             Some(unit) => unit,
-            None => {
-                self.unit = Some(part.len());
-                self.data.reserve_exact(sources * part.len());
-                self.data.resize((sources - 1) * part.len(), 0);
-                if let Some(tail) = self.tail.take() {
-                    if tail.len() > part.len() {
-                        return Err(Malformed);
-                    }
-                    self.data.extend_from_slice(&tail);
-                }
-                part.len()
+            None if last_of_block => {
+                self.tail = Some(part.to_vec());
+                return Ok(());
             }
+            None => self.learn_unit(part.len())?,
         };
-        self.data[index * unit..(index + 1) * unit].copy_from_slice(part);
+        self.put((index * unit).saturating_sub(self.cut), placed);
         Ok(())
     }
 
-    /// The block's bytes, once it is complete.
-    pub(super) fn into_data(self) -> Vec<u8> {
-        self.data
+    /// Now it is known where every part belongs.
+    fn learn_unit(&mut self, unit: usize) -> Result<usize, Malformed> {
+        let sources = usize::from(self.sources);
+        if (sources - 1) * unit > PREAMBLE_LEN + MAX_FRAME {
+            // No frame is so long, and room is made for all of the block.
+            return Err(Malformed);
+        }
+        self.unit = Some(unit);
+        self.data.reserve_exact(sources * unit - self.cut);
+        if let Some(tail) = self.tail.take() {
+            if tail.len() > unit {
+                return Err(Malformed);
+            }
+            self.put((sources - 1) * unit - self.cut, &tail);
+        }
+        Ok(unit)
+    }
+
+    /// Parts come in order but for a few: there is nothing to fill then.
+    fn put(&mut self, at: usize, part: &[u8]) {
+        let end = at + part.len();
+        if end <= self.data.len() {
+            self.data[at..end].copy_from_slice(part);
+        } else {
+            self.data.resize(at, 0);
+            self.data.extend_from_slice(part);
+        }
+    }
+
+    /// The block's bytes, once it is complete, and the preamble before them where a frame begins with it.
+    pub(super) fn into_parts(mut self) -> (Option<Preamble>, Vec<u8>) {
+        if self.preamble.is_some() && self.cut == 0 {
+            self.data.drain(..PREAMBLE_LEN);
+        }
+        (self.preamble, self.data)
     }
 }
 
@@ -217,28 +249,62 @@ mod tests {
 
     #[test]
     fn parts_find_their_places_in_any_order() {
-        for order in [[0, 1, 2], [2, 1, 0], [1, 2, 0], [2, 0, 1]] {
-            let mut block = block(3);
+        let preamble = Preamble {
+            frame: 7,
+            ..Preamble::default()
+        };
+        let frame: Vec<u8> = (0..200).collect();
+        let sent = [&preamble.to_bytes()[..], &frame].concat();
+        let parts: Vec<&[u8]> = sent.chunks(70).collect();
+        for order in [
+            [0, 1, 2, 3],
+            [3, 2, 1, 0],
+            [1, 2, 0, 3],
+            [3, 0, 1, 2],
+            [0, 3, 1, 2],
+            [0, 2, 3, 1],
+        ] {
+            let mut block = block(4);
             for index in order {
-                put(&mut block, index, [&b"abcd"[..], b"efgh", b"ij"][usize::from(index)]).expect("fits");
+                put(&mut block, index, parts[usize::from(index)]).expect("fits");
                 put(&mut block, index, b"twice").expect("a repetition changes nothing");
             }
             assert!(block.complete() && block.first && block.last);
-            assert_eq!(block.into_data(), b"abcdefghij");
+            assert_eq!(block.into_parts(), (Some(preamble), frame.clone()), "{order:?}");
         }
+        let mut alone = block(1);
+        put(&mut alone, 0, &sent).expect("fits");
+        assert_eq!(alone.into_parts(), (Some(preamble), frame));
+    }
+
+    /// A part of `length` bytes.
+    fn part(length: usize) -> Vec<u8> {
+        vec![1; length]
+    }
+
+    #[test]
+    fn no_room_is_made_for_a_block_that_no_frame_fills() {
+        let part = vec![0; MAX_FRAME / 64];
+        assert_eq!(put(&mut block(128), 0, &part), Err(Malformed));
+        assert_eq!(put(&mut block(64), 0, &part), Ok(()));
     }
 
     #[test]
     fn parts_that_do_not_fit_together_are_the_peers_fault() {
         let mut one = block(3);
-        put(&mut one, 0, b"abcd").expect("fits");
-        assert_eq!(put(&mut one, 1, b"abc"), Err(Malformed));
+        put(&mut one, 0, &part(50)).expect("fits");
+        assert_eq!(put(&mut one, 1, &part(49)), Err(Malformed));
         let mut two = block(3);
-        put(&mut two, 0, b"abcd").expect("fits");
-        assert_eq!(put(&mut two, 2, b"abcde"), Err(Malformed));
+        put(&mut two, 0, &part(50)).expect("fits");
+        assert_eq!(put(&mut two, 2, &part(51)), Err(Malformed));
         let mut three = block(3);
-        put(&mut three, 2, b"abcde").expect("nothing to compare with");
-        assert_eq!(put(&mut three, 0, b"abcd"), Err(Malformed));
+        put(&mut three, 2, &part(51)).expect("nothing to compare with");
+        assert_eq!(put(&mut three, 0, &part(50)), Err(Malformed));
+        assert_eq!(
+            put(&mut block(3), 0, &part(39)),
+            Err(Malformed),
+            "no room for the preamble"
+        );
         let early = block(3).take_source(header(0, 3), Flags::frame(true, true, true), 0, b"a", Duration::ZERO);
         assert_eq!(
             early,

@@ -4,13 +4,13 @@ use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 
 use super::block::Block;
-use super::missing::{Due, Missing, Since};
+use super::missing::{Due, MAX_MISSING, Missing, Since};
 use super::unwrap_number;
 use crate::clock::Now;
 use crate::repair::{Decoder, MAX_SYMBOL};
 use crate::seal::Opened;
-use crate::unit::{Assembled, AssembledFrame, FrameOrder, MAX_FRAME, Preamble, StreamInfo, UnitHeader};
-use crate::wire::{Control, Feedback, MAX_NACK_ENTRIES, MAX_RECEIVED_BYTES, Malformed, Numbers};
+use crate::unit::{Assembled, AssembledFrame, FrameOrder, MAX_FRAME, StreamInfo, UnitHeader};
+use crate::wire::{Control, Feedback, MAX_NACK_ENTRIES, MAX_RECEIVED_BYTES, Malformed, Numbers, append};
 
 /// Blocks held at once.
 const MAX_BLOCKS: usize = 512;
@@ -25,10 +25,12 @@ const MOST_SPACING: Duration = Duration::from_millis(40);
 /// Feedback is sent this often while media comes.
 const FEEDBACK_INTERVAL: Duration = Duration::from_millis(20);
 /// The last feedback may be lost, and the publisher wait for it: it is repeated so far apart, and so often.
-const REPEAT_INTERVAL: Duration = Duration::from_millis(50);
-const REPEATS: u8 = 8;
+const REPEAT_INTERVAL: Duration = Duration::from_millis(15);
+const REPEATS: u8 = 20;
 /// Or after so many records.
 const FEEDBACK_RECORDS: u32 = 64;
+/// After so many records without repair symbols in their blocks records are no longer kept as they were sealed.
+const UNREPAIRED: u32 = 256;
 /// Numbers whose arrival is remembered; at least the bits of a feedback.
 const REMEMBERED: u64 = 2048;
 
@@ -72,8 +74,8 @@ pub(in crate::session) struct Inbound {
     repeats: u8,
     /// The longest wait between two packets of a block, decaying: long frames are paced.
     spacing: Duration,
-    /// Whether blocks have repair symbols: then records are kept as they were sealed until they are opened.
-    repaired: bool,
+    /// Records in a row of blocks that have no repair symbols.
+    unrepaired: u32,
     sealed: Vec<u8>,
     recovered: VecDeque<Vec<u8>>,
     decoder: Option<Box<Decoder>>,
@@ -97,7 +99,7 @@ impl Inbound {
             unreported: 0,
             repeats: 0,
             spacing: MOST_SPACING,
-            repaired: false,
+            unrepaired: 0,
             sealed: Vec::new(),
             recovered: VecDeque::new(),
             decoder: None,
@@ -110,10 +112,11 @@ impl Inbound {
         self.out.pop_front()
     }
 
-    /// A record is about to be opened in place: keep it as it is, if it may help to repair others.
+    /// A record is about to be opened in place: keep it as it is, if it may help to repair others. Whether it does is
+    /// known only once it is opened.
     pub(in crate::session) fn keep_sealed(&mut self, record: &[u8]) {
         self.sealed.clear();
-        if self.repaired && record.len() <= MAX_SYMBOL {
+        if self.unrepaired < UNREPAIRED && record.len() <= MAX_SYMBOL {
             self.sealed.extend_from_slice(record);
         }
     }
@@ -159,7 +162,8 @@ impl Inbound {
             self.counts.late += u64::from(!repair);
             return Ok(());
         }
-        if !self.make_room(first) {
+        let end = first + u64::from(unit.sources) + u64::from(unit.repairs);
+        if !self.make_room(first, end) {
             return Err(Malformed);
         }
         let new = || Block::new(unit, header.flags, now.monotonic);
@@ -173,10 +177,29 @@ impl Inbound {
             block.take_source(unit, header.flags, header.timestamp, part, now.monotonic)?;
             block.keep_sealed(unit.index, &self.sealed)?;
         }
-        self.repaired |= unit.repairs > 0;
+        self.unrepaired = if unit.repairs > 0 {
+            0
+        } else {
+            self.unrepaired.saturating_add(1)
+        };
         self.recovered.extend(block.recover(&mut self.decoder)?);
         self.held = self.held + block.held() - held;
-        self.advance()
+        let advanced = self.advance();
+        debug_assert!(self.is_consistent(), "the books of the blocks do not add up");
+        advanced
+    }
+
+    /// What is counted is what is there, within its bounds. For the fuzzer, which builds with assertions.
+    fn is_consistent(&self) -> bool {
+        let mut end = self.expected;
+        let in_order = self.blocks.iter().all(|(&first, block)| {
+            let after = first >= end;
+            end = first + block.len();
+            after
+        });
+        let held: usize = self.blocks.values().map(Block::held).sum();
+        let bounded = self.blocks.len() <= MAX_BLOCKS && self.missing.count() <= MAX_MISSING;
+        in_order && held == self.held && bounded
     }
 
     fn learn_spacing(&mut self, first: u64, now: Duration) {
@@ -196,8 +219,9 @@ impl Inbound {
             let noted = self.missing.note(self.noted..start, now.monotonic, Since::LastArrival)
                 && self.missing.note(start..number, now.monotonic, Since::Now);
             if !noted {
-                // An outage: go on with what comes.
-                self.give_up_to(number);
+                // An outage: go on with the block that comes, whose beginning may be repaired.
+                self.give_up_to(first.max(self.expected));
+                self.missing.note(start..number, now.monotonic, Since::Now);
             }
             self.noted = number + 1;
         }
@@ -208,8 +232,8 @@ impl Inbound {
         }
     }
 
-    /// Room for a block that begins at `first`. `false` if it stands inside another.
-    fn make_room(&mut self, first: u64) -> bool {
+    /// Room for a block from `first` to `end`. `false` if a part of it belongs to another.
+    fn make_room(&mut self, first: u64, end: u64) -> bool {
         if self.blocks.contains_key(&first) {
             return true;
         }
@@ -217,10 +241,10 @@ impl Inbound {
             let Some((&oldest, block)) = self.blocks.first_key_value() else {
                 break;
             };
-            let end = oldest + block.len();
-            self.give_up_to(end);
+            let oldest_end = oldest + block.len();
+            self.give_up_to(oldest_end);
         }
-        let before = self.blocks.range(..first).next_back();
+        let before = self.blocks.range(..end).next_back();
         before.is_none_or(|(&start, block)| start + block.len() <= first)
     }
 
@@ -243,16 +267,13 @@ impl Inbound {
 
     fn hand_out(&mut self, block: Block) -> Result<(), Malformed> {
         if block.config {
-            let info = StreamInfo::parse(&block.into_data())?;
+            let info = StreamInfo::parse(&block.into_parts().1)?;
             self.out.push_back(Assembled::Info(info));
             return Ok(());
         }
-        let (first, last, keyframe, sealed_at) = (block.first, block.last, block.keyframe, block.sealed_at);
-        let mut data = block.into_data();
-        if first {
-            let (preamble, rest) = Preamble::split(&data)?;
-            let begin = data.len() - rest.len();
-            data.drain(..begin);
+        let (last, keyframe, sealed_at) = (block.last, block.keyframe, block.sealed_at);
+        let (preamble, data) = block.into_parts();
+        if let Some(preamble) = preamble {
             let frame = AssembledFrame {
                 preamble,
                 keyframe,
@@ -269,7 +290,7 @@ impl Inbound {
             if frame.data.len() + data.len() > MAX_FRAME || frame.keyframe != keyframe {
                 return Err(Malformed);
             }
-            frame.data.extend_from_slice(&data);
+            append(&mut frame.data, &data);
             frame.sealed_at = sealed_at;
         }
         if last && let Some(Building { frame }) = self.building.take() {
@@ -451,13 +472,23 @@ impl Arrivals {
     fn bits(&self, out: &mut Vec<u8>) {
         out.clear();
         let Some((highest, _)) = self.highest else { return };
-        let count = highest.min(MAX_RECEIVED_BYTES as u64 * 8);
-        out.resize(usize::try_from(count.div_ceil(8)).unwrap_or(0), 0);
-        for at in 0..count {
-            let number = highest - 1 - at;
-            if self.words[slot(number)] & bit(number) != 0 {
-                out[(at / 8) as usize] |= 1 << (at % 8);
-            }
+        let bytes = highest.div_ceil(8).min(MAX_RECEIVED_BYTES as u64) as usize;
+        // Before number 0 the ring is empty.
+        let mut end = highest;
+        while out.len() < bytes {
+            out.extend_from_slice(&self.before(end).reverse_bits().to_le_bytes());
+            end = end.wrapping_sub(64);
+        }
+        out.truncate(bytes);
+    }
+
+    /// The 64 numbers before `end`, the lowest in the lowest bit.
+    fn before(&self, end: u64) -> u64 {
+        let start = end.wrapping_sub(64);
+        let (low, high) = (self.words[slot(start)], self.words[slot(end)]);
+        match start % 64 {
+            0 => low,
+            shift => low >> shift | high << (64 - shift),
         }
     }
 }
@@ -468,4 +499,28 @@ fn slot(number: u64) -> usize {
 
 fn bit(number: u64) -> u64 {
     1 << (number % 64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_report_tells_of_each_number_before_the_highest() {
+        for highest in [0_u64, 1, 7, 8, 63, 64, 65, 127, 128, 500, 1023, 1024, 1025, 5000] {
+            let came = |number: u64| number == highest || !number.is_multiple_of(3);
+            let mut arrivals = Arrivals::default();
+            (0..=highest)
+                .filter(|&number| came(number))
+                .for_each(|number| arrivals.mark(number, 1));
+            let mut bits = vec![0xAA; 3];
+            arrivals.bits(&mut bits);
+            let told = highest.min(MAX_RECEIVED_BYTES as u64 * 8);
+            assert_eq!(bits.len() as u64, told.div_ceil(8), "{highest}");
+            for at in 0..bits.len() as u64 * 8 {
+                let bit = bits[(at / 8) as usize] >> (at % 8) & 1 == 1;
+                assert_eq!(bit, at < told && came(highest - 1 - at), "{at} before {highest}");
+            }
+        }
+    }
 }

@@ -33,6 +33,8 @@ pub(super) enum Since {
 /// The numbers that are looked for.
 pub(super) struct Missing {
     numbers: BTreeMap<u64, Ask>,
+    /// No number is to be asked for earlier.
+    next: Duration,
     /// How late packets are that come by themselves, a decaying maximum.
     lateness: Duration,
     last_arrival: Duration,
@@ -42,9 +44,14 @@ impl Missing {
     pub(super) fn new(now: Duration) -> Self {
         Self {
             numbers: BTreeMap::new(),
+            next: Duration::MAX,
             lateness: LEAST_LATENESS,
             last_arrival: now,
         }
+    }
+
+    pub(super) fn count(&self) -> usize {
+        self.numbers.len()
     }
 
     pub(super) fn last_arrival(&self) -> Duration {
@@ -77,6 +84,9 @@ impl Missing {
             Since::LastArrival => self.last_arrival.max(now.saturating_sub(MOST_HINDSIGHT)),
         };
         let next = now + self.lateness;
+        if count > 0 {
+            self.next = self.next.min(next);
+        }
         for number in range {
             self.numbers.entry(number).or_insert(Ask { since, next, asks: 0 });
         }
@@ -99,14 +109,18 @@ impl Missing {
         self.numbers.remove(&number);
     }
 
-    /// The time at which the first number below `end` went missing.
+    /// The time at which the first number below `end` went missing. Later ones did so no earlier.
     pub(super) fn first_before(&self, end: u64) -> Option<Duration> {
-        self.numbers.range(..end).map(|(_, ask)| ask.since).min()
+        self.numbers.range(..end).next().map(|(_, ask)| ask.since)
     }
 
-    /// When something is to be asked for.
+    /// When to come back for [`due`](Self::due): when something is to be asked for, or before.
     pub(super) fn deadline(&self) -> Duration {
-        self.numbers.values().map(|ask| ask.next).min().unwrap_or(Duration::MAX)
+        if self.numbers.is_empty() {
+            Duration::MAX
+        } else {
+            self.next
+        }
     }
 
     /// Collect in `wanted` what is to be asked for now. `judge` says of each number that is due what is to be done.
@@ -122,12 +136,17 @@ impl Missing {
         let answer = round_trip + ANSWER_SLACK;
         // When a number that went missing at zero is asked for the last time.
         let last_call = budget.saturating_sub(answer);
+        self.next = Duration::MAX;
         for (&number, ask) in &mut self.numbers {
             if ask.next > now {
+                self.next = self.next.min(ask.next);
                 continue;
             }
             match judge(number) {
-                Due::Unneeded => unneeded.push(number),
+                Due::Unneeded => {
+                    unneeded.push(number);
+                    continue;
+                }
                 Due::Later(at) => ask.next = at.max(now + Duration::from_millis(1)),
                 Due::Spare => ask.next = now + answer,
                 // It would come too late; what waits for it is given up in time.
@@ -150,6 +169,7 @@ impl Missing {
                     };
                 }
             }
+            self.next = self.next.min(ask.next);
         }
         for number in unneeded {
             self.forget(number);

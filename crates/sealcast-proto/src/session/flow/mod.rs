@@ -5,15 +5,18 @@
 mod block;
 mod inbound;
 mod missing;
+mod mtu;
 mod outbound;
 mod pacer;
+mod sealing;
 
 use std::time::Duration;
 
 pub(super) use inbound::Inbound;
 pub use inbound::InboundCounts;
-pub(super) use outbound::{Outbound, Sealing};
+pub(super) use outbound::Outbound;
 pub use outbound::{OutboundCounts, Packets};
+pub(super) use sealing::Sealing;
 
 /// What answers to losses must fit into.
 #[derive(Clone, Copy)]

@@ -4,17 +4,14 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
-use super::Path;
+use super::mtu::{BLACK_HOLE, MtuSearch};
 use super::pacer::Pacer;
 use super::unwrap_number;
-use crate::clock::Now;
+use super::{Path, UNKNOWN_ROUND_TRIP};
 use crate::rate::{RateController, Report};
-use crate::repair::{Encoder, MAX_SOURCES, PathLoss, RepairPolicy, max_repairs};
-use crate::seal::{Exhausted, RecordMeta, Sealer};
-use crate::session::SealedRecords;
-use crate::session::delivery::{Delivery, Fec, Mtu};
-use crate::unit::{PREAMBLE_LEN, Piece, UNIT_HEADER_LEN, Unit, UnitHeader};
-use crate::wire::{BASE_DATAGRAM, CONNECTION_LEN, Feedback, Flags, HEADER_LEN, MAX_DATAGRAM, Numbers, TAG_LEN};
+use crate::repair::{Encoder, RepairPolicy};
+use crate::session::delivery::{Delivery, Mtu};
+use crate::wire::{BASE_DATAGRAM, Feedback, MAX_DATAGRAM, Numbers};
 
 /// Most bytes kept for sending again.
 const MAX_HISTORY: usize = 16 << 20;
@@ -23,15 +20,16 @@ const MAX_KEPT: Duration = Duration::from_secs(4);
 /// Most records waiting to be sent again: what a viewer can make us send beyond the stream itself is bounded by this
 /// and by the pacer.
 const MAX_RESENDS: usize = 1024;
+/// A report of the newest packet is late when it takes so much longer than a round trip: reports are 20 ms apart.
+const TAIL_SLACK: Duration = Duration::from_millis(30);
 /// Buffers of old blocks kept for new ones.
 const MAX_SPARE: usize = 8;
-/// Most packets handed out at once.
+/// Most packets handed out at once, and most bytes: what the kernel cuts up at once. A run a little longer would leave
+/// as a long one and a short one.
 const MAX_RUN: usize = 64;
+const MAX_RUN_BYTES: usize = 65_507;
 /// The same where a congestion window holds.
 const MAX_RUN_IN_WINDOW: usize = 16;
-/// What a repair record has beyond a source record: its symbol's length field, and one byte to make it even.
-const SYMBOL_EXTRA: usize = HEADER_LEN + UNIT_HEADER_LEN + TAG_LEN + 3;
-
 /// Datagrams to send, back to back in one buffer: each `size` bytes long, the last perhaps shorter.
 #[derive(Clone, Copy, Debug)]
 pub struct Packets<'a> {
@@ -56,38 +54,24 @@ pub struct OutboundCounts {
     pub media_bytes: u64,
 }
 
-/// What is the same for all records of one frame.
-#[derive(Clone, Copy)]
-pub(in crate::session) struct Sealing<'a> {
-    pub(in crate::session) stream: u32,
-    pub(in crate::session) keyframe: bool,
-    pub(in crate::session) config: bool,
-    /// Whether a selection is in force that leaves something in clear.
-    pub(in crate::session) may_be_clear: bool,
-    /// Before the first piece.
-    pub(in crate::session) preamble: &'a [u8],
-    /// Bytes in all, the preamble among them.
-    pub(in crate::session) bytes: usize,
-    /// Bytes of every record but the last, the preamble among them.
-    pub(in crate::session) unit: usize,
-}
-
 /// A block as it was sealed.
-struct SentBlock {
-    first: u64,
-    sources: Run,
-    repairs: Run,
+pub(super) struct SentBlock {
+    pub(super) first: u64,
+    pub(super) sources: Run,
+    pub(super) repairs: Run,
     /// Packets that have left.
-    sent: usize,
-    sealed_at: Duration,
+    pub(super) sent: usize,
+    pub(super) sealed_at: Duration,
+    /// The viewer has all of its source records: nothing of it is kept any more.
+    pub(super) arrived: bool,
 }
 
 /// Datagrams of one length, the last perhaps shorter.
 #[derive(Default)]
-struct Run {
-    bytes: Vec<u8>,
-    size: usize,
-    count: usize,
+pub(super) struct Run {
+    pub(super) bytes: Vec<u8>,
+    pub(super) size: usize,
+    pub(super) count: usize,
 }
 
 impl Run {
@@ -120,30 +104,37 @@ enum Polled {
 }
 
 pub(in crate::session) struct Outbound {
-    connection: Option<u32>,
-    limit: usize,
-    delivery: Delivery,
-    next: u64,
-    blocks: VecDeque<SentBlock>,
+    pub(super) connection: Option<u32>,
+    pub(super) limit: usize,
+    /// Where the path is to be found out.
+    pub(super) search: Option<MtuSearch>,
+    pub(super) delivery: Delivery,
+    pub(super) next: u64,
+    pub(super) blocks: VecDeque<SentBlock>,
     /// How many of `blocks` have left whole.
-    done: usize,
-    kept_bytes: usize,
-    backlog: usize,
+    pub(super) done: usize,
+    pub(super) kept_bytes: usize,
+    pub(super) backlog: usize,
     /// Bytes of frames that the program holds until what was sealed has left.
-    waiting: usize,
-    again: VecDeque<u64>,
+    pub(super) waiting: usize,
+    pub(super) again: VecDeque<u64>,
     polled: Option<Polled>,
-    spare: Vec<Vec<u8>>,
-    pacer: Pacer,
-    rate: RateController,
+    pub(super) spare: Vec<Vec<u8>>,
+    pub(super) pacer: Pacer,
+    pub(super) rate: RateController,
     /// Made when the first frame wants it: its tables take milliseconds.
-    encoder: Option<Box<Encoder>>,
-    policy: RepairPolicy,
-    path: Path,
+    pub(super) encoder: Option<Box<Encoder>>,
+    pub(super) policy: RepairPolicy,
+    pub(super) path: Path,
     /// When media last left, and whether the viewer has told that all of it came.
-    last_sent: Duration,
-    all_came: bool,
-    counts: OutboundCounts,
+    pub(super) last_sent: Duration,
+    /// Since when media left and nothing was told about any.
+    pub(super) unanswered: Option<Duration>,
+    pub(super) all_came: bool,
+    /// One more than the highest number that a report spoke of, and when one should have spoken of the last.
+    told: u64,
+    tail_due: Option<Duration>,
+    pub(super) counts: OutboundCounts,
 }
 
 impl Outbound {
@@ -156,6 +147,7 @@ impl Outbound {
         Self {
             connection,
             limit,
+            search: (connection.is_some() && delivery.mtu == Mtu::Discover).then(|| MtuSearch::new(now)),
             delivery,
             next: 0,
             blocks: VecDeque::new(),
@@ -175,13 +167,20 @@ impl Outbound {
                 round_trip: None,
             },
             last_sent: now,
+            unanswered: None,
             all_came: true,
+            told: 0,
+            tail_due: None,
             counts: OutboundCounts::default(),
         }
     }
 
     pub(in crate::session) fn counts(&self) -> OutboundCounts {
         self.counts
+    }
+
+    pub(in crate::session) fn limit(&self) -> usize {
+        self.limit
     }
 
     /// Bytes sealed that have not left.
@@ -195,160 +194,9 @@ impl Outbound {
         self.rate.queued(self.backlog.saturating_add(bytes));
     }
 
-    /// Bytes of a frame of `total` bytes in one record.
-    pub(in crate::session) fn unit(&self, total: usize, unit: Unit) -> usize {
-        let prefix = self.connection.map_or(0, |_| CONNECTION_LEN);
-        let repair = if self.delivery.fec == Fec::Off { 0 } else { SYMBOL_EXTRA };
-        let most = self.limit - prefix - HEADER_LEN - UNIT_HEADER_LEN - TAG_LEN - repair;
-        match unit {
-            Unit::Chunk(bytes) => usize::from(bytes).min(most),
-            // Equal shares: the packets of a frame leave as one run.
-            Unit::Frame | Unit::Packet => total
-                .div_ceil(total.div_ceil(most).max(1))
-                .max(PREAMBLE_LEN + 1)
-                .min(most),
-        }
-    }
-
-    /// Seal a frame, or a description, into blocks.
-    pub(in crate::session) fn push<'a>(
-        &mut self,
-        now: Now,
-        sealer: &mut Sealer,
-        frame: &Sealing<'_>,
-        pieces: &mut dyn Iterator<Item = Piece<'a>>,
-    ) -> Result<SealedRecords, Exhausted> {
-        let records = frame.bytes.div_ceil(frame.unit).max(1);
-        let blocks = records.div_ceil(MAX_SOURCES);
-        let each = records.div_ceil(blocks);
-        let mut sealed = SealedRecords::default();
-        let mut from = 0;
-        while from < records {
-            let count = each.min(records - from);
-            sealed += self.push_block(now, sealer, frame, count, pieces)?;
-            from += count;
-        }
-        self.counts.media_bytes += frame.bytes as u64;
-        self.rate.queued(self.backlog + self.waiting);
-        Ok(sealed)
-    }
-
-    fn push_block<'a>(
-        &mut self,
-        now: Now,
-        sealer: &mut Sealer,
-        frame: &Sealing<'_>,
-        count: usize,
-        pieces: &mut dyn Iterator<Item = Piece<'a>>,
-    ) -> Result<SealedRecords, Exhausted> {
-        let repairs = self.repairs(count);
-        let mut sources = self.run();
-        let mut in_clear = 0;
-        let meta = |flags| RecordMeta {
-            flags,
-            stream: frame.stream,
-            timestamp: now.wall,
-        };
-        for (index, piece) in pieces.take(count).enumerate() {
-            let header = UnitHeader {
-                number: (self.next + index as u64) as u32,
-                index: index as u16,
-                sources: count as u16,
-                repairs: repairs as u16,
-            };
-            let mut flags = if frame.config {
-                Flags::CONFIG
-            } else {
-                Flags::frame(frame.keyframe, piece.first, piece.last)
-            };
-            if !piece.encrypt && frame.may_be_clear {
-                flags = flags.in_clear();
-                in_clear += 1;
-            }
-            let preamble = if piece.first { frame.preamble } else { &[] };
-            self.prefix(&mut sources.bytes);
-            sealer.seal(
-                meta(flags),
-                &[&header.to_bytes(), preamble, piece.data],
-                &mut sources.bytes,
-            )?;
-            if index == 0 {
-                sources.size = sources.bytes.len();
-            }
-        }
-        sources.count = count;
-        let mut symbols = self.run();
-        if repairs > 0 {
-            self.seal_symbols(sealer, meta(Flags::REPAIR), &sources, repairs, &mut symbols)?;
-        }
-        let bytes = sources.bytes.len() + symbols.bytes.len();
-        self.kept_bytes += bytes;
-        self.backlog += bytes;
-        self.blocks.push_back(SentBlock {
-            first: self.next,
-            sources,
-            repairs: symbols,
-            sent: 0,
-            sealed_at: now.monotonic,
-        });
-        self.next += (count + repairs) as u64;
-        Ok(SealedRecords {
-            records: (count + repairs) as u64,
-            in_clear,
-        })
-    }
-
-    fn seal_symbols(
-        &mut self,
-        sealer: &mut Sealer,
-        meta: RecordMeta,
-        sources: &Run,
-        repairs: usize,
-        out: &mut Run,
-    ) -> Result<(), Exhausted> {
-        let (connection, first) = (self.connection, self.next + sources.count as u64);
-        let prefix = connection.map_or(0, |_| CONNECTION_LEN);
-        let records = sources.bytes.chunks(sources.size).map(|datagram| &datagram[prefix..]);
-        let mut sealed = Ok(());
-        let mut seal = |index: usize, symbol: &[u8]| {
-            let header = UnitHeader {
-                number: (first + index as u64) as u32,
-                index: index as u16,
-                sources: sources.count as u16,
-                repairs: repairs as u16,
-            };
-            if let Some(connection) = connection {
-                out.bytes.extend_from_slice(&connection.to_be_bytes());
-            }
-            if sealed.is_ok() {
-                sealed = sealer.seal(meta, &[&header.to_bytes(), symbol], &mut out.bytes);
-            }
-            if index == 0 {
-                out.size = out.bytes.len();
-            }
-        };
-        let encoder = self.encoder.get_or_insert_with(|| Box::new(Encoder::new()));
-        encoder
-            .encode(records, repairs, &mut seal)
-            .expect("blocks are cut within the code's limits");
-        out.count = repairs;
-        sealed
-    }
-
-    /// How many repair symbols a block gets.
-    fn repairs(&mut self, sources: usize) -> usize {
-        match self.delivery.fec {
-            Fec::Off => 0,
-            Fec::Fixed(percent) => (sources * usize::from(percent)).div_ceil(100).min(max_repairs(sources)),
-            Fec::Adaptive => {
-                let path = PathLoss {
-                    loss: self.rate.loss(),
-                    mean_burst: self.rate.mean_burst(),
-                    rounds: if self.delivery.nack { self.path.rounds() } else { 0 },
-                };
-                self.policy.repairs(sources, &path)
-            }
-        }
+    /// Bytes that have left after the newest packet of which the viewer has told.
+    pub(in crate::session) fn in_flight(&self) -> u64 {
+        self.rate.in_flight()
     }
 
     /// The viewer tells what has come.
@@ -369,7 +217,55 @@ impl Outbound {
         };
         if report.highest < self.next {
             self.rate.feedback(now, &report);
-            self.all_came = report.highest + 1 == self.next && self.blocks.iter().all(|block| came(block, &report));
+            self.unanswered = None;
+            self.note_arrived(&report);
+            self.all_came = report.highest + 1 == self.next && self.blocks.iter().all(|block| block.arrived);
+            self.told = self.told.max(report.highest + 1);
+            self.tail_due = self.tail_due.filter(|_| self.told < self.next);
+        }
+    }
+
+    /// What was sent last may be lost, and nothing come after it by which the viewer could tell. Where no report speaks
+    /// of it for too long, it is sent again, once in a round trip and for as long as it may be asked for.
+    fn repeat_tail(&mut self, now: Duration) {
+        if self.tail_due.is_none_or(|due| now < due) {
+            return;
+        }
+        self.tail_due = None;
+        let kept = self.path.kept();
+        let wanted = |number: &u64| {
+            let place = self.find(*number);
+            place.is_some_and(|(block, _)| now < self.blocks[block].sealed_at + kept)
+        };
+        if self.delivery.nack && self.backlog == 0 && self.again.is_empty() {
+            let from = self.told.max(self.next.saturating_sub(MAX_RESENDS as u64));
+            self.again = (from..self.next).filter(wanted).collect();
+        }
+    }
+
+    /// What has arrived nobody asks for again: its buffers are used for the next frames while the processor still has
+    /// them at hand.
+    fn note_arrived(&mut self, report: &Report<'_>) {
+        let oldest = report.highest.saturating_sub(report.received.len() as u64 * 8);
+        let from = self.blocks.partition_point(|block| block.first < oldest);
+        for at in from..self.done {
+            let block = &mut self.blocks[at];
+            if block.first > report.highest {
+                break;
+            }
+            if !block.arrived && came(block, report) {
+                block.arrived = true;
+                self.release(at);
+            }
+        }
+    }
+
+    /// Keep nothing of a block but its place.
+    fn release(&mut self, at: usize) {
+        let block = &mut self.blocks[at];
+        for run in [std::mem::take(&mut block.sources), std::mem::take(&mut block.repairs)] {
+            self.kept_bytes -= run.bytes.len();
+            self.keep_buffer(run.bytes);
         }
     }
 
@@ -389,7 +285,7 @@ impl Outbound {
         (self.rate.loss(), self.rate.mean_burst())
     }
 
-    fn run(&mut self) -> Run {
+    pub(super) fn run(&mut self) -> Run {
         Run {
             bytes: self.spare.pop().unwrap_or_default(),
             size: 0,
@@ -397,7 +293,7 @@ impl Outbound {
         }
     }
 
-    fn prefix(&self, out: &mut Vec<u8>) {
+    pub(super) fn prefix(&self, out: &mut Vec<u8>) {
         if let Some(connection) = self.connection {
             out.extend_from_slice(&connection.to_be_bytes());
         }
@@ -439,7 +335,7 @@ impl Outbound {
             if self.delivery.rate.is_some() {
                 MAX_RUN_IN_WINDOW
             } else {
-                MAX_RUN
+                (MAX_RUN_BYTES / run.size.max(1)).clamp(1, MAX_RUN)
             },
         );
         let to = run.count.min(from.saturating_add(fit));
@@ -467,10 +363,9 @@ impl Outbound {
                 let source = block.sent < block.sources.count;
                 let run = if source { &block.sources } else { &block.repairs };
                 let packets = run.packets(from, to);
-                for (number, packet) in (block.first + block.sent as u64..).zip(packets.bytes.chunks(packets.size)) {
-                    self.rate.sent(now, number, packet.len());
-                }
                 let bytes = packets.bytes.len();
+                self.rate
+                    .sent_run(now, block.first + block.sent as u64, bytes, packets.size);
                 block.sent += to - from;
                 if source {
                     self.counts.sources += (to - from) as u64;
@@ -487,9 +382,21 @@ impl Outbound {
         self.counts.bytes += bytes as u64;
         self.rate.queued(self.backlog + self.waiting);
         self.last_sent = now;
+        self.tail_due = Some(now + self.path.round_trip.unwrap_or(UNKNOWN_ROUND_TRIP) + TAIL_SLACK);
+        self.unanswered.get_or_insert(now);
         self.all_came = false;
         self.pacer.sent(bytes);
         self.forget(now);
+        debug_assert!(self.is_consistent(), "the books of the blocks do not add up");
+    }
+
+    /// What is counted is what is there, within its bounds. For the fuzzer, which builds with assertions.
+    fn is_consistent(&self) -> bool {
+        let bytes = |block: &SentBlock| block.sources.bytes.len() + block.repairs.bytes.len();
+        let kept: usize = self.blocks.iter().map(bytes).sum();
+        let unsent: usize = self.blocks.range(self.done..).map(bytes).sum();
+        let bounded = self.again.len() <= MAX_RESENDS && self.spare.len() <= MAX_SPARE;
+        kept == self.kept_bytes && self.backlog <= unsent && kept - unsent <= 2 * MAX_HISTORY && bounded
     }
 
     /// Forget what nobody may ask for any more.
@@ -497,17 +404,13 @@ impl Outbound {
         let kept = self.path.kept().min(MAX_KEPT);
         while self.done > 0 {
             let Some(block) = self.blocks.front() else { return };
-            let old = !self.delivery.nack || now >= block.sealed_at + kept;
+            let old = !self.delivery.nack || block.arrived || now >= block.sealed_at + kept;
             if !old && self.kept_bytes <= MAX_HISTORY {
                 return;
             }
-            if let Some(block) = self.blocks.pop_front() {
-                self.done -= 1;
-                for run in [block.sources, block.repairs] {
-                    self.kept_bytes -= run.bytes.len();
-                    self.keep_buffer(run.bytes);
-                }
-            }
+            self.release(0);
+            self.blocks.pop_front();
+            self.done -= 1;
         }
     }
 
@@ -552,18 +455,41 @@ impl Outbound {
             }
         }
         self.backlog = 0;
+        self.tail_due = None;
     }
 
     /// What time brings.
     pub(in crate::session) fn tick(&mut self, now: Duration) {
+        self.repeat_tail(now);
         self.rate.tick(now);
+        if let Some(search) = &mut self.search
+            && self.unanswered.is_some_and(|since| now >= since + BLACK_HOLE)
+        {
+            search.vanished(now);
+            self.limit = search.found();
+        }
+    }
+
+    /// The probe of the path that is due: its token, and how long a datagram to make of it.
+    pub(in crate::session) fn probe(&mut self, now: Duration) -> Option<(u32, usize)> {
+        self.search.as_mut().and_then(|search| search.probe(now))
+    }
+
+    /// A probe has arrived.
+    pub(in crate::session) fn probe_came(&mut self, token: u32, now: Duration) {
+        if let Some(search) = self.search.as_mut()
+            && search.acknowledged(token, now)
+        {
+            self.limit = search.found();
+        }
     }
 
     /// When packets may leave again; `Duration::MAX` if none wait.
     pub(in crate::session) fn deadline(&self) -> Duration {
-        let silence = self.rate.deadline().unwrap_or(Duration::MAX);
+        let search = self.search.as_ref().map_or(Duration::MAX, MtuSearch::deadline);
+        let silence = self.rate.deadline().unwrap_or(Duration::MAX).min(search);
         if self.backlog == 0 && self.again.is_empty() {
-            return silence;
+            return silence.min(self.tail_due.unwrap_or(Duration::MAX));
         }
         match self.pace() {
             Some(rate) if self.rate.may_send(self.limit) => self.pacer.next(rate).min(silence),

@@ -1,0 +1,59 @@
+//! `vectors/datagrams.json`: fragments as they come, and what comes of each.
+
+use serde::Deserialize;
+
+use super::*;
+use crate::vectors::{Hex, load};
+
+#[derive(Deserialize)]
+struct File {
+    reassemblies: Vec<Case>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Case {
+    name: String,
+    expect: String,
+    #[serde(rename = "why")]
+    _why: String,
+    cookie: Hex,
+    steps: Vec<Step>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Step {
+    message: Hex,
+    expect: String,
+    whole: Option<Hex>,
+}
+
+#[test]
+fn fragments_are_put_together_as_by_the_reference() {
+    let cases = load::<File>("datagrams").reassemblies;
+    assert_eq!(cases.len(), 10);
+    for case in cases {
+        assert_eq!(case.expect, "mixed");
+        let entry = Entry::Shown {
+            connection: 1,
+            cookie: case.cookie.array(),
+        };
+        let mut door = Door::new(entry, Duration::ZERO);
+        for (number, step) in case.steps.iter().enumerate() {
+            let (passed, answers) = door.take(Duration::ZERO, &step.message.0);
+            assert!(answers.is_empty(), "{}, step {number}", case.name);
+            let (outcome, whole) = match passed {
+                Passed::Message(message) => {
+                    door.accepted();
+                    ("complete", Some(message))
+                }
+                Passed::Repeated => ("repeated", None),
+                Passed::Unknown => ("unknown", None),
+                Passed::Nothing => ("nothing", None),
+            };
+            let expected = (step.expect.as_str(), step.whole.as_ref().map(|whole| whole.0.clone()));
+            assert_eq!((outcome, whole), expected, "{}, step {number}", case.name);
+        }
+    }
+}

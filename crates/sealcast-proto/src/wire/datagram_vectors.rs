@@ -1,0 +1,120 @@
+//! `vectors/datagrams.json`: messages without a key, cookies, and what handshake messages are cut into.
+
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::super::Doorman;
+use super::*;
+use crate::vectors::{Hex, load};
+
+#[derive(Deserialize)]
+struct File {
+    messages: Vec<Message>,
+    cookies: Vec<Cookie>,
+    cuts: Vec<Cut>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Message {
+    name: String,
+    expect: String,
+    #[serde(rename = "why")]
+    _why: Option<String>,
+    message: Option<String>,
+    fields: Option<Value>,
+    bytes: Hex,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Cookie {
+    name: String,
+    expect: String,
+    secrets: Vec<Hex>,
+    address: Hex,
+    port: u16,
+    connection: u32,
+    cookie: Hex,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Cut {
+    name: String,
+    expect: String,
+    connection: u32,
+    cookie: Hex,
+    number: u8,
+    message: Hex,
+    datagrams: Vec<Hex>,
+}
+
+fn hex(bytes: &[u8]) -> String {
+    data_encoding::HEXLOWER.encode(bytes)
+}
+
+#[test]
+fn messages_without_a_key_are_the_references() {
+    let (mut good, mut malformed) = (0, 0);
+    for case in load::<File>("datagrams").messages {
+        let described = match Bare::parse(&case.bytes.0) {
+            Ok(Bare::Knock { random }) => Some(("knock", json!({"random": hex(&random)}))),
+            Ok(Bare::Cookie { random, cookie }) => {
+                Some(("cookie", json!({"random": hex(&random), "cookie": hex(&cookie)})))
+            }
+            Ok(Bare::Fragment(fragment)) => Some((
+                "fragment",
+                json!({"cookie": hex(&fragment.cookie), "message": fragment.message, "index": fragment.index,
+                    "count": fragment.count, "part": hex(fragment.part)}),
+            )),
+            Ok(Bare::Unknown) => Some(("unknown", json!({}))),
+            Ok(Bare::Other) if is_record(&case.bytes.0) => Some(("record", json!({}))),
+            Ok(Bare::Other) | Err(Malformed) => None,
+        };
+        let (name, fields) = described.unzip();
+        assert_eq!((name, fields), (case.message.as_deref(), case.fields), "{}", case.name);
+        match name {
+            Some(_) => good += 1,
+            None => malformed += 1,
+        }
+        assert_eq!(case.expect == "ok", name.is_some(), "{}", case.name);
+    }
+    assert_eq!((good, malformed), (8, 15));
+}
+
+#[test]
+fn cookies_are_the_references() {
+    let cases = load::<File>("datagrams").cookies;
+    assert_eq!(cases.len(), 5);
+    for case in cases {
+        assert_eq!(case.expect, "ok");
+        let mut doorman = Doorman::new(case.secrets[0].array());
+        for secret in &case.secrets[1..] {
+            doorman.rotate(secret.array());
+        }
+        let address = [&case.address.0[..], &case.port.to_be_bytes()].concat();
+        let address = address.try_into().expect("an address and a port");
+        assert_eq!(
+            doorman.cookie(&address, case.connection),
+            case.cookie.array(),
+            "{}",
+            case.name
+        );
+    }
+}
+
+#[test]
+fn handshake_messages_are_cut_as_by_the_reference() {
+    let cases = load::<File>("datagrams").cuts;
+    assert_eq!(cases.len(), 8);
+    for case in cases {
+        assert_eq!(case.expect, "ok");
+        let cut = fragments(case.connection, &case.cookie.array(), case.number, &case.message.0);
+        assert!(
+            cut.iter().eq(case.datagrams.iter().map(|datagram| &datagram.0)),
+            "{}",
+            case.name
+        );
+    }
+}

@@ -1,0 +1,158 @@
+//! How streams over datagrams begin and end, on a virtual clock.
+
+mod common;
+
+use std::time::Duration;
+
+use common::Setup;
+use sealcast_proto::session::{Mtu, OutgoingFrame};
+use sealcast_proto::sim::{Direction, Verdict, World};
+use sealcast_proto::unit::{Assembled, Codec, FrameRate, Preamble, StreamInfo};
+use sealcast_proto::wire::BASE_DATAGRAM;
+
+const PUBLISHER: Direction = Direction::ToResponder;
+const VIEWER: Direction = Direction::ToInitiator;
+const INTERVAL: Duration = Duration::from_micros(33_333);
+
+fn info() -> StreamInfo {
+    StreamInfo {
+        codec: Codec::H264,
+        width: 1280,
+        height: 720,
+        rate: FrameRate {
+            numerator: 30,
+            denominator: 1,
+        },
+        parameters: vec![7; 40],
+    }
+}
+
+/// 720p30 at about 3 Mbit/s: a keyframe each second of 60 kB and frames of 10.8 kB between.
+fn frame_bytes(number: u64) -> Vec<u8> {
+    let length = if number.is_multiple_of(30) { 60_000 } else { 10_800 };
+    (0..length).map(|at: u64| (at ^ number) as u8).collect()
+}
+
+/// Publish `count` frames in real time, and wait for what is under way; when each was sealed.
+fn stream(world: &mut World, count: u64) -> Vec<Duration> {
+    stream_until(world, count, Duration::from_secs(1))
+}
+
+fn stream_until(world: &mut World, count: u64, wait: Duration) -> Vec<Duration> {
+    let mut at = Vec::new();
+    for number in 0..count {
+        if number.is_multiple_of(30) {
+            world.describe(PUBLISHER, 1, &info()).expect("established");
+        }
+        let data = frame_bytes(number);
+        let frame = OutgoingFrame {
+            stream: 1,
+            codec: Codec::H264,
+            keyframe: number.is_multiple_of(30),
+            preamble: Preamble {
+                frame: number,
+                ..Preamble::default()
+            },
+            data: &data,
+        };
+        world.publish(PUBLISHER, &frame).expect("the keys are good");
+        at.push(world.now.monotonic);
+        world.run_cleanly(INTERVAL);
+    }
+    world.run_cleanly(wait);
+    at
+}
+
+/// The numbers of the frames that were shown, each checked byte for byte, and when.
+fn shown(world: &World) -> Vec<(u64, Duration)> {
+    let frames = world.initiator.assembled.iter().filter_map(|(at, media)| match media {
+        Assembled::Frame(frame) => {
+            assert!(
+                frame.data == frame_bytes(frame.preamble.frame),
+                "frame {}",
+                frame.preamble.frame
+            );
+            Some((frame.preamble.frame, *at))
+        }
+        _ => None,
+    });
+    frames.collect()
+}
+
+fn established(setup: Setup, profile: &str, seed: u64) -> World {
+    let mut world = setup.datagrams(profile, seed);
+    world.run_cleanly(Duration::from_secs(5));
+    assert!(world.initiator.session.is_established(), "{:?}", world.initiator.error);
+    assert!(world.responder.session.is_established(), "{:?}", world.responder.error);
+    world
+}
+
+#[test]
+fn a_stream_is_settled_as_soon_as_all_of_it_has_arrived() {
+    // What is kept for so patient a viewer is more than one report tells of.
+    let mut setup = Setup::default();
+    setup.viewer.delivery.budget = Duration::from_secs(10);
+    setup.publisher.delivery.rate = None;
+    setup.publisher.delivery.mtu = Mtu::Fixed(BASE_DATAGRAM);
+    let mut world = established(setup, "delay=20ms", 1);
+    stream_until(&mut world, 120, Duration::ZERO);
+    assert!(
+        !world.responder.session.media_settled(world.now),
+        "the last report is still under way"
+    );
+    world.run_cleanly(Duration::from_millis(60));
+    assert!(world.responder.session.media_settled(world.now));
+}
+
+/// Ends whose rate does not fall when nothing is heard: what is lost and found again is looked at alone.
+fn regardless() -> Setup {
+    let mut setup = Setup::default();
+    setup.publisher.delivery.rate = None;
+    setup
+}
+
+#[test]
+fn a_last_frame_of_which_nothing_came_is_sent_again() {
+    for seed in 0..20 {
+        let mut world = established(regardless(), "delay=20ms loss=5%", seed);
+        stream(&mut world, 30);
+        let data = frame_bytes(30);
+        let frame = OutgoingFrame {
+            stream: 1,
+            codec: Codec::H264,
+            keyframe: true,
+            preamble: Preamble {
+                frame: 30,
+                ..Preamble::default()
+            },
+            data: &data,
+        };
+        world.publish(PUBLISHER, &frame).expect("the keys are good");
+        // `connection u32`, then the kind of a media record.
+        world.run(Duration::from_millis(40), &mut |direction, datagram| {
+            if direction == VIEWER && datagram.get(4) == Some(&0x10) {
+                Verdict::Drop
+            } else {
+                Verdict::Deliver
+            }
+        });
+        world.run_cleanly(Duration::from_secs(1));
+        let last = shown(&world).last().map(|(number, _)| *number);
+        assert_eq!(last, Some(30), "seed {seed}");
+        let now = world.now;
+        assert!(world.responder.session.media_settled(now), "seed {seed}");
+    }
+}
+
+#[test]
+fn media_that_overtakes_the_welcome_is_sent_again_and_shown() {
+    for seed in 0..50 {
+        let mut world = regardless().datagrams("delay=20ms jitter=10ms", seed);
+        while !world.responder.session.is_established() {
+            world.run_cleanly(Duration::from_millis(1));
+        }
+        stream(&mut world, 30);
+        let first = shown(&world).first().map(|(number, _)| *number);
+        assert_eq!(first, Some(0), "seed {seed}");
+    }
+}
