@@ -51,18 +51,18 @@ impl Session {
         self.outbound.as_ref().map_or(0, |outbound| outbound.backlog())
     }
 
+    /// Publisher: bytes of media that have left after the newest of which the viewer has told. Who sends without a rate
+    /// can keep to what the viewer keeps up with. Always 0 on a byte stream, which sees to it.
+    pub fn media_in_flight(&self) -> u64 {
+        self.outbound.as_ref().map_or(0, |outbound| outbound.in_flight())
+    }
+
     /// Publisher: so many bytes of frames wait in the program until [`media_backlog`](Self::media_backlog) is small.
     /// Telling it whenever it changes keeps them from waiting for the pacer where the path is free.
     pub fn media_waits(&mut self, bytes: usize) {
         if let Some(outbound) = &mut self.outbound {
             outbound.waits(bytes);
         }
-    }
-
-    /// Publisher: bytes of media that have left after the newest of which the viewer has told. Who sends without a rate
-    /// can keep to what the viewer keeps up with. Always 0 on a byte stream, which sees to it.
-    pub fn media_in_flight(&self) -> u64 {
-        self.outbound.as_ref().map_or(0, |outbound| outbound.in_flight())
     }
 
     /// Publisher: whether the session holds media until it may leave, as it does where media may be lost.

@@ -4,9 +4,10 @@
 use std::time::Duration;
 
 use sealcast_proto::rate::RateConfig;
-use sealcast_proto::session::{Delivery, Event, Input, OutgoingFrame};
+use sealcast_proto::session::{Delivery, Event, Input, Mtu, OutgoingFrame};
 use sealcast_proto::sim::{Direction, Verdict, World};
 use sealcast_proto::unit::{Assembled, Codec, FrameRate, Preamble, StreamInfo};
+use sealcast_proto::wire::BASE_DATAGRAM;
 
 use crate::common::Setup;
 
@@ -48,6 +49,8 @@ pub(crate) fn steady() -> Delivery {
             start: 12_000_000,
             max: 100_000_000,
         }),
+        // A path of which nothing is found out: the simulated ones carry more than any real one.
+        mtu: Mtu::Fixed(BASE_DATAGRAM),
         ..Delivery::default()
     }
 }

@@ -188,15 +188,15 @@ impl Outbound {
         self.backlog
     }
 
+    /// Bytes that have left after the newest packet of which the viewer has told.
+    pub(in crate::session) fn in_flight(&self) -> u64 {
+        self.rate.in_flight()
+    }
+
     /// So many bytes of frames wait to be sealed: the pacer makes haste for them, too, where the window allows it.
     pub(in crate::session) fn waits(&mut self, bytes: usize) {
         self.waiting = bytes;
         self.rate.queued(self.backlog.saturating_add(bytes));
-    }
-
-    /// Bytes that have left after the newest packet of which the viewer has told.
-    pub(in crate::session) fn in_flight(&self) -> u64 {
-        self.rate.in_flight()
     }
 
     /// The viewer tells what has come.
