@@ -5,7 +5,7 @@ use std::collections::{BTreeSet, BinaryHeap, VecDeque};
 use std::ops::AddAssign;
 use std::time::Duration;
 
-use super::{LinkProfile, MAX_PACKET, Random};
+use super::{LinkProfile, Random};
 
 /// The most packets that are on a link at once. More are dropped and counted as [`LinkCounts::overflowed`].
 pub const MAX_IN_FLIGHT: usize = 1 << 18;
@@ -141,7 +141,7 @@ impl Link {
         self.counts.sent_bytes += length as u64;
         let copied = self.random.chance(self.profile.duplicate);
         let (fate, copy_fate) = (self.draw(), copied.then(|| self.draw()));
-        if length > self.profile.mtu.min(MAX_PACKET) {
+        if length > self.profile.mtu {
             self.counts.too_long += 1;
             return;
         }

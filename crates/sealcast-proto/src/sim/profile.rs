@@ -45,6 +45,7 @@ pub struct LinkProfile {
     /// dropped (drop tail).
     pub queue: usize,
     /// Longest packet in bytes, counted as it is handed in (a whole IP packet, or a datagram). Longer ones are dropped.
+    /// [`MAX_PACKET`] unless said otherwise; more only where the link stands for a byte stream.
     pub mtu: usize,
     /// Start and length, on the clock of the link: packets that are sent meanwhile are lost.
     pub outages: Vec<(Duration, Duration)>,

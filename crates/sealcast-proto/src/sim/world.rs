@@ -6,7 +6,7 @@ use super::{Link, LinkProfile};
 use crate::clock::Now;
 use crate::session::{Event, Handled, Input, OutgoingFrame, Output, Session, SessionError};
 use crate::unit::{Assembled, StreamInfo};
-use crate::wire::{AddressBytes, Doorman, Greeting};
+use crate::wire::{AddressBytes, Doorman, Greeting, MAX_RECORD};
 
 /// The address of the initiator in every world, for its cookie.
 pub const WORLD_ADDRESS: AddressBytes = [0; 18];
@@ -68,6 +68,8 @@ impl World {
         let profile = LinkProfile {
             delay,
             keep_order: true,
+            // It stands for a byte stream, whose messages are longer than any packet.
+            mtu: MAX_RECORD,
             ..LinkProfile::default()
         };
         Self::over(initiator, responder, &profile, 0, now)
