@@ -15,8 +15,8 @@ use super::system::{ONE_WAY, Point, System};
 pub(super) const WARM_UP: u32 = 5 * RATE;
 /// Frames after those that count, so that the last of these are followed by others as all are.
 pub(super) const TAIL: u32 = RATE / 2;
-/// What programs and the machine may add on the way. SRT hands every packet out when the budget is used up, by a timer of
-/// 10 ms, so that without this all of its frames would be late.
+/// What programs and the machine may add on the way. SRT hands every packet out when the budget is used up, by a timer
+/// of 10 ms, so that without this all of its frames would be late.
 pub(super) const GRACE: Duration = Duration::from_millis(20);
 
 /// How long after it was sent a frame is in time.

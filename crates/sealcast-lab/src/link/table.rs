@@ -165,7 +165,7 @@ pub fn verdicts(result: &LinkResult) -> Vec<String> {
         }
         for srt in [System::Srt, System::SrtAes] {
             let Some(theirs) = at(ours.point, srt) else { continue };
-            // All that SRT ever shows counts for it, however late: then no choice of the deadline is to its disadvantage.
+            // All that SRT ever shows counts for it, however late: no choice of the deadline is to its disadvantage.
             let (low, high) = bootstrap::difference(&ours.shown_seconds, &theirs.ever_seconds);
             let judged = match (low > 0.0, high < 0.0) {
                 (true, _) => "better than",
@@ -173,7 +173,8 @@ pub fn verdicts(result: &LinkResult) -> Vec<String> {
                 _ => "not told apart from",
             };
             verdicts.push(format!(
-                "{}: sealcast is {judged} {srt}: what it shows in time less what {srt} ever shows is {:+.2} points ({:+.2} to {:+.2})",
+                "{}: sealcast is {judged} {srt}: shown in time less what {srt} ever shows: {:+.2} points \
+                 ({:+.2} to {:+.2})",
                 ours.point,
                 (ours.shown.share - theirs.ever.share) * 1e2,
                 low * 1e2,

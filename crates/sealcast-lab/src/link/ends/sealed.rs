@@ -218,7 +218,7 @@ fn leave_metrics(path: &Path, metrics: &Metrics) {
 
 fn fresh_identity() -> Result<Arc<Identity>> {
     let seed = entropy::random::<32>()?;
-    Ok(Arc::new(Identity::from_seed(&seed.into())))
+    Ok(Arc::new(Identity::from_seed(&seed)))
 }
 
 fn offer(identity: Arc<Identity>) -> Offer {
