@@ -1,5 +1,5 @@
-//! A handshake over datagrams that are lost, repeated, altered and invented: what is not authenticated ends nothing, and
-//! a network that in the end lets things pass gets a session.
+//! A handshake over datagrams that are lost, repeated, altered and invented: what is not authenticated ends nothing,
+//! and a network that in the end lets things pass gets a session.
 #![no_main]
 
 use std::time::Duration;

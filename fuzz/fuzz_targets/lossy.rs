@@ -1,5 +1,5 @@
-//! Two sessions over datagrams and a virtual clock, with a network that drops, delays, repeats, alters and invents: what
-//! is shown is what was sent, in order and never twice; nothing but silence and spent keys ends a session.
+//! Two sessions over datagrams and a virtual clock, with a network that drops, delays, repeats, alters and invents:
+//! what is shown is what was sent, in order and never twice; nothing but silence and spent keys ends a session.
 #![no_main]
 
 use std::time::Duration;

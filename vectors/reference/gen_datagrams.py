@@ -70,7 +70,8 @@ def messages():
 
 def cookies():
     cases = []
-    table = [("IPv4", 0, IPV4, 40_000, CONNECTION), ("IPv6", 0, IPV6, 443, 1), ("highest", 0, b"\xff" * 16, 65_535, 2**32 - 1),
+    table = [("IPv4", 0, IPV4, 40_000, CONNECTION), ("IPv6", 0, IPV6, 443, 1), 
+             ("highest", 0, b"\xff" * 16, 65_535, 2**32 - 1),
              ("second secret", 1, IPV4, 40_000, CONNECTION), ("third secret", 2, IPV4, 40_000, CONNECTION)]
     for name, generation, address, port, connection in table:
         secrets = [fixed(f"doorman {number}", 32) for number in range(generation + 1)]
@@ -154,7 +155,8 @@ def units():
         ("129 sources", datagrams.encode_unit(0, 0, 129, 0), False, "1 to 128 sources."),
         ("index of a source too high", datagrams.encode_unit(0, 3, 3, 2), False, "It is below the number of sources."),
         ("index of a repair too high", datagrams.encode_unit(0, 2, 3, 2), True, "It is below the number of repairs."),
-        ("a repair where there are none", datagrams.encode_unit(0, 0, 3, 0), True, "It is below the number of repairs."),
+        ("a repair where there are none", datagrams.encode_unit(0, 0, 3, 0), True,
+         "It is below the number of repairs."),
         ("too many repairs for three", datagrams.encode_unit(0, 0, 3, 3), False, "Half as many, rounded up."),
         ("too many repairs for four", datagrams.encode_unit(0, 0, 4, 3), False, "Half as many, rounded up."),
         ("too many repairs for 128", datagrams.encode_unit(0, 0, 128, 65), False, "Half as many, rounded up."),
@@ -167,8 +169,9 @@ def units():
 def codes():
     """Repair symbols of records of any content, and what brings them back."""
     cases = []
-    for sources, repairs, shortest, longest in ((1, 1, 1, 1), (2, 1, 40, 41), (3, 2, 60, 61), (5, 3, 1, 130), (12, 6, 90, 90),
-                                                (33, 17, 40, 70), (128, 64, 30, 30)):
+    for sources, repairs, shortest, longest in (
+            (1, 1, 1, 1), (2, 1, 40, 41), (3, 2, 60, 61), (5, 3, 1, 130), (12, 6, 90, 90), (33, 17, 40, 70),
+            (128, 64, 30, 30)):
         spread = longest - shortest + 1
         block = [fixed(f"code {sources} {index}", shortest + index * 37 % spread) for index in range(sources)]
         symbols = repair.encode(block, repairs)

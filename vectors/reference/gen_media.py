@@ -122,7 +122,8 @@ def arrivals(streams):
 def violations():
     """Authentic records of which the last is a protocol error."""
     key, first, last, encrypted = records.KEYFRAME, records.FIRST, records.LAST, records.ENCRYPTED
-    whole, begin, middle, end = encrypted | key | first | last, encrypted | key | first, encrypted | key, encrypted | key | last
+    middle = encrypted | key
+    whole, begin, end = middle | first | last, middle | first, middle | last
     symbol = records.REPAIR | encrypted
     unit, part = datagrams.encode_unit, fixed("violation", 100)
     preamble = frame(0, 60)
@@ -174,7 +175,8 @@ def violations():
             pass
         else:
             raise AssertionError(name)
-        cases.append({"name": name, "expect": "protocol-error", "why": why, "datagrams": [data.hex() for data in steps]})
+        cases.append({"name": name, "expect": "protocol-error", "why": why,
+                      "datagrams": [data.hex() for data in steps]})
     return check_names(cases)
 
 

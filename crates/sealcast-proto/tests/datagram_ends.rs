@@ -156,3 +156,31 @@ fn media_that_overtakes_the_welcome_is_sent_again_and_shown() {
         assert_eq!(first, Some(0), "seed {seed}");
     }
 }
+
+/// How long a frame of 25 kB takes to leave while `waiting` bytes of frames wait in the program.
+fn time_to_leave(waiting: usize) -> Duration {
+    let mut world = established(Setup::default(), "delay=20ms", 1);
+    // The window opens meanwhile, and the target does not.
+    stream(&mut world, 5);
+    let data = [0; 25_000];
+    let frame = OutgoingFrame {
+        stream: 1,
+        codec: Codec::H264,
+        keyframe: true,
+        preamble: Preamble::default(),
+        data: &data,
+    };
+    let began = world.now.monotonic;
+    world.responder.session.media_waits(waiting);
+    world.publish(PUBLISHER, &frame).expect("the keys are good");
+    while world.responder.session.media_backlog() > 0 {
+        world.run_cleanly(Duration::from_millis(1));
+    }
+    world.now.monotonic - began
+}
+
+#[test]
+fn the_pacer_makes_haste_for_frames_that_wait_in_the_program() {
+    let (alone, crowded) = (time_to_leave(0), time_to_leave(200_000));
+    assert!(crowded < alone, "{crowded:?} {alone:?}");
+}

@@ -43,6 +43,31 @@ fn handshakes_get_through_a_link_that_loses_a_fifth() {
     }
 }
 
+/// How long a frame of 25 kB takes to leave while `waiting` bytes of frames wait in the program.
+fn time_to_leave(waiting: usize) -> Duration {
+    let kind = Kind {
+        keyframe_bytes: 25_000,
+        ..CAMERA
+    };
+    let mut show = Show::new(Setup::default(), "delay=20ms", 1, kind);
+    // The window opens meanwhile, and the target does not.
+    show.play(5);
+    show.pause(MS * 1000);
+    let began = show.world.now.monotonic;
+    show.world.responder.session.media_waits(waiting);
+    show.publish(true);
+    while show.world.responder.session.media_backlog() > 0 {
+        show.world.run_cleanly(MS);
+    }
+    show.world.now.monotonic - began
+}
+
+#[test]
+fn the_pacer_makes_haste_for_frames_that_wait_in_the_program() {
+    let (alone, crowded) = (time_to_leave(0), time_to_leave(200_000));
+    assert!(crowded < alone, "{crowded:?} {alone:?}");
+}
+
 #[test]
 fn a_lost_close_is_said_again() {
     let mut world = Show::new(Setup::default(), "delay=20ms", 1, CAMERA).world;
@@ -101,7 +126,8 @@ fn damage_is_refused_and_repaired() {
     show.play(600);
     show.pause(MS * 300);
     assert!(show.shown.len() >= 598, "{}", show.shown.len());
-    assert!(show.world.initiator.session.refusals().of(Refusal::Tag) > 50);
+    let tag = show.world.initiator.session.refusals().of(Refusal::Tag);
+    assert!(tag > 50, "{tag}");
     show.both_live();
 }
 

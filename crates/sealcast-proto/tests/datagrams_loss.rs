@@ -1,5 +1,5 @@
-//! What repair and asking again are worth: the share of frames in time, policy by policy. Run with `--nocapture` for the
-//! table.
+//! What repair and asking again are worth: the share of frames in time, policy by policy. Run with `--nocapture` for
+//! the table.
 
 mod common;
 #[path = "common/show.rs"]

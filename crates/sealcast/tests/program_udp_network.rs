@@ -297,6 +297,20 @@ fn large_pictures_pass_a_clean_network_without_a_drop() {
     }
 }
 
+#[test]
+fn large_pictures_pass_a_clean_network_without_a_drop_while_the_rate_is_found() {
+    let home = Home::new();
+    for (size, bits, frames) in [("1920x1080", "8M", 150), ("3840x2160", "25M", 150)] {
+        let file = film(home.path(), size, frames / 30, bits);
+        let numbers = film_numbers(&home, &file, "");
+        assert!(
+            numbers.iter().copied().eq(0..frames.into()),
+            "{size}: {} of {frames}",
+            numbers.len()
+        );
+    }
+}
+
 /// Watch for a while through a slow link; what was shown once it had settled.
 fn squeezed(source: &str, link: &str, seconds: u64) -> Vec<Row> {
     let home = Home::new();

@@ -178,7 +178,8 @@ pub(super) struct ThroughputArgs {
     #[arg(long, value_name = "NUMBER", default_value_t = 7, value_parser = clap::value_parser!(u16).range(1..=1000))]
     pub(super) rounds: u16,
     /// How long one measurement takes
-    #[arg(long, value_name = "NUMBER", default_value_t = 1000, value_parser = clap::value_parser!(u64).range(50..=60_000))]
+    #[arg(long, value_name = "NUMBER", default_value_t = 1000)]
+    #[arg(value_parser = clap::value_parser!(u64).range(50..=60_000))]
     pub(super) milliseconds: u64,
     /// One short round without other programs, to see that everything works
     #[arg(long)]

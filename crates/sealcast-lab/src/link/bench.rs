@@ -125,7 +125,6 @@ impl Run<'_> {
         }
         let mut viewer = self.end(link, End::B, address)?;
         viewer.say(&ticket.reveal());
-        viewer.line(READY, PATIENCE, self.stop)?;
         self.finish(publisher, viewer)
     }
 

@@ -11,13 +11,13 @@ use super::bootstrap::{self, Second};
 use super::load::{self, GROUP, RATE, Row};
 use super::system::{ONE_WAY, Point, System};
 
-/// Frames before those that count: a system may learn the path meanwhile.
-pub(super) const WARM_UP: u32 = 2 * RATE;
+/// Frames before those that count: a system may learn the path meanwhile. What it showed of them is told apart.
+pub(super) const WARM_UP: u32 = 5 * RATE;
 /// Frames after those that count, so that the last of these are followed by others as all are.
 pub(super) const TAIL: u32 = RATE / 2;
-/// What programs and the machine may add on the way. SRT hands every packet out when the budget is used up and not
-/// before, so that without it all of its frames would be late by what two hops over loopback take.
-pub(super) const GRACE: Duration = Duration::from_millis(10);
+/// What programs and the machine may add on the way. SRT hands every packet out when the budget is used up, by a timer
+/// of 10 ms, so that without this all of its frames would be late.
+pub(super) const GRACE: Duration = Duration::from_millis(20);
 
 /// How long after it was sent a frame is in time.
 pub(super) fn deadline() -> Duration {
@@ -61,8 +61,10 @@ pub struct Figures {
     pub whole: Share,
     /// Delivered whole and in time, and so that it can be decoded by then.
     pub shown: Share,
-    /// Delivered whole at any time, 0 to 1.
-    pub ever: f64,
+    /// Delivered so that it can be decoded at any time: what a system would show with a budget that is a little longer.
+    pub ever: Share,
+    /// Shown in time of the frames before those that count.
+    pub begin: Share,
     /// Median of the delay until a frame can be shown, over those that ever can, in milliseconds.
     pub p50_ms: f64,
     /// 99 % of them are faster.
@@ -77,8 +79,9 @@ pub struct Figures {
     pub unread: u64,
     /// 99 % of the link's packets were handed over with less delay than this beyond the profile's, in the worst run.
     pub link_late_ms: f64,
-    /// The same, in time, as each second had it; for differences.
-    pub(super) seconds: Vec<Second>,
+    /// `shown` and `ever` as each second had them; for differences.
+    pub(super) shown_seconds: Vec<Second>,
+    pub(super) ever_seconds: Vec<Second>,
     /// All delays, sorted, in milliseconds.
     pub(super) delays: Vec<f64>,
 }
@@ -88,7 +91,8 @@ pub struct Figures {
 struct Judged {
     whole: Vec<Second>,
     shown: Vec<Second>,
-    ever: u32,
+    ever: Vec<Second>,
+    begin: Vec<Second>,
     delays: Vec<f64>,
     keyframes: u32,
 }
@@ -109,25 +113,30 @@ fn judge(sent: &[Row], received: &[Row], counted: u32) -> Judged {
         };
         before = decodable;
         judged.keyframes += u32::from(row.keyframe && !row.number.is_multiple_of(GROUP));
-        if row.number < WARM_UP || row.number >= WARM_UP + counted {
+        let in_time = |at: Option<u64>| at.is_some_and(|at| at <= row.sent_ns + limit);
+        if row.number < WARM_UP {
+            count(&mut judged.begin, row.number, in_time(decodable));
             continue;
         }
-        let second = ((row.number - WARM_UP) / RATE) as usize;
-        let in_time = |at: Option<u64>| at.is_some_and(|at| at <= row.sent_ns + limit);
-        for (seconds, good) in [
-            (&mut judged.whole, in_time(came)),
-            (&mut judged.shown, in_time(decodable)),
-        ] {
-            seconds.resize(seconds.len().max(second + 1), Second::default());
-            seconds[second].frames += 1;
-            seconds[second].good += u32::from(good);
+        let place = row.number - WARM_UP;
+        if place >= counted {
+            continue;
         }
-        judged.ever += u32::from(came.is_some());
+        count(&mut judged.whole, place, in_time(came));
+        count(&mut judged.shown, place, in_time(decodable));
+        count(&mut judged.ever, place, decodable.is_some());
         judged
             .delays
             .extend(decodable.map(|at| at.saturating_sub(row.sent_ns) as f64 / 1e6));
     }
     judged
+}
+
+fn count(seconds: &mut Vec<Second>, place: u32, good: bool) {
+    let second = (place / RATE) as usize;
+    seconds.resize(seconds.len().max(second + 1), Second::default());
+    seconds[second].frames += 1;
+    seconds[second].good += u32::from(good);
 }
 
 /// The figures of one system at one point. `frames` were sent in each run, of which `counted` count.
@@ -138,7 +147,8 @@ pub(super) fn figures(point: Point, system: System, outcomes: &[Outcome], frames
         let judged = judge(&outcome.sent, &outcome.received, counted);
         all.whole.extend(judged.whole);
         all.shown.extend(judged.shown);
-        all.ever += judged.ever;
+        all.ever.extend(judged.ever);
+        all.begin.extend(judged.begin);
         all.delays.extend(judged.delays);
         all.keyframes += judged.keyframes;
         wire += outcome.wire;
@@ -154,7 +164,8 @@ pub(super) fn figures(point: Point, system: System, outcomes: &[Outcome], frames
         frames: counts,
         whole: Share::of(&all.whole),
         shown: Share::of(&all.shown),
-        ever: f64::from(all.ever) / f64::from(counts),
+        ever: Share::of(&all.ever),
+        begin: Share::of(&all.begin),
         p50_ms: quantile(&all.delays, 0.5),
         p99_ms: quantile(&all.delays, 0.99),
         overhead: wire.bytes as f64 / clip as f64 - 1.0,
@@ -162,7 +173,8 @@ pub(super) fn figures(point: Point, system: System, outcomes: &[Outcome], frames
         lost: wire.lost as f64 / wire.packets.max(1) as f64,
         unread: wire.unread,
         link_late_ms: wire.late_ns as f64 / 1e6,
-        seconds: all.shown,
+        shown_seconds: all.shown,
+        ever_seconds: all.ever,
         delays: all.delays,
     }
 }
@@ -213,7 +225,7 @@ mod tests {
             .collect();
         let judged = judge(&rows, &came, 60);
         assert_eq!((good(&judged.whole), good(&judged.shown)), (vec![29, 30], vec![10, 30]));
-        assert_eq!((judged.ever, judged.delays.len()), (59, 40));
+        assert_eq!((good(&judged.ever), judged.delays.len()), (vec![10, 30], 40));
     }
 
     #[test]
@@ -222,8 +234,11 @@ mod tests {
         let late = |number| if number == WARM_UP + 3 { 220 } else { 30 };
         let came: Vec<Row> = rows.iter().map(|row| received(row.number, late(row.number))).collect();
         let judged = judge(&rows, &came, 30);
-        // It comes at 99 + 220 ms: frame 5, sent at 165 ms, can just wait for it, frames 3 and 4 can not.
-        assert_eq!((good(&judged.whole), good(&judged.shown)), (vec![29], vec![28]));
+        // It comes 220 ms after it was sent: the next is late with it, the one after waits 154 ms and is in time.
+        assert_eq!(
+            (good(&judged.whole), good(&judged.shown), good(&judged.ever)),
+            (vec![29], vec![28], vec![30])
+        );
         let most = judged.delays.iter().copied().fold(0.0, f64::max);
         assert!((most - 220.0).abs() < 1e-9, "{most}");
     }

@@ -48,6 +48,8 @@ pub struct LinkResult {
     pub srt: Option<String>,
     /// Runs that were done again, since something failed that has nothing to do with the figures.
     pub repeated: usize,
+    /// Those that failed again; they are missing from the figures.
+    pub failed: usize,
 }
 
 /// The systems of one point in one round, back to back.
@@ -62,7 +64,10 @@ struct Bench<'a> {
     systems: Vec<System>,
     turns: Mutex<VecDeque<Turn>>,
     outcomes: Mutex<Vec<(Point, System, Outcome)>>,
+    /// Runs so far, which makes their names unique.
+    begun: AtomicUsize,
     repeated: AtomicUsize,
+    failed: AtomicUsize,
     stop: &'a AtomicBool,
     progress: &'a (dyn Fn(&str) + Sync),
 }
@@ -70,7 +75,7 @@ struct Bench<'a> {
 /// Measure. `progress` is told in words what goes on; `stop` ends it when it turns true.
 ///
 /// # Errors
-/// A program failed twice at the same run, the link cannot be had, or `stop` was told.
+/// There is nothing to measure, or `stop` was told.
 pub fn measure(options: &LinkOptions, stop: &AtomicBool, progress: &(dyn Fn(&str) + Sync)) -> Result<LinkResult> {
     let srt = bench::srt_version();
     let systems: Vec<System> = options
@@ -98,7 +103,9 @@ pub fn measure(options: &LinkOptions, stop: &AtomicBool, progress: &(dyn Fn(&str
         systems,
         turns: Mutex::new(turns.collect()),
         outcomes: Mutex::default(),
+        begun: AtomicUsize::new(0),
         repeated: AtomicUsize::new(0),
+        failed: AtomicUsize::new(0),
         stop,
         progress,
     };
@@ -156,14 +163,9 @@ impl Bench<'_> {
             systems.reverse();
         }
         for system in systems {
-            let outcome = self.run(turn, system).or_else(|failure| {
-                if self.stop.load(Ordering::Relaxed) {
-                    return Err(failure);
-                }
-                (self.progress)(&format!("{} {system}: {failure}: once more", turn.point));
-                self.repeated.fetch_add(1, Ordering::Relaxed);
-                self.run(turn, system)
-            })?;
+            let Some(outcome) = self.run_twice(turn, system)? else {
+                continue;
+            };
             let done = {
                 let mut outcomes = lock(&self.outcomes);
                 outcomes.push((turn.point, system, outcome));
@@ -177,6 +179,20 @@ impl Bench<'_> {
             ));
         }
         Ok(())
+    }
+
+    /// A run that fails is done once more; if it fails again, a long measurement goes on without it.
+    fn run_twice(&self, turn: &Turn, system: System) -> Result<Option<Outcome>> {
+        for count in [&self.repeated, &self.failed] {
+            let failure = match self.run(turn, system) {
+                Ok(outcome) => return Ok(Some(outcome)),
+                Err(failure) if self.stop.load(Ordering::Relaxed) => return Err(failure),
+                Err(failure) => failure,
+            };
+            count.fetch_add(1, Ordering::Relaxed);
+            (self.progress)(&format!("{} {system}, round {}: {failure}", turn.point, turn.round + 1));
+        }
+        Ok(None)
     }
 
     fn run(&self, turn: &Turn, system: System) -> Result<Outcome> {
@@ -194,7 +210,11 @@ impl Bench<'_> {
             ground: self.ground,
             seed: seeds.next_u64(),
             frames: self.frames(),
-            name: format!("link-{}-{place}", std::process::id()),
+            name: format!(
+                "link-{}-{}",
+                std::process::id(),
+                self.begun.fetch_add(1, Ordering::Relaxed)
+            ),
             folder: self
                 .options
                 .folder
@@ -219,7 +239,9 @@ impl Bench<'_> {
                 rest = others;
                 let own: Vec<Outcome> = own.into_iter().map(|(_, _, outcome)| outcome).collect();
                 let counted = self.options.seconds * RATE;
-                lines.push(figures::figures(point, system, &own, frames, counted));
+                if !own.is_empty() {
+                    lines.push(figures::figures(point, system, &own, frames, counted));
+                }
             }
         }
         LinkResult {
@@ -228,6 +250,7 @@ impl Bench<'_> {
             congestion_control: congestion_control.unwrap_or_default(),
             srt,
             repeated: self.repeated.into_inner(),
+            failed: self.failed.into_inner(),
         }
     }
 }

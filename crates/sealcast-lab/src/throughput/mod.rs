@@ -19,8 +19,6 @@ pub use record::{Record, write};
 
 /// Bytes of every datagram, its own headers included.
 pub const DATAGRAM: usize = 1200;
-/// The share of datagrams that may be lost in a sample that counts.
-pub const MOST_LOSS: f64 = 0.001;
 
 /// What carries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -79,7 +79,7 @@ impl Record {
     /// For people.
     pub fn table(&self) -> String {
         let mut text = format!(
-            "{} rounds of {} ms; UDP in datagrams of {DATAGRAM} bytes; medians, and the least and the most of all rounds\n",
+            "{} rounds of {} ms; UDP in datagrams of {DATAGRAM} bytes; medians, and the least and the most\n",
             self.plan.rounds,
             self.plan.time.as_millis()
         );

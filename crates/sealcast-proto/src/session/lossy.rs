@@ -57,6 +57,14 @@ impl Session {
         self.outbound.as_ref().map_or(0, |outbound| outbound.in_flight())
     }
 
+    /// Publisher: so many bytes of frames wait in the program until [`media_backlog`](Self::media_backlog) is small.
+    /// Telling it whenever it changes keeps them from waiting for the pacer where the path is free.
+    pub fn media_waits(&mut self, bytes: usize) {
+        if let Some(outbound) = &mut self.outbound {
+            outbound.waits(bytes);
+        }
+    }
+
     /// Publisher: whether the session holds media until it may leave, as it does where media may be lost.
     pub fn holds_media(&self) -> bool {
         self.outbound.is_some()

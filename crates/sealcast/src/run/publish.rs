@@ -30,6 +30,8 @@ use crate::transport::{self, Listener};
 /// Connections that may be in their handshake, or watching, at once beyond the viewers allowed: what strangers can
 /// occupy.
 const MAX_PENDING: usize = 64;
+/// The first rate for a source that is passed through, bit/s: more than most cameras make.
+const PASSED_THROUGH: u64 = 30_000_000;
 /// How long viewers may take to receive what is queued when the source ends.
 const DRAIN_PATIENCE: Duration = Duration::from_secs(10);
 
@@ -105,9 +107,11 @@ impl Publisher {
             announce(THIS, selection);
         }
         observation.selection(selection);
-        let hub = Hub::new(options.queue, observation.metrics.clone()).with_rate(options.rate);
+        let mut source = options.source;
+        let rate = first_rate(&mut *source, options.rate);
+        let hub = Hub::new(options.queue, observation.metrics.clone()).with_rate(rate);
         let hub = Arc::new(hub);
-        let source = pump::start(options.source, Arc::clone(&hub), observation.metrics.clone(), frame_tap)?;
+        let source = pump::start(source, Arc::clone(&hub), observation.metrics.clone(), frame_tap)?;
         let shared = Shared {
             hub,
             observation,
@@ -178,6 +182,18 @@ impl Publisher {
         shared.hub.stop();
         tokio::task::spawn_blocking(move || source.join()).await.ok();
         outcome
+    }
+}
+
+/// The bounds of the rate for a source. One that cannot follow makes what it makes: nothing is won by beginning below
+/// that, and pictures are lost.
+fn first_rate(source: &mut dyn Source, rate: RateConfig) -> RateConfig {
+    if source.set_bitrate(u64::MAX) {
+        return rate;
+    }
+    RateConfig {
+        start: PASSED_THROUGH.min(rate.max),
+        ..rate
     }
 }
 

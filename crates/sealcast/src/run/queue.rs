@@ -129,6 +129,11 @@ impl<F: Queued> FrameQueue<F> {
         }
     }
 
+    /// Bytes that it holds.
+    pub fn bytes(&self) -> usize {
+        self.lock().bytes
+    }
+
     /// The next frame, if there is one.
     pub fn pop(&self) -> Option<F> {
         let mut state = self.lock();

@@ -298,6 +298,9 @@ impl<T: Transport> ViewerTask<T> {
             self.send_frame(&frame)?;
             self.take_events()?;
         }
+        if let Some(seat) = &self.seat {
+            self.connection.session.media_waits(seat.queue.bytes());
+        }
         let finished = self.seat.as_ref().is_some_and(|seat| seat.queue.finished());
         if finished && self.connection.settled() {
             let (reason, text) = match self.shared.hub.end() {

@@ -24,7 +24,7 @@ use sealcast_proto::unit::{Selection, Unit};
 use sealcast_proto::wire::Ticket;
 use tokio::sync::watch;
 
-use super::{EndConfig, READY, TICKET, hear, row, tell, told};
+use super::{EndConfig, TICKET, hear, row, tell, told};
 use crate::link::BUDGET;
 use crate::link::load::{self, GROUP, RATE, Row, STAMP_LEN, Stamp};
 
@@ -184,7 +184,6 @@ struct Noting {
 
 impl Sink for Noting {
     fn start(&mut self, _: &StreamInfo) -> Result<()> {
-        tell(READY);
         Ok(())
     }
 
@@ -219,7 +218,7 @@ fn leave_metrics(path: &Path, metrics: &Metrics) {
 
 fn fresh_identity() -> Result<Arc<Identity>> {
     let seed = entropy::random::<32>()?;
-    Ok(Arc::new(Identity::from_seed(&seed.into())))
+    Ok(Arc::new(Identity::from_seed(&seed)))
 }
 
 fn offer(identity: Arc<Identity>) -> Offer {

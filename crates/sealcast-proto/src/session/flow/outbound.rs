@@ -118,6 +118,8 @@ pub(in crate::session) struct Outbound {
     pub(super) done: usize,
     pub(super) kept_bytes: usize,
     pub(super) backlog: usize,
+    /// Bytes of frames that the program holds until what was sealed has left.
+    pub(super) waiting: usize,
     pub(super) again: VecDeque<u64>,
     polled: Option<Polled>,
     pub(super) spare: Vec<Vec<u8>>,
@@ -155,6 +157,7 @@ impl Outbound {
             done: 0,
             kept_bytes: 0,
             backlog: 0,
+            waiting: 0,
             again: VecDeque::new(),
             polled: None,
             spare: Vec::new(),
@@ -191,6 +194,12 @@ impl Outbound {
     /// Bytes that have left after the newest packet of which the viewer has told.
     pub(in crate::session) fn in_flight(&self) -> u64 {
         self.rate.in_flight()
+    }
+
+    /// So many bytes of frames wait to be sealed: the pacer makes haste for them, too, where the window allows it.
+    pub(in crate::session) fn waits(&mut self, bytes: usize) {
+        self.waiting = bytes;
+        self.rate.queued(self.backlog.saturating_add(bytes));
     }
 
     /// The viewer tells what has come.
@@ -375,7 +384,7 @@ impl Outbound {
             }
         };
         self.counts.bytes += bytes as u64;
-        self.rate.queued(self.backlog);
+        self.rate.queued(self.backlog + self.waiting);
         self.last_sent = now;
         self.tail_due = Some(now + self.path.round_trip.unwrap_or(UNKNOWN_ROUND_TRIP) + TAIL_SLACK);
         self.unanswered.get_or_insert(now);

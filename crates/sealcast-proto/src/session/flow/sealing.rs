@@ -65,7 +65,7 @@ impl Outbound {
             from += count;
         }
         self.counts.media_bytes += frame.bytes as u64;
-        self.rate.queued(self.backlog);
+        self.rate.queued(self.backlog + self.waiting);
         Ok(sealed)
     }
 
