@@ -2,7 +2,7 @@
 
 use std::num::NonZero;
 
-use sealcast_proto::keys::{Invite, PeerId};
+use sealcast_proto::keys::{Identity, Invite, PeerId};
 use sealcast_proto::wire::{Host, Ticket};
 
 use super::args::PublishArgs;
@@ -49,7 +49,7 @@ async fn run_async(args: PublishArgs) -> Result<()> {
 
     let control = control_socket(&args, config)?;
     let metrics = Metrics::new(build_info());
-    let (viewers, ticket) = viewers(&args, config, peer, metrics.clone())?;
+    let (viewers, ticket) = viewers(&args, config, &offer.identity, metrics.clone())?;
     // The ticket is handed out only when there is something to see.
     let source = open_source(source_url.clone()).await?;
     if let Some(ticket) = &ticket {
@@ -160,7 +160,7 @@ async fn open_source(url: String) -> Result<Box<dyn source::Source>> {
 fn viewers(
     args: &PublishArgs,
     config: &FileConfig,
-    peer: PeerId,
+    identity: &Identity,
     metrics: Metrics,
 ) -> Result<(Viewers, Option<Ticket>)> {
     let to = args
@@ -178,8 +178,8 @@ fn viewers(
     } else {
         None
     };
-    let listener = Listener::bind(&listen, metrics)?;
-    let ticket = ticket_for(&listener, listen, args.host.as_deref(), peer, invite)?;
+    let listener = Listener::bind(&listen, identity, metrics)?;
+    let ticket = ticket_for(&listener, listen, args.host.as_deref(), identity.peer_id(), invite)?;
     let delivery = listen.options.delivery();
     Ok((Viewers::Listen { listener, delivery }, Some(ticket)))
 }

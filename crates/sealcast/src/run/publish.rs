@@ -8,7 +8,7 @@ use sealcast_proto::keys::{Invite, Role, Side};
 use sealcast_proto::rate::RateConfig;
 use sealcast_proto::session::{Delivery, Session, SessionError};
 use sealcast_proto::unit::Selection;
-use sealcast_proto::wire::{CloseReason, Ticket};
+use sealcast_proto::wire::{CloseReason, Ticket, TransportKind};
 use tokio::sync::{Semaphore, watch};
 use tokio::task::JoinSet;
 
@@ -203,7 +203,7 @@ async fn accept(
     let places = Arc::new(Semaphore::new(shared.max_viewers + MAX_PENDING));
     loop {
         while tasks.try_join_next().is_some() {}
-        let accepted = match listener.accept().await {
+        let accepted = match listener.accept(shared.offer.unit).await {
             Ok(accepted) => accepted,
             Err(error) => {
                 // Out of descriptors, or a connection that broke before it was taken: both pass.
@@ -251,12 +251,13 @@ async fn keep_connected(shared: &Arc<Shared>, ticket: &Ticket, stop: &watch::Rec
     let mut retry = Retry::default();
     let mut established = false;
     loop {
-        match transport::connect(ticket, shared.observation.metrics.clone()).await {
+        match transport::connect(ticket, shared.offer.unit, shared.observation.metrics.clone()).await {
             Ok((transport, carrier)) => {
                 let way = Way {
                     carrier,
                     delivery: Delivery {
-                        rate: Some(shared.hub.rate()),
+                        // QUIC has a congestion control of its own.
+                        rate: (ticket.transport != TransportKind::Quic).then(|| shared.hub.rate()),
                         ..Delivery::default()
                     },
                 };
