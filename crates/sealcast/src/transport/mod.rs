@@ -16,8 +16,8 @@ use sealcast_proto::wire::{Malformed, MessageLength, write_framed};
 
 pub use carriage::{Accepted, Carriage, Listener, connect};
 pub use memory::memory_pair;
-pub use quic::{QuicListener, QuicTransport};
 pub use options::{DEFAULT_LATENCY_MS, Fec, Mtu, NetworkOptions};
+pub use quic::{QuicListener, QuicTransport};
 pub use stream::StreamTransport;
 pub use tcp::TcpTransport;
 pub use url::{DEFAULT_PORT, ListenUrl};

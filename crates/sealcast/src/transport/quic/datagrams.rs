@@ -56,7 +56,11 @@ impl Datagrams {
     /// Hand over what there is room for; whether anything was.
     pub(super) fn flush(&mut self, connection: &Connection) -> bool {
         let before = self.waiting.len();
-        let mut room = if before > 0 { connection.datagram_send_buffer_space() } else { 0 };
+        let mut room = if before > 0 {
+            connection.datagram_send_buffer_space()
+        } else {
+            0
+        };
         while let Some(next) = self.waiting.front() {
             let needed = next.len() + ACCOUNTED;
             if needed > room {

@@ -7,6 +7,7 @@ use std::task::{Context, Poll, Waker};
 use std::time::{Duration, Instant};
 
 use quinn::{Connection, OpenUni, SendStream, VarInt, WriteError};
+use sealcast_proto::session::PEER_TIMEOUT;
 use sealcast_proto::wire::{Accept, Header, LENGTH_PREFIX};
 
 use crate::meter::labels::MediaStream;
@@ -25,6 +26,7 @@ const LEAST_WINDOW: u64 = 16 << 10;
 /// A group that was handed over whole.
 struct Older {
     stream: SendStream,
+    /// When the last of it was handed over.
     ended: Instant,
 }
 
@@ -38,6 +40,8 @@ struct Waiting {
 /// The streams of the groups, newest last.
 pub(super) struct Groups {
     current: Option<SendStream>,
+    /// When a part of a record was handed over last.
+    written: Instant,
     /// A group was begun, or waits to be.
     begun: bool,
     /// Its last record was a description: the keyframe belongs to it.
@@ -54,6 +58,7 @@ impl Groups {
     pub(super) fn new(metrics: Metrics) -> Self {
         Self {
             current: None,
+            written: Instant::now(),
             begun: false,
             described: false,
             older: VecDeque::new(),
@@ -151,7 +156,8 @@ impl Groups {
         if let Some(mut stream) = self.current.take() {
             // It fails for one that the peer has stopped.
             let _ = stream.finish();
-            self.older.push_back(Older { stream, ended: now });
+            let ended = self.written;
+            self.older.push_back(Older { stream, ended });
         }
         set_window(connection);
         self.give_up_old(now, OUT_OF_DATE + connection.rtt() * 2);
@@ -167,8 +173,12 @@ impl Groups {
     }
 
     fn give_up_old(&mut self, now: Instant, patience: Duration) {
-        while self.older.len() >= NEWER_GROUPS {
-            let Some(oldest) = self.older.front_mut().filter(|oldest| now >= oldest.ended + patience) else {
+        loop {
+            // After an outage nobody wants to see what was under way before it.
+            let few = self.older.len() < NEWER_GROUPS;
+            let patience = if few { PEER_TIMEOUT } else { patience };
+            let oldest = self.older.front_mut();
+            let Some(oldest) = oldest.filter(|oldest| now >= oldest.ended + patience) else {
                 break;
             };
             // It fails for one of which all has arrived.
@@ -187,7 +197,10 @@ impl Groups {
                 return taken;
             }
             match Pin::new(stream).poll_write(context, &bytes[taken..]) {
-                Poll::Ready(Ok(count)) => taken += count,
+                Poll::Ready(Ok(count)) => {
+                    taken += count;
+                    self.written = Instant::now();
+                }
                 Poll::Pending => return taken,
                 Poll::Ready(Err(error)) => {
                     if matches!(error, WriteError::Stopped(_)) {

@@ -38,11 +38,7 @@ struct Begun {
 ///
 /// # Errors
 /// The port is taken, the address is not ours, or there is no randomness.
-pub(in crate::transport) fn listen(
-    address: SocketAddr,
-    identity: &Identity,
-    metrics: Metrics,
-) -> Result<QuicListener> {
+pub(in crate::transport) fn listen(address: SocketAddr, identity: &Identity, metrics: Metrics) -> Result<QuicListener> {
     let config = config::server().map_err(|error| {
         let what = format!("QUIC cannot be set up ({error})");
         Failure::new(FailureKind::Internal, what, "please report this")

@@ -75,7 +75,7 @@ impl QuicTransport {
         let _ = send.set_priority(i32::MAX);
         Self {
             connection,
-            endpoint: endpoint,
+            endpoint,
             control: StreamTransport::new(join(receive, send)),
             media,
             outgoing,
