@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::flow::{Packets, Sealing};
 use super::machine::{Session, State};
-use super::{OutgoingFrame, Output, SealedRecords, SessionError};
+use super::{Carrier, OutgoingFrame, Output, QuicMedia, SealedRecords, SessionError};
 use crate::clock::Now;
 use crate::seal::{Exhausted, Opened, Sealed};
 use crate::unit::{Cutter, PREAMBLE_LEN, Piece, Room, Selection, Unit};
@@ -12,6 +12,10 @@ use crate::wire::{CONNECTION_LEN, Control, Feedback, HEADER_LEN, Kind, TAG_LEN};
 
 /// What a probe's datagram has besides its padding.
 const PROBE_OVERHEAD: usize = CONNECTION_LEN + HEADER_LEN + TAG_LEN + 5;
+
+/// What QUIC's streams were given is still on its way after the session has handed it over: how long the viewer may
+/// take to say that the last of it came.
+const STREAMS_PATIENCE: Duration = Duration::from_secs(10);
 
 /// What a viewer takes the round trip for while none was measured. To ask in vain costs a packet, and not to ask the
 /// first frames.
@@ -73,8 +77,10 @@ impl Session {
     /// Publisher: whether all media that was sealed has arrived, or can no longer be asked for. Always so on a byte
     /// stream, whose carrier sees to it.
     pub fn media_settled(&self, now: Now) -> bool {
+        let on_streams = self.config.carrier == Carrier::Quic(QuicMedia::Streams);
+        let least = if on_streams { STREAMS_PATIENCE } else { Duration::ZERO };
         let outbound = self.outbound.as_ref();
-        outbound.is_none_or(|outbound| outbound.settled(now.monotonic))
+        outbound.is_none_or(|outbound| outbound.settled(now.monotonic, least))
     }
 
     /// Whether the peer has been silent for so long that nothing is sent to it.

@@ -2,7 +2,7 @@
 
 use std::num::NonZero;
 
-use sealcast_proto::keys::{Invite, PeerId};
+use sealcast_proto::keys::{Identity, Invite, PeerId};
 use sealcast_proto::unit::Unit;
 use sealcast_proto::wire::{Host, Ticket, TransportKind};
 
@@ -50,7 +50,7 @@ async fn run_async(args: PublishArgs) -> Result<()> {
 
     let control = control_socket(&args, config)?;
     let metrics = Metrics::new(build_info());
-    let (viewers, ticket) = viewers(&args, config, peer, metrics.clone())?;
+    let (viewers, ticket) = viewers(&args, config, &offer.identity, metrics.clone())?;
     let unit = unit_in_force(unit, args.unit.as_deref(), config, &viewers)?;
     // The ticket is handed out only when there is something to see.
     let source = open_source(source_url.clone()).await?;
@@ -114,7 +114,7 @@ fn unit_in_force(unit: Unit, typed: Option<&str>, config: &FileConfig, viewers: 
     let failure = Failure::new(
         FailureKind::Usage,
         "a whole frame cannot be sealed at once over udp://: it does not fit a datagram",
-        "use --unit packet or --unit chunk:N, or tcp://",
+        "use --unit packet or --unit chunk:N, or tcp:// or quic://",
     );
     Err(build::configured(typed.is_some(), failure))
 }
@@ -183,7 +183,7 @@ async fn open_source(url: String) -> Result<Box<dyn source::Source>> {
 fn viewers(
     args: &PublishArgs,
     config: &FileConfig,
-    peer: PeerId,
+    identity: &Identity,
     metrics: Metrics,
 ) -> Result<(Viewers, Option<Ticket>)> {
     let to = args
@@ -201,8 +201,8 @@ fn viewers(
     } else {
         None
     };
-    let listener = Listener::bind(&listen, metrics)?;
-    let ticket = ticket_for(&listener, listen, args.host.as_deref(), peer, invite)?;
+    let listener = Listener::bind(&listen, identity, metrics)?;
+    let ticket = ticket_for(&listener, listen, args.host.as_deref(), identity.peer_id(), invite)?;
     let delivery = listen.options.delivery();
     Ok((Viewers::Listen { listener, delivery }, Some(ticket)))
 }

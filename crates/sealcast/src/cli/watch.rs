@@ -42,7 +42,7 @@ async fn run_async(args: WatchArgs) -> Result<()> {
     let publisher = match &args.listen {
         Some(listen) => {
             let listen = build::listen_url(listen)?;
-            let listener = Listener::bind(&listen, metrics.clone())?;
+            let listener = Listener::bind(&listen, &offer.identity, metrics.clone())?;
             budget = listen.options.latency;
             let invite = Invite::new(entropy::random()?);
             let ticket = ticket_for(&listener, listen, args.host.as_deref(), peer, Some(invite.clone()))?;

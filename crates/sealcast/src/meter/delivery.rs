@@ -4,12 +4,13 @@ use prometheus_client::registry::Registry;
 use sealcast_proto::session::{InboundCounts, OutboundCounts};
 
 use super::families::{Counts, Seconds, seconds};
-use super::labels::{Direction, MediaPacket};
+use super::labels::{Direction, MediaPacket, MediaStream};
 use super::metrics::Metrics;
 
 /// The families, in the registry.
 pub(super) struct Delivery {
     pub(super) packets: Counts,
+    streams: Counts,
     loss: Seconds,
     target: Seconds,
 }
@@ -17,10 +18,12 @@ pub(super) struct Delivery {
 impl Delivery {
     pub(super) fn register(registry: &mut Registry) -> Self {
         let packets = "Media records on carriers that may lose them, by what became of them";
+        let streams = "QUIC streams of media, by what became of them";
         let loss = "Share of media packets that the path loses, smoothed, 0 to 1";
         let target = "What the path is estimated to carry, bit/s";
         Self {
             packets: Counts::register(registry, "media_packets", packets, "what", MediaPacket::NAMES),
+            streams: Counts::register(registry, "media_streams", streams, "what", MediaStream::NAMES),
             loss: seconds(registry, "path_loss_ratio", loss),
             target: seconds(registry, "path_target_bits_per_second", target),
         }
@@ -28,6 +31,16 @@ impl Delivery {
 }
 
 impl Metrics {
+    /// Counts a QUIC stream of media.
+    pub fn media_stream(&self, what: MediaStream) {
+        self.delivery().streams.add(what as usize, 1);
+    }
+
+    /// QUIC streams of media that came to this.
+    pub fn media_streams(&self, what: MediaStream) -> u64 {
+        self.delivery().streams.get(what as usize)
+    }
+
     /// Counts what left since `counted`, which becomes `counts`.
     pub fn media_left(&self, counted: &mut OutboundCounts, counts: OutboundCounts) {
         let delivery = self.delivery();

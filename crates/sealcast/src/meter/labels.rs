@@ -119,6 +119,8 @@ label_values! {
         Cookie => "cookie",
         /// That its session is unknown.
         Unknown => "unknown",
+        /// On QUIC, that it shall begin again with a token.
+        Retry => "retry",
     }
 }
 
@@ -139,6 +141,18 @@ label_values! {
         GivenUp => "given-up",
         /// One that came when nobody needed it any more.
         Late => "late",
+    }
+}
+
+label_values! {
+    /// What became of QUIC streams of media, one for each group of pictures.
+    MediaStream {
+        /// Begun here.
+        Begun => "begun",
+        /// Given up here before all of it had arrived: it was out of date.
+        Reset => "reset",
+        /// Given up by the other end.
+        Lost => "lost",
     }
 }
 

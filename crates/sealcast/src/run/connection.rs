@@ -113,7 +113,13 @@ impl<T: Transport> Connection<T> {
         let flushed = self.transport.flush_now().map_err(Ended::Carrier);
         worked?;
         self.send_packets(listener)?;
-        if self.unread.too_much(self.transport.backlog()) {
+        let control = if self.session.holds_media() {
+            // Media waits for the path beside what is queued.
+            self.transport.outgoing().len()
+        } else {
+            self.transport.backlog()
+        };
+        if self.unread.too_much(control) {
             return Err(Ended::Deaf);
         }
         if self.session.is_over() {
@@ -221,7 +227,12 @@ impl<T: Transport> Connection<T> {
                         self.metrics.record_sealed(RecordKind::Control, length, overhead(0));
                     }
                 }
-                Output::Event(event) => listener.event(event),
+                Output::Event(event) => {
+                    if event == Event::Stalled {
+                        self.transport.forget_media();
+                    }
+                    listener.event(event);
+                }
                 Output::Media(media) => listener.assembled(media),
                 Output::Timeout(deadline) => {
                     self.deadline = deadline;
@@ -322,6 +333,7 @@ impl<T: Transport> Connection<T> {
                     break;
                 }
             }
+            self.transport.finish().await;
         };
         // A peer that does not listen any more is not waited for.
         let _ = tokio::time::timeout(patience, flush).await;

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use sealcast_proto::keys::{HandshakeConfig, Identity, Invite, Mechanism, PeerId, Role, Side};
 use sealcast_proto::seal::Suite;
-use sealcast_proto::session::{Carrier, Delivery, RekeyPolicy, Session, SessionConfig};
+use sealcast_proto::session::{Carrier, Delivery, Fec, Mtu, QuicMedia, RekeyPolicy, Session, SessionConfig};
 use sealcast_proto::unit::Unit;
 use sealcast_proto::wire::Ticket;
 
@@ -18,6 +18,27 @@ use crate::keys::entropy;
 pub(super) struct Way {
     pub(super) carrier: Carrier,
     pub(super) delivery: Delivery,
+}
+
+impl Way {
+    /// What of the delivery the carrier does not do by itself.
+    fn suited_delivery(self) -> Delivery {
+        match self.carrier {
+            Carrier::Stream | Carrier::Datagrams(_) => self.delivery,
+            // QUIC finds out how long its packets may be.
+            Carrier::Quic(QuicMedia::Datagrams(_)) => Delivery {
+                mtu: Mtu::Discover,
+                ..self.delivery
+            },
+            Carrier::Quic(QuicMedia::Streams) => Delivery {
+                fec: Fec::Off,
+                nack: false,
+                rate: None,
+                mtu: Mtu::Discover,
+                ..self.delivery
+            },
+        }
+    }
 }
 
 /// What both commands bring to every handshake.
@@ -58,7 +79,7 @@ impl Offer {
             side,
             carrier: way.carrier,
             rekey: self.rekey,
-            delivery: way.delivery,
+            delivery: way.suited_delivery(),
             unit: self.unit,
             selection_seed: self.selection_seed,
         }

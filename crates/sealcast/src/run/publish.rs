@@ -226,7 +226,7 @@ async fn accept(
     let places = Arc::new(Semaphore::new(shared.max_viewers + MAX_PENDING));
     loop {
         while tasks.try_join_next().is_some() {}
-        let accepted = match listener.accept().await {
+        let accepted = match listener.accept(shared.offer.unit).await {
             Ok(accepted) => accepted,
             Err(error) => {
                 // Out of descriptors, or a connection that broke before it was taken: both pass.
@@ -274,8 +274,9 @@ async fn keep_connected(shared: &Arc<Shared>, ticket: &Ticket, stop: &watch::Rec
     let mut retry = Retry::default();
     let mut established = false;
     loop {
+        let connect = transport::connect(ticket, shared.offer.unit, shared.observation.metrics.clone());
         let connected = tokio::select! {
-            connected = transport::connect(ticket, shared.observation.metrics.clone()) => connected,
+            connected = connect => connected,
             () = over(&shared.hub, stop) => return Ok(()),
         };
         match connected {

@@ -116,7 +116,7 @@ fn config(load: Load, role: Role, side: Side, carrier: sealcast_proto::session::
         unit: Unit::Frame,
         selection_seed: 0,
     };
-    let pinned = (role == Role::Viewer).then(|| Identity::from_seed(&seed(Role::Publisher)).peer_id());
+    let pinned = (role == Role::Viewer).then(|| Identity::from_seed(&[1; 32]).peer_id());
     let delivery = delivery();
     Ok(offer.session(role, side, pinned, None, Way { carrier, delivery }))
 }
@@ -237,10 +237,12 @@ async fn publish(load: Load, port: &mpsc::Sender<u16>) -> Result<Carried> {
     } else {
         "tcp"
     };
-    let mut listener = Listener::bind(&format!("{name}://127.0.0.1:0").parse()?, metrics.clone())?;
+    let url = format!("{name}://127.0.0.1:0").parse()?;
+    let identity = Identity::from_seed(&[1; 32]);
+    let mut listener = Listener::bind(&url, &identity, metrics.clone())?;
     // The viewer waits for it, or is gone.
     let _ = port.send(listener.local_address()?.port());
-    let accepted = listener.accept().await;
+    let accepted = listener.accept(Unit::Frame).await;
     let accepted = accepted.map_err(|error| defect(&format!("the viewer's connection broke ({error})")))?;
     let config = config(load, Role::Publisher, Side::Responder, accepted.carrier)?;
     let session = Session::respond(config, entropy::random()?, clock.now());
@@ -273,7 +275,7 @@ async fn view(load: Load, port: u16) -> Result<Carried> {
         latency: None,
         invite: None,
     };
-    let (carriage, carrier) = transport::connect(&ticket, metrics.clone()).await?;
+    let (carriage, carrier) = transport::connect(&ticket, Unit::Frame, metrics.clone()).await?;
     let config = config(load, Role::Viewer, Side::Initiator, carrier)?;
     let session = Session::initiate(config, entropy::random()?, clock.now());
     let session = session.map_err(|error| defect(&format!("the handshake cannot begin: {error}")))?;

@@ -193,7 +193,7 @@ impl Viewer {
         let (transport, session, remote, timer) = match &mut self.publisher {
             PublisherAt::Connect(ticket) => {
                 let remote = format!("{}:{}", ticket.host, ticket.port);
-                let (transport, carrier) = match transport::connect(ticket, metrics).await {
+                let (transport, carrier) = match transport::connect(ticket, self.offer.unit, metrics).await {
                     Ok(connected) => connected,
                     Err(failure) => return Ok(After::Broken(failure)),
                 };
@@ -203,7 +203,7 @@ impl Viewer {
                 (transport, session, remote, timer)
             }
             PublisherAt::Listen { listener, invite, .. } => {
-                let accepted = listener.accept().await.map_err(|error| {
+                let accepted = listener.accept(self.offer.unit).await.map_err(|error| {
                     let what = format!("a connection could not be accepted ({error})");
                     Failure::new(FailureKind::Network, what, "try again")
                 })?;

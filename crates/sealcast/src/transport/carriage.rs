@@ -3,10 +3,13 @@
 use std::io;
 use std::net::SocketAddr;
 
+use sealcast_proto::keys::Identity;
 use sealcast_proto::session::{Carrier, Entry};
+use sealcast_proto::unit::Unit;
 use sealcast_proto::wire::{Malformed, MessageLength, Ticket, TransportKind};
 use tokio::net::TcpListener;
 
+use super::quic::{self, QuicListener, QuicTransport};
 use super::udp::{self, UdpListener, UdpTransport};
 use super::{ListenUrl, Progress, TcpTransport, Transport, tcp};
 use crate::failure::{Failure, FailureKind, Result};
@@ -19,6 +22,8 @@ pub enum Carriage {
     Tcp(TcpTransport),
     /// Datagrams.
     Udp(Box<UdpTransport>),
+    /// Streams and datagrams over QUIC.
+    Quic(Box<QuicTransport>),
 }
 
 /// A connection that somebody opened to us.
@@ -37,22 +42,20 @@ pub enum Listener {
     Tcp(TcpListener),
     /// At a UDP port.
     Udp(UdpListener),
+    /// At a UDP port, for QUIC.
+    Quic(QuicListener),
 }
 
 impl Listener {
-    /// Listen where `url` says; port 0 takes a free one.
+    /// Listen where `url` says; port 0 takes a free one. `identity` is whose end this is.
     ///
     /// # Errors
     /// The port is taken, or the address is not ours.
-    pub fn bind(url: &ListenUrl, metrics: Metrics) -> Result<Self> {
+    pub fn bind(url: &ListenUrl, identity: &Identity, metrics: Metrics) -> Result<Self> {
         match url.transport() {
             TransportKind::Tcp => tcp::listen(url.address).map(Self::Tcp),
             TransportKind::Udp => udp::listen(url.address, metrics).map(Self::Udp),
-            TransportKind::Quic => Err(Failure::new(
-                FailureKind::Usage,
-                "listening at quic:// is not in this version",
-                "listen at tcp:// or udp://",
-            )),
+            TransportKind::Quic => quic::listen(url.address, identity, metrics).map(Self::Quic),
         }
     }
 
@@ -64,6 +67,7 @@ impl Listener {
         let address = match self {
             Self::Tcp(listener) => listener.local_addr(),
             Self::Udp(listener) => Ok(listener.local_address()),
+            Self::Quic(listener) => Ok(listener.local_address()),
         };
         address.map_err(|error| {
             let what = format!("the listening socket is broken ({error})");
@@ -71,11 +75,11 @@ impl Listener {
         })
     }
 
-    /// The next connection. Cancel-safe.
+    /// The next connection, for an end that seals by `unit`: over QUIC that decides how media travels. Cancel-safe.
     ///
     /// # Errors
     /// The system is out of something, or the connection broke before it was taken: both pass.
-    pub async fn accept(&mut self) -> io::Result<Accepted> {
+    pub async fn accept(&mut self, unit: Unit) -> io::Result<Accepted> {
         match self {
             Self::Tcp(listener) => {
                 let (stream, remote) = listener.accept().await?;
@@ -93,15 +97,23 @@ impl Listener {
                     carrier: Carrier::Datagrams(entry),
                 })
             }
+            Self::Quic(listener) => {
+                let transport = listener.accept(unit).await?;
+                Ok(Accepted {
+                    remote: transport.remote(),
+                    carrier: Carrier::Quic(transport.media()),
+                    carriage: Carriage::Quic(Box::new(transport)),
+                })
+            }
         }
     }
 }
 
-/// Connect to the end that a ticket names.
+/// Connect to the end that a ticket names, for an end that seals by `unit`.
 ///
 /// # Errors
 /// The name is unknown, or no address answers.
-pub async fn connect(ticket: &Ticket, metrics: Metrics) -> Result<(Carriage, Carrier)> {
+pub async fn connect(ticket: &Ticket, unit: Unit, metrics: Metrics) -> Result<(Carriage, Carrier)> {
     match ticket.transport {
         TransportKind::Tcp => {
             let transport = tcp::connect(&ticket.host, ticket.port).await?;
@@ -115,11 +127,11 @@ pub async fn connect(ticket: &Ticket, metrics: Metrics) -> Result<(Carriage, Car
             };
             Ok((Carriage::Udp(Box::new(transport)), Carrier::Datagrams(entry)))
         }
-        TransportKind::Quic => Err(Failure::new(
-            FailureKind::Keys,
-            "the ticket names quic, which is not in this version",
-            "ask for a ticket without ?transport, or with udp",
-        )),
+        TransportKind::Quic => {
+            let transport = quic::connect(&ticket.host, ticket.port, unit, metrics).await?;
+            let carrier = Carrier::Quic(transport.media());
+            Ok((Carriage::Quic(Box::new(transport)), carrier))
+        }
     }
 }
 
@@ -129,6 +141,7 @@ macro_rules! each {
         match $carriage {
             Carriage::Tcp($transport) => $what,
             Carriage::Udp($transport) => $what,
+            Carriage::Quic($transport) => $what,
         }
     };
 }
@@ -156,6 +169,14 @@ impl Transport for Carriage {
 
     fn send_packets(&mut self, packets: &[u8], size: usize) -> io::Result<bool> {
         each!(self, transport => transport.send_packets(packets, size))
+    }
+
+    fn forget_media(&mut self) {
+        each!(self, transport => transport.forget_media());
+    }
+
+    async fn finish(&mut self) {
+        each!(self, transport => transport.finish().await);
     }
 
     fn follow(&mut self) {

@@ -3,6 +3,7 @@
 mod carriage;
 mod memory;
 mod options;
+mod quic;
 mod stream;
 mod tcp;
 pub mod udp;
@@ -16,6 +17,7 @@ use sealcast_proto::wire::{Malformed, MessageLength, write_framed};
 pub use carriage::{Accepted, Carriage, Listener, connect};
 pub use memory::memory_pair;
 pub use options::{DEFAULT_LATENCY_MS, Fec, Mtu, NetworkOptions};
+pub use quic::{QuicListener, QuicTransport};
 pub use stream::StreamTransport;
 pub use tcp::TcpTransport;
 pub use url::{DEFAULT_PORT, ListenUrl};
@@ -69,6 +71,15 @@ pub trait Transport: Send {
             write_framed(self.outgoing(), packet);
         }
         Ok(true)
+    }
+
+    /// The peer is not there: what is still here of the media that was sent need not arrive any more.
+    fn forget_media(&mut self) {}
+
+    /// Nothing more will be sent: give what was sent time to arrive before the carrier goes. A stream of the system
+    /// sees to that by itself, and of datagrams nobody knows.
+    fn finish(&mut self) -> impl Future<Output = ()> + Send {
+        std::future::ready(())
     }
 
     /// The last message was authentic and newer than any before it: answers go from now on where it came from. A

@@ -41,8 +41,35 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> StreamTransport<S> {
         }
     }
 
+    /// What it was made of.
+    pub(super) fn inner_mut(&mut self) -> &mut S {
+        &mut self.stream
+    }
+
+    /// Whether the other end has finished the stream.
+    pub(super) fn is_closed(&self) -> bool {
+        self.closed
+    }
+
+    /// The length of the next message, if it has come whole. If not, room is made for it.
+    ///
+    /// # Errors
+    /// [`Malformed`]: framing is lost.
+    pub(super) fn next_length(&mut self, limit: MessageLength) -> Result<Option<usize>, Malformed> {
+        let Some(length) = message_length(&self.incoming[self.start..self.end], limit)? else {
+            self.make_room(LENGTH_PREFIX);
+            return Ok(None);
+        };
+        let whole = LENGTH_PREFIX + length;
+        if self.end - self.start < whole {
+            self.make_room(whole);
+            return Ok(None);
+        }
+        Ok(Some(length))
+    }
+
     /// Write as much as is taken; whether anything was.
-    fn poll_write(&mut self, context: &mut Context<'_>) -> io::Result<bool> {
+    pub(super) fn poll_write(&mut self, context: &mut Context<'_>) -> io::Result<bool> {
         let mut moved = false;
         while self.sent < self.outgoing.len() {
             match Pin::new(&mut self.stream).poll_write(context, &self.outgoing[self.sent..]) {
@@ -67,7 +94,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> StreamTransport<S> {
         Ok(moved)
     }
 
-    fn poll_read(&mut self, context: &mut Context<'_>) -> io::Result<bool> {
+    /// Read what is there, as far as there is room; whether anything was.
+    pub(super) fn poll_read(&mut self, context: &mut Context<'_>) -> io::Result<bool> {
         if self.closed {
             return Ok(false);
         }
@@ -124,17 +152,11 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> Transport for StreamTransport<S> 
     }
 
     fn message(&mut self, limit: MessageLength) -> Result<Option<&mut [u8]>, Malformed> {
-        let Some(length) = message_length(&self.incoming[self.start..self.end], limit)? else {
-            self.make_room(LENGTH_PREFIX);
+        let Some(length) = self.next_length(limit)? else {
             return Ok(None);
         };
-        let whole = LENGTH_PREFIX + length;
-        if self.end - self.start < whole {
-            self.make_room(whole);
-            return Ok(None);
-        }
         let from = self.start + LENGTH_PREFIX;
-        self.start += whole;
+        self.start = from + length;
         Ok(Some(&mut self.incoming[from..from + length]))
     }
 

@@ -43,9 +43,9 @@ pub(super) fn publish(config: &EndConfig, repair: &str) -> Result<Vec<Row>> {
     };
     runtime()?.block_on(async {
         let metrics = Metrics::new(build_info());
-        let listener = Listener::bind(&url, metrics.clone())?;
-        let address = listener.local_address()?;
         let identity = fresh_identity()?;
+        let listener = Listener::bind(&url, &identity, metrics.clone())?;
+        let address = listener.local_address()?;
         let invite = Invite::new(entropy::random()?);
         let ticket = Ticket {
             host: ListenUrl::ticket_host(address),

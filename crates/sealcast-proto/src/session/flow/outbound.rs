@@ -273,10 +273,10 @@ impl Outbound {
         }
     }
 
-    /// Whether all that was sealed has arrived, or can no longer be asked for.
-    pub(in crate::session) fn settled(&self, now: Duration) -> bool {
+    /// Whether all that was sealed has arrived, or can no longer be asked for and has had `least` to arrive.
+    pub(in crate::session) fn settled(&self, now: Duration, least: Duration) -> bool {
         let quiet = self.backlog == 0 && self.again.is_empty();
-        quiet && (self.all_came || now >= self.last_sent + self.path.kept())
+        quiet && (self.all_came || now >= self.last_sent + self.path.kept().max(least))
     }
 
     /// What the encoder should make, bit/s, where the path is estimated.

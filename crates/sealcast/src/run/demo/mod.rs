@@ -148,9 +148,9 @@ fn offer(options: &DemoOptions, identity: Arc<Identity>) -> Offer {
 /// The publisher's options, listening on loopback, and the ticket for its only viewer.
 fn camera_end(options: &DemoOptions, source: Box<dyn Source>, metrics: Metrics) -> Result<(PublishOptions, Ticket)> {
     let url: ListenUrl = "tcp://127.0.0.1:0".parse()?;
-    let listener = Listener::bind(&url, metrics)?;
-    let address = listener.local_address()?;
     let identity = fresh_identity()?;
+    let listener = Listener::bind(&url, &identity, metrics)?;
+    let address = listener.local_address()?;
     let invite = Invite::new(entropy::random()?);
     let ticket = Ticket {
         host: ListenUrl::ticket_host(address),

@@ -1,0 +1,94 @@
+//! Media that goes in datagrams, one record in each.
+
+use std::collections::VecDeque;
+
+use bytes::Bytes;
+use quinn::{Connection, SendDatagramError};
+use sealcast_proto::wire::BASE_DATAGRAM;
+
+use super::config::DATAGRAMS_OUT;
+use crate::meter::labels::DatagramUnsent;
+use crate::meter::metrics::Metrics;
+
+/// What QUIC adds to a datagram, at most: a packet's header with a connection ID of 20 bytes, the frame's and the tag.
+const OVERHEAD: usize = 50;
+/// What quinn counts for each datagram besides its bytes, at most.
+const ACCOUNTED: usize = 64;
+
+/// The longest record. Every path of QUIC carries packets of 1200 bytes, so it stays right whatever becomes of the
+/// path.
+pub(super) fn longest(connection: &Connection) -> usize {
+    let now = connection.max_datagram_size().unwrap_or(BASE_DATAGRAM);
+    now.min(BASE_DATAGRAM - OVERHEAD)
+}
+
+/// Datagrams that quinn had no room for yet.
+pub(super) struct Datagrams {
+    waiting: VecDeque<Bytes>,
+    bytes: usize,
+    metrics: Metrics,
+}
+
+impl Datagrams {
+    pub(super) fn new(metrics: Metrics) -> Self {
+        Self {
+            waiting: VecDeque::new(),
+            bytes: 0,
+            metrics,
+        }
+    }
+
+    /// Take a run of records; `false` if earlier ones still wait.
+    pub(super) fn send(&mut self, connection: &Connection, packets: &[u8], size: usize) -> bool {
+        self.flush(connection);
+        if !self.waiting.is_empty() {
+            return false;
+        }
+        // One allocation for the run.
+        let run = Bytes::copy_from_slice(packets);
+        let cuts = (0..run.len()).step_by(size);
+        self.waiting
+            .extend(cuts.map(|from| run.slice(from..run.len().min(from + size))));
+        self.bytes = run.len();
+        self.flush(connection);
+        true
+    }
+
+    /// Hand over what there is room for; whether anything was.
+    pub(super) fn flush(&mut self, connection: &Connection) -> bool {
+        let before = self.waiting.len();
+        let mut room = if before > 0 {
+            connection.datagram_send_buffer_space()
+        } else {
+            0
+        };
+        while let Some(next) = self.waiting.front() {
+            let needed = next.len() + ACCOUNTED;
+            if needed > room {
+                break;
+            }
+            room -= needed;
+            self.bytes -= next.len();
+            let Some(next) = self.waiting.pop_front() else { break };
+            match connection.send_datagram(next) {
+                Ok(()) => {}
+                Err(SendDatagramError::TooLarge) => self.metrics.datagrams_unsent(DatagramUnsent::TooLong, 1),
+                // The peer takes none, or is gone, which the control stream tells.
+                Err(_) => self.metrics.datagrams_unsent(DatagramUnsent::Unreachable, 1),
+            }
+        }
+        self.waiting.len() < before
+    }
+
+    /// Drop what waits.
+    pub(super) fn forget(&mut self) {
+        self.waiting.clear();
+        self.bytes = 0;
+    }
+
+    /// Bytes that have not left this machine.
+    pub(super) fn backlog(&self, connection: &Connection) -> usize {
+        let free = connection.datagram_send_buffer_space() + ACCOUNTED;
+        self.bytes + DATAGRAMS_OUT.saturating_sub(free)
+    }
+}

@@ -1,0 +1,16 @@
+//! QUIC (protocol.md §8): a stream for control messages, and streams or datagrams for media. What it encrypts and whom
+//! it talks to is not trusted: our own records and handshake run inside.
+
+mod client;
+mod config;
+mod datagrams;
+mod groups;
+mod incoming;
+mod listener;
+mod peer;
+mod tls;
+
+pub(super) use client::connect;
+pub use listener::QuicListener;
+pub(super) use listener::listen;
+pub use peer::QuicTransport;
