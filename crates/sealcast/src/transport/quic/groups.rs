@@ -103,7 +103,8 @@ impl Groups {
             self.described = flags.codec_config();
             flags.codec_config() || (flags.keyframe() && flags.first() && !described)
         });
-        begins || !std::mem::replace(&mut self.begun, true)
+        let begun = std::mem::replace(&mut self.begun, true);
+        begins || !begun
     }
 
     /// Hand over what waits, as far as it is taken; whether anything was.
