@@ -255,6 +255,14 @@ impl Block {
         self.missing() > 0 && self.held() >= self.sources
     }
 
+    /// Records or symbols that must still come until it can be recovered.
+    pub fn lacks(&self) -> usize {
+        match self.recovered {
+            true => 0,
+            false => self.sources.saturating_sub(self.held()),
+        }
+    }
+
     /// Bytes allocated for what it holds; at most [`MAX_BLOCK_BYTES`].
     pub fn memory(&self) -> usize {
         self.bytes.capacity()

@@ -28,7 +28,6 @@ pub(super) struct Block {
     preamble: Option<Preamble>,
     /// The last part, where it came before any other.
     tail: Option<Vec<u8>>,
-    repairs_have: u64,
     /// Puts missing records together, where there are repair symbols.
     code: Option<Box<repair::Block>>,
 }
@@ -50,7 +49,6 @@ impl Block {
             cut: 0,
             preamble: None,
             tail: None,
-            repairs_have: 0,
             code: repair::Block::new(header.sources.into(), header.repairs.into())
                 .filter(|_| header.repairs > 0)
                 .map(Box::new),
@@ -81,15 +79,17 @@ impl Block {
         self.missing() == 0
     }
 
-    /// Repair records that have come.
-    pub(super) fn repairs_come(&self) -> u32 {
-        self.repairs_have.count_ones()
+    /// How many of the missing source records must still come by themselves: the others are then repaired. It asks the
+    /// code and not the repair records that came, since a record that came unkept helps to repair nothing.
+    pub(super) fn wanted(&self) -> u32 {
+        let missing = self.missing();
+        let lacks = self.code.as_ref().map(|code| code.lacks());
+        lacks.map_or(missing, |lacks| missing.min(u32::try_from(lacks).unwrap_or(u32::MAX)))
     }
 
     pub(super) fn take_repair(&mut self, header: UnitHeader, symbol: &[u8], now: Duration) -> Result<(), Malformed> {
         self.agrees(header)?;
         self.last_arrival = now;
-        self.repairs_have |= 1 << header.index;
         let wanted = !self.complete();
         match &mut self.code {
             Some(code) if wanted => code.add_repair(header.index.into(), symbol).map_err(|_| Malformed),
@@ -243,8 +243,34 @@ mod tests {
         block.take_source(header(index, sources), flags, 0, part, Duration::ZERO)
     }
 
+    fn put_repaired(block: &mut Block, index: u16) -> Result<(), Malformed> {
+        let header = UnitHeader {
+            repairs: block.repairs,
+            ..header(index, block.sources)
+        };
+        let flags = Flags::frame(true, index == 0, false);
+        block.take_source(header, flags, 0, &[9; 64], Duration::ZERO)
+    }
+
     fn block(sources: u16) -> Block {
         Block::new(header(0, sources), Flags::frame(true, true, false), Duration::ZERO)
+    }
+
+    #[test]
+    fn a_record_that_came_unkept_leaves_another_to_ask_for() {
+        let first = |number| UnitHeader {
+            number,
+            repairs: 1,
+            ..header(0, 3)
+        };
+        let mut block = Block::new(first(0), Flags::frame(true, true, false), Duration::ZERO);
+        put_repaired(&mut block, 0).expect("fits");
+        assert_eq!(block.wanted(), 2);
+        put_repaired(&mut block, 1).expect("fits");
+        block.keep_sealed(1, &[1; 40]).expect("fits");
+        block.take_repair(first(3), &[7; 44], Duration::ZERO).expect("fits");
+        assert!(block.recover(&mut None).expect("no contradiction").is_empty());
+        assert_eq!((block.missing(), block.wanted()), (1, 1));
     }
 
     #[test]

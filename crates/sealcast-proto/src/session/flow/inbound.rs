@@ -437,7 +437,7 @@ fn judge(blocks: &BTreeMap<u64, Block>, noted: u64, number: u64, now: Duration, 
         return Due::Later(soon);
     }
     if left.0 != first + 1 {
-        *left = (first + 1, block.missing().saturating_sub(block.repairs_come()));
+        *left = (first + 1, block.wanted());
     }
     match left.1.checked_sub(1) {
         Some(fewer) => {
