@@ -90,7 +90,8 @@ pub(super) fn bars(result: &LinkResult) -> Drawn {
             .margin(12)
             .x_label_area_size(30)
             .y_label_area_size(56)
-            .build_cartesian_2d(0.0..points.len() as f64, 0.0..105.0)?;
+            // One place more, for the names.
+            .build_cartesian_2d(0.0..points.len() as f64 + 1.0, 0.0..105.0)?;
         let name = |at: &f64| {
             points
                 .get(*at as usize)
@@ -100,7 +101,8 @@ pub(super) fn bars(result: &LinkResult) -> Drawn {
         chart
             .configure_mesh()
             .disable_x_mesh()
-            .x_labels(2 * points.len() + 1)
+            .light_line_style(TRANSPARENT)
+            .x_labels(2 * points.len() + 3)
             .x_label_formatter(&|at| name(at).unwrap_or_default())
             .y_desc("shown in time, %")
             .draw()?;
