@@ -81,14 +81,6 @@ pub(super) const COLUMNS: [&str; 10] = [
 
 /// One line's cells, under [`COLUMNS`].
 pub(super) fn cells(figures: &Figures) -> [String; 10] {
-    let share = |share: Share| {
-        format!(
-            "{:.2} ({:.2} to {:.2})",
-            share.share * 1e2,
-            share.low * 1e2,
-            share.high * 1e2
-        )
-    };
     [
         figures.point.to_string(),
         figures.system.to_string(),
@@ -97,10 +89,25 @@ pub(super) fn cells(figures: &Figures) -> [String; 10] {
         share(figures.whole),
         format!("{:.2}", figures.ever.share * 1e2),
         format!("{:.1}", figures.begin.share * 1e2),
-        format!("{:.1}", figures.p50_ms),
-        format!("{:.1}", figures.p99_ms),
+        delay(figures.p50_ms),
+        delay(figures.p99_ms),
         format!("{:.1}", figures.overhead * 1e2),
     ]
+}
+
+/// In percent, with its interval.
+fn share(share: Share) -> String {
+    let [share, low, high] = [share.share, share.low, share.high].map(|part| part * 1e2);
+    format!("{share:.2} ({low:.2} to {high:.2})")
+}
+
+/// Where nothing was ever shown there is none.
+fn delay(ms: f64) -> String {
+    if ms.is_nan() {
+        "-".to_owned()
+    } else {
+        format!("{ms:.1}")
+    }
 }
 
 /// The table for a terminal; as Markdown, so that it can be put into documents.
@@ -157,9 +164,9 @@ pub fn verdicts(result: &LinkResult) -> Vec<String> {
         {
             let met = ours.shown.share >= TARGET.0 && ours.overhead <= TARGET.1;
             verdicts.push(format!(
-                "the target at 2 % random (99.9 % shown in time, at most 25 % overhead) is {}: {:.2} % with {:.1} %",
+                "the target at 2 % random (99.9 % shown in time, at most 25 % overhead) is {}: {} % with {:.1} %",
                 if met { "met" } else { "missed" },
-                ours.shown.share * 1e2,
+                share(ours.shown),
                 ours.overhead * 1e2,
             ));
         }
