@@ -98,3 +98,16 @@ fn check_record(out: &Path, rows: usize) {
         "it needs nothing else"
     );
 }
+
+#[test]
+fn what_cannot_be_measured_is_refused_in_words() {
+    let out = tempfile::tempdir().expect("a folder");
+    for (arguments, words) in [
+        (["--only", "quic"], "choose among sealcast-none"),
+        (["--loss", "2%"], "such as 2, 2r"),
+    ] {
+        let run = lab(&arguments, out.path());
+        let told = String::from_utf8_lossy(&run.stderr);
+        assert!(run.status.code() == Some(2) && told.contains(words), "{told}");
+    }
+}
