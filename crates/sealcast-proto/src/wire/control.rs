@@ -148,7 +148,7 @@ pub enum Control<'a> {
         message: u16,
         /// Which part.
         index: u8,
-        /// Of how many, 2 to [`MAX_PARTS`].
+        /// Of how many, 2 to `MAX_PARTS`.
         count: u8,
         /// Its bytes.
         bytes: &'a [u8],
