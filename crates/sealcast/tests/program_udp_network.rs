@@ -128,6 +128,11 @@ fn of_a_hundred_frames_ninety_nine_are_shown_where_packets_are_lost_reordered_re
 }
 
 #[test]
+fn losses_that_no_rate_causes_do_not_lower_the_rate() {
+    nearly_all_are_shown("latency=300");
+}
+
+#[test]
 fn repair_without_asking_and_asking_without_repair_show_most_frames_as_well() {
     const LINK: &str = "delay=10ms loss=2%";
     let home = Home::new();
