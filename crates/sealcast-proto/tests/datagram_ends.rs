@@ -2,7 +2,7 @@
 
 mod common;
 
-use std::collections::HashSet;
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use common::{START, Setup};
@@ -169,7 +169,7 @@ fn sent_again_unasked(budget: Duration, seed: u64) -> Vec<Again> {
     let mut setup = regardless();
     setup.viewer.delivery.budget = budget;
     let mut world = established(setup, "delay=10ms rate=1mbit queue=20s keep-order", seed);
-    let (mut seen, mut newest, mut again) = (HashSet::new(), START.monotonic, Vec::<Again>::new());
+    let (mut seen, mut newest, mut again) = (BTreeSet::new(), START.monotonic, Vec::<Again>::new());
     for number in 0..150 {
         if number < 50 {
             let frame = OutgoingFrame {
