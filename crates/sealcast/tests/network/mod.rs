@@ -9,7 +9,7 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-pub(crate) use proxy::UdpProxy;
+pub(crate) use proxy::{UdpProxy, Way};
 
 use crate::attack::{Home, Program, Proxy, ffmpeg, path};
 use proxy::Links;
