@@ -1,7 +1,7 @@
 //! What the tests on bad networks share: a seeded link in front of a ticket, films, and what a viewer wrote down.
-#![allow(dead_code, reason = "every test binary uses its own part of this")]
+#![allow(dead_code, unused_imports, reason = "every test binary uses its own part of this")]
 
-#[allow(dead_code, unreachable_pub, unused_imports, reason = "these tests use a part of it")]
+#[allow(unreachable_pub, reason = "it is a part of a library")]
 #[path = "../../../sealcast-lab/src/proxy/mod.rs"]
 mod proxy;
 
