@@ -291,8 +291,8 @@ impl<T: Transport> Connection<T> {
         self.transport.backlog() + self.session.media_backlog()
     }
 
-    /// What a follower makes its target of; `waiting` is whether a frame waits to be sealed. None where the carrier knows
-    /// no round trip.
+    /// What a follower makes its target of; `waiting` is whether a frame waits to be sealed. None where the carrier
+    /// knows no round trip.
     pub(super) fn look(&self, waiting: bool) -> Option<Look> {
         let round_trip = self.transport.round_trip()?;
         let sent = self.session.outbound_counts().unwrap_or_default().bytes;

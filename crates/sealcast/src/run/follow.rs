@@ -1,9 +1,9 @@
 //! What a source should make where the carrier's own congestion control decides how fast it leaves, and does not say:
 //! the path is too slow when everything waits.
 //!
-//! A burst, such as a keyframe's, makes a queue that runs empty again; one that does not *stands* (RFC 8289, section 3).
-//! So it is the least wait of an interval that counts: of frames at this end, and of packets on the path, where it is
-//! the round trip beyond the shortest. What answers is the rate controller of Google's congestion control
+//! A burst, such as a keyframe's, makes a queue that runs empty again; one that does not *stands* (RFC 8289, section
+//! 3). So it is the least wait of an interval that counts: of frames at this end, and of packets on the path, where it
+//! is the round trip beyond the shortest. What answers is the rate controller of Google's congestion control
 //! (draft-ietf-rmcat-gcc-02, section 5.5): a cut to a part of what left meanwhile, and slow growth near the rate at
 //! which a queue stood last.
 

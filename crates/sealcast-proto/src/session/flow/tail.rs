@@ -1,5 +1,5 @@
-//! When what was sent last should be sent again unasked: nothing follows by which the viewer could tell that it is lost.
-//! The timer is that of QUIC's tail loss probes (RFC 9002, section 6.2), its reports in the place of acknowledgements.
+//! When what was sent last should be sent again unasked: nothing follows by which the viewer could tell that it is
+//! lost. The timer is QUIC's probe timeout (RFC 9002, section 6.2), with reports in the place of acknowledgements.
 
 use std::time::Duration;
 
