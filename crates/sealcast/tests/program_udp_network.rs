@@ -1,86 +1,15 @@
 //! The program over `udp://` on networks that lose, reorder, repeat and corrupt, that break off, that are slow.
 
 mod attack;
-#[allow(dead_code, unreachable_pub, unused_imports, reason = "these tests use a part of it")]
-#[path = "../../sealcast-lab/src/proxy/mod.rs"]
-mod proxy;
+mod network;
 
 use std::fs;
-use std::net::{Ipv4Addr, SocketAddr};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use attack::{Clip, Home, Program, Tap, carries_media, ffmpeg, order, path, until};
-use proxy::{Links, UdpProxy};
-
-const HERE: (Ipv4Addr, u16) = (Ipv4Addr::LOCALHOST, 0);
-
-/// A bad network in front of the port of a ticket, and the ticket through it.
-fn behind(ticket: &str, link: &str, seed: u64) -> (UdpProxy, String) {
-    let port = attack::Proxy::port_of(ticket);
-    let links = Links::both(link.parse().expect("a profile"), seed);
-    let proxy = UdpProxy::start(HERE.into(), SocketAddr::from((Ipv4Addr::LOCALHOST, port)), links);
-    let proxy = proxy.expect("a proxy");
-    let ticket = attack::Proxy::redirect(ticket, proxy.address().port());
-    (proxy, ticket)
-}
-
-fn record(ticket: &str, more: &str) -> (Home, Program) {
-    let home = Home::new();
-    let options = "--to file:out.h264 --log-dir logs --report report.json";
-    let program = home.start(&format!("watch {ticket} {options} {more}"));
-    (home, program)
-}
-
-/// What a viewer wrote down of a frame.
-#[derive(Clone, Copy, Debug)]
-struct Row {
-    number: u64,
-    captured_ns: u64,
-    received_ns: u64,
-}
-
-impl Row {
-    /// From the picture to the viewer; both ends have the same clock here.
-    fn delay(self) -> Duration {
-        Duration::from_nanos(self.received_ns.saturating_sub(self.captured_ns))
-    }
-}
-
-fn rows(home: &Home) -> Vec<Row> {
-    let mut log = csv::Reader::from_path(home.file("logs/frames_latency.csv")).expect("a log");
-    let headers = log.headers().expect("a head").clone();
-    let column = |name: &str| headers.iter().position(|header| header == name).expect("a column");
-    let columns = ["frame", "captured_ns", "received_ns"].map(column);
-    let rows = log.records().map(|row| row.expect("a row"));
-    rows.map(|row| {
-        let [number, captured_ns, received_ns] = columns.map(|column| row[column].parse().expect("a number"));
-        Row {
-            number,
-            captured_ns,
-            received_ns,
-        }
-    })
-    .collect()
-}
-
-/// The delay that so many thousandths of the frames stay below.
-fn quantile(rows: &[Row], thousandths: usize) -> Duration {
-    let mut delays: Vec<Duration> = rows.iter().map(|row| row.delay()).collect();
-    delays.sort_unstable();
-    delays[(delays.len() - 1) * thousandths / 1000]
-}
-
-fn told(name: &str, rows: &[Row]) {
-    println!(
-        "{name}: {} frames, delay: median {:?}, 99 % {:?}, longest {:?}",
-        rows.len(),
-        quantile(rows, 500),
-        quantile(rows, 990),
-        quantile(rows, 1000)
-    );
-}
+use attack::{Clip, Home, Tap, carries_media, order, until};
+use network::{Row, behind, film, missing, quantile, record, rows, settled, told};
 
 fn recorded(home: &Home) -> Vec<u8> {
     fs::read(home.file("out.h264")).expect("a recording")
@@ -246,36 +175,12 @@ fn after_half_a_minute_without_network_the_same_session_goes_on_from_another_add
     let rows = rows(&viewer_home);
     let after: Vec<Row> = rows.into_iter().filter(|row| row.number > 25 * 31).collect();
     assert!(after.len() > 75, "{} frames after the outage", after.len());
-    let missing = after
-        .windows(2)
-        .map(|pair| pair[1].number - pair[0].number - 1)
-        .sum::<u64>();
+    let missing = missing(&after);
     // Half a second until a ping tells the new address, and some pictures until a keyframe.
     assert!(
         missing < 25,
         "{missing} frames are missing after the change of the port"
     );
-}
-
-/// A pass-through clip of this size and bit rate.
-fn film(dir: &Path, size: &str, seconds: u32, bits: &str) -> PathBuf {
-    let file = dir.join(format!("{size}.mp4"));
-    let input = format!("testsrc2=size={size}:rate=30:duration={seconds},noise=alls=12:allf=t");
-    let codec = [
-        "-c:v",
-        "libx264",
-        "-preset",
-        "ultrafast",
-        "-tune",
-        "zerolatency",
-        "-g",
-        "30",
-        "-pix_fmt",
-        "yuv420p",
-    ];
-    let rate = ["-b:v", bits, "-maxrate", bits, "-bufsize", bits];
-    ffmpeg(&[&["-f", "lavfi", "-i", &input][..], &codec, &rate, &[path(&file)]].concat());
-    file
 }
 
 /// Watch a film to its end; the numbers of its frames that came.
@@ -328,9 +233,7 @@ fn squeezed(source: &str, link: &str, seconds: u64) -> Vec<Row> {
     assert_eq!(viewer.count("INFO watching"), 1, "{}", viewer.said());
     let rows = rows(&viewer_home);
     told(&format!("{source} over {link}, all"), &rows);
-    let first = rows.first().expect("frames").received_ns;
-    let settled = rows.into_iter().filter(|row| row.received_ns > first + 4_000_000_000);
-    let settled: Vec<Row> = settled.collect();
+    let settled = settled(&rows, Duration::from_secs(4));
     told("settled", &settled);
     println!("{}", home.report("report.json")["totals"]["frames_dropped"]);
     settled

@@ -97,7 +97,15 @@ async fn frames_reach_a_viewer_through_memory_as_they_do_through_tcp() {
     let session = Session::respond(config, [4; 32], observation.clock.now());
     let (_stop, stopped) = watch::channel(false);
     let timer = HandshakeTimer::begin("responder", None);
-    let serving = tokio::spawn(serve_viewer(shared, near, session, "memory".to_owned(), timer, stopped));
+    let serving = tokio::spawn(serve_viewer(
+        shared,
+        near,
+        session,
+        None,
+        "memory".to_owned(),
+        timer,
+        stopped,
+    ));
 
     let publisher = Identity::from_seed(&[2; 32]).peer_id();
     let config = offer(1).session(Role::Viewer, Side::Initiator, Some(publisher), Some(invite), way());

@@ -11,6 +11,7 @@ mod connection;
 mod control;
 pub mod demo;
 mod ended;
+mod follow;
 mod hub;
 #[cfg(test)]
 mod memory_tests;

@@ -248,11 +248,12 @@ async fn accept(
             delivery,
         };
         let session = respond(shared, Role::Publisher, way)?;
+        let follower = way.follower();
         let (shared, stop) = (Arc::clone(shared), stop.clone());
         tasks.spawn(async move {
             let timer = HandshakeTimer::begin("responder", None);
             let remote = accepted.remote.to_string();
-            serve_viewer(shared, accepted.carriage, session, remote, timer, stop).await;
+            serve_viewer(shared, accepted.carriage, session, follower, remote, timer, stop).await;
             drop(place);
         });
     }
@@ -294,7 +295,8 @@ async fn keep_connected(shared: &Arc<Shared>, ticket: &Ticket, stop: &watch::Rec
                 let timer = HandshakeTimer::begin("initiator", Some(keygen));
                 let remote = format!("{}:{}", ticket.host, ticket.port);
                 let began = Instant::now();
-                let departure = serve_viewer(Arc::clone(shared), transport, session, remote, timer, stop.clone()).await;
+                let (shared, stop, follower) = (Arc::clone(shared), stop.clone(), way.follower());
+                let departure = serve_viewer(shared, transport, session, follower, remote, timer, stop).await;
                 if let Some(failure) = refusal(ticket, &departure, established) {
                     return Err(failure);
                 }

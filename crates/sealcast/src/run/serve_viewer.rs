@@ -15,6 +15,7 @@ use super::admission::Verdict;
 use super::clock::nanos;
 use super::connection::{Connection, Ended, Listener, overhead};
 use super::ended::{end_in_words, handshake_outcome};
+use super::follow::Follower;
 use super::hub::SourceEnd;
 use super::observe::HandshakeTimer;
 use super::retry::turned_on;
@@ -89,6 +90,7 @@ pub(super) struct Departure {
 struct ViewerTask<T> {
     shared: Arc<Shared>,
     connection: Connection<T>,
+    follower: Option<Follower>,
     inbox: Inbox,
     timer: HandshakeTimer,
     remote: String,
@@ -101,11 +103,13 @@ struct ViewerTask<T> {
     rekeys: u64,
 }
 
-/// Serve one viewer until it goes, the source ends or the program stops.
+/// Serve one viewer until it goes, the source ends or the program stops. What its path carries is the session's to tell
+/// where there is no `follower`.
 pub(super) async fn serve_viewer<T: Transport>(
     shared: Arc<Shared>,
     transport: T,
     session: Session,
+    follower: Option<Follower>,
     remote: String,
     timer: HandshakeTimer,
     stop: watch::Receiver<bool>,
@@ -120,6 +124,7 @@ pub(super) async fn serve_viewer<T: Transport>(
         rekeys,
         shared,
         connection,
+        follower,
         inbox: Inbox::default(),
         timer,
         remote,
@@ -317,13 +322,20 @@ impl<T: Transport> ViewerTask<T> {
     fn next_frame(&mut self) -> Option<Arc<Frame>> {
         let seat = self.seat.as_ref()?;
         let frame = seat.queue.pop()?;
-        if !self.connection.session.holds_media() || frame.encoded.elapsed() < MOST_WAIT {
+        let waited = frame.encoded.elapsed();
+        if !self.connection.session.holds_media() || waited < MOST_WAIT {
+            if let Some(follower) = &mut self.follower {
+                follower.frame(waited);
+            }
             return Some(frame);
         }
         let skipped = seat.queue.skip_to_keyframe(frame);
         if skipped.dropped > 0 {
             let metrics = &self.shared.observation.metrics;
             metrics.record_dropped(DropCause::Queue, skipped.dropped as u64);
+            if let Some(follower) = &mut self.follower {
+                follower.dropped();
+            }
         }
         if skipped.next.is_none() {
             self.shared.hub.request_keyframe();
@@ -338,9 +350,19 @@ impl<T: Transport> ViewerTask<T> {
         if let Some(counts) = session.outbound_counts() {
             self.shared.observation.metrics.media_left(&mut seat.counted, counts);
         }
-        let due = seat.target_told.is_none_or(|told| told.elapsed() >= TARGET_INTERVAL);
-        if let Some(target) = session.target().filter(|_| due) {
-            seat.target_told = Some(Instant::now());
+        let now = Instant::now();
+        if seat.target_told.is_some_and(|told| now < told + TARGET_INTERVAL) {
+            return;
+        }
+        seat.target_told = Some(now);
+        let target = match &mut self.follower {
+            Some(follower) => {
+                let look = self.connection.look(seat.queue.bytes() > 0);
+                look.and_then(|look| follower.look(now, &look))
+            }
+            None => session.target(),
+        };
+        if let Some(target) = target {
             self.shared.hub.set_target(seat.id, Some(target));
             let loss = session.path_loss().map(|(share, _)| share);
             self.shared.observation.metrics.path(loss, Some(target));

@@ -52,7 +52,7 @@ impl FromStr for ListenUrl {
                 return Err(usage(what, "leave out what follows the ?, or use udp:// or quic://"));
             }
             Some((rest, query)) => (rest, NetworkOptions::parse(query, scheme, keys)?),
-            None => (rest, NetworkOptions::of(scheme)),
+            None => (rest, NetworkOptions::default()),
         };
         Ok(Self {
             address: parse_address(rest.trim_end_matches('/')).ok_or_else(|| {
@@ -174,7 +174,7 @@ mod tests {
         assert_eq!((url.options, url.ticket_latency()), (expected, Some(0)));
         let url: ListenUrl = "quic://127.0.0.1/?fec=off&latency=10000".parse().expect("QUIC too");
         assert_eq!((url.transport(), url.options.fec), (TransportKind::Quic, Fec::Off));
-        assert!(!url.options.rate, "QUIC has a congestion control of its own");
+        assert!(url.options.rate, "the encoder follows unless told otherwise");
         assert_eq!(url.ticket_latency(), Some(10_000));
         let url: ListenUrl = "udp://127.0.0.1?mtu=8972".parse().expect("the longest");
         assert_eq!(url.options.mtu, Mtu::Bytes(8972));
