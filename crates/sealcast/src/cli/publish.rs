@@ -215,16 +215,10 @@ pub(super) fn ticket_for(
     peer: PeerId,
     invite: Option<Invite>,
 ) -> Result<Ticket> {
-    let bound = listener.local_address()?;
-    let host = host.map_or_else(|| ListenUrl::ticket_host(bound), |host| Host::Name(host.to_owned()));
-    let ticket = Ticket {
-        host,
-        port: bound.port(),
-        peer,
-        transport: listen.transport(),
-        latency: listen.ticket_latency(),
-        invite,
-    };
+    let mut ticket = listen.ticket(listener.local_address()?, peer, invite);
+    if let Some(host) = host {
+        ticket.host = Host::Name(host.to_owned());
+    }
     // Read back what will be printed: a host that was typed wrong shows here and not at the viewer.
     ticket.reveal().parse::<Ticket>().map_err(|error| {
         Failure::new(

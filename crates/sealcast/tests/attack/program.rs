@@ -88,10 +88,13 @@ impl Home {
 
     /// How many records a report says were refused for `reason`.
     pub(crate) fn refused(&self, report: &str, reason: &str) -> u64 {
-        self.report(report)["totals"]["open_failures"][reason]
-            .as_u64()
-            .expect("a counter")
+        total(&self.report(report), "open_failures", reason)
     }
+}
+
+/// What a report counts as `name` among those of `family`.
+pub(crate) fn total(report: &Value, family: &str, name: &str) -> u64 {
+    report["totals"][family][name].as_u64().expect("a counter")
 }
 
 /// A running program. It is killed when dropped; what it said is shown when a test fails.
