@@ -194,7 +194,8 @@ fn viewers(
         return Ok((Viewers::Connect(build::ticket(&to)?), None));
     }
     let listen = in_force(args.listen.clone(), config.publish.listen.as_ref());
-    let listen = build::listen_url(listen.as_deref().unwrap_or(build::DEFAULT_LISTEN))?;
+    let listen = build::listen_url(listen.as_deref().unwrap_or(build::DEFAULT_LISTEN))
+        .map_err(|failure| build::configured(args.listen.is_some(), failure))?;
     let wants_invite = !args.no_invite && config.publish.invite.unwrap_or(true);
     let invite = if wants_invite {
         Some(Invite::new(entropy::random()?))
