@@ -7,15 +7,13 @@ use std::net::UdpSocket;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use attack::{Clip, Home, Program, assert_no_gap, record, until};
+use attack::{Clip, Home, Program, assert_no_gap, record, total, until};
 
 const RATE: u32 = 50;
 const CARD: &str = "test:320x240@25";
 
 fn publish(home: &Home, source: &str, more: &str) -> (Program, String) {
-    let program = home.start(&format!("publish {source} --listen quic://127.0.0.1:0 {more}"));
-    let ticket = program.ticket();
-    (program, ticket)
+    home.publish_at("quic://127.0.0.1:0", source, more)
 }
 
 /// Publish a clip and watch it to its end, in one session.
@@ -91,7 +89,7 @@ fn a_viewer_without_the_invite_is_told_so() {
 fn garbage_on_the_port_changes_nothing() {
     let home = Home::new();
     let clip = Clip::make(home.path(), 150);
-    let (mut publisher, ticket) = publish(&home, &clip.url(RATE, ""), "");
+    let (mut publisher, ticket) = publish(&home, &clip.url(RATE, ""), "--report report.json");
     let port = attack::Proxy::port_of(&ticket);
     let before = publisher.rss();
     let (viewer_home, mut viewer) = record(&ticket, "");
@@ -118,6 +116,8 @@ fn garbage_on_the_port_changes_nothing() {
     assert_eq!((viewer.ends(), before > 0), (0, true), "{}", viewer.said());
     viewer_home.assert_whole(&clip, "garbage");
     assert_eq!(publisher.ends(), 0, "{}", publisher.said());
+    let report = home.report("report.json");
+    assert_eq!(total(&report, "door_answers", "retry"), 1, "the viewer's: {report}");
 }
 
 #[test]
