@@ -70,7 +70,7 @@ fn forgery(number: u32) -> Vec<u8> {
         out.resize(5 + usize::from(d) * 4, b);
         return out;
     }
-    let control = number % 3 == 0;
+    let control = number.is_multiple_of(3);
     let flags = [0x01, 0x41, 0x0D, 0x0F, 0x2D, 0x11, 0x00, 0x81];
     let flags = if control { 0x01 } else { flags[usize::from(a) % 8] };
     out.extend([if control { 0x11 } else { 0x10 }, flags]);
