@@ -6,8 +6,8 @@ mod network;
 use std::thread::sleep;
 use std::time::Duration;
 
-use attack::{Home, Program, Proxy, Tap};
-use network::{Row, UdpProxy, Way, behind, film, missing, quantile, record, rows, settled, told};
+use attack::{Home, Program, Proxy, Row, Tap, record};
+use network::{Running, UdpProxy, Way, behind, film, missing, quantile, settled, told};
 
 /// Four times what the slow link carries, for a source that can follow.
 const RICH: &str = "test:640x480@25?bitrate=8000000";
@@ -55,7 +55,7 @@ impl<N> Pair<N> {
         assert_eq!((self.viewer.stop(), self.publisher.stop()), (0, 0), "{}", self.name);
         assert_eq!(self.viewer.count("INFO watching"), 1, "{}", self.viewer.said());
         assert_eq!(self.publisher.count("a viewer watches"), 1, "{}", self.publisher.said());
-        let rows = rows(&self.home);
+        let rows = self.home.rows();
         told(&self.name, &rows);
         rows
     }
@@ -80,7 +80,9 @@ fn where_a_link_becomes_slow_an_encoder_follows_and_a_film_loses_groups_and_no_p
     let passed = Pair::start(&film, "frame", |ticket| behind(ticket, LINK, 11));
     sleep(fast);
     for pair in encoded.iter().chain([&passed]) {
-        pair.network.change(Way::Down, SLOW.parse().expect("a profile"));
+        pair.network
+            .change(Way::Down, SLOW.parse().expect("a profile"))
+            .expect("it is for datagrams");
     }
     sleep(settling + Duration::from_secs(SECONDS as u64));
     for pair in encoded {

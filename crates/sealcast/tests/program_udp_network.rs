@@ -3,17 +3,12 @@
 mod attack;
 mod network;
 
-use std::fs;
 use std::path::Path;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use attack::{Clip, Home, Tap, carries_media, order, until};
-use network::{Row, behind, film, missing, quantile, record, rows, settled, told};
-
-fn recorded(home: &Home) -> Vec<u8> {
-    fs::read(home.file("out.h264")).expect("a recording")
-}
+use attack::{Clip, Home, Row, Tap, carries_media, order, record, until};
+use network::{behind, film, missing, quantile, settled, told};
 
 /// Watch a clip to its end through a network. The recording's frames, each one of the clip's, in order and once.
 fn shown(clip: &Clip, rate: u32, options: &str, link: &str) -> (Vec<usize>, Home) {
@@ -31,7 +26,7 @@ fn shown(clip: &Clip, rate: u32, options: &str, link: &str) -> (Vec<usize>, Home
     println!("{link}: sent {}", home.report("report.json")["totals"]["media_packets"]);
     println!("got {}", viewer_home.report("report.json")["totals"]["media_packets"]);
     drop(proxy);
-    (order(&recorded(&viewer_home), &clip.frames), viewer_home)
+    (order(&viewer_home.recorded(), &clip.frames), viewer_home)
 }
 
 const IMPAIRED: &str = "delay=20ms jitter=5ms loss=5% reorder=2% duplicate=1% corrupt=0.5%";
@@ -40,7 +35,7 @@ fn nearly_all_are_shown(options: &str) {
     let home = Home::new();
     let clip = Clip::make(home.path(), 600);
     let (frames, viewer) = shown(&clip, 30, options, IMPAIRED);
-    told(options, &rows(&viewer));
+    told(options, &viewer.rows());
     assert!(
         frames.len() * 100 >= clip.frames.len() * 99,
         "{} of 600 frames",
@@ -68,7 +63,7 @@ fn repair_without_asking_and_asking_without_repair_show_most_frames_as_well() {
     let clip = Clip::make(home.path(), 300);
     for options in ["latency=200&nack=off&fec=50", "latency=200&fec=off"] {
         let (frames, viewer) = shown(&clip, 50, options, LINK);
-        told(options, &rows(&viewer));
+        told(options, &viewer.rows());
         assert!(frames.len() >= 285, "{options}: {} of 300 frames", frames.len());
     }
 }
@@ -85,7 +80,7 @@ fn nothing_longer_than_1200_bytes_is_sent_where_nothing_longer_arrives() {
         });
         let (viewer_home, mut viewer) = record(&attack::Proxy::redirect(&ticket, tap.port), "");
         assert_eq!((viewer.ends(), publisher.ends()), (0, 0), "{}", viewer.said());
-        assert!(recorded(&viewer_home) == clip.bytes, "{options}");
+        assert!(viewer_home.recorded() == clip.bytes, "{options}");
         let lengths = tap
             .seen()
             .into_iter()
@@ -122,7 +117,7 @@ fn without(clip: &Clip, options: &str, mut lost: impl FnMut(usize) -> bool + Sen
         .iter()
         .filter(|(_, datagram)| carries_media(datagram))
         .count();
-    (count, recorded(&viewer_home) == clip.bytes)
+    (count, viewer_home.recorded() == clip.bytes)
 }
 
 #[test]
@@ -154,7 +149,7 @@ fn after_half_a_minute_without_network_the_same_session_goes_on_from_another_add
     for end in [&publisher, &viewer] {
         end.says("nothing was heard");
     }
-    let size = || fs::metadata(viewer_home.file("out.h264")).map_or(0, |file| file.len());
+    let size = || viewer_home.recorded_size();
     let before = size();
     sleep(OUTAGE - Duration::from_secs(4));
     assert_eq!(size(), before, "nothing can have come");
@@ -172,7 +167,7 @@ fn after_half_a_minute_without_network_the_same_session_goes_on_from_another_add
     assert_eq!((viewer.stop(), publisher.stop()), (0, 0));
     assert_eq!(viewer.count("INFO watching"), 1, "{}", viewer.said());
     assert_eq!(publisher.count("a viewer watches"), 1, "{}", publisher.said());
-    let rows = rows(&viewer_home);
+    let rows = viewer_home.rows();
     let after: Vec<Row> = rows.into_iter().filter(|row| row.number > 25 * 31).collect();
     assert!(after.len() > 75, "{} frames after the outage", after.len());
     let missing = missing(&after);
@@ -191,7 +186,7 @@ fn film_numbers(home: &Home, file: &Path, options: &str) -> Vec<u64> {
     viewer.says("INFO watching");
     sleep(Duration::from_secs(5));
     assert_eq!((viewer.ends(), publisher.ends()), (0, 0), "{}", viewer.said());
-    let rows = rows(&viewer_home);
+    let rows = viewer_home.rows();
     told(&format!("{} {options}", file.display()), &rows);
     println!("{}", viewer_home.report("report.json")["totals"]["media_packets"]);
     rows.into_iter().map(|row| row.number).collect()
@@ -231,7 +226,7 @@ fn squeezed(source: &str, link: &str, seconds: u64) -> Vec<Row> {
     sleep(Duration::from_secs(seconds));
     assert_eq!((viewer.stop(), publisher.stop()), (0, 0), "{}", viewer.said());
     assert_eq!(viewer.count("INFO watching"), 1, "{}", viewer.said());
-    let rows = rows(&viewer_home);
+    let rows = viewer_home.rows();
     told(&format!("{source} over {link}, all"), &rows);
     let settled = settled(&rows, Duration::from_secs(4));
     told("settled", &settled);
@@ -283,7 +278,7 @@ fn new_keys_every_second_on_a_bad_network_cost_no_frame() {
     sleep(Duration::from_secs(seconds));
     let (publisher_rss, viewer_rss) = (publisher.rss(), viewer.rss());
     assert_eq!((viewer.stop(), publisher.stop()), (0, 0), "{}", viewer.said());
-    let rows = rows(&viewer_home);
+    let rows = viewer_home.rows();
     told(&format!("{seconds} s"), &rows);
     let (sent, got) = (home.report("report.json"), viewer_home.report("report.json"));
     println!(

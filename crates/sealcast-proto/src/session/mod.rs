@@ -13,6 +13,8 @@ mod delivery;
 mod door;
 mod epochs;
 mod flow;
+#[cfg(test)]
+mod forgery_tests;
 mod handshake;
 #[cfg(test)]
 mod hostile_tests;

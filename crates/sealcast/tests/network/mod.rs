@@ -1,4 +1,4 @@
-//! What the tests on bad networks share: a seeded link in front of a ticket, films, and what a viewer wrote down.
+//! What the tests on bad networks share: a seeded link in front of a ticket, films, and figures of what was shown.
 #![allow(dead_code, unused_imports, reason = "every test binary uses its own part of this")]
 
 #[allow(unreachable_pub, reason = "it is a part of a library")]
@@ -9,9 +9,9 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-pub(crate) use proxy::{UdpProxy, Way};
+pub(crate) use proxy::{Running, UdpProxy, Way};
 
-use crate::attack::{Home, Program, Proxy, ffmpeg, path};
+use crate::attack::{Proxy, Row, ffmpeg, path};
 use proxy::Links;
 
 const HERE: (Ipv4Addr, u16) = (Ipv4Addr::LOCALHOST, 0);
@@ -24,14 +24,6 @@ pub(crate) fn behind(ticket: &str, link: &str, seed: u64) -> (UdpProxy, String) 
     let proxy = proxy.expect("a proxy");
     let ticket = Proxy::redirect(ticket, proxy.address().port());
     (proxy, ticket)
-}
-
-/// A viewer that records all it gets, and writes everything down.
-pub(crate) fn record(ticket: &str, more: &str) -> (Home, Program) {
-    let home = Home::new();
-    let options = "--to file:out.h264 --log-dir logs --report report.json";
-    let program = home.start(&format!("watch {ticket} {options} {more}"));
-    (home, program)
 }
 
 /// A pass-through clip of this size and bit rate.
@@ -53,41 +45,6 @@ pub(crate) fn film(dir: &Path, size: &str, seconds: u32, bits: &str) -> PathBuf 
     let rate = ["-b:v", bits, "-maxrate", bits, "-bufsize", bits];
     ffmpeg(&[&["-f", "lavfi", "-i", &input][..], &codec, &rate, &[path(&file)]].concat());
     file
-}
-
-/// What a viewer wrote down of a frame.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Row {
-    pub(crate) number: u64,
-    pub(crate) keyframe: bool,
-    captured_ns: u64,
-    pub(crate) received_ns: u64,
-}
-
-impl Row {
-    /// From the picture to the viewer; both ends have the same clock here.
-    fn delay(self) -> Duration {
-        Duration::from_nanos(self.received_ns.saturating_sub(self.captured_ns))
-    }
-}
-
-pub(crate) fn rows(home: &Home) -> Vec<Row> {
-    let mut log = csv::Reader::from_path(home.file("logs/frames_latency.csv")).expect("a log");
-    let headers = log.headers().expect("a head").clone();
-    let column = |name: &str| headers.iter().position(|header| header == name).expect("a column");
-    let columns = ["frame", "captured_ns", "received_ns"].map(column);
-    let keyframe = column("keyframe");
-    let rows = log.records().map(|row| row.expect("a row"));
-    rows.map(|row| {
-        let [number, captured_ns, received_ns] = columns.map(|column| row[column].parse().expect("a number"));
-        Row {
-            number,
-            keyframe: &row[keyframe] == "true",
-            captured_ns,
-            received_ns,
-        }
-    })
-    .collect()
 }
 
 /// How many frames are missing between the first and the last.
