@@ -33,6 +33,15 @@ impl Credentials {
     }
 }
 
+impl PartialEq for Credentials {
+    fn eq(&self, other: &Self) -> bool {
+        let password = self.password.as_bytes().ct_eq(other.password.as_bytes());
+        self.user == other.user && bool::from(password)
+    }
+}
+
+impl Eq for Credentials {}
+
 /// The hash of Digest authentication.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum DigestAlgorithm {

@@ -101,9 +101,14 @@ impl Interleaving {
         if rtp == rtcp || taken(rtp) || taken(rtcp) {
             return false;
         }
-        self.pairs.retain(|pair| pair.0 != track);
+        self.release(track);
         self.pairs.push((track, rtp, rtcp));
         true
+    }
+
+    /// Take a track's pair from it, if it has one.
+    pub fn release(&mut self, track: Track) {
+        self.pairs.retain(|pair| pair.0 != track);
     }
 
     /// A pair that nobody has, even first.

@@ -1,0 +1,1 @@
+//! Cameras as they really answer, and what no camera should do.

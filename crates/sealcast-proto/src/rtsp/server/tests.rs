@@ -1,0 +1,1 @@
+//! Players' dialogues as they were recorded, and what no player should do.
