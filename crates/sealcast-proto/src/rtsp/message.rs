@@ -264,10 +264,12 @@ fn reason(status: u16) -> &'static str {
         504 => "Gateway Time-out",
         505 => "RTSP Version Not Supported",
         551 => "Option Not Supported",
-        100..=199 => "Continue",
-        200..=299 => "Success",
-        300..=399 => "Redirection",
-        400..=499 => "Client Error",
-        _ => "Server Error",
+        _ => match status / 100 {
+            1 => "Continue",
+            2 => "Success",
+            3 => "Redirection",
+            4 => "Client Error",
+            _ => "Server Error",
+        },
     }
 }

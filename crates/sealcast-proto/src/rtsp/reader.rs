@@ -66,7 +66,7 @@ impl MessageReader {
     ///
     /// # Errors
     /// [`NotRtsp`]: the connection must end.
-    pub fn next(&mut self) -> Result<Option<Message>, NotRtsp> {
+    pub fn next_message(&mut self) -> Result<Option<Message>, NotRtsp> {
         self.skip_empty_lines();
         let unread = &self.bytes[self.at..];
         match unread {

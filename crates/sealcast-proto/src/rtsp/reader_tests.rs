@@ -11,7 +11,7 @@ fn read_in(bytes: &[u8], piece: usize) -> Result<Vec<Message>, NotRtsp> {
     let mut messages = Vec::new();
     for piece in bytes.chunks(piece) {
         reader.push(piece)?;
-        while let Some(message) = reader.next()? {
+        while let Some(message) = reader.next_message()? {
             messages.push(message);
         }
     }
@@ -49,7 +49,7 @@ fn messages_are_the_same_at_every_split_point() {
         let mut messages = Vec::new();
         for part in [&bytes[..split], &bytes[split..]] {
             reader.push(part).unwrap();
-            while let Some(message) = reader.next().unwrap() {
+            while let Some(message) = reader.next_message().unwrap() {
                 messages.push(message);
             }
         }
@@ -118,7 +118,7 @@ fn a_head_without_end_is_refused_before_it_fills_the_memory() {
     loop {
         reader.push(b"OPTIONS").unwrap();
         pushed += 7;
-        match reader.next() {
+        match reader.next_message() {
             Ok(None) => assert!(pushed <= MAX_HEAD),
             Err(error) => break assert_eq!(error, NotRtsp::LongHead),
             Ok(Some(message)) => panic!("{message:?}"),
