@@ -228,8 +228,8 @@ pub enum Message {
     },
 }
 
-/// Append an interleaved packet: `$`, the channel's number, the length, the packet (RFC 2326 §10.12). Packets longer than
-/// 65 535 bytes do not exist; one would be left out.
+/// Append an interleaved packet: `$`, the channel's number, the length, the packet (RFC 2326 §10.12). Packets longer
+/// than 65 535 bytes do not exist; one would be left out.
 pub fn put_data(out: &mut Vec<u8>, channel: u8, packet: &[u8]) {
     let Ok(length) = u16::try_from(packet.len()) else {
         return;

@@ -1,5 +1,5 @@
-//! A camera's description (SDP, RFC 8866) as it may cross: control URLs replaced by ours, addresses taken out, and every
-//! other line as it came.
+//! A camera's description (SDP, RFC 8866) as it may cross: control URLs replaced by ours, addresses taken out, and
+//! every other line as it came.
 
 use super::tracks::MAX_TRACKS;
 use super::url::{join, track_control};
