@@ -6,6 +6,7 @@ pub mod clock;
 pub mod keys;
 pub mod rate;
 pub mod repair;
+pub mod rtsp;
 pub mod seal;
 pub mod session;
 pub mod sim;

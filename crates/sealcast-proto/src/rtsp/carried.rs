@@ -1,0 +1,455 @@
+//! What crosses the sealed session between two gateways (protocol.md §9): questions, answers, and packets as they came.
+
+use super::tracks::{Channel, TrackSet};
+use crate::wire::{MAX_STREAM, Malformed, Reader, put_bytes16};
+
+/// Longest gateway message in bytes: what four parts of a control message hold.
+pub const MAX_GATEWAY_MESSAGE: usize = 4096;
+
+/// Longest value of a header that crosses, in bytes.
+pub const MAX_CARRIED_VALUE: usize = 1024;
+
+/// A camera as the two gateways of one session name it: the number of its media stream, 1 to 15.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct CameraNumber(u8);
+
+impl CameraNumber {
+    /// The camera of that media stream, or `None` if there is no such stream.
+    pub fn new(stream: u8) -> Option<Self> {
+        (1..=MAX_STREAM).contains(&u32::from(stream)).then_some(Self(stream))
+    }
+
+    /// Its media stream, as `OutgoingFrame` and records name it.
+    pub fn stream(self) -> u32 {
+        self.0.into()
+    }
+}
+
+/// What a player may ask of a camera.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verb {
+    /// Begin, or go on, with these tracks; never none.
+    Play(TrackSet),
+    /// Stop for a while.
+    Pause,
+    /// Read parameters.
+    GetParameter,
+    /// Set parameters.
+    SetParameter,
+    /// Nobody watches any more.
+    Teardown,
+}
+
+/// The RTSP headers that cross, in the order in which they stand.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[repr(u8)]
+pub enum CarriedHeader {
+    /// What part of the stream.
+    Range = 1,
+    /// How fast.
+    Scale,
+    /// How fast it is delivered.
+    Speed,
+    /// The first sequence numbers and RTP times of the tracks.
+    RtpInfo,
+    /// What a body is.
+    ContentType,
+    /// ONVIF replay: whether the sender paces.
+    RateControl,
+    /// ONVIF replay: whether the new position holds at once.
+    Immediate,
+    /// ONVIF replay: which frames.
+    Frames,
+}
+
+impl CarriedHeader {
+    /// All of them, in order.
+    pub const ALL: [Self; 8] = [
+        Self::Range,
+        Self::Scale,
+        Self::Speed,
+        Self::RtpInfo,
+        Self::ContentType,
+        Self::RateControl,
+        Self::Immediate,
+        Self::Frames,
+    ];
+
+    /// Its name in RTSP.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Range => "Range",
+            Self::Scale => "Scale",
+            Self::Speed => "Speed",
+            Self::RtpInfo => "RTP-Info",
+            Self::ContentType => "Content-Type",
+            Self::RateControl => "Rate-Control",
+            Self::Immediate => "Immediate",
+            Self::Frames => "Frames",
+        }
+    }
+}
+
+/// The headers and the body that go with a command or its answer.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Particulars {
+    headers: Vec<(CarriedHeader, String)>,
+    /// Parameters, or a description in SDP.
+    pub body: Vec<u8>,
+}
+
+impl Particulars {
+    /// A body alone.
+    pub fn of_body(body: Vec<u8>) -> Self {
+        Self {
+            headers: Vec::new(),
+            body,
+        }
+    }
+
+    /// The value of a header.
+    pub fn get(&self, header: CarriedHeader) -> Option<&str> {
+        let at = self.headers.binary_search_by_key(&header, |(header, _)| *header).ok()?;
+        Some(&self.headers[at].1)
+    }
+
+    /// Put a header in its place. A value that may not cross is left out: it is not printable ASCII, empty, or longer
+    /// than [`MAX_CARRIED_VALUE`].
+    pub fn set(&mut self, header: CarriedHeader, value: String) {
+        if !may_cross(value.as_bytes()) {
+            return;
+        }
+        match self.headers.binary_search_by_key(&header, |(header, _)| *header) {
+            Ok(at) => self.headers[at].1 = value,
+            Err(at) => self.headers.insert(at, (header, value)),
+        }
+    }
+
+    /// The headers, in order.
+    pub fn headers(&self) -> impl Iterator<Item = (CarriedHeader, &str)> {
+        self.headers.iter().map(|(header, value)| (*header, value.as_str()))
+    }
+
+    fn put(&self, out: &mut Vec<u8>) {
+        out.push(u8::try_from(self.headers.len()).expect("no header twice, and there are eight"));
+        for (header, value) in &self.headers {
+            out.push(*header as u8);
+            put_bytes16(out, value.as_bytes());
+        }
+        put_bytes16(out, &self.body);
+    }
+
+    fn parse(reader: &mut Reader<'_>) -> Result<Self, Malformed> {
+        let mut headers: Vec<(CarriedHeader, String)> = Vec::new();
+        for _ in 0..reader.u8()? {
+            let number = reader.u8()?;
+            let header = CarriedHeader::ALL.into_iter().find(|header| *header as u8 == number);
+            let header = header.ok_or(Malformed)?;
+            let value = reader.bytes16()?;
+            if !may_cross(value) || headers.last().is_some_and(|(before, _)| *before >= header) {
+                return Err(Malformed);
+            }
+            headers.push((header, String::from_utf8(value.to_vec()).map_err(|_| Malformed)?));
+        }
+        let body = reader.bytes16()?.to_vec();
+        Ok(Self { headers, body })
+    }
+}
+
+fn may_cross(value: &[u8]) -> bool {
+    (1..=MAX_CARRIED_VALUE).contains(&value.len()) && value.iter().all(|byte| (0x20..=0x7e).contains(byte))
+}
+
+/// The gateways' status of an answer or an end: an RTSP status code from 200 to 599.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CarriedStatus(u16);
+
+impl CarriedStatus {
+    /// The camera gateway did what was asked.
+    pub const OK: Self = Self(200);
+    /// The camera answered what only concerns its gateway, or nothing that makes sense.
+    pub const BAD_GATEWAY: Self = Self(502);
+    /// The camera did not answer in time.
+    pub const TIMEOUT: Self = Self(504);
+
+    /// A camera's status as the player may know it: what the camera asked of its gateway, and what is out of range,
+    /// is [`BAD_GATEWAY`](Self::BAD_GATEWAY).
+    pub fn of_camera(code: u16) -> Self {
+        match code {
+            401 | 407 => Self::BAD_GATEWAY,
+            200..=599 => Self(code),
+            _ => Self::BAD_GATEWAY,
+        }
+    }
+
+    /// The status code.
+    pub fn code(self) -> u16 {
+        self.0
+    }
+
+    /// Whether it was done.
+    pub fn is_ok(self) -> bool {
+        (200..300).contains(&self.0)
+    }
+
+    fn parse(code: u16) -> Result<Self, Malformed> {
+        (200..=599).contains(&code).then_some(Self(code)).ok_or(Malformed)
+    }
+}
+
+/// A message between gateways.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum GatewayMessage {
+    /// A player wants the camera at a path.
+    Describe {
+        /// The question's number.
+        request: u32,
+        /// Without a leading slash; at most 255 bytes.
+        path: String,
+    },
+    /// A player wants a camera to do something.
+    Command {
+        /// The question's number.
+        request: u32,
+        /// Which camera.
+        camera: CameraNumber,
+        /// What.
+        verb: Verb,
+        /// The details.
+        with: Particulars,
+    },
+    /// The answer to a question.
+    Answer {
+        /// The question's number.
+        request: u32,
+        /// Which camera; `None` where a description failed.
+        camera: Option<CameraNumber>,
+        /// Whether it was done.
+        status: CarriedStatus,
+        /// The details; for a description its SDP.
+        with: Particulars,
+    },
+    /// An RTCP packet of a player for the camera.
+    Packet {
+        /// Which camera.
+        camera: CameraNumber,
+        /// Which track's.
+        channel: Channel,
+        /// The packet; at least one byte.
+        bytes: Vec<u8>,
+    },
+    /// A camera is gone.
+    Ended {
+        /// Which one.
+        camera: CameraNumber,
+        /// Why, as a status.
+        status: CarriedStatus,
+    },
+    /// A type this version does not know: ignored.
+    Unknown,
+}
+
+impl GatewayMessage {
+    /// The message's bytes.
+    ///
+    /// # Errors
+    /// [`TooLong`]: a path, a body or a packet does not fit. The question is then refused, the packet dropped.
+    pub fn to_bytes(&self) -> Result<Vec<u8>, TooLong> {
+        let mut out = Vec::new();
+        match self {
+            Self::Describe { request, path } => {
+                out.push(1);
+                out.extend_from_slice(&request.to_be_bytes());
+                out.push(u8::try_from(path.len()).map_err(|_| TooLong)?);
+                out.extend_from_slice(path.as_bytes());
+            }
+            Self::Command { with, .. } | Self::Answer { with, .. } if with.body.len() > MAX_GATEWAY_MESSAGE => {
+                return Err(TooLong);
+            }
+            Self::Command {
+                request,
+                camera,
+                verb,
+                with,
+            } => {
+                let (verb, tracks) = verb.fields();
+                out.push(2);
+                out.extend_from_slice(&request.to_be_bytes());
+                out.extend_from_slice(&[camera.0, verb]);
+                out.extend_from_slice(&tracks.to_be_bytes());
+                with.put(&mut out);
+            }
+            Self::Answer {
+                request,
+                camera,
+                status,
+                with,
+            } => {
+                out.push(3);
+                out.extend_from_slice(&request.to_be_bytes());
+                out.push(camera.map_or(0, |camera| camera.0));
+                out.extend_from_slice(&status.0.to_be_bytes());
+                with.put(&mut out);
+            }
+            Self::Packet { camera, channel, bytes } => {
+                out.extend_from_slice(&[4, camera.0, channel.number()]);
+                out.extend_from_slice(bytes);
+            }
+            Self::Ended { camera, status } => {
+                out.extend_from_slice(&[5, camera.0]);
+                out.extend_from_slice(&status.0.to_be_bytes());
+            }
+            Self::Unknown => out.push(0),
+        }
+        if out.len() > MAX_GATEWAY_MESSAGE {
+            Err(TooLong)
+        } else {
+            Ok(out)
+        }
+    }
+
+    /// Read a message.
+    ///
+    /// # Errors
+    /// [`Malformed`] for a known type whose fields do not fit.
+    pub fn parse(message: &[u8]) -> Result<Self, Malformed> {
+        if message.len() > MAX_GATEWAY_MESSAGE {
+            return Err(Malformed);
+        }
+        let mut reader = Reader::new(message);
+        let parsed = match reader.u8()? {
+            1 => Self::Describe {
+                request: reader.u32()?,
+                path: parse_path(reader.bytes8()?)?,
+            },
+            2 => Self::Command {
+                request: reader.u32()?,
+                camera: parse_camera(&mut reader)?,
+                verb: Verb::parse(&mut reader)?,
+                with: Particulars::parse(&mut reader)?,
+            },
+            3 => Self::parse_answer(&mut reader)?,
+            4 => Self::Packet {
+                camera: parse_camera(&mut reader)?,
+                channel: Channel::from_number(reader.u8()?).ok_or(Malformed)?,
+                bytes: Some(reader.rest().to_vec())
+                    .filter(|bytes| !bytes.is_empty())
+                    .ok_or(Malformed)?,
+            },
+            5 => Self::Ended {
+                camera: parse_camera(&mut reader)?,
+                status: CarriedStatus::parse(reader.u16()?)?,
+            },
+            _ => return Ok(Self::Unknown),
+        };
+        reader.finish()?;
+        Ok(parsed)
+    }
+
+    fn parse_answer(reader: &mut Reader<'_>) -> Result<Self, Malformed> {
+        let (request, camera) = (reader.u32()?, reader.u8()?);
+        let status = CarriedStatus::parse(reader.u16()?)?;
+        let camera = match camera {
+            0 if !status.is_ok() => None,
+            stream => Some(CameraNumber::new(stream).ok_or(Malformed)?),
+        };
+        let with = Particulars::parse(reader)?;
+        Ok(Self::Answer {
+            request,
+            camera,
+            status,
+            with,
+        })
+    }
+}
+
+impl Verb {
+    fn fields(self) -> (u8, u16) {
+        match self {
+            Self::Play(tracks) => (1, tracks.bits()),
+            Self::Pause => (2, 0),
+            Self::GetParameter => (3, 0),
+            Self::SetParameter => (4, 0),
+            Self::Teardown => (5, 0),
+        }
+    }
+
+    fn parse(reader: &mut Reader<'_>) -> Result<Self, Malformed> {
+        match (reader.u8()?, reader.u16()?) {
+            (1, tracks) if tracks != 0 => Ok(Self::Play(TrackSet::from_bits(tracks))),
+            (2, 0) => Ok(Self::Pause),
+            (3, 0) => Ok(Self::GetParameter),
+            (4, 0) => Ok(Self::SetParameter),
+            (5, 0) => Ok(Self::Teardown),
+            _ => Err(Malformed),
+        }
+    }
+}
+
+fn parse_camera(reader: &mut Reader<'_>) -> Result<CameraNumber, Malformed> {
+    CameraNumber::new(reader.u8()?).ok_or(Malformed)
+}
+
+fn parse_path(bytes: &[u8]) -> Result<String, Malformed> {
+    let path = std::str::from_utf8(bytes).map_err(|_| Malformed)?;
+    let fits = !path.starts_with('/') && !path.chars().any(char::is_control);
+    fits.then(|| path.to_owned()).ok_or(Malformed)
+}
+
+/// A message would be longer than [`MAX_GATEWAY_MESSAGE`], or a packet than 65 535 bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("too long to cross between the gateways")]
+pub struct TooLong;
+
+/// Append a packet to the frame in which it travels.
+///
+/// # Errors
+/// [`TooLong`] for more than 65 535 bytes, with nothing appended. An empty packet is nothing and leaves no trace.
+pub fn put_packet(frame: &mut Vec<u8>, channel: Channel, packet: &[u8]) -> Result<(), TooLong> {
+    if packet.len() > usize::from(u16::MAX) {
+        return Err(TooLong);
+    }
+    if !packet.is_empty() {
+        frame.push(channel.number());
+        put_bytes16(frame, packet);
+    }
+    Ok(())
+}
+
+/// The packets of a frame, exactly as they came, in order. A frame that breaks the form ends with an error; the packets
+/// before it are whole.
+pub fn packets(frame: &[u8]) -> Packets<'_> {
+    Packets { rest: Some(frame) }
+}
+
+/// From [`packets`].
+pub struct Packets<'a> {
+    rest: Option<&'a [u8]>,
+}
+
+impl<'a> Iterator for Packets<'a> {
+    type Item = Result<(Channel, &'a [u8]), Malformed>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let mut reader = Reader::new(self.rest.take()?);
+        let packet = parse_packet(&mut reader);
+        if packet.is_ok() {
+            self.rest = Some(reader.rest()).filter(|rest| !rest.is_empty());
+        }
+        Some(packet)
+    }
+}
+
+fn parse_packet<'a>(reader: &mut Reader<'a>) -> Result<(Channel, &'a [u8]), Malformed> {
+    let channel = Channel::from_number(reader.u8()?).ok_or(Malformed)?;
+    let bytes = reader.bytes16()?;
+    if bytes.is_empty() {
+        Err(Malformed)
+    } else {
+        Ok((channel, bytes))
+    }
+}
+
+#[cfg(test)]
+#[path = "carried_tests.rs"]
+mod tests;

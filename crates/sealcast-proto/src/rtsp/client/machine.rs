@@ -1,0 +1,251 @@
+//! What the machine holds, and what goes in and out.
+
+use std::collections::VecDeque;
+use std::time::Duration;
+
+use super::{
+    CameraConfig, CameraError, CameraEvent, CameraInput, CameraOutput, Lower, MAX_COMMANDS, RESPONSE_PATIENCE,
+};
+use crate::rtsp::auth::Authenticator;
+use crate::rtsp::carried::{CarriedStatus, Particulars, Verb};
+use crate::rtsp::message::{Message, Method, Request, Response};
+use crate::rtsp::reader::MessageReader;
+use crate::rtsp::sdp::Description;
+use crate::rtsp::server::Route;
+use crate::rtsp::tracks::{Channel, Interleaving, Track, TrackSet};
+use crate::rtsp::transport::{Offer, PortPair};
+use crate::rtsp::url::CameraUrl;
+
+/// Something to be done, by one request or several.
+pub(super) enum Job {
+    Options,
+    Describe,
+    Command { number: u32, verb: Verb, with: Particulars },
+    KeepAlive,
+}
+
+/// What the request under way is for.
+#[derive(Clone, Copy)]
+pub(super) enum Step {
+    /// The job itself.
+    Job,
+    /// A track that the job needs first.
+    SetUp { track: Track, offer: Offer },
+}
+
+/// A request that is not answered yet.
+pub(super) struct Sent {
+    pub(super) request: Request,
+    pub(super) step: Step,
+    pub(super) cseq: u32,
+    pub(super) authorized: bool,
+    pub(super) tries: u32,
+    deadline: Duration,
+}
+
+/// The session that the camera keeps for us.
+pub(super) struct CameraSession {
+    pub(super) id: String,
+    pub(super) timeout: Duration,
+}
+
+/// One camera. The module's documentation says how to drive it.
+pub struct CameraClient {
+    pub(super) url: CameraUrl,
+    pub(super) lower: Lower,
+    pub(super) authenticator: Authenticator,
+    reader: MessageReader,
+    pub(super) out: VecDeque<CameraOutput>,
+    pub(super) description: Option<Description>,
+    pub(super) session: Option<CameraSession>,
+    pub(super) set_up: TrackSet,
+    pub(super) interleaving: Interleaving,
+    /// The camera's ports, by track, where it says them.
+    pub(super) udp: Vec<(Track, Option<PortPair>)>,
+    pub(super) get_parameter: bool,
+    jobs: VecDeque<Job>,
+    pub(super) job: Option<Job>,
+    pub(super) sent: Option<Sent>,
+    /// The track for which ports are being opened.
+    pub(super) opening: Option<Track>,
+    cseq: u32,
+    last_sent: Duration,
+    over: bool,
+}
+
+impl CameraClient {
+    /// A connection to the camera is there, or will be. `now` is monotonic.
+    pub fn new(config: CameraConfig, now: Duration) -> Self {
+        Self {
+            url: config.url,
+            lower: config.lower,
+            authenticator: Authenticator::new(config.credentials, config.entropy),
+            reader: MessageReader::default(),
+            out: VecDeque::new(),
+            description: None,
+            session: None,
+            set_up: TrackSet::default(),
+            interleaving: Interleaving::default(),
+            udp: Vec::new(),
+            get_parameter: false,
+            jobs: VecDeque::from([Job::Options, Job::Describe]),
+            job: None,
+            sent: None,
+            opening: None,
+            cseq: 0,
+            last_sent: now,
+            over: false,
+        }
+    }
+
+    /// Tell the machine something at a monotonic time; see the module's documentation.
+    ///
+    /// # Errors
+    /// [`CameraError`]: the connection must end.
+    pub fn handle(&mut self, now: Duration, input: CameraInput<'_>) -> Result<(), CameraError> {
+        if self.over {
+            return Err(CameraError::Misuse);
+        }
+        let handled = self.take(now, input);
+        self.over = handled.is_err();
+        if handled.is_ok() {
+            self.go_on(now);
+        }
+        handled
+    }
+
+    /// What to do next; see the module's documentation.
+    pub fn poll(&mut self) -> CameraOutput {
+        self.out
+            .pop_front()
+            .unwrap_or_else(|| CameraOutput::Timeout(self.deadline()))
+    }
+
+    /// How an RTCP packet reaches the camera, or `None` if the track is not set up or the camera names no port.
+    pub fn route(&self, channel: Channel) -> Option<Route> {
+        if let Some(number) = self.interleaving.number(channel) {
+            return Some(Route::Interleaved(number));
+        }
+        let (_, ports) = self.udp.iter().find(|(track, _)| *track == channel.track)?;
+        let port = ports.map(|ports| if channel.rtcp { ports.rtcp } else { ports.rtp })?;
+        Some(Route::Udp { port })
+    }
+
+    fn take(&mut self, now: Duration, input: CameraInput<'_>) -> Result<(), CameraError> {
+        match input {
+            CameraInput::Bytes(bytes) => {
+                self.reader.push(bytes)?;
+                while let Some(message) = self.reader.next_message()? {
+                    match message {
+                        Message::Data { channel, bytes } => self.data(channel, bytes),
+                        Message::Response(response) => self.response(now, &response)?,
+                        Message::Request(request) => self.asked(&request),
+                    }
+                }
+            }
+            CameraInput::Command(number, _, _) if self.jobs.len() >= MAX_COMMANDS => {
+                self.answer(number, CarriedStatus::of_camera(503), Particulars::default());
+            }
+            CameraInput::Command(number, verb, with) => self.jobs.push_back(Job::Command {
+                number,
+                verb,
+                with: with.clone(),
+            }),
+            CameraInput::Ports(ports) => {
+                let track = self.opening.take().ok_or(CameraError::Misuse)?;
+                self.ports_opened(now, track, ports);
+            }
+            CameraInput::Timeout if self.sent.as_ref().is_some_and(|sent| sent.deadline <= now) => {
+                return Err(CameraError::Silent);
+            }
+            CameraInput::Timeout => {
+                if self.idle() && self.keep_alive_at() <= now {
+                    self.jobs.push_back(Job::KeepAlive);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn data(&mut self, number: u8, bytes: Vec<u8>) {
+        if let Some(channel) = self.interleaving.channel(number).filter(|_| !bytes.is_empty()) {
+            self.out.push_back(CameraOutput::Packet(channel, bytes));
+        }
+    }
+
+    /// A camera may ask whether we are there; nothing else is its to ask.
+    fn asked(&mut self, request: &Request) {
+        let mut response = Response::new(if request.method == Method::Options { 200 } else { 501 });
+        let cseq = request.headers.get("CSeq").unwrap_or_default();
+        response.headers.add("CSeq", cseq);
+        self.out.push_back(CameraOutput::Transmit(response.to_bytes()));
+    }
+
+    /// Begin what comes next, where nothing is under way.
+    fn go_on(&mut self, now: Duration) {
+        while self.sent.is_none() && self.opening.is_none() {
+            if self.job.is_none() {
+                self.job = self.jobs.pop_front();
+            }
+            if self.job.is_none() {
+                return;
+            }
+            self.next_request(now);
+        }
+    }
+
+    pub(super) fn send(&mut self, now: Duration, request: Request, step: Step, tries: u32) {
+        self.cseq = self.cseq.wrapping_add(1);
+        let mut outgoing = request.clone();
+        outgoing.headers.add("CSeq", self.cseq.to_string());
+        outgoing.headers.add("User-Agent", "sealcast");
+        if let Some(session) = &self.session {
+            outgoing.headers.add("Session", session.id.clone());
+        }
+        let authorized = self.authenticator.authorize(&mut outgoing);
+        self.out.push_back(CameraOutput::Transmit(outgoing.to_bytes()));
+        self.last_sent = now;
+        self.sent = Some(Sent {
+            request,
+            step,
+            cseq: self.cseq,
+            authorized,
+            tries,
+            deadline: now + RESPONSE_PATIENCE,
+        });
+    }
+
+    pub(super) fn answer(&mut self, number: u32, status: CarriedStatus, with: Particulars) {
+        let answered = CameraEvent::Answered { number, status, with };
+        self.out.push_back(CameraOutput::Event(answered));
+    }
+
+    /// End the job, if it is a command with an answer.
+    pub(super) fn finish(&mut self, status: CarriedStatus, with: Particulars) {
+        if let Some(Job::Command { number, .. }) = self.job.take() {
+            self.answer(number, status, with);
+        }
+    }
+
+    fn idle(&self) -> bool {
+        self.sent.is_none() && self.opening.is_none() && self.job.is_none() && self.jobs.is_empty()
+    }
+
+    /// Half the session's timeout after the last request.
+    fn keep_alive_at(&self) -> Duration {
+        let session = self.session.as_ref();
+        session.map_or(Duration::MAX, |session| self.last_sent + session.timeout / 2)
+    }
+
+    fn deadline(&self) -> Duration {
+        match &self.sent {
+            _ if self.over => Duration::MAX,
+            Some(sent) => sent.deadline,
+            None if self.idle() => self.keep_alive_at(),
+            // The program is opening ports.
+            None if self.opening.is_some() => Duration::MAX,
+            // Before the first call.
+            None => self.last_sent,
+        }
+    }
+}

@@ -1,0 +1,33 @@
+//! The thinking half of the gateway pair: RTSP as cameras and players speak it, ended on each side, and what crosses
+//! between (protocol.md §9).
+
+mod auth;
+mod carried;
+mod challenge;
+mod client;
+mod message;
+mod reader;
+mod sdp;
+mod server;
+mod tracks;
+mod transport;
+mod url;
+
+pub use auth::{AuthError, Credentials, DigestAlgorithm};
+pub use carried::{
+    CameraNumber, CarriedHeader, CarriedStatus, GatewayMessage, MAX_CARRIED_VALUE, MAX_GATEWAY_MESSAGE, Packets,
+    Particulars, TooLong, Verb, packets, put_packet,
+};
+pub use client::{
+    CameraClient, CameraConfig, CameraError, CameraEvent, CameraInput, CameraOutput, Lower, RESPONSE_PATIENCE,
+};
+pub use message::{Headers, MAX_BODY, MAX_HEAD, MAX_HEADERS, Message, Method, Request, Response, put_data};
+pub use reader::{MAX_UNREAD, MessageReader, NotRtsp};
+pub use sdp::DescriptionError;
+pub use server::{
+    ANSWER_PATIENCE, MAX_LOGINS, MAX_PATH, PLAYER_TIMEOUT, PlayerAnswer, PlayerConfig, PlayerError, PlayerEvent,
+    PlayerInput, PlayerOutput, PlayerServer, Route,
+};
+pub use tracks::{Channel, Interleaving, MAX_TRACKS, Track, TrackSet};
+pub use transport::{Granted, Offer, PortPair, parse_granted, parse_offers};
+pub use url::{CameraUrl, UrlError};

@@ -1,0 +1,242 @@
+//! From the bytes of a connection to messages, however they are split on the way.
+//!
+//! Lenient where cameras and players are: lines may end without a carriage return, empty lines may stand before a
+//! message, a status may have no words, a header may be folded and have any bytes in its value. Strict where leniency
+//! would let two readers disagree about where a message ends: `Content-Length`.
+
+use super::message::{Headers, MAX_BODY, MAX_HEAD, MAX_HEADERS, Message, Method, Request, Response, VERSION};
+
+/// The most bytes that may wait to be read: a message of the greatest length, and as much again behind it.
+pub const MAX_UNREAD: usize = 2 * (MAX_HEAD + MAX_BODY);
+
+/// What came on a connection is no RTSP. Where the next message begins is unknown, so the connection must end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum NotRtsp {
+    /// A head longer than [`MAX_HEAD`].
+    #[error("the head of a message has no end within {MAX_HEAD} bytes")]
+    LongHead,
+    /// More than [`MAX_HEADERS`] headers.
+    #[error("a message has more than {MAX_HEADERS} headers")]
+    ManyHeaders,
+    /// The first line is neither a request's nor a response's.
+    #[error("what came is neither an RTSP request nor a response")]
+    FirstLine,
+    /// A line among the headers is no header.
+    #[error("a line among the headers is no header")]
+    Header,
+    /// `Content-Length` is no number, is said twice differently, or is above [`MAX_BODY`].
+    #[error("a content length is no number up to {MAX_BODY}")]
+    BodyLength,
+    /// More than [`MAX_UNREAD`] bytes came while an earlier request was not answered yet.
+    #[error("more than {MAX_UNREAD} bytes came before an answer")]
+    Unread,
+}
+
+/// Reads one direction of a connection.
+#[derive(Default)]
+pub struct MessageReader {
+    bytes: Vec<u8>,
+    /// Where what is not read yet begins.
+    at: usize,
+    /// How far behind `at` no end of a head was found.
+    scanned: usize,
+    /// How long the message is whose head came and whose body did not: it is not parsed again for every byte.
+    awaited: usize,
+}
+
+impl MessageReader {
+    /// Take bytes as they came.
+    ///
+    /// # Errors
+    /// [`NotRtsp::Unread`] if more would wait than may.
+    pub fn push(&mut self, bytes: &[u8]) -> Result<(), NotRtsp> {
+        self.bytes.drain(..self.at);
+        self.at = 0;
+        if self.bytes.len() + bytes.len() > MAX_UNREAD {
+            return Err(NotRtsp::Unread);
+        }
+        self.bytes.extend_from_slice(bytes);
+        Ok(())
+    }
+
+    /// How many more bytes [`push`](Self::push) takes.
+    pub fn room(&self) -> usize {
+        MAX_UNREAD - (self.bytes.len() - self.at)
+    }
+
+    /// The next message, if all of it came.
+    ///
+    /// # Errors
+    /// [`NotRtsp`]: the connection must end.
+    pub fn next_message(&mut self) -> Result<Option<Message>, NotRtsp> {
+        self.skip_empty_lines();
+        let unread = &self.bytes[self.at..];
+        match unread {
+            waiting if waiting.len() < self.awaited.max(1) => Ok(None),
+            [b'$', ..] => Ok(self.next_data()),
+            _ => {
+                let Some(head) = head_length(unread, self.scanned) else {
+                    // The end may be split over what came and what comes: three bytes at most.
+                    self.scanned = unread.len().saturating_sub(3);
+                    return if unread.len() > MAX_HEAD {
+                        Err(NotRtsp::LongHead)
+                    } else {
+                        Ok(None)
+                    };
+                };
+                if head > MAX_HEAD {
+                    return Err(NotRtsp::LongHead);
+                }
+                self.scanned = head.saturating_sub(3);
+                self.next_text(head)
+            }
+        }
+    }
+
+    fn skip_empty_lines(&mut self) {
+        let lines = self.bytes[self.at..]
+            .iter()
+            .take_while(|byte| matches!(byte, b'\r' | b'\n'));
+        let lines = lines.count();
+        self.at += lines;
+        self.scanned = self.scanned.saturating_sub(lines);
+    }
+
+    fn next_data(&mut self) -> Option<Message> {
+        let (head, rest) = self.bytes[self.at..].split_first_chunk::<4>()?;
+        let [_, channel, high, low] = *head;
+        let length = usize::from(u16::from_be_bytes([high, low]));
+        let bytes = rest.get(..length)?.to_vec();
+        self.read(4 + length);
+        Some(Message::Data { channel, bytes })
+    }
+
+    fn next_text(&mut self, head: usize) -> Result<Option<Message>, NotRtsp> {
+        let unread = &self.bytes[self.at..];
+        let (mut message, length) = parse_head(&unread[..head])?;
+        let Some(came) = unread.get(head..head + length) else {
+            self.awaited = head + length;
+            return Ok(None);
+        };
+        if let Message::Request(Request { body, .. }) | Message::Response(Response { body, .. }) = &mut message {
+            *body = came.to_vec();
+        }
+        self.read(head + length);
+        Ok(Some(message))
+    }
+
+    fn read(&mut self, length: usize) {
+        self.at += length;
+        self.scanned = 0;
+        self.awaited = 0;
+    }
+}
+
+/// Where the empty line after the headers ends.
+fn head_length(unread: &[u8], from: usize) -> Option<usize> {
+    (from..unread.len()).find_map(|at| match &unread[at..] {
+        [b'\n', b'\n', ..] => Some(at + 2),
+        [b'\n', b'\r', b'\n', ..] => Some(at + 3),
+        _ => None,
+    })
+}
+
+/// The message of a head, and how long its body is.
+fn parse_head(head: &[u8]) -> Result<(Message, usize), NotRtsp> {
+    let text = String::from_utf8_lossy(head);
+    let mut lines = text.split('\n').map(|line| line.strip_suffix('\r').unwrap_or(line));
+    let first = lines.next().unwrap_or_default();
+    let mut headers = parse_headers(lines)?;
+    let length = body_length(&headers)?;
+    headers.remove("Content-Length");
+    let body = Vec::new();
+    if let Some((status, reason)) = parse_status_line(first) {
+        let reason = clean(reason);
+        return Ok((
+            Message::Response(Response {
+                status,
+                reason,
+                headers,
+                body,
+            }),
+            length,
+        ));
+    }
+    let mut words = first.split_ascii_whitespace();
+    let (Some(method), Some(url), Some(version), None) = (words.next(), words.next(), words.next(), words.next())
+    else {
+        return Err(NotRtsp::FirstLine);
+    };
+    let token = method
+        .bytes()
+        .all(|byte| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-');
+    if !token || !version.starts_with("RTSP/") || url.chars().any(char::is_control) {
+        return Err(NotRtsp::FirstLine);
+    }
+    Ok((
+        Message::Request(Request {
+            method: Method::parse(method),
+            url: url.to_owned(),
+            version_one: version == VERSION,
+            headers,
+            body,
+        }),
+        length,
+    ))
+}
+
+fn parse_status_line(line: &str) -> Option<(u16, &str)> {
+    let rest = line.strip_prefix("RTSP/")?;
+    let (_, rest) = rest.split_once(' ')?;
+    let rest = rest.trim_ascii();
+    let (code, reason) = rest.split_once(' ').unwrap_or((rest, ""));
+    let code = (code.len() == 3 && code.bytes().all(|byte| byte.is_ascii_digit())).then_some(code)?;
+    Some((code.parse().ok().filter(|code| *code >= 100)?, reason))
+}
+
+fn parse_headers<'a>(lines: impl Iterator<Item = &'a str>) -> Result<Headers, NotRtsp> {
+    let mut headers = Headers::default();
+    for line in lines.take_while(|line| !line.is_empty()) {
+        if line.starts_with([' ', '\t']) {
+            if !headers.fold(&clean(line)) {
+                return Err(NotRtsp::Header);
+            }
+            continue;
+        }
+        let (name, value) = line.split_once(':').ok_or(NotRtsp::Header)?;
+        let name = name.trim_ascii_end();
+        if name.is_empty() || !name.bytes().all(|byte| byte.is_ascii_graphic()) {
+            return Err(NotRtsp::Header);
+        }
+        if headers.len() == MAX_HEADERS {
+            return Err(NotRtsp::ManyHeaders);
+        }
+        headers.add(name, clean(value));
+    }
+    Ok(headers)
+}
+
+/// A value as it may be shown and written again.
+fn clean(value: &str) -> String {
+    let kept: String = value.chars().filter(|letter| !letter.is_control()).collect();
+    kept.trim_ascii().to_owned()
+}
+
+fn body_length(headers: &Headers) -> Result<usize, NotRtsp> {
+    let mut lengths = headers.all("Content-Length").map(|value| {
+        let digits = !value.is_empty() && value.bytes().all(|byte| byte.is_ascii_digit());
+        let length = value.parse().ok().filter(|length| digits && *length <= MAX_BODY);
+        length.ok_or(NotRtsp::BodyLength)
+    });
+    let first = lengths.next().unwrap_or(Ok(0))?;
+    for other in lengths {
+        if other? != first {
+            return Err(NotRtsp::BodyLength);
+        }
+    }
+    Ok(first)
+}
+
+#[cfg(test)]
+#[path = "reader_tests.rs"]
+mod tests;

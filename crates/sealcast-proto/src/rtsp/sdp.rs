@@ -1,0 +1,170 @@
+//! A camera's description (SDP, RFC 8866) as it may cross: control URLs replaced by ours, addresses taken out, and
+//! every other line as it came.
+
+use super::tracks::MAX_TRACKS;
+use super::url::{join, track_control};
+
+/// Nobody's address: what stands where the camera's stood.
+const NO_ADDRESS: &str = "IN IP4 0.0.0.0";
+
+/// A camera's description, ready to cross, and where its tracks are.
+#[derive(Clone, PartialEq, Eq)]
+pub(super) struct Description {
+    /// The session description that crosses.
+    pub(super) sdp: Vec<u8>,
+    /// What the camera's relative URLs are relative to.
+    pub(super) base: String,
+    /// The camera's URL for all tracks together.
+    pub(super) aggregate: String,
+    /// The camera's URL of each track, 1 to 16.
+    pub(super) tracks: Vec<String>,
+}
+
+/// A camera's description is of no use.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum DescriptionError {
+    /// It describes no track.
+    #[error("the camera describes no track")]
+    NoTracks,
+    /// It describes more than 16.
+    #[error("the camera describes more than {MAX_TRACKS} tracks")]
+    ManyTracks,
+}
+
+/// Rewrite a camera's SDP. `base` is what its relative URLs are relative to; `host` is the camera's, so that it can be
+/// kept from crossing wherever it stands.
+///
+/// # Errors
+/// [`DescriptionError`]
+pub(super) fn rewrite(sdp: &[u8], base: &str, host: &str) -> Result<Description, DescriptionError> {
+    let mut rewriter = Rewriter {
+        base,
+        host: host.as_bytes(),
+        out: Vec::with_capacity(sdp.len()),
+        aggregate: base.to_owned(),
+        tracks: Vec::new(),
+        has_control: false,
+        ending: b"\r\n",
+    };
+    for line in sdp.split_inclusive(|byte| *byte == b'\n') {
+        rewriter.line(line)?;
+    }
+    if rewriter.tracks.is_empty() {
+        return Err(DescriptionError::NoTracks);
+    }
+    rewriter.end_section();
+    Ok(Description {
+        sdp: rewriter.out,
+        base: base.to_owned(),
+        aggregate: rewriter.aggregate,
+        tracks: rewriter.tracks,
+    })
+}
+
+struct Rewriter<'a> {
+    base: &'a str,
+    host: &'a [u8],
+    out: Vec<u8>,
+    aggregate: String,
+    tracks: Vec<String>,
+    /// Whether the section that is being read has said its control URL.
+    has_control: bool,
+    /// How the description ends its lines.
+    ending: &'static [u8],
+}
+
+impl Rewriter<'_> {
+    fn line(&mut self, line: &[u8]) -> Result<(), DescriptionError> {
+        let (content, ending) = match line {
+            [content @ .., b'\r', b'\n'] => (content, &b"\r\n"[..]),
+            [content @ .., b'\n'] => (content, &b"\n"[..]),
+            content => (content, self.ending),
+        };
+        self.ending = ending;
+        match content {
+            [] => {}
+            [b'm', b'=', media @ ..] => self.media(media)?,
+            [b'o', b'=', origin @ ..] => {
+                let names: Vec<&[u8]> = origin.split(|byte| *byte == b' ').take(4).collect();
+                let names = names.split_last_chunk::<1>().filter(|(names, _)| names.len() == 3);
+                let names = names.map_or_else(Vec::new, |(names, _)| names.join(&b' '));
+                let tells = names.is_empty() || self.tells_host(&names);
+                let names = if tells { &b"- 0 0"[..] } else { &names };
+                self.put(&[b"o=", names, b" ", NO_ADDRESS.as_bytes()]);
+            }
+            [b'c', b'=', ..] => self.put(&[b"c=", NO_ADDRESS.as_bytes()]),
+            [b's', b'=', ..] if self.tells_host(content) => self.put(&[b"s=-"]),
+            [b'a', b'=', attribute @ ..] => self.attribute(content, attribute),
+            // Who to ask and what key to use concerns the camera's side alone.
+            [b'u' | b'p' | b'k', b'=', ..] => {}
+            _ if self.tells_host(content) => {}
+            _ => self.put(&[content]),
+        }
+        Ok(())
+    }
+
+    /// A new track begins. Its port is the camera's own affair.
+    fn media(&mut self, media: &[u8]) -> Result<(), DescriptionError> {
+        self.end_section();
+        if self.tracks.len() == usize::from(MAX_TRACKS) {
+            return Err(DescriptionError::ManyTracks);
+        }
+        // A track that does not say its URL is the only one, and so the whole.
+        self.tracks.push(self.aggregate.clone());
+        let mut fields = media.splitn(3, |byte| *byte == b' ');
+        let (kind, _, rest) = (fields.next(), fields.next(), fields.next());
+        let line = [b"m=", kind.unwrap_or_default(), b" 0 ", rest.unwrap_or_default()].concat();
+        // Nobody can play a track whose kind or format is an address, but its number counts.
+        self.put(&[if self.tells_host(&line) {
+            b"m=application 0 - 0"
+        } else {
+            &line
+        }]);
+        Ok(())
+    }
+
+    fn attribute(&mut self, content: &[u8], attribute: &[u8]) {
+        if let Some(control) = attribute.strip_prefix(b"control:") {
+            if !std::mem::replace(&mut self.has_control, true) {
+                let url = join(self.base, String::from_utf8_lossy(control).trim());
+                *self.tracks.last_mut().unwrap_or(&mut self.aggregate) = url;
+                self.put_control();
+            }
+            return;
+        }
+        let addresses: [&[u8]; 3] = [b"rtcp:", b"source-filter:", b"candidate:"];
+        let tells = addresses.iter().any(|name| attribute.starts_with(name)) || self.tells_host(content);
+        if !tells {
+            self.put(&[content]);
+        }
+    }
+
+    /// Every section says its control URL.
+    fn end_section(&mut self) {
+        if !std::mem::take(&mut self.has_control) {
+            self.put_control();
+        }
+    }
+
+    fn put_control(&mut self) {
+        let control = self
+            .tracks
+            .len()
+            .checked_sub(1)
+            .map_or_else(|| "*".to_owned(), track_control);
+        self.put(&[b"a=control:", control.as_bytes()]);
+    }
+
+    fn put(&mut self, parts: &[&[u8]]) {
+        self.out.extend(parts.iter().copied().flatten());
+        self.out.extend_from_slice(self.ending);
+    }
+
+    fn tells_host(&self, content: &[u8]) -> bool {
+        !self.host.is_empty() && content.windows(self.host.len()).any(|window| window == self.host)
+    }
+}
+
+#[cfg(test)]
+#[path = "sdp_tests.rs"]
+mod tests;

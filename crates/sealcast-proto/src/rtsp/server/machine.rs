@@ -1,0 +1,241 @@
+//! What the machine holds, and what goes in and out.
+
+use std::collections::VecDeque;
+use std::time::Duration;
+
+use data_encoding::HEXLOWER;
+
+use super::{
+    ANSWER_PATIENCE, PLAYER_TIMEOUT, PlayerAnswer, PlayerConfig, PlayerError, PlayerEvent, PlayerInput, PlayerOutput,
+    Route,
+};
+use crate::rtsp::auth::Verifier;
+use crate::rtsp::carried::{CarriedStatus, Particulars, Verb};
+use crate::rtsp::message::{Message, Response};
+use crate::rtsp::reader::MessageReader;
+use crate::rtsp::tracks::{Channel, Interleaving, Track, TrackSet};
+use crate::rtsp::transport::PortPair;
+
+/// The camera that the player asked for last.
+pub(super) struct Camera {
+    pub(super) path: String,
+    /// The URL to which its tracks' are relative, with a slash at its end.
+    pub(super) base: String,
+    pub(super) tracks: usize,
+}
+
+/// What the player has set up.
+#[derive(Default)]
+pub(super) struct Watching {
+    pub(super) tracks: TrackSet,
+    pub(super) interleaving: Interleaving,
+    /// The player's ports, by track.
+    pub(super) udp: Vec<(Track, PortPair)>,
+    pub(super) playing: bool,
+}
+
+/// What an answer is awaited for.
+pub(super) enum Question {
+    Describe { path: String, base: String },
+    Ports { track: Track, client: PortPair },
+    Command(Verb),
+}
+
+/// A request of the player's that is not answered yet.
+pub(super) struct Pending {
+    pub(super) cseq: u32,
+    pub(super) question: Question,
+    deadline: Duration,
+}
+
+/// One player. The module's documentation says how to drive it.
+pub struct PlayerServer {
+    pub(super) udp_allowed: bool,
+    pub(super) session_id: String,
+    pub(super) verifier: Option<Verifier>,
+    pub(super) failed_logins: u32,
+    reader: MessageReader,
+    out: VecDeque<PlayerOutput>,
+    pub(super) camera: Option<Camera>,
+    pub(super) watching: Option<Watching>,
+    pending: Option<Pending>,
+    /// How many were asked: the number of the last.
+    questions: u32,
+    heard: Duration,
+    over: bool,
+}
+
+impl PlayerServer {
+    /// A player has connected. `now` is monotonic.
+    pub fn new(config: PlayerConfig, now: Duration) -> Self {
+        let (name, nonce) = config.entropy.split_at(16);
+        let nonce = nonce.try_into().expect("the other half has 16 bytes");
+        Self {
+            udp_allowed: config.udp,
+            session_id: HEXLOWER.encode(&name[..8]),
+            verifier: config
+                .login
+                .map(|(credentials, algorithm)| Verifier::new(credentials, algorithm, nonce)),
+            failed_logins: 0,
+            reader: MessageReader::default(),
+            out: VecDeque::new(),
+            camera: None,
+            watching: None,
+            pending: None,
+            questions: 0,
+            heard: now,
+            over: false,
+        }
+    }
+
+    /// Tell the machine something at a monotonic time; see the module's documentation.
+    ///
+    /// # Errors
+    /// [`PlayerError`]: the connection must end.
+    pub fn handle(&mut self, now: Duration, input: PlayerInput<'_>) -> Result<(), PlayerError> {
+        if self.over {
+            return Err(PlayerError::Misuse);
+        }
+        let handled = self.take(now, input).and_then(|()| self.read_on(now));
+        self.over = handled.is_err();
+        if let Err(PlayerError::NotRtsp(_)) = handled {
+            self.send(Response::new(400), None);
+        }
+        handled
+    }
+
+    /// What to do next; see the module's documentation.
+    pub fn poll(&mut self) -> PlayerOutput {
+        self.out
+            .pop_front()
+            .unwrap_or_else(|| PlayerOutput::Timeout(self.deadline()))
+    }
+
+    /// How a packet of the camera's reaches the player, or `None` if the player does not want it now.
+    pub fn route(&self, channel: Channel) -> Option<Route> {
+        let watching = self.watching.as_ref().filter(|watching| watching.playing)?;
+        if let Some(number) = watching.interleaving.number(channel) {
+            return Some(Route::Interleaved(number));
+        }
+        let (_, ports) = watching.udp.iter().find(|(track, _)| *track == channel.track)?;
+        let port = if channel.rtcp { ports.rtcp } else { ports.rtp };
+        Some(Route::Udp { port })
+    }
+
+    fn take(&mut self, now: Duration, input: PlayerInput<'_>) -> Result<(), PlayerError> {
+        match input {
+            PlayerInput::Bytes(bytes) => {
+                self.heard = now;
+                Ok(self.reader.push(bytes)?)
+            }
+            PlayerInput::Alive => {
+                self.heard = now;
+                Ok(())
+            }
+            PlayerInput::Timeout => self.time_out(now),
+            PlayerInput::Answer(number, answer) => match self.pending.take_if(|_| number == self.questions) {
+                Some(pending) => self.answered(pending, answer),
+                None => Ok(()),
+            },
+        }
+    }
+
+    /// Read requests as long as none waits for an answer.
+    fn read_on(&mut self, now: Duration) -> Result<(), PlayerError> {
+        while self.pending.is_none() {
+            match self.reader.next_message()? {
+                Some(Message::Request(request)) => self.request(now, &request)?,
+                Some(Message::Data { channel, bytes }) => self.data(channel, bytes),
+                // This end asks nothing of a player.
+                Some(Message::Response(_)) => {}
+                None => break,
+            }
+        }
+        Ok(())
+    }
+
+    /// Only RTCP goes towards a camera.
+    fn data(&mut self, number: u8, bytes: Vec<u8>) {
+        let channel = self
+            .watching
+            .as_ref()
+            .and_then(|watching| watching.interleaving.channel(number));
+        if let Some(channel) = channel.filter(|channel| channel.rtcp && !bytes.is_empty()) {
+            self.out
+                .push_back(PlayerOutput::Event(PlayerEvent::Rtcp(channel, bytes)));
+        }
+    }
+
+    /// Ask the program, and answer the player when it has answered.
+    pub(super) fn ask(&mut self, now: Duration, cseq: u32, question: Question, with: Particulars) {
+        self.questions = self.questions.wrapping_add(1);
+        let number = self.questions;
+        self.out.push_back(PlayerOutput::Event(match &question {
+            Question::Describe { path, .. } => PlayerEvent::Describe {
+                number,
+                path: path.clone(),
+            },
+            Question::Ports { track, client } => PlayerEvent::OpenPorts {
+                number,
+                track: *track,
+                client: *client,
+            },
+            Question::Command(verb) => PlayerEvent::Command {
+                number,
+                verb: *verb,
+                with,
+            },
+        }));
+        self.pending = Some(Pending {
+            cseq,
+            question,
+            deadline: now + ANSWER_PATIENCE,
+        });
+    }
+
+    pub(super) fn send(&mut self, mut response: Response, cseq: Option<u32>) {
+        if let Some(cseq) = cseq {
+            response.headers.add("CSeq", cseq.to_string());
+        }
+        response.headers.add("Server", "sealcast");
+        self.out.push_back(PlayerOutput::Transmit(response.to_bytes()));
+    }
+
+    /// The player no longer watches.
+    pub(super) fn tear_down(&mut self) {
+        if self.watching.take().is_some() {
+            self.out.push_back(PlayerOutput::Event(PlayerEvent::TornDown));
+        }
+    }
+
+    fn time_out(&mut self, now: Duration) -> Result<(), PlayerError> {
+        if now < self.deadline() {
+            return Ok(());
+        }
+        if let Some(pending) = self.pending.take_if(|pending| pending.deadline <= now) {
+            let late = match &pending.question {
+                Question::Describe { .. } => PlayerAnswer::Described(Err(CarriedStatus::TIMEOUT)),
+                Question::Ports { .. } => PlayerAnswer::Ports(None),
+                Question::Command(_) => PlayerAnswer::Done(CarriedStatus::TIMEOUT, &Particulars::default()),
+            };
+            return self.answered(pending, late);
+        }
+        self.tear_down();
+        Err(PlayerError::Silent)
+    }
+
+    fn deadline(&self) -> Duration {
+        if self.over {
+            return Duration::MAX;
+        }
+        // A player on the connection is there as long as the connection is.
+        let over_udp = self.watching.as_ref().is_some_and(|watching| !watching.udp.is_empty());
+        let silence = if over_udp {
+            self.heard + PLAYER_TIMEOUT
+        } else {
+            Duration::MAX
+        };
+        let answer = self.pending.as_ref().map_or(Duration::MAX, |pending| pending.deadline);
+        silence.min(answer)
+    }
+}

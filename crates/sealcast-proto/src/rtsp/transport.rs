@@ -1,0 +1,256 @@
+//! The Transport header (RFC 2326 §12.39): how a track's packets are carried on a plain side.
+
+use std::fmt;
+
+/// Most offers of one header that are looked at.
+const MAX_OFFERS: usize = 8;
+
+/// Two UDP ports of one track, RTP and RTCP.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PortPair {
+    /// For RTP.
+    pub rtp: u16,
+    /// For RTCP.
+    pub rtcp: u16,
+}
+
+/// A way in which a client would have a track carried.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Offer {
+    /// On the RTSP connection, in these channels (RTP, RTCP) or in such as the server chooses.
+    Interleaved(Option<(u8, u8)>),
+    /// Over UDP to these ports of the client's.
+    Udp(PortPair),
+}
+
+/// The way in which a track is carried.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Granted {
+    /// On the RTSP connection, in these channels.
+    Interleaved {
+        /// For RTP.
+        rtp: u8,
+        /// For RTCP.
+        rtcp: u8,
+    },
+    /// Over UDP.
+    Udp {
+        /// The client's ports.
+        client: PortPair,
+        /// The server's, where it says them.
+        server: Option<PortPair>,
+    },
+}
+
+/// What a client offers in the value of a Transport header, in its order. What is none of ours is left out: multicast,
+/// recording, other profiles than RTP/AVP. A `destination` is ignored: packets go to who asked for them.
+pub fn parse_offers(value: &str) -> Vec<Offer> {
+    value.split(',').take(MAX_OFFERS).filter_map(parse_offer).collect()
+}
+
+fn parse_offer(spec: &str) -> Option<Offer> {
+    let mut parameters = spec.split(';').map(str::trim);
+    let profile = parameters.next()?;
+    let tcp = profile.eq_ignore_ascii_case("RTP/AVP/TCP");
+    let udp = ["RTP/AVP", "RTP/AVP/UDP"]
+        .iter()
+        .any(|known| profile.eq_ignore_ascii_case(known));
+    let mut channels = None;
+    let mut ports = None;
+    for parameter in parameters {
+        let (name, value) = parameter.split_once('=').unwrap_or((parameter, ""));
+        match name.to_ascii_lowercase().as_str() {
+            "multicast" => return None,
+            "mode" if !value.trim_matches('"').eq_ignore_ascii_case("play") => return None,
+            "interleaved" => channels = Some(parse_pair(value)?),
+            "client_port" => ports = Some(parse_ports(value)?),
+            _ => {}
+        }
+    }
+    match (tcp, udp) {
+        (true, _) => Some(Offer::Interleaved(channels)),
+        (_, true) => ports.map(Offer::Udp),
+        _ => None,
+    }
+}
+
+/// What a camera grants in its answer to a SETUP that offered `offer`, or `None` if that makes no sense. Cameras
+/// order the parameters as they like, leave out what they take as offered, and write SSRCs in several ways, which are
+/// not read.
+pub fn parse_granted(value: &str, offer: Offer) -> Option<Granted> {
+    let parameter = |wanted: &str| {
+        value.split(';').map(str::trim).find_map(|parameter| {
+            let (name, value) = parameter.split_once('=')?;
+            name.eq_ignore_ascii_case(wanted).then_some(value.trim())
+        })
+    };
+    match (offer, parameter("interleaved")) {
+        (Offer::Interleaved(_), Some(channels)) => {
+            let (rtp, rtcp) = parse_pair(channels)?;
+            Some(Granted::Interleaved { rtp, rtcp })
+        }
+        (Offer::Interleaved(offered), None) if value.to_ascii_uppercase().contains("TCP") => {
+            let (rtp, rtcp) = offered?;
+            Some(Granted::Interleaved { rtp, rtcp })
+        }
+        (Offer::Udp(client), None) => Some(Granted::Udp {
+            client,
+            server: parameter("server_port").and_then(parse_ports),
+        }),
+        _ => None,
+    }
+}
+
+/// `N-M`, or `N` alone for N and the next.
+fn parse_pair<T: std::str::FromStr + Into<u32> + Copy + TryFrom<u32>>(value: &str) -> Option<(T, T)> {
+    let number = |text: &str| {
+        text.bytes()
+            .all(|byte| byte.is_ascii_digit())
+            .then(|| text.parse().ok())?
+    };
+    match value.split_once('-') {
+        Some((first, second)) => Some((number(first.trim())?, number(second.trim())?)),
+        None => {
+            let first: T = number(value.trim())?;
+            Some((first, T::try_from(first.into() + 1).ok()?))
+        }
+    }
+}
+
+fn parse_ports(value: &str) -> Option<PortPair> {
+    let (rtp, rtcp) = parse_pair(value)?;
+    (rtp != 0 && rtcp != 0 && rtp != rtcp).then_some(PortPair { rtp, rtcp })
+}
+
+impl fmt::Display for PortPair {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}-{}", self.rtp, self.rtcp)
+    }
+}
+
+impl fmt::Display for Offer {
+    /// As a SETUP says it.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Interleaved(Some((rtp, rtcp))) => write!(f, "RTP/AVP/TCP;unicast;interleaved={rtp}-{rtcp}"),
+            Self::Interleaved(None) => f.write_str("RTP/AVP/TCP;unicast"),
+            Self::Udp(client) => write!(f, "RTP/AVP;unicast;client_port={client}"),
+        }
+    }
+}
+
+impl fmt::Display for Granted {
+    /// As the answer to a SETUP says it.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Interleaved { rtp, rtcp } => write!(f, "RTP/AVP/TCP;unicast;interleaved={rtp}-{rtcp}"),
+            Self::Udp { client, server } => {
+                write!(f, "RTP/AVP;unicast;client_port={client}")?;
+                server.map_or(Ok(()), |server| write!(f, ";server_port={server}"))
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const UDP: PortPair = PortPair {
+        rtp: 10290,
+        rtcp: 10291,
+    };
+
+    #[test]
+    fn players_offers_are_understood() {
+        let offers = [
+            ("RTP/AVP/UDP;unicast;client_port=10290-10291", vec![Offer::Udp(UDP)]),
+            ("RTP/AVP;unicast;client_port=10290", vec![Offer::Udp(UDP)]),
+            (
+                "RTP/AVP/TCP;unicast;interleaved=0-1",
+                vec![Offer::Interleaved(Some((0, 1)))],
+            ),
+            ("rtp/avp/tcp;unicast;mode=\"PLAY\"", vec![Offer::Interleaved(None)]),
+            (
+                "RTP/AVP;multicast, RTP/AVP;unicast;client_port=10290-10291,RTP/AVP/TCP;interleaved=2-3",
+                vec![Offer::Udp(UDP), Offer::Interleaved(Some((2, 3)))],
+            ),
+            (
+                "RTP/AVP;unicast;destination=203.0.113.9;client_port=10290-10291",
+                vec![Offer::Udp(UDP)],
+            ),
+        ];
+        for (value, offers) in offers {
+            assert_eq!(parse_offers(value), offers, "{value}");
+        }
+    }
+
+    #[test]
+    fn offers_of_something_else_are_none() {
+        for value in [
+            "",
+            "RTP/AVP;unicast",
+            "RTP/SAVP;unicast;client_port=1-2",
+            "RTP/AVP;multicast;port=5000-5001;ttl=16",
+            "RTP/AVP/TCP;unicast;interleaved=0-1;mode=record",
+            "RTP/AVP/TCP;interleaved=255",
+            "RTP/AVP/TCP;interleaved=+1-2",
+            "RTP/AVP;unicast;client_port=65535",
+            "RTP/AVP;unicast;client_port=0-1",
+            "RTP/AVP;unicast;client_port=70000-70001",
+        ] {
+            assert_eq!(parse_offers(value), [], "{value}");
+        }
+        assert!(parse_offers(&"RTP/AVP/TCP,".repeat(1000)).len() <= MAX_OFFERS);
+    }
+
+    #[test]
+    fn cameras_answers_are_understood() {
+        let tcp = Offer::Interleaved(Some((2, 3)));
+        let server = PortPair {
+            rtp: 49152,
+            rtcp: 49153,
+        };
+        let udp = |server| Some(Granted::Udp { client: UDP, server });
+        let answers = [
+            (
+                "RTP/AVP/TCP;unicast;interleaved=0-1;ssrc= d6d6627",
+                tcp,
+                Some(Granted::Interleaved { rtp: 0, rtcp: 1 }),
+            ),
+            (
+                "RTP/AVP/TCP;unicast",
+                tcp,
+                Some(Granted::Interleaved { rtp: 2, rtcp: 3 }),
+            ),
+            (
+                "RTP/AVP;ssrc=22345685;unicast;client_port=54060-54061;server_port=49152-49153",
+                Offer::Udp(UDP),
+                udp(Some(server)),
+            ),
+            ("RTP/AVP;unicast;server_port=49152", Offer::Udp(UDP), udp(Some(server))),
+            ("RTP/AVP;unicast", Offer::Udp(UDP), udp(None)),
+            ("RTP/AVP;unicast;server_port=1-2", tcp, None),
+            ("RTP/AVP/TCP;interleaved=0-1", Offer::Udp(UDP), None),
+        ];
+        for (value, offer, granted) in answers {
+            assert_eq!(parse_granted(value, offer), granted, "{value}");
+        }
+    }
+
+    #[test]
+    fn what_is_offered_is_what_is_read() {
+        for offer in [
+            Offer::Udp(UDP),
+            Offer::Interleaved(Some((4, 5))),
+            Offer::Interleaved(None),
+        ] {
+            assert_eq!(parse_offers(&offer.to_string()), [offer]);
+        }
+        let granted = Granted::Udp {
+            client: UDP,
+            server: Some(PortPair { rtp: 6970, rtcp: 6971 }),
+        };
+        assert_eq!(parse_granted(&granted.to_string(), Offer::Udp(UDP)), Some(granted));
+    }
+}
