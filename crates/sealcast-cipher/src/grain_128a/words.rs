@@ -1,0 +1,77 @@
+//! Thirty-two clocks a step: the highest taps are b_{i+96} and s_{i+96}, 32 stages before a new bit enters.
+
+use zeroize::Zeroize;
+
+use super::{FACTS, WARM_UP_CLOCKS};
+use crate::cipher::Kernel;
+use crate::number;
+use crate::sizes::Facts;
+
+/// The registers, their next bits in bit 127: in the paper's order of bits, loading and storing need no turning.
+#[derive(Zeroize)]
+pub struct Words {
+    nfsr: u128,
+    lfsr: u128,
+}
+
+impl Words {
+    /// 32 bits of pre-output, the first one in bit 31.
+    #[inline(always)]
+    fn pre_output(&self) -> u32 {
+        let b = |tap: u32| (self.nfsr >> (96 - tap)) as u32;
+        let s = |tap: u32| (self.lfsr >> (96 - tap)) as u32;
+        let h = (b(12) & (s(8) ^ (b(95) & s(94)))) ^ (s(13) & s(20)) ^ (b(95) & s(42)) ^ (s(60) & s(79));
+        h ^ s(93) ^ b(2) ^ b(15) ^ b(36) ^ b(45) ^ b(64) ^ b(73) ^ b(89)
+    }
+
+    #[inline(always)]
+    fn clock_32(&mut self, fed_back: u32) {
+        let b = |tap: u32| (self.nfsr >> (96 - tap)) as u32;
+        let s = |tap: u32| (self.lfsr >> (96 - tap)) as u32;
+        let f = s(0) ^ s(7) ^ s(38) ^ s(70) ^ s(81) ^ s(96);
+        let linear = b(0) ^ b(26) ^ b(56) ^ b(91) ^ b(96);
+        let products = (b(3) & b(67))
+            ^ (b(11) & b(13))
+            ^ (b(17) & b(18))
+            ^ (b(27) & b(59))
+            ^ (b(40) & b(48))
+            ^ (b(61) & b(65))
+            ^ (b(68) & b(84))
+            ^ (b(88) & b(92) & b(93) & b(95))
+            ^ (b(22) & b(24) & b(25))
+            ^ (b(70) & b(78) & b(82));
+        let g = s(0) ^ linear ^ products;
+        self.nfsr = self.nfsr << 32 | u128::from(g ^ fed_back);
+        self.lfsr = self.lfsr << 32 | u128::from(f ^ fed_back);
+    }
+}
+
+impl Kernel for Words {
+    const FACTS: &'static Facts = &FACTS;
+    const NAME: &'static str = "words";
+    /// The nonlinear register as it starts.
+    type Key = u128;
+    type Block = [u8; 4];
+
+    fn expand(key: &[u8]) -> Self::Key {
+        number::big_endian(key)
+    }
+
+    fn start(key: &Self::Key, iv: &[u8]) -> Self {
+        let mut state = Self {
+            nfsr: *key,
+            lfsr: number::big_endian(iv) << 32 | 0xFFFF_FFFE,
+        };
+        for _ in 0..WARM_UP_CLOCKS / 32 {
+            state.clock_32(state.pre_output());
+        }
+        state
+    }
+
+    #[inline(always)]
+    fn step(&mut self) -> Self::Block {
+        let block = self.pre_output().to_be_bytes();
+        self.clock_32(0);
+        block
+    }
+}
