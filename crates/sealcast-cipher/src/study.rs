@@ -103,7 +103,6 @@ studies! {
     RabbitDefinition: rabbit::Definition,
     Rc4Definition: rc4::Definition,
     Salsa20Definition: salsa20::Definition,
-    Salsa20Words: salsa20::Words,
     SosemanukDefinition: sosemanuk::Definition,
     SosemanukWords: sosemanuk::Words,
     TriviumDefinition: trivium::Definition,

@@ -7,27 +7,56 @@ use crate::cipher::Kernel;
 use crate::number;
 use crate::sizes::Facts;
 
-/// The registers, their next bits in bit 127: in the paper's order of bits, loading and storing need no turning.
+/// The registers.
 #[derive(Zeroize)]
 pub struct Words {
-    nfsr: u128,
-    lfsr: u128,
+    nfsr: Register,
+    lfsr: Register,
+}
+
+/// Stages 0 to 63, 32 to 95 and 64 to 127: 32 neighbours stand in one of the three words, so one shift reads them. The
+/// first stage is the highest bit, which is the paper's order, so loading and storing turn nothing around.
+#[derive(Clone, Copy, Zeroize)]
+pub struct Register([u64; 3]);
+
+impl Register {
+    fn new(stages: u128) -> Self {
+        Self([64, 32, 0].map(|shift| (stages >> shift) as u64))
+    }
+
+    /// Stages `first` to `first + 31`.
+    #[inline(always)]
+    fn tap(self, first: u32) -> u32 {
+        let Self([low, middle, high]) = self;
+        match first {
+            0..=32 => (low >> (32 - first)) as u32,
+            33..=64 => (middle >> (64 - first)) as u32,
+            _ => (high >> (96 - first)) as u32,
+        }
+    }
+
+    /// 32 clocks; `entering` become the last stages.
+    #[inline(always)]
+    fn shift(&mut self, entering: u32) {
+        let Self([_, middle, high]) = *self;
+        *self = Self([middle, high, high << 32 | u64::from(entering)]);
+    }
 }
 
 impl Words {
     /// 32 bits of pre-output, the first one in bit 31.
     #[inline(always)]
     fn pre_output(&self) -> u32 {
-        let b = |tap: u32| (self.nfsr >> (96 - tap)) as u32;
-        let s = |tap: u32| (self.lfsr >> (96 - tap)) as u32;
+        let b = |first| self.nfsr.tap(first);
+        let s = |first| self.lfsr.tap(first);
         let h = (b(12) & (s(8) ^ (b(95) & s(94)))) ^ (s(13) & s(20)) ^ (b(95) & s(42)) ^ (s(60) & s(79));
         h ^ s(93) ^ b(2) ^ b(15) ^ b(36) ^ b(45) ^ b(64) ^ b(73) ^ b(89)
     }
 
     #[inline(always)]
     fn clock_32(&mut self, fed_back: u32) {
-        let b = |tap: u32| (self.nfsr >> (96 - tap)) as u32;
-        let s = |tap: u32| (self.lfsr >> (96 - tap)) as u32;
+        let b = |first| self.nfsr.tap(first);
+        let s = |first| self.lfsr.tap(first);
         let f = s(0) ^ s(7) ^ s(38) ^ s(70) ^ s(81) ^ s(96);
         let linear = b(0) ^ b(26) ^ b(56) ^ b(91) ^ b(96);
         let products = (b(3) & b(67))
@@ -41,8 +70,8 @@ impl Words {
             ^ (b(22) & b(24) & b(25))
             ^ (b(70) & b(78) & b(82));
         let g = s(0) ^ linear ^ products;
-        self.nfsr = self.nfsr << 32 | u128::from(g ^ fed_back);
-        self.lfsr = self.lfsr << 32 | u128::from(f ^ fed_back);
+        self.nfsr.shift(g ^ fed_back);
+        self.lfsr.shift(f ^ fed_back);
     }
 }
 
@@ -50,17 +79,17 @@ impl Kernel for Words {
     const FACTS: &'static Facts = &FACTS;
     const NAME: &'static str = "words";
     /// The nonlinear register as it starts.
-    type Key = u128;
+    type Key = Register;
     type Block = [u8; 4];
 
     fn expand(key: &[u8]) -> Self::Key {
-        number::big_endian(key)
+        Register::new(number::big_endian(key))
     }
 
     fn start(key: &Self::Key, iv: &[u8]) -> Self {
         let mut state = Self {
             nfsr: *key,
-            lfsr: number::big_endian(iv) << 32 | 0xFFFF_FFFE,
+            lfsr: Register::new(number::big_endian(iv) << 32 | 0xFFFF_FFFE),
         };
         for _ in 0..WARM_UP_CLOCKS / 32 {
             state.clock_32(state.pre_output());

@@ -2,15 +2,15 @@
 
 use zeroize::Zeroize;
 
-use super::{FACTS, Table};
+use super::FACTS;
 use crate::cipher::Kernel;
 use crate::sizes::Facts;
 
 /// HC-128 as it was published.
 #[derive(Zeroize)]
 pub struct Definition {
-    p: Table,
-    q: Table,
+    p: [u32; 512],
+    q: [u32; 512],
     /// Steps done, modulo 1024.
     i: usize,
 }
@@ -29,7 +29,7 @@ fn g2(x: u32, y: u32, z: u32) -> u32 {
 }
 
 /// h1 looks it up in Q, h2 in P.
-fn h(table: &Table, x: u32) -> u32 {
+fn h(table: &[u32; 512], x: u32) -> u32 {
     let [x0, _, x2, _] = x.to_le_bytes();
     table[usize::from(x0)].wrapping_add(table[256 + usize::from(x2)])
 }
@@ -63,6 +63,8 @@ impl Kernel for Definition {
 
     fn start(key: &Self::Key, iv: &[u8]) -> Self {
         let (p, q) = super::fill(key, iv);
+        let flat = |table: super::Table| core::array::from_fn(|j| table[j / 16][j % 16]);
+        let (p, q) = (flat(p), flat(q));
         let mut state = Self { p, q, i: 0 };
         for _ in 0..1024 {
             let (word, keystream) = state.next();

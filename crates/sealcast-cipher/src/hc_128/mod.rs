@@ -6,6 +6,8 @@ mod words;
 pub use definition::Definition;
 pub use words::Words;
 
+use zeroize::Zeroize;
+
 use crate::number;
 use crate::sizes::{Facts, Sizes};
 
@@ -16,30 +18,46 @@ const FACTS: Facts = Facts {
     source: "Wu, The stream cipher HC-128, eSTREAM 2006",
 };
 
-type Table = [u32; 512];
+/// Words of W that its recursion looks back, and of a row of a table.
+const ROW: usize = 16;
 
-/// The tables P and Q as key and IV fill them, before the 1024 steps whose output replaces their words.
+/// P or Q, in rows.
+type Table = [[u32; ROW]; 32];
+
+/// The tables as key and IV fill them, before the 1024 steps whose output replaces their words.
 fn fill(key: &[u8; 16], iv: &[u8]) -> (Table, Table) {
     let key = number::words::<4>(key);
     let iv = number::words::<4>(iv);
-    // The last 16 words of W, which is all that the recursion looks back.
-    let mut w: [u32; 16] = core::array::from_fn(|i| if i < 8 { key[i % 4] } else { iv[i % 4] });
-    let mut next = |i: u32| {
-        let f1 = |x: u32| x.rotate_right(7) ^ x.rotate_right(18) ^ x >> 3;
-        let f2 = |x: u32| x.rotate_right(17) ^ x.rotate_right(19) ^ x >> 10;
-        let at = |back: u32| w[((i - back) % 16) as usize];
-        let word = f2(at(2))
-            .wrapping_add(at(7))
-            .wrapping_add(f1(at(15)))
-            .wrapping_add(at(16))
-            .wrapping_add(i);
-        w[(i % 16) as usize] = word;
-        word
-    };
-    for i in 16..256 {
-        next(i);
+    let mut w = core::array::from_fn(|i| if i < 8 { key[i % 4] } else { iv[i % 4] });
+    // W_16 to W_255 are passed over.
+    for row in 1..16 {
+        expand_row(&mut w, row);
     }
-    let p = core::array::from_fn(|i| next(256 + i as u32));
-    let q = core::array::from_fn(|i| next(768 + i as u32));
+    let (mut p, mut q) = ([[0; ROW]; 32], [[0; ROW]; 32]);
+    for (row, words) in (16..).zip(p.iter_mut().chain(&mut q)) {
+        expand_row(&mut w, row);
+        *words = w;
+    }
+    w.zeroize();
     (p, q)
+}
+
+/// The words of W from 16 `row` on, from the sixteen before them.
+fn expand_row(w: &mut [u32; ROW], row: u32) {
+    macro_rules! each {
+        ($($i:literal)*) => { $(w[$i] = expand_word(w, row, $i);)* };
+    }
+    each!(0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15);
+}
+
+#[inline(always)]
+fn expand_word(w: &[u32; ROW], row: u32, i: usize) -> u32 {
+    let f1 = |x: u32| x.rotate_right(7) ^ x.rotate_right(18) ^ x >> 3;
+    let f2 = |x: u32| x.rotate_right(17) ^ x.rotate_right(19) ^ x >> 10;
+    let back = |words: usize| w[(i + ROW - words) % ROW];
+    f2(back(2))
+        .wrapping_add(back(7))
+        .wrapping_add(f1(back(15)))
+        .wrapping_add(back(16))
+        .wrapping_add(16 * row + i as u32)
 }

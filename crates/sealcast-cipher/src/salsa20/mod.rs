@@ -4,10 +4,8 @@
 //! own.
 
 mod definition;
-mod words;
 
 pub use definition::Definition;
-pub use words::Words;
 
 use crate::number;
 use crate::sizes::{Facts, Sizes};

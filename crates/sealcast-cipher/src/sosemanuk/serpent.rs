@@ -18,7 +18,7 @@ const BOXES: [[u8; 16]; 8] = [
 ];
 
 /// The algebraic normal form of each output bit: bit m says that the product of the inputs in m is part of the sum.
-const fn normal_form(table: [u8; 16]) -> [u16; 4] {
+const fn normal_forms(table: [u8; 16]) -> [u16; 4] {
     let mut forms = [0; 4];
     let mut output = 0;
     while output < 4 {
@@ -39,51 +39,62 @@ const fn normal_form(table: [u8; 16]) -> [u16; 4] {
     forms
 }
 
-/// S-box `N` on 32 inputs at once, bit i of each word belonging to input i. No table is looked up with a secret.
+/// The products of inputs, by the inputs in them, that `FORM` asks for.
 #[inline(always)]
-pub(super) fn s_box<const N: usize>(x: [u32; 4]) -> [u32; 4] {
-    let forms = const { normal_form(BOXES[N]) };
-    let [a, b, c, d] = x;
-    let (ab, cd) = (a & b, c & d);
-    let (ac, bc, ad, bd) = (a & c, b & c, a & d, b & d);
-    let monomials = [
-        u32::MAX,
-        a,
-        b,
-        ab,
-        c,
-        ac,
-        bc,
-        ab & c,
-        d,
-        ad,
-        bd,
-        ab & d,
-        cd,
-        a & cd,
-        b & cd,
-        ab & cd,
-    ];
-    forms.map(|form| {
-        let part = |m: usize| if form >> m & 1 == 1 { monomials[m] } else { 0 };
-        part(0)
-            ^ part(1)
-            ^ part(2)
-            ^ part(3)
-            ^ part(4)
-            ^ part(5)
-            ^ part(6)
-            ^ part(7)
-            ^ part(8)
-            ^ part(9)
-            ^ part(10)
-            ^ part(11)
-            ^ part(12)
-            ^ part(13)
-            ^ part(14)
-            ^ part(15)
-    })
+fn sum<const FORM: u16>(products: &[u32; 16]) -> u32 {
+    let mut sum = 0;
+    for (i, product) in products.iter().enumerate() {
+        if FORM >> i & 1 == 1 {
+            sum ^= product;
+        }
+    }
+    sum
 }
+
+/// S-box `N` on 32 inputs at once, bit i of each word belonging to input i: no table is looked up with a secret.
+macro_rules! s_box {
+    ($name:ident, $number:literal) => {
+        #[inline(always)]
+        pub(super) fn $name([a, b, c, d]: [u32; 4]) -> [u32; 4] {
+            const FORMS: [u16; 4] = normal_forms(BOXES[$number]);
+            let (ab, ac, bc, ad, bd, cd) = (a & b, a & c, b & c, a & d, b & d, c & d);
+            let triples = [ab & c, ab & d, a & cd, b & cd];
+            let products = [
+                u32::MAX,
+                a,
+                b,
+                ab,
+                c,
+                ac,
+                bc,
+                triples[0],
+                d,
+                ad,
+                bd,
+                triples[1],
+                cd,
+                triples[2],
+                triples[3],
+                ab & cd,
+            ];
+            [
+                sum::<{ FORMS[0] }>(&products),
+                sum::<{ FORMS[1] }>(&products),
+                sum::<{ FORMS[2] }>(&products),
+                sum::<{ FORMS[3] }>(&products),
+            ]
+        }
+    };
+}
+
+s_box!(s0, 0);
+s_box!(s1, 1);
+s_box!(s2, 2);
+s_box!(s3, 3);
+s_box!(s4, 4);
+s_box!(s5, 5);
+s_box!(s6, 6);
+s_box!(s7, 7);
 
 /// The key schedule of Serpent, as far as 25 subkeys.
 pub(super) fn schedule(key: &[u8]) -> Keys {
@@ -103,14 +114,14 @@ pub(super) fn schedule(key: &[u8]) -> Keys {
     core::array::from_fn(|round| {
         let x = core::array::from_fn(|word| prekey((4 * round + word) as u32));
         match round % 8 {
-            0 => s_box::<3>(x),
-            1 => s_box::<2>(x),
-            2 => s_box::<1>(x),
-            3 => s_box::<0>(x),
-            4 => s_box::<7>(x),
-            5 => s_box::<6>(x),
-            6 => s_box::<5>(x),
-            _ => s_box::<4>(x),
+            0 => s3(x),
+            1 => s2(x),
+            2 => s1(x),
+            3 => s0(x),
+            4 => s7(x),
+            5 => s6(x),
+            6 => s5(x),
+            _ => s4(x),
         }
     })
 }
@@ -131,26 +142,22 @@ fn add(x: [u32; 4], key: &[u32; 4]) -> [u32; 4] {
     core::array::from_fn(|i| x[i] ^ key[i])
 }
 
-#[inline(always)]
-fn round<const N: usize>(x: [u32; 4], key: &[u32; 4]) -> [u32; 4] {
-    linear(s_box::<N>(add(x, key)))
-}
-
 /// The block after rounds 12, 18 and 24 of Serpent cut to 24 rounds, the last one with its linear transformation.
 pub(super) fn serpent_24(keys: &Keys, block: [u32; 4]) -> [[u32; 4]; 3] {
     let mut x = block;
     let mut seen = [[0; 4]; 3];
     for (i, key) in keys[..24].iter().enumerate() {
-        x = match i % 8 {
-            0 => round::<0>(x, key),
-            1 => round::<1>(x, key),
-            2 => round::<2>(x, key),
-            3 => round::<3>(x, key),
-            4 => round::<4>(x, key),
-            5 => round::<5>(x, key),
-            6 => round::<6>(x, key),
-            _ => round::<7>(x, key),
-        };
+        x = add(x, key);
+        x = linear(match i % 8 {
+            0 => s0(x),
+            1 => s1(x),
+            2 => s2(x),
+            3 => s3(x),
+            4 => s4(x),
+            5 => s5(x),
+            6 => s6(x),
+            _ => s7(x),
+        });
         match i {
             11 => seen[0] = x,
             17 => seen[1] = x,
@@ -159,4 +166,21 @@ pub(super) fn serpent_24(keys: &Keys, block: [u32; 4]) -> [[u32; 4]; 3] {
     }
     seen[2] = add(x, &keys[24]);
     seen
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bit_slices_give_what_the_tables_say() {
+        let sliced = [s0, s1, s2, s3, s4, s5, s6, s7];
+        for (table, s_box) in BOXES.iter().zip(sliced) {
+            for (input, output) in (0..16).zip(table) {
+                let bits = s_box(core::array::from_fn(|i| input >> i & 1));
+                let got = (0..4).fold(0, |sum, i| sum | (bits[i] & 1) << i);
+                assert_eq!(got, u32::from(*output));
+            }
+        }
+    }
 }

@@ -29,7 +29,7 @@ fn four<const A: usize, const B: usize, const C: usize, const D: usize>(state: &
     let (f1, s1) = clock::<B>(state);
     let (f2, s2) = clock::<C>(state);
     let (f3, s3) = clock::<D>(state);
-    let mixed = serpent::s_box::<2>([f0, f1, f2, f3]);
+    let mixed = serpent::s2([f0, f1, f2, f3]);
     block[0] = (mixed[0] ^ s0).to_le_bytes();
     block[1] = (mixed[1] ^ s1).to_le_bytes();
     block[2] = (mixed[2] ^ s2).to_le_bytes();
