@@ -3,9 +3,11 @@
 //! They are here to be measured. Keys of 80 bits, a broken RC4 and bare XOR protect nobody, and no keystream alone
 //! keeps anybody from altering a message. The live program's recommended suites come from `sealcast-proto`.
 //!
-//! Each cipher has a module with one or more kernels: `Definition`, which follows the publication as literally as it
-//! can, and
-//! `Words`, equal to it and faster. [`Cipher`] loads a key into a kernel; [`IMPLEMENTATIONS`] has all of them by name.
+//! Each cipher has a module. Its `Definition` follows the publication as literally as it can; `Words`, where that can
+//! be improved upon, is equal to it and faster. [`Cipher`] loads a key into either; [`IMPLEMENTATIONS`] has all by
+//! name.
+//!
+//! Constant time is not claimed: RC4, HC-128 and Sosemanuk look up tables by secrets, and definitions branch on them.
 //!
 //! ```
 //! use sealcast_cipher::{Cipher, implementations_of, trivium};

@@ -25,12 +25,25 @@ pub struct Definition {
     j: u8,
 }
 
+impl Definition {
+    #[inline(always)]
+    fn byte(&mut self) -> u8 {
+        self.i = self.i.wrapping_add(1);
+        let at_i = self.s[usize::from(self.i)];
+        self.j = self.j.wrapping_add(at_i);
+        let at_j = self.s[usize::from(self.j)];
+        self.s[usize::from(self.i)] = at_j;
+        self.s[usize::from(self.j)] = at_i;
+        self.s[usize::from(at_i.wrapping_add(at_j))]
+    }
+}
+
 impl Kernel for Definition {
     const FACTS: &'static Facts = &FACTS;
     const NAME: &'static str = "definition";
     /// The permutation after key set-up.
     type Key = Self;
-    type Block = [u8; 1];
+    type Block = [u8; 8];
 
     fn expand(key: &[u8]) -> Self::Key {
         let mut s = core::array::from_fn(|i| i as u8);
@@ -46,14 +59,7 @@ impl Kernel for Definition {
         key.clone()
     }
 
-    #[inline(always)]
     fn step(&mut self) -> Self::Block {
-        self.i = self.i.wrapping_add(1);
-        let at_i = self.s[usize::from(self.i)];
-        self.j = self.j.wrapping_add(at_i);
-        let at_j = self.s[usize::from(self.j)];
-        self.s[usize::from(self.i)] = at_j;
-        self.s[usize::from(self.j)] = at_i;
-        [self.s[usize::from(at_i.wrapping_add(at_j))]]
+        core::array::from_fn(|_| self.byte())
     }
 }

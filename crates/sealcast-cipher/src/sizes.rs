@@ -16,15 +16,15 @@ pub struct Facts {
 }
 
 impl Facts {
-    pub(crate) fn check_key(&'static self, key: &[u8]) -> Result<(), WrongSize> {
+    pub(crate) fn check_key(&self, key: &[u8]) -> Result<(), WrongSize> {
         self.check("key", self.key_bytes, key)
     }
 
-    pub(crate) fn check_iv(&'static self, iv: &[u8]) -> Result<(), WrongSize> {
+    pub(crate) fn check_iv(&self, iv: &[u8]) -> Result<(), WrongSize> {
         self.check("IV", self.iv_bytes, iv)
     }
 
-    fn check(&'static self, input: &'static str, allowed: Sizes, bytes: &[u8]) -> Result<(), WrongSize> {
+    fn check(&self, input: &'static str, allowed: Sizes, bytes: &[u8]) -> Result<(), WrongSize> {
         let given = bytes.len();
         if allowed.contains(given) {
             return Ok(());

@@ -55,10 +55,12 @@ macro_rules! studies {
             /// # Errors
             /// The cipher has no IVs of this size.
             pub fn keystream(&self, iv: &[u8]) -> Result<StudyKeystream, WrongSize> {
-                let running = match &self.0 {
-                    $(Keyed::$name(cipher) => Running::$name(cipher.keystream(iv)?),)*
-                };
-                Ok(StudyKeystream(running))
+                match &self.0 {
+                    $(Keyed::$name(cipher) => {
+                        // Built where it is returned: each further move copies room for HC-128's tables.
+                        cipher.keystream(iv).map(|keystream| StudyKeystream(Running::$name(keystream)))
+                    })*
+                }
             }
 
             /// As [`Cipher::xor_batch`].

@@ -80,7 +80,7 @@ impl Kernel for Words {
     const NAME: &'static str = "words";
     /// The nonlinear register as it starts.
     type Key = Register;
-    type Block = [u8; 4];
+    type Block = [u8; 8];
 
     fn expand(key: &[u8]) -> Self::Key {
         Register::new(number::big_endian(key))
@@ -99,8 +99,11 @@ impl Kernel for Words {
 
     #[inline(always)]
     fn step(&mut self) -> Self::Block {
-        let block = self.pre_output().to_be_bytes();
-        self.clock_32(0);
-        block
+        let mut block = 0;
+        for _ in 0..2 {
+            block = block << 32 | u64::from(self.pre_output());
+            self.clock_32(0);
+        }
+        block.to_be_bytes()
     }
 }

@@ -6,7 +6,8 @@ use crate::sizes::{Facts, Sizes};
 pub trait Version {
     /// Name, sizes and publication.
     const FACTS: &'static Facts;
-    /// Stages of each of the two registers, and clocks between the last bit of the key and the first of the keystream.
+    /// Stages of each of the two registers, at most 100, and clocks between the last bit of the key and the first of
+    /// the keystream.
     const STAGES: usize;
     /// The stages of R that feedback enters, RTAPS.
     const R_TAPS: u128;

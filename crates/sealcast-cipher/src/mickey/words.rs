@@ -8,7 +8,7 @@ use super::Version;
 use crate::cipher::Kernel;
 use crate::sizes::Facts;
 
-/// The registers, stage i in bit i.
+/// The registers, stage i in bit i. What was shifted out stays above the last stage; nothing brings it down again.
 #[derive(Zeroize)]
 pub struct Words<V: Version> {
     r: u128,
@@ -18,35 +18,37 @@ pub struct Words<V: Version> {
 }
 
 impl<V: Version> Words<V> {
-    const STAGES: u128 = u128::MAX >> (128 - V::STAGES);
     /// The stages of S with a product in them: all but the first and the last.
-    const INNER: u128 = Self::STAGES >> 1 & !1;
+    const INNER: u128 = (1 << (V::STAGES - 1)) - 2;
 
+    /// The input is the highest bit of `input`.
     #[inline(always)]
     fn clock(&mut self, mixing: bool, input: u64) {
         let (r, s) = (self.r, self.s);
-        let control_r = bit(s, V::R_CONTROL.0) ^ bit(r, V::R_CONTROL.1);
-        let control_s = bit(s, V::S_CONTROL.0) ^ bit(r, V::S_CONTROL.1);
-        let mixed_in = if mixing { bit(s, V::MIXED_IN) } else { 0 };
-        let feedback_r = bit(r, V::STAGES - 1) ^ input ^ mixed_in;
-        let feedback_s = bit(s, V::STAGES - 1) ^ input;
+        let control_r = top(s, V::R_CONTROL.0) ^ top(r, V::R_CONTROL.1);
+        let control_s = top(s, V::S_CONTROL.0) ^ top(r, V::S_CONTROL.1);
+        let mixed_in = if mixing { top(s, V::MIXED_IN) } else { 0 };
+        let feedback_r = top(r, V::STAGES - 1) ^ input ^ mixed_in;
+        let feedback_s = top(s, V::STAGES - 1) ^ input;
 
-        self.r = (r << 1 & Self::STAGES) ^ (V::R_TAPS & mask(feedback_r)) ^ (r & mask(control_r));
+        self.r = r << 1 ^ (V::R_TAPS & mask(feedback_r)) ^ (r & mask(control_r));
         let product = (s ^ V::COMP0) & (s >> 1 ^ V::COMP1) & Self::INNER;
         let entered = V::FB0 ^ ((V::FB0 ^ V::FB1) & mask(control_s));
-        self.s = (s << 1 & Self::STAGES) ^ product ^ (entered & mask(feedback_s));
+        self.s = s << 1 ^ product ^ (entered & mask(feedback_s));
     }
 }
 
+/// A word with stage `i` in its highest bit.
 #[inline(always)]
-fn bit(register: u128, i: usize) -> u64 {
-    (register >> i) as u64 & 1
+fn top(register: u128, i: usize) -> u64 {
+    let word = (register >> (i / 64 * 64)) as u64;
+    word << (63 - i % 64)
 }
 
-/// All ones for 1, all zeros for 0.
+/// The highest bit everywhere.
 #[inline(always)]
-fn mask(bit: u64) -> u128 {
-    let half = bit.wrapping_neg();
+fn mask(word: u64) -> u128 {
+    let half = (word.cast_signed() >> 63).cast_unsigned();
     u128::from(half) << 64 | u128::from(half)
 }
 
@@ -68,7 +70,7 @@ impl<V: Version> Kernel for Words<V> {
         };
         for byte in iv.iter().chain(key) {
             for i in (0..8).rev() {
-                state.clock(true, u64::from(byte >> i & 1));
+                state.clock(true, u64::from(*byte) << (63 - i));
             }
         }
         for _ in 0..V::STAGES {
