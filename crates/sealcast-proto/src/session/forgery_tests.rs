@@ -13,7 +13,9 @@ use crate::wire::{COOKIE_LEN, TAG_LEN};
 
 const CONNECTION: u32 = 7;
 const COOKIE: [u8; COOKIE_LEN] = [3; COOKIE_LEN];
+/// The first epoch, and how many there are: more than are kept.
 const EPOCH: u64 = 4;
+const EPOCHS: u64 = 9;
 const FORGERIES: u32 = 10_000;
 
 thread_local! {
@@ -40,7 +42,7 @@ const COUNTED: Suite = Suite {
     ..AES_128_GCM
 };
 
-/// An end with keys for two epochs, the more of which there are to try.
+/// An end with keys for as many epochs as there may be: the current one, the next and those before.
 fn end(side: Side, role: Role) -> Session {
     let entry = Entry::Shown {
         connection: CONNECTION,
@@ -49,7 +51,13 @@ fn end(side: Side, role: Role) -> Session {
     let secret = |number| EpochSecret::new(Secret::from_bytes(&[5; 32]), number);
     let secrets = vec![secret(EPOCH), secret(EPOCH + 1)];
     let carrier = Carrier::Datagrams(entry);
-    session_over(carrier, Delivery::default(), COUNTED, side, role, secrets)
+    let mut session = session_over(carrier, Delivery::default(), COUNTED, side, role, secrets);
+    let ring = &mut session.keys().expect("it is established").ring;
+    for later in 2..EPOCHS {
+        ring.switch(Duration::ZERO);
+        ring.install_next(secret(EPOCH + later));
+    }
+    session
 }
 
 fn at(micros: u64) -> Now {
@@ -74,7 +82,7 @@ fn forgery(number: u32) -> Vec<u8> {
     let flags = [0x01, 0x41, 0x0D, 0x0F, 0x2D, 0x11, 0x00, 0x81];
     let flags = if control { 0x01 } else { flags[usize::from(a) % 8] };
     out.extend([if control { 0x11 } else { 0x10 }, flags]);
-    let epoch = EPOCH as u16 + u16::from(b) % 4;
+    let epoch = EPOCH as u16 + u16::from(b) % (EPOCHS as u16 + 2);
     out.extend(epoch.to_be_bytes());
     out.extend(u32::from(!control).to_be_bytes());
     // Numbers below, in and far beyond any window.
