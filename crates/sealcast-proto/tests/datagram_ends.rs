@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use common::{START, Setup};
-use sealcast_proto::session::{Mtu, OutgoingFrame};
+use sealcast_proto::session::{Event, Input, Mtu, OutgoingFrame};
 use sealcast_proto::sim::{Direction, Verdict, World};
 use sealcast_proto::unit::{Assembled, Codec, FrameRate, Preamble, StreamInfo};
 use sealcast_proto::wire::BASE_DATAGRAM;
@@ -178,6 +178,25 @@ fn media_that_overtakes_the_welcome_is_shown() {
         let first = shown(&world).first().map(|(number, _)| *number);
         assert_eq!(first, Some(0), "seed {seed}");
     }
+}
+
+/// How often the publisher hears of a viewer's question for a keyframe, of whose datagrams the first so many are lost.
+fn heard_of_keyframe(lost: u32) -> usize {
+    let mut world = established(Setup::default(), "delay=20ms", 1);
+    let wanted = Event::KeyframeRequested(1);
+    let mut left = lost;
+    world.tell(VIEWER, Input::RequestKeyframe(1));
+    world.run(Duration::from_millis(200), &mut |direction, _| {
+        let lost = direction == PUBLISHER && left > 0;
+        left -= u32::from(lost);
+        if lost { Verdict::Drop } else { Verdict::Deliver }
+    });
+    world.responder.events.iter().filter(|event| **event == wanted).count()
+}
+
+#[test]
+fn a_question_for_a_keyframe_is_heard_once_even_where_one_datagram_is_lost() {
+    assert_eq!([0, 1].map(heard_of_keyframe), [1, 1]);
 }
 
 /// Records that were sent again at once, and how long after the last that was new.

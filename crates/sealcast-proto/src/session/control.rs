@@ -63,7 +63,10 @@ impl Session {
     fn handle_of_viewer(&mut self, now: Now, payload: &[u8], message: &Control<'_>) -> Result<(), SessionError> {
         match *message {
             Control::KeyframeRequest { stream } => {
-                self.out.push_back(Output::Event(Event::KeyframeRequested(stream)));
+                // On a stream each question is one.
+                if !self.says_twice() || self.keyframes_asked.is_new(now.monotonic, stream, self.round_trip()) {
+                    self.out.push_back(Output::Event(Event::KeyframeRequested(stream)));
+                }
                 Ok(())
             }
             Control::RekeyRequest if self.leader.allow_request(now.monotonic) => {
@@ -93,7 +96,24 @@ impl Session {
         if !self.is_established() || self.leads() || !(1..=MAX_STREAM).contains(&stream) {
             return Err(SessionError::Misuse);
         }
+        if self.says_twice() {
+            let round_trip = self.round_trip();
+            self.asking_keyframe.asked(now.monotonic, stream, round_trip);
+        }
         self.send_control(now, &Control::KeyframeRequest { stream })
+    }
+
+    /// Viewer: ask once more.
+    pub(super) fn repeat_keyframe_request(&mut self, now: Now) -> Result<(), SessionError> {
+        match self.asking_keyframe.take(now.monotonic) {
+            Some(stream) => self.send_control(now, &Control::KeyframeRequest { stream }),
+            None => Ok(()),
+        }
+    }
+
+    /// Whether control messages may be lost.
+    fn says_twice(&self) -> bool {
+        self.door.is_some()
     }
 
     pub(super) fn send_control(&mut self, now: Now, message: &Control<'_>) -> Result<(), SessionError> {

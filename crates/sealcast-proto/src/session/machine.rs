@@ -8,6 +8,7 @@ use std::time::Duration;
 use super::close::Farewell;
 use super::door::Door;
 use super::flow::{Inbound, InboundCounts, Outbound, OutboundCounts};
+use super::keyframe::{Asking, Heard};
 use super::keyring::KeyRing;
 use super::liveness::Liveness;
 use super::lossy;
@@ -49,6 +50,8 @@ pub struct Session {
     pub(super) follower: Follower,
     pub(super) selecting: Selecting,
     pub(super) following: Following,
+    pub(super) asking_keyframe: Asking,
+    pub(super) keyframes_asked: Heard,
     pub(super) cutter: Cutter,
     pub(super) began: Duration,
     pub(super) liveness: Liveness,
@@ -112,6 +115,8 @@ impl Session {
             follower: Follower::default(),
             selecting: Selecting::default(),
             following: Following::default(),
+            asking_keyframe: Asking::default(),
+            keyframes_asked: Heard::default(),
             cutter,
             began: now.monotonic,
             liveness: Liveness::new(now.monotonic, unordered.is_some()),

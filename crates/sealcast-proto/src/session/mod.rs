@@ -18,6 +18,7 @@ mod forgery_tests;
 mod handshake;
 #[cfg(test)]
 mod hostile_tests;
+mod keyframe;
 mod keyring;
 mod liveness;
 mod lossy;

@@ -32,6 +32,7 @@ impl Session {
             self.send_control_bytes(now, &offer)?;
         }
         self.repeat_selection(now)?;
+        self.repeat_keyframe_request(now)?;
         self.switch_if_due(now, false);
         self.rekey_if_due(now)?;
         if self.liveness.take_ping(now.monotonic) {
@@ -73,7 +74,8 @@ impl Session {
         let hard = established.ring.since + self.config.rekey.hard_age();
         let retirement = established.ring.retirement().unwrap_or(Duration::MAX);
         let rekey = self.rekey_deadline();
-        let flow = self.flow_deadline().min(self.selection_deadline());
+        let asking = self.asking_keyframe.deadline();
+        let flow = self.flow_deadline().min(self.selection_deadline()).min(asking);
         self.liveness.deadline().min(rekey).min(hard).min(retirement).min(flow)
     }
 }

@@ -1,0 +1,73 @@
+//! Asking for a keyframe where the question may be lost (protocol.md §7): it is said twice, and heard once.
+
+use std::time::Duration;
+
+/// The second time comes after half a round trip, but no later than this.
+const MOST_LATER: Duration = Duration::from_millis(20);
+
+/// The viewer's half.
+#[derive(Default)]
+pub(super) struct Asking {
+    again: Option<(u32, Duration)>,
+}
+
+impl Asking {
+    /// The program asks for a keyframe of `stream`.
+    pub(super) fn asked(&mut self, now: Duration, stream: u32, round_trip: Duration) {
+        self.again = Some((stream, now + (round_trip / 2).min(MOST_LATER)));
+    }
+
+    /// The stream for which to ask again now.
+    pub(super) fn take(&mut self, now: Duration) -> Option<u32> {
+        let (stream, _) = self.again.take_if(|(_, at)| now >= *at)?;
+        Some(stream)
+    }
+
+    pub(super) fn deadline(&self) -> Duration {
+        self.again.map_or(Duration::MAX, |(_, at)| at)
+    }
+}
+
+/// The publisher's half.
+#[derive(Default)]
+pub(super) struct Heard {
+    last: Option<(u32, Duration)>,
+}
+
+impl Heard {
+    /// Whether a question is a new one. Who asked and asks again within a round trip cannot have seen the answer.
+    pub(super) fn is_new(&mut self, now: Duration, stream: u32, round_trip: Duration) -> bool {
+        let copy = (self.last).is_some_and(|(last, at)| last == stream && now < at + round_trip);
+        if !copy {
+            self.last = Some((stream, now));
+        }
+        !copy
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MS: Duration = Duration::from_millis(1);
+
+    #[test]
+    fn a_question_is_said_once_more_and_no_more() {
+        let mut asking = Asking::default();
+        assert_eq!(asking.deadline(), Duration::MAX);
+        asking.asked(MS * 100, 1, MS * 10);
+        assert_eq!((asking.take(MS * 104), asking.deadline()), (None, MS * 105));
+        assert_eq!((asking.take(MS * 105), asking.take(MS * 106)), (Some(1), None));
+        asking.asked(MS * 200, 2, MS * 600);
+        assert_eq!(asking.deadline(), MS * 220);
+    }
+
+    #[test]
+    fn what_is_asked_again_within_a_round_trip_is_the_same_question() {
+        let mut heard = Heard::default();
+        assert!(heard.is_new(MS * 100, 1, MS * 40));
+        assert!(!heard.is_new(MS * 120, 1, MS * 40));
+        assert!(heard.is_new(MS * 121, 2, MS * 40), "of another stream");
+        assert!(heard.is_new(MS * 161, 2, MS * 40));
+    }
+}
