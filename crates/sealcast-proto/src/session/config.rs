@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use super::delivery::Delivery;
 use super::door::Entry;
+use super::rekey::SWITCH_PATIENCE;
 use crate::keys::{HandshakeConfig, Side};
 use crate::seal::{SealLimits, Suite};
 use crate::unit::Unit;
@@ -75,6 +76,12 @@ impl RekeyPolicy {
 
     pub(crate) fn soft_age(&self) -> Duration {
         self.age
+    }
+
+    /// The age at which the next epoch is offered: early enough to be agreed on, and to find a keyframe to switch at,
+    /// before the soft age is over.
+    pub(crate) fn offer_age(&self) -> Duration {
+        self.age - SWITCH_PATIENCE.min(self.age / 2)
     }
 
     pub(crate) fn hard_age(&self) -> Duration {

@@ -42,7 +42,7 @@ impl Session {
         } else if self.leader.idle() {
             if sealed >= policy.soft_records() {
                 return self.begin_rekey(now, RekeyCause::Count);
-            } else if age >= policy.soft_age() {
+            } else if age >= policy.offer_age() {
                 return self.begin_rekey(now, RekeyCause::Time);
             }
         }
@@ -128,9 +128,11 @@ impl Session {
             // The answer to an offer that was sent twice comes twice.
             return Ok(());
         }
+        let soft_end = established.ring.since + self.config.rekey.soft_age();
+        let ring = &established.ring;
         let next = self
             .leader
-            .answered(now.monotonic, established.ring.secret(), answer, ciphertext);
+            .answered(now.monotonic, soft_end, ring.secret(), answer, ciphertext);
         let next = next.ok_or(SessionError::Misuse)?.map_err(HandshakeError::from)?;
         established.ring.install_next(next);
         Ok(())
@@ -160,13 +162,13 @@ impl Session {
         let State::Established(established) = &self.state else {
             return Duration::MAX;
         };
-        let soft = established.ring.since + self.config.rekey.soft_age();
+        let (policy, since) = (&self.config.rekey, established.ring.since);
         if self.leads() {
-            return self.leader.deadline().unwrap_or(soft);
+            return self.leader.deadline().unwrap_or(since + policy.offer_age());
         }
         if established.ring.has_next() {
             return Duration::MAX;
         }
-        (soft + VIEWER_PATIENCE).max(self.follower.may_ask_at())
+        (since + policy.soft_age() + VIEWER_PATIENCE).max(self.follower.may_ask_at())
     }
 }

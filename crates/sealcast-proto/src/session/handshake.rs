@@ -162,7 +162,7 @@ impl Session {
         }
     }
 
-    fn enter(&mut self, now: Now) {
+    pub(super) fn enter(&mut self, now: Now) {
         self.state = match std::mem::replace(&mut self.state, State::Over) {
             State::ExpectWelcome(established) | State::AwaitAdmission(established) => {
                 self.liveness = Liveness::new(now.monotonic, self.liveness.stalls());

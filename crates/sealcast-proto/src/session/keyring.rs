@@ -1,5 +1,6 @@
-//! The epochs an end holds: the current one, the one before for stragglers, and the next while it is being agreed.
+//! The epochs an end holds: the current one, some before it for stragglers, and the next while it is being agreed.
 
+use std::collections::VecDeque;
 use std::time::Duration;
 
 use crate::keys::{EpochKeys, EpochSecret, Side};
@@ -8,6 +9,8 @@ use crate::wire::Kind;
 
 /// How long the openers of an epoch are kept after the switch to the next.
 const OLD_EPOCH_WINDOW: Duration = Duration::from_secs(5);
+/// Most old epochs kept: with keys of a second as many as the window holds.
+const MAX_OLD_EPOCHS: usize = 5;
 
 pub(super) struct KeyRing {
     suite: Suite,
@@ -17,7 +20,8 @@ pub(super) struct KeyRing {
     pub(super) current: EpochKeys,
     /// When the current epoch began.
     pub(super) since: Duration,
-    previous: Option<(EpochKeys, Duration)>,
+    /// Oldest first, each with the time at which it is wiped.
+    old: VecDeque<(EpochKeys, Duration)>,
     next: Option<(EpochKeys, EpochSecret)>,
 }
 
@@ -38,7 +42,7 @@ impl KeyRing {
             secret,
             current,
             since: now,
-            previous: None,
+            old: VecDeque::with_capacity(MAX_OLD_EPOCHS),
             next: None,
         }
     }
@@ -68,19 +72,22 @@ impl KeyRing {
         let old = std::mem::replace(&mut self.current, keys);
         self.secret = secret;
         self.since = now;
-        self.previous = Some((old, now + OLD_EPOCH_WINDOW));
+        if self.old.len() == MAX_OLD_EPOCHS {
+            self.old.pop_front();
+        }
+        self.old.push_back((old, now + OLD_EPOCH_WINDOW));
         Some(self.current.number)
     }
 
-    /// Wipe the previous epoch when its window is over.
+    /// Wipe the old epochs whose window is over.
     pub(super) fn retire(&mut self, now: Duration) {
-        if self.retirement().is_some_and(|at| at <= now) {
-            self.previous = None;
+        while self.retirement().is_some_and(|at| at <= now) {
+            self.old.pop_front();
         }
     }
 
     pub(super) fn retirement(&self) -> Option<Duration> {
-        self.previous.as_ref().map(|(_, at)| *at)
+        self.old.front().map(|(_, at)| *at)
     }
 
     pub(super) fn open<'b>(&mut self, record: Sealed<'b>) -> Result<(Opened<'b>, OpenedUnder), Refusal> {
@@ -93,11 +100,7 @@ impl KeyRing {
             .filter(|(keys, _)| keys.wire_number() == header.epoch)
         {
             (keys, OpenedUnder::Next)
-        } else if let Some((keys, _)) = self
-            .previous
-            .as_mut()
-            .filter(|(keys, _)| keys.wire_number() == header.epoch)
-        {
+        } else if let Some((keys, _)) = self.old.iter_mut().find(|(keys, _)| keys.wire_number() == header.epoch) {
             (keys, OpenedUnder::Known)
         } else {
             return Err(Refusal::UnknownEpoch);
@@ -110,11 +113,9 @@ impl KeyRing {
     }
 
     pub(super) fn integrity_spent(&self) -> bool {
-        let others = [
-            self.previous.as_ref().map(|(keys, _)| keys),
-            self.next.as_ref().map(|(keys, _)| keys),
-        ];
-        let spent = |keys: &EpochKeys| keys.control_opener.integrity_spent() || keys.media_opener.integrity_spent();
-        spent(&self.current) || others.into_iter().flatten().any(spent)
+        let old = self.old.iter().map(|(keys, _)| keys);
+        let next = self.next.iter().map(|(keys, _)| keys);
+        let mut all = std::iter::once(&self.current).chain(next).chain(old);
+        all.any(|keys| keys.control_opener.integrity_spent() || keys.media_opener.integrity_spent())
     }
 }

@@ -9,10 +9,6 @@ use crate::wire::Kind;
 
 impl Session {
     pub(super) fn handle_record<'b>(&mut self, now: Now, message: &'b mut [u8]) -> Result<Handled<'b>, SessionError> {
-        if self.unordered() && !self.is_established() && Kind::of(message) == Some(Kind::Media) {
-            // It has overtaken the welcome. It is not opened, so that it is no replay when it is sent again.
-            return Ok(Handled::Done);
-        }
         let accept = self.following.accept(now.monotonic);
         let (State::ExpectWelcome(established) | State::AwaitAdmission(established) | State::Established(established)) =
             &mut self.state
@@ -43,8 +39,12 @@ impl Session {
         Ok(Handled::Done)
     }
 
-    /// Only a publisher has media, and none before the welcome.
+    /// Only a publisher has media, and none before the welcome. So where it may have overtaken that, or outlived it,
+    /// media is a welcome as well.
     fn media_came<'b>(&mut self, now: Now, record: Opened<'b>) -> Result<Handled<'b>, SessionError> {
+        if self.unordered() && matches!(self.state, State::ExpectWelcome(_)) {
+            self.enter(now);
+        }
         if self.leads() || !self.is_established() {
             return Err(SessionError::PeerMisbehaved);
         }

@@ -8,8 +8,8 @@ use crate::wire::Control;
 
 /// How long an unanswered offer waits before it is sent again.
 const OFFER_PATIENCE: Duration = Duration::from_millis(500);
-/// How long the publisher waits for a keyframe to switch at.
-const SWITCH_PATIENCE: Duration = Duration::from_secs(1);
+/// How long the publisher waits for a keyframe to switch at, unless the epoch's age says when.
+pub(super) const SWITCH_PATIENCE: Duration = Duration::from_secs(1);
 /// A viewer's requests are honoured at most this often.
 const REQUEST_INTERVAL: Duration = Duration::from_secs(1);
 
@@ -42,7 +42,8 @@ enum LeaderState {
         sent: Duration,
     },
     Ready {
-        since: Duration,
+        /// At the first keyframe, and no later than then.
+        until: Duration,
     },
 }
 
@@ -96,16 +97,21 @@ impl Leader {
         Some(offer.clone())
     }
 
-    /// Take the answer: the next epoch's secret, or `None` for an answer to nothing we asked.
+    /// Take the answer: the next epoch's secret, or `None` for an answer to nothing we asked. Where the epoch's age
+    /// was the cause the switch is not later than its `soft_end`.
     pub(super) fn answered(
         &mut self,
         now: Duration,
+        soft_end: Duration,
         current: &EpochSecret,
         answer: &[u8],
         ciphertext: &[u8],
     ) -> Option<Result<EpochSecret, MechanismError>> {
-        let LeaderState::Offered { key, offer, .. } =
-            std::mem::replace(&mut self.state, LeaderState::Ready { since: now })
+        let until = match self.cause {
+            Some(RekeyCause::Time) => soft_end,
+            _ => now + SWITCH_PATIENCE,
+        };
+        let LeaderState::Offered { key, offer, .. } = std::mem::replace(&mut self.state, LeaderState::Ready { until })
         else {
             return None;
         };
@@ -119,9 +125,9 @@ impl Leader {
         matches!(self.state, LeaderState::Offered { .. })
     }
 
-    /// Whether to switch now: at a keyframe, or when none came for a while.
+    /// Whether to switch now: at a keyframe, or when none came in time.
     pub(super) fn should_switch(&self, now: Duration, keyframe: bool) -> bool {
-        matches!(self.state, LeaderState::Ready { since } if keyframe || now >= since + SWITCH_PATIENCE)
+        matches!(self.state, LeaderState::Ready { until } if keyframe || now >= until)
     }
 
     pub(super) fn switched(&mut self) -> Option<RekeyCause> {
@@ -133,7 +139,7 @@ impl Leader {
         match self.state {
             LeaderState::Idle => None,
             LeaderState::Offered { sent, .. } => Some(sent + OFFER_PATIENCE),
-            LeaderState::Ready { since } => Some(since + SWITCH_PATIENCE),
+            LeaderState::Ready { until } => Some(until),
         }
     }
 }

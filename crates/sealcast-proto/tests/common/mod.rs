@@ -122,3 +122,11 @@ pub(crate) fn records(mut stream: &[u8]) -> Vec<Vec<u8>> {
     }
     records
 }
+
+/// Whether the viewer seals under the publisher's epoch, or under the one before while the switch is on its way.
+pub(crate) fn of_one_mind(world: &World) -> bool {
+    let [viewer, publisher] = [&world.initiator, &world.responder].map(|end| end.session.epoch());
+    viewer
+        .zip(publisher)
+        .is_some_and(|(viewer, publisher)| publisher - viewer <= 1)
+}

@@ -9,8 +9,6 @@ use crate::session::delivery::Fec;
 use crate::unit::{PREAMBLE_LEN, Piece, UNIT_HEADER_LEN, Unit, UnitHeader};
 use crate::wire::{CONNECTION_LEN, Flags, HEADER_LEN, TAG_LEN};
 
-/// From this loss on repair does not count on asking again: what is asked for is lost as often, and so are the nacks.
-const HEAVY_LOSS: f64 = 0.07;
 /// What a repair record has beyond a source record: its symbol's length field, and one byte to make it even.
 const SYMBOL_EXTRA: usize = HEADER_LEN + UNIT_HEADER_LEN + TAG_LEN + 3;
 
@@ -182,11 +180,7 @@ impl Outbound {
                 let path = PathLoss {
                     loss: self.rate.loss(),
                     mean_burst: self.rate.mean_burst(),
-                    rounds: if self.delivery.nack && self.rate.loss() < HEAVY_LOSS {
-                        self.path.rounds()
-                    } else {
-                        0
-                    },
+                    rounds: if self.delivery.nack { self.path.rounds() } else { 0 },
                 };
                 self.policy.repairs(sources, &path)
             }

@@ -1,0 +1,111 @@
+//! The sealed stream between two network namespaces, as a capture shows it. It needs root, `/dev/net/tun` and tcpdump;
+//! without the first two it says that it was not run.
+
+use std::fs;
+use std::io::{BufRead, BufReader, Write};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+use sealcast_lab::net::{End, Net, NetConfig};
+use sealcast_proto::sim::LinkProfile;
+
+const LAB: &str = env!("CARGO_BIN_EXE_sealcast-lab");
+const FRAMES: usize = 150;
+
+/// Ended when it is dropped.
+struct Running(Child);
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// tcpdump in an end's namespace, once it listens.
+fn capture(net: &Net, end: End, file: &Path) -> Running {
+    let mut command = net.command(end, "tcpdump");
+    command.args(["-i", "any", "--immediate-mode", "-U", "-w"]).arg(file);
+    let mut tcpdump = Running(command.stderr(Stdio::piped()).spawn().expect("tcpdump runs"));
+    let errors = BufReader::new(tcpdump.0.stderr.take().expect("piped"));
+    let mut lines = errors.lines().map_while(Result::ok);
+    assert!(lines.any(|line| line.contains("listening on")), "tcpdump captures");
+    tcpdump
+}
+
+/// How many captured packets a filter lets through.
+fn count(file: &Path, filter: &str) -> usize {
+    let output = Command::new("tcpdump")
+        .args(["-n", "-r"])
+        .arg(file)
+        .arg(filter)
+        .output();
+    let output = output.expect("tcpdump runs");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8_lossy(&output.stdout).lines().count()
+}
+
+/// One of the two ends of a measured run.
+fn end(net: &Net, end: End, verb: &str, dir: &Path) -> Running {
+    let mut command = net.command(end, LAB);
+    let address = format!("{}:0", End::A.ipv4());
+    command.args([verb, "--system", "sealcast", "--address", &address]);
+    command.args(["--frames", &FRAMES.to_string()]);
+    command.arg("--rows").arg(dir.join(format!("{verb}.csv")));
+    command.arg("--metrics").arg(dir.join(format!("{verb}.prom")));
+    let piped = command.stdin(Stdio::piped()).stdout(Stdio::piped());
+    Running(piped.spawn().expect("the laboratory runs"))
+}
+
+/// Send the stream from one end to the other; how many frames came.
+fn stream(net: &Net, dir: &Path) -> usize {
+    let mut sender = end(net, End::A, "link-send", dir);
+    let mut lines = BufReader::new(sender.0.stdout.take().expect("piped")).lines();
+    let ticket = lines.find_map(|line| line.expect("text").strip_prefix("ticket ").map(str::to_owned));
+    let mut receiver = end(net, End::B, "link-receive", dir);
+    let mut words = receiver.0.stdin.take().expect("piped");
+    writeln!(words, "{}", ticket.expect("a ticket")).expect("it listens");
+    assert!(sender.0.wait().expect("it ends").success());
+    std::thread::sleep(Duration::from_millis(500));
+    drop(words);
+    assert!(receiver.0.wait().expect("it ends").success());
+    let rows = fs::read_to_string(dir.join("link-receive.csv")).expect("what came");
+    rows.lines().count() - 1
+}
+
+#[test]
+fn on_a_path_of_1280_bytes_nothing_is_fragmented() {
+    if let Some(obstacle) = Net::obstacle() {
+        println!("not run: {obstacle}");
+        return;
+    }
+    let profile: LinkProfile = "mtu=1280 delay=5ms loss=5%".parse().expect("a profile");
+    let net = Net::start(&NetConfig {
+        name: format!("test-media-{}", std::process::id()),
+        up: profile.clone(),
+        down: profile,
+        seed: 1,
+        ..NetConfig::default()
+    });
+    let net = net.expect("a link");
+    let dir = tempfile::tempdir().expect("a folder");
+    let files = [End::A, End::B].map(|end| dir.path().join(format!("{end:?}.pcap")));
+    let captures = [End::A, End::B].map(|end| capture(&net, end, &files[end as usize]));
+    assert_eq!(stream(&net, dir.path()), FRAMES);
+    drop(captures);
+    for file in &files {
+        let packets = count(file, "udp");
+        assert!(packets > 10 * FRAMES, "{packets} packets");
+        // Frames are cut into equal parts, of at most 1200 bytes with 28 of UDP and IPv4 before them.
+        let large = count(file, "udp and ip[2:2] > 1100");
+        assert!(large > FRAMES, "{large} large packets");
+        for (what, filter) in [
+            ("fragments", "ip[6:2] & 0x3fff != 0"),
+            ("packets that may be fragmented", "udp and ip[6:2] & 0x4000 = 0"),
+            ("longer packets", "ip[2:2] > 1228"),
+        ] {
+            assert_eq!(count(file, filter), 0, "{what} in {}", file.display());
+        }
+    }
+}
