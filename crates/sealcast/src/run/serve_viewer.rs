@@ -218,6 +218,8 @@ impl<T: Transport> ViewerTask<T> {
                 }
                 self.shared.hub.request_keyframe();
             }
+            // Its gateway finds none here, and asks in vain.
+            Event::Gateway(_) => {}
             Event::Clock(estimate) => observation.clock_estimate(estimate.offset, estimate.uncertainty),
             Event::Closed { reason, text } => {
                 self.last_words = Some(reason);

@@ -346,7 +346,7 @@ impl<T: Transport> SessionTask<'_, T> {
                 );
             }
             Event::Resumed => tracing::info!(from = self.remote, "the publisher is heard again"),
-            Event::KeyframeRequested(_) => {}
+            Event::KeyframeRequested(_) | Event::Gateway(_) => {}
         }
         Ok(())
     }
