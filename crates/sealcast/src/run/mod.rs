@@ -5,6 +5,7 @@
 //! viewer:     transport ─► session task: open, assemble ─► one bounded queue ─► sink thread
 //! ```
 
+mod accept;
 mod admission;
 mod clock;
 mod connection;

@@ -11,7 +11,7 @@ use sealcast_proto::wire::CloseReason;
 use tokio::sync::watch;
 
 use super::FrameQueue;
-use super::admission::Verdict;
+use super::admission::Places;
 use super::clock::nanos;
 use super::connection::{Connection, Ended, Listener, overhead};
 use super::ended::{end_in_words, handshake_outcome};
@@ -232,27 +232,11 @@ impl<T: Transport> ViewerTask<T> {
     /// The peer has proved who it is: let it in, or tell it why not.
     fn judge(&mut self, peer: Peer) -> Result<(), Ended> {
         self.peer = Some(peer);
-        let full = self.shared.hub.viewers() >= self.shared.max_viewers;
-        let verdict = self.shared.admission.judge(&peer);
-        let (peer, from) = (peer.id, &self.remote);
-        let input = match verdict {
-            Verdict::Refused => {
-                tracing::warn!(%peer, from, "refused a viewer: it is not on the allow list and proved no invite");
-                Input::Close(CloseReason::NotAuthorised, "not on the allow list and no valid invite")
-            }
-            _ if full => {
-                tracing::warn!(%peer, from, max = self.shared.max_viewers, "refused a viewer: too many watch");
-                Input::Close(
-                    CloseReason::TooManyViewers,
-                    "as many viewers as are allowed watch already",
-                )
-            }
-            Verdict::Enrolled => {
-                tracing::info!(%peer, from, "enrolled a new viewer by its invite");
-                Input::Admit
-            }
-            Verdict::Listed | Verdict::Open => Input::Admit,
+        let places = Places {
+            taken: self.shared.hub.viewers(),
+            most: self.shared.max_viewers,
         };
+        let input = self.shared.admission.admit(&peer, &self.remote, places);
         self.connection.tell(input, &mut self.inbox)
     }
 
