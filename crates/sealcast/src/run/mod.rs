@@ -12,6 +12,7 @@ mod connection;
 mod control;
 pub mod demo;
 mod ended;
+pub mod gateway;
 mod hub;
 #[cfg(test)]
 mod memory_tests;
@@ -22,6 +23,7 @@ mod pump;
 mod queue;
 mod received;
 mod retry;
+mod send_times;
 mod serve_viewer;
 mod shared;
 mod sink_thread;

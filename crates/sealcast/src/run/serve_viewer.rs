@@ -5,25 +5,25 @@ use std::time::{Duration, Instant};
 
 use sealcast_proto::keys::Peer;
 use sealcast_proto::seal::{Opened, Refusal};
-use sealcast_proto::session::{Event, Facts, Input, OutboundCounts, OutgoingFrame, RekeyCause, Session, SessionError};
-use sealcast_proto::unit::{Assembled, PREAMBLE_LEN, Preamble};
+use sealcast_proto::session::{Event, Facts, Input, OutboundCounts, OutgoingFrame, Session, SessionError};
+use sealcast_proto::unit::{Assembled, Preamble};
 use sealcast_proto::wire::CloseReason;
 use tokio::sync::watch;
 
 use super::FrameQueue;
 use super::admission::Places;
 use super::clock::nanos;
-use super::connection::{Connection, Ended, Listener, overhead};
+use super::connection::{Connection, Ended, Listener};
 use super::ended::{end_in_words, handshake_outcome};
 use super::hub::SourceEnd;
 use super::observe::HandshakeTimer;
 use super::retry::turned_on;
+use super::send_times::SendTimes;
 use super::shared::Shared;
 use super::steering::Wanted;
 use crate::media::{Codec, Frame};
-use crate::meter::labels::{self, Direction, DropCause, RecordKind};
+use crate::meter::labels::{self, DropCause};
 use crate::meter::logs::Phase;
-use crate::meter::stage::Stage;
 use crate::transport::Transport;
 
 /// How often what the path carries is told to the source.
@@ -68,9 +68,7 @@ struct Seat {
     info_version: u64,
     /// How the stream is coded; the keyframes of a video codec are few and far between.
     codec: Codec,
-    previous_seal: Duration,
-    previous_send: Duration,
-    sending_since: Option<Instant>,
+    times: SendTimes,
     /// When the path's target was told last.
     target_told: Option<Instant>,
     /// What had left as media when it was counted last.
@@ -200,7 +198,7 @@ impl<T: Transport> ViewerTask<T> {
             }
             Event::Rekeyed { epoch, cause } => {
                 observation.metrics.set_epoch(epoch);
-                observation.metrics.record_rekey(label(cause));
+                observation.metrics.record_rekey(labels::RekeyCause::from(cause));
                 tracing::debug!(viewer = %self.name(), epoch, "new keys");
             }
             Event::Stalled => {
@@ -254,9 +252,7 @@ impl<T: Transport> ViewerTask<T> {
             info_version: 0,
             // Its keyframes are all there are, until the description comes.
             codec: Codec::Mjpeg,
-            previous_seal: Duration::ZERO,
-            previous_send: Duration::ZERO,
-            sending_since: None,
+            times: SendTimes::default(),
             target_told: None,
             counted: OutboundCounts::default(),
         });
@@ -351,6 +347,7 @@ impl<T: Transport> ViewerTask<T> {
             self.connection
                 .seal(|session, out| session.seal_info(clock.now(), VIDEO, &info, out))?;
         }
+        let (previous_seal, previous_send) = seat.times.previous();
         let outgoing = OutgoingFrame {
             stream: VIDEO,
             codec: seat.codec,
@@ -360,8 +357,8 @@ impl<T: Transport> ViewerTask<T> {
                 media_time: nanos(frame.media_time),
                 captured: clock.wall(frame.captured),
                 encoded: clock.wall(frame.encoded),
-                previous_seal: saturating_u32(seat.previous_seal),
-                previous_send: saturating_u32(seat.previous_send),
+                previous_seal,
+                previous_send,
             },
             data: &frame.data,
         };
@@ -370,22 +367,13 @@ impl<T: Transport> ViewerTask<T> {
         let made = self
             .connection
             .seal(|session, out| session.seal_frame(clock.at(began), &outgoing, out))?;
-        let sealed = Instant::now();
+        let took = began.elapsed();
         let wire_bytes = (self.connection.outgoing_len() - from) as u64;
         if let Some(tap) = &self.shared.wire_tap {
             tap(self.connection.outgoing_tail(from));
         }
-        seat.previous_seal = sealed - began;
-        seat.sending_since = Some(Instant::now());
-        observation.metrics.record_stage(Stage::Seal, seat.previous_seal);
-        observation.metrics.records_sealed(
-            RecordKind::Media,
-            made.records,
-            wire_bytes,
-            overhead(PREAMBLE_LEN as u64),
-        );
-        observation.metrics.records_in_clear(Direction::Out, made.in_clear);
-        observation.metrics.record_frame(Direction::Out);
+        seat.times.sealed(took);
+        observation.frame_sealed(made, wire_bytes, took);
         self.connection.work(&mut self.inbox)?;
         self.note_sent();
         Ok(())
@@ -394,15 +382,8 @@ impl<T: Transport> ViewerTask<T> {
     /// When the last frame has left, take down how long that took.
     fn note_sent(&mut self) {
         let backlog = self.connection.backlog();
-        let Some(seat) = self.seat.as_mut().filter(|_| backlog == 0) else {
-            return;
-        };
-        if let Some(since) = seat.sending_since.take() {
-            seat.previous_send = since.elapsed();
-            self.shared
-                .observation
-                .metrics
-                .record_stage(Stage::Send, seat.previous_send);
+        if let Some(seat) = self.seat.as_mut().filter(|_| backlog == 0) {
+            seat.times.left(&self.shared.observation.metrics);
         }
     }
 
@@ -431,17 +412,5 @@ impl<T: Transport> ViewerTask<T> {
         if let Some(words) = end_in_words(ended) {
             tracing::warn!(viewer = %self.name(), from = self.remote, "{words}");
         }
-    }
-}
-
-fn saturating_u32(duration: Duration) -> u32 {
-    u32::try_from(duration.as_nanos()).unwrap_or(u32::MAX)
-}
-
-fn label(cause: Option<RekeyCause>) -> labels::RekeyCause {
-    match cause {
-        Some(RekeyCause::Time) => labels::RekeyCause::Time,
-        Some(RekeyCause::Count) => labels::RekeyCause::Count,
-        Some(RekeyCause::Demand) | None => labels::RekeyCause::Demand,
     }
 }
