@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use sealcast_lab::net::{End, Net, NetConfig, Way};
+use sealcast_lab::net::{End, Net, NetConfig, Running, Way};
 use sealcast_lab::netem::Pings;
 
 const LAB: &str = env!("CARGO_BIN_EXE_sealcast-lab");
@@ -77,7 +77,8 @@ fn pings_take_as_long_as_the_profile_says_at_least() {
     );
     // From now on without delay: at least one of ten is faster than 40 ms.
     for way in [Way::Up, Way::Down] {
-        net.change(way, "perfect".parse().expect("a profile"));
+        net.change(way, "perfect".parse().expect("a profile"))
+            .expect("any profile will do");
     }
     let to = End::B.ipv4().to_string();
     let pings = Pings::read(&ping(&net, &["-q", "-c", "10", "-i", "0.01"], &to)).expect("answers");

@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use sealcast_lab::proxy::{Links, TcpProxy, UdpProxy, Way};
+use sealcast_lab::proxy::{Links, Running, TcpProxy, UdpProxy, Way};
 
 const LAB: &str = env!("CARGO_BIN_EXE_sealcast-lab");
 
@@ -125,7 +125,9 @@ fn a_change_holds_for_clients_that_are_there() {
     let mut buffer = [0; 64];
     client.send(b"one").expect("sent");
     assert_eq!(client.recv(&mut buffer).expect("an answer"), 3);
-    proxy.change(Way::Down, "loss=100%".parse().expect("a profile"));
+    proxy
+        .change(Way::Down, "loss=100%".parse().expect("a profile"))
+        .expect("any profile will do");
     client.send(b"two").expect("sent");
     until("the loss of the answer", || proxy.counts(Way::Down).lost == 1);
     client.set_nonblocking(true).expect("a socket option");
@@ -185,7 +187,7 @@ fn a_stream_cannot_lose_packets() {
         "{refused}"
     );
     let proxy = TcpProxy::start(HERE.into(), tcp_echo(), links("perfect", 1)).expect("a proxy");
-    assert!(proxy.change(Way::Up, &"mtu=1280".parse().expect("a profile")).is_err());
+    assert!(proxy.change(Way::Up, "mtu=1280".parse().expect("a profile")).is_err());
 }
 
 #[test]

@@ -2,9 +2,10 @@
 
 mod common;
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
-use common::Setup;
+use common::{START, Setup};
 use sealcast_proto::session::{Mtu, OutgoingFrame};
 use sealcast_proto::sim::{Direction, Verdict, World};
 use sealcast_proto::unit::{Assembled, Codec, FrameRate, Preamble, StreamInfo};
@@ -176,5 +177,69 @@ fn media_that_overtakes_the_welcome_is_shown() {
         stream(&mut world, 30);
         let first = shown(&world).first().map(|(number, _)| *number);
         assert_eq!(first, Some(0), "seed {seed}");
+    }
+}
+
+/// Records that were sent again at once, and how long after the last that was new.
+struct Again {
+    wait: Duration,
+    records: usize,
+}
+
+/// Publish frames ten times a second over a link that carries a third of them and loses none, and then pause.
+fn sent_again_unasked(budget: Duration, seed: u64) -> Vec<Again> {
+    let mut setup = regardless();
+    setup.viewer.delivery.budget = budget;
+    let mut world = established(setup, "delay=10ms rate=1mbit queue=20s keep-order", seed);
+    let (mut seen, mut newest, mut again) = (BTreeSet::new(), START.monotonic, Vec::<Again>::new());
+    for number in 0..150 {
+        if number < 50 {
+            let frame = OutgoingFrame {
+                stream: 1,
+                codec: Codec::H264,
+                keyframe: number == 0,
+                preamble: Preamble::default(),
+                data: &[0; 37_500],
+            };
+            world.publish(PUBLISHER, &frame).expect("the keys are good");
+        }
+        for _ in 0..100 {
+            let now = world.now.monotonic;
+            let mut records = 0;
+            world.run(Duration::from_millis(1), &mut |direction, datagram| {
+                if direction == VIEWER && datagram.get(4) == Some(&0x10) {
+                    if seen.insert(datagram.clone()) {
+                        newest = now;
+                    } else {
+                        records += 1;
+                    }
+                }
+                Verdict::Deliver
+            });
+            if records > 0 {
+                let wait = now - newest;
+                again.push(Again { wait, records });
+            }
+        }
+    }
+    assert_eq!(world.initiator.session.inbound_counts().expect("a viewer").asked, 0);
+    again
+}
+
+#[test]
+fn where_the_path_is_slower_than_the_stream_the_end_is_sent_again_once_for_each_doubling_of_the_wait() {
+    for (budget, seed) in [120, 4_000]
+        .into_iter()
+        .flat_map(|budget| (0..10).map(move |seed| (budget, seed)))
+    {
+        let again = sent_again_unasked(Duration::from_millis(budget), seed);
+        let waits: Vec<Duration> = again.iter().map(|again| again.wait).collect();
+        println!("{budget} ms, seed {seed}: {waits:?}");
+        assert!(
+            !again.is_empty() && again.iter().all(|again| again.records <= 4),
+            "a tail and no more"
+        );
+        let doubled = waits.windows(2).all(|pair| pair[1] > pair[0] * 19 / 10);
+        assert!(doubled, "{budget} ms, seed {seed}: {waits:?}");
     }
 }

@@ -32,9 +32,9 @@ const SDP: &str = "v=0\r\no=- 1 1 IN IP4 192.0.2.7\r\ns=Session streamed with GS
 
 impl Camera {
     fn answer(&mut self, bytes: &[u8]) -> Vec<u8> {
-        self.reader.push(bytes).unwrap();
+        self.reader.push(bytes).expect("nobody breaks the form");
         let mut out = Vec::new();
-        while let Some(message) = self.reader.next().unwrap() {
+        while let Some(message) = self.reader.next_message().expect("nobody breaks the form") {
             let Message::Request(request) = message else {
                 panic!("only requests are awaited")
             };
@@ -51,7 +51,9 @@ impl Camera {
         } else {
             401
         });
-        response.headers.add("CSeq", request.headers.get("CSeq").unwrap());
+        response
+            .headers
+            .add("CSeq", request.headers.get("CSeq").expect("requests are counted"));
         match &request.method {
             Method::Options => response.headers.add("Public", "OPTIONS, DESCRIBE, GET_PARAMETER, PLAY"),
             _ if !authorized => {
@@ -63,10 +65,16 @@ impl Camera {
                 response.body = SDP.into();
             }
             Method::Setup => {
-                let udp = request.headers.get("Transport").unwrap().contains("client_port");
+                let udp = request
+                    .headers
+                    .get("Transport")
+                    .expect("a SETUP says how")
+                    .contains("client_port");
                 if udp != (self.supports == Lower::Udp) {
                     response = Response::new(461);
-                    response.headers.add("CSeq", request.headers.get("CSeq").unwrap());
+                    response
+                        .headers
+                        .add("CSeq", request.headers.get("CSeq").expect("requests are counted"));
                     return response;
                 }
                 response.headers.add("Session", "ERA6rMrb-YiEdirI; timeout=20");
@@ -110,7 +118,7 @@ fn credentials(user: &str, password: &str) -> Credentials {
 impl Pair {
     fn new(wanted: Lower, supported: Lower) -> Self {
         let now = Duration::from_secs(100);
-        let (url, login) = CameraUrl::parse("rtsp://admin:s3cret@192.0.2.7/cam").ok().unwrap();
+        let (url, login) = CameraUrl::parse("rtsp://admin:s3cret@192.0.2.7/cam").expect("this is a URL");
         let config = CameraConfig {
             url,
             credentials: login,
@@ -143,7 +151,7 @@ impl Pair {
     }
 
     fn client(&mut self, input: CameraInput<'_>) {
-        self.client.handle(self.now, input).unwrap();
+        self.client.handle(self.now, input).expect("nobody breaks the form");
         self.pump();
     }
 
@@ -166,26 +174,32 @@ impl Pair {
                 CameraOutput::Timeout(_) => break,
                 CameraOutput::Transmit(bytes) => {
                     let answer = self.camera.answer(&bytes);
-                    self.client.handle(self.now, CameraInput::Bytes(&answer)).unwrap();
+                    self.client
+                        .handle(self.now, CameraInput::Bytes(&answer))
+                        .expect("nobody breaks the form");
                 }
-                CameraOutput::Packet(channel, packet) => put_packet(&mut frame, channel, &packet).unwrap(),
+                CameraOutput::Packet(channel, packet) => {
+                    put_packet(&mut frame, channel, &packet).expect("nobody breaks the form")
+                }
                 CameraOutput::Event(CameraEvent::Described(sdp)) => self.description = Some(sdp),
                 CameraOutput::Event(CameraEvent::OpenPorts { .. }) => {
                     let ports = Some(PortPair { rtp: 9000, rtcp: 9001 });
-                    self.client.handle(self.now, CameraInput::Ports(ports)).unwrap();
+                    self.client
+                        .handle(self.now, CameraInput::Ports(ports))
+                        .expect("nobody breaks the form");
                 }
                 CameraOutput::Event(CameraEvent::Answered { number, status, with }) => {
                     let (number, status, with) = crossed(number, status, with);
                     let answer = PlayerAnswer::Done(status, &with);
                     self.player
                         .handle(self.now, PlayerInput::Answer(number, answer))
-                        .unwrap();
+                        .expect("nobody breaks the form");
                 }
             }
             moved = true;
         }
         if !frame.is_empty() {
-            let came = packets(&frame).map(|packet| packet.unwrap());
+            let came = packets(&frame).map(|packet| packet.expect("nobody breaks the form"));
             self.from_camera
                 .extend(came.map(|(channel, packet)| (channel, packet.to_vec())));
         }
@@ -206,12 +220,12 @@ impl Pair {
                     let answer = PlayerAnswer::Ports(Some(GATEWAY_PORTS));
                     self.player
                         .handle(self.now, PlayerInput::Answer(number, answer))
-                        .unwrap();
+                        .expect("nobody breaks the form");
                 }
                 PlayerOutput::Event(PlayerEvent::Command { number, verb, with }) => {
                     self.client
                         .handle(self.now, CameraInput::Command(number, verb, &with))
-                        .unwrap();
+                        .expect("nobody breaks the form");
                 }
                 PlayerOutput::Event(PlayerEvent::Rtcp(channel, packet)) => self.to_camera.push((channel, packet)),
                 PlayerOutput::Event(PlayerEvent::TornDown) => self.torn_down = true,
@@ -223,7 +237,7 @@ impl Pair {
             let answer = PlayerAnswer::Described(Ok(sdp));
             self.player
                 .handle(self.now, PlayerInput::Answer(number, answer))
-                .unwrap();
+                .expect("nobody breaks the form");
             moved = true;
         }
         moved
@@ -232,8 +246,10 @@ impl Pair {
     /// The responses that the player got since the last call.
     fn responses(&mut self) -> Vec<Response> {
         let mut reader = MessageReader::default();
-        reader.push(&std::mem::take(&mut self.answers)).unwrap();
-        std::iter::from_fn(|| reader.next().unwrap())
+        reader
+            .push(&std::mem::take(&mut self.answers))
+            .expect("nobody breaks the form");
+        std::iter::from_fn(|| reader.next_message().expect("nobody breaks the form"))
             .map(|message| match message {
                 Message::Response(response) => response,
                 other => panic!("{other:?}"),
@@ -255,7 +271,7 @@ fn crossed(request: u32, status: CarriedStatus, with: Particulars) -> (u32, Carr
         status,
         with,
     };
-    match GatewayMessage::parse(&message.to_bytes().unwrap()).unwrap() {
+    match GatewayMessage::parse(&message.to_bytes().expect("nobody breaks the form")).expect("nobody breaks the form") {
         GatewayMessage::Answer {
             request, status, with, ..
         } => (request, status, with),
@@ -334,7 +350,8 @@ fn a_dialogue_is_the_same_however_it_is_split_and_piped() {
 fn playing(recorded: &str, wanted: Lower, supported: Lower) -> Pair {
     let mut pair = Pair::new(wanted, supported);
     for request in requests(recorded).iter().take(5) {
-        pair.player(PlayerInput::Bytes(request.as_bytes())).unwrap();
+        pair.player(PlayerInput::Bytes(request.as_bytes()))
+            .expect("nobody breaks the form");
     }
     assert_eq!(statuses(&pair.responses()), [200, 401, 200, 200, 200]);
     pair
@@ -342,7 +359,7 @@ fn playing(recorded: &str, wanted: Lower, supported: Lower) -> Pair {
 
 fn video(rtcp: bool) -> Channel {
     Channel {
-        track: Track::new(0).unwrap(),
+        track: Track::new(0).expect("nobody breaks the form"),
         rtcp,
     }
 }

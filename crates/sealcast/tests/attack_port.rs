@@ -2,89 +2,31 @@
 
 mod attack;
 
-use std::fs;
 use std::io::{Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
-use std::path::Path;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use attack::{Clip, Home, PING, Program, Proxy, Puppet, WANT_KEYFRAME, order, until};
+use attack::{Clip, Home, PING, Program, Proxy, Puppet, Stage, WANT_KEYFRAME, order, until};
 use sealcast_proto::keys::Role;
 
 /// More than an attacker may make a publisher hold, in KiB: the queues and buffers of a viewer, and some air.
 const MOST_GROWTH: u64 = 40 * 1024;
 
-/// A publisher with a viewer who watches all the time and must not notice anything.
-struct Stage {
-    publisher: Program,
-    viewer: Program,
-    homes: (Home, Home),
-    clip: Clip,
-    ticket: String,
-    port: u16,
+fn stage() -> Stage {
+    Stage::new(3000, |home, clip| home.publish(clip, "--report report.json"))
 }
 
-impl Stage {
-    fn new() -> Self {
-        let homes = (Home::new(), Home::new());
-        let clip = Clip::make(homes.0.path(), 3000);
-        let (publisher, ticket) = homes.0.publish(&clip.url(50, ""), "--report report.json");
-        let viewer = homes
-            .1
-            .start(&format!("watch {ticket} --to file:out.h264 --no-reconnect"));
-        viewer.says("watching");
-        let recording = homes.1.file("out.h264");
-        until("the first frames", || size(&recording).filter(|size| *size > 20_000));
-        let port = Proxy::port_of(&ticket);
-        Self {
-            publisher,
-            viewer,
-            homes,
-            clip,
-            ticket,
-            port,
-        }
-    }
-
-    fn connect(&self) -> TcpStream {
-        connect(self.port)
-    }
-
-    /// The viewer has got every frame up to now; a new one gets in; the publisher is as small as before.
-    /// Returns its report.
-    fn unharmed(mut self, memory: u64, descriptors: usize) -> serde_json::Value {
-        let grown = self.publisher.rss().saturating_sub(memory);
-        assert!(grown < MOST_GROWTH, "the publisher grew by {grown} KiB");
-        until("connections are let go", || {
-            (self.publisher.descriptors() <= descriptors + 2).then_some(())
-        });
-        let late = Home::new();
-        let mut another = late.start(&format!("watch {} --to file:out.h264 --seconds 1", self.ticket));
-        assert_eq!(another.ends(), 0, "{}", another.said());
-        assert!(
-            !order(
-                &fs::read(late.file("out.h264")).expect("a recording"),
-                &self.clip.frames
-            )
-            .is_empty()
-        );
-        assert!(self.publisher.running() && self.viewer.running());
-        assert_eq!(self.viewer.stop(), 0, "{}", self.viewer.said());
-        let received = fs::read(self.homes.1.file("out.h264")).expect("a recording");
-        let frames = order(&received, &self.clip.frames);
-        assert!(
-            frames.windows(2).all(|pair| pair[1] == pair[0] + 1),
-            "a frame is missing: {frames:?}"
-        );
-        assert_eq!(self.publisher.stop(), 0);
-        assert!(!self.publisher.said().contains("panicked"));
-        self.homes.0.report("report.json")
-    }
-}
-
-fn size(file: &Path) -> Option<u64> {
-    fs::metadata(file).ok().map(|file| file.len())
+/// The viewer has got every frame up to now; a new one gets in; the publisher is as small as before.
+/// Returns its report.
+fn unharmed(stage: Stage, memory: u64, descriptors: usize) -> serde_json::Value {
+    stage.assert_small(memory, MOST_GROWTH);
+    until("connections are let go", || {
+        (stage.publisher.descriptors() <= descriptors + 2).then_some(())
+    });
+    let (missing, report) = stage.unharmed();
+    assert_eq!(missing, 0, "frames are missing");
+    report
 }
 
 fn connect(port: u16) -> TcpStream {
@@ -138,13 +80,13 @@ fn garbage() -> Vec<(&'static str, Vec<u8>, bool)> {
 
 #[test]
 fn garbage_on_the_port_is_hung_up_on_with_one_line_in_the_log() {
-    let stage = Stage::new();
+    let stage = stage();
     let (memory, descriptors) = (stage.publisher.rss(), stage.publisher.descriptors());
     let lines = stage.publisher.said().lines().count();
     let waits: Vec<_> = garbage()
         .into_iter()
         .map(|(name, bytes, at_once)| {
-            let stream = stage.connect();
+            let stream = connect(stage.port());
             (name, at_once, thread::spawn(move || hung_up_on(stream, &bytes)))
         })
         .collect();
@@ -158,7 +100,7 @@ fn garbage_on_the_port_is_hung_up_on_with_one_line_in_the_log() {
         );
     }
     for number in 0..200 {
-        let mut stream = stage.connect();
+        let mut stream = connect(stage.port());
         if number % 2 == 0 {
             // It may have hung up already.
             let _ = stream.write_all(&[0, 0, 4, 0, 1, b's']);
@@ -170,22 +112,21 @@ fn garbage_on_the_port_is_hung_up_on_with_one_line_in_the_log() {
     thread::sleep(Duration::from_millis(300));
     let said = stage.publisher.said();
     assert_eq!(said.lines().count(), lines + count + 200, "one line each:\n{said}");
-    stage.unharmed(memory, descriptors);
+    unharmed(stage, memory, descriptors);
 }
 
 #[test]
 fn five_hundred_silent_connections_are_bounded_and_time_out() {
-    let stage = Stage::new();
+    let stage = stage();
     let (memory, descriptors) = (stage.publisher.rss(), stage.publisher.descriptors());
     let began = Instant::now();
-    let silent: Vec<TcpStream> = (0..500).map(|_| stage.connect()).collect();
+    let silent: Vec<TcpStream> = (0..500).map(|_| connect(stage.port())).collect();
     until("the rest is turned away", || {
         (stage.publisher.count("turned a connection away") >= 500 - 80).then_some(())
     });
     // Places for sixteen viewers and 64 strangers, one of which has been taken by the viewer.
     assert!(stage.publisher.descriptors() <= descriptors + 80);
-    let grown = stage.publisher.rss().saturating_sub(memory);
-    assert!(grown < MOST_GROWTH, "the publisher grew by {grown} KiB");
+    stage.assert_small(memory, MOST_GROWTH);
     // One who comes meanwhile is turned away, tries again, and gets in once the silent ones have timed out.
     let late = Home::new();
     let mut another = late.start(&format!("watch {} --to file:out.h264", stage.ticket));
@@ -193,15 +134,15 @@ fn five_hundred_silent_connections_are_bounded_and_time_out() {
     assert!(began.elapsed() < Duration::from_secs(20), "{:?}", began.elapsed());
     assert_eq!(another.stop(), 0);
     drop(silent);
-    stage.unharmed(memory, descriptors);
+    unharmed(stage, memory, descriptors);
 }
 
 #[test]
 fn one_byte_at_a_time_does_not_hold_a_place() {
-    let stage = Stage::new();
+    let stage = stage();
     let (memory, descriptors) = (stage.publisher.rss(), stage.publisher.descriptors());
     let began = Instant::now();
-    let mut stream = stage.connect();
+    let mut stream = connect(stage.port());
     let hello = [&[0, 0, 5, 0, 1][..], b"sealcast", &[1; 200]].concat();
     let sent = hello
         .iter()
@@ -221,12 +162,12 @@ fn one_byte_at_a_time_does_not_hold_a_place() {
             .said()
             .contains("did not complete the handshake within 5 s")
     );
-    stage.unharmed(memory, descriptors);
+    unharmed(stage, memory, descriptors);
 }
 
 #[test]
 fn who_asks_and_never_reads_is_cut_off() {
-    let stage = Stage::new();
+    let stage = stage();
     let (memory, descriptors) = (stage.publisher.rss(), stage.publisher.descriptors());
     let mut puppet = Puppet::connect(&stage.ticket, Role::Viewer, true);
     until("it watches", || {
@@ -237,12 +178,12 @@ fn who_asks_and_never_reads_is_cut_off() {
         assert!(Instant::now() < deadline, "it may ask without end");
     }
     stage.publisher.says("it asks and does not read the answers");
-    stage.unharmed(memory, descriptors);
+    unharmed(stage, memory, descriptors);
 }
 
 #[test]
 fn who_never_reads_costs_no_more_than_a_queue() {
-    let stage = Stage::new();
+    let stage = stage();
     let (memory, descriptors) = (stage.publisher.rss(), stage.publisher.descriptors());
     let mut puppet = Puppet::connect(&stage.ticket, Role::Viewer, true);
     until("it watches", || {
@@ -257,7 +198,7 @@ fn who_never_reads_costs_no_more_than_a_queue() {
         thread::sleep(Duration::from_millis(100));
     }
     drop(puppet);
-    let report = stage.unharmed(memory, descriptors);
+    let report = unharmed(stage, memory, descriptors);
     assert!(
         report["totals"]["frames_dropped"]["queue"].as_u64() > Some(0),
         "its queue was full: {report}"
@@ -266,7 +207,7 @@ fn who_never_reads_costs_no_more_than_a_queue() {
 
 #[test]
 fn who_never_reads_and_half_hangs_up_holds_nobody_up() {
-    let stage = Stage::new();
+    let stage = stage();
     let (memory, descriptors) = (stage.publisher.rss(), stage.publisher.descriptors());
     let mut deaf: Vec<Puppet> = (0..4)
         .map(|_| Puppet::connect(&stage.ticket, Role::Viewer, true))
@@ -282,7 +223,7 @@ fn who_never_reads_and_half_hangs_up_holds_nobody_up() {
     until("they are let go", || {
         (stage.publisher.count("closed without a word") == deaf.len()).then_some(())
     });
-    let report = stage.unharmed(memory, descriptors);
+    let report = unharmed(stage, memory, descriptors);
     assert!(
         report["totals"]["frames_dropped"]["queue"].as_u64() > Some(0),
         "their queues were full: {report}"
@@ -322,7 +263,7 @@ fn a_listening_viewer_waits_for_its_publisher_whoever_else_comes() {
         real.said(),
         watching.said()
     );
-    let frames = order(&fs::read(viewer.file("out.h264")).expect("a recording"), &clip.frames);
+    let frames = order(&viewer.recorded(), &clip.frames);
     assert_eq!(frames.len(), 100);
 }
 

@@ -3,7 +3,6 @@
 
 mod attack;
 
-use std::fs;
 use std::sync::{Arc, Mutex};
 
 use attack::{Act, Clip, Home, LENGTH, Proxy, Seen, Way, is_control, is_frame, is_media, lacks, order, until};
@@ -52,7 +51,7 @@ fn watch_all(home: &Home, clip: &Clip, proxy: &Proxy, ticket: &str) -> Watched {
         proxy.ticket(ticket)
     ));
     assert_eq!(viewer.ends(), 0, "{}", viewer.said());
-    let received = fs::read(home.file("out.h264")).expect("a recording");
+    let received = home.recorded();
     let frames = order(&received, &clip.frames);
     for (_, wire) in proxy.wire() {
         lacks(&wire, &clip.bytes);
@@ -126,12 +125,12 @@ fn what_spoils_the_framing_ends_the_connection_and_the_viewer_comes_back() {
     until("every way to spoil it is survived", || {
         (watching.count("INFO watching") > count).then_some(())
     });
-    let recording = viewer.file("out.h264");
-    let size = || fs::metadata(&recording).expect("a recording").len();
-    let before = size();
-    until("the stream goes on", || (size() > before + 50_000).then_some(()));
+    let before = viewer.recorded_size();
+    until("the stream goes on", || {
+        (viewer.recorded_size() > before + 50_000).then_some(())
+    });
     assert_eq!(watching.stop(), 0);
-    order(&fs::read(&recording).expect("a recording"), &clip.frames);
+    order(&viewer.recorded(), &clip.frames);
     for (_, wire) in proxy.wire() {
         lacks(&wire, &clip.bytes);
     }
@@ -283,8 +282,8 @@ fn records_of_another_session_and_reflected_ones_are_refused() {
     assert_eq!(first.report("report.json")["totals"]["open_failures"]["tag"], 0);
     assert!(second.refused("report.json", "tag") + second.refused("report.json", "replay") >= 9);
     program.says("records of this viewer were refused");
-    let all = order(&fs::read(first.file("out.h264")).expect("a recording"), &clip.frames);
+    let all = order(&first.recorded(), &clip.frames);
     assert_eq!(all.len(), 600, "the first viewer is not disturbed");
-    let some = order(&fs::read(second.file("out.h264")).expect("a recording"), &clip.frames);
+    let some = order(&second.recorded(), &clip.frames);
     assert_eq!(some.last(), Some(&599));
 }

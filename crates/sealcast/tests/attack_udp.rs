@@ -2,11 +2,10 @@
 
 mod attack;
 
-use std::fs;
 use std::thread::sleep;
 use std::time::Duration;
 
-use attack::{Clip, Home, Program, Proxy, Tap, Way, carries_media, carries_record, kind, lacks, until};
+use attack::{Clip, Home, Program, Proxy, Tap, Way, carries_media, carries_record, kind, lacks, total};
 use serde_json::Value;
 
 const HEADER: usize = 24;
@@ -53,36 +52,31 @@ impl Stage {
 
     /// Wait until the stream flows.
     fn flows(&self) {
-        self.viewer.says("INFO watching");
-        let recording = self.homes.1.file("out.h264");
-        let begun = || fs::metadata(&recording).is_ok_and(|file| file.len() > 20_000);
-        until("the first frames", || begun().then_some(()));
+        self.homes.1.flows(&self.viewer);
     }
 
     /// Both ends come to the end of the stream in their first session, and every frame arrived. Their reports.
     fn unharmed(mut self) -> (Value, Value) {
         assert_eq!(self.viewer.ends(), 0, "{}", self.viewer.said());
         assert_eq!(self.publisher.ends(), 0, "{}", self.publisher.said());
-        let received = fs::read(self.homes.1.file("out.h264")).expect("a recording");
-        let (got, sent) = (received.len(), self.clip.bytes.len());
-        assert!(
-            received == self.clip.bytes,
-            "{got} bytes of {sent}: a frame is missing or altered"
-        );
+        let sent = self.homes.0.report("report.json");
+        self.homes
+            .1
+            .assert_whole(&self.clip, &format!("sent {}", sent["totals"]));
         assert_eq!(self.viewer.count("INFO watching"), 1, "in one session");
         for program in [&self.publisher, &self.viewer] {
             assert!(!program.said().contains("panicked") && !program.said().contains("heard again"));
         }
         let wire: Vec<Vec<u8>> = self.tap.seen().into_iter().map(|(_, datagram)| datagram).collect();
         lacks(&wire.concat(), &self.clip.bytes);
-        let reports = (self.homes.0.report("report.json"), self.homes.1.report("report.json"));
+        let reports = (sent, self.homes.1.report("report.json"));
         assert_eq!(reports.0["totals"]["handshakes"]["established"], 1);
         reports
     }
 }
 
 fn refused(report: &Value, reason: &str) -> u64 {
-    report["totals"]["open_failures"][reason].as_u64().expect("a counter")
+    total(report, "open_failures", reason)
 }
 
 /// The places worth flipping: every bit of the connection, the header and the unit header, and some of the rest.
@@ -259,6 +253,45 @@ fn forged_endings_repair_and_fragments_do_nothing_to_a_session_that_lives() {
     }
     // Nobody who holds no key can make the publisher work for a viewer.
     assert_eq!(publisher["totals"]["frames_dropped"]["queue"], 0);
+}
+
+#[test]
+fn the_report_lists_what_was_refused_by_reason_and_one_line_says_so() {
+    let mut stage = Stage::new(FRAMES, pass);
+    stage.flows();
+    let connection = stage.tap.connection();
+    let control = |epoch: u8| {
+        let mut record = [&connection[..], &[0x11, 0x01, 0, epoch, 0, 0, 0, 0]].concat();
+        record.extend_from_slice(&u64::from(u32::MAX >> 1).to_be_bytes());
+        record.resize(CONNECTION + HEADER + 5 + 16, 0xAA);
+        record
+    };
+    let cut = [&connection[..], &[0x11, 0x01, 0, 0]].concat();
+    let elsewhere = std::net::UdpSocket::bind("127.0.0.9:0").expect("all of 127.0.0.0/8 is ours");
+    let viewer = stage.tap.viewer();
+    for _ in 0..25 {
+        for datagram in [&control(0), &control(0), &control(9), &cut] {
+            stage.tap.to_viewer(datagram);
+            stage.tap.to_publisher(datagram);
+        }
+        // Too short to name a connection.
+        stage.tap.to_viewer(&connection[..3]);
+        stage.tap.to_publisher(&connection[..3]);
+        elsewhere.send_to(&control(0), viewer).expect("sent");
+        sleep(Duration::from_millis(1));
+    }
+    assert_eq!((stage.viewer.ends(), stage.publisher.ends()), (0, 0));
+    let said = (stage.publisher.said(), stage.viewer.said());
+    let reports = stage.unharmed();
+    for (report, said) in [(&reports.0, said.0), (&reports.1, said.1)] {
+        let found = ["tag", "unknown_epoch", "malformed", "replay", "cleartext"].map(|reason| refused(report, reason));
+        assert_eq!(found, [50, 25, 25, 0, 0], "{report}");
+        assert_eq!(total(report, "datagrams_refused", "malformed"), 25, "{report}");
+        let line = said.lines().find(|line| line.contains("what came and was refused"));
+        let line = line.unwrap_or_else(|| panic!("no summary: {said}"));
+        assert!(line.contains("malformed 25, tag 50, unknown_epoch 25"), "{line}");
+    }
+    assert_eq!(total(&reports.1, "datagrams_refused", "foreign"), 25, "{}", reports.1);
 }
 
 #[test]

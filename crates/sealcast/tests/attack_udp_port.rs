@@ -8,68 +8,17 @@ use std::net::UdpSocket;
 use std::thread::{self, sleep};
 use std::time::{Duration, Instant};
 
-use attack::{Clip, Home, Program, Proxy, order, until};
+use attack::{Home, Program, Proxy, Stage, total};
 
 /// More than strangers may make a publisher hold, in KiB.
 const MOST_GROWTH: u64 = 10 * 1024;
 const ADDRESSES: usize = 100;
 
-/// A publisher with a viewer who watches all the time and must not notice anything.
-struct Stage {
-    publisher: Program,
-    viewer: Program,
-    homes: (Home, Home),
-    clip: Clip,
-    ticket: String,
-}
-
-impl Stage {
-    fn new() -> Self {
-        let homes = (Home::new(), Home::new());
-        let clip = Clip::make(homes.0.path(), 1500);
-        let (publisher, ticket) = homes
-            .0
-            .publish_udp(&clip.url(50, ""), "latency=1000", "--report report.json");
-        let viewer = homes
-            .1
-            .start(&format!("watch {ticket} --to file:out.h264 --no-reconnect"));
-        viewer.says("INFO watching");
-        let recording = homes.1.file("out.h264");
-        let begun = || fs::metadata(&recording).is_ok_and(|file| file.len() > 20_000);
-        until("the first frames", || begun().then_some(()));
-        Self {
-            publisher,
-            viewer,
-            homes,
-            clip,
-            ticket,
-        }
-    }
-
-    fn port(&self) -> u16 {
-        Proxy::port_of(&self.ticket)
-    }
-
-    /// The viewer still watches in its first session; a new one gets in; the publisher is as small as before. How many
-    /// frames the viewer lacks.
-    fn unharmed(mut self, memory: u64) -> usize {
-        let grown = self.publisher.rss().saturating_sub(memory);
-        println!("the publisher grew by {grown} KiB");
-        assert!(grown < MOST_GROWTH, "the publisher grew by {grown} KiB");
-        let late = Home::new();
-        let mut another = late.start(&format!("watch {} --to file:out.h264 --seconds 2", self.ticket));
-        assert_eq!(another.ends(), 0, "{}", another.said());
-        let seen = fs::read(late.file("out.h264")).expect("a recording");
-        assert!(!order(&seen, &self.clip.frames).is_empty());
-        assert!(self.publisher.running() && self.viewer.running());
-        assert_eq!(self.viewer.stop(), 0, "{}", self.viewer.said());
-        assert_eq!(self.viewer.count("INFO watching"), 1, "{}", self.viewer.said());
-        let received = fs::read(self.homes.1.file("out.h264")).expect("a recording");
-        let frames = order(&received, &self.clip.frames);
-        assert_eq!(self.publisher.stop(), 0);
-        assert!(!self.publisher.said().contains("panicked"));
-        frames.windows(2).map(|pair| pair[1] - pair[0] - 1).sum()
-    }
+/// What the flood is about: a clip over UDP, repaired as long as nobody would notice.
+fn stage() -> Stage {
+    Stage::new(1500, |home, clip| {
+        home.publish_udp(clip, "latency=1000", "--report report.json")
+    })
 }
 
 /// Processor time of a process in ticks of 10 ms.
@@ -128,7 +77,7 @@ fn flood(port: u16, length: Duration, at_once: u32, pause: Duration) -> u64 {
 
 #[test]
 fn a_flood_of_strangers_costs_no_frame_and_no_memory() {
-    let stage = Stage::new();
+    let stage = stage();
     let (memory, before) = (stage.publisher.rss(), ticks(&stage.publisher));
     let sent = flood(stage.port(), Duration::from_secs(8), 10, Duration::from_millis(1));
     let spent = ticks(&stage.publisher) - before;
@@ -136,18 +85,21 @@ fn a_flood_of_strangers_costs_no_frame_and_no_memory() {
         "{sent} datagrams, {} us of the processor each, the stream's included",
         spent * 10_000 / sent
     );
-    assert_eq!(stage.unharmed(memory), 0, "frames are missing");
+    stage.assert_small(memory, MOST_GROWTH);
+    let (missing, report) = stage.unharmed();
+    assert_eq!(missing, 0, "frames are missing: {report}");
 }
 
 #[test]
 fn a_flood_at_line_rate_costs_no_session_and_no_memory() {
-    let stage = Stage::new();
+    let stage = stage();
     let (memory, before) = (stage.publisher.rss(), ticks(&stage.publisher));
     let sent = flood(stage.port(), Duration::from_secs(5), 100, Duration::ZERO);
     let spent = ticks(&stage.publisher) - before;
     println!("{sent} datagrams in 5 s, {} ms of the processor", spent * 10);
     // What the socket cannot hold is lost, the viewer's words among it: frames may be missing, but not the session.
-    let missing = stage.unharmed(memory);
+    stage.assert_small(memory, MOST_GROWTH);
+    let (missing, _) = stage.unharmed();
     println!("{missing} frames are missing");
 }
 
@@ -165,7 +117,7 @@ fn begins(socket: &UdpSocket, port: u16, connection: u32, part: &[u8]) -> bool {
 
 #[test]
 fn a_thousand_strangers_with_cookies_are_bounded_and_time_out() {
-    let stage = Stage::new();
+    let stage = stage();
     let memory = stage.publisher.rss();
     let socket = UdpSocket::bind("127.0.0.8:0").expect("all of 127.0.0.0/8 is ours");
     socket
@@ -176,9 +128,43 @@ fn a_thousand_strangers_with_cookies_are_bounded_and_time_out() {
         .count();
     assert!(begun > 900, "{begun} began");
     stage.publisher.says("turned a connection away");
-    let grown = stage.publisher.rss().saturating_sub(memory);
-    assert!(grown < MOST_GROWTH, "the publisher grew by {grown} KiB");
-    assert_eq!(stage.unharmed(memory), 0, "frames are missing");
+    stage.assert_small(memory, MOST_GROWTH);
+    let (missing, report) = stage.unharmed();
+    assert_eq!(missing, 0, "frames are missing: {report}");
+}
+
+#[test]
+fn the_report_says_of_every_stranger_why_it_was_refused() {
+    let home = Home::new();
+    let (mut publisher, ticket) = home.publish_udp("test:320x240@25", "", "--report report.json");
+    let port = Proxy::port_of(&ticket);
+    let socket = UdpSocket::bind("127.0.0.8:0").expect("all of 127.0.0.0/8 is ours");
+    // A knock, a fragment without a cookie of ours, a record of nobody, and what names no connection.
+    let words: [(&[u8], usize, u64); 6] = [
+        (&[9, 9, 9, 9, 0x07], 64, 40),
+        (&[9, 9, 9, 9, 0x06], 900, 30),
+        (&[9, 9, 9, 9, 0x55], 200, 5),
+        (&[9, 9, 9, 9, 0x11], 60, 20),
+        (&[9], 3, 10),
+        (&[9, 9, 9, 9, 0x10], 20_000, 7),
+    ];
+    for (begin, length, count) in words {
+        let mut word = begin.to_vec();
+        word.resize(length, 0);
+        for _ in 0..count {
+            socket.send_to(&word, ("127.0.0.1", port)).expect("sent");
+            sleep(Duration::from_millis(2));
+        }
+    }
+    assert_eq!(publisher.stop(), 0);
+    let report = home.report("report.json");
+    let refused = |reason: &str| total(&report, "datagrams_refused", reason);
+    let found = ["stranger", "unknown", "malformed", "busy", "queue", "foreign"].map(refused);
+    assert_eq!(found, [30 + 5, 20, 10 + 7, 0, 0, 0], "{report}");
+    let answered = ["cookie", "unknown", "retry"].map(|answer| total(&report, "door_answers", answer));
+    assert_eq!(answered, [40, 20, 0], "{report}");
+    publisher.says("what came and was refused");
+    publisher.says("malformed 17, stranger 35, unknown 20");
 }
 
 /// Run a viewer that cannot succeed: its exit code, its last line, and how long it took.

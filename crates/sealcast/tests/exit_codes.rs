@@ -320,6 +320,10 @@ fn configuration() {
     home.write("zero.toml", "[publish]\nsource = \"test:\"\nrekey_seconds = 0\n");
     home.write("long.toml", "[publish]\nsource = \"test:\"\nrekey_seconds = 601\n");
     home.write("suite.toml", "[publish]\nsource = \"test:\"\nsuites = [\"rot13\"]\n");
+    home.write(
+        "mtu.toml",
+        "[publish]\nsource = \"test:\"\nlisten = \"udp://[::]?mtu=9\"\n",
+    );
     let mut cases: Vec<Case<'_>> = vec![(
         "publish --config none.toml".to_owned(),
         8,
@@ -334,6 +338,7 @@ fn configuration() {
             case("zero.toml", &["zero.toml, line 3"]),
             case("long.toml", &["601 s", "1 to 600"]),
             case("suite.toml", &["rot13", "aes-256-gcm"]),
+            case("mtu.toml", &["mtu cannot be \"9\"", "1200 to 8972"]),
         ]);
     }
     check(&home, &cases);

@@ -3,45 +3,17 @@
 
 mod attack;
 
-use std::fs;
 use std::net::UdpSocket;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use attack::{Clip, Home, Program, until};
+use attack::{Clip, Home, Program, assert_no_gap, record, total, until};
 
 const RATE: u32 = 50;
 const CARD: &str = "test:320x240@25";
 
 fn publish(home: &Home, source: &str, more: &str) -> (Program, String) {
-    let program = home.start(&format!("publish {source} --listen quic://127.0.0.1:0 {more}"));
-    let ticket = program.ticket();
-    (program, ticket)
-}
-
-/// A viewer that records all it gets, and writes everything down.
-fn record(ticket: &str, more: &str) -> (Home, Program) {
-    let home = Home::new();
-    let options = "--to file:out.h264 --log-dir logs --report report.json";
-    let program = home.start(&format!("watch {ticket} {options} {more}"));
-    (home, program)
-}
-
-fn recorded(home: &Home) -> Vec<u8> {
-    fs::read(home.file("out.h264")).expect("a recording")
-}
-
-/// The numbers of the frames that a viewer got.
-fn numbers(home: &Home) -> Vec<u64> {
-    let mut log = csv::Reader::from_path(home.file("logs/frames_latency.csv")).expect("a log");
-    log.records()
-        .map(|row| row.expect("a row")[2].parse().expect("a number"))
-        .collect()
-}
-
-fn assert_no_gap(numbers: &[u64]) {
-    assert!(numbers.len() > 10, "{numbers:?}");
-    assert!(numbers.windows(2).all(|pair| pair[1] == pair[0] + 1), "{numbers:?}");
+    home.publish_at("quic://127.0.0.1:0", source, more)
 }
 
 /// Publish a clip and watch it to its end, in one session.
@@ -52,13 +24,7 @@ fn arrives_whole(home: &Home, clip: &Clip, more: &str) {
     assert_eq!(viewer.ends(), 0, "{more}: {}", viewer.said());
     assert_eq!(publisher.ends(), 0, "{more}: {}", publisher.said());
     assert_eq!(viewer.count("INFO watching"), 1, "{more}");
-    let received = recorded(&viewer_home);
-    assert!(
-        received == clip.bytes,
-        "{more}: {} bytes of {}",
-        received.len(),
-        clip.bytes.len()
-    );
+    viewer_home.assert_whole(clip, more);
 }
 
 #[test]
@@ -89,7 +55,7 @@ fn a_publisher_connects_to_a_viewer_that_listens() {
         let publish = format!("publish {} --unit {unit} --to {ticket}", clip.url(RATE, ""));
         let mut publisher = home.start(&publish);
         assert_eq!((publisher.ends(), viewer.ends()), (0, 0), "{}", viewer.said());
-        assert!(recorded(&viewer_home) == clip.bytes, "{unit}");
+        assert!(viewer_home.recorded() == clip.bytes, "{unit}");
     }
 }
 
@@ -123,7 +89,7 @@ fn a_viewer_without_the_invite_is_told_so() {
 fn garbage_on_the_port_changes_nothing() {
     let home = Home::new();
     let clip = Clip::make(home.path(), 150);
-    let (mut publisher, ticket) = publish(&home, &clip.url(RATE, ""), "");
+    let (mut publisher, ticket) = publish(&home, &clip.url(RATE, ""), "--report report.json");
     let port = attack::Proxy::port_of(&ticket);
     let before = publisher.rss();
     let (viewer_home, mut viewer) = record(&ticket, "");
@@ -148,8 +114,10 @@ fn garbage_on_the_port_changes_nothing() {
         let _ = socket.send_to(&bytes, ("127.0.0.1", port));
     }
     assert_eq!((viewer.ends(), before > 0), (0, true), "{}", viewer.said());
-    assert!(recorded(&viewer_home) == clip.bytes);
+    viewer_home.assert_whole(&clip, "garbage");
     assert_eq!(publisher.ends(), 0, "{}", publisher.said());
+    let report = home.report("report.json");
+    assert_eq!(total(&report, "door_answers", "retry"), 1, "the viewer's: {report}");
 }
 
 #[test]
@@ -161,7 +129,7 @@ fn who_does_not_speak_quic_further_than_hello_holds_nobody_up() {
     let (_home, stranger) = record(&udp, "");
     let (viewer_home, mut viewer) = record(&ticket, "--seconds 2");
     assert_eq!(viewer.ends(), 0, "{}", viewer.said());
-    assert_no_gap(&numbers(&viewer_home));
+    assert_no_gap(&viewer_home.numbers());
     assert_eq!(stranger.count("INFO watching"), 0);
     assert_eq!(publisher.stop(), 0);
 }
@@ -190,7 +158,7 @@ fn a_viewer_comes_back_to_a_publisher_that_was_killed_and_restarted() {
     );
     sleep(Duration::from_secs(1));
     assert_eq!(viewer.stop(), 0);
-    let numbers = numbers(&viewer_home);
+    let numbers = viewer_home.numbers();
     let restart = numbers.windows(2).position(|pair| pair[1] < pair[0]);
     let (before, after) = numbers.split_at(restart.expect("a new count") + 1);
     assert_no_gap(before);

@@ -100,7 +100,7 @@ fn every_selection_and_unit_shows_what_it_says_and_the_viewer_gets_the_same_fram
             let what = format!("{unit} {selection}");
             let options = format!("--unit {unit} --encrypt {selection} --encrypt-seed 7");
             let (proxy, viewer, watching) = watched(&clip, &home, &options, "out.h264");
-            let received = fs::read(viewer.file("out.h264")).expect("a recording");
+            let received = viewer.recorded();
             assert!(received == sent, "{what}: {} bytes of {}", received.len(), sent.len());
             assert_eq!(watching.count(IN_CLEAR), usize::from(selection != "all"), "{what}");
             let frames = observed(&proxy);
@@ -309,7 +309,7 @@ fn what_is_encrypted_changes_while_the_stream_runs() {
     assert_eq!(watching.count(IN_CLEAR), 1);
     assert_eq!(publishing.stop(), 0);
     assert!(!socket.exists(), "the socket is removed");
-    let received = fs::read(viewer.file("out.h264")).expect("a recording");
+    let received = viewer.recorded();
     let frames = order(&received, &clip.frames);
     assert_eq!(
         frames,
@@ -411,7 +411,7 @@ fn nobody_between_can_change_what_is_in_clear_or_claim_that_it_is() {
     assert!(flipped.iter().all(|count| *count > 3), "{flipped:?}");
     assert_eq!(viewer.refused("report.json", "tag"), flipped.iter().sum::<u64>());
     assert_eq!(viewer.refused("report.json", "cleartext"), 0);
-    let received = fs::read(viewer.file("out.h264")).expect("a recording");
+    let received = viewer.recorded();
     let frames = order(&received, &clip.frames);
     assert!(
         frames.len() > 100 && frames.last() > Some(&850),

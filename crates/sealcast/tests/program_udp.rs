@@ -4,12 +4,11 @@
 mod attack;
 
 use std::collections::BTreeMap;
-use std::fs;
 use std::net::UdpSocket;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use attack::{Clip, Home, Program, until};
+use attack::{Clip, Home, Program, assert_no_gap, record, until};
 use sealcast::source::{FileOptions, FileSource, Source};
 
 /// At this rate a clip needs less than the first rate of a path that nothing is known of, 2 Mbit/s.
@@ -21,31 +20,6 @@ fn scene(frames: usize) -> (Home, Clip) {
     let home = Home::new();
     let clip = Clip::make(home.path(), frames);
     (home, clip)
-}
-
-/// A viewer that records all it gets, and writes everything down.
-fn record(ticket: &str, more: &str) -> (Home, Program) {
-    let home = Home::new();
-    let options = "--to file:out.h264 --log-dir logs --report report.json";
-    let program = home.start(&format!("watch {ticket} {options} {more}"));
-    (home, program)
-}
-
-fn recorded(home: &Home) -> Vec<u8> {
-    fs::read(home.file("out.h264")).expect("a recording")
-}
-
-/// The numbers of the frames that a viewer got.
-fn numbers(home: &Home) -> Vec<u64> {
-    let mut log = csv::Reader::from_path(home.file("logs/frames_latency.csv")).expect("a log");
-    log.records()
-        .map(|row| row.expect("a row")[2].parse().expect("a number"))
-        .collect()
-}
-
-fn assert_no_gap(numbers: &[u64]) {
-    assert!(numbers.len() > 10, "{numbers:?}");
-    assert!(numbers.windows(2).all(|pair| pair[1] == pair[0] + 1), "{numbers:?}");
 }
 
 /// How many frames a report says were dropped, for whatever cause.
@@ -62,13 +36,7 @@ fn arrives_whole(home: &Home, clip: &Clip, options: &str, more: &str) -> Home {
     assert_eq!(viewer.ends(), 0, "{options} {more}: {}", viewer.said());
     assert_eq!(publisher.ends(), 0, "{options} {more}: {}", publisher.said());
     assert_eq!(viewer.count("INFO watching"), 1, "{options} {more}");
-    let received = recorded(&viewer_home);
-    assert!(
-        received == clip.bytes,
-        "{options} {more}: {} bytes of {}",
-        received.len(),
-        clip.bytes.len()
-    );
+    viewer_home.assert_whole(clip, &format!("{options} {more}"));
     assert_eq!(dropped(&viewer_home), 0, "{options} {more}");
     viewer_home
 }
@@ -118,7 +86,7 @@ fn a_clip_arrives_whole_over_ipv6() {
     assert!(ticket.starts_with("sealcast://[::1]:"), "{ticket}");
     let (viewer_home, mut viewer) = record(&ticket, "");
     assert_eq!((viewer.ends(), publisher.ends()), (0, 0), "{}", viewer.said());
-    assert!(recorded(&viewer_home) == clip.bytes);
+    assert!(viewer_home.recorded() == clip.bytes);
 }
 
 #[test]
@@ -129,7 +97,7 @@ fn a_publisher_connects_to_a_viewer_that_listens() {
     let ticket = viewer.ticket();
     let mut publisher = home.start(&format!("publish {} --to {ticket}", clip.url(RATE, "")));
     assert_eq!((publisher.ends(), viewer.ends()), (0, 0), "{}", viewer.said());
-    assert!(recorded(&viewer_home) == clip.bytes);
+    assert!(viewer_home.recorded() == clip.bytes);
 }
 
 #[test]
@@ -143,7 +111,7 @@ fn viewers_of_one_card_get_every_frame_and_the_same_ones() {
     assert_eq!(publisher.stop(), 0);
     let mut known: BTreeMap<u64, Vec<u8>> = BTreeMap::new();
     for (home, _) in &viewers {
-        let (numbers, frames) = (numbers(home), frames(home));
+        let (numbers, frames) = (home.numbers(), frames(home));
         assert_no_gap(&numbers);
         assert!(numbers.len() >= 60, "{} frames in three seconds", numbers.len());
         assert_eq!((numbers.len(), dropped(home)), (frames.len(), 0));
@@ -182,13 +150,13 @@ fn a_viewer_that_stands_still_holds_nobody_up_and_goes_on() {
         sleep(Duration::from_millis(800));
     }
     assert_eq!((slow.1.stop(), other.1.stop(), publisher.stop()), (0, 0, 0));
-    assert_no_gap(&numbers(&other.0));
-    let slow_numbers = numbers(&slow.0);
+    assert_no_gap(&other.0.numbers());
+    let slow_numbers = slow.0.numbers();
     assert!(
         slow_numbers.windows(2).all(|pair| pair[0] < pair[1]),
         "{slow_numbers:?}"
     );
-    let (last, newest) = (slow_numbers.last(), numbers(&other.0).last().copied());
+    let (last, newest) = (slow_numbers.last(), other.0.numbers().last().copied());
     assert!(
         newest.zip(last).is_some_and(|(newest, last)| newest - last < 20),
         "it goes on"
@@ -218,7 +186,7 @@ fn a_viewer_comes_back_to_a_publisher_that_was_killed_and_restarted() {
     sleep(Duration::from_secs(1));
     assert_eq!(second.count("enrolled"), 0);
     assert_eq!(viewer.stop(), 0);
-    let numbers = numbers(&viewer_home);
+    let numbers = viewer_home.numbers();
     let restart = numbers.windows(2).position(|pair| pair[1] < pair[0]);
     let (before, after) = numbers.split_at(restart.expect("a new count") + 1);
     assert_no_gap(before);

@@ -1,90 +1,14 @@
 //! The program over `udp://` on networks that lose, reorder, repeat and corrupt, that break off, that are slow.
 
 mod attack;
-#[allow(dead_code, unreachable_pub, unused_imports, reason = "these tests use a part of it")]
-#[path = "../../sealcast-lab/src/proxy/mod.rs"]
-mod proxy;
+mod network;
 
-use std::fs;
-use std::net::{Ipv4Addr, SocketAddr};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use attack::{Clip, Home, Program, Tap, carries_media, ffmpeg, order, path, until};
-use proxy::{Links, UdpProxy};
-
-const HERE: (Ipv4Addr, u16) = (Ipv4Addr::LOCALHOST, 0);
-
-/// A bad network in front of the port of a ticket, and the ticket through it.
-fn behind(ticket: &str, link: &str, seed: u64) -> (UdpProxy, String) {
-    let port = attack::Proxy::port_of(ticket);
-    let links = Links::both(link.parse().expect("a profile"), seed);
-    let proxy = UdpProxy::start(HERE.into(), SocketAddr::from((Ipv4Addr::LOCALHOST, port)), links);
-    let proxy = proxy.expect("a proxy");
-    let ticket = attack::Proxy::redirect(ticket, proxy.address().port());
-    (proxy, ticket)
-}
-
-fn record(ticket: &str, more: &str) -> (Home, Program) {
-    let home = Home::new();
-    let options = "--to file:out.h264 --log-dir logs --report report.json";
-    let program = home.start(&format!("watch {ticket} {options} {more}"));
-    (home, program)
-}
-
-/// What a viewer wrote down of a frame.
-#[derive(Clone, Copy, Debug)]
-struct Row {
-    number: u64,
-    captured_ns: u64,
-    received_ns: u64,
-}
-
-impl Row {
-    /// From the picture to the viewer; both ends have the same clock here.
-    fn delay(self) -> Duration {
-        Duration::from_nanos(self.received_ns.saturating_sub(self.captured_ns))
-    }
-}
-
-fn rows(home: &Home) -> Vec<Row> {
-    let mut log = csv::Reader::from_path(home.file("logs/frames_latency.csv")).expect("a log");
-    let headers = log.headers().expect("a head").clone();
-    let column = |name: &str| headers.iter().position(|header| header == name).expect("a column");
-    let columns = ["frame", "captured_ns", "received_ns"].map(column);
-    let rows = log.records().map(|row| row.expect("a row"));
-    rows.map(|row| {
-        let [number, captured_ns, received_ns] = columns.map(|column| row[column].parse().expect("a number"));
-        Row {
-            number,
-            captured_ns,
-            received_ns,
-        }
-    })
-    .collect()
-}
-
-/// The delay that so many thousandths of the frames stay below.
-fn quantile(rows: &[Row], thousandths: usize) -> Duration {
-    let mut delays: Vec<Duration> = rows.iter().map(|row| row.delay()).collect();
-    delays.sort_unstable();
-    delays[(delays.len() - 1) * thousandths / 1000]
-}
-
-fn told(name: &str, rows: &[Row]) {
-    println!(
-        "{name}: {} frames, delay: median {:?}, 99 % {:?}, longest {:?}",
-        rows.len(),
-        quantile(rows, 500),
-        quantile(rows, 990),
-        quantile(rows, 1000)
-    );
-}
-
-fn recorded(home: &Home) -> Vec<u8> {
-    fs::read(home.file("out.h264")).expect("a recording")
-}
+use attack::{Clip, Home, Row, Tap, carries_media, order, record, until};
+use network::{behind, film, missing, quantile, settled, told};
 
 /// Watch a clip to its end through a network. The recording's frames, each one of the clip's, in order and once.
 fn shown(clip: &Clip, rate: u32, options: &str, link: &str) -> (Vec<usize>, Home) {
@@ -102,7 +26,7 @@ fn shown(clip: &Clip, rate: u32, options: &str, link: &str) -> (Vec<usize>, Home
     println!("{link}: sent {}", home.report("report.json")["totals"]["media_packets"]);
     println!("got {}", viewer_home.report("report.json")["totals"]["media_packets"]);
     drop(proxy);
-    (order(&recorded(&viewer_home), &clip.frames), viewer_home)
+    (order(&viewer_home.recorded(), &clip.frames), viewer_home)
 }
 
 const IMPAIRED: &str = "delay=20ms jitter=5ms loss=5% reorder=2% duplicate=1% corrupt=0.5%";
@@ -111,7 +35,7 @@ fn nearly_all_are_shown(options: &str) {
     let home = Home::new();
     let clip = Clip::make(home.path(), 600);
     let (frames, viewer) = shown(&clip, 30, options, IMPAIRED);
-    told(options, &rows(&viewer));
+    told(options, &viewer.rows());
     assert!(
         frames.len() * 100 >= clip.frames.len() * 99,
         "{} of 600 frames",
@@ -139,7 +63,7 @@ fn repair_without_asking_and_asking_without_repair_show_most_frames_as_well() {
     let clip = Clip::make(home.path(), 300);
     for options in ["latency=200&nack=off&fec=50", "latency=200&fec=off"] {
         let (frames, viewer) = shown(&clip, 50, options, LINK);
-        told(options, &rows(&viewer));
+        told(options, &viewer.rows());
         assert!(frames.len() >= 285, "{options}: {} of 300 frames", frames.len());
     }
 }
@@ -156,7 +80,7 @@ fn nothing_longer_than_1200_bytes_is_sent_where_nothing_longer_arrives() {
         });
         let (viewer_home, mut viewer) = record(&attack::Proxy::redirect(&ticket, tap.port), "");
         assert_eq!((viewer.ends(), publisher.ends()), (0, 0), "{}", viewer.said());
-        assert!(recorded(&viewer_home) == clip.bytes, "{options}");
+        assert!(viewer_home.recorded() == clip.bytes, "{options}");
         let lengths = tap
             .seen()
             .into_iter()
@@ -193,7 +117,7 @@ fn without(clip: &Clip, options: &str, mut lost: impl FnMut(usize) -> bool + Sen
         .iter()
         .filter(|(_, datagram)| carries_media(datagram))
         .count();
-    (count, recorded(&viewer_home) == clip.bytes)
+    (count, viewer_home.recorded() == clip.bytes)
 }
 
 #[test]
@@ -225,7 +149,7 @@ fn after_half_a_minute_without_network_the_same_session_goes_on_from_another_add
     for end in [&publisher, &viewer] {
         end.says("nothing was heard");
     }
-    let size = || fs::metadata(viewer_home.file("out.h264")).map_or(0, |file| file.len());
+    let size = || viewer_home.recorded_size();
     let before = size();
     sleep(OUTAGE - Duration::from_secs(4));
     assert_eq!(size(), before, "nothing can have come");
@@ -243,39 +167,15 @@ fn after_half_a_minute_without_network_the_same_session_goes_on_from_another_add
     assert_eq!((viewer.stop(), publisher.stop()), (0, 0));
     assert_eq!(viewer.count("INFO watching"), 1, "{}", viewer.said());
     assert_eq!(publisher.count("a viewer watches"), 1, "{}", publisher.said());
-    let rows = rows(&viewer_home);
+    let rows = viewer_home.rows();
     let after: Vec<Row> = rows.into_iter().filter(|row| row.number > 25 * 31).collect();
     assert!(after.len() > 75, "{} frames after the outage", after.len());
-    let missing = after
-        .windows(2)
-        .map(|pair| pair[1].number - pair[0].number - 1)
-        .sum::<u64>();
+    let missing = missing(&after);
     // Half a second until a ping tells the new address, and some pictures until a keyframe.
     assert!(
         missing < 25,
         "{missing} frames are missing after the change of the port"
     );
-}
-
-/// A pass-through clip of this size and bit rate.
-fn film(dir: &Path, size: &str, seconds: u32, bits: &str) -> PathBuf {
-    let file = dir.join(format!("{size}.mp4"));
-    let input = format!("testsrc2=size={size}:rate=30:duration={seconds},noise=alls=12:allf=t");
-    let codec = [
-        "-c:v",
-        "libx264",
-        "-preset",
-        "ultrafast",
-        "-tune",
-        "zerolatency",
-        "-g",
-        "30",
-        "-pix_fmt",
-        "yuv420p",
-    ];
-    let rate = ["-b:v", bits, "-maxrate", bits, "-bufsize", bits];
-    ffmpeg(&[&["-f", "lavfi", "-i", &input][..], &codec, &rate, &[path(&file)]].concat());
-    file
 }
 
 /// Watch a film to its end; the numbers of its frames that came.
@@ -286,7 +186,7 @@ fn film_numbers(home: &Home, file: &Path, options: &str) -> Vec<u64> {
     viewer.says("INFO watching");
     sleep(Duration::from_secs(5));
     assert_eq!((viewer.ends(), publisher.ends()), (0, 0), "{}", viewer.said());
-    let rows = rows(&viewer_home);
+    let rows = viewer_home.rows();
     told(&format!("{} {options}", file.display()), &rows);
     println!("{}", viewer_home.report("report.json")["totals"]["media_packets"]);
     rows.into_iter().map(|row| row.number).collect()
@@ -326,11 +226,9 @@ fn squeezed(source: &str, link: &str, seconds: u64) -> Vec<Row> {
     sleep(Duration::from_secs(seconds));
     assert_eq!((viewer.stop(), publisher.stop()), (0, 0), "{}", viewer.said());
     assert_eq!(viewer.count("INFO watching"), 1, "{}", viewer.said());
-    let rows = rows(&viewer_home);
+    let rows = viewer_home.rows();
     told(&format!("{source} over {link}, all"), &rows);
-    let first = rows.first().expect("frames").received_ns;
-    let settled = rows.into_iter().filter(|row| row.received_ns > first + 4_000_000_000);
-    let settled: Vec<Row> = settled.collect();
+    let settled = settled(&rows, Duration::from_secs(4));
     told("settled", &settled);
     println!("{}", home.report("report.json")["totals"]["frames_dropped"]);
     settled
@@ -380,7 +278,7 @@ fn new_keys_every_second_on_a_bad_network_cost_no_frame() {
     sleep(Duration::from_secs(seconds));
     let (publisher_rss, viewer_rss) = (publisher.rss(), viewer.rss());
     assert_eq!((viewer.stop(), publisher.stop()), (0, 0), "{}", viewer.said());
-    let rows = rows(&viewer_home);
+    let rows = viewer_home.rows();
     told(&format!("{seconds} s"), &rows);
     let (sent, got) = (home.report("report.json"), viewer_home.report("report.json"));
     println!(

@@ -4,22 +4,16 @@ use std::io::BufRead;
 use std::time::Duration;
 
 use sealcast::failure::{Failure, FailureKind, Result};
-use sealcast_proto::sim::LinkProfile;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::mpsc;
 
-use crate::proxy::Way;
+use crate::proxy::{Running, Way};
 
 /// Lines that wait until they are obeyed.
 const LINES: usize = 16;
 
-/// A link in two directions, as the one who sits before it sees it.
-pub(super) trait Controlled {
-    /// The time on which outages are.
-    fn elapsed(&self) -> Duration;
-    fn profile(&self, way: Way) -> LinkProfile;
-    /// Errors are words.
-    fn change(&self, way: Way, profile: LinkProfile) -> Result<(), String>;
+/// A link as the one who sits before it sees it.
+pub(super) trait Controlled: Running {
     /// What happened so far: lines, the last one ended too.
     fn report(&self) -> String;
 }
@@ -172,11 +166,13 @@ pub(super) async fn run(
 mod tests {
     use std::cell::RefCell;
 
+    use sealcast_proto::sim::LinkProfile;
+
     use super::*;
 
     struct Fake(RefCell<[LinkProfile; 2]>);
 
-    impl Controlled for Fake {
+    impl Running for Fake {
         fn elapsed(&self) -> Duration {
             Duration::from_secs(7)
         }
@@ -189,7 +185,9 @@ mod tests {
             self.0.borrow_mut()[way as usize] = profile;
             Ok(())
         }
+    }
 
+    impl Controlled for Fake {
         fn report(&self) -> String {
             String::new()
         }

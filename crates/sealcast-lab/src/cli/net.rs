@@ -5,7 +5,6 @@ use std::io::IsTerminal;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
 
 use sealcast::failure::{Failure, FailureKind, Result};
 use sealcast_proto::sim::LinkProfile;
@@ -138,19 +137,6 @@ fn usage(net: &Net) -> String {
 }
 
 impl Controlled for Net {
-    fn elapsed(&self) -> Duration {
-        Self::elapsed(self)
-    }
-
-    fn profile(&self, way: Way) -> LinkProfile {
-        Self::profile(self, way)
-    }
-
-    fn change(&self, way: Way, profile: LinkProfile) -> Result<(), String> {
-        Self::change(self, way, profile);
-        Ok(())
-    }
-
     fn report(&self) -> String {
         let mut text = String::new();
         for (name, way) in [("up, a to b", Way::Up), ("down, b to a", Way::Down)] {

@@ -4,10 +4,9 @@ use std::fmt::Write;
 use std::io;
 use std::net::{SocketAddr, ToSocketAddrs};
 use std::process::ExitCode;
-use std::time::Duration;
 
 use sealcast::failure::{Failure, FailureKind, Result};
-use sealcast_proto::sim::{LinkCounts, LinkProfile};
+use sealcast_proto::sim::LinkCounts;
 
 use super::args::ProxyArgs;
 use super::control::{self, Controlled, Signals};
@@ -119,19 +118,6 @@ fn report(up: &LinkCounts, down: &LinkCounts) -> String {
 }
 
 impl Controlled for UdpProxy {
-    fn elapsed(&self) -> Duration {
-        Self::elapsed(self)
-    }
-
-    fn profile(&self, way: Way) -> LinkProfile {
-        Self::profile(self, way)
-    }
-
-    fn change(&self, way: Way, profile: LinkProfile) -> Result<(), String> {
-        Self::change(self, way, profile);
-        Ok(())
-    }
-
     fn report(&self) -> String {
         let mut text = report(&self.counts(Way::Up), &self.counts(Way::Down));
         if self.refused() > 0 {
@@ -142,18 +128,6 @@ impl Controlled for UdpProxy {
 }
 
 impl Controlled for TcpProxy {
-    fn elapsed(&self) -> Duration {
-        Self::elapsed(self)
-    }
-
-    fn profile(&self, way: Way) -> LinkProfile {
-        Self::profile(self, way)
-    }
-
-    fn change(&self, way: Way, profile: LinkProfile) -> Result<(), String> {
-        Self::change(self, way, &profile)
-    }
-
     fn report(&self) -> String {
         report(&self.counts(Way::Up), &self.counts(Way::Down))
     }

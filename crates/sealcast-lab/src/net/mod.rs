@@ -19,7 +19,7 @@ use sealcast_proto::sim::{LinkProfile, Random};
 use tun_rs::SyncDevice;
 
 /// Which way packets go: up is from A to B.
-pub use crate::proxy::Way;
+pub use crate::proxy::{Running, Way};
 use direction::Direction;
 pub use direction::{Report, SPIN};
 use namespace::Namespace;
@@ -140,21 +140,6 @@ impl Net {
         command
     }
 
-    /// How long the link has run: the time on which its outages are.
-    pub fn elapsed(&self) -> Duration {
-        self.epoch.elapsed()
-    }
-
-    /// What the link does in one direction.
-    pub fn profile(&self, way: Way) -> LinkProfile {
-        self.direction(way).profile()
-    }
-
-    /// Make the link do something else from now on.
-    pub fn change(&self, way: Way, profile: LinkProfile) {
-        self.direction(way).change(profile);
-    }
-
     /// What happened to the packets so far.
     pub fn report(&self, way: Way) -> Report {
         let from = match way {
@@ -185,6 +170,21 @@ impl Net {
             Way::Up => &self.up,
             Way::Down => &self.down,
         }
+    }
+}
+
+impl Running for Net {
+    fn elapsed(&self) -> Duration {
+        self.epoch.elapsed()
+    }
+
+    fn profile(&self, way: Way) -> LinkProfile {
+        self.direction(way).profile()
+    }
+
+    fn change(&self, way: Way, profile: LinkProfile) -> Result<(), String> {
+        self.direction(way).change(profile);
+        Ok(())
     }
 }
 

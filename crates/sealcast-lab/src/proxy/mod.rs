@@ -18,6 +18,7 @@ mod udp;
 use std::io;
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::thread;
+use std::time::Duration;
 
 use sealcast_proto::sim::LinkProfile;
 
@@ -69,6 +70,21 @@ impl Links {
             Way::Down => self.down = profile,
         }
     }
+}
+
+/// A link in two directions that runs.
+pub trait Running {
+    /// How long it has run: the time on which outages are.
+    fn elapsed(&self) -> Duration;
+
+    /// What it does in one direction.
+    fn profile(&self, way: Way) -> LinkProfile;
+
+    /// Make it do something else in one direction from now on, to whoever uses it and will use it.
+    ///
+    /// # Errors
+    /// In words, a profile that is not for such a link.
+    fn change(&self, way: Way, profile: LinkProfile) -> Result<(), String>;
 }
 
 /// A thread by name, so that it can be told apart in a debugger.

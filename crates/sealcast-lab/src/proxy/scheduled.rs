@@ -1,10 +1,12 @@
 //! A link that a thread empties when packets are due.
 
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use sealcast_proto::sim::{Link, LinkCounts, LinkProfile, MAX_IN_FLIGHT};
+use sealcast_proto::sim::{Link, LinkCounts, LinkProfile, MAX_IN_FLIGHT, Random};
+
+use super::{Links, Way};
 
 /// How long somebody sleeps at most before looking whether to stop.
 pub(super) const LOOK_UP: Duration = Duration::from_millis(50);
@@ -20,8 +22,37 @@ pub(super) struct Scheduled {
     finished: AtomicBool,
 }
 
+/// Both directions of what one client or connection uses.
+pub(super) struct Pair {
+    pub(super) up: Arc<Scheduled>,
+    pub(super) down: Arc<Scheduled>,
+}
+
+impl Pair {
+    /// Links that behave as `links` say, each with a seed of its own.
+    pub(super) fn new(links: &Links, seeds: &mut Random, epoch: Instant) -> Self {
+        let mut link = |way| Arc::new(Scheduled::new(links.profile(way).clone(), seeds.next_u64(), epoch));
+        Self {
+            up: link(Way::Up),
+            down: link(Way::Down),
+        }
+    }
+
+    pub(super) fn link(&self, way: Way) -> &Arc<Scheduled> {
+        match way {
+            Way::Up => &self.up,
+            Way::Down => &self.down,
+        }
+    }
+
+    pub(super) fn stop(&self) {
+        self.up.stop();
+        self.down.stop();
+    }
+}
+
 impl Scheduled {
-    pub(super) fn new(profile: LinkProfile, seed: u64, epoch: Instant) -> Self {
+    fn new(profile: LinkProfile, seed: u64, epoch: Instant) -> Self {
         Self {
             epoch,
             link: Mutex::new(Link::new(profile, seed)),

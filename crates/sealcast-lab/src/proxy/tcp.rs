@@ -9,8 +9,8 @@ use std::time::{Duration, Instant};
 
 use sealcast_proto::sim::{LinkCounts, LinkProfile, Loss, Random};
 
-use super::scheduled::Scheduled;
-use super::{Links, Way, spawn};
+use super::scheduled::{Pair, Scheduled};
+use super::{Links, Running, Way, spawn};
 
 /// The most connections at once; others are closed.
 const MAX_CONNECTIONS: usize = 64;
@@ -54,8 +54,7 @@ struct Table {
 
 struct Connection {
     streams: [TcpStream; 2],
-    up: Arc<Scheduled>,
-    down: Arc<Scheduled>,
+    pair: Pair,
     threads: Vec<JoinHandle<()>>,
 }
 
@@ -124,39 +123,35 @@ impl TcpProxy {
         self.address
     }
 
-    /// What the links do in one direction.
-    pub fn profile(&self, way: Way) -> LinkProfile {
-        self.shared.table().links.profile(way).clone()
-    }
-
-    /// How long it has run: the time on which outages are.
-    pub fn elapsed(&self) -> Duration {
-        self.shared.epoch.elapsed()
-    }
-
-    /// Make the links of all connections, and of those to come, do something else in one direction. Connections that
-    /// are there keep the queue that they have.
-    ///
-    /// # Errors
-    /// In words, a profile that [`stream_profile`] refuses.
-    pub fn change(&self, way: Way, profile: &LinkProfile) -> Result<(), String> {
-        let profile = stream_profile(profile)?;
-        let mut table = self.shared.table();
-        for connection in &table.connections {
-            connection.link(way).change(unqueued(&profile));
-        }
-        table.links.set(way, profile);
-        Ok(())
-    }
-
     /// What happened to the pieces of all streams together. A piece is what was read at once.
     pub fn counts(&self, way: Way) -> LinkCounts {
         let table = self.shared.table();
         let mut sum = table.ended[way as usize];
         for connection in &table.connections {
-            sum += connection.link(way).counts();
+            sum += connection.pair.link(way).counts();
         }
         sum
+    }
+}
+
+impl Running for TcpProxy {
+    fn elapsed(&self) -> Duration {
+        self.shared.epoch.elapsed()
+    }
+
+    fn profile(&self, way: Way) -> LinkProfile {
+        self.shared.table().links.profile(way).clone()
+    }
+
+    /// Connections that are there keep the queue that they have. Refused is what [`stream_profile`] refuses.
+    fn change(&self, way: Way, profile: LinkProfile) -> Result<(), String> {
+        let profile = stream_profile(&profile)?;
+        let mut table = self.shared.table();
+        for connection in &table.connections {
+            connection.pair.link(way).change(unqueued(&profile));
+        }
+        table.links.set(way, profile);
+        Ok(())
     }
 }
 
@@ -184,20 +179,12 @@ impl Drop for TcpProxy {
 }
 
 impl Connection {
-    fn link(&self, way: Way) -> &Scheduled {
-        match way {
-            Way::Up => &self.up,
-            Way::Down => &self.down,
-        }
-    }
-
     fn is_over(&self) -> bool {
         self.threads.iter().all(JoinHandle::is_finished)
     }
 
     fn end(self) {
-        self.up.stop();
-        self.down.stop();
+        self.pair.stop();
         for stream in &self.streams {
             // It may be closed already.
             let _ = stream.shutdown(Shutdown::Both);
@@ -246,7 +233,7 @@ impl Shared {
         table.connections = going;
         for connection in over {
             for way in [Way::Up, Way::Down] {
-                table.ended[way as usize] += connection.link(way).counts();
+                table.ended[way as usize] += connection.pair.link(way).counts();
             }
         }
     }
@@ -254,13 +241,18 @@ impl Shared {
     fn connect(&self, near: TcpStream, far: TcpStream, table: &mut Table) -> io::Result<Connection> {
         near.set_nodelay(true)?;
         far.set_nodelay(true)?;
+        let Table { links, seeds, .. } = table;
+        let unqueued = Links {
+            up: unqueued(&links.up),
+            down: unqueued(&links.down),
+            seed: links.seed,
+        };
+        let pair = Pair::new(&unqueued, seeds, self.epoch);
         let mut threads = Vec::new();
-        let mut link = |from: &TcpStream, to: &TcpStream, profile: &LinkProfile| {
-            let link = Scheduled::new(unqueued(profile), table.seeds.next_u64(), self.epoch);
-            let link = Arc::new(link);
-            let (filled, emptied) = (Arc::clone(&link), Arc::clone(&link));
+        let mut serve = |from: &TcpStream, to: &TcpStream, way: Way| {
+            let (filled, emptied) = (Arc::clone(pair.link(way)), Arc::clone(pair.link(way)));
             let (mut source, source_end, mut sink) = (from.try_clone()?, from.try_clone()?, to.try_clone()?);
-            let queue = profile.queue;
+            let queue = links.profile(way).queue;
             threads.push(spawn("tcp in", move || fill(&mut source, &filled, queue))?);
             threads.push(spawn("tcp out", move || {
                 // A stream may be closed already.
@@ -271,14 +263,13 @@ impl Shared {
                     let _ = source_end.shutdown(Shutdown::Read);
                 }
             })?);
-            io::Result::Ok(link)
+            io::Result::Ok(())
         };
-        let up = link(&near, &far, &table.links.up)?;
-        let down = link(&far, &near, &table.links.down)?;
+        serve(&near, &far, Way::Up)?;
+        serve(&far, &near, Way::Down)?;
         Ok(Connection {
             streams: [near, far],
-            up,
-            down,
+            pair,
             threads,
         })
     }

@@ -6,12 +6,12 @@ use std::net::{SocketAddr, UdpSocket};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use sealcast_proto::sim::{LinkCounts, LinkProfile, MAX_PACKET, Random};
 
-use super::scheduled::{LOOK_UP, Scheduled};
-use super::{Links, Way, any_like, spawn};
+use super::scheduled::{LOOK_UP, Pair, Scheduled};
+use super::{Links, Running, Way, any_like, spawn};
 
 /// The most clients at once; datagrams of others are dropped.
 pub const MAX_CLIENTS: usize = 64;
@@ -40,8 +40,7 @@ struct Table {
 
 /// One client's socket on the far side, its links, and the threads that serve them.
 struct Client {
-    up: Arc<Scheduled>,
-    down: Arc<Scheduled>,
+    pair: Pair,
     threads: Vec<JoinHandle<()>>,
 }
 
@@ -80,30 +79,11 @@ impl UdpProxy {
         self.address
     }
 
-    /// What the links do in one direction.
-    pub fn profile(&self, way: Way) -> LinkProfile {
-        self.shared.table().links.profile(way).clone()
-    }
-
-    /// How long it has run: the time on which outages are.
-    pub fn elapsed(&self) -> std::time::Duration {
-        self.shared.epoch.elapsed()
-    }
-
-    /// Make the links of all clients, and of those to come, do something else in one direction.
-    pub fn change(&self, way: Way, profile: LinkProfile) {
-        let mut table = self.shared.table();
-        for client in table.clients.values() {
-            client.link(way).change(profile.clone());
-        }
-        table.links.set(way, profile);
-    }
-
     /// What happened to the packets of all clients together.
     pub fn counts(&self, way: Way) -> LinkCounts {
         let mut sum = LinkCounts::default();
         for client in self.shared.table().clients.values() {
-            sum += client.link(way).counts();
+            sum += client.pair.link(way).counts();
         }
         sum
     }
@@ -114,27 +94,36 @@ impl UdpProxy {
     }
 }
 
+impl Running for UdpProxy {
+    fn elapsed(&self) -> Duration {
+        self.shared.epoch.elapsed()
+    }
+
+    fn profile(&self, way: Way) -> LinkProfile {
+        self.shared.table().links.profile(way).clone()
+    }
+
+    fn change(&self, way: Way, profile: LinkProfile) -> Result<(), String> {
+        let mut table = self.shared.table();
+        for client in table.clients.values() {
+            client.pair.link(way).change(profile.clone());
+        }
+        table.links.set(way, profile);
+        Ok(())
+    }
+}
+
 impl Drop for UdpProxy {
     fn drop(&mut self) {
         self.shared.stop.store(true, Ordering::Relaxed);
         let clients = std::mem::take(&mut self.shared.table().clients);
         for client in clients.values() {
-            client.up.stop();
-            client.down.stop();
+            client.pair.stop();
         }
         let threads = clients.into_values().flat_map(|client| client.threads);
         for thread in threads.chain(self.thread.take()) {
             // A panic has been printed where it happened.
             let _ = thread.join();
-        }
-    }
-}
-
-impl Client {
-    fn link(&self, way: Way) -> &Scheduled {
-        match way {
-            Way::Up => &self.up,
-            Way::Down => &self.down,
         }
     }
 }
@@ -165,45 +154,39 @@ impl Shared {
     fn link_up(self: &Arc<Self>, from: SocketAddr) -> Option<Arc<Scheduled>> {
         let mut table = self.table();
         if let Some(client) = table.clients.get(&from) {
-            return Some(Arc::clone(&client.up));
+            return Some(Arc::clone(&client.pair.up));
         }
         if table.clients.len() >= MAX_CLIENTS || self.stop.load(Ordering::Relaxed) {
             return None;
         }
-        let (up_seed, down_seed) = (table.seeds.next_u64(), table.seeds.next_u64());
-        let up = Arc::new(Scheduled::new(table.links.up.clone(), up_seed, self.epoch));
-        let down = Arc::new(Scheduled::new(table.links.down.clone(), down_seed, self.epoch));
-        let threads = self.serve(from, &up, &down).ok()?;
-        let link = Arc::clone(&up);
-        table.clients.insert(from, Client { up, down, threads });
+        let Table { links, seeds, .. } = &mut *table;
+        let pair = Pair::new(links, seeds, self.epoch);
+        let threads = self.serve(from, &pair).ok()?;
+        let link = Arc::clone(&pair.up);
+        table.clients.insert(from, Client { pair, threads });
         Some(link)
     }
 
-    fn serve(
-        self: &Arc<Self>,
-        client: SocketAddr,
-        up: &Arc<Scheduled>,
-        down: &Arc<Scheduled>,
-    ) -> io::Result<Vec<JoinHandle<()>>> {
+    fn serve(self: &Arc<Self>, client: SocketAddr, pair: &Pair) -> io::Result<Vec<JoinHandle<()>>> {
         let far = Arc::new(UdpSocket::bind(any_like(self.to))?);
         far.connect(self.to)?;
         far.set_read_timeout(Some(LOOK_UP))?;
         // What cannot be sent is lost, as on any network.
-        let (link, socket) = (Arc::clone(up), Arc::clone(&far));
+        let (link, socket) = (Arc::clone(&pair.up), Arc::clone(&far));
         let sends_up = spawn("udp up", move || {
             link.run(|packet| {
                 let _ = socket.send(packet);
                 true
             });
         })?;
-        let (link, near) = (Arc::clone(down), Arc::clone(self));
+        let (link, near) = (Arc::clone(&pair.down), Arc::clone(self));
         let sends_down = spawn("udp down", move || {
             link.run(|packet| {
                 let _ = near.socket.send_to(packet, client);
                 true
             });
         })?;
-        let link = Arc::clone(down);
+        let link = Arc::clone(&pair.down);
         let reads = spawn("udp back", move || {
             let mut buffer = vec![0; MAX_PACKET];
             while !link.is_stopped() {

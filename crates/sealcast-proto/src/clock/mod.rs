@@ -4,7 +4,7 @@ mod offset;
 
 use std::time::Duration;
 
-pub use offset::{ClockEstimate, ClockFilter};
+pub use offset::{ClockEstimate, ClockFilter, RoundTrip};
 
 /// The time as the caller reads it. Proto never reads a clock itself.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -14,11 +14,38 @@ pub struct ClockEstimate {
     pub uncertainty: u64,
 }
 
+/// How long a message and its answer take, smoothed as TCP does it (RFC 6298, section 2).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RoundTrip {
+    /// On average (SRTT).
+    pub smoothed: Duration,
+    /// How far from that a single one is, on average (RTTVAR).
+    pub variation: Duration,
+}
+
+impl RoundTrip {
+    /// Estimates from a first exchange.
+    fn first(latest: Duration) -> Self {
+        Self {
+            smoothed: latest,
+            variation: latest / 2,
+        }
+    }
+
+    /// And with one more.
+    fn and(self, latest: Duration) -> Self {
+        Self {
+            smoothed: (self.smoothed * 7 + latest) / 8,
+            variation: (self.variation * 3 + self.smoothed.abs_diff(latest)) / 4,
+        }
+    }
+}
+
 /// Keeps the best exchange of a sliding window: the one with the shortest round trip says most.
 #[derive(Clone, Default)]
 pub struct ClockFilter {
     samples: std::collections::VecDeque<ClockEstimate>,
-    round_trip: Option<Duration>,
+    round_trip: Option<RoundTrip>,
 }
 
 impl ClockFilter {
@@ -34,7 +61,8 @@ impl ClockFilter {
         let ahead = (i128::from(t2) - i128::from(t1) + i128::from(t3) - i128::from(t4)) / 2;
         let Ok(offset) = i64::try_from(ahead) else { return };
         let latest = Duration::from_nanos(round_trip);
-        self.round_trip = Some(self.round_trip.map_or(latest, |smoothed| (smoothed * 7 + latest) / 8));
+        let before = self.round_trip;
+        self.round_trip = Some(before.map_or(RoundTrip::first(latest), |before| before.and(latest)));
         if self.samples.len() == WINDOW {
             self.samples.pop_front();
         }
@@ -44,8 +72,8 @@ impl ClockFilter {
         });
     }
 
-    /// The round trip, smoothed as TCP does it (RFC 6298), or `None` before the first exchange.
-    pub fn round_trip(&self) -> Option<Duration> {
+    /// The round trip, or `None` before the first exchange.
+    pub fn round_trip(&self) -> Option<RoundTrip> {
         self.round_trip
     }
 
@@ -93,6 +121,19 @@ mod tests {
                 uncertainty: 50
             })
         );
+    }
+
+    #[test]
+    fn the_round_trip_and_how_it_varies_are_those_of_rfc_6298() {
+        let mut filter = ClockFilter::default();
+        let mut after = |nanos| {
+            filter.sample(0, 0, 0, nanos);
+            let RoundTrip { smoothed, variation } = filter.round_trip().expect("a sample");
+            (smoothed.as_nanos(), variation.as_nanos())
+        };
+        assert_eq!(after(8_000), (8_000, 4_000));
+        assert_eq!(after(16_000), (9_000, 5_000));
+        assert_eq!(after(9_000), (9_000, 3_750));
     }
 
     #[test]

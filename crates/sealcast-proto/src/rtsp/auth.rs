@@ -1,8 +1,8 @@
 //! Authentication on the plain sides: towards a camera that asks for it, and of a player where one is asked for.
 //!
 //! Digest is RFC 7616 with SHA-256 or MD5, and without `qop` as RFC 2069 has it, since cameras and players of that age
-//! are many. MD5 protects a password only from who cannot try passwords; it is here because nothing else is spoken there.
-//! What protects the video is the sealed session, not this.
+//! are many. MD5 protects a password only from who cannot try passwords; it is here because nothing else is spoken
+//! there. What protects the video is the sealed session, not this.
 
 use aws_lc_rs::digest::{SHA256, digest};
 use data_encoding::{BASE64, HEXLOWER};
@@ -191,8 +191,8 @@ impl Authenticator {
         }
     }
 
-    /// Take the challenge of a 401; `Ok` if the request is worth sending again. `authorized` is whether it was sent with
-    /// an answer to the challenge before.
+    /// Take the challenge of a 401; `Ok` if the request is worth sending again. `authorized` is whether it was sent
+    /// with an answer to the challenge before.
     pub(super) fn challenged(&mut self, response: &Response, authorized: bool) -> Result<(), AuthError> {
         if self.credentials.is_none() {
             return Err(AuthError::NoCredentials);

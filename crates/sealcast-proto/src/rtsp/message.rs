@@ -228,8 +228,8 @@ pub enum Message {
     },
 }
 
-/// Append an interleaved packet: `$`, the channel's number, the length, the packet (RFC 2326 §10.12). Packets longer than
-/// 65 535 bytes do not exist; one would be left out.
+/// Append an interleaved packet: `$`, the channel's number, the length, the packet (RFC 2326 §10.12). Packets longer
+/// than 65 535 bytes do not exist; one would be left out.
 pub fn put_data(out: &mut Vec<u8>, channel: u8, packet: &[u8]) {
     let Ok(length) = u16::try_from(packet.len()) else {
         return;
@@ -264,10 +264,12 @@ fn reason(status: u16) -> &'static str {
         504 => "Gateway Time-out",
         505 => "RTSP Version Not Supported",
         551 => "Option Not Supported",
-        100..=199 => "Continue",
-        200..=299 => "Success",
-        300..=399 => "Redirection",
-        400..=499 => "Client Error",
-        _ => "Server Error",
+        _ => match status / 100 {
+            1 => "Continue",
+            2 => "Success",
+            3 => "Redirection",
+            4 => "Client Error",
+            _ => "Server Error",
+        },
     }
 }

@@ -40,6 +40,8 @@ pub struct MessageReader {
     at: usize,
     /// How far behind `at` no end of a head was found.
     scanned: usize,
+    /// How long the message is whose head came and whose body did not: it is not parsed again for every byte.
+    awaited: usize,
 }
 
 impl MessageReader {
@@ -66,11 +68,11 @@ impl MessageReader {
     ///
     /// # Errors
     /// [`NotRtsp`]: the connection must end.
-    pub fn next(&mut self) -> Result<Option<Message>, NotRtsp> {
+    pub fn next_message(&mut self) -> Result<Option<Message>, NotRtsp> {
         self.skip_empty_lines();
         let unread = &self.bytes[self.at..];
         match unread {
-            [] => Ok(None),
+            waiting if waiting.len() < self.awaited.max(1) => Ok(None),
             [b'$', ..] => Ok(self.next_data()),
             _ => {
                 let Some(head) = head_length(unread, self.scanned) else {
@@ -113,6 +115,7 @@ impl MessageReader {
         let unread = &self.bytes[self.at..];
         let (mut message, length) = parse_head(&unread[..head])?;
         let Some(came) = unread.get(head..head + length) else {
+            self.awaited = head + length;
             return Ok(None);
         };
         if let Message::Request(Request { body, .. }) | Message::Response(Response { body, .. }) = &mut message {
@@ -125,6 +128,7 @@ impl MessageReader {
     fn read(&mut self, length: usize) {
         self.at += length;
         self.scanned = 0;
+        self.awaited = 0;
     }
 }
 

@@ -1,5 +1,5 @@
-//! A camera's description (SDP, RFC 8866) as it may cross: control URLs replaced by ours, addresses taken out, and every
-//! other line as it came.
+//! A camera's description (SDP, RFC 8866) as it may cross: control URLs replaced by ours, addresses taken out, and
+//! every other line as it came.
 
 use super::tracks::MAX_TRACKS;
 use super::url::{join, track_control};
@@ -86,12 +86,11 @@ impl Rewriter<'_> {
             [b'm', b'=', media @ ..] => self.media(media)?,
             [b'o', b'=', origin @ ..] => {
                 let names: Vec<&[u8]> = origin.split(|byte| *byte == b' ').take(4).collect();
-                let names = if let [user, id, version, _] = names[..] {
-                    [user, id, version].join(&b' ')
-                } else {
-                    b"- 0 0".to_vec()
-                };
-                self.put(&[b"o=", &names, b" ", NO_ADDRESS.as_bytes()]);
+                let names = names.split_last_chunk::<1>().filter(|(names, _)| names.len() == 3);
+                let names = names.map_or_else(Vec::new, |(names, _)| names.join(&b' '));
+                let tells = names.is_empty() || self.tells_host(&names);
+                let names = if tells { &b"- 0 0"[..] } else { &names };
+                self.put(&[b"o=", names, b" ", NO_ADDRESS.as_bytes()]);
             }
             [b'c', b'=', ..] => self.put(&[b"c=", NO_ADDRESS.as_bytes()]),
             [b's', b'=', ..] if self.tells_host(content) => self.put(&[b"s=-"]),
@@ -114,7 +113,13 @@ impl Rewriter<'_> {
         self.tracks.push(self.aggregate.clone());
         let mut fields = media.splitn(3, |byte| *byte == b' ');
         let (kind, _, rest) = (fields.next(), fields.next(), fields.next());
-        self.put(&[b"m=", kind.unwrap_or_default(), b" 0 ", rest.unwrap_or_default()]);
+        let line = [b"m=", kind.unwrap_or_default(), b" 0 ", rest.unwrap_or_default()].concat();
+        // Nobody can play a track whose kind or format is an address, but its number counts.
+        self.put(&[if self.tells_host(&line) {
+            b"m=application 0 - 0"
+        } else {
+            &line
+        }]);
         Ok(())
     }
 

@@ -11,16 +11,17 @@ fn absolute_urls_and_addresses_do_not_cross() {
     let base = "rtsp://192.168.5.106:554/Streaming/Channels/101/";
     let query = "?transportmode=unicast&profile=Profile_1";
     let sdp = format!(
-        "v=0\r\no=- 1620251477190769 1620251477190769 IN IP4 192.168.5.106\r\ns=Media Presentation\r\ne=NONE\r\nb=AS:5050\r\n\
-         t=0 0\r\na=control:{base}{query}\r\nm=video 0 RTP/AVP 96\r\nc=IN IP4 0.0.0.0\r\nb=AS:5000\r\na=recvonly\r\n\
+        "v=0\r\no=- 1620251477190769 1620251477190769 IN IP4 192.168.5.106\r\ns=Media Presentation\r\ne=NONE\r\n\
+         b=AS:5050\r\nt=0 0\r\na=control:{base}{query}\r\n\
+         m=video 0 RTP/AVP 96\r\nc=IN IP4 0.0.0.0\r\nb=AS:5000\r\na=recvonly\r\n\
          a=control:{base}trackID=1{query}\r\na=rtpmap:96 H264/90000\r\n\
-         a=fmtp:96 profile-level-id=420029; packetization-mode=1; sprop-parameter-sets=Z00AKZpkA8ARPyzUBAQFAAADA,aO48gA==\r\n\
+         a=fmtp:96 profile-level-id=420029; sprop-parameter-sets=Z00AKZpkA8ARPyzU,aO48gA==\r\n\
          m=application 0 RTP/AVP 107\r\nc=IN IP4 0.0.0.0\r\na=control:{base}trackID=3{query}\r\n"
     );
     let expected = "v=0\r\no=- 1620251477190769 1620251477190769 IN IP4 0.0.0.0\r\ns=Media Presentation\r\ne=NONE\r\n\
          b=AS:5050\r\nt=0 0\r\na=control:*\r\nm=video 0 RTP/AVP 96\r\nc=IN IP4 0.0.0.0\r\nb=AS:5000\r\na=recvonly\r\n\
          a=control:track0\r\na=rtpmap:96 H264/90000\r\n\
-         a=fmtp:96 profile-level-id=420029; packetization-mode=1; sprop-parameter-sets=Z00AKZpkA8ARPyzUBAQFAAADA,aO48gA==\r\n\
+         a=fmtp:96 profile-level-id=420029; sprop-parameter-sets=Z00AKZpkA8ARPyzU,aO48gA==\r\n\
          m=application 0 RTP/AVP 107\r\nc=IN IP4 0.0.0.0\r\na=control:track1\r\n";
     let (crossing, description) = rewritten(&sdp, base, "192.168.5.106");
     assert_eq!(crossing, expected);
@@ -31,7 +32,8 @@ fn absolute_urls_and_addresses_do_not_cross() {
 #[test]
 fn wherever_a_camera_says_its_address_it_does_not_cross() {
     let sdp = "v=0\no=x 1 1 IN IP4 10.9.8.7\ns=Session streamed by 10.9.8.7\ni=front door\nu=http://10.9.8.7/\n\
-         c=IN IP4 239.1.2.3/16\na=x-info:http://10.9.8.7/a\na=source-filter: incl IN IP4 239.1.2.3 10.9.8.7\nk=clear:key\n\
+         c=IN IP4 239.1.2.3/16\na=x-info:http://10.9.8.7/a\na=source-filter: incl IN IP4 239.1.2.3 10.9.8.7\n\
+         k=clear:key\n\
          m=video 5004 RTP/AVP 26\na=rtcp:5005 IN IP4 10.9.8.7\n";
     let expected = "v=0\no=x 1 1 IN IP4 0.0.0.0\ns=-\ni=front door\nc=IN IP4 0.0.0.0\na=control:*\n\
          m=video 0 RTP/AVP 26\na=control:track0\n";

@@ -74,8 +74,9 @@ fn parse_offer(spec: &str) -> Option<Offer> {
     }
 }
 
-/// What a camera grants in its answer to a SETUP that offered `offer`, or `None` if that makes no sense. Cameras order the
-/// parameters as they like, leave out what they take as offered, and write SSRCs in several ways, which are not read.
+/// What a camera grants in its answer to a SETUP that offered `offer`, or `None` if that makes no sense. Cameras
+/// order the parameters as they like, leave out what they take as offered, and write SSRCs in several ways, which are
+/// not read.
 pub fn parse_granted(value: &str, offer: Offer) -> Option<Granted> {
     let parameter = |wanted: &str| {
         value.split(';').map(str::trim).find_map(|parameter| {

@@ -45,7 +45,8 @@ pub enum UrlError {
 }
 
 impl CameraUrl {
-    /// Read `rtsp[s]://[USER[:PASSWORD]@]HOST[:PORT][/PATH]`. The credentials' escapes are undone; the path stays as typed.
+    /// Read `rtsp[s]://[USER[:PASSWORD]@]HOST[:PORT][/PATH]`. The credentials' escapes are undone; the path stays as
+    /// typed.
     ///
     /// # Errors
     /// [`UrlError`] says which part is wrong, without repeating any.
@@ -155,7 +156,8 @@ pub(super) fn without_user_info(url: &str) -> String {
     format!("{scheme}://{}{path}", split_user_info(authority).1)
 }
 
-/// The base of a camera's relative URLs: what its description was said to be of, if that is absolute, or what was asked.
+/// The base of a camera's relative URLs: what its description was said to be of, if that is absolute, or what was
+/// asked.
 pub(super) fn base<'a>(said: impl Iterator<Item = &'a str>, asked: &str) -> String {
     let said = said.map(str::trim).find(|url| is_absolute(url));
     without_user_info(said.unwrap_or(asked))
@@ -212,8 +214,8 @@ pub(super) fn track_control(track: usize) -> String {
     format!("track{track}")
 }
 
-/// RTP-Info (RFC 2326 §12.33) as it crosses: a camera's URLs become our relative ones. Tracks that nobody knows are left
-/// out, and parameters but `seq` and `rtptime`.
+/// RTP-Info (RFC 2326 §12.33) as it crosses: a camera's URLs become our relative ones. Tracks that nobody knows are
+/// left out, and parameters but `seq` and `rtptime`.
 pub(super) fn rtp_info_from_camera(value: &str, base: &str, controls: &[String]) -> String {
     let entries = rtp_info_entries(value).filter_map(|(url, parameters)| {
         let url = join(base, url);

@@ -89,7 +89,7 @@ impl Session {
     }
 
     pub(super) fn round_trip(&self) -> Duration {
-        self.clock.round_trip().unwrap_or(HOPED_ROUND_TRIP)
+        self.clock.round_trip().map_or(HOPED_ROUND_TRIP, |trip| trip.smoothed)
     }
 
     /// Publisher: cut a frame and seal it into the half that sends.

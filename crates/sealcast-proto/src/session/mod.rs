@@ -13,6 +13,8 @@ mod delivery;
 mod door;
 mod epochs;
 mod flow;
+#[cfg(test)]
+mod forgery_tests;
 mod gateway;
 mod handshake;
 #[cfg(test)]

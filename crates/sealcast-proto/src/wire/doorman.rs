@@ -51,28 +51,9 @@ impl Doorman {
 
     /// What to do with a datagram from `address`.
     pub fn judge(&self, address: &AddressBytes, datagram: &[u8]) -> Greeting {
-        let Some(connection) = connection_of(datagram) else {
-            return Greeting::Ignore;
-        };
-        let message = &datagram[CONNECTION_LEN..];
-        match Bare::parse(message) {
-            Ok(Bare::Knock { random }) => {
-                Greeting::Answer(cookie(connection, &random, &self.cookie(address, connection)))
-            }
-            Ok(Bare::Fragment(fragment)) => {
-                let expected = self.make(fragment.cookie[0] & 1, address, connection);
-                if constant_time::verify_slices_are_equal(&expected, &fragment.cookie).is_ok() {
-                    Greeting::Begin {
-                        connection,
-                        cookie: fragment.cookie,
-                    }
-                } else {
-                    Greeting::Ignore
-                }
-            }
-            Ok(Bare::Other) if is_record(message) => Greeting::Unknown(unknown(connection)),
-            _ => Greeting::Ignore,
-        }
+        greet(datagram, |parity, connection| {
+            self.make(parity.unwrap_or(self.current), address, connection)
+        })
     }
 
     /// The cookie that a knock from `address` gets now.
@@ -92,8 +73,35 @@ impl Doorman {
     }
 }
 
+/// The judgement. `mac` makes the cookie of a connection under the secret of a parity, or under the newest: as an
+/// `FnOnce` it cannot be called for a second time, so that no datagram costs more than one MAC.
+fn greet(datagram: &[u8], mac: impl FnOnce(Option<u8>, u32) -> [u8; COOKIE_LEN]) -> Greeting {
+    let Some(connection) = connection_of(datagram) else {
+        return Greeting::Ignore;
+    };
+    let message = &datagram[CONNECTION_LEN..];
+    match Bare::parse(message) {
+        Ok(Bare::Knock { random }) => Greeting::Answer(cookie(connection, &random, &mac(None, connection))),
+        Ok(Bare::Fragment(fragment)) => {
+            let expected = mac(Some(fragment.cookie[0] & 1), connection);
+            if constant_time::verify_slices_are_equal(&expected, &fragment.cookie).is_ok() {
+                Greeting::Begin {
+                    connection,
+                    cookie: fragment.cookie,
+                }
+            } else {
+                Greeting::Ignore
+            }
+        }
+        Ok(Bare::Other) if is_record(message) => Greeting::Unknown(unknown(connection)),
+        _ => Greeting::Ignore,
+    }
+}
+
 #[cfg(test)]
 mod tests {
+    use std::cell::Cell;
+
     use super::super::datagram::{fragments, knock};
     use super::*;
 
@@ -135,5 +143,47 @@ mod tests {
         let mut record = vec![0, 0, 0, 3, 0x10];
         record.resize(60, 0);
         assert_eq!(doorman.judge(&HERE, &record), Greeting::Unknown([0, 0, 0, 3, 9]));
+    }
+
+    #[test]
+    fn ten_thousand_forgeries_cost_a_mac_for_each_knock_and_fragment_and_none_for_the_rest() {
+        const EACH: u32 = 2500;
+        let doorman = Doorman::new([5; 32]);
+        let macs = Cell::new(0);
+        let mut answers = (0, 0, 0);
+        for number in 0..EACH {
+            let [a, b, c, d] = number.wrapping_mul(0x9E37_79B9).to_be_bytes();
+            let mut record = vec![a, b, c, d, 0x10 + d % 2];
+            record.resize(40 + number as usize % 1100, c);
+            let noise = vec![d; number as usize % 1300];
+            let forged = [
+                knock(number, &[a; 16]),
+                fragments(number, &[b; 16], a % 3, &[c; 700]).swap_remove(0),
+                record,
+                noise,
+            ];
+            for datagram in forged {
+                let greeting = greet(&datagram, |parity, connection| {
+                    macs.set(macs.get() + 1);
+                    doorman.make(parity.unwrap_or(doorman.current), &HERE, connection)
+                });
+                assert_eq!(
+                    greeting,
+                    doorman.judge(&HERE, &datagram),
+                    "the counted way is the only one"
+                );
+                match greeting {
+                    Greeting::Answer(_) => answers.0 += 1,
+                    Greeting::Unknown(_) => answers.1 += 1,
+                    Greeting::Ignore => answers.2 += 1,
+                    Greeting::Begin { .. } => panic!("{datagram:?} is let in"),
+                }
+            }
+        }
+        assert_eq!(macs.get(), 2 * EACH, "one for each knock and each fragment");
+        assert!(
+            answers.0 == EACH && answers.1 >= EACH && answers.2 >= EACH,
+            "{answers:?}"
+        );
     }
 }

@@ -223,7 +223,8 @@ pub(super) fn listen(
     metrics: Metrics,
 ) -> Result<(Listener, Delivery, Ticket)> {
     let listen = in_force(args.listen.clone(), config.publish.listen.as_ref());
-    let listen = build::listen_url(listen.as_deref().unwrap_or(build::DEFAULT_LISTEN))?;
+    let listen = build::listen_url(listen.as_deref().unwrap_or(build::DEFAULT_LISTEN))
+        .map_err(|failure| build::configured(args.listen.is_some(), failure))?;
     let wants_invite = !args.no_invite && config.publish.invite.unwrap_or(true);
     let invite = if wants_invite {
         Some(Invite::new(entropy::random()?))
@@ -244,16 +245,10 @@ pub(super) fn ticket_for(
     peer: PeerId,
     invite: Option<Invite>,
 ) -> Result<Ticket> {
-    let bound = listener.local_address()?;
-    let host = host.map_or_else(|| ListenUrl::ticket_host(bound), |host| Host::Name(host.to_owned()));
-    let ticket = Ticket {
-        host,
-        port: bound.port(),
-        peer,
-        transport: listen.transport(),
-        latency: listen.ticket_latency(),
-        invite,
-    };
+    let mut ticket = listen.ticket(listener.local_address()?, peer, invite);
+    if let Some(host) = host {
+        ticket.host = Host::Name(host.to_owned());
+    }
     // Read back what will be printed: a host that was typed wrong shows here and not at the viewer.
     ticket.reveal().parse::<Ticket>().map_err(|error| {
         Failure::new(

@@ -45,7 +45,7 @@ pub struct Publish {
     pub source_file: Option<PathBuf>,
     /// URL to wait for viewers on.
     pub listen: Option<String>,
-    /// URL to connect to instead.
+    /// Ticket of a viewer that waits, or `@` and a file with it, to connect to instead.
     pub to: Option<String>,
     /// Suites offered, preferred first.
     pub suites: Option<Vec<String>>,

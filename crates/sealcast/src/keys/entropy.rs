@@ -5,7 +5,7 @@ use std::io::Read;
 use std::sync::{Mutex, OnceLock};
 
 use aws_lc_rs::rand::{SecureRandom, SystemRandom};
-use sealcast_proto::keys::Secret;
+use sealcast_proto::keys::{Identity, Secret};
 use zeroize::Zeroizing;
 
 use crate::failure::{Failure, FailureKind, Result};
@@ -34,6 +34,14 @@ pub fn random<const N: usize>() -> Result<[u8; N]> {
         &mut out,
     );
     Ok(out)
+}
+
+/// A new identity.
+///
+/// # Errors
+/// As [`random`].
+pub fn identity() -> Result<Identity> {
+    Ok(Identity::from_seed(&Zeroizing::new(random::<32>()?)))
 }
 
 /// Whether a hardware generator is mixed in.

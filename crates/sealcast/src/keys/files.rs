@@ -41,7 +41,7 @@ pub fn home() -> Result<PathBuf> {
 /// # Errors
 /// The file exists already (it is never overwritten), or cannot be written.
 pub fn create_identity(path: &Path) -> Result<Identity> {
-    let identity = Identity::from_seed(&Zeroizing::new(entropy::random::<32>()?));
+    let identity = entropy::identity()?;
     if let Some(parent) = path.parent().filter(|parent| !parent.as_os_str().is_empty()) {
         fs::create_dir_all(parent).map_err(|error| {
             let what = format!("the directory {} cannot be made ({error})", parent.display());

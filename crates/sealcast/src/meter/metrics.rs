@@ -67,6 +67,12 @@ pub struct Totals {
     pub overhead_bytes: BTreeMap<&'static str, u64>,
     /// Records refused, by reason.
     pub open_failures: BTreeMap<&'static str, u64>,
+    /// Datagrams that were handed to no session, by reason.
+    pub datagrams_refused: BTreeMap<&'static str, u64>,
+    /// Datagrams given up instead of sent, by reason.
+    pub datagrams_unsent: BTreeMap<&'static str, u64>,
+    /// Datagrams sent to strangers, by what they say.
+    pub door_answers: BTreeMap<&'static str, u64>,
     /// Frames dropped, by cause.
     pub frames_dropped: BTreeMap<&'static str, u64>,
     /// Rekeys, by cause.
@@ -81,6 +87,11 @@ impl Totals {
     /// Records refused for any reason.
     pub fn all_open_failures(&self) -> u64 {
         self.open_failures.values().sum()
+    }
+
+    /// Datagrams handed to no session for any reason.
+    pub fn all_datagrams_refused(&self) -> u64 {
+        self.datagrams_refused.values().sum()
     }
 
     /// Frames dropped for any cause.
@@ -384,6 +395,9 @@ impl Metrics {
             records_opened_in_clear: inner.clear.get(Direction::In as usize),
             overhead_bytes: inner.overhead.list(),
             open_failures: inner.open_failures.list(),
+            datagrams_refused: inner.datagrams_refused.list(),
+            datagrams_unsent: inner.datagrams_unsent.list(),
+            door_answers: inner.door_answers.list(),
             frames_dropped: inner.frames_dropped.list(),
             rekeys: inner.rekeys.list(),
             handshakes: inner.handshakes.list(),

@@ -220,7 +220,7 @@ mod tests {
 
     use serde_json::Value;
 
-    use super::super::labels::{DropCause, OpenFailure};
+    use super::super::labels::{DatagramRefusal, DatagramUnsent, DoorAnswer, DropCause, OpenFailure};
     use super::super::stage::Stage;
     use super::*;
 
@@ -240,6 +240,9 @@ mod tests {
         metrics.record_stage(Stage::Open, Duration::from_micros(20));
         metrics.record_dropped(DropCause::Queue, 4);
         metrics.record_refused(OpenFailure::Replay);
+        metrics.datagrams_refused(DatagramRefusal::Stranger, 3);
+        metrics.datagrams_unsent(DatagramUnsent::TooLong, 2);
+        metrics.door_answered(DoorAnswer::Retry);
         let mut report = report();
         report.take_metrics(&metrics);
         report.resources = Some(ResourceSummary::default());
@@ -253,6 +256,9 @@ mod tests {
         assert!(json["stages"].get("encode").is_none());
         assert_eq!(json["totals"]["frames_dropped"]["queue"], 4);
         assert_eq!(json["totals"]["open_failures"]["replay"], 1);
+        assert_eq!(json["totals"]["datagrams_refused"]["stranger"], 3);
+        assert_eq!(json["totals"]["datagrams_unsent"]["too_long"], 2);
+        assert_eq!(json["totals"]["door_answers"]["retry"], 1);
         assert!(json["resources"]["max_temperature_celsius"].is_null());
         assert!(json["machine"]["cpu_model"].is_string());
         assert!(!json["method"].as_array().unwrap().is_empty());

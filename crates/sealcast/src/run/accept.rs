@@ -8,6 +8,7 @@ use sealcast_proto::session::{Delivery, Session};
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 
+use super::follow::Follower;
 use super::observe::HandshakeTimer;
 use super::offer::Way;
 use super::{Clock, Offer};
@@ -30,10 +31,12 @@ pub(super) struct Door<'a> {
     pub(super) max_viewers: usize,
 }
 
-/// Somebody who has come, and whose handshake is to begin.
-pub(super) struct Guest {
-    pub(super) carriage: Carriage,
+/// Somebody who has come or was called, and whose handshake is to begin.
+pub(super) struct Guest<T = Carriage> {
+    pub(super) transport: T,
     pub(super) session: Session,
+    /// What finds out what the path carries, where the session does not.
+    pub(super) follower: Option<Follower>,
     pub(super) remote: String,
     pub(super) timer: HandshakeTimer,
 }
@@ -72,7 +75,8 @@ impl Door<'_> {
             let invite = self.invite.cloned();
             let config = self.offer.session(Role::Publisher, Side::Responder, None, invite, way);
             let served = serve(Guest {
-                carriage: accepted.carriage,
+                transport: accepted.carriage,
+                follower: way.follower(),
                 session: Session::respond(config, entropy::random()?, self.clock.now()),
                 remote: accepted.remote.to_string(),
                 timer: HandshakeTimer::begin("responder", None),

@@ -9,6 +9,7 @@ use sealcast_proto::unit::Assembled;
 use sealcast_proto::wire::{CONNECTION_LEN, CloseReason, Kind, LENGTH_PREFIX, MessageLength, TAG_LEN, write_framed};
 
 use super::Clock;
+use super::follow::Look;
 use super::unread::Unread;
 use crate::meter::labels::{Direction, OpenFailure, RecordKind};
 use crate::meter::metrics::{Metrics, Overhead};
@@ -281,6 +282,18 @@ impl<T: Transport> Connection<T> {
     /// Bytes queued and not yet taken by the carrier.
     pub(super) fn backlog(&self) -> usize {
         self.transport.backlog() + self.session.media_backlog()
+    }
+
+    /// What a follower makes its target of; `waiting` is whether a frame waits to be sealed. None where the carrier
+    /// knows no round trip.
+    pub(super) fn look(&self, waiting: bool) -> Option<Look> {
+        let round_trip = self.transport.round_trip()?;
+        let sent = self.session.outbound_counts().unwrap_or_default().bytes;
+        Some(Look {
+            left: sent.saturating_sub(self.transport.backlog() as u64),
+            round_trip,
+            blocked: waiting && !self.ready_for_frame(),
+        })
     }
 
     /// Whether what was sent has arrived, or had time to.

@@ -12,6 +12,7 @@ mod connection;
 mod control;
 pub mod demo;
 mod ended;
+mod follow;
 pub mod gateway;
 mod hub;
 #[cfg(test)]

@@ -1,5 +1,6 @@
 //! What every long-running command observes: metrics, logs, resources and the report.
 
+use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU8, Ordering};
@@ -233,6 +234,14 @@ impl Observing {
         let resources = self.sampler.summary();
         drop(self.sampler);
         let logs = self.log_dir.map(LogDir::finish);
+        let totals = self.observation.metrics.totals();
+        if totals.all_open_failures() + totals.all_datagrams_refused() > 0 {
+            tracing::info!(
+                records = listed(&totals.open_failures),
+                datagrams = listed(&totals.datagrams_refused),
+                "what came and was refused"
+            );
+        }
         let written = self.observation.report(|report| {
             report.end = Timestamp::now();
             report.resources = Some(resources);
@@ -244,6 +253,17 @@ impl Observing {
             self.options.report.as_deref().map_or(Ok(()), |path| report.write(path))
         });
         outcome.and(written)
+    }
+}
+
+/// The counts above 0, in words.
+fn listed(counts: &BTreeMap<&'static str, u64>) -> String {
+    let counted = counts.iter().filter(|&(_, &count)| count > 0);
+    let words: Vec<String> = counted.map(|(name, count)| format!("{name} {count}")).collect();
+    if words.is_empty() {
+        "none".to_owned()
+    } else {
+        words.join(", ")
     }
 }
 

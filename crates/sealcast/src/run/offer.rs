@@ -10,6 +10,7 @@ use sealcast_proto::unit::Unit;
 use sealcast_proto::wire::Ticket;
 
 use super::Observation;
+use super::follow::Follower;
 use crate::failure::{Failure, FailureKind, Result};
 use crate::keys::entropy;
 
@@ -21,6 +22,12 @@ pub(super) struct Way {
 }
 
 impl Way {
+    /// What finds out for the source what the carrier carries, where neither the system nor the session does.
+    pub(super) fn follower(self) -> Option<Follower> {
+        let on_streams = self.carrier == Carrier::Quic(QuicMedia::Streams);
+        self.delivery.rate.filter(|_| on_streams).map(Follower::new)
+    }
+
     /// What of the delivery the carrier does not do by itself.
     fn suited_delivery(self) -> Delivery {
         match self.carrier {

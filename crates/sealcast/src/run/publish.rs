@@ -233,7 +233,7 @@ async fn accept(
     let serve = |guest: Guest| {
         let (shared, stop) = (Arc::clone(shared), stop.clone());
         async move {
-            serve_viewer(shared, guest.carriage, guest.session, guest.remote, guest.timer, stop).await;
+            serve_viewer(shared, guest, stop).await;
         }
     };
     door.accept(listener, tasks, serve).await
@@ -261,10 +261,15 @@ async fn keep_connected(shared: &Arc<Shared>, ticket: &Ticket, stop: &watch::Rec
                 let (session, keygen) = shared
                     .offer
                     .initiate(Role::Publisher, ticket, way, &shared.observation)?;
-                let timer = HandshakeTimer::begin("initiator", Some(keygen));
-                let remote = format!("{}:{}", ticket.host, ticket.port);
+                let guest = Guest {
+                    transport,
+                    session,
+                    follower: way.follower(),
+                    remote: format!("{}:{}", ticket.host, ticket.port),
+                    timer: HandshakeTimer::begin("initiator", Some(keygen)),
+                };
                 let began = Instant::now();
-                let departure = serve_viewer(Arc::clone(shared), transport, session, remote, timer, stop.clone()).await;
+                let departure = serve_viewer(Arc::clone(shared), guest, stop.clone()).await;
                 if let Some(failure) = refusal(ticket, &departure, established) {
                     return Err(failure);
                 }

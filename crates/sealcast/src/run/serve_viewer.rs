@@ -5,16 +5,18 @@ use std::time::{Duration, Instant};
 
 use sealcast_proto::keys::Peer;
 use sealcast_proto::seal::{Opened, Refusal};
-use sealcast_proto::session::{Event, Facts, Input, OutboundCounts, OutgoingFrame, Session, SessionError};
+use sealcast_proto::session::{Event, Facts, Input, OutboundCounts, OutgoingFrame, SessionError};
 use sealcast_proto::unit::{Assembled, Preamble};
 use sealcast_proto::wire::CloseReason;
 use tokio::sync::watch;
 
 use super::FrameQueue;
+use super::accept::Guest;
 use super::admission::Places;
 use super::clock::nanos;
 use super::connection::{Connection, Ended, Listener};
 use super::ended::{end_in_words, handshake_outcome};
+use super::follow::Follower;
 use super::hub::SourceEnd;
 use super::observe::HandshakeTimer;
 use super::retry::turned_on;
@@ -87,6 +89,7 @@ pub(super) struct Departure {
 struct ViewerTask<T> {
     shared: Arc<Shared>,
     connection: Connection<T>,
+    follower: Option<Follower>,
     inbox: Inbox,
     timer: HandshakeTimer,
     remote: String,
@@ -99,17 +102,20 @@ struct ViewerTask<T> {
     rekeys: u64,
 }
 
-/// Serve one viewer until it goes, the source ends or the program stops.
+/// Serve one viewer until it goes, the source ends or the program stops. What its path carries is the session's to tell
+/// where there is no `follower`.
 pub(super) async fn serve_viewer<T: Transport>(
     shared: Arc<Shared>,
-    transport: T,
-    session: Session,
-    remote: String,
-    timer: HandshakeTimer,
+    guest: Guest<T>,
     stop: watch::Receiver<bool>,
 ) -> Departure {
     let observation = &shared.observation;
-    let connection = Connection::new(transport, session, observation.clock, observation.metrics.clone());
+    let connection = Connection::new(
+        guest.transport,
+        guest.session,
+        observation.clock,
+        observation.metrics.clone(),
+    );
     let shared = Arc::clone(&shared);
     let wanted = shared.steering.watch();
     let rekeys = wanted.borrow().rekeys;
@@ -118,9 +124,10 @@ pub(super) async fn serve_viewer<T: Transport>(
         rekeys,
         shared,
         connection,
+        follower: guest.follower,
         inbox: Inbox::default(),
-        timer,
-        remote,
+        timer: guest.timer,
+        remote: guest.remote,
         peer: None,
         seat: None,
         last_words: None,
@@ -299,13 +306,20 @@ impl<T: Transport> ViewerTask<T> {
     fn next_frame(&mut self) -> Option<Arc<Frame>> {
         let seat = self.seat.as_ref()?;
         let frame = seat.queue.pop()?;
-        if !self.connection.session.holds_media() || frame.encoded.elapsed() < MOST_WAIT {
+        let waited = frame.encoded.elapsed();
+        if !self.connection.session.holds_media() || waited < MOST_WAIT {
+            if let Some(follower) = &mut self.follower {
+                follower.frame(waited);
+            }
             return Some(frame);
         }
         let skipped = seat.queue.skip_to_keyframe(frame);
         if skipped.dropped > 0 {
             let metrics = &self.shared.observation.metrics;
             metrics.record_dropped(DropCause::Queue, skipped.dropped as u64);
+            if let Some(follower) = &mut self.follower {
+                follower.dropped();
+            }
         }
         if skipped.next.is_none() {
             self.shared.hub.request_keyframe();
@@ -320,9 +334,19 @@ impl<T: Transport> ViewerTask<T> {
         if let Some(counts) = session.outbound_counts() {
             self.shared.observation.metrics.media_left(&mut seat.counted, counts);
         }
-        let due = seat.target_told.is_none_or(|told| told.elapsed() >= TARGET_INTERVAL);
-        if let Some(target) = session.target().filter(|_| due) {
-            seat.target_told = Some(Instant::now());
+        let now = Instant::now();
+        if seat.target_told.is_some_and(|told| now < told + TARGET_INTERVAL) {
+            return;
+        }
+        seat.target_told = Some(now);
+        let target = match &mut self.follower {
+            Some(follower) => {
+                let look = self.connection.look(seat.queue.bytes() > 0);
+                look.and_then(|look| follower.look(now, &look))
+            }
+            None => session.target(),
+        };
+        if let Some(target) = target {
             self.shared.hub.set_target(seat.id, Some(target));
             let loss = session.path_loss().map(|(share, _)| share);
             self.shared.observation.metrics.path(loss, Some(target));

@@ -2,6 +2,7 @@
 
 use std::io;
 use std::net::SocketAddr;
+use std::time::Duration;
 
 use sealcast_proto::keys::Identity;
 use sealcast_proto::session::{Carrier, Entry};
@@ -165,6 +166,10 @@ impl Transport for Carriage {
 
     fn backlog(&self) -> usize {
         each!(self, transport => transport.backlog())
+    }
+
+    fn round_trip(&self) -> Option<Duration> {
+        each!(self, transport => transport.round_trip())
     }
 
     fn send_packets(&mut self, packets: &[u8], size: usize) -> io::Result<bool> {

@@ -11,6 +11,7 @@ mod url;
 
 use std::future::Future;
 use std::io;
+use std::time::Duration;
 
 use sealcast_proto::wire::{Malformed, MessageLength, write_framed};
 
@@ -56,6 +57,11 @@ pub trait Transport: Send {
 
     /// Bytes queued and not yet sent.
     fn backlog(&self) -> usize;
+
+    /// How long a packet and its acknowledgement take, smoothed; none where the carrier does not tell.
+    fn round_trip(&self) -> Option<Duration> {
+        None
+    }
 
     /// Send messages that lie one behind the other, all of `size` bytes but for the last, which may be shorter, without
     /// the carrier's framing. Whether they were taken: if not, the carrier is full; try again after

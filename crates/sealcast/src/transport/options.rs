@@ -90,21 +90,13 @@ impl NetworkOptions {
         }
     }
 
-    /// What holds for URLs with `scheme` when nothing is said. QUIC has a congestion control of its own, below ours.
-    pub(super) fn of(scheme: &str) -> Self {
-        Self {
-            rate: scheme != "quic",
-            ..Self::default()
-        }
-    }
-
     /// Read `key=value&key=value` of a URL with `scheme`; `keys` are those it has.
     ///
     /// # Errors
     /// Kind `Usage`, naming the key and what it takes.
     pub(super) fn parse(query: &str, scheme: &str, keys: &[&str]) -> Result<Self> {
         let usage = |what: String, hint: String| Failure::new(FailureKind::Usage, what, hint);
-        let mut options = Self::of(scheme);
+        let mut options = Self::default();
         let mut seen: Vec<&str> = Vec::new();
         for pair in query.split('&') {
             let (key, value) = pair.split_once('=').unwrap_or((pair, ""));

@@ -3,7 +3,8 @@
 use std::net::{IpAddr, SocketAddr};
 use std::str::FromStr;
 
-use sealcast_proto::wire::{Host, TransportKind};
+use sealcast_proto::keys::{Invite, PeerId};
+use sealcast_proto::wire::{Host, Ticket, TransportKind};
 
 use super::options::{DEFAULT_LATENCY_MS, NetworkOptions};
 use crate::config::secrets::redact;
@@ -52,7 +53,7 @@ impl FromStr for ListenUrl {
                 return Err(usage(what, "leave out what follows the ?, or use udp:// or quic://"));
             }
             Some((rest, query)) => (rest, NetworkOptions::parse(query, scheme, keys)?),
-            None => (rest, NetworkOptions::of(scheme)),
+            None => (rest, NetworkOptions::default()),
         };
         Ok(Self {
             address: parse_address(rest.trim_end_matches('/')).ok_or_else(|| {
@@ -85,14 +86,26 @@ impl ListenUrl {
     }
 
     /// The budget that tickets name, in milliseconds: none with TCP, and none where it is what viewers take anyway.
-    pub fn ticket_latency(&self) -> Option<u16> {
+    fn ticket_latency(&self) -> Option<u16> {
         let latency = u16::try_from(self.options.latency.as_millis()).unwrap_or(u16::MAX);
         (self.transport != TransportKind::Tcp && latency != DEFAULT_LATENCY_MS).then_some(latency)
     }
 
+    /// The ticket of `peer`, who listens at `bound`.
+    pub fn ticket(&self, bound: SocketAddr, peer: PeerId, invite: Option<Invite>) -> Ticket {
+        Ticket {
+            host: Self::ticket_host(bound),
+            port: bound.port(),
+            peer,
+            transport: self.transport,
+            latency: self.ticket_latency(),
+            invite,
+        }
+    }
+
     /// The host for a ticket when listening at `bound`: the address itself or, for all addresses, this machine's name
     /// for itself.
-    pub fn ticket_host(bound: SocketAddr) -> Host {
+    fn ticket_host(bound: SocketAddr) -> Host {
         match bound.ip() {
             ip if ip.is_unspecified() => own_address(bound).unwrap_or(Host::Name("localhost".to_owned())),
             IpAddr::V4(address) => Host::V4(address),
@@ -174,7 +187,7 @@ mod tests {
         assert_eq!((url.options, url.ticket_latency()), (expected, Some(0)));
         let url: ListenUrl = "quic://127.0.0.1/?fec=off&latency=10000".parse().expect("QUIC too");
         assert_eq!((url.transport(), url.options.fec), (TransportKind::Quic, Fec::Off));
-        assert!(!url.options.rate, "QUIC has a congestion control of its own");
+        assert!(url.options.rate, "the encoder follows unless told otherwise");
         assert_eq!(url.ticket_latency(), Some(10_000));
         let url: ListenUrl = "udp://127.0.0.1?mtu=8972".parse().expect("the longest");
         assert_eq!(url.options.mtu, Mtu::Bytes(8972));

@@ -5,12 +5,16 @@ mod clip;
 mod program;
 mod proxy;
 mod puppet;
+mod recording;
+mod stage;
 mod tap;
 
 pub(crate) use clip::{Clip, ffmpeg, lacks, order, path};
-pub(crate) use program::{Home, Program, until};
+pub(crate) use program::{Home, Program, total, until};
 pub(crate) use proxy::{Act, Proxy, Seen, Way};
 pub(crate) use puppet::{PING, Puppet, WANT_KEYFRAME};
+pub(crate) use recording::{Row, assert_no_gap, record};
+pub(crate) use stage::Stage;
 pub(crate) use tap::{Tap, carries_media, carries_record, kind};
 
 /// Length prefix and header of a record on the wire.

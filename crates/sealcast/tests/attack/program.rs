@@ -63,19 +63,18 @@ impl Home {
 
     /// Publish from a free port of this machine; the program and its ticket.
     pub(crate) fn publish(&self, source: &str, more: &str) -> (Program, String) {
-        let program = self.start(&format!("publish {source} --listen tcp://127.0.0.1:0 {more}"));
-        let ticket = program.ticket();
-        (program, ticket)
+        self.publish_at("tcp://127.0.0.1:0", source, more)
     }
 
     /// The same at a free UDP port, with what stands after the `?` of its URL.
     pub(crate) fn publish_udp(&self, source: &str, options: &str, more: &str) -> (Program, String) {
-        let options = if options.is_empty() {
-            String::new()
-        } else {
-            format!("?{options}")
-        };
-        let program = self.start(&format!("publish {source} --listen udp://127.0.0.1:0{options} {more}"));
+        let separator = if options.is_empty() { "" } else { "?" };
+        self.publish_at(&format!("udp://127.0.0.1:0{separator}{options}"), source, more)
+    }
+
+    /// The same where this URL says.
+    pub(crate) fn publish_at(&self, listen: &str, source: &str, more: &str) -> (Program, String) {
+        let program = self.start(&format!("publish {source} --listen {listen} {more}"));
         let ticket = program.ticket();
         (program, ticket)
     }
@@ -88,10 +87,13 @@ impl Home {
 
     /// How many records a report says were refused for `reason`.
     pub(crate) fn refused(&self, report: &str, reason: &str) -> u64 {
-        self.report(report)["totals"]["open_failures"][reason]
-            .as_u64()
-            .expect("a counter")
+        total(&self.report(report), "open_failures", reason)
     }
+}
+
+/// What a report counts as `name` among those of `family`.
+pub(crate) fn total(report: &Value, family: &str, name: &str) -> u64 {
+    report["totals"][family][name].as_u64().expect("a counter")
 }
 
 /// A running program. It is killed when dropped; what it said is shown when a test fails.

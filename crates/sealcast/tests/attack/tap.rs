@@ -98,6 +98,11 @@ impl Tap {
         last[..KIND].try_into().expect("a connection")
     }
 
+    /// Where the viewer sends from.
+    pub(crate) fn viewer(&self) -> SocketAddr {
+        self.shared.state().client.expect("a viewer")
+    }
+
     /// Send this to the publisher, from the viewer's address as the publisher knows it.
     pub(crate) fn to_publisher(&self, datagram: &[u8]) {
         let far = Arc::clone(&self.shared.state().far);

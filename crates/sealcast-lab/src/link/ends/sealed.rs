@@ -43,18 +43,10 @@ pub(super) fn publish(config: &EndConfig, repair: &str) -> Result<Vec<Row>> {
     };
     runtime()?.block_on(async {
         let metrics = Metrics::new(build_info());
-        let identity = fresh_identity()?;
+        let identity = Arc::new(entropy::identity()?);
         let listener = Listener::bind(&url, &identity, metrics.clone())?;
-        let address = listener.local_address()?;
         let invite = Invite::new(entropy::random()?);
-        let ticket = Ticket {
-            host: ListenUrl::ticket_host(address),
-            port: address.port(),
-            peer: identity.peer_id(),
-            transport: url.transport(),
-            latency: url.ticket_latency(),
-            invite: Some(invite.clone()),
-        };
+        let ticket = url.ticket(listener.local_address()?, identity.peer_id(), Some(invite.clone()));
         tell(&format!("{TICKET}{}", ticket.reveal()));
         let observing = Observation::start("publish", ObserveOptions::default(), metrics.clone()).await?;
         let options = PublishOptions {
@@ -95,7 +87,7 @@ pub(super) fn watch(config: &EndConfig) -> Result<Vec<Row>> {
         let observing = Observation::start("watch", ObserveOptions::default(), metrics.clone()).await?;
         let options = WatchOptions {
             publisher: PublisherAt::Connect(ticket),
-            offer: offer(fresh_identity()?),
+            offer: offer(Arc::new(entropy::identity()?)),
             sink: Box::new(sink),
             budget: BUDGET,
             queue: QueueLimits::default(),
@@ -214,11 +206,6 @@ fn leave_metrics(path: &Path, metrics: &Metrics) {
     if let Err(error) = std::fs::write(path, metrics.encode()) {
         eprintln!("{} cannot be written ({error})", path.display());
     }
-}
-
-fn fresh_identity() -> Result<Arc<Identity>> {
-    let seed = entropy::random::<32>()?;
-    Ok(Arc::new(Identity::from_seed(&seed)))
 }
 
 fn offer(identity: Arc<Identity>) -> Offer {

@@ -135,7 +135,7 @@ impl CameraClient {
         match input {
             CameraInput::Bytes(bytes) => {
                 self.reader.push(bytes)?;
-                while let Some(message) = self.reader.next()? {
+                while let Some(message) = self.reader.next_message()? {
                     match message {
                         Message::Data { channel, bytes } => self.data(channel, bytes),
                         Message::Response(response) => self.response(now, &response)?,

@@ -1,9 +1,9 @@
 //! An RTSP client towards one camera.
 //!
 //! A [`CameraClient`] is a deterministic machine. Feed it with [`CameraClient::handle`], beginning with
-//! [`CameraInput::Timeout`] once the connection stands, and after every call drain [`CameraClient::poll`] until it answers
-//! [`CameraOutput::Timeout`]. It asks what the camera has by itself and then does what players want of it. RTP over UDP
-//! does not pass through it; [`CameraClient::route`] says where RTCP goes.
+//! [`CameraInput::Timeout`] once the connection stands, and after every call drain [`CameraClient::poll`] until it
+//! answers [`CameraOutput::Timeout`]. It asks what the camera has by itself and then does what players want of it.
+//! RTP over UDP does not pass through it; [`CameraClient::route`] says where RTCP goes.
 
 mod machine;
 mod requests;
@@ -83,7 +83,8 @@ pub enum CameraOutput {
 pub enum CameraEvent {
     /// The camera is there; its description as it may cross. Comes once, first.
     Described(Vec<u8>),
-    /// Bind a pair of UDP ports for a track. Answer with [`CameraInput::Ports`]. Take packets from the camera's address only.
+    /// Bind a pair of UDP ports for a track. Answer with [`CameraInput::Ports`]. Take packets from the camera's
+    /// address only.
     OpenPorts {
         /// Which track.
         track: Track,

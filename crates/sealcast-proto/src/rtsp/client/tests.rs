@@ -9,7 +9,7 @@ use crate::rtsp::tracks::TrackSet;
 const NOW: Duration = Duration::from_secs(100);
 
 fn connect(url: &str) -> CameraClient {
-    let (url, credentials) = CameraUrl::parse(url).ok().unwrap();
+    let (url, credentials) = CameraUrl::parse(url).unwrap();
     let config = CameraConfig {
         url,
         credentials,
@@ -32,7 +32,7 @@ fn drain(client: &mut CameraClient) -> (Vec<Request>, Vec<CameraEvent>) {
             CameraOutput::Timeout(_) => break,
         }
     }
-    let messages = std::iter::from_fn(|| reader.next().unwrap());
+    let messages = std::iter::from_fn(|| reader.next_message().unwrap());
     let requests = messages.map(|message| match message {
         Message::Request(request) => request,
         other => panic!("{other:?}"),

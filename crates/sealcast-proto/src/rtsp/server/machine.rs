@@ -143,7 +143,7 @@ impl PlayerServer {
     /// Read requests as long as none waits for an answer.
     fn read_on(&mut self, now: Duration) -> Result<(), PlayerError> {
         while self.pending.is_none() {
-            match self.reader.next()? {
+            match self.reader.next_message()? {
                 Some(Message::Request(request)) => self.request(now, &request)?,
                 Some(Message::Data { channel, bytes }) => self.data(channel, bytes),
                 // This end asks nothing of a player.

@@ -1,8 +1,8 @@
 //! An RTSP server towards one player.
 //!
 //! A [`PlayerServer`] is a deterministic machine. Feed it with [`PlayerServer::handle`], and after every call drain
-//! [`PlayerServer::poll`] until it answers [`PlayerOutput::Timeout`]. Where it needs the camera or a socket it asks with
-//! an event and answers nothing else to the player until it is told. Media does not pass through it:
+//! [`PlayerServer::poll`] until it answers [`PlayerOutput::Timeout`]. Where it needs the camera or a socket it asks
+//! with an event and answers nothing else to the player until it is told. Media does not pass through it:
 //! [`PlayerServer::route`] says how a packet reaches the player.
 
 mod answers;

@@ -32,7 +32,7 @@ fn drain(player: &mut PlayerServer) -> (Vec<Response>, Vec<PlayerEvent>) {
             PlayerOutput::Timeout(_) => break,
         }
     }
-    let messages = std::iter::from_fn(|| reader.next().unwrap());
+    let messages = std::iter::from_fn(|| reader.next_message().unwrap());
     let responses = messages.map(|message| match message {
         Message::Response(response) => response,
         other => panic!("{other:?}"),
@@ -86,23 +86,29 @@ fn set_up() -> PlayerServer {
     player
 }
 
+/// A state, a request in it with its headers, and the status that it gets.
+type Case<'a> = (fn() -> PlayerServer, &'a str, &'a str, u16);
+
+fn fresh() -> PlayerServer {
+    open(true, false)
+}
+
 #[test]
 fn requests_out_of_turn_get_the_status_that_says_why() {
     let session = format!("Session: {SESSION}\r\n");
     let (set_up_line, transport) = interleaved(0);
-    let fresh = || open(true, false);
-    let cases: [(fn() -> PlayerServer, &str, &str, u16); 21] = [
-        (|| open(true, false), &set_up_line, &transport, 455),
-        (|| open(true, false), "PLAY rtsp://127.0.0.1:9554/front", "", 455),
-        (|| open(true, false), "PLAY rtsp://127.0.0.1:9554/front", &session, 454),
-        (|| open(true, false), "TEARDOWN rtsp://127.0.0.1:9554/front", "", 454),
-        (|| open(true, false), "DESCRIBE *", "", 404),
-        (|| open(true, false), "OPTIONS *", "", 200),
-        (|| open(true, false), "GET_PARAMETER *", "", 200),
-        (|| open(true, false), "ANNOUNCE rtsp://127.0.0.1:9554/front", "", 405),
-        (|| open(true, false), "RECORD rtsp://127.0.0.1:9554/front", "", 405),
-        (|| open(true, false), "BREW rtsp://127.0.0.1:9554/front", "", 501),
-        (|| open(true, false), "OPTIONS *", "Require: implicit-play\r\n", 551),
+    let cases: [Case<'_>; 21] = [
+        (fresh, &set_up_line, &transport, 455),
+        (fresh, "PLAY rtsp://127.0.0.1:9554/front", "", 455),
+        (fresh, "PLAY rtsp://127.0.0.1:9554/front", &session, 454),
+        (fresh, "TEARDOWN rtsp://127.0.0.1:9554/front", "", 454),
+        (fresh, "DESCRIBE *", "", 404),
+        (fresh, "OPTIONS *", "", 200),
+        (fresh, "GET_PARAMETER *", "", 200),
+        (fresh, "ANNOUNCE rtsp://127.0.0.1:9554/front", "", 405),
+        (fresh, "RECORD rtsp://127.0.0.1:9554/front", "", 405),
+        (fresh, "BREW rtsp://127.0.0.1:9554/front", "", 501),
+        (fresh, "OPTIONS *", "Require: implicit-play\r\n", 551),
         (|| described(true), &set_up_line, "", 400),
         (
             || described(true),

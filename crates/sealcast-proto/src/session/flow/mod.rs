@@ -9,8 +9,11 @@ mod mtu;
 mod outbound;
 mod pacer;
 mod sealing;
+mod tail;
 
 use std::time::Duration;
+
+use crate::clock::RoundTrip;
 
 pub(super) use inbound::Inbound;
 pub use inbound::InboundCounts;
@@ -23,7 +26,7 @@ pub(super) use sealing::Sealing;
 struct Path {
     /// The viewer's.
     budget: Duration,
-    round_trip: Option<Duration>,
+    round_trip: Option<RoundTrip>,
 }
 
 /// What a retransmission takes beyond the round trip.
@@ -36,14 +39,18 @@ const MAX_ROUNDS: u32 = 3;
 impl Path {
     /// How often a lost packet can be asked for, less one since a nack can be lost as well.
     fn rounds(self) -> u32 {
-        let answer = self.round_trip.unwrap_or(UNKNOWN_ROUND_TRIP) + ANSWER_SLACK;
+        let answer = self.smoothed() + ANSWER_SLACK;
         let rounds = self.budget.as_micros() / answer.as_micros();
         u32::try_from(rounds).map_or(MAX_ROUNDS, |rounds| rounds.saturating_sub(1).min(MAX_ROUNDS))
     }
 
     /// How long a packet may be asked for.
     fn kept(self) -> Duration {
-        self.budget + self.round_trip.unwrap_or(UNKNOWN_ROUND_TRIP) * 2
+        self.budget + self.smoothed() * 2
+    }
+
+    fn smoothed(self) -> Duration {
+        self.round_trip.map_or(UNKNOWN_ROUND_TRIP, |trip| trip.smoothed)
     }
 }
 

@@ -6,8 +6,9 @@ use std::time::Duration;
 
 use super::mtu::{BLACK_HOLE, MtuSearch};
 use super::pacer::Pacer;
-use super::unwrap_number;
-use super::{Path, UNKNOWN_ROUND_TRIP};
+use super::tail::Tail;
+use super::{Path, unwrap_number};
+use crate::clock::RoundTrip;
 use crate::rate::{RateController, Report};
 use crate::repair::{Encoder, RepairPolicy};
 use crate::session::delivery::{Delivery, Mtu};
@@ -20,8 +21,6 @@ const MAX_KEPT: Duration = Duration::from_secs(4);
 /// Most records waiting to be sent again: what a viewer can make us send beyond the stream itself is bounded by this
 /// and by the pacer.
 const MAX_RESENDS: usize = 1024;
-/// A report of the newest packet is late when it takes so much longer than a round trip: reports are 20 ms apart.
-const TAIL_SLACK: Duration = Duration::from_millis(30);
 /// How much of the end is sent again, and how far back it may be: behind it there may be repair records.
 const TAIL: usize = 4;
 const MAX_TAIL: u64 = 2 * crate::repair::MAX_SOURCES as u64;
@@ -134,9 +133,7 @@ pub(in crate::session) struct Outbound {
     /// Since when media left and nothing was told about any.
     pub(super) unanswered: Option<Duration>,
     pub(super) all_came: bool,
-    /// One more than the highest number that a report spoke of, and when one should have spoken of the last.
-    told: u64,
-    tail_due: Option<Duration>,
+    tail: Tail,
     pub(super) counts: OutboundCounts,
 }
 
@@ -172,8 +169,7 @@ impl Outbound {
             last_sent: now,
             unanswered: None,
             all_came: true,
-            told: 0,
-            tail_due: None,
+            tail: Tail::default(),
             counts: OutboundCounts::default(),
         }
     }
@@ -207,7 +203,7 @@ impl Outbound {
         &mut self,
         now: Duration,
         feedback: &Feedback<'_>,
-        round_trip: Option<Duration>,
+        round_trip: Option<RoundTrip>,
     ) {
         self.path = Path {
             budget: Duration::from_millis(u64::from(feedback.budget)),
@@ -223,28 +219,27 @@ impl Outbound {
             self.unanswered = None;
             self.note_arrived(&report);
             self.all_came = report.highest + 1 == self.next && self.blocks.iter().all(|block| block.arrived);
-            self.told = self.told.max(report.highest + 1);
-            self.tail_due = self.tail_due.filter(|_| self.told < self.next);
+            self.tail.reported(report.highest, self.next);
         }
     }
 
-    /// What was sent last may be lost, and nothing come after it by which the viewer could tell. Where no report speaks
-    /// of it for too long, its end is sent again, once in a round trip and for as long as it may be asked for: by that
-    /// the viewer knows what to ask for.
+    /// What was sent last may be lost, and nothing come after it by which the viewer could tell. Where the report on it
+    /// is overdue, its end is sent again, for as long as it may be asked for: by that the viewer knows what to ask for.
     fn repeat_tail(&mut self, now: Duration) {
-        if self.tail_due.is_none_or(|due| now < due) {
+        if now < self.tail.due(self.path) {
             return;
         }
-        self.tail_due = None;
         let kept = self.path.kept();
         let wanted = |number: &u64| {
             let place = self.find(*number);
             place.is_some_and(|(block, _)| now < self.blocks[block].sealed_at + kept)
         };
-        if self.delivery.nack && self.backlog == 0 && self.again.is_empty() {
-            let from = self.told.max(self.next.saturating_sub(MAX_TAIL));
+        let quiet = self.delivery.nack && self.backlog == 0 && self.again.is_empty();
+        if quiet {
+            let from = self.tail.told().max(self.next.saturating_sub(MAX_TAIL));
             self.again = (from..self.next).rev().filter(wanted).take(TAIL).collect();
         }
+        self.tail.missed(quiet && !self.again.is_empty());
     }
 
     /// What has arrived nobody asks for again: its buffers are used for the next frames while the processor still has
@@ -386,7 +381,7 @@ impl Outbound {
         self.counts.bytes += bytes as u64;
         self.rate.queued(self.backlog + self.waiting);
         self.last_sent = now;
-        self.tail_due = Some(now + self.path.round_trip.unwrap_or(UNKNOWN_ROUND_TRIP) + TAIL_SLACK);
+        self.tail.sent(now);
         self.unanswered.get_or_insert(now);
         self.all_came = false;
         self.pacer.sent(bytes);
@@ -459,7 +454,7 @@ impl Outbound {
             }
         }
         self.backlog = 0;
-        self.tail_due = None;
+        self.tail.forget();
     }
 
     /// What time brings.
@@ -493,7 +488,7 @@ impl Outbound {
         let search = self.search.as_ref().map_or(Duration::MAX, MtuSearch::deadline);
         let silence = self.rate.deadline().unwrap_or(Duration::MAX).min(search);
         if self.backlog == 0 && self.again.is_empty() {
-            return silence.min(self.tail_due.unwrap_or(Duration::MAX));
+            return silence.min(self.tail.due(self.path));
         }
         match self.pace() {
             Some(rate) if self.rate.may_send(self.limit) => self.pacer.next(rate).min(silence),

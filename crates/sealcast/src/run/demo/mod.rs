@@ -13,7 +13,7 @@ use sealcast_proto::rate::RateConfig;
 use sealcast_proto::seal::Suite;
 use sealcast_proto::session::{DEFAULT_BUDGET, Delivery, RekeyPolicy};
 use sealcast_proto::unit::{Selection, Unit};
-use sealcast_proto::wire::{Ticket, TransportKind};
+use sealcast_proto::wire::Ticket;
 use tokio::sync::watch;
 
 use super::publish::{Publisher, Viewers};
@@ -67,12 +67,6 @@ pub async fn demo(options: DemoOptions, stop: watch::Receiver<bool>) -> Result<(
     observing.finish(outcome)
 }
 
-fn fresh_identity() -> Result<Arc<Identity>> {
-    Ok(Arc::new(Identity::from_seed(&zeroize::Zeroizing::new(
-        entropy::random::<32>()?,
-    ))))
-}
-
 async fn run(options: &DemoOptions, observing: &Observing, stop: watch::Receiver<bool>) -> Result<()> {
     let observation = observing.observation();
     observation.setting("source", &options.source);
@@ -99,7 +93,7 @@ async fn run(options: &DemoOptions, observing: &Observing, stop: watch::Receiver
     let watch_options = WatchOptions {
         budget: DEFAULT_BUDGET,
         publisher: PublisherAt::Connect(ticket),
-        offer: offer(options, fresh_identity()?),
+        offer: offer(options, Arc::new(entropy::identity()?)),
         sink: Box::new(PreviewSink::new(Arc::clone(&feeds))),
         queue: QueueLimits::default(),
         reconnect: true,
@@ -148,18 +142,10 @@ fn offer(options: &DemoOptions, identity: Arc<Identity>) -> Offer {
 /// The publisher's options, listening on loopback, and the ticket for its only viewer.
 fn camera_end(options: &DemoOptions, source: Box<dyn Source>, metrics: Metrics) -> Result<(PublishOptions, Ticket)> {
     let url: ListenUrl = "tcp://127.0.0.1:0".parse()?;
-    let identity = fresh_identity()?;
+    let identity = Arc::new(entropy::identity()?);
     let listener = Listener::bind(&url, &identity, metrics)?;
-    let address = listener.local_address()?;
     let invite = Invite::new(entropy::random()?);
-    let ticket = Ticket {
-        host: ListenUrl::ticket_host(address),
-        port: address.port(),
-        peer: identity.peer_id(),
-        transport: TransportKind::Tcp,
-        latency: None,
-        invite: Some(invite.clone()),
-    };
+    let ticket = url.ticket(listener.local_address()?, identity.peer_id(), Some(invite.clone()));
     let publish_options = PublishOptions {
         source,
         offer: offer(options, identity),

@@ -185,6 +185,10 @@ impl Transport for QuicTransport {
         self.control.backlog() + self.outgoing.backlog(&self.connection)
     }
 
+    fn round_trip(&self) -> Option<Duration> {
+        Some(self.connection.rtt())
+    }
+
     fn send_packets(&mut self, packets: &[u8], size: usize) -> io::Result<bool> {
         match &mut self.outgoing {
             Outgoing::Groups(groups) => groups.send(&self.connection, packets, size),

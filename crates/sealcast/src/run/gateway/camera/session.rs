@@ -100,7 +100,7 @@ struct SessionTask<T> {
 pub(super) async fn serve(shared: Arc<Shared>, guest: Guest, stop: watch::Receiver<bool>) {
     let observation = &shared.observation;
     let connection = Connection::new(
-        guest.carriage,
+        guest.transport,
         guest.session,
         observation.clock,
         observation.metrics.clone(),

@@ -1,0 +1,201 @@
+//! Grain-128a with its tag: the pre-output's bits go by turns to the keystream and to a universal hash of the message.
+
+use core::fmt;
+
+use zeroize::{Zeroize, ZeroizeOnDrop};
+
+use super::Words;
+use crate::cipher::{Cipher, Keystream};
+use crate::sizes::WrongSize;
+
+/// Bytes of a tag. One forgery in 2^32 passes: enough for the laboratory, and for nothing else.
+pub const TAG_BYTES: usize = 4;
+
+/// Grain-128a with a key loaded, every message with a tag.
+pub struct Authenticated {
+    cipher: Cipher<Words>,
+}
+
+/// A tag does not belong to the message: it was altered, or key or IV are others. The message was wiped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Forged;
+
+impl fmt::Display for Forged {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("the Grain-128a tag does not belong to this message; drop it")
+    }
+}
+
+impl core::error::Error for Forged {}
+
+impl Authenticated {
+    /// Bytes of an IV, whose first bit is not used: authentication sets it.
+    pub const IV_BYTES: usize = 12;
+
+    /// Loads a key of 16 bytes.
+    ///
+    /// # Errors
+    /// The key has another size.
+    pub fn new(key: &[u8]) -> Result<Self, WrongSize> {
+        Cipher::new(key).map(|cipher| Self { cipher })
+    }
+
+    /// Enciphers a message in place and returns its tag.
+    #[must_use]
+    pub fn seal(&self, iv: &[u8; Self::IV_BYTES], message: &mut [u8]) -> [u8; TAG_BYTES] {
+        let mut stream = TwoStreams::start(&self.cipher, iv);
+        for byte in message {
+            let (key, mac) = stream.next_byte();
+            stream.hash.absorb(*byte, 8, mac);
+            *byte ^= key;
+        }
+        stream.tag()
+    }
+
+    /// Deciphers a message in place if the tag is its own.
+    ///
+    /// # Errors
+    /// It is not.
+    pub fn open(&self, iv: &[u8; Self::IV_BYTES], message: &mut [u8], tag: [u8; TAG_BYTES]) -> Result<(), Forged> {
+        let mut stream = TwoStreams::start(&self.cipher, iv);
+        for byte in message.iter_mut() {
+            let (key, mac) = stream.next_byte();
+            *byte ^= key;
+            stream.hash.absorb(*byte, 8, mac);
+        }
+        // One comparison of whole words: how long it takes does not depend on where they differ.
+        if u32::from_be_bytes(stream.tag()) != u32::from_be_bytes(tag) {
+            message.zeroize();
+            return Err(Forged);
+        }
+        Ok(())
+    }
+}
+
+/// The pre-output of one message after its first 64 bits, which start the hash.
+struct TwoStreams {
+    pre_output: Keystream<Words>,
+    hash: Hash,
+}
+
+impl TwoStreams {
+    fn start(cipher: &Cipher<Words>, iv: &[u8; Authenticated::IV_BYTES]) -> Self {
+        let mut iv = *iv;
+        iv[0] |= 0x80;
+        let mut pre_output = cipher.keystream(&iv).expect("the IV has the size of its type");
+        let mut word = || {
+            let mut bytes = [0; 4];
+            pre_output.xor(&mut bytes);
+            u32::from_be_bytes(bytes)
+        };
+        let hash = Hash {
+            accumulator: word(),
+            register: word(),
+        };
+        Self { pre_output, hash }
+    }
+
+    /// Eight bits of keystream, and as many for the hash.
+    fn next_byte(&mut self) -> (u8, u8) {
+        let mut bits = [0; 2];
+        self.pre_output.xor(&mut bits);
+        let bits = u16::from_be_bytes(bits);
+        (every_other_bit(bits >> 1), every_other_bit(bits))
+    }
+
+    /// The message ends with a one, so that messages of zeros of several lengths differ.
+    fn tag(mut self) -> [u8; TAG_BYTES] {
+        let (_, mac) = self.next_byte();
+        self.hash.absorb(0x80, 1, mac);
+        self.hash.accumulator.to_be_bytes()
+    }
+}
+
+/// The accumulator, and the 32 bits that the next bit of the message adds to it.
+#[derive(ZeroizeOnDrop)]
+struct Hash {
+    accumulator: u32,
+    register: u32,
+}
+
+impl Hash {
+    /// The highest `count` bits of `message`, and as many that enter the register.
+    fn absorb(&mut self, message: u8, count: u32, mac: u8) {
+        for shift in (8 - count..8).rev() {
+            let chosen = 0_u32.wrapping_sub(u32::from(message >> shift & 1));
+            self.accumulator ^= self.register & chosen;
+            self.register = self.register << 1 | u32::from(mac >> shift & 1);
+        }
+    }
+}
+
+/// Bits 0, 2, 4 to 14.
+fn every_other_bit(bits: u16) -> u8 {
+    (0..8).fold(0, |byte, i| byte | ((bits >> (2 * i) & 1) << i) as u8)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const KEY: [u8; 16] = 0x0123_4567_89AB_CDEF_1234_5678_9ABC_DEF0_u128.to_be_bytes();
+    /// IV_0 is 1 in it already.
+    const IV: [u8; 12] = [0x81, 0x23, 0x45, 0x67, 0x89, 0xAB, 0xCD, 0xEF, 0x12, 0x34, 0x56, 0x78];
+
+    /// The paper's messages end within a byte: the bits of `message` before the last one set are the message.
+    fn tag_of_padded(message: &[u8]) -> u32 {
+        let cipher = Cipher::new(&KEY).expect("16 bytes");
+        let mut stream = TwoStreams::start(&cipher, &IV);
+        let (last, whole) = message.split_last().expect("the padding is there");
+        for byte in whole {
+            let (_, mac) = stream.next_byte();
+            stream.hash.absorb(*byte, 8, mac);
+        }
+        let (_, mac) = stream.next_byte();
+        stream.hash.absorb(*last, 8 - last.trailing_zeros(), mac);
+        stream.hash.accumulator
+    }
+
+    /// Tags for 0, 1, 1, 20 and 41 bits, from the test vectors of Grain-128a's authors.
+    #[test]
+    fn messages_of_any_number_of_bits_have_the_papers_tags() {
+        assert_eq!(tag_of_padded(&[0x80]), 0xD2D1_BDA8);
+        assert_eq!(tag_of_padded(&[0x40]), 0x24DC_2D89);
+        assert_eq!(tag_of_padded(&[0xC0]), 0x8927_5D96);
+        assert_eq!(tag_of_padded(&[0x12, 0x34, 0x08]), 0x379D_2899);
+        assert_eq!(tag_of_padded(&[0x12, 0x34, 0x56, 0x78, 0x9E, 0xC0]), 0x9226_B196);
+    }
+
+    /// Keystream `z` of the same vectors.
+    #[test]
+    fn a_sealed_message_of_zeros_shows_the_papers_keystream_and_opens() {
+        let cipher = Authenticated::new(&KEY).expect("16 bytes");
+        let mut message = [0; 16];
+        let tag = cipher.seal(&IV, &mut message);
+        assert_eq!(u128::from_be_bytes(message), 0xA49D_971C_976B_F596_B45F_93E2_42DE_D8C1);
+        let mut iv_without_its_first_bit = IV;
+        iv_without_its_first_bit[0] = 0x01;
+        assert_eq!(cipher.open(&iv_without_its_first_bit, &mut message, tag), Ok(()));
+        assert_eq!(message, [0; 16]);
+    }
+
+    #[test]
+    fn an_altered_message_or_tag_is_refused_and_wiped() {
+        let cipher = Authenticated::new(&KEY).expect("16 bytes");
+        let mut sealed = *b"a frame of video";
+        let tag = cipher.seal(&IV, &mut sealed);
+        for bit in 0..160 {
+            let (mut message, mut other) = (sealed, tag);
+            let byte = if bit < 128 {
+                &mut message[bit / 8]
+            } else {
+                &mut other[bit / 8 - 16]
+            };
+            *byte ^= 1 << (bit % 8);
+            assert_eq!(cipher.open(&IV, &mut message, other), Err(Forged), "bit {bit}");
+            assert_eq!(message, [0; 16]);
+        }
+        assert_eq!(cipher.open(&IV, &mut sealed, tag), Ok(()));
+        assert_eq!(&sealed, b"a frame of video");
+    }
+}

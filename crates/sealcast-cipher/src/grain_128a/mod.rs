@@ -1,0 +1,27 @@
+//! Grain-128a: a linear and a nonlinear shift register of 128 bits each, and a tag of 32 bits if wanted.
+//!
+//! Byte order is that of the paper's vectors: everywhere, the first bit is the highest one of the first byte. (Code for
+//! Grain-128AEAD takes the lowest one.)
+//!
+//! The paper turns authentication on by the first bit of the IV, `IV_0`. The kernels here give the *pre-output*
+//! whatever that bit is, which is the keystream where it is 0; [`Authenticated`] is the form where it is 1.
+
+mod authenticated;
+mod definition;
+mod words;
+
+pub use authenticated::{Authenticated, Forged, TAG_BYTES};
+pub use definition::Definition;
+pub use words::Words;
+
+use crate::sizes::{Facts, Sizes};
+
+const FACTS: Facts = Facts {
+    name: "grain-128a",
+    key_bytes: Sizes::exactly(16),
+    iv_bytes: Sizes::exactly(12),
+    source: "Ågren, Hell, Johansson and Meier, Grain-128a: a new version of Grain-128, 2011",
+};
+
+/// Clocks before the first bit of pre-output, with the output fed back.
+const WARM_UP_CLOCKS: usize = 256;

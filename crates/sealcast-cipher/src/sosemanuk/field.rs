@@ -1,0 +1,56 @@
+//! Multiplication by α and by its inverse in GF(2^32), as a shift and a table of what leaves a byte.
+
+/// 2^8 elements of GF(2^8), by the polynomial x^8 + x^7 + x^5 + x^3 + 1 of which β is a root.
+const REDUCED: u16 = 0b1_1010_1001;
+
+const fn times_beta(x: u8) -> u8 {
+    let doubled = (x as u16) << 1;
+    (if doubled > 0xFF { doubled ^ REDUCED } else { doubled }) as u8
+}
+
+/// For each byte c the word c·β^a, c·β^b, c·β^c, c·β^d, the highest byte first.
+const fn table(powers: [usize; 4]) -> [u32; 256] {
+    let mut table = [0; 256];
+    let mut byte = 0;
+    while byte < 256 {
+        let mut part = 0;
+        while part < 4 {
+            let mut product = byte as u8;
+            let mut power = 0;
+            while power < powers[part] {
+                product = times_beta(product);
+                power += 1;
+            }
+            table[byte] |= (product as u32) << (24 - 8 * part);
+            part += 1;
+        }
+        byte += 1;
+    }
+    table
+}
+
+/// α is a root of X^4 + β^23 X^3 + β^245 X^2 + β^48 X + β^239.
+static ALPHA: [u32; 256] = table([23, 245, 48, 239]);
+static INVERSE: [u32; 256] = table([16, 39, 6, 64]);
+
+#[inline(always)]
+pub(super) fn times_alpha(x: u32) -> u32 {
+    x << 8 ^ ALPHA[(x >> 24) as usize]
+}
+
+#[inline(always)]
+pub(super) fn over_alpha(x: u32) -> u32 {
+    x >> 8 ^ INVERSE[(x & 0xFF) as usize]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn dividing_by_alpha_undoes_multiplying() {
+        for bit in 0..32 {
+            assert_eq!(over_alpha(times_alpha(1 << bit)), 1 << bit);
+        }
+    }
+}

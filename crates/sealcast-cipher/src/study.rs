@@ -1,0 +1,113 @@
+//! All kernels of all ciphers by name, without generics, for programs that choose at run time.
+
+use crate::cipher::{Cipher, Kernel, Keystream, Packet};
+use crate::sizes::{Facts, WrongSize};
+use crate::{grain_128a, grain_v1, hc_128, mickey, rabbit, rc4, salsa20, sosemanuk, trivium, xor};
+
+/// One kernel of one cipher.
+pub struct Implementation {
+    /// What the cipher is.
+    pub facts: &'static Facts,
+    /// Which of its kernels this is.
+    pub kernel: &'static str,
+    /// Bytes that a loaded key takes.
+    pub key_state_bytes: usize,
+    /// Bytes that a running keystream takes, with the rest of its last block.
+    pub state_bytes: usize,
+    /// Loads a key, or says which sizes the cipher has.
+    pub load: fn(key: &[u8]) -> Result<Study, WrongSize>,
+}
+
+/// The kernels of the cipher of this name: the definition first, the fastest last. None, if there is no such cipher.
+pub fn implementations_of(cipher: &str) -> impl Iterator<Item = &'static Implementation> {
+    IMPLEMENTATIONS.iter().filter(move |one| one.facts.name == cipher)
+}
+
+const fn implementation<K: Kernel>(load: fn(&[u8]) -> Result<Study, WrongSize>) -> Implementation {
+    Implementation {
+        facts: K::FACTS,
+        kernel: K::NAME,
+        key_state_bytes: size_of::<Cipher<K>>(),
+        state_bytes: size_of::<Keystream<K>>(),
+        load,
+    }
+}
+
+macro_rules! studies {
+    ($($name:ident: $kernel:ty,)*) => {
+        /// Every kernel: ciphers in order of their names, of each the definition first and the fastest last.
+        pub const IMPLEMENTATIONS: &[Implementation] = &[
+            $(implementation::<$kernel>(|key| Cipher::new(key).map(|cipher| Study(Keyed::$name(cipher)))),)*
+        ];
+
+        enum Keyed {
+            $($name(Cipher<$kernel>),)*
+        }
+
+        #[allow(clippy::large_enum_variant, reason = "HC-128's tables have no other place to be")]
+        enum Running {
+            $($name(Keystream<$kernel>),)*
+        }
+
+        impl Study {
+            /// As [`Cipher::keystream`].
+            ///
+            /// # Errors
+            /// The cipher has no IVs of this size.
+            pub fn keystream(&self, iv: &[u8]) -> Result<StudyKeystream, WrongSize> {
+                match &self.0 {
+                    $(Keyed::$name(cipher) => {
+                        // Built where it is returned: each further move copies room for HC-128's tables.
+                        cipher.keystream(iv).map(|keystream| StudyKeystream(Running::$name(keystream)))
+                    })*
+                }
+            }
+
+            /// As [`Cipher::xor_batch`].
+            ///
+            /// # Errors
+            /// An IV has a wrong size; then no packet was touched.
+            pub fn xor_batch(&self, packets: &mut [Packet<'_>]) -> Result<(), WrongSize> {
+                match &self.0 {
+                    $(Keyed::$name(cipher) => cipher.xor_batch(packets),)*
+                }
+            }
+        }
+
+        impl StudyKeystream {
+            /// As [`Keystream::xor`].
+            pub fn xor(&mut self, data: &mut [u8]) {
+                match &mut self.0 {
+                    $(Running::$name(keystream) => keystream.xor(data),)*
+                }
+            }
+        }
+    };
+}
+
+/// A cipher with its key loaded, whichever it is. Made by [`Implementation::load`].
+pub struct Study(Keyed);
+
+/// The keystream of one key and one IV, whichever cipher's.
+pub struct StudyKeystream(Running);
+
+studies! {
+    Grain128aDefinition: grain_128a::Definition,
+    Grain128aWords: grain_128a::Words,
+    GrainV1Definition: grain_v1::Definition,
+    GrainV1Words: grain_v1::Words,
+    Hc128Definition: hc_128::Definition,
+    Hc128Words: hc_128::Words,
+    MickeyV1Definition: mickey::Definition<mickey::V1>,
+    MickeyV1Words: mickey::Words<mickey::V1>,
+    MickeyV2Definition: mickey::Definition<mickey::V2>,
+    MickeyV2Words: mickey::Words<mickey::V2>,
+    RabbitDefinition: rabbit::Definition,
+    Rc4Definition: rc4::Definition,
+    Salsa20Definition: salsa20::Definition,
+    SosemanukDefinition: sosemanuk::Definition,
+    SosemanukWords: sosemanuk::Words,
+    TriviumDefinition: trivium::Definition,
+    TriviumWords: trivium::Words,
+    XorDefinition: xor::Definition,
+}

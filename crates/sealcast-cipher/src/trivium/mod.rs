@@ -1,0 +1,23 @@
+//! Trivium: three shift registers of 93, 84 and 111 bits.
+//!
+//! Byte order is that of eSTREAM's files and reference code, not that of the paper's prose: the bits K_1 to K_80 are
+//! the key read as a little-endian number, its highest bit first; the same for an IV of n bits and IV_1 to IV_n; the
+//! first bit of keystream is the lowest of a byte. An IV shorter than 80 bits leaves the stages behind it zero.
+
+mod definition;
+mod words;
+
+pub use definition::Definition;
+pub use words::Words;
+
+use crate::sizes::{Facts, Sizes};
+
+const FACTS: Facts = Facts {
+    name: "trivium",
+    key_bytes: Sizes::exactly(10),
+    iv_bytes: Sizes::steps(0, 10, 1),
+    source: "De Cannière and Preneel, Trivium specifications, eSTREAM report 2005/030",
+};
+
+/// Clocks before the first bit of keystream: every stage passes four times.
+const WARM_UP_CLOCKS: usize = 4 * 288;

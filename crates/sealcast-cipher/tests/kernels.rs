@@ -1,0 +1,169 @@
+//! What holds of every kernel: it is equal to its cipher's definition, however data are laid and cut, alone and in
+//! batches.
+
+use sealcast_cipher::{IMPLEMENTATIONS, Implementation, Packet, Sizes, implementations_of};
+
+const LONGEST: usize = 600;
+
+/// SplitMix64, so that a failure repeats.
+struct Random(u64);
+
+impl Random {
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
+        let mut z = self.0;
+        z = (z ^ z >> 30).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        z = (z ^ z >> 27).wrapping_mul(0x94D0_49BB_1331_11EB);
+        z ^ z >> 31
+    }
+
+    fn below(&mut self, limit: usize) -> usize {
+        (self.next() % limit as u64) as usize
+    }
+
+    fn bytes(&mut self, count: usize) -> Vec<u8> {
+        (0..count).map(|_| self.next() as u8).collect()
+    }
+
+    fn of(&mut self, sizes: Sizes) -> Vec<u8> {
+        let sizes: Vec<usize> = sizes.iter().collect();
+        let size = sizes[self.below(sizes.len())];
+        self.bytes(size)
+    }
+}
+
+fn definition_of(one: &Implementation) -> &'static Implementation {
+    let definition = implementations_of(one.facts.name)
+        .next()
+        .expect("it has at least this one");
+    assert_eq!(definition.kernel, "definition");
+    definition
+}
+
+fn by_definition(one: &Implementation, key: &[u8], iv: &[u8], data: &[u8]) -> Vec<u8> {
+    let mut data = data.to_vec();
+    let study = (definition_of(one).load)(key).expect("a right size");
+    study.keystream(iv).expect("a right size").xor(&mut data);
+    data
+}
+
+#[test]
+fn any_length_alignment_and_split_gives_what_the_definition_gives() {
+    let mut random = Random(1);
+    for one in IMPLEMENTATIONS {
+        for length in 0..=LONGEST {
+            let (key, iv) = (random.of(one.facts.key_bytes), random.of(one.facts.iv_bytes));
+            let offset = length % 9;
+            let mut buffer = random.bytes(offset + length);
+            let expected = by_definition(one, &key, &iv, &buffer[offset..]);
+
+            let mut keystream = (one.load)(&key)
+                .expect("a right size")
+                .keystream(&iv)
+                .expect("a right size");
+            let mut rest = &mut buffer[offset..];
+            while !rest.is_empty() {
+                let longest = [3, 17, 90, LONGEST][length % 4].min(rest.len());
+                let (piece, others) = rest.split_at_mut(random.below(longest + 1));
+                keystream.xor(piece);
+                rest = others;
+            }
+            assert_eq!(
+                buffer[offset..],
+                expected,
+                "{} {}, {length} bytes",
+                one.facts.name,
+                one.kernel
+            );
+        }
+    }
+}
+
+#[test]
+fn a_batch_is_each_packet_under_its_own_iv() {
+    let mut random = Random(2);
+    for one in IMPLEMENTATIONS {
+        for count in 0..=33 {
+            let key = random.of(one.facts.key_bytes);
+            let ivs: Vec<_> = (0..count).map(|_| random.of(one.facts.iv_bytes)).collect();
+            let lengths: Vec<_> = (0..count).map(|_| random.below(200)).collect();
+            let mut data: Vec<_> = lengths.into_iter().map(|length| random.bytes(length)).collect();
+            let expected: Vec<_> = ivs
+                .iter()
+                .zip(&data)
+                .map(|(iv, data)| by_definition(one, &key, iv, data))
+                .collect();
+
+            let study = (one.load)(&key).expect("a right size");
+            let mut packets: Vec<_> = ivs
+                .iter()
+                .zip(&mut data)
+                .map(|(iv, data)| Packet { iv, data })
+                .collect();
+            study.xor_batch(&mut packets).expect("right sizes");
+            assert_eq!(data, expected, "{} {}, {count} packets", one.facts.name, one.kernel);
+        }
+    }
+}
+
+#[test]
+fn a_batch_with_one_wrong_iv_is_refused_whole() {
+    for one in IMPLEMENTATIONS {
+        let study = (one.load)(&vec![1; one.facts.key_bytes.most]).expect("a right size");
+        let right = vec![2; one.facts.iv_bytes.most];
+        let wrong = vec![2; one.facts.iv_bytes.most + 1];
+        let (mut first, mut second) = ([0; 40], [0; 40]);
+        let mut packets = [
+            Packet {
+                iv: &right,
+                data: &mut first,
+            },
+            Packet {
+                iv: &wrong,
+                data: &mut second,
+            },
+        ];
+        assert!(study.xor_batch(&mut packets).is_err());
+        assert_eq!((first, second), ([0; 40], [0; 40]));
+    }
+}
+
+#[test]
+fn keys_and_ivs_are_taken_in_the_stated_sizes_alone() {
+    for one in IMPLEMENTATIONS {
+        let (keys, ivs) = (one.facts.key_bytes, one.facts.iv_bytes);
+        for size in 0..=keys.most + 1 {
+            assert_eq!(
+                (one.load)(&vec![0; size]).is_ok(),
+                keys.contains(size),
+                "{} key of {size}",
+                one.facts.name
+            );
+        }
+        let study = (one.load)(&vec![0; keys.least]).expect("a right size");
+        for size in 0..=ivs.most + 1 {
+            assert_eq!(
+                study.keystream(&vec![0; size]).is_ok(),
+                ivs.contains(size),
+                "{} IV of {size}",
+                one.facts.name
+            );
+        }
+    }
+}
+
+#[test]
+fn a_wrong_size_says_which_ones_are_right() {
+    let salsa20 = implementations_of("salsa20").next().expect("Salsa20 is here");
+    let refused = (salsa20.load)(&[0; 20]).err().expect("20 bytes are no Salsa20 key");
+    let words = "salsa20 does not take a 20-byte key; give it one of 16 to 32 in steps of 16 bytes";
+    assert_eq!(refused.to_string(), words);
+}
+
+#[test]
+fn kernels_of_a_cipher_differ_in_name() {
+    for one in IMPLEMENTATIONS {
+        let same = implementations_of(one.facts.name).filter(|other| other.kernel == one.kernel);
+        assert_eq!(same.count(), 1, "{} {}", one.facts.name, one.kernel);
+    }
+}

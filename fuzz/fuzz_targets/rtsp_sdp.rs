@@ -1,0 +1,59 @@
+//! Descriptions that somebody else made: what crosses tells nothing of the camera's address, has a control URL for each
+//! track, and would cross again unchanged.
+#![no_main]
+
+use std::time::Duration;
+
+use libfuzzer_sys::fuzz_target;
+use sealcast_proto::rtsp::{
+    CameraClient, CameraConfig, CameraEvent, CameraInput, CameraOutput, CameraUrl, Lower, MAX_BODY, Response,
+};
+
+const HOST: &[u8] = b"192.0.2.7";
+const NOW: Duration = Duration::from_secs(1);
+
+fuzz_target!(|bytes: &[u8]| {
+    // So that the camera's address stands where nobody thought of it.
+    let sdp: Vec<u8> = bytes
+        .iter()
+        .flat_map(|byte| if *byte == 1 { HOST } else { std::slice::from_ref(byte) })
+        .copied()
+        .collect();
+    if sdp.len() > MAX_BODY / 2 {
+        return;
+    }
+    let Some(crossing) = crossing(sdp) else { return };
+    assert!(!crossing.windows(HOST.len()).any(|window| window == HOST));
+    let lines = crossing.split(|byte| *byte == b'\n');
+    let controls = lines.clone().filter(|line| line.starts_with(b"a=control:")).count();
+    let tracks = lines.filter(|line| line.starts_with(b"m=")).count();
+    assert!((1..=16).contains(&tracks) && controls == tracks + 1);
+    if crossing.len() <= MAX_BODY {
+        assert_eq!(self::crossing(crossing.clone()), Some(crossing));
+    }
+});
+
+fn crossing(sdp: Vec<u8>) -> Option<Vec<u8>> {
+    let (url, credentials) = CameraUrl::parse("rtsp://192.0.2.7/cam").ok()?;
+    let config = CameraConfig {
+        url,
+        credentials,
+        lower: Lower::Interleaved,
+        entropy: [0; 16],
+    };
+    let mut client = CameraClient::new(config, NOW);
+    let mut describe = Response::new(200);
+    describe.body = sdp;
+    client.handle(NOW, CameraInput::Timeout).ok()?;
+    client
+        .handle(NOW, CameraInput::Bytes(&Response::new(200).to_bytes()))
+        .ok()?;
+    client.handle(NOW, CameraInput::Bytes(&describe.to_bytes())).ok()?;
+    loop {
+        match client.poll() {
+            CameraOutput::Event(CameraEvent::Described(sdp)) => return Some(sdp),
+            CameraOutput::Timeout(_) => panic!("a description is an error or an event"),
+            _ => {}
+        }
+    }
+}
