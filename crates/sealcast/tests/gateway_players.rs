@@ -6,13 +6,12 @@ mod media;
 mod program;
 mod servers;
 
-use std::path::Path;
-use std::process::Command;
 use std::time::Duration;
 
 use gateways::{Pair, camera_gateway, pair, viewer_gateway};
 use media::{BUNNY, STREET, clip, ffmpeg, path, pictures, tool};
-use program::{PATIENCE, Program, free_port, home, run_of, sealcast};
+use program::{PATIENCE, Program, beginning, free_port, home, run_of, sealcast};
+use sealcast::source;
 use sealcast_proto::rtsp::Method;
 use servers::{gstreamer, jpeg_clip, vlc};
 
@@ -24,20 +23,23 @@ fn by_ffmpeg(url: &str, transport: &str) -> Vec<String> {
     pictures(&["-rtsp_transport", transport, "-i", url, "-frames:v", PICTURES])
 }
 
-/// What a player received, once more where datagrams were lost on a machine that is busy.
-fn twice_at_most(expected: &[String], mut receive: impl FnMut() -> Vec<String>) {
-    let first = receive();
-    if first != expected {
-        println!("{} pictures, not all of them right: once more", first.len());
-        assert_eq!(receive(), expected);
-    }
+/// What a player receives of a camera and through gateways is the same. Once more where it is not: a machine that is busy
+/// loses datagrams, and GStreamer's server drops what is not read in time.
+fn assert_same<T: PartialEq>(direct: &str, through: &str, receive: impl Fn(&str) -> Vec<T>) {
+    let same = || receive(direct) == receive(through);
+    assert!(same() || same(), "{through} shows other things than {direct}");
 }
 
-fn ffmpeg_sees_the_same(camera: &str, gateways: &Pair) {
+/// Compare what ffmpeg shows of a camera with what it shows through each of these gateways.
+fn ffmpeg_sees_the_same(camera: &str, gateways: &[Pair]) {
     for transport in ["tcp", "udp"] {
         let direct = by_ffmpeg(camera, transport);
         assert_eq!(direct.len().to_string(), PICTURES);
-        twice_at_most(&direct, || by_ffmpeg(&gateways.url(), transport));
+        for pair in gateways {
+            if by_ffmpeg(&pair.url(), transport) != direct {
+                assert_same(camera, &pair.url(), |url| by_ffmpeg(url, transport));
+            }
+        }
     }
 }
 
@@ -45,12 +47,15 @@ fn ffmpeg_sees_the_same(camera: &str, gateways: &Pair) {
 fn ffmpeg_shows_of_an_h264_camera_what_it_shows_without_gateways() {
     let dir = home();
     let camera = gstreamer(&clip(STREET, dir.path()), &[]);
-    for (listen, towards) in [("tcp", "tcp"), ("udp", "udp"), ("quic", "tcp")] {
+    let ways = [("tcp", "tcp"), ("udp", "udp"), ("quic", "tcp")];
+    let gateways = ways.map(|(listen, towards)| {
         let listen = format!("{listen}://127.0.0.1:0");
         let source = format!("{}?transport={towards}", camera.url());
-        let gateways = pair(&source, &["--listen", &listen], &[]);
-        ffmpeg_sees_the_same(&camera.url(), &gateways);
-        assert!(!gateways.said().contains("WARN"), "{}", gateways.said());
+        pair(&source, &["--listen", &listen], &[])
+    });
+    ffmpeg_sees_the_same(&camera.url(), &gateways);
+    for pair in &gateways {
+        assert!(!pair.said().contains("WARN"), "{}", pair.said());
     }
 }
 
@@ -59,7 +64,7 @@ fn ffmpeg_shows_of_a_motion_jpeg_camera_what_it_shows_without_gateways() {
     let dir = home();
     let camera = gstreamer(&jpeg_clip(dir.path()), &[]);
     let gateways = pair(&camera.url(), &[], &[]);
-    ffmpeg_sees_the_same(&camera.url(), &gateways);
+    ffmpeg_sees_the_same(&camera.url(), &[gateways]);
 }
 
 #[test]
@@ -76,10 +81,9 @@ fn picture_and_sound_come_through_together() {
         // Where two seconds end is a matter of when picture and sound began.
         digests.take(60).collect::<Vec<_>>()
     };
-    let direct = sound(&camera.url());
-    assert_eq!(direct.len(), 60);
-    assert_eq!(sound(&gateways.url()), direct);
-    assert_eq!(by_ffmpeg(&gateways.url(), "tcp"), by_ffmpeg(&camera.url(), "tcp"));
+    assert_eq!(sound(&camera.url()).len(), 60);
+    assert_same(&camera.url(), &gateways.url(), sound);
+    assert_same(&camera.url(), &gateways.url(), |url| by_ffmpeg(url, "tcp"));
 }
 
 #[test]
@@ -91,22 +95,32 @@ fn vlc_as_a_camera_is_carried_as_well() {
     let gateways = pair(&camera.url(), &[], &[]);
     let original = pictures(&["-i", path(&file)]);
     for transport in ["tcp", "udp"] {
-        let shown = by_ffmpeg(&gateways.url(), transport);
-        run_of(&shown, &original);
+        // It is live, and retina waits for a keyframe.
+        let mut source = source::open(&format!("{}?transport={transport}", gateways.url())).expect("a camera");
+        let mut stream = source.info().parameters;
+        for _ in 0..50 {
+            stream.extend_from_slice(&source.next().expect("a frame").expect("no end").data);
+        }
+        let received = dir.path().join("received.h264");
+        std::fs::write(&received, stream).expect("written");
+        run_of(&pictures(&["-f", "h264", "-i", path(&received)]), &original);
     }
 }
 
 #[test]
 fn gstreamer_writes_the_same_stream_as_without_gateways() {
     let dir = home();
-    let camera = gstreamer(&clip(STREET, dir.path()), &[]);
+    let whole = dir.path().join("whole");
+    std::fs::create_dir(&whole).expect("a directory");
+    let camera = gstreamer(&beginning(&clip(STREET, &whole), 3, dir.path()), &[]);
     let gateways = pair(&camera.url(), &[], &[]);
     let record = |url: &str, protocol: &str| {
         let file = dir.path().join("recorded.h264");
         let location = format!("location={}", path(&file));
         let source = format!("location={url}");
         let protocols = format!("protocols={protocol}");
-        let chain = ["!", "rtph264depay", "!", "h264parse", "!", "filesink"];
+        let caps = "video/x-h264,stream-format=byte-stream,alignment=au";
+        let chain = ["!", "rtph264depay", "!", "h264parse", "!", caps, "!", "filesink"];
         let mut gst = tool("gst-launch-1.0");
         gst.args(["-q", "rtspsrc", &source, &protocols])
             .args(chain)
@@ -115,50 +129,24 @@ fn gstreamer_writes_the_same_stream_as_without_gateways() {
         gst.succeeds(PATIENCE);
         pictures(&["-f", "h264", "-i", path(&file)])
     };
-    let direct = record(&camera.url(), "tcp");
-    assert!(direct.len() > 100, "{}", direct.len());
+    assert!(record(&camera.url(), "tcp").len() > 50);
     for protocol in ["tcp", "udp"] {
-        twice_at_most(&direct, || record(&gateways.url(), protocol));
+        assert_same(&camera.url(), &gateways.url(), |url| record(url, protocol));
     }
-}
-
-/// VLC refuses to run as root, and nobody may then write where root's tests write.
-fn vlc_player(dir: &Path) -> Command {
-    let as_root = std::fs::metadata("/proc/self").is_ok_and(|own| std::os::unix::fs::MetadataExt::uid(&own) == 0);
-    if !as_root {
-        return tool("cvlc");
-    }
-    let open = std::os::unix::fs::PermissionsExt::from_mode(0o777);
-    std::fs::set_permissions(dir, open).expect("our directory");
-    let mut command = tool("setpriv");
-    command.args([
-        "--reuid=65534",
-        "--regid=65534",
-        "--clear-groups",
-        "env",
-        "HOME=/tmp",
-        "cvlc",
-    ]);
-    command
 }
 
 #[test]
-fn vlc_shows_what_the_camera_sends() {
+fn retina_receives_the_same_frames_as_without_gateways() {
     let dir = home();
-    let file = clip(STREET, dir.path());
-    let camera = gstreamer(&file, &[]);
+    let camera = gstreamer(&clip(STREET, dir.path()), &[]);
     let gateways = pair(&camera.url(), &[], &[]);
-    let original = pictures(&["-i", path(&file)]);
-    for transport in [&["--rtsp-tcp"][..], &[]] {
-        let recorded = dir.path().join(format!("vlc{}.ts", transport.len()));
-        let output = format!("--sout=#std{{access=file,mux=ts,dst={}}}", path(&recorded));
-        let mut vlc = vlc_player(dir.path());
-        vlc.args(["--quiet", "--intf", "dummy", "--run-time=4", "--no-sout-audio", &output]);
-        vlc.args(transport).arg(gateways.url()).arg("vlc://quit");
-        Program::run("VLC", vlc).succeeds(PATIENCE);
-        let shown = pictures(&["-fflags", "+discardcorrupt", "-i", path(&recorded)]);
-        assert!(shown.len() > 40, "{transport:?}: {} pictures", shown.len());
-        run_of(&shown, &original);
+    for transport in ["tcp", "udp"] {
+        let receive = |url: &str| {
+            let mut source = source::open(&format!("{url}?transport={transport}")).expect("a camera");
+            let next = |_| source.next().expect("a frame").expect("no end").data;
+            (0..50).map(next).collect::<Vec<_>>()
+        };
+        assert_same(&camera.url(), &gateways.url(), receive);
     }
 }
 

@@ -1,5 +1,5 @@
 //! A pair of gateways as their users run them, with a camera before and players behind.
-#![allow(dead_code, reason = "every test binary uses its own part of this")]
+#![allow(dead_code, unused_imports, reason = "every test binary uses its own part of this")]
 
 mod camera;
 mod player;
