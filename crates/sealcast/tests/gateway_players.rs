@@ -23,8 +23,8 @@ fn by_ffmpeg(url: &str, transport: &str) -> Vec<String> {
     pictures(&["-rtsp_transport", transport, "-i", url, "-frames:v", PICTURES])
 }
 
-/// What a player receives of a camera and through gateways is the same. Once more where it is not: a machine that is busy
-/// loses datagrams, and GStreamer's server drops what is not read in time.
+/// What a player receives of a camera and through gateways is the same. Once more where it is not: a machine that is
+/// busy loses datagrams, and GStreamer's server drops what is not read in time.
 fn assert_same<T: PartialEq>(direct: &str, through: &str, receive: impl Fn(&str) -> Vec<T>) {
     let same = || receive(direct) == receive(through);
     assert!(same() || same(), "{through} shows other things than {direct}");

@@ -227,8 +227,8 @@ pub(super) enum GatewayCommand {
 
 #[derive(Debug, Args)]
 pub(super) struct GatewayCameraArgs {
-    /// A camera, [PATH=]rtsp://[USER:PASSWORD@]HOST[:PORT]/…; several with a PATH each. Others on this machine can read an
-    /// argument: prefer --camera-file, or ?credentials=@FILE
+    /// A camera, [PATH=]rtsp://[USER:PASSWORD@]HOST[:PORT]/…; several with a PATH each. Others on this machine can read
+    /// an argument: prefer --camera-file, or ?credentials=@FILE
     #[arg(long = "camera", value_name = "URL")]
     pub(super) cameras: Vec<String>,
 

@@ -3,7 +3,8 @@
 
 rtsp_camera.py FILE [--port N] [--audio] [--user U --password P --method basic|digest]
 
-H.264 from MP4, with its AAC too if asked for, Motion JPEG from AVI, at rtsp://127.0.0.1:PORT/cam. Prints "port N" when it listens, and "TEARDOWN"
+H.264 from MP4, with its AAC too if asked for, Motion JPEG from AVI, at rtsp://127.0.0.1:PORT/cam.
+Prints "port N" when it listens, and "TEARDOWN"
 whenever a client says that it goes.
 """
 

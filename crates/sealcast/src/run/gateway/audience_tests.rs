@@ -70,7 +70,7 @@ fn packets_reach_those_who_receive_their_track_and_a_full_queue_keeps_the_newest
     audience.wish(&all, play(0b11));
     audience.wish(&sound, play(0b10));
     let metrics = Metrics::new(build_info());
-    let mut deliver = |number: u8, text: String| {
+    let deliver = |number: u8, text: String| {
         let channel = Channel::from_number(number).expect("a channel");
         audience.deliver(channel, &Bytes::from(text), Instant::now(), &metrics);
     };

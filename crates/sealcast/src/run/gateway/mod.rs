@@ -6,8 +6,8 @@
 //! viewer gateway:  link: open ─► audience (one a camera) ─► a queue a player ─► player (RTSP server)
 //! ```
 //!
-//! Wishes go the other way: from a player to the desk of its camera at the viewer gateway, from there in one voice to the
-//! camera gateway, and to the camera from the desk there.
+//! Wishes go the other way: from a player to the desk of its camera at the viewer gateway, from there in one voice to
+//! the camera gateway, and to the camera from the desk there.
 
 mod audience;
 mod camera;

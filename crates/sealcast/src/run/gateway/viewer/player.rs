@@ -32,6 +32,9 @@ const IDLE_PATIENCE: Duration = Duration::from_secs(60);
 /// Reports over UDP that wait to be passed on.
 const MAX_REPORTS: usize = 64;
 
+/// A packet of a player's.
+type Report = (Channel, Bytes);
+
 /// Why a player's connection ended.
 enum End {
     /// It went.
@@ -58,7 +61,9 @@ struct Player {
     local: IpAddr,
     machine: PlayerServer,
     ports: Ports,
-    reports: (mpsc::Sender<(Channel, Bytes)>, mpsc::Receiver<(Channel, Bytes)>),
+    /// What comes from it over UDP.
+    reports: mpsc::Receiver<Report>,
+    reporter: mpsc::Sender<Report>,
     watcher: Watcher,
     news: mpsc::Receiver<News>,
     /// The camera that was described last.
@@ -83,13 +88,15 @@ pub(super) async fn serve(shared: Arc<Shared>, id: u64, line: TcpTransport) {
         entropy,
     };
     let (sender, news) = mpsc::channel(MAX_NEWS);
+    let (reporter, reports) = mpsc::channel(MAX_REPORTS);
     let mut player = Player {
         line,
         remote: remote.ip().to_canonical(),
         local: local.ip(),
         machine: PlayerServer::new(config, shared.observation.clock.now().monotonic),
         ports: Ports::default(),
-        reports: mpsc::channel(MAX_REPORTS),
+        reports,
+        reporter,
         watcher: Watcher {
             id,
             slot: 0,
@@ -150,7 +157,7 @@ impl Player {
                 },
                 () = queue.changed(), if ready => {}
                 Some(news) = self.news.recv() => self.take_news(news)?,
-                Some((channel, report)) = self.reports.1.recv() => {
+                Some((channel, report)) = self.reports.recv() => {
                     self.tell(PlayerInput::Alive)?;
                     if channel.rtcp {
                         self.pass_on(channel, report.to_vec());
@@ -263,7 +270,7 @@ impl Player {
     }
 
     fn open_ports(&mut self, track: Track) -> io::Result<PortPair> {
-        let reports = self.reports.0.clone();
+        let reports = self.reporter.clone();
         self.ports
             .open(track, self.local, self.remote, move |channel, bytes, _| {
                 // A report that finds no room is followed by another.
