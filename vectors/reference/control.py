@@ -5,6 +5,7 @@ import struct
 MAX_CLOSE_TEXT = 256
 MAX_SHARE = 2048
 MAX_PARTS = 4
+MAX_GATEWAY_MESSAGE = 4096
 MAX_NACK_ENTRIES = 64
 MAX_RECEIVED = 128
 PREAMBLE = struct.Struct(">QQQQII")
@@ -63,6 +64,7 @@ MESSAGES = {
     13: ("feedback", [("highest", 4), ("arrived", 8), ("budget", 2), ("received", "short bytes")]),
     14: ("probe", [("token", 4), ("padding", "zeros")]),
     15: ("probe-ack", [("token", 4)]),
+    16: ("gateway", [("message", "rest")]),
 }
 NUMBERS = {name: number for number, (name, _) in MESSAGES.items()}
 CODEC_CONFIGURATION = [("codec", 1), ("width", 2), ("height", 2), ("rate_numerator", 4), ("rate_denominator", 4),
@@ -133,6 +135,8 @@ def decode(data):
     name, layout = MESSAGES[number]
     fields = _decode_fields(layout, reader)
     if name == "keyframe-request" and not 1 <= fields["stream"] <= 15:
+        raise Malformed
+    if name == "gateway" and not 1 <= len(fields["message"]) <= MAX_GATEWAY_MESSAGE:
         raise Malformed
     if name == "selection" and (fields["mode"] > 5 or fields["permille"] > (1_000 if fields["mode"] == 2 else 0)):
         raise Malformed

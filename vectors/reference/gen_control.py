@@ -78,6 +78,9 @@ OK_MESSAGES = [
     ("probe", "probe", {"token": 0xDEADBEEF, "padding": 300}),
     ("probe without padding", "probe", {"token": 0, "padding": 0}),
     ("probe-ack", "probe-ack", {"token": 0xDEADBEEF}),
+    ("gateway, a describe", "gateway", {"message": b"\1\0\0\0\7\5front"}),
+    ("gateway, of an unknown type", "gateway", {"message": b"\xff"}),
+    ("gateway, longest", "gateway", {"message": fixed("gateway", 4096)}),
 ]
 
 MALFORMED_ON_DATAGRAMS = [
@@ -151,7 +154,9 @@ def messages():
          "Only mode 2 has thousandths."),
         ("selection-ack, number 0", b"\x0a\0\0", "malformed", "Selections count from 1."),
         *MALFORMED_ON_DATAGRAMS,
-        ("type 16", b"\x10", "ignored", "An unknown type is ignored."),
+        ("gateway, no message", b"\x10", "malformed", "It carries one message."),
+        ("gateway, too long", b"\x10" + bytes(4097), "malformed", "At most 4096 bytes."),
+        ("type 17", b"\x11", "ignored", "An unknown type is ignored."),
         ("type 200", b"\xc8", "ignored", "An unknown type is ignored."),
         ("type 200 with fields", b"\xc8" + fixed("unknown type", 30), "ignored",
          "An unknown type is ignored, whatever follows."),

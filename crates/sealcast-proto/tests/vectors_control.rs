@@ -86,6 +86,7 @@ fn described(message: &Control<'_>) -> Option<(&'static str, Value)> {
         ),
         Control::Probe { token, padding } => ("probe", json!({"token": token, "padding": padding})),
         Control::ProbeAck { token } => ("probe-ack", json!({"token": token})),
+        Control::Gateway(message) => ("gateway", json!({"message": hex(message)})),
         Control::Unknown => return None,
     })
 }
@@ -139,7 +140,7 @@ fn control_messages_are_the_references() {
             other => panic!("{}: {other}", case.name),
         }
     }
-    assert_eq!((good, malformed, ignored), (43, 75, 5));
+    assert_eq!((good, malformed, ignored), (46, 77, 5));
 }
 
 #[test]

@@ -6,7 +6,11 @@ use std::path::Path;
 use std::process::{Command, Output};
 
 const SEALCAST: &str = env!("CARGO_BIN_EXE_sealcast");
-const PROMPTS: &[&str] = &["sealcast ", "cargo run --release -- "];
+const PROMPTS: &[&str] = &[
+    "sealcast ",
+    "ExecStart=/usr/local/bin/sealcast ",
+    "cargo run --release -- ",
+];
 
 /// With --help last, the whole line up to a pipe is parsed and nothing is done.
 fn parse(command: &str) -> Output {

@@ -1,7 +1,9 @@
 //! What an observer of the network gets to see: nothing of the stream, of the keys or of who talks to whom.
 
+mod gateways;
 mod media;
 mod program;
+mod servers;
 
 use std::collections::HashSet;
 use std::io::{Read, Write};
@@ -178,6 +180,61 @@ fn nothing_of_an_h264_stream_shows_on_the_network() {
 #[test]
 fn nothing_of_a_motion_jpeg_stream_shows_on_the_network() {
     nothing_shows(STREET_MJPEG);
+}
+
+/// What a plain RTSP connection shows of itself.
+const RTSP_WORDS: [&str; 9] = [
+    "RTSP/1.0",
+    "DESCRIBE",
+    "SETUP",
+    "PLAY",
+    "CSeq",
+    "Transport",
+    "v=0\r\n",
+    "m=video",
+    "a=control",
+];
+
+fn words_seen(capture: &[u8]) -> Vec<&'static str> {
+    let shows = |word: &&str| capture.windows(word.len()).any(|seen| seen == word.as_bytes());
+    RTSP_WORDS.into_iter().filter(shows).collect()
+}
+
+#[test]
+fn nothing_of_rtsp_or_of_a_cameras_packets_shows_between_gateways() {
+    let (dir, whole) = (home(), home());
+    let clip = beginning(&clip(STREET, whole.path()), 3, dir.path());
+    let stream = plaintext(&clip);
+    let camera = servers::gstreamer(&clip, &[]);
+    for scheme in ["tcp", "udp"] {
+        let listen = format!("{scheme}://127.0.0.1:0");
+        let camera_home = home();
+        let gateway = gateways::camera_gateway(camera_home.path(), &camera.url(), &["--listen", &listen]);
+        let filter = format!("{scheme} port {}", port(&gateway.ticket));
+        let sealed = Capture::of(&filter, dir.path().join("between.pcap"));
+        let viewer_home = home();
+        let players = program::free_port();
+        let _viewer = gateways::viewer_gateway(viewer_home.path(), &gateway.ticket, players, &[]);
+        let plain = Capture::start(players, dir.path().join("beside.pcap"));
+        let url = format!("rtsp://127.0.0.1:{players}/front");
+        let shown = media::pictures(&["-rtsp_transport", "tcp", "-i", &url, "-frames:v", "50"]);
+        assert_eq!(shown.len(), 50);
+        let (sealed, plain) = (sealed.stop(), plain.stop());
+        assert!(sealed.len() > plain.len() / 2, "the whole of it was captured");
+        assert_eq!(words_seen(&sealed), [""; 0], "{scheme}");
+        let (found, all) = seen(&stream, &sealed);
+        assert_eq!(
+            found, 0,
+            "{scheme}: of {all} runs of the stream, some are on the wire as they are"
+        );
+        // The same search where nothing is hidden, for as much of the stream as was played.
+        assert_eq!(words_seen(&plain), RTSP_WORDS);
+        let (found, all) = seen(&stream, &plain);
+        assert!(
+            found * 5 > all,
+            "the search finds {found} of {all} where nothing is hidden"
+        );
+    }
 }
 
 /// The IPv4 packets of a capture on Ethernet, as the loopback interface shows them.

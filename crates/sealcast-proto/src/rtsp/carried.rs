@@ -308,6 +308,15 @@ impl GatewayMessage {
         }
     }
 
+    /// Whether it is the viewer gateway's to send rather than the camera gateway's; `None` for an unknown type.
+    pub fn is_of_viewer(&self) -> Option<bool> {
+        match self {
+            Self::Describe { .. } | Self::Command { .. } | Self::Packet { .. } => Some(true),
+            Self::Answer { .. } | Self::Ended { .. } => Some(false),
+            Self::Unknown => None,
+        }
+    }
+
     /// Read a message.
     ///
     /// # Errors

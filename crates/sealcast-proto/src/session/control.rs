@@ -47,6 +47,7 @@ impl Session {
                 Some(_) => Err(SessionError::PeerMisbehaved),
                 None => Ok(()),
             },
+            Control::Gateway(message) => self.gateway_said(message),
             message if self.leads() => self.handle_of_viewer(now, payload, &message),
             Control::RekeyOffer {
                 epoch,

@@ -226,6 +226,7 @@ impl Session {
             Input::RequestKeyframe(stream) => self.request_keyframe(now, stream).map(|()| Handled::Done),
             Input::Rekey => self.rekey_on_demand(now).map(|()| Handled::Done),
             Input::Select(selection) => self.select(now, selection).map(|()| Handled::Done),
+            Input::Gateway(message) => self.tell_gateway(now, message).map(|()| Handled::Done),
         };
         handled.map_err(|error| self.fail(now, error))
     }

@@ -15,6 +15,7 @@ mod epochs;
 mod flow;
 #[cfg(test)]
 mod forgery_tests;
+mod gateway;
 mod handshake;
 #[cfg(test)]
 mod hostile_tests;
@@ -46,6 +47,7 @@ use std::time::Duration;
 
 use crate::clock::ClockEstimate;
 use crate::keys::{HandshakeError, Peer};
+use crate::rtsp::GatewayMessage;
 use crate::seal::{Opened, Refusal, Suite};
 use crate::unit::{Assembled, Selection};
 use crate::wire::CloseReason;
@@ -82,6 +84,9 @@ pub enum Input<'b> {
     /// Publisher: encrypt by another selection. What leaves something in clear waits for the viewer's acknowledgement;
     /// that everything is encrypted holds at once.
     Select(Selection),
+    /// Say something to the other gateway: the bytes of a [`GatewayMessage`], which this end may send. On datagrams it
+    /// may be lost.
+    Gateway(&'b [u8]),
 }
 
 /// What became of an input.
@@ -127,6 +132,8 @@ pub enum Event {
     },
     /// Another selection holds: frames are sealed by it from here on (publisher), or may be (viewer).
     Selection(Selection),
+    /// The other gateway has said something, which is its to say.
+    Gateway(GatewayMessage),
     /// A new estimate of the peer's clock.
     Clock(ClockEstimate),
     /// On datagrams: nothing came from the peer for [`PEER_TIMEOUT`]. A publisher's media is dropped from here on.

@@ -9,6 +9,8 @@ use crate::wire::{Header, Malformed, append};
 /// A whole frame, verified.
 #[derive(Clone)]
 pub struct AssembledFrame {
+    /// Its stream, 1 to 15.
+    pub stream: u32,
     /// Its stamps.
     pub preamble: Preamble,
     /// Whether it can be decoded without earlier frames.
@@ -25,6 +27,7 @@ impl fmt::Debug for AssembledFrame {
     /// The picture itself is not shown, only its length.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("AssembledFrame")
+            .field("stream", &self.stream)
             .field("preamble", &self.preamble)
             .field("keyframe", &self.keyframe)
             .field("sealed_at", &self.sealed_at)
@@ -173,6 +176,7 @@ impl Assembler {
         let mut data = Vec::new();
         append(&mut data, part);
         let frame = AssembledFrame {
+            stream: header.stream,
             preamble,
             keyframe: header.flags.keyframe(),
             sealed_at: header.timestamp,

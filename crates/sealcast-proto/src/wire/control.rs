@@ -1,6 +1,7 @@
 //! The payloads of control records (protocol.md §4).
 
 use super::{Feedback, MAX_STREAM, Malformed, Numbers, Reader, put_bytes16};
+use crate::rtsp::MAX_GATEWAY_MESSAGE;
 use crate::unit::Selection;
 
 /// Longest text of a close message in bytes.
@@ -169,6 +170,8 @@ pub enum Control<'a> {
         /// The probe's.
         token: u32,
     },
+    /// What one gateway says to the other, see [`GatewayMessage`](crate::rtsp::GatewayMessage).
+    Gateway(&'a [u8]),
     /// A type this version does not know: ignored.
     Unknown,
 }
@@ -223,6 +226,10 @@ impl<'a> Control<'a> {
             Self::SelectionAck { number } => {
                 out.push(10);
                 out.extend_from_slice(&number.to_be_bytes());
+            }
+            Self::Gateway(message) => {
+                out.push(16);
+                out.extend_from_slice(message);
             }
             _ => self.put_of_datagrams(&mut out),
         }
@@ -311,6 +318,7 @@ impl<'a> Control<'a> {
                 }
             }
             15 => Self::ProbeAck { token: reader.u32()? },
+            16 => Self::Gateway(gateway_message(reader.rest())?),
             _ => return Ok(Self::Unknown),
         };
         reader.finish()?;
@@ -345,6 +353,12 @@ impl<'a> Control<'a> {
 /// A media stream's number.
 fn media_stream(stream: u32) -> Result<u32, Malformed> {
     (1..=MAX_STREAM).contains(&stream).then_some(stream).ok_or(Malformed)
+}
+
+/// A gateway's message: 1 to [`MAX_GATEWAY_MESSAGE`] bytes.
+fn gateway_message(message: &[u8]) -> Result<&[u8], Malformed> {
+    let fits = (1..=MAX_GATEWAY_MESSAGE).contains(&message.len());
+    fits.then_some(message).ok_or(Malformed)
 }
 
 /// Selections are counted from 1.

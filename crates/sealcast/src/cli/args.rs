@@ -36,6 +36,8 @@ pub(super) enum Command {
     Publish(PublishArgs),
     /// Watch a publisher
     Watch(WatchArgs),
+    /// Between an RTSP camera and an RTSP player, neither of which can be changed
+    Gateway(GatewayCommands),
     /// Say a command to a publisher that runs with --control
     Control(ControlArgs),
     /// Print versions, suites, mechanisms, and which processor features are in use
@@ -129,18 +131,12 @@ pub(super) struct ObserveArgs {
     pub(super) seconds: Option<u64>,
 }
 
+/// What every end that publishes can choose.
 #[derive(Debug, Args)]
-pub(super) struct PublishArgs {
-    /// test:[WxH@fps], file:CLIP[?loop], rtsp://…, or - for standard input
-    pub(super) source: Option<String>,
-
+pub(super) struct PublisherArgs {
     /// Where to wait for viewers [default: tcp://[::]:9553]
     #[arg(long, value_name = "URL")]
     pub(super) listen: Option<String>,
-
-    /// Connect to a listening viewer instead: its ticket, @FILE, or - for standard input
-    #[arg(long, value_name = "TICKET", conflicts_with = "listen")]
-    pub(super) to: Option<String>,
 
     /// File of peer ids that are let in; by default the one at home
     #[arg(long, value_name = "FILE")]
@@ -166,10 +162,6 @@ pub(super) struct PublishArgs {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub(super) max_viewers: Option<u32>,
 
-    /// Frames queued for a slow viewer before whole groups of pictures are dropped [default: 60]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
-    pub(super) queue_frames: Option<u32>,
-
     /// Begin a new epoch of keys after this many seconds [default: 600, at most]
     #[arg(long, value_name = "N")]
     pub(super) rekey_seconds: Option<u64>,
@@ -177,6 +169,27 @@ pub(super) struct PublishArgs {
     /// Begin a new epoch after this many records [default: 1048576, at most]
     #[arg(long, value_name = "N")]
     pub(super) rekey_records: Option<u64>,
+
+    /// What is sealed at once: frame, packet, or chunk:BYTES [default: frame; packet in datagrams]
+    #[arg(long, value_name = "UNIT")]
+    pub(super) unit: Option<String>,
+
+    #[command(flatten)]
+    pub(super) offer: OfferArgs,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct PublishArgs {
+    /// test:[WxH@fps], file:CLIP[?loop], rtsp://…, or - for standard input
+    pub(super) source: Option<String>,
+
+    /// Connect to a listening viewer instead: its ticket, @FILE, or - for standard input
+    #[arg(long, value_name = "TICKET", conflicts_with = "listen")]
+    pub(super) to: Option<String>,
+
+    /// Frames queued for a slow viewer before whole groups of pictures are dropped [default: 60]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub(super) queue_frames: Option<u32>,
 
     /// What to encrypt: all, none, rate:PERCENT, keyframes, headers or headers+keyframes. The rest is authenticated and
     /// can be seen by anybody: for measurements [default: all]
@@ -187,13 +200,71 @@ pub(super) struct PublishArgs {
     #[arg(long, value_name = "N")]
     pub(super) encrypt_seed: Option<u64>,
 
-    /// What is sealed at once: frame, packet, or chunk:BYTES [default: frame; packet over udp://]
-    #[arg(long, value_name = "UNIT")]
-    pub(super) unit: Option<String>,
-
     /// Make a socket that only you can write to, for `sealcast control`
     #[arg(long, value_name = "PATH")]
     pub(super) control: Option<PathBuf>,
+
+    #[command(flatten)]
+    pub(super) publisher: PublisherArgs,
+
+    #[command(flatten)]
+    pub(super) observe: ObserveArgs,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct GatewayCommands {
+    #[command(subcommand)]
+    pub(super) command: GatewayCommand,
+}
+
+#[derive(Debug, Subcommand)]
+pub(super) enum GatewayCommand {
+    /// Beside the cameras: seals what they send; prints the ticket for the viewer gateway
+    Camera(GatewayCameraArgs),
+    /// Beside the players: serves the cameras of a camera gateway by RTSP
+    Viewer(GatewayViewerArgs),
+}
+
+#[derive(Debug, Args)]
+pub(super) struct GatewayCameraArgs {
+    /// A camera, [PATH=]rtsp://[USER:PASSWORD@]HOST[:PORT]/…; several with a PATH each. Others on this machine can read
+    /// an argument: prefer --camera-file, or ?credentials=@FILE
+    #[arg(long = "camera", value_name = "URL")]
+    pub(super) cameras: Vec<String>,
+
+    /// A file that only you can read, with a camera in each line
+    #[arg(long, value_name = "FILE", conflicts_with = "cameras")]
+    pub(super) camera_file: Option<PathBuf>,
+
+    #[command(flatten)]
+    pub(super) publisher: PublisherArgs,
+
+    #[command(flatten)]
+    pub(super) observe: ObserveArgs,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct GatewayViewerArgs {
+    /// The camera gateway's ticket, @FILE, or - for standard input
+    #[arg(long, value_name = "TICKET")]
+    pub(super) peer: Option<String>,
+
+    /// Where to serve players [default: 127.0.0.1:9554]
+    #[arg(long, value_name = "ADDRESS:PORT")]
+    pub(super) rtsp: Option<SocketAddr>,
+
+    /// Ask players for this user name, and for the password in --rtsp-password-file
+    #[arg(long, value_name = "NAME")]
+    pub(super) rtsp_user: Option<String>,
+
+    /// A file that only you can read, with the players' password
+    #[arg(long, value_name = "FILE")]
+    pub(super) rtsp_password_file: Option<PathBuf>,
+
+    /// Over UDP and QUIC, how many milliseconds later than by the fastest path a packet may be; 0 never waits [default:
+    /// the ticket's, or 120]
+    #[arg(long, value_name = "MS", value_parser = clap::value_parser!(u16).range(0..=10_000))]
+    pub(super) latency: Option<u16>,
 
     #[command(flatten)]
     pub(super) offer: OfferArgs,

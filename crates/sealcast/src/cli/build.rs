@@ -12,7 +12,7 @@ use sealcast_proto::session::RekeyPolicy;
 use sealcast_proto::unit::{Selection, Unit};
 use sealcast_proto::wire::{MAX_TICKET, Ticket};
 
-use super::args::ObserveArgs;
+use super::args::{ObserveArgs, OfferArgs};
 use crate::config::{FileConfig, Settings, in_force, list_in_force};
 use crate::failure::{Failure, FailureKind, Result};
 use crate::keys::allow::AllowList;
@@ -123,6 +123,13 @@ pub(super) fn offer(
         unit: sealing.unit,
         selection_seed: sealing.seed,
     })
+}
+
+/// The same with the identity that is typed or configured, or the one at home.
+pub(super) fn own_offer(args: &OfferArgs, sealing: Sealing, config: &FileConfig) -> Result<Offer> {
+    let identity = in_force(args.identity.clone(), config.identity.file.as_ref());
+    let identity = files::identity_or_default(identity.as_deref())?;
+    offer(identity, args.suites.clone(), args.mechanisms.clone(), sealing, config)
 }
 
 /// How a session seals: its epochs and units, and what a selection by rate draws from.

@@ -4,6 +4,7 @@ mod args;
 mod build;
 mod control;
 mod demo;
+mod gateway;
 mod publish;
 mod shutdown;
 mod watch;
@@ -62,6 +63,7 @@ fn dispatch(arguments: Arguments) -> Result<()> {
         },
         Command::Publish(args) => publish::run(args),
         Command::Watch(args) => watch::run(args),
+        Command::Gateway(args) => gateway::run(args.command),
         Command::Demo(args) => demo::run(args),
     }
 }

@@ -3,16 +3,19 @@
 use std::num::NonZero;
 
 use sealcast_proto::keys::{Identity, Invite, PeerId};
+use sealcast_proto::session::Delivery;
 use sealcast_proto::unit::Unit;
 use sealcast_proto::wire::{Host, Ticket, TransportKind};
 
-use super::args::PublishArgs;
+use super::args::{PublishArgs, PublisherArgs};
 use super::{build, shutdown};
 use crate::config::{FileConfig, flag_in_force, in_force};
 use crate::failure::{Failure, FailureKind, Result};
 use crate::keys::{entropy, files};
 use crate::meter::metrics::Metrics;
-use crate::run::{ControlSocket, Observation, PublishOptions, QueueLimits, Steering, Viewers, build_info, publish};
+use crate::run::{
+    Admission, ControlSocket, Observation, PublishOptions, QueueLimits, Steering, Viewers, build_info, publish,
+};
 use crate::source;
 use crate::transport::{ListenUrl, Listener};
 
@@ -30,40 +33,26 @@ async fn run_async(args: PublishArgs) -> Result<()> {
     let selection = build::selection(args.encrypt.as_deref(), config)?;
     let seed = in_force(args.encrypt_seed, config.publish.encrypt_seed.as_ref());
     let sealing = sealing(&args, config, seed)?;
-    let unit = sealing.unit;
-    let identity = in_force(args.offer.identity.clone(), config.identity.file.as_ref());
-    let identity = files::identity_or_default(identity.as_deref())?;
-    let peer = identity.peer_id();
-    let offer = build::offer(
-        identity,
-        args.offer.suites.clone(),
-        args.offer.mechanisms.clone(),
-        sealing,
-        config,
-    )?;
-    let open = flag_in_force(args.open, config.publish.open);
-    let admission = build::admission(
-        in_force(args.allow.clone(), config.publish.allow.as_ref()).as_deref(),
-        build::ALLOWED_VIEWERS,
-        open,
-    )?;
+    let publisher = &args.publisher;
+    let mut offer = build::own_offer(&publisher.offer, sealing, config)?;
+    let peer = offer.identity.peer_id();
+    let admission = admission(publisher, config)?;
 
     let control = control_socket(&args, config)?;
     let metrics = Metrics::new(build_info());
     let (viewers, ticket) = viewers(&args, config, &offer.identity, metrics.clone())?;
-    let unit = unit_in_force(unit, args.unit.as_deref(), config, &viewers)?;
+    offer.unit = unit_in_force(offer.unit, publisher, config, scheme_of_datagrams(&viewers))?;
     // The ticket is handed out only when there is something to see.
     let source = open_source(source_url.clone()).await?;
     if let Some(ticket) = &ticket {
-        let file = in_force(args.ticket_file.clone(), config.publish.ticket_file.as_ref());
-        hand_out(ticket, file.as_deref())?;
+        hand_out_as_asked(ticket, publisher, config)?;
     }
     let info = source.info();
     let observing = Observation::start("publish", build::observe(&args.observe, config), metrics).await?;
     let observation = observing.observation();
     observation.setting("source", &source_url);
     observation.setting("peer", &peer.to_string());
-    observation.setting("unit", &unit.to_string());
+    observation.setting("unit", &offer.unit.to_string());
     seed.inspect(|seed| observation.setting("encrypt_seed", &seed.to_string()));
     tracing::info!(
         source = %crate::config::secrets::redact(&source_url),
@@ -72,13 +61,12 @@ async fn run_async(args: PublishArgs) -> Result<()> {
         "publishing"
     );
 
-    let max_viewers = in_force(args.max_viewers, config.publish.max_viewers.map(NonZero::get).as_ref());
     let options = PublishOptions {
         source,
         offer,
         invite: ticket.and_then(|ticket| ticket.invite),
         admission,
-        max_viewers: max_viewers.unwrap_or(build::DEFAULT_MAX_VIEWERS) as usize,
+        max_viewers: max_viewers(publisher, config),
         queue: queue(&args, config),
         rate,
         viewers,
@@ -92,31 +80,61 @@ async fn run_async(args: PublishArgs) -> Result<()> {
 /// How sessions seal; what a selection by rate draws from is random unless the user wants it repeated.
 fn sealing(args: &PublishArgs, config: &FileConfig, seed: Option<u64>) -> Result<build::Sealing> {
     Ok(build::Sealing {
+        seed: seed.map_or_else(|| entropy::random().map(u64::from_be_bytes), Ok)?,
+        ..publisher_sealing(&args.publisher, config)?
+    })
+}
+
+/// The epochs and the unit of an end that publishes.
+pub(super) fn publisher_sealing(args: &PublisherArgs, config: &FileConfig) -> Result<build::Sealing> {
+    Ok(build::Sealing {
         rekey: build::rekey(args.rekey_seconds, args.rekey_records, config)?,
         unit: build::unit(args.unit.as_deref(), config)?,
-        seed: seed.map_or_else(|| entropy::random().map(u64::from_be_bytes), Ok)?,
+        seed: 0,
     })
+}
+
+/// Who is let in.
+pub(super) fn admission(args: &PublisherArgs, config: &FileConfig) -> Result<Admission> {
+    let allow = in_force(args.allow.clone(), config.publish.allow.as_ref());
+    let open = flag_in_force(args.open, config.publish.open);
+    build::admission(allow.as_deref(), build::ALLOWED_VIEWERS, open)
+}
+
+pub(super) fn max_viewers(args: &PublisherArgs, config: &FileConfig) -> usize {
+    let configured = config.publish.max_viewers.map(NonZero::get);
+    in_force(args.max_viewers, configured.as_ref()).unwrap_or(build::DEFAULT_MAX_VIEWERS) as usize
+}
+
+/// The scheme by which viewers come, if it has datagrams and no frame fits them.
+fn scheme_of_datagrams(viewers: &Viewers) -> Option<&'static str> {
+    let udp = match viewers {
+        Viewers::Listen { listener, .. } => matches!(listener, Listener::Udp(_)),
+        Viewers::Connect(ticket) => ticket.transport == TransportKind::Udp,
+    };
+    udp.then_some("udp")
 }
 
 /// The unit that is sealed where the viewers are. A frame does not fit a datagram: who asks for it there is told, and
 /// who asks for nothing gets packets.
-fn unit_in_force(unit: Unit, typed: Option<&str>, config: &FileConfig, viewers: &Viewers) -> Result<Unit> {
-    let datagrams = match viewers {
-        Viewers::Listen { listener, .. } => matches!(listener, Listener::Udp(_)),
-        Viewers::Connect(ticket) => ticket.transport == TransportKind::Udp,
-    };
-    if !datagrams || unit != Unit::Frame {
+pub(super) fn unit_in_force(
+    unit: Unit,
+    args: &PublisherArgs,
+    config: &FileConfig,
+    datagrams: Option<&str>,
+) -> Result<Unit> {
+    let Some(scheme) = datagrams.filter(|_| unit == Unit::Frame) else {
         return Ok(unit);
-    }
-    if typed.is_none() && config.publish.unit.is_none() {
+    };
+    if args.unit.is_none() && config.publish.unit.is_none() {
         return Ok(Unit::Packet);
     }
     let failure = Failure::new(
         FailureKind::Usage,
-        "a whole frame cannot be sealed at once over udp://: it does not fit a datagram",
-        "use --unit packet or --unit chunk:N, or tcp:// or quic://",
+        format!("a whole frame cannot be sealed at once over {scheme}://: it does not fit a datagram"),
+        "use --unit packet or --unit chunk:N, or tcp://",
     );
-    Err(build::configured(typed.is_some(), failure))
+    Err(build::configured(args.unit.is_some(), failure))
 }
 
 fn queue(args: &PublishArgs, config: &FileConfig) -> QueueLimits {
@@ -189,10 +207,21 @@ fn viewers(
     let to = args
         .to
         .clone()
-        .or_else(|| config.publish.to.clone().filter(|_| args.listen.is_none()));
+        .or_else(|| config.publish.to.clone().filter(|_| args.publisher.listen.is_none()));
     if let Some(to) = to {
         return Ok((Viewers::Connect(build::ticket(&to)?), None));
     }
+    let (listener, delivery, ticket) = listen(&args.publisher, config, identity, metrics)?;
+    Ok((Viewers::Listen { listener, delivery }, Some(ticket)))
+}
+
+/// The socket at which an end that publishes listens, how media is delivered there, and the ticket that leads to it.
+pub(super) fn listen(
+    args: &PublisherArgs,
+    config: &FileConfig,
+    identity: &Identity,
+    metrics: Metrics,
+) -> Result<(Listener, Delivery, Ticket)> {
     let listen = in_force(args.listen.clone(), config.publish.listen.as_ref());
     let listen = build::listen_url(listen.as_deref().unwrap_or(build::DEFAULT_LISTEN))
         .map_err(|failure| build::configured(args.listen.is_some(), failure))?;
@@ -203,9 +232,9 @@ fn viewers(
         None
     };
     let listener = Listener::bind(&listen, identity, metrics)?;
-    let ticket = ticket_for(&listener, listen, args.host.as_deref(), identity.peer_id(), invite)?;
     let delivery = listen.options.delivery();
-    Ok((Viewers::Listen { listener, delivery }, Some(ticket)))
+    let ticket = ticket_for(&listener, listen, args.host.as_deref(), identity.peer_id(), invite)?;
+    Ok((listener, delivery, ticket))
 }
 
 /// The ticket of a listening end.
@@ -228,6 +257,12 @@ pub(super) fn ticket_for(
             "check --host",
         )
     })
+}
+
+/// Print the ticket, or write it, as the end that publishes was asked to.
+pub(super) fn hand_out_as_asked(ticket: &Ticket, args: &PublisherArgs, config: &FileConfig) -> Result<()> {
+    let file = in_force(args.ticket_file.clone(), config.publish.ticket_file.as_ref());
+    hand_out(ticket, file.as_deref())
 }
 
 /// Print the ticket, or write it where only its owner can read it.

@@ -1,5 +1,6 @@
 //! `sealcast watch`.
 
+use std::path::Path;
 use std::time::Duration;
 
 use sealcast_proto::keys::Invite;
@@ -8,9 +9,9 @@ use sealcast_proto::session::RekeyPolicy;
 use super::args::WatchArgs;
 use super::publish::{hand_out, ticket_for};
 use super::{build, shutdown};
-use crate::config::{FileConfig, in_force};
+use crate::config::in_force;
 use crate::failure::{Failure, FailureKind, Result};
-use crate::keys::{entropy, files};
+use crate::keys::entropy;
 use crate::meter::metrics::Metrics;
 use crate::run::{Observation, PublisherAt, QueueLimits, WatchOptions, build_info, watch};
 use crate::sink;
@@ -26,17 +27,12 @@ pub(super) fn run(args: WatchArgs) -> Result<()> {
 async fn run_async(args: WatchArgs) -> Result<()> {
     let settings = build::settings(&args.observe)?;
     let config = &settings.config;
-    let identity = in_force(args.offer.identity.clone(), config.identity.file.as_ref());
-    let identity = files::identity_or_default(identity.as_deref())?;
-    let peer = identity.peer_id();
-    let rekey = RekeyPolicy::default();
-    let offer = build::offer(
-        identity,
-        args.offer.suites.clone(),
-        args.offer.mechanisms.clone(),
-        build::Sealing::without_media(rekey),
+    let offer = build::own_offer(
+        &args.offer,
+        build::Sealing::without_media(RekeyPolicy::default()),
         config,
     )?;
+    let peer = offer.identity.peer_id();
     let metrics = Metrics::new(build_info());
     let budget;
     let publisher = match &args.listen {
@@ -55,7 +51,13 @@ async fn run_async(args: WatchArgs) -> Result<()> {
             }
         }
         None => {
-            let ticket = build::ticket(&typed_ticket(&args, config)?)?;
+            let watch = &config.watch;
+            let ticket = ticket_in_force(
+                args.ticket.as_ref(),
+                watch.ticket.as_ref(),
+                watch.ticket_file.as_deref(),
+            )?;
+            let ticket = build::ticket(&ticket)?;
             budget = Duration::from_millis(ticket.latency.unwrap_or(DEFAULT_LATENCY_MS).into());
             PublisherAt::Connect(ticket)
         }
@@ -83,16 +85,21 @@ async fn run_async(args: WatchArgs) -> Result<()> {
     observing.finish(outcome)
 }
 
-fn typed_ticket(args: &WatchArgs, config: &FileConfig) -> Result<String> {
-    if let Some(ticket) = in_force(args.ticket.clone(), config.watch.ticket.as_ref()) {
-        return Ok(ticket);
+/// The ticket as typed, else as configured: itself, or the file that it is in.
+pub(super) fn ticket_in_force(
+    typed: Option<&String>,
+    configured: Option<&String>,
+    file: Option<&Path>,
+) -> Result<String> {
+    if let Some(ticket) = typed.or(configured) {
+        return Ok(ticket.clone());
     }
-    match &config.watch.ticket_file {
-        Some(path) => Ok(format!("@{}", path.display())),
-        None => Err(Failure::new(
+    let path = file.ok_or_else(|| {
+        Failure::new(
             FailureKind::Usage,
             "there is no ticket to watch with",
             "give the line that the publisher printed, or @FILE with it",
-        )),
-    }
+        )
+    })?;
+    Ok(format!("@{}", path.display()))
 }

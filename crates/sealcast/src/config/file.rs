@@ -27,6 +27,8 @@ pub struct FileConfig {
     pub watch: Watch,
     /// `[demo]`.
     pub demo: Demo,
+    /// `[gateway]`.
+    pub gateway: Gateway,
     /// `[identity]`.
     pub identity: Identity,
     /// `[observe]`.
@@ -107,6 +109,26 @@ pub struct Demo {
     pub headless: Option<bool>,
 }
 
+/// What `sealcast gateway` does. For the camera gateway, which publishes, `[publish]` holds as well.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Gateway {
+    /// Cameras, `[PATH=]rtsp://…`; without passwords in them.
+    pub cameras: Option<Vec<String>>,
+    /// File with a camera in each line, for cameras with passwords.
+    pub camera_file: Option<PathBuf>,
+    /// The camera gateway's ticket; without an invite in it.
+    pub peer: Option<String>,
+    /// File whose first line is that ticket, for a ticket with an invite.
+    pub peer_file: Option<PathBuf>,
+    /// Address and port to serve players at.
+    pub rtsp: Option<SocketAddr>,
+    /// User name that players must give.
+    pub rtsp_user: Option<String>,
+    /// File with the password that goes with it.
+    pub rtsp_password_file: Option<PathBuf>,
+}
+
 /// Who this end is.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
@@ -177,6 +199,8 @@ pub(super) const EXCLUSIVE: &[(&str, &str, &str)] = &[
     ("publish", "listen", "to"),
     ("publish", "source", "source_file"),
     ("watch", "ticket", "ticket_file"),
+    ("gateway", "cameras", "camera_file"),
+    ("gateway", "peer", "peer_file"),
 ];
 
 /// What the types cannot say of a file: keys that exclude each other, and secrets that belong into files of their own.
@@ -204,7 +228,14 @@ fn check(config: &FileConfig) -> Result<(), Problem> {
         config.watch.ticket.as_ref(),
         "an invite",
         ticket_hint,
-    )
+    )?;
+    let peer_hint = "write the ticket into a file only you may read, and name that file in peer_file";
+    no_secret("gateway", "peer", config.gateway.peer.as_ref(), "an invite", peer_hint)?;
+    let camera_hint = "write the cameras into a file only you may read, and name that file in camera_file";
+    for camera in config.gateway.cameras.iter().flatten() {
+        no_secret("gateway", "cameras", Some(camera), "a password", camera_hint)?;
+    }
+    Ok(())
 }
 
 /// Keys that exclude each other.
@@ -219,10 +250,13 @@ pub(super) fn check_exclusive(config: &FileConfig) -> Result<(), Problem> {
     let Watch {
         ticket, ticket_file, ..
     } = &config.watch;
+    let gateway = &config.gateway;
     let both = [
         listen.is_some() && to.is_some(),
         source.is_some() && source_file.is_some(),
         ticket.is_some() && ticket_file.is_some(),
+        gateway.cameras.is_some() && gateway.camera_file.is_some(),
+        gateway.peer.is_some() && gateway.peer_file.is_some(),
     ];
     let Some((_, &(section, first, key))) = both.into_iter().zip(EXCLUSIVE).find(|(both, _)| *both) else {
         return Ok(());

@@ -256,7 +256,7 @@ mod tests {
     fn the_keys_listed_are_those_of_the_sections() {
         for key in KEYS {
             let value = match (key.kind, key.name) {
-                (_, "metrics") => "127.0.0.1:9464",
+                (_, "metrics" | "rtsp") => "127.0.0.1:9464",
                 (Kind::Switch, _) => "true",
                 (Kind::Number, _) => "7",
                 (Kind::Text | Kind::List, _) => "some",

@@ -1,5 +1,6 @@
 //! The closed sets of label values: what is counted apart. One name each, the same in metrics, logs and reports.
 
+use sealcast_proto::session;
 use serde::{Serialize, Serializer};
 
 /// Declares an enum whose every value has one name, with the list of all values.
@@ -177,6 +178,17 @@ label_values! {
         Gap => "gap",
         /// The source left it out.
         Source => "source",
+    }
+}
+
+impl From<Option<session::RekeyCause>> for RekeyCause {
+    /// A viewer is not told, and must assume that somebody wanted it.
+    fn from(cause: Option<session::RekeyCause>) -> Self {
+        match cause {
+            Some(session::RekeyCause::Time) => Self::Time,
+            Some(session::RekeyCause::Count) => Self::Count,
+            Some(session::RekeyCause::Demand) | None => Self::Demand,
+        }
     }
 }
 

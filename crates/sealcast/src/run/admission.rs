@@ -3,6 +3,8 @@
 use std::sync::{Mutex, PoisonError};
 
 use sealcast_proto::keys::{Peer, PeerId};
+use sealcast_proto::session::Input;
+use sealcast_proto::wire::CloseReason;
 
 use crate::keys::allow::AllowList;
 
@@ -23,6 +25,13 @@ pub enum Verdict {
     Open,
     /// It is not let in.
     Refused,
+}
+
+/// How many may watch, and do.
+#[derive(Clone, Copy)]
+pub(super) struct Places {
+    pub(super) taken: usize,
+    pub(super) most: usize,
 }
 
 impl Admission {
@@ -47,6 +56,30 @@ impl Admission {
             return Verdict::Enrolled;
         }
         if self.open { Verdict::Open } else { Verdict::Refused }
+    }
+
+    /// What the session of a viewer that has proved who it is, and came `from` there, is to be told.
+    pub(super) fn admit(&self, peer: &Peer, from: &str, places: Places) -> Input<'static> {
+        let verdict = self.judge(peer);
+        let peer = peer.id;
+        match verdict {
+            Verdict::Refused => {
+                tracing::warn!(%peer, from, "refused a viewer: it is not on the allow list and proved no invite");
+                Input::Close(CloseReason::NotAuthorised, "not on the allow list and no valid invite")
+            }
+            _ if places.taken >= places.most => {
+                tracing::warn!(%peer, from, max = places.most, "refused a viewer: too many watch");
+                Input::Close(
+                    CloseReason::TooManyViewers,
+                    "as many viewers as are allowed watch already",
+                )
+            }
+            Verdict::Enrolled => {
+                tracing::info!(%peer, from, "enrolled a new viewer by its invite");
+                Input::Admit
+            }
+            Verdict::Listed | Verdict::Open => Input::Admit,
+        }
     }
 
     /// Whether the peer is on the list already.

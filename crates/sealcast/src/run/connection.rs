@@ -86,13 +86,6 @@ impl<T: Transport> Connection<T> {
 
     /// Wait until there may be work. Cancel-safe.
     pub(super) async fn wait(&mut self) -> Result<(), Ended> {
-        let deadline = self.clock.instant(self.deadline);
-        let timer = async {
-            match deadline {
-                Some(deadline) => tokio::time::sleep_until(deadline.into()).await,
-                None => std::future::pending().await,
-            }
-        };
         tokio::select! {
             progress = self.transport.wait() => match progress.map_err(Ended::Carrier)? {
                 Progress::Read if !self.transport.is_datagram() => {
@@ -102,7 +95,7 @@ impl<T: Transport> Connection<T> {
                 Progress::Read | Progress::Wrote => {}
                 Progress::Closed => self.closed = true,
             },
-            () = timer => {}
+            () = self.clock.sleep_until(self.deadline) => {}
         }
         Ok(())
     }

@@ -1,9 +1,11 @@
-//! How connections end, in words and in labels.
+//! How connections end, in words, in labels and as failures.
 
 use sealcast_proto::keys::HandshakeError;
 use sealcast_proto::session::SessionError;
+use sealcast_proto::wire::CloseReason;
 
 use super::connection::Ended;
+use crate::failure::{Failure, FailureKind};
 use crate::meter::labels::HandshakeOutcome;
 
 /// What to log about an end, or `None` for one that was said in words already.
@@ -28,4 +30,53 @@ pub(super) fn handshake_outcome(ended: &Ended) -> HandshakeOutcome {
         Ended::Session(_) | Ended::InWords | Ended::Deaf => HandshakeOutcome::Refused,
         Ended::Carrier(_) | Ended::Silently => HandshakeOutcome::Disconnected,
     }
+}
+
+/// What a publisher's last words mean for a viewer; `None` if the stream is over.
+pub(super) fn last_words_failure(remote: &str, reason: CloseReason, text: &str) -> Option<Failure> {
+    let said = if text.is_empty() {
+        reason.to_string()
+    } else {
+        format!("{reason}: {text}")
+    };
+    let broken = |kind, hint: &str| Some(Failure::new(kind, format!("{remote} said {said}"), hint));
+    match reason {
+        CloseReason::EndOfStream => None,
+        CloseReason::NotAuthorised => broken(
+            FailureKind::Refused,
+            "ask the publisher for a ticket with an invite, or to allow your peer id",
+        ),
+        CloseReason::TooManyViewers => broken(FailureKind::Refused, "try again when somebody has left"),
+        CloseReason::KeyLimit => broken(FailureKind::Limit, "connect again: a new session has new keys"),
+        CloseReason::SourceFailed => broken(FailureKind::Network, "the publisher's camera has to come back"),
+        _ => broken(FailureKind::Network, "the publisher may come back"),
+    }
+}
+
+/// What a handshake that failed means for a viewer.
+pub(super) fn handshake_failure(remote: &str, error: HandshakeError) -> Failure {
+    let (kind, hint) = match error {
+        HandshakeError::WrongPeer(_) | HandshakeError::OwnIdentity | HandshakeError::Signature => (
+            FailureKind::Refused,
+            "do not trust that address; ask for a new ticket over a channel you trust",
+        ),
+        HandshakeError::Alert => (
+            FailureKind::Refused,
+            "it may accept other mechanisms or suites (--mech, --suite), or the hello was altered on the way",
+        ),
+        HandshakeError::Timeout => (
+            FailureKind::Network,
+            "check the network, and that it is a sealcast publisher",
+        ),
+        HandshakeError::Library | HandshakeError::Misuse => (FailureKind::Internal, "please report this"),
+        HandshakeError::Malformed | HandshakeError::Version => (
+            FailureKind::Refused,
+            "check the port, and that both ends run the same version of sealcast",
+        ),
+        _ => (
+            FailureKind::Refused,
+            "check that both ends run the same version, and who is between",
+        ),
+    };
+    Failure::new(kind, format!("the handshake with {remote} failed: {error}"), hint)
 }

@@ -11,6 +11,7 @@ use sealcast_proto::unit::{Selection, Unit};
 use sealcast_proto::wire::CloseReason;
 use tokio::sync::watch;
 
+use super::accept::Guest;
 use super::build_info;
 use super::connection::Connection;
 use super::observe::HandshakeTimer;
@@ -96,16 +97,14 @@ async fn frames_reach_a_viewer_through_memory_as_they_do_through_tcp() {
         .session(Role::Publisher, Side::Responder, None, Some(invite.clone()), way());
     let session = Session::respond(config, [4; 32], observation.clock.now());
     let (_stop, stopped) = watch::channel(false);
-    let timer = HandshakeTimer::begin("responder", None);
-    let serving = tokio::spawn(serve_viewer(
-        shared,
-        near,
+    let guest = Guest {
+        transport: near,
         session,
-        None,
-        "memory".to_owned(),
-        timer,
-        stopped,
-    ));
+        follower: None,
+        remote: "memory".to_owned(),
+        timer: HandshakeTimer::begin("responder", None),
+    };
+    let serving = tokio::spawn(serve_viewer(shared, guest, stopped));
 
     let publisher = Identity::from_seed(&[2; 32]).peer_id();
     let config = offer(1).session(Role::Viewer, Side::Initiator, Some(publisher), Some(invite), way());

@@ -5,6 +5,7 @@
 //! viewer:     transport ─► session task: open, assemble ─► one bounded queue ─► sink thread
 //! ```
 
+mod accept;
 mod admission;
 mod clock;
 mod connection;
@@ -12,6 +13,7 @@ mod control;
 pub mod demo;
 mod ended;
 mod follow;
+pub mod gateway;
 mod hub;
 #[cfg(test)]
 mod memory_tests;
@@ -22,6 +24,7 @@ mod pump;
 mod queue;
 mod received;
 mod retry;
+mod send_times;
 mod serve_viewer;
 mod shared;
 mod sink_thread;

@@ -5,23 +5,25 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU8, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
-use sealcast_proto::session::Facts;
-use sealcast_proto::unit::Selection;
+use sealcast_proto::clock::ClockEstimate;
+use sealcast_proto::session::{Facts, SealedRecords};
+use sealcast_proto::unit::{PREAMBLE_LEN, Selection};
 
 use super::Clock;
-use super::connection::HandshakeCost;
+use super::connection::{HandshakeCost, overhead};
 use crate::failure::Result;
 use crate::keys::mechanism;
-use crate::meter::labels::HandshakeOutcome;
+use crate::meter::labels::{Direction, HandshakeOutcome, RecordKind};
 use crate::meter::logs::{HandshakeRow, LogDir, LogHandle, Phase, SteadyRow};
 use crate::meter::metrics::{BuildInfo, Metrics};
 use crate::meter::paired::PairedSummary;
 use crate::meter::report::{ClockReport, Report};
 use crate::meter::resources::{ResourceSample, ResourceSampler};
 use crate::meter::serve::{MetricsServer, Reach};
+use crate::meter::stage::Stage;
 
 /// What the user asked to have observed.
 #[derive(Clone, Debug, Default)]
@@ -161,6 +163,24 @@ impl Observation {
         self.set_phase(Phase::Steady);
     }
 
+    /// How long a frame was on its way through the network, ns, where the peer's clock is known.
+    pub(super) fn network(&self, sealed_at: u64, arrived: Instant, clock: Option<ClockEstimate>) -> Option<u64> {
+        let clock = clock?;
+        let arrival = i128::from(self.clock.wall(arrived)) + i128::from(clock.offset);
+        let difference = i64::try_from(arrival - i128::from(sealed_at)).unwrap_or(i64::MAX);
+        Some(self.metrics.record_network(difference, clock.uncertainty))
+    }
+
+    /// A frame was sealed, and how long that took.
+    pub(super) fn frame_sealed(&self, made: SealedRecords, wire_bytes: u64, took: Duration) {
+        let metrics = &self.metrics;
+        metrics.record_stage(Stage::Seal, took);
+        let overhead = overhead(PREAMBLE_LEN as u64);
+        metrics.records_sealed(RecordKind::Media, made.records, wire_bytes, overhead);
+        metrics.records_in_clear(Direction::Out, made.in_clear);
+        metrics.record_frame(Direction::Out);
+    }
+
     /// The peer's clock was estimated anew.
     pub fn clock_estimate(&self, offset_ns: i64, uncertainty_ns: u64) {
         self.metrics.set_clock(offset_ns, uncertainty_ns);
@@ -280,12 +300,12 @@ fn steady_logger(observation: Arc<Observation>) -> impl FnMut(&ResourceSample) +
 pub(super) struct HandshakeTimer {
     start: Timestamp,
     began: Instant,
-    keygen: Option<std::time::Duration>,
+    keygen: Option<Duration>,
     role: &'static str,
 }
 
 impl HandshakeTimer {
-    pub(super) fn begin(role: &'static str, keygen: Option<std::time::Duration>) -> Self {
+    pub(super) fn begin(role: &'static str, keygen: Option<Duration>) -> Self {
         Self {
             start: Timestamp::now(),
             began: Instant::now(),

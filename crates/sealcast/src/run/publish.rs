@@ -4,14 +4,15 @@ use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use sealcast_proto::keys::{Invite, Role, Side};
+use sealcast_proto::keys::{Invite, Role};
 use sealcast_proto::rate::RateConfig;
-use sealcast_proto::session::{Delivery, Session, SessionError};
+use sealcast_proto::session::{Delivery, SessionError};
 use sealcast_proto::unit::Selection;
 use sealcast_proto::wire::{CloseReason, Ticket};
-use tokio::sync::{Semaphore, watch};
+use tokio::sync::watch;
 use tokio::task::JoinSet;
 
+use super::accept::{Door, Guest};
 use super::connection::Ended;
 use super::hub::SourceEnd;
 use super::observe::HandshakeTimer;
@@ -23,15 +24,11 @@ use super::shared::{Shared, WireTap};
 use super::steering::{THIS, announce};
 use super::{Admission, ControlSocket, Hub, Observation, Offer, QueueLimits, Retry, Steering};
 use crate::failure::{Failure, FailureKind, Result};
-use crate::keys::entropy;
 use crate::source::Source;
 use crate::transport::{self, Listener};
 
-/// Connections that may be in their handshake, or watching, at once beyond the viewers allowed: what strangers can
-/// occupy.
-const MAX_PENDING: usize = 64;
 /// The first rate for a source that is passed through, bit/s: more than most cameras make.
-const PASSED_THROUGH: u64 = 30_000_000;
+pub(super) const PASSED_THROUGH: u64 = 30_000_000;
 /// How long viewers may take to receive what is queued when the source ends.
 const DRAIN_PATIENCE: Duration = Duration::from_secs(10);
 
@@ -218,56 +215,28 @@ async fn source_end(hub: &Hub) -> SourceEnd {
 /// Accept viewers, each in a task of its own.
 async fn accept(
     shared: &Arc<Shared>,
-    mut listener: Listener,
+    listener: Listener,
     delivery: Delivery,
     tasks: &mut JoinSet<()>,
     stop: &watch::Receiver<bool>,
 ) -> Result<()> {
-    let places = Arc::new(Semaphore::new(shared.max_viewers + MAX_PENDING));
-    loop {
-        while tasks.try_join_next().is_some() {}
-        let accepted = match listener.accept(shared.offer.unit).await {
-            Ok(accepted) => accepted,
-            Err(error) => {
-                // Out of descriptors, or a connection that broke before it was taken: both pass.
-                tracing::warn!("a connection could not be accepted: {error}");
-                tokio::time::sleep(Duration::from_millis(100)).await;
-                continue;
-            }
-        };
-        let Ok(place) = Arc::clone(&places).try_acquire_owned() else {
-            tracing::warn!(from = %accepted.remote, "turned a connection away: too many are in their handshake");
-            continue;
-        };
-        let delivery = Delivery {
+    let door = Door {
+        offer: &shared.offer,
+        invite: shared.invite.as_ref(),
+        delivery: Delivery {
             rate: delivery.rate.map(|_| shared.hub.rate()),
             ..delivery
-        };
-        let way = Way {
-            carrier: accepted.carrier,
-            delivery,
-        };
-        let session = respond(shared, Role::Publisher, way)?;
-        let follower = way.follower();
+        },
+        clock: shared.observation.clock,
+        max_viewers: shared.max_viewers,
+    };
+    let serve = |guest: Guest| {
         let (shared, stop) = (Arc::clone(shared), stop.clone());
-        tasks.spawn(async move {
-            let timer = HandshakeTimer::begin("responder", None);
-            let remote = accepted.remote.to_string();
-            serve_viewer(shared, accepted.carriage, session, follower, remote, timer, stop).await;
-            drop(place);
-        });
-    }
-}
-
-fn respond(shared: &Shared, role: Role, way: Way) -> Result<Session> {
-    let config = shared
-        .offer
-        .session(role, Side::Responder, None, shared.invite.clone(), way);
-    Ok(Session::respond(
-        config,
-        entropy::random()?,
-        shared.observation.clock.now(),
-    ))
+        async move {
+            serve_viewer(shared, guest, stop).await;
+        }
+    };
+    door.accept(listener, tasks, serve).await
 }
 
 /// Connect to a listening viewer, again and again.
@@ -292,11 +261,15 @@ async fn keep_connected(shared: &Arc<Shared>, ticket: &Ticket, stop: &watch::Rec
                 let (session, keygen) = shared
                     .offer
                     .initiate(Role::Publisher, ticket, way, &shared.observation)?;
-                let timer = HandshakeTimer::begin("initiator", Some(keygen));
-                let remote = format!("{}:{}", ticket.host, ticket.port);
+                let guest = Guest {
+                    transport,
+                    session,
+                    follower: way.follower(),
+                    remote: format!("{}:{}", ticket.host, ticket.port),
+                    timer: HandshakeTimer::begin("initiator", Some(keygen)),
+                };
                 let began = Instant::now();
-                let (shared, stop, follower) = (Arc::clone(shared), stop.clone(), way.follower());
-                let departure = serve_viewer(shared, transport, session, follower, remote, timer, stop).await;
+                let departure = serve_viewer(Arc::clone(shared), guest, stop.clone()).await;
                 if let Some(failure) = refusal(ticket, &departure, established) {
                     return Err(failure);
                 }

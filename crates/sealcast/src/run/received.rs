@@ -132,11 +132,7 @@ impl Receiver {
         if frame.skipped > 0 {
             metrics.record_dropped(DropCause::Gap, frame.skipped);
         }
-        let network = self.clock.map(|clock| {
-            let arrival = i128::from(self.observation.clock.wall(arrived)) + i128::from(clock.offset);
-            let difference = i64::try_from(arrival - i128::from(frame.sealed_at)).unwrap_or(i64::MAX);
-            metrics.record_network(difference, clock.uncertainty)
-        });
+        let network = self.observation.network(frame.sealed_at, arrived, self.clock);
         let journey = Journey {
             preamble: frame.preamble,
             sealed_at: frame.sealed_at,

@@ -5,26 +5,27 @@ use std::time::{Duration, Instant};
 
 use sealcast_proto::keys::Peer;
 use sealcast_proto::seal::{Opened, Refusal};
-use sealcast_proto::session::{Event, Facts, Input, OutboundCounts, OutgoingFrame, RekeyCause, Session, SessionError};
-use sealcast_proto::unit::{Assembled, PREAMBLE_LEN, Preamble};
+use sealcast_proto::session::{Event, Facts, Input, OutboundCounts, OutgoingFrame, SessionError};
+use sealcast_proto::unit::{Assembled, Preamble};
 use sealcast_proto::wire::CloseReason;
 use tokio::sync::watch;
 
 use super::FrameQueue;
-use super::admission::Verdict;
+use super::accept::Guest;
+use super::admission::Places;
 use super::clock::nanos;
-use super::connection::{Connection, Ended, Listener, overhead};
+use super::connection::{Connection, Ended, Listener};
 use super::ended::{end_in_words, handshake_outcome};
 use super::follow::Follower;
 use super::hub::SourceEnd;
 use super::observe::HandshakeTimer;
 use super::retry::turned_on;
+use super::send_times::SendTimes;
 use super::shared::Shared;
 use super::steering::Wanted;
 use crate::media::{Codec, Frame};
-use crate::meter::labels::{self, Direction, DropCause, RecordKind};
+use crate::meter::labels::{self, DropCause};
 use crate::meter::logs::Phase;
-use crate::meter::stage::Stage;
 use crate::transport::Transport;
 
 /// How often what the path carries is told to the source.
@@ -69,9 +70,7 @@ struct Seat {
     info_version: u64,
     /// How the stream is coded; the keyframes of a video codec are few and far between.
     codec: Codec,
-    previous_seal: Duration,
-    previous_send: Duration,
-    sending_since: Option<Instant>,
+    times: SendTimes,
     /// When the path's target was told last.
     target_told: Option<Instant>,
     /// What had left as media when it was counted last.
@@ -107,15 +106,16 @@ struct ViewerTask<T> {
 /// where there is no `follower`.
 pub(super) async fn serve_viewer<T: Transport>(
     shared: Arc<Shared>,
-    transport: T,
-    session: Session,
-    follower: Option<Follower>,
-    remote: String,
-    timer: HandshakeTimer,
+    guest: Guest<T>,
     stop: watch::Receiver<bool>,
 ) -> Departure {
     let observation = &shared.observation;
-    let connection = Connection::new(transport, session, observation.clock, observation.metrics.clone());
+    let connection = Connection::new(
+        guest.transport,
+        guest.session,
+        observation.clock,
+        observation.metrics.clone(),
+    );
     let shared = Arc::clone(&shared);
     let wanted = shared.steering.watch();
     let rekeys = wanted.borrow().rekeys;
@@ -124,10 +124,10 @@ pub(super) async fn serve_viewer<T: Transport>(
         rekeys,
         shared,
         connection,
-        follower,
+        follower: guest.follower,
         inbox: Inbox::default(),
-        timer,
-        remote,
+        timer: guest.timer,
+        remote: guest.remote,
         peer: None,
         seat: None,
         last_words: None,
@@ -205,7 +205,7 @@ impl<T: Transport> ViewerTask<T> {
             }
             Event::Rekeyed { epoch, cause } => {
                 observation.metrics.set_epoch(epoch);
-                observation.metrics.record_rekey(label(cause));
+                observation.metrics.record_rekey(labels::RekeyCause::from(cause));
                 tracing::debug!(viewer = %self.name(), epoch, "new keys");
             }
             Event::Stalled => {
@@ -223,6 +223,8 @@ impl<T: Transport> ViewerTask<T> {
                 }
                 self.shared.hub.request_keyframe();
             }
+            // Its gateway finds none here, and asks in vain.
+            Event::Gateway(_) => {}
             Event::Clock(estimate) => observation.clock_estimate(estimate.offset, estimate.uncertainty),
             Event::Closed { reason, text } => {
                 self.last_words = Some(reason);
@@ -235,27 +237,11 @@ impl<T: Transport> ViewerTask<T> {
     /// The peer has proved who it is: let it in, or tell it why not.
     fn judge(&mut self, peer: Peer) -> Result<(), Ended> {
         self.peer = Some(peer);
-        let full = self.shared.hub.viewers() >= self.shared.max_viewers;
-        let verdict = self.shared.admission.judge(&peer);
-        let (peer, from) = (peer.id, &self.remote);
-        let input = match verdict {
-            Verdict::Refused => {
-                tracing::warn!(%peer, from, "refused a viewer: it is not on the allow list and proved no invite");
-                Input::Close(CloseReason::NotAuthorised, "not on the allow list and no valid invite")
-            }
-            _ if full => {
-                tracing::warn!(%peer, from, max = self.shared.max_viewers, "refused a viewer: too many watch");
-                Input::Close(
-                    CloseReason::TooManyViewers,
-                    "as many viewers as are allowed watch already",
-                )
-            }
-            Verdict::Enrolled => {
-                tracing::info!(%peer, from, "enrolled a new viewer by its invite");
-                Input::Admit
-            }
-            Verdict::Listed | Verdict::Open => Input::Admit,
+        let places = Places {
+            taken: self.shared.hub.viewers(),
+            most: self.shared.max_viewers,
         };
+        let input = self.shared.admission.admit(&peer, &self.remote, places);
         self.connection.tell(input, &mut self.inbox)
     }
 
@@ -273,9 +259,7 @@ impl<T: Transport> ViewerTask<T> {
             info_version: 0,
             // Its keyframes are all there are, until the description comes.
             codec: Codec::Mjpeg,
-            previous_seal: Duration::ZERO,
-            previous_send: Duration::ZERO,
-            sending_since: None,
+            times: SendTimes::default(),
             target_told: None,
             counted: OutboundCounts::default(),
         });
@@ -387,6 +371,7 @@ impl<T: Transport> ViewerTask<T> {
             self.connection
                 .seal(|session, out| session.seal_info(clock.now(), VIDEO, &info, out))?;
         }
+        let (previous_seal, previous_send) = seat.times.previous();
         let outgoing = OutgoingFrame {
             stream: VIDEO,
             codec: seat.codec,
@@ -396,8 +381,8 @@ impl<T: Transport> ViewerTask<T> {
                 media_time: nanos(frame.media_time),
                 captured: clock.wall(frame.captured),
                 encoded: clock.wall(frame.encoded),
-                previous_seal: saturating_u32(seat.previous_seal),
-                previous_send: saturating_u32(seat.previous_send),
+                previous_seal,
+                previous_send,
             },
             data: &frame.data,
         };
@@ -406,22 +391,13 @@ impl<T: Transport> ViewerTask<T> {
         let made = self
             .connection
             .seal(|session, out| session.seal_frame(clock.at(began), &outgoing, out))?;
-        let sealed = Instant::now();
+        let took = began.elapsed();
         let wire_bytes = (self.connection.outgoing_len() - from) as u64;
         if let Some(tap) = &self.shared.wire_tap {
             tap(self.connection.outgoing_tail(from));
         }
-        seat.previous_seal = sealed - began;
-        seat.sending_since = Some(Instant::now());
-        observation.metrics.record_stage(Stage::Seal, seat.previous_seal);
-        observation.metrics.records_sealed(
-            RecordKind::Media,
-            made.records,
-            wire_bytes,
-            overhead(PREAMBLE_LEN as u64),
-        );
-        observation.metrics.records_in_clear(Direction::Out, made.in_clear);
-        observation.metrics.record_frame(Direction::Out);
+        seat.times.sealed(took);
+        observation.frame_sealed(made, wire_bytes, took);
         self.connection.work(&mut self.inbox)?;
         self.note_sent();
         Ok(())
@@ -430,15 +406,8 @@ impl<T: Transport> ViewerTask<T> {
     /// When the last frame has left, take down how long that took.
     fn note_sent(&mut self) {
         let backlog = self.connection.backlog();
-        let Some(seat) = self.seat.as_mut().filter(|_| backlog == 0) else {
-            return;
-        };
-        if let Some(since) = seat.sending_since.take() {
-            seat.previous_send = since.elapsed();
-            self.shared
-                .observation
-                .metrics
-                .record_stage(Stage::Send, seat.previous_send);
+        if let Some(seat) = self.seat.as_mut().filter(|_| backlog == 0) {
+            seat.times.left(&self.shared.observation.metrics);
         }
     }
 
@@ -467,17 +436,5 @@ impl<T: Transport> ViewerTask<T> {
         if let Some(words) = end_in_words(ended) {
             tracing::warn!(viewer = %self.name(), from = self.remote, "{words}");
         }
-    }
-}
-
-fn saturating_u32(duration: Duration) -> u32 {
-    u32::try_from(duration.as_nanos()).unwrap_or(u32::MAX)
-}
-
-fn label(cause: Option<RekeyCause>) -> labels::RekeyCause {
-    match cause {
-        Some(RekeyCause::Time) => labels::RekeyCause::Time,
-        Some(RekeyCause::Count) => labels::RekeyCause::Count,
-        Some(RekeyCause::Demand) | None => labels::RekeyCause::Demand,
     }
 }

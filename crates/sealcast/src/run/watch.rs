@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use sealcast_proto::keys::{HandshakeError, Invite, Role, Side};
+use sealcast_proto::keys::{Invite, Role, Side};
 use sealcast_proto::session::{Delivery, Event, Facts, Input, Session, SessionError};
 use sealcast_proto::unit::Selection;
 use sealcast_proto::wire::{CloseReason, Ticket};
@@ -11,7 +11,7 @@ use tokio::sync::watch;
 
 use super::admission::Verdict;
 use super::connection::{Connection, Ended};
-use super::ended::{end_in_words, handshake_outcome};
+use super::ended::{end_in_words, handshake_failure, handshake_outcome, last_words_failure};
 use super::observe::HandshakeTimer;
 use super::offer::Way;
 use super::received::{Delivered, Receiver};
@@ -346,7 +346,7 @@ impl<T: Transport> SessionTask<'_, T> {
                 );
             }
             Event::Resumed => tracing::info!(from = self.remote, "the publisher is heard again"),
-            Event::KeyframeRequested(_) => {}
+            Event::KeyframeRequested(_) | Event::Gateway(_) => {}
         }
         Ok(())
     }
@@ -373,7 +373,13 @@ impl<T: Transport> SessionTask<'_, T> {
             return After::Stranger;
         }
         match (ended, last_words) {
-            (_, Some((reason, text))) => after_last_words(remote, reason, &text),
+            (_, Some((reason, text))) => match last_words_failure(remote, reason, &text) {
+                Some(failure) => After::Broken(failure),
+                None => {
+                    tracing::info!("the stream has ended");
+                    After::Done
+                }
+            },
             (Ended::InWords, None) => After::Done,
             (Ended::Session(SessionError::Handshake(error)), None) => After::Broken(handshake_failure(remote, error)),
             (ended, None) => {
@@ -387,55 +393,4 @@ impl<T: Transport> SessionTask<'_, T> {
             }
         }
     }
-}
-
-/// The publisher has said why it ends.
-fn after_last_words(remote: &str, reason: CloseReason, text: &str) -> After {
-    let said = if text.is_empty() {
-        reason.to_string()
-    } else {
-        format!("{reason}: {text}")
-    };
-    let broken = |kind, hint: &str| After::Broken(Failure::new(kind, format!("{remote} said {said}"), hint));
-    match reason {
-        CloseReason::EndOfStream => {
-            tracing::info!("the stream has ended");
-            After::Done
-        }
-        CloseReason::NotAuthorised => broken(
-            FailureKind::Refused,
-            "ask the publisher for a ticket with an invite, or to allow your peer id",
-        ),
-        CloseReason::TooManyViewers => broken(FailureKind::Refused, "try again when somebody has left"),
-        CloseReason::KeyLimit => broken(FailureKind::Limit, "connect again: a new session has new keys"),
-        CloseReason::SourceFailed => broken(FailureKind::Network, "the publisher's camera has to come back"),
-        _ => broken(FailureKind::Network, "the publisher may come back"),
-    }
-}
-
-fn handshake_failure(remote: &str, error: HandshakeError) -> Failure {
-    let (kind, hint) = match error {
-        HandshakeError::WrongPeer(_) | HandshakeError::OwnIdentity | HandshakeError::Signature => (
-            FailureKind::Refused,
-            "do not trust that address; ask for a new ticket over a channel you trust",
-        ),
-        HandshakeError::Alert => (
-            FailureKind::Refused,
-            "it may accept other mechanisms or suites (--mech, --suite), or the hello was altered on the way",
-        ),
-        HandshakeError::Timeout => (
-            FailureKind::Network,
-            "check the network, and that it is a sealcast publisher",
-        ),
-        HandshakeError::Library | HandshakeError::Misuse => (FailureKind::Internal, "please report this"),
-        HandshakeError::Malformed | HandshakeError::Version => (
-            FailureKind::Refused,
-            "check the port, and that both ends run the same version of sealcast",
-        ),
-        _ => (
-            FailureKind::Refused,
-            "check that both ends run the same version, and who is between",
-        ),
-    };
-    Failure::new(kind, format!("the handshake with {remote} failed: {error}"), hint)
 }

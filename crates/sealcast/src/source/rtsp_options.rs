@@ -11,6 +11,8 @@ use crate::failure::{Failure, FailureKind, Result};
 /// The environment variable that may hold the camera's password.
 pub(super) const PASSWORD_VARIABLE: &str = "SEALCAST_RTSP_PASSWORD";
 
+/// The port of `rtsp://`.
+const RTSP_PORT: u16 = 554;
 /// A credentials file has one line.
 const MAX_CREDENTIALS_BYTES: u64 = 4096;
 
@@ -96,6 +98,22 @@ impl RtspOptions {
             transport,
             reconnect,
         })
+    }
+
+    /// The camera's host, an IPv6 address without its brackets, and its port.
+    pub(crate) fn address(&self) -> (String, u16) {
+        let host = self.url.host_str().unwrap_or_default();
+        (
+            host.trim_matches(['[', ']']).to_owned(),
+            self.url.port().unwrap_or(RTSP_PORT),
+        )
+    }
+
+    /// The user's name and password.
+    pub(crate) fn login(&self) -> Option<(&str, &str)> {
+        self.credentials
+            .as_ref()
+            .map(|login| (&*login.username, &*login.password))
     }
 
     /// The camera's URL, without secrets.

@@ -5,7 +5,7 @@ mod memory;
 mod options;
 mod quic;
 mod stream;
-mod tcp;
+pub(crate) mod tcp;
 pub mod udp;
 mod url;
 

@@ -2,11 +2,13 @@
 
 use std::future::poll_fn;
 use std::io;
+use std::net::SocketAddr;
 use std::pin::Pin;
 use std::task::{Context, Poll, Waker};
 
 use sealcast_proto::wire::{LENGTH_PREFIX, Malformed, MessageLength, message_length};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::net::TcpStream;
 
 use super::{Progress, Transport};
 
@@ -39,6 +41,13 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> StreamTransport<S> {
             outgoing: Vec::new(),
             sent: 0,
         }
+    }
+
+    /// Take everything that has come, as it came: for a protocol with a framing of its own.
+    pub(crate) fn take_bytes(&mut self) -> &[u8] {
+        let came = self.start..self.end;
+        (self.start, self.end) = (0, 0);
+        &self.incoming[came]
     }
 
     /// What it was made of.
@@ -127,6 +136,16 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> StreamTransport<S> {
         if self.incoming.len() < needed {
             self.incoming.resize(needed, 0);
         }
+    }
+}
+
+impl StreamTransport<TcpStream> {
+    /// The addresses of this end and of the other.
+    ///
+    /// # Errors
+    /// The connection is broken.
+    pub(crate) fn addresses(&self) -> io::Result<(SocketAddr, SocketAddr)> {
+        Ok((self.stream.local_addr()?, self.stream.peer_addr()?))
     }
 }
 

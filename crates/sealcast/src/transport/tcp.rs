@@ -26,7 +26,7 @@ pub type TcpTransport = StreamTransport<TcpStream>;
 ///
 /// # Errors
 /// The port is taken, or the address is not ours.
-pub(super) fn listen(address: SocketAddr) -> Result<TcpListener> {
+pub(crate) fn listen(address: SocketAddr) -> Result<TcpListener> {
     let bind = || {
         let socket = socket2::Socket::new(socket2::Domain::for_address(address), socket2::Type::STREAM, None)?;
         socket.set_reuse_address(true)?;
@@ -59,19 +59,27 @@ pub(super) fn listen(address: SocketAddr) -> Result<TcpListener> {
 /// # Errors
 /// The name is unknown, or no address answers.
 pub(super) async fn connect(host: &Host, port: u16) -> Result<TcpTransport> {
-    let fail = |why: String, hint: &str| {
-        Failure::new(
-            FailureKind::Network,
-            format!("cannot reach {host}:{port} ({why})"),
-            hint,
-        )
-    };
     let name = match host {
         Host::Name(name) => name.clone(),
         Host::V4(address) => address.to_string(),
         Host::V6(address) => address.to_string(),
     };
-    let addresses = lookup_host((name.as_str(), port)).await;
+    connect_plain(&name, port).await
+}
+
+/// Connect to the first address of a name, or to an address, without brackets.
+///
+/// # Errors
+/// The name is unknown, or no address answers.
+pub(crate) async fn connect_plain(name: &str, port: u16) -> Result<TcpTransport> {
+    let fail = |why: String, hint: &str| {
+        Failure::new(
+            FailureKind::Network,
+            format!("cannot reach {name}:{port} ({why})"),
+            hint,
+        )
+    };
+    let addresses = lookup_host((name, port)).await;
     let addresses = addresses.map_err(|error| fail(error.to_string(), "check the name and the network"))?;
     let mut last = "the name has no address".to_owned();
     for address in addresses {
@@ -88,7 +96,7 @@ pub(super) async fn connect(host: &Host, port: u16) -> Result<TcpTransport> {
 }
 
 /// Set a connection up for low delay. What the system does not know is left as it is.
-pub(super) fn prepare(stream: TcpStream) -> TcpTransport {
+pub(crate) fn prepare(stream: TcpStream) -> TcpTransport {
     let socket = SockRef::from(&stream);
     let keepalive = TcpKeepalive::new()
         .with_time(Duration::from_secs(5))

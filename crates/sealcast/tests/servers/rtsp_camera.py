@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 """A camera for tests: GStreamer's RTSP server playing a file.
 
-rtsp_camera.py FILE [--port N] [--user U --password P --method basic|digest]
+rtsp_camera.py FILE [--port N] [--audio] [--user U --password P --method basic|digest]
 
-H.264 from MP4, Motion JPEG from AVI, at rtsp://127.0.0.1:PORT/cam. Prints "port N" when it listens, and "TEARDOWN"
+H.264 from MP4, with its AAC too if asked for, Motion JPEG from AVI, at rtsp://127.0.0.1:PORT/cam.
+Prints "port N" when it listens, and "TEARDOWN"
 whenever a client says that it goes.
 """
 
@@ -26,6 +27,7 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("file")
     parser.add_argument("--port", default="0")
+    parser.add_argument("--audio", action="store_true")
     parser.add_argument("--user")
     parser.add_argument("--password")
     parser.add_argument("--method", choices=["basic", "digest"], default="digest")
@@ -38,6 +40,11 @@ def main():
     factory = GstRtspServer.RTSPMediaFactory()
     if args.file.endswith(".avi"):
         chain = "avidemux ! jpegparse ! rtpjpegpay name=pay0 pt=26"
+    elif args.audio:
+        chain = (
+            "qtdemux name=d d.video_0 ! queue ! h264parse ! rtph264pay name=pay0 pt=96 config-interval=0 "
+            "d.audio_0 ! queue ! aacparse ! rtpmp4gpay name=pay1 pt=97"
+        )
     else:
         chain = "qtdemux ! h264parse ! rtph264pay name=pay0 pt=96 config-interval=0"
     factory.set_launch(f'( filesrc location="{args.file}" ! {chain} )')

@@ -10,6 +10,7 @@ use crate::wire::{Flags, Malformed};
 pub(super) struct Block {
     pub(super) sources: u16,
     pub(super) repairs: u16,
+    pub(super) stream: u32,
     pub(super) keyframe: bool,
     /// Set by the records that say so: its frame begins, or ends, with this block, or it is a description.
     pub(super) first: bool,
@@ -33,10 +34,11 @@ pub(super) struct Block {
 }
 
 impl Block {
-    pub(super) fn new(header: UnitHeader, flags: Flags, now: Duration) -> Self {
+    pub(super) fn new(stream: u32, header: UnitHeader, flags: Flags, now: Duration) -> Self {
         Self {
             sources: header.sources,
             repairs: header.repairs,
+            stream,
             keyframe: flags.keyframe(),
             first: false,
             last: false,
@@ -253,7 +255,7 @@ mod tests {
     }
 
     fn block(sources: u16) -> Block {
-        Block::new(header(0, sources), Flags::frame(true, true, false), Duration::ZERO)
+        Block::new(1, header(0, sources), Flags::frame(true, true, false), Duration::ZERO)
     }
 
     #[test]
@@ -263,7 +265,7 @@ mod tests {
             repairs: 1,
             ..header(0, 3)
         };
-        let mut block = Block::new(first(0), Flags::frame(true, true, false), Duration::ZERO);
+        let mut block = Block::new(1, first(0), Flags::frame(true, true, false), Duration::ZERO);
         put_repaired(&mut block, 0).expect("fits");
         assert_eq!(block.wanted(), 2);
         put_repaired(&mut block, 1).expect("fits");

@@ -166,7 +166,7 @@ impl Inbound {
         if !self.make_room(first, end) {
             return Err(Malformed);
         }
-        let new = || Block::new(unit, header.flags, now.monotonic);
+        let new = || Block::new(header.stream, unit, header.flags, now.monotonic);
         let block = self.blocks.entry(first).or_insert_with(new);
         let held = block.held();
         if repair {
@@ -271,10 +271,11 @@ impl Inbound {
             self.out.push_back(Assembled::Info(info));
             return Ok(());
         }
-        let (last, keyframe, sealed_at) = (block.last, block.keyframe, block.sealed_at);
+        let (stream, last, keyframe, sealed_at) = (block.stream, block.last, block.keyframe, block.sealed_at);
         let (preamble, data) = block.into_parts();
         if let Some(preamble) = preamble {
             let frame = AssembledFrame {
+                stream,
                 preamble,
                 keyframe,
                 sealed_at,
@@ -287,7 +288,7 @@ impl Inbound {
             let Some(Building { frame }) = &mut self.building else {
                 return Ok(());
             };
-            if frame.data.len() + data.len() > MAX_FRAME || frame.keyframe != keyframe {
+            if frame.data.len() + data.len() > MAX_FRAME || frame.keyframe != keyframe || frame.stream != stream {
                 return Err(Malformed);
             }
             append(&mut frame.data, &data);

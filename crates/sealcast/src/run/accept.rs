@@ -1,0 +1,90 @@
+//! Connections that come in, each served in a task of its own.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use sealcast_proto::keys::{Invite, Role, Side};
+use sealcast_proto::session::{Delivery, Session};
+use tokio::sync::Semaphore;
+use tokio::task::JoinSet;
+
+use super::follow::Follower;
+use super::observe::HandshakeTimer;
+use super::offer::Way;
+use super::{Clock, Offer};
+use crate::failure::Result;
+use crate::keys::entropy;
+use crate::transport::{Carriage, Listener};
+
+/// Connections that may be in their handshake, or watching, at once beyond the viewers allowed: what strangers can
+/// occupy.
+const MAX_PENDING: usize = 64;
+/// Pause after a connection that could not be accepted.
+const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
+
+/// What a publisher brings to the sessions of those who come.
+pub(super) struct Door<'a> {
+    pub(super) offer: &'a Offer,
+    pub(super) invite: Option<&'a Invite>,
+    pub(super) delivery: Delivery,
+    pub(super) clock: Clock,
+    pub(super) max_viewers: usize,
+}
+
+/// Somebody who has come or was called, and whose handshake is to begin.
+pub(super) struct Guest<T = Carriage> {
+    pub(super) transport: T,
+    pub(super) session: Session,
+    /// What finds out what the path carries, where the session does not.
+    pub(super) follower: Option<Follower>,
+    pub(super) remote: String,
+    pub(super) timer: HandshakeTimer,
+}
+
+impl Door<'_> {
+    /// Accept for ever, and `serve` each who comes in one of `tasks`.
+    pub(super) async fn accept<F>(
+        &self,
+        mut listener: Listener,
+        tasks: &mut JoinSet<()>,
+        serve: impl Fn(Guest) -> F,
+    ) -> Result<()>
+    where
+        F: Future<Output = ()> + Send + 'static,
+    {
+        let places = Arc::new(Semaphore::new(self.max_viewers + MAX_PENDING));
+        loop {
+            while tasks.try_join_next().is_some() {}
+            let accepted = match listener.accept(self.offer.unit).await {
+                Ok(accepted) => accepted,
+                Err(error) => {
+                    // Out of descriptors, or a connection that broke before it was taken: both pass.
+                    tracing::warn!("a connection could not be accepted: {error}");
+                    tokio::time::sleep(ACCEPT_PAUSE).await;
+                    continue;
+                }
+            };
+            let Ok(place) = Arc::clone(&places).try_acquire_owned() else {
+                tracing::warn!(from = %accepted.remote, "turned a connection away: too many are in their handshake");
+                continue;
+            };
+            let way = Way {
+                carrier: accepted.carrier,
+                delivery: self.delivery,
+            };
+            let invite = self.invite.cloned();
+            let config = self.offer.session(Role::Publisher, Side::Responder, None, invite, way);
+            let served = serve(Guest {
+                transport: accepted.carriage,
+                follower: way.follower(),
+                session: Session::respond(config, entropy::random()?, self.clock.now()),
+                remote: accepted.remote.to_string(),
+                timer: HandshakeTimer::begin("responder", None),
+            });
+            tasks.spawn(async move {
+                served.await;
+                drop(place);
+            });
+        }
+    }
+}

@@ -1,0 +1,470 @@
+//! One viewer gateway's session at the camera gateway.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+use sealcast_proto::keys::Peer;
+use sealcast_proto::rtsp::{CameraNumber, CarriedStatus, GatewayMessage, Particulars, put_packet};
+use sealcast_proto::seal::{Opened, Refusal};
+use sealcast_proto::session::{Event, Input, OutboundCounts, OutgoingFrame, SessionError};
+use sealcast_proto::unit::{Assembled, Codec, Preamble};
+use sealcast_proto::wire::{CloseReason, MAX_STREAM};
+use tokio::sync::{mpsc, watch};
+
+use super::super::audience::{News, Packet, PacketQueue, Watcher};
+use super::super::desk::{Ask, What, Wish};
+use super::super::{GOODBYE_PATIENCE, MAX_NEWS, PACKETS};
+use super::{Camera, Shared};
+use crate::meter::labels::{self, DropCause};
+use crate::run::accept::Guest;
+use crate::run::admission::Places;
+use crate::run::clock::nanos;
+use crate::run::connection::{Connection, Ended, Listener};
+use crate::run::ended::{end_in_words, handshake_outcome};
+use crate::run::observe::HandshakeTimer;
+use crate::run::retry::turned_on;
+use crate::run::send_times::SendTimes;
+use crate::transport::Carriage;
+
+/// Answers that are kept, to be said again to who did not hear them.
+const MAX_REMEMBERED: usize = 64;
+/// Bytes of packets that are sealed together on a byte stream, where they came together.
+const MAX_TOGETHER: usize = 64 * 1024;
+/// A packet that waited longer than this for a path to be free is dropped.
+const MOST_WAIT: Duration = Duration::from_millis(400);
+
+/// What the session had to tell, until the task gets to it.
+#[derive(Default)]
+struct Inbox {
+    events: Vec<Event>,
+    refused: u64,
+}
+
+impl Listener for Inbox {
+    fn media(&mut self, _: Opened<'_>, _: Instant) -> Result<(), SessionError> {
+        // A viewer has nothing to show us.
+        Ok(())
+    }
+
+    fn assembled(&mut self, _: Assembled) {}
+
+    fn event(&mut self, event: Event) {
+        self.events.push(event);
+    }
+
+    fn refused(&mut self, _: Refusal, _: bool) {
+        self.refused += 1;
+    }
+}
+
+/// A camera that the viewer gateway has asked for; its place in the list is its number, less one.
+struct Known {
+    camera: Arc<Camera>,
+    /// Of the next frame of its stream.
+    frame: u64,
+    began: Option<Instant>,
+}
+
+/// A question of the viewer gateway's.
+struct Asked {
+    request: u32,
+    describe: bool,
+    /// What it was answered, once it was.
+    answer: Option<Vec<u8>>,
+}
+
+struct SessionTask<T> {
+    shared: Arc<Shared>,
+    connection: Connection<T>,
+    inbox: Inbox,
+    timer: HandshakeTimer,
+    remote: String,
+    peer: Option<Peer>,
+    stood: bool,
+    /// Everything that its seats share; the slot is that of no camera.
+    watcher: Watcher,
+    news: mpsc::Receiver<News>,
+    cameras: Vec<Known>,
+    /// The newest questions.
+    asked: VecDeque<Asked>,
+    /// A packet that is taken from the queue and belongs to the next frame.
+    ahead: Option<Packet>,
+    frame: Vec<u8>,
+    times: SendTimes,
+    counted: OutboundCounts,
+}
+
+/// Serve one viewer gateway until it goes or the program stops.
+pub(super) async fn serve(shared: Arc<Shared>, guest: Guest, stop: watch::Receiver<bool>) {
+    let observation = &shared.observation;
+    let connection = Connection::new(
+        guest.transport,
+        guest.session,
+        observation.clock,
+        observation.metrics.clone(),
+    );
+    let (sender, news) = mpsc::channel(MAX_NEWS);
+    let watcher = Watcher {
+        id: shared.next_id.fetch_add(1, Ordering::Relaxed),
+        slot: 0,
+        queue: Arc::new(PacketQueue::new(PACKETS)),
+        news: sender,
+    };
+    let mut task = SessionTask {
+        connection,
+        inbox: Inbox::default(),
+        timer: guest.timer,
+        remote: guest.remote,
+        peer: None,
+        stood: false,
+        watcher,
+        news,
+        cameras: Vec::new(),
+        asked: VecDeque::new(),
+        ahead: None,
+        frame: Vec::new(),
+        times: SendTimes::default(),
+        counted: OutboundCounts::default(),
+        shared,
+    };
+    let ended = match task.run(stop).await {
+        Ok(never) => match never {},
+        Err(ended) => ended,
+    };
+    // What the session still had to tell, such as the peer's last words.
+    let _ = task.take_events();
+    task.leave(ended).await;
+}
+
+impl SessionTask<Carriage> {
+    async fn run(&mut self, mut stop: watch::Receiver<bool>) -> Result<std::convert::Infallible, Ended> {
+        loop {
+            self.connection.work(&mut self.inbox)?;
+            self.take_events()?;
+            self.send_packets()?;
+            let queue = Arc::clone(&self.watcher.queue);
+            tokio::select! {
+                waited = self.connection.wait() => waited?,
+                () = queue.changed(), if self.stood && self.connection.ready_for_frame() => {}
+                Some(news) = self.news.recv() => self.take_news(news)?,
+                _ = turned_on(&mut stop) => {
+                    self.connection.tell(Input::Close(CloseReason::GoingAway, "the gateway stops"), &mut self.inbox)?;
+                }
+            }
+        }
+    }
+
+    fn take_events(&mut self) -> Result<(), Ended> {
+        while !self.inbox.events.is_empty() {
+            for event in std::mem::take(&mut self.inbox.events) {
+                self.take_event(event)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn take_event(&mut self, event: Event) -> Result<(), Ended> {
+        let observation = &self.shared.observation;
+        match event {
+            Event::PeerProved(peer) => {
+                self.peer = Some(peer);
+                let places = Places {
+                    taken: self.shared.viewers.load(Ordering::Relaxed),
+                    most: self.shared.max_viewers,
+                };
+                let input = self.shared.admission.admit(&peer, &self.remote, places);
+                return self.connection.tell(input, &mut self.inbox);
+            }
+            Event::Established(facts) => {
+                let cost = self.connection.cost;
+                observation.established("a viewer gateway is here", &self.timer, &facts, cost, &self.remote);
+                self.peer = Some(facts.peer);
+                self.stood = true;
+                self.shared.count_viewer(true);
+            }
+            Event::Gateway(message) => return self.take_message(message),
+            Event::Rekeyed { epoch, cause } => {
+                observation.metrics.set_epoch(epoch);
+                observation.metrics.record_rekey(labels::RekeyCause::from(cause));
+                tracing::debug!(viewer = %self.name(), epoch, "new keys");
+            }
+            Event::Stalled => tracing::warn!(
+                viewer = %self.name(),
+                "nothing was heard from the viewer gateway for 2 s: it is sent nothing until it is"
+            ),
+            Event::Resumed => {
+                tracing::info!(viewer = %self.name(), "the viewer gateway is heard again");
+                self.watcher.queue.clear();
+            }
+            Event::Clock(estimate) => observation.clock_estimate(estimate.offset, estimate.uncertainty),
+            Event::Closed { reason, text } => {
+                tracing::info!(viewer = %self.name(), %reason, text, "the viewer gateway left");
+            }
+            Event::KeyframeRequested(_) | Event::Selection(_) => {}
+        }
+        Ok(())
+    }
+
+    fn take_message(&mut self, message: GatewayMessage) -> Result<(), Ended> {
+        match message {
+            GatewayMessage::Describe { request, path } => {
+                if self.is_new(request, true)? {
+                    match self.number_of(&path) {
+                        Ok(slot) => self.ask(slot, request, What::Describe)?,
+                        Err(status) => self.answer(request, 0, status, Particulars::default())?,
+                    }
+                }
+                Ok(())
+            }
+            GatewayMessage::Command {
+                request,
+                camera,
+                verb,
+                with,
+            } => {
+                if self.is_new(request, false)? {
+                    self.ask(slot_of(camera), request, What::Command(verb, with))?;
+                }
+                Ok(())
+            }
+            GatewayMessage::Packet { camera, channel, bytes } => {
+                if let Some(known) = self.cameras.get(usize::from(slot_of(camera))) {
+                    // A report that finds no room is followed by another.
+                    let _ = known.camera.wishes.try_send(Wish::Rtcp(channel, bytes));
+                }
+                Ok(())
+            }
+            GatewayMessage::Answer { .. } | GatewayMessage::Ended { .. } | GatewayMessage::Unknown => Ok(()),
+        }
+    }
+
+    /// Whether a question is asked for the first time. One that was answered is answered again.
+    fn is_new(&mut self, request: u32, describe: bool) -> Result<bool, Ended> {
+        if let Some(asked) = self.asked.iter().find(|asked| asked.request == request) {
+            if let Some(answer) = &asked.answer {
+                self.connection.tell(Input::Gateway(answer), &mut self.inbox)?;
+            }
+            return Ok(false);
+        }
+        if self.asked.len() == MAX_REMEMBERED {
+            self.asked.pop_front();
+        }
+        self.asked.push_back(Asked {
+            request,
+            describe,
+            answer: None,
+        });
+        Ok(true)
+    }
+
+    /// The slot of the camera at a path, from its first description on.
+    fn number_of(&mut self, path: &str) -> Result<u8, CarriedStatus> {
+        let camera = self.shared.camera(path).ok_or(CarriedStatus::of_camera(404))?;
+        if let Some(at) = self.cameras.iter().position(|known| Arc::ptr_eq(&known.camera, camera)) {
+            return Ok(at as u8);
+        }
+        if self.cameras.len() == MAX_STREAM as usize {
+            return Err(CarriedStatus::of_camera(503));
+        }
+        self.cameras.push(Known {
+            camera: Arc::clone(camera),
+            frame: 0,
+            began: None,
+        });
+        Ok((self.cameras.len() - 1) as u8)
+    }
+
+    fn watcher_of(&self, slot: u8) -> Watcher {
+        Watcher {
+            slot,
+            ..self.watcher.clone()
+        }
+    }
+
+    fn ask(&mut self, slot: u8, request: u32, what: What) -> Result<(), Ended> {
+        let watcher = self.watcher_of(slot);
+        let refused = match self.cameras.get(usize::from(slot)) {
+            None => CarriedStatus::of_camera(404),
+            Some(known) => match known.camera.wishes.try_send(Wish::Ask(Ask { watcher, request, what })) {
+                Ok(()) => return Ok(()),
+                Err(_) => CarriedStatus::of_camera(503),
+            },
+        };
+        self.answer(request, slot, refused, Particulars::default())
+    }
+
+    fn take_news(&mut self, news: News) -> Result<(), Ended> {
+        match news {
+            News::Answer {
+                request,
+                slot,
+                status,
+                with,
+            } => self.answer(request, slot, status, with),
+            News::Ended { slot, status } => {
+                let Some(camera) = number(slot) else { return Ok(()) };
+                self.say(&GatewayMessage::Ended { camera, status }).map(drop)
+            }
+        }
+    }
+
+    fn answer(&mut self, request: u32, slot: u8, status: CarriedStatus, with: Particulars) -> Result<(), Ended> {
+        let asked = self.asked.iter().position(|asked| asked.request == request);
+        let describe = asked.is_some_and(|at| self.asked[at].describe);
+        let camera = number(slot).filter(|_| status.is_ok() || !describe);
+        let answer = |status, with| GatewayMessage::Answer {
+            request,
+            camera,
+            status,
+            with,
+        };
+        let said = match self.say(&answer(status, with))? {
+            Some(said) => Some(said),
+            None => {
+                tracing::warn!("a camera's answer is too long to cross and was left out");
+                self.say(&answer(CarriedStatus::BAD_GATEWAY, Particulars::default()))?
+            }
+        };
+        if let Some(at) = asked {
+            self.asked[at].answer = said;
+        }
+        Ok(())
+    }
+
+    /// Say something; the bytes that were said, or `None` if they are too many.
+    fn say(&mut self, message: &GatewayMessage) -> Result<Option<Vec<u8>>, Ended> {
+        let Ok(bytes) = message.to_bytes() else { return Ok(None) };
+        self.connection.tell(Input::Gateway(&bytes), &mut self.inbox)?;
+        Ok(Some(bytes))
+    }
+
+    fn send_packets(&mut self) -> Result<(), Ended> {
+        self.note_sent();
+        if let Some(counts) = self.connection.session.outbound_counts() {
+            self.shared.observation.metrics.media_left(&mut self.counted, counts);
+        }
+        while self.stood && self.connection.ready_for_frame() {
+            let Some(slot) = self.gather() else { break };
+            self.send_frame(slot)?;
+            self.take_events()?;
+        }
+        self.connection.session.media_waits(self.watcher.queue.bytes());
+        Ok(())
+    }
+
+    /// Put packets of one camera that came together into a frame: their slot, and when the first came. Where media may
+    /// be lost a packet travels alone, so that it is lost alone.
+    fn gather(&mut self) -> Option<(u8, Instant)> {
+        let alone = self.connection.session.holds_media();
+        let first = loop {
+            let packet = self.ahead.take().or_else(|| self.watcher.queue.pop())?;
+            if !alone || packet.arrived.elapsed() < MOST_WAIT {
+                break packet;
+            }
+            self.shared.observation.metrics.record_dropped(DropCause::Queue, 1);
+        };
+        self.frame.clear();
+        put(&mut self.frame, &first);
+        while !alone && self.frame.len() < MAX_TOGETHER {
+            let Some(next) = self.watcher.queue.pop() else { break };
+            if next.slot != first.slot {
+                self.ahead = Some(next);
+                break;
+            }
+            put(&mut self.frame, &next);
+        }
+        Some((first.slot, first.arrived))
+    }
+
+    /// Seal the frame that was gathered, and hand it to the network.
+    fn send_frame(&mut self, (slot, arrived): (u8, Instant)) -> Result<(), Ended> {
+        let (Some(known), Some(camera)) = (self.cameras.get_mut(usize::from(slot)), number(slot)) else {
+            return Ok(());
+        };
+        let clock = self.shared.observation.clock;
+        let began = *known.began.get_or_insert(arrived);
+        let came = clock.wall(arrived);
+        let (previous_seal, previous_send) = self.times.previous();
+        let outgoing = OutgoingFrame {
+            stream: camera.stream(),
+            // All of it is encrypted, whatever it is.
+            codec: Codec::Mjpeg,
+            keyframe: true,
+            preamble: Preamble {
+                frame: known.frame,
+                media_time: nanos(arrived.saturating_duration_since(began)),
+                captured: came,
+                encoded: came,
+                previous_seal,
+                previous_send,
+            },
+            data: &self.frame,
+        };
+        known.frame += 1;
+        let from = self.connection.outgoing_len();
+        let began = Instant::now();
+        let made = self
+            .connection
+            .seal(|session, out| session.seal_frame(clock.at(began), &outgoing, out))?;
+        let took = began.elapsed();
+        let wire_bytes = (self.connection.outgoing_len() - from) as u64;
+        self.times.sealed(took);
+        self.shared.observation.frame_sealed(made, wire_bytes, took);
+        self.connection.work(&mut self.inbox)?;
+        self.note_sent();
+        Ok(())
+    }
+
+    fn note_sent(&mut self) {
+        if self.connection.backlog() == 0 {
+            self.times.left(&self.shared.observation.metrics);
+        }
+    }
+
+    fn name(&self) -> String {
+        self.peer.map_or_else(|| self.remote.clone(), |peer| peer.id.short())
+    }
+
+    async fn leave(self, ended: Ended) {
+        let name = self.name();
+        let observation = &self.shared.observation;
+        if self.stood {
+            self.shared.count_viewer(false);
+        } else {
+            let peer = self
+                .peer
+                .map_or_else(|| self.remote.clone(), |peer| peer.id.to_string());
+            let row = self
+                .timer
+                .row(handshake_outcome(&ended), peer, None, self.connection.cost);
+            observation.handshake(row);
+        }
+        if self.inbox.refused > 0 {
+            tracing::warn!(viewer = %name, records = self.inbox.refused, "records of this viewer gateway were refused");
+        }
+        if let Some(words) = end_in_words(&ended) {
+            tracing::warn!(viewer = %name, from = self.remote, "{words}");
+        }
+        for (slot, known) in (0..).zip(&self.cameras) {
+            // The camera must hear of it: its queue moves as long as the camera's task runs.
+            let _ = known.camera.wishes.send(Wish::Leave(self.watcher_of(slot))).await;
+        }
+        self.connection.say_goodbye(GOODBYE_PATIENCE).await;
+    }
+}
+
+fn put(frame: &mut Vec<u8>, packet: &Packet) {
+    // A packet of RTSP or UDP has at most 65 535 bytes.
+    let _ = put_packet(frame, packet.channel, &packet.bytes);
+}
+
+/// Slots count from 0, cameras from 1.
+fn number(slot: u8) -> Option<CameraNumber> {
+    CameraNumber::new(slot + 1)
+}
+
+fn slot_of(camera: CameraNumber) -> u8 {
+    (camera.stream() - 1) as u8
+}

@@ -1,0 +1,356 @@
+//! One camera: connected to while somebody asks for it or watches it.
+
+use std::io;
+use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+use sealcast_proto::rtsp::{
+    CameraClient, CameraConfig, CameraError, CameraEvent, CameraInput, CameraOutput, CameraUrl, CarriedStatus, Channel,
+    Credentials, Lower, Particulars, Route, Track, Verb, put_data,
+};
+use tokio::sync::mpsc;
+
+use super::super::desk::{Desk, Order, Wish};
+use super::super::ports::Ports;
+use crate::failure::{Failure, FailureKind, Result};
+use crate::keys::entropy;
+use crate::run::{Observation, Retry};
+use crate::source::rtsp::{RtspOptions, Transport as Lowers};
+use crate::transport::tcp::connect_plain;
+use crate::transport::{Progress, TcpTransport, Transport};
+
+/// How long a camera is tried for before who asks is told that it cannot be reached.
+const REACH_PATIENCE: Duration = Duration::from_secs(5);
+/// How long a connection is kept that nobody needs: players ask, and play a moment later.
+const IDLE_PATIENCE: Duration = Duration::from_secs(10);
+/// A camera that is watched and sends nothing for so long is gone; it is noticed within twice that.
+const SILENCE_PATIENCE: Duration = Duration::from_secs(10);
+/// How long a camera may take to answer the last TEARDOWN.
+const TEARDOWN_PATIENCE: Duration = Duration::from_secs(1);
+/// Bytes that may wait for a camera that does not read. Beyond that, it is gone.
+const MAX_UNSENT: usize = 256 * 1024;
+
+/// Why a connection to a camera ended.
+enum End {
+    /// Nobody needs it.
+    Unneeded,
+    /// The gateway stops.
+    Stopping,
+    Machine(CameraError),
+    Broken(io::Error),
+    Closed,
+    Silent,
+    Deaf,
+}
+
+/// Look after one camera for as long as anybody can ask for it.
+pub(super) async fn keep(options: RtspOptions, mut wishes: mpsc::Receiver<Wish>, observation: Arc<Observation>) {
+    let mut desk = Desk::default();
+    loop {
+        while desk.is_idle() {
+            match wishes.recv().await {
+                Some(Wish::Ask(ask)) => desk.ask(ask),
+                // Nothing is left of what they are about.
+                Some(Wish::Rtcp(..) | Wish::Leave(_)) => {}
+                None => return,
+            }
+        }
+        let ended = match reach(&options).await {
+            Ok(line) => {
+                let mut upstream = match Upstream::new(&options, line, &mut desk, &observation) {
+                    Ok(upstream) => upstream,
+                    Err(failure) => {
+                        tracing::warn!("{failure}");
+                        return;
+                    }
+                };
+                upstream.run(&mut wishes).await
+            }
+            Err(failure) => {
+                tracing::warn!("{failure}");
+                desk.end(CarriedStatus::of_camera(503));
+                continue;
+            }
+        };
+        let camera = options.shown();
+        let (status, words) = match ended {
+            End::Stopping => return,
+            End::Unneeded => {
+                tracing::info!(camera, "nobody needs the camera any more");
+                continue;
+            }
+            End::Machine(CameraError::Silent) => (CarriedStatus::TIMEOUT, CameraError::Silent.to_string()),
+            End::Machine(error @ CameraError::Status(code)) => (CarriedStatus::of_camera(code), error.to_string()),
+            End::Machine(error) => (CarriedStatus::BAD_GATEWAY, error.to_string()),
+            End::Broken(error) => (CarriedStatus::BAD_GATEWAY, format!("the connection broke: {error}")),
+            End::Closed => (
+                CarriedStatus::BAD_GATEWAY,
+                "the camera closed the connection".to_owned(),
+            ),
+            End::Silent => (
+                CarriedStatus::TIMEOUT,
+                format!("the camera sent nothing for {} s", SILENCE_PATIENCE.as_secs()),
+            ),
+            End::Deaf => (
+                CarriedStatus::TIMEOUT,
+                "the camera does not read what it is sent".to_owned(),
+            ),
+        };
+        tracing::warn!(camera, "{words}");
+        desk.end(status);
+    }
+}
+
+/// Connect to a camera, again and again for a while.
+async fn reach(options: &RtspOptions) -> Result<TcpTransport> {
+    let (host, port) = options.address();
+    let mut retry = Retry::default();
+    let tried = tokio::time::timeout(REACH_PATIENCE, async {
+        loop {
+            match connect_plain(&host, port).await {
+                Ok(line) => return line,
+                Err(failure) => tracing::debug!("{failure}"),
+            }
+            retry.wait().await;
+        }
+    });
+    tried.await.map_err(|_| {
+        let what = format!("the camera at {host}:{port} cannot be reached");
+        Failure::new(FailureKind::Source, what, "check that it is on, and its address")
+    })
+}
+
+struct Upstream<'a> {
+    desk: &'a mut Desk,
+    observation: &'a Arc<Observation>,
+    line: TcpTransport,
+    remote: IpAddr,
+    local: IpAddr,
+    client: CameraClient,
+    ports: Ports,
+    description: Option<Vec<u8>>,
+    /// The description is being waited for.
+    describing: bool,
+    /// When nobody began to need it.
+    idle_since: Option<Instant>,
+    /// When it was last looked whether anything came, and whether anything did since.
+    looked: Instant,
+    heard: Arc<AtomicBool>,
+    torn_down: bool,
+    stopping: Option<Instant>,
+}
+
+impl<'a> Upstream<'a> {
+    fn new(
+        options: &RtspOptions,
+        line: TcpTransport,
+        desk: &'a mut Desk,
+        observation: &'a Arc<Observation>,
+    ) -> Result<Self> {
+        let broken = |error: &dyn std::fmt::Display| {
+            let what = format!("the camera {} cannot be used ({error})", options.shown());
+            Failure::new(FailureKind::Source, what, "check its URL")
+        };
+        let (local, remote) = line.addresses().map_err(|error| broken(&error))?;
+        let (url, _) = CameraUrl::parse(options.shown()).map_err(|error| broken(&error))?;
+        let config = CameraConfig {
+            url,
+            credentials: options
+                .login()
+                .map(|(user, password)| Credentials::new(user, password.to_owned())),
+            lower: match options.transport {
+                Lowers::Auto | Lowers::Tcp => Lower::Interleaved,
+                Lowers::Udp => Lower::Udp,
+            },
+            entropy: entropy::random()?,
+        };
+        tracing::info!(camera = options.shown(), "connected to the camera");
+        Ok(Self {
+            desk,
+            observation,
+            line,
+            remote: remote.ip().to_canonical(),
+            local: local.ip(),
+            client: CameraClient::new(config, observation.clock.now().monotonic),
+            ports: Ports::default(),
+            description: None,
+            describing: false,
+            idle_since: None,
+            looked: Instant::now(),
+            heard: Arc::default(),
+            torn_down: false,
+            stopping: None,
+        })
+    }
+
+    async fn run(&mut self, wishes: &mut mpsc::Receiver<Wish>) -> End {
+        match self.serve(wishes).await {
+            Ok(never) => match never {},
+            Err(end) => end,
+        }
+    }
+
+    async fn serve(&mut self, wishes: &mut mpsc::Receiver<Wish>) -> Result<std::convert::Infallible, End> {
+        self.tell(CameraInput::Timeout)?;
+        loop {
+            let deadline = self.work()?;
+            let wake = self.patience();
+            tokio::select! {
+                progress = self.line.wait() => match progress.map_err(End::Broken)? {
+                    Progress::Read => {
+                        self.heard.store(true, Ordering::Relaxed);
+                        let now = self.observation.clock.now().monotonic;
+                        let handled = self.client.handle(now, CameraInput::Bytes(self.line.take_bytes()));
+                        handled.map_err(End::Machine)?;
+                    }
+                    Progress::Wrote => {}
+                    Progress::Closed => return Err(End::Closed),
+                },
+                wish = wishes.recv(), if self.stopping.is_none() => match wish {
+                    Some(wish) => self.take_wish(wish),
+                    None => self.stopping = Some(Instant::now()),
+                },
+                () = self.observation.clock.sleep_until(deadline) => self.tell(CameraInput::Timeout)?,
+                () = tokio::time::sleep_until(wake.into()) => self.look()?,
+            }
+        }
+    }
+
+    fn tell(&mut self, input: CameraInput<'_>) -> Result<(), End> {
+        let now = self.observation.clock.now().monotonic;
+        self.client.handle(now, input).map_err(End::Machine)
+    }
+
+    /// Do what can be done now; when the machine wants to be told the time.
+    fn work(&mut self) -> Result<Duration, End> {
+        loop {
+            let deadline = self.drain()?;
+            if !self.next_order()? {
+                self.line.flush_now().map_err(End::Broken)?;
+                if self.torn_down {
+                    return Err(if self.stopping.is_some() {
+                        End::Stopping
+                    } else {
+                        End::Unneeded
+                    });
+                }
+                if self.line.backlog() > MAX_UNSENT {
+                    return Err(End::Deaf);
+                }
+                return Ok(deadline);
+            }
+        }
+    }
+
+    fn drain(&mut self) -> Result<Duration, End> {
+        let arrived = Instant::now();
+        loop {
+            match self.client.poll() {
+                CameraOutput::Transmit(bytes) => self.line.outgoing().extend_from_slice(&bytes),
+                CameraOutput::Packet(channel, bytes) => {
+                    let (audience, metrics) = (&self.desk.audience, &self.observation.metrics);
+                    audience.deliver(channel, &Bytes::from(bytes), arrived, metrics);
+                }
+                CameraOutput::Event(event) => self.take_event(event)?,
+                CameraOutput::Timeout(deadline) => return Ok(deadline),
+            }
+        }
+    }
+
+    fn take_event(&mut self, event: CameraEvent) -> Result<(), End> {
+        match event {
+            CameraEvent::Described(sdp) => self.description = Some(sdp),
+            CameraEvent::OpenPorts { track } => {
+                let ports = self.open_ports(track);
+                let ports = ports.inspect_err(|error| tracing::warn!("no UDP ports for a camera ({error})"));
+                self.tell(CameraInput::Ports(ports.ok()))?;
+            }
+            CameraEvent::Answered { status, with, .. } => {
+                let told = self.desk.answered(status, with);
+                self.torn_down = told == Some(Verb::Teardown);
+            }
+        }
+        Ok(())
+    }
+
+    fn open_ports(&mut self, track: Track) -> io::Result<sealcast_proto::rtsp::PortPair> {
+        let (audience, heard) = (Arc::clone(&self.desk.audience), Arc::clone(&self.heard));
+        let metrics = self.observation.metrics.clone();
+        self.ports
+            .open(track, self.local, self.remote, move |channel, bytes, arrived| {
+                heard.store(true, Ordering::Relaxed);
+                audience.deliver(channel, &bytes, arrived, &metrics);
+            })
+    }
+
+    /// Give the camera its next order, if there is one and the camera is ready for it.
+    fn next_order(&mut self) -> Result<bool, End> {
+        if self.describing {
+            let Some(sdp) = self.description.clone() else {
+                return Ok(false);
+            };
+            self.describing = false;
+            self.desk.answered(CarriedStatus::OK, Particulars::of_body(sdp));
+        }
+        match self.desk.next_order() {
+            None => return Ok(false),
+            Some(Order::Describe) => self.describing = true,
+            Some(Order::Command(verb, with)) => self.tell(CameraInput::Command(0, verb, &with))?,
+        }
+        Ok(true)
+    }
+
+    fn take_wish(&mut self, wish: Wish) {
+        match wish {
+            Wish::Ask(ask) => self.desk.ask(ask),
+            Wish::Leave(watcher) => self.desk.leave(watcher),
+            Wish::Rtcp(channel, packet) => self.send_rtcp(channel, &packet),
+        }
+    }
+
+    fn send_rtcp(&mut self, channel: Channel, packet: &[u8]) {
+        match self.client.route(channel) {
+            Some(Route::Interleaved(number)) => put_data(self.line.outgoing(), number, packet),
+            Some(Route::Udp { port }) => {
+                self.ports.send(channel, SocketAddr::new(self.remote, port), packet);
+            }
+            None => {}
+        }
+    }
+
+    /// When to look whether it is still needed and still there.
+    fn patience(&mut self) -> Instant {
+        let idle = self.desk.is_idle();
+        self.idle_since = idle.then(|| self.idle_since.unwrap_or_else(Instant::now));
+        let idle_until = self.idle_since.map(|since| since + IDLE_PATIENCE);
+        let stop = self
+            .stopping
+            .map(|since| since + if idle { Duration::ZERO } else { TEARDOWN_PATIENCE });
+        let silent = self.looked + SILENCE_PATIENCE;
+        [idle_until, stop, Some(silent)]
+            .into_iter()
+            .flatten()
+            .min()
+            .unwrap_or(silent)
+    }
+
+    fn look(&mut self) -> Result<(), End> {
+        if self.stopping.is_some() {
+            return Err(End::Stopping);
+        }
+        if self.idle_since.is_some_and(|since| since.elapsed() >= IDLE_PATIENCE) {
+            return Err(End::Unneeded);
+        }
+        if self.looked.elapsed() >= SILENCE_PATIENCE {
+            self.looked = Instant::now();
+            let heard = self.heard.swap(false, Ordering::Relaxed);
+            if !heard && self.desk.audience.receives() {
+                return Err(End::Silent);
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,154 @@
+//! Where the wishes of all who watch one camera become one voice. Both gateways have one for each camera.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use sealcast_proto::rtsp::{CarriedStatus, Channel, Particulars, Verb};
+
+use super::MAX_WISHES;
+use super::audience::{Audience, News, Outcome, Watcher};
+
+/// What a watcher wants to know or have done.
+pub(super) enum What {
+    /// The camera's description.
+    Describe,
+    /// A command.
+    Command(Verb, Particulars),
+}
+
+/// A question, and who asks it.
+pub(super) struct Ask {
+    pub(super) watcher: Watcher,
+    /// The watcher's number for it.
+    pub(super) request: u32,
+    pub(super) what: What,
+}
+
+impl Ask {
+    /// Answer it without the camera.
+    pub(super) fn refuse(self, status: CarriedStatus) {
+        answer(&self.watcher, self.request, status, Particulars::default());
+    }
+}
+
+/// What comes to a camera's desk.
+pub(super) enum Wish {
+    Ask(Ask),
+    /// An RTCP packet for the camera.
+    Rtcp(Channel, Vec<u8>),
+    /// A watcher is gone.
+    Leave(Watcher),
+}
+
+/// What must be said to the camera.
+pub(super) enum Order {
+    Describe,
+    Command(Verb, Particulars),
+}
+
+/// What the camera has been told and has not answered.
+struct Told {
+    /// Nobody, where a watcher left.
+    asker: Option<(Watcher, u32)>,
+    /// `None` for a description.
+    verb: Option<Verb>,
+}
+
+/// One camera's desk. It asks one thing at a time: who comes while something is being asked waits for its turn.
+#[derive(Default)]
+pub(super) struct Desk {
+    pub(super) audience: Arc<Audience>,
+    waiting: VecDeque<Ask>,
+    left: Vec<Watcher>,
+    told: Option<Told>,
+}
+
+impl Desk {
+    /// A question has come. One too many is answered with 503.
+    pub(super) fn ask(&mut self, ask: Ask) {
+        if self.waiting.len() < MAX_WISHES {
+            self.waiting.push_back(ask);
+        } else {
+            ask.refuse(CarriedStatus::of_camera(503));
+        }
+    }
+
+    /// A watcher is gone: what it asked needs no answer, and its seat is free.
+    pub(super) fn leave(&mut self, watcher: Watcher) {
+        self.waiting.retain(|ask| ask.watcher.id != watcher.id);
+        self.left.push(watcher);
+    }
+
+    /// What to tell the camera now, if anything; its answer goes to [`answered`](Self::answered).
+    pub(super) fn next_order(&mut self) -> Option<Order> {
+        while self.told.is_none() {
+            let (asker, what) = if let Some(watcher) = self.left.pop() {
+                let teardown = What::Command(Verb::Teardown, Particulars::default());
+                ((watcher, None), teardown)
+            } else {
+                let ask = self.waiting.pop_front()?;
+                ((ask.watcher, Some(ask.request)), ask.what)
+            };
+            let (watcher, request) = asker;
+            let order = match what {
+                What::Describe => Some((None, Order::Describe)),
+                What::Command(verb, with) => self.decide(&watcher, verb, with),
+            };
+            match (order, request) {
+                (Some((verb, order)), request) => {
+                    let asker = request.map(|request| (watcher, request));
+                    self.told = Some(Told { asker, verb });
+                    return Some(order);
+                }
+                (None, Some(request)) => answer(&watcher, request, CarriedStatus::OK, Particulars::default()),
+                (None, None) => {}
+            }
+        }
+        None
+    }
+
+    fn decide(&self, watcher: &Watcher, verb: Verb, with: Particulars) -> Option<(Option<Verb>, Order)> {
+        let (told, with) = match self.audience.wish(watcher, verb) {
+            Outcome::Granted => return None,
+            Outcome::Tell(told) => (told, with),
+            Outcome::TellForAll(told) => (told, Particulars::default()),
+        };
+        Some((Some(told), Order::Command(told, with)))
+    }
+
+    /// The camera has answered the last order, or will not. The verb it was told, if it was a command.
+    pub(super) fn answered(&mut self, status: CarriedStatus, with: Particulars) -> Option<Verb> {
+        let told = self.told.take()?;
+        if let Some((watcher, request)) = told.asker {
+            if matches!(told.verb, Some(Verb::Play(_))) && !status.is_ok() {
+                self.audience.refuse(watcher.id);
+            }
+            answer(&watcher, request, status, with);
+        }
+        told.verb
+    }
+
+    /// Whether nobody watches, asks or waits.
+    pub(super) fn is_idle(&self) -> bool {
+        self.told.is_none() && self.waiting.is_empty() && self.left.is_empty() && self.audience.is_empty()
+    }
+
+    /// The camera is gone: who watches it or asks for something is told.
+    pub(super) fn end(&mut self, status: CarriedStatus) {
+        self.left.clear();
+        self.answered(status, Particulars::default());
+        for ask in self.waiting.drain(..) {
+            ask.refuse(status);
+        }
+        self.audience.end(status);
+    }
+}
+
+fn answer(watcher: &Watcher, request: u32, status: CarriedStatus, with: Particulars) {
+    watcher.tell(News::Answer {
+        request,
+        slot: watcher.slot,
+        status,
+        with,
+    });
+}

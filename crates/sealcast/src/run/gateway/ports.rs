@@ -1,0 +1,150 @@
+//! Pairs of UDP ports for RTP and RTCP on a plain side.
+
+use std::io;
+use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
+use std::time::Instant;
+
+use bytes::Bytes;
+use sealcast_proto::rtsp::{Channel, PortPair, Track};
+use socket2::SockRef;
+use tokio::net::UdpSocket;
+use tokio::task::JoinSet;
+
+/// Attempts at two neighbouring ports before none is said to be free.
+const ATTEMPTS: usize = 64;
+/// Bytes the kernel may hold of what arrived: a burst must outlast a pause of its reader.
+const RECEIVE_BUFFER: usize = 4 << 20;
+/// Longest packet.
+const MAX_PACKET: usize = 65_536;
+
+/// The ports of the tracks of one camera or player. Dropping it closes them.
+#[derive(Default)]
+pub(super) struct Ports {
+    tracks: Vec<Pair>,
+}
+
+struct Pair {
+    track: Track,
+    /// For RTP and for RTCP.
+    sockets: [Arc<UdpSocket>; 2],
+    /// Ends with the pair.
+    _receiving: JoinSet<()>,
+}
+
+impl Ports {
+    /// Bind a pair for a track at `ip`, instead of any it had, and hand what comes `from` there to `take`.
+    ///
+    /// # Errors
+    /// There is no pair to be had.
+    pub(super) fn open(
+        &mut self,
+        track: Track,
+        ip: IpAddr,
+        from: IpAddr,
+        take: impl Fn(Channel, Bytes, Instant) + Clone + Send + 'static,
+    ) -> io::Result<PortPair> {
+        let sockets = bind_pair(ip)?.map(Arc::new);
+        let pair = PortPair {
+            rtp: sockets[0].local_addr()?.port(),
+            rtcp: sockets[1].local_addr()?.port(),
+        };
+        let mut receiving = JoinSet::new();
+        for (rtcp, socket) in [false, true].into_iter().zip(&sockets) {
+            let channel = Channel { track, rtcp };
+            let (socket, take) = (Arc::clone(socket), take.clone());
+            receiving.spawn(async move {
+                let mut buffer = vec![0; MAX_PACKET];
+                loop {
+                    match socket.recv_from(&mut buffer).await {
+                        Ok((length, sender)) if sender.ip().to_canonical() == from && length > 0 => {
+                            take(channel, Bytes::copy_from_slice(&buffer[..length]), Instant::now());
+                        }
+                        // Anybody can send anything here. Errors are about packets sent before.
+                        Ok(_) | Err(_) => tokio::task::consume_budget().await,
+                    }
+                }
+            });
+        }
+        self.tracks.retain(|other| other.track != track);
+        self.tracks.push(Pair {
+            track,
+            sockets,
+            _receiving: receiving,
+        });
+        Ok(pair)
+    }
+
+    /// Send a packet from the channel's port. What the socket does not take at once is lost, as it may be on the way:
+    /// whether it was taken.
+    pub(super) fn send(&self, channel: Channel, to: SocketAddr, packet: &[u8]) -> bool {
+        let Some(pair) = self.tracks.iter().find(|pair| pair.track == channel.track) else {
+            return false;
+        };
+        let socket = SockRef::from(&*pair.sockets[usize::from(channel.rtcp)]);
+        socket.send_to(packet, &to.into()).is_ok()
+    }
+}
+
+/// Two neighbouring ports, the first even: players and cameras of old assume so.
+fn bind_pair(ip: IpAddr) -> io::Result<[UdpSocket; 2]> {
+    let bind = |port: u16| -> io::Result<UdpSocket> {
+        let socket = std::net::UdpSocket::bind((ip, port))?;
+        socket.set_nonblocking(true)?;
+        // What the system does not allow is left as it is.
+        let _ = SockRef::from(&socket).set_recv_buffer_size(RECEIVE_BUFFER);
+        UdpSocket::from_std(socket)
+    };
+    for _ in 0..ATTEMPTS {
+        let first = bind(0)?;
+        let port = first.local_addr()?.port();
+        let Ok(second) = bind(port ^ 1) else { continue };
+        return Ok(if port % 2 == 0 {
+            [first, second]
+        } else {
+            [second, first]
+        });
+    }
+    Err(io::ErrorKind::AddrInUse.into())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::Ipv4Addr;
+    use std::time::Duration;
+
+    use tokio::sync::mpsc;
+
+    use super::*;
+
+    const HERE: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
+
+    #[tokio::test]
+    async fn a_pair_is_two_neighbours_that_hear_only_whom_they_should() {
+        let (sender, mut heard) = mpsc::unbounded_channel();
+        let mut ports = Ports::default();
+        let track = Track::new(3).expect("a track");
+        let take = move |channel: Channel, bytes: Bytes, _| sender.send((channel, bytes)).expect("it listens");
+        let pair = ports.open(track, HERE, HERE, take).expect("ports");
+        assert_eq!((pair.rtp % 2, pair.rtcp), (0, pair.rtp + 1));
+        let near = UdpSocket::bind((HERE, 0)).await.expect("a socket");
+        let stranger = UdpSocket::bind((Ipv4Addr::new(127, 0, 0, 2), 0))
+            .await
+            .expect("a socket");
+        stranger.send_to(b"strange", (HERE, pair.rtcp)).await.expect("sent");
+        near.send_to(b"report", (HERE, pair.rtcp)).await.expect("sent");
+        let channel = Channel { track, rtcp: true };
+        assert_eq!(heard.recv().await, Some((channel, Bytes::from("report"))));
+
+        let to = near.local_addr().expect("bound");
+        assert!(ports.send(channel, to, b"answer"));
+        let mut buffer = [0; 16];
+        let (length, from) = near.recv_from(&mut buffer).await.expect("received");
+        assert_eq!((&buffer[..length], from.port()), (&b"answer"[..], pair.rtcp));
+
+        drop(ports);
+        tokio::time::sleep(Duration::from_millis(50)).await;
+        let again = std::net::UdpSocket::bind((HERE, pair.rtp));
+        assert!(again.is_ok(), "its port is free again");
+    }
+}

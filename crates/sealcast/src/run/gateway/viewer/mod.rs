@@ -1,0 +1,114 @@
+//! The viewer gateway: viewer of a sealed session, RTSP server towards players.
+
+mod inbox;
+mod link;
+mod player;
+mod table;
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use sealcast_proto::rtsp::{Credentials, DigestAlgorithm};
+use sealcast_proto::unit::Selection;
+use sealcast_proto::wire::Ticket;
+use tokio::net::TcpListener;
+use tokio::sync::{Semaphore, mpsc, watch};
+use tokio::task::JoinSet;
+
+use super::MAX_WISHES;
+use super::desk::Wish;
+use crate::failure::Result;
+use crate::run::retry::turned_on;
+use crate::run::{Observation, Offer};
+use crate::transport::tcp;
+
+/// Most players at once.
+const MAX_PLAYERS: usize = 64;
+/// Pause after a connection that could not be accepted.
+const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
+/// How long the session may take to end when the gateway stops.
+const STOP_PATIENCE: Duration = Duration::from_secs(2);
+
+/// What a viewer gateway needs.
+pub struct ViewerGatewayOptions {
+    /// The camera gateway's.
+    pub ticket: Ticket,
+    /// Identity, suites, mechanisms.
+    pub offer: Offer,
+    /// How much later than the fastest path a packet may be, where media may be lost.
+    pub budget: Duration,
+    /// Where players come in.
+    pub rtsp: SocketAddr,
+    /// Who may watch, where not anybody who reaches that address.
+    pub login: Option<(Credentials, DigestAlgorithm)>,
+}
+
+/// What the players share.
+struct Shared {
+    /// Wishes about the camera at a path.
+    wishes: mpsc::Sender<(String, Wish)>,
+    login: Option<(Credentials, DigestAlgorithm)>,
+    observation: Arc<Observation>,
+}
+
+/// Serve players until `stop` turns true.
+///
+/// # Errors
+/// The address cannot be listened at, or the camera gateway refuses us.
+pub async fn viewer_gateway(
+    options: ViewerGatewayOptions,
+    observation: Arc<Observation>,
+    mut stop: watch::Receiver<bool>,
+) -> Result<()> {
+    observation.selection(Selection::All);
+    let listener = tcp::listen(options.rtsp)?;
+    tracing::info!(address = %options.rtsp, "players are served");
+    let (sender, wishes) = mpsc::channel(MAX_WISHES);
+    let shared = Arc::new(Shared {
+        wishes: sender,
+        login: options.login,
+        observation: Arc::clone(&observation),
+    });
+    let (link_stop, link_stopped) = watch::channel(false);
+    let link = link::Link::new(options.ticket, options.offer, options.budget, observation, wishes);
+    let linked = link.keep(link_stopped);
+    tokio::pin!(linked);
+    let mut players = JoinSet::new();
+    tokio::select! {
+        outcome = &mut linked => return outcome,
+        never = accept(&listener, &shared, &mut players) => match never {},
+        _ = turned_on(&mut stop) => {}
+    }
+    players.shutdown().await;
+    // A link that is gone needs no telling.
+    let _ = link_stop.send(true);
+    tokio::time::timeout(STOP_PATIENCE, linked).await.unwrap_or(Ok(()))
+}
+
+/// Accept players, each in a task of its own.
+async fn accept(listener: &TcpListener, shared: &Arc<Shared>, players: &mut JoinSet<()>) -> std::convert::Infallible {
+    let places = Arc::new(Semaphore::new(MAX_PLAYERS));
+    let mut next_id = 0;
+    loop {
+        while players.try_join_next().is_some() {}
+        let (stream, remote) = match listener.accept().await {
+            Ok(accepted) => accepted,
+            Err(error) => {
+                tracing::warn!("a player could not be accepted: {error}");
+                tokio::time::sleep(ACCEPT_PAUSE).await;
+                continue;
+            }
+        };
+        let Ok(place) = Arc::clone(&places).try_acquire_owned() else {
+            tracing::warn!(from = %remote, max = MAX_PLAYERS, "turned a player away: too many are here");
+            continue;
+        };
+        let (shared, id) = (Arc::clone(shared), next_id);
+        next_id += 1;
+        players.spawn(async move {
+            player::serve(shared, id, tcp::prepare(stream)).await;
+            drop(place);
+        });
+    }
+}

@@ -1,0 +1,334 @@
+//! One player at the viewer gateway.
+
+use std::io;
+use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+use sealcast_proto::rtsp::{
+    CarriedStatus, Channel, Particulars, PlayerAnswer, PlayerConfig, PlayerError, PlayerEvent, PlayerInput,
+    PlayerOutput, PlayerServer, PortPair, Route, Track, Verb, put_data,
+};
+use tokio::sync::mpsc;
+
+use super::super::audience::{News, Packet, PacketQueue, Watcher};
+use super::super::desk::{Ask, What, Wish};
+use super::super::ports::Ports;
+use super::super::{MAX_NEWS, PACKETS};
+use super::Shared;
+use crate::keys::entropy;
+use crate::meter::labels::DropCause;
+use crate::transport::{Progress, TcpTransport, Transport};
+
+/// Packets are handed to the connection only while less than this waits to be sent: what waits there is not dropped.
+const BACKLOG_LOW: usize = 64 * 1024;
+/// Bytes that may wait for a player that asks and does not read the answers.
+const MAX_UNSENT: usize = 1 << 20;
+/// A player that takes nothing of what is sent to it for so long is gone.
+const SLOW_PATIENCE: Duration = Duration::from_secs(10);
+/// A player that does not watch and says nothing for so long is gone.
+const IDLE_PATIENCE: Duration = Duration::from_secs(60);
+/// Reports over UDP that wait to be passed on.
+const MAX_REPORTS: usize = 64;
+
+/// A packet of a player's.
+type Report = (Channel, Bytes);
+
+/// Why a player's connection ended.
+enum End {
+    /// It went.
+    Closed,
+    Machine(PlayerError),
+    Broken(io::Error),
+    /// The camera is gone.
+    Camera(CarriedStatus),
+    Slow,
+    Idle,
+}
+
+/// A question to the link.
+struct Asking {
+    number: u32,
+    /// A command rather than a description. Packets wait until it is answered: the answer comes first.
+    command: bool,
+}
+
+struct Player {
+    shared: Arc<Shared>,
+    line: TcpTransport,
+    remote: IpAddr,
+    local: IpAddr,
+    machine: PlayerServer,
+    ports: Ports,
+    /// What comes from it over UDP.
+    reports: mpsc::Receiver<Report>,
+    reporter: mpsc::Sender<Report>,
+    watcher: Watcher,
+    news: mpsc::Receiver<News>,
+    /// The camera that was described last.
+    path: String,
+    /// The question that is not answered.
+    asking: Option<Asking>,
+    watches: bool,
+    /// When it last said something, and when it last took something.
+    heard: Instant,
+    moved: Instant,
+}
+
+/// Serve one player until it goes.
+pub(super) async fn serve(shared: Arc<Shared>, id: u64, line: TcpTransport) {
+    let (Ok((local, remote)), Ok(entropy)) = (line.addresses(), entropy::random()) else {
+        tracing::warn!("a player was gone at once, or the system has no random bytes");
+        return;
+    };
+    let config = PlayerConfig {
+        login: shared.login.clone(),
+        udp: true,
+        entropy,
+    };
+    let (sender, news) = mpsc::channel(MAX_NEWS);
+    let (reporter, reports) = mpsc::channel(MAX_REPORTS);
+    let mut player = Player {
+        line,
+        remote: remote.ip().to_canonical(),
+        local: local.ip(),
+        machine: PlayerServer::new(config, shared.observation.clock.now().monotonic),
+        ports: Ports::default(),
+        reports,
+        reporter,
+        watcher: Watcher {
+            id,
+            slot: 0,
+            queue: Arc::new(PacketQueue::new(PACKETS)),
+            news: sender,
+        },
+        news,
+        path: String::new(),
+        asking: None,
+        watches: false,
+        heard: Instant::now(),
+        moved: Instant::now(),
+        shared,
+    };
+    tracing::info!(player = %remote, "a player is here");
+    let end = match player.run().await {
+        Ok(never) => match never {},
+        Err(end) => end,
+    };
+    // What the machine says last, such as why it was refused, is worth one attempt.
+    let _ = player.line.flush_now();
+    player.leave().await;
+    let player = remote;
+    match end {
+        End::Closed => tracing::info!(%player, "the player left"),
+        End::Machine(error) => tracing::warn!(%player, "{error}"),
+        End::Broken(error) => tracing::info!(%player, "the player's connection broke: {error}"),
+        End::Camera(status) => tracing::warn!(%player, status = status.code(), "ended: the camera is gone"),
+        End::Slow => tracing::warn!(%player, "cut off: it took nothing for {} s", SLOW_PATIENCE.as_secs()),
+        End::Idle => tracing::info!(%player, "cut off: it said nothing for {} s", IDLE_PATIENCE.as_secs()),
+    }
+}
+
+impl Player {
+    async fn run(&mut self) -> Result<std::convert::Infallible, End> {
+        loop {
+            let deadline = self.work().await?;
+            let queue = Arc::clone(&self.watcher.queue);
+            let ready = self.ready();
+            let patience = self.patience();
+            let lost = async {
+                match patience {
+                    Some(patience) => tokio::time::sleep_until(patience.into()).await,
+                    None => std::future::pending().await,
+                }
+            };
+            tokio::select! {
+                progress = self.line.wait() => match progress.map_err(End::Broken)? {
+                    Progress::Read => {
+                        self.heard = Instant::now();
+                        let now = self.shared.observation.clock.now().monotonic;
+                        let bytes = self.line.take_bytes();
+                        let handled = self.machine.handle(now, PlayerInput::Bytes(bytes));
+                        self.ended(handled)?;
+                    }
+                    Progress::Wrote => self.moved = Instant::now(),
+                    Progress::Closed => return Err(End::Closed),
+                },
+                () = queue.changed(), if ready => {}
+                Some(news) = self.news.recv() => self.take_news(news)?,
+                Some((channel, report)) = self.reports.recv() => {
+                    self.tell(PlayerInput::Alive)?;
+                    if channel.rtcp {
+                        self.pass_on(channel, report.to_vec());
+                    }
+                }
+                () = self.shared.observation.clock.sleep_until(deadline) => self.tell(PlayerInput::Timeout)?,
+                () = lost => return Err(self.lost_patience()),
+            }
+        }
+    }
+
+    /// Whether it can take a packet.
+    fn ready(&self) -> bool {
+        let commanding = self.asking.as_ref().is_some_and(|asking| asking.command);
+        self.watches && !commanding && self.line.backlog() < BACKLOG_LOW
+    }
+
+    /// When patience with it ends.
+    fn patience(&mut self) -> Option<Instant> {
+        if self.line.backlog() == 0 {
+            self.moved = Instant::now();
+        }
+        let slow = (self.line.backlog() > 0).then(|| self.moved + SLOW_PATIENCE);
+        let idle = (!self.watches).then(|| self.heard + IDLE_PATIENCE);
+        slow.into_iter().chain(idle).min()
+    }
+
+    fn lost_patience(&self) -> End {
+        if self.line.backlog() > 0 { End::Slow } else { End::Idle }
+    }
+
+    fn tell(&mut self, input: PlayerInput<'_>) -> Result<(), End> {
+        let now = self.shared.observation.clock.now().monotonic;
+        let handled = self.machine.handle(now, input);
+        self.ended(handled)
+    }
+
+    /// What a machine that has ended still says goes out.
+    fn ended(&mut self, handled: Result<(), PlayerError>) -> Result<(), End> {
+        handled.map_err(|error| {
+            while let PlayerOutput::Transmit(bytes) = self.machine.poll() {
+                self.line.outgoing().extend_from_slice(&bytes);
+            }
+            End::Machine(error)
+        })
+    }
+
+    /// Do what can be done now; when the machine wants to be told the time.
+    async fn work(&mut self) -> Result<Duration, End> {
+        let deadline = loop {
+            match self.machine.poll() {
+                PlayerOutput::Transmit(bytes) => self.line.outgoing().extend_from_slice(&bytes),
+                PlayerOutput::Event(event) => self.take_event(event).await?,
+                PlayerOutput::Timeout(deadline) => break deadline,
+            }
+        };
+        while self.ready() {
+            let Some(packet) = self.watcher.queue.pop() else { break };
+            self.send(&packet);
+        }
+        self.line.flush_now().map_err(End::Broken)?;
+        if self.line.backlog() > MAX_UNSENT {
+            return Err(End::Slow);
+        }
+        Ok(deadline)
+    }
+
+    fn send(&mut self, packet: &Packet) {
+        let sent = match self.machine.route(packet.channel) {
+            Some(Route::Interleaved(number)) => {
+                put_data(self.line.outgoing(), number, &packet.bytes);
+                true
+            }
+            Some(Route::Udp { port }) => {
+                let to = SocketAddr::new(self.remote, port);
+                self.ports.send(packet.channel, to, &packet.bytes)
+            }
+            None => return,
+        };
+        if !sent {
+            self.shared.observation.metrics.record_dropped(DropCause::Queue, 1);
+        }
+    }
+
+    async fn take_event(&mut self, event: PlayerEvent) -> Result<(), End> {
+        match event {
+            PlayerEvent::Describe { number, path } => {
+                if path != self.path {
+                    self.leave().await;
+                    self.path = path;
+                }
+                self.ask(number, What::Describe).await;
+            }
+            PlayerEvent::OpenPorts { number, track, .. } => {
+                let ports = self.open_ports(track);
+                let ports = ports.inspect_err(|error| tracing::warn!("no UDP ports for a player ({error})"));
+                self.tell(PlayerInput::Answer(number, PlayerAnswer::Ports(ports.ok())))?;
+            }
+            PlayerEvent::Command { number, verb, with } => {
+                self.watches |= matches!(verb, Verb::Play(_));
+                self.ask(number, What::Command(verb, with)).await;
+            }
+            PlayerEvent::Rtcp(channel, report) => self.pass_on(channel, report),
+            PlayerEvent::TornDown => {
+                self.leave().await;
+                self.ports = Ports::default();
+            }
+        }
+        Ok(())
+    }
+
+    fn open_ports(&mut self, track: Track) -> io::Result<PortPair> {
+        let reports = self.reporter.clone();
+        self.ports
+            .open(track, self.local, self.remote, move |channel, bytes, _| {
+                // A report that finds no room is followed by another.
+                let _ = reports.try_send((channel, bytes));
+            })
+    }
+
+    async fn ask(&mut self, request: u32, what: What) {
+        self.asking = Some(Asking {
+            number: request,
+            command: matches!(what, What::Command(..)),
+        });
+        let ask = Ask {
+            watcher: self.watcher.clone(),
+            request,
+            what,
+        };
+        self.wish(Wish::Ask(ask)).await;
+    }
+
+    /// The link always listens, but for when the gateway stops.
+    async fn wish(&self, wish: Wish) {
+        let _ = self.shared.wishes.send((self.path.clone(), wish)).await;
+    }
+
+    fn pass_on(&self, channel: Channel, report: Vec<u8>) {
+        let wish = (self.path.clone(), Wish::Rtcp(channel, report));
+        // A report that finds no room is followed by another.
+        let _ = self.shared.wishes.try_send(wish);
+    }
+
+    fn take_news(&mut self, news: News) -> Result<(), End> {
+        match news {
+            News::Answer {
+                request, status, with, ..
+            } => self.answer(request, status, &with),
+            News::Ended { status, .. } => Err(End::Camera(status)),
+        }
+    }
+
+    fn answer(&mut self, request: u32, status: CarriedStatus, with: &Particulars) -> Result<(), End> {
+        // One that comes too late was given up by the machine, and perhaps followed by another question.
+        let Some(asking) = self.asking.take_if(|asking| asking.number == request) else {
+            return Ok(());
+        };
+        let answer = match (asking.command, status.is_ok()) {
+            (true, _) => PlayerAnswer::Done(status, with),
+            (false, true) => PlayerAnswer::Described(Ok(&with.body)),
+            (false, false) => PlayerAnswer::Described(Err(status)),
+        };
+        self.tell(PlayerInput::Answer(request, answer))
+    }
+
+    /// It does not watch any more.
+    async fn leave(&mut self) {
+        if std::mem::take(&mut self.watches) {
+            self.wish(Wish::Leave(self.watcher.clone())).await;
+            self.watcher.queue.clear();
+        }
+    }
+}

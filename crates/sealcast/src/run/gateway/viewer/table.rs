@@ -1,0 +1,228 @@
+//! The cameras that players ask for, and what is to be said to the camera gateway about them.
+
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+use sealcast_proto::rtsp::{ANSWER_PATIENCE, CameraNumber, CarriedStatus, GatewayMessage, Particulars, packets};
+use sealcast_proto::session::SessionError;
+use sealcast_proto::unit::AssembledFrame;
+use tokio::sync::mpsc;
+
+use super::super::desk::{Desk, Order, Wish};
+use crate::meter::labels::DropCause;
+use crate::meter::metrics::Metrics;
+
+/// A question that is not answered is asked again this often.
+const ASK_AGAIN: Duration = Duration::from_millis(500);
+/// Most paths that players ask for at once.
+const MAX_PATHS: usize = 64;
+
+/// A question that has been put to the camera gateway.
+struct Asked {
+    request: u32,
+    message: Vec<u8>,
+    again: Instant,
+    until: Instant,
+}
+
+/// A camera that players have asked for.
+struct Camera {
+    path: String,
+    number: Option<CameraNumber>,
+    desk: Desk,
+    asked: Option<Asked>,
+    /// Number of the next frame, once one has come.
+    frame: Option<u64>,
+}
+
+/// All of them, whether the link stands or not.
+pub(super) struct Table {
+    wishes: mpsc::Receiver<(String, Wish)>,
+    cameras: Vec<Camera>,
+    requests: u32,
+}
+
+impl Table {
+    pub(super) fn new(wishes: mpsc::Receiver<(String, Wish)>) -> Self {
+        Self {
+            wishes,
+            cameras: Vec::new(),
+            requests: 0,
+        }
+    }
+
+    /// Wait for a player's wish and take it. A message to be said at once, if there is one. Cancel-safe.
+    pub(super) async fn take_wish(&mut self) -> Option<GatewayMessage> {
+        let Some((path, wish)) = self.wishes.recv().await else {
+            // Nobody is left who could wish.
+            return std::future::pending().await;
+        };
+        let known = self.cameras.iter_mut().find(|camera| camera.path == path);
+        match (wish, known) {
+            (Wish::Ask(ask), Some(camera)) => camera.desk.ask(ask),
+            (Wish::Ask(ask), None) => {
+                // Those that turned out to be none, or are not needed any more.
+                self.cameras
+                    .retain(|camera| camera.number.is_some() || !camera.desk.is_idle());
+                if self.cameras.len() >= MAX_PATHS {
+                    ask.refuse(CarriedStatus::of_camera(503));
+                    return None;
+                }
+                let mut desk = Desk::default();
+                desk.ask(ask);
+                self.cameras.push(Camera {
+                    path,
+                    number: None,
+                    desk,
+                    asked: None,
+                    frame: None,
+                });
+            }
+            (Wish::Leave(watcher), Some(camera)) => camera.desk.leave(watcher),
+            (Wish::Rtcp(channel, bytes), Some(camera)) => {
+                let camera = camera.number?;
+                return Some(GatewayMessage::Packet { camera, channel, bytes });
+            }
+            (Wish::Leave(_) | Wish::Rtcp(..), None) => {}
+        }
+        None
+    }
+
+    /// Questions to be put now, for the first time or again. Those that found no answer in time are given up.
+    pub(super) fn questions(&mut self) -> Vec<Vec<u8>> {
+        let now = Instant::now();
+        let mut questions = Vec::new();
+        for camera in &mut self.cameras {
+            if camera.asked.take_if(|asked| asked.until <= now).is_some() {
+                camera.desk.answered(CarriedStatus::TIMEOUT, Particulars::default());
+            }
+            if let Some(asked) = camera.asked.as_mut().filter(|asked| asked.again <= now) {
+                asked.again = now + ASK_AGAIN;
+                questions.push(asked.message.clone());
+            }
+            while camera.asked.is_none() {
+                let Some(order) = camera.desk.next_order() else { break };
+                self.requests = self.requests.wrapping_add(1);
+                let request = self.requests;
+                match camera.question(request, order) {
+                    Ok(message) => {
+                        questions.push(message.clone());
+                        camera.asked = Some(Asked {
+                            request,
+                            message,
+                            again: now + ASK_AGAIN,
+                            until: now + ANSWER_PATIENCE,
+                        });
+                    }
+                    Err(status) => {
+                        camera.desk.answered(status, Particulars::default());
+                    }
+                }
+            }
+        }
+        questions
+    }
+
+    /// When a question is to be asked again.
+    pub(super) fn wake(&self) -> Option<Instant> {
+        let asked = self.cameras.iter().filter_map(|camera| camera.asked.as_ref());
+        asked.map(|asked| asked.again.min(asked.until)).min()
+    }
+
+    /// The camera gateway has said something.
+    pub(super) fn heard(&mut self, message: GatewayMessage) {
+        match message {
+            GatewayMessage::Answer {
+                request,
+                camera: number,
+                status,
+                with,
+            } => {
+                let answers = |asked: &mut Asked| asked.request == request;
+                for camera in &mut self.cameras {
+                    if camera.asked.take_if(answers).is_some() {
+                        camera.number = number.or(camera.number);
+                        camera.desk.answered(status, with);
+                        return;
+                    }
+                }
+            }
+            GatewayMessage::Ended { camera: number, status } => {
+                let gone = self.cameras.iter_mut().find(|camera| camera.number == Some(number));
+                if let Some(camera) = gone {
+                    camera.end(status);
+                }
+            }
+            GatewayMessage::Describe { .. }
+            | GatewayMessage::Command { .. }
+            | GatewayMessage::Packet { .. }
+            | GatewayMessage::Unknown => {}
+        }
+    }
+
+    /// Hand the packets of a frame to the players who watch its camera.
+    ///
+    /// # Errors
+    /// [`SessionError::PeerMisbehaved`]: the frame breaks the form.
+    pub(super) fn take_frame(
+        &mut self,
+        frame: AssembledFrame,
+        opened: Instant,
+        metrics: &Metrics,
+    ) -> Result<(), SessionError> {
+        let of_frame = |camera: &&mut Camera| camera.number.is_some_and(|number| number.stream() == frame.stream);
+        // Packets of a camera that has just ended may still be on their way.
+        let Some(camera) = self.cameras.iter_mut().find(of_frame) else {
+            return Ok(());
+        };
+        let number = frame.preamble.frame;
+        let expected = camera.frame.replace(number + 1).unwrap_or(number);
+        if number > expected {
+            metrics.record_dropped(DropCause::Gap, number - expected);
+        }
+        let data = Bytes::from(frame.data);
+        for packet in packets(&data) {
+            let (channel, bytes) = packet.map_err(|_| SessionError::PeerMisbehaved)?;
+            camera
+                .desk
+                .audience
+                .deliver(channel, &data.slice_ref(bytes), opened, metrics);
+        }
+        Ok(())
+    }
+
+    /// The link is gone, and with it all cameras.
+    pub(super) fn end(&mut self) {
+        for camera in &mut self.cameras {
+            camera.end(CarriedStatus::of_camera(503));
+        }
+    }
+}
+
+impl Camera {
+    /// The message that puts a question, or why it cannot be put.
+    fn question(&self, request: u32, order: Order) -> Result<Vec<u8>, CarriedStatus> {
+        let message = match order {
+            Order::Describe => GatewayMessage::Describe {
+                request,
+                path: self.path.clone(),
+            },
+            Order::Command(verb, with) => GatewayMessage::Command {
+                request,
+                // The player speaks of a camera that ended since.
+                camera: self.number.ok_or(CarriedStatus::of_camera(454))?,
+                verb,
+                with,
+            },
+        };
+        message.to_bytes().map_err(|_| CarriedStatus::of_camera(413))
+    }
+
+    /// It is gone, or cannot be reached.
+    fn end(&mut self, status: CarriedStatus) {
+        self.asked = None;
+        self.number = None;
+        self.frame = None;
+        self.desk.end(status);
+    }
+}

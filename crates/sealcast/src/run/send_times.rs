@@ -1,0 +1,36 @@
+//! How long sealing a session's last frame took, and handing it to the network.
+
+use std::time::{Duration, Instant};
+
+use crate::meter::metrics::Metrics;
+use crate::meter::stage::Stage;
+
+/// The stamps of the frame before, which the next one carries.
+#[derive(Default)]
+pub(super) struct SendTimes {
+    seal: Duration,
+    send: Duration,
+    sending_since: Option<Instant>,
+}
+
+impl SendTimes {
+    /// What sealing and sending the frame before took, in nanoseconds, saturating.
+    pub(super) fn previous(&self) -> (u32, u32) {
+        let nanos = |time: Duration| u32::try_from(time.as_nanos()).unwrap_or(u32::MAX);
+        (nanos(self.seal), nanos(self.send))
+    }
+
+    /// A frame was sealed just now.
+    pub(super) fn sealed(&mut self, took: Duration) {
+        self.seal = took;
+        self.sending_since = Some(Instant::now());
+    }
+
+    /// Nothing waits to be sent: when the last frame has left with that, take down how long it took.
+    pub(super) fn left(&mut self, metrics: &Metrics) {
+        if let Some(since) = self.sending_since.take() {
+            self.send = since.elapsed();
+            metrics.record_stage(Stage::Send, self.send);
+        }
+    }
+}
