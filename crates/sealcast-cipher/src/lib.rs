@@ -26,6 +26,7 @@
 
 mod cipher;
 mod number;
+mod published;
 mod sizes;
 mod study;
 
@@ -41,5 +42,6 @@ pub mod trivium;
 pub mod xor;
 
 pub use cipher::{Block, Cipher, Kernel, Keystream, Packet};
+pub use published::{PUBLISHED, Published};
 pub use sizes::{Facts, Sizes, WrongSize};
 pub use study::{IMPLEMENTATIONS, Implementation, Study, StudyKeystream, implementations_of};
