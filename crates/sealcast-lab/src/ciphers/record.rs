@@ -149,7 +149,7 @@ impl Record {
             },
             tsc_hz,
             counter,
-            energy: "not measured: this command reads no meter".to_owned(),
+            energy: energy().to_owned(),
             method: METHOD.iter().map(|&words| words.to_owned()).collect(),
             contenders: contenders.iter().map(Described::of).collect(),
             rounds: Vec::new(),
@@ -245,6 +245,15 @@ impl Record {
             ("rounds", format!("{}, {how}", self.rounds.len())),
             ("load average", loads.join("; ")),
         ]
+    }
+}
+
+/// Why there are no joules.
+fn energy() -> &'static str {
+    if Path::new("/sys/class/powercap/intel-rapl:0").exists() {
+        "not measured: this command does not read the processor's energy counter yet"
+    } else {
+        "not measurable here: no energy counter"
     }
 }
 

@@ -168,7 +168,7 @@ pub fn terminal(record: &Record) -> String {
     for wrong in wrong(record) {
         let _ = writeln!(text, "WRONG, not timed: {wrong}");
     }
-    let _ = writeln!(text, "energy {}", record.energy);
+    let _ = writeln!(text, "energy: {}", record.energy);
     text
 }
 
