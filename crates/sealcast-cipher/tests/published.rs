@@ -119,7 +119,7 @@ fn keystream(implementation: &Implementation, key: &str, iv: &str, from: usize, 
 
 #[test]
 fn every_kernel_gives_the_published_keystream() {
-    for implementation in IMPLEMENTATIONS {
+    for implementation in IMPLEMENTATIONS.iter().filter(|one| (one.available)()) {
         let name = implementation.facts.name;
         for (_, key, iv, from, expected) in PUBLISHED.iter().filter(|(cipher, ..)| *cipher == name) {
             let got = keystream(implementation, key, iv, *from, expected.len() / 2);
