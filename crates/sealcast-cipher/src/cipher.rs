@@ -125,7 +125,7 @@ pub struct Keystream<K: Kernel> {
 }
 
 impl<K: Kernel> Keystream<K> {
-    fn start(key: &K::Key, iv: &[u8]) -> Self {
+    pub(crate) fn start(key: &K::Key, iv: &[u8]) -> Self {
         Self {
             state: K::start(key, iv),
             block: K::Block::ZERO,
@@ -162,7 +162,7 @@ impl<K: Kernel> Drop for Keystream<K> {
 
 /// As far as the shorter of the two reaches; by words, since compilers take a loop over bytes for a reason to shuffle.
 #[inline(always)]
-fn xor_into(data: &mut [u8], keystream: &[u8]) {
+pub(crate) fn xor_into(data: &mut [u8], keystream: &[u8]) {
     let length = data.len().min(keystream.len());
     let (words, rest) = data[..length].as_chunks_mut::<8>();
     let (key_words, key_rest) = keystream[..length].as_chunks::<8>();

@@ -28,6 +28,7 @@
 mod cipher;
 #[cfg(target_arch = "x86_64")]
 mod cpu;
+mod lanes;
 mod number;
 mod sizes;
 mod study;

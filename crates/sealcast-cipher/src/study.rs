@@ -101,8 +101,16 @@ pub struct StudyKeystream(Running);
 studies! {
     Grain128aDefinition: grain_128a::Definition,
     Grain128aWords: grain_128a::Words,
+    #[cfg(target_arch = "x86_64")]
+    Grain128aAvx2: grain_128a::Avx2,
+    #[cfg(target_arch = "x86_64")]
+    Grain128aAvx512: grain_128a::Avx512,
     GrainV1Definition: grain_v1::Definition,
     GrainV1Words: grain_v1::Words,
+    #[cfg(target_arch = "x86_64")]
+    GrainV1Avx2: grain_v1::Avx2,
+    #[cfg(target_arch = "x86_64")]
+    GrainV1Avx512: grain_v1::Avx512,
     Hc128Definition: hc_128::Definition,
     Hc128Words: hc_128::Words,
     MickeyV1Definition: mickey::Definition<mickey::V1>,
@@ -116,5 +124,9 @@ studies! {
     SosemanukWords: sosemanuk::Words,
     TriviumDefinition: trivium::Definition,
     TriviumWords: trivium::Words,
+    #[cfg(target_arch = "x86_64")]
+    TriviumAvx2: trivium::Avx2,
+    #[cfg(target_arch = "x86_64")]
+    TriviumAvx512: trivium::Avx512,
     XorDefinition: xor::Definition,
 }
