@@ -18,7 +18,7 @@ fn keystream(implementation: &Implementation, key: &str, iv: &str, from: usize, 
 
 #[test]
 fn every_kernel_gives_the_published_keystream() {
-    for implementation in IMPLEMENTATIONS {
+    for implementation in IMPLEMENTATIONS.iter().filter(|one| (one.available)()) {
         let name = implementation.facts.name;
         for value in PUBLISHED.iter().filter(|value| value.cipher == name) {
             let got = keystream(implementation, value.key, value.iv, value.from, value.bytes.len() / 2);

@@ -6,7 +6,7 @@ use zeroize::{Zeroize, ZeroizeOnDrop};
 
 use super::Words;
 use crate::cipher::{Cipher, Keystream};
-use crate::sizes::WrongSize;
+use crate::sizes::Refused;
 
 /// Bytes of a tag. One forgery in 2^32 passes: enough for the laboratory, and for nothing else.
 pub const TAG_BYTES: usize = 4;
@@ -36,7 +36,7 @@ impl Authenticated {
     ///
     /// # Errors
     /// The key has another size.
-    pub fn new(key: &[u8]) -> Result<Self, WrongSize> {
+    pub fn new(key: &[u8]) -> Result<Self, Refused> {
         Cipher::new(key).map(|cipher| Self { cipher })
     }
 

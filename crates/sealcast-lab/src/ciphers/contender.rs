@@ -55,9 +55,10 @@ pub(super) struct Known {
     pub(super) sealed: &'static str,
 }
 
-/// All contenders: our own by name, the definition of each first, then those of libraries.
+/// All contenders that this machine can run: our own by name, the definition of each first, then those of libraries.
 pub(super) fn all() -> Vec<Contender> {
-    IMPLEMENTATIONS.iter().map(own).chain(library::all()).collect()
+    let ours = IMPLEMENTATIONS.iter().filter(|one| (one.available)());
+    ours.map(own).chain(library::all()).collect()
 }
 
 fn own(one: &'static Implementation) -> Contender {

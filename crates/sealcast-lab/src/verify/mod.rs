@@ -65,9 +65,14 @@ impl Verified {
     fn add(&mut self, file: &File) {
         let before = self.lines.len();
         for one in IMPLEMENTATIONS.iter().filter(|one| one.facts.name == file.cipher) {
-            let vectors = file.vectors.iter();
-            let outcomes = vectors.map(|vector| vector.as_ref().map_err(Fault::clone)?.check(one));
-            self.lines.push(Line::of(file, one.kernel, outcomes));
+            let missing = || Fault::NotUnderstood("this processor lacks the kernel's instructions".to_owned());
+            let check = |vector: &Result<Vector, Fault>| match vector {
+                _ if !(one.available)() => Err(missing()),
+                Ok(vector) => vector.check(one),
+                Err(fault) => Err(fault.clone()),
+            };
+            self.lines
+                .push(Line::of(file, one.kernel, file.vectors.iter().map(check)));
         }
         let vectors = file.vectors.iter().flatten();
         let mut with_tags = vectors.filter_map(Vector::check_authentication).peekable();
@@ -136,8 +141,10 @@ impl Line {
         line
     }
 
-    /// The faults, by file, cipher and kernel.
+    /// The faults, by file, cipher and kernel. Where all vectors have the same, it is told once.
     fn faults(&self, kind: &str, faults: &[String], f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut faults: Vec<&String> = faults.iter().collect();
+        faults.dedup();
         let place = format!("{}, {} {}", self.file.display(), self.cipher, self.kernel);
         for what in faults.iter().take(MOST_NAMED) {
             writeln!(f, "{kind}: {place}: {what}")?;

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use data_encoding::HEXUPPER_PERMISSIVE;
 use sealcast_cipher::grain_128a::{Authenticated, TAG_BYTES};
-use sealcast_cipher::{IMPLEMENTATIONS, Implementation};
+use sealcast_cipher::{IMPLEMENTATIONS, Implementation, Packet, Study};
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
@@ -16,6 +16,11 @@ const MOST_STREAM_BYTES: usize = 1 << 24;
 
 /// Bytes of a digest: all 64-byte blocks of the stream, added by XOR.
 const DIGEST_BYTES: usize = 64;
+
+/// Packets of a batch: more than any kernel works on side by side, and a few that are left over; fewer where the stream
+/// is so long that their bytes would be more than these.
+const MOST_BATCH: usize = 67;
+const MOST_BATCH_BYTES: usize = 1 << 18;
 
 /// Fields that say nothing about bytes.
 const REMARKS: [&str; 7] = ["set", "number", "name", "origin", "source", "comment", "note"];
@@ -274,9 +279,26 @@ impl Vector {
         if self.ranges.is_empty() && self.digest.is_none() {
             return Err(self.not_understood("nothing is known of its stream"));
         }
+        // A definition takes the packets of a batch one after another, as all do that have no batch of their own.
+        if implementation.kernel != "definition" {
+            self.check_batch(&study, &stream)?;
+        }
         self.unknown.as_ref().map_or(Ok(()), |field| {
             Err(self.not_understood(&format!("field `{field}` is not understood")))
         })
+    }
+
+    /// Is each packet of a batch the stream that came out alone?
+    fn check_batch(&self, study: &Study, stream: &[u8]) -> Result<(), Fault> {
+        let copies = (MOST_BATCH_BYTES / self.stream_bytes.max(1)).clamp(2, MOST_BATCH);
+        let mut batch = vec![vec![0; self.stream_bytes]; copies];
+        let packets = batch.iter_mut().map(|data| Packet { iv: &self.iv, data });
+        let mut packets: Vec<Packet<'_>> = packets.collect();
+        study.xor_batch(&mut packets).map_err(|error| self.wrong(&error))?;
+        if batch.iter().any(|data| data != stream) {
+            return Err(self.wrong(&format!("another stream in a batch of {copies}")));
+        }
+        Ok(())
     }
 
     /// Does Grain-128a with tags do what the vector says of it? None if it says nothing.
