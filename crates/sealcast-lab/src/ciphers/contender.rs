@@ -27,9 +27,12 @@ pub(super) struct Contender {
     /// Bytes of a loaded key and of a running keystream, where they are known.
     pub(super) state_bytes: Option<usize>,
     /// Loads a key of `key_bytes`.
-    pub(super) load: Box<dyn Fn(&[u8]) -> Box<dyn Keyed>>,
+    pub(super) load: Box<Load>,
     pub(super) known: Vec<Known>,
 }
+
+/// Makes a key ready for use.
+pub(super) type Load = dyn Fn(&[u8]) -> Box<dyn Keyed>;
 
 /// A cipher with its key loaded. In each packet `tag_bytes` follow the data.
 pub(super) trait Keyed {

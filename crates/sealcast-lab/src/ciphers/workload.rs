@@ -51,15 +51,10 @@ pub(super) fn all(clip: Option<&Path>) -> Result<Vec<Workload>> {
         name: format!("{length} bytes"),
         packets: vec![vec![0; length]; (MOST_BATCH_BYTES / length).min(MOST_PACKETS)],
     });
-    let frames = frames(clip)?;
-    let frames = frames.map(|(name, packets)| Workload {
-        name: name.to_owned(),
-        packets,
-    });
-    Ok(packets.into_iter().chain(frames).collect())
+    Ok(packets.into_iter().chain(frames(clip)?).collect())
 }
 
-fn frames(clip: Option<&Path>) -> Result<[(&'static str, Vec<Vec<u8>>); 3]> {
+fn frames(clip: Option<&Path>) -> Result<[Workload; 3]> {
     let card = card()?;
     let (codec, coded, pictures) = match clip {
         Some(path) => read(path)?,
@@ -80,11 +75,15 @@ fn frames(clip: Option<&Path>) -> Result<[(&'static str, Vec<Vec<u8>>); 3]> {
     // A clip of another size has no raw frame of this one; what is in it does not matter to a cipher.
     let raw = pictures.iter().find(is_raw_size).unwrap_or(&card[0]);
     let raw = [&raw.y[..], &raw.u, &raw.v].concat();
-    Ok([
+    let kinds = [
         ("H.264 frames", h264),
         ("JPEG frames", jpeg),
         ("raw 640x480", vec![raw; 2]),
-    ])
+    ];
+    Ok(kinds.map(|(name, packets)| Workload {
+        name: name.to_owned(),
+        packets,
+    }))
 }
 
 fn card() -> Result<Vec<Picture>> {
