@@ -2,7 +2,7 @@
 
 use zeroize::Zeroize;
 
-use crate::sizes::{Facts, WrongSize};
+use crate::sizes::{Facts, Refused};
 
 /// One implementation of one cipher: the part that differs between two of them.
 ///
@@ -13,7 +13,7 @@ pub trait Kernel: Zeroize + Sized {
     /// What the cipher is, the same value for all its kernels.
     const FACTS: &'static Facts;
 
-    /// Which of the cipher's kernels this is: `definition`, `words`.
+    /// Which of the cipher's kernels this is: `definition`, `words`, or the instruction set that it is made of.
     const NAME: &'static str;
 
     /// The key, prepared as far as that does not depend on an IV.
@@ -22,7 +22,15 @@ pub trait Kernel: Zeroize + Sized {
     /// The keystream that one step yields, at least one byte.
     type Block: Block;
 
+    /// Does this machine have the instructions that the kernel is made of?
+    fn available() -> bool {
+        true
+    }
+
     /// Prepares a key of one of [`Facts::key_bytes`].
+    ///
+    /// # Panics
+    /// The kernel is not [available](Self::available): no key, no keystream, no instruction that is not there.
     fn expand(key: &[u8]) -> Self::Key;
 
     /// The state from which the keystream of an IV of one of [`Facts::iv_bytes`] starts.
@@ -71,9 +79,13 @@ impl<K: Kernel> Cipher<K> {
     /// Loads a key.
     ///
     /// # Errors
-    /// The cipher has no keys of this size.
-    pub fn new(key: &[u8]) -> Result<Self, WrongSize> {
+    /// The cipher has no keys of this size, or the kernel is not [available](Kernel::available).
+    pub fn new(key: &[u8]) -> Result<Self, Refused> {
         K::FACTS.check_key(key)?;
+        if !K::available() {
+            let (cipher, kernel) = (K::FACTS.name, K::NAME);
+            return Err(Refused::Machine { cipher, kernel });
+        }
         Ok(Self { key: K::expand(key) })
     }
 
@@ -81,7 +93,7 @@ impl<K: Kernel> Cipher<K> {
     ///
     /// # Errors
     /// The cipher has no IVs of this size.
-    pub fn keystream(&self, iv: &[u8]) -> Result<Keystream<K>, WrongSize> {
+    pub fn keystream(&self, iv: &[u8]) -> Result<Keystream<K>, Refused> {
         K::FACTS.check_iv(iv)?;
         Ok(Keystream::start(&self.key, iv))
     }
@@ -91,7 +103,7 @@ impl<K: Kernel> Cipher<K> {
     ///
     /// # Errors
     /// An IV has a wrong size; then no packet was touched.
-    pub fn xor_batch(&self, packets: &mut [Packet<'_>]) -> Result<(), WrongSize> {
+    pub fn xor_batch(&self, packets: &mut [Packet<'_>]) -> Result<(), Refused> {
         packets.iter().try_for_each(|packet| K::FACTS.check_iv(packet.iv))?;
         K::xor_batch(&self.key, packets);
         Ok(())
@@ -113,7 +125,7 @@ pub struct Keystream<K: Kernel> {
 }
 
 impl<K: Kernel> Keystream<K> {
-    fn start(key: &K::Key, iv: &[u8]) -> Self {
+    pub(crate) fn start(key: &K::Key, iv: &[u8]) -> Self {
         Self {
             state: K::start(key, iv),
             block: K::Block::ZERO,
@@ -150,7 +162,7 @@ impl<K: Kernel> Drop for Keystream<K> {
 
 /// As far as the shorter of the two reaches; by words, since compilers take a loop over bytes for a reason to shuffle.
 #[inline(always)]
-fn xor_into(data: &mut [u8], keystream: &[u8]) {
+pub(crate) fn xor_into(data: &mut [u8], keystream: &[u8]) {
     let length = data.len().min(keystream.len());
     let (words, rest) = data[..length].as_chunks_mut::<8>();
     let (key_words, key_rest) = keystream[..length].as_chunks::<8>();

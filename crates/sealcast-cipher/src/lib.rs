@@ -4,8 +4,8 @@
 //! keeps anybody from altering a message. The live program's recommended suites come from `sealcast-proto`.
 //!
 //! Each cipher has a module. Its `Definition` follows the publication as literally as it can; `Words`, where that can
-//! be improved upon, is equal to it and faster. [`Cipher`] loads a key into either; [`IMPLEMENTATIONS`] has all by
-//! name.
+//! be improved upon, is equal to it and faster, and some have kernels for processors with AVX2 or AVX-512. [`Cipher`]
+//! loads a key into any of them that this machine can run; [`IMPLEMENTATIONS`] has all by name.
 //!
 //! Constant time is not claimed: RC4, HC-128 and Sosemanuk look up tables by secrets, and definitions branch on them.
 //!
@@ -19,13 +19,18 @@
 //! let fastest = implementations_of("trivium").last().expect("Trivium is here");
 //! (fastest.load)(&[7; 10])?.keystream(&[1; 10])?.xor(&mut data);
 //! assert_eq!(&data, b"a packet");
-//! # Ok::<(), sealcast_cipher::WrongSize>(())
+//! # Ok::<(), sealcast_cipher::Refused>(())
 //! ```
 #![no_std]
-#![forbid(unsafe_code)]
+// Allowed again, file by file, where a processor's own instructions are called.
+#![deny(unsafe_code)]
 
 mod cipher;
+#[cfg(target_arch = "x86_64")]
+mod cpu;
+mod lanes;
 mod number;
+mod published;
 mod sizes;
 mod study;
 
@@ -41,5 +46,6 @@ pub mod trivium;
 pub mod xor;
 
 pub use cipher::{Block, Cipher, Kernel, Keystream, Packet};
-pub use sizes::{Facts, Sizes, WrongSize};
+pub use published::{PUBLISHED, Published};
+pub use sizes::{Facts, Refused, Sizes};
 pub use study::{IMPLEMENTATIONS, Implementation, Study, StudyKeystream, implementations_of};

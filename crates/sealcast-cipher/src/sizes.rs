@@ -16,20 +16,20 @@ pub struct Facts {
 }
 
 impl Facts {
-    pub(crate) fn check_key(&self, key: &[u8]) -> Result<(), WrongSize> {
+    pub(crate) fn check_key(&self, key: &[u8]) -> Result<(), Refused> {
         self.check("key", self.key_bytes, key)
     }
 
-    pub(crate) fn check_iv(&self, iv: &[u8]) -> Result<(), WrongSize> {
+    pub(crate) fn check_iv(&self, iv: &[u8]) -> Result<(), Refused> {
         self.check("IV", self.iv_bytes, iv)
     }
 
-    fn check(&self, input: &'static str, allowed: Sizes, bytes: &[u8]) -> Result<(), WrongSize> {
+    fn check(&self, input: &'static str, allowed: Sizes, bytes: &[u8]) -> Result<(), Refused> {
         let given = bytes.len();
         if allowed.contains(given) {
             return Ok(());
         }
-        Err(WrongSize {
+        Err(Refused::Size {
             cipher: self.name,
             input,
             allowed,
@@ -83,28 +83,47 @@ impl fmt::Display for Sizes {
     }
 }
 
-/// A key or an IV has a size that the cipher does not have.
+/// Why a cipher does not take what it was given.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct WrongSize {
-    cipher: &'static str,
-    input: &'static str,
-    allowed: Sizes,
-    given: usize,
+pub enum Refused {
+    /// A key or an IV has a size that the cipher does not have.
+    Size {
+        /// [`Facts::name`].
+        cipher: &'static str,
+        /// `key` or `IV`.
+        input: &'static str,
+        /// What it takes.
+        allowed: Sizes,
+        /// Bytes that it was given.
+        given: usize,
+    },
+    /// This machine lacks instructions that the kernel is made of.
+    Machine {
+        /// [`Facts::name`].
+        cipher: &'static str,
+        /// [`Kernel::NAME`](crate::Kernel::NAME).
+        kernel: &'static str,
+    },
 }
 
-impl fmt::Display for WrongSize {
+impl fmt::Display for Refused {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self {
-            cipher,
-            input,
-            allowed,
-            given,
-        } = self;
-        write!(
-            f,
-            "{cipher} does not take a {given}-byte {input}; give it one of {allowed} bytes"
-        )
+        match self {
+            Self::Size {
+                cipher,
+                input,
+                allowed,
+                given,
+            } => write!(
+                f,
+                "{cipher} does not take a {given}-byte {input}; give it one of {allowed} bytes"
+            ),
+            Self::Machine { cipher, kernel } => write!(
+                f,
+                "this processor lacks instructions of the {kernel} kernel of {cipher}; choose another kernel"
+            ),
+        }
     }
 }
 
-impl core::error::Error for WrongSize {}
+impl core::error::Error for Refused {}

@@ -1,7 +1,7 @@
 //! All kernels of all ciphers by name, without generics, for programs that choose at run time.
 
 use crate::cipher::{Cipher, Kernel, Keystream, Packet};
-use crate::sizes::{Facts, WrongSize};
+use crate::sizes::{Facts, Refused};
 use crate::{grain_128a, grain_v1, hc_128, mickey, rabbit, rc4, salsa20, sosemanuk, trivium, xor};
 
 /// One kernel of one cipher.
@@ -14,39 +14,46 @@ pub struct Implementation {
     pub key_state_bytes: usize,
     /// Bytes that a running keystream takes, with the rest of its last block.
     pub state_bytes: usize,
-    /// Loads a key, or says which sizes the cipher has.
-    pub load: fn(key: &[u8]) -> Result<Study, WrongSize>,
+    /// As [`Kernel::available`].
+    pub available: fn() -> bool,
+    /// As [`Cipher::new`].
+    pub load: fn(key: &[u8]) -> Result<Study, Refused>,
 }
 
-/// The kernels of the cipher of this name: the definition first, the fastest last. None, if there is no such cipher.
+/// The kernels of the cipher of this name that this machine can run: the definition first, the fastest last. None, if
+/// there is no such cipher.
 pub fn implementations_of(cipher: &str) -> impl Iterator<Item = &'static Implementation> {
-    IMPLEMENTATIONS.iter().filter(move |one| one.facts.name == cipher)
+    IMPLEMENTATIONS
+        .iter()
+        .filter(move |one| one.facts.name == cipher && (one.available)())
 }
 
-const fn implementation<K: Kernel>(load: fn(&[u8]) -> Result<Study, WrongSize>) -> Implementation {
+const fn implementation<K: Kernel>(load: fn(&[u8]) -> Result<Study, Refused>) -> Implementation {
     Implementation {
         facts: K::FACTS,
         kernel: K::NAME,
         key_state_bytes: size_of::<Cipher<K>>(),
         state_bytes: size_of::<Keystream<K>>(),
+        available: K::available,
         load,
     }
 }
 
 macro_rules! studies {
-    ($($name:ident: $kernel:ty,)*) => {
-        /// Every kernel: ciphers in order of their names, of each the definition first and the fastest last.
+    ($($(#[$when:meta])? $name:ident: $kernel:ty,)*) => {
+        /// Every kernel, available here or not: ciphers in order of their names, of each the definition first and the
+        /// fastest last.
         pub const IMPLEMENTATIONS: &[Implementation] = &[
-            $(implementation::<$kernel>(|key| Cipher::new(key).map(|cipher| Study(Keyed::$name(cipher)))),)*
+            $($(#[$when])? implementation::<$kernel>(|key| Cipher::new(key).map(|cipher| Study(Keyed::$name(cipher)))),)*
         ];
 
         enum Keyed {
-            $($name(Cipher<$kernel>),)*
+            $($(#[$when])? $name(Cipher<$kernel>),)*
         }
 
         #[allow(clippy::large_enum_variant, reason = "HC-128's tables have no other place to be")]
         enum Running {
-            $($name(Keystream<$kernel>),)*
+            $($(#[$when])? $name(Keystream<$kernel>),)*
         }
 
         impl Study {
@@ -54,9 +61,9 @@ macro_rules! studies {
             ///
             /// # Errors
             /// The cipher has no IVs of this size.
-            pub fn keystream(&self, iv: &[u8]) -> Result<StudyKeystream, WrongSize> {
+            pub fn keystream(&self, iv: &[u8]) -> Result<StudyKeystream, Refused> {
                 match &self.0 {
-                    $(Keyed::$name(cipher) => {
+                    $($(#[$when])? Keyed::$name(cipher) => {
                         // Built where it is returned: each further move copies room for HC-128's tables.
                         cipher.keystream(iv).map(|keystream| StudyKeystream(Running::$name(keystream)))
                     })*
@@ -67,9 +74,9 @@ macro_rules! studies {
             ///
             /// # Errors
             /// An IV has a wrong size; then no packet was touched.
-            pub fn xor_batch(&self, packets: &mut [Packet<'_>]) -> Result<(), WrongSize> {
+            pub fn xor_batch(&self, packets: &mut [Packet<'_>]) -> Result<(), Refused> {
                 match &self.0 {
-                    $(Keyed::$name(cipher) => cipher.xor_batch(packets),)*
+                    $($(#[$when])? Keyed::$name(cipher) => cipher.xor_batch(packets),)*
                 }
             }
         }
@@ -78,7 +85,7 @@ macro_rules! studies {
             /// As [`Keystream::xor`].
             pub fn xor(&mut self, data: &mut [u8]) {
                 match &mut self.0 {
-                    $(Running::$name(keystream) => keystream.xor(data),)*
+                    $($(#[$when])? Running::$name(keystream) => keystream.xor(data),)*
                 }
             }
         }
@@ -94,8 +101,16 @@ pub struct StudyKeystream(Running);
 studies! {
     Grain128aDefinition: grain_128a::Definition,
     Grain128aWords: grain_128a::Words,
+    #[cfg(target_arch = "x86_64")]
+    Grain128aAvx2: grain_128a::Avx2,
+    #[cfg(target_arch = "x86_64")]
+    Grain128aAvx512: grain_128a::Avx512,
     GrainV1Definition: grain_v1::Definition,
     GrainV1Words: grain_v1::Words,
+    #[cfg(target_arch = "x86_64")]
+    GrainV1Avx2: grain_v1::Avx2,
+    #[cfg(target_arch = "x86_64")]
+    GrainV1Avx512: grain_v1::Avx512,
     Hc128Definition: hc_128::Definition,
     Hc128Words: hc_128::Words,
     MickeyV1Definition: mickey::Definition<mickey::V1>,
@@ -109,5 +124,9 @@ studies! {
     SosemanukWords: sosemanuk::Words,
     TriviumDefinition: trivium::Definition,
     TriviumWords: trivium::Words,
+    #[cfg(target_arch = "x86_64")]
+    TriviumAvx2: trivium::Avx2,
+    #[cfg(target_arch = "x86_64")]
+    TriviumAvx512: trivium::Avx512,
     XorDefinition: xor::Definition,
 }

@@ -1,9 +1,11 @@
 //! What holds of every kernel: it is equal to its cipher's definition, however data are laid and cut, alone and in
 //! batches.
 
-use sealcast_cipher::{IMPLEMENTATIONS, Implementation, Packet, Sizes, implementations_of};
+use sealcast_cipher::{Cipher, Facts, IMPLEMENTATIONS, Implementation, Kernel, Packet, Sizes, implementations_of, xor};
 
 const LONGEST: usize = 600;
+const LONGEST_IN_BATCH: usize = 4096;
+const MOST_IN_BATCH: usize = 70;
 
 /// SplitMix64, so that a failure repeats.
 struct Random(u64);
@@ -32,6 +34,11 @@ impl Random {
     }
 }
 
+/// Every kernel that this machine can run.
+fn kernels() -> impl Iterator<Item = &'static Implementation> {
+    IMPLEMENTATIONS.iter().filter(|one| (one.available)())
+}
+
 fn definition_of(one: &Implementation) -> &'static Implementation {
     let definition = implementations_of(one.facts.name)
         .next()
@@ -50,7 +57,7 @@ fn by_definition(one: &Implementation, key: &[u8], iv: &[u8], data: &[u8]) -> Ve
 #[test]
 fn any_length_alignment_and_split_gives_what_the_definition_gives() {
     let mut random = Random(1);
-    for one in IMPLEMENTATIONS {
+    for one in kernels() {
         for length in 0..=LONGEST {
             let (key, iv) = (random.of(one.facts.key_bytes), random.of(one.facts.iv_bytes));
             let offset = length % 9;
@@ -79,36 +86,121 @@ fn any_length_alignment_and_split_gives_what_the_definition_gives() {
     }
 }
 
+/// An IV and how its keystream begins, by definition.
+struct Stream {
+    iv: Vec<u8>,
+    bytes: Vec<u8>,
+}
+
+/// One packet of a batch, before and after.
+struct Case<'a> {
+    stream: &'a Stream,
+    offset: usize,
+    buffer: Vec<u8>,
+    expected: Vec<u8>,
+}
+
+impl<'a> Case<'a> {
+    fn new(random: &mut Random, stream: &'a Stream, length: usize) -> Self {
+        let offset = random.below(9);
+        let buffer = random.bytes(offset + length);
+        let keyed = buffer[offset..].iter().zip(&stream.bytes).map(|(byte, key)| byte ^ key);
+        let expected = buffer[..offset].iter().copied().chain(keyed).collect();
+        Self {
+            stream,
+            offset,
+            buffer,
+            expected,
+        }
+    }
+}
+
+/// Batches of 0 to 70 packets, over and over, until every length up to `LONGEST_IN_BATCH` had its turn, in an order
+/// that puts short and long ones side by side.
 #[test]
 fn a_batch_is_each_packet_under_its_own_iv() {
     let mut random = Random(2);
-    for one in IMPLEMENTATIONS {
-        for count in 0..=33 {
-            let key = random.of(one.facts.key_bytes);
-            let ivs: Vec<_> = (0..count).map(|_| random.of(one.facts.iv_bytes)).collect();
-            let lengths: Vec<_> = (0..count).map(|_| random.below(200)).collect();
-            let mut data: Vec<_> = lengths.into_iter().map(|length| random.bytes(length)).collect();
-            let expected: Vec<_> = ivs
-                .iter()
-                .zip(&data)
-                .map(|(iv, data)| by_definition(one, &key, iv, data))
-                .collect();
-
+    for cipher in kernels().filter(|one| one.kernel == "definition") {
+        let key = random.of(cipher.facts.key_bytes);
+        let streams: Vec<_> = (0..MOST_IN_BATCH)
+            .map(|_| random.of(cipher.facts.iv_bytes))
+            .map(|iv| Stream {
+                bytes: by_definition(cipher, &key, &iv, &[0; LONGEST_IN_BATCH]),
+                iv,
+            })
+            .collect();
+        for one in implementations_of(cipher.facts.name).skip(1) {
             let study = (one.load)(&key).expect("a right size");
-            let mut packets: Vec<_> = ivs
-                .iter()
-                .zip(&mut data)
-                .map(|(iv, data)| Packet { iv, data })
-                .collect();
-            study.xor_batch(&mut packets).expect("right sizes");
-            assert_eq!(data, expected, "{} {}, {count} packets", one.facts.name, one.kernel);
+            // 1801 is a prime that does not divide the number of lengths, so each comes once.
+            let mut lengths = (0..=LONGEST_IN_BATCH).map(|i| i * 1801 % (LONGEST_IN_BATCH + 1));
+            for count in (0..=MOST_IN_BATCH).cycle() {
+                let mut cases: Vec<_> = streams[..count]
+                    .iter()
+                    .zip(&mut lengths)
+                    .map(|(stream, length)| Case::new(&mut random, stream, length))
+                    .collect();
+                let mut packets: Vec<_> = cases
+                    .iter_mut()
+                    .map(|case| Packet {
+                        iv: &case.stream.iv,
+                        data: &mut case.buffer[case.offset..],
+                    })
+                    .collect();
+                study.xor_batch(&mut packets).expect("right sizes");
+                for case in &cases {
+                    let length = case.buffer.len() - case.offset;
+                    let place = format!("{} {}, {count} packets, {length} bytes", one.facts.name, one.kernel);
+                    assert!(case.buffer == case.expected, "{place}");
+                }
+                if cases.len() < count {
+                    break;
+                }
+            }
         }
+    }
+}
+
+/// Nobody's processor has it.
+#[derive(zeroize::Zeroize)]
+struct Imaginary;
+
+impl Kernel for Imaginary {
+    const FACTS: &'static Facts = <xor::Definition as Kernel>::FACTS;
+    const NAME: &'static str = "imaginary";
+    type Key = [u8; 1];
+    type Block = [u8; 1];
+
+    fn available() -> bool {
+        false
+    }
+
+    fn expand(_key: &[u8]) -> Self::Key {
+        panic!("asked for a key without the instructions")
+    }
+
+    fn start(_key: &Self::Key, _iv: &[u8]) -> Self {
+        Self
+    }
+
+    fn step(&mut self) -> Self::Block {
+        [0]
+    }
+}
+
+#[test]
+fn a_kernel_that_the_machine_cannot_run_is_refused_before_it_runs() {
+    let refused = Cipher::<Imaginary>::new(&[0]).err().expect("no such machine");
+    let words = "this processor lacks instructions of the imaginary kernel of xor; choose another kernel";
+    assert_eq!(refused.to_string(), words);
+    for one in IMPLEMENTATIONS {
+        let loaded = (one.load)(&vec![1; one.facts.key_bytes.most]);
+        assert_eq!(loaded.is_ok(), (one.available)(), "{} {}", one.facts.name, one.kernel);
     }
 }
 
 #[test]
 fn a_batch_with_one_wrong_iv_is_refused_whole() {
-    for one in IMPLEMENTATIONS {
+    for one in kernels() {
         let study = (one.load)(&vec![1; one.facts.key_bytes.most]).expect("a right size");
         let right = vec![2; one.facts.iv_bytes.most];
         let wrong = vec![2; one.facts.iv_bytes.most + 1];
@@ -130,7 +222,7 @@ fn a_batch_with_one_wrong_iv_is_refused_whole() {
 
 #[test]
 fn keys_and_ivs_are_taken_in_the_stated_sizes_alone() {
-    for one in IMPLEMENTATIONS {
+    for one in kernels() {
         let (keys, ivs) = (one.facts.key_bytes, one.facts.iv_bytes);
         for size in 0..=keys.most + 1 {
             assert_eq!(
@@ -163,7 +255,13 @@ fn a_wrong_size_says_which_ones_are_right() {
 #[test]
 fn kernels_of_a_cipher_differ_in_name() {
     for one in IMPLEMENTATIONS {
-        let same = implementations_of(one.facts.name).filter(|other| other.kernel == one.kernel);
-        assert_eq!(same.count(), 1, "{} {}", one.facts.name, one.kernel);
+        let same = |other: &&Implementation| (other.facts.name, other.kernel) == (one.facts.name, one.kernel);
+        assert_eq!(
+            IMPLEMENTATIONS.iter().filter(same).count(),
+            1,
+            "{} {}",
+            one.facts.name,
+            one.kernel
+        );
     }
 }

@@ -1,10 +1,14 @@
 //! The laboratory. Commands and documents: `docs/lab.md`.
 #![forbid(unsafe_code)]
 
+pub mod ciphers;
 pub mod cli;
 pub mod facts;
 pub mod link;
 pub mod net;
 pub mod netem;
+mod page;
 pub mod proxy;
+mod statistics;
 pub mod throughput;
+pub mod verify;

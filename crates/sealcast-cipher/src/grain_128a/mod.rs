@@ -8,11 +8,19 @@
 
 mod authenticated;
 mod definition;
+mod lanes;
 mod words;
 
 pub use authenticated::{Authenticated, Forged, TAG_BYTES};
 pub use definition::Definition;
 pub use words::Words;
+
+/// Eight packets side by side.
+#[cfg(target_arch = "x86_64")]
+pub type Avx2 = crate::lanes::Batched<Words, crate::cpu::Avx2>;
+/// Sixteen packets side by side.
+#[cfg(target_arch = "x86_64")]
+pub type Avx512 = crate::lanes::Batched<Words, crate::cpu::Avx512>;
 
 use crate::sizes::{Facts, Sizes};
 

@@ -10,8 +10,8 @@ use crate::sizes::Facts;
 /// The registers.
 #[derive(Zeroize)]
 pub struct Words {
-    nfsr: Register,
-    lfsr: Register,
+    pub(super) nfsr: Register,
+    pub(super) lfsr: Register,
 }
 
 /// Stages 0 to 63, 32 to 95 and 64 to 127: 32 neighbours stand in one of the three words, so one shift reads them. The
@@ -26,7 +26,7 @@ impl Register {
 
     /// Stages `first` to `first + 31`.
     #[inline(always)]
-    fn tap(self, first: u32) -> u32 {
+    pub(super) fn tap(self, first: u32) -> u32 {
         let Self([low, middle, high]) = self;
         match first {
             0..=32 => (low >> (32 - first)) as u32,
@@ -44,6 +44,15 @@ impl Register {
 }
 
 impl Words {
+    /// Before the first clock.
+    #[inline(always)]
+    pub(super) fn loaded(key: &Register, iv: &[u8]) -> Self {
+        Self {
+            nfsr: *key,
+            lfsr: Register::new(number::big_endian(iv) << 32 | 0xFFFF_FFFE),
+        }
+    }
+
     /// 32 bits of pre-output, the first one in bit 31.
     #[inline(always)]
     fn pre_output(&self) -> u32 {
@@ -87,10 +96,7 @@ impl Kernel for Words {
     }
 
     fn start(key: &Self::Key, iv: &[u8]) -> Self {
-        let mut state = Self {
-            nfsr: *key,
-            lfsr: Register::new(number::big_endian(iv) << 32 | 0xFFFF_FFFE),
-        };
+        let mut state = Self::loaded(key, iv);
         for _ in 0..WARM_UP_CLOCKS / 32 {
             state.clock_32(state.pre_output());
         }

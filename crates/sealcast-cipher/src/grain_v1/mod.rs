@@ -3,10 +3,18 @@
 //! Byte order is that of eSTREAM's files: everywhere, the first bit is the lowest one of the first byte.
 
 mod definition;
+mod lanes;
 mod words;
 
 pub use definition::Definition;
 pub use words::Words;
+
+/// Sixteen packets side by side.
+#[cfg(target_arch = "x86_64")]
+pub type Avx2 = crate::lanes::Batched<Words, crate::cpu::Avx2>;
+/// Thirty-two packets side by side.
+#[cfg(target_arch = "x86_64")]
+pub type Avx512 = crate::lanes::Batched<Words, crate::cpu::Avx512>;
 
 use crate::sizes::{Facts, Sizes};
 

@@ -10,8 +10,8 @@ use crate::sizes::Facts;
 /// The registers.
 #[derive(Zeroize)]
 pub struct Words {
-    nfsr: Register,
-    lfsr: Register,
+    pub(super) nfsr: Register,
+    pub(super) lfsr: Register,
 }
 
 /// Stages 0 to 63, and 16 to 79: 16 neighbours stand in one of the two words, so one shift reads them.
@@ -25,7 +25,7 @@ impl Register {
 
     /// Stages `first` to `first + 15`.
     #[inline(always)]
-    fn tap(self, first: u32) -> u16 {
+    pub(super) fn tap(self, first: u32) -> u16 {
         let Self([low, high]) = self;
         if first <= 48 {
             (low >> first) as u16
@@ -43,6 +43,15 @@ impl Register {
 }
 
 impl Words {
+    /// Before the first clock.
+    #[inline(always)]
+    pub(super) fn loaded(key: &Register, iv: &[u8]) -> Self {
+        Self {
+            nfsr: *key,
+            lfsr: Register::new(0xFFFF << 64 | number::little_endian(iv)),
+        }
+    }
+
     /// 16 bits of output, the first one in bit 0.
     #[inline(always)]
     fn output(&self) -> u16 {
@@ -92,10 +101,7 @@ impl Kernel for Words {
     }
 
     fn start(key: &Self::Key, iv: &[u8]) -> Self {
-        let mut state = Self {
-            nfsr: *key,
-            lfsr: Register::new(0xFFFF << 64 | number::little_endian(iv)),
-        };
+        let mut state = Self::loaded(key, iv);
         for _ in 0..WARM_UP_CLOCKS / 16 {
             state.clock_16(state.output());
         }

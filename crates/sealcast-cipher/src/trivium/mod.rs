@@ -5,10 +5,18 @@
 //! first bit of keystream is the lowest of a byte. An IV shorter than 80 bits leaves the stages behind it zero.
 
 mod definition;
+mod lanes;
 mod words;
 
 pub use definition::Definition;
 pub use words::Words;
+
+/// Four packets side by side.
+#[cfg(target_arch = "x86_64")]
+pub type Avx2 = crate::lanes::Batched<Words, crate::cpu::Avx2>;
+/// Eight packets side by side.
+#[cfg(target_arch = "x86_64")]
+pub type Avx512 = crate::lanes::Batched<Words, crate::cpu::Avx512>;
 
 use crate::sizes::{Facts, Sizes};
 

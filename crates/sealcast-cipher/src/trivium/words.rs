@@ -11,14 +11,24 @@ use crate::sizes::Facts;
 #[derive(Zeroize)]
 pub struct Words {
     /// s_1 to s_93.
-    a: u128,
+    pub(super) a: u128,
     /// s_94 to s_177.
-    b: u128,
+    pub(super) b: u128,
     /// s_178 to s_288.
-    c: u128,
+    pub(super) c: u128,
 }
 
 impl Words {
+    /// Before the first clock.
+    #[inline(always)]
+    pub(super) fn loaded(key: &u128, iv: &[u8]) -> Self {
+        Self {
+            a: *key,
+            b: number::little_endian(iv) << (84 - 8 * iv.len()),
+            c: 0b111,
+        }
+    }
+
     /// 64 bits of keystream, the first one in bit 0.
     #[inline(always)]
     fn clock_64(&mut self) -> u64 {
@@ -50,11 +60,7 @@ impl Kernel for Words {
     }
 
     fn start(key: &Self::Key, iv: &[u8]) -> Self {
-        let mut state = Self {
-            a: *key,
-            b: number::little_endian(iv) << (84 - 8 * iv.len()),
-            c: 0b111,
-        };
+        let mut state = Self::loaded(key, iv);
         for _ in 0..WARM_UP_CLOCKS / 64 {
             state.clock_64();
         }

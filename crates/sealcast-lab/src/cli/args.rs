@@ -38,6 +38,10 @@ pub(super) enum Command {
     Proxy(ProxyArgs),
     /// Measure how much sessions carry for each second of processor time, beside other programs
     Throughput(ThroughputArgs),
+    /// Measure what ciphers cost on packets and on frames of video
+    Ciphers(CiphersArgs),
+    /// Run every test vector of a folder on every kernel of its study cipher
+    Verify(VerifyArgs),
     /// Measure what share of frames is in time over a link that loses packets, beside SRT and plain RTP
     Link(LinkCommand),
     /// The sending end of a run of `link`
@@ -46,6 +50,32 @@ pub(super) enum Command {
     /// The receiving end of a run of `link`
     #[command(hide = true)]
     LinkReceive(LinkEndArgs),
+}
+
+#[derive(Args, Debug)]
+pub(super) struct CiphersArgs {
+    /// Less of everything, in under a minute
+    #[arg(long)]
+    pub(super) quick: bool,
+    /// Take frames from this file (MP4, AVI, H.264, Motion JPEG); from the test card if not said
+    #[arg(long, value_name = "FILE")]
+    pub(super) clip: Option<PathBuf>,
+    /// Measure these alone: ciphers, or implementations such as trivium/words
+    #[arg(long, value_name = "NAMES", value_delimiter = ',')]
+    pub(super) only: Vec<String>,
+    /// How often everybody takes a turn: 15, or 3 with --quick
+    #[arg(long, value_name = "NUMBER")]
+    pub(super) rounds: Option<usize>,
+    /// Write record.json, table.csv and report.html into this folder; go on with what is there
+    #[arg(long, value_name = "FOLDER")]
+    pub(super) out: Option<PathBuf>,
+}
+
+#[derive(Args, Debug)]
+pub(super) struct VerifyArgs {
+    /// A folder of JSON files, one cipher each
+    #[arg(long, value_name = "FOLDER")]
+    pub(super) vectors: PathBuf,
 }
 
 #[derive(Args, Debug)]

@@ -2,11 +2,13 @@
 
 mod args;
 mod children;
+mod ciphers;
 mod control;
 mod link;
 mod net;
 mod proxy;
 mod throughput;
+mod verify;
 
 use std::process::ExitCode;
 
@@ -20,6 +22,8 @@ pub fn run() -> ExitCode {
         Command::Net(args) => net::run(&args),
         Command::Proxy(args) => proxy::run(&args),
         Command::Throughput(args) => throughput::run(&args),
+        Command::Ciphers(args) => ciphers::run(&args),
+        Command::Verify(args) => verify::run(&args),
         Command::Link(args) => link::run(&args),
         Command::LinkSend(args) => link::send(&args),
         Command::LinkReceive(args) => link::receive(&args),

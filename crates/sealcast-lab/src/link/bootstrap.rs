@@ -1,9 +1,6 @@
 //! How sure a share is. Frames fail together, so whole seconds are resampled, not frames.
 
-use sealcast_proto::sim::Random;
-
-/// Resamples: the ends of a 95 % interval rest on 50 of them each.
-const RESAMPLES: usize = 2000;
+use crate::statistics;
 
 /// A second of one run: how many frames there were, and how many of them were as they should be.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -26,29 +23,19 @@ pub(super) fn interval(seconds: &[Second]) -> (f64, f64) {
     match share(seconds) {
         whole if whole >= 1.0 => (1.0 - rule_of_three, 1.0),
         none if none <= 0.0 => (0.0, rule_of_three),
-        _ => ends(seconds, |resample, _| share(resample), &[]),
+        _ => statistics::interval(seconds, |resample| share(resample)),
     }
 }
 
 /// The 95 % interval of the difference of two shares, the first less the second.
 pub(super) fn difference(a: &[Second], b: &[Second]) -> (f64, f64) {
-    ends(a, |a, b| share(a) - share(b), b)
-}
-
-fn ends(a: &[Second], figure: impl Fn(&[Second], &[Second]) -> f64, b: &[Second]) -> (f64, f64) {
-    let mut random = Random::new(0x5ea1 ^ a.len() as u64);
-    let mut draw = |from: &[Second]| -> Vec<Second> {
-        let count = from.len() as u64;
-        from.iter().map(|_| from[random.uniform(0..count) as usize]).collect()
-    };
-    let mut figures: Vec<f64> = (0..RESAMPLES).map(|_| figure(&draw(a), &draw(b))).collect();
-    figures.sort_unstable_by(f64::total_cmp);
-    let tail = RESAMPLES / 40;
-    (figures[tail], figures[RESAMPLES - 1 - tail])
+    statistics::interval_of_two(a, b, |a, b| share(a) - share(b))
 }
 
 #[cfg(test)]
 mod tests {
+    use sealcast_proto::sim::Random;
+
     use super::*;
 
     fn seconds(random: &mut Random, share: f64) -> Vec<Second> {

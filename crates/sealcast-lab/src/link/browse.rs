@@ -5,10 +5,7 @@ use std::fmt::Write;
 use super::plan::{LinkOptions, LinkResult};
 use super::record::METHOD;
 use super::{plot, table};
-
-const STYLE: &str = "body{font:15px/1.45 sans-serif;max-width:76em;margin:2em auto;padding:0 1em;color:#222}\
-    table{border-collapse:collapse;margin:1em 0}td,th{border-bottom:1px solid #ddd;padding:.2em .8em;text-align:left}\
-    svg{max-width:100%;height:auto}figure{display:inline-block;margin:.5em}";
+use crate::page::{self, escape};
 
 /// The page in HTML.
 pub(super) fn page(
@@ -16,10 +13,8 @@ pub(super) fn page(
     result: &LinkResult,
     facts: &[(&str, String)],
 ) -> Result<String, Box<dyn std::error::Error>> {
-    let mut page = format!(
-        "<!doctype html>\n<html lang=\"en\"><meta charset=\"utf-8\">\n<title>Frames in time</title>\n\
-         <style>{STYLE}</style>\n<h1>What share of frames is in time</h1>\n<table>\n"
-    );
+    let mut page = page::head("Frames in time", "What share of frames is in time");
+    page.push_str("<table>\n");
     for (name, value) in facts {
         writeln!(page, "<tr><th>{name}</th><td>{}</td></tr>", escape(value))?;
     }
@@ -27,14 +22,10 @@ pub(super) fn page(
     for verdict in table::verdicts(result) {
         writeln!(page, "<li>{}</li>", escape(&verdict))?;
     }
-    page.push_str("</ul>\n<table>\n<tr>");
-    for name in table::COLUMNS {
-        write!(page, "<th>{name}</th>")?;
-    }
-    page.push_str("</tr>\n");
+    page.push_str("</ul>\n<table>\n");
+    page.push_str(&page::row("th", table::COLUMNS));
     for figures in &result.figures {
-        let cells = table::cells(figures).map(|cell| format!("<td>{}</td>", escape(&cell)));
-        writeln!(page, "<tr>{}</tr>", cells.concat())?;
+        page.push_str(&page::row("td", table::cells(figures)));
     }
     page.push_str("</table>\n<h2>Shown in time</h2>\n");
     writeln!(page, "<figure>{}</figure>", plot::bars(result)?)?;
@@ -51,8 +42,4 @@ pub(super) fn page(
     }
     page.push_str("</html>\n");
     Ok(page)
-}
-
-fn escape(text: &str) -> String {
-    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
 }

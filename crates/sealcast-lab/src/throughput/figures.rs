@@ -6,6 +6,7 @@ use std::time::Duration;
 use serde::Serialize;
 
 use super::Carrier;
+use crate::statistics::median;
 
 /// One measurement.
 #[derive(Clone, Copy, Debug, Default, Serialize)]
@@ -77,15 +78,9 @@ pub struct Middle {
 impl Middle {
     fn of(values: impl Iterator<Item = f64>) -> Self {
         let mut values: Vec<f64> = values.collect();
-        values.sort_by(f64::total_cmp);
+        let median = median(&mut values);
         let (Some(&least), Some(&most)) = (values.first(), values.last()) else {
             return Self::default();
-        };
-        let half = values.len() / 2;
-        let median = if values.len().is_multiple_of(2) {
-            values[half - 1].midpoint(values[half])
-        } else {
-            values[half]
         };
         Self { median, least, most }
     }

@@ -1,0 +1,179 @@
+//! Who takes part: a cipher in one implementation, in the form that the stopwatch needs.
+
+use std::hint::black_box;
+
+use data_encoding::HEXUPPER;
+use sealcast_cipher::{IMPLEMENTATIONS, Implementation, PUBLISHED, Packet, Study};
+
+use super::library;
+
+/// The key size that is measured where a cipher has several, in bytes; else its longest.
+const USUAL_KEY_BYTES: usize = 16;
+
+/// Packets in a verified batch: more than any kernel works on at once, and no multiple of that.
+const BATCH: usize = 67;
+/// Bytes of published keystream up to which a whole batch is verified, and not one packet.
+const BATCHED_BYTES: usize = 4096;
+
+/// One implementation of one cipher.
+pub(super) struct Contender {
+    pub(super) cipher: &'static str,
+    /// Which of our kernels, or which library.
+    pub(super) implementation: &'static str,
+    pub(super) key_bytes: usize,
+    pub(super) iv_bytes: usize,
+    /// Bytes behind each packet that authenticate it; none under a bare keystream.
+    pub(super) tag_bytes: usize,
+    /// Bytes of a loaded key and of a running keystream, where they are known.
+    pub(super) state_bytes: Option<usize>,
+    /// Loads a key of `key_bytes`.
+    pub(super) load: Box<Load>,
+    pub(super) known: Vec<Known>,
+}
+
+/// Makes a key ready for use.
+pub(super) type Load = dyn Fn(&[u8]) -> Box<dyn Keyed>;
+
+/// A cipher with its key loaded. In each packet `tag_bytes` follow the data.
+pub(super) trait Keyed {
+    /// Sets up an IV and nothing else. False where that is no step of its own.
+    fn start(&self, iv: &[u8]) -> bool;
+
+    /// Enciphers packets, each under its own IV, and writes the tags behind them.
+    fn seal(&self, packets: &mut [Packet<'_>]);
+
+    /// Deciphers packets. False if one is not genuine.
+    fn open(&self, packets: &mut [Packet<'_>]) -> bool;
+}
+
+/// Published: what becomes of a message, in hexadecimal digits.
+pub(super) struct Known {
+    pub(super) key: &'static str,
+    pub(super) iv: &'static str,
+    /// In clear.
+    pub(super) message: String,
+    /// Where the published bytes begin.
+    pub(super) from: usize,
+    /// Enciphered, with the tag.
+    pub(super) sealed: &'static str,
+}
+
+/// All contenders that this machine can run: our own by name, the definition of each first, then those of libraries.
+pub(super) fn all() -> Vec<Contender> {
+    let ours = IMPLEMENTATIONS.iter().filter(|one| (one.available)());
+    ours.map(own).chain(library::all()).collect()
+}
+
+fn own(one: &'static Implementation) -> Contender {
+    let keys = one.facts.key_bytes;
+    let usual = keys.contains(USUAL_KEY_BYTES);
+    let known = PUBLISHED.iter().filter(|value| value.cipher == one.facts.name);
+    Contender {
+        cipher: one.facts.name,
+        implementation: one.kernel,
+        key_bytes: if usual { USUAL_KEY_BYTES } else { keys.most },
+        iv_bytes: one.facts.iv_bytes.most,
+        tag_bytes: 0,
+        state_bytes: Some(one.key_state_bytes + one.state_bytes),
+        load: Box::new(|key| Box::new((one.load)(key).expect("the size is one of the cipher's"))),
+        known: known
+            .map(|value| Known {
+                key: value.key,
+                iv: value.iv,
+                message: "00".repeat(value.from + value.bytes.len() / 2),
+                from: value.from,
+                sealed: value.bytes,
+            })
+            .collect(),
+    }
+}
+
+impl Keyed for Study {
+    fn start(&self, iv: &[u8]) -> bool {
+        black_box(self.keystream(iv).expect("the size is one of the cipher's"));
+        true
+    }
+
+    fn seal(&self, packets: &mut [Packet<'_>]) {
+        self.xor_batch(packets).expect("the sizes are the cipher's");
+    }
+
+    fn open(&self, packets: &mut [Packet<'_>]) -> bool {
+        self.seal(packets);
+        true
+    }
+}
+
+impl Contender {
+    /// `trivium/words`
+    pub(super) fn name(&self) -> String {
+        format!("{}/{}", self.cipher, self.implementation)
+    }
+
+    /// Holds it to what was published.
+    ///
+    /// # Errors
+    /// It gives other bytes, or takes what was altered for genuine, or nothing was published; in words.
+    pub(super) fn verify(&self) -> Result<(), String> {
+        if self.known.is_empty() {
+            return Err("no published values to hold it to".to_owned());
+        }
+        self.known.iter().try_for_each(|known| self.compare(known))
+    }
+
+    fn compare(&self, known: &Known) -> Result<(), String> {
+        let bytes = |hex: &str| HEXUPPER.decode(hex.as_bytes()).expect("hexadecimal digits");
+        let (key, iv, sealed) = (bytes(known.key), bytes(known.iv), bytes(known.sealed));
+        let mut message = bytes(&known.message);
+        let length = message.len();
+        message.resize(length + self.tag_bytes, 0);
+        let count = if length <= BATCHED_BYTES { BATCH } else { 1 };
+        let mut batch = vec![message; count];
+        let keyed = (self.load)(&key);
+        keyed.seal(&mut packets(&mut batch, &iv));
+        let place = format!("key {}, IV {}, from byte {}", known.key, known.iv, known.from);
+        if batch.iter().any(|data| data[known.from..] != sealed) {
+            return Err(format!("{place}: other bytes than were published"));
+        }
+        let genuine = keyed.open(&mut packets(&mut batch, &iv));
+        if !genuine || batch.iter().any(|data| data[..length] != bytes(&known.message)) {
+            return Err(format!("{place}: does not open what it sealed"));
+        }
+        if self.tag_bytes > 0 {
+            keyed.seal(&mut packets(&mut batch, &iv));
+            batch[0][length] ^= 1;
+            if keyed.open(&mut packets(&mut batch[..1], &iv)) {
+                return Err(format!("{place}: takes an altered tag for genuine"));
+            }
+        }
+        Ok(())
+    }
+}
+
+fn packets<'a>(batch: &'a mut [Vec<u8>], iv: &'a [u8]) -> Vec<Packet<'a>> {
+    batch.iter_mut().map(|data| Packet { iv, data }).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_contender_gives_the_published_values() {
+        for contender in all() {
+            assert_eq!(contender.verify(), Ok(()), "{}", contender.name());
+        }
+    }
+
+    #[test]
+    fn one_wrong_byte_of_published_values_is_noticed() {
+        for mut contender in all() {
+            let last = contender.known.last_mut().expect("published values");
+            last.key = if last.key.starts_with('0') { "10" } else { "00" };
+            let longer: String = last.key.chars().cycle().take(2 * contender.key_bytes).collect();
+            last.key = Box::leak(longer.into_boxed_str());
+            let wrong = contender.verify().expect_err("another key");
+            assert!(wrong.contains("other bytes"), "{}: {wrong}", contender.name());
+        }
+    }
+}

@@ -1,0 +1,18 @@
+//! What ciphers cost on packets and on frames of video: ours, in all their kernels, and those of libraries beside them.
+//!
+//! A contender first has to give published values; one that does not is reported as wrong and not timed. Rounds are
+//! interleaved, and the record on disk grows with each, so that a run which was stopped goes on where it was.
+
+mod browse;
+mod contender;
+mod library;
+mod measure;
+mod plan;
+mod plot;
+mod record;
+mod table;
+mod workload;
+
+pub use plan::{CipherOptions, measure};
+pub use record::{Record, write};
+pub use table::terminal;

@@ -1,0 +1,276 @@
+//! What is written down: everything that was timed, round by round, and what it was timed on.
+
+use std::path::Path;
+
+use jiff::Timestamp;
+use sealcast::failure::{Failure, FailureKind, Result};
+use sealcast::platform::machine::Machine;
+use sealcast::platform::versions::LIBRARIES;
+use serde::{Deserialize, Serialize};
+
+use super::browse;
+use super::contender::Contender;
+use super::library::VERSIONS;
+use super::measure::{self, Cell, SetUp};
+use super::plan::CipherOptions;
+use super::table::{self, Row};
+use super::workload::Workload;
+
+/// How the figures come about, in words.
+const METHOD: &[&str] = &[
+    "Before anything is timed, each implementation is held to published values, alone and in a batch of 67 packets; \
+     one that gives another byte is named as wrong and not timed.",
+    "A sample is one implementation on one workload in one round: packets, each under an IV of its own, are enciphered \
+     and deciphered in place by turns for some milliseconds, and the median time of each counts. Setting up IVs is \
+     part of it, setting up the key is not. As many packets are given at once as it takes to make a stretch that the \
+     clock can tell, 512 at most: kernels that work on many side by side need them, the others take one after another.",
+    "In a round everybody takes a turn with every workload, in the next one in the opposite order. Figures are medians \
+     over rounds; intervals are 95 %, bootstrap over rounds, 2000 resamples. With few rounds they are too narrow.",
+    "AEADs (tag of 16 bytes) also authenticate; a bare keystream does not, and so is not safe to use by itself.",
+    "T: key set-up, enciphering and deciphering of one packet, IV set-up included in both. Frames per second: how many \
+     packets of the workload's mean length one core enciphers.",
+    "State: bytes of a loaded key and a running keystream. Not known of libraries, which do not tell.",
+    "Frames: the first 25 of the clip or of the built-in test card, as H.264 (640x480 card: 1.5 Mbit/s) and as JPEG \
+     (quality 80), encoded anew where the clip is of the other codec; raw frames are I420 of 640x480, 460 800 bytes.",
+];
+
+/// A measurement as it stands in `record.json`.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Record {
+    made: String,
+    settings: Settings,
+    /// Ticks of the time-stamp counter in a second.
+    pub(super) tsc_hz: Option<f64>,
+    pub(super) counter: String,
+    pub(super) energy: String,
+    pub(super) method: Vec<String>,
+    pub(super) contenders: Vec<Described>,
+    pub(super) rounds: Vec<Round>,
+    /// Made of the rounds.
+    #[serde(default, skip_deserializing)]
+    pub(super) table: Vec<Row>,
+}
+
+/// What has to be the same for a measurement to be gone on with.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(super) struct Settings {
+    pub(super) version: String,
+    pub(super) libraries: Vec<(String, String)>,
+    pub(super) machine: serde_json::Value,
+    pub(super) quick: bool,
+    /// Where frames came from.
+    pub(super) frames: String,
+    names: Vec<String>,
+    pub(super) workloads: Vec<Load>,
+}
+
+/// A workload, in words and numbers.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(super) struct Load {
+    pub(super) name: String,
+    /// Packets in all.
+    pub(super) packets: usize,
+    pub(super) mean_bytes: f64,
+}
+
+/// A contender, in words and numbers.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(super) struct Described {
+    pub(super) cipher: String,
+    pub(super) implementation: String,
+    pub(super) key_bits: usize,
+    pub(super) iv_bits: usize,
+    pub(super) tag_bits: usize,
+    pub(super) state_bytes: Option<usize>,
+    /// Why it is not timed.
+    pub(super) wrong: Option<String>,
+}
+
+/// What one round gave.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub(super) struct Round {
+    pub(super) load_average: String,
+    pub(super) set_ups: Vec<SetUp>,
+    pub(super) cells: Vec<Cell>,
+}
+
+impl Round {
+    pub(super) fn begin() -> Self {
+        let load = std::fs::read_to_string("/proc/loadavg").unwrap_or_default();
+        Self {
+            load_average: load.trim().to_owned(),
+            ..Self::default()
+        }
+    }
+}
+
+impl Described {
+    fn of(contender: &Contender) -> Self {
+        Self {
+            cipher: contender.cipher.to_owned(),
+            implementation: contender.implementation.to_owned(),
+            key_bits: 8 * contender.key_bytes,
+            iv_bits: 8 * contender.iv_bytes,
+            tag_bits: 8 * contender.tag_bytes,
+            state_bytes: contender.state_bytes,
+            wrong: contender.verify().err(),
+        }
+    }
+}
+
+impl Record {
+    /// Holds the contenders to published values; nothing is timed yet.
+    pub(super) fn begin(options: &CipherOptions, contenders: &[Contender], workloads: &[Workload]) -> Self {
+        let tsc_hz = measure::tsc_hz();
+        let counter = match tsc_hz {
+            Some(hz) => format!(
+                "cycles are ticks of the time-stamp counter (TSC), {:.3} GHz whatever clock the core runs at",
+                hz / 1e9
+            ),
+            None => "no cycle counter here: no time-stamp counter that ticks evenly".to_owned(),
+        };
+        let load = |workload: &Workload| Load {
+            name: workload.name.clone(),
+            packets: workload.packets.len(),
+            mean_bytes: workload.mean_bytes(),
+        };
+        let owned = |(name, version): &(&str, &str)| ((*name).to_owned(), (*version).to_owned());
+        let clip = options.clip.as_ref().map(|path| path.display().to_string());
+        Self {
+            made: Timestamp::now().to_string(),
+            settings: Settings {
+                version: env!("CARGO_PKG_VERSION").to_owned(),
+                libraries: LIBRARIES.iter().chain(&VERSIONS).map(owned).collect(),
+                machine: serde_json::to_value(Machine::detect()).unwrap_or_default(),
+                quick: options.quick,
+                frames: clip.unwrap_or_else(|| "test card".to_owned()),
+                names: contenders.iter().map(Contender::name).collect(),
+                workloads: workloads.iter().map(load).collect(),
+            },
+            tsc_hz,
+            counter,
+            energy: energy().to_owned(),
+            method: METHOD.iter().map(|&words| words.to_owned()).collect(),
+            contenders: contenders.iter().map(Described::of).collect(),
+            rounds: Vec::new(),
+            table: Vec::new(),
+        }
+    }
+
+    /// This measurement, or what was done of it before.
+    ///
+    /// # Errors
+    /// The folder has the record of another measurement, or one that cannot be read.
+    pub(super) fn resumed(self, folder: &Path) -> Result<Self> {
+        let path = folder.join("record.json");
+        let Ok(text) = std::fs::read_to_string(&path) else {
+            return Ok(self);
+        };
+        let other = |why: &str| {
+            let what = format!("{} {why}", path.display());
+            Failure::new(FailureKind::Sink, what, "choose another --out, or remove it")
+        };
+        let before: Self =
+            serde_json::from_str(&text).map_err(|error| other(&format!("is no record of this command ({error})")))?;
+        if before.settings != self.settings {
+            return Err(other(
+                "is of another measurement: machine, version, ciphers, clip or --quick differ",
+            ));
+        }
+        // What is wrong now is wrong, whatever was timed before.
+        Ok(Self {
+            contenders: self.contenders,
+            ..before
+        })
+    }
+
+    /// Too slow for this workload in an earlier round.
+    pub(super) fn was_left_out(&self, contender: usize, workload: usize) -> bool {
+        let there = |cell: &Cell| (cell.contender, cell.workload) == (contender, workload);
+        self.rounds.first().is_some_and(|round| !round.cells.iter().any(there))
+    }
+
+    pub(super) fn settings(&self) -> &Settings {
+        &self.settings
+    }
+
+    /// Writes `record.json`, in whole or not at all.
+    pub(super) fn save(&self, folder: &Path) -> Result<()> {
+        let failed = |error: &dyn std::fmt::Display| unwritable(folder, error);
+        std::fs::create_dir_all(folder).map_err(|error| failed(&error))?;
+        let full = Self {
+            table: table::rows(self),
+            ..self.clone()
+        };
+        let json = serde_json::to_string_pretty(&full).map_err(|error| failed(&error))?;
+        let mut file = tempfile::NamedTempFile::new_in(folder).map_err(|error| failed(&error))?;
+        std::io::Write::write_all(&mut file, json.as_bytes()).map_err(|error| failed(&error))?;
+        file.persist(folder.join("record.json"))
+            .map_err(|error| failed(&error))?;
+        Ok(())
+    }
+
+    /// What stands above the tables.
+    pub(super) fn facts(&self) -> Vec<(&'static str, String)> {
+        let machine = |field: &str| self.settings.machine[field].as_str().unwrap_or("unknown").to_owned();
+        let cores = &self.settings.machine["cores"];
+        let libraries = self
+            .settings
+            .libraries
+            .iter()
+            .map(|(name, version)| format!("{name} {version}"));
+        let loads: Vec<&str> = self.rounds.iter().map(|round| round.load_average.as_str()).collect();
+        let how = if self.settings.quick {
+            "quick, for a first look"
+        } else {
+            "full"
+        };
+        vec![
+            ("made", self.made.clone()),
+            (
+                "machine",
+                format!("{}, {cores} cores, {}", machine("cpu_model"), machine("kernel")),
+            ),
+            (
+                "versions",
+                format!(
+                    "sealcast {}, {}",
+                    self.settings.version,
+                    libraries.collect::<Vec<_>>().join(", ")
+                ),
+            ),
+            ("cycles", self.counter.clone()),
+            ("energy", self.energy.clone()),
+            ("frames", self.settings.frames.clone()),
+            ("rounds", format!("{}, {how}", self.rounds.len())),
+            ("load average", loads.join("; ")),
+        ]
+    }
+}
+
+/// Why there are no joules.
+fn energy() -> &'static str {
+    if Path::new("/sys/class/powercap/intel-rapl:0").exists() {
+        "not measured: this command does not read the processor's energy counter yet"
+    } else {
+        "not measurable here: no energy counter"
+    }
+}
+
+fn unwritable(folder: &Path, error: &dyn std::fmt::Display) -> Failure {
+    let what = format!("the results cannot be written to {} ({error})", folder.display());
+    Failure::new(FailureKind::Sink, what, "choose another --out, or make room")
+}
+
+/// Writes `record.json`, `table.csv` and `report.html`.
+///
+/// # Errors
+/// A file cannot be written.
+pub fn write(record: &Record, folder: &Path) -> Result<()> {
+    record.save(folder)?;
+    let failed = |error: &dyn std::fmt::Display| unwritable(folder, error);
+    let rows = table::rows(record);
+    table::write_csv(&folder.join("table.csv"), &rows).map_err(|error| failed(&error))?;
+    let page = browse::page(record, &rows).map_err(|error| failed(&error))?;
+    std::fs::write(folder.join("report.html"), page).map_err(|error| failed(&error))
+}

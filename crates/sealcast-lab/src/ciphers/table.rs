@@ -1,0 +1,190 @@
+//! Figures, made of the rounds of a record.
+
+use std::fmt::Write;
+use std::path::Path;
+
+use serde::Serialize;
+
+use super::measure::{Cell, SetUp};
+use super::record::Record;
+use crate::statistics::{interval, median};
+
+/// A line of `table.csv`: a contender on a workload. Intervals are 95 %.
+#[derive(Clone, Debug, Serialize)]
+pub(super) struct Row {
+    pub(super) cipher: String,
+    pub(super) implementation: String,
+    pub(super) key_bits: usize,
+    pub(super) iv_bits: usize,
+    pub(super) tag_bits: usize,
+    pub(super) state_bytes: Option<usize>,
+    pub(super) workload: String,
+    /// Mean of the workload's packets.
+    pub(super) packet_bytes: f64,
+    /// Packets at once.
+    pub(super) at_once: usize,
+    pub(super) rounds: usize,
+    /// Enciphering, in millions of bytes a second.
+    pub(super) mb_per_s: f64,
+    pub(super) mb_per_s_low: f64,
+    pub(super) mb_per_s_high: f64,
+    pub(super) open_mb_per_s: f64,
+    pub(super) cycles_per_byte: Option<f64>,
+    pub(super) cycles_per_byte_low: Option<f64>,
+    pub(super) cycles_per_byte_high: Option<f64>,
+    /// Packets or frames enciphered in a second.
+    pub(super) packets_per_s: f64,
+    pub(super) key_ns: f64,
+    pub(super) iv_ns: Option<f64>,
+    /// Enciphering one packet, its IV included.
+    pub(super) seal_ns: f64,
+    pub(super) open_ns: f64,
+    /// Key, enciphering and deciphering together.
+    pub(super) t_ns: f64,
+}
+
+/// All lines, in order of workloads and then of contenders.
+pub(super) fn rows(record: &Record) -> Vec<Row> {
+    let workloads = 0..record.settings().workloads.len();
+    let pairs = workloads.flat_map(|workload| (0..record.contenders.len()).map(move |contender| (contender, workload)));
+    pairs
+        .filter_map(|(contender, workload)| row(record, contender, workload))
+        .collect()
+}
+
+/// None where nothing was timed.
+fn row(record: &Record, contender: usize, workload: usize) -> Option<Row> {
+    let described = &record.contenders[contender];
+    let load = &record.settings().workloads[workload];
+    let here = |cell: &&Cell| (cell.contender, cell.workload) == (contender, workload);
+    let timed: Vec<(&SetUp, &Cell)> = record
+        .rounds
+        .iter()
+        .filter_map(|round| {
+            let set_up = round.set_ups.iter().find(|set_up| set_up.contender == contender)?;
+            Some((set_up, round.cells.iter().find(here)?))
+        })
+        .collect();
+    if timed.is_empty() || described.wrong.is_some() {
+        return None;
+    }
+    let of = |figure: &dyn Fn(&SetUp, &Cell) -> f64| -> Vec<f64> {
+        timed.iter().map(|(set_up, cell)| figure(set_up, cell)).collect()
+    };
+    let middle = |figure: &dyn Fn(&SetUp, &Cell) -> f64| median(&mut of(figure));
+    let seal = |cell: &Cell| cell.timed.seal_ns / cell.timed.bytes as f64;
+    let each_ns = |cell: &Cell, ns: f64| ns / cell.timed.bytes as f64 * load.mean_bytes;
+    let ns_per_byte = middle(&|_, cell| seal(cell));
+    let (least, most) = interval(&of(&|_, cell| seal(cell)), median);
+    let cycles = |ns: f64| record.tsc_hz.map(|hz| ns * hz / 1e9);
+    let ivs: Option<Vec<f64>> = timed.iter().map(|(set_up, _)| set_up.iv_ns).collect();
+    Some(Row {
+        cipher: described.cipher.clone(),
+        implementation: described.implementation.clone(),
+        key_bits: described.key_bits,
+        iv_bits: described.iv_bits,
+        tag_bits: described.tag_bits,
+        state_bytes: described.state_bytes,
+        workload: load.name.clone(),
+        packet_bytes: load.mean_bytes,
+        at_once: timed.iter().map(|(_, cell)| cell.timed.packets).max().unwrap_or(0),
+        rounds: timed.len(),
+        mb_per_s: 1e3 / ns_per_byte,
+        mb_per_s_low: 1e3 / most,
+        mb_per_s_high: 1e3 / least,
+        open_mb_per_s: 1e3 / middle(&|_, cell| cell.timed.open_ns / cell.timed.bytes as f64),
+        cycles_per_byte: cycles(ns_per_byte),
+        cycles_per_byte_low: cycles(least),
+        cycles_per_byte_high: cycles(most),
+        packets_per_s: 1e9 / (ns_per_byte * load.mean_bytes),
+        key_ns: middle(&|set_up, _| set_up.key_ns),
+        iv_ns: ivs.map(|mut ivs| median(&mut ivs)),
+        seal_ns: middle(&|_, cell| each_ns(cell, cell.timed.seal_ns)),
+        open_ns: middle(&|_, cell| each_ns(cell, cell.timed.open_ns)),
+        t_ns: middle(&|set_up, cell| {
+            set_up.key_ns + each_ns(cell, cell.timed.seal_ns) + each_ns(cell, cell.timed.open_ns)
+        }),
+    })
+}
+
+/// What the columns are called for people.
+pub(super) const COLUMNS: [&str; 10] = [
+    "cipher",
+    "implementation",
+    "MB/s",
+    "95 %",
+    "deciphering, MB/s",
+    "cycles/byte",
+    "packets or frames/s",
+    "key, ns",
+    "IV, ns",
+    "T, us",
+];
+
+/// One line's cells, under [`COLUMNS`].
+pub(super) fn cells(row: &Row) -> [String; 10] {
+    let or_none = |value: Option<String>| value.unwrap_or_else(|| "-".to_owned());
+    [
+        row.cipher.clone(),
+        row.implementation.clone(),
+        short(row.mb_per_s),
+        format!("{} to {}", short(row.mb_per_s_low), short(row.mb_per_s_high)),
+        short(row.open_mb_per_s),
+        or_none(row.cycles_per_byte.map(short)),
+        short(row.packets_per_s),
+        short(row.key_ns),
+        or_none(row.iv_ns.map(short)),
+        short(row.t_ns / 1e3),
+    ]
+}
+
+/// Three digits that count, or all before the point.
+pub(super) fn short(value: f64) -> String {
+    let before_point = value.abs().max(1e-9).log10().floor() as i32 + 1;
+    format!("{value:.*}", (3 - before_point).clamp(0, 4) as usize)
+}
+
+/// The table of 1200-byte packets for a terminal, as Markdown, and what is wrong.
+pub fn terminal(record: &Record) -> String {
+    let all = rows(record);
+    let shown: Vec<[String; 10]> = all.iter().filter(|row| row.workload == SHOWN).map(cells).collect();
+    let lines = || std::iter::once(COLUMNS.map(str::to_owned)).chain(shown.iter().cloned());
+    let widths: Vec<usize> = (0..COLUMNS.len())
+        .map(|column| lines().map(|line| line[column].chars().count()).max().unwrap_or(0))
+        .collect();
+    let mut text = format!("{SHOWN} a packet, {} rounds; {}\n", record.rounds.len(), record.counter);
+    for (index, line) in lines().enumerate() {
+        for (cell, width) in line.iter().zip(&widths) {
+            let _ = write!(text, "| {cell:width$} ");
+        }
+        text.push_str("|\n");
+        if index == 0 {
+            widths
+                .iter()
+                .for_each(|width| text.push_str(&format!("|{}", "-".repeat(width + 2))));
+            text.push_str("|\n");
+        }
+    }
+    for wrong in wrong(record) {
+        let _ = writeln!(text, "WRONG, not timed: {wrong}");
+    }
+    let _ = writeln!(text, "energy: {}", record.energy);
+    text
+}
+
+/// The workload that terminals and charts show.
+pub(super) const SHOWN: &str = "1200 bytes";
+
+/// Who is wrong, and why.
+pub(super) fn wrong(record: &Record) -> impl Iterator<Item = String> {
+    record.contenders.iter().filter_map(|one| {
+        let why = one.wrong.as_ref()?;
+        Some(format!("{}/{}: {why}", one.cipher, one.implementation))
+    })
+}
+
+pub(super) fn write_csv(path: &Path, rows: &[Row]) -> csv::Result<()> {
+    let mut writer = csv::Writer::from_path(path)?;
+    rows.iter().try_for_each(|row| writer.serialize(row))?;
+    writer.flush().map_err(csv::Error::from)
+}

@@ -1,0 +1,28 @@
+//! What reports as HTML have in common: one file that needs nothing else.
+
+const STYLE: &str = "body{font:15px/1.45 sans-serif;max-width:76em;margin:2em auto;padding:0 1em;color:#222}\
+    table{border-collapse:collapse;margin:1em 0}td,th{border-bottom:1px solid #ddd;padding:.2em .8em;text-align:left}\
+    svg{max-width:100%;height:auto}figure{display:inline-block;margin:.5em}";
+
+/// How a page begins.
+pub(crate) fn head(title: &str, heading: &str) -> String {
+    format!(
+        "<!doctype html>\n<html lang=\"en\"><meta charset=\"utf-8\">\n<title>{}</title>\n\
+         <style>{STYLE}</style>\n<h1>{}</h1>\n",
+        escape(title),
+        escape(heading)
+    )
+}
+
+/// One row of a table.
+pub(crate) fn row(tag: &str, cells: impl IntoIterator<Item = impl AsRef<str>>) -> String {
+    let cells = cells
+        .into_iter()
+        .map(|cell| format!("<{tag}>{}</{tag}>", escape(cell.as_ref())));
+    format!("<tr>{}</tr>\n", cells.collect::<String>())
+}
+
+/// Text as HTML.
+pub(crate) fn escape(text: &str) -> String {
+    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
+}
