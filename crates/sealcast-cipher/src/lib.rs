@@ -31,6 +31,8 @@ mod cpu;
 mod lanes;
 mod number;
 mod published;
+mod registers;
+mod side_by_side;
 mod sizes;
 mod study;
 

@@ -1,16 +1,26 @@
 //! Bytes read as one number.
 
 /// At most 16 bytes, the lowest first.
+#[inline(always)]
 pub(crate) fn little_endian(bytes: &[u8]) -> u128 {
-    bytes
+    let (words, rest) = bytes.as_chunks::<4>();
+    let rest = rest
         .iter()
         .rev()
-        .fold(0, |number, &byte| number << 8 | u128::from(byte))
+        .fold(0, |number, &byte| number << 8 | u128::from(byte));
+    words.iter().rev().fold(rest, |number, &word| {
+        number << 32 | u128::from(u32::from_le_bytes(word))
+    })
 }
 
 /// At most 16 bytes, the highest first.
+#[inline(always)]
 pub(crate) fn big_endian(bytes: &[u8]) -> u128 {
-    bytes.iter().fold(0, |number, &byte| number << 8 | u128::from(byte))
+    let (words, rest) = bytes.as_chunks::<4>();
+    let number = words
+        .iter()
+        .fold(0, |number, &word| number << 32 | u128::from(u32::from_be_bytes(word)));
+    rest.iter().fold(number, |number, &byte| number << 8 | u128::from(byte))
 }
 
 /// The `N` little-endian words that the bytes begin with.

@@ -3,31 +3,51 @@
 use super::{WARM_UP_CLOCKS, Words};
 use crate::lanes::{InstructionSet, Lanes, Registers, SideBySide};
 
-/// The taps of the nonlinear register that are taps again up to three steps later, 16, 32 or 48 stages on. They are
-/// shifted into place once, when their stages come within reach: shifts are what the time goes to.
-const LASTING_B: [u32; 6] = [33, 52, 37, 60, 62, 63];
+/// A register in five words. The first stage is the lowest bit of the first one.
+#[derive(Clone, Copy)]
+struct Register<V>([V; 5]);
 
-/// The same for the linear register.
-const LASTING_S: [u32; 2] = [51, 62];
-
-/// The registers, each in five words. The first stage is the lowest bit of the first word.
+/// The registers.
 pub struct Vectors<V> {
-    nfsr: [V; 5],
-    lfsr: [V; 5],
-    /// What [`LASTING_B`] gave one, two and three steps ago.
+    nfsr: Register<V>,
+    lfsr: Register<V>,
+    /// What [`Register::lasting_b`] gave one, two and three steps ago.
     lasting_b: [[V; 6]; 3],
-    /// The same for [`LASTING_S`].
+    /// The same for [`Register::lasting_s`].
     lasting_s: [[V; 2]; 3],
 }
 
-/// Stages `first` to `first + 15`.
-#[inline(always)]
-fn tap<V: Lanes>(register: [V; 5], first: u32) -> V {
-    let (word, bits) = ((first / 16) as usize, first % 16);
-    if bits == 0 {
-        register[word]
-    } else {
-        register[word].funnel(register[word + 1], bits)
+impl<V: Lanes> Register<V> {
+    /// Stages `first` to `first + 15`.
+    #[inline(always)]
+    fn at(self, first: u32) -> V {
+        let (word, bits) = ((first / 16) as usize, first % 16);
+        if bits == 0 {
+            self.0[word]
+        } else {
+            self.0[word].funnel(self.0[word + 1], bits)
+        }
+    }
+
+    /// The taps of the nonlinear register that are taps again up to three steps later, 16, 32 or 48 stages on. They are
+    /// shifted into place once, when their stages come within reach: shifts are what the time goes to.
+    #[inline(always)]
+    fn lasting_b(self) -> [V; 6] {
+        let b = self;
+        [b.at(33), b.at(52), b.at(37), b.at(60), b.at(62), b.at(63)]
+    }
+
+    /// The same for the linear register.
+    #[inline(always)]
+    fn lasting_s(self) -> [V; 2] {
+        [self.at(51), self.at(62)]
+    }
+
+    /// 16 clocks later; `entering` are the last stages.
+    #[inline(always)]
+    fn shifted(self, entering: V) -> Self {
+        let Self([_, second, third, fourth, last]) = self;
+        Self([second, third, fourth, last, entering])
     }
 }
 
@@ -35,43 +55,35 @@ impl<V: Lanes> Vectors<V> {
     /// 16 bits of output of each packet, the first one in bit 0; while warming up, it is fed back.
     #[inline(always)]
     fn clock(&mut self, warming_up: bool) -> V {
-        let b = |first| tap(self.nfsr, first);
-        let s = |first| tap(self.lfsr, first);
-        let (lasting_b, lasting_s) = (LASTING_B.map(b), LASTING_S.map(s));
+        let (b, s) = (self.nfsr, self.lfsr);
+        let (lasting_b, lasting_s) = (b.lasting_b(), s.lasting_s());
         let [b33, b52, b37, b60, b62, b63] = lasting_b;
         let [_, _, b21, ..] = self.lasting_b[0];
         let [b1, _, _, b28, _, b31] = self.lasting_b[1];
         let [_, b4, _, _, b14, b15] = self.lasting_b[2];
         let ([s51, s62], [_, s46], [s3, _]) = (lasting_s, self.lasting_s[0], self.lasting_s[2]);
-        let (b9, b45) = (b(9), b(45));
+        let (b9, b45) = (b.at(9), b.at(45));
 
-        let (x0, x1, x2, x3, x4) = (s3, s(25), s46, s(64), b63);
+        let (x0, x1, x2, x3, x4) = (s3, s.at(25), s46, s.at(64), b63);
         let h = x1 ^ x4 ^ (x3 & (x0 ^ x2 ^ x4)) ^ (x2 & ((x0 & (x1 ^ x3 ^ x4)) ^ (x4 & (x1 ^ x3))));
-        let z = h ^ b1 ^ b(2) ^ b4 ^ b(10) ^ b31 ^ b(43) ^ b(56);
-        let f = s62 ^ s51 ^ s(38) ^ s(23) ^ s(13) ^ s(0);
-        let linear = b62 ^ b60 ^ b52 ^ b45 ^ b37 ^ b33 ^ b28 ^ b21 ^ b14 ^ b9 ^ b(0);
-        let (b63_60, b52_45, b37_33) = (b63 & b60, b52 & b45, b37 & b33);
-        let (b28_21, b15_9) = (b28 & b21, b15 & b9);
-        let b33_28_21 = b33 & b28_21;
-        let products = b63_60
+        let z = h ^ b1 ^ b.at(2) ^ b4 ^ b.at(10) ^ b31 ^ b.at(43) ^ b.at(56);
+        let f = s62 ^ s51 ^ s.at(38) ^ s.at(23) ^ s.at(13) ^ s.at(0);
+        let linear = b62 ^ b60 ^ b52 ^ b45 ^ b37 ^ b33 ^ b28 ^ b21 ^ b14 ^ b9 ^ b.at(0);
+        let (b63_60, b52_45, b37_33, b28_21) = (b63 & b60, b52 & b45, b37 & b33, b28 & b21);
+        // The paper's products, gathered; x | y is x ^ y ^ (x & y).
+        let products = (b60 & (b63 ^ b52_45))
             ^ b37_33
-            ^ b15_9
-            ^ (b60 & b52_45)
-            ^ b33_28_21
-            ^ (b63 & b45 & b28 & b9)
-            ^ (b60 & b52 & b37_33)
-            ^ (b63_60 & b21 & b15)
-            ^ (b63_60 & b52_45 & b37)
-            ^ (b33_28_21 & b15_9)
-            ^ (b52_45 & b37_33 & b28_21);
-        let g = s(0) ^ linear ^ products;
+            ^ ((b33 & b28_21) | (b15 & b9))
+            ^ (b37_33 & ((b60 & b52) ^ (b52_45 & b28_21)))
+            ^ (b63_60 & ((b21 & b15) ^ (b52_45 & b37)))
+            ^ (b63 & b45 & b28 & b9);
+        let g = s.at(0) ^ linear ^ products;
         let (into_b, into_s) = if warming_up { (g ^ z, f ^ z) } else { (g, f) };
 
-        let ([_, nfsr @ ..], [_, lfsr @ ..]) = (self.nfsr, self.lfsr);
         let ([b_1, b_2, _], [s_1, s_2, _]) = (self.lasting_b, self.lasting_s);
         *self = Self {
-            nfsr: [nfsr[0], nfsr[1], nfsr[2], nfsr[3], into_b],
-            lfsr: [lfsr[0], lfsr[1], lfsr[2], lfsr[3], into_s],
+            nfsr: b.shifted(into_b),
+            lfsr: s.shifted(into_s),
             lasting_b: [lasting_b, b_1, b_2],
             lasting_s: [lasting_s, s_1, s_2],
         };
@@ -81,15 +93,18 @@ impl<V: Lanes> Vectors<V> {
 
 impl<V: Lanes> Registers<V> for Vectors<V> {
     #[inline(always)]
-    fn start(word: impl Fn(usize) -> V) -> Self {
-        let [nfsr, lfsr] = [0, 5].map(|first| core::array::from_fn(|i| word(first + i)));
-        // Where a tap does not last so long, what stands in its place is never read.
-        let earlier = |register, tap_now: u32, stages| tap(register, tap_now.saturating_sub(stages));
+    fn start(words: &[V]) -> Self {
+        let [b0, b1, b2, b3, b4, s0, s1, s2, s3, s4] = *words else {
+            unreachable!("load gives ten words")
+        };
+        // The registers as they would have been, as far as lasting taps are read: what is before their beginning is not.
+        let b_ago = [[b0, b0, b1, b2, b3], [b0, b0, b0, b1, b2], [b0, b0, b0, b0, b1]].map(Register);
+        let s_ago = [[s0, s0, s1, s2, s3], [s0, s0, s0, s1, s2], [s0, s0, s0, s0, s1]].map(Register);
         let mut registers = Self {
-            nfsr,
-            lfsr,
-            lasting_b: [16, 32, 48].map(|stages| LASTING_B.map(|first| earlier(nfsr, first, stages))),
-            lasting_s: [16, 32, 48].map(|stages| LASTING_S.map(|first| earlier(lfsr, first, stages))),
+            nfsr: Register([b0, b1, b2, b3, b4]),
+            lfsr: Register([s0, s1, s2, s3, s4]),
+            lasting_b: [b_ago[0].lasting_b(), b_ago[1].lasting_b(), b_ago[2].lasting_b()],
+            lasting_s: [s_ago[0].lasting_s(), s_ago[1].lasting_s(), s_ago[2].lasting_s()],
         };
         for _ in 0..WARM_UP_CLOCKS / 16 {
             registers.clock(true);

@@ -2,7 +2,7 @@
 #![allow(unsafe_code)]
 
 use core::arch::x86_64::*;
-use core::ops::{BitAnd, BitXor};
+use core::ops::{BitAnd, BitOr, BitXor};
 
 use super::{InstructionSet, Lanes, SideBySide, batch};
 use crate::cipher::Packet;
@@ -52,6 +52,16 @@ macro_rules! vectors {
             fn bitand(self, other: Self) -> Self {
                 // SAFETY: a vector proves that AVX2 is there.
                 Self(unsafe { _mm256_and_si256(self.0, other.0) })
+            }
+        }
+
+        impl BitOr for $name {
+            type Output = Self;
+
+            #[inline(always)]
+            fn bitor(self, other: Self) -> Self {
+                // SAFETY: a vector proves that AVX2 is there.
+                Self(unsafe { _mm256_or_si256(self.0, other.0) })
             }
         }
 

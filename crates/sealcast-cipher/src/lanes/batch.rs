@@ -8,6 +8,9 @@ use crate::cipher::{Block, Kernel, Keystream, Packet, xor_into};
 /// The most words that the registers of a cipher fill: Grain-v1's, twice 80 bits in words of 16.
 const MOST_WORDS: usize = 10;
 
+/// Rows that are transposed without leaving the vector registers.
+const AT_ONCE: usize = 8;
+
 /// A cipher whose registers can run in lanes.
 pub trait SideBySide: Kernel {
     /// A lane's word: as many bits as clocks can be made at once.
@@ -26,7 +29,7 @@ pub trait SideBySide: Kernel {
 /// The registers of several packets, one in each lane.
 pub trait Registers<V> {
     /// From the words of [`SideBySide::load`], clocked until the first keystream is due.
-    fn start(word: impl Fn(usize) -> V) -> Self;
+    fn start(words: &[V]) -> Self;
 
     /// The next word of keystream of each packet, in the order in which its bytes lie in memory.
     fn step(&mut self) -> V;
@@ -51,12 +54,13 @@ pub(super) fn xor<C: SideBySide, S: InstructionSet>(set: S, key: &C::Key, packet
 fn xor_group<C: SideBySide, S: InstructionSet>(set: S, key: &C::Key, group: &mut [Packet<'_>]) {
     let mut registers = start::<C, S>(set, key, group);
     let block_bytes = <<C::Lanes<S> as Lanes>::Bytes as Block>::BYTES;
+    let mut square = C::Lanes::<S>::load(set, C::Lanes::<S>::ZERO).square();
     let longest = group.iter().map(|packet| packet.data.len()).max().unwrap_or(0);
     for at in (0..longest).step_by(block_bytes) {
-        let mut square = registers.step().square();
         let rows = square.as_mut();
-        for row in &mut rows[1..] {
-            *row = registers.step();
+        for four in rows.as_chunks_mut().0 {
+            // Written out: after four steps each vector is back in the register where it was, and nothing has to move.
+            *four = [registers.step(), registers.step(), registers.step(), registers.step()];
         }
         transpose(rows);
         for (packet, row) in group.iter_mut().zip(rows) {
@@ -78,15 +82,33 @@ fn start<C: SideBySide, S: InstructionSet>(set: S, key: &C::Key, group: &[Packet
             words.as_mut()[lane] = *word;
         }
     }
-    let registers = C::Registers::<S>::start(|i| C::Lanes::<S>::load(set, words[i]));
+    let registers = C::Registers::<S>::start(&words.map(|words| C::Lanes::<S>::load(set, words)));
     words = [C::Lanes::<S>::ZERO; MOST_WORDS];
     optimization_barrier(&words);
     registers
 }
 
-/// Rows become columns. The first half of the rows is zipped with the second one, then so are the halves of the halves.
+/// Rows become columns: the first half of the rows is zipped with the second one, then so are the halves of the halves.
 #[inline(always)]
 fn transpose<V: Lanes>(rows: &mut [V]) {
+    let stride = rows.len() / AT_ONCE;
+    if stride == 0 {
+        return zip_halves(rows);
+    }
+    for first in 0..stride {
+        let mut block: [V; AT_ONCE] = core::array::from_fn(|i| rows[first + i * stride]);
+        zip_halves(&mut block);
+        for (i, row) in block.into_iter().enumerate() {
+            rows[first + i * stride] = row;
+        }
+    }
+    for part in rows.chunks_exact_mut(stride) {
+        zip_halves(part);
+    }
+}
+
+#[inline(always)]
+fn zip_halves<V: Lanes>(rows: &mut [V]) {
     let mut half = rows.len() / 2;
     while half > 0 {
         for part in rows.chunks_exact_mut(2 * half) {

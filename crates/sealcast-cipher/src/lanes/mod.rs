@@ -10,7 +10,7 @@ mod avx512;
 mod batch;
 
 use core::marker::PhantomData;
-use core::ops::{BitAnd, BitXor};
+use core::ops::{BitAnd, BitOr, BitXor};
 
 use zeroize::Zeroize;
 
@@ -20,7 +20,7 @@ use crate::sizes::Facts;
 pub(crate) use batch::{Registers, SideBySide};
 
 /// A vector of words. One that exists proves that its instructions do: [`load`](Self::load) asks for the proof.
-pub trait Lanes: Copy + BitXor<Output = Self> + BitAnd<Output = Self> {
+pub trait Lanes: Copy + BitXor<Output = Self> + BitAnd<Output = Self> + BitOr<Output = Self> {
     /// The instruction set.
     type Set: Copy;
     /// What a lane holds.

@@ -8,7 +8,7 @@ use crate::number;
 use crate::sizes::Facts;
 
 /// The constants A0 to A7.
-const A: [u32; 8] = [
+pub(super) const A: [u32; 8] = [
     0x4D34_D34D,
     0xD34D_34D3,
     0x34D3_4D34,
@@ -22,9 +22,9 @@ const A: [u32; 8] = [
 /// Rabbit as it was published.
 #[derive(Clone, Zeroize)]
 pub struct Definition {
-    x: [u32; 8],
-    counters: [u32; 8],
-    carry: u32,
+    pub(super) x: [u32; 8],
+    pub(super) counters: [u32; 8],
+    pub(super) carry: u32,
 }
 
 impl Definition {

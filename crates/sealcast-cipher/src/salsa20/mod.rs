@@ -3,8 +3,18 @@
 //! The IV is the 64-bit nonce; the 64-bit counter starts at 0. A key of 16 bytes is used twice, under constants of its
 //! own.
 
+#[cfg(target_arch = "x86_64")]
+mod avx2;
+#[cfg(target_arch = "x86_64")]
+mod avx512;
+#[cfg(target_arch = "x86_64")]
+mod blocks;
 mod definition;
 
+#[cfg(target_arch = "x86_64")]
+pub use avx2::Avx2;
+#[cfg(target_arch = "x86_64")]
+pub use avx512::Avx512;
 pub use definition::Definition;
 
 use crate::number;

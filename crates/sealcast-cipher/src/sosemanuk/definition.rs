@@ -2,13 +2,14 @@
 
 use zeroize::Zeroize;
 
-use super::{FACTS, State, field, serpent};
+use super::field::Field;
+use super::{FACTS, State, serpent};
 use crate::cipher::Kernel;
 use crate::sizes::Facts;
 
 /// Sosemanuk as it was published.
 #[derive(Zeroize)]
-pub struct Definition(State);
+pub struct Definition(State<u32>);
 
 impl Definition {
     /// One clock: f_t, and s_t that leaves the register.
@@ -18,7 +19,7 @@ impl Definition {
         let mux = if *r1 & 1 == 0 { s[1] } else { s[1] ^ s[8] };
         (*r1, *r2) = (r2.wrapping_add(mux), super::trans(*r1));
         let f = s[9].wrapping_add(*r1) ^ *r2;
-        let entering = s[9] ^ field::over_alpha(s[3]) ^ field::times_alpha(s[0]);
+        let entering = s[9] ^ s[3].over_alpha() ^ s[0].times_alpha();
         let leaving = s[0];
         s.rotate_left(1);
         s[9] = entering;
@@ -37,7 +38,7 @@ impl Kernel for Definition {
     }
 
     fn start(key: &Self::Key, iv: &[u8]) -> Self {
-        Self(super::inject(key, iv))
+        Self(super::inject(key, super::padded(iv)))
     }
 
     fn step(&mut self) -> Self::Block {

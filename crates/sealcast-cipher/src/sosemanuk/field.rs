@@ -1,5 +1,7 @@
 //! Multiplication by α and by its inverse in GF(2^32), as a shift and a table of what leaves a byte.
 
+use crate::registers::Words;
+
 /// 2^8 elements of GF(2^8), by the polynomial x^8 + x^7 + x^5 + x^3 + 1 of which β is a root.
 const REDUCED: u16 = 0b1_1010_1001;
 
@@ -30,17 +32,28 @@ const fn table(powers: [usize; 4]) -> [u32; 256] {
 }
 
 /// α is a root of X^4 + β^23 X^3 + β^245 X^2 + β^48 X + β^239.
-static ALPHA: [u32; 256] = table([23, 245, 48, 239]);
-static INVERSE: [u32; 256] = table([16, 39, 6, 64]);
+pub(super) static ALPHA: [u32; 256] = table([23, 245, 48, 239]);
+pub(super) static INVERSE: [u32; 256] = table([16, 39, 6, 64]);
 
-#[inline(always)]
-pub(super) fn times_alpha(x: u32) -> u32 {
-    x << 8 ^ ALPHA[(x >> 24) as usize]
+/// Words as elements of GF(2^32).
+pub(crate) trait Field: Words {
+    /// By α.
+    fn times_alpha(self) -> Self;
+
+    /// By its inverse.
+    fn over_alpha(self) -> Self;
 }
 
-#[inline(always)]
-pub(super) fn over_alpha(x: u32) -> u32 {
-    x >> 8 ^ INVERSE[(x & 0xFF) as usize]
+impl Field for u32 {
+    #[inline(always)]
+    fn times_alpha(self) -> Self {
+        self << 8 ^ ALPHA[(self >> 24) as usize]
+    }
+
+    #[inline(always)]
+    fn over_alpha(self) -> Self {
+        self >> 8 ^ INVERSE[(self & 0xFF) as usize]
+    }
 }
 
 #[cfg(test)]
@@ -50,7 +63,7 @@ mod tests {
     #[test]
     fn dividing_by_alpha_undoes_multiplying() {
         for bit in 0..32 {
-            assert_eq!(over_alpha(times_alpha(1 << bit)), 1 << bit);
+            assert_eq!((1_u32 << bit).times_alpha().over_alpha(), 1 << bit);
         }
     }
 }

@@ -3,6 +3,11 @@
 //! All numbers are little-endian. A key shorter than 32 bytes is padded as Serpent pads it, an IV shorter than 16 with
 //! zeros.
 
+#[cfg(target_arch = "x86_64")]
+mod avx2;
+#[cfg(target_arch = "x86_64")]
+mod avx512;
+mod clocks;
 mod definition;
 mod field;
 mod serpent;
@@ -11,7 +16,23 @@ mod words;
 pub use definition::Definition;
 pub use words::Words;
 
+use zeroize::Zeroize;
+
+use crate::number;
+use crate::registers;
+#[cfg(target_arch = "x86_64")]
+use crate::registers::{Ymm, Zmm};
+#[cfg(target_arch = "x86_64")]
+use crate::side_by_side::Batched;
 use crate::sizes::{Facts, Sizes};
+
+/// Batches of up to eight packets at once, for processors with AVX2.
+#[cfg(target_arch = "x86_64")]
+pub type Avx2 = Batched<8, { clocks::RUN }, State<Ymm>>;
+
+/// Batches of up to sixteen packets at once, for processors with AVX-512.
+#[cfg(target_arch = "x86_64")]
+pub type Avx512 = Batched<16, { clocks::RUN }, State<Zmm>>;
 
 const FACTS: Facts = Facts {
     name: "sosemanuk",
@@ -21,24 +42,30 @@ const FACTS: Facts = Facts {
 };
 
 /// The linear register s_{t+1} to s_{t+10} and the machine's two registers.
-#[derive(zeroize::Zeroize)]
-struct State {
-    s: [u32; 10],
-    r1: u32,
-    r2: u32,
+#[derive(Zeroize)]
+pub struct State<W: registers::Words> {
+    s: [W; 10],
+    r1: W,
+    r2: W,
 }
 
 /// The machine's nonlinear function.
 #[inline(always)]
-fn trans(z: u32) -> u32 {
-    z.wrapping_mul(0x5465_5307).rotate_left(7)
+fn trans<W: registers::Words>(z: W) -> W {
+    z.times(z.splat(0x5465_5307)).rotate_left(7)
+}
+
+/// An IV as Serpent's input.
+fn padded(iv: &[u8]) -> [u32; 4] {
+    let mut block = [0; 16];
+    block[..iv.len()].copy_from_slice(iv);
+    number::words(&block)
 }
 
 /// Takes the state from Serpent24's rounds 12, 18 and 24.
-fn inject(keys: &serpent::Keys, iv: &[u8]) -> State {
-    let mut block = [0; 16];
-    block[..iv.len()].copy_from_slice(iv);
-    let [y12, y18, y24] = serpent::serpent_24(keys, crate::number::words::<4>(&block));
+#[inline(always)]
+fn inject<W: registers::Words>(keys: &serpent::Keys, block: [W; 4]) -> State<W> {
+    let [y12, y18, y24] = serpent::serpent_24(keys, block);
     State {
         s: [
             y24[3], y24[2], y24[1], y24[0], y18[1], y18[3], y12[3], y12[2], y12[1], y12[0],

@@ -1,6 +1,7 @@
 //! What Sosemanuk takes from Serpent: key schedule, S-boxes in bit slices, linear transformation, 24 rounds.
 
 use crate::number;
+use crate::registers::Words;
 
 /// Subkeys of the rounds 0 to 23, and the one added after the last.
 pub(super) type Keys = [[u32; 4]; 25];
@@ -41,26 +42,26 @@ const fn normal_forms(table: [u8; 16]) -> [u16; 4] {
 
 /// The products of inputs, by the inputs in them, that `FORM` asks for.
 #[inline(always)]
-fn sum<const FORM: u16>(products: &[u32; 16]) -> u32 {
-    let mut sum = 0;
+fn sum<const FORM: u16, W: Words>(products: &[W; 16]) -> W {
+    let mut sum = products[0].splat(0);
     for (i, product) in products.iter().enumerate() {
         if FORM >> i & 1 == 1 {
-            sum ^= product;
+            sum = sum ^ *product;
         }
     }
     sum
 }
 
-/// S-box `N` on 32 inputs at once, bit i of each word belonging to input i: no table is looked up with a secret.
+/// An S-box on 32 inputs at once, bit i of each word belonging to input i: no table is looked up with a secret.
 macro_rules! s_box {
     ($name:ident, $number:literal) => {
         #[inline(always)]
-        pub(super) fn $name([a, b, c, d]: [u32; 4]) -> [u32; 4] {
+        pub(super) fn $name<W: Words>([a, b, c, d]: [W; 4]) -> [W; 4] {
             const FORMS: [u16; 4] = normal_forms(BOXES[$number]);
             let (ab, ac, bc, ad, bd, cd) = (a & b, a & c, b & c, a & d, b & d, c & d);
             let triples = [ab & c, ab & d, a & cd, b & cd];
             let products = [
-                u32::MAX,
+                a.splat(u32::MAX),
                 a,
                 b,
                 ab,
@@ -78,10 +79,10 @@ macro_rules! s_box {
                 ab & cd,
             ];
             [
-                sum::<{ FORMS[0] }>(&products),
-                sum::<{ FORMS[1] }>(&products),
-                sum::<{ FORMS[2] }>(&products),
-                sum::<{ FORMS[3] }>(&products),
+                sum::<{ FORMS[0] }, W>(&products),
+                sum::<{ FORMS[1] }, W>(&products),
+                sum::<{ FORMS[2] }, W>(&products),
+                sum::<{ FORMS[3] }, W>(&products),
             ]
         }
     };
@@ -127,25 +128,31 @@ pub(super) fn schedule(key: &[u8]) -> Keys {
 }
 
 #[inline(always)]
-fn linear([mut a, mut b, mut c, mut d]: [u32; 4]) -> [u32; 4] {
+fn linear<W: Words>([mut a, mut b, mut c, mut d]: [W; 4]) -> [W; 4] {
     a = a.rotate_left(13);
     c = c.rotate_left(3);
     b = (b ^ a ^ c).rotate_left(1);
-    d = (d ^ c ^ a << 3).rotate_left(7);
+    d = (d ^ c ^ a.shift_left(3)).rotate_left(7);
     a = (a ^ b ^ d).rotate_left(5);
-    c = (c ^ d ^ b << 7).rotate_left(22);
+    c = (c ^ d ^ b.shift_left(7)).rotate_left(22);
     [a, b, c, d]
 }
 
 #[inline(always)]
-fn add(x: [u32; 4], key: &[u32; 4]) -> [u32; 4] {
-    core::array::from_fn(|i| x[i] ^ key[i])
+fn add<W: Words>([a, b, c, d]: [W; 4], key: &[u32; 4]) -> [W; 4] {
+    [
+        a ^ a.splat(key[0]),
+        b ^ b.splat(key[1]),
+        c ^ c.splat(key[2]),
+        d ^ d.splat(key[3]),
+    ]
 }
 
 /// The block after rounds 12, 18 and 24 of Serpent cut to 24 rounds, the last one with its linear transformation.
-pub(super) fn serpent_24(keys: &Keys, block: [u32; 4]) -> [[u32; 4]; 3] {
+#[inline(always)]
+pub(super) fn serpent_24<W: Words>(keys: &Keys, block: [W; 4]) -> [[W; 4]; 3] {
     let mut x = block;
-    let mut seen = [[0; 4]; 3];
+    let mut seen = [x; 3];
     for (i, key) in keys[..24].iter().enumerate() {
         x = add(x, key);
         x = linear(match i % 8 {
@@ -174,7 +181,7 @@ mod tests {
 
     #[test]
     fn bit_slices_give_what_the_tables_say() {
-        let sliced = [s0, s1, s2, s3, s4, s5, s6, s7];
+        let sliced = [s0::<u32>, s1, s2, s3, s4, s5, s6, s7];
         for (table, s_box) in BOXES.iter().zip(sliced) {
             for (input, output) in (0..16).zip(table) {
                 let bits = s_box(core::array::from_fn(|i| input >> i & 1));

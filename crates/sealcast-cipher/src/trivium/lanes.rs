@@ -20,11 +20,11 @@ fn tap<V: Lanes>(register: [V; 2], stage: u32) -> V {
 
 impl<V: Lanes> Registers<V> for Vectors<V> {
     #[inline(always)]
-    fn start(word: impl Fn(usize) -> V) -> Self {
+    fn start(words: &[V]) -> Self {
         let mut registers = Self {
-            a: [word(0), word(1)],
-            b: [word(2), word(3)],
-            c: [word(4), word(5)],
+            a: [words[0], words[1]],
+            b: [words[2], words[3]],
+            c: [words[4], words[5]],
         };
         for _ in 0..WARM_UP_CLOCKS / 64 {
             registers.step();

@@ -1,0 +1,41 @@
+//! Eight packets at once.
+#![allow(unsafe_code)]
+
+use super::definition::Definition;
+use super::lanes::{Lanes, RUN};
+use crate::cipher::Kernel;
+use crate::cpu;
+use crate::registers::Ymm;
+use crate::side_by_side::SideBySide;
+
+const LANES: usize = 8;
+
+#[target_feature(enable = "avx2")]
+fn gather(cpu: cpu::Avx2, states: &[Definition; LANES]) -> Lanes<Ymm> {
+    Lanes::gather(cpu, states)
+}
+
+#[target_feature(enable = "avx2")]
+fn run(state: &mut Lanes<Ymm>, rows: &mut [[u8; RUN]; LANES]) {
+    state.run(rows);
+}
+
+impl SideBySide<LANES, RUN> for Lanes<Ymm> {
+    type Alone = Definition;
+    type Cpu = cpu::Avx2;
+    const NAME: &'static str = "avx2";
+    const LEAST: usize = 2;
+
+    fn start(cpu: cpu::Avx2, key: &Definition, ivs: &[&[u8]; LANES]) -> Self {
+        let mut states = ivs.map(|iv| Definition::start(key, iv));
+        // SAFETY: `cpu` proves that the processor has these instructions.
+        let lanes = unsafe { gather(cpu, &states) };
+        zeroize::Zeroize::zeroize(&mut states);
+        lanes
+    }
+
+    fn run(&mut self, rows: &mut [[u8; RUN]; LANES]) {
+        // SAFETY: the state's registers prove that the processor has these instructions.
+        unsafe { run(self, rows) }
+    }
+}

@@ -1,0 +1,196 @@
+//! Registers of 256 bits, as far as AVX2 goes.
+#![allow(unsafe_code)]
+
+use core::arch::x86_64::*;
+use core::ops::{BitAnd, BitXor, Not};
+
+use zeroize::Zeroize;
+
+use super::{Bits, Cpu, Words};
+use crate::cpu;
+
+/// Eight words of 32 bits, or 256 single bits.
+#[derive(Clone, Copy)]
+pub struct Ymm(__m256i);
+
+/// Calls an intrinsic.
+macro_rules! call {
+    ($intrinsic:ident $(::<$constant:literal>)? ($($argument:expr),*)) => {
+        // SAFETY: a `cpu::Avx2` or a register made by means of one proves that the processor has it.
+        unsafe { $intrinsic$(::<$constant>)?($($argument),*) }
+    };
+}
+
+impl Cpu for cpu::Avx2 {
+    fn detect() -> Option<Self> {
+        Self::detect()
+    }
+}
+
+impl Zeroize for Ymm {
+    fn zeroize(&mut self) {
+        self.0.zeroize();
+    }
+}
+
+impl BitXor for Ymm {
+    type Output = Self;
+
+    #[inline(always)]
+    fn bitxor(self, other: Self) -> Self {
+        Self(call!(_mm256_xor_si256(self.0, other.0)))
+    }
+}
+
+impl BitAnd for Ymm {
+    type Output = Self;
+
+    #[inline(always)]
+    fn bitand(self, other: Self) -> Self {
+        Self(call!(_mm256_and_si256(self.0, other.0)))
+    }
+}
+
+impl Not for Ymm {
+    type Output = Self;
+
+    #[inline(always)]
+    fn not(self) -> Self {
+        self ^ Words::splat(self, u32::MAX)
+    }
+}
+
+impl Ymm {
+    /// The elements of a table that each word's lowest byte is the index of.
+    #[inline(always)]
+    pub(crate) fn look_up(self, table: &[u32; 256]) -> Self {
+        let index = self & Words::splat(self, 0xFF);
+        // SAFETY: the register proves that the processor has AVX2; an index of one byte stays within the table.
+        Self(unsafe { _mm256_i32gather_epi32::<4>(table.as_ptr().cast(), index.0) })
+    }
+}
+
+impl Words for Ymm {
+    type Cpu = cpu::Avx2;
+
+    #[inline(always)]
+    fn load(_cpu: Self::Cpu, words: &[u32]) -> Self {
+        let words: [u32; 8] = words[..8].try_into().expect("cut to this length");
+        // SAFETY: both are 8 words, whatever their bits.
+        Self(unsafe { core::mem::transmute::<[u32; 8], __m256i>(words) })
+    }
+
+    #[inline(always)]
+    fn splat(self, word: u32) -> Self {
+        Self(call!(_mm256_set1_epi32(word.cast_signed())))
+    }
+
+    #[inline(always)]
+    fn plus(self, other: Self) -> Self {
+        Self(call!(_mm256_add_epi32(self.0, other.0)))
+    }
+
+    #[inline(always)]
+    fn minus(self, other: Self) -> Self {
+        Self(call!(_mm256_sub_epi32(self.0, other.0)))
+    }
+
+    #[inline(always)]
+    fn times(self, other: Self) -> Self {
+        Self(call!(_mm256_mullo_epi32(self.0, other.0)))
+    }
+
+    #[inline(always)]
+    fn rotate_left(self, bits: u32) -> Self {
+        // AVX2 has no rotation; where AVX-512 is there as well, the compiler makes one of this.
+        Words::shift_left(self, bits) ^ Words::shift_right(self, 32 - bits)
+    }
+
+    #[inline(always)]
+    fn shift_left(self, bits: u32) -> Self {
+        Self(call!(_mm256_sllv_epi32(self.0, Words::splat(self, bits).0)))
+    }
+
+    #[inline(always)]
+    fn shift_right(self, bits: u32) -> Self {
+        Self(call!(_mm256_srlv_epi32(self.0, Words::splat(self, bits).0)))
+    }
+
+    #[inline(always)]
+    fn less(self, other: Self) -> Self {
+        let most = call!(_mm256_max_epu32(self.0, other.0));
+        !Self(call!(_mm256_cmpeq_epi32(most, self.0)))
+    }
+
+    #[inline(always)]
+    fn folded_square(self) -> Self {
+        let high = Self(call!(_mm256_srli_epi64::<32>(self.0)));
+        let even = Self(call!(_mm256_mul_epu32(self.0, self.0)));
+        let odd = Self(call!(_mm256_mul_epu32(high.0, high.0)));
+        let even = even ^ Self(call!(_mm256_srli_epi64::<32>(even.0)));
+        let odd = odd ^ Self(call!(_mm256_slli_epi64::<32>(odd.0)));
+        Self(call!(_mm256_blend_epi32::<0xAA>(even.0, odd.0)))
+    }
+
+    #[inline(always)]
+    fn write<const N: usize>([a, b, c, d]: [Self; 4], rows: &mut [[u8; N]], at: usize) {
+        let low = (
+            call!(_mm256_unpacklo_epi32(a.0, b.0)),
+            call!(_mm256_unpacklo_epi32(c.0, d.0)),
+        );
+        let high = (
+            call!(_mm256_unpackhi_epi32(a.0, b.0)),
+            call!(_mm256_unpackhi_epi32(c.0, d.0)),
+        );
+        let lanes = [
+            call!(_mm256_unpacklo_epi64(low.0, low.1)),
+            call!(_mm256_unpackhi_epi64(low.0, low.1)),
+            call!(_mm256_unpacklo_epi64(high.0, high.1)),
+            call!(_mm256_unpackhi_epi64(high.0, high.1)),
+        ];
+        for (i, lanes) in lanes.into_iter().enumerate() {
+            // SAFETY: both are 32 bytes, whatever their bits.
+            let quarters = unsafe { core::mem::transmute::<__m256i, [[u8; 16]; 2]>(lanes) };
+            for (j, quarter) in quarters.iter().enumerate() {
+                rows[4 * j + i][at..at + 16].copy_from_slice(quarter);
+            }
+        }
+    }
+}
+
+impl Bits for Ymm {
+    const WORDS: usize = 4;
+
+    type Cpu = cpu::Avx2;
+
+    #[inline(always)]
+    fn load(_cpu: Self::Cpu, words: &[u64]) -> Self {
+        let words: [u64; 4] = words[..4].try_into().expect("cut to this length");
+        // SAFETY: both are 4 words, whatever their bits.
+        Self(unsafe { core::mem::transmute::<[u64; 4], __m256i>(words) })
+    }
+
+    #[inline(always)]
+    fn splat(self, word: u64) -> Self {
+        Self(call!(_mm256_set1_epi64x(word.cast_signed())))
+    }
+
+    #[inline(always)]
+    fn word(self, i: usize) -> u64 {
+        // SAFETY: both are 4 words, whatever their bits.
+        let words = unsafe { core::mem::transmute::<__m256i, [u64; 4]>(self.0) };
+        words[i]
+    }
+
+    #[inline(always)]
+    fn shift_left(self, bits: u32) -> Self {
+        let bits = Bits::splat(self, bits.into());
+        Self(call!(_mm256_sllv_epi64(self.0, bits.0)))
+    }
+
+    #[inline(always)]
+    fn shift_right(self, bits: u32) -> Self {
+        let bits = Bits::splat(self, bits.into());
+        Self(call!(_mm256_srlv_epi64(self.0, bits.0)))
+    }
+}
