@@ -4,8 +4,8 @@
 //! cargo bench -p sealcast-cipher --bench throughput -- [ROUNDS] [CIPHER…]
 //! ```
 //!
-//! In every round all kernels of all lengths take their turn, so that a busy machine slows them alike, beside a chain of
-//! multiplications each of which waits for the last: it tells how long a cycle of the core is. Medians of rounds.
+//! In every round all kernels of all lengths take their turn, so that a busy machine slows them alike, beside a chain
+//! of multiplications each of which waits for the last: it tells how long a cycle of the core is. Medians of rounds.
 
 use std::hint::black_box;
 use std::time::{Duration, Instant};

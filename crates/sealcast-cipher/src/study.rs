@@ -44,7 +44,9 @@ macro_rules! studies {
         /// Every kernel, available here or not: ciphers in order of their names, of each the definition first and the
         /// fastest last.
         pub const IMPLEMENTATIONS: &[Implementation] = &[
-            $($(#[$when])? implementation::<$kernel>(|key| Cipher::new(key).map(|cipher| Study(Keyed::$name(cipher)))),)*
+            $($(#[$when])? implementation::<$kernel>(|key| {
+                Cipher::new(key).map(|cipher| Study(Keyed::$name(cipher)))
+            }),)*
         ];
 
         enum Keyed {

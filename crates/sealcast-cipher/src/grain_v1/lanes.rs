@@ -97,7 +97,8 @@ impl<V: Lanes> Registers<V> for Vectors<V> {
         let [b0, b1, b2, b3, b4, s0, s1, s2, s3, s4] = *words else {
             unreachable!("load gives ten words")
         };
-        // The registers as they would have been, as far as lasting taps are read: what is before their beginning is not.
+        // The registers as they would have been, as far as lasting taps are read: what is before their beginning is
+        // not.
         let b_ago = [[b0, b0, b1, b2, b3], [b0, b0, b0, b1, b2], [b0, b0, b0, b0, b1]].map(Register);
         let s_ago = [[s0, s0, s1, s2, s3], [s0, s0, s0, s1, s2], [s0, s0, s0, s0, s1]].map(Register);
         let mut registers = Self {

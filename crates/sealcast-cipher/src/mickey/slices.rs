@@ -133,8 +133,8 @@ impl<V: Version, B: Bits> Slices<V, B> {
         }
     }
 
-    /// Two clocks in one sweep over the stages, the last one first: half the loads and stores, which are the bottleneck.
-    /// Returns the keystream bits before either.
+    /// Two clocks in one sweep over the stages, the last one first: half the loads and stores, which are the
+    /// bottleneck. Returns the keystream bits before either.
     #[inline(always)]
     fn two_clocks<const MIXING: bool>(&mut self, input: [B; 2]) -> [B; 2] {
         let keystream = self.r[0] ^ self.s[0];

@@ -12,8 +12,8 @@ use crate::side_by_side::SideBySide;
 
 const LANES: usize = 16;
 
-/// What a table multiplies with, as a matrix over GF(2) for each byte of the product: byte 7 - i of a matrix has the bits
-/// of the factor that bit i is the sum of.
+/// What a table multiplies with, as a matrix over GF(2) for each byte of the product: byte 7 - i of a matrix has the
+/// bits of the factor that bit i is the sum of.
 const fn matrices(table: &[u32; 256]) -> [u64; 4] {
     let mut matrices = [0; 4];
     let mut bit = 0;

@@ -134,8 +134,8 @@ pub(crate) fn json_files(folder: &Path) -> std::io::Result<Vec<PathBuf>> {
     Ok(paths)
 }
 
-/// Reads a file. It is an error, in words, if that is not a file of vectors at all; what is wrong with one vector stands
-/// in its place.
+/// Reads a file. It is an error, in words, if that is not a file of vectors at all; what is wrong with one vector
+/// stands in its place.
 pub(crate) fn read_file(path: PathBuf) -> Result<File, String> {
     let complain = |error: &dyn std::fmt::Display| format!("{}: {error}", path.display());
     let text = std::fs::read_to_string(&path).map_err(|error| complain(&error))?;
