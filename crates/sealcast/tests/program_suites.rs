@@ -107,13 +107,13 @@ fn rekeyed(card: &str) -> f64 {
 
 #[test]
 fn keys_change_every_second_and_no_frame_is_lost() {
+    // At the first picture in the last eighth of a key's second; the session stands a little longer than six.
     let rekeys = rekeyed("test:640x480@25?codec=mjpeg");
-    assert!((4.0..=6.0).contains(&rekeys), "{rekeys} epochs in six seconds");
+    assert!((5.0..=7.0).contains(&rekeys), "{rekeys} epochs in six seconds");
 }
 
 #[test]
-fn keys_change_without_waiting_long_for_a_keyframe_and_no_frame_is_lost() {
-    // A key's second and another one of patience.
+fn keys_change_without_waiting_for_a_keyframe_that_does_not_come_and_no_frame_is_lost() {
     let rekeys = rekeyed("test:640x480@25?gop=0");
-    assert!((2.0..=3.0).contains(&rekeys), "{rekeys} epochs in six seconds");
+    assert!((5.0..=6.0).contains(&rekeys), "{rekeys} epochs in six seconds");
 }

@@ -78,10 +78,14 @@ impl RekeyPolicy {
         self.age
     }
 
-    /// The age at which the next epoch is offered: early enough to be agreed on, and to find a keyframe to switch at,
-    /// before the soft age is over.
+    /// The age at which the next epoch is offered: early enough to be agreed on before the soft age is over.
     pub(crate) fn offer_age(&self) -> Duration {
         self.age - SWITCH_PATIENCE.min(self.age / 2)
+    }
+
+    /// The age from which on a keyframe is a reason to switch.
+    pub(crate) fn switch_age(&self) -> Duration {
+        self.age - SWITCH_PATIENCE.min(self.age / 8)
     }
 
     pub(crate) fn hard_age(&self) -> Duration {

@@ -128,11 +128,11 @@ impl Session {
             // The answer to an offer that was sent twice comes twice.
             return Ok(());
         }
-        let soft_end = established.ring.since + self.config.rekey.soft_age();
-        let ring = &established.ring;
+        let (policy, ring) = (&self.config.rekey, &established.ring);
+        let last_part = ring.since + policy.switch_age()..ring.since + policy.soft_age();
         let next = self
             .leader
-            .answered(now.monotonic, soft_end, ring.secret(), answer, ciphertext);
+            .answered(now.monotonic, last_part, ring.secret(), answer, ciphertext);
         let next = next.ok_or(SessionError::Misuse)?.map_err(HandshakeError::from)?;
         established.ring.install_next(next);
         Ok(())

@@ -1,6 +1,7 @@
 //! Agreeing on the next epoch: the publisher's half (offer, wait for the answer, switch) and the viewer's (answer,
 //! follow).
 
+use std::ops::Range;
 use std::time::Duration;
 
 use crate::keys::{DecapsulationKey, EpochSecret, Mechanism, MechanismError};
@@ -42,7 +43,8 @@ enum LeaderState {
         sent: Duration,
     },
     Ready {
-        /// At the first keyframe, and no later than then.
+        /// At the first keyframe from the one time on, and no later than the other.
+        from: Duration,
         until: Duration,
     },
 }
@@ -98,21 +100,24 @@ impl Leader {
     }
 
     /// Take the answer: the next epoch's secret, or `None` for an answer to nothing we asked. Where the epoch's age
-    /// was the cause the switch is not later than its `soft_end`.
+    /// was the cause the switch comes within `last_part` of its soft age.
     pub(super) fn answered(
         &mut self,
         now: Duration,
-        soft_end: Duration,
+        last_part: Range<Duration>,
         current: &EpochSecret,
         answer: &[u8],
         ciphertext: &[u8],
     ) -> Option<Result<EpochSecret, MechanismError>> {
-        let until = match self.cause {
-            Some(RekeyCause::Time) => soft_end,
-            _ => now + SWITCH_PATIENCE,
+        let Range {
+            start: from,
+            end: until,
+        } = match self.cause {
+            Some(RekeyCause::Time) => last_part,
+            _ => now..now + SWITCH_PATIENCE,
         };
-        let LeaderState::Offered { key, offer, .. } = std::mem::replace(&mut self.state, LeaderState::Ready { until })
-        else {
+        let ready = LeaderState::Ready { from, until };
+        let LeaderState::Offered { key, offer, .. } = std::mem::replace(&mut self.state, ready) else {
             return None;
         };
         Some(
@@ -127,7 +132,7 @@ impl Leader {
 
     /// Whether to switch now: at a keyframe, or when none came in time.
     pub(super) fn should_switch(&self, now: Duration, keyframe: bool) -> bool {
-        matches!(self.state, LeaderState::Ready { until } if keyframe || now >= until)
+        matches!(self.state, LeaderState::Ready { from, until } if (keyframe && now >= from) || now >= until)
     }
 
     pub(super) fn switched(&mut self) -> Option<RekeyCause> {
@@ -139,7 +144,7 @@ impl Leader {
         match self.state {
             LeaderState::Idle => None,
             LeaderState::Offered { sent, .. } => Some(sent + OFFER_PATIENCE),
-            LeaderState::Ready { until } => Some(until),
+            LeaderState::Ready { until, .. } => Some(until),
         }
     }
 }
