@@ -51,7 +51,7 @@ pub(super) fn page(record: &Record, rows: &[Row]) -> Result<String, Box<dyn Erro
         }
     }
     for load in &record.settings().workloads {
-        let mean = table::short(load.mean_bytes);
+        let mean = table::short(load.mean_bytes());
         writeln!(
             page,
             "<h2>{}</h2>\n<p>{mean} bytes on average.</p>\n<table>",

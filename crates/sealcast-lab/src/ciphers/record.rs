@@ -70,7 +70,15 @@ pub(super) struct Load {
     pub(super) name: String,
     /// Packets in all.
     pub(super) packets: usize,
-    pub(super) mean_bytes: f64,
+    /// Their bytes.
+    bytes: usize,
+}
+
+impl Load {
+    /// Mean length of a packet.
+    pub(super) fn mean_bytes(&self) -> f64 {
+        self.bytes as f64 / self.packets as f64
+    }
 }
 
 /// A contender, in words and numbers.
@@ -132,7 +140,7 @@ impl Record {
         let load = |workload: &Workload| Load {
             name: workload.name.clone(),
             packets: workload.packets.len(),
-            mean_bytes: workload.mean_bytes(),
+            bytes: workload.bytes(),
         };
         let owned = |(name, version): &(&str, &str)| ((*name).to_owned(), (*version).to_owned());
         let clip = options.clip.as_ref().map(|path| path.display().to_string());

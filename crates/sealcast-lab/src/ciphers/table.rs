@@ -73,7 +73,7 @@ fn row(record: &Record, contender: usize, workload: usize) -> Option<Row> {
     };
     let middle = |figure: &dyn Fn(&SetUp, &Cell) -> f64| median(&mut of(figure));
     let seal = |cell: &Cell| cell.timed.seal_ns / cell.timed.bytes as f64;
-    let each_ns = |cell: &Cell, ns: f64| ns / cell.timed.bytes as f64 * load.mean_bytes;
+    let each_ns = |cell: &Cell, ns: f64| ns / cell.timed.bytes as f64 * load.mean_bytes();
     let ns_per_byte = middle(&|_, cell| seal(cell));
     let (least, most) = interval(&of(&|_, cell| seal(cell)), median);
     let cycles = |ns: f64| record.tsc_hz.map(|hz| ns * hz / 1e9);
@@ -86,7 +86,7 @@ fn row(record: &Record, contender: usize, workload: usize) -> Option<Row> {
         tag_bits: described.tag_bits,
         state_bytes: described.state_bytes,
         workload: load.name.clone(),
-        packet_bytes: load.mean_bytes,
+        packet_bytes: load.mean_bytes(),
         at_once: timed.iter().map(|(_, cell)| cell.timed.packets).max().unwrap_or(0),
         rounds: timed.len(),
         mb_per_s: 1e3 / ns_per_byte,
@@ -96,7 +96,7 @@ fn row(record: &Record, contender: usize, workload: usize) -> Option<Row> {
         cycles_per_byte: cycles(ns_per_byte),
         cycles_per_byte_low: cycles(least),
         cycles_per_byte_high: cycles(most),
-        packets_per_s: 1e9 / (ns_per_byte * load.mean_bytes),
+        packets_per_s: 1e9 / (ns_per_byte * load.mean_bytes()),
         key_ns: middle(&|set_up, _| set_up.key_ns),
         iv_ns: ivs.map(|mut ivs| median(&mut ivs)),
         seal_ns: middle(&|_, cell| each_ns(cell, cell.timed.seal_ns)),

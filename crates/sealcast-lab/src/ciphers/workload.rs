@@ -38,10 +38,9 @@ pub(super) struct Workload {
 }
 
 impl Workload {
-    /// Mean length of a packet in bytes.
-    pub(super) fn mean_bytes(&self) -> f64 {
-        let bytes: usize = self.packets.iter().map(Vec::len).sum();
-        bytes as f64 / self.packets.len() as f64
+    /// Bytes of all packets.
+    pub(super) fn bytes(&self) -> usize {
+        self.packets.iter().map(Vec::len).sum()
     }
 }
 
