@@ -16,6 +16,7 @@ use sealcast_proto::session::STALL_TIMEOUT;
 use socket2::{Domain, Socket, Type};
 
 use super::tls;
+use super::window::Windows;
 use crate::failure::Result;
 use crate::keys::entropy;
 
@@ -58,7 +59,7 @@ fn transport(control_streams: u32) -> Arc<TransportConfig> {
         .send_window(u64::from(STREAM_WINDOW))
         .datagram_receive_buffer_size(Some(DATAGRAMS_IN))
         .datagram_send_buffer_size(DATAGRAMS_OUT)
-        .congestion_controller_factory(Arc::new(congestion));
+        .congestion_controller_factory(Arc::new(Windows(Arc::new(congestion))));
     Arc::new(config)
 }
 

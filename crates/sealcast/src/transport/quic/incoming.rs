@@ -66,8 +66,8 @@ impl Incoming {
             let Poll::Ready(Ok(bytes)) = datagram.as_mut().poll(context) else {
                 break;
             };
-            self.datagrams.push_back(bytes);
             datagram.set(connection.read_datagram());
+            self.datagrams.push_back(bytes);
             any = true;
         }
         any
@@ -90,7 +90,9 @@ impl Incoming {
             return self.streams[at].message(limit);
         }
         self.streams.retain(|stream| !stream.is_closed());
-        let Some(datagram) = self.datagrams.pop_front() else {
+        // An empty one only asks whether the path is there.
+        let Some(datagram) = std::iter::from_fn(|| self.datagrams.pop_front()).find(|datagram| !datagram.is_empty())
+        else {
             return Ok(None);
         };
         self.lent = datagram.into();

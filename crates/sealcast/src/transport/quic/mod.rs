@@ -9,6 +9,7 @@ mod incoming;
 mod listener;
 mod peer;
 mod tls;
+mod window;
 
 pub(super) use client::connect;
 pub use listener::QuicListener;

@@ -17,6 +17,7 @@ use tokio::task::coop::consume_budget;
 use super::datagrams::{Datagrams, longest};
 use super::groups::Groups;
 use super::incoming::Incoming;
+use super::window::Watch;
 use crate::meter::metrics::Metrics;
 use crate::transport::{Progress, StreamTransport, Transport};
 
@@ -36,6 +37,7 @@ pub struct QuicTransport {
     media: QuicMedia,
     outgoing: Outgoing,
     incoming: Incoming,
+    watch: Watch,
     /// Media is taken only once the session stands: it may overtake the handshake, and strangers have none.
     established: bool,
 }
@@ -80,6 +82,7 @@ impl QuicTransport {
             media,
             outgoing,
             incoming: Incoming::new(metrics),
+            watch: Watch::new(),
             established: false,
         }
     }
@@ -119,6 +122,7 @@ impl Transport for QuicTransport {
             control,
             outgoing,
             incoming,
+            watch,
             established,
             ..
         } = self;
@@ -134,6 +138,7 @@ impl Transport for QuicTransport {
                 Outgoing::Groups(groups) => groups.poll_write(context, connection, open.as_mut()),
                 Outgoing::Datagrams(datagrams) => datagrams.flush(connection),
             };
+            watch.poll(context, connection);
             let came = control.poll_read(context);
             let mut read = matches!(came, Ok(true));
             if *established {

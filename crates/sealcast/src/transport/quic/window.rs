@@ -1,0 +1,144 @@
+//! The congestion window: BBR's, and room for a question where nothing is acknowledged any more.
+//!
+//! QUIC asks a silent path again after twice the time each time (RFC 9002, 6.2), without an upper bound: after an
+//! outage of ten seconds it may be silent for ten more. What the window has room for is not held back by that, so
+//! this end asks [every so often](ASK) and needs as long as this, at most, to see that the path is back.
+
+use std::any::Any;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::task::{Context, Poll};
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+use quinn::Connection;
+use quinn::congestion::{BbrConfig, Controller, ControllerFactory, ControllerMetrics};
+use quinn_proto::RttEstimator;
+use tokio::time::{Interval, MissedTickBehavior, interval};
+
+/// How often a path is asked that acknowledges nothing.
+const ASK: Duration = Duration::from_millis(250);
+/// Room for one question: the largest packet, and what is sent with it.
+const QUESTION: u64 = 3000;
+
+/// What the two sides of a window share: quinn, which asks for it, and the carrier, which sees the silence.
+#[derive(Default)]
+struct Shared {
+    /// Bytes that were sent and neither acknowledged nor given up.
+    in_flight: AtomicU64,
+    /// How often something was acknowledged.
+    acknowledged: AtomicU64,
+    /// How many bytes may be in flight whatever BBR says.
+    allowed: AtomicU64,
+}
+
+/// Makes the windows of an endpoint's connections.
+pub(super) struct Windows(pub(super) Arc<BbrConfig>);
+
+impl ControllerFactory for Windows {
+    fn build(self: Arc<Self>, now: Instant, current_mtu: u16) -> Box<dyn Controller> {
+        Box::new(Window {
+            bbr: Arc::clone(&self.0).build(now, current_mtu),
+            shared: Arc::default(),
+        })
+    }
+}
+
+struct Window {
+    bbr: Box<dyn Controller>,
+    shared: Arc<Shared>,
+}
+
+impl Controller for Window {
+    fn on_sent(&mut self, now: Instant, bytes: u64, last_packet_number: u64) {
+        self.shared.in_flight.fetch_add(bytes, Ordering::Relaxed);
+        self.bbr.on_sent(now, bytes, last_packet_number);
+    }
+
+    fn on_ack(&mut self, now: Instant, sent: Instant, bytes: u64, app_limited: bool, rtt: &RttEstimator) {
+        self.bbr.on_ack(now, sent, bytes, app_limited, rtt);
+    }
+
+    fn on_end_acks(&mut self, now: Instant, in_flight: u64, app_limited: bool, largest_packet_num_acked: Option<u64>) {
+        self.shared.in_flight.store(in_flight, Ordering::Relaxed);
+        self.shared.acknowledged.fetch_add(1, Ordering::Relaxed);
+        self.shared.allowed.store(0, Ordering::Relaxed);
+        self.bbr
+            .on_end_acks(now, in_flight, app_limited, largest_packet_num_acked);
+    }
+
+    fn on_congestion_event(&mut self, now: Instant, sent: Instant, is_persistent_congestion: bool, lost_bytes: u64) {
+        self.bbr
+            .on_congestion_event(now, sent, is_persistent_congestion, lost_bytes);
+    }
+
+    fn on_mtu_update(&mut self, new_mtu: u16) {
+        self.bbr.on_mtu_update(new_mtu);
+    }
+
+    fn window(&self) -> u64 {
+        self.bbr.window().max(self.shared.allowed.load(Ordering::Relaxed))
+    }
+
+    fn metrics(&self) -> ControllerMetrics {
+        self.bbr.metrics()
+    }
+
+    fn clone_box(&self) -> Box<dyn Controller> {
+        Box::new(Self {
+            bbr: self.bbr.clone_box(),
+            shared: Arc::clone(&self.shared),
+        })
+    }
+
+    fn initial_window(&self) -> u64 {
+        self.bbr.initial_window()
+    }
+
+    fn into_any(self: Box<Self>) -> Box<dyn Any> {
+        self
+    }
+}
+
+/// Watches for silence, and asks.
+pub(super) struct Watch {
+    tick: Interval,
+    acknowledged: u64,
+    /// For how long nothing was acknowledged.
+    silent: Duration,
+}
+
+impl Watch {
+    pub(super) fn new() -> Self {
+        let mut tick = interval(ASK);
+        tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        Self {
+            tick,
+            acknowledged: 0,
+            silent: Duration::ZERO,
+        }
+    }
+
+    /// Ask `connection`'s path if it has been silent for longer than two round trips.
+    pub(super) fn poll(&mut self, context: &mut Context<'_>, connection: &Connection) {
+        while let Poll::Ready(_) = self.tick.poll_tick(context) {
+            // A path that another end has moved to has a window of its own.
+            let Ok(window) = connection.congestion_state().into_any().downcast::<Window>() else {
+                return;
+            };
+            let shared = &window.shared;
+            let acknowledged = shared.acknowledged.load(Ordering::Relaxed);
+            let in_flight = shared.in_flight.load(Ordering::Relaxed);
+            if std::mem::replace(&mut self.acknowledged, acknowledged) == acknowledged && in_flight > 0 {
+                self.silent += ASK;
+            } else {
+                self.silent = Duration::ZERO;
+            }
+            if self.silent > connection.rtt() * 2 {
+                shared.allowed.store(in_flight + QUESTION, Ordering::Relaxed);
+                // It is nobody's record, and fails where the connection has ended, which is told elsewhere.
+                let _ = connection.send_datagram(Bytes::new());
+            }
+        }
+    }
+}
