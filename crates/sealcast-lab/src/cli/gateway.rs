@@ -36,7 +36,11 @@ pub(super) fn run(args: &GatewayCommand) -> Result<ExitCode> {
 fn chosen(args: &GatewayCommand) -> Result<(Vec<Load>, Vec<System>)> {
     let mut systems = vec![System::Relay, System::Sealcast(None)];
     systems.extend(args.also.iter().map(|program| System::Sealcast(Some(program.clone()))));
-    systems.extend([System::Boringtun(args.boringtun.clone()), System::Stunnel]);
+    systems.extend([
+        System::Boringtun(args.boringtun.clone()),
+        System::Stunnel,
+        System::Rtsps,
+    ]);
     let named = |name: &str| args.only.iter().any(|only| only == name);
     let known = |name: &&String| {
         LOADS.iter().any(|load| load.name == **name) || systems.iter().any(|system| system.name() == **name)

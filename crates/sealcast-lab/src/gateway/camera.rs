@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use sealcast_proto::rtsp::{Message, MessageReader, Method, Offer, Request, Response, parse_offers};
 
-use super::course::{Out, RTP, STREAM_ROOM};
+use super::course::{Out, RTP, STREAM_ROOM, Way};
 use crate::throughput::Carrier;
 
 /// How long a camera may take to be asked to play.
@@ -127,12 +127,12 @@ impl Serving {
         writing.write_all(&response.to_bytes())?;
         drop(writing);
         if request.method == Method::Play {
-            let out = match &self.sockets {
-                Some([packets, _]) => Out::Datagrams(packets.try_clone()?),
-                None => Out::Stream(Arc::clone(&self.writing)),
+            let way = match &self.sockets {
+                Some([packets, _]) => Way::Datagrams(packets.try_clone()?),
+                None => Way::Stream(Arc::clone(&self.writing)),
             };
             // Nobody waits for one that plays again.
-            let _ = playing.send((self.camera, out));
+            let _ = playing.send((self.camera, Out::new(way)));
         }
         Ok(())
     }

@@ -4,7 +4,7 @@ use std::any::Any;
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::{TcpStream, UdpSocket};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use sealcast_proto::rtsp::{Message, MessageReader, put_data};
 
@@ -33,6 +33,8 @@ pub(super) struct Lane {
 pub(super) struct Course {
     // The lanes end before who carries them.
     pub(super) lanes: Vec<Lane>,
+    /// When its clock began.
+    pub(super) epoch: Instant,
     /// Whose processor time counts.
     pub(super) processes: Vec<u32>,
     /// What has to go on.
@@ -40,38 +42,48 @@ pub(super) struct Course {
 }
 
 /// Where a camera's packets go in.
-pub(super) enum Out {
+pub(super) struct Out {
+    way: Way,
+    /// Of the last packet.
+    sequence: u16,
+    packet: Vec<u8>,
+    frame: Vec<u8>,
+}
+
+/// What carries them.
+pub(super) enum Way {
     Datagrams(UdpSocket),
     /// Its camera also answers there.
     Stream(Arc<Mutex<TcpStream>>),
 }
 
 impl Out {
+    pub(super) fn new(way: Way) -> Self {
+        Self {
+            way,
+            sequence: 0,
+            packet: Vec::new(),
+            frame: Vec::new(),
+        }
+    }
+
     /// Send a frame; on a stream all of it at once.
-    pub(super) fn send(&self, frame: &Frame, sequence: &mut u16, room: &mut Vec<u8>) -> io::Result<()> {
-        let mut next = || {
-            *sequence = sequence.wrapping_add(1);
-            *sequence
-        };
-        match self {
-            Self::Datagrams(socket) => {
-                for at in 0..frame.packets {
-                    room.clear();
-                    frame.put(room, at, next());
-                    socket.send(room)?;
-                }
-                Ok(())
+    pub(super) fn send(&mut self, frame: &Frame) -> io::Result<()> {
+        self.frame.clear();
+        for at in 0..frame.packets {
+            self.sequence = self.sequence.wrapping_add(1);
+            self.packet.clear();
+            frame.put(&mut self.packet, at, self.sequence);
+            match &self.way {
+                Way::Datagrams(socket) => drop(socket.send(&self.packet)?),
+                Way::Stream(_) => put_data(&mut self.frame, RTP, &self.packet),
             }
-            Self::Stream(stream) => {
-                room.clear();
-                let mut packet = Vec::with_capacity(frame.bytes);
-                for at in 0..frame.packets {
-                    packet.clear();
-                    frame.put(&mut packet, at, next());
-                    put_data(room, RTP, &packet);
-                }
+        }
+        match &self.way {
+            Way::Datagrams(_) => Ok(()),
+            Way::Stream(stream) => {
                 let mut stream = stream.lock().unwrap_or_else(PoisonError::into_inner);
-                stream.write_all(room)
+                stream.write_all(&self.frame)
             }
         }
     }
@@ -143,7 +155,7 @@ pub(super) fn stream_lane(out: TcpStream, come: TcpStream) -> io::Result<Lane> {
     out.set_nodelay(true)?;
     come.set_read_timeout(Some(LOOK))?;
     Ok(Lane {
-        out: Out::Stream(Arc::new(Mutex::new(out))),
+        out: Out::new(Way::Stream(Arc::new(Mutex::new(out)))),
         come: Come::stream(come, MessageReader::default()),
         _session: None,
     })

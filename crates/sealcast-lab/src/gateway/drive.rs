@@ -11,7 +11,7 @@ use sealcast_proto::sim::Random;
 
 use super::course::{Come, Course, Out};
 use super::load::Load;
-use super::packet::{self, Frame};
+use super::packet::{self, Frame, since};
 use crate::link::program::{Stop, stopped};
 use crate::net::SPIN;
 use crate::processor;
@@ -53,18 +53,18 @@ fn broken(error: &dyn std::fmt::Display) -> Failure {
 
 fn run(course: &mut Course, load: &Load, time: Duration, stop: Stop<'_>) -> Result<Outcome> {
     let before = processor::time_of_all(&course.processes)?;
-    let epoch = Instant::now();
-    let (outs, comes): (Vec<&Out>, Vec<&mut Come>) =
-        course.lanes.iter_mut().map(|lane| (&lane.out, &mut lane.come)).unzip();
+    let (epoch, began) = (course.epoch, Instant::now());
+    let lanes = course.lanes.iter_mut();
+    let (mut outs, comes): (Vec<&mut Out>, Vec<&mut Come>) = lanes.map(|lane| (&mut lane.out, &mut lane.come)).unzip();
     let (over, arrived) = (AtomicBool::new(false), AtomicU64::new(0));
     let done = thread::scope(|scope| {
         let receive = |come| scope.spawn(|| receive(come, epoch, &over, &arrived));
         let receivers: Vec<_> = comes.into_iter().map(receive).collect();
-        let sending = scope.spawn(|| send(&outs, load, epoch, time, stop));
+        let sending = scope.spawn(|| send(&mut outs, load, epoch, time, stop));
         let sent = sending
             .join()
             .unwrap_or_else(|_| Err(io::Error::other("a thread panicked")));
-        let elapsed = epoch.elapsed();
+        let elapsed = began.elapsed();
         let drained = Instant::now();
         let all = *sent.as_ref().unwrap_or(&0);
         while arrived.load(Ordering::Relaxed) < all && drained.elapsed() < DRAIN {
@@ -99,28 +99,23 @@ fn be_on_time() {
 }
 
 /// Send for `time`; how many packets.
-fn send(outs: &[&Out], load: &Load, epoch: Instant, time: Duration, stop: Stop<'_>) -> io::Result<u64> {
+fn send(outs: &mut [&mut Out], load: &Load, epoch: Instant, time: Duration, stop: Stop<'_>) -> io::Result<u64> {
     be_on_time();
     // The same for everybody.
     let mut random = Random::new(1);
+    let begin = epoch.elapsed();
     let phases = load.phases(&mut random);
-    let (mut sequences, mut room, mut packets) = (vec![0_u16; outs.len()], Vec::new(), 0);
+    let mut packets = 0;
     for number in 0.. {
         let began = Duration::from_secs(1) * number / load.rate;
         for &(phase, camera) in &phases {
-            let due = began + phase;
-            if due >= time || stop.load(Ordering::Relaxed) {
+            let due = begin + began + phase;
+            if due >= begin + time || stop.load(Ordering::Relaxed) {
                 return Ok(packets);
             }
             wait(epoch, due, load.precise());
-            let frame = Frame {
-                number,
-                rate: load.rate,
-                packets: load.draw(&mut random),
-                bytes: load.bytes,
-                stamp: nanos(epoch.elapsed()),
-            };
-            outs[camera].send(&frame, &mut sequences[camera], &mut room)?;
+            let frame = Frame::now(load.draw(&mut random), load.bytes, epoch);
+            outs[camera].send(&frame)?;
             packets += frame.packets as u64;
         }
     }
@@ -144,7 +139,7 @@ fn receive(come: &mut Come, epoch: Instant, over: &AtomicBool, arrived: &AtomicU
     let (mut delays, mut left) = (Vec::new(), None);
     while !over.load(Ordering::Relaxed) {
         come.receive(|bytes| {
-            let now = nanos(epoch.elapsed());
+            let now = since(epoch);
             let Some(seen) = packet::read(bytes) else { return };
             arrived.fetch_add(1, Ordering::Relaxed);
             left = seen.stamp.or(left);
@@ -154,8 +149,4 @@ fn receive(come: &mut Come, epoch: Instant, over: &AtomicBool, arrived: &AtomicU
         })?;
     }
     Ok(delays)
-}
-
-fn nanos(time: Duration) -> u64 {
-    u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
 }

@@ -15,6 +15,7 @@ mod plan;
 mod player;
 mod record;
 mod relay;
+mod rtsps;
 mod system;
 mod table;
 

@@ -1,6 +1,8 @@
 //! RTP packets that say when they left. They pass for H.264 (RFC 6184), so that others may take them apart and put
 //! them together again; no bytes in them look like a start code.
 
+use std::time::Instant;
+
 /// Bytes of an RTP header without extensions (RFC 3550).
 const RTP_HEADER: usize = 12;
 /// The dynamic payload type that the camera's description names.
@@ -13,29 +15,34 @@ const NIBBLE: u8 = 0x80;
 const NIBBLES: usize = 16;
 const FILLER: u8 = 0x5a;
 /// Ticks of the RTP clock in a second.
-const CLOCK: u32 = 90_000;
+const CLOCK: u128 = 90_000;
 
 /// A frame on its way into packets.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Frame {
-    /// Counted up on each camera.
-    pub(super) number: u32,
-    /// Frames a second.
-    pub(super) rate: u32,
     /// How many packets it has, at least 1.
     pub(super) packets: usize,
     /// Bytes of each, the RTP header included, but not those of interleaving.
     pub(super) bytes: usize,
-    /// When it left: nanoseconds of the measurement's clock.
+    /// When it left: nanoseconds of the course's clock.
     pub(super) stamp: u64,
 }
 
 impl Frame {
+    /// A frame that leaves now.
+    pub(super) fn now(packets: usize, bytes: usize, epoch: Instant) -> Self {
+        Self {
+            packets,
+            bytes,
+            stamp: since(epoch),
+        }
+    }
+
     /// Append the packet `at` of this frame; `sequence` counts the camera's packets.
     pub(super) fn put(&self, out: &mut Vec<u8>, at: usize, sequence: u16) {
         let end = out.len() + self.bytes;
         let last = at + 1 == self.packets;
-        let time = self.number.wrapping_mul(CLOCK / self.rate.max(1));
+        let time = (u128::from(self.stamp) * CLOCK / 1_000_000_000) as u32;
         out.extend_from_slice(&[0x80, PAYLOAD_TYPE | u8::from(last) << 7]);
         out.extend_from_slice(&sequence.to_be_bytes());
         out.extend_from_slice(&time.to_be_bytes());
@@ -50,6 +57,11 @@ impl Frame {
         out.extend((0..NIBBLES).map(nibble));
         out.resize(end, FILLER);
     }
+}
+
+/// Nanoseconds since then.
+pub(super) fn since(epoch: Instant) -> u64 {
+    u64::try_from(epoch.elapsed().as_nanos()).unwrap_or(u64::MAX)
 }
 
 /// What a packet tells who receives it.
@@ -93,8 +105,6 @@ mod tests {
     fn a_stamp_comes_out_of_a_packet_as_it_went_in() {
         for (packets, stamp) in [(1, 0), (1, u64::MAX), (17, 0x0123_4567_89ab_cdef)] {
             let frame = Frame {
-                number: 3,
-                rate: 30,
                 packets,
                 bytes: 1200,
                 stamp,

@@ -6,13 +6,13 @@ use std::io;
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, UdpSocket};
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use sealcast::failure::{Failure, FailureKind, Result};
 
-use super::course::{Come, Course, Lane, Out, stream_lane};
+use super::course::{Come, Course, Lane, Out, Way, stream_lane};
 use super::load::Load;
-use super::{pair, relay};
+use super::{pair, relay, rtsps};
 use crate::link::program::{Program, Stop};
 use crate::throughput::Carrier;
 use crate::throughput::stunnel::{Stunnel, accept};
@@ -34,6 +34,8 @@ pub enum System {
     Boringtun(String),
     /// TLS around a stream.
     Stunnel,
+    /// An RTSP server that serves the camera again, over TLS.
+    Rtsps,
 }
 
 impl System {
@@ -44,6 +46,7 @@ impl System {
             Self::Sealcast(_) => "sealcast",
             Self::Boringtun(_) => "boringtun",
             Self::Stunnel => "stunnel",
+            Self::Rtsps => "rtsps",
         }
     }
 
@@ -52,7 +55,7 @@ impl System {
         match self {
             Self::Relay | Self::Sealcast(_) => true,
             Self::Boringtun(_) => load.carrier == Carrier::Udp && load.cameras == 1,
-            Self::Stunnel => load.carrier == Carrier::Tcp && load.cameras == 1,
+            Self::Stunnel | Self::Rtsps => load.carrier == Carrier::Tcp && load.cameras == 1,
         }
     }
 
@@ -63,6 +66,7 @@ impl System {
                 format!("1 camera gateway, {} viewer gateways", pair::viewers(load))
             }
             Self::Sealcast(_) => "both gateways".to_owned(),
+            Self::Rtsps => "its one process".to_owned(),
             _ => "its two processes".to_owned(),
         }
     }
@@ -82,6 +86,7 @@ impl System {
                 let lane = datagram_lane(from, to).map_err(unusable)?;
                 Ok(course(vec![lane], tunnel.processes(), tunnel))
             }
+            Self::Rtsps => rtsps::open(load, scratch, stop, unusable),
             Self::Stunnel => {
                 let stunnel = Stunnel::start()?;
                 let lane = stunnel.through().and_then(|(out, come)| stream_lane(out, come));
@@ -103,6 +108,7 @@ impl fmt::Display for System {
 pub(super) fn course(lanes: Vec<Lane>, processes: impl Into<Vec<u32>>, held: impl Any) -> Course {
     Course {
         lanes,
+        epoch: Instant::now(),
         processes: processes.into(),
         _held: Box::new(held),
     }
@@ -110,7 +116,7 @@ pub(super) fn course(lanes: Vec<Lane>, processes: impl Into<Vec<u32>>, held: imp
 
 fn datagram_lane(out: UdpSocket, come: UdpSocket) -> io::Result<Lane> {
     Ok(Lane {
-        out: Out::Datagrams(out),
+        out: Out::new(Way::Datagrams(out)),
         come: Come::datagrams(come)?,
         _session: None,
     })

@@ -150,7 +150,8 @@ pub(crate) fn accept(listener: &TcpListener) -> std::io::Result<TcpStream> {
     }
 }
 
-fn certificate(folder: &Path) -> Result<()> {
+/// Make `cert.pem` and `key.pem` for the name `localhost` in a folder.
+pub(crate) fn certificate(folder: &Path) -> Result<()> {
     let made = Command::new("openssl")
         .args([
             "req",
@@ -161,7 +162,8 @@ fn certificate(folder: &Path) -> Result<()> {
             "ec_paramgen_curve:prime256v1",
             "-nodes",
         ])
-        .args(["-subj", "/CN=localhost", "-days", "2", "-keyout"])
+        .args(["-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost"])
+        .args(["-addext", "basicConstraints=critical,CA:FALSE", "-days", "2", "-keyout"])
         .arg(folder.join("key.pem"))
         .arg("-out")
         .arg(folder.join("cert.pem"))
