@@ -9,6 +9,9 @@ use super::args::{GatewayCommand, GatewayRelayArgs, SealcastArgs};
 use super::control;
 use crate::gateway::{self, GatewayOptions, LOADS, Load, System};
 
+/// What `--quick` sends, unless loads are named.
+const QUICK_LOADS: [&str; 5] = ["udp-250", "udp-10000", "tcp-30", "cameras-udp", "cameras-tcp"];
+
 /// How much is measured: rounds, and seconds of each measurement.
 const FULL: (u16, u32) = (7, 4);
 const QUICK: (u16, u32) = (1, 1);
@@ -27,7 +30,7 @@ pub(super) fn run(args: &GatewayCommand) -> Result<ExitCode> {
     print!("{}", gateway::terminal(&result));
     if let Some(out) = &args.out {
         gateway::write(out, &options, &result)?;
-        println!("written: record.json and table.md in {}", out.display());
+        println!("written: record.json, table.md and report.html in {}", out.display());
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -59,6 +62,8 @@ fn chosen(args: &GatewayCommand) -> Result<(Vec<Load>, Vec<System>)> {
     let mut loads = LOADS.to_vec();
     if loads.iter().any(|load| named(load.name)) {
         loads.retain(|load| named(load.name));
+    } else if args.quick {
+        loads.retain(|load| QUICK_LOADS.contains(&load.name));
     }
     if systems.iter().any(|system| named(system.name())) {
         systems.retain(|system| named(system.name()));

@@ -4,6 +4,7 @@
 //! Cameras and players are threads of this process. They share its monotonic clock, so that a packet that says when it
 //! left tells how long it was under way.
 
+mod browse;
 mod camera;
 mod course;
 mod drive;
@@ -13,6 +14,7 @@ mod packet;
 mod pair;
 mod plan;
 mod player;
+mod plot;
 mod record;
 mod relay;
 mod rtsps;

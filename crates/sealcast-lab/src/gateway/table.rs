@@ -104,7 +104,7 @@ fn find<'a>(result: &'a GatewayResult, load: &str, who: impl Fn(&System) -> bool
     all.find(|figures| figures.load.name == load && who(&figures.system))
 }
 
-/// The table in Markdown, and below it the verdicts, and who is missing.
+/// The table in Markdown, and below it [`notes`].
 pub fn terminal(result: &GatewayResult) -> String {
     let mut text = String::new();
     let mut line = |cells: &[String]| {
@@ -116,18 +116,19 @@ pub fn terminal(result: &GatewayResult) -> String {
         line(&row.cells());
     }
     text.push('\n');
-    let mut loads: Vec<&Load> = result.figures.iter().map(|figures| &figures.load).collect();
-    loads.dedup_by_key(|load| load.name);
-    for load in loads {
-        let _ = writeln!(text, "* {}: {}", load.name, load.words());
-    }
-    for verdict in verdicts(result) {
-        let _ = writeln!(text, "* {verdict}");
-    }
-    for missing in &result.missing {
-        let _ = writeln!(text, "* not measured: {missing}");
+    for note in notes(result) {
+        let _ = writeln!(text, "* {note}");
     }
     text
+}
+
+/// What the loads are, the verdicts, and who could not be measured.
+pub(super) fn notes(result: &GatewayResult) -> Vec<String> {
+    let mut loads: Vec<&Load> = result.figures.iter().map(|figures| &figures.load).collect();
+    loads.dedup_by_key(|load| load.name);
+    let loads = loads.into_iter().map(|load| format!("{}: {}", load.name, load.words()));
+    let missing = result.missing.iter().map(|missing| format!("not measured: {missing}"));
+    loads.chain(verdicts(result)).chain(missing).collect()
 }
 
 /// Whether the pair of gateways is where it should be.
