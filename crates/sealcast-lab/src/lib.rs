@@ -4,10 +4,12 @@
 pub mod ciphers;
 pub mod cli;
 pub mod facts;
+pub mod gateway;
 pub mod link;
 pub mod net;
 pub mod netem;
 mod page;
+mod processor;
 pub mod proxy;
 mod statistics;
 pub mod throughput;

@@ -8,7 +8,7 @@ mod contender;
 mod library;
 mod measure;
 mod plan;
-mod plot;
+pub(crate) mod plot;
 mod record;
 mod table;
 mod workload;

@@ -5,14 +5,14 @@ use std::error::Error;
 use plotters::prelude::*;
 
 /// A bar: what it is called, how long it is, and the ends of its interval.
-pub(super) type Bar = (String, f64, f64, f64);
+pub(crate) type Bar = (String, f64, f64, f64);
 
 const WIDTH: u32 = 900;
 const LINE: u32 = 20;
 const OURS: RGBColor = RGBColor(31, 120, 180);
 
-/// Horizontal bars from top to bottom, on a logarithmic axis since ciphers differ a thousandfold.
-pub(super) fn bars(unit: &str, bars: &[Bar]) -> Result<String, Box<dyn Error>> {
+/// Horizontal bars from top to bottom, on a logarithmic axis since what is compared may differ a thousandfold.
+pub(crate) fn bars(unit: &str, bars: &[Bar]) -> Result<String, Box<dyn Error>> {
     let values = || bars.iter().flat_map(|&(_, _, low, high)| [low, high]);
     let least = 10_f64.powf(values().fold(f64::INFINITY, f64::min).log10().floor());
     let most = values().fold(0.0, f64::max) * 1.1;

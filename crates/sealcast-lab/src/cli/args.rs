@@ -1,11 +1,14 @@
 //! What can be typed.
 
+use std::ffi::OsString;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
 use sealcast::failure::{Failure, FailureKind, Result};
 use sealcast_proto::sim::LinkProfile;
+
+use crate::throughput::Carrier;
 
 /// How a profile is written, for the help.
 const PROFILE_HELP: &str = "A profile is one line of words, all of them optional:
@@ -50,6 +53,14 @@ pub(super) enum Command {
     /// The receiving end of a run of `link`
     #[command(hide = true)]
     LinkReceive(LinkEndArgs),
+    /// Measure what a pair of RTSP gateways costs, in delay and in processor time, beside other programs
+    Gateway(GatewayCommand),
+    /// A hop without gateways
+    #[command(hide = true)]
+    GatewayRelay(GatewayRelayArgs),
+    /// The program `sealcast` of this build
+    #[command(hide = true)]
+    Sealcast(SealcastArgs),
 }
 
 #[derive(Args, Debug)]
@@ -129,6 +140,49 @@ pub(super) struct LinkEndArgs {
 }
 
 #[derive(Args, Debug)]
+pub(super) struct GatewayCommand {
+    /// One round of a second, for a first look
+    #[arg(long)]
+    pub(super) quick: bool,
+    /// How often everything is measured: 7, or 1 with --quick
+    #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u16).range(1..=1000))]
+    pub(super) rounds: Option<u16>,
+    /// Seconds of each measurement: 4, or 1 with --quick
+    #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u32).range(1..=40))]
+    pub(super) seconds: Option<u32>,
+    /// Measure these loads (such as udp-250) and systems (such as relay) alone
+    #[arg(long, value_name = "NAMES", value_delimiter = ',')]
+    pub(super) only: Vec<String>,
+    /// Measure the gateways of another build of sealcast too; may be repeated
+    #[arg(long, value_name = "PROGRAM")]
+    pub(super) also: Vec<PathBuf>,
+    /// The boringtun-cli to run (needs root)
+    #[arg(long, value_name = "PROGRAM", default_value = "boringtun-cli")]
+    pub(super) boringtun: String,
+    /// Write record.json, table.md and report.html into this folder
+    #[arg(long, value_name = "FOLDER")]
+    pub(super) out: Option<PathBuf>,
+}
+
+#[derive(Args, Debug)]
+pub(super) struct GatewayRelayArgs {
+    /// What comes and is passed on
+    #[arg(long)]
+    pub(super) carrier: CarrierArg,
+    /// Where it is passed on to
+    #[arg(required = true)]
+    pub(super) to: Vec<SocketAddr>,
+}
+
+#[derive(Args, Debug)]
+#[command(disable_help_flag = true)]
+pub(super) struct SealcastArgs {
+    /// Its arguments
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+    pub(super) arguments: Vec<OsString>,
+}
+
+#[derive(Args, Debug)]
 pub(super) struct LinkArgs {
     /// What the link does both ways, such as "delay=20ms loss=2%"
     #[arg(long, value_name = "PROFILE", default_value = "perfect")]
@@ -191,6 +245,15 @@ pub(super) struct ProxyArgs {
 pub(super) enum CarrierArg {
     Udp,
     Tcp,
+}
+
+impl From<CarrierArg> for Carrier {
+    fn from(argument: CarrierArg) -> Self {
+        match argument {
+            CarrierArg::Udp => Self::Udp,
+            CarrierArg::Tcp => Self::Tcp,
+        }
+    }
 }
 
 #[derive(Args, Debug)]

@@ -1,6 +1,8 @@
 //! A link that runs: lines on standard input that change it, and what ends it.
 
 use std::io::BufRead;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use sealcast::failure::{Failure, FailureKind, Result};
@@ -131,6 +133,30 @@ pub(super) fn runtime() -> Result<tokio::runtime::Runtime> {
             let what = format!("the system gives no event queue ({error})");
             Failure::new(FailureKind::Internal, what, "raise the limit on open files")
         })
+}
+
+/// Measure in a thread that signals can stop by the value it is given, so that everything is taken down.
+pub(super) fn until_signalled<T: Send + 'static>(
+    measure: impl FnOnce(&AtomicBool) -> Result<T> + Send + 'static,
+) -> Result<T> {
+    runtime()?.block_on(async {
+        let mut signals = Signals::listen()?;
+        let stop = Arc::new(AtomicBool::new(false));
+        let told = Arc::clone(&stop);
+        let mut measured = tokio::task::spawn_blocking(move || measure(&told));
+        let result = tokio::select! {
+            result = &mut measured => result,
+            () = signals.wait(true) => {
+                stop.store(true, Ordering::Relaxed);
+                measured.await
+            }
+        };
+        let defect = |_| {
+            let what = "the measurement failed";
+            Err(Failure::new(FailureKind::Internal, what, "please report this"))
+        };
+        result.unwrap_or_else(defect)
+    })
 }
 
 /// Obey lines, and end on `quit`, on a signal and when the time is up.

@@ -2,14 +2,12 @@
 
 use std::path::PathBuf;
 use std::process::ExitCode;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use sealcast::failure::{Failure, FailureKind, Result};
 
 use super::args::{LinkCommand, LinkEndArgs};
-use super::control::{self, Signals};
-use crate::link::{self, EndConfig, LinkOptions, LinkResult, Point, System};
+use super::control;
+use crate::link::{self, EndConfig, LinkOptions, Point, System};
 
 /// Losses that are measured unless others are typed, in percent.
 const LOSSES: [f64; 4] = [1.0, 2.0, 5.0, 10.0];
@@ -38,7 +36,8 @@ pub(super) fn run(args: &LinkCommand) -> Result<ExitCode> {
         proxy: args.proxy,
         folder: folder.join("runs"),
     };
-    let result = measure(options.clone())?;
+    let planned = options.clone();
+    let result = control::until_signalled(move |stop| link::measure(&planned, stop, &|words| eprintln!("{words}")))?;
     print!("{}", link::terminal(&result));
     for verdict in link::verdicts(&result) {
         println!("{verdict}");
@@ -52,32 +51,6 @@ pub(super) fn run(args: &LinkCommand) -> Result<ExitCode> {
         println!("written: table.csv, record.json and report.html in {}", out.display());
     }
     Ok(ExitCode::SUCCESS)
-}
-
-/// Measure in a thread that signals can stop, so that everything is taken down.
-fn measure(options: LinkOptions) -> Result<LinkResult> {
-    control::runtime()?.block_on(async {
-        let mut signals = Signals::listen()?;
-        let stop = Arc::new(AtomicBool::new(false));
-        let told = Arc::clone(&stop);
-        let mut measured =
-            tokio::task::spawn_blocking(move || link::measure(&options, &told, &|words| eprintln!("{words}")));
-        let result = tokio::select! {
-            result = &mut measured => result,
-            () = signals.wait(true) => {
-                stop.store(true, Ordering::Relaxed);
-                measured.await
-            }
-        };
-        let defect = |_| {
-            Err(Failure::new(
-                FailureKind::Internal,
-                "the measurement failed",
-                "please report this",
-            ))
-        };
-        result.unwrap_or_else(defect)
-    })
 }
 
 /// `1,2,5r,10b`: so many percent, each by itself (`r`), in bursts (`b`), or both.

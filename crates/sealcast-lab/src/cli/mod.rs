@@ -4,6 +4,7 @@ mod args;
 mod children;
 mod ciphers;
 mod control;
+mod gateway;
 mod link;
 mod net;
 mod proxy;
@@ -27,6 +28,9 @@ pub fn run() -> ExitCode {
         Command::Link(args) => link::run(&args),
         Command::LinkSend(args) => link::send(&args),
         Command::LinkReceive(args) => link::receive(&args),
+        Command::Gateway(args) => gateway::run(&args),
+        Command::GatewayRelay(args) => gateway::relay(&args),
+        Command::Sealcast(args) => Ok(gateway::sealcast(&args)),
     };
     done.unwrap_or_else(|failure| {
         eprintln!("sealcast-lab: {failure}");

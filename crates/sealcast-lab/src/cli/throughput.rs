@@ -7,7 +7,7 @@ use sealcast::failure::{Failure, FailureKind, Result};
 use sealcast_proto::seal::Suite;
 use sealcast_proto::seal::suite::{AEGIS_128X4, AES_128_GCM, RECOMMENDED};
 
-use super::args::{CarrierArg, ThroughputArgs};
+use super::args::ThroughputArgs;
 use crate::throughput::{Carrier, Plan, measure, write};
 
 /// What `--quick` takes: enough to see that everything works.
@@ -22,8 +22,7 @@ pub(super) fn run(args: &ThroughputArgs) -> Result<ExitCode> {
     let plan = Plan {
         suites: suites(args)?,
         carriers: match args.carrier {
-            Some(CarrierArg::Udp) => vec![Carrier::Udp],
-            Some(CarrierArg::Tcp) => vec![Carrier::Tcp],
+            Some(carrier) => vec![carrier.into()],
             None => vec![Carrier::Udp, Carrier::Tcp],
         },
         peers: !args.quick && !args.no_peers,

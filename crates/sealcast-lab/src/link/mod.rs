@@ -13,7 +13,7 @@ mod load;
 mod packets;
 mod plan;
 mod plot;
-mod program;
+pub(crate) mod program;
 mod record;
 mod system;
 mod table;

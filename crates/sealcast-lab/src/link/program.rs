@@ -16,9 +16,9 @@ use sealcast::failure::{Failure, FailureKind, Result};
 const LOOK: Duration = Duration::from_millis(20);
 
 /// What a signal, or nothing, says to everything that waits.
-pub(super) type Stop<'a> = &'a AtomicBool;
+pub(crate) type Stop<'a> = &'a AtomicBool;
 
-pub(super) struct Program {
+pub(crate) struct Program {
     name: &'static str,
     child: Child,
     lines: Receiver<String>,
@@ -26,12 +26,12 @@ pub(super) struct Program {
 }
 
 /// The words for a run that somebody ended.
-pub(super) fn stopped() -> Failure {
+pub(crate) fn stopped() -> Failure {
     Failure::new(FailureKind::Usage, "the measurement was stopped", "start it again")
 }
 
 /// Sleep, but not on when told to stop.
-pub(super) fn pause(time: Duration, stop: Stop<'_>) -> Result<()> {
+pub(crate) fn pause(time: Duration, stop: Stop<'_>) -> Result<()> {
     let end = Instant::now() + time;
     while Instant::now() < end {
         if stop.load(Ordering::Relaxed) {
@@ -43,8 +43,13 @@ pub(super) fn pause(time: Duration, stop: Stop<'_>) -> Result<()> {
 }
 
 impl Program {
+    /// Its process.
+    pub(crate) fn id(&self) -> u32 {
+        self.child.id()
+    }
+
     /// Start it; what it says beyond lines goes to the file `log`.
-    pub(super) fn start(name: &'static str, mut command: Command, log: &Path) -> Result<Self> {
+    pub(crate) fn start(name: &'static str, mut command: Command, log: &Path) -> Result<Self> {
         let errors = File::create(log).map_err(|error| {
             let what = format!("{} cannot be written ({error})", log.display());
             Failure::new(FailureKind::Sink, what, "choose another --out")
@@ -79,7 +84,7 @@ impl Program {
     }
 
     /// What follows `prefix` in the first line that begins so.
-    pub(super) fn line(&self, prefix: &str, patience: Duration, stop: Stop<'_>) -> Result<String> {
+    pub(crate) fn line(&self, prefix: &str, patience: Duration, stop: Stop<'_>) -> Result<String> {
         let end = Instant::now() + patience;
         while Instant::now() < end {
             if stop.load(Ordering::Relaxed) {
@@ -109,7 +114,7 @@ impl Program {
     }
 
     /// Say a line to it.
-    pub(super) fn say(&mut self, line: &str) {
+    pub(crate) fn say(&mut self, line: &str) {
         if let Some(stdin) = &mut self.stdin {
             // One that has ended shows in what it leaves.
             let _ = writeln!(stdin, "{line}");
@@ -117,12 +122,12 @@ impl Program {
     }
 
     /// Say that nothing more will be said.
-    pub(super) fn hush(&mut self) {
+    pub(crate) fn hush(&mut self) {
         self.stdin = None;
     }
 
     /// Until it has ended by itself.
-    pub(super) fn ended(&mut self, patience: Duration, stop: Stop<'_>) -> Result<()> {
+    pub(crate) fn ended(&mut self, patience: Duration, stop: Stop<'_>) -> Result<()> {
         let end = Instant::now() + patience;
         loop {
             let what = match self.child.try_wait() {

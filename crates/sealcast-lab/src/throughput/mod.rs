@@ -5,8 +5,8 @@ mod bare;
 mod figures;
 mod ours;
 mod record;
-mod stunnel;
-mod tunnel;
+pub(crate) mod stunnel;
+pub(crate) mod tunnel;
 
 use std::fmt;
 use std::time::Duration;

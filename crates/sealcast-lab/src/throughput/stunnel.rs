@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 use sealcast::failure::{Failure, FailureKind, Result};
 
 use super::{Carrier, Contender, Sample, bare};
+use crate::processor;
 
 /// How long a program may take to be there.
 pub(super) const START_PATIENCE: Duration = Duration::from_secs(5);
@@ -16,14 +17,12 @@ pub(super) const START_PATIENCE: Duration = Duration::from_secs(5);
 pub(super) const LOOK: Duration = Duration::from_millis(20);
 /// How long a connection may take to come through.
 const ACCEPT_PATIENCE: Duration = Duration::from_secs(5);
-/// The kernel counts processor time for others in units of this.
-const TICKS: u32 = 100;
 
 /// A program that ends with us.
-pub(super) struct Running(Child);
+pub(crate) struct Running(Child);
 
 impl Running {
-    pub(super) fn start(command: &mut Command) -> Result<Self> {
+    pub(crate) fn start(command: &mut Command) -> Result<Self> {
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
         let name = command.get_program().display().to_string();
         let child = command.spawn().map_err(|error| {
@@ -33,28 +32,10 @@ impl Running {
         Ok(Self(child))
     }
 
-    /// Processor time that the process has used, all its threads together.
-    pub(super) fn cpu(&self) -> Result<Duration> {
-        let file = format!("/proc/{}/stat", self.0.id());
-        let gone = || {
-            Failure::new(
-                FailureKind::Network,
-                format!("{file} tells nothing: has it ended?"),
-                "try again",
-            )
-        };
-        let stat = fs::read_to_string(&file).map_err(|_| gone())?;
-        cpu_of(&stat).ok_or_else(gone)
+    /// Its process.
+    pub(crate) fn id(&self) -> u32 {
+        self.0.id()
     }
-}
-
-/// User and system time, fields 14 and 15 of `/proc/PID/stat`. The second, the name, may hold anything.
-fn cpu_of(stat: &str) -> Option<Duration> {
-    let (_, rest) = stat.rsplit_once(')')?;
-    let mut fields = rest.split_whitespace().skip(11);
-    let ticks = |field: Option<&str>| field?.parse::<u32>().ok();
-    let all = ticks(fields.next())?.checked_add(ticks(fields.next())?)?;
-    Some(Duration::from_secs(all.into()) / TICKS)
 }
 
 impl Drop for Running {
@@ -66,7 +47,7 @@ impl Drop for Running {
 }
 
 /// Both processes, and where what went through them comes out.
-pub(super) struct Stunnel {
+pub(crate) struct Stunnel {
     near: Running,
     far: Running,
     to: SocketAddr,
@@ -75,7 +56,7 @@ pub(super) struct Stunnel {
 }
 
 impl Stunnel {
-    pub(super) fn start() -> Result<Self> {
+    pub(crate) fn start() -> Result<Self> {
         let unusable = |what: String| Failure::new(FailureKind::Usage, what, "install stunnel and openssl");
         let folder = tempfile::tempdir().map_err(|error| unusable(format!("no folder for its files ({error})")))?;
         certificate(folder.path())?;
@@ -116,6 +97,17 @@ impl Stunnel {
         Ok(stunnel)
     }
 
+    /// Both processes.
+    pub(crate) fn processes(&self) -> [u32; 2] {
+        [self.near.id(), self.far.id()]
+    }
+
+    /// A stream into it, and where that comes out.
+    pub(crate) fn through(&self) -> std::io::Result<(TcpStream, TcpStream)> {
+        let inward = TcpStream::connect(self.to)?;
+        Ok((inward, accept(&self.out)?))
+    }
+
     /// Until both listen.
     fn wait(&self, at: &[SocketAddr]) -> Result<()> {
         let began = Instant::now();
@@ -141,7 +133,7 @@ fn listens(address: SocketAddr) -> bool {
 }
 
 /// Accept, but not for ever: what stands between may have failed.
-pub(super) fn accept(listener: &TcpListener) -> std::io::Result<TcpStream> {
+pub(crate) fn accept(listener: &TcpListener) -> std::io::Result<TcpStream> {
     listener.set_nonblocking(true)?;
     let began = Instant::now();
     loop {
@@ -158,7 +150,8 @@ pub(super) fn accept(listener: &TcpListener) -> std::io::Result<TcpStream> {
     }
 }
 
-fn certificate(folder: &Path) -> Result<()> {
+/// Make `cert.pem` and `key.pem` for the name `localhost` in a folder.
+pub(crate) fn certificate(folder: &Path) -> Result<()> {
     let made = Command::new("openssl")
         .args([
             "req",
@@ -169,7 +162,8 @@ fn certificate(folder: &Path) -> Result<()> {
             "ec_paramgen_curve:prime256v1",
             "-nodes",
         ])
-        .args(["-subj", "/CN=localhost", "-days", "2", "-keyout"])
+        .args(["-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost"])
+        .args(["-addext", "basicConstraints=critical,CA:FALSE", "-days", "2", "-keyout"])
         .arg(folder.join("key.pem"))
         .arg("-out")
         .arg(folder.join("cert.pem"))
@@ -195,28 +189,14 @@ impl Contender for Stunnel {
     }
 
     fn measure(&mut self, time: Duration) -> Result<Sample> {
-        let before = self.near.cpu()? + self.far.cpu()?;
+        let before = processor::time_of_all(&self.processes())?;
         let sample = bare::stream(&self.out, self.to, time).map_err(|error| {
             let what = format!("nothing comes through stunnel ({error})");
             Failure::new(FailureKind::Network, what, "see whether it works by itself")
         })?;
         Ok(Sample {
-            cpu: (self.near.cpu()? + self.far.cpu()?).saturating_sub(before),
+            cpu: processor::time_of_all(&self.processes())?.saturating_sub(before),
             ..sample
         })
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn processor_time_is_found_whatever_a_program_is_called() {
-        let stat = "42 (a b) c) S 1 42 42 0 -1 4194304 100 0 0 0 250 50 0 0 20 0 1 0 100";
-        assert_eq!(cpu_of(stat), Some(Duration::from_secs(3)));
-        assert_eq!(cpu_of("42 (cut off"), None);
-        let own = fs::read_to_string("/proc/self/stat").expect("Linux");
-        assert!(cpu_of(&own).is_some());
     }
 }

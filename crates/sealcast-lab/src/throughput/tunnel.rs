@@ -17,6 +17,7 @@ use sealcast::failure::{Failure, FailureKind, Result};
 use super::stunnel::{LOOK, Running, START_PATIENCE};
 use super::{Carrier, Contender, DATAGRAM, Sample};
 use crate::net::namespace::{Namespace, ip, usable};
+use crate::processor;
 
 /// Rates tried, Mbit/s.
 const RATES: [u64; 9] = [300, 450, 600, 800, 1000, 1250, 1500, 1900, 2400];
@@ -37,11 +38,13 @@ const KEYS: [[&str; 2]; 2] = [
         "199bea70e109c6967244583589615474eb7042a0e8d2ca6ccd8f56c086621f06",
     ],
 ];
+/// Where datagrams go in and come out.
+const ENDS: [&str; 2] = ["10.78.0.1:5001", "10.78.0.2:5001"];
 /// The port of both ends of the tunnel.
 const PORT: u16 = 51_820;
 
 /// Both ends, and the rate that suits them best.
-pub(super) struct Tunnel {
+pub(crate) struct Tunnel {
     // The programs end before their namespaces go: fields are dropped in this order.
     programs: [Running; 2],
     spaces: [Namespace; 2],
@@ -50,7 +53,7 @@ pub(super) struct Tunnel {
 }
 
 impl Tunnel {
-    pub(super) fn start(program: &str) -> Result<Self> {
+    pub(crate) fn start(program: &str) -> Result<Self> {
         usable()?;
         let pid = std::process::id();
         let spaces = [
@@ -109,8 +112,25 @@ impl Tunnel {
         Ok(tunnel)
     }
 
+    /// Both processes.
+    pub(crate) fn processes(&self) -> [u32; 2] {
+        [self.programs[0].id(), self.programs[1].id()]
+    }
+
+    /// A socket that sends into the tunnel, and the one where that comes out.
+    pub(crate) fn sockets(&self) -> std::io::Result<[UdpSocket; 2]> {
+        let made = |at: usize| {
+            // The thread that makes it moves to its namespace for good.
+            let socket = thread::scope(|scope| scope.spawn(|| socket_in(&self.spaces[at], ENDS[at])).join());
+            socket.unwrap_or_else(|_| Err(std::io::Error::other("a thread panicked")))
+        };
+        let [from, to] = [made(0)?, made(1)?];
+        from.connect(ENDS[1])?;
+        Ok([from, to])
+    }
+
     fn cpu(&self) -> Result<Duration> {
-        Ok(self.programs[0].cpu()? + self.programs[1].cpu()?)
+        processor::time_of_all(&self.processes())
     }
 
     /// Send datagrams through the tunnel at `rate` Mbit/s.
@@ -182,7 +202,7 @@ fn through(spaces: &[Namespace; 2], rate: u64, time: Duration) -> std::io::Resul
     let panicked = |_| Err(std::io::Error::other("a thread panicked"));
     thread::scope(|scope| {
         let receiving = scope.spawn(|| -> std::io::Result<()> {
-            let socket = socket_in(&spaces[1], "10.78.0.2:5001")?;
+            let socket = socket_in(&spaces[1], ENDS[1])?;
             socket.set_read_timeout(Some(LOOK))?;
             let mut room = [0; 2 * DATAGRAM];
             while !over.load(Ordering::Relaxed) {
@@ -193,8 +213,8 @@ fn through(spaces: &[Namespace; 2], rate: u64, time: Duration) -> std::io::Resul
             Ok(())
         });
         let sending = scope.spawn(|| {
-            let socket = socket_in(&spaces[0], "10.78.0.1:5001")?;
-            socket.connect("10.78.0.2:5001")?;
+            let socket = socket_in(&spaces[0], ENDS[0])?;
+            socket.connect(ENDS[1])?;
             pour(&socket, rate, time)
         });
         let sent = sending.join().unwrap_or_else(panicked);

@@ -9,6 +9,7 @@ mod publish;
 mod shutdown;
 mod watch;
 
+use std::ffi::OsString;
 use std::process::ExitCode;
 
 use clap::Parser;
@@ -27,7 +28,12 @@ use args::{Arguments, Command, ConfigCommand, KeygenArgs, PrintConfigArgs};
 
 /// Run the command that the process's arguments name.
 pub fn run() -> ExitCode {
-    let arguments = Arguments::parse();
+    run_with(std::env::args_os())
+}
+
+/// Run the command that these arguments name; the first is the program's own name.
+pub fn run_with(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
+    let arguments = Arguments::parse_from(arguments);
     init_log(arguments.verbose);
     match dispatch(arguments) {
         Ok(()) => ExitCode::SUCCESS,

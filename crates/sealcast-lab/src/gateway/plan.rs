@@ -1,0 +1,78 @@
+//! What is measured in which order.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use sealcast::failure::{Failure, FailureKind, Result};
+
+use super::drive::drive;
+use super::figures::{Figures, Sample};
+use super::load::Load;
+use super::system::System;
+use crate::link::program::{Stop, stopped};
+
+/// What to measure.
+#[derive(Clone, Debug)]
+pub struct GatewayOptions {
+    /// What is sent.
+    pub loads: Vec<Load>,
+    /// Who carries it.
+    pub systems: Vec<System>,
+    /// How often everything is measured.
+    pub rounds: usize,
+    /// How long one measurement takes.
+    pub time: Duration,
+}
+
+/// What came of it.
+pub struct GatewayResult {
+    /// Of each load with each system, those without any sample left out.
+    pub figures: Vec<Figures>,
+    /// Who could not be measured, when, and why.
+    pub missing: Vec<String>,
+}
+
+/// Measure everything, until it is done or `stop` says so; `told` hears of each sample. Everybody takes a turn with
+/// every load, in the next round in the opposite order.
+///
+/// # Errors
+/// It was stopped, or there is no room for temporary files. Who cannot be measured is noted instead.
+pub fn measure(options: &GatewayOptions, stop: &AtomicBool, told: &dyn Fn(&str)) -> Result<GatewayResult> {
+    let mut figures: Vec<Figures> = Vec::new();
+    for load in &options.loads {
+        let suited = options.systems.iter().filter(|system| system.suits(load));
+        figures.extend(suited.map(|system| Figures::new(*load, system.clone())));
+    }
+    let mut missing = Vec::new();
+    for round in 0..options.rounds {
+        for turn in 0..figures.len() {
+            let at = if round % 2 == 0 { turn } else { figures.len() - 1 - turn };
+            let (load, system) = (figures[at].load, figures[at].system.clone());
+            let who = format!("{} of {}: {}: {system}", round + 1, options.rounds, load.name);
+            match once(&load, &system, round, options.time, stop) {
+                Ok((sample, delays)) => {
+                    told(&format!("{who}: {sample}"));
+                    figures[at].add(sample, &delays);
+                }
+                Err(_) if stop.load(Ordering::Relaxed) => return Err(stopped()),
+                Err(failure) => {
+                    told(&format!("{who}: {failure}"));
+                    missing.push(format!("{system} with {} in round {}: {failure}", load.name, round + 1));
+                }
+            }
+        }
+    }
+    figures.retain(|figures| !figures.samples.is_empty());
+    Ok(GatewayResult { figures, missing })
+}
+
+/// One measurement, with everything set up for it anew.
+fn once(load: &Load, system: &System, round: usize, time: Duration, stop: Stop<'_>) -> Result<(Sample, Vec<u64>)> {
+    let scratch = tempfile::tempdir().map_err(|error| {
+        let what = format!("there is no room for temporary files ({error})");
+        Failure::new(FailureKind::Sink, what, "set TMPDIR")
+    })?;
+    let mut course = system.open(load, scratch.path(), stop)?;
+    let outcome = drive(&mut course, load, time, stop)?;
+    Ok((Sample::new(round, &outcome), outcome.delays))
+}

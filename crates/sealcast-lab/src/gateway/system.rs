@@ -1,0 +1,204 @@
+//! Who stands between camera and player.
+
+use std::any::Any;
+use std::fmt;
+use std::io;
+use std::net::{Ipv4Addr, SocketAddr, TcpListener, UdpSocket};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use sealcast::failure::{Failure, FailureKind, Result};
+
+use super::course::{Come, Course, Lane, Out, Way, stream_lane};
+use super::load::Load;
+use super::{pair, relay, rtsps};
+use crate::link::program::{Program, Stop};
+use crate::throughput::Carrier;
+use crate::throughput::stunnel::{Stunnel, accept};
+use crate::throughput::tunnel::Tunnel;
+
+/// How long a relay may take to be there.
+const PATIENCE: Duration = Duration::from_secs(10);
+/// A relay on each side, as there is a gateway on each.
+const HOPS: usize = 2;
+
+/// Who stands between camera and player.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum System {
+    /// Two relays that pass on what comes.
+    Relay,
+    /// A pair of gateways: of this build, or of the program named.
+    Sealcast(Option<PathBuf>),
+    /// WireGuard in user space; the program to run.
+    Boringtun(String),
+    /// TLS around a stream.
+    Stunnel,
+    /// An RTSP server that serves the camera again, over TLS.
+    Rtsps,
+}
+
+impl System {
+    /// Its name in options, tables and records.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Relay => "relay",
+            Self::Sealcast(_) => "sealcast",
+            Self::Boringtun(_) => "boringtun",
+            Self::Stunnel => "stunnel",
+            Self::Rtsps => "rtsps",
+        }
+    }
+
+    /// Whether it can carry such a load as it is set up here.
+    pub fn suits(&self, load: &Load) -> bool {
+        match self {
+            Self::Relay | Self::Sealcast(_) => true,
+            Self::Boringtun(_) => load.carrier == Carrier::Udp && load.cameras == 1,
+            Self::Stunnel | Self::Rtsps => load.carrier == Carrier::Tcp && load.cameras == 1,
+        }
+    }
+
+    /// Whose processor time counts.
+    pub(super) fn counted(&self, load: &Load) -> String {
+        match self {
+            Self::Sealcast(_) if load.cameras > pair::MAX_CAMERAS => {
+                format!("1 camera gateway, {} viewer gateways", pair::viewers(load))
+            }
+            Self::Sealcast(_) => "both gateways".to_owned(),
+            Self::Rtsps => "its one process".to_owned(),
+            _ => "its two processes".to_owned(),
+        }
+    }
+
+    /// Set it up; `scratch` is an empty folder for its files.
+    pub(super) fn open(&self, load: &Load, scratch: &Path, stop: Stop<'_>) -> Result<Course> {
+        let unusable = |error: io::Error| {
+            let what = format!("{self} cannot be set up for {} ({error})", load.name);
+            Failure::new(FailureKind::Network, what, "see whether it works by itself")
+        };
+        match self {
+            Self::Relay => relayed(load, scratch, stop, unusable),
+            Self::Sealcast(program) => pair::open(program.as_deref(), load, scratch, stop, unusable),
+            Self::Boringtun(program) => {
+                let tunnel = Tunnel::start(program)?;
+                let [from, to] = tunnel.sockets().map_err(unusable)?;
+                let lane = datagram_lane(from, to).map_err(unusable)?;
+                Ok(course(vec![lane], tunnel.processes(), tunnel))
+            }
+            Self::Rtsps => rtsps::open(load, scratch, stop, unusable),
+            Self::Stunnel => {
+                let stunnel = Stunnel::start()?;
+                let lane = stunnel.through().and_then(|(out, come)| stream_lane(out, come));
+                Ok(course(vec![lane.map_err(unusable)?], stunnel.processes(), stunnel))
+            }
+        }
+    }
+}
+
+impl fmt::Display for System {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Sealcast(Some(program)) => write!(f, "sealcast as {}", program.display()),
+            _ => f.write_str(self.name()),
+        }
+    }
+}
+
+pub(super) fn course(lanes: Vec<Lane>, processes: impl Into<Vec<u32>>, held: impl Any) -> Course {
+    Course {
+        lanes,
+        epoch: Instant::now(),
+        processes: processes.into(),
+        _held: Box::new(held),
+    }
+}
+
+fn datagram_lane(out: UdpSocket, come: UdpSocket) -> io::Result<Lane> {
+    Ok(Lane {
+        out: Out::new(Way::Datagrams(out)),
+        come: Come::datagrams(come)?,
+        _session: None,
+    })
+}
+
+/// This program, run anew.
+pub(super) fn own_program() -> Result<Command> {
+    let own = std::env::current_exe().map_err(|error| {
+        let what = format!("this program cannot find itself ({error})");
+        Failure::new(FailureKind::Internal, what, "please report this")
+    })?;
+    Ok(Command::new(own))
+}
+
+fn relayed(load: &Load, scratch: &Path, stop: Stop<'_>, unusable: impl Fn(io::Error) -> Failure) -> Result<Course> {
+    // From the players backwards: each hop must know where the next one is.
+    let ends = Ends::bind(load).map_err(&unusable)?;
+    let mut next = ends.addresses().map_err(&unusable)?;
+    let mut programs = Vec::new();
+    for hop in 0..HOPS {
+        let mut command = own_program()?;
+        command.args(["gateway-relay", "--carrier", &load.carrier.to_string()]);
+        command.args(next.iter().map(SocketAddr::to_string));
+        let program = Program::start("the relay", command, &scratch.join(format!("relay-{hop}.txt")))?;
+        for address in &mut next {
+            let at = program.line(relay::AT, PATIENCE, stop)?;
+            *address = at
+                .parse()
+                .map_err(|_| unusable(io::Error::other("a relay said no address")))?;
+        }
+        programs.push(program);
+    }
+    let lanes = ends.lanes(load, &next).map_err(&unusable)?;
+    let processes: Vec<u32> = programs.iter().map(Program::id).collect();
+    Ok(course(lanes, processes, programs))
+}
+
+/// Where the last hop leads.
+enum Ends {
+    Datagrams(Vec<UdpSocket>),
+    Streams(TcpListener),
+}
+
+impl Ends {
+    fn bind(load: &Load) -> io::Result<Self> {
+        let any = (Ipv4Addr::LOCALHOST, 0);
+        Ok(match load.carrier {
+            Carrier::Udp => Self::Datagrams(
+                (0..load.cameras)
+                    .map(|_| UdpSocket::bind(any))
+                    .collect::<Result<_, _>>()?,
+            ),
+            Carrier::Tcp => Self::Streams(TcpListener::bind(any)?),
+        })
+    }
+
+    fn addresses(&self) -> io::Result<Vec<SocketAddr>> {
+        match self {
+            Self::Datagrams(sockets) => sockets.iter().map(UdpSocket::local_addr).collect(),
+            Self::Streams(listener) => Ok(vec![listener.local_addr()?]),
+        }
+    }
+
+    /// All lanes that begin at `entries`.
+    fn lanes(self, load: &Load, entries: &[SocketAddr]) -> io::Result<Vec<Lane>> {
+        match self {
+            Self::Datagrams(sockets) => {
+                let lane = |(come, &entry)| {
+                    let out = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0))?;
+                    out.connect(entry)?;
+                    datagram_lane(out, come)
+                };
+                sockets.into_iter().zip(entries).map(lane).collect()
+            }
+            Self::Streams(listener) => {
+                // One after another, so that it is known which is which.
+                let lane = |_| {
+                    let out = std::net::TcpStream::connect(entries[0])?;
+                    stream_lane(out, accept(&listener)?)
+                };
+                (0..load.cameras).map(lane).collect()
+            }
+        }
+    }
+}

@@ -1,0 +1,76 @@
+//! Processor time of other processes, as the kernel's scheduler counts it.
+
+use std::fs;
+use std::time::Duration;
+
+use sealcast::failure::{Failure, FailureKind, Result};
+
+/// User and system time that the threads a process has now have used, in nanoseconds' steps. `/proc/PID/stat` would
+/// count in hundredths of a second, which are many packets.
+pub(crate) fn time_of(process: u32) -> Result<Duration> {
+    let folder = format!("/proc/{process}/task");
+    let gone = |error: &dyn std::fmt::Display| {
+        let what = format!("{folder} does not tell processor time ({error})");
+        Failure::new(
+            FailureKind::Network,
+            what,
+            "see whether the process has ended, or the kernel lacks schedstat",
+        )
+    };
+    let mut all = Duration::ZERO;
+    for thread in fs::read_dir(&folder).map_err(|error| gone(&error))? {
+        let file = thread.map_err(|error| gone(&error))?.path().join("schedstat");
+        // A thread may end meanwhile.
+        let Ok(text) = fs::read_to_string(file) else { continue };
+        all += on_processor(&text).ok_or_else(|| gone(&text.trim()))?;
+    }
+    if all.is_zero() {
+        return Err(gone(&"no thread has run"));
+    }
+    Ok(all)
+}
+
+/// The same of several together.
+pub(crate) fn time_of_all(processes: &[u32]) -> Result<Duration> {
+    processes.iter().map(|&process| time_of(process)).sum()
+}
+
+/// The first of the three numbers of `schedstat`.
+fn on_processor(schedstat: &str) -> Option<Duration> {
+    let nanos = schedstat.split_whitespace().next()?.parse().ok()?;
+    Some(Duration::from_nanos(nanos))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Instant;
+
+    use super::*;
+
+    #[test]
+    fn work_on_any_thread_counts_and_waiting_does_not() {
+        let own = std::process::id();
+        let before = time_of(own).expect("Linux");
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                let began = Instant::now();
+                while began.elapsed() < Duration::from_millis(200) {
+                    std::hint::black_box(0);
+                }
+                let used = time_of(own).expect("Linux") - before;
+                assert!(used > Duration::from_millis(10), "{used:?}");
+            });
+        });
+    }
+
+    #[test]
+    fn a_process_that_is_gone_is_named() {
+        let failure = time_of(u32::MAX).expect_err("no such process");
+        assert!(failure.what.contains(&u32::MAX.to_string()), "{failure}");
+        assert_eq!(
+            on_processor("126050626 675279512 59\n"),
+            Some(Duration::from_nanos(126_050_626))
+        );
+        assert_eq!(on_processor(""), None);
+    }
+}
