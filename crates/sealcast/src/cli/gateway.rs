@@ -21,7 +21,7 @@ use crate::transport::{DEFAULT_LATENCY_MS, Listener};
 const DEFAULT_RTSP: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCALHOST), 9554);
 
 pub(super) fn run(command: GatewayCommand) -> Result<()> {
-    let runtime = shutdown::runtime()?;
+    let runtime = shutdown::single_threaded_runtime()?;
     match command {
         GatewayCommand::Camera(args) => runtime.block_on(run_camera(args)),
         GatewayCommand::Viewer(args) => runtime.block_on(run_viewer(args)),

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use tokio::runtime::{Builder, Runtime};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
 
@@ -42,13 +43,19 @@ pub(super) fn stop_signal(seconds: Option<u64>) -> Result<watch::Receiver<bool>>
 }
 
 /// The runtime that long-running commands run in.
-pub(super) fn runtime() -> Result<tokio::runtime::Runtime> {
-    tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(2)
-        .enable_all()
-        .build()
-        .map_err(|error| {
-            let what = format!("the system gives no threads ({error})");
-            Failure::new(FailureKind::Internal, what, "raise the limit on threads")
-        })
+pub(super) fn runtime() -> Result<Runtime> {
+    built(Builder::new_multi_thread().worker_threads(2))
+}
+
+/// The runtime of programs that pass packets on: a packet that wakes another thread costs more than all that is done
+/// with it.
+pub(super) fn single_threaded_runtime() -> Result<Runtime> {
+    built(&mut Builder::new_current_thread())
+}
+
+fn built(builder: &mut Builder) -> Result<Runtime> {
+    builder.enable_all().build().map_err(|error| {
+        let what = format!("the system gives no threads ({error})");
+        Failure::new(FailureKind::Internal, what, "raise the limit on threads")
+    })
 }
