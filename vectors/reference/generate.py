@@ -6,6 +6,7 @@ from pathlib import Path
 
 import gen_control
 import gen_datagrams
+import gen_gateway
 import gen_handshake
 import gen_records
 import gen_schedule
@@ -20,6 +21,7 @@ GENERATORS = {
     "control": gen_control.generate,
     "tickets": gen_tickets.generate,
     "datagrams": gen_datagrams.generate,
+    "gateway": gen_gateway.generate,
 }
 
 

@@ -148,7 +148,7 @@ fn players_learn_nothing_of_where_the_camera_is_and_what_it_is_called() {
     let mut player = Player::connect(gateways.port, "front", Plain::Tcp);
     let sdp = player.play();
     assert!(!sdp.contains("attic") && !sdp.contains("127.0.0.1"), "{sdp}");
-    for line in ["m=video 0 RTP/AVP 96", "a=rtpmap:96 H264/90000", "a=control:track1"] {
+    for line in ["m=video 0 RTP/AVP 96", "a=rtpmap:96 VP8/90000", "a=control:track1"] {
         assert!(sdp.contains(line), "{sdp}");
     }
 }
@@ -164,17 +164,6 @@ fn a_player_that_vanishes_is_not_served_any_longer() {
         camera.hears(&asked(Method::Teardown));
         assert!(began.elapsed() < AT_ONCE, "{:?}", began.elapsed());
     }
-}
-
-#[test]
-fn a_camera_that_hangs_up_ends_its_players_at_once_and_serves_the_next() {
-    let (camera, gateways) = endless(Plain::Tcp);
-    let player = Player::watch(gateways.port, Plain::Tcp);
-    player.packets(100);
-    camera.hang_up();
-    assert!(player.is_ended(AT_ONCE), "the player hears of it");
-    let next = Player::watch(gateways.port, Plain::Udp);
-    next.packets(100);
 }
 
 #[test]

@@ -125,6 +125,11 @@ impl Particulars {
         }
     }
 
+    /// Take a header out.
+    pub fn remove(&mut self, header: CarriedHeader) {
+        self.headers.retain(|(other, _)| *other != header);
+    }
+
     /// The headers, in order.
     pub fn headers(&self) -> impl Iterator<Item = (CarriedHeader, &str)> {
         self.headers.iter().map(|(header, value)| (*header, value.as_str()))

@@ -5,6 +5,7 @@ mod auth;
 mod carried;
 mod challenge;
 mod client;
+mod keyframes;
 mod message;
 mod reader;
 mod sdp;
@@ -21,9 +22,10 @@ pub use carried::{
 pub use client::{
     CameraClient, CameraConfig, CameraError, CameraEvent, CameraInput, CameraOutput, Lower, RESPONSE_PATIENCE,
 };
+pub use keyframes::Keyframes;
 pub use message::{Headers, MAX_BODY, MAX_HEAD, MAX_HEADERS, Message, Method, Request, Response, put_data};
 pub use reader::{MAX_UNREAD, MessageReader, NotRtsp};
-pub use sdp::DescriptionError;
+pub use sdp::{DescriptionError, same_media};
 pub use server::{
     ANSWER_PATIENCE, MAX_LOGINS, MAX_PATH, PLAYER_TIMEOUT, PlayerAnswer, PlayerConfig, PlayerError, PlayerEvent,
     PlayerInput, PlayerOutput, PlayerServer, Route,

@@ -61,6 +61,18 @@ pub(super) fn rewrite(sdp: &[u8], base: &str, host: &str) -> Result<Description,
     })
 }
 
+/// Whether two descriptions are of the same tracks with the same codecs and parameters, so that who knows the one can
+/// show the other. Names, versions and times do not count.
+pub fn same_media(one: &[u8], other: &[u8]) -> bool {
+    media(one).eq(media(other))
+}
+
+fn media(sdp: &[u8]) -> impl Iterator<Item = &[u8]> {
+    let lines = sdp.split(|byte| *byte == b'\n').map(<[u8]>::trim_ascii_end);
+    let of_media: [&[u8]; 3] = [b"m=", b"a=rtpmap:", b"a=fmtp:"];
+    lines.filter(move |line| of_media.iter().any(|name| line.starts_with(name)))
+}
+
 struct Rewriter<'a> {
     base: &'a str,
     host: &'a [u8],

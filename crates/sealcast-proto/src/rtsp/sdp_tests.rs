@@ -72,3 +72,19 @@ fn a_description_has_one_track_to_sixteen() {
     assert_eq!(refused(tracks(16).as_bytes()), None);
     assert_eq!(refused(tracks(17).as_bytes()), Some(DescriptionError::ManyTracks));
 }
+
+#[test]
+fn descriptions_are_of_the_same_media_whatever_they_say_about_the_session() {
+    let one = b"v=0\r\no=- 1 1 IN IP4 0.0.0.0\r\ns=-\r\nm=video 0 RTP/AVP 96\r\na=rtpmap:96 H264/90000\r\n";
+    let later = b"v=0\no=- 2 2 IN IP4 0.0.0.0\ns=booted\na=tool:x\nm=video 0 RTP/AVP 96\na=rtpmap:96 H264/90000\n";
+    assert!(same_media(one, later));
+    for other in [
+        &b"m=video 0 RTP/AVP 96\na=rtpmap:96 H265/90000\n"[..],
+        b"m=video 0 RTP/AVP 97\na=rtpmap:96 H264/90000\n",
+        b"m=video 0 RTP/AVP 96\na=rtpmap:96 H264/90000\na=fmtp:96 packetization-mode=1\n",
+        b"m=video 0 RTP/AVP 96\na=rtpmap:96 H264/90000\nm=audio 0 RTP/AVP 0\n",
+        b"",
+    ] {
+        assert!(!same_media(one, other), "{}", String::from_utf8_lossy(other));
+    }
+}

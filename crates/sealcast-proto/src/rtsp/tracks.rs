@@ -67,6 +67,29 @@ impl TrackSet {
         self.0 |= 1 << track.0;
     }
 
+    /// Take a track out.
+    pub fn remove(&mut self, track: Track) {
+        self.0 &= !(1 << track.0);
+    }
+
+    /// These and those.
+    #[must_use]
+    pub fn with(self, others: Self) -> Self {
+        Self(self.0 | others.0)
+    }
+
+    /// These without those.
+    #[must_use]
+    pub fn without(self, others: Self) -> Self {
+        Self(self.0 & !others.0)
+    }
+
+    /// Those of these that are also among the others.
+    #[must_use]
+    pub fn only(self, others: Self) -> Self {
+        Self(self.0 & others.0)
+    }
+
     /// Whether a track is in it.
     pub fn contains(self, track: Track) -> bool {
         self.0 & (1 << track.0) != 0

@@ -57,6 +57,19 @@ struct State<F> {
     begun: bool,
     skipping: bool,
     closed: bool,
+    emptied: u64,
+}
+
+impl<F> State<F> {
+    /// Forget everything: how much it was.
+    fn clear(&mut self) -> usize {
+        let count = self.frames.len();
+        self.frames.clear();
+        self.bytes = 0;
+        self.skipping = true;
+        self.emptied += 1;
+        count
+    }
 }
 
 /// A bounded queue between one producer, who never waits, and one consumer.
@@ -76,6 +89,7 @@ impl<F: Queued> FrameQueue<F> {
             begun: false,
             skipping: true,
             closed: false,
+            emptied: 0,
         };
         Self {
             limits,
@@ -171,10 +185,22 @@ impl<F: Queued> FrameQueue<F> {
 
     /// Forget what is queued; the next frame will be a keyframe.
     pub fn clear(&self) {
+        self.lock().clear();
+    }
+
+    /// Forget what is queued if one more frame of that size does not fit; how many frames that were.
+    pub fn make_room(&self, size: usize) -> usize {
         let mut state = self.lock();
-        state.frames.clear();
-        state.bytes = 0;
-        state.skipping = true;
+        let frames = state.frames.len();
+        if frames < self.limits.frames && (frames == 0 || state.bytes + size <= self.limits.bytes) {
+            return 0;
+        }
+        state.clear()
+    }
+
+    /// How often all that was queued was forgotten.
+    pub fn emptied(&self) -> u64 {
+        self.lock().emptied
     }
 
     /// No more frames will come; those inside can still be taken.
@@ -309,6 +335,19 @@ mod tests {
         queue.push((10, false));
         queue.push((11, true));
         assert_eq!(drain(&queue), [11]);
+    }
+
+    #[test]
+    fn room_is_made_by_forgetting_everything_and_only_where_there_is_none() {
+        let queue = FrameQueue::new(QueueLimits { frames: 2, bytes: 25 });
+        assert_eq!(queue.make_room(1000), 0);
+        queue.push((0, true));
+        assert_eq!((queue.make_room(15), queue.emptied()), (0, 0));
+        assert_eq!((queue.make_room(16), queue.emptied()), (1, 1));
+        queue.push((1, true));
+        queue.push((2, false));
+        assert_eq!((queue.make_room(0), queue.emptied()), (2, 2));
+        assert!(drain(&queue).is_empty());
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 use std::io::{Read, Write};
 use std::net::{Ipv4Addr, Shutdown, TcpListener, TcpStream, UdpSocket};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex};
 use std::thread;
@@ -15,9 +16,16 @@ use crate::program::PATIENCE;
 /// Pause after each packet.
 const PACE: Duration = Duration::from_micros(300);
 
-const SDP: &str = "v=0\r\no=- 1 1 IN IP4 127.0.0.1\r\ns=hidden-in-the-attic 127.0.0.1\r\nt=0 0\r\na=control:*\r\n\
-    m=video 0 RTP/AVP 96\r\na=rtpmap:96 H264/90000\r\na=control:streamid=0\r\n\
-    m=audio 0 RTP/AVP 97\r\na=rtpmap:97 L16/44100\r\na=control:streamid=1\r\n";
+/// Video of a codec whose keyframes nobody looks for, unless a test wants another.
+const CODEC: &str = "VP8";
+
+fn description(codec: &str) -> String {
+    format!(
+        "v=0\r\no=- 1 1 IN IP4 127.0.0.1\r\ns=hidden-in-the-attic 127.0.0.1\r\nt=0 0\r\na=control:*\r\n\
+        m=video 0 RTP/AVP 96\r\na=rtpmap:96 {codec}/90000\r\na=control:streamid=0\r\n\
+        m=audio 0 RTP/AVP 97\r\na=rtpmap:97 L16/44100\r\na=control:streamid=1\r\n"
+    )
+}
 
 /// What a camera was told.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -35,6 +43,15 @@ pub(crate) struct Camera {
     pub(crate) port: u16,
     heard: Receiver<Heard>,
     connections: Arc<Mutex<Vec<TcpStream>>>,
+    state: Arc<State>,
+}
+
+/// What a test changes of a camera while it runs.
+struct State {
+    codec: Mutex<&'static str>,
+    /// So many connections, the first ones, are as dead.
+    silent: AtomicUsize,
+    gone: AtomicBool,
 }
 
 impl Camera {
@@ -50,9 +67,17 @@ impl Camera {
         let port = listener.local_addr().expect("bound").port();
         let (sender, heard) = channel();
         let connections = Arc::new(Mutex::new(Vec::new()));
-        let (packets, open) = (Arc::new(packets), Arc::clone(&connections));
+        let state = Arc::new(State {
+            codec: Mutex::new(CODEC),
+            silent: AtomicUsize::new(0),
+            gone: AtomicBool::new(false),
+        });
+        let (packets, open, shared) = (Arc::new(packets), Arc::clone(&connections), Arc::clone(&state));
         thread::spawn(move || {
-            for stream in listener.incoming().map_while(Result::ok) {
+            for (number, stream) in listener.incoming().map_while(Result::ok).enumerate() {
+                if shared.gone.load(Ordering::Relaxed) {
+                    return;
+                }
                 let copy = stream.try_clone().expect("a copy");
                 open.lock().expect("not poisoned").push(copy);
                 let serving = Serving {
@@ -61,6 +86,8 @@ impl Camera {
                     forever,
                     heard: sender.clone(),
                     tracks: vec![None; 2],
+                    state: Arc::clone(&shared),
+                    number,
                 };
                 thread::spawn(move || serving.run(stream));
             }
@@ -69,7 +96,27 @@ impl Camera {
             port,
             heard,
             connections,
+            state,
         }
+    }
+
+    /// Describe the video as of another codec from now on.
+    pub(crate) fn changes_to(&self, codec: &'static str) {
+        *self.state.codec.lock().expect("not poisoned") = codec;
+    }
+
+    /// Its present connections stay and nothing comes of them any more, as if it had lost its power.
+    pub(crate) fn falls_silent(&self) {
+        let connections = self.connections.lock().expect("not poisoned").len();
+        self.state.silent.store(connections, Ordering::Relaxed);
+    }
+
+    /// It hangs up and is not to be reached any more.
+    pub(crate) fn goes(&self) {
+        self.state.gone.store(true, Ordering::Relaxed);
+        // The listener looks whether it is to go when somebody comes.
+        let _ = TcpStream::connect((Ipv4Addr::LOCALHOST, self.port));
+        self.hang_up();
     }
 
     pub(crate) fn url(&self) -> String {
@@ -78,7 +125,7 @@ impl Camera {
 
     /// The plug is pulled: every connection ends.
     pub(crate) fn hang_up(&self) {
-        for connection in self.connections.lock().expect("not poisoned").drain(..) {
+        for connection in self.connections.lock().expect("not poisoned").iter() {
             let _ = connection.shutdown(Shutdown::Both);
         }
     }
@@ -118,9 +165,16 @@ struct Serving {
     forever: bool,
     heard: Sender<Heard>,
     tracks: Vec<Option<Way>>,
+    state: Arc<State>,
+    /// Which connection it is.
+    number: usize,
 }
 
 impl Serving {
+    fn is_silent(&self) -> bool {
+        self.number < self.state.silent.load(Ordering::Relaxed)
+    }
+
     fn run(mut self, mut stream: TcpStream) {
         let mut reader = MessageReader::default();
         let mut buffer = vec![0; 64 << 10];
@@ -133,6 +187,7 @@ impl Serving {
             reader.push(&buffer[..length]).expect("the gateway speaks RTSP");
             while let Some(message) = reader.next_message().expect("the gateway speaks RTSP") {
                 match message {
+                    _ if self.is_silent() => {}
                     Message::Request(request) => self.answer(&mut stream, &request),
                     Message::Data { channel, bytes } => drop(self.heard.send(Heard::Report(channel, bytes))),
                     Message::Response(_) => {}
@@ -151,7 +206,8 @@ impl Serving {
             Method::Options => response.headers.add("Public", "DESCRIBE, SETUP, PLAY, TEARDOWN"),
             Method::Describe => {
                 response.headers.add("Content-Type", "application/sdp");
-                response.body = SDP.as_bytes().to_vec();
+                let codec = *self.state.codec.lock().expect("not poisoned");
+                response.body = description(codec).into_bytes();
             }
             Method::Setup => match self.set_up(request) {
                 Some(transport) => response.headers.add("Transport", transport),
@@ -164,7 +220,9 @@ impl Serving {
         if request.method == Method::Play {
             let stream = stream.try_clone().expect("a copy");
             let (tracks, packets, forever) = (self.tracks.clone(), Arc::clone(&self.packets), self.forever);
-            thread::spawn(move || send(stream, &tracks, &packets, forever));
+            let (state, number) = (Arc::clone(&self.state), self.number);
+            let goes_on = move || number >= state.silent.load(Ordering::Relaxed);
+            thread::spawn(move || send(stream, &tracks, &packets, forever, goes_on));
         }
     }
 
@@ -206,8 +264,8 @@ impl Serving {
     }
 }
 
-fn send(mut stream: TcpStream, tracks: &[Option<Way>], packets: &[Packet], forever: bool) {
-    loop {
+fn send(mut stream: TcpStream, tracks: &[Option<Way>], packets: &[Packet], forever: bool, goes_on: impl Fn() -> bool) {
+    while goes_on() {
         for (channel, packet) in packets {
             let Some(way) = &tracks[usize::from(channel / 2)] else {
                 continue;

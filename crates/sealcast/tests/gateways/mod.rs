@@ -2,6 +2,7 @@
 #![allow(dead_code, unused_imports, reason = "every test binary uses its own part of this")]
 
 mod camera;
+mod film;
 mod player;
 
 use std::path::Path;
@@ -11,6 +12,7 @@ use tempfile::TempDir;
 use crate::program::{PATIENCE, Program, Publisher, free_port, home, publish_by, sealcast};
 
 pub(crate) use camera::{Camera, Heard};
+pub(crate) use film::{FRAGMENTS, film, number};
 pub(crate) use player::Player;
 
 /// How a plain side carries packets.

@@ -2,6 +2,8 @@
 
 use std::io::{Read, Write};
 use std::net::{Ipv4Addr, Shutdown, TcpStream, UdpSocket};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread;
 use std::time::Duration;
@@ -11,6 +13,9 @@ use socket2::SockRef;
 
 use super::{Packet, Plain};
 use crate::program::PATIENCE;
+
+/// How often a waiting socket looks whether the player is still there.
+const LOOK: Duration = Duration::from_millis(200);
 
 /// A player in a session.
 pub(crate) struct Player {
@@ -24,6 +29,15 @@ pub(crate) struct Player {
     sender: Sender<Packet>,
     /// The RTCP socket of each track, and the gateway's port for it.
     reports: Vec<(UdpSocket, u16)>,
+    over: Arc<AtomicBool>,
+}
+
+impl Drop for Player {
+    fn drop(&mut self) {
+        self.over.store(true, Ordering::Relaxed);
+        // It is gone already if it fails.
+        let _ = self.stream.shutdown(Shutdown::Both);
+    }
 }
 
 impl Player {
@@ -58,6 +72,7 @@ impl Player {
             packets,
             sender,
             reports: Vec::new(),
+            over: Arc::default(),
         }
     }
 
@@ -96,12 +111,15 @@ impl Player {
         for (rtcp, socket) in (0..).zip(&sockets) {
             // A burst must outlast a pause of this process.
             SockRef::from(socket).set_recv_buffer_size(4 << 20).expect("room");
+            socket.set_read_timeout(Some(LOOK)).expect("not zero");
             let (socket, sender) = (socket.try_clone().expect("a copy"), self.sender.clone());
+            let over = Arc::clone(&self.over);
             thread::spawn(move || {
                 let mut buffer = vec![0; 1 << 16];
-                while let Ok((length, _)) = socket.recv_from(&mut buffer) {
-                    if sender.send((track * 2 + rtcp, buffer[..length].to_vec())).is_err() {
-                        return;
+                while !over.load(Ordering::Relaxed) {
+                    if let Ok((length, _)) = socket.recv_from(&mut buffer) {
+                        // Nobody need listen.
+                        let _ = sender.send((track * 2 + rtcp, buffer[..length].to_vec()));
                     }
                 }
             });
@@ -161,10 +179,7 @@ impl Player {
     }
 
     /// Be gone without a word.
-    pub(crate) fn hang_up(self) {
-        // It is gone already if it fails.
-        let _ = self.stream.shutdown(Shutdown::Both);
-    }
+    pub(crate) fn hang_up(self) {}
 
     /// Wait until the gateway closes the connection.
     pub(crate) fn is_ended(&self, within: Duration) -> bool {

@@ -1,16 +1,20 @@
 //! Who watches one camera: the sessions of viewer gateways, or players.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use sealcast_proto::rtsp::{CarriedStatus, Channel, Particulars, TrackSet, Verb};
+use sealcast_proto::rtsp::{CarriedStatus, Channel, Keyframes, Particulars, TrackSet, Verb};
 use tokio::sync::mpsc;
 
 use crate::meter::labels::DropCause;
 use crate::meter::metrics::Metrics;
 use crate::run::FrameQueue;
 use crate::run::queue::Queued;
+
+/// How long video is held back from who joins it, or missed some of it, until a keyframe begins. After that it flows
+/// as it is: there are cameras that refresh their pictures piece by piece.
+pub(super) const KEYFRAME_PATIENCE: Duration = Duration::from_secs(10);
 
 /// An RTP or RTCP packet of a camera, as it came.
 pub(super) struct Packet {
@@ -25,7 +29,7 @@ pub(super) struct Packet {
 pub(super) type PacketQueue = FrameQueue<Packet>;
 
 impl Queued for Packet {
-    /// Nobody here knows which packets need which: a queue that is full drops all but the newest.
+    /// Where one may begin is decided before packets are queued.
     fn keyframe(&self) -> bool {
         true
     }
@@ -83,12 +87,54 @@ struct Seat {
     watcher: Watcher,
     /// What it receives; none while it pauses.
     tracks: TrackSet,
+    /// Video of which it receives nothing before a keyframe, or before that time.
+    held: TrackSet,
+    held_until: Instant,
+    /// What is held back follows what it had already, and is counted.
+    missing: bool,
+    /// How often its queue had been emptied when that was last looked at.
+    emptied: u64,
+}
+
+impl Seat {
+    fn hold(&mut self, tracks: TrackSet, now: Instant) {
+        self.held = self.held.with(tracks).only(self.tracks);
+        self.held_until = now + KEYFRAME_PATIENCE;
+    }
+
+    /// Hand it a packet, if it is to have it now; how many were dropped for that.
+    fn deliver(&mut self, packet: Packet, keyframes: &Keyframes) -> usize {
+        let (channel, arrived) = (packet.channel, packet.arrived);
+        let queue = &self.watcher.queue;
+        let dropped = queue.make_room(packet.bytes.len());
+        let emptied = queue.emptied();
+        if emptied != std::mem::replace(&mut self.emptied, emptied) {
+            // Half a picture would be shown broken, and so would all until the next keyframe.
+            self.hold(keyframes.tracks(), arrived);
+            self.missing = true;
+        }
+        if !channel.rtcp && self.held.contains(channel.track) {
+            if arrived < self.held_until && !keyframes.begins(channel, &packet.bytes) {
+                return dropped + usize::from(self.missing);
+            }
+            self.held.remove(channel.track);
+        }
+        dropped + self.watcher.queue.push(packet).dropped
+    }
 }
 
 /// Who watches one camera.
 #[derive(Default)]
 pub(super) struct Audience {
-    seats: Mutex<Vec<Seat>>,
+    house: Mutex<House>,
+}
+
+#[derive(Default)]
+struct House {
+    seats: Vec<Seat>,
+    keyframes: Keyframes,
+    /// When the camera's last packet came.
+    delivered: Option<Instant>,
 }
 
 fn union(seats: &[Seat]) -> TrackSet {
@@ -96,45 +142,59 @@ fn union(seats: &[Seat]) -> TrackSet {
 }
 
 impl Audience {
-    fn lock(&self) -> MutexGuard<'_, Vec<Seat>> {
-        // The seats are consistent between statements; a panic elsewhere does not spoil them.
-        self.seats.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, House> {
+        // It is consistent between statements; a panic elsewhere does not spoil it.
+        self.house.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The camera has described itself.
+    pub(super) fn described(&self, sdp: &[u8]) {
+        self.lock().keyframes = Keyframes::of_description(sdp);
     }
 
     /// Hand a packet to everybody who receives its track.
     pub(super) fn deliver(&self, channel: Channel, bytes: &Bytes, arrived: Instant, metrics: &Metrics) {
         let mut dropped = 0;
-        for seat in self.lock().iter().filter(|seat| seat.tracks.contains(channel.track)) {
-            let pushed = seat.watcher.queue.push(Packet {
-                slot: seat.watcher.slot,
-                channel,
-                bytes: bytes.clone(),
-                arrived,
-            });
-            dropped += pushed.dropped as u64;
+        let house = &mut *self.lock();
+        house.delivered = Some(arrived);
+        for seat in &mut house.seats {
+            if seat.tracks.contains(channel.track) {
+                let packet = Packet {
+                    slot: seat.watcher.slot,
+                    channel,
+                    bytes: bytes.clone(),
+                    arrived,
+                };
+                dropped += seat.deliver(packet, &house.keyframes) as u64;
+            }
         }
         if dropped > 0 {
             metrics.record_dropped(DropCause::Queue, dropped);
         }
     }
 
-    /// Whether nobody receives or pauses.
-    pub(super) fn is_empty(&self) -> bool {
-        self.lock().is_empty()
+    /// When the camera's last packet came, if one did.
+    pub(super) fn delivered(&self) -> Option<Instant> {
+        self.lock().delivered
     }
 
-    /// Whether somebody receives.
-    pub(super) fn receives(&self) -> bool {
-        !union(&self.lock()).is_empty()
+    /// Whether nobody receives or pauses.
+    pub(super) fn is_empty(&self) -> bool {
+        self.lock().seats.is_empty()
+    }
+
+    /// What anybody receives.
+    pub(super) fn receives(&self) -> TrackSet {
+        union(&self.lock().seats)
     }
 
     /// Do a watcher's wish as far as it is done here, and say what the camera must hear of it. Who plays has its seat
-    /// before the camera hears of it: no packet is missed.
+    /// before the camera hears of it: no packet is missed. Who joins others begins with a keyframe.
     pub(super) fn wish(&self, watcher: &Watcher, verb: Verb) -> Outcome {
-        let mut seats = self.lock();
+        let House { seats, keyframes, .. } = &mut *self.lock();
         let seat = seats.iter().position(|seat| seat.watcher.id == watcher.id);
         let seat = seat.map(|at| seats.swap_remove(at));
-        let others = union(&seats);
+        let others = union(seats);
         let tracks = match verb {
             Verb::Play(tracks) => tracks,
             Verb::GetParameter | Verb::SetParameter => {
@@ -147,9 +207,19 @@ impl Audience {
             Verb::Teardown if others.is_empty() && seat.is_some() => return Outcome::TellForAll(Verb::Pause),
             Verb::Teardown => return Outcome::Granted,
         };
-        let watcher = watcher.clone();
-        seats.push(Seat { watcher, tracks });
-        let together = union(&seats);
+        let mut joined = Seat {
+            watcher: watcher.clone(),
+            tracks,
+            held: TrackSet::default(),
+            held_until: Instant::now(),
+            missing: false,
+            emptied: watcher.queue.emptied(),
+        };
+        let (received, held) = seat.map_or_else(Default::default, |seat| (seat.tracks, seat.held));
+        let missed = keyframes.tracks().only(others).without(received).with(held);
+        joined.hold(missed, Instant::now());
+        seats.push(joined);
+        let together = union(seats);
         match verb {
             _ if others.is_empty() => Outcome::Tell(verb),
             Verb::Play(_) if together != others => Outcome::TellForAll(Verb::Play(together)),
@@ -159,12 +229,12 @@ impl Audience {
 
     /// Take a watcher's seat from it, without a word to the camera: the camera refused it.
     pub(super) fn refuse(&self, id: u64) {
-        self.lock().retain(|seat| seat.watcher.id != id);
+        self.lock().seats.retain(|seat| seat.watcher.id != id);
     }
 
     /// The camera is gone: everybody is told, and gone as well.
     pub(super) fn end(&self, status: CarriedStatus) {
-        for Seat { watcher, .. } in self.lock().drain(..) {
+        for Seat { watcher, .. } in self.lock().seats.drain(..) {
             let slot = watcher.slot;
             watcher.tell(News::Ended { slot, status });
         }

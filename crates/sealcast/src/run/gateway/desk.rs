@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use sealcast_proto::rtsp::{CarriedStatus, Channel, Particulars, Verb};
+use sealcast_proto::rtsp::{CarriedHeader, CarriedStatus, Channel, Particulars, Verb};
 
 use super::MAX_WISHES;
 use super::audience::{Audience, News, Outcome, Watcher};
@@ -26,7 +26,7 @@ pub(super) struct Ask {
 
 impl Ask {
     /// Answer it without the camera.
-    pub(super) fn refuse(self, status: CarriedStatus) {
+    pub(super) fn settle(self, status: CarriedStatus) {
         answer(&self.watcher, self.request, status, Particulars::default());
     }
 }
@@ -52,6 +52,8 @@ struct Told {
     asker: Option<(Watcher, u32)>,
     /// `None` for a description.
     verb: Option<Verb>,
+    /// It was said on behalf of all who watch together.
+    for_all: bool,
 }
 
 /// One camera's desk. It asks one thing at a time: who comes while something is being asked waits for its turn.
@@ -69,7 +71,7 @@ impl Desk {
         if self.waiting.len() < MAX_WISHES {
             self.waiting.push_back(ask);
         } else {
-            ask.refuse(CarriedStatus::of_camera(503));
+            ask.settle(CarriedStatus::of_camera(503));
         }
     }
 
@@ -91,14 +93,13 @@ impl Desk {
             };
             let (watcher, request) = asker;
             let order = match what {
-                What::Describe => Some((None, Order::Describe)),
+                What::Describe => Some((Order::Describe, false)),
                 What::Command(verb, with) => self.decide(&watcher, verb, with),
             };
             match (order, request) {
-                (Some((verb, order)), request) => {
+                (Some((order, for_all)), request) => {
                     let asker = request.map(|request| (watcher, request));
-                    self.told = Some(Told { asker, verb });
-                    return Some(order);
+                    return Some(self.tell(order, asker, for_all));
                 }
                 (None, Some(request)) => answer(&watcher, request, CarriedStatus::OK, Particulars::default()),
                 (None, None) => {}
@@ -107,18 +108,33 @@ impl Desk {
         None
     }
 
-    fn decide(&self, watcher: &Watcher, verb: Verb, with: Particulars) -> Option<(Option<Verb>, Order)> {
-        let (told, with) = match self.audience.wish(watcher, verb) {
-            Outcome::Granted => return None,
-            Outcome::Tell(told) => (told, with),
-            Outcome::TellForAll(told) => (told, Particulars::default()),
+    fn decide(&self, watcher: &Watcher, verb: Verb, with: Particulars) -> Option<(Order, bool)> {
+        match self.audience.wish(watcher, verb) {
+            Outcome::Granted => None,
+            Outcome::Tell(told) => Some((Order::Command(told, with), false)),
+            Outcome::TellForAll(told) => Some((Order::Command(told, Particulars::default()), true)),
+        }
+    }
+
+    fn tell(&mut self, order: Order, asker: Option<(Watcher, u32)>, for_all: bool) -> Order {
+        let verb = match &order {
+            Order::Describe => None,
+            Order::Command(verb, _) => Some(*verb),
         };
-        Some((Some(told), Order::Command(told, with)))
+        self.told = Some(Told { asker, verb, for_all });
+        order
     }
 
     /// The camera has answered the last order, or will not. The verb it was told, if it was a command.
-    pub(super) fn answered(&mut self, status: CarriedStatus, with: Particulars) -> Option<Verb> {
+    pub(super) fn answered(&mut self, status: CarriedStatus, mut with: Particulars) -> Option<Verb> {
         let told = self.told.take()?;
+        if told.verb.is_none() && status.is_ok() {
+            self.audience.described(&with.body);
+        }
+        if told.for_all {
+            // Where others' packets are in the stream is not where the asker's begin.
+            with.remove(CarriedHeader::RtpInfo);
+        }
         if let Some((watcher, request)) = told.asker {
             if matches!(told.verb, Some(Verb::Play(_))) && !status.is_ok() {
                 self.audience.refuse(watcher.id);
@@ -126,6 +142,28 @@ impl Desk {
             answer(&watcher, request, status, with);
         }
         told.verb
+    }
+
+    /// The camera is away: what it was told is not done, and who leaves or has left needs no word of it.
+    pub(super) fn away(&mut self) {
+        self.answered(CarriedStatus::BAD_GATEWAY, Particulars::default());
+        for watcher in self.left.drain(..) {
+            self.audience.wish(&watcher, Verb::Teardown);
+        }
+        let leaves = |ask: &Ask| matches!(ask.what, What::Command(Verb::Teardown, _));
+        let (leaving, waiting) = self.waiting.drain(..).partition::<VecDeque<Ask>, _>(leaves);
+        self.waiting = waiting;
+        for ask in leaving {
+            self.audience.wish(&ask.watcher, Verb::Teardown);
+            ask.settle(CarriedStatus::OK);
+        }
+    }
+
+    /// The camera is back: what to tell it for those who watched it before, if anybody did.
+    pub(super) fn go_on(&mut self) -> Option<Order> {
+        let play = Some(self.audience.receives()).filter(|tracks| !tracks.is_empty())?;
+        let order = Order::Command(Verb::Play(play), Particulars::default());
+        Some(self.tell(order, None, true))
     }
 
     /// Whether nobody watches, asks or waits.
@@ -138,7 +176,7 @@ impl Desk {
         self.left.clear();
         self.answered(status, Particulars::default());
         for ask in self.waiting.drain(..) {
-            ask.refuse(status);
+            ask.settle(status);
         }
         self.audience.end(status);
     }

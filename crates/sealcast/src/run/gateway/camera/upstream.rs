@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 use sealcast_proto::rtsp::{
     CameraClient, CameraConfig, CameraError, CameraEvent, CameraInput, CameraOutput, CameraUrl, CarriedStatus, Channel,
-    Credentials, Lower, Particulars, Route, Track, Verb, put_data,
+    Credentials, Lower, Particulars, Route, Track, Verb, put_data, same_media,
 };
 use tokio::sync::mpsc;
 
@@ -24,6 +24,8 @@ use crate::transport::{Progress, TcpTransport, Transport};
 
 /// How long a camera is tried for before who asks is told that it cannot be reached.
 const REACH_PATIENCE: Duration = Duration::from_secs(5);
+/// How long players wait without a packet for a camera that is away to come back.
+const RETURN_PATIENCE: Duration = Duration::from_secs(30);
 /// How long a connection is kept that nobody needs: players ask, and play a moment later.
 const IDLE_PATIENCE: Duration = Duration::from_secs(10);
 /// A camera that is watched and sends nothing for so long is gone; it is noticed within twice that.
@@ -44,13 +46,72 @@ enum End {
     Closed,
     Silent,
     Deaf,
+    /// It came back and is another.
+    Changed,
+    /// It came back and does not go on.
+    Refused(CarriedStatus),
+}
+
+impl End {
+    /// What those who watch are told, and the log.
+    fn told(&self) -> (CarriedStatus, String) {
+        match self {
+            Self::Unneeded | Self::Stopping => (CarriedStatus::OK, "nobody needs the camera any more".to_owned()),
+            Self::Machine(error @ CameraError::Silent) => (CarriedStatus::TIMEOUT, error.to_string()),
+            Self::Machine(error @ CameraError::Status(code)) => (CarriedStatus::of_camera(*code), error.to_string()),
+            Self::Machine(error) => (CarriedStatus::BAD_GATEWAY, error.to_string()),
+            Self::Broken(error) => (CarriedStatus::BAD_GATEWAY, format!("the connection broke: {error}")),
+            Self::Closed => (
+                CarriedStatus::BAD_GATEWAY,
+                "the camera closed the connection".to_owned(),
+            ),
+            Self::Silent => (
+                CarriedStatus::TIMEOUT,
+                format!("the camera sent nothing for {} s", SILENCE_PATIENCE.as_secs()),
+            ),
+            Self::Deaf => (
+                CarriedStatus::TIMEOUT,
+                "the camera does not read what it is sent".to_owned(),
+            ),
+            Self::Changed => (
+                CarriedStatus::BAD_GATEWAY,
+                "the camera came back with another description".to_owned(),
+            ),
+            Self::Refused(status) => (
+                *status,
+                format!("the camera came back and answered PLAY with {}", status.code()),
+            ),
+        }
+    }
+
+    /// Whether the camera may come back as it was.
+    fn may_return(&self) -> bool {
+        match self {
+            Self::Broken(_) | Self::Closed | Self::Silent | Self::Deaf | Self::Refused(_) => true,
+            Self::Machine(error) => matches!(
+                error,
+                CameraError::Silent | CameraError::SessionLost | CameraError::Status(_)
+            ),
+            Self::Unneeded | Self::Stopping | Self::Changed => false,
+        }
+    }
+}
+
+/// A camera that went while it was watched.
+struct Away {
+    /// Its description.
+    sdp: Vec<u8>,
+    /// When it is given up.
+    until: Instant,
 }
 
 /// Look after one camera for as long as anybody can ask for it.
 pub(super) async fn keep(options: RtspOptions, mut wishes: mpsc::Receiver<Wish>, observation: Arc<Observation>) {
     let mut desk = Desk::default();
+    let mut away = None;
     loop {
         while desk.is_idle() {
+            away = None;
             match wishes.recv().await {
                 Some(Wish::Ask(ask)) => desk.ask(ask),
                 // Nothing is left of what they are about.
@@ -58,7 +119,11 @@ pub(super) async fn keep(options: RtspOptions, mut wishes: mpsc::Receiver<Wish>,
                 None => return,
             }
         }
-        let ended = match reach(&options).await {
+        let reached = tokio::select! {
+            reached = reach(&options, away.as_ref()) => reached,
+            needed = attend(&mut wishes, &mut desk) => if needed { return } else { continue },
+        };
+        let ended = match reached {
             Ok(line) => {
                 let mut upstream = match Upstream::new(&options, line, &mut desk, &observation) {
                     Ok(upstream) => upstream,
@@ -67,7 +132,10 @@ pub(super) async fn keep(options: RtspOptions, mut wishes: mpsc::Receiver<Wish>,
                         return;
                     }
                 };
-                upstream.run(&mut wishes).await
+                upstream.before = away.take().map(|away: Away| away.sdp);
+                let ended = upstream.run(&mut wishes).await;
+                away = upstream.away(&ended);
+                ended
             }
             Err(failure) => {
                 tracing::warn!("{failure}");
@@ -75,40 +143,46 @@ pub(super) async fn keep(options: RtspOptions, mut wishes: mpsc::Receiver<Wish>,
                 continue;
             }
         };
-        let camera = options.shown();
-        let (status, words) = match ended {
+        let (camera, (status, words)) = (options.shown(), ended.told());
+        match ended {
             End::Stopping => return,
-            End::Unneeded => {
-                tracing::info!(camera, "nobody needs the camera any more");
-                continue;
+            End::Unneeded => tracing::info!(camera, "{words}"),
+            _ if away.is_some() => {
+                tracing::warn!(camera, "{words}: waiting for it to come back");
+                desk.away();
             }
-            End::Machine(CameraError::Silent) => (CarriedStatus::TIMEOUT, CameraError::Silent.to_string()),
-            End::Machine(error @ CameraError::Status(code)) => (CarriedStatus::of_camera(code), error.to_string()),
-            End::Machine(error) => (CarriedStatus::BAD_GATEWAY, error.to_string()),
-            End::Broken(error) => (CarriedStatus::BAD_GATEWAY, format!("the connection broke: {error}")),
-            End::Closed => (
-                CarriedStatus::BAD_GATEWAY,
-                "the camera closed the connection".to_owned(),
-            ),
-            End::Silent => (
-                CarriedStatus::TIMEOUT,
-                format!("the camera sent nothing for {} s", SILENCE_PATIENCE.as_secs()),
-            ),
-            End::Deaf => (
-                CarriedStatus::TIMEOUT,
-                "the camera does not read what it is sent".to_owned(),
-            ),
-        };
-        tracing::warn!(camera, "{words}");
-        desk.end(status);
+            _ => {
+                tracing::warn!(camera, "{words}");
+                desk.end(status);
+            }
+        }
     }
 }
 
-/// Connect to a camera, again and again for a while.
-async fn reach(options: &RtspOptions) -> Result<TcpTransport> {
+/// Take wishes while there is no connection: questions wait for it. Ends when nobody needs it any more, with `false`,
+/// or when the gateway stops.
+async fn attend(wishes: &mut mpsc::Receiver<Wish>, desk: &mut Desk) -> bool {
+    while !desk.is_idle() {
+        match wishes.recv().await {
+            Some(Wish::Ask(ask)) => desk.ask(ask),
+            Some(Wish::Leave(watcher)) => desk.leave(watcher),
+            Some(Wish::Rtcp(..)) => {}
+            None => return true,
+        }
+        desk.away();
+    }
+    false
+}
+
+/// Connect to a camera, again and again for a while; to one that went only after a pause.
+async fn reach(options: &RtspOptions, away: Option<&Away>) -> Result<TcpTransport> {
     let (host, port) = options.address();
     let mut retry = Retry::default();
-    let tried = tokio::time::timeout(REACH_PATIENCE, async {
+    let until = away.map_or_else(|| Instant::now() + REACH_PATIENCE, |away| away.until);
+    let tried = tokio::time::timeout_at(until.into(), async {
+        if away.is_some() {
+            retry.wait().await;
+        }
         loop {
             match connect_plain(&host, port).await {
                 Ok(line) => return line,
@@ -132,6 +206,10 @@ struct Upstream<'a> {
     client: CameraClient,
     ports: Ports,
     description: Option<Vec<u8>>,
+    /// The description of old, where the camera went while it was watched.
+    before: Option<Vec<u8>>,
+    /// It has been told to go on where it went.
+    going_on: bool,
     /// The description is being waited for.
     describing: bool,
     /// When nobody began to need it.
@@ -177,6 +255,8 @@ impl<'a> Upstream<'a> {
             client: CameraClient::new(config, observation.clock.now().monotonic),
             ports: Ports::default(),
             description: None,
+            before: None,
+            going_on: false,
             describing: false,
             idle_since: None,
             looked: Instant::now(),
@@ -270,6 +350,9 @@ impl<'a> Upstream<'a> {
             }
             CameraEvent::Answered { status, with, .. } => {
                 let told = self.desk.answered(status, with);
+                if std::mem::take(&mut self.going_on) && !status.is_ok() {
+                    return Err(End::Refused(status));
+                }
                 self.torn_down = told == Some(Verb::Teardown);
             }
         }
@@ -288,6 +371,18 @@ impl<'a> Upstream<'a> {
 
     /// Give the camera its next order, if there is one and the camera is ready for it.
     fn next_order(&mut self) -> Result<bool, End> {
+        if let Some(before) = &self.before {
+            let Some(sdp) = &self.description else { return Ok(false) };
+            if !same_media(before, sdp) {
+                return Err(End::Changed);
+            }
+            self.before = None;
+            if let Some(order) = self.desk.go_on() {
+                tracing::info!("the camera is back: who watched goes on");
+                self.going_on = true;
+                return self.give(order);
+            }
+        }
         if self.describing {
             let Some(sdp) = self.description.clone() else {
                 return Ok(false);
@@ -296,11 +391,25 @@ impl<'a> Upstream<'a> {
             self.desk.answered(CarriedStatus::OK, Particulars::of_body(sdp));
         }
         match self.desk.next_order() {
-            None => return Ok(false),
-            Some(Order::Describe) => self.describing = true,
-            Some(Order::Command(verb, with)) => self.tell(CameraInput::Command(0, verb, &with))?,
+            None => Ok(false),
+            Some(order) => self.give(order),
+        }
+    }
+
+    fn give(&mut self, order: Order) -> Result<bool, End> {
+        match order {
+            Order::Describe => self.describing = true,
+            Order::Command(verb, with) => self.tell(CameraInput::Command(0, verb, &with))?,
         }
         Ok(true)
+    }
+
+    /// Whether those who watch may wait for the camera after that, and how.
+    fn away(&mut self, ended: &End) -> Option<Away> {
+        let sdp = self.before.take().or_else(|| self.description.take())?;
+        let until = self.desk.audience.delivered()? + RETURN_PATIENCE;
+        let waits = ended.may_return() && !self.desk.audience.receives().is_empty();
+        waits.then_some(Away { sdp, until })
     }
 
     fn take_wish(&mut self, wish: Wish) {
@@ -347,7 +456,7 @@ impl<'a> Upstream<'a> {
         if self.looked.elapsed() >= SILENCE_PATIENCE {
             self.looked = Instant::now();
             let heard = self.heard.swap(false, Ordering::Relaxed);
-            if !heard && self.desk.audience.receives() {
+            if !heard && !self.desk.audience.receives().is_empty() {
                 return Err(End::Silent);
             }
         }

@@ -27,7 +27,9 @@ const BACKLOG_LOW: usize = 64 * 1024;
 const MAX_UNSENT: usize = 1 << 20;
 /// A player that takes nothing of what is sent to it for so long is gone.
 const SLOW_PATIENCE: Duration = Duration::from_secs(10);
-/// A player that does not watch and says nothing for so long is gone.
+/// A player that has come and asks nothing for so long is none.
+const FIRST_PATIENCE: Duration = Duration::from_secs(10);
+/// A player that does not watch and asks nothing more for so long is gone.
 const IDLE_PATIENCE: Duration = Duration::from_secs(60);
 /// Reports over UDP that wait to be passed on.
 const MAX_REPORTS: usize = 64;
@@ -71,8 +73,9 @@ struct Player {
     /// The question that is not answered.
     asking: Option<Asking>,
     watches: bool,
-    /// When it last said something, and when it last took something.
-    heard: Instant,
+    /// When it is given up if it neither watches nor asks anything. Bytes that make no request do not count.
+    idle_until: Instant,
+    /// When it last took something, or had taken everything.
     moved: Instant,
 }
 
@@ -107,7 +110,7 @@ pub(super) async fn serve(shared: Arc<Shared>, id: u64, line: TcpTransport) {
         path: String::new(),
         asking: None,
         watches: false,
-        heard: Instant::now(),
+        idle_until: Instant::now() + FIRST_PATIENCE,
         moved: Instant::now(),
         shared,
     };
@@ -126,7 +129,7 @@ pub(super) async fn serve(shared: Arc<Shared>, id: u64, line: TcpTransport) {
         End::Broken(error) => tracing::info!(%player, "the player's connection broke: {error}"),
         End::Camera(status) => tracing::warn!(%player, status = status.code(), "ended: the camera is gone"),
         End::Slow => tracing::warn!(%player, "cut off: it took nothing for {} s", SLOW_PATIENCE.as_secs()),
-        End::Idle => tracing::info!(%player, "cut off: it said nothing for {} s", IDLE_PATIENCE.as_secs()),
+        End::Idle => tracing::info!(%player, "cut off: it asked for nothing in time"),
     }
 }
 
@@ -146,7 +149,6 @@ impl Player {
             tokio::select! {
                 progress = self.line.wait() => match progress.map_err(End::Broken)? {
                     Progress::Read => {
-                        self.heard = Instant::now();
                         let now = self.shared.observation.clock.now().monotonic;
                         let bytes = self.line.take_bytes();
                         let handled = self.machine.handle(now, PlayerInput::Bytes(bytes));
@@ -181,7 +183,7 @@ impl Player {
             self.moved = Instant::now();
         }
         let slow = (self.line.backlog() > 0).then(|| self.moved + SLOW_PATIENCE);
-        let idle = (!self.watches).then(|| self.heard + IDLE_PATIENCE);
+        let idle = (!self.watches).then_some(self.idle_until);
         slow.into_iter().chain(idle).min()
     }
 
@@ -213,6 +215,7 @@ impl Player {
                 PlayerOutput::Event(event) => self.take_event(event).await?,
                 PlayerOutput::Timeout(deadline) => break deadline,
             }
+            self.idle_until = Instant::now() + IDLE_PATIENCE;
         };
         while self.ready() {
             let Some(packet) = self.watcher.queue.pop() else { break };

@@ -65,7 +65,7 @@ impl Table {
                 self.cameras
                     .retain(|camera| camera.number.is_some() || !camera.desk.is_idle());
                 if self.cameras.len() >= MAX_PATHS {
-                    ask.refuse(CarriedStatus::of_camera(503));
+                    ask.settle(CarriedStatus::of_camera(503));
                     return None;
                 }
                 let mut desk = Desk::default();
