@@ -26,6 +26,7 @@ use crate::run::ended::{end_in_words, handshake_outcome};
 use crate::run::observe::HandshakeTimer;
 use crate::run::retry::turned_on;
 use crate::run::send_times::SendTimes;
+use crate::run::steering::Steered;
 use crate::transport::Carriage;
 
 /// Answers that are kept, to be said again to who did not hear them.
@@ -94,6 +95,8 @@ struct SessionTask<T> {
     frame: Vec<u8>,
     times: SendTimes,
     counted: OutboundCounts,
+    /// What all sessions are to bring about.
+    steered: Steered,
 }
 
 /// Serve one viewer gateway until it goes or the program stops.
@@ -127,6 +130,7 @@ pub(super) async fn serve(shared: Arc<Shared>, guest: Guest, stop: watch::Receiv
         frame: Vec::new(),
         times: SendTimes::default(),
         counted: OutboundCounts::default(),
+        steered: shared.steering.steered(),
         shared,
     };
     let ended = match task.run(stop).await {
@@ -149,6 +153,7 @@ impl SessionTask<Carriage> {
                 waited = self.connection.wait() => waited?,
                 () = queue.changed(), if self.stood && self.connection.ready_for_frame() => {}
                 Some(news) = self.news.recv() => self.take_news(news)?,
+                () = self.steered.changed() => self.steer()?,
                 _ = turned_on(&mut stop) => {
                     self.connection.tell(Input::Close(CloseReason::GoingAway, "the gateway stops"), &mut self.inbox)?;
                 }
@@ -183,6 +188,7 @@ impl SessionTask<Carriage> {
                 self.peer = Some(facts.peer);
                 self.stood = true;
                 self.shared.count_viewer(true);
+                return self.steer();
             }
             Event::Gateway(message) => return self.take_message(message),
             Event::Rekeyed { epoch, cause } => {
@@ -202,9 +208,20 @@ impl SessionTask<Carriage> {
             Event::Closed { reason, text } => {
                 tracing::info!(viewer = %self.name(), %reason, text, "the viewer gateway left");
             }
-            Event::KeyframeRequested(_) | Event::Selection(_) => {}
+            Event::Selection(selection) => {
+                tracing::info!(viewer = %self.name(), encrypt = %selection, "what is encrypted for a viewer gateway");
+            }
+            Event::KeyframeRequested(_) => {}
         }
         Ok(())
+    }
+
+    /// Bring about what the gateway wants of every session.
+    fn steer(&mut self) -> Result<(), Ended> {
+        if !self.stood {
+            return Ok(());
+        }
+        self.steered.bring_about(&mut self.connection, &mut self.inbox)
     }
 
     fn take_message(&mut self, message: GatewayMessage) -> Result<(), Ended> {
@@ -389,7 +406,7 @@ impl SessionTask<Carriage> {
         let (previous_seal, previous_send) = self.times.previous();
         let outgoing = OutgoingFrame {
             stream: camera.stream(),
-            // All of it is encrypted, whatever it is.
+            // Nobody here reads what it is; a selection that would have to is refused.
             codec: Codec::Mjpeg,
             keyframe: true,
             preamble: Preamble {

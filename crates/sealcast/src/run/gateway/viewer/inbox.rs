@@ -50,6 +50,10 @@ impl Listener for Inbox {
 
     fn refused(&mut self, reason: Refusal, in_order: bool) {
         self.refused += 1;
+        // Where media may be lost, what was repaired comes twice now and then.
+        if self.refused.is_power_of_two() && (in_order || reason != Refusal::Replay) {
+            tracing::warn!(%reason, total = self.refused, "refused a record of the camera gateway");
+        }
         if in_order && reason != Refusal::Replay {
             self.assembler.lost();
         }

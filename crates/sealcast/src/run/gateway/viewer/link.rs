@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 
 use sealcast_proto::keys::Role;
 use sealcast_proto::session::{Delivery, Event, Facts, InboundCounts, Input, Session, SessionError};
+use sealcast_proto::unit::Selection;
 use sealcast_proto::wire::{CloseReason, Ticket};
 use tokio::sync::{mpsc, watch};
 
@@ -21,6 +22,7 @@ use crate::run::ended::{end_in_words, handshake_failure, handshake_outcome, last
 use crate::run::observe::HandshakeTimer;
 use crate::run::offer::Way;
 use crate::run::retry::turned_on;
+use crate::run::steering::announce;
 use crate::run::{Observation, Offer, Retry};
 use crate::transport::{self, Carriage};
 
@@ -232,6 +234,7 @@ impl<'a> LinkTask<'a> {
             Event::Established(facts) => {
                 let what = "linked to the camera gateway";
                 observation.established(what, &self.timer, &facts, self.connection.cost, &self.remote);
+                observation.selection(Selection::All);
                 self.facts = Some(facts);
                 self.link.established = true;
             }
@@ -248,7 +251,11 @@ impl<'a> LinkTask<'a> {
                 "nothing was heard from the camera gateway for 2 s: waiting for it"
             ),
             Event::Resumed => tracing::info!(from = self.remote, "the camera gateway is heard again"),
-            Event::PeerProved(_) | Event::Selection(_) | Event::KeyframeRequested(_) => {}
+            Event::Selection(selection) => {
+                announce("the camera gateway", selection);
+                observation.selection(selection);
+            }
+            Event::PeerProved(_) | Event::KeyframeRequested(_) => {}
         }
     }
 
