@@ -52,7 +52,7 @@ impl Listener for Inbox {
         Ok(())
     }
 
-    fn assembled(&mut self, _: Assembled) {}
+    fn assembled(&mut self, _: Assembled, _: Instant) {}
 
     fn event(&mut self, event: Event) {
         self.events.push(event);

@@ -18,6 +18,7 @@ use super::super::desk::{Ask, What, Wish};
 use super::super::{GOODBYE_PATIENCE, MAX_NEWS, PACKETS};
 use super::{Camera, Shared};
 use crate::meter::labels::{self, DropCause};
+use crate::meter::stage::Stage;
 use crate::run::accept::Guest;
 use crate::run::admission::Places;
 use crate::run::clock::nanos;
@@ -49,7 +50,7 @@ impl Listener for Inbox {
         Ok(())
     }
 
-    fn assembled(&mut self, _: Assembled) {}
+    fn assembled(&mut self, _: Assembled, _: Instant) {}
 
     fn event(&mut self, event: Event) {
         self.events.push(event);
@@ -93,6 +94,8 @@ struct SessionTask<T> {
     /// A packet that is taken from the queue and belongs to the next frame.
     ahead: Option<Packet>,
     frame: Vec<u8>,
+    /// When the packets in it came from the camera.
+    arrivals: Vec<Instant>,
     times: SendTimes,
     counted: OutboundCounts,
     /// What all sessions are to bring about.
@@ -128,6 +131,7 @@ pub(super) async fn serve(shared: Arc<Shared>, guest: Guest, stop: watch::Receiv
         asked: VecDeque::new(),
         ahead: None,
         frame: Vec::new(),
+        arrivals: Vec::new(),
         times: SendTimes::default(),
         counted: OutboundCounts::default(),
         steered: shared.steering.steered(),
@@ -383,16 +387,23 @@ impl SessionTask<Carriage> {
             self.shared.observation.metrics.record_dropped(DropCause::Queue, 1);
         };
         self.frame.clear();
-        put(&mut self.frame, &first);
+        self.arrivals.clear();
+        self.put(&first);
         while !alone && self.frame.len() < MAX_TOGETHER {
             let Some(next) = self.watcher.queue.pop() else { break };
             if next.slot != first.slot {
                 self.ahead = Some(next);
                 break;
             }
-            put(&mut self.frame, &next);
+            self.put(&next);
         }
         Some((first.slot, first.arrived))
+    }
+
+    fn put(&mut self, packet: &Packet) {
+        // A packet of RTSP or UDP has at most 65 535 bytes.
+        let _ = put_packet(&mut self.frame, packet.channel, &packet.bytes);
+        self.arrivals.push(packet.arrived);
     }
 
     /// Seal the frame that was gathered, and hand it to the network.
@@ -430,6 +441,11 @@ impl SessionTask<Carriage> {
         self.times.sealed(took);
         self.shared.observation.frame_sealed(made, wire_bytes, took);
         self.connection.work(&mut self.inbox)?;
+        let handed = Instant::now();
+        for arrived in &self.arrivals {
+            let metrics = &self.shared.observation.metrics;
+            metrics.record_stage(Stage::Forward, handed - *arrived);
+        }
         self.note_sent();
         Ok(())
     }
@@ -470,11 +486,6 @@ impl SessionTask<Carriage> {
         }
         self.connection.say_goodbye(GOODBYE_PATIENCE).await;
     }
-}
-
-fn put(frame: &mut Vec<u8>, packet: &Packet) {
-    // A packet of RTSP or UDP has at most 65 535 bytes.
-    let _ = put_packet(frame, packet.channel, &packet.bytes);
 }
 
 /// Slots count from 0, cameras from 1.

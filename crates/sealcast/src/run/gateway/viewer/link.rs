@@ -11,7 +11,8 @@ use tokio::sync::{mpsc, watch};
 
 use super::super::GOODBYE_PATIENCE;
 use super::super::desk::Wish;
-use super::inbox::Inbox;
+use super::inbox::{Came, Inbox};
+use super::latency::{self, Journey};
 use super::table::Table;
 use crate::failure::{Failure, FailureKind, Result};
 use crate::meter::labels::{self, Direction};
@@ -115,6 +116,7 @@ impl Link {
         self.observation.set_phase(Phase::Handshake);
         let delivery = Delivery {
             budget: self.budget,
+            tell_units: true,
             ..Delivery::default()
         };
         let way = Way { carrier, delivery };
@@ -159,7 +161,7 @@ impl<'a> LinkTask<'a> {
         Self {
             link,
             connection: Connection::new(carriage, session, clock, metrics),
-            inbox: Inbox::default(),
+            inbox: Inbox::new(clock),
             timer,
             remote,
             facts: None,
@@ -208,13 +210,22 @@ impl<'a> LinkTask<'a> {
         if let Some(counts) = self.connection.session.inbound_counts() {
             metrics.media_came(&mut self.counted, counts);
         }
-        for (frame, arrived) in self.inbox.frames.drain(..) {
-            let opened = Instant::now();
-            metrics.record_stage(Stage::Open, opened - arrived);
+        let (clock, carrier) = (self.inbox.clock, self.link.ticket.transport.name());
+        for Came { frame, arrived, units } in self.inbox.frames.drain(..) {
+            metrics.record_stage(Stage::Open, arrived.elapsed());
             metrics.record_frame(Direction::In);
-            observation.network(frame.sealed_at, arrived, self.inbox.clock);
-            let taken = self.link.table.take_frame(frame, opened, metrics);
-            taken.map_err(Ended::Session)?;
+            observation.since(Stage::Network, frame.sealed_at, arrived, clock);
+            let preamble = frame.preamble;
+            let taken = self.link.table.take_frame(frame, arrived, metrics);
+            let journey = Journey {
+                camera: taken.map_err(Ended::Session)?,
+                carrier,
+                preamble,
+                arrived,
+                queued: Instant::now(),
+                clock,
+            };
+            latency::note(observation, &journey, &units);
         }
         Ok(())
     }
