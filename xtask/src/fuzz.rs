@@ -1,9 +1,13 @@
 //! Runs the fuzz targets of fuzz/, each for a while.
 
 use std::fs;
+use std::num::NonZero;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
+use std::thread;
 use std::time::Duration;
 
-use crate::shell::{nightly_cargo, output, root, run};
+use crate::shell::{nightly_cargo, output, root, run, run_whole};
 use crate::summary::Outcome;
 
 pub(crate) fn step(time: Duration, only: Option<&str>) -> Outcome {
@@ -20,7 +24,10 @@ pub(crate) fn step(time: Duration, only: Option<&str>) -> Outcome {
     if targets.is_empty() {
         return Outcome::Failed("there is no such fuzz target".to_owned());
     }
-    let broken: Vec<String> = targets.iter().filter_map(|target| fuzz(target, time).err()).collect();
+    if let Err(why) = build(only) {
+        return Outcome::Failed(why);
+    }
+    let broken = fuzz_all(&targets, time);
     match broken.is_empty() {
         true => Outcome::Ok(format!("{} targets, {} s each", targets.len(), time.as_secs())),
         false => Outcome::Failed(broken.join("; ")),
@@ -29,6 +36,31 @@ pub(crate) fn step(time: Duration, only: Option<&str>) -> Outcome {
 
 pub(crate) fn install() -> Outcome {
     Outcome::of(run(&mut nightly_cargo(&["install", "--locked", "cargo-fuzz"])))
+}
+
+/// Build them together: the compiler has more to do at once than for one after the other.
+fn build(only: Option<&str>) -> Result<(), String> {
+    let mut command = nightly_cargo(&["fuzz", "build"]);
+    command.args(only);
+    run(&mut command)
+}
+
+/// Run as many at once as there are processors; what was wrong with them.
+fn fuzz_all(targets: &[String], time: Duration) -> Vec<String> {
+    let workers = thread::available_parallelism().map_or(1, NonZero::get);
+    let (next, broken) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
+    thread::scope(|scope| {
+        for _ in 0..workers {
+            scope.spawn(|| {
+                while let Some(target) = targets.get(next.fetch_add(1, Ordering::Relaxed)) {
+                    if let Err(why) = fuzz(target, time) {
+                        broken.lock().unwrap_or_else(PoisonError::into_inner).push(why);
+                    }
+                }
+            });
+        }
+    });
+    broken.into_inner().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Committed seeds are read, discoveries go to the ignored corpus folder.
@@ -41,7 +73,7 @@ fn fuzz(target: &str, time: Duration) -> Result<(), String> {
         command.arg(&seeds);
     }
     let limit = format!("-max_total_time={}", time.as_secs());
-    run(command.args([
+    run_whole(command.args([
         "--",
         &limit,
         "-rss_limit_mb=2048",

@@ -48,6 +48,19 @@ pub(crate) fn run(command: &mut Command) -> Result<(), String> {
     }
 }
 
+/// The same for one of several that run at once: what it says is shown whole, when it has ended.
+pub(crate) fn run_whole(command: &mut Command) -> Result<(), String> {
+    let line = line(command);
+    let outcome = command.stdin(Stdio::null()).output();
+    let output = outcome.map_err(|error| format!("`{line}` did not start: {error}"))?;
+    let said = [output.stdout, output.stderr].map(|said| String::from_utf8_lossy(&said).into_owned());
+    println!("$ {line}\n{}", said.concat());
+    match output.status.success() {
+        true => Ok(()),
+        false => Err(format!("`{line}` ended with {}", output.status)),
+    }
+}
+
 /// Runs the command quietly and returns its standard output; none if it failed or is not there.
 pub(crate) fn output(command: &mut Command) -> Option<String> {
     let output = command.stdin(Stdio::null()).stderr(Stdio::null()).output().ok()?;

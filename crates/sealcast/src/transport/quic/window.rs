@@ -7,7 +7,7 @@
 use std::any::Any;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::task::{Context, Poll};
+use std::task::Context;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
@@ -121,7 +121,7 @@ impl Watch {
 
     /// Ask `connection`'s path if it has been silent for longer than two round trips.
     pub(super) fn poll(&mut self, context: &mut Context<'_>, connection: &Connection) {
-        while let Poll::Ready(_) = self.tick.poll_tick(context) {
+        while self.tick.poll_tick(context).is_ready() {
             // A path that another end has moved to has a window of its own.
             let Ok(window) = connection.congestion_state().into_any().downcast::<Window>() else {
                 return;
