@@ -265,6 +265,7 @@ fn a_viewer_that_asks_is_told_how_every_unit_of_a_frame_came() {
     }
     assert!((0.4..0.6).contains(&(clear as f64 / all as f64)), "{clear} of {all}");
     let counts = show.world.initiator.session.inbound_counts().expect("a viewer");
+    assert!((clear..clear + 60).contains(&counts.in_clear), "{clear} {counts:?}");
     assert!(repaired > 0 && repaired <= counts.recovered, "{repaired} {counts:?}");
 }
 

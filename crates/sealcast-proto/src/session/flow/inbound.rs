@@ -50,6 +50,8 @@ pub struct InboundCounts {
     pub given_up: u64,
     /// Records that came when nobody needed them any more.
     pub late: u64,
+    /// Source records, by whichever way they came, whose payload was in clear.
+    pub in_clear: u64,
 }
 
 /// A frame of which some blocks are complete.
@@ -140,6 +142,7 @@ impl Inbound {
             return Ok(());
         };
         self.counts.recovered += 1;
+        self.counts.in_clear += u64::from(!header.flags.encrypted());
         let held = block.held();
         if self.tell_units {
             block.tell(unit.index, record, now.monotonic, true);
@@ -164,6 +167,7 @@ impl Inbound {
         let first = number.checked_sub(before).ok_or(Malformed)?;
         self.learn_spacing(first, now.monotonic);
         self.came(number, first, now, round_trip);
+        self.counts.in_clear += u64::from(!header.flags.encrypted());
         if first < self.expected {
             self.counts.late += u64::from(!repair);
             return Ok(());

@@ -90,7 +90,11 @@ impl Listener for Inbox {
         self.refused += 1;
         // Where media may be lost, what was repaired comes twice now and then.
         if self.refused.is_power_of_two() && (in_order || reason != Refusal::Replay) {
-            tracing::warn!(%reason, total = self.refused, "refused a record of the camera gateway");
+            let what = match reason {
+                Refusal::Cleartext => "refused a record in clear: the camera gateway has not said that it leaves any",
+                _ => "refused a record of the camera gateway",
+            };
+            tracing::warn!(%reason, total = self.refused, "{what}");
         }
         if in_order && reason != Refusal::Replay {
             self.assembler.lost();
