@@ -6,7 +6,7 @@ mod show;
 
 use std::time::Duration;
 
-use common::Setup;
+use common::{START, Setup};
 use sealcast_proto::seal::Refusal;
 use sealcast_proto::session::{Delivery, Event, Fec, Input, Mtu};
 use sealcast_proto::sim::Verdict;
@@ -220,6 +220,53 @@ fn every_selection_and_unit_comes_through_loss() {
             show.both_live();
         }
     }
+}
+
+/// Loss, repair symbols, small units and a share of them in clear: how each unit of each frame came is told.
+#[test]
+fn a_viewer_that_asks_is_told_how_every_unit_of_a_frame_came() {
+    let delivery = Delivery {
+        fec: Fec::Fixed(50),
+        tell_units: true,
+        ..steady()
+    };
+    let mut setup = setup(delivery);
+    setup.publisher.unit = Unit::Chunk(400);
+    let mut show = Show::new(setup, "delay=10ms loss=2%", 13, CAMERA);
+    let half = Selection::Rate(Permille::new(500).expect("a share"));
+    show.world.tell(PUBLISHER, Input::Select(half));
+    show.play(120);
+    show.pause(MS * 300);
+    assert!(show.shown.len() >= 119, "{}", show.shown.len());
+    let (mut clear, mut repaired, mut all) = (0, 0, 0);
+    for (shown, units) in show.shown.iter().zip(&show.units) {
+        let sent = show.sent[shown.number as usize];
+        let length = 40
+            + if sent.keyframe {
+                CAMERA.keyframe_bytes
+            } else {
+                CAMERA.bytes
+            };
+        assert_eq!(units.len() as u64, length.div_ceil(400), "frame {}", shown.number);
+        let payload: u64 = units.iter().map(|unit| u64::from(unit.bytes) - 24 - 10 - 16).sum();
+        assert_eq!(payload, length, "frame {}", shown.number);
+        for (index, unit) in (0..).zip(units) {
+            assert_eq!(unit.index, index, "frame {}", shown.number);
+            let before = START.wall - START.monotonic.as_nanos() as u64;
+            assert_eq!(unit.sealed_at - before, sent.at.as_nanos() as u64);
+            assert!(
+                unit.arrived >= sent.at + MS * 10 && unit.arrived <= shown.at,
+                "{unit:?}"
+            );
+            clear += u64::from(!unit.encrypted);
+            repaired += u64::from(unit.repaired);
+            all += 1;
+        }
+    }
+    assert!((0.4..0.6).contains(&(clear as f64 / all as f64)), "{clear} of {all}");
+    let counts = show.world.initiator.session.inbound_counts().expect("a viewer");
+    assert!((clear..clear + 60).contains(&counts.in_clear), "{clear} {counts:?}");
+    assert!(repaired > 0 && repaired <= counts.recovered, "{repaired} {counts:?}");
 }
 
 #[test]

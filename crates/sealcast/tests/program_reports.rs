@@ -4,8 +4,6 @@ mod media;
 mod program;
 
 use std::collections::BTreeMap;
-use std::io::{Read, Write};
-use std::net::TcpStream;
 use std::path::Path;
 use std::thread::sleep;
 use std::time::Duration;
@@ -54,23 +52,6 @@ impl End {
     }
 }
 
-/// What a program serves at the address that it said.
-fn metrics(program: &Program) -> String {
-    let said = program.said();
-    let address = said.split("http://").nth(1).and_then(|rest| rest.split('/').next());
-    let address = address.unwrap_or_else(|| panic!("no address in {said}"));
-    let mut stream = TcpStream::connect(address).expect("the metrics' port");
-    write!(
-        stream,
-        "GET /metrics HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n"
-    )
-    .expect("a request");
-    let mut answer = String::new();
-    stream.read_to_string(&mut answer).expect("an answer");
-    assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
-    answer
-}
-
 /// A session of three seconds with everything observed; publisher, viewer, and the ticket.
 fn observed() -> (End, End, String) {
     let homes = [home(), home()];
@@ -91,7 +72,7 @@ fn observed() -> (End, End, String) {
     let mut viewer = watch(homes[1].path(), &publisher.ticket, &[&to[..], &options(1)].concat());
     viewer.says("watching", PATIENCE);
     sleep(Duration::from_secs(3));
-    let served = [metrics(&publisher.program), metrics(&viewer)];
+    let served = [publisher.program.metrics(), viewer.metrics()];
     viewer.stop();
     publisher.program.stop();
     let ([publisher_home, viewer_home], [publisher_metrics, viewer_metrics]) = (homes, served);

@@ -31,7 +31,7 @@ pub enum Mtu {
     Fixed(usize),
 }
 
-/// How media is delivered. All but the budget is the publisher's to choose; each policy can be switched off for
+/// How media is delivered. All but what is said to be the viewer's is the publisher's to choose; each policy can be switched off for
 /// measurement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Delivery {
@@ -47,6 +47,8 @@ pub struct Delivery {
     pub pace: bool,
     /// How long a datagram may be.
     pub mtu: Mtu,
+    /// Viewer: whether frames tell [how their units came](crate::unit::AssembledFrame::units).
+    pub tell_units: bool,
 }
 
 impl Default for Delivery {
@@ -58,6 +60,7 @@ impl Default for Delivery {
             rate: Some(RateConfig::default()),
             pace: true,
             mtu: Mtu::default(),
+            tell_units: false,
         }
     }
 }

@@ -103,7 +103,7 @@ impl Session {
         let cutter = Cutter::new(config.unit, config.selection_seed);
         Self {
             outbound: flow(publishes).map(|limit| Outbound::new(connection, limit, config.delivery, now.monotonic)),
-            inbound: flow(!publishes).map(|_| Inbound::new(config.delivery.budget, now.monotonic)),
+            inbound: flow(!publishes).map(|_| Inbound::new(&config.delivery, now.monotonic)),
             door,
             parts: Parts::default(),
             farewell: None,

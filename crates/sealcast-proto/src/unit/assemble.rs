@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::{MAX_FRAME, Preamble, StreamInfo};
+use super::{MAX_FRAME, MAX_UNITS_TOLD, Preamble, StreamInfo, UnitArrival};
 use crate::seal::Opened;
 use crate::wire::{Header, Malformed, append};
 
@@ -21,6 +21,23 @@ pub struct AssembledFrame {
     pub skipped: u64,
     /// The access unit.
     pub data: Vec<u8>,
+    /// How its units came, the first [`MAX_UNITS_TOLD`] in order: where media comes in any order, and the session was
+    /// asked ([`Delivery::tell_units`](crate::session::Delivery::tell_units)). On a byte stream who takes the records
+    /// knows it.
+    pub units: Vec<UnitArrival>,
+}
+
+impl AssembledFrame {
+    /// Add how the next units of it came, in any order, as far as there is room; they are counted from 0 themselves.
+    pub(crate) fn tell_units(&mut self, mut units: Vec<UnitArrival>) {
+        let before = self.units.len();
+        units.sort_unstable_by_key(|unit| unit.index);
+        units.truncate(MAX_UNITS_TOLD - before);
+        self.units.extend(units.into_iter().map(|unit| UnitArrival {
+            index: before as u32 + unit.index,
+            ..unit
+        }));
+    }
 }
 
 impl fmt::Debug for AssembledFrame {
@@ -33,6 +50,7 @@ impl fmt::Debug for AssembledFrame {
             .field("sealed_at", &self.sealed_at)
             .field("skipped", &self.skipped)
             .field("data", &self.data.len())
+            .field("units", &self.units.len())
             .finish()
     }
 }
@@ -182,6 +200,7 @@ impl Assembler {
             sealed_at: header.timestamp,
             skipped: 0,
             data,
+            units: Vec::new(),
         };
         self.parts = Some(Parts {
             frame,

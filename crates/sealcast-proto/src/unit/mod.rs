@@ -1,6 +1,7 @@
 //! What is sealed at once: frames with their preamble, cut into units, and the description of their stream (protocol.md
 //! §5), and what of them is encrypted (§4, Selection).
 
+mod arrival;
 mod assemble;
 mod cut;
 mod draw;
@@ -10,6 +11,7 @@ mod info;
 mod preamble;
 mod select;
 
+pub use arrival::{MAX_UNITS_TOLD, UnitArrival};
 pub(crate) use assemble::FrameOrder;
 pub use assemble::{Assembled, AssembledFrame, Assembler};
 pub use cut::{Cutter, NoUnit, Piece, Pieces, Room, Unit};

@@ -28,7 +28,8 @@ pub enum TransportKind {
 }
 
 impl TransportKind {
-    fn name(self) -> &'static str {
+    /// As tickets and logs name it.
+    pub fn name(self) -> &'static str {
         match self {
             Self::Tcp => "tcp",
             Self::Udp => "udp",

@@ -6,7 +6,7 @@ use std::time::Duration;
 use sealcast_proto::rate::RateConfig;
 use sealcast_proto::session::{Delivery, Event, Input, Mtu, OutgoingFrame};
 use sealcast_proto::sim::{Direction, Verdict, World};
-use sealcast_proto::unit::{Assembled, Codec, FrameRate, Preamble, StreamInfo};
+use sealcast_proto::unit::{Assembled, Codec, FrameRate, Preamble, StreamInfo, UnitArrival};
 use sealcast_proto::wire::BASE_DATAGRAM;
 
 use crate::common::Setup;
@@ -100,6 +100,8 @@ pub(crate) struct Show {
     pub(crate) kind: Kind,
     pub(crate) sent: Vec<Sent>,
     pub(crate) shown: Vec<Shown>,
+    /// How the units of each of them came, where the viewer is told.
+    pub(crate) units: Vec<Vec<UnitArrival>>,
     /// Keyframes that the viewer asked for.
     pub(crate) asked: u32,
     /// Keyframes that were sent because they were asked for.
@@ -121,6 +123,7 @@ impl Show {
             kind,
             sent: Vec::new(),
             shown: Vec::new(),
+            units: Vec::new(),
             asked: 0,
             honoured: 0,
             events_seen: 0,
@@ -200,6 +203,7 @@ impl Show {
                         "frame {number} after {last:?}"
                     );
                     self.shown.push(Shown { number, at });
+                    self.units.push(frame.units);
                     self.waiting = false;
                 }
                 Assembled::Lost | Assembled::Undecodable { .. } => self.waiting = true,

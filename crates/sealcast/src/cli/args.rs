@@ -178,6 +178,19 @@ pub(super) struct PublisherArgs {
     #[arg(long, value_name = "UNIT")]
     pub(super) unit: Option<String>,
 
+    /// What to encrypt: all, none, rate:PERCENT, and where frames are read keyframes, headers or headers+keyframes. The
+    /// rest is authenticated and can be seen by anybody: for measurements [default: all]
+    #[arg(long, value_name = "SELECTION")]
+    pub(super) encrypt: Option<String>,
+
+    /// Repeat what rate:PERCENT draws; by default every run draws anew
+    #[arg(long, value_name = "N")]
+    pub(super) encrypt_seed: Option<u64>,
+
+    /// Make a socket that only you can write to, for `sealcast control`
+    #[arg(long, value_name = "PATH")]
+    pub(super) control: Option<PathBuf>,
+
     #[command(flatten)]
     pub(super) offer: OfferArgs,
 }
@@ -194,19 +207,6 @@ pub(super) struct PublishArgs {
     /// Frames queued for a slow viewer before whole groups of pictures are dropped [default: 60]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub(super) queue_frames: Option<u32>,
-
-    /// What to encrypt: all, none, rate:PERCENT, keyframes, headers or headers+keyframes. The rest is authenticated and
-    /// can be seen by anybody: for measurements [default: all]
-    #[arg(long, value_name = "SELECTION")]
-    pub(super) encrypt: Option<String>,
-
-    /// Repeat what rate:PERCENT draws; by default every run draws anew
-    #[arg(long, value_name = "N")]
-    pub(super) encrypt_seed: Option<u64>,
-
-    /// Make a socket that only you can write to, for `sealcast control`
-    #[arg(long, value_name = "PATH")]
-    pub(super) control: Option<PathBuf>,
 
     #[command(flatten)]
     pub(super) publisher: PublisherArgs,

@@ -1,4 +1,4 @@
-//! `sealcast control`: say a command to a running publisher.
+//! `sealcast control`: say a command to a running end that publishes.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::os::unix::net::UnixStream;
@@ -21,7 +21,7 @@ pub(super) fn run(args: &ControlArgs) -> Result<()> {
     }
     let answer = ask(args, &command).map_err(|error| {
         let what = format!("no publisher answers at {} ({error})", args.path.display());
-        let hint = "name the path that was given to publish --control";
+        let hint = "name the path that was given to publish or gateway camera as --control";
         Failure::new(FailureKind::Network, what, hint)
     })?;
     match answer.trim_end().strip_prefix("error: ") {

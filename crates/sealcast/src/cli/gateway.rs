@@ -5,16 +5,19 @@ use std::time::Duration;
 
 use sealcast_proto::rtsp::{Credentials, DigestAlgorithm};
 use sealcast_proto::session::RekeyPolicy;
+use sealcast_proto::unit::Selection;
 use zeroize::Zeroizing;
 
-use super::args::{GatewayCameraArgs, GatewayCommand, GatewayViewerArgs};
+use super::args::{GatewayCameraArgs, GatewayCommand, GatewayViewerArgs, PublisherArgs};
 use super::{build, publish, shutdown, watch};
 use crate::config::{FileConfig, in_force, list_in_force};
 use crate::failure::{Failure, FailureKind, Result};
 use crate::keys::files;
 use crate::meter::metrics::Metrics;
-use crate::run::gateway::{CameraAt, CameraGatewayOptions, ViewerGatewayOptions, camera_gateway, viewer_gateway};
-use crate::run::{Observation, build_info};
+use crate::run::gateway::{
+    CameraAt, CameraGatewayOptions, ViewerGatewayOptions, camera_gateway, check_selection, viewer_gateway,
+};
+use crate::run::{Observation, Steering, build_info};
 use crate::transport::{DEFAULT_LATENCY_MS, Listener};
 
 /// Where players are served by default.
@@ -33,9 +36,11 @@ async fn run_camera(args: GatewayCameraArgs) -> Result<()> {
     let config = &settings.config;
     let cameras = cameras(&args, config)?;
     let publisher = &args.publisher;
+    let selection = selection(publisher, config)?;
     let sealing = publish::publisher_sealing(publisher, config)?;
     let mut offer = build::own_offer(&publisher.offer, sealing, config)?;
     let admission = publish::admission(publisher, config)?;
+    let control = publish::control_socket(publisher, config)?;
     let metrics = Metrics::new(build_info());
     let (listener, delivery, ticket) = publish::listen(publisher, config, &offer.identity, metrics.clone())?;
     // Over QUIC a frame has a stream of its own, which is too much for a packet.
@@ -51,6 +56,7 @@ async fn run_camera(args: GatewayCameraArgs) -> Result<()> {
     let peer = offer.identity.peer_id();
     observation.setting("peer", &peer.to_string());
     observation.setting("unit", &offer.unit.to_string());
+    publish::seed_in_force(publisher, config).inspect(|seed| observation.setting("encrypt_seed", &seed.to_string()));
     tracing::info!(%peer, cameras = cameras.len(), "camera gateway");
     let options = CameraGatewayOptions {
         cameras,
@@ -60,9 +66,21 @@ async fn run_camera(args: GatewayCameraArgs) -> Result<()> {
         max_viewers: publish::max_viewers(publisher, config),
         listener,
         delivery,
+        steering: Steering::new(selection),
+        control,
     };
     let outcome = camera_gateway(options, observation, shutdown::stop_signal(args.observe.seconds)?).await;
     observing.finish(outcome)
+}
+
+/// What is encrypted of packets that nobody here reads.
+fn selection(args: &PublisherArgs, config: &FileConfig) -> Result<Selection> {
+    let selection = build::selection(args.encrypt.as_deref(), config)?;
+    let checked = check_selection(selection).map_err(|why| {
+        let what = format!("\"{selection}\" is nothing that a gateway can encrypt");
+        build::configured(args.encrypt.is_some(), Failure::new(FailureKind::Usage, what, why))
+    });
+    checked.map(|()| selection)
 }
 
 /// The cameras as typed, or as configured.

@@ -30,15 +30,14 @@ async fn run_async(args: PublishArgs) -> Result<()> {
     // What cannot be a source is said before anything is made or bound.
     source_url.parse::<source::SourceUrl>()?;
     let rate = build::rate(config)?;
-    let selection = build::selection(args.encrypt.as_deref(), config)?;
-    let seed = in_force(args.encrypt_seed, config.publish.encrypt_seed.as_ref());
-    let sealing = sealing(&args, config, seed)?;
     let publisher = &args.publisher;
+    let selection = build::selection(publisher.encrypt.as_deref(), config)?;
+    let sealing = publisher_sealing(publisher, config)?;
     let mut offer = build::own_offer(&publisher.offer, sealing, config)?;
     let peer = offer.identity.peer_id();
     let admission = admission(publisher, config)?;
 
-    let control = control_socket(&args, config)?;
+    let control = control_socket(publisher, config)?;
     let metrics = Metrics::new(build_info());
     let (viewers, ticket) = viewers(&args, config, &offer.identity, metrics.clone())?;
     offer.unit = unit_in_force(offer.unit, publisher, config, scheme_of_datagrams(&viewers))?;
@@ -53,7 +52,7 @@ async fn run_async(args: PublishArgs) -> Result<()> {
     observation.setting("source", &source_url);
     observation.setting("peer", &peer.to_string());
     observation.setting("unit", &offer.unit.to_string());
-    seed.inspect(|seed| observation.setting("encrypt_seed", &seed.to_string()));
+    seed_in_force(publisher, config).inspect(|seed| observation.setting("encrypt_seed", &seed.to_string()));
     tracing::info!(
         source = %crate::config::secrets::redact(&source_url),
         codec = info.codec.name(),
@@ -77,21 +76,19 @@ async fn run_async(args: PublishArgs) -> Result<()> {
     observing.finish(outcome)
 }
 
-/// How sessions seal; what a selection by rate draws from is random unless the user wants it repeated.
-fn sealing(args: &PublishArgs, config: &FileConfig, seed: Option<u64>) -> Result<build::Sealing> {
-    Ok(build::Sealing {
-        seed: seed.map_or_else(|| entropy::random().map(u64::from_be_bytes), Ok)?,
-        ..publisher_sealing(&args.publisher, config)?
-    })
-}
-
-/// The epochs and the unit of an end that publishes.
+/// How an end that publishes seals; what a selection by rate draws from is random unless the user wants it repeated.
 pub(super) fn publisher_sealing(args: &PublisherArgs, config: &FileConfig) -> Result<build::Sealing> {
+    let seed = seed_in_force(args, config);
     Ok(build::Sealing {
         rekey: build::rekey(args.rekey_seconds, args.rekey_records, config)?,
         unit: build::unit(args.unit.as_deref(), config)?,
-        seed: 0,
+        seed: seed.map_or_else(|| entropy::random().map(u64::from_be_bytes), Ok)?,
     })
+}
+
+/// What a selection by rate is to draw from, if the user wants it repeated.
+pub(super) fn seed_in_force(args: &PublisherArgs, config: &FileConfig) -> Option<u64> {
+    in_force(args.encrypt_seed, config.publish.encrypt_seed.as_ref())
 }
 
 /// Who is let in.
@@ -145,7 +142,8 @@ fn queue(args: &PublishArgs, config: &FileConfig) -> QueueLimits {
     queue
 }
 
-fn control_socket(args: &PublishArgs, config: &FileConfig) -> Result<Option<ControlSocket>> {
+/// Where commands come in, if the user wants any.
+pub(super) fn control_socket(args: &PublisherArgs, config: &FileConfig) -> Result<Option<ControlSocket>> {
     let path = in_force(args.control.clone(), config.publish.control.as_ref());
     path.as_deref().map(ControlSocket::bind).transpose()
 }

@@ -69,6 +69,7 @@ impl Metrics {
         for (what, count) in packets {
             self.delivery().packets.add(what as usize, count);
         }
+        self.records_in_clear(Direction::In, counts.in_clear - counted.in_clear);
         *counted = counts;
     }
 

@@ -106,6 +106,49 @@ row! {
 }
 
 row! {
+    /// One sealed unit at a viewer gateway: a line of `network_latency.csv`. Stamps are by the viewer gateway's clock, in
+    /// ns since 1970; what rests on the camera gateway's stamp is empty before the first exchange of clocks.
+    UnitRow {
+        /// When the row was made.
+        #[serde(serialize_with = "iso")]
+        time: Timestamp,
+        /// The path by which players ask for the camera; empty if it had just ended.
+        camera: String,
+        /// Number of the frame that the unit is of: packets that were sealed together.
+        frame: u64,
+        /// Place of the unit in it, from 0.
+        unit: u32,
+        /// Length of its record in bytes, header and tag included.
+        bytes: u32,
+        /// What the gateways are connected by: tcp, udp or quic.
+        carrier: &'static str,
+        /// Whether it was encrypted, and not authenticated in clear.
+        encrypted: bool,
+        /// Whether it did not come itself, but was put together from repair symbols.
+        repaired: bool,
+        /// When its frame was about to be sealed: the camera gateway's stamp, mapped.
+        sealed_ns: Option<u64>,
+        /// When it came, or could be put together.
+        arrived_ns: u64,
+        /// When it was open and, in datagrams, its frame's turn had come.
+        opened_ns: u64,
+        /// The camera gateway's share: from the arrival of its frame's first packet to the stamp, in microseconds.
+        camera_gateway_us: f64,
+        /// From the stamp to its arrival, in microseconds, never negative.
+        network_us: Option<f64>,
+        /// From the stamp until it was open, in microseconds, never negative.
+        link_us: Option<f64>,
+        /// The viewer gateway's share: from when nothing of its frame was waited for any longer until its packets stood in
+        /// the players' queues, in microseconds.
+        viewer_gateway_us: f64,
+        /// The camera gateway's clock minus the viewer gateway's, in microseconds.
+        clock_offset_us: Option<f64>,
+        /// How far that may be from the truth, in microseconds.
+        clock_uncertainty_us: Option<f64>,
+    }
+}
+
+row! {
     /// One frame at the viewer: a line of `frames_latency.csv`. Stamps are wall clocks in ns since 1970: the first
     /// three the publisher's, the others the viewer's; the offset is what to add to the viewer's clock to have the
     /// publisher's.

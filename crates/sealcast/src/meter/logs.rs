@@ -1,4 +1,5 @@
-//! The CSV logs: one line per handshake, per tenth of a second, and per frame at the viewer.
+//! The CSV logs: one line per handshake, per tenth of a second, per frame at the viewer, and per sealed unit at a viewer
+//! gateway.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufRead, BufReader, ErrorKind, Seek, SeekFrom, Write};
@@ -11,11 +12,15 @@ use std::time::{Duration, Instant};
 
 use serde::Serialize;
 
-pub use super::log_rows::{FrameRow, HandshakeRow, Phase, SteadyRow};
+pub use super::log_rows::{FrameRow, HandshakeRow, Phase, SteadyRow, UnitRow};
 use crate::failure::{Failure, FailureKind, Result};
 
-/// Rows that may wait for the writer: at 60 frames a second more than a minute. Beyond it rows are lost, and counted.
-const QUEUE_ROWS: usize = 8192;
+/// Rows that may wait for the writer: at 60 frames a second more than four minutes, of units of 128 bytes at 4 Mbit/s
+/// four seconds. Beyond it rows are lost, and counted.
+const QUEUE_ROWS: usize = 16_384;
+
+/// A log that has grown so long, in bytes, is set aside and begun anew: of each there are at most two such files.
+const MAX_LOG: u64 = 1 << 30;
 
 /// How often rows reach the files: what a crash can lose.
 const FLUSH_PERIOD: Duration = Duration::from_secs(1);
@@ -23,16 +28,19 @@ const FLUSH_PERIOD: Duration = Duration::from_secs(1);
 const HANDSHAKE: usize = 0;
 const STEADY: usize = 1;
 const FRAMES: usize = 2;
-const FILES: [(&str, &[&str]); 3] = [
+const UNITS: usize = 3;
+const FILES: [(&str, &[&str]); 4] = [
     ("handshake.csv", HandshakeRow::HEADER),
     ("steady_stream.csv", SteadyRow::HEADER),
     ("frames_latency.csv", FrameRow::HEADER),
+    ("network_latency.csv", UnitRow::HEADER),
 ];
 
 enum Row {
     Handshake(Box<HandshakeRow>),
     Steady(SteadyRow),
     Frame(Box<FrameRow>),
+    Unit(Box<UnitRow>),
 }
 
 #[derive(Debug, Default)]
@@ -64,7 +72,7 @@ pub struct LogDir {
     directory: PathBuf,
 }
 
-/// Takes rows for the logs of a [`LogDir`]. Each row costs one allocation and never blocks.
+/// Takes rows for the logs of a [`LogDir`]. Each row costs an allocation or two and never blocks.
 #[derive(Clone)]
 pub struct LogHandle {
     queue: SyncSender<Option<Row>>,
@@ -161,6 +169,11 @@ impl LogHandle {
         self.push(Row::Frame(Box::new(row)));
     }
 
+    /// Logs a sealed unit at a viewer gateway.
+    pub fn unit(&self, row: UnitRow) {
+        self.push(Row::Unit(Box::new(row)));
+    }
+
     /// Rows lost so far.
     pub fn lost_rows(&self) -> u64 {
         self.shared.lost.load(Ordering::Relaxed)
@@ -185,33 +198,26 @@ impl LogHandle {
 /// One open log. After an error it stays closed: a log with a hole and a torn line in it helps nobody.
 struct LogFile {
     path: PathBuf,
+    header: &'static [&'static str],
     writer: Option<csv::Writer<File>>,
     unflushed: u64,
+    /// From which length on it is set aside.
+    most: u64,
 }
 
 impl LogFile {
-    fn open(path: &Path, header: &[&str]) -> Result<Self> {
-        let mut file = OpenOptions::new()
-            .read(true)
-            .append(true)
-            .create(true)
-            .open(path)
-            .map_err(|error| refuse(path, "cannot be opened for writing", &error))?;
+    fn open(path: &Path, header: &'static [&'static str]) -> Result<Self> {
+        let mut file = appending(path).map_err(|error| refuse(path, "cannot be opened for writing", &error))?;
         let fresh =
             continue_log(&mut file, &header.join(",")).map_err(|error| refuse(path, "cannot be continued", &error))?;
-        let mut writer = csv::WriterBuilder::new().has_headers(false).from_writer(file);
-        if fresh {
-            // Flushed at once, so that a disk that is full already is found before the stream starts.
-            let written = writer
-                .write_record(header)
-                .map_err(into_io)
-                .and_then(|()| writer.flush());
-            written.map_err(|error| refuse(path, "cannot be written", &error))?;
-        }
+        // A disk that is full already is found before the stream starts.
+        let writer = begin(file, header, fresh).map_err(|error| refuse(path, "cannot be written", &error))?;
         Ok(Self {
             path: path.to_owned(),
+            header,
             writer: Some(writer),
             unflushed: 0,
+            most: MAX_LOG,
         })
     }
 
@@ -227,11 +233,32 @@ impl LogFile {
 
     /// Hands what was written to the system; returns how many rows that were.
     fn flush(&mut self) -> io::Result<u64> {
-        if let Some(writer) = self.writer.as_mut() {
-            writer.flush()?;
+        let Some(writer) = self.writer.as_mut() else {
+            return Ok(0);
+        };
+        writer.flush()?;
+        let rows = std::mem::take(&mut self.unflushed);
+        let written = writer.get_ref().metadata()?;
+        if written.is_file() && written.len() >= self.most {
+            fs::rename(&self.path, self.path.with_extension("old.csv"))?;
+            self.writer = Some(begin(appending(&self.path)?, self.header, true)?);
         }
-        Ok(std::mem::take(&mut self.unflushed))
+        Ok(rows)
     }
+}
+
+fn appending(path: &Path) -> io::Result<File> {
+    OpenOptions::new().read(true).append(true).create(true).open(path)
+}
+
+/// A writer of rows, with the header before them and on the disk where the file is `fresh`.
+fn begin(file: File, header: &[&str], fresh: bool) -> io::Result<csv::Writer<File>> {
+    let mut writer = csv::WriterBuilder::new().has_headers(false).from_writer(file);
+    if fresh {
+        writer.write_record(header).map_err(into_io)?;
+        writer.flush()?;
+    }
+    Ok(writer)
 }
 
 /// Prepares `file` for appending and says whether it still needs its header. A file with another header is refused; a
@@ -292,6 +319,7 @@ impl Writer {
                 Ok(Some(Row::Handshake(row))) => self.write(HANDSHAKE, &*row),
                 Ok(Some(Row::Steady(row))) => self.write(STEADY, &row),
                 Ok(Some(Row::Frame(row))) => self.write(FRAMES, &*row),
+                Ok(Some(Row::Unit(row))) => self.write(UNITS, &*row),
                 Ok(None) | Err(RecvTimeoutError::Disconnected) => break,
                 Err(RecvTimeoutError::Timeout) => {}
             }
@@ -375,8 +403,9 @@ mod tests {
         });
         handle.steady(SteadyRow::default());
         handle.frame(frame(7));
+        handle.unit(UnitRow::default());
         let summary = logs.finish();
-        assert_eq!((summary.rows, summary.lost_rows, summary.failure), (3, 0, None));
+        assert_eq!((summary.rows, summary.lost_rows, summary.failure), (4, 0, None));
         for (name, header) in FILES {
             let mut reader = csv::Reader::from_path(summary.directory.join(name)).unwrap();
             assert_eq!(reader.headers().unwrap(), header, "{name}");
@@ -454,7 +483,9 @@ mod tests {
     #[test]
     fn a_disk_that_fills_up_is_said_once_and_the_other_logs_go_on() {
         let directory = tempfile::tempdir().unwrap();
-        let open = |(name, header): (&str, &[&str])| LogFile::open(&directory.path().join(name), header).unwrap();
+        let open = |(name, header): (&str, &'static [&'static str])| {
+            LogFile::open(&directory.path().join(name), header).unwrap()
+        };
         let mut writer = Writer {
             files: FILES.map(open).into(),
             shared: Arc::default(),
@@ -471,6 +502,31 @@ mod tests {
         let failure = writer.shared.failure.lock().unwrap().clone().unwrap();
         assert!(failure.hint.contains("disk is full"), "{failure}");
         assert_eq!(lines(directory.path(), "steady_stream.csv").len(), 2);
+    }
+
+    #[test]
+    fn a_log_that_has_grown_long_is_set_aside_and_begun_anew() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("frames_latency.csv");
+        let mut log = LogFile::open(&path, FrameRow::HEADER).unwrap();
+        log.most = 1500;
+        for number in 0..100 {
+            assert!(log.write(&frame(number)).unwrap());
+            assert_eq!(log.flush().unwrap(), 1);
+        }
+        let header = FrameRow::HEADER.join(",");
+        let parts = ["frames_latency.old.csv", "frames_latency.csv"].map(|name| lines(directory.path(), name));
+        let numbers = parts.iter().flat_map(|lines| {
+            assert_eq!(lines[0], header);
+            lines[1..].iter().map(|line| line.split(',').nth(2).unwrap().to_owned())
+        });
+        let numbers: Vec<u64> = numbers.map(|number| number.parse().unwrap()).collect();
+        assert!(numbers.windows(2).all(|pair| pair[1] == pair[0] + 1) && numbers.last() == Some(&99));
+        let longest = fs::metadata(directory.path().join("frames_latency.old.csv"))
+            .unwrap()
+            .len();
+        assert!((1500..1800).contains(&longest), "{longest}");
+        assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 2);
     }
 
     #[test]

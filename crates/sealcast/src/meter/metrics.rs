@@ -331,14 +331,6 @@ impl Metrics {
         self.inner.stages.record(stage, time);
     }
 
-    /// Records a network latency as the two clocks have it, with their uncertainty; see
-    /// [`StageTimes::record_between_clocks`]. Returns what was recorded, in ns.
-    pub fn record_network(&self, difference_ns: i64, uncertainty_ns: u64) -> u64 {
-        self.inner
-            .stages
-            .record_between_clocks(Stage::Network, difference_ns, uncertainty_ns)
-    }
-
     /// Sets the number of the newest epoch in use.
     pub fn set_epoch(&self, epoch: u64) {
         self.inner.epoch.set(i64::try_from(epoch).unwrap_or(i64::MAX));
@@ -504,7 +496,7 @@ mod tests {
     fn stage_times_are_histograms_by_stage() {
         let metrics = metrics();
         metrics.record_stage(Stage::Seal, Duration::from_micros(30));
-        assert_eq!(metrics.record_network(-1, 10), 0);
+        assert_eq!(metrics.stages().record_between_clocks(Stage::Network, -1, 10), 0);
         let text = metrics.encode();
         for line in [
             r#"sealcast_stage_seconds_count{stage="seal"} 1"#,

@@ -19,6 +19,9 @@ pub enum Stage {
     Capture,
     /// From the complete picture to the encoded frame.
     Encode,
+    /// At a camera gateway, of each packet: from its arrival from the camera until it is sealed and handed to the link or,
+    /// where that takes no more, to what waits for it. Sealing is inside.
+    Forward,
     /// Sealing all records of a frame.
     Seal,
     /// Handing the sealed records to the network.
@@ -26,24 +29,33 @@ pub enum Stage {
     /// From just before sealing to arrival at the viewer, by the viewer's corrected clock; sealing and sending are
     /// inside.
     Network,
+    /// At a viewer gateway, of each sealed unit: from just before sealing until it is opened, by the viewer's corrected
+    /// clock. The network stage and opening are inside.
+    Link,
     /// Opening and verifying all records of a frame.
     Open,
     /// From the opened frame to the decoded picture.
     Decode,
+    /// At a viewer gateway, of each packet and player: from the arrival of what it came in until it is handed to the
+    /// player's connection. Opening is inside.
+    Deliver,
     /// From the complete picture at the source to the decoded picture at the viewer, by the viewer's corrected clock.
     EndToEnd,
 }
 
 impl Stage {
     /// Every stage, in the order a frame passes them.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 11] = [
         Self::Capture,
         Self::Encode,
+        Self::Forward,
         Self::Seal,
         Self::Send,
         Self::Network,
+        Self::Link,
         Self::Open,
         Self::Decode,
+        Self::Deliver,
         Self::EndToEnd,
     ];
 
@@ -52,11 +64,14 @@ impl Stage {
         match self {
             Self::Capture => "capture",
             Self::Encode => "encode",
+            Self::Forward => "forward",
             Self::Seal => "seal",
             Self::Send => "send",
             Self::Network => "network",
+            Self::Link => "link",
             Self::Open => "open",
             Self::Decode => "decode",
+            Self::Deliver => "deliver",
             Self::EndToEnd => "end_to_end",
         }
     }

@@ -35,6 +35,11 @@ impl Clock {
         }
     }
 
+    /// Wall clock at a monotonic time of [`Now`], ns since 1970.
+    pub fn wall_at(&self, monotonic: Duration) -> u64 {
+        self.wall_at_origin.saturating_add(nanos(monotonic))
+    }
+
     /// Wall clock at `instant`, ns since 1970.
     pub fn wall(&self, instant: Instant) -> u64 {
         match instant.checked_duration_since(self.origin) {

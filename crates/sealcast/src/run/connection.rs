@@ -25,8 +25,9 @@ const HELD_LOW: usize = 4 * 1024;
 pub(super) trait Listener {
     /// A verified media record; `arrived` is when its last byte was read.
     fn media(&mut self, record: Opened<'_>, arrived: Instant) -> Result<(), SessionError>;
-    /// What a session put together by itself, where media comes in any order.
-    fn assembled(&mut self, media: Assembled);
+    /// What a session put together by itself, where media comes in any order; `arrived` is when the last that it waited
+    /// for was read, or given up.
+    fn assembled(&mut self, media: Assembled, arrived: Instant);
     /// News of the session.
     fn event(&mut self, event: Event);
     /// A record was refused, and counted. Where records come `in_order`, whatever it was is missing now; elsewhere the
@@ -66,6 +67,8 @@ pub(super) struct Connection<T> {
     deadline: Duration,
     closed: bool,
     unread: Unread,
+    /// When messages were taken last.
+    arrived: Instant,
     pub(super) cost: HandshakeCost,
 }
 
@@ -80,6 +83,7 @@ impl<T: Transport> Connection<T> {
             deadline: Duration::ZERO,
             closed: false,
             unread: Unread::default(),
+            arrived: Instant::now(),
             cost,
         }
     }
@@ -141,6 +145,7 @@ impl<T: Transport> Connection<T> {
         let framing = if datagrams { 0 } else { LENGTH_PREFIX };
         // What is handed out now was read before: it has all come by this time.
         let arrived = Instant::now();
+        self.arrived = arrived;
         loop {
             let established = self.session.is_established();
             let limit = if established {
@@ -227,7 +232,7 @@ impl<T: Transport> Connection<T> {
                     }
                     listener.event(event);
                 }
-                Output::Media(media) => listener.assembled(media),
+                Output::Media(media) => listener.assembled(media, self.arrived),
                 Output::Timeout(deadline) => {
                     self.deadline = deadline;
                     return;

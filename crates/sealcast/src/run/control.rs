@@ -1,4 +1,5 @@
-//! The control socket: commands to a running publisher, one a line, from whoever may write to a file of its user.
+//! The control socket: commands to a running end that publishes, one a line, from whoever may write to a file of its
+//! user.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -14,9 +15,10 @@ use socket2::{Domain, SockAddr, Socket, Type};
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::{UnixListener, UnixStream};
 use tokio::sync::Semaphore;
+use tokio::task::JoinSet;
 
-use super::shared::Shared;
 use super::steering::{THIS, announce};
+use super::{Observation, Steering};
 use crate::failure::{Failure, FailureKind, Result};
 
 /// Longest command in bytes, its line end included.
@@ -26,8 +28,36 @@ const COMMAND_PATIENCE: Duration = Duration::from_secs(30);
 /// Connections at once; more wait.
 const MAX_CONNECTIONS: usize = 8;
 
-const HELP: &str = "encrypt all|none|rate:P|keyframes|headers|headers+keyframes; rekey: new keys for every viewer; \
-                    keyframe: ask the source for one; status; help";
+const HELP: &str = "encrypt all|none|rate:P|keyframes|headers|headers+keyframes (a gateway: the first three); \
+                    rekey: new keys for every viewer; keyframe: ask the source for one; status; help";
+
+/// An end that publishes, as its control socket knows it.
+pub(super) trait Controlled: Send + Sync + 'static {
+    /// What of it can be changed.
+    fn steering(&self) -> &Steering;
+
+    fn observation(&self) -> &Observation;
+
+    /// How many watch.
+    fn viewers(&self) -> usize;
+
+    /// Frames of its source, so far.
+    fn frames(&self) -> u64;
+
+    /// Whether it can encrypt by that selection; if not, why.
+    fn check(&self, selection: Selection) -> std::result::Result<(), &'static str>;
+
+    /// Ask the source for a keyframe; if it cannot be asked, why.
+    fn request_keyframe(&self) -> std::result::Result<(), &'static str>;
+}
+
+/// Take commands for as long as this is waited for.
+pub(super) async fn commands(socket: Option<ControlSocket>, end: Arc<dyn Controlled>) -> std::convert::Infallible {
+    if let Some(socket) = socket {
+        socket.serve(end).await;
+    }
+    std::future::pending().await
+}
 
 /// A socket that commands come in on. Its file is removed when it is dropped.
 pub struct ControlSocket {
@@ -65,19 +95,21 @@ impl ControlSocket {
         })
     }
 
-    /// Serve commands until dropped.
-    pub(super) async fn serve(self, shared: Arc<Shared>) {
+    /// Serve commands until dropped; what is connected then holds nothing of the end any longer.
+    async fn serve(self, end: Arc<dyn Controlled>) {
         let places = Arc::new(Semaphore::new(MAX_CONNECTIONS));
+        let mut connections = JoinSet::new();
         loop {
+            while connections.try_join_next().is_some() {}
             let Ok(place) = Arc::clone(&places).acquire_owned().await else {
                 return;
             };
             match self.listener.accept().await {
                 Ok((stream, _)) => {
-                    let shared = Arc::clone(&shared);
-                    tokio::spawn(async move {
+                    let end = Arc::clone(&end);
+                    connections.spawn(async move {
                         // A client that went away without its answer is its own affair.
-                        let _ = converse(stream, &shared).await;
+                        let _ = converse(stream, &*end).await;
                         drop(place);
                     });
                 }
@@ -114,7 +146,7 @@ fn unusable(path: &Path, error: &io::Error) -> Failure {
 }
 
 /// Answer the commands of one connection, a line each.
-async fn converse(stream: UnixStream, shared: &Shared) -> io::Result<()> {
+async fn converse(stream: UnixStream, end: &dyn Controlled) -> io::Result<()> {
     let (reading, mut writing) = stream.into_split();
     let mut lines = BufReader::with_capacity(MAX_COMMAND, reading);
     loop {
@@ -129,7 +161,7 @@ async fn converse(stream: UnixStream, shared: &Shared) -> io::Result<()> {
             let refused = format!("error: a command has at most {MAX_COMMAND} bytes\n");
             return writing.write_all(refused.as_bytes()).await;
         }
-        let mut answer = match answer(String::from_utf8_lossy(&line).trim(), shared) {
+        let mut answer = match answer(String::from_utf8_lossy(&line).trim(), end) {
             Ok(done) => format!("ok {done}"),
             Err(why) => format!("error: {why}"),
         };
@@ -139,24 +171,25 @@ async fn converse(stream: UnixStream, shared: &Shared) -> io::Result<()> {
 }
 
 /// Do what a command says, and say what was done, or why not.
-fn answer(command: &str, shared: &Shared) -> Result<String, String> {
+fn answer(command: &str, end: &dyn Controlled) -> Result<String, String> {
     let (verb, rest) = command.split_once(' ').unwrap_or((command, ""));
     match (verb, rest.trim()) {
         ("encrypt", "") => Err("encrypt what? help shows it".to_owned()),
         ("encrypt", selection) => {
             let selection: Selection = selection.parse().map_err(|error| format!("{error}"))?;
-            select(shared, selection);
+            end.check(selection)?;
+            select(end, selection);
             Ok(format!("encrypt {selection}"))
         }
         ("rekey", "") => {
-            shared.steering.rekey();
-            Ok(format!("rekey with {} viewers", shared.hub.viewers()))
+            end.steering().rekey();
+            Ok(format!("rekey with {} viewers", end.viewers()))
         }
         ("keyframe", "") => {
-            shared.hub.request_keyframe();
+            end.request_keyframe()?;
             Ok("keyframe requested".to_owned())
         }
-        ("status", "") => Ok(status(shared)),
+        ("status", "") => Ok(status(end)),
         ("help", "") => Ok(HELP.to_owned()),
         ("", _) => Err("an empty command; help shows them".to_owned()),
         // What came is not repeated: it may be anything, and answers end up in terminals.
@@ -164,24 +197,25 @@ fn answer(command: &str, shared: &Shared) -> Result<String, String> {
     }
 }
 
-fn select(shared: &Shared, selection: Selection) {
-    if shared.steering.selection() != selection {
-        shared.steering.select(selection);
+fn select(end: &dyn Controlled, selection: Selection) {
+    if end.steering().selection() != selection {
+        end.steering().select(selection);
         announce(THIS, selection);
-        shared.observation.selection(selection);
+        end.observation().selection(selection);
     }
 }
 
-fn status(shared: &Shared) -> String {
-    let totals = shared.observation.metrics.totals();
-    let mut text = format!("encrypt={}", shared.steering.selection());
+fn status(end: &dyn Controlled) -> String {
+    let metrics = &end.observation().metrics;
+    let totals = metrics.totals();
+    let mut text = format!("encrypt={}", end.steering().selection());
     // Writing into a string cannot fail.
     let _ = write!(
         text,
         " viewers={} frames={} epoch={} records_out={} records_in_clear={}",
-        shared.hub.viewers(),
-        shared.hub.frames(),
-        shared.observation.metrics.epoch(),
+        end.viewers(),
+        end.frames(),
+        metrics.epoch(),
         totals.records_sealed,
         totals.records_sealed_in_clear,
     );

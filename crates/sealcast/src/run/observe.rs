@@ -163,12 +163,14 @@ impl Observation {
         self.set_phase(Phase::Steady);
     }
 
-    /// How long a frame was on its way through the network, ns, where the peer's clock is known.
-    pub(super) fn network(&self, sealed_at: u64, arrived: Instant, clock: Option<ClockEstimate>) -> Option<u64> {
+    /// Record a stage that begins with a stamp of the peer's and ends here: how long it took, ns, where the peer's clock
+    /// is known.
+    pub(super) fn since(&self, stage: Stage, stamp: u64, end: Instant, clock: Option<ClockEstimate>) -> Option<u64> {
         let clock = clock?;
-        let arrival = i128::from(self.clock.wall(arrived)) + i128::from(clock.offset);
-        let difference = i64::try_from(arrival - i128::from(sealed_at)).unwrap_or(i64::MAX);
-        Some(self.metrics.record_network(difference, clock.uncertainty))
+        let end = i128::from(self.clock.wall(end)) + i128::from(clock.offset);
+        let difference = i64::try_from(end - i128::from(stamp)).unwrap_or(i64::MAX);
+        let stages = self.metrics.stages();
+        Some(stages.record_between_clocks(stage, difference, clock.uncertainty))
     }
 
     /// A frame was sealed, and how long that took.

@@ -7,13 +7,13 @@ use std::time::{Duration, Instant};
 use sealcast_proto::keys::{Invite, Role};
 use sealcast_proto::rate::RateConfig;
 use sealcast_proto::session::{Delivery, SessionError};
-use sealcast_proto::unit::Selection;
 use sealcast_proto::wire::{CloseReason, Ticket};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 
 use super::accept::{Door, Guest};
 use super::connection::Ended;
+use super::control::{self, Controlled};
 use super::hub::SourceEnd;
 use super::observe::HandshakeTimer;
 use super::offer::Way;
@@ -21,7 +21,6 @@ use super::pump::{self, Tap};
 use super::retry::turned_on;
 use super::serve_viewer::{Departure, serve_viewer};
 use super::shared::{Shared, WireTap};
-use super::steering::{THIS, announce};
 use super::{Admission, ControlSocket, Hub, Observation, Offer, QueueLimits, Retry, Steering};
 use crate::failure::{Failure, FailureKind, Result};
 use crate::source::Source;
@@ -99,11 +98,7 @@ impl Publisher {
         frame_tap: Option<Tap>,
         wire_tap: Option<WireTap>,
     ) -> Result<Self> {
-        let selection = options.steering.selection();
-        if selection != Selection::All {
-            announce(THIS, selection);
-        }
-        observation.selection(selection);
+        options.steering.begin(&observation);
         let mut source = options.source;
         let rate = first_rate(&mut *source, options.rate);
         let hub = Hub::new(options.queue, observation.metrics.clone()).with_rate(rate);
@@ -139,7 +134,8 @@ impl Publisher {
             source,
             control,
         } = self;
-        let controlled = control_commands(control, Arc::clone(&shared));
+        let end: Arc<dyn Controlled> = Arc::<Shared>::clone(&shared);
+        let controlled = control::commands(control, end);
         let (tasks_stop, tasks_stopped) = watch::channel(false);
         let mut tasks = JoinSet::new();
         let connects = matches!(viewers, Viewers::Connect(_));
@@ -192,14 +188,6 @@ fn first_rate(source: &mut dyn Source, rate: RateConfig) -> RateConfig {
         start: PASSED_THROUGH.min(rate.max),
         ..rate
     }
-}
-
-/// Take commands for as long as this is waited for.
-async fn control_commands(socket: Option<ControlSocket>, shared: Arc<Shared>) -> std::convert::Infallible {
-    if let Some(socket) = socket {
-        socket.serve(shared).await;
-    }
-    std::future::pending().await
 }
 
 /// Wait until the source has ended and, for a moment, until the viewers' tasks have noticed.

@@ -132,7 +132,9 @@ impl Receiver {
         if frame.skipped > 0 {
             metrics.record_dropped(DropCause::Gap, frame.skipped);
         }
-        let network = self.observation.network(frame.sealed_at, arrived, self.clock);
+        let network = self
+            .observation
+            .since(Stage::Network, frame.sealed_at, arrived, self.clock);
         let journey = Journey {
             preamble: frame.preamble,
             sealed_at: frame.sealed_at,
@@ -183,8 +185,8 @@ impl Listener for Receiver {
         Ok(())
     }
 
-    fn assembled(&mut self, media: Assembled) {
-        self.take(media, Instant::now());
+    fn assembled(&mut self, media: Assembled, arrived: Instant) {
+        self.take(media, arrived);
     }
 
     fn event(&mut self, event: Event) {

@@ -22,7 +22,7 @@ use super::observe::HandshakeTimer;
 use super::retry::turned_on;
 use super::send_times::SendTimes;
 use super::shared::Shared;
-use super::steering::Wanted;
+use super::steering::Steered;
 use crate::media::{Codec, Frame};
 use crate::meter::labels::{self, DropCause};
 use crate::meter::logs::Phase;
@@ -52,7 +52,7 @@ impl Listener for Inbox {
         Ok(())
     }
 
-    fn assembled(&mut self, _: Assembled) {}
+    fn assembled(&mut self, _: Assembled, _: Instant) {}
 
     fn event(&mut self, event: Event) {
         self.events.push(event);
@@ -97,9 +97,8 @@ struct ViewerTask<T> {
     seat: Option<Seat>,
     last_words: Option<CloseReason>,
     stood: bool,
-    /// What all viewers' tasks are to bring about, and how many new epochs of those this one has seen to.
-    wanted: watch::Receiver<Wanted>,
-    rekeys: u64,
+    /// What all viewers' tasks are to bring about.
+    steered: Steered,
 }
 
 /// Serve one viewer until it goes, the source ends or the program stops. What its path carries is the session's to tell
@@ -117,11 +116,8 @@ pub(super) async fn serve_viewer<T: Transport>(
         observation.metrics.clone(),
     );
     let shared = Arc::clone(&shared);
-    let wanted = shared.steering.watch();
-    let rekeys = wanted.borrow().rekeys;
     let mut task = ViewerTask {
-        wanted,
-        rekeys,
+        steered: shared.steering.steered(),
         shared,
         connection,
         follower: guest.follower,
@@ -167,8 +163,7 @@ impl<T: Transport> ViewerTask<T> {
                 waited = self.connection.wait() => waited?,
                 () = frame_queued => {}
                 () = tokio::time::sleep(SETTLING), if settling => {}
-                // It fails only without a sender, which is one of what the tasks share.
-                _ = self.wanted.changed() => self.steer()?,
+                () = self.steered.changed() => self.steer()?,
                 _ = turned_on(&mut stop) => {
                     self.connection.tell(Input::Close(CloseReason::GoingAway, "the publisher stops"), &mut self.inbox)?;
                 }
@@ -267,16 +262,10 @@ impl<T: Transport> ViewerTask<T> {
 
     /// Bring about what the publisher wants of every session.
     fn steer(&mut self) -> Result<(), Ended> {
-        let wanted = *self.wanted.borrow_and_update();
         if self.seat.is_none() {
             return Ok(());
         }
-        self.connection.tell(Input::Select(wanted.selection), &mut self.inbox)?;
-        if wanted.rekeys != self.rekeys {
-            self.rekeys = wanted.rekeys;
-            self.connection.tell(Input::Rekey, &mut self.inbox)?;
-        }
-        Ok(())
+        self.steered.bring_about(&mut self.connection, &mut self.inbox)
     }
 
     fn send_frames(&mut self) -> Result<(), Ended> {

@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use sealcast_proto::keys::Invite;
+use sealcast_proto::unit::Selection;
 
+use super::control::Controlled;
 use super::{Admission, Hub, Observation, Offer, Steering};
 
 /// Looks at every sealed record on its way out.
@@ -19,4 +21,31 @@ pub(super) struct Shared {
     pub(super) offer: Offer,
     pub(super) invite: Option<Invite>,
     pub(super) steering: Steering,
+}
+
+impl Controlled for Shared {
+    fn steering(&self) -> &Steering {
+        &self.steering
+    }
+
+    fn observation(&self) -> &Observation {
+        &self.observation
+    }
+
+    fn viewers(&self) -> usize {
+        self.hub.viewers()
+    }
+
+    fn frames(&self) -> u64 {
+        self.hub.frames()
+    }
+
+    fn check(&self, _: Selection) -> Result<(), &'static str> {
+        Ok(())
+    }
+
+    fn request_keyframe(&self) -> Result<(), &'static str> {
+        self.hub.request_keyframe();
+        Ok(())
+    }
 }

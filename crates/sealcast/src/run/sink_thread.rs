@@ -52,24 +52,19 @@ fn feed(sink: &mut dyn Sink, queue: &FrameQueue<Delivered>, observation: &Observ
         let decode = sink.decode_time();
         if let Some(decode) = decode {
             observation.metrics.record_stage(Stage::Decode, decode);
-            record_end_to_end(observation, &journey);
+            // From the complete picture at the source until now, as far as the clocks can tell.
+            observation.since(
+                Stage::EndToEnd,
+                journey.preamble.captured,
+                Instant::now(),
+                journey.clock,
+            );
         }
         if let Some(logs) = observation.logs() {
             logs.frame(row(observation, &frame, &journey, decode));
         }
     }
     Ok(())
-}
-
-/// From the complete picture at the source until now, as far as the clocks can tell.
-fn record_end_to_end(observation: &Observation, journey: &Journey) {
-    let Some(clock) = journey.clock else { return };
-    let now = i128::from(observation.clock.wall(Instant::now())) + i128::from(clock.offset);
-    let difference = i64::try_from(now - i128::from(journey.preamble.captured)).unwrap_or(i64::MAX);
-    observation
-        .metrics
-        .stages()
-        .record_between_clocks(Stage::EndToEnd, difference, clock.uncertainty);
 }
 
 fn row(observation: &Observation, frame: &ReceivedFrame, journey: &Journey, decode: Option<Duration>) -> FrameRow {

@@ -1,24 +1,29 @@
 //! What of a running publisher can be changed: for all its viewers, those to come included.
 
+use sealcast_proto::session::Input;
 use sealcast_proto::unit::Selection;
 use tokio::sync::watch;
 
+use super::Observation;
+use super::connection::{Connection, Ended, Listener};
+use crate::transport::Transport;
+
 /// What the viewers' tasks are to bring about.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Wanted {
+struct Wanted {
     /// What is encrypted.
-    pub(super) selection: Selection,
+    selection: Selection,
     /// How often somebody asked for a new epoch.
-    pub(super) rekeys: u64,
+    rekeys: u64,
 }
 
-/// Changes a running publisher.
+/// Changes a running end that publishes.
 pub struct Steering {
     wanted: watch::Sender<Wanted>,
 }
 
 impl Steering {
-    /// A publisher that begins with that selection.
+    /// An end that begins with that selection.
     pub fn new(selection: Selection) -> Self {
         let wanted = Wanted { selection, rekeys: 0 };
         Self {
@@ -41,9 +46,49 @@ impl Steering {
         self.wanted.send_modify(|wanted| wanted.rekeys += 1);
     }
 
-    /// What is wanted, for one viewer's task.
-    pub(super) fn watch(&self) -> watch::Receiver<Wanted> {
-        self.wanted.subscribe()
+    /// Say what an end that begins to publish leaves in clear, and take it down.
+    pub(super) fn begin(&self, observation: &Observation) {
+        let selection = self.selection();
+        if selection != Selection::All {
+            announce(THIS, selection);
+        }
+        observation.selection(selection);
+    }
+
+    /// What is wanted, for one viewer's task. Epochs asked for before it came are none of its business.
+    pub(super) fn steered(&self) -> Steered {
+        let wanted = self.wanted.subscribe();
+        let rekeys = wanted.borrow().rekeys;
+        Steered { wanted, rekeys }
+    }
+}
+
+/// What one viewer's session has seen to of what is wanted.
+pub(super) struct Steered {
+    wanted: watch::Receiver<Wanted>,
+    rekeys: u64,
+}
+
+impl Steered {
+    /// Wait until something else is wanted. Cancel-safe.
+    pub(super) async fn changed(&mut self) {
+        // It fails only without a sender, which is one of what the tasks share.
+        let _ = self.wanted.changed().await;
+    }
+
+    /// Bring about what is wanted, in a session that stands.
+    pub(super) fn bring_about<T: Transport>(
+        &mut self,
+        connection: &mut Connection<T>,
+        listener: &mut impl Listener,
+    ) -> Result<(), Ended> {
+        let wanted = *self.wanted.borrow_and_update();
+        connection.tell(Input::Select(wanted.selection), listener)?;
+        if wanted.rekeys != self.rekeys {
+            self.rekeys = wanted.rekeys;
+            connection.tell(Input::Rekey, listener)?;
+        }
+        Ok(())
     }
 }
 

@@ -144,7 +144,7 @@ impl connection::Listener for News {
         Ok(())
     }
 
-    fn assembled(&mut self, media: Assembled) {
+    fn assembled(&mut self, media: Assembled, _: Instant) {
         self.take(&media);
     }
 

@@ -87,6 +87,7 @@ impl NetworkOptions {
                 Mtu::Auto => session::Mtu::Discover,
                 Mtu::Bytes(bytes) => session::Mtu::Fixed(bytes.into()),
             },
+            ..Delivery::default()
         }
     }
 

@@ -2,8 +2,8 @@
 #![allow(dead_code, reason = "every test binary uses its own part of this")]
 
 use std::ffi::OsStr;
-use std::io::{BufRead, BufReader};
-use std::net::TcpListener;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdout, Command, Stdio};
 use std::sync::mpsc::{Receiver, channel};
@@ -164,6 +164,23 @@ impl Program {
             .args([&format!("-{name}"), &self.id().to_string()])
             .status();
         assert!(sent.is_ok_and(|status| status.success()), "no signal for {}", self.name);
+    }
+
+    /// What it serves at the address that it said.
+    pub(crate) fn metrics(&self) -> String {
+        let said = self.said();
+        let address = said.split("http://").nth(1).and_then(|rest| rest.split('/').next());
+        let address = address.unwrap_or_else(|| panic!("no address in {said}"));
+        let mut stream = TcpStream::connect(address).expect("the metrics' port");
+        write!(
+            stream,
+            "GET /metrics HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n"
+        )
+        .expect("a request");
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).expect("an answer");
+        assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
+        answer
     }
 
     /// Ask it to stop; it does, and says that all went well.

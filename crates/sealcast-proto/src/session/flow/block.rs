@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use crate::repair::{self, Decoder};
-use crate::unit::{MAX_FRAME, PREAMBLE_LEN, Preamble, UnitHeader};
+use crate::seal::Opened;
+use crate::unit::{MAX_FRAME, PREAMBLE_LEN, Preamble, UnitArrival, UnitHeader};
 use crate::wire::{Flags, Malformed};
 
 /// Source records of one block, put together as they come.
@@ -29,6 +30,8 @@ pub(super) struct Block {
     preamble: Option<Preamble>,
     /// The last part, where it came before any other.
     tail: Option<Vec<u8>>,
+    /// How those that came did so, where somebody wants to know.
+    pub(super) units: Vec<UnitArrival>,
     /// Puts missing records together, where there are repair symbols.
     code: Option<Box<repair::Block>>,
 }
@@ -51,6 +54,7 @@ impl Block {
             cut: 0,
             preamble: None,
             tail: None,
+            units: Vec::new(),
             code: repair::Block::new(header.sources.into(), header.repairs.into())
                 .filter(|_| header.repairs > 0)
                 .map(Box::new),
@@ -65,7 +69,8 @@ impl Block {
     /// Bytes held.
     pub(super) fn held(&self) -> usize {
         let code = self.code.as_ref().map_or(0, |code| code.memory());
-        self.data.capacity() + self.tail.as_ref().map_or(0, Vec::capacity) + code
+        let units = self.units.capacity() * size_of::<UnitArrival>();
+        self.data.capacity() + self.tail.as_ref().map_or(0, Vec::capacity) + units + code
     }
 
     pub(super) fn has(&self, index: u16) -> bool {
@@ -116,6 +121,14 @@ impl Block {
         let decoder = decoder.get_or_insert_with(|| Box::new(Decoder::new()));
         let recovered = code.recover(decoder).map_err(|_| Malformed)?;
         Ok(recovered.into_iter().map(|(_, record)| record).collect())
+    }
+
+    /// Take down how a source record came, before it is [taken](Self::take_source).
+    pub(super) fn tell(&mut self, index: u16, record: &Opened<'_>, arrived: Duration, repaired: bool) {
+        if !self.has(index) {
+            let unit = UnitArrival::new(index.into(), record, arrived, repaired);
+            self.units.push(unit);
+        }
     }
 
     fn agrees(&self, header: UnitHeader) -> Result<(), Malformed> {

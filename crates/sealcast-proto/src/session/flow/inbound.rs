@@ -9,6 +9,7 @@ use super::unwrap_number;
 use crate::clock::Now;
 use crate::repair::{Decoder, MAX_SYMBOL};
 use crate::seal::Opened;
+use crate::session::Delivery;
 use crate::unit::{Assembled, AssembledFrame, FrameOrder, MAX_FRAME, StreamInfo, UnitHeader};
 use crate::wire::{Control, Feedback, MAX_NACK_ENTRIES, MAX_RECEIVED_BYTES, Malformed, Numbers, append};
 
@@ -49,6 +50,8 @@ pub struct InboundCounts {
     pub given_up: u64,
     /// Records that came when nobody needed them any more.
     pub late: u64,
+    /// Source records, by whichever way they came, whose payload was in clear.
+    pub in_clear: u64,
 }
 
 /// A frame of which some blocks are complete.
@@ -58,6 +61,7 @@ struct Building {
 
 pub(in crate::session) struct Inbound {
     budget: Duration,
+    tell_units: bool,
     blocks: BTreeMap<u64, Block>,
     held: usize,
     /// The number that begins the next block to hand out.
@@ -83,9 +87,10 @@ pub(in crate::session) struct Inbound {
 }
 
 impl Inbound {
-    pub(in crate::session) fn new(budget: Duration, now: Duration) -> Self {
+    pub(in crate::session) fn new(delivery: &Delivery, now: Duration) -> Self {
         Self {
-            budget,
+            budget: delivery.budget,
+            tell_units: delivery.tell_units,
             blocks: BTreeMap::new(),
             held: 0,
             expected: 0,
@@ -137,7 +142,11 @@ impl Inbound {
             return Ok(());
         };
         self.counts.recovered += 1;
+        self.counts.in_clear += u64::from(!header.flags.encrypted());
         let held = block.held();
+        if self.tell_units {
+            block.tell(unit.index, record, now.monotonic, true);
+        }
         block.take_source(unit, header.flags, header.timestamp, part, now.monotonic)?;
         self.held = self.held + block.held() - held;
         self.advance()
@@ -158,6 +167,7 @@ impl Inbound {
         let first = number.checked_sub(before).ok_or(Malformed)?;
         self.learn_spacing(first, now.monotonic);
         self.came(number, first, now, round_trip);
+        self.counts.in_clear += u64::from(!header.flags.encrypted());
         if first < self.expected {
             self.counts.late += u64::from(!repair);
             return Ok(());
@@ -174,6 +184,9 @@ impl Inbound {
             block.take_repair(unit, part, now.monotonic)?;
         } else {
             self.counts.sources += 1;
+            if self.tell_units {
+                block.tell(unit.index, record, now.monotonic, false);
+            }
             block.take_source(unit, header.flags, header.timestamp, part, now.monotonic)?;
             block.keep_sealed(unit.index, &self.sealed)?;
         }
@@ -265,23 +278,26 @@ impl Inbound {
         Ok(())
     }
 
-    fn hand_out(&mut self, block: Block) -> Result<(), Malformed> {
+    fn hand_out(&mut self, mut block: Block) -> Result<(), Malformed> {
         if block.config {
             let info = StreamInfo::parse(&block.into_parts().1)?;
             self.out.push_back(Assembled::Info(info));
             return Ok(());
         }
         let (stream, last, keyframe, sealed_at) = (block.stream, block.last, block.keyframe, block.sealed_at);
+        let units = std::mem::take(&mut block.units);
         let (preamble, data) = block.into_parts();
         if let Some(preamble) = preamble {
-            let frame = AssembledFrame {
+            let mut frame = AssembledFrame {
                 stream,
                 preamble,
                 keyframe,
                 sealed_at,
                 skipped: 0,
                 data,
+                units: Vec::new(),
             };
+            frame.tell_units(units);
             self.building = Some(Building { frame });
         } else {
             // Where its beginning was given up, so is the rest.
@@ -293,6 +309,7 @@ impl Inbound {
             }
             append(&mut frame.data, &data);
             frame.sealed_at = sealed_at;
+            frame.tell_units(units);
         }
         if last && let Some(Building { frame }) = self.building.take() {
             let judged = self.order.next(frame);

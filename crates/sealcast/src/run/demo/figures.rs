@@ -129,8 +129,7 @@ impl Figures {
             "{:<12}{:>8}{:>12}{:>12}{:>12}{:>12}",
             "stage", "frames", "p50 µs", "p99 µs", "max µs", "sd µs"
         );
-        for stage in Stage::ALL {
-            let times = observation.metrics.stages().snapshot(stage);
+        for (stage, times) in observation.metrics.stages().snapshots() {
             let micros = |nanos: u64| format!("{:.1}", nanos as f64 / 1e3);
             let _ = writeln!(
                 text,

@@ -1,5 +1,6 @@
 //! The camera gateway: RTSP client towards cameras, publisher of sealed sessions.
 
+mod control;
 mod session;
 mod upstream;
 
@@ -11,17 +12,19 @@ use sealcast_proto::keys::Invite;
 use sealcast_proto::rate::RateConfig;
 use sealcast_proto::rtsp::MAX_PATH;
 use sealcast_proto::session::Delivery;
-use sealcast_proto::unit::Selection;
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
+
+pub use control::check_selection;
 
 use super::MAX_WISHES;
 use super::desk::Wish;
 use crate::failure::{Failure, FailureKind, Result};
 use crate::run::accept::{Door, Guest};
+use crate::run::control::{Controlled, commands};
 use crate::run::publish::PASSED_THROUGH;
 use crate::run::retry::turned_on;
-use crate::run::{Admission, Observation, Offer};
+use crate::run::{Admission, ControlSocket, Observation, Offer, Steering};
 use crate::source::rtsp::RtspOptions;
 use crate::transport::Listener;
 
@@ -72,6 +75,10 @@ pub struct CameraGatewayOptions {
     pub listener: Listener,
     /// How media is delivered where it may be lost.
     pub delivery: Delivery,
+    /// What is encrypted, at first and later; one that [`check_selection`] accepts.
+    pub steering: Steering,
+    /// Where commands come in.
+    pub control: Option<ControlSocket>,
 }
 
 /// A camera as its sessions know it.
@@ -88,6 +95,7 @@ struct Shared {
     max_viewers: usize,
     viewers: AtomicUsize,
     next_id: AtomicU64,
+    steering: Steering,
 }
 
 impl Shared {
@@ -118,7 +126,7 @@ pub async fn camera_gateway(
     observation: Arc<Observation>,
     mut stop: watch::Receiver<bool>,
 ) -> Result<()> {
-    observation.selection(Selection::All);
+    options.steering.begin(&observation);
     let mut upstreams = JoinSet::new();
     let cameras = start_cameras(options.cameras, &observation, &mut upstreams)?;
     let shared = Arc::new(Shared {
@@ -128,7 +136,9 @@ pub async fn camera_gateway(
         max_viewers: options.max_viewers,
         viewers: AtomicUsize::new(0),
         next_id: AtomicU64::new(0),
+        steering: options.steering,
     });
+    let end: Arc<dyn Controlled> = Arc::<Shared>::clone(&shared);
     let door = Door {
         offer: &options.offer,
         invite: options.invite.as_ref(),
@@ -147,6 +157,7 @@ pub async fn camera_gateway(
     let serve = |guest: Guest| session::serve(Arc::clone(&shared), guest, sessions_stopped.clone());
     let outcome = tokio::select! {
         outcome = door.accept(options.listener, &mut sessions, serve) => outcome,
+        never = commands(options.control, end) => match never {},
         _ = turned_on(&mut stop) => Ok(()),
     };
     // Nobody is left to hear it if all sessions have ended.

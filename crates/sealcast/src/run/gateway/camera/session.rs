@@ -18,6 +18,7 @@ use super::super::desk::{Ask, What, Wish};
 use super::super::{GOODBYE_PATIENCE, MAX_NEWS, PACKETS};
 use super::{Camera, Shared};
 use crate::meter::labels::{self, DropCause};
+use crate::meter::stage::Stage;
 use crate::run::accept::Guest;
 use crate::run::admission::Places;
 use crate::run::clock::nanos;
@@ -26,6 +27,7 @@ use crate::run::ended::{end_in_words, handshake_outcome};
 use crate::run::observe::HandshakeTimer;
 use crate::run::retry::turned_on;
 use crate::run::send_times::SendTimes;
+use crate::run::steering::Steered;
 use crate::transport::Carriage;
 
 /// Answers that are kept, to be said again to who did not hear them.
@@ -48,7 +50,7 @@ impl Listener for Inbox {
         Ok(())
     }
 
-    fn assembled(&mut self, _: Assembled) {}
+    fn assembled(&mut self, _: Assembled, _: Instant) {}
 
     fn event(&mut self, event: Event) {
         self.events.push(event);
@@ -92,8 +94,12 @@ struct SessionTask<T> {
     /// A packet that is taken from the queue and belongs to the next frame.
     ahead: Option<Packet>,
     frame: Vec<u8>,
+    /// When the packets in it came from the camera.
+    arrivals: Vec<Instant>,
     times: SendTimes,
     counted: OutboundCounts,
+    /// What all sessions are to bring about.
+    steered: Steered,
 }
 
 /// Serve one viewer gateway until it goes or the program stops.
@@ -125,8 +131,10 @@ pub(super) async fn serve(shared: Arc<Shared>, guest: Guest, stop: watch::Receiv
         asked: VecDeque::new(),
         ahead: None,
         frame: Vec::new(),
+        arrivals: Vec::new(),
         times: SendTimes::default(),
         counted: OutboundCounts::default(),
+        steered: shared.steering.steered(),
         shared,
     };
     let ended = match task.run(stop).await {
@@ -149,6 +157,7 @@ impl SessionTask<Carriage> {
                 waited = self.connection.wait() => waited?,
                 () = queue.changed(), if self.stood && self.connection.ready_for_frame() => {}
                 Some(news) = self.news.recv() => self.take_news(news)?,
+                () = self.steered.changed() => self.steer()?,
                 _ = turned_on(&mut stop) => {
                     self.connection.tell(Input::Close(CloseReason::GoingAway, "the gateway stops"), &mut self.inbox)?;
                 }
@@ -183,6 +192,7 @@ impl SessionTask<Carriage> {
                 self.peer = Some(facts.peer);
                 self.stood = true;
                 self.shared.count_viewer(true);
+                return self.steer();
             }
             Event::Gateway(message) => return self.take_message(message),
             Event::Rekeyed { epoch, cause } => {
@@ -202,9 +212,20 @@ impl SessionTask<Carriage> {
             Event::Closed { reason, text } => {
                 tracing::info!(viewer = %self.name(), %reason, text, "the viewer gateway left");
             }
-            Event::KeyframeRequested(_) | Event::Selection(_) => {}
+            Event::Selection(selection) => {
+                tracing::info!(viewer = %self.name(), encrypt = %selection, "what is encrypted for a viewer gateway");
+            }
+            Event::KeyframeRequested(_) => {}
         }
         Ok(())
+    }
+
+    /// Bring about what the gateway wants of every session.
+    fn steer(&mut self) -> Result<(), Ended> {
+        if !self.stood {
+            return Ok(());
+        }
+        self.steered.bring_about(&mut self.connection, &mut self.inbox)
     }
 
     fn take_message(&mut self, message: GatewayMessage) -> Result<(), Ended> {
@@ -366,16 +387,23 @@ impl SessionTask<Carriage> {
             self.shared.observation.metrics.record_dropped(DropCause::Queue, 1);
         };
         self.frame.clear();
-        put(&mut self.frame, &first);
+        self.arrivals.clear();
+        self.put(&first);
         while !alone && self.frame.len() < MAX_TOGETHER {
             let Some(next) = self.watcher.queue.pop() else { break };
             if next.slot != first.slot {
                 self.ahead = Some(next);
                 break;
             }
-            put(&mut self.frame, &next);
+            self.put(&next);
         }
         Some((first.slot, first.arrived))
+    }
+
+    fn put(&mut self, packet: &Packet) {
+        // A packet of RTSP or UDP has at most 65 535 bytes.
+        let _ = put_packet(&mut self.frame, packet.channel, &packet.bytes);
+        self.arrivals.push(packet.arrived);
     }
 
     /// Seal the frame that was gathered, and hand it to the network.
@@ -389,7 +417,7 @@ impl SessionTask<Carriage> {
         let (previous_seal, previous_send) = self.times.previous();
         let outgoing = OutgoingFrame {
             stream: camera.stream(),
-            // All of it is encrypted, whatever it is.
+            // Nobody here reads what it is; a selection that would have to is refused.
             codec: Codec::Mjpeg,
             keyframe: true,
             preamble: Preamble {
@@ -413,6 +441,11 @@ impl SessionTask<Carriage> {
         self.times.sealed(took);
         self.shared.observation.frame_sealed(made, wire_bytes, took);
         self.connection.work(&mut self.inbox)?;
+        let handed = Instant::now();
+        for arrived in &self.arrivals {
+            let metrics = &self.shared.observation.metrics;
+            metrics.record_stage(Stage::Forward, handed - *arrived);
+        }
         self.note_sent();
         Ok(())
     }
@@ -453,11 +486,6 @@ impl SessionTask<Carriage> {
         }
         self.connection.say_goodbye(GOODBYE_PATIENCE).await;
     }
-}
-
-fn put(frame: &mut Vec<u8>, packet: &Packet) {
-    // A packet of RTSP or UDP has at most 65 535 bytes.
-    let _ = put_packet(frame, packet.channel, &packet.bytes);
 }
 
 /// Slots count from 0, cameras from 1.

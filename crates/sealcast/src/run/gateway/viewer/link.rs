@@ -5,12 +5,14 @@ use std::time::{Duration, Instant};
 
 use sealcast_proto::keys::Role;
 use sealcast_proto::session::{Delivery, Event, Facts, InboundCounts, Input, Session, SessionError};
+use sealcast_proto::unit::Selection;
 use sealcast_proto::wire::{CloseReason, Ticket};
 use tokio::sync::{mpsc, watch};
 
 use super::super::GOODBYE_PATIENCE;
 use super::super::desk::Wish;
-use super::inbox::Inbox;
+use super::inbox::{Came, Inbox};
+use super::latency::{self, Journey};
 use super::table::Table;
 use crate::failure::{Failure, FailureKind, Result};
 use crate::meter::labels::{self, Direction};
@@ -21,6 +23,7 @@ use crate::run::ended::{end_in_words, handshake_failure, handshake_outcome, last
 use crate::run::observe::HandshakeTimer;
 use crate::run::offer::Way;
 use crate::run::retry::turned_on;
+use crate::run::steering::announce;
 use crate::run::{Observation, Offer, Retry};
 use crate::transport::{self, Carriage};
 
@@ -113,6 +116,7 @@ impl Link {
         self.observation.set_phase(Phase::Handshake);
         let delivery = Delivery {
             budget: self.budget,
+            tell_units: true,
             ..Delivery::default()
         };
         let way = Way { carrier, delivery };
@@ -157,7 +161,7 @@ impl<'a> LinkTask<'a> {
         Self {
             link,
             connection: Connection::new(carriage, session, clock, metrics),
-            inbox: Inbox::default(),
+            inbox: Inbox::new(clock),
             timer,
             remote,
             facts: None,
@@ -206,13 +210,22 @@ impl<'a> LinkTask<'a> {
         if let Some(counts) = self.connection.session.inbound_counts() {
             metrics.media_came(&mut self.counted, counts);
         }
-        for (frame, arrived) in self.inbox.frames.drain(..) {
-            let opened = Instant::now();
-            metrics.record_stage(Stage::Open, opened - arrived);
+        let (clock, carrier) = (self.inbox.clock, self.link.ticket.transport.name());
+        for Came { frame, arrived, units } in self.inbox.frames.drain(..) {
+            metrics.record_stage(Stage::Open, arrived.elapsed());
             metrics.record_frame(Direction::In);
-            observation.network(frame.sealed_at, arrived, self.inbox.clock);
-            let taken = self.link.table.take_frame(frame, opened, metrics);
-            taken.map_err(Ended::Session)?;
+            observation.since(Stage::Network, frame.sealed_at, arrived, clock);
+            let preamble = frame.preamble;
+            let taken = self.link.table.take_frame(frame, arrived, metrics);
+            let journey = Journey {
+                camera: taken.map_err(Ended::Session)?,
+                carrier,
+                preamble,
+                arrived,
+                queued: Instant::now(),
+                clock,
+            };
+            latency::note(observation, &journey, &units);
         }
         Ok(())
     }
@@ -232,6 +245,7 @@ impl<'a> LinkTask<'a> {
             Event::Established(facts) => {
                 let what = "linked to the camera gateway";
                 observation.established(what, &self.timer, &facts, self.connection.cost, &self.remote);
+                observation.selection(Selection::All);
                 self.facts = Some(facts);
                 self.link.established = true;
             }
@@ -248,7 +262,11 @@ impl<'a> LinkTask<'a> {
                 "nothing was heard from the camera gateway for 2 s: waiting for it"
             ),
             Event::Resumed => tracing::info!(from = self.remote, "the camera gateway is heard again"),
-            Event::PeerProved(_) | Event::Selection(_) | Event::KeyframeRequested(_) => {}
+            Event::Selection(selection) => {
+                announce("the camera gateway", selection);
+                observation.selection(selection);
+            }
+            Event::PeerProved(_) | Event::KeyframeRequested(_) => {}
         }
     }
 

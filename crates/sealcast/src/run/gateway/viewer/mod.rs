@@ -1,6 +1,7 @@
 //! The viewer gateway: viewer of a sealed session, RTSP server towards players.
 
 mod inbox;
+mod latency;
 mod link;
 mod player;
 mod table;

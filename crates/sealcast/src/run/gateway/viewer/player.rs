@@ -19,6 +19,7 @@ use super::super::{MAX_NEWS, PACKETS};
 use super::Shared;
 use crate::keys::entropy;
 use crate::meter::labels::DropCause;
+use crate::meter::stage::Stage;
 use crate::transport::{Progress, TcpTransport, Transport};
 
 /// Packets are handed to the connection only while less than this waits to be sent: what waits there is not dropped.
@@ -67,6 +68,8 @@ struct Player {
     reports: mpsc::Receiver<Report>,
     reporter: mpsc::Sender<Report>,
     watcher: Watcher,
+    /// When the packets came that are being handed to it.
+    handed: Vec<Instant>,
     news: mpsc::Receiver<News>,
     /// The camera that was described last.
     path: String,
@@ -106,6 +109,7 @@ pub(super) async fn serve(shared: Arc<Shared>, id: u64, line: TcpTransport) {
             queue: Arc::new(PacketQueue::new(PACKETS)),
             news: sender,
         },
+        handed: Vec::new(),
         news,
         path: String::new(),
         asking: None,
@@ -222,6 +226,11 @@ impl Player {
             self.send(&packet);
         }
         self.line.flush_now().map_err(End::Broken)?;
+        let now = Instant::now();
+        for arrived in self.handed.drain(..) {
+            let metrics = &self.shared.observation.metrics;
+            metrics.record_stage(Stage::Deliver, now - arrived);
+        }
         if self.line.backlog() > MAX_UNSENT {
             return Err(End::Slow);
         }
@@ -240,7 +249,9 @@ impl Player {
             }
             None => return,
         };
-        if !sent {
+        if sent {
+            self.handed.push(packet.arrived);
+        } else {
             self.shared.observation.metrics.record_dropped(DropCause::Queue, 1);
         }
     }

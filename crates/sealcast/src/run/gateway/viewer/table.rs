@@ -160,20 +160,21 @@ impl Table {
         }
     }
 
-    /// Hand the packets of a frame to the players who watch its camera.
+    /// Hand the packets of a frame that `arrived` to the players who watch its camera: that camera's path, empty if there
+    /// is none.
     ///
     /// # Errors
     /// [`SessionError::PeerMisbehaved`]: the frame breaks the form.
     pub(super) fn take_frame(
         &mut self,
         frame: AssembledFrame,
-        opened: Instant,
+        arrived: Instant,
         metrics: &Metrics,
-    ) -> Result<(), SessionError> {
+    ) -> Result<&str, SessionError> {
         let of_frame = |camera: &&mut Camera| camera.number.is_some_and(|number| number.stream() == frame.stream);
         // Packets of a camera that has just ended may still be on their way.
         let Some(camera) = self.cameras.iter_mut().find(of_frame) else {
-            return Ok(());
+            return Ok("");
         };
         let number = frame.preamble.frame;
         let expected = camera.frame.replace(number + 1).unwrap_or(number);
@@ -186,9 +187,9 @@ impl Table {
             camera
                 .desk
                 .audience
-                .deliver(channel, &data.slice_ref(bytes), opened, metrics);
+                .deliver(channel, &data.slice_ref(bytes), arrived, metrics);
         }
-        Ok(())
+        Ok(&camera.path)
     }
 
     /// The link is gone, and with it all cameras.

@@ -1,0 +1,49 @@
+//! What of a camera gateway can be changed while it runs.
+
+use std::sync::atomic::Ordering;
+
+use sealcast_proto::unit::Selection;
+
+use super::Shared;
+use crate::run::control::Controlled;
+use crate::run::{Observation, Steering};
+
+/// Whether packets that nobody here reads can be encrypted by a selection.
+///
+/// # Errors
+/// Why not, in words.
+pub fn check_selection(selection: Selection) -> Result<(), &'static str> {
+    match selection {
+        Selection::All | Selection::None | Selection::Rate(_) => Ok(()),
+        Selection::Keyframes | Selection::Headers | Selection::HeadersAndKeyframes => Err(
+            "a gateway does not read what cameras send: it knows no keyframes and no headers; \
+             use all, none or rate:PERCENT",
+        ),
+    }
+}
+
+impl Controlled for Shared {
+    fn steering(&self) -> &Steering {
+        &self.steering
+    }
+
+    fn observation(&self) -> &Observation {
+        &self.observation
+    }
+
+    fn viewers(&self) -> usize {
+        self.viewers.load(Ordering::Relaxed)
+    }
+
+    fn frames(&self) -> u64 {
+        self.observation.metrics.totals().frames_out
+    }
+
+    fn check(&self, selection: Selection) -> Result<(), &'static str> {
+        check_selection(selection)
+    }
+
+    fn request_keyframe(&self) -> Result<(), &'static str> {
+        Err("a gateway cannot ask a camera for a keyframe; its players can")
+    }
+}

@@ -1,0 +1,69 @@
+//! What the latency log and the histograms tell of each sealed unit that crossed the link.
+
+use std::time::Instant;
+
+use jiff::Timestamp;
+use sealcast_proto::clock::ClockEstimate;
+use sealcast_proto::unit::{Preamble, UnitArrival};
+
+use crate::meter::logs::UnitRow;
+use crate::meter::stage::Stage;
+use crate::run::Observation;
+
+/// A unit of a frame: how it came, and when it was opened.
+#[derive(Clone, Copy)]
+pub(super) struct Unit {
+    pub(super) arrival: UnitArrival,
+    pub(super) opened: Instant,
+}
+
+/// A frame on its way through the pair.
+pub(super) struct Journey<'a> {
+    /// The path of its camera.
+    pub(super) camera: &'a str,
+    pub(super) carrier: &'static str,
+    pub(super) preamble: Preamble,
+    /// When nothing of it, or before it, was waited for any longer.
+    pub(super) arrived: Instant,
+    /// When its packets stood in the queues of the players.
+    pub(super) queued: Instant,
+    pub(super) clock: Option<ClockEstimate>,
+}
+
+/// Take down the units of a frame.
+pub(super) fn note(observation: &Observation, journey: &Journey<'_>, units: &[Unit]) {
+    for unit in units {
+        let link = observation.since(Stage::Link, unit.arrival.sealed_at, unit.opened, journey.clock);
+        if let Some(logs) = observation.logs() {
+            logs.unit(row(observation, journey, unit, link));
+        }
+    }
+}
+
+fn row(observation: &Observation, journey: &Journey<'_>, unit: &Unit, link: Option<u64>) -> UnitRow {
+    let micros = |nanos: u64| nanos as f64 / 1e3;
+    let (clock, arrival) = (observation.clock, unit.arrival);
+    let arrived_ns = clock.wall_at(arrival.arrived);
+    let ours = |peer: ClockEstimate| i128::from(arrival.sealed_at) - i128::from(peer.offset);
+    // A peer that stamps before 1970 has no clock worth mapping.
+    let sealed_ns = journey.clock.map(|peer| u64::try_from(ours(peer)).unwrap_or(0));
+    UnitRow {
+        time: Timestamp::now(),
+        camera: journey.camera.to_owned(),
+        frame: journey.preamble.frame,
+        unit: arrival.index,
+        bytes: arrival.bytes,
+        carrier: journey.carrier,
+        encrypted: arrival.encrypted,
+        repaired: arrival.repaired,
+        sealed_ns,
+        arrived_ns,
+        opened_ns: clock.wall(unit.opened),
+        camera_gateway_us: micros(arrival.sealed_at.saturating_sub(journey.preamble.captured)),
+        network_us: sealed_ns.map(|sealed| micros(arrived_ns.saturating_sub(sealed))),
+        link_us: link.map(micros),
+        viewer_gateway_us: (journey.queued - journey.arrived).as_secs_f64() * 1e6,
+        clock_offset_us: journey.clock.map(|peer| peer.offset as f64 / 1e3),
+        clock_uncertainty_us: journey.clock.map(|peer| micros(peer.uncertainty)),
+    }
+}
