@@ -83,7 +83,12 @@ pub(super) fn relay(args: &GatewayRelayArgs) -> Result<ExitCode> {
     gateway::relay(args.carrier.into(), &args.to).map(|()| ExitCode::SUCCESS)
 }
 
-/// The program itself, as this build has it.
+/// The program itself, as this build has it. It ends with whoever started it, whose end closes standard input.
 pub(super) fn sealcast(args: &SealcastArgs) -> ExitCode {
+    std::thread::spawn(|| {
+        // What cannot be read has ended, too.
+        let _ = std::io::copy(&mut std::io::stdin().lock(), &mut std::io::sink());
+        std::process::exit(0);
+    });
     sealcast::cli::run_with(std::iter::once("sealcast".into()).chain(args.arguments.iter().cloned()))
 }
