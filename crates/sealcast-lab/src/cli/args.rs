@@ -156,6 +156,10 @@ pub(super) struct GatewayCommand {
     /// Measure the gateways of another build of sealcast too; may be repeated
     #[arg(long, value_name = "PROGRAM")]
     pub(super) also: Vec<PathBuf>,
+    /// Measure the gateways with these options of the listening URL too, over UDP, such as "rate=off&pace=off"; may be
+    /// repeated
+    #[arg(long, value_name = "OPTIONS")]
+    pub(super) with: Vec<String>,
     /// The boringtun-cli to run (needs root)
     #[arg(long, value_name = "PROGRAM", default_value = "boringtun-cli")]
     pub(super) boringtun: String,

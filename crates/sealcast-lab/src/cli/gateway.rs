@@ -7,7 +7,7 @@ use sealcast::failure::{Failure, FailureKind, Result};
 
 use super::args::{GatewayCommand, GatewayRelayArgs, SealcastArgs};
 use super::control;
-use crate::gateway::{self, GatewayOptions, LOADS, Load, System};
+use crate::gateway::{self, GatewayOptions, Gateways, LOADS, Load, System};
 
 /// What `--quick` sends, unless loads are named.
 const QUICK_LOADS: [&str; 5] = ["udp-250", "udp-10000", "tcp-30", "cameras-udp", "cameras-tcp"];
@@ -37,8 +37,16 @@ pub(super) fn run(args: &GatewayCommand) -> Result<ExitCode> {
 
 /// The loads and the systems that are named, or all of a kind of which none is.
 fn chosen(args: &GatewayCommand) -> Result<(Vec<Load>, Vec<System>)> {
-    let mut systems = vec![System::Relay, System::Sealcast(None)];
-    systems.extend(args.also.iter().map(|program| System::Sealcast(Some(program.clone()))));
+    let mut systems = vec![System::Relay, System::Sealcast(Gateways::default())];
+    let others = args.also.iter().map(|program| Gateways {
+        program: Some(program.clone()),
+        ..Gateways::default()
+    });
+    let tuned = args.with.iter().map(|options| Gateways {
+        options: options.clone(),
+        ..Gateways::default()
+    });
+    systems.extend(others.chain(tuned).map(System::Sealcast));
     systems.extend([
         System::Boringtun(args.boringtun.clone()),
         System::Stunnel,
@@ -75,7 +83,12 @@ pub(super) fn relay(args: &GatewayRelayArgs) -> Result<ExitCode> {
     gateway::relay(args.carrier.into(), &args.to).map(|()| ExitCode::SUCCESS)
 }
 
-/// The program itself, as this build has it.
+/// The program itself, as this build has it. It ends with whoever started it, whose end closes standard input.
 pub(super) fn sealcast(args: &SealcastArgs) -> ExitCode {
+    std::thread::spawn(|| {
+        // What cannot be read has ended, too.
+        let _ = std::io::copy(&mut std::io::stdin().lock(), &mut std::io::sink());
+        std::process::exit(0);
+    });
     sealcast::cli::run_with(std::iter::once("sealcast".into()).chain(args.arguments.iter().cloned()))
 }

@@ -25,7 +25,7 @@ pub struct Sample {
     pub packets: u64,
     /// Packets among them that did not come out.
     pub lost: u64,
-    /// Processor time of what lies between, user and system, for each packet sent, in microseconds.
+    /// Processor time of what lies between, user and system, for each packet carried, in microseconds.
     pub cpu_us: f64,
     /// The same in percent of one core.
     pub core_percent: f64,
@@ -42,7 +42,7 @@ impl Sample {
             p999_us: delay(0.999),
             packets: outcome.packets,
             lost: outcome.packets.saturating_sub(outcome.arrived),
-            cpu_us: cpu * 1e6 / outcome.packets.max(1) as f64,
+            cpu_us: cpu * 1e6 / outcome.arrived.max(1) as f64,
             core_percent: cpu * 1e2 / outcome.elapsed.as_secs_f64(),
         }
     }
@@ -151,13 +151,13 @@ mod tests {
                 delays: vec![(p50 * 1e3) as u64],
                 packets: 4,
                 arrived: 3,
-                cpu: Duration::from_micros(100),
+                cpu: Duration::from_micros(75),
                 elapsed: Duration::from_millis(1),
             };
             let sample = Sample::new(round, &outcome);
             assert_eq!(
                 (sample.p50_us, sample.lost, sample.cpu_us, sample.core_percent),
-                (p50, 1, 25.0, 10.0)
+                (p50, 1, 25.0, 7.5)
             );
             figures.add(sample, &outcome.delays);
         }

@@ -26,5 +26,5 @@ pub use load::{LOADS, Load};
 pub use plan::{GatewayOptions, GatewayResult, measure};
 pub use record::write;
 pub use relay::relay;
-pub use system::System;
+pub use system::{Gateways, System};
 pub use table::{terminal, verdicts};

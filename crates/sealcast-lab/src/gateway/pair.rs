@@ -13,7 +13,7 @@ use super::camera::Cameras;
 use super::course::{Course, Lane};
 use super::load::Load;
 use super::player;
-use super::system::{course, own_program};
+use super::system::{Gateways, course, own_program};
 use crate::link::program::{Program, Stop};
 use crate::throughput::Carrier;
 
@@ -29,9 +29,9 @@ pub(super) fn viewers(load: &Load) -> usize {
     load.cameras.div_ceil(MAX_CAMERAS)
 }
 
-/// Gateways of this build, or of `program`, with everything on loopback.
+/// Gateways with everything on loopback.
 pub(super) fn open(
-    program: Option<&Path>,
+    gateways: &Gateways,
     load: &Load,
     scratch: &Path,
     stop: Stop<'_>,
@@ -39,12 +39,15 @@ pub(super) fn open(
 ) -> Result<Course> {
     let cameras = Cameras::start(load.carrier).map_err(&unusable)?;
     let start = |name: &'static str, file: &str, arguments: Vec<String>| {
-        let mut command = gateway(program)?;
+        let mut command = gateway(gateways.program.as_deref())?;
         command.args(arguments).env("SEALCAST_HOME", scratch.join(file));
         Program::start(name, command, &scratch.join(format!("{file}.txt")))
     };
     let mut arguments = words(&["camera", "--open", "--unit", "packet", "--listen"]);
-    arguments.push(format!("{}://127.0.0.1:0", load.carrier));
+    arguments.push(match gateways.options.as_str() {
+        "" => format!("{}://127.0.0.1:0", load.carrier),
+        options => format!("{}://127.0.0.1:0?{options}", load.carrier),
+    });
     let asked = match load.carrier {
         Carrier::Udp => "?transport=udp",
         Carrier::Tcp => "",

@@ -30,7 +30,7 @@ pub(super) const METHOD: &[&str] = &[
      in the next one in the opposite order. Figures are medians over rounds; over the relay: the difference within a \
      round, and its median; intervals: 95 %, bootstrap over rounds. Of one round there is none.",
     "Processor time: user and system of the processes named, as the kernel's scheduler counts it, of all their \
-     threads, from before the first packet until after the last, divided by the packets sent. What the kernel does \
+     threads, from before the first packet until after the last, divided by the packets carried. What the kernel does \
      for them in interrupts counts for whom it interrupts; WireGuard's kernel work beside boringtun does not count.",
     "Lost: packets that had not come out half a second after the last one was sent.",
 ];

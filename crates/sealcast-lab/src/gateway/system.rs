@@ -28,14 +28,23 @@ const HOPS: usize = 2;
 pub enum System {
     /// Two relays that pass on what comes.
     Relay,
-    /// A pair of gateways: of this build, or of the program named.
-    Sealcast(Option<PathBuf>),
+    /// A pair of gateways.
+    Sealcast(Gateways),
     /// WireGuard in user space; the program to run.
     Boringtun(String),
     /// TLS around a stream.
     Stunnel,
     /// An RTSP server that serves the camera again, over TLS.
     Rtsps,
+}
+
+/// Which gateways, and how they are run.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Gateways {
+    /// The program; this build if none is named.
+    pub program: Option<PathBuf>,
+    /// Options of the URL at which the camera gateway listens, such as `rate=off&pace=off`; over UDP alone.
+    pub options: String,
 }
 
 impl System {
@@ -53,7 +62,8 @@ impl System {
     /// Whether it can carry such a load as it is set up here.
     pub fn suits(&self, load: &Load) -> bool {
         match self {
-            Self::Relay | Self::Sealcast(_) => true,
+            Self::Relay => true,
+            Self::Sealcast(gateways) => gateways.options.is_empty() || load.carrier == Carrier::Udp,
             Self::Boringtun(_) => load.carrier == Carrier::Udp && load.cameras == 1,
             Self::Stunnel | Self::Rtsps => load.carrier == Carrier::Tcp && load.cameras == 1,
         }
@@ -79,7 +89,7 @@ impl System {
         };
         match self {
             Self::Relay => relayed(load, scratch, stop, unusable),
-            Self::Sealcast(program) => pair::open(program.as_deref(), load, scratch, stop, unusable),
+            Self::Sealcast(gateways) => pair::open(gateways, load, scratch, stop, unusable),
             Self::Boringtun(program) => {
                 let tunnel = Tunnel::start(program)?;
                 let [from, to] = tunnel.sockets().map_err(unusable)?;
@@ -98,10 +108,17 @@ impl System {
 
 impl fmt::Display for System {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Sealcast(Some(program)) => write!(f, "sealcast as {}", program.display()),
-            _ => f.write_str(self.name()),
+        f.write_str(self.name())?;
+        let Self::Sealcast(Gateways { program, options }) = self else {
+            return Ok(());
+        };
+        if let Some(program) = program {
+            write!(f, " as {}", program.display())?;
         }
+        if !options.is_empty() {
+            write!(f, " with {options}")?;
+        }
+        Ok(())
     }
 }
 

@@ -92,11 +92,21 @@ impl Row {
 }
 
 fn difference(middle: Middle) -> String {
-    format!("{:+.0} ({:+.0} to {:+.0})", middle.median, middle.low, middle.high)
+    with_interval(middle, |value| format!("{value:+.0}"))
 }
 
 fn between(middle: Middle) -> String {
-    format!("{:.1} ({:.1} to {:.1})", middle.median, middle.low, middle.high)
+    with_interval(middle, |value| format!("{value:.1}"))
+}
+
+/// One round has no interval.
+fn with_interval(middle: Middle, shown: impl Fn(f64) -> String) -> String {
+    let Middle { median, low, high } = middle;
+    if low == high {
+        shown(median)
+    } else {
+        format!("{} ({} to {})", shown(median), shown(low), shown(high))
+    }
 }
 
 fn find<'a>(result: &'a GatewayResult, load: &str, who: impl Fn(&System) -> bool) -> Option<&'a Figures> {
