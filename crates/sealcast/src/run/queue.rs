@@ -58,6 +58,8 @@ struct State<F> {
     skipping: bool,
     closed: bool,
     emptied: u64,
+    /// Threads that wait for a frame: to wake nobody takes a system call as well.
+    threads: usize,
 }
 
 impl<F> State<F> {
@@ -90,6 +92,7 @@ impl<F: Queued> FrameQueue<F> {
             skipping: true,
             closed: false,
             emptied: 0,
+            threads: 0,
         };
         Self {
             limits,
@@ -135,8 +138,7 @@ impl<F: Queued> FrameQueue<F> {
             }
         }
         let wants_keyframe = state.skipping;
-        drop(state);
-        self.wake();
+        self.wake(state);
         Pushed {
             dropped,
             wants_keyframe,
@@ -205,8 +207,9 @@ impl<F: Queued> FrameQueue<F> {
 
     /// No more frames will come; those inside can still be taken.
     pub fn close(&self) {
-        self.lock().closed = true;
-        self.wake();
+        let mut state = self.lock();
+        state.closed = true;
+        self.wake(state);
     }
 
     /// Whether it is closed and empty.
@@ -215,9 +218,13 @@ impl<F: Queued> FrameQueue<F> {
         state.closed && state.frames.is_empty()
     }
 
-    fn wake(&self) {
+    fn wake(&self, state: MutexGuard<'_, State<F>>) {
+        let threads = state.threads;
+        drop(state);
         self.task.notify_one();
-        self.thread.notify_one();
+        if threads > 0 {
+            self.thread.notify_one();
+        }
     }
 
     /// Wait, in a task, until something was pushed or the queue was closed since the last wait. Cancel-safe.
@@ -236,8 +243,10 @@ impl<F: Queued> FrameQueue<F> {
             if state.closed {
                 return None;
             }
+            state.threads += 1;
             let waited = self.thread.wait_timeout(state, Duration::from_secs(1));
             state = waited.unwrap_or_else(PoisonError::into_inner).0;
+            state.threads -= 1;
         }
     }
 }

@@ -1,15 +1,18 @@
 //! Pairs of UDP ports for RTP and RTCP on a plain side.
 
 use std::io;
-use std::net::{IpAddr, SocketAddr};
+use std::net::{IpAddr, SocketAddr, UdpSocket};
 use std::sync::Arc;
 use std::time::Instant;
 
 use bytes::Bytes;
 use sealcast_proto::rtsp::{Channel, PortPair, Track};
 use socket2::SockRef;
-use tokio::net::UdpSocket;
+use tokio::io::Interest;
+use tokio::io::unix::AsyncFd;
 use tokio::task::JoinSet;
+
+use crate::transport::udp::watch_for_datagrams;
 
 /// Attempts at two neighbouring ports before none is said to be free.
 const ATTEMPTS: usize = 64;
@@ -27,7 +30,7 @@ pub(super) struct Ports {
 struct Pair {
     track: Track,
     /// For RTP and for RTCP.
-    sockets: [Arc<UdpSocket>; 2],
+    sockets: [Arc<AsyncFd<UdpSocket>>; 2],
     /// Ends with the pair.
     _receiving: JoinSet<()>,
 }
@@ -44,10 +47,11 @@ impl Ports {
         from: IpAddr,
         take: impl Fn(Channel, Bytes, Instant) + Clone + Send + 'static,
     ) -> io::Result<PortPair> {
-        let sockets = bind_pair(ip)?.map(Arc::new);
+        let [rtp, rtcp] = bind_pair(ip)?;
+        let sockets = [watch_for_datagrams(rtp)?, watch_for_datagrams(rtcp)?].map(Arc::new);
         let pair = PortPair {
-            rtp: sockets[0].local_addr()?.port(),
-            rtcp: sockets[1].local_addr()?.port(),
+            rtp: sockets[0].get_ref().local_addr()?.port(),
+            rtcp: sockets[1].get_ref().local_addr()?.port(),
         };
         let mut receiving = JoinSet::new();
         for (rtcp, socket) in [false, true].into_iter().zip(&sockets) {
@@ -56,7 +60,10 @@ impl Ports {
             receiving.spawn(async move {
                 let mut buffer = vec![0; MAX_PACKET];
                 loop {
-                    match socket.recv_from(&mut buffer).await {
+                    match socket
+                        .async_io(Interest::READABLE, |socket| socket.recv_from(&mut buffer))
+                        .await
+                    {
                         Ok((length, sender)) if sender.ip().to_canonical() == from && length > 0 => {
                             take(channel, Bytes::copy_from_slice(&buffer[..length]), Instant::now());
                         }
@@ -81,19 +88,19 @@ impl Ports {
         let Some(pair) = self.tracks.iter().find(|pair| pair.track == channel.track) else {
             return false;
         };
-        let socket = SockRef::from(&*pair.sockets[usize::from(channel.rtcp)]);
-        socket.send_to(packet, &to.into()).is_ok()
+        let socket = pair.sockets[usize::from(channel.rtcp)].get_ref();
+        socket.send_to(packet, to).is_ok()
     }
 }
 
 /// Two neighbouring ports, the first even: players and cameras of old assume so.
 fn bind_pair(ip: IpAddr) -> io::Result<[UdpSocket; 2]> {
     let bind = |port: u16| -> io::Result<UdpSocket> {
-        let socket = std::net::UdpSocket::bind((ip, port))?;
+        let socket = UdpSocket::bind((ip, port))?;
         socket.set_nonblocking(true)?;
         // What the system does not allow is left as it is.
         let _ = SockRef::from(&socket).set_recv_buffer_size(RECEIVE_BUFFER);
-        UdpSocket::from_std(socket)
+        Ok(socket)
     };
     for _ in 0..ATTEMPTS {
         let first = bind(0)?;
@@ -113,6 +120,7 @@ mod tests {
     use std::net::Ipv4Addr;
     use std::time::Duration;
 
+    use tokio::net::UdpSocket;
     use tokio::sync::mpsc;
 
     use super::*;

@@ -11,4 +11,5 @@ pub use client::{connect, connect_any};
 pub use listener::{UdpListener, listen};
 pub use peer::UdpTransport;
 pub use runs::{Path, Runs};
+pub(crate) use socket::watch_for_datagrams;
 pub use socket::{DatagramSocket, Sent};

@@ -1,13 +1,14 @@
 //! One UDP socket: runs of datagrams leave and arrive with one system call, where the kernel can.
 
 use std::io::{self, IoSliceMut};
-use std::net::{IpAddr, Ipv6Addr, SocketAddr};
+use std::net::{IpAddr, Ipv6Addr, SocketAddr, UdpSocket};
+use std::time::Duration;
 
 use quinn_udp::{RecvMeta, Transmit, UdpSockRef, UdpSocketState};
 use rustix::io::Errno;
 use socket2::{Domain, Socket, Type};
 use tokio::io::Interest;
-use tokio::net::UdpSocket;
+use tokio::io::unix::AsyncFd;
 
 use super::runs::{Path, Run, Runs};
 
@@ -21,6 +22,8 @@ const BATCH: usize = 8;
 const SEND_BUFFER: usize = 2 * 1024 * 1024;
 /// Bytes the kernel may hold of what arrived, where it allows as much: a burst must outlast a pause of its reader.
 const RECEIVE_BUFFER: usize = 8 * 1024 * 1024;
+/// When a full socket is tried again that cannot be watched.
+const FULL_PATIENCE: Duration = Duration::from_millis(1);
 /// Errors passed over while receiving. What the network says about packets sent before is reported once each; an error
 /// that stays is the socket's own.
 const STALE_ERRORS: usize = 16;
@@ -39,7 +42,7 @@ pub struct Sent {
 /// A UDP socket that is not connected.
 #[derive(Debug)]
 pub struct DatagramSocket {
-    io: UdpSocket,
+    io: AsyncFd<UdpSocket>,
     state: UdpSocketState,
     local: SocketAddr,
 }
@@ -68,8 +71,8 @@ impl DatagramSocket {
         if state.may_fragment() {
             tracing::warn!("this system cannot forbid that datagrams are fragmented");
         }
-        let io = UdpSocket::from_std(socket.into())?;
-        let local = io.local_addr()?;
+        let io = watch_for_datagrams(socket.into())?;
+        let local = io.get_ref().local_addr()?;
         Ok(Self { io, state, local })
     }
 
@@ -138,24 +141,41 @@ impl DatagramSocket {
             segment_size: (contents.len() > segment).then_some(segment),
             src_ip: path.local,
         };
-        let send = || self.state.try_send(UdpSockRef::from(&self.io), &transmit);
-        match send() {
-            // Tried once more under the runtime's eyes, which then knows that the socket is full.
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => self.io.try_io(Interest::WRITABLE, send),
-            done => done,
-        }
+        self.state.try_send(UdpSockRef::from(self.io.get_ref()), &transmit)
     }
 
     /// Wait until the socket may take something.
     pub async fn writable(&self) {
-        // It fails only when the runtime is shut down, and then nobody waits any more.
-        let _ = self.io.writable().await;
+        let watched = self.io.get_ref().try_clone();
+        match watched.and_then(|socket| watch_for(socket, Interest::WRITABLE)) {
+            // It fails only when the runtime is shut down, and then nobody waits any more.
+            Ok(socket) => drop(socket.writable().await),
+            // Without a free descriptor it is tried again in a while.
+            Err(_) => tokio::time::sleep(FULL_PATIENCE).await,
+        }
     }
 
     /// Wait until something may have come.
     pub async fn readable(&self) {
         let _ = self.io.readable().await;
     }
+}
+
+/// Have the runtime watch a socket for what comes, and for that alone: a socket that is watched for room as well wakes
+/// its task after every datagram that left, which costs as much as the datagram did.
+///
+/// # Errors
+/// There is no runtime, or it can watch no more.
+pub(crate) fn watch_for_datagrams(socket: UdpSocket) -> io::Result<AsyncFd<UdpSocket>> {
+    watch_for(socket, Interest::READABLE)
+}
+
+#[allow(
+    deprecated,
+    reason = "the successor is `unsafe` for owners that may change their descriptor, which a socket cannot"
+)]
+fn watch_for(socket: UdpSocket, interest: Interest) -> io::Result<AsyncFd<UdpSocket>> {
+    AsyncFd::with_interest(socket, interest)
 }
 
 impl Runs {
@@ -175,8 +195,8 @@ impl Runs {
         let mut slices = std::array::from_fn::<_, BATCH, _>(|_| IoSliceMut::new(rooms.next().unwrap_or_default()));
         let mut last = None;
         for _ in 0..STALE_ERRORS {
-            let received = socket.io.try_io(Interest::READABLE, || {
-                socket.state.recv(UdpSockRef::from(&socket.io), &mut slices, &mut metas)
+            let received = socket.io.try_io(Interest::READABLE, |io| {
+                socket.state.recv(UdpSockRef::from(io), &mut slices, &mut metas)
             });
             match received {
                 Ok(count) => {
