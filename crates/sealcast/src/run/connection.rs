@@ -241,6 +241,12 @@ impl<T: Transport> Connection<T> {
         }
     }
 
+    /// Send what is sealed, and nothing else: [`work`](Self::work) is due soon.
+    pub(super) fn send(&mut self, listener: &mut impl Listener) -> Result<(), Ended> {
+        self.transport.flush_now().map_err(Ended::Carrier)?;
+        self.send_packets(listener)
+    }
+
     /// Send what media may leave now, where the session holds it.
     fn send_packets(&mut self, listener: &mut impl Listener) -> Result<(), Ended> {
         let mut any = false;

@@ -18,6 +18,8 @@ mod viewer;
 pub use camera::{CameraAt, CameraGatewayOptions, camera_gateway, check_selection};
 pub use viewer::{ViewerGatewayOptions, viewer_gateway};
 
+use std::future::poll_fn;
+use std::task::Poll;
 use std::time::Duration;
 
 use super::QueueLimits;
@@ -33,3 +35,16 @@ const PACKETS: QueueLimits = QueueLimits {
 const MAX_NEWS: usize = 64;
 /// Wishes that wait for a camera, or for the link.
 const MAX_WISHES: usize = 64;
+
+/// Let the tasks go first that were just given packets: this one has nothing better to do than to look for more.
+async fn after_others() {
+    let mut waited = false;
+    poll_fn(|context| {
+        if std::mem::replace(&mut waited, true) {
+            return Poll::Ready(());
+        }
+        context.waker().wake_by_ref();
+        Poll::Pending
+    })
+    .await;
+}

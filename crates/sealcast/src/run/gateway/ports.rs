@@ -12,6 +12,7 @@ use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 use tokio::task::JoinSet;
 
+use super::after_others;
 use crate::transport::udp::watch_for_datagrams;
 
 /// Attempts at two neighbouring ports before none is said to be free.
@@ -66,6 +67,7 @@ impl Ports {
                     {
                         Ok((length, sender)) if sender.ip().to_canonical() == from && length > 0 => {
                             take(channel, Bytes::copy_from_slice(&buffer[..length]), Instant::now());
+                            after_others().await;
                         }
                         // Anybody can send anything here. Errors are about packets sent before.
                         Ok(_) | Err(_) => tokio::task::consume_budget().await,

@@ -148,14 +148,18 @@ pub(super) async fn serve(shared: Arc<Shared>, guest: Guest, stop: watch::Receiv
 
 impl SessionTask<Carriage> {
     async fn run(&mut self, mut stop: watch::Receiver<bool>) -> Result<std::convert::Infallible, Ended> {
+        let mut packets_came = false;
         loop {
-            self.connection.work(&mut self.inbox)?;
-            self.take_events()?;
+            // Packets are on their way before anything else is looked at.
+            if !std::mem::take(&mut packets_came) {
+                self.connection.work(&mut self.inbox)?;
+                self.take_events()?;
+            }
             self.send_packets()?;
             let queue = Arc::clone(&self.watcher.queue);
             tokio::select! {
                 waited = self.connection.wait() => waited?,
-                () = queue.changed(), if self.stood && self.connection.ready_for_frame() => {}
+                () = queue.changed(), if self.stood && self.connection.ready_for_frame() => packets_came = true,
                 Some(news) = self.news.recv() => self.take_news(news)?,
                 () = self.steered.changed() => self.steer()?,
                 _ = turned_on(&mut stop) => {
@@ -362,14 +366,20 @@ impl SessionTask<Carriage> {
     }
 
     fn send_packets(&mut self) -> Result<(), Ended> {
-        self.note_sent();
-        if let Some(counts) = self.connection.session.outbound_counts() {
-            self.shared.observation.metrics.media_left(&mut self.counted, counts);
-        }
+        let mut any = false;
         while self.stood && self.connection.ready_for_frame() {
             let Some(slot) = self.gather() else { break };
             self.send_frame(slot)?;
             self.take_events()?;
+            any = true;
+        }
+        if any {
+            self.connection.work(&mut self.inbox)?;
+            self.take_events()?;
+        }
+        self.note_sent();
+        if let Some(counts) = self.connection.session.outbound_counts() {
+            self.shared.observation.metrics.media_left(&mut self.counted, counts);
         }
         self.connection.session.media_waits(self.watcher.queue.bytes());
         Ok(())
@@ -438,10 +448,10 @@ impl SessionTask<Carriage> {
             .seal(|session, out| session.seal_frame(clock.at(began), &outgoing, out))?;
         let took = began.elapsed();
         let wire_bytes = (self.connection.outgoing_len() - from) as u64;
+        self.connection.send(&mut self.inbox)?;
+        let handed = Instant::now();
         self.times.sealed(took);
         self.shared.observation.frame_sealed(made, wire_bytes, took);
-        self.connection.work(&mut self.inbox)?;
-        let handed = Instant::now();
         for arrived in &self.arrivals {
             let metrics = &self.shared.observation.metrics;
             metrics.record_stage(Stage::Forward, handed - *arrived);

@@ -13,6 +13,7 @@ use sealcast_proto::rtsp::{
 };
 use tokio::sync::mpsc;
 
+use super::super::after_others;
 use super::super::desk::{Desk, Order, Wish};
 use super::super::ports::Ports;
 use crate::failure::{Failure, FailureKind, Result};
@@ -275,13 +276,18 @@ impl<'a> Upstream<'a> {
 
     async fn serve(&mut self, wishes: &mut mpsc::Receiver<Wish>) -> Result<std::convert::Infallible, End> {
         self.tell(CameraInput::Timeout)?;
+        let mut came = false;
         loop {
             let deadline = self.work()?;
+            if std::mem::take(&mut came) {
+                after_others().await;
+            }
             let wake = self.patience();
             tokio::select! {
                 progress = self.line.wait() => match progress.map_err(End::Broken)? {
                     Progress::Read => {
                         self.heard.store(true, Ordering::Relaxed);
+                        came = true;
                         let now = self.observation.clock.now().monotonic;
                         let handled = self.client.handle(now, CameraInput::Bytes(self.line.take_bytes()));
                         handled.map_err(End::Machine)?;

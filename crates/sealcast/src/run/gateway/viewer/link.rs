@@ -9,8 +9,8 @@ use sealcast_proto::unit::Selection;
 use sealcast_proto::wire::{CloseReason, Ticket};
 use tokio::sync::{mpsc, watch};
 
-use super::super::GOODBYE_PATIENCE;
 use super::super::desk::Wish;
+use super::super::{GOODBYE_PATIENCE, after_others};
 use super::inbox::{Came, Inbox};
 use super::latency::{self, Journey};
 use super::table::Table;
@@ -174,7 +174,9 @@ impl<'a> LinkTask<'a> {
         loop {
             self.connection.work(&mut self.inbox)?;
             self.take_events()?;
-            self.take_frames()?;
+            if self.take_frames()? {
+                after_others().await;
+            }
             if self.facts.is_some() {
                 for question in self.link.table.questions() {
                     self.connection.tell(Input::Gateway(&question), &mut self.inbox)?;
@@ -204,19 +206,19 @@ impl<'a> LinkTask<'a> {
         }
     }
 
-    fn take_frames(&mut self) -> Result<(), Ended> {
+    /// Hand on what came; whether anything did.
+    fn take_frames(&mut self) -> Result<bool, Ended> {
         let observation = &self.link.observation;
         let metrics = &observation.metrics;
-        if let Some(counts) = self.connection.session.inbound_counts() {
-            metrics.media_came(&mut self.counted, counts);
-        }
         let (clock, carrier) = (self.inbox.clock, self.link.ticket.transport.name());
+        let any = !self.inbox.frames.is_empty();
         for Came { frame, arrived, units } in self.inbox.frames.drain(..) {
-            metrics.record_stage(Stage::Open, arrived.elapsed());
-            metrics.record_frame(Direction::In);
-            observation.since(Stage::Network, frame.sealed_at, arrived, clock);
-            let preamble = frame.preamble;
+            let opened = Instant::now();
+            let (preamble, sealed_at) = (frame.preamble, frame.sealed_at);
             let taken = self.link.table.take_frame(frame, arrived, metrics);
+            metrics.record_stage(Stage::Open, opened - arrived);
+            metrics.record_frame(Direction::In);
+            observation.since(Stage::Network, sealed_at, arrived, clock);
             let journey = Journey {
                 camera: taken.map_err(Ended::Session)?,
                 carrier,
@@ -227,7 +229,10 @@ impl<'a> LinkTask<'a> {
             };
             latency::note(observation, &journey, &units);
         }
-        Ok(())
+        if let Some(counts) = self.connection.session.inbound_counts() {
+            metrics.media_came(&mut self.counted, counts);
+        }
+        Ok(any)
     }
 
     fn take_events(&mut self) -> Result<(), Ended> {
