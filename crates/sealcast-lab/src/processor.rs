@@ -43,22 +43,22 @@ fn on_processor(schedstat: &str) -> Option<Duration> {
 
 #[cfg(test)]
 mod tests {
-    use std::time::Instant;
+    use sealcast::meter::resources::thread_cpu_time;
 
     use super::*;
 
     #[test]
-    fn work_on_any_thread_counts_and_waiting_does_not() {
+    fn work_on_any_thread_counts() {
         let own = std::process::id();
         let before = time_of(own).expect("Linux");
         std::thread::scope(|scope| {
             scope.spawn(|| {
-                let began = Instant::now();
-                while began.elapsed() < Duration::from_millis(200) {
+                while thread_cpu_time() < Duration::from_millis(60) {
                     std::hint::black_box(0);
                 }
+                // A thread that runs is counted up to the scheduler's last tick.
                 let used = time_of(own).expect("Linux") - before;
-                assert!(used > Duration::from_millis(10), "{used:?}");
+                assert!(used > Duration::from_millis(30), "{used:?}");
             });
         });
     }

@@ -54,11 +54,12 @@ fn broken(error: &dyn std::fmt::Display) -> Failure {
 fn run(course: &mut Course, load: &Load, time: Duration, stop: Stop<'_>) -> Result<Outcome> {
     let before = processor::time_of_all(&course.processes)?;
     let (epoch, began) = (course.epoch, Instant::now());
+    let begin = since(epoch);
     let lanes = course.lanes.iter_mut();
     let (mut outs, comes): (Vec<&mut Out>, Vec<&mut Come>) = lanes.map(|lane| (&mut lane.out, &mut lane.come)).unzip();
     let (over, arrived) = (AtomicBool::new(false), AtomicU64::new(0));
     let done = thread::scope(|scope| {
-        let receive = |come| scope.spawn(|| receive(come, epoch, &over, &arrived));
+        let receive = |come| scope.spawn(|| receive(come, epoch, begin, &over, &arrived));
         let receivers: Vec<_> = comes.into_iter().map(receive).collect();
         let sending = scope.spawn(|| send(&mut outs, load, epoch, time, stop));
         let sent = sending
@@ -133,14 +134,22 @@ fn wait(epoch: Instant, due: Duration, precise: bool) {
     }
 }
 
-/// Receive until it is over; the delays of whole frames.
-fn receive(come: &mut Come, epoch: Instant, over: &AtomicBool, arrived: &AtomicU64) -> io::Result<Vec<u64>> {
+/// Receive what leaves from `begin` on until it is over; the delays of whole frames.
+fn receive(
+    come: &mut Come,
+    epoch: Instant,
+    begin: u64,
+    over: &AtomicBool,
+    arrived: &AtomicU64,
+) -> io::Result<Vec<u64>> {
     be_on_time();
     let (mut delays, mut left) = (Vec::new(), None);
     while !over.load(Ordering::Relaxed) {
         come.receive(|bytes| {
             let now = since(epoch);
-            let Some(seen) = packet::read(bytes) else { return };
+            let Some(seen) = packet::read(bytes).filter(|seen| seen.stamp.is_none_or(|left| left >= begin)) else {
+                return;
+            };
             arrived.fetch_add(1, Ordering::Relaxed);
             left = seen.stamp.or(left);
             if seen.last {

@@ -10,6 +10,9 @@ use super::load::Load;
 use super::system::System;
 use crate::statistics::{interval, median};
 
+/// The longest delay that is told apart, in nanoseconds.
+const MAX_DELAY: u64 = 60_000_000_000;
+
 /// One measurement of one system with one load.
 #[derive(Clone, Debug, Serialize)]
 pub struct Sample {
@@ -105,7 +108,7 @@ impl Figures {
             load,
             system,
             samples: Vec::new(),
-            delays: Histogram::new(3).expect("three digits are no more than five"),
+            delays: Histogram::new_with_bounds(1, MAX_DELAY, 3).expect("bounds in order, and few digits"),
         }
     }
 

@@ -39,6 +39,7 @@ pub(super) fn delays(all: &[&Figures]) -> Result<String, Box<dyn Error>> {
             .configure_mesh()
             .light_line_style(TRANSPARENT)
             .x_desc("µs from camera to player")
+            .x_label_formatter(&f64::to_string)
             .y_desc("share that took longer")
             .y_label_formatter(&|share| format!("{} %", share * 1e2))
             .draw()?;
@@ -64,4 +65,40 @@ fn curve(figures: &Figures) -> Vec<(f64, f64)> {
     let points = (STEPS..=6 * STEPS).map(|step| 10_f64.powf(f64::from(step) / f64::from(STEPS)));
     let longer = |us: f64| all - figures.delays.count_between(0, (us * 1e3) as u64) as f64;
     points.map(|us| (us, (longer(us) / all).max(SHARES.start))).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::super::drive::Outcome;
+    use super::super::figures::Sample;
+    use super::super::load::LOADS;
+    use super::super::system::System;
+    use super::*;
+
+    #[test]
+    fn a_curve_falls_where_delays_are() {
+        let outcome = Outcome {
+            delays: vec![50_000, 50_000, 50_000, 5_000_000],
+            packets: 4,
+            arrived: 4,
+            cpu: Duration::from_micros(1),
+            elapsed: Duration::from_millis(1),
+        };
+        let mut figures = Figures::new(LOADS[0], System::Relay);
+        figures.add(Sample::new(0, &outcome), &outcome.delays);
+        let shares = curve(&figures).into_iter().map(|(us, share)| {
+            let wanted = match us {
+                ..49.0 => 1.0,
+                51.0..4900.0 => 0.25,
+                5100.0.. => SHARES.start,
+                _ => share,
+            };
+            (wanted, share)
+        });
+        let (wanted, drawn): (Vec<f64>, Vec<f64>) = shares.unzip();
+        assert_eq!(wanted, drawn);
+        assert!(delays(&[&figures]).expect("drawn").contains("relay"));
+    }
 }

@@ -114,7 +114,7 @@ fn find<'a>(result: &'a GatewayResult, load: &str, who: impl Fn(&System) -> bool
     all.find(|figures| figures.load.name == load && who(&figures.system))
 }
 
-/// The table in Markdown, and below it [`notes`].
+/// The table in Markdown, and below it the notes.
 pub fn terminal(result: &GatewayResult) -> String {
     let mut text = String::new();
     let mut line = |cells: &[String]| {
