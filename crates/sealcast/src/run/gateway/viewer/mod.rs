@@ -73,18 +73,31 @@ pub async fn viewer_gateway(
     });
     let (link_stop, link_stopped) = watch::channel(false);
     let link = link::Link::new(options.ticket, options.offer, options.budget, observation, wishes);
-    let linked = link.keep(link_stopped);
-    tokio::pin!(linked);
+    // A task of its own: to wake the one that the program began with takes a system call.
+    let mut linked = JoinSet::new();
+    linked.spawn(link.keep(link_stopped));
     let mut players = JoinSet::new();
     tokio::select! {
-        outcome = &mut linked => return outcome,
+        outcome = outcome_of(&mut linked) => return outcome,
         never = accept(&listener, &shared, &mut players) => match never {},
         _ = turned_on(&mut stop) => {}
     }
     players.shutdown().await;
     // A link that is gone needs no telling.
     let _ = link_stop.send(true);
-    tokio::time::timeout(STOP_PATIENCE, linked).await.unwrap_or(Ok(()))
+    let outcome = tokio::time::timeout(STOP_PATIENCE, outcome_of(&mut linked)).await;
+    outcome.unwrap_or(Ok(()))
+}
+
+async fn outcome_of(linked: &mut JoinSet<Result<()>>) -> Result<()> {
+    match linked.join_next().await {
+        Some(Ok(outcome)) => outcome,
+        Some(Err(error)) => match error.try_into_panic() {
+            Ok(panic) => std::panic::resume_unwind(panic),
+            Err(_) => Ok(()),
+        },
+        None => Ok(()),
+    }
 }
 
 /// Accept players, each in a task of its own.
