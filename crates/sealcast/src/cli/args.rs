@@ -103,6 +103,10 @@ pub(super) struct OfferArgs {
     #[arg(long = "suite", value_name = "NAME", value_delimiter = ',')]
     pub(super) suites: Vec<String>,
 
+    /// Seal with this cipher of the laboratory, not with a suite: for measurements, never for secrets
+    #[arg(long, value_name = "CIPHER", conflicts_with = "suites")]
+    pub(super) insecure_study_suite: Option<String>,
+
     /// Key mechanisms, best first
     #[arg(long = "mech", value_name = "NAME", value_delimiter = ',')]
     pub(super) mechanisms: Vec<String>,
@@ -328,6 +332,10 @@ pub(super) struct DemoArgs {
     /// Suites, best first
     #[arg(long = "suite", value_name = "NAME", value_delimiter = ',')]
     pub(super) suites: Vec<String>,
+
+    /// Seal with this cipher of the laboratory, not with a suite: for measurements, never for secrets
+    #[arg(long, value_name = "CIPHER", conflicts_with = "suites")]
+    pub(super) insecure_study_suite: Option<String>,
 
     /// Key mechanisms, best first
     #[arg(long = "mech", value_name = "NAME", value_delimiter = ',')]

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use sealcast_proto::keys::{Identity, Mechanism};
+use sealcast_proto::keys::Mechanism;
 use sealcast_proto::rate::RateConfig;
 use sealcast_proto::seal::{Suite, suite};
 use sealcast_proto::session::RekeyPolicy;
@@ -16,7 +16,7 @@ use super::args::{ObserveArgs, OfferArgs};
 use crate::config::{FileConfig, Settings, in_force, list_in_force};
 use crate::failure::{Failure, FailureKind, Result};
 use crate::keys::allow::AllowList;
-use crate::keys::{files, mechanism};
+use crate::keys::{files, mechanism, study};
 use crate::run::{Admission, ObserveOptions, Offer};
 use crate::transport::ListenUrl;
 
@@ -75,6 +75,31 @@ pub(super) fn suites(names: &[String]) -> Result<Vec<Suite>> {
     distinct(names.iter().map(known).collect::<Result<Vec<_>>>()?, |suite| suite.id)
 }
 
+/// The study suite of a cipher, alone: what is measured must not be another one.
+fn study_suite(cipher: &str) -> Result<Vec<Suite>> {
+    let suite = study::by_cipher(cipher).ok_or_else(|| {
+        let all: Vec<_> = study::STUDY.iter().map(study::cipher).collect();
+        usage(
+            format!("there is no study suite of a cipher \"{cipher}\""),
+            format!("use one of {}", all.join(", ")),
+        )
+    })?;
+    tracing::warn!(
+        suite = suite.name,
+        "INSECURE: this session's media is for measurements only"
+    );
+    Ok(vec![suite])
+}
+
+/// The suites that an end offers.
+pub(super) fn offered_suites(typed: Vec<String>, study: Option<&str>, config: &FileConfig) -> Result<Vec<Suite>> {
+    if let Some(cipher) = study {
+        return study_suite(cipher);
+    }
+    let by_flag = !typed.is_empty();
+    suites(&list_in_force(typed, config.publish.suites.as_ref())).map_err(|failure| configured(by_flag, failure))
+}
+
 /// The mechanisms of these names; the default ones for none.
 pub(super) fn mechanisms(names: &[String]) -> Result<Vec<Arc<dyn Mechanism>>> {
     let known = |name: &str| {
@@ -104,32 +129,22 @@ fn distinct<T>(list: Vec<T>, id: impl Fn(&T) -> u8) -> Result<Vec<T>> {
     }
 }
 
-/// Identity, suites, mechanisms and epochs.
-pub(super) fn offer(
-    identity: Identity,
-    suite_flags: Vec<String>,
-    mechanism_flags: Vec<String>,
-    sealing: Sealing,
-    config: &FileConfig,
-) -> Result<Offer> {
-    let (suites_typed, mechanisms_typed) = (!suite_flags.is_empty(), !mechanism_flags.is_empty());
-    let suites = suites(&list_in_force(suite_flags, config.publish.suites.as_ref()));
-    let mechanisms = mechanisms(&list_in_force(mechanism_flags, config.publish.mechanisms.as_ref()));
+/// Identity, suites, mechanisms and epochs; the identity that is typed or configured, or the one at home.
+pub(super) fn own_offer(args: &OfferArgs, sealing: Sealing, config: &FileConfig) -> Result<Offer> {
+    let identity = in_force(args.identity.clone(), config.identity.file.as_ref());
+    let mechanisms_typed = !args.mechanisms.is_empty();
+    let mechanisms = mechanisms(&list_in_force(
+        args.mechanisms.clone(),
+        config.publish.mechanisms.as_ref(),
+    ));
     Ok(Offer {
-        identity: Arc::new(identity),
-        suites: suites.map_err(|failure| configured(suites_typed, failure))?,
+        identity: Arc::new(files::identity_or_default(identity.as_deref())?),
+        suites: offered_suites(args.suites.clone(), args.insecure_study_suite.as_deref(), config)?,
         mechanisms: mechanisms.map_err(|failure| configured(mechanisms_typed, failure))?,
         rekey: sealing.rekey,
         unit: sealing.unit,
         selection_seed: sealing.seed,
     })
-}
-
-/// The same with the identity that is typed or configured, or the one at home.
-pub(super) fn own_offer(args: &OfferArgs, sealing: Sealing, config: &FileConfig) -> Result<Offer> {
-    let identity = in_force(args.identity.clone(), config.identity.file.as_ref());
-    let identity = files::identity_or_default(identity.as_deref())?;
-    offer(identity, args.suites.clone(), args.mechanisms.clone(), sealing, config)
 }
 
 /// How a session seals: its epochs and units, and what a selection by rate draws from.

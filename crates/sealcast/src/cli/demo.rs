@@ -19,7 +19,7 @@ async fn run_async(args: DemoArgs) -> Result<()> {
         source: source.unwrap_or_else(|| "test:640x480@25".to_owned()),
         headless: flag_in_force(args.headless, config.demo.headless),
         page: args.page.clone().unwrap_or_else(|| "http://127.0.0.1:9881".to_owned()),
-        suites: build::suites(&list_in_force(args.suites.clone(), config.publish.suites.as_ref()))?,
+        suites: build::offered_suites(args.suites.clone(), args.insecure_study_suite.as_deref(), config)?,
         mechanisms: build::mechanisms(&list_in_force(
             args.mechanisms.clone(),
             config.publish.mechanisms.as_ref(),

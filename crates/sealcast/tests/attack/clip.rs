@@ -54,22 +54,24 @@ impl Clip {
         ];
         let input = ["-f", "lavfi", "-i", &input, "-frames:v", &count];
         ffmpeg(&[&input[..], &codec, &[path(&file)]].concat());
+        let clip = Self::of(file);
+        assert_eq!(clip.frames.len(), frames);
+        clip
+    }
+
+    /// An H.264 file that is there.
+    pub(crate) fn of(file: PathBuf) -> Self {
         let options = FileOptions {
             paced: false,
             ..FileOptions::default()
         };
         let mut source = FileSource::open(&file, options).expect("a clip that opens");
-        let mut all = Vec::new();
+        let mut frames = Vec::new();
         while let Some(frame) = source.next().expect("a clip that plays") {
-            all.push(frame.data.to_vec());
+            frames.push(frame.data.to_vec());
         }
-        assert_eq!(all.len(), frames);
         let bytes = std::fs::read(&file).expect("the clip");
-        Self {
-            file,
-            bytes,
-            frames: all,
-        }
+        Self { file, bytes, frames }
     }
 
     /// The URL that publishes it at `rate` frames per second.
