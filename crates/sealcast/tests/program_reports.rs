@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use media::path;
-use program::{PATIENCE, Program, home, invite, number, publish, report, watch};
+use program::{PATIENCE, home, invite, number, publish, report, watch};
 use serde_json::Value;
 use tempfile::TempDir;
 

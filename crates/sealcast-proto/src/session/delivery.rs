@@ -31,8 +31,8 @@ pub enum Mtu {
     Fixed(usize),
 }
 
-/// How media is delivered. All but what is said to be the viewer's is the publisher's to choose; each policy can be switched off for
-/// measurement.
+/// How media is delivered. All but what is said to be the viewer's is the publisher's to choose; each policy can be
+/// switched off for measurement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Delivery {
     /// Viewer: how much later than the fastest path a frame may be; zero never waits.

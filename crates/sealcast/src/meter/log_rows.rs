@@ -106,8 +106,8 @@ row! {
 }
 
 row! {
-    /// One sealed unit at a viewer gateway: a line of `network_latency.csv`. Stamps are by the viewer gateway's clock, in
-    /// ns since 1970; what rests on the camera gateway's stamp is empty before the first exchange of clocks.
+    /// One sealed unit at a viewer gateway: a line of `network_latency.csv`. Stamps are by the viewer gateway's clock,
+    /// in ns since 1970; what rests on the camera gateway's stamp is empty before the first exchange of clocks.
     UnitRow {
         /// When the row was made.
         #[serde(serialize_with = "iso")]
@@ -138,8 +138,8 @@ row! {
         network_us: Option<f64>,
         /// From the stamp until it was open, in microseconds, never negative.
         link_us: Option<f64>,
-        /// The viewer gateway's share: from when nothing of its frame was waited for any longer until its packets stood in
-        /// the players' queues, in microseconds.
+        /// The viewer gateway's share: from when nothing of its frame was waited for any longer until its packets stood
+        /// in the players' queues, in microseconds.
         viewer_gateway_us: f64,
         /// The camera gateway's clock minus the viewer gateway's, in microseconds.
         clock_offset_us: Option<f64>,

@@ -1,5 +1,5 @@
-//! The CSV logs: one line per handshake, per tenth of a second, per frame at the viewer, and per sealed unit at a viewer
-//! gateway.
+//! The CSV logs: one line per handshake, per tenth of a second, per frame at the viewer, and per sealed unit at a
+//! viewer gateway.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufRead, BufReader, ErrorKind, Seek, SeekFrom, Write};

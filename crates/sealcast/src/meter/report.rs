@@ -29,10 +29,10 @@ const MAX_HANDSHAKES: usize = 1000;
 const METHOD: &[&str] = &[
     "Stage times come from the monotonic clock, one record per frame, kept in histograms with three significant \
      digits; percentiles are those of all frames since the start.",
-    "The stages network, link and end_to_end span two clocks: they are corrected by the measured offset, never negative, \
-     and below_uncertainty counts the values that are smaller than the uncertainty of that correction.",
-    "The stages forward, link and deliver are a gateway's: forward and deliver hold one record per packet (and player), \
-     link one per sealed unit.",
+    "The stages network, link and end_to_end span two clocks: they are corrected by the measured offset, never \
+     negative, and below_uncertainty counts the values that are smaller than the uncertainty of that correction.",
+    "The stages forward, link and deliver are a gateway's: forward and deliver hold one record per packet (and \
+     player), link one per sealed unit.",
     "CPU seconds are those of all threads of this process, user and system; percent is of one core.",
     "Temperature and energy are absent or null where this machine cannot measure them; energy is the whole machine's.",
 ];

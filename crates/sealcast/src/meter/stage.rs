@@ -19,8 +19,8 @@ pub enum Stage {
     Capture,
     /// From the complete picture to the encoded frame.
     Encode,
-    /// At a camera gateway, of each packet: from its arrival from the camera until it is sealed and handed to the link or,
-    /// where that takes no more, to what waits for it. Sealing is inside.
+    /// At a camera gateway, of each packet: from its arrival from the camera until it is sealed and handed to the link
+    /// or, where that takes no more, to what waits for it. Sealing is inside.
     Forward,
     /// Sealing all records of a frame.
     Seal,

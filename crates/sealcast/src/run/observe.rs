@@ -163,8 +163,8 @@ impl Observation {
         self.set_phase(Phase::Steady);
     }
 
-    /// Record a stage that begins with a stamp of the peer's and ends here: how long it took, ns, where the peer's clock
-    /// is known.
+    /// Record a stage that begins with a stamp of the peer's and ends here: how long it took, ns, where the peer's
+    /// clock is known.
     pub(super) fn since(&self, stage: Stage, stamp: u64, end: Instant, clock: Option<ClockEstimate>) -> Option<u64> {
         let clock = clock?;
         let end = i128::from(self.clock.wall(end)) + i128::from(clock.offset);

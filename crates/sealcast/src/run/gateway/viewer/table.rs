@@ -160,8 +160,8 @@ impl Table {
         }
     }
 
-    /// Hand the packets of a frame that `arrived` to the players who watch its camera: that camera's path, empty if there
-    /// is none.
+    /// Hand the packets of a frame that `arrived` to the players who watch its camera: that camera's path, empty if
+    /// there is none.
     ///
     /// # Errors
     /// [`SessionError::PeerMisbehaved`]: the frame breaks the form.
