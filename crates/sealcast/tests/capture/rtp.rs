@@ -4,6 +4,9 @@ use std::collections::BTreeMap;
 
 use sealcast_proto::rtsp::{Message, MessageReader};
 
+/// Length of the RTP header of GStreamer's packets.
+pub(crate) const RTP_HEADER: usize = 12;
+
 const TCP: u8 = 6;
 const UDP: u8 = 17;
 
@@ -117,4 +120,20 @@ fn datagrams(pieces: &[Piece<'_>], from: u16, to: u16) -> Vec<Vec<u8>> {
         .iter()
         .filter(|piece| (piece.protocol, piece.from, piece.to) == (UDP, from, to));
     ours.map(|piece| piece.data.to_vec()).collect()
+}
+
+/// What left is what entered, bit for bit and in order, and where it is `exact` nothing of what entered before is missing.
+/// A player that goes leaves the rest where it is.
+pub(crate) fn assert_carried(left: &[Vec<Vec<u8>>], entered: &[Vec<Vec<u8>>], exact: bool) {
+    assert_eq!(left.len(), entered.len(), "other tracks were set up");
+    for (channel, (left, entered)) in left.iter().zip(entered).enumerate() {
+        let mut rest = entered.iter();
+        for (at, packet) in left.iter().enumerate() {
+            let found = match exact {
+                true => rest.next() == Some(packet),
+                false => rest.any(|entered| entered == packet),
+            };
+            assert!(found, "packet {at} of channel {channel} is not what entered");
+        }
+    }
 }

@@ -74,6 +74,8 @@ def main():
         factory.set_permissions(rights)
 
     def connected(_server, client):
+        # Else it drops what a busy machine does not read at once, over TCP as well.
+        client.set_property("drop-backlog", False)
         client.connect("teardown-request", lambda *_: say("TEARDOWN"))
 
     server.connect("client-connected", connected)
