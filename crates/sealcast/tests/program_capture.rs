@@ -1,92 +1,21 @@
 //! What an observer of the network gets to see: nothing of the stream, of the keys or of who talks to whom.
 
-mod gateways;
+mod capture;
 mod media;
 mod program;
-mod servers;
 
-use std::collections::HashSet;
 use std::io::{Read, Write};
 use std::net::{Ipv4Addr, TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
-use std::process::Command;
 use std::thread;
-use std::time::{Duration, Instant};
 
+use capture::{Capture, RUN, packets, seen};
 use data_encoding::{BASE32_NOPAD, Encoding};
-use media::{STREET, STREET_MJPEG, clip, path, tool, unpaced};
-use program::{PATIENCE, Program, beginning, file_url, home, invite, port, publish, watch};
+use media::{STREET, STREET_MJPEG, clip, unpaced};
+use program::{PATIENCE, beginning, file_url, home, invite, port, publish, watch};
 use sealcast::source::Source;
 
-/// So many bytes in a row are the same by chance never.
-const RUN: usize = 16;
 const SECONDS: u32 = 2;
-
-/// A capture of everything on one port of the loopback interface.
-struct Capture {
-    tcpdump: Program,
-    file: PathBuf,
-}
-
-impl Capture {
-    fn start(port: u16, file: PathBuf) -> Self {
-        Self::of(&format!("tcp port {port}"), file)
-    }
-
-    fn of(what: &str, file: PathBuf) -> Self {
-        let mut command = Command::new("env");
-        command.arg(tool("tcpdump").get_program());
-        command.args([
-            "-i",
-            "lo",
-            "-n",
-            "-U",
-            "--immediate-mode",
-            "-s",
-            "0",
-            "-B",
-            "32768",
-            "-Z",
-            "root",
-        ]);
-        command.args(["-w", path(&file), what]);
-        let tcpdump = Program::run("tcpdump", command);
-        let began = Instant::now();
-        while !tcpdump.said().contains("listening on lo") {
-            assert!(
-                !tcpdump.said().contains("permission"),
-                "tcpdump may not capture on the loopback interface: run this test as root"
-            );
-            assert!(began.elapsed() < PATIENCE, "tcpdump does not begin to capture");
-            thread::sleep(Duration::from_millis(10));
-        }
-        Self { tcpdump, file }
-    }
-
-    /// Everything that was captured, complete.
-    fn stop(mut self) -> Vec<u8> {
-        // What was sent last is on its way through the kernel.
-        thread::sleep(Duration::from_millis(300));
-        self.tcpdump.signal("INT");
-        self.tcpdump.succeeds(PATIENCE);
-        let said = self.tcpdump.said();
-        assert!(said.contains("\n0 packets dropped by kernel"), "{said}");
-        std::fs::read(&self.file).expect("a capture")
-    }
-}
-
-/// Every run of bytes that means something: one with several different values.
-fn runs(bytes: &[u8]) -> impl Iterator<Item = [u8; RUN]> + '_ {
-    let runs = bytes.windows(RUN).map(|run| run.try_into().expect("a run's length"));
-    runs.filter(|run: &[u8; RUN]| run.iter().collect::<HashSet<_>>().len() >= 4)
-}
-
-/// How many of the plaintext's runs are in the capture, and how many there are.
-fn seen(plaintext: &[u8], capture: &[u8]) -> (usize, usize) {
-    let wanted: HashSet<[u8; RUN]> = runs(plaintext).collect();
-    let found: HashSet<[u8; RUN]> = runs(capture).filter(|run| wanted.contains(run)).collect();
-    (found.len(), wanted.len())
-}
 
 /// The stream as it would be without protection: the codec's parameters and every frame.
 fn plaintext(clip: &Path) -> Vec<u8> {
@@ -180,76 +109,6 @@ fn nothing_of_an_h264_stream_shows_on_the_network() {
 #[test]
 fn nothing_of_a_motion_jpeg_stream_shows_on_the_network() {
     nothing_shows(STREET_MJPEG);
-}
-
-/// What a plain RTSP connection shows of itself.
-const RTSP_WORDS: [&str; 9] = [
-    "RTSP/1.0",
-    "DESCRIBE",
-    "SETUP",
-    "PLAY",
-    "CSeq",
-    "Transport",
-    "v=0\r\n",
-    "m=video",
-    "a=control",
-];
-
-fn words_seen(capture: &[u8]) -> Vec<&'static str> {
-    let shows = |word: &&str| capture.windows(word.len()).any(|seen| seen == word.as_bytes());
-    RTSP_WORDS.into_iter().filter(shows).collect()
-}
-
-#[test]
-fn nothing_of_rtsp_or_of_a_cameras_packets_shows_between_gateways() {
-    let (dir, whole) = (home(), home());
-    let clip = beginning(&clip(STREET, whole.path()), 3, dir.path());
-    let stream = plaintext(&clip);
-    let camera = servers::gstreamer(&clip, &[]);
-    for scheme in ["tcp", "udp"] {
-        let listen = format!("{scheme}://127.0.0.1:0");
-        let camera_home = home();
-        let gateway = gateways::camera_gateway(camera_home.path(), &camera.url(), &["--listen", &listen]);
-        let filter = format!("{scheme} port {}", port(&gateway.ticket));
-        let sealed = Capture::of(&filter, dir.path().join("between.pcap"));
-        let viewer_home = home();
-        let players = program::free_port();
-        let _viewer = gateways::viewer_gateway(viewer_home.path(), &gateway.ticket, players, &[]);
-        let plain = Capture::start(players, dir.path().join("beside.pcap"));
-        let url = format!("rtsp://127.0.0.1:{players}/front");
-        let shown = media::pictures(&["-rtsp_transport", "tcp", "-i", &url, "-frames:v", "50"]);
-        assert_eq!(shown.len(), 50);
-        let (sealed, plain) = (sealed.stop(), plain.stop());
-        assert!(sealed.len() > plain.len() / 2, "the whole of it was captured");
-        assert_eq!(words_seen(&sealed), [""; 0], "{scheme}");
-        let (found, all) = seen(&stream, &sealed);
-        assert_eq!(
-            found, 0,
-            "{scheme}: of {all} runs of the stream, some are on the wire as they are"
-        );
-        // The same search where nothing is hidden, for as much of the stream as was played.
-        assert_eq!(words_seen(&plain), RTSP_WORDS);
-        let (found, all) = seen(&stream, &plain);
-        assert!(
-            found * 5 > all,
-            "the search finds {found} of {all} where nothing is hidden"
-        );
-    }
-}
-
-/// The IPv4 packets of a capture on Ethernet, as the loopback interface shows them.
-fn packets(capture: &[u8]) -> Vec<&[u8]> {
-    const FILE_HEADER: usize = 24;
-    const PACKET_HEADER: usize = 16;
-    const ETHERNET: usize = 14;
-    let (mut rest, mut packets) = (&capture[FILE_HEADER..], Vec::new());
-    while rest.len() >= PACKET_HEADER {
-        let length = u32::from_le_bytes(rest[8..12].try_into().expect("four bytes")) as usize;
-        let packet = &rest[PACKET_HEADER..PACKET_HEADER + length];
-        packets.push(&packet[ETHERNET..]);
-        rest = &rest[PACKET_HEADER + length..];
-    }
-    packets
 }
 
 #[test]

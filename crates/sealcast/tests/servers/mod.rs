@@ -16,6 +16,9 @@ pub(crate) struct Server {
     child: Child,
     /// Where it listens.
     pub(crate) port: u16,
+    /// The first and the last port from which GStreamer's server sends datagrams: half of those that nobody else here
+    /// uses. The next twenty are for a player.
+    pub(crate) udp: [u16; 2],
     lines: Option<Receiver<String>>,
 }
 
@@ -53,6 +56,11 @@ impl Server {
     }
 }
 
+fn free_port() -> u16 {
+    let socket = TcpListener::bind("127.0.0.1:0").and_then(|socket| socket.local_addr());
+    socket.expect("a free port").port()
+}
+
 /// A Python that has GStreamer's RTSP server: the system's, which need not be the first one in the path.
 fn python() -> Command {
     let probe = "import gi; gi.require_version('GstRtspServer', '1.0')";
@@ -67,16 +75,21 @@ fn python() -> Command {
 /// GStreamer's server on a file, in real time.
 pub(crate) fn gstreamer(file: &Path, args: &[&str]) -> Server {
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/servers/rtsp_camera.py");
+    let first = 10_000 + free_port() % 500 * 40;
+    let udp = [first, first + 19];
     let child = python()
         .arg(script)
         .arg(file)
         .args(args)
+        .arg("--udp")
+        .args(udp.map(|port| port.to_string()))
         .stdout(Stdio::piped())
         .stderr(Stdio::null())
         .spawn();
     let mut server = Server {
         child: child.expect("python runs"),
         port: 0,
+        udp,
         lines: None,
     };
     let output = BufReader::new(server.child.stdout.take().expect("piped"));
@@ -99,10 +112,7 @@ pub(crate) fn gstreamer(file: &Path, args: &[&str]) -> Server {
 /// VLC's server on a file, again and again.
 pub(crate) fn vlc(file: &Path) -> Server {
     tool("cvlc");
-    let port = TcpListener::bind("127.0.0.1:0")
-        .and_then(|socket| socket.local_addr())
-        .expect("a free port")
-        .port();
+    let port = free_port();
     let output = format!(":sout=#rtp{{sdp=rtsp://127.0.0.1:{port}/cam}}");
     let vlc = [
         "cvlc",
@@ -133,6 +143,7 @@ pub(crate) fn vlc(file: &Path) -> Server {
     let server = Server {
         child: child.expect("VLC runs"),
         port,
+        udp: [0; 2],
         lines: None,
     };
     let deadline = Instant::now() + Duration::from_secs(20);

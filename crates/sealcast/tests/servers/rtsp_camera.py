@@ -1,11 +1,10 @@
 #!/usr/bin/env python3
 """A camera for tests: GStreamer's RTSP server playing a file.
 
-rtsp_camera.py FILE [--port N] [--audio] [--user U --password P --method basic|digest]
+rtsp_camera.py FILE [--port N] [--udp FIRST LAST] [--audio] [--user U --password P --method basic|digest]
 
-H.264 from MP4, with its AAC too if asked for, Motion JPEG from AVI, at rtsp://127.0.0.1:PORT/cam.
-Prints "port N" when it listens, and "TEARDOWN"
-whenever a client says that it goes.
+H.264 from MP4, with its AAC too if asked for, H.265 from FILE.h265.mp4, Motion JPEG from AVI, G.711 from WAV, at
+rtsp://127.0.0.1:PORT/cam. Prints "port N" when it listens, and "TEARDOWN" whenever a client says that it goes.
 """
 
 import argparse
@@ -27,6 +26,7 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("file")
     parser.add_argument("--port", default="0")
+    parser.add_argument("--udp", type=int, nargs=2, help="ports that RTP over UDP is sent from")
     parser.add_argument("--audio", action="store_true")
     parser.add_argument("--user")
     parser.add_argument("--password")
@@ -40,6 +40,10 @@ def main():
     factory = GstRtspServer.RTSPMediaFactory()
     if args.file.endswith(".avi"):
         chain = "avidemux ! jpegparse ! rtpjpegpay name=pay0 pt=26"
+    elif args.file.endswith(".wav"):
+        chain = "wavparse ! rtppcmupay name=pay0 pt=0"
+    elif args.file.endswith(".h265.mp4"):
+        chain = "qtdemux ! h265parse ! rtph265pay name=pay0 pt=96 config-interval=-1"
     elif args.audio:
         chain = (
             "qtdemux name=d d.video_0 ! queue ! h264parse ! rtph264pay name=pay0 pt=96 config-interval=0 "
@@ -48,6 +52,11 @@ def main():
     else:
         chain = "qtdemux ! h264parse ! rtph264pay name=pay0 pt=96 config-interval=0"
     factory.set_launch(f'( filesrc location="{args.file}" ! {chain} )')
+
+    if args.udp:
+        pool = GstRtspServer.RTSPAddressPool()
+        pool.add_range("0.0.0.0", "0.0.0.0", *args.udp, 0)
+        factory.set_address_pool(pool)
 
     if args.user:
         token = GstRtspServer.RTSPToken()
@@ -65,6 +74,8 @@ def main():
         factory.set_permissions(rights)
 
     def connected(_server, client):
+        # Else it drops what a busy machine does not read at once, over TCP as well.
+        client.set_property("drop-backlog", False)
         client.connect("teardown-request", lambda *_: say("TEARDOWN"))
 
     server.connect("client-connected", connected)
