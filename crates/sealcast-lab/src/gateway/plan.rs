@@ -1,5 +1,7 @@
 //! What is measured in which order.
 
+use std::io;
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
@@ -10,6 +12,9 @@ use super::figures::{Figures, Sample};
 use super::load::Load;
 use super::system::System;
 use crate::link::program::{Stop, stopped};
+
+/// Most letters of a program's last line in a failure.
+const MAX_WORDS: usize = 300;
 
 /// What to measure.
 #[derive(Clone, Debug)]
@@ -72,7 +77,28 @@ fn once(load: &Load, system: &System, round: usize, time: Duration, stop: Stop<'
         let what = format!("there is no room for temporary files ({error})");
         Failure::new(FailureKind::Sink, what, "set TMPDIR")
     })?;
-    let mut course = system.open(load, scratch.path(), stop)?;
-    let outcome = drive(&mut course, load, time, stop)?;
-    Ok((Sample::new(round, &outcome), outcome.delays))
+    let measured = system.open(load, scratch.path(), stop).and_then(|mut course| {
+        let outcome = drive(&mut course, load, time, stop)?;
+        Ok((Sample::new(round, &outcome), outcome.delays))
+    });
+    measured.map_err(|failure| Failure {
+        what: failure.what + &last_words(scratch.path()),
+        ..failure
+    })
+}
+
+/// The last line of what each program printed, since its files go with the measurement.
+fn last_words(scratch: &Path) -> String {
+    let files = std::fs::read_dir(scratch)
+        .into_iter()
+        .flatten()
+        .filter_map(io::Result::ok);
+    let logs = files.filter(|file| file.path().extension().is_some_and(|kind| kind == "txt"));
+    let words = logs.filter_map(|file| {
+        let text = std::fs::read(file.path()).ok()?;
+        let text = String::from_utf8_lossy(&text);
+        let line: String = text.lines().last()?.chars().take(MAX_WORDS).collect();
+        Some(format!("; {}: {line}", file.file_name().display()))
+    });
+    words.collect()
 }
