@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 """A camera for tests: GStreamer's RTSP server playing a file.
 
-rtsp_camera.py FILE [--port N] [--audio] [--user U --password P --method basic|digest]
+rtsp_camera.py FILE [--port N] [--audio] [--user U --password P --method basic|digest] [--tls PEM]
 
 H.264 from MP4, with its AAC too if asked for, Motion JPEG from AVI, at rtsp://127.0.0.1:PORT/cam.
-Prints "port N" when it listens, and "TEARDOWN"
+With a file of a certificate and its key, at rtsps:// and nowhere else. Prints "port N" when it listens, and "TEARDOWN"
 whenever a client says that it goes.
 """
 
@@ -16,7 +16,7 @@ import gi
 gi.require_version("Gst", "1.0")
 gi.require_version("GstRtsp", "1.0")
 gi.require_version("GstRtspServer", "1.0")
-from gi.repository import GLib, Gst, GstRtsp, GstRtspServer  # noqa: E402
+from gi.repository import Gio, GLib, Gst, GstRtsp, GstRtspServer  # noqa: E402
 
 
 def say(text):
@@ -31,6 +31,7 @@ def main():
     parser.add_argument("--user")
     parser.add_argument("--password")
     parser.add_argument("--method", choices=["basic", "digest"], default="digest")
+    parser.add_argument("--tls")
     args = parser.parse_args()
     Gst.init(None)
 
@@ -49,19 +50,24 @@ def main():
         chain = "qtdemux ! h264parse ! rtph264pay name=pay0 pt=96 config-interval=0"
     factory.set_launch(f'( filesrc location="{args.file}" ! {chain} )')
 
-    if args.user:
-        token = GstRtspServer.RTSPToken()
-        token.set_string("media.factory.role", args.user)
+    if args.user or args.tls:
         auth = GstRtspServer.RTSPAuth()
-        if args.method == "digest":
+        role = args.user or "anybody"
+        token = GstRtspServer.RTSPToken()
+        token.set_string("media.factory.role", role)
+        if not args.user:
+            auth.set_default_token(token)
+        elif args.method == "digest":
             auth.set_supported_methods(GstRtsp.RTSPAuthMethod.DIGEST)
             auth.add_digest(args.user, args.password, token)
         else:
             auth.add_basic(GstRtspServer.RTSPAuth.make_basic(args.user, args.password), token)
+        if args.tls:
+            auth.set_tls_certificate(Gio.TlsCertificate.new_from_file(args.tls))
         server.set_auth(auth)
         rights = GstRtspServer.RTSPPermissions()
-        rights.add_permission_for_role(args.user, "media.factory.access", True)
-        rights.add_permission_for_role(args.user, "media.factory.construct", True)
+        rights.add_permission_for_role(role, "media.factory.access", True)
+        rights.add_permission_for_role(role, "media.factory.construct", True)
         factory.set_permissions(rights)
 
     def connected(_server, client):
