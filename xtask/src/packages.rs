@@ -4,12 +4,13 @@ use crate::shell::{command, exists, output, run};
 use crate::summary::Outcome;
 
 /// Package and what it is for. The program itself needs none of them.
-const PACKAGES: [(&str, &str); 18] = [
+const PACKAGES: [(&str, &str); 19] = [
     ("nasm", "assembles the H.264 codec's fast code"),
     ("ffmpeg", "makes and checks clips"),
     ("tcpdump", "sees what an observer of the network sees"),
     ("python3-gi", "runs an RTSP server as a stand-in for a camera"),
     ("gir1.2-gst-rtsp-server-1.0", "the RTSP server"),
+    ("glib-networking", "its TLS"),
     ("gstreamer1.0-tools", "another vendor's player"),
     ("gstreamer1.0-plugins-base", "its elements"),
     ("gstreamer1.0-plugins-good", "its elements"),

@@ -317,6 +317,9 @@ fn check_values(config: &FileConfig) -> Result<()> {
     if let Some(source) = &config.publish.source {
         source.parse::<crate::source::SourceUrl>()?;
     }
+    if config.gateway.has_cameras() {
+        super::gateway::configured_cameras(config)?;
+    }
     Ok(())
 }
 

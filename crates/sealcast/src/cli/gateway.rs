@@ -1,23 +1,32 @@
 //! `sealcast gateway camera` and `sealcast gateway viewer`.
 
+use std::convert::Infallible;
 use std::net::{Ipv4Addr, SocketAddr};
+use std::path::Path;
 use std::time::Duration;
 
+use sealcast_proto::keys::PeerId;
 use sealcast_proto::rtsp::{Credentials, DigestAlgorithm};
 use sealcast_proto::session::RekeyPolicy;
 use sealcast_proto::unit::Selection;
+use tokio::signal::unix::Signal;
+use tokio::sync::mpsc;
 use zeroize::Zeroizing;
 
 use super::args::{GatewayCameraArgs, GatewayCommand, GatewayViewerArgs, PublisherArgs};
 use super::{build, publish, shutdown, watch};
-use crate::config::{FileConfig, in_force, list_in_force};
+use crate::config::camera::{self as config, Allow};
+use crate::config::{FileConfig, in_force};
 use crate::failure::{Failure, FailureKind, Result};
+use crate::keys::allow::AllowList;
 use crate::keys::files;
 use crate::meter::metrics::Metrics;
 use crate::run::gateway::{
-    CameraAt, CameraGatewayOptions, ViewerGatewayOptions, camera_gateway, check_selection, viewer_gateway,
+    CameraAt, CameraGatewayOptions, Cameras, Renewal, ViewerGatewayOptions, camera_gateway, check_selection,
+    viewer_gateway,
 };
 use crate::run::{Observation, Steering, build_info};
+use crate::source::rtsp::RtspOptions;
 use crate::transport::{DEFAULT_LATENCY_MS, Listener};
 
 /// Where players are served by default.
@@ -32,6 +41,8 @@ pub(super) fn run(command: GatewayCommand) -> Result<()> {
 }
 
 async fn run_camera(args: GatewayCameraArgs) -> Result<()> {
+    // From here on the signal does not end the program.
+    let hangups = shutdown::hangups()?;
     let settings = build::settings(&args.observe)?;
     let config = &settings.config;
     let cameras = cameras(&args, config)?;
@@ -57,7 +68,8 @@ async fn run_camera(args: GatewayCameraArgs) -> Result<()> {
     observation.setting("peer", &peer.to_string());
     observation.setting("unit", &offer.unit.to_string());
     publish::seed_in_force(publisher, config).inspect(|seed| observation.setting("encrypt_seed", &seed.to_string()));
-    tracing::info!(%peer, cameras = cameras.len(), "camera gateway");
+    tracing::info!(%peer, cameras = cameras.count(), "camera gateway");
+    let (renew, renewals) = mpsc::channel(1);
     let options = CameraGatewayOptions {
         cameras,
         offer,
@@ -68,8 +80,13 @@ async fn run_camera(args: GatewayCameraArgs) -> Result<()> {
         delivery,
         steering: Steering::new(selection),
         control,
+        renewals,
     };
-    let outcome = camera_gateway(options, observation, shutdown::stop_signal(args.observe.seconds)?).await;
+    let stop = shutdown::stop_signal(args.observe.seconds)?;
+    let outcome = tokio::select! {
+        outcome = camera_gateway(options, observation, stop) => outcome,
+        never = read_again(&args, config, hangups, renew) => match never {},
+    };
     observing.finish(outcome)
 }
 
@@ -83,31 +100,110 @@ fn selection(args: &PublisherArgs, config: &FileConfig) -> Result<Selection> {
     checked.map(|()| selection)
 }
 
-/// The cameras as typed, or as configured.
-fn cameras(args: &GatewayCameraArgs, config: &FileConfig) -> Result<Vec<CameraAt>> {
-    let typed = !args.cameras.is_empty();
-    let file = in_force(args.camera_file.clone(), config.gateway.camera_file.as_ref()).filter(|_| !typed);
-    let text;
-    let named = list_in_force(args.cameras.clone(), config.gateway.cameras.as_ref());
-    let lines: Vec<&str> = match &file {
-        Some(path) => {
-            text = files::read_secret(path)?;
-            let lines = text.lines().map(str::trim);
-            lines
-                .filter(|line| !line.is_empty() && !line.starts_with('#'))
-                .collect()
+/// Read cameras and allow lists again whenever that is asked for. What cannot be used changes nothing.
+async fn read_again(
+    args: &GatewayCameraArgs,
+    first: &FileConfig,
+    mut hangups: Signal,
+    renew: mpsc::Sender<Renewal>,
+) -> Infallible {
+    loop {
+        if hangups.recv().await.is_none() {
+            return std::future::pending().await;
         }
-        None => named.iter().map(String::as_str).collect(),
-    };
-    if lines.is_empty() {
-        return Err(Failure::new(
-            FailureKind::Usage,
-            "there is no camera",
-            "name one: --camera rtsp://HOST/PATH, or --camera-file FILE for one with a password",
-        ));
+        match renewal(args, first) {
+            // The gateway is ending if it takes nothing.
+            Ok(renewal) => drop(renew.send(renewal).await),
+            Err(failure) => tracing::error!("everything stays as it was: {failure}"),
+        }
     }
-    let parsed: Result<Vec<CameraAt>> = lines.into_iter().map(str::parse).collect();
-    parsed.map_err(|failure| build::configured(typed, failure))
+}
+
+fn renewal(args: &GatewayCameraArgs, first: &FileConfig) -> Result<Renewal> {
+    let config = build::settings(&args.observe)?.config;
+    let renewal = Renewal {
+        cameras: cameras(args, &config)?,
+        admission: publish::admission(&args.publisher, &config)?,
+    };
+    if fixed(config) != fixed(first.clone()) {
+        tracing::warn!("other settings than cameras and who is let in have changed: they wait for a restart");
+    }
+    Ok(renewal)
+}
+
+/// What of a configuration holds as long as the program runs.
+fn fixed(mut config: FileConfig) -> FileConfig {
+    (config.gateway.camera, config.gateway.camera_file) = Default::default();
+    (config.publish.allow, config.publish.open) = Default::default();
+    config
+}
+
+/// The cameras as typed, or as configured.
+fn cameras(args: &GatewayCameraArgs, config: &FileConfig) -> Result<Cameras> {
+    if !args.cameras.is_empty() {
+        return Cameras::new(
+            args.cameras
+                .iter()
+                .map(|camera| camera.parse())
+                .collect::<Result<_>>()?,
+        );
+    }
+    match &args.camera_file {
+        Some(path) => listed(path),
+        None if config.gateway.has_cameras() => {
+            configured_cameras(config).map_err(|failure| build::configured(false, failure))
+        }
+        None => Cameras::new(Vec::new()),
+    }
+}
+
+/// The cameras of a configuration: its sections, or the lines of the file that it names.
+pub(super) fn configured_cameras(config: &FileConfig) -> Result<Cameras> {
+    match &config.gateway.camera_file {
+        Some(path) => listed(path),
+        None => {
+            let named = |camera: &config::Camera| {
+                section(camera).map_err(|mut failure| {
+                    let path = camera.path.as_deref().unwrap_or("every path");
+                    failure.what = format!("the camera at {path}: {}", failure.what);
+                    failure
+                })
+            };
+            Cameras::new(config.gateway.camera.iter().map(named).collect::<Result<_>>()?)
+        }
+    }
+}
+
+/// The cameras of a file, one in each line.
+fn listed(path: &Path) -> Result<Cameras> {
+    let text = files::read_secret(path)?;
+    let lines = text.lines().map(str::trim);
+    let lines = lines.filter(|line| !line.is_empty() && !line.starts_with('#'));
+    Cameras::new(lines.map(str::parse).collect::<Result<_>>()?)
+}
+
+/// The camera of a section.
+fn section(camera: &config::Camera) -> Result<CameraAt> {
+    let secret = camera.url_file.as_deref().map(files::read_secret).transpose()?;
+    let url = match (&camera.url, &secret) {
+        (Some(url), _) => url,
+        (None, Some(text)) => text.lines().next().unwrap_or_default().trim(),
+        (None, None) => "",
+    };
+    let options = RtspOptions::parse(url)?.with(camera.transport, camera.fingerprint)?;
+    let allow = match &camera.allow {
+        None => None,
+        Some(Allow::File(path)) => Some(AllowList::read(path)?),
+        Some(Allow::Peers(peers)) => Some(AllowList::of(peers.iter().map(peer).collect::<Result<Vec<_>>>()?)),
+    };
+    CameraAt::new(camera.path.as_deref(), options, allow)
+}
+
+fn peer(text: &String) -> Result<PeerId> {
+    PeerId::parse(text).ok_or_else(|| {
+        let what = format!("\"{text}\" in the allow list of a camera is no peer id");
+        Failure::new(FailureKind::Config, what, "write it as `sealcast keygen` prints it")
+    })
 }
 
 async fn run_viewer(args: GatewayViewerArgs) -> Result<()> {

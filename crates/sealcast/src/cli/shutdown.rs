@@ -1,21 +1,15 @@
-//! Stopping: by signal, or when the time is up.
+//! Signals: stopping, by one or when the time is up, and reading the configuration again.
 
 use std::time::Duration;
 
 use tokio::runtime::{Builder, Runtime};
-use tokio::signal::unix::{SignalKind, signal};
+use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::watch;
 
 use crate::failure::{Failure, FailureKind, Result};
 
 /// A value that turns true on Ctrl-C, on SIGTERM, and after `seconds`.
 pub(super) fn stop_signal(seconds: Option<u64>) -> Result<watch::Receiver<bool>> {
-    let listen = |kind| {
-        signal(kind).map_err(|error| {
-            let what = format!("signals cannot be listened for ({error})");
-            Failure::new(FailureKind::Internal, what, "please report this")
-        })
-    };
     let (mut interrupt, mut terminate) = (listen(SignalKind::interrupt())?, listen(SignalKind::terminate())?);
     let (stop, stopped) = watch::channel(false);
     tokio::spawn(async move {
@@ -40,6 +34,18 @@ pub(super) fn stop_signal(seconds: Option<u64>) -> Result<watch::Receiver<bool>>
         std::process::exit(130);
     });
     Ok(stopped)
+}
+
+/// SIGHUP, by which daemons are asked to read their configuration again. It does not end the program any more.
+pub(super) fn hangups() -> Result<Signal> {
+    listen(SignalKind::hangup())
+}
+
+fn listen(kind: SignalKind) -> Result<Signal> {
+    signal(kind).map_err(|error| {
+        let what = format!("signals cannot be listened for ({error})");
+        Failure::new(FailureKind::Internal, what, "please report this")
+    })
 }
 
 /// The runtime that long-running commands run in.

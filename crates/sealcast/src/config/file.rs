@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 use toml::de::DeTable;
 
+use super::camera::{self, Camera};
 use super::keys::{KEYS, nearest};
 use super::secrets::{has_secret, redact};
 use crate::failure::{Failure, FailureKind, Result};
@@ -113,9 +114,9 @@ pub struct Demo {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Gateway {
-    /// Cameras, `[PATH=]rtsp://…`; without passwords in them.
-    pub cameras: Option<Vec<String>>,
-    /// File with a camera in each line, for cameras with passwords.
+    /// Cameras, `[[gateway.camera]]`.
+    pub camera: Vec<Camera>,
+    /// File with a camera in each line, `[PATH=]rtsp://…`.
     pub camera_file: Option<PathBuf>,
     /// The camera gateway's ticket; without an invite in it.
     pub peer: Option<String>,
@@ -127,6 +128,13 @@ pub struct Gateway {
     pub rtsp_user: Option<String>,
     /// File with the password that goes with it.
     pub rtsp_password_file: Option<PathBuf>,
+}
+
+impl Gateway {
+    /// Whether cameras are configured.
+    pub(crate) fn has_cameras(&self) -> bool {
+        self.camera_file.is_some() || !self.camera.is_empty()
+    }
 }
 
 /// Who this end is.
@@ -179,17 +187,17 @@ pub(super) fn parse(text: &str, path: &Path) -> Result<FileConfig> {
         let message = error.message().lines().next().unwrap_or_default();
         wrong(text, path, error.span(), &redact(message), &hint(message))
     })?;
-    check(&config).map_err(|problem| {
-        let span = span_of(text, problem.section, problem.key);
-        wrong(text, path, span, &problem.what, problem.hint)
-    })?;
+    check(&config).map_err(|problem| wrong(text, path, span_of(text, &problem), &problem.what, problem.hint))?;
     Ok(config)
 }
 
 /// What is wrong with a key.
 pub(super) struct Problem {
-    section: &'static str,
-    key: &'static str,
+    pub(super) section: &'static str,
+    /// The list of tables within the section, and the number of the one with the key.
+    pub(super) element: Option<(&'static str, usize)>,
+    /// What is no key is about the whole table.
+    pub(super) key: &'static str,
     pub(super) what: String,
     pub(super) hint: &'static str,
 }
@@ -199,7 +207,7 @@ pub(super) const EXCLUSIVE: &[(&str, &str, &str)] = &[
     ("publish", "listen", "to"),
     ("publish", "source", "source_file"),
     ("watch", "ticket", "ticket_file"),
-    ("gateway", "cameras", "camera_file"),
+    ("gateway", "camera", "camera_file"),
     ("gateway", "peer", "peer_file"),
 ];
 
@@ -231,11 +239,7 @@ fn check(config: &FileConfig) -> Result<(), Problem> {
     )?;
     let peer_hint = "write the ticket into a file only you may read, and name that file in peer_file";
     no_secret("gateway", "peer", config.gateway.peer.as_ref(), "an invite", peer_hint)?;
-    let camera_hint = "write the cameras into a file only you may read, and name that file in camera_file";
-    for camera in config.gateway.cameras.iter().flatten() {
-        no_secret("gateway", "cameras", Some(camera), "a password", camera_hint)?;
-    }
-    Ok(())
+    camera::check(&config.gateway.camera)
 }
 
 /// Keys that exclude each other.
@@ -255,7 +259,7 @@ pub(super) fn check_exclusive(config: &FileConfig) -> Result<(), Problem> {
         listen.is_some() && to.is_some(),
         source.is_some() && source_file.is_some(),
         ticket.is_some() && ticket_file.is_some(),
-        gateway.cameras.is_some() && gateway.camera_file.is_some(),
+        !gateway.camera.is_empty() && gateway.camera_file.is_some(),
         gateway.peer.is_some() && gateway.peer_file.is_some(),
     ];
     let Some((_, &(section, first, key))) = both.into_iter().zip(EXCLUSIVE).find(|(both, _)| *both) else {
@@ -264,6 +268,7 @@ pub(super) fn check_exclusive(config: &FileConfig) -> Result<(), Problem> {
     let what = format!("{section}.{first} and {section}.{key} exclude each other");
     Err(Problem {
         section,
+        element: None,
         key,
         what,
         hint: "keep one of them",
@@ -283,6 +288,7 @@ fn no_secret(
     let what = format!("{section}.{key} carries {secret}, which must not stand in a configuration file");
     Err(Problem {
         section,
+        element: None,
         key,
         what,
         hint,
@@ -303,7 +309,7 @@ fn wrong(text: &str, path: &Path, span: Option<Range<usize>>, what: &str, hint: 
 /// What to do about a message of the parser.
 fn hint(message: &str) -> String {
     let mut quoted = message.split('`').skip(1).step_by(2);
-    if !message.starts_with("unknown field") {
+    if !message.starts_with("unknown ") {
         return "docs/sealcast.example.toml shows every option with a valid value".to_owned();
     }
     let Some(unknown) = quoted.next() else {
@@ -319,18 +325,21 @@ fn hint(message: &str) -> String {
     format!("valid here are {}", valid.join(", "))
 }
 
-/// Where `section.key` stands in a text that parses.
-fn span_of(text: &str, section: &str, key: &str) -> Option<Range<usize>> {
+/// Where in a text that parses a problem is.
+fn span_of(text: &str, problem: &Problem) -> Option<Range<usize>> {
     let table = DeTable::parse(text).ok()?;
-    let section = table.get_ref().get(section)?.get_ref().as_table()?;
-    section
-        .keys()
-        .find(|name| name.get_ref().as_ref() == key)
-        .map(|name| name.span())
+    let mut inner = table.get_ref().get(problem.section)?;
+    if let Some((name, at)) = problem.element {
+        inner = inner.get_ref().get(name)?.get_ref().get(at)?;
+    }
+    let mut keys = inner.get_ref().as_table()?.keys();
+    let key = keys.find(|name| name.get_ref().as_ref() == problem.key);
+    Some(key.map_or_else(|| inner.span(), |key| key.span()))
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::keys::Kind;
     use super::*;
 
     const EXAMPLE: &str = include_str!("../../../../docs/sealcast.example.toml");
@@ -349,7 +358,7 @@ mod tests {
 
     #[test]
     fn the_example_shows_every_key_with_a_valid_value() {
-        for key in KEYS {
+        for key in KEYS.iter().filter(|key| key.kind != Kind::Tables) {
             let start = EXAMPLE.find(&format!("[{}]", key.section)).unwrap();
             let section = &EXAMPLE[start..];
             let section = section.split("\n[").next().unwrap();
@@ -361,6 +370,19 @@ mod tests {
             let line = line.trim_start_matches("# ");
             let alone = format!("[{}]\n{line}\n", key.section);
             parse(&alone, Path::new("example")).unwrap_or_else(|failure| panic!("{line}: {failure}"));
+        }
+    }
+
+    #[test]
+    fn the_example_shows_cameras_with_every_key() {
+        let start = EXAMPLE.find("# [[gateway.camera]]").unwrap();
+        let section = EXAMPLE[start..].split("\n[").next().unwrap();
+        let cameras: Vec<&str> = section.lines().filter_map(|line| line.strip_prefix("# ")).collect();
+        let config = parse(&cameras.join("\n"), Path::new("example")).unwrap();
+        let shown = serde_json::to_value(&config.gateway.camera).unwrap();
+        for (key, _) in serde_json::to_value(Camera::default()).unwrap().as_object().unwrap() {
+            let set = |camera: &serde_json::Value| !camera[key].is_null();
+            assert!(shown.as_array().unwrap().iter().any(set), "{key} is not in the example");
         }
     }
 

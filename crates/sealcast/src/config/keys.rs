@@ -11,6 +11,8 @@ pub enum Kind {
     Number,
     /// Names separated by commas.
     List,
+    /// Tables, which the environment cannot hold.
+    Tables,
 }
 
 /// One key.
@@ -58,7 +60,7 @@ pub const KEYS: &[Key] = &[
     key("demo", "source", Kind::Text),
     key("demo", "seconds", Kind::Number),
     key("demo", "headless", Kind::Switch),
-    key("gateway", "cameras", Kind::List),
+    key("gateway", "camera", Kind::Tables),
     key("gateway", "camera_file", Kind::Text),
     key("gateway", "peer", Kind::Text),
     key("gateway", "peer_file", Kind::Text),

@@ -3,6 +3,7 @@
 //! A flag overrides the environment, the environment overrides the file. Every option is described in
 //! `docs/sealcast.example.toml`.
 
+pub mod camera;
 pub mod file;
 pub mod keys;
 pub mod secrets;

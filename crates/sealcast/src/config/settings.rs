@@ -114,7 +114,14 @@ impl Settings {
                 (None, Some(default)) => (default.to_owned(), "default".to_owned()),
                 (None, None) => ("-".to_owned(), "not set".to_owned()),
             };
-            let _ = writeln!(text, "{path:<26}{:<44}  {origin}", redact(&value));
+            let mut line = |value: &str| writeln!(text, "{path:<26}{:<44}  {origin}", redact(value));
+            let _ = match self.values.get(&path) {
+                // A line for each table.
+                Some((_, Value::Array(list))) if key.kind == Kind::Tables => {
+                    list.iter().try_for_each(|table| line(&table.to_string()))
+                }
+                _ => line(&value),
+            };
         }
         text
     }
@@ -171,6 +178,12 @@ fn from_variable(name: &str, key: &Key, text: &str) -> Result<Value> {
             _ => return Err(refuse(name, "it must be true or false")),
         }),
         Kind::Number => Value::Integer(text.parse().map_err(|_| refuse(name, "it must be a whole number"))?),
+        Kind::Tables => {
+            return Err(refuse(
+                name,
+                "cameras stand in the file, or in SEALCAST_GATEWAY_CAMERA_FILE",
+            ));
+        }
         Kind::List => {
             let words = text.split(',').map(str::trim).filter(|word| !word.is_empty());
             Value::Array(words.map(|word| Value::String(word.to_owned())).collect())
@@ -256,6 +269,7 @@ mod tests {
     fn the_keys_listed_are_those_of_the_sections() {
         for key in KEYS {
             let value = match (key.kind, key.name) {
+                (Kind::Tables, _) => continue,
                 (_, "metrics" | "rtsp") => "127.0.0.1:9464",
                 (Kind::Switch, _) => "true",
                 (Kind::Number, _) => "7",

@@ -14,18 +14,35 @@ use crate::failure::{Failure, FailureKind, Result};
 const MAX_PEERS: usize = 10_000;
 
 /// Peers that are let in, and the file that remembers them: one peer id a line, perhaps followed by a comment.
+#[derive(Default, PartialEq, Eq)]
 pub struct AllowList {
     path: Option<PathBuf>,
     peers: BTreeSet<PeerId>,
+    /// Those of them that were enrolled and stand in no file.
+    unwritten: BTreeSet<PeerId>,
 }
 
 impl AllowList {
     /// A list that is forgotten at exit.
     pub fn in_memory() -> Self {
+        Self::default()
+    }
+
+    /// A list of these peers, of no file.
+    pub fn of(peers: impl IntoIterator<Item = PeerId>) -> Self {
         Self {
-            path: None,
-            peers: BTreeSet::new(),
+            peers: peers.into_iter().collect(),
+            ..Self::default()
         }
+    }
+
+    /// The list of a file that must be there.
+    ///
+    /// # Errors
+    /// The file cannot be read, or a line of it begins with no peer id.
+    pub fn read(path: &Path) -> Result<Self> {
+        let text = fs::read_to_string(path).map_err(|error| unreadable(path, &error))?;
+        Self::parse(&text, path)
     }
 
     /// The list of a file, empty if the file does not exist yet.
@@ -33,15 +50,14 @@ impl AllowList {
     /// # Errors
     /// The file cannot be read, or a line of it begins with no peer id.
     pub fn open(path: &Path) -> Result<Self> {
-        let shown = path.display();
-        let text = match fs::read_to_string(path) {
-            Ok(text) => text,
-            Err(error) if error.kind() == ErrorKind::NotFound => String::new(),
-            Err(error) => {
-                let what = format!("the allow list {shown} cannot be read ({error})");
-                return Err(Failure::new(FailureKind::Keys, what, "check its path and permissions"));
-            }
-        };
+        match fs::read_to_string(path) {
+            Ok(text) => Self::parse(&text, path),
+            Err(error) if error.kind() == ErrorKind::NotFound => Self::parse("", path),
+            Err(error) => Err(unreadable(path, &error)),
+        }
+    }
+
+    fn parse(text: &str, path: &Path) -> Result<Self> {
         let mut peers = BTreeSet::new();
         for (number, line) in text.lines().enumerate() {
             let Some(first) = line.split_whitespace().next().filter(|word| !word.starts_with('#')) else {
@@ -50,7 +66,8 @@ impl AllowList {
             let peer = PeerId::parse(first)
                 .filter(|_| peers.len() < MAX_PEERS)
                 .ok_or_else(|| {
-                    let what = format!("line {} of the allow list {shown} begins with no peer id", number + 1);
+                    let (line, shown) = (number + 1, path.display());
+                    let what = format!("line {line} of the allow list {shown} begins with no peer id");
                     Failure::new(
                         FailureKind::Keys,
                         what,
@@ -62,12 +79,19 @@ impl AllowList {
         Ok(Self {
             path: Some(path.to_owned()),
             peers,
+            ..Self::default()
         })
     }
 
     /// Whether the peer is let in.
     pub fn contains(&self, peer: &PeerId) -> bool {
         self.peers.contains(peer)
+    }
+
+    /// Keep those who stand in no file, though the list was read again.
+    pub fn keep_unwritten(&mut self, before: &Self) {
+        self.unwritten.extend(&before.unwritten);
+        self.peers.extend(&before.unwritten);
     }
 
     /// Let an invited peer in from now on, also after a restart.
@@ -78,7 +102,10 @@ impl AllowList {
         if !self.peers.insert(peer) {
             return Ok(());
         }
-        let Some(path) = &self.path else { return Ok(()) };
+        let Some(path) = &self.path else {
+            self.unwritten.insert(peer);
+            return Ok(());
+        };
         if let Some(parent) = path.parent() {
             // A failure shows when the file is opened.
             let _ = fs::create_dir_all(parent);
@@ -87,6 +114,7 @@ impl AllowList {
         let today = jiff::Timestamp::now().strftime("%Y-%m-%d");
         let written = file.and_then(|mut file| writeln!(file, "{peer} enrolled by invite {today}"));
         written.map_err(|error| {
+            self.unwritten.insert(peer);
             let what = format!(
                 "{} could not be enrolled in the allow list {} ({error})",
                 peer.short(),
@@ -99,6 +127,11 @@ impl AllowList {
             )
         })
     }
+}
+
+fn unreadable(path: &Path, error: &std::io::Error) -> Failure {
+    let what = format!("the allow list {} cannot be read ({error})", path.display());
+    Failure::new(FailureKind::Keys, what, "check its path and permissions")
 }
 
 #[cfg(test)]

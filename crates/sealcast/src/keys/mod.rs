@@ -1,7 +1,8 @@
-//! Keys of this machine: entropy, mechanisms, study suites, identity files and allow lists.
+//! Keys of this machine: entropy, mechanisms, study suites, identity files, allow lists and fingerprints.
 
 pub mod allow;
 pub mod entropy;
 pub mod files;
+pub mod fingerprint;
 pub mod mechanism;
 pub mod study;

@@ -1,6 +1,6 @@
 //! Who is let in.
 
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use sealcast_proto::keys::{Peer, PeerId};
 use sealcast_proto::session::Input;
@@ -10,7 +10,11 @@ use crate::keys::allow::AllowList;
 
 /// Decides on peers that have proved who they are.
 pub struct Admission {
-    list: Mutex<AllowList>,
+    rules: Mutex<Rules>,
+}
+
+struct Rules {
+    list: AllowList,
     open: bool,
 }
 
@@ -38,24 +42,36 @@ impl Admission {
     /// Let in whom `list` names, whoever proves the invite, and with `open` everybody.
     pub fn new(list: AllowList, open: bool) -> Self {
         Self {
-            list: Mutex::new(list),
-            open,
+            rules: Mutex::new(Rules { list, open }),
         }
+    }
+
+    fn rules(&self) -> MutexGuard<'_, Rules> {
+        // The rules are consistent between statements; a panic elsewhere does not spoil them.
+        self.rules.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Decide by other rules from now on. Who was enrolled and could not be written down stays so until exit.
+    pub(super) fn renew(&self, by: Self) {
+        let mut new = by.rules.into_inner().unwrap_or_else(PoisonError::into_inner);
+        let mut rules = self.rules();
+        new.list.keep_unwritten(&rules.list);
+        *rules = new;
     }
 
     /// Decide on a peer. Enrolment that cannot be written down is logged and lasts until exit.
     pub fn judge(&self, peer: &Peer) -> Verdict {
-        let mut list = self.list.lock().unwrap_or_else(PoisonError::into_inner);
-        if list.contains(&peer.id) {
+        let mut rules = self.rules();
+        if rules.list.contains(&peer.id) {
             return Verdict::Listed;
         }
         if peer.invited {
-            if let Err(failure) = list.enrol(peer.id) {
+            if let Err(failure) = rules.list.enrol(peer.id) {
                 tracing::warn!("{failure}");
             }
             return Verdict::Enrolled;
         }
-        if self.open { Verdict::Open } else { Verdict::Refused }
+        if rules.open { Verdict::Open } else { Verdict::Refused }
     }
 
     /// What the session of a viewer that has proved who it is, and came `from` there, is to be told.
@@ -84,7 +100,13 @@ impl Admission {
 
     /// Whether the peer is on the list already.
     pub fn knows(&self, peer: &PeerId) -> bool {
-        self.list.lock().unwrap_or_else(PoisonError::into_inner).contains(peer)
+        self.rules().list.contains(peer)
+    }
+
+    /// Whether a peer that was let in would be let in again.
+    pub(super) fn admits(&self, peer: &PeerId) -> bool {
+        let rules = self.rules();
+        rules.open || rules.list.contains(peer)
     }
 }
 
@@ -110,6 +132,17 @@ mod tests {
         let admission = Admission::new(AllowList::in_memory(), false);
         assert_eq!(admission.judge(&peer(true)), Verdict::Enrolled);
         assert_eq!(admission.judge(&peer(false)), Verdict::Listed);
+    }
+
+    #[test]
+    fn rules_that_were_read_again_hold_and_only_who_could_not_be_written_down_is_kept() {
+        let admission = Admission::new(AllowList::of([PeerId([1; 32])]), false);
+        assert_eq!(admission.judge(&peer(true)), Verdict::Enrolled);
+        admission.renew(Admission::new(AllowList::of([PeerId([2; 32])]), false));
+        assert!(!admission.admits(&PeerId([1; 32])) && admission.admits(&PeerId([2; 32])));
+        assert!(admission.admits(&peer(false).id), "it was promised to stay until exit");
+        admission.renew(Admission::new(AllowList::in_memory(), true));
+        assert!(admission.admits(&PeerId([1; 32])), "open for all");
     }
 
     #[test]

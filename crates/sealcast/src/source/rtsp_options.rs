@@ -4,22 +4,24 @@ use std::fmt;
 use std::path::Path;
 
 use retina::client::Credentials;
+use serde::{Deserialize, Serialize};
 use url::Url;
 
 use crate::failure::{Failure, FailureKind, Result};
+use crate::keys::fingerprint::Fingerprint;
 
 /// The environment variable that may hold the camera's password.
 pub(super) const PASSWORD_VARIABLE: &str = "SEALCAST_RTSP_PASSWORD";
 
-/// The port of `rtsp://`.
-const RTSP_PORT: u16 = 554;
 /// A credentials file has one line.
 const MAX_CREDENTIALS_BYTES: u64 = 4096;
 
 /// How the camera's packets travel.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Transport {
-    /// TCP, or UDP where the camera refuses TCP.
+    /// TCP, or UDP where the camera refuses TCP: what holds where nothing is said.
+    #[serde(skip)]
     Auto,
     /// Between the RTSP messages, on one TCP connection.
     Tcp,
@@ -28,20 +30,22 @@ pub enum Transport {
 }
 
 /// A camera, and how to reach it.
-#[derive(Clone)]
+#[derive(Clone, PartialEq, Eq)]
 pub struct RtspOptions {
     /// Without user, password and our options.
     pub(super) url: Url,
     pub(super) credentials: Option<Credentials>,
     /// How packets travel.
     pub transport: Transport,
+    /// The certificate that a camera shows within TLS.
+    pub(crate) fingerprint: Option<Fingerprint>,
     /// Whether a camera that was up once is called again when it hangs up.
     pub reconnect: bool,
 }
 
 impl RtspOptions {
-    /// Reads `rtsp://[USER[:PASSWORD]@]HOST[:PORT]/PATH[?OPTIONS]`. The options `transport=tcp|udp`,
-    /// `credentials=@FILE` and `reconnect=no` are ours; all others belong to the camera.
+    /// Reads `rtsp[s]://[USER[:PASSWORD]@]HOST[:PORT]/PATH[?OPTIONS]`. The options `transport=tcp|udp`,
+    /// `fingerprint=sha256:HEX`, `credentials=@FILE` and `reconnect=no` are ours; all others belong to the camera.
     ///
     /// The password comes from the file (one line `USER:PASSWORD`), from the URL, or from the environment variable
     /// `SEALCAST_RTSP_PASSWORD`.
@@ -50,20 +54,15 @@ impl RtspOptions {
     /// Kind `Usage`. No message repeats the URL, since it may hold a password.
     pub fn parse(text: &str) -> Result<Self> {
         let usage = |what: &str, hint: &str| Failure::new(FailureKind::Usage, what, hint);
-        if text.starts_with("rtsps:") {
-            let hint =
-                "use rtsp:// and put `sealcast gateway camera` next to the camera, so that no plain link leaves it";
-            return Err(usage("RTSP over TLS (rtsps://) is not supported", hint));
-        }
         let shape = "write rtsp://USER:PASSWORD@HOST:PORT/PATH, with %23 for # and %40 for @ in the password";
         let mut url = Url::parse(text).map_err(|e| usage(&format!("the camera's URL is wrong: {e}"), shape))?;
-        if url.scheme() != "rtsp" || url.host_str().is_none_or(str::is_empty) {
+        if !matches!(url.scheme(), "rtsp" | "rtsps") || url.host_str().is_none_or(str::is_empty) {
             return Err(usage("the camera's URL names no host", shape));
         }
         let from_url = (unescape(url.username()), url.password().map(unescape));
         let cleared = url.set_username("").and_then(|()| url.set_password(None));
         cleared.map_err(|()| usage("the camera's URL names no host", shape))?;
-        let (mut transport, mut reconnect, mut file) = (Transport::Auto, true, None);
+        let (mut transport, mut fingerprint, mut reconnect, mut file) = (None, None, true, None);
         let mut theirs = Vec::new();
         // Kept byte for byte: cameras are particular about the order and the escapes of their own options.
         for pair in url
@@ -73,14 +72,15 @@ impl RtspOptions {
             .filter(|pair| !pair.is_empty())
         {
             match pair.split_once('=').unwrap_or((pair, "")) {
-                ("transport", "tcp") => transport = Transport::Tcp,
-                ("transport", "udp") => transport = Transport::Udp,
+                ("transport", "tcp") => transport = Some(Transport::Tcp),
+                ("transport", "udp") => transport = Some(Transport::Udp),
                 ("transport", _) => {
                     return Err(usage(
                         "this transport does not exist",
                         "use transport=tcp or transport=udp",
                     ));
                 }
+                ("fingerprint", value) => fingerprint = Some(value.parse()?),
                 ("reconnect", value) => reconnect = !matches!(value, "no" | "off" | "0" | "false"),
                 ("credentials", value) => file = Some(unescape(value)),
                 _ => theirs.push(pair),
@@ -92,21 +92,35 @@ impl RtspOptions {
             Some(file) => Some(read_credentials(&file)?),
             None => combine(from_url, std::env::var(PASSWORD_VARIABLE).ok()),
         };
-        Ok(Self {
+        let options = Self {
             url,
             credentials,
-            transport,
+            transport: Transport::Auto,
+            fingerprint: None,
             reconnect,
-        })
+        };
+        options.with(transport, fingerprint)
     }
 
-    /// The camera's host, an IPv6 address without its brackets, and its port.
-    pub(crate) fn address(&self) -> (String, u16) {
-        let host = self.url.host_str().unwrap_or_default();
-        (
-            host.trim_matches(['[', ']']).to_owned(),
-            self.url.port().unwrap_or(RTSP_PORT),
-        )
+    /// The same camera with what was said of it beside its URL, which holds before what the URL says.
+    ///
+    /// # Errors
+    /// Kind `Usage`: that does not go together with the URL's scheme.
+    pub(crate) fn with(mut self, transport: Option<Transport>, fingerprint: Option<Fingerprint>) -> Result<Self> {
+        self.transport = transport.unwrap_or(self.transport);
+        self.fingerprint = fingerprint.or(self.fingerprint);
+        let (what, hint) = match self.url.scheme() {
+            "rtsps" if self.transport == Transport::Udp => (
+                "over rtsps:// packets cannot come by UDP, where they would go in clear",
+                "leave transport=udp away: within TLS they come on the RTSP connection",
+            ),
+            "rtsp" if self.fingerprint.is_some() => (
+                "a camera at rtsp:// shows no certificate that could have this fingerprint",
+                "use rtsps://, or leave the fingerprint away",
+            ),
+            _ => return Ok(self),
+        };
+        Err(Failure::new(FailureKind::Usage, what, hint))
     }
 
     /// The user's name and password.
@@ -128,6 +142,7 @@ impl fmt::Debug for RtspOptions {
             .field("url", &self.shown())
             .field("credentials", &self.credentials.as_ref().map(|_| "(hidden)"))
             .field("transport", &self.transport)
+            .field("fingerprint", &self.fingerprint)
             .field("reconnect", &self.reconnect)
             .finish()
     }

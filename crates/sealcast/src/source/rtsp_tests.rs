@@ -1,5 +1,7 @@
 use super::*;
 
+const PIN: &str = "sha256:ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad";
+
 fn parse(text: &str) -> RtspOptions {
     RtspOptions::parse(text).unwrap_or_else(|e| panic!("{e}"))
 }
@@ -33,6 +35,24 @@ fn our_options_are_taken_and_the_cameras_stay_as_they_are() {
 }
 
 #[test]
+fn a_camera_within_tls_has_a_fingerprint_and_its_own_beside_the_url_holds() {
+    let options = parse(&format!("rtsps://camera/live?fingerprint={PIN}&x=y"));
+    assert_eq!(options.shown(), "rtsps://camera/live?x=y");
+    assert_eq!(options.fingerprint.map(|pin| pin.to_string()).as_deref(), Some(PIN));
+    let other = Fingerprint::of(b"another");
+    assert_eq!(
+        options.clone().with(None, Some(other)).expect("fits").fingerprint,
+        Some(other)
+    );
+    assert!(options.with(Some(Transport::Udp), None).is_err());
+    assert_eq!(
+        parse("rtsps://camera/").fingerprint,
+        None,
+        "it is asked for when the camera shows one"
+    );
+}
+
+#[test]
 fn the_password_may_come_from_the_environment() {
     let from = |password: Option<&str>, variable: Option<&str>| {
         combine(("admin".into(), password.map(Into::into)), variable.map(Into::into)).map(|found| found.password)
@@ -48,12 +68,14 @@ fn wrong_urls_are_refused_without_repeating_them() {
     for wrong in [
         "rtsp:///hunter2",
         "rtsp://",
-        "rtsps://admin:hunter2@camera/",
+        "rtsps://admin:hunter2@camera/?transport=udp",
+        "rtsps://admin:hunter2@camera/?fingerprint=sha256:12",
+        "rtsp://admin:hunter2@camera/?fingerprint=PIN",
         "rtsp://admin:hunter2@camera/?transport=pigeon",
         "rtsp://admin:hunter2@camera:99999/",
         "rtsp://admin:hunter2#@camera/",
     ] {
-        let failure = RtspOptions::parse(wrong).expect_err(wrong);
+        let failure = RtspOptions::parse(&wrong.replace("PIN", PIN)).expect_err(wrong);
         assert_eq!(failure.kind, FailureKind::Usage, "{wrong}");
         assert!(!failure.to_string().contains("hunter2"), "{failure}");
     }

@@ -56,7 +56,12 @@ impl FromStr for SourceUrl {
                 options.finish("loop, fps=N, unpaced")?;
                 Ok(Self::File(file_path(path)?, file))
             }
-            "rtsp" | "rtsps" => Ok(Self::Rtsp(rtsp::RtspOptions::parse(text)?)),
+            "rtsps" => Err(Failure::new(
+                FailureKind::Usage,
+                "RTSP over TLS (rtsps://) is not a source",
+                "`sealcast gateway camera` carries such a camera to players",
+            )),
+            "rtsp" => Ok(Self::Rtsp(rtsp::RtspOptions::parse(text)?)),
             _ => Err(unknown(text)),
         }
     }

@@ -46,6 +46,7 @@ fn what_is_no_source_is_a_usage_failure_that_lists_them() {
     for wrong in [
         "clip.mp4",
         "http://camera/",
+        "rtsps://camera/",
         "ftp:x",
         "",
         "file:",

@@ -6,6 +6,7 @@ mod options;
 mod quic;
 mod stream;
 pub(crate) mod tcp;
+pub(crate) mod tls;
 pub mod udp;
 mod url;
 
@@ -19,6 +20,7 @@ pub use carriage::{Accepted, Carriage, Listener, connect};
 pub use memory::memory_pair;
 pub use options::{DEFAULT_LATENCY_MS, Fec, Mtu, NetworkOptions};
 pub use quic::{QuicListener, QuicTransport};
+pub(crate) use stream::ByteStream;
 pub use stream::StreamTransport;
 pub use tcp::TcpTransport;
 pub use url::{DEFAULT_PORT, ListenUrl};

@@ -17,6 +17,11 @@ const READ_CHUNK: usize = 64 * 1024;
 /// Capacity kept for sending when a burst is over.
 const OUTGOING_KEPT: usize = 256 * 1024;
 
+/// What a carrier can be made of, where it is known only at run time.
+pub(crate) trait ByteStream: AsyncRead + AsyncWrite + Unpin + Send {}
+
+impl<S: AsyncRead + AsyncWrite + Unpin + Send> ByteStream for S {}
+
 /// A byte stream as a carrier of messages.
 pub struct StreamTransport<S> {
     stream: S,
@@ -90,6 +95,10 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> StreamTransport<S> {
                 Poll::Ready(Err(error)) => return Err(error),
                 Poll::Pending => break,
             }
+        }
+        // TLS may hold what it took; a wait registers for the rest.
+        if let Poll::Ready(Err(error)) = Pin::new(&mut self.stream).poll_flush(context) {
+            return Err(error);
         }
         if self.sent > 0 && self.sent == self.outgoing.len() {
             // Who sends long messages one after the other needs the room again at once.

@@ -64,14 +64,14 @@ pub(super) async fn connect(host: &Host, port: u16) -> Result<TcpTransport> {
         Host::V4(address) => address.to_string(),
         Host::V6(address) => address.to_string(),
     };
-    connect_plain(&name, port).await
+    connect_stream(&name, port).await.map(StreamTransport::new)
 }
 
-/// Connect to the first address of a name, or to an address, without brackets.
+/// A connection for low delay to the first address of a name, or to an address, without brackets.
 ///
 /// # Errors
 /// The name is unknown, or no address answers.
-pub(crate) async fn connect_plain(name: &str, port: u16) -> Result<TcpTransport> {
+pub(crate) async fn connect_stream(name: &str, port: u16) -> Result<TcpStream> {
     let fail = |why: String, hint: &str| {
         Failure::new(
             FailureKind::Network,
@@ -84,7 +84,10 @@ pub(crate) async fn connect_plain(name: &str, port: u16) -> Result<TcpTransport>
     let mut last = "the name has no address".to_owned();
     for address in addresses {
         match tokio::time::timeout(CONNECT_PATIENCE, TcpStream::connect(address)).await {
-            Ok(Ok(stream)) => return Ok(prepare(stream)),
+            Ok(Ok(stream)) => {
+                tune(&stream);
+                return Ok(stream);
+            }
             Ok(Err(error)) => last = error.to_string(),
             Err(_) => last = format!("no answer within {} s", CONNECT_PATIENCE.as_secs()),
         }
@@ -95,9 +98,15 @@ pub(crate) async fn connect_plain(name: &str, port: u16) -> Result<TcpTransport>
     ))
 }
 
-/// Set a connection up for low delay. What the system does not know is left as it is.
+/// Set a connection that came in up for low delay.
 pub(crate) fn prepare(stream: TcpStream) -> TcpTransport {
-    let socket = SockRef::from(&stream);
+    tune(&stream);
+    StreamTransport::new(stream)
+}
+
+/// Set a connection up for low delay. What the system does not know is left as it is.
+fn tune(stream: &TcpStream) {
+    let socket = SockRef::from(stream);
     let keepalive = TcpKeepalive::new()
         .with_time(Duration::from_secs(5))
         .with_interval(Duration::from_secs(2));
@@ -110,5 +119,4 @@ pub(crate) fn prepare(stream: TcpStream) -> TcpTransport {
     for error in results.into_iter().filter_map(std::result::Result::err) {
         tracing::debug!(%error, "a socket option was refused");
     }
-    StreamTransport::new(stream)
 }

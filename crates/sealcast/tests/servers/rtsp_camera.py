@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 """A camera for tests: GStreamer's RTSP server playing a file.
 
-rtsp_camera.py FILE [--port N] [--udp FIRST LAST] [--audio] [--user U --password P --method basic|digest]
+rtsp_camera.py FILE [--port N] [--udp FIRST LAST] [--audio] [--user U --password P --method basic|digest] [--tls PEM]
 
 H.264 from MP4, with its AAC too if asked for, H.265 from FILE.h265.mp4, Motion JPEG from AVI, G.711 from WAV, at
-rtsp://127.0.0.1:PORT/cam. Prints "port N" when it listens, and "TEARDOWN" whenever a client says that it goes.
+rtsp://127.0.0.1:PORT/cam. With a file of a certificate and its key, at rtsps:// and nowhere else. Prints "port N" when it
+listens, and "TEARDOWN" whenever a client says that it goes.
 """
 
 import argparse
@@ -15,7 +16,7 @@ import gi
 gi.require_version("Gst", "1.0")
 gi.require_version("GstRtsp", "1.0")
 gi.require_version("GstRtspServer", "1.0")
-from gi.repository import GLib, Gst, GstRtsp, GstRtspServer  # noqa: E402
+from gi.repository import Gio, GLib, Gst, GstRtsp, GstRtspServer  # noqa: E402
 
 
 def say(text):
@@ -31,6 +32,7 @@ def main():
     parser.add_argument("--user")
     parser.add_argument("--password")
     parser.add_argument("--method", choices=["basic", "digest"], default="digest")
+    parser.add_argument("--tls")
     args = parser.parse_args()
     Gst.init(None)
 
@@ -58,19 +60,24 @@ def main():
         pool.add_range("0.0.0.0", "0.0.0.0", *args.udp, 0)
         factory.set_address_pool(pool)
 
-    if args.user:
-        token = GstRtspServer.RTSPToken()
-        token.set_string("media.factory.role", args.user)
+    if args.user or args.tls:
         auth = GstRtspServer.RTSPAuth()
-        if args.method == "digest":
+        role = args.user or "anybody"
+        token = GstRtspServer.RTSPToken()
+        token.set_string("media.factory.role", role)
+        if not args.user:
+            auth.set_default_token(token)
+        elif args.method == "digest":
             auth.set_supported_methods(GstRtsp.RTSPAuthMethod.DIGEST)
             auth.add_digest(args.user, args.password, token)
         else:
             auth.add_basic(GstRtspServer.RTSPAuth.make_basic(args.user, args.password), token)
+        if args.tls:
+            auth.set_tls_certificate(Gio.TlsCertificate.new_from_file(args.tls))
         server.set_auth(auth)
         rights = GstRtspServer.RTSPPermissions()
-        rights.add_permission_for_role(args.user, "media.factory.access", True)
-        rights.add_permission_for_role(args.user, "media.factory.construct", True)
+        rights.add_permission_for_role(role, "media.factory.access", True)
+        rights.add_permission_for_role(role, "media.factory.construct", True)
         factory.set_permissions(rights)
 
     def connected(_server, client):

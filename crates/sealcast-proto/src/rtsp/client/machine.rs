@@ -76,9 +76,14 @@ pub struct CameraClient {
 impl CameraClient {
     /// A connection to the camera is there, or will be. `now` is monotonic.
     pub fn new(config: CameraConfig, now: Duration) -> Self {
+        let lower = if config.url.tls {
+            Lower::Interleaved
+        } else {
+            config.lower
+        };
         Self {
             url: config.url,
-            lower: config.lower,
+            lower,
             authenticator: Authenticator::new(config.credentials, config.entropy),
             reader: MessageReader::default(),
             out: VecDeque::new(),

@@ -46,7 +46,8 @@ pub struct CameraConfig {
     pub url: CameraUrl,
     /// What it may ask for.
     pub credentials: Option<Credentials>,
-    /// What is tried first; the other is tried where the camera does not support it.
+    /// What is tried first; the other is tried where the camera does not support it. Over TLS, packets come on the
+    /// RTSP connection or not at all.
     pub lower: Lower,
     /// 16 fresh random bytes.
     pub entropy: [u8; 16],

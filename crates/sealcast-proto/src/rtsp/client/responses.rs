@@ -93,7 +93,8 @@ impl CameraClient {
 
     fn track_set_up(&mut self, now: Duration, track: Track, offer: Offer, response: &Response) {
         let first_choice = (self.lower == Lower::Udp) == matches!(offer, Offer::Udp(_));
-        if response.status == 461 && first_choice {
+        // In datagrams, packets would leave the protection of TLS.
+        if response.status == 461 && first_choice && !self.url.tls {
             let other = if self.lower == Lower::Udp {
                 Lower::Interleaved
             } else {

@@ -9,11 +9,15 @@ use crate::rtsp::tracks::TrackSet;
 const NOW: Duration = Duration::from_secs(100);
 
 fn connect(url: &str) -> CameraClient {
+    connect_by(url, Lower::Interleaved)
+}
+
+fn connect_by(url: &str, lower: Lower) -> CameraClient {
     let (url, credentials) = CameraUrl::parse(url).unwrap();
     let config = CameraConfig {
         url,
         credentials,
-        lower: Lower::Interleaved,
+        lower,
         entropy: [3; 16],
     };
     let mut client = CameraClient::new(config, NOW);
@@ -47,7 +51,11 @@ fn reply(client: &mut CameraClient, text: &str) -> Result<(), CameraError> {
 
 /// A camera that described itself so, at that base.
 fn described(base: &str, sdp: &str) -> CameraClient {
-    let mut client = connect("rtsp://192.168.1.10/stream0");
+    let client = connect("rtsp://192.168.1.10/stream0");
+    describe(client, base, sdp)
+}
+
+fn describe(mut client: CameraClient, base: &str, sdp: &str) -> CameraClient {
     reply(&mut client, "RTSP/1.0 200 OK\nCSeq: 1\nPublic: OPTIONS, DESCRIBE\n\n").unwrap();
     let length = sdp.replace('\n', "\r\n").len();
     let head = format!("RTSP/1.0 200 OK\nCSeq: 2\nContent-Base: {base}\nContent-Length: {length}\n\n");
@@ -265,18 +273,51 @@ fn a_camera_cannot_make_us_ask_without_pause() {
 }
 
 #[test]
+fn over_tls_no_packet_is_asked_for_in_datagrams_whatever_was_preferred() {
+    for (scheme, retried) in [("rtsp", true), ("rtsps", false)] {
+        for (lower, offers) in [
+            (Lower::Interleaved, ["RTP/AVP/TCP", "RTP/AVP;"]),
+            (Lower::Udp, ["RTP/AVP;", "RTP/AVP/TCP"]),
+        ] {
+            let url = format!("{scheme}://192.168.1.10/stream0");
+            let mut client = describe(connect_by(&url, lower), &url, REOLINK);
+            let set_up = |mut asked: (Vec<Request>, Vec<CameraEvent>), client: &mut CameraClient| {
+                if let [CameraEvent::OpenPorts { .. }] = asked.1[..] {
+                    let ports = PortPair { rtp: 5000, rtcp: 5001 };
+                    client.handle(NOW, CameraInput::Ports(Some(ports))).unwrap();
+                    asked = drain(client);
+                }
+                asked
+            };
+            let asked = play(&mut client, 1, 0b1);
+            let (first, _) = set_up(asked, &mut client);
+            let offered = |requests: &[Request]| requests[0].headers.get("Transport").unwrap().to_owned();
+            let expected = if retried { offers[0] } else { "RTP/AVP/TCP" };
+            assert!(offered(&first).starts_with(expected), "{url} {lower:?}");
+            reply(&mut client, "RTSP/1.0 461 Unsupported Transport\nCSeq: 3\n\n").unwrap();
+            let asked = drain(&mut client);
+            let (second, events) = set_up(asked, &mut client);
+            if retried {
+                assert!(offered(&second).starts_with(offers[1]), "{url} {lower:?}");
+            } else {
+                let refused =
+                    |event: &CameraEvent| matches!(event, CameraEvent::Answered { status, .. } if !status.is_ok());
+                assert!(second.is_empty() && events.iter().any(refused), "{events:?}");
+            }
+        }
+    }
+}
+
+#[test]
 fn a_camera_that_describes_nothing_says_why() {
-    let describe = |answer: &str| {
+    let failure = |answer: &str| {
         let mut client = connect("rtsp://192.168.1.10/stream0");
         reply(&mut client, "RTSP/1.0 200 OK\nCSeq: 1\n\n").unwrap();
         reply(&mut client, answer).unwrap_err()
     };
+    assert_eq!(failure("RTSP/1.0 404 Not Found\nCSeq: 2\n\n"), CameraError::Status(404));
     assert_eq!(
-        describe("RTSP/1.0 404 Not Found\nCSeq: 2\n\n"),
-        CameraError::Status(404)
-    );
-    assert_eq!(
-        describe("RTSP/1.0 200 OK\nCSeq: 2\n\n"),
+        failure("RTSP/1.0 200 OK\nCSeq: 2\n\n"),
         CameraError::Description(DescriptionError::NoTracks)
     );
 }

@@ -15,7 +15,7 @@ mod desk;
 mod ports;
 mod viewer;
 
-pub use camera::{CameraAt, CameraGatewayOptions, camera_gateway, check_selection};
+pub use camera::{CameraAt, CameraGatewayOptions, Cameras, Renewal, camera_gateway, check_selection};
 pub use viewer::{ViewerGatewayOptions, viewer_gateway};
 
 use std::future::poll_fn;

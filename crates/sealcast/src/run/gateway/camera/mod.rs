@@ -1,8 +1,13 @@
 //! The camera gateway: RTSP client towards cameras, publisher of sealed sessions.
 
+mod cameras;
 mod control;
+mod reach;
+mod roster;
 mod session;
 mod upstream;
+
+pub use cameras::{CameraAt, Cameras};
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -10,59 +15,28 @@ use std::time::Duration;
 
 use sealcast_proto::keys::Invite;
 use sealcast_proto::rate::RateConfig;
-use sealcast_proto::rtsp::MAX_PATH;
 use sealcast_proto::session::Delivery;
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
 
 pub use control::check_selection;
 
-use super::MAX_WISHES;
-use super::desk::Wish;
-use crate::failure::{Failure, FailureKind, Result};
+use self::roster::{Changes, Roster};
+use crate::failure::Result;
 use crate::run::accept::{Door, Guest};
 use crate::run::control::{Controlled, commands};
 use crate::run::publish::PASSED_THROUGH;
 use crate::run::retry::turned_on;
 use crate::run::{Admission, ControlSocket, Observation, Offer, Steering};
-use crate::source::rtsp::RtspOptions;
 use crate::transport::Listener;
 
 /// How long sessions and cameras may take to end when the gateway stops.
 const STOP_PATIENCE: Duration = Duration::from_secs(3);
 
-/// A camera, and the path by which players ask for it.
-pub struct CameraAt {
-    /// Without slashes around it; `None` for every path that is no other camera's.
-    path: Option<String>,
-    options: RtspOptions,
-}
-
-impl std::str::FromStr for CameraAt {
-    type Err = Failure;
-
-    /// Read `[PATH=]rtsp://[USER[:PASSWORD]@]HOST[:PORT]/…`.
-    fn from_str(text: &str) -> Result<Self> {
-        let (path, url) = match text.split_once('=') {
-            Some((path, url)) if !path.contains(':') => (Some(path.trim_matches('/').to_owned()), url),
-            _ => (None, text),
-        };
-        if path
-            .as_ref()
-            .is_some_and(|path| path.len() > MAX_PATH || path.chars().any(char::is_control))
-        {
-            let what = "the path of a camera is too long or has control characters";
-            return Err(Failure::new(FailureKind::Usage, what, "write [PATH=]rtsp://…"));
-        }
-        let options = RtspOptions::parse(url)?;
-        Ok(Self { path, options })
-    }
-}
-
 /// What a camera gateway needs.
 pub struct CameraGatewayOptions {
-    /// The cameras; no two at one path.
-    pub cameras: Vec<CameraAt>,
+    /// The cameras.
+    pub cameras: Cameras,
     /// Identity, suites, mechanisms.
     pub offer: Offer,
     /// The invite of the ticket, if there is one.
@@ -79,17 +53,21 @@ pub struct CameraGatewayOptions {
     pub steering: Steering,
     /// Where commands come in.
     pub control: Option<ControlSocket>,
+    /// What takes the place of cameras and admission while the gateway runs.
+    pub renewals: mpsc::Receiver<Renewal>,
 }
 
-/// A camera as its sessions know it.
-struct Camera {
-    path: Option<String>,
-    wishes: mpsc::Sender<Wish>,
+/// Cameras and lists that were read again.
+pub struct Renewal {
+    /// The cameras.
+    pub cameras: Cameras,
+    /// Which viewer gateways are let in. The session of one that is not any more ends.
+    pub admission: Admission,
 }
 
 /// What the sessions share.
 struct Shared {
-    cameras: Vec<Arc<Camera>>,
+    roster: watch::Sender<Roster>,
     observation: Arc<Observation>,
     admission: Admission,
     max_viewers: usize,
@@ -99,10 +77,14 @@ struct Shared {
 }
 
 impl Shared {
-    /// The camera at a path.
-    fn camera(&self, path: &str) -> Option<&Arc<Camera>> {
-        let named = self.cameras.iter().find(|camera| camera.path.as_deref() == Some(path));
-        named.or_else(|| self.cameras.iter().find(|camera| camera.path.is_none()))
+    /// Serve these cameras from now on. Sessions leave those that are gone, whose tasks then end.
+    fn serve_cameras(&self, cameras: Cameras, upstreams: &mut JoinSet<()>) -> Changes {
+        while upstreams.try_join_next().is_some() {}
+        let (roster, changes) = self.roster.borrow().renewed(cameras, |target, wishes| {
+            upstreams.spawn(upstream::keep(target, wishes, Arc::clone(&self.observation)));
+        });
+        self.roster.send_replace(roster);
+        changes
     }
 
     /// A viewer gateway has come, or gone.
@@ -120,7 +102,7 @@ impl Shared {
 /// Serve cameras to viewer gateways until `stop` turns true.
 ///
 /// # Errors
-/// Kind `Usage` for two cameras at one path, and that the system gives no random bytes.
+/// The system gives no random bytes.
 pub async fn camera_gateway(
     options: CameraGatewayOptions,
     observation: Arc<Observation>,
@@ -128,9 +110,8 @@ pub async fn camera_gateway(
 ) -> Result<()> {
     options.steering.begin(&observation);
     let mut upstreams = JoinSet::new();
-    let cameras = start_cameras(options.cameras, &observation, &mut upstreams)?;
     let shared = Arc::new(Shared {
-        cameras,
+        roster: watch::Sender::new(Roster::default()),
         observation: Arc::clone(&observation),
         admission: options.admission,
         max_viewers: options.max_viewers,
@@ -139,6 +120,15 @@ pub async fn camera_gateway(
         steering: options.steering,
     });
     let end: Arc<dyn Controlled> = Arc::<Shared>::clone(&shared);
+    shared.serve_cameras(options.cameras, &mut upstreams);
+    let mut renewals = options.renewals;
+    let renew = async {
+        while let Some(renewal) = renewals.recv().await {
+            shared.admission.renew(renewal.admission);
+            shared.serve_cameras(renewal.cameras, &mut upstreams).log();
+        }
+        std::future::pending().await
+    };
     let door = Door {
         offer: &options.offer,
         invite: options.invite.as_ref(),
@@ -158,6 +148,7 @@ pub async fn camera_gateway(
     let outcome = tokio::select! {
         outcome = door.accept(options.listener, &mut sessions, serve) => outcome,
         never = commands(options.control, end) => match never {},
+        outcome = renew => outcome,
         _ = turned_on(&mut stop) => Ok(()),
     };
     // Nobody is left to hear it if all sessions have ended.
@@ -172,27 +163,4 @@ pub async fn camera_gateway(
         tracing::warn!("a session or a camera took too long to end and was cut off");
     }
     outcome
-}
-
-fn start_cameras(
-    cameras: Vec<CameraAt>,
-    observation: &Arc<Observation>,
-    upstreams: &mut JoinSet<()>,
-) -> Result<Vec<Arc<Camera>>> {
-    let mut started: Vec<Arc<Camera>> = Vec::new();
-    for CameraAt { path, options } in cameras {
-        if started.iter().any(|other| other.path == path) {
-            let path = path.as_deref().unwrap_or("every path");
-            let what = format!("two cameras would be at {path}");
-            return Err(Failure::new(
-                FailureKind::Usage,
-                what,
-                "give each its own PATH=rtsp://…",
-            ));
-        }
-        let (sender, wishes) = mpsc::channel(MAX_WISHES);
-        upstreams.spawn(upstream::keep(options, wishes, Arc::clone(observation)));
-        started.push(Arc::new(Camera { path, wishes: sender }));
-    }
-    Ok(started)
 }

@@ -11,12 +11,14 @@ use sealcast_proto::seal::{Opened, Refusal};
 use sealcast_proto::session::{Event, Input, OutboundCounts, OutgoingFrame, SessionError};
 use sealcast_proto::unit::{Assembled, Codec, Preamble};
 use sealcast_proto::wire::{CloseReason, MAX_STREAM};
+use tokio::sync::mpsc::error::TrySendError;
 use tokio::sync::{mpsc, watch};
 
 use super::super::audience::{News, Packet, PacketQueue, Watcher};
 use super::super::desk::{Ask, What, Wish};
 use super::super::{GOODBYE_PATIENCE, MAX_NEWS, PACKETS};
-use super::{Camera, Shared};
+use super::Shared;
+use super::roster::{Camera, View};
 use crate::meter::labels::{self, DropCause};
 use crate::meter::stage::Stage;
 use crate::run::accept::Guest;
@@ -63,7 +65,9 @@ impl Listener for Inbox {
 
 /// A camera that the viewer gateway has asked for; its place in the list is its number, less one.
 struct Known {
-    camera: Arc<Camera>,
+    path: Option<String>,
+    /// `None` once the viewer gateway does not see it any more.
+    camera: Option<Arc<Camera>>,
     /// Of the next frame of its stream.
     frame: u64,
     began: Option<Instant>,
@@ -73,6 +77,8 @@ struct Known {
 struct Asked {
     request: u32,
     describe: bool,
+    /// Of the camera that was asked.
+    slot: Option<u8>,
     /// What it was answered, once it was.
     answer: Option<Vec<u8>>,
 }
@@ -88,6 +94,7 @@ struct SessionTask<T> {
     /// Everything that its seats share; the slot is that of no camera.
     watcher: Watcher,
     news: mpsc::Receiver<News>,
+    view: View,
     cameras: Vec<Known>,
     /// The newest questions.
     asked: VecDeque<Asked>,
@@ -127,6 +134,7 @@ pub(super) async fn serve(shared: Arc<Shared>, guest: Guest, stop: watch::Receiv
         stood: false,
         watcher,
         news,
+        view: View::new(shared.roster.subscribe()),
         cameras: Vec::new(),
         asked: VecDeque::new(),
         ahead: None,
@@ -162,6 +170,7 @@ impl SessionTask<Carriage> {
                 () = queue.changed(), if self.stood && self.connection.ready_for_frame() => packets_came = true,
                 Some(news) = self.news.recv() => self.take_news(news)?,
                 () = self.steered.changed() => self.steer()?,
+                () = self.view.changed() => self.take_roster()?,
                 _ = turned_on(&mut stop) => {
                     self.connection.tell(Input::Close(CloseReason::GoingAway, "the gateway stops"), &mut self.inbox)?;
                 }
@@ -196,7 +205,8 @@ impl SessionTask<Carriage> {
                 self.peer = Some(facts.peer);
                 self.stood = true;
                 self.shared.count_viewer(true);
-                return self.steer();
+                self.steer()?;
+                return self.take_roster();
             }
             Event::Gateway(message) => return self.take_message(message),
             Event::Rekeyed { epoch, cause } => {
@@ -236,6 +246,7 @@ impl SessionTask<Carriage> {
         match message {
             GatewayMessage::Describe { request, path } => {
                 if self.is_new(request, true)? {
+                    self.take_roster()?;
                     match self.number_of(&path) {
                         Ok(slot) => self.ask(slot, request, What::Describe)?,
                         Err(status) => self.answer(request, 0, status, Particulars::default())?,
@@ -255,9 +266,9 @@ impl SessionTask<Carriage> {
                 Ok(())
             }
             GatewayMessage::Packet { camera, channel, bytes } => {
-                if let Some(known) = self.cameras.get(usize::from(slot_of(camera))) {
+                if let Some(camera) = self.camera(slot_of(camera)) {
                     // A report that finds no room is followed by another.
-                    let _ = known.camera.wishes.try_send(Wish::Rtcp(channel, bytes));
+                    let _ = camera.wishes.try_send(Wish::Rtcp(channel, bytes));
                 }
                 Ok(())
             }
@@ -279,26 +290,80 @@ impl SessionTask<Carriage> {
         self.asked.push_back(Asked {
             request,
             describe,
+            slot: None,
             answer: None,
         });
         Ok(true)
     }
 
+    /// The camera in a slot, if the viewer gateway sees it.
+    fn camera(&self, slot: u8) -> Option<&Arc<Camera>> {
+        self.cameras.get(usize::from(slot))?.camera.as_ref()
+    }
+
     /// The slot of the camera at a path, from its first description on.
     fn number_of(&mut self, path: &str) -> Result<u8, CarriedStatus> {
-        let camera = self.shared.camera(path).ok_or(CarriedStatus::of_camera(404))?;
-        if let Some(at) = self.cameras.iter().position(|known| Arc::ptr_eq(&known.camera, camera)) {
+        let seen = self.peer.and_then(|peer| self.view.camera(path, &peer.id));
+        let camera = seen.ok_or(CarriedStatus::of_camera(404))?;
+        if let Some(at) = self.cameras.iter().position(|known| known.path == camera.path) {
+            self.cameras[at].camera = Some(camera);
             return Ok(at as u8);
         }
         if self.cameras.len() == MAX_STREAM as usize {
             return Err(CarriedStatus::of_camera(503));
         }
         self.cameras.push(Known {
-            camera: Arc::clone(camera),
+            path: camera.path.clone(),
+            camera: Some(camera),
             frame: 0,
             began: None,
         });
         Ok((self.cameras.len() - 1) as u8)
+    }
+
+    /// Cameras and lists may have been read again: leave what the viewer gateway does not see any more.
+    fn take_roster(&mut self) -> Result<(), Ended> {
+        let Some(peer) = self.peer.filter(|_| self.stood) else {
+            return Ok(());
+        };
+        if !self.shared.admission.admits(&peer.id) {
+            let why = "not on the allow list any more";
+            tracing::warn!(viewer = %self.name(), "{why}: the session ends");
+            let close = Input::Close(CloseReason::NotAuthorised, why);
+            return self.connection.tell(close, &mut self.inbox);
+        }
+        for slot in 0..self.cameras.len() {
+            let lost = |camera: &Arc<Camera>| self.view.lost(camera, &peer.id);
+            let known = &mut self.cameras[slot].camera;
+            if let Some(status) = known.as_ref().and_then(lost)
+                && let Some(camera) = known.take()
+            {
+                self.lose(slot as u8, &camera, status)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Leave a camera, and tell the viewer gateway that it has ended.
+    fn lose(&mut self, slot: u8, camera: &Camera, status: CarriedStatus) -> Result<(), Ended> {
+        let leave = Wish::Leave(self.watcher_of(slot));
+        if let Err(TrySendError::Full(leave)) = camera.wishes.try_send(leave) {
+            let wishes = camera.wishes.clone();
+            // The camera must hear of it, and the other cameras' packets must not wait for that.
+            tokio::spawn(async move { wishes.send(leave).await });
+        }
+        let unanswered = |asked: &&Asked| asked.slot == Some(slot) && asked.answer.is_none();
+        let requests: Vec<u32> = self
+            .asked
+            .iter()
+            .filter(unanswered)
+            .map(|asked| asked.request)
+            .collect();
+        for request in requests {
+            self.answer(request, slot, status, Particulars::default())?;
+        }
+        let Some(camera) = number(slot) else { return Ok(()) };
+        self.say(&GatewayMessage::Ended { camera, status }).map(drop)
     }
 
     fn watcher_of(&self, slot: u8) -> Watcher {
@@ -310,9 +375,12 @@ impl SessionTask<Carriage> {
 
     fn ask(&mut self, slot: u8, request: u32, what: What) -> Result<(), Ended> {
         let watcher = self.watcher_of(slot);
-        let refused = match self.cameras.get(usize::from(slot)) {
+        if let Some(asked) = self.asked.iter_mut().find(|asked| asked.request == request) {
+            asked.slot = Some(slot);
+        }
+        let refused = match self.camera(slot) {
             None => CarriedStatus::of_camera(404),
-            Some(known) => match known.camera.wishes.try_send(Wish::Ask(Ask { watcher, request, what })) {
+            Some(camera) => match camera.wishes.try_send(Wish::Ask(Ask { watcher, request, what })) {
                 Ok(()) => return Ok(()),
                 Err(_) => CarriedStatus::of_camera(503),
             },
@@ -321,6 +389,11 @@ impl SessionTask<Carriage> {
     }
 
     fn take_news(&mut self, news: News) -> Result<(), Ended> {
+        let (News::Answer { slot, .. } | News::Ended { slot, .. }) = &news;
+        if self.camera(*slot).is_none() {
+            // What was to be said was said when it was lost.
+            return Ok(());
+        }
         match news {
             News::Answer {
                 request,
@@ -391,6 +464,9 @@ impl SessionTask<Carriage> {
         let alone = self.connection.session.holds_media();
         let first = loop {
             let packet = self.ahead.take().or_else(|| self.watcher.queue.pop())?;
+            if self.camera(packet.slot).is_none() {
+                continue;
+            }
             if !alone || packet.arrived.elapsed() < MOST_WAIT {
                 break packet;
             }
@@ -491,8 +567,10 @@ impl SessionTask<Carriage> {
             tracing::warn!(viewer = %name, from = self.remote, "{words}");
         }
         for (slot, known) in (0..).zip(&self.cameras) {
-            // The camera must hear of it: its queue moves as long as the camera's task runs.
-            let _ = known.camera.wishes.send(Wish::Leave(self.watcher_of(slot))).await;
+            if let Some(camera) = &known.camera {
+                // The camera must hear of it: its queue moves as long as the camera's task runs.
+                let _ = camera.wishes.send(Wish::Leave(self.watcher_of(slot))).await;
+            }
         }
         self.connection.say_goodbye(GOODBYE_PATIENCE).await;
     }

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use sealcast_proto::rtsp::{
-    CameraClient, CameraConfig, CameraError, CameraEvent, CameraInput, CameraOutput, CameraUrl, CarriedStatus, Channel,
+    CameraClient, CameraConfig, CameraError, CameraEvent, CameraInput, CameraOutput, CarriedStatus, Channel,
     Credentials, Lower, Particulars, Route, Track, Verb, put_data, same_media,
 };
 use tokio::sync::mpsc;
@@ -16,15 +16,14 @@ use tokio::sync::mpsc;
 use super::super::after_others;
 use super::super::desk::{Desk, Order, Wish};
 use super::super::ports::Ports;
-use crate::failure::{Failure, FailureKind, Result};
+use super::cameras::Target;
+use super::reach::{Line, reach};
+use crate::failure::Result;
 use crate::keys::entropy;
-use crate::run::{Observation, Retry};
-use crate::source::rtsp::{RtspOptions, Transport as Lowers};
-use crate::transport::tcp::connect_plain;
-use crate::transport::{Progress, TcpTransport, Transport};
+use crate::run::Observation;
+use crate::source::rtsp::Transport as Lowers;
+use crate::transport::{ByteStream, Progress, StreamTransport, Transport};
 
-/// How long a camera is tried for before who asks is told that it cannot be reached.
-const REACH_PATIENCE: Duration = Duration::from_secs(5);
 /// How long players wait without a packet for a camera that is away to come back.
 const RETURN_PATIENCE: Duration = Duration::from_secs(30);
 /// How long a connection is kept that nobody needs: players ask, and play a moment later.
@@ -107,9 +106,9 @@ struct Away {
 }
 
 /// Look after one camera for as long as anybody can ask for it.
-pub(super) async fn keep(options: RtspOptions, mut wishes: mpsc::Receiver<Wish>, observation: Arc<Observation>) {
+pub(super) async fn keep(target: Arc<Target>, mut wishes: mpsc::Receiver<Wish>, observation: Arc<Observation>) {
     let mut desk = Desk::default();
-    let mut away = None;
+    let mut away: Option<Away> = None;
     loop {
         while desk.is_idle() {
             away = None;
@@ -121,12 +120,12 @@ pub(super) async fn keep(options: RtspOptions, mut wishes: mpsc::Receiver<Wish>,
             }
         }
         let reached = tokio::select! {
-            reached = reach(&options, away.as_ref()) => reached,
+            reached = reach(&target, away.as_ref().map(|away| away.until)) => reached,
             needed = attend(&mut wishes, &mut desk) => if needed { return } else { continue },
         };
         let ended = match reached {
             Ok(line) => {
-                let mut upstream = match Upstream::new(&options, line, &mut desk, &observation) {
+                let mut upstream = match Upstream::new(&target, line, &mut desk, &observation) {
                     Ok(upstream) => upstream,
                     Err(failure) => {
                         tracing::warn!("{failure}");
@@ -144,7 +143,7 @@ pub(super) async fn keep(options: RtspOptions, mut wishes: mpsc::Receiver<Wish>,
                 continue;
             }
         };
-        let (camera, (status, words)) = (options.shown(), ended.told());
+        let (camera, (status, words)) = (target.url.as_str(), ended.told());
         match ended {
             End::Stopping => return,
             End::Unneeded => tracing::info!(camera, "{words}"),
@@ -175,33 +174,10 @@ async fn attend(wishes: &mut mpsc::Receiver<Wish>, desk: &mut Desk) -> bool {
     false
 }
 
-/// Connect to a camera, again and again for a while; to one that went only after a pause.
-async fn reach(options: &RtspOptions, away: Option<&Away>) -> Result<TcpTransport> {
-    let (host, port) = options.address();
-    let mut retry = Retry::default();
-    let until = away.map_or_else(|| Instant::now() + REACH_PATIENCE, |away| away.until);
-    let tried = tokio::time::timeout_at(until.into(), async {
-        if away.is_some() {
-            retry.wait().await;
-        }
-        loop {
-            match connect_plain(&host, port).await {
-                Ok(line) => return line,
-                Err(failure) => tracing::debug!("{failure}"),
-            }
-            retry.wait().await;
-        }
-    });
-    tried.await.map_err(|_| {
-        let what = format!("the camera at {host}:{port} cannot be reached");
-        Failure::new(FailureKind::Source, what, "check that it is on, and its address")
-    })
-}
-
 struct Upstream<'a> {
     desk: &'a mut Desk,
     observation: &'a Arc<Observation>,
-    line: TcpTransport,
+    line: StreamTransport<Box<dyn ByteStream>>,
     remote: IpAddr,
     local: IpAddr,
     client: CameraClient,
@@ -223,20 +199,10 @@ struct Upstream<'a> {
 }
 
 impl<'a> Upstream<'a> {
-    fn new(
-        options: &RtspOptions,
-        line: TcpTransport,
-        desk: &'a mut Desk,
-        observation: &'a Arc<Observation>,
-    ) -> Result<Self> {
-        let broken = |error: &dyn std::fmt::Display| {
-            let what = format!("the camera {} cannot be used ({error})", options.shown());
-            Failure::new(FailureKind::Source, what, "check its URL")
-        };
-        let (local, remote) = line.addresses().map_err(|error| broken(&error))?;
-        let (url, _) = CameraUrl::parse(options.shown()).map_err(|error| broken(&error))?;
+    fn new(target: &Target, line: Line, desk: &'a mut Desk, observation: &'a Arc<Observation>) -> Result<Self> {
+        let options = &target.options;
         let config = CameraConfig {
-            url,
+            url: target.url.clone(),
             credentials: options
                 .login()
                 .map(|(user, password)| Credentials::new(user, password.to_owned())),
@@ -246,13 +212,13 @@ impl<'a> Upstream<'a> {
             },
             entropy: entropy::random()?,
         };
-        tracing::info!(camera = options.shown(), "connected to the camera");
+        tracing::info!(camera = target.url.as_str(), "connected to the camera");
         Ok(Self {
             desk,
             observation,
-            line,
-            remote: remote.ip().to_canonical(),
-            local: local.ip(),
+            line: line.stream,
+            remote: line.remote,
+            local: line.local,
             client: CameraClient::new(config, observation.clock.now().monotonic),
             ports: Ports::default(),
             description: None,

@@ -1,0 +1,126 @@
+//! `[[gateway.camera]]`: a camera of the camera gateway.
+
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
+
+use super::file::Problem;
+use super::secrets::has_secret;
+use crate::keys::fingerprint::Fingerprint;
+use crate::source::rtsp::Transport;
+
+/// A camera, where players find it, and who may see it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Camera {
+    /// Path by which players ask for it; without it, every path that is no other camera's.
+    pub path: Option<String>,
+    /// Where it is; without a password in it.
+    pub url: Option<String>,
+    /// File whose first line is that URL, for one with a password.
+    pub url_file: Option<PathBuf>,
+    /// Fingerprint of the certificate that it shows at an `rtsps://` URL.
+    pub fingerprint: Option<Fingerprint>,
+    /// Which viewer gateways may see it; without it, all that are let in.
+    pub allow: Option<Allow>,
+    /// How its packets travel.
+    pub transport: Option<Transport>,
+}
+
+/// Viewer gateways.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(untagged, expecting = "expected a file, or a list of peer ids")]
+pub enum Allow {
+    /// File with their peer ids.
+    File(PathBuf),
+    /// Their peer ids.
+    Peers(Vec<String>),
+}
+
+/// What the types cannot say of the cameras.
+pub(super) fn check(cameras: &[Camera]) -> Result<(), Problem> {
+    for (at, camera) in cameras.iter().enumerate() {
+        let (key, what, hint) = match (&camera.url, &camera.url_file) {
+            (Some(url), _) if has_secret(url) => (
+                "url",
+                "the url of a camera carries a password, which must not stand in a configuration file",
+                "write the URL into a file only you may read, and name that file in url_file",
+            ),
+            (Some(_), Some(_)) => ("url_file", "url and url_file exclude each other", "keep one of them"),
+            (None, None) => ("", "a camera has no url", "add url = \"rtsp://HOST/PATH\", or url_file"),
+            _ => continue,
+        };
+        return Err(Problem {
+            section: "gateway",
+            element: Some(("camera", at)),
+            key,
+            what: what.to_owned(),
+            hint,
+        });
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::super::file::parse;
+    use super::*;
+
+    const PIN: &str = "sha256:ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad";
+
+    #[test]
+    fn cameras_have_sections_of_their_own() {
+        let text = format!(
+            "[gateway]\nrtsp = \"127.0.0.1:9554\"\n[[gateway.camera]]\npath = \"front\"\nurl = \"rtsps://cam/1\"\n\
+             fingerprint = \"{PIN}\"\nallow = [\"a\", \"b\"]\ntransport = \"tcp\"\n\
+             [[gateway.camera]]\nurl_file = \"/yard\"\nallow = \"/friends\"\n"
+        );
+        let config = parse(&text, Path::new("some.toml")).unwrap();
+        let [front, yard] = &config.gateway.camera[..] else {
+            panic!("two cameras")
+        };
+        assert_eq!(front.path.as_deref(), Some("front"));
+        assert_eq!(front.fingerprint.map(|pin| pin.to_string()).as_deref(), Some(PIN));
+        assert_eq!(front.allow, Some(Allow::Peers(vec!["a".to_owned(), "b".to_owned()])));
+        assert_eq!(front.transport, Some(Transport::Tcp));
+        assert_eq!(yard.allow, Some(Allow::File("/friends".into())));
+    }
+
+    #[test]
+    fn what_is_wrong_with_a_camera_is_placed_and_named() {
+        let camera = "[[gateway.camera]]\nurl = \"rtsp://cam/\"\n[[gateway.camera]]\n";
+        for (keys, place, words) in [
+            ("path = \"x\"\n", "line 3, column 1", "a camera has no url"),
+            ("ulr = \"rtsp://cam/\"\n", "line 4, column 1", "did you mean `url`?"),
+            ("url = \"rtsp://u:hush@cam/\"\n", "line 4, column 1", "url_file"),
+            (
+                "url = \"rtsp://cam/\"\nurl_file = \"x\"\n",
+                "line 5, column 1",
+                "exclude each other",
+            ),
+            (
+                "url = \"rtsp://cam/\"\nallow = 3\n",
+                "line 5, column 9",
+                "a list of peer ids",
+            ),
+            (
+                "url = \"rtsp://cam/\"\ntransport = \"upd\"\n",
+                "line 5, column 13",
+                "did you mean `udp`?",
+            ),
+            (
+                "url = \"rtsps://cam/\"\nfingerprint = \"sha1:7\"\n",
+                "line 5, column 15",
+                "no fingerprint",
+            ),
+        ] {
+            let failure = parse(&format!("{camera}{keys}"), Path::new("some.toml"))
+                .unwrap_err()
+                .to_string();
+            assert!(failure.contains(place) && failure.contains(words), "{keys}: {failure}");
+            assert!(!failure.contains("hush"), "{failure}");
+        }
+    }
+}

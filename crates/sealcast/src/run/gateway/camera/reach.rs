@@ -1,0 +1,75 @@
+//! The connection to a camera: TCP, and TLS on it where the camera's URL says so.
+
+use std::net::IpAddr;
+use std::time::{Duration, Instant};
+
+use sealcast_proto::rtsp::CameraUrl;
+use tokio::net::TcpStream;
+
+use super::cameras::Target;
+use crate::failure::{Failure, FailureKind, Result};
+use crate::run::Retry;
+use crate::transport::tcp::connect_stream;
+use crate::transport::tls::connect_pinned;
+use crate::transport::{ByteStream, StreamTransport};
+
+/// How long a camera is tried for before who asks is told that it cannot be reached.
+const REACH_PATIENCE: Duration = Duration::from_secs(5);
+
+/// A connection to a camera.
+pub(super) struct Line {
+    pub(super) stream: StreamTransport<Box<dyn ByteStream>>,
+    /// Our address on it.
+    pub(super) local: IpAddr,
+    /// The camera's.
+    pub(super) remote: IpAddr,
+}
+
+/// Connect to a camera, again and again for a while; to one that went and is waited for until then, only after a pause.
+///
+/// # Errors
+/// It cannot be reached, or is not the one that is pinned.
+pub(super) async fn reach(target: &Target, away_until: Option<Instant>) -> Result<Line> {
+    let CameraUrl { host, port, .. } = &target.url;
+    let until = away_until.unwrap_or_else(|| Instant::now() + REACH_PATIENCE);
+    let tried = tokio::time::timeout_at(until.into(), async {
+        let mut retry = Retry::default();
+        if away_until.is_some() {
+            retry.wait().await;
+        }
+        loop {
+            match connect_stream(host, *port).await {
+                Ok(stream) => return on_stream(target, stream).await,
+                Err(failure) => tracing::debug!("{failure}"),
+            }
+            retry.wait().await;
+        }
+    });
+    tried.await.unwrap_or_else(|_| {
+        let what = format!("the camera at {host}:{port} cannot be reached");
+        Err(Failure::new(
+            FailureKind::Source,
+            what,
+            "check that it is on, and its address",
+        ))
+    })
+}
+
+async fn on_stream(target: &Target, stream: TcpStream) -> Result<Line> {
+    let addresses = stream.local_addr().and_then(|local| Ok((local, stream.peer_addr()?)));
+    let (local, remote) = addresses.map_err(|error| {
+        let what = format!("the connection to the camera {} broke ({error})", target.url);
+        Failure::new(FailureKind::Source, what, "it is tried again when a player asks")
+    })?;
+    let stream: Box<dyn ByteStream> = if target.url.tls {
+        let CameraUrl { host, port, .. } = &target.url;
+        Box::new(connect_pinned(stream, (host, *port), target.options.fingerprint).await?)
+    } else {
+        Box::new(stream)
+    };
+    Ok(Line {
+        stream: StreamTransport::new(stream),
+        local: local.ip(),
+        remote: remote.ip().to_canonical(),
+    })
+}

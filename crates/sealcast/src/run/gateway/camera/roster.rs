@@ -1,0 +1,168 @@
+//! The cameras that are served, which of them a viewer gateway may see, and what becomes of them when they are read
+//! again.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use sealcast_proto::keys::PeerId;
+use sealcast_proto::rtsp::CarriedStatus;
+use tokio::sync::{mpsc, watch};
+
+use super::super::MAX_WISHES;
+use super::super::desk::Wish;
+use super::cameras::{CameraAt, Cameras, Target, shown};
+use crate::keys::allow::AllowList;
+
+/// A camera as its sessions know it. Its task ends when nobody knows it any more.
+pub(super) struct Camera {
+    pub(super) path: Option<String>,
+    pub(super) wishes: mpsc::Sender<Wish>,
+}
+
+struct Entry {
+    camera: Arc<Camera>,
+    target: Arc<Target>,
+    allow: Option<AllowList>,
+}
+
+impl Entry {
+    fn admits(&self, peer: &PeerId) -> bool {
+        self.allow.as_ref().is_none_or(|list| list.contains(peer))
+    }
+}
+
+/// The cameras, no two at one path.
+#[derive(Default)]
+pub(super) struct Roster {
+    entries: Vec<Entry>,
+}
+
+/// What became of cameras that were read again, by their paths.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct Changes {
+    added: Vec<String>,
+    removed: Vec<String>,
+    /// These are begun anew.
+    changed: Vec<String>,
+    /// These stream on.
+    unchanged: Vec<String>,
+    /// Those among them that others may see than before.
+    allow_changed: Vec<String>,
+}
+
+impl Changes {
+    pub(super) fn log(&self) {
+        tracing::info!(
+            added = self.added.join(", "),
+            removed = self.removed.join(", "),
+            changed = self.changed.join(", "),
+            unchanged = self.unchanged.join(", "),
+            allow_changed = self.allow_changed.join(", "),
+            "cameras and allow lists were read again"
+        );
+    }
+}
+
+impl Roster {
+    /// What it becomes with these cameras: those that are what they were go on, and `start` is called for the others.
+    pub(super) fn renewed(
+        &self,
+        cameras: Cameras,
+        mut start: impl FnMut(Arc<Target>, mpsc::Receiver<Wish>),
+    ) -> (Self, Changes) {
+        let (mut next, mut changes) = (Self::default(), Changes::default());
+        for CameraAt { path, target, allow } in cameras.0 {
+            let name = shown(path.as_deref()).to_owned();
+            let before = self.entries.iter().find(|entry| entry.camera.path == path);
+            if let Some(same) = before.filter(|entry| *entry.target == target) {
+                if same.allow != allow {
+                    changes.allow_changed.push(name.clone());
+                }
+                changes.unchanged.push(name);
+                next.entries.push(Entry {
+                    camera: Arc::clone(&same.camera),
+                    target: Arc::clone(&same.target),
+                    allow,
+                });
+                continue;
+            }
+            let list = if before.is_some() {
+                &mut changes.changed
+            } else {
+                &mut changes.added
+            };
+            list.push(name);
+            let (sender, wishes) = mpsc::channel(MAX_WISHES);
+            let target = Arc::new(target);
+            start(Arc::clone(&target), wishes);
+            let camera = Arc::new(Camera { path, wishes: sender });
+            next.entries.push(Entry { camera, target, allow });
+        }
+        let gone = |entry: &&Entry| next.entries.iter().all(|other| other.camera.path != entry.camera.path);
+        let gone = self.entries.iter().filter(gone);
+        changes.removed = gone
+            .map(|entry| shown(entry.camera.path.as_deref()).to_owned())
+            .collect();
+        (next, changes)
+    }
+
+    /// The camera at a path, among those for which `sees` holds.
+    fn at(&self, path: &str, sees: impl Fn(&Entry) -> bool) -> Option<&Entry> {
+        let entries = || self.entries.iter().filter(|entry| sees(entry));
+        let named = entries().find(|entry| entry.camera.path.as_deref() == Some(path));
+        named.or_else(|| entries().find(|entry| entry.camera.path.is_none()))
+    }
+}
+
+/// The cameras as one viewer gateway's session sees them.
+pub(super) struct View {
+    roster: watch::Receiver<Roster>,
+    /// Paths of cameras of which it has been logged that it may not see them.
+    denied: BTreeSet<Option<String>>,
+}
+
+impl View {
+    pub(super) fn new(roster: watch::Receiver<Roster>) -> Self {
+        Self {
+            roster,
+            denied: BTreeSet::new(),
+        }
+    }
+
+    /// Wait until the cameras were read again. Cancel-safe.
+    pub(super) async fn changed(&mut self) {
+        if self.roster.changed().await.is_err() {
+            // The gateway stops: they will not be read again.
+            std::future::pending().await
+        }
+    }
+
+    /// The camera that the peer sees at a path. Those that it may not see do not exist for it.
+    pub(super) fn camera(&mut self, path: &str, peer: &PeerId) -> Option<Arc<Camera>> {
+        let roster = self.roster.borrow();
+        if let Some(hidden) = roster.at(path, |_| true).filter(|entry| !entry.admits(peer))
+            && self.denied.insert(hidden.camera.path.clone())
+        {
+            let camera = shown(hidden.camera.path.as_deref());
+            tracing::warn!(%peer, camera, "this peer may not see the camera: it is told that there is none");
+        }
+        let seen = roster.at(path, |entry| entry.admits(peer))?;
+        Some(Arc::clone(&seen.camera))
+    }
+
+    /// Why the peer does not see a camera any more, if so.
+    pub(super) fn lost(&self, camera: &Arc<Camera>, peer: &PeerId) -> Option<CarriedStatus> {
+        let roster = self.roster.borrow();
+        let now = roster.entries.iter().find(|entry| entry.camera.path == camera.path);
+        match now.filter(|entry| entry.admits(peer)) {
+            Some(entry) if Arc::ptr_eq(&entry.camera, camera) => None,
+            // It is begun anew.
+            Some(_) => Some(CarriedStatus::of_camera(503)),
+            None => Some(CarriedStatus::of_camera(404)),
+        }
+    }
+}
+
+#[cfg(test)]
+#[path = "roster_tests.rs"]
+mod tests;

@@ -1,0 +1,107 @@
+//! TLS in which no authority has a say: who the other end is shows in our own handshake, or in a fingerprint.
+
+use std::sync::Arc;
+
+use rustls::client::Resumption;
+use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
+use rustls::crypto::aws_lc_rs::default_provider;
+use rustls::crypto::{CryptoProvider, verify_tls12_signature, verify_tls13_signature};
+use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
+use rustls::version::{TLS12, TLS13};
+use rustls::{ClientConfig, DigitallySignedStruct, Error, SignatureScheme};
+use tokio::net::TcpStream;
+use tokio_rustls::TlsConnector;
+use tokio_rustls::client::TlsStream;
+
+use crate::failure::{Failure, FailureKind, Result};
+use crate::keys::fingerprint::Fingerprint;
+
+/// Takes any certificate, of an end that proves to hold its key. Whether it is the right one is asked elsewhere.
+#[derive(Debug)]
+pub(super) struct AnyCertificate(pub(super) Arc<CryptoProvider>);
+
+impl ServerCertVerifier for AnyCertificate {
+    fn verify_server_cert(
+        &self,
+        _: &CertificateDer<'_>,
+        _: &[CertificateDer<'_>],
+        _: &ServerName<'_>,
+        _: &[u8],
+        _: UnixTime,
+    ) -> Result<ServerCertVerified, Error> {
+        Ok(ServerCertVerified::assertion())
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signed: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        verify_tls12_signature(message, certificate, signed, &self.0.signature_verification_algorithms)
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signed: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        verify_tls13_signature(message, certificate, signed, &self.0.signature_verification_algorithms)
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.0.signature_verification_algorithms.supported_schemes()
+    }
+}
+
+/// TLS 1.2 or 1.3 on a connection to a camera whose certificate has the pinned fingerprint. That is looked at when the
+/// handshake is through, so that every fingerprint that is named is one whose key the other end holds; nothing is said
+/// to the camera before.
+///
+/// # Errors
+/// Kind `Refused` for another certificate, and where none is pinned; kind `Network` where there is no TLS.
+pub(crate) async fn connect_pinned(
+    stream: TcpStream,
+    (host, port): (&str, u16),
+    pinned: Option<Fingerprint>,
+) -> Result<TlsStream<TcpStream>> {
+    let camera = format!("the camera at {host}:{port}");
+    let failed = |error: &dyn std::fmt::Display| {
+        let what = format!("{camera} does not agree on TLS ({error})");
+        let hint = "check that its port speaks RTSP within TLS 1.2 or 1.3; nothing was sent in plain";
+        Failure::new(FailureKind::Network, what, hint)
+    };
+    let name = ServerName::try_from(host.to_owned()).map_err(|error| failed(&error))?;
+    let config = client_config().map_err(|error| failed(&error))?;
+    let connected = TlsConnector::from(Arc::new(config)).connect(name, stream).await;
+    let line = connected.map_err(|error| failed(&error))?;
+    let shown = line.get_ref().1.peer_certificates().and_then(<[_]>::first);
+    let shown = Fingerprint::of(shown.ok_or_else(|| failed(&"it shows no certificate"))?);
+    match pinned {
+        Some(pinned) if pinned == shown => Ok(line),
+        Some(pinned) => {
+            let what = format!("{camera} shows the certificate {shown} and not {pinned}, which is pinned");
+            let hint = "somebody may be in between; if the camera has a new certificate, compare and pin that";
+            Err(Failure::new(FailureKind::Refused, what, hint))
+        }
+        None => {
+            let what = format!("{camera} shows the certificate {shown}, and none is pinned");
+            let hint = format!("compare it with the camera's own, then add fingerprint={shown} to its URL");
+            Err(Failure::new(FailureKind::Refused, what, hint))
+        }
+    }
+}
+
+fn client_config() -> Result<ClientConfig, Error> {
+    let provider = Arc::new(default_provider());
+    let verifier = AnyCertificate(Arc::clone(&provider));
+    let mut config = ClientConfig::builder_with_provider(provider)
+        .with_protocol_versions(&[&TLS13, &TLS12])?
+        .dangerous()
+        .with_custom_certificate_verifier(Arc::new(verifier))
+        .with_no_client_auth();
+    // Every connection proves anew that the camera holds the key.
+    config.resumption = Resumption::disabled();
+    Ok(config)
+}
