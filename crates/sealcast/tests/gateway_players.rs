@@ -43,8 +43,8 @@ fn received_through<T>(camera: &Server, pair: &Pair, receive: impl Fn(&str) -> T
     shown
 }
 
-/// What a player shows of a camera and through gateways is the same. Once more where it is not: of the very same packets
-/// players on a busy machine leave out what they take for late, and over UDP they lose some.
+/// What a player shows of a camera and through gateways is the same. Once more where it is not: of the very same
+/// packets players on a busy machine leave out what they take for late, and over UDP they lose some.
 fn assert_same<T: PartialEq>(camera: &Server, pair: &Pair, receive: impl Fn(&str) -> Vec<T>) {
     let same = |_| {
         let (direct, through) = (receive(&camera.url()), received_through(camera, pair, &receive));

@@ -122,7 +122,7 @@ fn datagrams(pieces: &[Piece<'_>], from: u16, to: u16) -> Vec<Vec<u8>> {
     ours.map(|piece| piece.data.to_vec()).collect()
 }
 
-/// What left is what entered, bit for bit and in order, and where it is `exact` nothing of what entered before is missing.
+/// What left is what entered, bit for bit and in order, and where it is `exact` nothing that entered before is missing.
 /// A player that goes leaves the rest where it is.
 pub(crate) fn assert_carried(left: &[Vec<Vec<u8>>], entered: &[Vec<Vec<u8>>], exact: bool) {
     assert_eq!(left.len(), entered.len(), "other tracks were set up");

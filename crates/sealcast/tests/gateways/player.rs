@@ -3,7 +3,7 @@
 use std::io::{Read, Write};
 use std::net::{Ipv4Addr, Shutdown, TcpStream, UdpSocket};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU16, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread;
 use std::time::Duration;
@@ -30,6 +30,8 @@ pub(crate) struct Player {
     /// The RTCP socket of each track, and the gateway's port for it.
     reports: Vec<(UdpSocket, u16)>,
     over: Arc<AtomicBool>,
+    /// By track: the first of the gateway's two ports. What comes from others was meant for who had ours before.
+    gateway_ports: [Arc<AtomicU16>; 2],
 }
 
 impl Drop for Player {
@@ -73,6 +75,7 @@ impl Player {
             sender,
             reports: Vec::new(),
             over: Arc::default(),
+            gateway_ports: Default::default(),
         }
     }
 
@@ -98,6 +101,7 @@ impl Player {
                 let transport = answer.headers.get("Transport").expect("a transport");
                 let (_, ports) = transport.split_once("server_port=").expect("ports");
                 *port = ports.split_once('-').expect("two ports").1.parse().expect("a number");
+                self.gateway_ports[usize::from(track)].store(*port - 1, Ordering::Relaxed);
             }
         }
         let answer = self.ask(Method::Play, "", &[("Range", "npt=0-")]);
@@ -114,10 +118,13 @@ impl Player {
             socket.set_read_timeout(Some(LOOK)).expect("not zero");
             let (socket, sender) = (socket.try_clone().expect("a copy"), self.sender.clone());
             let over = Arc::clone(&self.over);
+            let ours = Arc::clone(&self.gateway_ports[usize::from(track)]);
             thread::spawn(move || {
                 let mut buffer = vec![0; 1 << 16];
                 while !over.load(Ordering::Relaxed) {
-                    if let Ok((length, _)) = socket.recv_from(&mut buffer) {
+                    if let Ok((length, from)) = socket.recv_from(&mut buffer)
+                        && from.port() == ours.load(Ordering::Relaxed) + u16::from(rtcp)
+                    {
                         // Nobody need listen.
                         let _ = sender.send((track * 2 + rtcp, buffer[..length].to_vec()));
                     }
