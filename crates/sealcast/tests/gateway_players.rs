@@ -29,11 +29,10 @@ fn by_ffmpeg(url: &str, transport: &str) -> Vec<String> {
 /// Most comparisons until a player shows the same packets in the same way.
 const MOST_TRIES: usize = 3;
 
-/// What is received through gateways. Where both plain sides are TCP, what leaves for the player is what entered; the
-/// other ways are for `gateway_proof.rs`.
+/// What is received through gateways, where what leaves for the player is what entered.
 fn received_through<T>(camera: &Server, pair: &Pair, receive: impl Fn(&str) -> T) -> T {
     let dir = home();
-    let filter = format!("tcp port {} or tcp port {}", camera.port, pair.port);
+    let filter = format!("udp or tcp port {} or tcp port {}", camera.port, pair.port);
     let capture = Capture::of(&filter, dir.path().join("plain.pcap"));
     let shown = receive(&pair.url());
     let captured = capture.stop();
