@@ -290,6 +290,27 @@ fn cameras_are_found_by_their_paths() {
 }
 
 #[test]
+fn a_camera_for_every_path_serves_players_at_different_ones_and_outlives_each_of_them() {
+    let camera = Camera::start(Plain::Tcp, vec![(0, b"everywhere".to_vec())], true);
+    let gateways = pair(&camera.url(), &[], &[]);
+    let mut players = ["front", "yard", "front"].map(|path| Player::connect(gateways.port, path, Plain::Tcp));
+    for player in &mut players {
+        player.play();
+    }
+    let [mut first, second, third] = players;
+    for gone in [second, third] {
+        drop(gone);
+        assert_eq!(first.packets(200).len(), 200);
+    }
+    let mut again = Player::connect(gateways.port, "yard", Plain::Tcp);
+    again.play();
+    assert_eq!(again.packets(20).len(), 20);
+    let plays = camera.heard_so_far();
+    let plays = plays.iter().filter(|heard| **heard == asked(Method::Play)).count();
+    assert_eq!(plays, 1, "all watch one session");
+}
+
+#[test]
 fn a_gateway_without_a_camera_or_with_two_at_one_path_does_not_begin() {
     let two = ["--camera", "a=rtsp://127.0.0.1/1", "--camera", "a=rtsp://127.0.0.1/2"];
     let none: [&str; 0] = [];

@@ -81,6 +81,14 @@ impl Desk {
         self.left.push(watcher);
     }
 
+    /// Another desk turned out to be the same camera's: nobody watches there yet.
+    pub(super) fn take_over(&mut self, other: Self) {
+        for ask in other.waiting {
+            self.ask(ask);
+        }
+        self.left.extend(other.left);
+    }
+
     /// What to tell the camera now, if anything; its answer goes to [`answered`](Self::answered).
     pub(super) fn next_order(&mut self) -> Option<Order> {
         while self.told.is_none() {

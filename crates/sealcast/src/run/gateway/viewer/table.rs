@@ -27,7 +27,8 @@ struct Asked {
 
 /// A camera that players have asked for.
 struct Camera {
-    path: String,
+    /// The path that it was first asked for by, and others that turned out to be its own as well.
+    paths: Vec<String>,
     number: Option<CameraNumber>,
     desk: Desk,
     asked: Option<Asked>,
@@ -57,21 +58,19 @@ impl Table {
             // Nobody is left who could wish.
             return std::future::pending().await;
         };
-        let known = self.cameras.iter_mut().find(|camera| camera.path == path);
+        let known = self.cameras.iter_mut().find(|camera| camera.paths.contains(&path));
         match (wish, known) {
             (Wish::Ask(ask), Some(camera)) => camera.desk.ask(ask),
             (Wish::Ask(ask), None) => {
-                // Those that turned out to be none, or are not needed any more.
-                self.cameras
-                    .retain(|camera| camera.number.is_some() || !camera.desk.is_idle());
-                if self.cameras.len() >= MAX_PATHS {
+                self.forget_unneeded();
+                if self.cameras.iter().map(|camera| camera.paths.len()).sum::<usize>() >= MAX_PATHS {
                     ask.settle(CarriedStatus::of_camera(503));
                     return None;
                 }
                 let mut desk = Desk::default();
                 desk.ask(ask);
                 self.cameras.push(Camera {
-                    path,
+                    paths: vec![path],
                     number: None,
                     desk,
                     asked: None,
@@ -86,6 +85,17 @@ impl Table {
             (Wish::Leave(_) | Wish::Rtcp(..), None) => {}
         }
         None
+    }
+
+    /// Forget paths that turned out to be no camera's, and those that nobody uses any more.
+    fn forget_unneeded(&mut self) {
+        self.cameras.retain_mut(|camera| {
+            let idle = camera.desk.is_idle();
+            if idle {
+                camera.paths.truncate(1);
+            }
+            !idle || camera.number.is_some()
+        });
     }
 
     /// Questions to be put now, for the first time or again. Those that found no answer in time are given up.
@@ -139,12 +149,16 @@ impl Table {
                 with,
             } => {
                 let answers = |asked: &mut Asked| asked.request == request;
-                for camera in &mut self.cameras {
-                    if camera.asked.take_if(answers).is_some() {
-                        camera.number = number.or(camera.number);
-                        camera.desk.answered(status, with);
-                        return;
-                    }
+                let asker = self.cameras.iter_mut();
+                let Some(at) = asker
+                    .enumerate()
+                    .find_map(|(at, camera)| camera.asked.take_if(answers).map(|_| at))
+                else {
+                    return;
+                };
+                self.cameras[at].desk.answered(status, with);
+                if let Some(number) = number {
+                    self.is_number(at, number);
                 }
             }
             GatewayMessage::Ended { camera: number, status } => {
@@ -158,6 +172,19 @@ impl Table {
             | GatewayMessage::Packet { .. }
             | GatewayMessage::Unknown => {}
         }
+    }
+
+    /// The camera at this place has this number. If another has it, both are one and get one voice.
+    fn is_number(&mut self, at: usize, number: CameraNumber) {
+        let owner = self.cameras.iter().position(|camera| camera.number == Some(number));
+        let Some(owner) = owner.filter(|&owner| owner != at) else {
+            self.cameras[at].number = Some(number);
+            return;
+        };
+        let other = self.cameras.remove(at);
+        let owner = &mut self.cameras[owner - usize::from(owner > at)];
+        owner.paths.extend(other.paths);
+        owner.desk.take_over(other.desk);
     }
 
     /// Hand the packets of a frame that `arrived` to the players who watch its camera: that camera's path, empty if
@@ -189,7 +216,7 @@ impl Table {
                 .audience
                 .deliver(channel, &data.slice_ref(bytes), arrived, metrics);
         }
-        Ok(&camera.path)
+        Ok(&camera.paths[0])
     }
 
     /// The link is gone, and with it all cameras.
@@ -206,7 +233,7 @@ impl Camera {
         let message = match order {
             Order::Describe => GatewayMessage::Describe {
                 request,
-                path: self.path.clone(),
+                path: self.paths[0].clone(),
             },
             Order::Command(verb, with) => GatewayMessage::Command {
                 request,
