@@ -25,11 +25,15 @@ use self::roster::{Changes, Roster};
 use crate::failure::Result;
 use crate::run::accept::{Door, Guest};
 use crate::run::control::{Controlled, commands};
-use crate::run::publish::PASSED_THROUGH;
 use crate::run::retry::turned_on;
 use crate::run::{Admission, ControlSocket, Observation, Offer, Steering};
 use crate::transport::Listener;
 
+/// The first rate of a session, bit/s: cameras send when they send, and are held back only where the path is known to
+/// carry less.
+const FIRST_RATE: u64 = 200_000_000;
+/// And the greatest it grows to.
+const MOST_RATE: u64 = 1_000_000_000;
 /// How long sessions and cameras may take to end when the gateway stops.
 const STOP_PATIENCE: Duration = Duration::from_secs(3);
 
@@ -134,7 +138,8 @@ pub async fn camera_gateway(
         invite: options.invite.as_ref(),
         delivery: Delivery {
             rate: options.delivery.rate.map(|rate| RateConfig {
-                start: PASSED_THROUGH.min(rate.max),
+                start: FIRST_RATE,
+                max: MOST_RATE,
                 ..rate
             }),
             ..options.delivery
