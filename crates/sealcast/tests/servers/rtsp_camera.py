@@ -4,8 +4,8 @@
 rtsp_camera.py FILE [--port N] [--udp FIRST LAST] [--audio] [--user U --password P --method basic|digest] [--tls PEM]
 
 H.264 from MP4, with its AAC too if asked for, H.265 from FILE.h265.mp4, Motion JPEG from AVI, G.711 from WAV, at
-rtsp://127.0.0.1:PORT/cam. With a file of a certificate and its key, at rtsps:// and nowhere else. Prints "port N" when it
-listens, and "TEARDOWN" whenever a client says that it goes.
+rtsp://127.0.0.1:PORT/cam. With a file of a certificate and its key, at rtsps:// and nowhere else. Prints "port N" when
+it listens, and "TEARDOWN" whenever a client says that it goes.
 """
 
 import argparse
