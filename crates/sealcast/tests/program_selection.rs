@@ -14,6 +14,8 @@ use attack::{Act, Clip, Home, LENGTH, Program, Proxy, Way, is_frame, is_media, l
 const HEADER: usize = 24;
 const TAG: usize = 16;
 const PREAMBLE: usize = 40;
+/// Encrypted bytes, so many or more, are not what they were before by chance.
+const LONG: usize = 8;
 const IN_CLEAR: &str = "in clear (authenticated, not secret)";
 
 /// A part of a frame as an observer sees it.
@@ -131,8 +133,10 @@ fn shows(what: &str, selection: &str, frames: &[Vec<Part>], clip: &Clip) {
         for part in parts {
             let original = &frame[part.offset..part.offset + part.data.len()];
             let place = format!("{what}: frame {number}, byte {}", part.offset);
-            // Bytes that are the same by chance are not many.
-            assert_eq!(part.data == original, part.clear || part.data.is_empty(), "{place}");
+            // A few encrypted bytes may be the same by chance.
+            if part.clear || part.data.len() >= LONG {
+                assert_eq!(part.data == original, part.clear, "{place}");
+            }
             if number < agreed {
                 continue;
             }

@@ -136,6 +136,11 @@ impl CameraClient {
         Some(Route::Udp { port })
     }
 
+    /// The tracks that come over UDP, and the camera's ports where it said them.
+    pub fn ports(&self) -> impl Iterator<Item = (Track, PortPair)> {
+        self.udp.iter().filter_map(|&(track, ports)| Some((track, ports?)))
+    }
+
     fn take(&mut self, now: Duration, input: CameraInput<'_>) -> Result<(), CameraError> {
         match input {
             CameraInput::Bytes(bytes) => {

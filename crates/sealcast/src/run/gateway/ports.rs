@@ -3,6 +3,7 @@
 use std::io;
 use std::net::{IpAddr, SocketAddr, UdpSocket};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU16, Ordering};
 use std::time::Instant;
 
 use bytes::Bytes;
@@ -32,6 +33,8 @@ struct Pair {
     track: Track,
     /// For RTP and for RTCP.
     sockets: [Arc<AsyncFd<UdpSocket>>; 2],
+    /// The ports of the other side that are listened to; 0 for any.
+    theirs: [Arc<AtomicU16>; 2],
     /// Ends with the pair.
     _receiving: JoinSet<()>,
 }
@@ -55,9 +58,14 @@ impl Ports {
             rtcp: sockets[1].get_ref().local_addr()?.port(),
         };
         let mut receiving = JoinSet::new();
-        for (rtcp, socket) in [false, true].into_iter().zip(&sockets) {
+        let theirs: [Arc<AtomicU16>; 2] = Default::default();
+        for ((rtcp, socket), port) in [false, true].into_iter().zip(&sockets).zip(&theirs) {
             let channel = Channel { track, rtcp };
-            let (socket, take) = (Arc::clone(socket), take.clone());
+            let (socket, port, take) = (Arc::clone(socket), Arc::clone(port), take.clone());
+            let expected = move |sender: SocketAddr| {
+                let port = port.load(Ordering::Relaxed);
+                sender.ip().to_canonical() == from && (port == 0 || port == sender.port())
+            };
             receiving.spawn(async move {
                 let mut buffer = vec![0; MAX_PACKET];
                 loop {
@@ -65,7 +73,7 @@ impl Ports {
                         .async_io(Interest::READABLE, |socket| socket.recv_from(&mut buffer))
                         .await
                     {
-                        Ok((length, sender)) if sender.ip().to_canonical() == from && length > 0 => {
+                        Ok((length, sender)) if expected(sender) && length > 0 => {
                             take(channel, Bytes::copy_from_slice(&buffer[..length]), Instant::now());
                             after_others().await;
                         }
@@ -79,9 +87,19 @@ impl Ports {
         self.tracks.push(Pair {
             track,
             sockets,
+            theirs,
             _receiving: receiving,
         });
         Ok(pair)
+    }
+
+    /// Listen to nobody but these ports of the other side: another stream of the same machine may still be sent to a port
+    /// that was its own before.
+    pub(super) fn expect(&self, track: Track, theirs: PortPair) {
+        for pair in self.tracks.iter().filter(|pair| pair.track == track) {
+            pair.theirs[0].store(theirs.rtp, Ordering::Relaxed);
+            pair.theirs[1].store(theirs.rtcp, Ordering::Relaxed);
+        }
     }
 
     /// Send a packet from the channel's port. What the socket does not take at once is lost, as it may be on the way:
@@ -145,6 +163,19 @@ mod tests {
         near.send_to(b"report", (HERE, pair.rtcp)).await.expect("sent");
         let channel = Channel { track, rtcp: true };
         assert_eq!(heard.recv().await, Some((channel, Bytes::from("report"))));
+
+        let theirs = near.local_addr().expect("bound").port();
+        ports.expect(
+            track,
+            PortPair {
+                rtp: theirs - 1,
+                rtcp: theirs,
+            },
+        );
+        let other = UdpSocket::bind((HERE, 0)).await.expect("a socket");
+        other.send_to(b"of old", (HERE, pair.rtcp)).await.expect("sent");
+        near.send_to(b"another", (HERE, pair.rtcp)).await.expect("sent");
+        assert_eq!(heard.recv().await, Some((channel, Bytes::from("another"))));
 
         let to = near.local_addr().expect("bound");
         assert!(ports.send(channel, to, b"answer"));

@@ -257,6 +257,9 @@ impl<'a> Upstream<'a> {
                         let now = self.observation.clock.now().monotonic;
                         let handled = self.client.handle(now, CameraInput::Bytes(self.line.take_bytes()));
                         handled.map_err(End::Machine)?;
+                        for (track, theirs) in self.client.ports() {
+                            self.ports.expect(track, theirs);
+                        }
                     }
                     Progress::Wrote => {}
                     Progress::Closed => return Err(End::Closed),
