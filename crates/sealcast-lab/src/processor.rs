@@ -43,24 +43,29 @@ fn on_processor(schedstat: &str) -> Option<Duration> {
 
 #[cfg(test)]
 mod tests {
-    use sealcast::meter::resources::thread_cpu_time;
+    use std::process::Command;
+    use std::thread::sleep;
+    use std::time::Instant;
 
     use super::*;
 
     #[test]
-    fn work_on_any_thread_counts() {
-        let own = std::process::id();
-        let before = time_of(own).expect("Linux");
-        std::thread::scope(|scope| {
-            scope.spawn(|| {
-                while thread_cpu_time() < Duration::from_millis(60) {
-                    std::hint::black_box(0);
-                }
-                // A thread that runs is counted up to the scheduler's last tick.
-                let used = time_of(own).expect("Linux") - before;
-                assert!(used > Duration::from_millis(30), "{used:?}");
-            });
-        });
+    fn work_of_a_process_counts() {
+        let mut busy = Command::new("sh");
+        let mut busy = busy.args(["-c", "while :; do :; done"]).spawn().expect("a shell");
+        let enough = || time_of(busy.id()).is_ok_and(|used| used > Duration::from_millis(30));
+        let until = Instant::now() + Duration::from_secs(20);
+        while !enough() && Instant::now() < until {
+            sleep(Duration::from_millis(5));
+        }
+        let used = time_of(busy.id());
+        busy.kill().expect("it runs");
+        busy.wait().expect("it was ours");
+        let used = used.expect("Linux");
+        assert!(
+            (Duration::from_millis(30)..Duration::from_secs(20)).contains(&used),
+            "{used:?}"
+        );
     }
 
     #[test]
