@@ -93,8 +93,8 @@ impl Ports {
         Ok(pair)
     }
 
-    /// Listen to nobody but these ports of the other side: another stream of the same machine may still be sent to a port
-    /// that was its own before.
+    /// Listen to nobody but these ports of the other side: another stream of the same machine may still be sent to a
+    /// port that was its own before.
     pub(super) fn expect(&self, track: Track, theirs: PortPair) {
         for pair in self.tracks.iter().filter(|pair| pair.track == track) {
             pair.theirs[0].store(theirs.rtp, Ordering::Relaxed);
