@@ -106,6 +106,7 @@ fn ends(plan: &Plan) -> Ends {
             nack: plan.nack,
             rate: plan.rate.then(RateConfig::default),
             pace: plan.pace,
+            tell_units: plan.nack != plan.pace,
             mtu: if plan.long_datagrams {
                 Mtu::Fixed(8972)
             } else {

@@ -90,7 +90,13 @@ impl Rewriter<'_> {
         let (content, ending) = match line {
             [content @ .., b'\r', b'\n'] => (content, &b"\r\n"[..]),
             [content @ .., b'\n'] => (content, &b"\n"[..]),
-            content => (content, self.ending),
+            // The last line, which does not end: with an ending behind it a carriage return would be part of that.
+            mut content => {
+                while let [shorter @ .., b'\r'] = content {
+                    content = shorter;
+                }
+                (content, self.ending)
+            }
         };
         self.ending = ending;
         match content {

@@ -88,3 +88,13 @@ fn descriptions_are_of_the_same_media_whatever_they_say_about_the_session() {
         assert!(!same_media(one, other), "{}", String::from_utf8_lossy(other));
     }
 }
+
+#[test]
+fn a_description_that_breaks_off_after_a_carriage_return_crosses_unchanged_a_second_time() {
+    for broken in ["\r", "\r\r", "a=x\r", ":\n\r"] {
+        let sdp = format!("v=0\nm=video 0 RTP/AVP 26\n{broken}");
+        let (once, _) = rewritten(&sdp, "rtsp://192.0.2.7/cam", "192.0.2.7");
+        let (twice, _) = rewritten(&once, "rtsp://192.0.2.7/cam", "192.0.2.7");
+        assert_eq!(once, twice, "{broken:?}");
+    }
+}
