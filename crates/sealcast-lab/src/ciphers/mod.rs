@@ -5,6 +5,7 @@
 
 mod browse;
 mod contender;
+mod energy;
 mod library;
 mod measure;
 mod plan;

@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use super::browse;
 use super::contender::Contender;
+use super::energy::Energy;
 use super::library::VERSIONS;
 use super::measure::{self, Cell, SetUp};
 use super::plan::CipherOptions;
@@ -100,6 +101,9 @@ pub(super) struct Round {
     pub(super) load_average: String,
     pub(super) set_ups: Vec<SetUp>,
     pub(super) cells: Vec<Cell>,
+    /// Of those that a meter was read for.
+    #[serde(default)]
+    pub(super) energies: Vec<Energy>,
 }
 
 impl Round {
