@@ -50,14 +50,6 @@ impl Clock {
         }
     }
 
-    /// Wait until a monotonic time of [`Now`]; for ever for one that never comes. Cancel-safe.
-    pub(super) async fn sleep_until(&self, monotonic: Duration) {
-        match self.instant(monotonic) {
-            Some(instant) => tokio::time::sleep_until(instant.into()).await,
-            None => std::future::pending().await,
-        }
-    }
-
     /// The instant of a monotonic time of [`Now`]; `None` for one that never comes.
     pub fn instant(&self, monotonic: Duration) -> Option<Instant> {
         self.origin.checked_add(monotonic).filter(|_| monotonic < Duration::MAX)

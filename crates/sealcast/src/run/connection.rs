@@ -9,6 +9,7 @@ use sealcast_proto::unit::Assembled;
 use sealcast_proto::wire::{CONNECTION_LEN, CloseReason, Kind, LENGTH_PREFIX, MessageLength, TAG_LEN, write_framed};
 
 use super::Clock;
+use super::alarm::Alarm;
 use super::follow::Look;
 use super::unread::Unread;
 use crate::meter::labels::{Direction, OpenFailure, RecordKind};
@@ -65,6 +66,7 @@ pub(super) struct Connection<T> {
     clock: Clock,
     metrics: Metrics,
     deadline: Duration,
+    alarm: Alarm,
     closed: bool,
     unread: Unread,
     /// When messages were taken last.
@@ -81,6 +83,7 @@ impl<T: Transport> Connection<T> {
             clock,
             metrics,
             deadline: Duration::ZERO,
+            alarm: Alarm::default(),
             closed: false,
             unread: Unread::default(),
             arrived: Instant::now(),
@@ -90,7 +93,9 @@ impl<T: Transport> Connection<T> {
 
     /// Wait until there may be work. Cancel-safe.
     pub(super) async fn wait(&mut self) -> Result<(), Ended> {
+        let deadline = self.clock.instant(self.deadline);
         tokio::select! {
+            biased;
             progress = self.transport.wait() => match progress.map_err(Ended::Carrier)? {
                 Progress::Read if !self.transport.is_datagram() => {
                     // It only notes the time, and cannot fail.
@@ -99,18 +104,31 @@ impl<T: Transport> Connection<T> {
                 Progress::Read | Progress::Wrote => {}
                 Progress::Closed => self.closed = true,
             },
-            () = self.clock.sleep_until(self.deadline) => {}
+            () = self.alarm.rings(deadline) => {}
         }
         Ok(())
     }
 
     /// Do what can be done now: take messages, meet deadlines, send.
     pub(super) fn work(&mut self, listener: &mut impl Listener) -> Result<(), Ended> {
-        let worked = self.take_messages(listener);
+        let received = self.receive(listener);
+        self.finish(received, listener)
+    }
+
+    /// Take messages and meet deadlines. Whatever comes of it, [`finish`](Self::finish) sends what there is to say.
+    pub(super) fn receive(&mut self, listener: &mut impl Listener) -> Result<(), Ended> {
+        let received = self.take_messages(listener);
         self.drain_session(listener, false);
+        received
+    }
+
+    /// Send what can be sent, after what was [received](Self::receive).
+    pub(super) fn finish(&mut self, received: Result<(), Ended>, listener: &mut impl Listener) -> Result<(), Ended> {
         let flushed = self.transport.flush_now().map_err(Ended::Carrier);
-        worked?;
-        self.send_packets(listener)?;
+        received?;
+        if self.session.holds_media() && self.send_packets()? {
+            self.drain_session(listener, false);
+        }
         let control = if self.session.holds_media() {
             // Media waits for the path beside what is queued.
             self.transport.outgoing().len()
@@ -203,8 +221,7 @@ impl<T: Transport> Connection<T> {
                 self.drain_session(listener, false);
             }
         }
-        self.drain_session(listener, false);
-        let now = self.clock.now();
+        let now = self.clock.at(arrived);
         if now.monotonic >= self.deadline && !self.session.is_over() {
             self.session.handle(now, Input::Timeout).map_err(Ended::Session)?;
         }
@@ -241,31 +258,29 @@ impl<T: Transport> Connection<T> {
         }
     }
 
-    /// Send what is sealed, and nothing else: [`work`](Self::work) is due soon.
+    /// Send what was sealed, and nothing else.
     pub(super) fn send(&mut self, listener: &mut impl Listener) -> Result<(), Ended> {
         self.transport.flush_now().map_err(Ended::Carrier)?;
-        self.send_packets(listener)
+        self.send_packets()?;
+        // What has to wait waits until a time of its own.
+        self.drain_session(listener, false);
+        Ok(())
     }
 
-    /// Send what media may leave now, where the session holds it.
-    fn send_packets(&mut self, listener: &mut impl Listener) -> Result<(), Ended> {
+    /// Send what media may leave now, where the session holds it; whether any did. The session has more to say then.
+    fn send_packets(&mut self) -> Result<bool, Ended> {
         let mut any = false;
-        loop {
-            let now = self.clock.now();
-            let Some(packets) = self.session.poll_packets(now) else {
-                break;
-            };
+        let mut now = self.clock.now();
+        while let Some(packets) = self.session.poll_packets(now) {
             let taken = self.transport.send_packets(packets.bytes, packets.size);
             if !taken.map_err(Ended::Carrier)? {
                 break;
             }
             self.session.packets_sent(now);
             any = true;
+            now = self.clock.now();
         }
-        if any {
-            self.drain_session(listener, false);
-        }
-        Ok(())
+        Ok(any)
     }
 
     /// Tell the session something, and send what comes of it.

@@ -7,6 +7,7 @@
 
 mod accept;
 mod admission;
+mod alarm;
 mod clock;
 mod connection;
 mod control;

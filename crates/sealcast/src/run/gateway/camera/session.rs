@@ -1,6 +1,7 @@
 //! One viewer gateway's session at the camera gateway.
 
 use std::collections::VecDeque;
+use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
@@ -156,7 +157,9 @@ pub(super) async fn serve(shared: Arc<Shared>, guest: Guest, stop: watch::Receiv
 
 impl SessionTask<Carriage> {
     async fn run(&mut self, mut stop: watch::Receiver<bool>) -> Result<std::convert::Infallible, Ended> {
-        let mut packets_came = false;
+        let queue = Arc::clone(&self.watcher.queue);
+        let mut stopping = pin!(turned_on(&mut stop));
+        let (mut packets_came, mut stopped) = (false, false);
         loop {
             // Packets are on their way before anything else is looked at.
             if !std::mem::take(&mut packets_came) {
@@ -164,14 +167,16 @@ impl SessionTask<Carriage> {
                 self.take_events()?;
             }
             self.send_packets()?;
-            let queue = Arc::clone(&self.watcher.queue);
             tokio::select! {
-                waited = self.connection.wait() => waited?,
+                // Packets first: they all leave above, and then everything else is looked at before this waits.
+                biased;
                 () = queue.changed(), if self.stood && self.connection.ready_for_frame() => packets_came = true,
+                waited = self.connection.wait() => waited?,
                 Some(news) = self.news.recv() => self.take_news(news)?,
                 () = self.steered.changed() => self.steer()?,
                 () = self.view.changed() => self.take_roster()?,
-                _ = turned_on(&mut stop) => {
+                _ = &mut stopping, if !stopped => {
+                    stopped = true;
                     self.connection.tell(Input::Close(CloseReason::GoingAway, "the gateway stops"), &mut self.inbox)?;
                 }
             }
@@ -439,15 +444,9 @@ impl SessionTask<Carriage> {
     }
 
     fn send_packets(&mut self) -> Result<(), Ended> {
-        let mut any = false;
         while self.stood && self.connection.ready_for_frame() {
             let Some(slot) = self.gather() else { break };
             self.send_frame(slot)?;
-            self.take_events()?;
-            any = true;
-        }
-        if any {
-            self.connection.work(&mut self.inbox)?;
             self.take_events()?;
         }
         self.note_sent();

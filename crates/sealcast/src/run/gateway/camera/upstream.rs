@@ -21,6 +21,7 @@ use super::reach::{Line, reach};
 use crate::failure::Result;
 use crate::keys::entropy;
 use crate::run::Observation;
+use crate::run::alarm::Alarm;
 use crate::source::rtsp::Transport as Lowers;
 use crate::transport::{ByteStream, Progress, StreamTransport, Transport};
 
@@ -243,13 +244,15 @@ impl<'a> Upstream<'a> {
     async fn serve(&mut self, wishes: &mut mpsc::Receiver<Wish>) -> Result<std::convert::Infallible, End> {
         self.tell(CameraInput::Timeout)?;
         let mut came = false;
+        let (mut due, mut looking) = (Alarm::default(), Alarm::default());
         loop {
-            let deadline = self.work()?;
+            let deadline = self.observation.clock.instant(self.work()?);
             if std::mem::take(&mut came) {
                 after_others().await;
             }
             let wake = self.patience();
             tokio::select! {
+                biased;
                 progress = self.line.wait() => match progress.map_err(End::Broken)? {
                     Progress::Read => {
                         self.heard.store(true, Ordering::Relaxed);
@@ -268,8 +271,8 @@ impl<'a> Upstream<'a> {
                     Some(wish) => self.take_wish(wish),
                     None => self.stopping = Some(Instant::now()),
                 },
-                () = self.observation.clock.sleep_until(deadline) => self.tell(CameraInput::Timeout)?,
-                () = tokio::time::sleep_until(wake.into()) => self.look()?,
+                () = due.rings(deadline) => self.tell(CameraInput::Timeout)?,
+                () = looking.rings(Some(wake)) => self.look()?,
             }
         }
     }

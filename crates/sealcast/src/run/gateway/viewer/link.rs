@@ -1,5 +1,6 @@
 //! The viewer gateway's session with the camera gateway, connected again when it breaks.
 
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -18,6 +19,7 @@ use crate::failure::{Failure, FailureKind, Result};
 use crate::meter::labels::{self, Direction};
 use crate::meter::logs::Phase;
 use crate::meter::stage::Stage;
+use crate::run::alarm::Alarm;
 use crate::run::connection::{Connection, Ended};
 use crate::run::ended::{end_in_words, handshake_failure, handshake_outcome, last_words_failure};
 use crate::run::observe::HandshakeTimer;
@@ -171,25 +173,25 @@ impl<'a> LinkTask<'a> {
     }
 
     async fn run(&mut self, mut stop: watch::Receiver<bool>) -> Result<std::convert::Infallible, Ended> {
+        let mut again = Alarm::default();
+        let mut stopping = pin!(turned_on(&mut stop));
+        let mut stopped = false;
         loop {
-            self.connection.work(&mut self.inbox)?;
+            let received = self.connection.receive(&mut self.inbox);
             self.take_events()?;
+            // What came is handed on before anything is said about it.
             if self.take_frames()? {
                 after_others().await;
             }
+            self.connection.finish(received, &mut self.inbox)?;
             if self.facts.is_some() {
                 for question in self.link.table.questions() {
                     self.connection.tell(Input::Gateway(&question), &mut self.inbox)?;
                 }
             }
             let wake = self.link.table.wake();
-            let again = async {
-                match wake {
-                    Some(wake) => tokio::time::sleep_until(wake.into()).await,
-                    None => std::future::pending().await,
-                }
-            };
             tokio::select! {
+                biased;
                 waited = self.connection.wait() => waited?,
                 message = self.link.table.take_wish() => {
                     let message = message.filter(|_| self.facts.is_some());
@@ -198,8 +200,9 @@ impl<'a> LinkTask<'a> {
                         self.connection.tell(Input::Gateway(&bytes), &mut self.inbox)?;
                     }
                 }
-                () = again => {}
-                _ = turned_on(&mut stop) => {
+                () = again.rings(wake) => {}
+                _ = &mut stopping, if !stopped => {
+                    stopped = true;
                     self.connection.tell(Input::Close(CloseReason::GoingAway, "the gateway stops"), &mut self.inbox)?;
                 }
             }

@@ -20,6 +20,7 @@ use super::Shared;
 use crate::keys::entropy;
 use crate::meter::labels::DropCause;
 use crate::meter::stage::Stage;
+use crate::run::alarm::Alarm;
 use crate::transport::{Progress, TcpTransport, Transport};
 
 /// Packets are handed to the connection only while less than this waits to be sent: what waits there is not dropped.
@@ -139,18 +140,17 @@ pub(super) async fn serve(shared: Arc<Shared>, id: u64, line: TcpTransport) {
 
 impl Player {
     async fn run(&mut self) -> Result<std::convert::Infallible, End> {
+        let queue = Arc::clone(&self.watcher.queue);
+        let (mut due, mut lost) = (Alarm::default(), Alarm::default());
         loop {
             let deadline = self.work().await?;
-            let queue = Arc::clone(&self.watcher.queue);
+            let deadline = self.shared.observation.clock.instant(deadline);
             let ready = self.ready();
             let patience = self.patience();
-            let lost = async {
-                match patience {
-                    Some(patience) => tokio::time::sleep_until(patience.into()).await,
-                    None => std::future::pending().await,
-                }
-            };
             tokio::select! {
+                // Packets first: they all leave above, and then everything else is looked at before this waits.
+                biased;
+                () = queue.changed(), if ready => {}
                 progress = self.line.wait() => match progress.map_err(End::Broken)? {
                     Progress::Read => {
                         let now = self.shared.observation.clock.now().monotonic;
@@ -161,7 +161,6 @@ impl Player {
                     Progress::Wrote => self.moved = Instant::now(),
                     Progress::Closed => return Err(End::Closed),
                 },
-                () = queue.changed(), if ready => {}
                 Some(news) = self.news.recv() => self.take_news(news)?,
                 Some((channel, report)) = self.reports.recv() => {
                     self.tell(PlayerInput::Alive)?;
@@ -169,8 +168,12 @@ impl Player {
                         self.pass_on(channel, report.to_vec());
                     }
                 }
-                () = self.shared.observation.clock.sleep_until(deadline) => self.tell(PlayerInput::Timeout)?,
-                () = lost => return Err(self.lost_patience()),
+                () = due.rings(deadline) => self.tell(PlayerInput::Timeout)?,
+                () = lost.rings(patience), if patience.is_some() => {
+                    if patience.is_some_and(|patience| Instant::now() >= patience) {
+                        return Err(self.lost_patience());
+                    }
+                }
             }
         }
     }
