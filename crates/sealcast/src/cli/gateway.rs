@@ -27,7 +27,7 @@ use crate::run::gateway::{
 };
 use crate::run::{Observation, Steering, build_info};
 use crate::source::rtsp::RtspOptions;
-use crate::transport::{DEFAULT_LATENCY_MS, Listener};
+use crate::transport::{DEFAULT_LATENCY_MS, Listener, Mtu};
 
 /// Where players are served by default.
 const DEFAULT_RTSP: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCALHOST), 9554);
@@ -53,7 +53,9 @@ async fn run_camera(args: GatewayCameraArgs) -> Result<()> {
     let admission = publish::admission(publisher, config)?;
     let control = publish::control_socket(publisher, config)?;
     let metrics = Metrics::new(build_info());
-    let (listener, delivery, ticket) = publish::listen(publisher, config, &offer.identity, metrics.clone())?;
+    // Cameras make packets for paths of 1500 bytes: where one does not fit with what sealing adds, two have to leave.
+    let (identity, mtu) = (&offer.identity, Mtu::Auto);
+    let (listener, delivery, ticket) = publish::listen(publisher, config, identity, metrics.clone(), mtu)?;
     // Over QUIC a frame has a stream of its own, which is too much for a packet.
     let datagrams = match listener {
         Listener::Tcp(_) => None,

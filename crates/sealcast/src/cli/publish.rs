@@ -17,7 +17,7 @@ use crate::run::{
     Admission, ControlSocket, Observation, PublishOptions, QueueLimits, Steering, Viewers, build_info, publish,
 };
 use crate::source;
-use crate::transport::{ListenUrl, Listener};
+use crate::transport::{ListenUrl, Listener, Mtu};
 
 pub(super) fn run(args: PublishArgs) -> Result<()> {
     shutdown::runtime()?.block_on(run_async(args))
@@ -209,16 +209,18 @@ fn viewers(
     if let Some(to) = to {
         return Ok((Viewers::Connect(build::ticket(&to)?), None));
     }
-    let (listener, delivery, ticket) = listen(&args.publisher, config, identity, metrics)?;
+    let (listener, delivery, ticket) = listen(&args.publisher, config, identity, metrics, Mtu::default())?;
     Ok((Viewers::Listen { listener, delivery }, Some(ticket)))
 }
 
 /// The socket at which an end that publishes listens, how media is delivered there, and the ticket that leads to it.
+/// Datagrams are as `mtu` says where the options do not.
 pub(super) fn listen(
     args: &PublisherArgs,
     config: &FileConfig,
     identity: &Identity,
     metrics: Metrics,
+    mtu: Mtu,
 ) -> Result<(Listener, Delivery, Ticket)> {
     let listen = in_force(args.listen.clone(), config.publish.listen.as_ref());
     let listen = build::listen_url(listen.as_deref().unwrap_or(build::DEFAULT_LISTEN))
@@ -230,7 +232,7 @@ pub(super) fn listen(
         None
     };
     let listener = Listener::bind(&listen, identity, metrics)?;
-    let delivery = listen.options.delivery();
+    let delivery = listen.options.delivery(mtu);
     let ticket = ticket_for(&listener, listen, args.host.as_deref(), identity.peer_id(), invite)?;
     Ok((listener, delivery, ticket))
 }

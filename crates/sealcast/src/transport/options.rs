@@ -53,8 +53,8 @@ pub struct NetworkOptions {
     pub rate: bool,
     /// Whether a frame's datagrams are spread over time.
     pub pace: bool,
-    /// How long datagrams are. QUIC decides for itself.
-    pub mtu: Mtu,
+    /// How long datagrams are; as the command has it where nothing is said. QUIC decides for itself.
+    pub mtu: Option<Mtu>,
 }
 
 impl Default for NetworkOptions {
@@ -65,14 +65,15 @@ impl Default for NetworkOptions {
             nack: true,
             rate: true,
             pace: true,
-            mtu: Mtu::default(),
+            mtu: None,
         }
     }
 }
 
 impl NetworkOptions {
-    /// The same in the protocol's words. Bounds of the rate are the publisher's to add.
-    pub fn delivery(&self) -> Delivery {
+    /// The same in the protocol's words, with datagrams as `usual` where nothing is said of them. Bounds of the rate are
+    /// the publisher's to add.
+    pub fn delivery(&self, usual: Mtu) -> Delivery {
         Delivery {
             budget: self.latency,
             fec: match self.fec {
@@ -83,7 +84,7 @@ impl NetworkOptions {
             nack: self.nack,
             rate: self.rate.then(RateConfig::default),
             pace: self.pace,
-            mtu: match self.mtu {
+            mtu: match self.mtu.unwrap_or(usual) {
                 Mtu::Auto => session::Mtu::Discover,
                 Mtu::Bytes(bytes) => session::Mtu::Fixed(bytes.into()),
             },
@@ -140,7 +141,7 @@ impl NetworkOptions {
                 }
             }
             "mtu" => {
-                self.mtu = match value {
+                self.mtu = Some(match value {
                     "auto" => Mtu::Auto,
                     _ => {
                         let bytes = number(value, BASE_DATAGRAM as u32, MAX_DATAGRAM as u32);
@@ -148,7 +149,7 @@ impl NetworkOptions {
                         let takes = || format!("auto, or bytes of UDP payload, {BASE_DATAGRAM} to {MAX_DATAGRAM}");
                         Mtu::Bytes(bytes.ok_or_else(takes)?)
                     }
-                }
+                })
             }
             "nack" => self.nack = switch(value)?,
             "rate" => self.rate = switch(value)?,

@@ -182,7 +182,7 @@ mod tests {
             nack: false,
             rate: false,
             pace: false,
-            mtu: Mtu::Auto,
+            mtu: Some(Mtu::Auto),
         };
         assert_eq!((url.options, url.ticket_latency()), (expected, Some(0)));
         let url: ListenUrl = "quic://127.0.0.1/?fec=off&latency=10000".parse().expect("QUIC too");
@@ -190,7 +190,7 @@ mod tests {
         assert!(url.options.rate, "the encoder follows unless told otherwise");
         assert_eq!(url.ticket_latency(), Some(10_000));
         let url: ListenUrl = "udp://127.0.0.1?mtu=8972".parse().expect("the longest");
-        assert_eq!(url.options.mtu, Mtu::Bytes(8972));
+        assert_eq!(url.options.mtu, Some(Mtu::Bytes(8972)));
     }
 
     #[test]

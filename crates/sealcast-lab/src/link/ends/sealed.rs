@@ -15,7 +15,7 @@ use sealcast::run::{
 };
 use sealcast::sink::Sink;
 use sealcast::source::Source;
-use sealcast::transport::{ListenUrl, Listener};
+use sealcast::transport::{ListenUrl, Listener, Mtu};
 use sealcast_proto::keys::{Identity, Invite};
 use sealcast_proto::rate::RateConfig;
 use sealcast_proto::seal::suite::RECOMMENDED;
@@ -59,7 +59,7 @@ pub(super) fn publish(config: &EndConfig, repair: &str) -> Result<Vec<Row>> {
             rate: RateConfig::default(),
             viewers: Viewers::Listen {
                 listener,
-                delivery: url.options.delivery(),
+                delivery: url.options.delivery(Mtu::default()),
             },
             steering: Steering::new(Selection::All),
             control: None,

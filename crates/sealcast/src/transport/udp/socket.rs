@@ -134,6 +134,10 @@ impl DatagramSocket {
     }
 
     fn send_chunk(&self, path: Path, contents: &[u8], segment: usize) -> io::Result<()> {
+        if contents.len() <= segment && (path.local.is_none() || !self.local.ip().is_unspecified()) {
+            // Nothing is left for the kernel to be told besides.
+            return self.io.get_ref().send_to(contents, path.remote).map(drop);
+        }
         let transmit = Transmit {
             destination: path.remote,
             ecn: None,
