@@ -6,6 +6,7 @@
 use zeroize::Zeroize;
 
 cpufeatures::new!(avx2, "avx2");
+cpufeatures::new!(sha, "sha", "ssse3");
 cpufeatures::new!(
     avx512,
     "avx512f",
@@ -44,5 +45,20 @@ impl Zeroize for Avx2 {
 
 /// As for [`Avx2`].
 impl Zeroize for Avx512 {
+    fn zeroize(&mut self) {}
+}
+
+/// Proof that they have SHA extensions and SSSE3.
+#[derive(Clone, Copy)]
+pub(crate) struct Sha(());
+
+impl Sha {
+    pub(crate) fn detect() -> Option<Self> {
+        sha::get().then_some(Self(()))
+    }
+}
+
+/// As for [`Avx2`].
+impl Zeroize for Sha {
     fn zeroize(&mut self) {}
 }

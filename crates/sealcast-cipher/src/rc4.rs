@@ -8,6 +8,7 @@ use zeroize::Zeroize;
 
 use crate::cipher::Kernel;
 use crate::sizes::{Facts, Sizes};
+use crate::wipe::wipe;
 
 const FACTS: Facts = Facts {
     name: "rc4",
@@ -17,7 +18,7 @@ const FACTS: Facts = Facts {
              algorithm \"Arcfour\", 1999",
 };
 
-/// RC4 as it leaked. It goes byte by byte, so there is nothing that words could do faster.
+/// RC4 as it leaked.
 #[derive(Clone, Zeroize)]
 pub struct Definition {
     s: [u8; 256],
@@ -61,5 +62,58 @@ impl Kernel for Definition {
 
     fn step(&mut self) -> Self::Block {
         core::array::from_fn(|_| self.byte())
+    }
+}
+
+/// Reads each byte of the permutation before the swap ahead of it is written, so that no load waits for a store.
+#[derive(Clone)]
+pub struct Words(Definition);
+
+impl Zeroize for Words {
+    fn zeroize(&mut self) {
+        let nothing = Definition {
+            s: [0; 256],
+            i: 0,
+            j: 0,
+        };
+        wipe(&mut self.0, nothing);
+    }
+}
+
+impl Kernel for Words {
+    const FACTS: &'static Facts = &FACTS;
+    const NAME: &'static str = "words";
+    type Key = Self;
+    type Block = [u8; 8];
+
+    fn expand(key: &[u8]) -> Self::Key {
+        Self(Definition::expand(key))
+    }
+
+    #[inline(always)]
+    fn start(key: &Self::Key, _iv: &[u8]) -> Self {
+        key.clone()
+    }
+
+    #[inline(always)]
+    fn step(&mut self) -> Self::Block {
+        let Definition { s, i, j } = &mut self.0;
+        // Whole registers are computed with: parts of them are slower.
+        let (mut at_i, mut at_j) = (u64::from(*i), u64::from(*j));
+        let mut one = u64::from(s[usize::from(i.wrapping_add(1))]);
+        let mut keystream = 0;
+        for k in 0..8 {
+            at_i = (at_i + 1) & 0xFF;
+            at_j = (at_j + one) & 0xFF;
+            let following = (at_i + 1) & 0xFF;
+            let other = u64::from(s[at_j as usize]);
+            let next = u64::from(s[following as usize]);
+            s[at_i as usize] = other as u8;
+            s[at_j as usize] = one as u8;
+            keystream |= u64::from(s[((one + other) & 0xFF) as usize]) << (8 * k);
+            one = if following == at_j { one } else { next };
+        }
+        (*i, *j) = (at_i as u8, at_j as u8);
+        keystream.to_le_bytes()
     }
 }

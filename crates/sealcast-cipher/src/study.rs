@@ -115,6 +115,8 @@ studies! {
     GrainV1Avx512: grain_v1::Avx512,
     Hc128Definition: hc_128::Definition,
     Hc128Words: hc_128::Words,
+    #[cfg(target_arch = "x86_64")]
+    Hc128Sha: hc_128::Sha,
     MickeyV1Definition: mickey::Definition<mickey::V1>,
     MickeyV1Words: mickey::Words<mickey::V1>,
     #[cfg(target_arch = "x86_64")] MickeyV1Avx2: mickey::Avx2<mickey::V1>,
@@ -127,6 +129,7 @@ studies! {
     #[cfg(target_arch = "x86_64")] RabbitAvx2: rabbit::Avx2,
     #[cfg(target_arch = "x86_64")] RabbitAvx512: rabbit::Avx512,
     Rc4Definition: rc4::Definition,
+    Rc4Words: rc4::Words,
     Salsa20Definition: salsa20::Definition,
     #[cfg(target_arch = "x86_64")] Salsa20Avx2: salsa20::Avx2,
     #[cfg(target_arch = "x86_64")] Salsa20Avx512: salsa20::Avx512,

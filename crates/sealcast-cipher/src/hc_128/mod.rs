@@ -1,9 +1,13 @@
 //! HC-128: two tables of 512 words, one word of them replaced at each step. All numbers are little-endian.
 
 mod definition;
+#[cfg(target_arch = "x86_64")]
+mod sha;
 mod words;
 
 pub use definition::Definition;
+#[cfg(target_arch = "x86_64")]
+pub use sha::Sha;
 pub use words::Words;
 
 use zeroize::Zeroize;

@@ -5,9 +5,9 @@ use zeroize::Zeroize;
 use super::{FACTS, ROW, Table};
 use crate::cipher::Kernel;
 use crate::sizes::Facts;
+use crate::wipe::wipe;
 
 /// The tables, and the row of the two that is next.
-#[derive(Zeroize)]
 pub struct Words {
     p: Table,
     q: Table,
@@ -58,6 +58,34 @@ fn change_row<const TABLE: bool, const SET_UP: bool>(table: &mut Table, other: &
     keystream
 }
 
+impl Words {
+    /// From the tables as [`super::fill`] leaves them.
+    #[inline(always)]
+    pub(super) fn set_up(mut p: Table, mut q: Table) -> Self {
+        for row in 0..32 {
+            change_row::<P, true>(&mut p, &q, row);
+        }
+        for row in 0..32 {
+            change_row::<Q, true>(&mut q, &p, row);
+        }
+        Self { p, q, row: 0 }
+    }
+}
+
+impl Zeroize for Words {
+    fn zeroize(&mut self) {
+        let nothing = [[0; ROW]; 32];
+        wipe(
+            self,
+            Self {
+                p: nothing,
+                q: nothing,
+                row: 0,
+            },
+        );
+    }
+}
+
 impl Kernel for Words {
     const FACTS: &'static Facts = &FACTS;
     const NAME: &'static str = "words";
@@ -69,14 +97,8 @@ impl Kernel for Words {
     }
 
     fn start(key: &Self::Key, iv: &[u8]) -> Self {
-        let (mut p, mut q) = super::fill(key, iv);
-        for row in 0..32 {
-            change_row::<P, true>(&mut p, &q, row);
-        }
-        for row in 0..32 {
-            change_row::<Q, true>(&mut q, &p, row);
-        }
-        Self { p, q, row: 0 }
+        let (p, q) = super::fill(key, iv);
+        Self::set_up(p, q)
     }
 
     #[inline(always)]

@@ -24,7 +24,7 @@ impl<V: Version> SideBySide<LANES, RUN> for Slices<V, Ymm> {
     type Alone = Words<V>;
     type Cpu = cpu::Avx2;
     const NAME: &'static str = "avx2";
-    const LEAST: usize = 8;
+    const LEAST: usize = 10;
 
     fn start(cpu: cpu::Avx2, key: &[u8; 10], ivs: &[&[u8]; LANES]) -> Self {
         // SAFETY: `cpu` proves that the processor has these instructions.

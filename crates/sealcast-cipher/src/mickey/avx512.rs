@@ -24,7 +24,7 @@ impl<V: Version> SideBySide<LANES, RUN> for Slices<V, Zmm> {
     type Alone = Words<V>;
     type Cpu = cpu::Avx512;
     const NAME: &'static str = "avx512";
-    const LEAST: usize = 8;
+    const LEAST: usize = 14;
 
     fn start(cpu: cpu::Avx512, key: &[u8; 10], ivs: &[&[u8]; LANES]) -> Self {
         // SAFETY: `cpu` proves that the processor has these instructions.

@@ -6,12 +6,29 @@ use core::marker::PhantomData;
 use zeroize::Zeroize;
 
 use super::Version;
+use crate::number;
 use crate::registers::{Bits, transpose};
 
 const MOST_STAGES: usize = 100;
 
+/// Stage `i` of both after one clock more, from its neighbours: no stage that decides anything is nearer to the first
+/// one than there are clocks. Closures instead would be compiled without the registers' instructions.
+macro_rules! after {
+    ($name:ident: $clock:literal, $before:ident) => {
+        #[inline(always)]
+        fn $name<const CLOCKS: usize>(&self, i: usize, clocks: &[Clock<B>; CLOCKS]) -> Stage<B> {
+            let at = self.$before(i, clocks);
+            if i >= V::STAGES {
+                return at;
+            }
+            let (below, above) = (self.$before(i - 1, clocks), self.$before(i + 1, clocks));
+            Self::next(i, below, at, above.s, &clocks[$clock])
+        }
+    };
+}
+
 /// Bytes of each keystream that [`Slices::run`] yields.
-pub(super) const RUN: usize = 64;
+pub(super) const RUN: usize = 32;
 
 /// The registers: bit l of stage i belongs to packet l.
 #[derive(Zeroize)]
@@ -23,6 +40,7 @@ pub struct Slices<V: Version, B: Bits> {
 }
 
 /// What one clock does, decided before it moves anything.
+#[derive(Clone, Copy)]
 struct Clock<B> {
     /// Where R's control bit is 1, stages of R are added to the next ones instead of moved.
     control_r: B,
@@ -32,14 +50,19 @@ struct Clock<B> {
     entering: [B; 2],
 }
 
-/// The stages around the one that a sweep has come to, in the order of time.
-struct Passing<B> {
+/// One stage of both registers.
+#[derive(Clone, Copy)]
+struct Stage<B> {
     r: B,
     s: B,
+}
+
+/// What a sweep carries on from stage to stage for each of its clocks: the stage that the clock changes next, and that
+/// of S above it, as they were before.
+#[derive(Clone, Copy)]
+struct Passing<B> {
+    at: Stage<B>,
     s_above: B,
-    next_r_above: B,
-    next_s_above: B,
-    next_s_two_above: B,
 }
 
 impl<V: Version, B: Bits> Slices<V, B> {
@@ -76,108 +99,137 @@ impl<V: Version, B: Bits> Slices<V, B> {
         self.r[0].splat(0)
     }
 
-    /// Stage `i` of both, now or after a clock.
+    /// Stage `i` of both after a clock.
     #[inline(always)]
-    fn look(&self, i: usize, after: Option<&Clock<B>>) -> (B, B) {
-        let Some(clock) = after else {
-            return (self.r[i], self.s[i]);
-        };
-        // No control is taken from stage 0.
-        let (r, s) = (self.r[i - 1], self.s[i - 1]);
-        let above = self.s[(i + 1).min(V::STAGES - 1)];
-        (
-            Self::next_r(i, r, self.r[i], clock),
-            Self::next_s(i, s, self.s[i], above, clock),
-        )
-    }
-
-    #[inline(always)]
-    fn decide<const MIXING: bool>(&self, input: B, after: Option<&Clock<B>>) -> Clock<B> {
-        let r = |i| self.look(i, after).0;
-        let s = |i| self.look(i, after).1;
-        let mixed_in = if MIXING { s(V::MIXED_IN) ^ input } else { input };
-        let control_s = s(V::S_CONTROL.0) ^ r(V::S_CONTROL.1);
-        let feedback_s = s(V::STAGES - 1) ^ input;
-        Clock {
-            control_r: s(V::R_CONTROL.0) ^ r(V::R_CONTROL.1),
-            feedback_r: r(V::STAGES - 1) ^ mixed_in,
-            feedback_s,
-            entering: [feedback_s & !control_s, feedback_s & control_s],
+    fn next(i: usize, below: Stage<B>, at: Stage<B>, s_above: B, clock: &Clock<B>) -> Stage<B> {
+        Stage {
+            r: Self::next_r(i, below.r, at.r, clock),
+            s: Self::next_s(i, below.s, at.s, s_above, clock),
         }
     }
 
-    /// One stage of the first clock, and the one above of the second, for which all is there by then.
+    /// Stage `i` of both after none of the clocks. Beyond the last one there is nothing.
     #[inline(always)]
-    fn pass(&mut self, i: usize, passing: Passing<B>, [first, second]: &[Clock<B>; 2]) -> Passing<B> {
-        if i >= V::STAGES {
-            return passing;
-        }
-        let (r_below, s_below) = if i > 0 {
-            (self.r[i - 1], self.s[i - 1])
-        } else {
-            (self.zero(), self.zero())
-        };
-        let next_r = Self::next_r(i, r_below, passing.r, first);
-        let next_s = Self::next_s(i, s_below, passing.s, passing.s_above, first);
-        if i + 1 < V::STAGES {
-            self.r[i + 1] = Self::next_r(i + 1, next_r, passing.next_r_above, second);
-            self.s[i + 1] = Self::next_s(i + 1, next_s, passing.next_s_above, passing.next_s_two_above, second);
-        }
-        Passing {
-            r: r_below,
-            s: s_below,
-            s_above: passing.s,
-            next_r_above: next_r,
-            next_s_above: next_s,
-            next_s_two_above: passing.next_s_above,
-        }
-    }
-
-    /// Two clocks in one sweep over the stages, the last one first: half the loads and stores, which are the
-    /// bottleneck. Returns the keystream bits before either.
-    #[inline(always)]
-    fn two_clocks<const MIXING: bool>(&mut self, input: [B; 2]) -> [B; 2] {
-        let keystream = self.r[0] ^ self.s[0];
-        let first = self.decide::<MIXING>(input[0], None);
-        let second = self.decide::<MIXING>(input[1], Some(&first));
-        let clocks = [first, second];
+    fn now<const CLOCKS: usize>(&self, i: usize, _clocks: &[Clock<B>; CLOCKS]) -> Stage<B> {
         let zero = self.zero();
-        let mut passing = Passing {
-            r: self.r[V::STAGES - 1],
-            s: self.s[V::STAGES - 1],
-            s_above: zero,
-            next_r_above: zero,
-            next_s_above: zero,
-            next_s_two_above: zero,
+        if i < V::STAGES {
+            Stage {
+                r: self.r[i],
+                s: self.s[i],
+            }
+        } else {
+            Stage { r: zero, s: zero }
+        }
+    }
+
+    after!(after_one: 0, now);
+    after!(after_two: 1, after_one);
+    after!(after_three: 2, after_two);
+
+    /// Changes stage `last` by the last clock, the one below it by the clock before, and so on: for each, all is there
+    /// by then. Takes the keystream of the clock whose stage 0 comes past.
+    #[inline(always)]
+    fn pass<const CLOCKS: usize>(
+        &mut self,
+        last: usize,
+        passing: &mut [Passing<B>; CLOCKS],
+        clocks: &[Clock<B>; CLOCKS],
+        keystream: &mut [B; CLOCKS],
+    ) {
+        if last >= V::STAGES + CLOCKS - 1 {
+            return;
+        }
+        let zero = self.zero();
+        let nothing = Stage { r: zero, s: zero };
+        let mut stage = match last.checked_sub(CLOCKS) {
+            Some(i) => self.now(i, clocks),
+            None => nothing,
         };
+        macro_rules! each {
+            ($($clock:literal)*) => { $(if $clock < CLOCKS {
+                let Passing { at, s_above } = passing[$clock];
+                passing[$clock] = Passing { at: stage, s_above: at.s };
+                stage = match (last + $clock + 1).checked_sub(CLOCKS) {
+                    Some(i) if i < V::STAGES => Self::next(i, stage, at, s_above, &clocks[$clock]),
+                    _ => nothing,
+                };
+                if last + $clock + 1 == CLOCKS {
+                    keystream[$clock] = at.r ^ at.s;
+                }
+            })* };
+        }
+        each!(0 1 2 3);
+        if last < V::STAGES {
+            self.r[last] = stage.r;
+            self.s[last] = stage.s;
+        }
+    }
+
+    /// Two or four clocks in one sweep over the stages, the last one first: a fraction of the loads and stores, which
+    /// are the bottleneck. Returns the keystream bits before each.
+    #[inline(always)]
+    fn clocks<const MIXING: bool, const CLOCKS: usize>(&mut self, input: &[B; CLOCKS]) -> [B; CLOCKS] {
+        let zero = self.zero();
+        let nothing = Clock {
+            control_r: zero,
+            feedback_r: zero,
+            feedback_s: zero,
+            entering: [zero; 2],
+        };
+        let mut clocks = [nothing; CLOCKS];
+        macro_rules! decide {
+            ($($clock:literal $stage:ident),*) => { $(if $clock < CLOCKS {
+                let r = [V::R_CONTROL.1, V::S_CONTROL.1, V::STAGES - 1];
+                let [r_control, s_control, r_last] =
+                    [self.$stage(r[0], &clocks).r, self.$stage(r[1], &clocks).r, self.$stage(r[2], &clocks).r];
+                let control_r = self.$stage(V::R_CONTROL.0, &clocks).s ^ r_control;
+                let control_s = self.$stage(V::S_CONTROL.0, &clocks).s ^ s_control;
+                let mixed_in = if MIXING { self.$stage(V::MIXED_IN, &clocks).s ^ input[$clock] } else { input[$clock] };
+                let feedback_s = self.$stage(V::STAGES - 1, &clocks).s ^ input[$clock];
+                clocks[$clock] = Clock {
+                    control_r,
+                    feedback_r: r_last ^ mixed_in,
+                    feedback_s,
+                    entering: [feedback_s & !control_s, feedback_s & control_s],
+                };
+            })* };
+        }
+        decide!(0 now, 1 after_one, 2 after_two, 3 after_three);
+        let nothing = Passing {
+            at: Stage { r: zero, s: zero },
+            s_above: zero,
+        };
+        let mut passing = [nothing; CLOCKS];
+        passing[0].at = self.now(V::STAGES - 1, &clocks);
+        let mut keystream = [zero; CLOCKS];
         // Written out, so that the constants become code.
         macro_rules! each {
             ($($tens:literal)*) => { $(
-                passing = self.pass($tens + 9, passing, &clocks);
-                passing = self.pass($tens + 8, passing, &clocks);
-                passing = self.pass($tens + 7, passing, &clocks);
-                passing = self.pass($tens + 6, passing, &clocks);
-                passing = self.pass($tens + 5, passing, &clocks);
-                passing = self.pass($tens + 4, passing, &clocks);
-                passing = self.pass($tens + 3, passing, &clocks);
-                passing = self.pass($tens + 2, passing, &clocks);
-                passing = self.pass($tens + 1, passing, &clocks);
-                passing = self.pass($tens, passing, &clocks);
+                self.pass($tens + 9, &mut passing, &clocks, &mut keystream);
+                self.pass($tens + 8, &mut passing, &clocks, &mut keystream);
+                self.pass($tens + 7, &mut passing, &clocks, &mut keystream);
+                self.pass($tens + 6, &mut passing, &clocks, &mut keystream);
+                self.pass($tens + 5, &mut passing, &clocks, &mut keystream);
+                self.pass($tens + 4, &mut passing, &clocks, &mut keystream);
+                self.pass($tens + 3, &mut passing, &clocks, &mut keystream);
+                self.pass($tens + 2, &mut passing, &clocks, &mut keystream);
+                self.pass($tens + 1, &mut passing, &clocks, &mut keystream);
+                self.pass($tens, &mut passing, &clocks, &mut keystream);
             )* };
         }
-        each!(90 80 70 60 50 40 30 20 10 0);
-        let (r, s) = (passing.next_r_above, passing.next_s_above);
-        self.r[0] = Self::next_r(0, zero, r, &clocks[1]);
-        self.s[0] = Self::next_s(0, zero, s, passing.next_s_two_above, &clocks[1]);
-        [keystream, r ^ s]
+        each!(100 90 80 70 60 50 40 30 20 10 0);
+        keystream
     }
 
-    /// Mixes in a byte of each packet, its bits in the order of time.
+    /// Four clocks, in one sweep if there are registers enough for what a sweep carries along.
     #[inline(always)]
-    fn mix(&mut self, bits: &[B; 8]) {
-        for pair in bits.as_chunks::<2>().0 {
-            self.two_clocks::<true>(*pair);
+    fn four_clocks<const MIXING: bool>(&mut self, [a, b, c, d]: [B; 4]) -> [B; 4] {
+        if B::WORDS == 8 {
+            return self.clocks::<MIXING, 4>(&[a, b, c, d]);
         }
+        let [first, second] = self.clocks::<MIXING, 2>(&[a, b]);
+        let [third, fourth] = self.clocks::<MIXING, 2>(&[c, d]);
+        [first, second, third, fourth]
     }
 
     /// Clears the packets of which nothing was mixed in yet, as far as `starting` has their bits.
@@ -197,28 +249,23 @@ impl<V: Version, B: Bits> Slices<V, B> {
             version: PhantomData,
         };
         // IVs end together; the registers of shorter ones are cleared when their turn comes.
-        let longest = ivs.iter().map(|iv| iv.len()).max().unwrap_or(0);
-        for left in (0..=longest).rev() {
-            if left < longest {
-                state.clear(column(cpu, |lane| u64::from(ivs[lane].len() == left)));
+        let longest = 8 * ivs.iter().map(|iv| iv.len()).max().unwrap_or(0);
+        let iv_bits = [0, 64].map(|shift| columns(cpu, |lane| (number::big_endian(ivs[lane]) >> shift) as u64));
+        for first in (0..longest + 8 * key.len() + V::STAGES).step_by(4) {
+            let starts = |iv: &[u8]| first > 0 && 8 * iv.len() + first == longest;
+            if ivs.iter().any(|iv| starts(iv)) {
+                state.clear(column(cpu, |lane| u64::from(starts(ivs[lane]))));
             }
-            if left > 0 {
-                let byte = |lane: usize| {
-                    let iv: &[u8] = ivs[lane];
-                    iv.len().checked_sub(left).map_or(0, |at| iv[at])
-                };
-                state.mix(&core::array::from_fn(|i| {
-                    column(cpu, |lane| u64::from(byte(lane) >> (7 - i) & 1))
-                }));
+            let mut input = [zero; 4];
+            for (at, input) in (first..).zip(&mut input) {
+                if at < longest {
+                    let bit = longest - 1 - at;
+                    *input = iv_bits[bit / 64][bit % 64];
+                } else if let Some(byte) = key.get((at - longest) / 8) {
+                    *input = zero.splat(u64::from(byte >> (7 - at % 8) & 1).wrapping_neg());
+                }
             }
-        }
-        for byte in key {
-            state.mix(&core::array::from_fn(|i| {
-                zero.splat(u64::from(byte >> (7 - i) & 1).wrapping_neg())
-            }));
-        }
-        for _ in 0..V::STAGES / 2 {
-            state.two_clocks::<true>([zero; 2]);
+            state.four_clocks::<true>(input);
         }
         state
     }
@@ -228,14 +275,18 @@ impl<V: Version, B: Bits> Slices<V, B> {
     pub(super) fn run<const LANES: usize>(&mut self, rows: &mut [[u8; RUN]; LANES]) {
         for at in (0..RUN).step_by(8) {
             let mut bits = [self.zero(); 64];
-            for clock in (0..64).step_by(2) {
-                // A byte's first bit is its highest.
-                [bits[clock ^ 7], bits[(clock + 1) ^ 7]] = self.two_clocks::<false>([self.zero(); 2]);
+            for four in bits.as_chunks_mut::<4>().0 {
+                *four = self.four_clocks::<false>([self.zero(); 4]);
+            }
+            // A byte's first bit is its highest.
+            for byte in bits.as_chunks_mut::<8>().0 {
+                byte.reverse();
             }
             transpose(&mut bits);
-            for (word, rows) in rows.as_chunks_mut::<64>().0.iter_mut().enumerate() {
-                for (row, column) in rows.iter_mut().zip(&bits) {
-                    row[at..at + 8].copy_from_slice(&column.word(word).to_le_bytes());
+            for (lane, column) in bits.iter().enumerate() {
+                // Written out, or compilers scatter the words, at many times the cost.
+                for word in 0..B::WORDS {
+                    rows[64 * word + lane][at..at + 8].copy_from_slice(&column.word(word).to_le_bytes());
                 }
             }
         }
@@ -252,4 +303,18 @@ fn column<B: Bits>(cpu: B::Cpu, bit: impl Fn(usize) -> u64) -> B {
         }
     }
     B::load(cpu, &words)
+}
+
+/// Registers with a bit of each lane, from 64 bits of each, the lowest first.
+#[inline(always)]
+fn columns<B: Bits>(cpu: B::Cpu, word: impl Fn(usize) -> u64) -> [B; 64] {
+    let mut bits: [B; 64] = core::array::from_fn(|lane| {
+        let mut words = [0; 8];
+        for (i, place) in words[..B::WORDS].iter_mut().enumerate() {
+            *place = word(64 * i + lane);
+        }
+        B::load(cpu, &words)
+    });
+    transpose(&mut bits);
+    bits
 }

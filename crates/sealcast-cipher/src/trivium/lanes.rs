@@ -3,8 +3,7 @@
 use super::{WARM_UP_CLOCKS, Words};
 use crate::lanes::{InstructionSet, Lanes, Registers, SideBySide};
 
-/// Of each register two words: in the first one the 64 stages that were entered last, the latest of them in the highest
-/// bit, in the second one those before.
+/// Of each register two words, as [`Words::halves`] has them.
 pub struct Vectors<V> {
     a: [V; 2],
     b: [V; 2],
@@ -58,15 +57,6 @@ impl SideBySide for Words {
 
     #[inline(always)]
     fn load(key: &Self::Key, iv: &[u8]) -> Self::Loaded {
-        let Self { a, b, c } = Self::loaded(key, iv);
-        let [a, b, c] = [a << (128 - 93), b << (128 - 84), c << (128 - 111)];
-        [
-            (a >> 64) as u64,
-            a as u64,
-            (b >> 64) as u64,
-            b as u64,
-            (c >> 64) as u64,
-            c as u64,
-        ]
+        Self::loaded(key, iv).halves()
     }
 }

@@ -4,6 +4,8 @@
 //! the key read as a little-endian number, its highest bit first; the same for an IV of n bits and IV_1 to IV_n; the
 //! first bit of keystream is the lowest of a byte. An IV shorter than 80 bits leaves the stages behind it zero.
 
+#[cfg(target_arch = "x86_64")]
+mod abreast;
 mod definition;
 mod lanes;
 mod words;
@@ -11,12 +13,12 @@ mod words;
 pub use definition::Definition;
 pub use words::Words;
 
-/// Four packets side by side.
+/// Four packets side by side, or the three registers of one.
 #[cfg(target_arch = "x86_64")]
-pub type Avx2 = crate::lanes::Batched<Words, crate::cpu::Avx2>;
-/// Eight packets side by side.
+pub type Avx2 = abreast::Abreast<crate::cpu::Avx2>;
+/// Eight packets side by side, or the three registers of one.
 #[cfg(target_arch = "x86_64")]
-pub type Avx512 = crate::lanes::Batched<Words, crate::cpu::Avx512>;
+pub type Avx512 = abreast::Abreast<crate::cpu::Avx512>;
 
 use crate::sizes::{Facts, Sizes};
 

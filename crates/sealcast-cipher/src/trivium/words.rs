@@ -11,11 +11,11 @@ use crate::sizes::Facts;
 #[derive(Zeroize)]
 pub struct Words {
     /// s_1 to s_93.
-    pub(super) a: u128,
+    a: u128,
     /// s_94 to s_177.
-    pub(super) b: u128,
+    b: u128,
     /// s_178 to s_288.
-    pub(super) c: u128,
+    c: u128,
 }
 
 impl Words {
@@ -27,6 +27,14 @@ impl Words {
             b: number::little_endian(iv) << (84 - 8 * iv.len()),
             c: 0b111,
         }
+    }
+
+    /// Of each register two words, the first one with the 64 stages that were entered last, the latest of them in the
+    /// highest bit, the second one with those before.
+    #[inline(always)]
+    pub(super) fn halves(&self) -> [u64; 6] {
+        let [a, b, c] = [self.a << (128 - 93), self.b << (128 - 84), self.c << (128 - 111)];
+        [a >> 64, a, b >> 64, b, c >> 64, c].map(|word| word as u64)
     }
 
     /// 64 bits of keystream, the first one in bit 0.
