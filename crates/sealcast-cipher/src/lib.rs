@@ -26,9 +26,7 @@
 #![deny(unsafe_code)]
 
 mod cipher;
-#[cfg(target_arch = "x86_64")]
 mod cpu;
-mod lanes;
 mod number;
 mod published;
 mod registers;

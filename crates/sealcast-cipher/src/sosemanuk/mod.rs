@@ -3,13 +3,10 @@
 //! All numbers are little-endian. A key shorter than 32 bytes is padded as Serpent pads it, an IV shorter than 16 with
 //! zeros.
 
-#[cfg(target_arch = "x86_64")]
-mod avx2;
-#[cfg(target_arch = "x86_64")]
-mod avx512;
 mod clocks;
 mod definition;
 mod field;
+mod lanes;
 mod serpent;
 mod words;
 
@@ -22,7 +19,6 @@ use crate::number;
 use crate::registers;
 #[cfg(target_arch = "x86_64")]
 use crate::registers::{Ymm, Zmm};
-#[cfg(target_arch = "x86_64")]
 use crate::side_by_side::Batched;
 use crate::sizes::{Facts, Sizes};
 
@@ -42,7 +38,7 @@ const FACTS: Facts = Facts {
 };
 
 /// The linear register s_{t+1} to s_{t+10} and the machine's two registers.
-#[derive(Zeroize)]
+#[derive(Clone, Copy, Zeroize)]
 pub struct State<W: registers::Words> {
     s: [W; 10],
     r1: W,

@@ -11,14 +11,17 @@ mod words;
 pub use definition::Definition;
 pub use words::Words;
 
+#[cfg(target_arch = "x86_64")]
+use crate::registers::{Ymm, Zmm};
+use crate::side_by_side::Batched;
+use crate::sizes::{Facts, Sizes};
+
 /// Four packets side by side.
 #[cfg(target_arch = "x86_64")]
-pub type Avx2 = crate::lanes::Batched<Words, crate::cpu::Avx2>;
+pub type Avx2 = Batched<4, 32, lanes::Vectors<Ymm>>;
 /// Eight packets side by side.
 #[cfg(target_arch = "x86_64")]
-pub type Avx512 = crate::lanes::Batched<Words, crate::cpu::Avx512>;
-
-use crate::sizes::{Facts, Sizes};
+pub type Avx512 = Batched<8, 64, lanes::Vectors<Zmm>>;
 
 const FACTS: Facts = Facts {
     name: "trivium",
