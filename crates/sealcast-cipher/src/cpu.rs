@@ -87,3 +87,27 @@ features! {
     /// Proof that they have AVX-512 as it is since Ice Lake and Zen 4: F, BW, DQ, VL, VBMI and VBMI2, and GFNI.
     Avx512, avx512: "avx512f", "avx512bw", "avx512dq", "avx512vl", "avx512vbmi", "avx512vbmi2", "gfni"
 }
+
+/// Proof that this processor has NEON: every one of aarch64 with a floating-point unit does.
+#[cfg(target_arch = "aarch64")]
+#[derive(Clone, Copy)]
+pub struct Neon(());
+
+#[cfg(target_arch = "aarch64")]
+impl Cpu for Neon {
+    const NAME: &'static str = "neon";
+
+    fn detect() -> Option<Self> {
+        cfg!(target_feature = "neon").then_some(Self(()))
+    }
+
+    fn run<T: Task>(self, task: T) -> T::Output {
+        task.run()
+    }
+}
+
+/// As for those of x86-64.
+#[cfg(target_arch = "aarch64")]
+impl Zeroize for Neon {
+    fn zeroize(&mut self) {}
+}

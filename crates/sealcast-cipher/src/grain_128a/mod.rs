@@ -15,6 +15,8 @@ pub use authenticated::{Authenticated, Forged, TAG_BYTES};
 pub use definition::Definition;
 pub use words::Words;
 
+#[cfg(target_arch = "aarch64")]
+use crate::registers::Quad;
 #[cfg(target_arch = "x86_64")]
 use crate::registers::{Ymm, Zmm};
 use crate::side_by_side::Batched;
@@ -26,6 +28,9 @@ pub type Avx2 = Batched<8, 32, lanes::Vectors<Ymm>>;
 /// Sixteen packets side by side.
 #[cfg(target_arch = "x86_64")]
 pub type Avx512 = Batched<16, 64, lanes::Vectors<Zmm>>;
+/// Four packets side by side.
+#[cfg(target_arch = "aarch64")]
+pub type Neon = Batched<4, 16, lanes::Vectors<Quad>>;
 
 const FACTS: Facts = Facts {
     name: "grain-128a",

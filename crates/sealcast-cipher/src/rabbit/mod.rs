@@ -8,6 +8,8 @@ mod lanes;
 
 pub use definition::Definition;
 
+#[cfg(target_arch = "aarch64")]
+use crate::registers::Quad;
 #[cfg(target_arch = "x86_64")]
 use crate::registers::{Ymm, Zmm};
 use crate::side_by_side::Batched;
@@ -20,6 +22,10 @@ pub type Avx2 = Batched<8, { lanes::RUN }, lanes::Vectors<Ymm>>;
 /// Batches of up to sixteen packets at once, for processors with AVX-512.
 #[cfg(target_arch = "x86_64")]
 pub type Avx512 = Batched<16, { lanes::RUN }, lanes::Vectors<Zmm>>;
+
+/// Batches of up to four packets at once, for processors with NEON.
+#[cfg(target_arch = "aarch64")]
+pub type Neon = Batched<4, { lanes::RUN }, lanes::Vectors<Quad>>;
 
 const FACTS: Facts = Facts {
     name: "rabbit",

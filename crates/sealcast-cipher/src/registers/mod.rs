@@ -10,6 +10,8 @@
 mod avx2;
 #[cfg(target_arch = "x86_64")]
 mod avx512;
+#[cfg(target_arch = "aarch64")]
+mod neon;
 mod scalar;
 mod transpose;
 
@@ -17,6 +19,8 @@ mod transpose;
 pub(crate) use avx2::Ymm;
 #[cfg(target_arch = "x86_64")]
 pub(crate) use avx512::Zmm;
+#[cfg(target_arch = "aarch64")]
+pub(crate) use neon::Quad;
 pub(crate) use transpose::{Steps, columns, transpose, xor};
 
 use core::ops::{BitAnd, BitOr, BitXor, Not};

@@ -9,20 +9,28 @@ use super::{State, serpent};
 use crate::registers::{self, Lanes, columns};
 use crate::side_by_side::{Rows, Streams};
 
-/// The tables of the field are looked up by gathering.
-#[cfg(target_arch = "x86_64")]
-impl Field for registers::Ymm {
-    #[inline(always)]
-    fn times_alpha(self) -> Self {
-        let left = registers::Words::shift_right(self, 24);
-        registers::Words::shift_left(self, 8) ^ left.look_up(&ALPHA)
-    }
+/// The tables of the field are looked up for each word.
+macro_rules! by_table {
+    ($register:ty) => {
+        impl Field for $register {
+            #[inline(always)]
+            fn times_alpha(self) -> Self {
+                let left = registers::Words::shift_right(self, 24);
+                registers::Words::shift_left(self, 8) ^ left.look_up(&ALPHA)
+            }
 
-    #[inline(always)]
-    fn over_alpha(self) -> Self {
-        registers::Words::shift_right(self, 8) ^ self.look_up(&INVERSE)
-    }
+            #[inline(always)]
+            fn over_alpha(self) -> Self {
+                registers::Words::shift_right(self, 8) ^ self.look_up(&INVERSE)
+            }
+        }
+    };
 }
+
+#[cfg(target_arch = "x86_64")]
+by_table!(registers::Ymm);
+#[cfg(target_arch = "aarch64")]
+by_table!(registers::Quad);
 
 /// A byte times a constant is linear, so matrices take the place of the field's tables, and nothing is looked up by a
 /// secret.

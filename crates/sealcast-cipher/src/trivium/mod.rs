@@ -11,6 +11,8 @@ mod words;
 pub use definition::Definition;
 pub use words::Words;
 
+#[cfg(target_arch = "aarch64")]
+use crate::registers::Quad;
 #[cfg(target_arch = "x86_64")]
 use crate::registers::{Ymm, Zmm};
 use crate::side_by_side::Batched;
@@ -22,6 +24,9 @@ pub type Avx2 = Batched<4, 32, lanes::Vectors<Ymm>>;
 /// Eight packets side by side.
 #[cfg(target_arch = "x86_64")]
 pub type Avx512 = Batched<8, 64, lanes::Vectors<Zmm>>;
+/// Two packets side by side.
+#[cfg(target_arch = "aarch64")]
+pub type Neon = Batched<2, 16, lanes::Vectors<Quad>>;
 
 const FACTS: Facts = Facts {
     name: "trivium",
