@@ -1,6 +1,6 @@
 //! A cipher with its key loaded, its keystream, and the seam behind which every implementation stands.
 
-use zeroize::{Zeroize, optimization_barrier};
+use zeroize::Zeroize;
 
 use crate::sizes::{Facts, Refused};
 
@@ -172,11 +172,4 @@ pub(crate) fn xor_into(data: &mut [u8], keystream: &[u8]) {
     for (byte, key) in rest.iter_mut().zip(key_rest) {
         *byte ^= key;
     }
-}
-
-/// Overwrites a buffer that batches fill and wipe over and over: [`Zeroize`] does that byte by byte.
-#[inline(always)]
-pub(crate) fn wipe<T: Copy>(buffer: &mut T, zero: T) {
-    *buffer = zero;
-    optimization_barrier(buffer);
 }

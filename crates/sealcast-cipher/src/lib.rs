@@ -33,6 +33,7 @@ mod registers;
 mod side_by_side;
 mod sizes;
 mod study;
+mod wipe;
 
 pub mod grain_128a;
 pub mod grain_v1;

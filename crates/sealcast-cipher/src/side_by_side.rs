@@ -4,9 +4,10 @@ use core::marker::PhantomData;
 
 use zeroize::Zeroize;
 
-use crate::cipher::{Kernel, Keystream, Packet, wipe, xor_into};
+use crate::cipher::{Kernel, Keystream, Packet, xor_into};
 use crate::cpu::{Cpu, Task};
 use crate::sizes::Facts;
+use crate::wipe::wipe;
 
 /// The keystreams of `LANES` packets at once, by `RUN` bytes of each.
 pub trait Streams<const LANES: usize, const RUN: usize>: Sized {

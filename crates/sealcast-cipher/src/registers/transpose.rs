@@ -1,8 +1,9 @@
 //! Rows become columns: a row for each packet on one side, a register for each word, or bit, of them on the other.
 
 use super::{Bits, Lanes};
-use crate::cipher::{wipe, xor_into};
+use crate::cipher::xor_into;
 use crate::side_by_side::Rows;
+use crate::wipe::wipe;
 
 /// Rows that are transposed without leaving the vector registers.
 const AT_ONCE: usize = 8;

@@ -3,11 +3,12 @@
 use zeroize::Zeroize;
 
 use super::{DOUBLE_ROUNDS, FACTS, input};
-use crate::cipher::{Block, Kernel, Packet, wipe, xor_into};
+use crate::cipher::{Block, Kernel, Packet, xor_into};
 use crate::cpu::{Cpu, Task};
 use crate::number;
 use crate::registers::{Lanes, Words};
 use crate::sizes::Facts;
+use crate::wipe::wipe;
 
 /// What is hashed, with the nonce and counter of each lane.
 type Matrix<W> = [W; 16];
