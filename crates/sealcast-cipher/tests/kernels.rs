@@ -275,3 +275,10 @@ fn kernels_of_a_cipher_differ_in_name() {
         );
     }
 }
+
+#[cfg(target_arch = "aarch64")]
+#[test]
+fn every_machine_of_aarch64_has_neon() {
+    assert!(IMPLEMENTATIONS.iter().any(|one| one.kernel == "neon"));
+    assert_eq!(kernels().count(), IMPLEMENTATIONS.len());
+}
