@@ -194,7 +194,7 @@ impl<const LANES: usize, W: Words + Lanes<u32, LANES>> Task for Batch<'_, '_, LA
                 .map(move |(data, counter)| (nonce, counter, data))
         });
         let mut places = Places::NOWHERE;
-        // For blocks that are not whole, and for lanes without one.
+        // For blocks that are not whole, zero again for the next one, and for lanes without one, which come last.
         let mut spare = [[0; 64]; LANES];
         loop {
             let mut rows = spare.each_mut();
@@ -213,7 +213,7 @@ impl<const LANES: usize, W: Words + Lanes<u32, LANES>> Task for Batch<'_, '_, LA
                 break;
             }
             xor::<LANES, W>(self.key, &places, &mut rows);
-            for (end, spare) in ends.iter_mut().zip(&mut spare) {
+            for (end, spare) in ends.iter_mut().zip(&mut spare).filter(|(end, _)| !end.is_empty()) {
                 xor_into(end, spare);
                 *spare = [0; 64];
             }
