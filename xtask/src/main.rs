@@ -9,6 +9,7 @@ mod checks;
 mod codec;
 mod formal;
 mod fuzz;
+mod kernels;
 mod packages;
 mod reference;
 mod shell;
@@ -30,6 +31,8 @@ cargo xtask COMMAND
   fuzz [--seconds N] [--target NAME] [--install]
                             run each fuzz target for N seconds (20)
   formal [--install]        run the Verifpal models of docs/formal against what they say of themselves
+  sanitizer                 the cipher crate's tests under the address sanitizer
+  aarch64                   the same tests on aarch64, in an emulator
   reference                 check vectors/ against the Python reference
 ";
 
@@ -42,6 +45,8 @@ fn main() -> ExitCode {
         ["check"] => quick(&mut summary),
         ["packages"] => summary.step("packages", packages::install),
         ["tidy"] => summary.step("tidy", tidy::step),
+        ["sanitizer"] => summary.step("sanitizer", kernels::sanitizer),
+        ["aarch64"] => summary.step("aarch64", kernels::aarch64),
         ["reference"] => summary.step("reference", reference::step),
         ["formal"] => summary.step("formal", formal::step),
         ["formal", "--install"] => {
@@ -68,6 +73,8 @@ fn everything(summary: &mut Summary) -> bool {
         summary.skip("codec", "the build failed");
         summary.skip("tests", "the build failed");
     }
+    summary.step("sanitizer", kernels::sanitizer);
+    summary.step("aarch64", kernels::aarch64);
     summary.step("docs", checks::docs);
     summary.step("reference", reference::step);
     summary.step("fuzz", || fuzz::step(Duration::from_secs(5), None));

@@ -4,7 +4,7 @@ use crate::shell::{command, exists, output, run};
 use crate::summary::Outcome;
 
 /// Package and what it is for. The program itself needs none of them.
-const PACKAGES: [(&str, &str); 19] = [
+const PACKAGES: [(&str, &str); 22] = [
     ("nasm", "assembles the H.264 codec's fast code"),
     ("ffmpeg", "makes and checks clips"),
     ("tcpdump", "sees what an observer of the network sees"),
@@ -24,6 +24,9 @@ const PACKAGES: [(&str, &str); 19] = [
     ("python3-venv", "runs the Python reference of the wire"),
     ("iproute2", "makes the network namespaces of a simulated link"),
     ("iputils-ping", "goes over a simulated link"),
+    ("qemu-user", "runs the ciphers' NEON kernels"),
+    ("gcc-aarch64-linux-gnu", "links them"),
+    ("libc6-dev-arm64-cross", "their C library"),
 ];
 
 /// Installs what is missing, and says in plain words what it does or why it cannot.

@@ -5,11 +5,12 @@ use core::marker::PhantomData;
 use zeroize::Zeroize;
 
 use crate::cipher::{Kernel, Keystream, Packet, xor_into};
-use crate::registers::Cpu;
+use crate::cpu::{Cpu, Task};
 use crate::sizes::Facts;
+use crate::wipe::wipe;
 
 /// The keystreams of `LANES` packets at once, by `RUN` bytes of each.
-pub trait SideBySide<const LANES: usize, const RUN: usize>: Zeroize + Sized {
+pub trait Streams<const LANES: usize, const RUN: usize>: Sized {
     /// The kernel for packets that stand alone.
     type Alone: Kernel;
 
@@ -17,51 +18,174 @@ pub trait SideBySide<const LANES: usize, const RUN: usize>: Zeroize + Sized {
     type Cpu: Cpu;
 
     /// As [`Kernel::NAME`].
-    const NAME: &'static str;
+    const NAME: &'static str = Self::Cpu::NAME;
 
-    /// Fewer packets than these are faster one by one.
-    const LEAST: usize;
+    /// Fewer packets than these are faster one by one. Lanes without a packet cost nothing.
+    const LEAST: usize = 2;
 
     /// The state from which the keystreams of these IVs, of right sizes, start.
+    fn start(cpu: Self::Cpu, key: &<Self::Alone as Kernel>::Key, ivs: &[&[u8]; LANES]) -> Self;
+
+    /// Lays the next bytes of each keystream over a row.
+    fn xor(&mut self, rows: Rows<'_, '_, LANES, RUN>);
+
+    /// Wipes a state that lives in memory. One that is to live in registers is out of reach: to wipe it would be to put
+    /// it into memory first.
+    fn wipe(&mut self) {}
+}
+
+/// The next `RUN` bytes of each packet.
+pub struct Rows<'a, 'b, const LANES: usize, const RUN: usize> {
+    packets: &'a mut [Packet<'b>],
+    at: usize,
+    /// What stands in for a row where a packet has no whole one left: once at its end, then behind it.
+    spare: &'a mut [[u8; RUN]; LANES],
+}
+
+impl<const LANES: usize, const RUN: usize> Rows<'_, '_, LANES, RUN> {
+    /// One of them.
+    #[inline(always)]
+    pub(crate) fn row(&mut self, lane: usize) -> &mut [u8; RUN] {
+        let rest = self
+            .packets
+            .get_mut(lane)
+            .and_then(|packet| packet.data.get_mut(self.at..));
+        match rest.and_then(<[u8]>::first_chunk_mut) {
+            Some(whole) => whole,
+            None => &mut self.spare[lane],
+        }
+    }
+
+    /// All of them.
+    #[inline(always)]
+    pub(crate) fn each(&mut self) -> [&mut [u8; RUN]; LANES] {
+        let mut rows = self.spare.each_mut();
+        for (row, packet) in rows.iter_mut().zip(self.packets.iter_mut()) {
+            if let Some(whole) = packet.data.get_mut(self.at..).and_then(<[u8]>::first_chunk_mut) {
+                *row = whole;
+            }
+        }
+        rows
+    }
+}
+
+/// [`Streams`] that come a few bytes of each row at a time: they are written before they are laid over anything.
+pub trait SideBySide<const LANES: usize, const RUN: usize>: Zeroize + Sized {
+    /// As in [`Streams`].
+    type Alone: Kernel;
+
+    /// As in [`Streams`].
+    type Cpu: Cpu;
+
+    /// As in [`Streams`].
+    const NAME: &'static str = Self::Cpu::NAME;
+
+    /// As in [`Streams`].
+    const LEAST: usize = 2;
+
+    /// As in [`Streams`].
     fn start(cpu: Self::Cpu, key: &<Self::Alone as Kernel>::Key, ivs: &[&[u8]; LANES]) -> Self;
 
     /// The next bytes of each keystream.
     fn run(&mut self, rows: &mut [[u8; RUN]; LANES]);
 }
 
+impl<const LANES: usize, const RUN: usize, S: SideBySide<LANES, RUN>> Streams<LANES, RUN> for S {
+    type Alone = S::Alone;
+    type Cpu = S::Cpu;
+    const NAME: &'static str = S::NAME;
+    const LEAST: usize = S::LEAST;
+
+    #[inline(always)]
+    fn start(cpu: Self::Cpu, key: &<Self::Alone as Kernel>::Key, ivs: &[&[u8]; LANES]) -> Self {
+        S::start(cpu, key, ivs)
+    }
+
+    #[inline(always)]
+    fn xor(&mut self, mut rows: Rows<'_, '_, LANES, RUN>) {
+        let mut keystream = [[0; RUN]; LANES];
+        self.run(&mut keystream);
+        for (lane, keystream) in keystream.iter().enumerate() {
+            xor_into(rows.row(lane), keystream);
+        }
+        wipe(&mut keystream, [[0; RUN]; LANES]);
+    }
+
+    #[inline(always)]
+    fn wipe(&mut self) {
+        self.zeroize();
+    }
+}
+
 /// Enciphers or deciphers packets, `LANES` at a time. These take as long as the longest of them, and lanes without a
 /// packet run along.
-pub(crate) fn xor_batch<const LANES: usize, const RUN: usize, S: SideBySide<LANES, RUN>>(
+pub(crate) fn xor_batch<const LANES: usize, const RUN: usize, S: Streams<LANES, RUN>>(
     cpu: S::Cpu,
     key: &<S::Alone as Kernel>::Key,
     packets: &mut [Packet<'_>],
 ) {
-    let mut rows = [[0; RUN]; LANES];
-    for packets in packets.chunks_mut(LANES) {
-        if packets.len() < S::LEAST {
-            for packet in packets {
-                Keystream::<S::Alone>::start(key, packet.iv).xor(packet.data);
+    cpu.run(Batch::<LANES, RUN, S> { cpu, key, packets });
+}
+
+struct Batch<'a, 'b, const LANES: usize, const RUN: usize, S: Streams<LANES, RUN>> {
+    cpu: S::Cpu,
+    key: &'a <S::Alone as Kernel>::Key,
+    packets: &'a mut [Packet<'b>],
+}
+
+impl<const LANES: usize, const RUN: usize, S: Streams<LANES, RUN>> Task for Batch<'_, '_, LANES, RUN, S> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run(self) {
+        for packets in self.packets.chunks_mut(LANES) {
+            if packets.len() < S::LEAST {
+                for packet in packets {
+                    Keystream::<S::Alone>::start(self.key, packet.iv).xor(packet.data);
+                }
+            } else {
+                let ivs = core::array::from_fn(|lane| packets[lane.min(packets.len() - 1)].iv);
+                let mut streams = S::start(self.cpu, self.key, &ivs);
+                xor_group(&mut streams, packets);
+                streams.wipe();
             }
-            continue;
         }
-        let ivs: [&[u8]; LANES] = core::array::from_fn(|lane| packets[lane.min(packets.len() - 1)].iv);
-        let mut state = S::start(cpu, key, &ivs);
-        let longest = packets.iter().map(|packet| packet.data.len()).max().unwrap_or(0);
-        for at in (0..longest).step_by(RUN) {
-            state.run(&mut rows);
-            for (packet, row) in packets.iter_mut().zip(&rows) {
-                if let Some(data) = packet.data.get_mut(at..) {
-                    xor_into(data, row);
+    }
+}
+
+/// At most `LANES` packets.
+#[inline(always)]
+fn xor_group<const LANES: usize, const RUN: usize, S: Streams<LANES, RUN>>(
+    streams: &mut S,
+    packets: &mut [Packet<'_>],
+) {
+    let lengths = packets.iter().map(|packet| packet.data.len());
+    let (shortest, longest) = (lengths.clone().min().unwrap_or(0), lengths.max().unwrap_or(0));
+    let mut spare = [[0; RUN]; LANES];
+    for at in (0..longest).step_by(RUN) {
+        streams.xor(Rows {
+            packets,
+            at,
+            spare: &mut spare,
+        });
+        if at + RUN > shortest {
+            for (spare, packet) in spare.iter().zip(packets.iter_mut()) {
+                if let Some(end) = packet.data.get_mut(at..)
+                    && end.len() < RUN
+                {
+                    xor_into(end, spare);
                 }
             }
         }
-        state.zeroize();
     }
-    rows.zeroize();
+    let taken = packets.len() < LANES || shortest < longest || longest % RUN > 0;
+    if taken {
+        wipe(&mut spare, [[0; RUN]; LANES]);
+    }
 }
 
-/// A kernel that leaves single streams to [`SideBySide::Alone`].
-pub struct Batched<const LANES: usize, const RUN: usize, S: SideBySide<LANES, RUN>> {
+/// A kernel that leaves single streams to [`Streams::Alone`].
+pub struct Batched<const LANES: usize, const RUN: usize, S: Streams<LANES, RUN>> {
     stream: S::Alone,
     lanes: PhantomData<S>,
 }
@@ -73,13 +197,13 @@ pub struct BatchedKey<Key: Zeroize, C: Cpu> {
     cpu: C,
 }
 
-impl<const LANES: usize, const RUN: usize, S: SideBySide<LANES, RUN>> Zeroize for Batched<LANES, RUN, S> {
+impl<const LANES: usize, const RUN: usize, S: Streams<LANES, RUN>> Zeroize for Batched<LANES, RUN, S> {
     fn zeroize(&mut self) {
         self.stream.zeroize();
     }
 }
 
-impl<const LANES: usize, const RUN: usize, S: SideBySide<LANES, RUN>> Kernel for Batched<LANES, RUN, S> {
+impl<const LANES: usize, const RUN: usize, S: Streams<LANES, RUN>> Kernel for Batched<LANES, RUN, S> {
     const FACTS: &'static Facts = S::Alone::FACTS;
     const NAME: &'static str = S::NAME;
     type Key = BatchedKey<<S::Alone as Kernel>::Key, S::Cpu>;

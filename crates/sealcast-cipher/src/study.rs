@@ -107,41 +107,63 @@ studies! {
     Grain128aAvx2: grain_128a::Avx2,
     #[cfg(target_arch = "x86_64")]
     Grain128aAvx512: grain_128a::Avx512,
+    #[cfg(target_arch = "aarch64")]
+    Grain128aNeon: grain_128a::Neon,
     GrainV1Definition: grain_v1::Definition,
     GrainV1Words: grain_v1::Words,
     #[cfg(target_arch = "x86_64")]
     GrainV1Avx2: grain_v1::Avx2,
     #[cfg(target_arch = "x86_64")]
     GrainV1Avx512: grain_v1::Avx512,
+    #[cfg(target_arch = "aarch64")]
+    GrainV1Neon: grain_v1::Neon,
     Hc128Definition: hc_128::Definition,
     Hc128Words: hc_128::Words,
     #[cfg(target_arch = "x86_64")]
     Hc128Sha: hc_128::Sha,
     MickeyV1Definition: mickey::Definition<mickey::V1>,
     MickeyV1Words: mickey::Words<mickey::V1>,
-    #[cfg(target_arch = "x86_64")] MickeyV1Avx2: mickey::Avx2<mickey::V1>,
-    #[cfg(target_arch = "x86_64")] MickeyV1Avx512: mickey::Avx512<mickey::V1>,
+    #[cfg(target_arch = "x86_64")]
+    MickeyV1Avx2: mickey::Avx2<mickey::V1>,
+    #[cfg(target_arch = "x86_64")]
+    MickeyV1Avx512: mickey::Avx512<mickey::V1>,
     MickeyV2Definition: mickey::Definition<mickey::V2>,
     MickeyV2Words: mickey::Words<mickey::V2>,
-    #[cfg(target_arch = "x86_64")] MickeyV2Avx2: mickey::Avx2<mickey::V2>,
-    #[cfg(target_arch = "x86_64")] MickeyV2Avx512: mickey::Avx512<mickey::V2>,
+    #[cfg(target_arch = "x86_64")]
+    MickeyV2Avx2: mickey::Avx2<mickey::V2>,
+    #[cfg(target_arch = "x86_64")]
+    MickeyV2Avx512: mickey::Avx512<mickey::V2>,
     RabbitDefinition: rabbit::Definition,
-    #[cfg(target_arch = "x86_64")] RabbitAvx2: rabbit::Avx2,
-    #[cfg(target_arch = "x86_64")] RabbitAvx512: rabbit::Avx512,
+    #[cfg(target_arch = "x86_64")]
+    RabbitAvx2: rabbit::Avx2,
+    #[cfg(target_arch = "x86_64")]
+    RabbitAvx512: rabbit::Avx512,
+    #[cfg(target_arch = "aarch64")]
+    RabbitNeon: rabbit::Neon,
     Rc4Definition: rc4::Definition,
     Rc4Words: rc4::Words,
     Salsa20Definition: salsa20::Definition,
-    #[cfg(target_arch = "x86_64")] Salsa20Avx2: salsa20::Avx2,
-    #[cfg(target_arch = "x86_64")] Salsa20Avx512: salsa20::Avx512,
+    #[cfg(target_arch = "x86_64")]
+    Salsa20Avx2: salsa20::Avx2,
+    #[cfg(target_arch = "x86_64")]
+    Salsa20Avx512: salsa20::Avx512,
+    #[cfg(target_arch = "aarch64")]
+    Salsa20Neon: salsa20::Neon,
     SosemanukDefinition: sosemanuk::Definition,
     SosemanukWords: sosemanuk::Words,
-    #[cfg(target_arch = "x86_64")] SosemanukAvx2: sosemanuk::Avx2,
-    #[cfg(target_arch = "x86_64")] SosemanukAvx512: sosemanuk::Avx512,
+    #[cfg(target_arch = "x86_64")]
+    SosemanukAvx2: sosemanuk::Avx2,
+    #[cfg(target_arch = "x86_64")]
+    SosemanukAvx512: sosemanuk::Avx512,
+    #[cfg(target_arch = "aarch64")]
+    SosemanukNeon: sosemanuk::Neon,
     TriviumDefinition: trivium::Definition,
     TriviumWords: trivium::Words,
     #[cfg(target_arch = "x86_64")]
     TriviumAvx2: trivium::Avx2,
     #[cfg(target_arch = "x86_64")]
     TriviumAvx512: trivium::Avx512,
+    #[cfg(target_arch = "aarch64")]
+    TriviumNeon: trivium::Neon,
     XorDefinition: xor::Definition,
 }

@@ -3,8 +3,10 @@
 
 use sealcast_cipher::{Cipher, Facts, IMPLEMENTATIONS, Implementation, Kernel, Packet, Sizes, implementations_of, xor};
 
-const LONGEST: usize = 600;
-const LONGEST_IN_BATCH: usize = 4096;
+const LONGEST: usize = 4096;
+/// The same for definitions, which make a block at a time and take long for it.
+const LONGEST_BY_DEFINITION: usize = 600;
+const STREAMS: usize = 9;
 const MOST_IN_BATCH: usize = 70;
 
 /// SplitMix64, so that a failure repeats.
@@ -54,45 +56,57 @@ fn by_definition(one: &Implementation, key: &[u8], iv: &[u8], data: &[u8]) -> Ve
     data
 }
 
-#[test]
-fn any_length_alignment_and_split_gives_what_the_definition_gives() {
-    let mut random = Random(1);
-    for one in kernels() {
-        for length in 0..=LONGEST {
-            let (key, iv) = (random.of(one.facts.key_bytes), random.of(one.facts.iv_bytes));
-            let offset = length % 9;
-            let mut buffer = random.bytes(offset + length);
-            let expected = by_definition(one, &key, &iv, &buffer[offset..]);
-
-            let mut keystream = (one.load)(&key)
-                .expect("a right size")
-                .keystream(&iv)
-                .expect("a right size");
-            let mut rest = &mut buffer[offset..];
-            while !rest.is_empty() {
-                let longest = [3, 17, 90, LONGEST][length % 4].min(rest.len());
-                let (piece, others) = rest.split_at_mut(random.below(longest + 1));
-                keystream.xor(piece);
-                rest = others;
-            }
-            assert_eq!(
-                buffer[offset..],
-                expected,
-                "{} {}, {length} bytes",
-                one.facts.name,
-                one.kernel
-            );
-        }
-    }
-}
-
-/// An IV and how its keystream begins, by definition.
+/// Key and IV, and how their keystream begins, by definition.
 struct Stream {
+    key: Vec<u8>,
     iv: Vec<u8>,
     bytes: Vec<u8>,
 }
 
-/// One packet of a batch, before and after.
+impl Stream {
+    fn new(random: &mut Random, one: &Implementation, key: &[u8]) -> Self {
+        let iv = random.of(one.facts.iv_bytes);
+        Self {
+            key: key.to_vec(),
+            bytes: by_definition(one, key, &iv, &[0; LONGEST]),
+            iv,
+        }
+    }
+}
+
+#[test]
+fn any_length_alignment_and_split_gives_what_the_definition_gives() {
+    let mut random = Random(1);
+    for definition in kernels().filter(|one| one.kernel == "definition") {
+        let keys: Vec<_> = (0..STREAMS).map(|_| random.of(definition.facts.key_bytes)).collect();
+        let streams: Vec<_> = keys
+            .iter()
+            .map(|key| Stream::new(&mut random, definition, key))
+            .collect();
+        for one in implementations_of(definition.facts.name) {
+            let longest = match one.kernel {
+                "definition" => LONGEST_BY_DEFINITION,
+                _ => LONGEST,
+            };
+            for length in 0..=longest {
+                let mut case = Case::new(&mut random, &streams[length % STREAMS], length);
+                let study = (one.load)(&case.stream.key).expect("a right size");
+                let mut keystream = study.keystream(&case.stream.iv).expect("a right size");
+                let mut rest = &mut case.buffer[case.offset..];
+                while !rest.is_empty() {
+                    let longest = [3, 17, 90, LONGEST][length % 4].min(rest.len());
+                    let (piece, others) = rest.split_at_mut(random.below(longest + 1));
+                    keystream.xor(piece);
+                    rest = others;
+                }
+                let place = format!("{} {}, {length} bytes", one.facts.name, one.kernel);
+                assert!(case.buffer == case.expected, "{place}");
+            }
+        }
+    }
+}
+
+/// A packet, at any alignment, before and after.
 struct Case<'a> {
     stream: &'a Stream,
     offset: usize,
@@ -115,7 +129,7 @@ impl<'a> Case<'a> {
     }
 }
 
-/// Batches of 0 to 70 packets, over and over, until every length up to `LONGEST_IN_BATCH` had its turn, in an order
+/// Batches of 0 to 70 packets, over and over, until every length up to `LONGEST` had its turn, in an order
 /// that puts short and long ones side by side.
 #[test]
 fn a_batch_is_each_packet_under_its_own_iv() {
@@ -123,16 +137,12 @@ fn a_batch_is_each_packet_under_its_own_iv() {
     for cipher in kernels().filter(|one| one.kernel == "definition") {
         let key = random.of(cipher.facts.key_bytes);
         let streams: Vec<_> = (0..MOST_IN_BATCH)
-            .map(|_| random.of(cipher.facts.iv_bytes))
-            .map(|iv| Stream {
-                bytes: by_definition(cipher, &key, &iv, &[0; LONGEST_IN_BATCH]),
-                iv,
-            })
+            .map(|_| Stream::new(&mut random, cipher, &key))
             .collect();
         for one in implementations_of(cipher.facts.name).skip(1) {
             let study = (one.load)(&key).expect("a right size");
             // 1801 is a prime that does not divide the number of lengths, so each comes once.
-            let mut lengths = (0..=LONGEST_IN_BATCH).map(|i| i * 1801 % (LONGEST_IN_BATCH + 1));
+            let mut lengths = (0..=LONGEST).map(|i| i * 1801 % (LONGEST + 1));
             for count in (0..=MOST_IN_BATCH).cycle() {
                 let mut cases: Vec<_> = streams[..count]
                     .iter()
@@ -170,6 +180,7 @@ fn a_batch_that_fills_all_lanes_is_each_packet_under_its_own_iv() {
         let streams: Vec<_> = (0..PACKETS)
             .map(|_| random.of(cipher.facts.iv_bytes))
             .map(|iv| Stream {
+                key: key.clone(),
                 bytes: by_definition(cipher, &key, &iv, &[0; 70]),
                 iv,
             })
@@ -292,4 +303,11 @@ fn kernels_of_a_cipher_differ_in_name() {
             one.kernel
         );
     }
+}
+
+#[cfg(target_arch = "aarch64")]
+#[test]
+fn every_machine_of_aarch64_has_neon() {
+    assert!(IMPLEMENTATIONS.iter().any(|one| one.kernel == "neon"));
+    assert_eq!(kernels().count(), IMPLEMENTATIONS.len());
 }

@@ -1,7 +1,9 @@
 //! Thirty-two clocks a step, in lanes of 32 bits.
 
+use super::words::Register as Stages;
 use super::{WARM_UP_CLOCKS, Words};
-use crate::lanes::{InstructionSet, Lanes, Registers, SideBySide};
+use crate::registers::{Lanes, Shifts, Steps, columns, xor};
+use crate::side_by_side::{Rows, Streams};
 
 /// A register in four words. The first stage is the highest bit of the first one.
 #[derive(Clone, Copy)]
@@ -17,7 +19,7 @@ pub struct Vectors<V> {
     s38: V,
 }
 
-impl<V: Lanes> Register<V> {
+impl<V: Shifts<u32>> Register<V> {
     /// Stages `first` to `first + 31`.
     #[inline(always)]
     fn at(self, first: u32) -> V {
@@ -54,7 +56,7 @@ impl<V: Lanes> Register<V> {
     }
 }
 
-impl<V: Lanes> Vectors<V> {
+impl<V: Shifts<u32>> Vectors<V> {
     /// 32 bits of pre-output of each packet, the first one in the highest bit; while warming up, it is fed back.
     #[inline(always)]
     fn clock(&mut self, warming_up: bool) -> V {
@@ -92,12 +94,20 @@ impl<V: Lanes> Vectors<V> {
     }
 }
 
-impl<V: Lanes> Registers<V> for Vectors<V> {
+impl<V: Shifts<u32>> Steps<V> for Vectors<V> {
     #[inline(always)]
-    fn start(words: &[V]) -> Self {
-        let [b0, b1, b2, b3, s0, s1, s2, s3, ..] = *words else {
-            unreachable!("load gives eight words")
-        };
+    fn step(&mut self) -> V {
+        self.clock(false).swap_bytes()
+    }
+}
+
+impl<const LANES: usize, const RUN: usize, V: Shifts<u32> + Lanes<u32, LANES>> Streams<LANES, RUN> for Vectors<V> {
+    type Alone = Words;
+    type Cpu = V::Cpu;
+
+    #[inline(always)]
+    fn start(cpu: V::Cpu, key: &Stages, ivs: &[&[u8]; LANES]) -> Self {
+        let [b0, b1, b2, b3, s0, s1, s2, s3] = columns(cpu, ivs, |iv| load(key, iv));
         let (nfsr, lfsr) = (Register([b0, b1, b2, b3]), Register([s0, s1, s2, s3]));
         // The register as it would have been, as far as lasting taps are read: what is before its beginning is not.
         let one_step_ago = Register([b0, b0, b1, b2]).lasting();
@@ -115,21 +125,15 @@ impl<V: Lanes> Registers<V> for Vectors<V> {
     }
 
     #[inline(always)]
-    fn step(&mut self) -> V {
-        self.clock(false).swap_bytes()
+    fn xor(&mut self, rows: Rows<'_, '_, LANES, RUN>) {
+        xor(self.s38, self, rows);
     }
 }
 
-impl SideBySide for Words {
-    type Word = u32;
-    type Loaded = [u32; 8];
-    type Lanes<S: InstructionSet> = S::U32;
-    type Registers<S: InstructionSet> = Vectors<S::U32>;
-
-    #[inline(always)]
-    fn load(key: &Self::Key, iv: &[u8]) -> Self::Loaded {
-        let Self { nfsr, lfsr } = Self::loaded(key, iv);
-        let [b, s] = [nfsr, lfsr].map(|register| [0, 32, 64, 96].map(|first| register.tap(first)));
-        core::array::from_fn(|i| if i < 4 { b[i] } else { s[i - 4] })
-    }
+/// The words of both registers for one packet, before the first clock.
+#[inline(always)]
+fn load(key: &Stages, iv: &[u8]) -> [u32; 8] {
+    let Words { nfsr, lfsr } = Words::loaded(key, iv);
+    let [b, s] = [nfsr, lfsr].map(|register| [0, 32, 64, 96].map(|first| register.tap(first)));
+    core::array::from_fn(|i| if i < 4 { b[i] } else { s[i - 4] })
 }

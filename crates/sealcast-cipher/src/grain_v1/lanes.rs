@@ -1,7 +1,9 @@
 //! Sixteen clocks a step, in lanes of 16 bits.
 
+use super::words::Register as Stages;
 use super::{WARM_UP_CLOCKS, Words};
-use crate::lanes::{InstructionSet, Lanes, Registers, SideBySide};
+use crate::registers::{Lanes, Shifts, Steps, columns, xor};
+use crate::side_by_side::{Rows, Streams};
 
 /// A register in five words. The first stage is the lowest bit of the first one.
 #[derive(Clone, Copy)]
@@ -17,7 +19,7 @@ pub struct Vectors<V> {
     lasting_s: [[V; 2]; 3],
 }
 
-impl<V: Lanes> Register<V> {
+impl<V: Shifts<u16>> Register<V> {
     /// Stages `first` to `first + 15`.
     #[inline(always)]
     fn at(self, first: u32) -> V {
@@ -51,7 +53,7 @@ impl<V: Lanes> Register<V> {
     }
 }
 
-impl<V: Lanes> Vectors<V> {
+impl<V: Shifts<u16>> Vectors<V> {
     /// 16 bits of output of each packet, the first one in bit 0; while warming up, it is fed back.
     #[inline(always)]
     fn clock(&mut self, warming_up: bool) -> V {
@@ -91,12 +93,20 @@ impl<V: Lanes> Vectors<V> {
     }
 }
 
-impl<V: Lanes> Registers<V> for Vectors<V> {
+impl<V: Shifts<u16>> Steps<V> for Vectors<V> {
     #[inline(always)]
-    fn start(words: &[V]) -> Self {
-        let [b0, b1, b2, b3, b4, s0, s1, s2, s3, s4] = *words else {
-            unreachable!("load gives ten words")
-        };
+    fn step(&mut self) -> V {
+        self.clock(false)
+    }
+}
+
+impl<const LANES: usize, const RUN: usize, V: Shifts<u16> + Lanes<u16, LANES>> Streams<LANES, RUN> for Vectors<V> {
+    type Alone = Words;
+    type Cpu = V::Cpu;
+
+    #[inline(always)]
+    fn start(cpu: V::Cpu, key: &Stages, ivs: &[&[u8]; LANES]) -> Self {
+        let [b0, b1, b2, b3, b4, s0, s1, s2, s3, s4] = columns(cpu, ivs, |iv| load(key, iv));
         // The registers as they would have been, as far as lasting taps are read: what is before their beginning is
         // not.
         let b_ago = [[b0, b0, b1, b2, b3], [b0, b0, b0, b1, b2], [b0, b0, b0, b0, b1]].map(Register);
@@ -114,21 +124,15 @@ impl<V: Lanes> Registers<V> for Vectors<V> {
     }
 
     #[inline(always)]
-    fn step(&mut self) -> V {
-        self.clock(false)
+    fn xor(&mut self, rows: Rows<'_, '_, LANES, RUN>) {
+        xor(self.lasting_s[0][0], self, rows);
     }
 }
 
-impl SideBySide for Words {
-    type Word = u16;
-    type Loaded = [u16; 10];
-    type Lanes<S: InstructionSet> = S::U16;
-    type Registers<S: InstructionSet> = Vectors<S::U16>;
-
-    #[inline(always)]
-    fn load(key: &Self::Key, iv: &[u8]) -> Self::Loaded {
-        let Self { nfsr, lfsr } = Self::loaded(key, iv);
-        let [b, s] = [nfsr, lfsr].map(|register| [0, 16, 32, 48, 64].map(|first| register.tap(first)));
-        core::array::from_fn(|i| if i < 5 { b[i] } else { s[i - 5] })
-    }
+/// The words of both registers for one packet, before the first clock.
+#[inline(always)]
+fn load(key: &Stages, iv: &[u8]) -> [u16; 10] {
+    let Words { nfsr, lfsr } = Words::loaded(key, iv);
+    let [b, s] = [nfsr, lfsr].map(|register| [0, 16, 32, 48, 64].map(|first| register.tap(first)));
+    core::array::from_fn(|i| if i < 5 { b[i] } else { s[i - 5] })
 }

@@ -7,7 +7,7 @@ use zeroize::Zeroize;
 
 use super::{FACTS, ROW, Table, Words};
 use crate::cipher::Kernel;
-use crate::cpu;
+use crate::cpu::{self, Cpu};
 use crate::sizes::Facts;
 
 /// [`Words`] after a faster set-up.

@@ -3,44 +3,23 @@
 use zeroize::Zeroize;
 
 use super::definition::{A, Definition};
-use crate::registers::Words;
+use crate::number;
+use crate::registers::{Lanes, Words, columns};
+use crate::side_by_side::{Rows, Streams};
 
-/// Bytes of each keystream that [`Lanes::run`] yields: a line of the cache.
+/// Bytes of each keystream that a run yields: a line of the cache.
 pub(super) const RUN: usize = 64;
 
 /// The states of as many packets as a register has words.
-#[derive(Zeroize)]
-pub struct Lanes<W: Words> {
+#[derive(Clone, Copy, Zeroize)]
+pub struct Vectors<W: Words> {
     x: [W; 8],
     counters: [W; 8],
     /// All bits one for a carry.
     carry: W,
 }
 
-impl<W: Words> Lanes<W> {
-    /// Of one state for each lane.
-    #[inline(always)]
-    pub(super) fn gather<const LANES: usize>(cpu: W::Cpu, states: &[Definition; LANES]) -> Self {
-        let word = |of: fn(&Definition, usize) -> u32, i: usize| {
-            let mut words = [0; LANES];
-            for (word, state) in words.iter_mut().zip(states) {
-                *word = of(state, i);
-            }
-            W::load(cpu, &words)
-        };
-        let zero = W::load(cpu, &[0; LANES]);
-        let mut lanes = Self {
-            x: [zero; 8],
-            counters: [zero; 8],
-            carry: word(|state, _| state.carry.wrapping_neg(), 0),
-        };
-        for i in 0..8 {
-            lanes.x[i] = word(|state, i| state.x[i], i);
-            lanes.counters[i] = word(|state, i| state.counters[i], i);
-        }
-        lanes
-    }
-
+impl<W: Words> Vectors<W> {
     /// Counter system and next-state function, as in the definition.
     #[inline(always)]
     fn next_state(&mut self) {
@@ -70,9 +49,49 @@ impl<W: Words> Lanes<W> {
         odd!(1 3 5 7);
     }
 
-    /// The next bytes of each keystream.
+    /// IV set-up, in those lanes where there is an IV, whose words are low and high.
     #[inline(always)]
-    pub(super) fn run<const LANES: usize>(&mut self, rows: &mut [[u8; RUN]; LANES]) {
+    fn mix(&mut self, [low, high]: [W; 2], given: W) {
+        let key = *self;
+        let half = low.splat(0xFFFF);
+        let outer = (high & !half) ^ low.shift_right(16);
+        let inner = high.shift_left(16) ^ (low & half);
+        for (counter, word) in self
+            .counters
+            .iter_mut()
+            .zip([low, outer, high, inner, low, outer, high, inner])
+        {
+            *counter = *counter ^ word;
+        }
+        for _ in 0..4 {
+            self.next_state();
+        }
+        let choose = |one: W, other: W| other ^ ((one ^ other) & given);
+        self.x = core::array::from_fn(|i| choose(self.x[i], key.x[i]));
+        self.counters = core::array::from_fn(|i| choose(self.counters[i], key.counters[i]));
+        self.carry = choose(self.carry, key.carry);
+    }
+}
+
+impl<const LANES: usize, W: Words + Lanes<u32, LANES>> Streams<LANES, RUN> for Vectors<W> {
+    type Alone = Definition;
+    type Cpu = W::Cpu;
+
+    #[inline(always)]
+    fn start(cpu: W::Cpu, key: &Definition, ivs: &[&[u8]; LANES]) -> Self {
+        let [low, high, given]: [W; 3] = columns(cpu, ivs, words);
+        let mut state = Self {
+            x: key.x.map(|word| low.splat(word)),
+            counters: key.counters.map(|word| low.splat(word)),
+            carry: low.splat(key.carry.wrapping_neg()),
+        };
+        state.mix([low, high], given);
+        state
+    }
+
+    #[inline(always)]
+    fn xor(&mut self, mut rows: Rows<'_, '_, LANES, RUN>) {
+        let mut rows = rows.each();
         for at in (0..RUN).step_by(16) {
             self.next_state();
             let x = self.x;
@@ -81,7 +100,19 @@ impl<W: Words> Lanes<W> {
                     [$(x[2 * $i] ^ x[(2 * $i + 5) % 8].shift_right(16) ^ x[(2 * $i + 3) % 8].shift_left(16)),*]
                 };
             }
-            W::write(each!(0 1 2 3), rows, at);
+            W::xor(each!(0 1 2 3), &mut rows, at);
         }
     }
+
+    #[inline(always)]
+    fn wipe(&mut self) {
+        self.zeroize();
+    }
+}
+
+/// The words of an IV, and all bits one unless it is empty.
+#[inline(always)]
+fn words(iv: &[u8]) -> [u32; 3] {
+    let [low, high] = if iv.is_empty() { [0; 2] } else { number::words(iv) };
+    [low, high, u32::from(!iv.is_empty()).wrapping_neg()]
 }

@@ -3,29 +3,29 @@
 //! Byte order is that of eSTREAM's files, all numbers little-endian; RFC 4503 prints the same bytes in reverse. Without
 //! an IV the keystream starts from the key alone, as the RFC allows: once under each key.
 
-#[cfg(target_arch = "x86_64")]
-mod avx2;
-#[cfg(target_arch = "x86_64")]
-mod avx512;
 mod definition;
-#[cfg(target_arch = "x86_64")]
 mod lanes;
 
 pub use definition::Definition;
 
+#[cfg(target_arch = "aarch64")]
+use crate::registers::Quad;
 #[cfg(target_arch = "x86_64")]
 use crate::registers::{Ymm, Zmm};
-#[cfg(target_arch = "x86_64")]
 use crate::side_by_side::Batched;
 use crate::sizes::{Facts, Sizes};
 
 /// Batches of up to eight packets at once, for processors with AVX2.
 #[cfg(target_arch = "x86_64")]
-pub type Avx2 = Batched<8, { lanes::RUN }, lanes::Lanes<Ymm>>;
+pub type Avx2 = Batched<8, { lanes::RUN }, lanes::Vectors<Ymm>>;
 
 /// Batches of up to sixteen packets at once, for processors with AVX-512.
 #[cfg(target_arch = "x86_64")]
-pub type Avx512 = Batched<16, { lanes::RUN }, lanes::Lanes<Zmm>>;
+pub type Avx512 = Batched<16, { lanes::RUN }, lanes::Vectors<Zmm>>;
+
+/// Batches of up to four packets at once, for processors with NEON.
+#[cfg(target_arch = "aarch64")]
+pub type Neon = Batched<4, { lanes::RUN }, lanes::Vectors<Quad>>;
 
 const FACTS: Facts = Facts {
     name: "rabbit",

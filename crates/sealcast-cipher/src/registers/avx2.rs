@@ -2,11 +2,12 @@
 #![allow(unsafe_code)]
 
 use core::arch::x86_64::*;
-use core::ops::{BitAnd, BitXor, Not};
+use core::ops::{BitAnd, BitOr, BitXor, Not};
 
 use zeroize::Zeroize;
 
-use super::{Bits, Cpu, Words};
+use super::{Bits, Lanes, Register, Shifts, Words};
+use crate::cipher::xor_into;
 use crate::cpu;
 
 /// Eight words of 32 bits, or 256 single bits.
@@ -19,12 +20,6 @@ macro_rules! call {
         // SAFETY: a `cpu::Avx2` or a register made by means of one proves that the processor has it.
         unsafe { $intrinsic$(::<$constant>)?($($argument),*) }
     };
-}
-
-impl Cpu for cpu::Avx2 {
-    fn detect() -> Option<Self> {
-        Self::detect()
-    }
 }
 
 impl Zeroize for Ymm {
@@ -51,6 +46,15 @@ impl BitAnd for Ymm {
     }
 }
 
+impl BitOr for Ymm {
+    type Output = Self;
+
+    #[inline(always)]
+    fn bitor(self, other: Self) -> Self {
+        Self(call!(_mm256_or_si256(self.0, other.0)))
+    }
+}
+
 impl Not for Ymm {
     type Output = Self;
 
@@ -70,16 +74,65 @@ impl Ymm {
     }
 }
 
-impl Words for Ymm {
+impl Register for Ymm {
     type Cpu = cpu::Avx2;
+    type Bytes = [u8; 32];
 
     #[inline(always)]
-    fn load(_cpu: Self::Cpu, words: &[u32]) -> Self {
-        let words: [u32; 8] = words[..8].try_into().expect("cut to this length");
-        // SAFETY: both are 8 words, whatever their bits.
-        Self(unsafe { core::mem::transmute::<[u32; 8], __m256i>(words) })
+    fn to_bytes(self) -> Self::Bytes {
+        // SAFETY: both are 32 bytes, whatever their bits.
+        unsafe { core::mem::transmute::<__m256i, Self::Bytes>(self.0) }
     }
+}
 
+/// The unpacking instructions work in either half of a register; a last step puts the halves together. `$swapped` says
+/// for each byte of 64 bits where it comes from, so that the bytes of a word change places.
+macro_rules! lanes {
+    ($word:ty: $lanes:literal, $left:ident, $right:ident, $low:ident, $high:ident, $swapped:literal) => {
+        impl Shifts<$word> for Ymm {
+            #[inline(always)]
+            fn funnel(self, upper: Self, bits: u32) -> Self {
+                let down = call!(_mm_cvtsi32_si128(bits.cast_signed()));
+                let up = call!(_mm_cvtsi32_si128((<$word>::BITS - bits).cast_signed()));
+                Self(call!($right(self.0, down))) | Self(call!($left(upper.0, up)))
+            }
+
+            #[inline(always)]
+            fn swap_bytes(self) -> Self {
+                let order = call!(_mm_set_epi64x($swapped + 0x0808_0808_0808_0808, $swapped));
+                let order = call!(_mm256_broadcastsi128_si256(order));
+                Self(call!(_mm256_shuffle_epi8(self.0, order)))
+            }
+        }
+
+        impl Lanes<$word, $lanes> for Ymm {
+            #[inline(always)]
+            fn load(_cpu: cpu::Avx2, words: [$word; $lanes]) -> Self {
+                // SAFETY: both are 32 bytes, whatever their bits.
+                Self(unsafe { core::mem::transmute::<[$word; $lanes], __m256i>(words) })
+            }
+
+            #[inline(always)]
+            fn zip(self, other: Self) -> (Self, Self) {
+                let low = call!($low(self.0, other.0));
+                let high = call!($high(self.0, other.0));
+                (
+                    Self(call!(_mm256_permute2x128_si256::<0x20>(low, high))),
+                    Self(call!(_mm256_permute2x128_si256::<0x31>(low, high))),
+                )
+            }
+        }
+    };
+}
+
+lanes!(u16: 16, _mm256_sll_epi16, _mm256_srl_epi16, _mm256_unpacklo_epi16, _mm256_unpackhi_epi16,
+    0x0607_0405_0203_0001);
+lanes!(u32: 8, _mm256_sll_epi32, _mm256_srl_epi32, _mm256_unpacklo_epi32, _mm256_unpackhi_epi32,
+    0x0405_0607_0001_0203);
+lanes!(u64: 4, _mm256_sll_epi64, _mm256_srl_epi64, _mm256_unpacklo_epi64, _mm256_unpackhi_epi64,
+    0x0001_0203_0405_0607);
+
+impl Words for Ymm {
     #[inline(always)]
     fn splat(self, word: u32) -> Self {
         Self(call!(_mm256_set1_epi32(word.cast_signed())))
@@ -133,7 +186,7 @@ impl Words for Ymm {
     }
 
     #[inline(always)]
-    fn write<const N: usize>([a, b, c, d]: [Self; 4], rows: &mut [[u8; N]], at: usize) {
+    fn xor<const N: usize>([a, b, c, d]: [Self; 4], rows: &mut [&mut [u8; N]], at: usize) {
         let low = (
             call!(_mm256_unpacklo_epi32(a.0, b.0)),
             call!(_mm256_unpacklo_epi32(c.0, d.0)),
@@ -152,7 +205,7 @@ impl Words for Ymm {
             // SAFETY: both are 32 bytes, whatever their bits.
             let quarters = unsafe { core::mem::transmute::<__m256i, [[u8; 16]; 2]>(lanes) };
             for (j, quarter) in quarters.iter().enumerate() {
-                rows[4 * j + i][at..at + 16].copy_from_slice(quarter);
+                xor_into(&mut rows[4 * j + i][at..at + 16], quarter);
             }
         }
     }
@@ -161,10 +214,8 @@ impl Words for Ymm {
 impl Bits for Ymm {
     const WORDS: usize = 4;
 
-    type Cpu = cpu::Avx2;
-
     #[inline(always)]
-    fn load(_cpu: Self::Cpu, words: &[u64]) -> Self {
+    fn load(_cpu: cpu::Avx2, words: &[u64]) -> Self {
         let words: [u64; 4] = words[..4].try_into().expect("cut to this length");
         // SAFETY: both are 4 words, whatever their bits.
         Self(unsafe { core::mem::transmute::<[u64; 4], __m256i>(words) })

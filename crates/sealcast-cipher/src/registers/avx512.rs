@@ -2,11 +2,12 @@
 #![allow(unsafe_code)]
 
 use core::arch::x86_64::*;
-use core::ops::{BitAnd, BitXor, Not};
+use core::ops::{BitAnd, BitOr, BitXor, Not};
 
 use zeroize::Zeroize;
 
-use super::{Bits, Cpu, Words};
+use super::{Bits, Lanes, Register, Shifts, Words};
+use crate::cipher::xor_into;
 use crate::cpu;
 
 /// Sixteen words of 32 bits, or 512 single bits.
@@ -19,12 +20,6 @@ macro_rules! call {
         // SAFETY: a `cpu::Avx512` or a register made by means of one proves that the processor has it.
         unsafe { $intrinsic$(::<$constant>)?($($argument),*) }
     };
-}
-
-impl Cpu for cpu::Avx512 {
-    fn detect() -> Option<Self> {
-        Self::detect()
-    }
 }
 
 impl Zeroize for Zmm {
@@ -48,6 +43,15 @@ impl BitAnd for Zmm {
     #[inline(always)]
     fn bitand(self, other: Self) -> Self {
         Self(call!(_mm512_and_si512(self.0, other.0)))
+    }
+}
+
+impl BitOr for Zmm {
+    type Output = Self;
+
+    #[inline(always)]
+    fn bitor(self, other: Self) -> Self {
+        Self(call!(_mm512_or_si512(self.0, other.0)))
     }
 }
 
@@ -101,16 +105,73 @@ impl Zmm {
     }
 }
 
-impl Words for Zmm {
+impl Register for Zmm {
     type Cpu = cpu::Avx512;
+    type Bytes = [u8; 64];
 
     #[inline(always)]
-    fn load(_cpu: Self::Cpu, words: &[u32]) -> Self {
-        let words: [u32; 16] = words[..16].try_into().expect("cut to this length");
-        // SAFETY: both are 16 words, whatever their bits.
-        Self(unsafe { core::mem::transmute::<[u32; 16], __m512i>(words) })
+    fn to_bytes(self) -> Self::Bytes {
+        // SAFETY: both are 64 bytes, whatever their bits.
+        unsafe { core::mem::transmute::<__m512i, Self::Bytes>(self.0) }
     }
+}
 
+/// `$swapped` says for each byte of 64 bits where it comes from, so that the bytes of a word change places.
+macro_rules! lanes {
+    ($word:ty: $lanes:literal, $signed:ty, $funnel:ident, $set:ident, $pick:ident, $swapped:literal) => {
+        impl Shifts<$word> for Zmm {
+            #[inline(always)]
+            fn funnel(self, upper: Self, bits: u32) -> Self {
+                let bits = call!($set(bits as $signed));
+                Self(call!($funnel(self.0, upper.0, bits)))
+            }
+
+            #[inline(always)]
+            fn swap_bytes(self) -> Self {
+                let order = call!(_mm_set_epi64x($swapped + 0x0808_0808_0808_0808, $swapped));
+                let order = call!(_mm512_broadcast_i32x4(order));
+                Self(call!(_mm512_shuffle_epi8(self.0, order)))
+            }
+        }
+
+        impl Lanes<$word, $lanes> for Zmm {
+            #[inline(always)]
+            fn load(_cpu: cpu::Avx512, words: [$word; $lanes]) -> Self {
+                // SAFETY: both are 64 bytes, whatever their bits.
+                Self(unsafe { core::mem::transmute::<[$word; $lanes], __m512i>(words) })
+            }
+
+            #[inline(always)]
+            fn zip(self, other: Self) -> (Self, Self) {
+                /// Half a register's lanes from `first` on, by turns from either register, the second of which begins
+                /// at number `$lanes`.
+                const fn zipped(first: usize) -> [$word; $lanes] {
+                    let mut from = [0; $lanes];
+                    let mut i = 0;
+                    while i < $lanes {
+                        from[i] = (first + i / 2 + i % 2 * $lanes) as $word;
+                        i += 1;
+                    }
+                    from
+                }
+                let [low, high] = const { [zipped(0), zipped($lanes / 2)] }.map(|from| {
+                    // SAFETY: both are 64 bytes, whatever their bits.
+                    unsafe { core::mem::transmute::<[$word; $lanes], __m512i>(from) }
+                });
+                (
+                    Self(call!($pick(self.0, low, other.0))),
+                    Self(call!($pick(self.0, high, other.0))),
+                )
+            }
+        }
+    };
+}
+
+lanes!(u16: 32, i16, _mm512_shrdv_epi16, _mm512_set1_epi16, _mm512_permutex2var_epi16, 0x0607_0405_0203_0001);
+lanes!(u32: 16, i32, _mm512_shrdv_epi32, _mm512_set1_epi32, _mm512_permutex2var_epi32, 0x0405_0607_0001_0203);
+lanes!(u64: 8, i64, _mm512_shrdv_epi64, _mm512_set1_epi64, _mm512_permutex2var_epi64, 0x0001_0203_0405_0607);
+
+impl Words for Zmm {
     #[inline(always)]
     fn splat(self, word: u32) -> Self {
         Self(call!(_mm512_set1_epi32(word.cast_signed())))
@@ -163,7 +224,7 @@ impl Words for Zmm {
     }
 
     #[inline(always)]
-    fn write<const N: usize>([a, b, c, d]: [Self; 4], rows: &mut [[u8; N]], at: usize) {
+    fn xor<const N: usize>([a, b, c, d]: [Self; 4], rows: &mut [&mut [u8; N]], at: usize) {
         let low = (
             call!(_mm512_unpacklo_epi32(a.0, b.0)),
             call!(_mm512_unpacklo_epi32(c.0, d.0)),
@@ -182,7 +243,7 @@ impl Words for Zmm {
             // SAFETY: both are 64 bytes, whatever their bits.
             let quarters = unsafe { core::mem::transmute::<__m512i, [[u8; 16]; 4]>(lanes) };
             for (j, quarter) in quarters.iter().enumerate() {
-                rows[4 * j + i][at..at + 16].copy_from_slice(quarter);
+                xor_into(&mut rows[4 * j + i][at..at + 16], quarter);
             }
         }
     }
@@ -191,10 +252,8 @@ impl Words for Zmm {
 impl Bits for Zmm {
     const WORDS: usize = 8;
 
-    type Cpu = cpu::Avx512;
-
     #[inline(always)]
-    fn load(_cpu: Self::Cpu, words: &[u64]) -> Self {
+    fn load(_cpu: cpu::Avx512, words: &[u64]) -> Self {
         let words: [u64; 8] = words[..8].try_into().expect("cut to this length");
         // SAFETY: both are 8 words, whatever their bits.
         Self(unsafe { core::mem::transmute::<[u64; 8], __m512i>(words) })

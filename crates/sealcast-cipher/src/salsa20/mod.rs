@@ -3,22 +3,29 @@
 //! The IV is the 64-bit nonce; the 64-bit counter starts at 0. A key of 16 bytes is used twice, under constants of its
 //! own.
 
-#[cfg(target_arch = "x86_64")]
-mod avx2;
-#[cfg(target_arch = "x86_64")]
-mod avx512;
-#[cfg(target_arch = "x86_64")]
-mod blocks;
 mod definition;
+mod lanes;
 
-#[cfg(target_arch = "x86_64")]
-pub use avx2::Avx2;
-#[cfg(target_arch = "x86_64")]
-pub use avx512::Avx512;
 pub use definition::Definition;
 
 use crate::number;
+#[cfg(target_arch = "aarch64")]
+use crate::registers::Quad;
+#[cfg(target_arch = "x86_64")]
+use crate::registers::{Ymm, Zmm};
 use crate::sizes::{Facts, Sizes};
+
+/// Eight blocks at once, for processors with AVX2.
+#[cfg(target_arch = "x86_64")]
+pub type Avx2 = lanes::Blocks<8, Ymm>;
+
+/// Sixteen blocks at once, for processors with AVX-512.
+#[cfg(target_arch = "x86_64")]
+pub type Avx512 = lanes::Blocks<16, Zmm>;
+
+/// Four blocks at once, for processors with NEON.
+#[cfg(target_arch = "aarch64")]
+pub type Neon = lanes::Blocks<4, Quad>;
 
 const FACTS: Facts = Facts {
     name: "salsa20",

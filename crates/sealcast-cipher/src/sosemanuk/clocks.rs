@@ -3,7 +3,7 @@
 use super::field::Field;
 use super::{State, serpent};
 
-/// Bytes of each keystream that [`run`] yields.
+/// Bytes of each keystream that [`xor`] takes.
 pub(super) const RUN: usize = 80;
 
 /// Clock `T`, modulo 10: f_t, and s_t that leaves the register.
@@ -19,9 +19,9 @@ fn clock<const T: usize, W: Field>(state: &mut State<W>) -> (W, W) {
     (f, leaving)
 }
 
-/// The next bytes of each keystream.
+/// Lays the next bytes of each keystream over a row.
 #[inline(always)]
-pub(super) fn run<const LANES: usize, W: Field>(state: &mut State<W>, rows: &mut [[u8; RUN]; LANES]) {
+pub(super) fn xor<const LANES: usize, W: Field>(state: &mut State<W>, rows: &mut [&mut [u8; RUN]; LANES]) {
     // Four clocks and Serpent1, which is S2 alone.
     macro_rules! four {
         ($a:literal $b:literal $c:literal $d:literal, $at:literal) => {
@@ -30,7 +30,7 @@ pub(super) fn run<const LANES: usize, W: Field>(state: &mut State<W>, rows: &mut
             let (f2, s2) = clock::<$c, W>(state);
             let (f3, s3) = clock::<$d, W>(state);
             let [a, b, c, d] = serpent::s2([f0, f1, f2, f3]);
-            W::write([a ^ s0, b ^ s1, c ^ s2, d ^ s3], rows, $at);
+            W::xor([a ^ s0, b ^ s1, c ^ s2, d ^ s3], rows, $at);
         };
     }
     four!(0 1 2 3, 0);

@@ -3,13 +3,10 @@
 //! All numbers are little-endian. A key shorter than 32 bytes is padded as Serpent pads it, an IV shorter than 16 with
 //! zeros.
 
-#[cfg(target_arch = "x86_64")]
-mod avx2;
-#[cfg(target_arch = "x86_64")]
-mod avx512;
 mod clocks;
 mod definition;
 mod field;
+mod lanes;
 mod serpent;
 mod words;
 
@@ -20,9 +17,10 @@ use zeroize::Zeroize;
 
 use crate::number;
 use crate::registers;
+#[cfg(target_arch = "aarch64")]
+use crate::registers::Quad;
 #[cfg(target_arch = "x86_64")]
 use crate::registers::{Ymm, Zmm};
-#[cfg(target_arch = "x86_64")]
 use crate::side_by_side::Batched;
 use crate::sizes::{Facts, Sizes};
 
@@ -34,6 +32,10 @@ pub type Avx2 = Batched<8, { clocks::RUN }, State<Ymm>>;
 #[cfg(target_arch = "x86_64")]
 pub type Avx512 = Batched<16, { clocks::RUN }, State<Zmm>>;
 
+/// Batches of up to four packets at once, for processors with NEON.
+#[cfg(target_arch = "aarch64")]
+pub type Neon = Batched<4, { clocks::RUN }, State<Quad>>;
+
 const FACTS: Facts = Facts {
     name: "sosemanuk",
     key_bytes: Sizes::steps(1, 32, 1),
@@ -42,7 +44,7 @@ const FACTS: Facts = Facts {
 };
 
 /// The linear register s_{t+1} to s_{t+10} and the machine's two registers.
-#[derive(Zeroize)]
+#[derive(Clone, Copy, Zeroize)]
 pub struct State<W: registers::Words> {
     s: [W; 10],
     r1: W,

@@ -6,22 +6,21 @@ use core::arch::x86_64::*;
 
 use zeroize::Zeroize;
 
+use super::lanes::Vectors as Lanes;
 use super::{FACTS, WARM_UP_CLOCKS, Words};
 use crate::cipher::{Kernel, Packet};
-use crate::cpu;
-use crate::lanes::Batched;
+use crate::cpu::{self, Cpu};
+use crate::registers::{Ymm, Zmm};
+use crate::side_by_side::Batched;
 use crate::sizes::Facts;
 
 /// Steps whose keystream is handed out together: loading and storing the registers is lost in them.
 const STEPS: usize = 8;
 
 /// A processor with vectors of four lanes, as a proof that it has them.
-pub trait Vectors: Copy + Zeroize {
+pub trait Vectors: Cpu {
     /// The kernel that batches are left to.
     type Batch: Kernel;
-
-    /// The proof, if it is true.
-    fn detect() -> Option<Self>;
 
     /// The keystream of `N` steps.
     fn steps<const N: usize>(self, registers: &mut Registers) -> [u64; N];
@@ -100,13 +99,9 @@ impl<S: Vectors> Kernel for Abreast<S> {
 /// [`Vectors`] of a processor with these features, whose `tap` gives of each register the 64 bits that pass a stage,
 /// counted from the register's own first one.
 macro_rules! vectors {
-    ($cpu:ty, $features:literal, $tap:expr) => {
+    ($cpu:ty, $batch:ty, $features:literal, $tap:expr) => {
         impl Vectors for $cpu {
-            type Batch = Batched<Words, Self>;
-
-            fn detect() -> Option<Self> {
-                Self::detect()
-            }
+            type Batch = $batch;
 
             #[inline(always)]
             fn steps<const N: usize>(self, registers: &mut Registers) -> [u64; N] {
@@ -145,7 +140,7 @@ macro_rules! vectors {
     };
 }
 
-vectors!(cpu::Avx2, "avx2", |new, old, [a, b, c]: [i64; 3]| {
+vectors!(cpu::Avx2, Batched<4, 32, Lanes<Ymm>>, "avx2", |new, old, [a, b, c]: [i64; 3]| {
     let down = _mm256_srlv_epi64(old, _mm256_setr_epi64x(128 - a, 128 - b, 128 - c, 0));
     let up = _mm256_sllv_epi64(new, _mm256_setr_epi64x(a - 64, b - 64, c - 64, 0));
     _mm256_or_si256(down, up)
@@ -153,6 +148,7 @@ vectors!(cpu::Avx2, "avx2", |new, old, [a, b, c]: [i64; 3]| {
 
 vectors!(
     cpu::Avx512,
+    Batched<8, 64, Lanes<Zmm>>,
     "avx2,avx512f,avx512vl,avx512vbmi2",
     |new, old, [a, b, c]: [i64; 3]| _mm256_shldv_epi64(new, old, _mm256_setr_epi64x(a - 64, b - 64, c - 64, 0))
 );

@@ -1,7 +1,8 @@
 //! Sixty-four clocks a step, in lanes of 64 bits.
 
 use super::{WARM_UP_CLOCKS, Words};
-use crate::lanes::{InstructionSet, Lanes, Registers, SideBySide};
+use crate::registers::{Lanes, Shifts, Steps, columns, xor};
+use crate::side_by_side::{Rows, Streams};
 
 /// Of each register two words, as [`Words::halves`] has them.
 pub struct Vectors<V> {
@@ -12,25 +13,12 @@ pub struct Vectors<V> {
 
 /// The word that has passed stage `stage`, counted from the register's own first one: between the 65th and the 127th.
 #[inline(always)]
-fn tap<V: Lanes>(register: [V; 2], stage: u32) -> V {
+fn tap<V: Shifts<u64>>(register: [V; 2], stage: u32) -> V {
     let [new, old] = register;
     old.funnel(new, 128 - stage)
 }
 
-impl<V: Lanes> Registers<V> for Vectors<V> {
-    #[inline(always)]
-    fn start(words: &[V]) -> Self {
-        let mut registers = Self {
-            a: [words[0], words[1]],
-            b: [words[2], words[3]],
-            c: [words[4], words[5]],
-        };
-        for _ in 0..WARM_UP_CLOCKS / 64 {
-            registers.step();
-        }
-        registers
-    }
-
+impl<V: Shifts<u64>> Steps<V> for Vectors<V> {
     #[inline(always)]
     fn step(&mut self) -> V {
         let a = |stage| tap(self.a, stage);
@@ -49,14 +37,26 @@ impl<V: Lanes> Registers<V> for Vectors<V> {
     }
 }
 
-impl SideBySide for Words {
-    type Word = u64;
-    type Loaded = [u64; 6];
-    type Lanes<S: InstructionSet> = S::U64;
-    type Registers<S: InstructionSet> = Vectors<S::U64>;
+impl<const LANES: usize, const RUN: usize, V: Shifts<u64> + Lanes<u64, LANES>> Streams<LANES, RUN> for Vectors<V> {
+    type Alone = Words;
+    type Cpu = V::Cpu;
 
     #[inline(always)]
-    fn load(key: &Self::Key, iv: &[u8]) -> Self::Loaded {
-        Self::loaded(key, iv).halves()
+    fn start(cpu: V::Cpu, key: &u128, ivs: &[&[u8]; LANES]) -> Self {
+        let [a0, a1, b0, b1, c0, c1] = columns(cpu, ivs, |iv| Words::loaded(key, iv).halves());
+        let mut registers = Self {
+            a: [a0, a1],
+            b: [b0, b1],
+            c: [c0, c1],
+        };
+        for _ in 0..WARM_UP_CLOCKS / 64 {
+            registers.step();
+        }
+        registers
+    }
+
+    #[inline(always)]
+    fn xor(&mut self, rows: Rows<'_, '_, LANES, RUN>) {
+        xor(self.a[0], self, rows);
     }
 }

@@ -13,14 +13,21 @@ mod words;
 pub use definition::Definition;
 pub use words::Words;
 
+#[cfg(target_arch = "aarch64")]
+use crate::registers::Quad;
+#[cfg(target_arch = "aarch64")]
+use crate::side_by_side::Batched;
+use crate::sizes::{Facts, Sizes};
+
 /// Four packets side by side, or the three registers of one.
 #[cfg(target_arch = "x86_64")]
 pub type Avx2 = abreast::Abreast<crate::cpu::Avx2>;
 /// Eight packets side by side, or the three registers of one.
 #[cfg(target_arch = "x86_64")]
 pub type Avx512 = abreast::Abreast<crate::cpu::Avx512>;
-
-use crate::sizes::{Facts, Sizes};
+/// Two packets side by side.
+#[cfg(target_arch = "aarch64")]
+pub type Neon = Batched<2, 16, lanes::Vectors<Quad>>;
 
 const FACTS: Facts = Facts {
     name: "trivium",

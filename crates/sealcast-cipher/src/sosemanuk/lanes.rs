@@ -1,0 +1,86 @@
+//! Packets side by side. How a register multiplies by α depends on its instructions.
+
+use zeroize::Zeroize;
+
+use super::clocks::{self, RUN};
+use super::field::{ALPHA, Field, INVERSE};
+use super::words::Words;
+use super::{State, serpent};
+use crate::registers::{self, Lanes, columns};
+use crate::side_by_side::{Rows, Streams};
+
+/// The tables of the field are looked up for each word.
+macro_rules! by_table {
+    ($register:ty) => {
+        impl Field for $register {
+            #[inline(always)]
+            fn times_alpha(self) -> Self {
+                let left = registers::Words::shift_right(self, 24);
+                registers::Words::shift_left(self, 8) ^ left.look_up(&ALPHA)
+            }
+
+            #[inline(always)]
+            fn over_alpha(self) -> Self {
+                registers::Words::shift_right(self, 8) ^ self.look_up(&INVERSE)
+            }
+        }
+    };
+}
+
+#[cfg(target_arch = "x86_64")]
+by_table!(registers::Ymm);
+#[cfg(target_arch = "aarch64")]
+by_table!(registers::Quad);
+
+/// A byte times a constant is linear, so matrices take the place of the field's tables, and nothing is looked up by a
+/// secret.
+#[cfg(target_arch = "x86_64")]
+impl Field for registers::Zmm {
+    #[inline(always)]
+    fn times_alpha(self) -> Self {
+        registers::Words::shift_left(self, 8) ^ self.multiply_byte::<3>(const { matrices(&ALPHA) })
+    }
+
+    #[inline(always)]
+    fn over_alpha(self) -> Self {
+        registers::Words::shift_right(self, 8) ^ self.multiply_byte::<0>(const { matrices(&INVERSE) })
+    }
+}
+
+/// What a table multiplies with, as a matrix over GF(2) for each byte of the product: byte 7 - i of a matrix has the
+/// bits of the factor that bit i is the sum of.
+#[cfg(target_arch = "x86_64")]
+const fn matrices(table: &[u32; 256]) -> [u64; 4] {
+    let mut matrices = [0; 4];
+    let mut bit = 0;
+    while bit < 32 {
+        let mut factor = 0;
+        while factor < 8 {
+            let one = (table[1 << factor] >> bit & 1) as u64;
+            matrices[bit / 8] |= one << (8 * (7 - bit % 8) + factor);
+            factor += 1;
+        }
+        bit += 1;
+    }
+    matrices
+}
+
+impl<const LANES: usize, W: Field + Lanes<u32, LANES>> Streams<LANES, RUN> for State<W> {
+    type Alone = Words;
+    type Cpu = W::Cpu;
+
+    #[inline(always)]
+    fn start(cpu: W::Cpu, key: &serpent::Keys, ivs: &[&[u8]; LANES]) -> Self {
+        super::inject(key, columns(cpu, ivs, super::padded))
+    }
+
+    #[inline(always)]
+    fn xor(&mut self, mut rows: Rows<'_, '_, LANES, RUN>) {
+        clocks::xor(self, &mut rows.each());
+    }
+
+    #[inline(always)]
+    fn wipe(&mut self) {
+        self.zeroize();
+    }
+}
