@@ -132,7 +132,7 @@ pub(super) struct ObserveArgs {
     #[arg(long, value_name = "ADDRESS:PORT")]
     pub(super) metrics: Option<SocketAddr>,
 
-    /// What measures energy: auto, none, rapl, hwmon[:NAME], ina219:/dev/i2c-1@0x40[,shunt=0.1,amps=2] or
+    /// What measures energy: auto, none, rapl[:FOLDER], hwmon[:NAME], ina219:/dev/i2c-1@0x40[,shunt=0.1,amps=2] or
     /// serial:/dev/ttyUSB0[,baud=115200] [default: auto]
     #[arg(long, value_name = "METER")]
     pub(super) meter: Option<MeterSpec>,

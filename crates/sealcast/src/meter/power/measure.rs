@@ -36,9 +36,10 @@ pub fn measure<R>(meter: &mut dyn Meter, what: &str, work: impl FnOnce() -> R) -
         drop(stop);
         (result, took, sampling.join())
     });
-    sampled.unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;
-    read(meter, start, &mut tally)?;
-    meter.end()?;
+    let sampled = sampled.unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+    let sampled = sampled.and_then(|()| read(meter, start, &mut tally));
+    // It has ended for the meter too, whether it could be read or not.
+    sampled.and(meter.end())?;
     let name = &meter.about().name;
     let failed = |what: String| Failure::new(FailureKind::Source, what, "measure for longer, on a machine less busy");
     if !tally.missed().is_zero() {
