@@ -10,8 +10,8 @@ use super::contender::Contender;
 use super::measure::{Bench, Cell};
 use super::workload::Workload;
 
-/// How long a contender works while the meter is read, and how long nothing is done before and after: some hundred times
-/// what a counter of the processor is updated in. Then both with `--quick`.
+/// How long a contender works while the meter is read, and how long nothing is done before and after: some hundred
+/// times what a counter of the processor is updated in. Then both with `--quick`.
 const FULL: (Duration, Duration) = (Duration::from_millis(1000), Duration::from_millis(500));
 const QUICK: (Duration, Duration) = (Duration::from_millis(500), Duration::from_millis(500));
 
@@ -22,9 +22,10 @@ const METERED: [&str; 4] = ["1200 bytes", "H.264 frames", "JPEG frames", "raw 64
 const IDLE: &str = "idle";
 
 /// How these figures come about, in words.
-pub(super) const METHOD: &str = "Energy, where a meter is: after the times of a round, everybody enciphers packets of 1200 bytes and each kind of \
-     frames for 1 s (0.5 s with --quick) while the meter is read. For 0.5 s before and after, nothing is done, and the \
-     mean power of both is subtracted. What is measured is all that the meter covers.";
+pub(super) const METHOD: &str = "Energy, where a meter is: after the times of a round, everybody enciphers \
+     packets of 1200 bytes and each kind of frames for 1 s (0.5 s with --quick) while the meter is read. For 0.5 s \
+     before and after, nothing is done, and the mean power of both is subtracted. What is measured is all that the \
+     meter covers.";
 
 /// What one contender drew on one workload in one round, the idle power subtracted.
 #[derive(Clone, Debug, Serialize, Deserialize)]

@@ -98,7 +98,8 @@ pub(super) struct LoadArgs {
     /// Take frames from this file (MP4, AVI, H.264, Motion JPEG), in its size; from the test card, 640x480, if not said
     #[arg(long, value_name = "FILE")]
     pub(super) clip: Option<PathBuf>,
-    /// Measure these alone: ciphers, or implementations such as trivium/words; of each cipher the fastest if none is named
+    /// Measure these alone: ciphers, or implementations such as trivium/words; of each cipher the fastest if none is
+    /// named
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     pub(super) only: Vec<String>,
     /// Where packets go

@@ -180,6 +180,15 @@ impl ResourceProbe {
         Some(pages * self.page_bytes).filter(|bytes| *bytes > 0)
     }
 
+    /// Says to the meter that it is over.
+    fn end(&mut self) {
+        if let Some(metered) = self.meter.as_mut().filter(|_| !self.failed)
+            && let Err(failure) = metered.meter.end()
+        {
+            tracing::warn!("{failure}");
+        }
+    }
+
     /// The time that no sample of the meter covers.
     fn missed(&self) -> Duration {
         let tally = self.meter.as_ref().map(|metered| &metered.tally);
@@ -304,7 +313,7 @@ fn run_sampler(
         due = (due + SAMPLE_PERIOD).max(Instant::now());
         match stop.recv_timeout(due.saturating_duration_since(Instant::now())) {
             Err(RecvTimeoutError::Timeout) => {}
-            Ok(()) | Err(RecvTimeoutError::Disconnected) => return,
+            Ok(()) | Err(RecvTimeoutError::Disconnected) => return probe.end(),
         }
     }
 }
@@ -327,7 +336,7 @@ impl ResourceSummary {
 
 #[cfg(test)]
 mod tests {
-    use super::super::power::Rapl;
+    use super::super::power::{About, Channel, Quantity, Rapl};
     use super::*;
 
     fn burn(time: Duration) {
@@ -399,6 +408,56 @@ mod tests {
         let kib: u64 = line.trim().trim_end_matches(" kB").parse().unwrap();
         let rss = sample.rss_bytes.unwrap();
         assert!(rss.abs_diff(kib * 1024) < rss / 2, "{rss} bytes, and {kib} KiB");
+    }
+
+    /// Draws 4 W, and says when it is over.
+    struct Told(About, std::sync::mpsc::Sender<&'static str>);
+
+    impl Meter for Told {
+        fn about(&self) -> &About {
+            &self.0
+        }
+
+        fn end(&mut self) -> Result<()> {
+            self.1.send("end").unwrap();
+            Ok(())
+        }
+
+        fn read(&mut self, now: Duration, samples: &mut Vec<Sample>) -> Result<()> {
+            samples.push(Sample {
+                channel: 0,
+                at: now,
+                value: 4.0,
+            });
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn power_is_integrated_while_sampled_and_the_meter_hears_of_the_end() {
+        let (sender, heard) = std::sync::mpsc::channel();
+        let about = About {
+            name: "told".to_owned(),
+            covers: "nothing".to_owned(),
+            resolution: "exact",
+            period: SAMPLE_PERIOD,
+            channels: vec![Channel {
+                name: "told".to_owned(),
+                quantity: Quantity::Watts,
+                counted: true,
+            }],
+        };
+        let sampler = ResourceSampler::start(Some(Box::new(Told(about, sender))), |_| {}).unwrap();
+        while sampler.summary().samples < 4 {
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        let summary = sampler.summary();
+        let joules = 4.0 * (summary.seconds - summary.energy_missed_seconds);
+        assert!((summary.joules.unwrap() - joules).abs() < 0.05, "{summary:?}");
+        assert_eq!(sampler.latest().power_watts, Some(4.0));
+        assert!(heard.try_recv().is_err());
+        drop(sampler);
+        assert_eq!(heard.recv(), Ok("end"));
     }
 
     #[test]

@@ -16,7 +16,7 @@ const RANGE_UJ: u64 = 1_000_000_000;
 const BEFORE_WRAP_UJ: u64 = 3_000_000;
 
 /// Counts until dropped.
-pub struct Counter {
+pub(crate) struct Counter {
     tree: TempDir,
     stop: Option<Sender<()>>,
     thread: Option<JoinHandle<()>>,
@@ -24,7 +24,7 @@ pub struct Counter {
 
 impl Counter {
     /// One package, which draws `watts`.
-    pub fn start(watts: f64) -> Self {
+    pub(crate) fn start(watts: f64) -> Self {
         let tree = tempfile::tempdir().expect("a folder");
         let zone = tree.path().join("intel-rapl:0");
         fs::create_dir(&zone).expect("a folder in it");
@@ -50,7 +50,7 @@ impl Counter {
     }
 
     /// For `--meter rapl:`.
-    pub fn tree(&self) -> &Path {
+    pub(crate) fn tree(&self) -> &Path {
         self.tree.path()
     }
 }

@@ -191,8 +191,8 @@ impl<'a> Pipeline<'a> {
         self.sink.take(&self.packets).map_err(|error| unsent(&error))
     }
 
-    /// Whether frames at `rate` a second are done in time: before the next one is due, all but one in a hundred of those
-    /// of `time`.
+    /// Whether frames at `rate` a second are done in time: before the next one is due, all but one in a hundred of
+    /// those of `time`.
     ///
     /// # Errors
     /// The sink does not take one.

@@ -17,18 +17,19 @@ use crate::ciphers::library::VERSIONS;
 
 /// How the figures come about, in words.
 const METHOD: &[&str] = &[
-    "A frame is taken from memory (I420), its luma blurred (3x3 Gaussian kernel) where a filter is asked for, cut into \
-     packets of 1200 bytes, enciphered under an IV for each packet, the whole frame at once, and handed to the sink; all on \
-     one thread, which goes before others where the system allows it. udp: one system call for each packet, to a socket on the loopback interface that another thread empties. \
-     memory: one more copy.",
-    "Frames are due at even times. One is late if it is not done when the next is due; a late one delays those behind it. \
-     A rate holds if at most one frame in a hundred is late, in 2 s (0.25 s with --quick).",
-    "The rate is doubled until it does not hold, then the geometric mean of the highest that held and the lowest that did \
-     not is tried, until they are 5 % apart: the former is the figure. It begins at half of what one frame takes.",
-    "Everybody takes a turn in each round, without and with the filter, in the next one in the opposite order. Figures are \
-     medians over rounds; intervals are 95 %, bootstrap over rounds. Of one round there is none.",
-    "Each implementation is held to published values before. Unless some are named, of each cipher that one takes part \
-     that enciphers a frame fastest here.",
+    "A frame is taken from memory (I420), its luma blurred (3x3 Gaussian kernel) where a filter is asked for, cut \
+     into packets of 1200 bytes, enciphered under an IV for each packet, the whole frame at once, and handed to the \
+     sink; all on one thread, which goes before others where the system allows it. udp: one system call for each \
+     packet, to a socket on the loopback interface that another thread empties. memory: one more copy.",
+    "Frames are due at even times. One is late if it is not done when the next is due; a late one delays those behind \
+     it. A rate holds if at most one frame in a hundred is late, in 2 s (0.25 s with --quick).",
+    "The rate is doubled until it does not hold, then the geometric mean of the highest that held and the lowest that \
+     did not is tried, until they are 5 % apart: the former is the figure. It begins \
+     at half the rate that the time of one frame allows.",
+    "Everybody takes a turn in each round, without and with the filter, in the next one in the opposite order. \
+     Figures are medians over rounds; intervals are 95 %, bootstrap over rounds. Of one round there is none.",
+    "Each implementation is held to published values before. Unless some are named, of each cipher that one takes \
+     part that enciphers a frame fastest here.",
 ];
 
 /// A measurement as it stands in `record.json`.

@@ -117,7 +117,7 @@ impl<B: I2c> Ina219<B> {
         let there = chip.register(CALIBRATION)?;
         if there != calibration {
             let what = format!(
-                "what answers at {} is no INA219: it does not keep its calibration ({there:#06x}, not {calibration:#06x})",
+                "what answers at {} is no INA219: its calibration is {there:#06x}, and should be {calibration:#06x}",
                 chip.about.name
             );
             return Err(Failure::new(
