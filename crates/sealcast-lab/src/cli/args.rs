@@ -1,4 +1,5 @@
 //! What can be typed.
+#![allow(rustdoc::broken_intra_doc_links, reason = "help texts are not links")]
 
 use std::ffi::OsString;
 use std::net::SocketAddr;
