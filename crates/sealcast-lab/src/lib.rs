@@ -8,6 +8,7 @@ pub mod gateway;
 pub mod link;
 pub mod net;
 pub mod netem;
+mod on_time;
 mod page;
 mod processor;
 pub mod proxy;

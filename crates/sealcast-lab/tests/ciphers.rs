@@ -1,8 +1,12 @@
 //! What `sealcast-lab ciphers` and `sealcast-lab verify` leave and say; not the speed, which is the machine's.
 
+#[path = "../../sealcast/tests/counter/mod.rs"]
+mod counter;
+
 use std::path::Path;
 use std::process::{Command, Output};
 
+use counter::Counter;
 use serde_json::Value;
 
 const LAB: &str = env!("CARGO_BIN_EXE_sealcast-lab");
@@ -116,6 +120,41 @@ fn a_run_that_was_stopped_goes_on_and_another_one_does_not_take_its_place() {
     assert_eq!(code, Some(4), "{said}");
     assert!(
         said.contains("another measurement") && record(folder.path()) == both,
+        "{said}"
+    );
+}
+
+#[test]
+fn energy_is_that_of_the_meter_less_what_it_shows_when_idle() {
+    let counter = Counter::start(5.0);
+    let folder = tempfile::tempdir().expect("a folder");
+    let meter = format!("rapl:{}", counter.tree().display());
+    let arguments = [
+        "ciphers", "--quick", "--only", "rabbit", "--rounds", "1", "--meter", &meter,
+    ];
+    let (code, said) = lab(&arguments, Some(folder.path()));
+    assert_eq!(code, Some(0), "{said}");
+    assert!(said.contains("energy: rapl: processor packages"), "{said}");
+    let record = record(folder.path());
+    let contenders = record["contenders"].as_array().expect("contenders").len();
+    let energies = record["rounds"][0]["energies"].as_array().expect("energies");
+    assert_eq!(energies.len(), 4 * contenders, "{said}");
+    for energy in energies {
+        let [joules, seconds, idle] = ["joules", "seconds", "idle_watts"].map(|field| number(&energy[field]));
+        assert!((idle - 5.0).abs() < 0.5 && seconds >= 0.5, "{energy}");
+        assert!((joules / seconds).abs() < 0.7, "the counter knows no work: {energy}");
+        assert!(number(&energy["bytes"]) > number(&energy["packets"]), "{energy}");
+    }
+
+    let (code, said) = lab(
+        &["ciphers", "--quick", "--only", "rabbit", "--meter", "none"],
+        Some(folder.path()),
+    );
+    assert_eq!(code, Some(4), "{said}");
+    assert!(said.contains("meter or --quick differ"), "{said}");
+    let (code, said) = lab(&["ciphers", "--quick", "--meter", "rapl:/nonexistent"], None);
+    assert!(
+        code == Some(3) && said.contains("no energy counter in /nonexistent"),
         "{said}"
     );
 }

@@ -108,11 +108,8 @@ impl<'a> Bench<'a> {
     /// It does not open what it sealed.
     pub(super) fn run(&self, workload: &Workload, patience: Duration) -> Result<Option<Timed>, String> {
         let room = self.contender.tag_bytes;
-        let mut data = workload.packets.clone();
-        data.iter_mut().for_each(|data| data.resize(data.len() + room, 0));
-        let ivs: Vec<Vec<u8>> = (1..=data.len()).map(|number| self.iv(number)).collect();
-        let packets = ivs.iter().zip(&mut data);
-        let mut packets: Vec<Packet<'_>> = packets.map(|(iv, data)| Packet { iv, data }).collect();
+        let mut batch = Batch::new(self.contender, workload);
+        let mut packets = batch.packets();
 
         // As many at once as are needed for a stretch that a clock can tell; that also warms everything up.
         let mut count = 1;
@@ -154,14 +151,50 @@ impl<'a> Bench<'a> {
         Ok((sealed - began, opened - sealed))
     }
 
-    /// Another one for each packet, as far as it is long enough.
-    fn iv(&self, number: usize) -> Vec<u8> {
-        let mut iv = vec![0; self.contender.iv_bytes];
-        iv.iter_mut()
-            .zip(number.to_le_bytes())
-            .for_each(|(byte, count)| *byte = count);
-        iv
+    /// Enciphers the first `count` packets of a workload over and over, for the slice: how many packets and bytes that
+    /// were.
+    pub(super) fn repeat(&self, workload: &Workload, count: usize) -> [u64; 2] {
+        let mut batch = Batch::new(self.contender, workload);
+        let mut packets = batch.packets();
+        let packets = &mut packets[..count];
+        let began = Instant::now();
+        let mut times = 0;
+        while times == 0 || began.elapsed() < self.slice {
+            self.keyed.seal(packets);
+            times += 1;
+        }
+        let bytes: usize = workload.packets[..count].iter().map(Vec::len).sum();
+        [times * count as u64, times * bytes as u64]
     }
+}
+
+/// Packets of a workload, with room for tags, and their IVs.
+struct Batch {
+    data: Vec<Vec<u8>>,
+    ivs: Vec<Vec<u8>>,
+}
+
+impl Batch {
+    fn new(contender: &Contender, workload: &Workload) -> Self {
+        let mut data = workload.packets.clone();
+        data.iter_mut()
+            .for_each(|data| data.resize(data.len() + contender.tag_bytes, 0));
+        let mut ivs = vec![vec![0; contender.iv_bytes]; data.len()];
+        ivs.iter_mut().zip(1..).for_each(|(iv, number)| set_iv(iv, number));
+        Self { data, ivs }
+    }
+
+    fn packets(&mut self) -> Vec<Packet<'_>> {
+        let packets = self.ivs.iter().zip(&mut self.data);
+        packets.map(|(iv, data)| Packet { iv, data }).collect()
+    }
+}
+
+/// Makes another IV of each number, as far as it is long enough.
+pub(super) fn set_iv(iv: &mut [u8], number: u64) {
+    iv.iter_mut()
+        .zip(number.to_le_bytes())
+        .for_each(|(byte, count)| *byte = count);
 }
 
 /// Ticks of the processor's time-stamp counter in a second; none where there is none that ticks evenly.

@@ -7,6 +7,7 @@ mod browse;
 mod contender;
 mod energy;
 mod library;
+pub mod load;
 mod measure;
 mod plan;
 pub(crate) mod plot;

@@ -4,8 +4,10 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use sealcast::failure::{Failure, FailureKind, Result};
+use sealcast::meter::power::MeterSpec;
 
 use super::contender::{self, Contender};
+use super::energy;
 use super::measure::{Bench, Cell};
 use super::record::{Record, Round};
 use super::workload::{self, Workload};
@@ -23,6 +25,8 @@ pub struct CipherOptions {
     pub rounds: usize,
     /// Where the record grows, and goes on if it is there already.
     pub folder: Option<PathBuf>,
+    /// What measures energy.
+    pub meter: MeterSpec,
 }
 
 impl CipherOptions {
@@ -44,23 +48,28 @@ impl CipherOptions {
 /// Measures. `told` hears how far it is.
 ///
 /// # Errors
-/// A name is no contender's, the clip cannot be read, or the folder has the record of another measurement.
+/// A name is no contender's, the clip cannot be read, the meter is not there, or the folder has the record of another
+/// measurement.
 pub fn measure(options: &CipherOptions, told: &dyn Fn(&str)) -> Result<Record> {
     let contenders = chosen(&options.only)?;
     let workloads = workload::all(options.clip.as_deref())?;
+    let mut power = options.meter.open()?;
     told(&format!(
         "holding {} implementations to published values",
         contenders.len()
     ));
-    let mut record = Record::begin(options, &contenders, &workloads);
+    let mut record = Record::begin(options, &contenders, &workloads, &power.words);
     if let Some(folder) = &options.folder {
         record = record.resumed(folder)?;
     }
     for number in record.rounds.len()..options.rounds {
         let place = format!("round {} of {}", number + 1, options.rounds);
-        let round = round(options, &mut record, &contenders, &workloads, &|words| {
-            told(&format!("{place}: {words}"))
-        });
+        let told = |words: &str| told(&format!("{place}: {words}"));
+        let mut round = round(options, &mut record, &contenders, &workloads, &told);
+        if let Some(meter) = power.meter.as_deref_mut() {
+            let all = (&contenders[..], &workloads[..]);
+            round.energies = energy::round(meter, options.quick, &round.cells, all, &told);
+        }
         record.rounds.push(round);
         if let Some(folder) = &options.folder {
             record.save(folder)?;
@@ -107,7 +116,8 @@ fn round(
     round
 }
 
-fn chosen(only: &[String]) -> Result<Vec<Contender>> {
+/// All contenders, or those that are named.
+pub(super) fn chosen(only: &[String]) -> Result<Vec<Contender>> {
     let all = contender::all();
     let is = |one: &Contender, name: &String| one.cipher == name || one.name() == *name;
     if let Some(unknown) = only.iter().find(|name| !all.iter().any(|one| is(one, name))) {

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use super::browse;
 use super::contender::Contender;
-use super::energy::Energy;
+use super::energy::{self, Energy};
 use super::library::VERSIONS;
 use super::measure::{self, Cell, SetUp};
 use super::plan::CipherOptions;
@@ -132,7 +132,12 @@ impl Described {
 
 impl Record {
     /// Holds the contenders to published values; nothing is timed yet.
-    pub(super) fn begin(options: &CipherOptions, contenders: &[Contender], workloads: &[Workload]) -> Self {
+    pub(super) fn begin(
+        options: &CipherOptions,
+        contenders: &[Contender],
+        workloads: &[Workload],
+        energy: &str,
+    ) -> Self {
         let tsc_hz = measure::tsc_hz();
         let counter = match tsc_hz {
             Some(hz) => format!(
@@ -161,8 +166,12 @@ impl Record {
             },
             tsc_hz,
             counter,
-            energy: energy().to_owned(),
-            method: METHOD.iter().map(|&words| words.to_owned()).collect(),
+            energy: energy.to_owned(),
+            method: METHOD
+                .iter()
+                .chain([&energy::METHOD])
+                .map(|&words| words.to_owned())
+                .collect(),
             contenders: contenders.iter().map(Described::of).collect(),
             rounds: Vec::new(),
             table: Vec::new(),
@@ -184,9 +193,9 @@ impl Record {
         };
         let before: Self =
             serde_json::from_str(&text).map_err(|error| other(&format!("is no record of this command ({error})")))?;
-        if before.settings != self.settings {
+        if before.settings != self.settings || before.energy != self.energy {
             return Err(other(
-                "is of another measurement: machine, version, ciphers, clip or --quick differ",
+                "is of another measurement: machine, version, ciphers, clip, meter or --quick differ",
             ));
         }
         // What is wrong now is wrong, whatever was timed before.
@@ -257,15 +266,6 @@ impl Record {
             ("rounds", format!("{}, {how}", self.rounds.len())),
             ("load average", loads.join("; ")),
         ]
-    }
-}
-
-/// Why there are no joules.
-fn energy() -> &'static str {
-    if Path::new("/sys/class/powercap/intel-rapl:0").exists() {
-        "not measured: this command does not read the processor's energy counter yet"
-    } else {
-        "not measurable here: no energy counter"
     }
 }
 

@@ -53,6 +53,11 @@ pub(super) fn all(clip: Option<&Path>) -> Result<Vec<Workload>> {
     Ok(packets.into_iter().chain(frames(clip)?).collect())
 }
 
+/// The pictures of the clip's first frames, or of the test card.
+pub(super) fn pictures(clip: Option<&Path>) -> Result<Vec<Picture>> {
+    clip.map_or_else(card, |path| read(path).map(|(_, _, pictures)| pictures))
+}
+
 fn frames(clip: Option<&Path>) -> Result<[Workload; 3]> {
     let card = card()?;
     let (codec, coded, pictures) = match clip {

@@ -1,4 +1,5 @@
 //! What can be typed.
+#![allow(rustdoc::broken_intra_doc_links, reason = "help texts are not links")]
 
 use std::ffi::OsString;
 use std::net::SocketAddr;
@@ -6,8 +7,10 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
 use sealcast::failure::{Failure, FailureKind, Result};
+use sealcast::meter::power::MeterSpec;
 use sealcast_proto::sim::LinkProfile;
 
+use crate::ciphers::load::Sink;
 use crate::throughput::Carrier;
 
 /// How a profile is written, for the help.
@@ -43,6 +46,8 @@ pub(super) enum Command {
     Throughput(ThroughputArgs),
     /// Measure what ciphers cost on packets and on frames of video
     Ciphers(CiphersArgs),
+    /// Measure how many raw frames a second are enciphered in time, with and without an image filter before
+    Load(LoadArgs),
     /// Run every test vector of a folder on every kernel of its study cipher
     Verify(VerifyArgs),
     /// Measure what share of frames is in time over a link that loses packets, beside SRT and plain RTP
@@ -77,9 +82,54 @@ pub(super) struct CiphersArgs {
     /// How often everybody takes a turn: 15, or 3 with --quick
     #[arg(long, value_name = "NUMBER")]
     pub(super) rounds: Option<usize>,
+    /// What measures energy: auto, none, rapl[:FOLDER], hwmon[:NAME], ina219:/dev/i2c-1@0x40[,shunt=0.1,amps=2] or
+    /// serial:/dev/ttyUSB0[,baud=115200]
+    #[arg(long, value_name = "METER", default_value_t)]
+    pub(super) meter: MeterSpec,
     /// Write record.json, table.csv and report.html into this folder; go on with what is there
     #[arg(long, value_name = "FOLDER")]
     pub(super) out: Option<PathBuf>,
+}
+
+#[derive(Args, Debug)]
+pub(super) struct LoadArgs {
+    /// Less of everything, for a first look
+    #[arg(long)]
+    pub(super) quick: bool,
+    /// Take frames from this file (MP4, AVI, H.264, Motion JPEG), in its size; from the test card, 640x480, if not said
+    #[arg(long, value_name = "FILE")]
+    pub(super) clip: Option<PathBuf>,
+    /// Measure these alone: ciphers, or implementations such as trivium/words; of each cipher the fastest if none is
+    /// named
+    #[arg(long, value_name = "NAMES", value_delimiter = ',')]
+    pub(super) only: Vec<String>,
+    /// Where packets go
+    #[arg(long, value_name = "SINK", default_value = "udp")]
+    pub(super) sink: SinkArg,
+    /// How often everybody takes a turn: 5, or 1 with --quick
+    #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u16).range(1..=1000))]
+    pub(super) rounds: Option<u16>,
+    /// Write record.json, table.csv and report.html into this folder
+    #[arg(long, value_name = "FOLDER")]
+    pub(super) out: Option<PathBuf>,
+}
+
+/// Where packets of `load` go.
+#[derive(Clone, Copy, Debug, clap::ValueEnum)]
+pub(super) enum SinkArg {
+    /// Over the loopback interface
+    Udp,
+    /// To memory
+    Memory,
+}
+
+impl From<SinkArg> for Sink {
+    fn from(argument: SinkArg) -> Self {
+        match argument {
+            SinkArg::Udp => Self::Udp,
+            SinkArg::Memory => Self::Memory,
+        }
+    }
 }
 
 #[derive(Args, Debug)]

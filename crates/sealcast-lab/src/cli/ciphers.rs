@@ -20,6 +20,7 @@ pub(super) fn run(args: &CiphersArgs) -> Result<ExitCode> {
             .unwrap_or(if args.quick { ROUNDS.1 } else { ROUNDS.0 })
             .max(1),
         folder: args.out.clone(),
+        meter: args.meter.clone(),
     };
     let record = ciphers::measure(&options, &|words| eprintln!("{words}"))?;
     print!("{}", ciphers::terminal(&record));

@@ -6,6 +6,7 @@ mod ciphers;
 mod control;
 mod gateway;
 mod link;
+mod load;
 mod net;
 mod proxy;
 mod throughput;
@@ -24,6 +25,7 @@ pub fn run() -> ExitCode {
         Command::Proxy(args) => proxy::run(&args),
         Command::Throughput(args) => throughput::run(&args),
         Command::Ciphers(args) => ciphers::run(&args),
+        Command::Load(args) => load::run(&args),
         Command::Verify(args) => verify::run(&args),
         Command::Link(args) => link::run(&args),
         Command::LinkSend(args) => link::send(&args),

@@ -6,6 +6,8 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
 
+use crate::meter::power::MeterSpec;
+
 const EXAMPLES: &str = "Examples:
   sealcast demo                                              everything on this machine, on a page
   sealcast publish rtsp://camera/front --listen tcp://0.0.0.0:9553   prints the ticket
@@ -129,6 +131,11 @@ pub(super) struct ObserveArgs {
     /// Serve Prometheus metrics, on loopback only
     #[arg(long, value_name = "ADDRESS:PORT")]
     pub(super) metrics: Option<SocketAddr>,
+
+    /// What measures energy: auto, none, rapl[:FOLDER], hwmon[:NAME], ina219:/dev/i2c-1@0x40[,shunt=0.1,amps=2] or
+    /// serial:/dev/ttyUSB0[,baud=115200] [default: auto]
+    #[arg(long, value_name = "METER")]
+    pub(super) meter: Option<MeterSpec>,
 
     /// Stop after this many seconds
     #[arg(long, value_name = "N")]

@@ -42,6 +42,7 @@ pub(super) const DEFAULTS: &[(&str, &str)] = &[
     ("watch.reconnect", "true"),
     ("demo.source", "test:640x480@25"),
     ("demo.headless", "false"),
+    ("observe.meter", "auto"),
     ("identity.file", "~/.config/sealcast/identity"),
 ];
 
@@ -253,12 +254,15 @@ pub(super) fn admission(allow: Option<&Path>, list: &str, open: bool) -> Result<
 }
 
 /// What to observe.
-pub(super) fn observe(args: &ObserveArgs, config: &FileConfig) -> ObserveOptions {
-    ObserveOptions {
+pub(super) fn observe(args: &ObserveArgs, config: &FileConfig) -> Result<ObserveOptions> {
+    let meter = config.observe.meter.as_deref().map(str::parse).transpose();
+    let meter = meter.map_err(|failure| configured(args.meter.is_some(), failure))?;
+    Ok(ObserveOptions {
         report: in_force(args.report.clone(), config.observe.report.as_ref()),
         log_dir: in_force(args.log_dir.clone(), config.observe.log_dir.as_ref()),
         metrics: in_force(args.metrics, config.observe.metrics.as_ref()),
-    }
+        meter: in_force(args.meter.clone(), meter.as_ref()).unwrap_or_default(),
+    })
 }
 
 /// What file and environment configure.

@@ -24,7 +24,7 @@ async fn run_async(args: DemoArgs) -> Result<()> {
             args.mechanisms.clone(),
             config.publish.mechanisms.as_ref(),
         ))?,
-        observe: build::observe(&args.observe, config),
+        observe: build::observe(&args.observe, config)?,
     };
     demo(options, shutdown::stop_signal(seconds)?).await
 }

@@ -64,7 +64,7 @@ async fn run_camera(args: GatewayCameraArgs) -> Result<()> {
     };
     offer.unit = publish::unit_in_force(offer.unit, publisher, config, datagrams)?;
     publish::hand_out_as_asked(&ticket, publisher, config)?;
-    let observing = Observation::start("gateway camera", build::observe(&args.observe, config), metrics).await?;
+    let observing = Observation::start("gateway camera", build::observe(&args.observe, config)?, metrics).await?;
     let observation = observing.observation();
     let peer = offer.identity.peer_id();
     observation.setting("peer", &peer.to_string());
@@ -226,7 +226,7 @@ async fn run_viewer(args: GatewayViewerArgs) -> Result<()> {
     if login.is_none() && !rtsp.ip().is_loopback() {
         tracing::warn!(address = %rtsp, "whoever reaches this address sees the cameras: set --rtsp-user");
     }
-    let observing = Observation::start("gateway viewer", build::observe(&args.observe, config), metrics).await?;
+    let observing = Observation::start("gateway viewer", build::observe(&args.observe, config)?, metrics).await?;
     let observation = observing.observation();
     let peer = offer.identity.peer_id();
     observation.setting("peer", &peer.to_string());

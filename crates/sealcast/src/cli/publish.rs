@@ -47,7 +47,7 @@ async fn run_async(args: PublishArgs) -> Result<()> {
         hand_out_as_asked(ticket, publisher, config)?;
     }
     let info = source.info();
-    let observing = Observation::start("publish", build::observe(&args.observe, config), metrics).await?;
+    let observing = Observation::start("publish", build::observe(&args.observe, config)?, metrics).await?;
     let observation = observing.observation();
     observation.setting("source", &source_url);
     observation.setting("peer", &peer.to_string());

@@ -67,7 +67,7 @@ async fn run_async(args: WatchArgs) -> Result<()> {
         .map(|milliseconds| Duration::from_millis(milliseconds.into()));
     let sink_url = in_force(args.to.clone(), config.watch.to.as_ref()).unwrap_or_else(|| DEFAULT_SINK.to_owned());
     let sink = sink::open(&sink_url)?;
-    let observing = Observation::start("watch", build::observe(&args.observe, config), metrics).await?;
+    let observing = Observation::start("watch", build::observe(&args.observe, config)?, metrics).await?;
     let observation = observing.observation();
     observation.setting("sink", &sink_url);
     observation.setting("peer", &peer.to_string());

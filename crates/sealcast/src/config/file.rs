@@ -155,6 +155,8 @@ pub struct Observe {
     pub log_dir: Option<PathBuf>,
     /// Address and port to serve metrics on.
     pub metrics: Option<SocketAddr>,
+    /// What measures energy.
+    pub meter: Option<String>,
 }
 
 /// Reads the configuration file at `path`.

@@ -71,6 +71,7 @@ pub const KEYS: &[Key] = &[
     key("observe", "report", Kind::Text),
     key("observe", "log_dir", Kind::Text),
     key("observe", "metrics", Kind::Text),
+    key("observe", "meter", Kind::Text),
 ];
 
 impl Key {

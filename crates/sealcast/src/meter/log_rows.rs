@@ -6,7 +6,7 @@ use serde::{Serialize, Serializer};
 use super::labels::HandshakeOutcome;
 
 /// What the stream was doing when a row was logged.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Phase {
     /// A session is being established.
@@ -102,6 +102,10 @@ row! {
         open_failures: u64,
         /// Frames dropped.
         dropped: u64,
+        /// Power now in watts, of all that the meter covers.
+        power_watts: Option<f64>,
+        /// Energy since the start in joules, of all that the meter covers.
+        energy_joules: Option<f64>,
     }
 }
 

@@ -1,13 +1,13 @@
-//! What the stream costs: stage times, counters, CPU, memory, temperature, and the files that keep them.
+//! What the stream costs: stage times, counters, CPU, memory, temperature, energy, and the files that keep them.
 
 mod delivery;
-mod energy;
 mod families;
 pub mod labels;
 mod log_rows;
 pub mod logs;
 pub mod metrics;
 pub mod paired;
+pub mod power;
 pub mod report;
 pub mod resources;
 pub mod serve;

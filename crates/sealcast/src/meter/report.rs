@@ -9,7 +9,7 @@ use serde::Serialize;
 use tempfile::Builder;
 
 use super::labels::HandshakeOutcome;
-use super::log_rows::{HandshakeRow, iso};
+use super::log_rows::{HandshakeRow, Phase, iso};
 use super::logs::LogSummary;
 use super::metrics::{BuildInfo, Metrics, Totals};
 use super::paired::PairedSummary;
@@ -34,7 +34,10 @@ const METHOD: &[&str] = &[
     "The stages forward, link and deliver are a gateway's: forward and deliver hold one record per packet (and \
      player), link one per sealed unit.",
     "CPU seconds are those of all threads of this process, user and system; percent is of one core.",
-    "Temperature and energy are absent or null where this machine cannot measure them; energy is the whole machine's.",
+    "Temperature and energy are absent or null where this machine cannot measure them. Energy is that of all that the \
+     meter covers, whose name and reach stand in the configuration under `meter`, and not of this process alone; power \
+     is integrated by the trapezoidal rule between samples at 10 Hz, and gaps of more than 0.5 s are counted and left \
+     out.",
 ];
 
 /// The clock of the peer as this end last estimated it.
@@ -79,6 +82,8 @@ pub struct Report {
     pub clock: Option<ClockReport>,
     /// What the process used, where it was sampled.
     pub resources: Option<ResourceSummary>,
+    /// Energy in joules by what the stream was doing, to a tenth of a second; empty where no meter was read.
+    energy_joules_by_phase: BTreeMap<Phase, f64>,
     /// Paired differences by what was compared, such as `sealed minus plain, ns per frame`.
     pub paired: BTreeMap<String, PairedSummary>,
     /// How logging went, where it was on.
@@ -105,6 +110,7 @@ impl Report {
             stages: BTreeMap::new(),
             clock: None,
             resources: None,
+            energy_joules_by_phase: BTreeMap::new(),
             paired: BTreeMap::new(),
             logs: None,
             method: METHOD.iter().map(|&sentence| sentence.to_owned()).collect(),
@@ -124,6 +130,11 @@ impl Report {
             self.handshakes_omitted += 1;
         }
         self.handshakes.push_back(row);
+    }
+
+    /// Adds what was drawn in `phase`, in joules.
+    pub fn energy(&mut self, phase: Phase, joules: f64) {
+        *self.energy_joules_by_phase.entry(phase).or_default() += joules;
     }
 
     /// The newest handshake that succeeded.

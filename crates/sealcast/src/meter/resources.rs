@@ -1,7 +1,7 @@
 //! What this process uses: CPU time, memory, and the machine's temperature and energy where they can be read.
 
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
@@ -9,9 +9,8 @@ use std::time::{Duration, Instant};
 
 use rustix::time::{ClockId, clock_gettime};
 use serde::Serialize;
-use sysinfo::{Components, Pid, ProcessRefreshKind, ProcessesToUpdate, System};
 
-use super::energy::EnergyDomain;
+use super::power::{HWMON, Meter, NumberFile, Sample, Tally, Thermometers};
 use crate::failure::{Failure, FailureKind, Result};
 
 /// How often the sampler looks: 10 Hz.
@@ -19,6 +18,13 @@ pub const SAMPLE_PERIOD: Duration = Duration::from_millis(100);
 
 /// How many samples pass between two looks at the temperature sensors: they are slow to read and slow to change.
 const SAMPLES_PER_TEMPERATURE: u32 = 10;
+
+/// Pages of memory that this process has; the second number is those that are resident.
+const STATM: &str = "/proc/self/statm";
+const RESIDENT: usize = 1;
+
+/// Where the kernel keeps temperatures where hwmon has none.
+const THERMAL: &str = "/sys/class/thermal";
 
 /// What is printed for a figure this machine cannot give.
 pub const NOT_MEASURABLE: &str = "not measurable here";
@@ -53,7 +59,11 @@ pub struct ResourceSample {
     pub rss_bytes: Option<u64>,
     /// Temperature in °C by sensor.
     pub temperatures: BTreeMap<String, f64>,
-    /// Energy in joules by domain since the sampler began: the whole machine's, not this process's.
+    /// Power now in watts: of all that the meter covers, not of this process alone.
+    pub power_watts: Option<f64>,
+    /// Energy in joules since the sampler began: of all that the meter covers, not of this process alone.
+    pub joules: Option<f64>,
+    /// The same by channel of the meter. Those that are parts of others are not part of the sum.
     pub energy_joules: BTreeMap<String, f64>,
 }
 
@@ -72,34 +82,59 @@ pub fn figure(value: Option<f64>, decimals: usize, unit: &str) -> String {
     )
 }
 
-/// Reads what the process uses, one sample at a time.
-#[derive(Debug)]
-pub struct ResourceProbe {
-    system: Option<System>,
-    components: Option<Components>,
-    pid: Option<Pid>,
-    energy: Vec<EnergyDomain>,
-    before: Option<(Instant, Duration)>,
-    temperatures: BTreeMap<String, f64>,
-    samples: u32,
+/// A meter, and what its samples come to.
+struct Metered {
+    meter: Box<dyn Meter>,
+    tally: Tally,
+    /// Kept, since it is filled ten times a second.
+    samples: Vec<Sample>,
 }
 
-impl Default for ResourceProbe {
-    fn default() -> Self {
-        Self::new()
+impl Metered {
+    fn new(meter: Box<dyn Meter>) -> Self {
+        Self {
+            tally: Tally::new(&meter.about().channels),
+            meter,
+            samples: Vec::new(),
+        }
+    }
+
+    fn read(&mut self, now: Duration) -> Result<()> {
+        self.samples.clear();
+        let done = self.meter.read(now, &mut self.samples);
+        self.samples.iter().for_each(|sample| self.tally.add(sample));
+        done
     }
 }
 
+/// Reads what the process uses, one sample at a time. Everything is found and opened once: a sample costs some
+/// microseconds, since it is taken beside a gateway that handles a packet in tens of them.
+pub struct ResourceProbe {
+    began: Instant,
+    statm: Option<NumberFile>,
+    page_bytes: u64,
+    thermometers: Metered,
+    temperatures: BTreeMap<String, f64>,
+    meter: Option<Metered>,
+    /// The meter failed, and what it tells of now is over.
+    failed: bool,
+    before: Option<(Instant, Duration)>,
+    samples: u32,
+}
+
 impl ResourceProbe {
-    /// Finds out what can be measured here.
-    pub fn new() -> Self {
+    /// Finds out what can be measured here; energy by `meter`.
+    pub fn new(meter: Option<Box<dyn Meter>>) -> Self {
+        let thermometers = Thermometers::find(Path::new(HWMON), Path::new(THERMAL));
         Self {
-            system: System::new().ok(),
-            components: Components::new_with_refreshed_list().ok(),
-            pid: sysinfo::get_current_pid().ok(),
-            energy: EnergyDomain::find(Path::new("/sys/class/powercap")),
-            before: None,
+            began: Instant::now(),
+            statm: NumberFile::open(PathBuf::from(STATM)).ok(),
+            page_bytes: rustix::param::page_size() as u64,
+            thermometers: Metered::new(Box::new(thermometers)),
             temperatures: BTreeMap::new(),
+            meter: meter.map(Metered::new),
+            failed: false,
+            before: None,
             samples: 0,
         }
     }
@@ -112,39 +147,52 @@ impl ResourceProbe {
             (wall > 0.0).then(|| cpu.saturating_sub(cpu_before).as_secs_f64() / wall * 100.0)
         });
         self.before = Some((now, cpu));
-        if self.samples.is_multiple_of(SAMPLES_PER_TEMPERATURE) {
-            self.temperatures = self.read_temperatures();
+        let since = now.saturating_duration_since(self.began);
+        if self.samples.is_multiple_of(SAMPLES_PER_TEMPERATURE) && self.thermometers.read(since).is_ok() {
+            self.temperatures = self.thermometers.tally.celsius();
         }
         self.samples = self.samples.wrapping_add(1);
+        self.read_meter(since);
+        let tally = self.meter.as_ref().map(|metered| &metered.tally);
         ResourceSample {
             cpu_seconds: cpu.as_secs_f64(),
             cpu_percent,
             rss_bytes: self.read_rss(),
             temperatures: self.temperatures.clone(),
-            energy_joules: self.energy.iter_mut().filter_map(EnergyDomain::read).collect(),
+            power_watts: tally.filter(|_| !self.failed).and_then(Tally::watts_now),
+            joules: tally.and_then(Tally::counted_joules),
+            energy_joules: tally.map(Tally::joules).unwrap_or_default(),
         }
     }
 
-    fn read_rss(&mut self) -> Option<u64> {
-        let (system, pid) = (self.system.as_mut()?, self.pid?);
-        let kind = ProcessRefreshKind::nothing().with_memory().without_tasks();
-        system.refresh_processes_specifics(ProcessesToUpdate::Some(&[pid]), false, kind);
-        system
-            .process(pid)
-            .map(|process| process.memory())
-            .filter(|bytes| *bytes > 0)
+    /// A meter that fails is not read again: what it told before stands, and what comes after is missed.
+    fn read_meter(&mut self, since: Duration) {
+        if let Some(metered) = self.meter.as_mut().filter(|_| !self.failed)
+            && let Err(failure) = metered.read(since)
+        {
+            tracing::warn!("energy is measured no longer: {failure}");
+            self.failed = true;
+        }
     }
 
-    fn read_temperatures(&mut self) -> BTreeMap<String, f64> {
-        let Some(components) = self.components.as_mut() else {
-            return BTreeMap::new();
-        };
-        components.refresh(false);
-        components
-            .iter()
-            .filter_map(|sensor| Some((sensor.label().to_owned(), f64::from(sensor.temperature()?))))
-            .filter(|(_, celsius)| celsius.is_finite())
-            .collect()
+    fn read_rss(&self) -> Option<u64> {
+        let pages = self.statm.as_ref()?.field(RESIDENT).ok()?;
+        Some(pages * self.page_bytes).filter(|bytes| *bytes > 0)
+    }
+
+    /// Says to the meter that it is over.
+    fn end(&mut self) {
+        if let Some(metered) = self.meter.as_mut().filter(|_| !self.failed)
+            && let Err(failure) = metered.meter.end()
+        {
+            tracing::warn!("{failure}");
+        }
+    }
+
+    /// The time that no sample of the meter covers.
+    fn missed(&self) -> Duration {
+        let tally = self.meter.as_ref().map(|metered| &metered.tally);
+        tally.map(Tally::missed).unwrap_or_default()
     }
 }
 
@@ -163,8 +211,12 @@ pub struct ResourceSummary {
     pub max_rss_bytes: Option<u64>,
     /// Highest temperature seen on any sensor, in °C.
     pub max_temperature_celsius: Option<f64>,
-    /// Energy in joules by domain: the whole machine's, not this process's.
+    /// Energy in joules: of all that the meter covers, not of this process alone.
+    pub joules: Option<f64>,
+    /// The same by channel of the meter.
     pub energy_joules: BTreeMap<String, f64>,
+    /// Seconds of which the meter told nothing in time, and whose energy is not counted.
+    pub energy_missed_seconds: f64,
 }
 
 #[derive(Debug, Default)]
@@ -182,18 +234,18 @@ pub struct ResourceSampler {
 }
 
 impl ResourceSampler {
-    /// Starts sampling; `each` is called with every sample, on the sampler's thread.
+    /// Starts sampling, energy by `meter`; `each` is called with every sample, on the sampler's thread.
     ///
     /// # Errors
     /// If the system gives no thread: kind `Internal`.
-    pub fn start(each: impl FnMut(&ResourceSample) + Send + 'static) -> Result<Self> {
+    pub fn start(meter: Option<Box<dyn Meter>>, each: impl FnMut(&ResourceSample) + Send + 'static) -> Result<Self> {
         let shared = Arc::new(Mutex::new(Sampled::default()));
         let (stop, stopped) = sync_channel(0);
         let thread = std::thread::Builder::new()
             .name("resources".to_owned())
             .spawn({
                 let shared = Arc::clone(&shared);
-                move || run_sampler(&shared, &stopped, each)
+                move || run_sampler(ResourceProbe::new(meter), &shared, &stopped, each)
             })
             .map_err(|error| {
                 Failure::new(
@@ -238,8 +290,12 @@ impl Drop for ResourceSampler {
     }
 }
 
-fn run_sampler(shared: &Mutex<Sampled>, stop: &Receiver<()>, mut each: impl FnMut(&ResourceSample)) {
-    let mut probe = ResourceProbe::new();
+fn run_sampler(
+    mut probe: ResourceProbe,
+    shared: &Mutex<Sampled>,
+    stop: &Receiver<()>,
+    mut each: impl FnMut(&ResourceSample),
+) {
     let start = Instant::now();
     let cpu_at_start = process_cpu_time();
     let mut due = start;
@@ -250,13 +306,14 @@ fn run_sampler(shared: &Mutex<Sampled>, stop: &Receiver<()>, mut each: impl FnMu
         {
             let mut sampled = shared.lock().unwrap_or_else(PoisonError::into_inner);
             sampled.summary.add(&sample, now.duration_since(start), cpu_at_start);
+            sampled.summary.energy_missed_seconds = probe.missed().as_secs_f64();
             sampled.latest = sample;
         }
         // A sample that comes late moves the later ones: catching up would bunch them.
         due = (due + SAMPLE_PERIOD).max(Instant::now());
         match stop.recv_timeout(due.saturating_duration_since(Instant::now())) {
             Err(RecvTimeoutError::Timeout) => {}
-            Ok(()) | Err(RecvTimeoutError::Disconnected) => return,
+            Ok(()) | Err(RecvTimeoutError::Disconnected) => return probe.end(),
         }
     }
 }
@@ -272,12 +329,14 @@ impl ResourceSummary {
             .into_iter()
             .flatten()
             .reduce(f64::max);
+        self.joules = sample.joules;
         self.energy_joules.clone_from(&sample.energy_joules);
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::power::{About, Channel, Quantity, Rapl};
     use super::*;
 
     fn burn(time: Duration) {
@@ -299,7 +358,7 @@ mod tests {
 
     #[test]
     fn a_sample_shows_memory_and_work_since_the_one_before() {
-        let mut probe = ResourceProbe::new();
+        let mut probe = ResourceProbe::new(None);
         let first = probe.sample(Instant::now());
         assert_eq!(first.cpu_percent, None);
         assert!(first.rss_bytes.unwrap() > 1_000_000, "{first:?}");
@@ -314,13 +373,14 @@ mod tests {
         assert_eq!(figure(None, 1, "°C"), "not measurable here");
         assert_eq!(figure(Some(41.25), 1, "°C"), "41.2 °C");
         assert_eq!(ResourceSample::default().temperature_celsius(), None);
-        assert!(EnergyDomain::find(Path::new("/nonexistent")).is_empty());
+        let without = ResourceProbe::new(None).sample(Instant::now());
+        assert_eq!((without.power_watts, without.joules), (None, None));
     }
 
     #[test]
     fn the_sampler_samples_ten_times_a_second_and_stops_when_dropped() {
         let (sender, receiver) = std::sync::mpsc::channel();
-        let sampler = ResourceSampler::start(move |sample| {
+        let sampler = ResourceSampler::start(None, move |sample| {
             let _ = sender.send(sample.cpu_seconds);
         })
         .unwrap();
@@ -339,5 +399,90 @@ mod tests {
             receiver.recv().is_err(),
             "the thread is gone, and its end of the channel with it"
         );
+    }
+    #[test]
+    fn memory_is_what_the_kernel_says_in_status() {
+        let sample = ResourceProbe::new(None).sample(Instant::now());
+        let status = std::fs::read_to_string("/proc/self/status").unwrap();
+        let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap();
+        let kib: u64 = line.trim().trim_end_matches(" kB").parse().unwrap();
+        let rss = sample.rss_bytes.unwrap();
+        assert!(rss.abs_diff(kib * 1024) < rss / 2, "{rss} bytes, and {kib} KiB");
+    }
+
+    /// Draws 4 W, and says when it is over.
+    struct Told(About, std::sync::mpsc::Sender<&'static str>);
+
+    impl Meter for Told {
+        fn about(&self) -> &About {
+            &self.0
+        }
+
+        fn end(&mut self) -> Result<()> {
+            self.1.send("end").unwrap();
+            Ok(())
+        }
+
+        fn read(&mut self, now: Duration, samples: &mut Vec<Sample>) -> Result<()> {
+            samples.push(Sample {
+                channel: 0,
+                at: now,
+                value: 4.0,
+            });
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn power_is_integrated_while_sampled_and_the_meter_hears_of_the_end() {
+        let (sender, heard) = std::sync::mpsc::channel();
+        let about = About {
+            name: "told".to_owned(),
+            covers: "nothing".to_owned(),
+            resolution: "exact",
+            period: SAMPLE_PERIOD,
+            channels: vec![Channel {
+                name: "told".to_owned(),
+                quantity: Quantity::Watts,
+                counted: true,
+            }],
+        };
+        let sampler = ResourceSampler::start(Some(Box::new(Told(about, sender))), |_| {}).unwrap();
+        while sampler.summary().samples < 4 {
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        let summary = sampler.summary();
+        let joules = 4.0 * (summary.seconds - summary.energy_missed_seconds);
+        assert!((summary.joules.unwrap() - joules).abs() < 0.05, "{summary:?}");
+        assert_eq!(sampler.latest().power_watts, Some(4.0));
+        assert!(heard.try_recv().is_err());
+        drop(sampler);
+        assert_eq!(heard.recv(), Ok("end"));
+    }
+
+    #[test]
+    fn the_energy_of_a_counter_adds_up_until_the_counter_fails() {
+        let tree = tempfile::tempdir().unwrap();
+        let zone = tree.path().join("intel-rapl:0");
+        std::fs::create_dir(&zone).unwrap();
+        std::fs::write(zone.join("name"), "package-0\n").unwrap();
+        let count = |text: &str| std::fs::write(zone.join("energy_uj"), text).unwrap();
+        count("1000000\n");
+        let mut probe = ResourceProbe::new(Some(Box::new(Rapl::open(tree.path()).unwrap())));
+        let start = Instant::now();
+        let mut at = |tenths: u64| probe.sample(start + Duration::from_millis(100 * tenths));
+        assert_eq!((at(0).joules, at(0).power_watts), (Some(0.0), None));
+        count("1500000\n");
+        let sample = at(1);
+        assert_eq!(
+            (sample.joules, sample.power_watts.map(f64::round)),
+            (Some(0.5), Some(5.0))
+        );
+        assert_eq!(sample.energy_joules.values().copied().collect::<Vec<_>>(), [0.5]);
+        count("gone\n");
+        let sample = at(2);
+        assert_eq!((sample.joules, sample.power_watts), (Some(0.5), None));
+        count("9000000\n");
+        assert_eq!(at(3).joules, Some(0.5), "nobody knows what happened meanwhile");
     }
 }

@@ -27,7 +27,7 @@ pub struct Machine {
     pub cores: usize,
     /// Operating system, such as `linux`.
     pub system: &'static str,
-    /// Kernel release, or `unknown`.
+    /// Kernel release.
     pub kernel: String,
 }
 
@@ -40,7 +40,7 @@ impl Machine {
             cpu_features: cpu_features(),
             cores: std::thread::available_parallelism().map_or(1, usize::from),
             system: std::env::consts::OS,
-            kernel: sysinfo::System::kernel_version().unwrap_or_else(|_| "unknown".to_owned()),
+            kernel: rustix::system::uname().release().to_string_lossy().into_owned(),
         }
     }
 

@@ -20,6 +20,7 @@ use crate::meter::labels::{Direction, HandshakeOutcome, RecordKind};
 use crate::meter::logs::{HandshakeRow, LogDir, LogHandle, Phase, SteadyRow};
 use crate::meter::metrics::{BuildInfo, Metrics};
 use crate::meter::paired::PairedSummary;
+use crate::meter::power::MeterSpec;
 use crate::meter::report::{ClockReport, Report};
 use crate::meter::resources::{ResourceSample, ResourceSampler};
 use crate::meter::serve::{MetricsServer, Reach};
@@ -34,6 +35,8 @@ pub struct ObserveOptions {
     pub log_dir: Option<PathBuf>,
     /// Where to serve metrics.
     pub metrics: Option<SocketAddr>,
+    /// What measures energy.
+    pub meter: MeterSpec,
 }
 
 /// Everything observed in one run. Shared by its tasks.
@@ -71,9 +74,13 @@ impl Observation {
     /// Begin to observe `command`, which counts in `metrics`.
     ///
     /// # Errors
-    /// The log directory cannot be written, or the metrics address cannot be bound.
+    /// The log directory cannot be written, the metrics address cannot be bound, or the meter is not there.
     pub async fn start(command: &str, options: ObserveOptions, metrics: Metrics) -> Result<Observing> {
         options.report.as_deref().map_or(Ok(()), Report::check_place)?;
+        let mut energy = options.meter.open()?;
+        if let Some(meter) = &mut energy.meter {
+            meter.begin(command)?;
+        }
         let log_dir = options.log_dir.as_deref().map(LogDir::create).transpose()?;
         let observation = Arc::new(Self {
             metrics: metrics.clone(),
@@ -91,7 +98,8 @@ impl Observation {
                 }
             });
         }
-        let sampler = ResourceSampler::start(steady_logger(Arc::clone(&observation)))?;
+        observation.setting("meter", &energy.words);
+        let sampler = ResourceSampler::start(energy.meter, steady_logger(Arc::clone(&observation)))?;
         Ok(Observing {
             observation,
             options,
@@ -272,8 +280,14 @@ fn listed(counts: &BTreeMap<&'static str, u64>) -> String {
 /// Logs the running stream ten times a second.
 fn steady_logger(observation: Arc<Observation>) -> impl FnMut(&ResourceSample) + Send + 'static {
     let mut before = (Instant::now(), 0_u64, 0_u64);
+    let mut joules_before = 0.0;
     move |sample| {
         observation.metrics.set_resources(sample);
+        let phase = observation.phase();
+        if let Some(joules) = sample.joules {
+            let used = joules - std::mem::replace(&mut joules_before, joules);
+            observation.report(|report| report.energy(phase, used));
+        }
         let Some(logs) = &observation.logs else { return };
         let totals = observation.metrics.totals();
         let (frames, bytes) = (totals.frames_out + totals.frames_in, totals.bytes_out + totals.bytes_in);
@@ -281,7 +295,7 @@ fn steady_logger(observation: Arc<Observation>) -> impl FnMut(&ResourceSample) +
         let seconds = now.duration_since(before.0).as_secs_f64().max(1e-3);
         logs.steady(SteadyRow {
             time: Timestamp::now(),
-            phase: observation.phase(),
+            phase,
             cpu_percent: sample.cpu_percent,
             rss_bytes: sample.rss_bytes,
             temperature_celsius: sample.temperature_celsius(),
@@ -293,6 +307,8 @@ fn steady_logger(observation: Arc<Observation>) -> impl FnMut(&ResourceSample) +
             records_opened: totals.records_opened,
             open_failures: totals.all_open_failures(),
             dropped: totals.all_frames_dropped(),
+            power_watts: sample.power_watts,
+            energy_joules: sample.joules,
         });
         before = (now, frames, bytes);
     }
