@@ -5,6 +5,7 @@
 
 mod browse;
 mod contender;
+mod cycles;
 mod energy;
 mod library;
 mod measure;

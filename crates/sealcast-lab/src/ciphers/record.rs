@@ -10,9 +10,10 @@ use serde::{Deserialize, Serialize};
 
 use super::browse;
 use super::contender::Contender;
+use super::cycles;
 use super::energy::Energy;
 use super::library::VERSIONS;
-use super::measure::{self, Cell, SetUp};
+use super::measure::{Cell, SetUp};
 use super::plan::CipherOptions;
 use super::table::{self, Row};
 use super::workload::Workload;
@@ -27,9 +28,10 @@ const METHOD: &[&str] = &[
      clock can tell, 512 at most: kernels that work on many side by side need them, the others take one after another.",
     "In a round everybody takes a turn with every workload, in the next one in the opposite order. Figures are medians \
      over rounds; intervals are 95 %, bootstrap over rounds, 2000 resamples. With few rounds they are too narrow.",
+    "Cycles per byte: the same loop, packets, IVs and stopwatch with a cipher that does nothing go by turns with each, and \
+     what they take (the loop's) is subtracted. MB/s and packets per second are of all of it.",
     "AEADs (tag of 16 bytes) also authenticate; a bare keystream does not, and so is not safe to use by itself.",
-    "T: key set-up, enciphering and deciphering of one packet, IV set-up included in both. Frames per second: how many \
-     packets of the workload's mean length one core enciphers.",
+    "Frames per second: how many packets of the workload's mean length one core enciphers.",
     "State: bytes of a loaded key and a running keystream. Not known of libraries, which do not tell.",
     "Frames: the first 25 of the clip or of the built-in test card, as H.264 (640x480 card: 1.5 Mbit/s) and as JPEG \
      (quality 80), encoded anew where the clip is of the other codec; raw frames are I420 of 640x480, 460 800 bytes.",
@@ -133,14 +135,7 @@ impl Described {
 impl Record {
     /// Holds the contenders to published values; nothing is timed yet.
     pub(super) fn begin(options: &CipherOptions, contenders: &[Contender], workloads: &[Workload]) -> Self {
-        let tsc_hz = measure::tsc_hz();
-        let counter = match tsc_hz {
-            Some(hz) => format!(
-                "cycles are ticks of the time-stamp counter (TSC), {:.3} GHz whatever clock the core runs at",
-                hz / 1e9
-            ),
-            None => "no cycle counter here: no time-stamp counter that ticks evenly".to_owned(),
-        };
+        let tsc_hz = cycles::tsc_hz();
         let load = |workload: &Workload| Load {
             name: workload.name.clone(),
             packets: workload.packets.len(),
@@ -160,7 +155,7 @@ impl Record {
                 workloads: workloads.iter().map(load).collect(),
             },
             tsc_hz,
-            counter,
+            counter: cycles::describe(tsc_hz),
             energy: energy().to_owned(),
             method: METHOD.iter().map(|&words| words.to_owned()).collect(),
             contenders: contenders.iter().map(Described::of).collect(),
