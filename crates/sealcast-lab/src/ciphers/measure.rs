@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::contender::{Contender, Keyed};
 use super::cycles::CoreClock;
+use super::nature;
 use super::workload::Workload;
 use crate::statistics::median;
 
@@ -82,6 +83,9 @@ pub(super) struct SetUp {
     pub(super) key_ns: f64,
     /// None where an IV is not set up by a step of its own.
     pub(super) iv_ns: Option<f64>,
+    /// A packet of one block under a loaded key, its IV and tag included.
+    pub(super) block_seal_ns: f64,
+    pub(super) block_open_ns: f64,
 }
 
 /// A contender with a key and room for packets.
@@ -118,16 +122,42 @@ impl<'a> Bench<'a> {
                 self.keyed.start(black_box(&iv));
             })
         });
+        let [block_seal_ns, block_open_ns] = self.block(&iv);
         SetUp {
             contender: index,
             key_ns,
             iv_ns,
+            block_seal_ns,
+            block_open_ns,
         }
     }
 
+    /// Enciphering and deciphering one block. What takes the place of the last one is copied in, and that and the call
+    /// are subtracted.
+    fn block(&self, iv: &[u8]) -> [f64; 2] {
+        let clear = vec![1; nature::of(self.contender.cipher).block_bytes + self.contender.tag_bytes];
+        let mut sealed = clear.clone();
+        self.keyed.seal(&mut [Packet { iv, data: &mut sealed }]);
+        let mut data = clear.clone();
+        let mut ns = |keyed: &dyn Keyed, from: &[u8], opens: bool| {
+            self.repeated(|| {
+                data.copy_from_slice(black_box(from));
+                let packets = &mut [Packet { iv, data: &mut data }];
+                if opens {
+                    black_box(keyed.open(packets));
+                } else {
+                    keyed.seal(packets);
+                }
+            })
+        };
+        let nothing = ns(&*self.nothing, &clear, false);
+        let (seal, open) = (ns(&*self.keyed, &clear, false), ns(&*self.keyed, &sealed, true));
+        [seal - nothing, open - nothing].map(|ns| ns.max(0.0))
+    }
+
     /// Nanoseconds of something short.
-    fn repeated(&self, act: impl Fn()) -> f64 {
-        let stretch = |count: u32| {
+    fn repeated(&self, mut act: impl FnMut()) -> f64 {
+        let mut stretch = |count: u32| {
             let began = Instant::now();
             (0..count).for_each(|_| act());
             began.elapsed()

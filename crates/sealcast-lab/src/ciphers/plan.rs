@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use sealcast::failure::{Failure, FailureKind, Result};
 
+use super::alone::{self, Alone, Question};
 use super::contender::{self, Contender};
 use super::measure::{Bench, Cell};
 use super::record::{Record, Round};
@@ -21,6 +22,8 @@ pub struct CipherOptions {
     pub only: Vec<String>,
     /// How often everybody takes a turn.
     pub rounds: usize,
+    /// How many keys somebody tries in a second who tries them all.
+    pub guesses_per_second: f64,
     /// Where the record grows, and goes on if it is there already.
     pub folder: Option<PathBuf>,
 }
@@ -60,7 +63,7 @@ pub fn measure(options: &CipherOptions, told: &dyn Fn(&str)) -> Result<Record> {
         let place = format!("round {} of {}", number + 1, options.rounds);
         let round = round(options, &mut record, &contenders, &workloads, &|words| {
             told(&format!("{place}: {words}"))
-        });
+        })?;
         record.rounds.push(round);
         if let Some(folder) = &options.folder {
             record.save(folder)?;
@@ -76,7 +79,7 @@ fn round(
     contenders: &[Contender],
     workloads: &[Workload],
     told: &dyn Fn(&str),
-) -> Round {
+) -> Result<Round> {
     let mut order: Vec<usize> = (0..contenders.len()).collect();
     if record.rounds.len() % 2 == 1 {
         order.reverse();
@@ -86,6 +89,13 @@ fn round(
     for &index in order.iter().filter(|&&index| record.contenders[index].wrong.is_none()) {
         let bench = Bench::new(&contenders[index], options.slice());
         round.set_ups.push(bench.set_up(index));
+    }
+    told("in processes of their own");
+    let frame_bytes = record.frame_bytes().round() as usize;
+    for &index in &order {
+        if record.contenders[index].wrong.is_none() {
+            by_itself(&contenders[index], index, frame_bytes, options.slice(), &mut round)?;
+        }
     }
     for (at, workload) in workloads.iter().enumerate() {
         told(&workload.name);
@@ -104,7 +114,22 @@ fn round(
             }
         }
     }
-    round
+    Ok(round)
+}
+
+/// What only a process of its own can tell of a contender.
+fn by_itself(one: &Contender, index: usize, frame_bytes: usize, slice: Duration, round: &mut Round) -> Result<()> {
+    let question = Question {
+        name: one.name(),
+        frame_bytes,
+        time_ms: None,
+    };
+    round.alone.push(Alone {
+        contender: index,
+        answer: alone::ask(&question)?,
+    });
+    round.switched.extend(alone::switched(one, index, slice)?);
+    Ok(())
 }
 
 fn chosen(only: &[String]) -> Result<Vec<Contender>> {

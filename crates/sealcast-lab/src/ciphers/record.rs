@@ -8,15 +8,18 @@ use sealcast::platform::machine::Machine;
 use sealcast::platform::versions::LIBRARIES;
 use serde::{Deserialize, Serialize};
 
+use super::alone::{Alone, Switched};
 use super::browse;
+use super::code::Code;
 use super::contender::Contender;
 use super::cycles;
 use super::energy::Energy;
 use super::library::VERSIONS;
 use super::measure::{Cell, SetUp};
 use super::plan::CipherOptions;
+use super::summary::{self, Line};
 use super::table::{self, Row};
-use super::workload::Workload;
+use super::workload::{FRAMES_NAME, Workload};
 
 /// How the figures come about, in words.
 const METHOD: &[&str] = &[
@@ -30,6 +33,19 @@ const METHOD: &[&str] = &[
      over rounds; intervals are 95 %, bootstrap over rounds, 2000 resamples. With few rounds they are too narrow.",
     "Cycles per byte: the same loop, packets, IVs and stopwatch with a cipher that does nothing go by turns with each, and \
      what they take (the loop's) is subtracted. MB/s and packets per second are of all of it.",
+    "By itself: in each round every implementation also runs in a process of its own. Algorithm set-up is how much longer \
+     loading a key and enciphering one block take there the first time than later (median of 101): pages of code, tables, \
+     looking at the processor. Memory is how much the process's resident set (RSS, in pages of 4 KiB) grows from before the \
+     first key to after 25 frames, and for each byte of one frame.",
+    "T is algorithm set-up, key set-up, enciphering and deciphering of a packet of one block, its IV and its tag included.",
+    "Rank is bytes enciphered per second over bytes of code and twice the memory per byte of a frame; E-Rank is that over \
+     microjoules per byte. Both as in Khan et al. 2024, equations 1 and 3, in their units. Where energy is an estimate, so \
+     is E-Rank.",
+    "Code: of our ciphers the symbols that bear the kernel's name and those that all kernels of the cipher share. Loops \
+     that ciphers have in common cannot be told apart and are not counted; versions of one cipher are counted together.",
+    "With the processor's instructions and without: aws-lc in processes of their own, one of which is told that there are no \
+     AES-NI, PCLMULQDQ, VAES and VPCLMULQDQ. It then computes AES with byte shuffles of SSSE3.",
+    "Safe time: as long as trying all keys takes at the rate named. It says nothing of any better attack.",
     "AEADs (tag of 16 bytes) also authenticate; a bare keystream does not, and so is not safe to use by itself.",
     "Frames per second: how many packets of the workload's mean length one core enciphers.",
     "State: bytes of a loaded key and a running keystream. Not known of libraries, which do not tell.",
@@ -46,12 +62,18 @@ pub struct Record {
     pub(super) tsc_hz: Option<f64>,
     pub(super) counter: String,
     pub(super) energy: String,
+    /// How code was counted.
+    code: String,
+    /// Of somebody who tries all keys.
+    pub(super) guesses_per_second: f64,
     pub(super) method: Vec<String>,
     pub(super) contenders: Vec<Described>,
     pub(super) rounds: Vec<Round>,
     /// Made of the rounds.
     #[serde(default, skip_deserializing)]
     pub(super) table: Vec<Row>,
+    #[serde(default, skip_deserializing)]
+    pub(super) ciphers: Vec<Line>,
 }
 
 /// What has to be the same for a measurement to be gone on with.
@@ -93,6 +115,8 @@ pub(super) struct Described {
     pub(super) iv_bits: usize,
     pub(super) tag_bits: usize,
     pub(super) state_bytes: Option<usize>,
+    /// Bytes of this program that are its own.
+    pub(super) code_bytes: Option<u64>,
     /// Why it is not timed.
     pub(super) wrong: Option<String>,
 }
@@ -103,6 +127,10 @@ pub(super) struct Round {
     pub(super) load_average: String,
     pub(super) set_ups: Vec<SetUp>,
     pub(super) cells: Vec<Cell>,
+    /// Of each, in a process that had done nothing before.
+    pub(super) alone: Vec<Alone>,
+    /// Of those that the processor has instructions for.
+    pub(super) switched: Vec<Switched>,
     /// Of those that a meter was read for.
     #[serde(default)]
     pub(super) energies: Vec<Energy>,
@@ -119,7 +147,7 @@ impl Round {
 }
 
 impl Described {
-    fn of(contender: &Contender) -> Self {
+    fn of(contender: &Contender, code: Option<&Code>) -> Self {
         Self {
             cipher: contender.cipher.to_owned(),
             implementation: contender.implementation.to_owned(),
@@ -127,6 +155,7 @@ impl Described {
             iv_bits: 8 * contender.iv_bytes,
             tag_bits: 8 * contender.tag_bytes,
             state_bytes: contender.state_bytes,
+            code_bytes: code.and_then(|code| code.bytes_of(contender.cipher, contender.implementation)),
             wrong: contender.verify().err(),
         }
     }
@@ -136,6 +165,7 @@ impl Record {
     /// Holds the contenders to published values; nothing is timed yet.
     pub(super) fn begin(options: &CipherOptions, contenders: &[Contender], workloads: &[Workload]) -> Self {
         let tsc_hz = cycles::tsc_hz();
+        let code = Code::of_this_program();
         let load = |workload: &Workload| Load {
             name: workload.name.clone(),
             packets: workload.packets.len(),
@@ -158,9 +188,16 @@ impl Record {
             counter: cycles::describe(tsc_hz),
             energy: energy().to_owned(),
             method: METHOD.iter().map(|&words| words.to_owned()).collect(),
-            contenders: contenders.iter().map(Described::of).collect(),
+            code: match code {
+                Some(_) => "bytes of the functions and named constants of this program that bear the cipher's name",
+                None => "not known: this program is stripped of its symbols",
+            }
+            .to_owned(),
+            guesses_per_second: options.guesses_per_second,
+            contenders: contenders.iter().map(|one| Described::of(one, code.as_ref())).collect(),
             rounds: Vec::new(),
             table: Vec::new(),
+            ciphers: Vec::new(),
         }
     }
 
@@ -187,6 +224,7 @@ impl Record {
         // What is wrong now is wrong, whatever was timed before.
         Ok(Self {
             contenders: self.contenders,
+            guesses_per_second: self.guesses_per_second,
             ..before
         })
     }
@@ -201,12 +239,20 @@ impl Record {
         &self.settings
     }
 
+    /// Mean length of the frames that stand for a camera's video.
+    pub(super) fn frame_bytes(&self) -> f64 {
+        let loads = &self.settings.workloads;
+        let frames = loads.iter().find(|load| load.name == FRAMES_NAME);
+        frames.map_or(0.0, Load::mean_bytes)
+    }
+
     /// Writes `record.json`, in whole or not at all.
     pub(super) fn save(&self, folder: &Path) -> Result<()> {
         let failed = |error: &dyn std::fmt::Display| unwritable(folder, error);
         std::fs::create_dir_all(folder).map_err(|error| failed(&error))?;
         let full = Self {
             table: table::rows(self),
+            ciphers: summary::lines(self),
             ..self.clone()
         };
         let json = serde_json::to_string_pretty(&full).map_err(|error| failed(&error))?;
@@ -215,6 +261,13 @@ impl Record {
         file.persist(folder.join("record.json"))
             .map_err(|error| failed(&error))?;
         Ok(())
+    }
+
+    /// Instruction sets that the processor has, of those that matter here.
+    pub(super) fn features(&self) -> Vec<&str> {
+        let all = self.settings.machine["cpu_features"].as_array();
+        let detected = all.into_iter().flatten().filter(|feature| feature["detected"] == true);
+        detected.filter_map(|feature| feature["name"].as_str()).collect()
     }
 
     /// What stands above the tables.
@@ -247,6 +300,7 @@ impl Record {
                 ),
             ),
             ("cycles", self.counter.clone()),
+            ("code", self.code.clone()),
             ("energy", self.energy.clone()),
             ("frames", self.settings.frames.clone()),
             ("rounds", format!("{}, {how}", self.rounds.len())),
@@ -269,7 +323,7 @@ fn unwritable(folder: &Path, error: &dyn std::fmt::Display) -> Failure {
     Failure::new(FailureKind::Sink, what, "choose another --out, or make room")
 }
 
-/// Writes `record.json`, `table.csv` and `report.html`.
+/// Writes `record.json`, `table.csv`, `ciphers.csv` and `report.html`.
 ///
 /// # Errors
 /// A file cannot be written.
@@ -278,6 +332,8 @@ pub fn write(record: &Record, folder: &Path) -> Result<()> {
     let failed = |error: &dyn std::fmt::Display| unwritable(folder, error);
     let rows = table::rows(record);
     table::write_csv(&folder.join("table.csv"), &rows).map_err(|error| failed(&error))?;
-    let page = browse::page(record, &rows).map_err(|error| failed(&error))?;
+    let lines = summary::lines(record);
+    summary::write_csv(&folder.join("ciphers.csv"), &lines).map_err(|error| failed(&error))?;
+    let page = browse::page(record, &rows, &lines).map_err(|error| failed(&error))?;
     std::fs::write(folder.join("report.html"), page).map_err(|error| failed(&error))
 }
