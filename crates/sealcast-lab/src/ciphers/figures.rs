@@ -46,13 +46,14 @@ pub(super) fn charts(record: &Record, lines: &[Line]) -> Result<String, Box<dyn 
     writeln!(
         page,
         "<p>Bars are medians over rounds, lines their 95 % intervals. Axes are logarithmic. Video is {}, {} bytes a frame \
-         on average.</p>",
+         on average. Energy: {}.</p>",
         escape(&record.settings().frames),
-        short(record.frame_bytes())
+        short(record.frame_bytes()),
+        escape(&record.energy)
     )?;
     for (heading, unit, figure) in CHARTS {
         writeln!(page, "<h3>{heading}</h3>")?;
-        chart(&mut page, unit, lines, figure, &record.energy)?;
+        chart(&mut page, unit, lines, figure)?;
     }
     Ok(page)
 }
@@ -62,7 +63,6 @@ fn chart(
     unit: &str,
     lines: &[Line],
     figure: fn(&Line) -> Option<Estimate>,
-    energy: &str,
 ) -> Result<(), Box<dyn Error>> {
     let bar = |line: &Line| figure(line).map(|known| (line.name(), known.value, known.low, known.high));
     let bars: Vec<Bar> = lines.iter().filter_map(bar).collect();
@@ -72,7 +72,7 @@ fn chart(
         .map(Line::name)
         .collect();
     if bars.is_empty() {
-        writeln!(page, "<p>Not measurable here. Energy: {}.</p>", escape(energy))?;
+        page.push_str("<p>Not measurable here.</p>\n");
         return Ok(());
     }
     writeln!(page, "<figure>{}</figure>", plot::bars(unit, &bars)?)?;
@@ -95,7 +95,7 @@ fn exact(bytes: u64) -> Estimate {
 pub(super) fn khan_2024(record: &Record, lines: &[Line]) -> String {
     let mut page = format!(
         "<h2>Table 1 of Khan et al. 2024, and this machine</h2>\n<p>Lines of the paper are quoted from {}. The others are \
-         this machine's. Energy here: {}.</p>\n<table>\n",
+         this machine's, with 95 % intervals. Energy: {}.</p>\n<table>\n",
         escape(KHAN_2024_SOURCE),
         escape(&record.energy)
     );
@@ -151,9 +151,9 @@ fn summed_up(line: &Line) -> Vec<String> {
         figure(line.frames_per_s),
         line.code_bytes
             .map_or_else(|| "not known".to_owned(), |bytes| bytes.to_string()),
-        figure(line.memory_bytes),
+        middle(line.memory_bytes),
         figure(line.cycles_per_byte),
-        figure(line.kbit_per_s),
+        middle(line.kbit_per_s),
         figure(line.mj_per_frame),
         figure(line.uj_per_byte),
         figure(line.rank),
@@ -167,8 +167,13 @@ fn summed_up(line: &Line) -> Vec<String> {
     first.into_iter().chain(figures).collect()
 }
 
+/// Without its interval.
+fn middle(estimate: Option<Estimate>) -> String {
+    estimate.map_or_else(|| "-".to_owned(), |known| short(known.value))
+}
+
 /// With its interval, or a dash.
-fn figure(estimate: Option<Estimate>) -> String {
+pub(super) fn figure(estimate: Option<Estimate>) -> String {
     let said = |known: Estimate| format!("{} ({} to {})", short(known.value), short(known.low), short(known.high));
     estimate.map_or_else(|| "-".to_owned(), said)
 }
@@ -242,7 +247,7 @@ pub(super) fn elkilani_2009(record: &Record, lines: &[Line]) -> Result<String, B
             0 => "fixed".to_owned(),
             tag => format!("{tag} bytes more a packet"),
         };
-        let block = |ns: Option<Estimate>| ns.map_or_else(|| "-".to_owned(), |ns| format!("{} ns", short(ns.value)));
+        let block = |ns: Option<Estimate>| format!("{} ns", middle(ns));
         let form = format!("{}, {} bytes", line.form, line.block_bytes);
         let [seal, open] = [block(line.block_seal_ns), block(line.block_open_ns)];
         page.push_str(&row(

@@ -1,6 +1,7 @@
 //! What the processor's own instructions are worth: ciphers with them and without.
 
 use super::alone::{SWITCHED_BYTES, Switched};
+use super::figures::figure;
 use super::measure::Timed;
 use super::record::Record;
 use super::table::{Row, SHOWN, short};
@@ -23,13 +24,14 @@ pub(super) fn part(record: &Record, rows: &[Row]) -> String {
     for (index, one) in record.contenders.iter().enumerate() {
         let of = record.rounds.iter().flat_map(|round| &round.switched);
         let all: Vec<&Switched> = of.filter(|switched| switched.contender == index).collect();
-        let each = |figure: fn(&Switched) -> f64| {
-            let samples: Vec<f64> = all.iter().map(|switched| figure(switched)).collect();
+        let each = |of: fn(&Switched) -> f64| {
+            let samples: Vec<f64> = all.iter().map(|switched| of(switched)).collect();
             Estimate::of(&samples)
         };
         let (on, off) = (each(|one| mb_per_s(&one.with)), each(|one| mb_per_s(&one.without)));
         let times = each(|one| mb_per_s(&one.with) / mb_per_s(&one.without));
-        if let [Some(on), Some(off), Some(times)] = [on, off, times].map(|known| known.map(said)) {
+        if times.is_some() {
+            let [on, off, times] = [on, off, times].map(figure);
             page.push_str(&row("td", [&one.cipher, &one.implementation, &on, &off, &times]));
         }
     }
@@ -60,8 +62,4 @@ pub(super) fn part(record: &Record, rows: &[Row]) -> String {
 
 fn mb_per_s(timed: &Timed) -> f64 {
     timed.bytes as f64 * 1e3 / timed.seal_ns
-}
-
-fn said(known: Estimate) -> String {
-    format!("{} ({} to {})", short(known.value), short(known.low), short(known.high))
 }

@@ -15,6 +15,9 @@ use crate::statistics::median;
 /// A timed stretch is no shorter than this, if there is enough to do: reading the clock takes some 30 ns.
 const LEAST: Duration = Duration::from_micros(200);
 
+/// And there are so many of them, of something short: one may be interrupted.
+const STRETCHES: usize = 5;
+
 /// One contender on one workload in one round.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Cell {
@@ -168,7 +171,7 @@ impl<'a> Bench<'a> {
         }
         let began = Instant::now();
         let mut each = Vec::new();
-        while each.is_empty() || began.elapsed() < self.slice / 2 {
+        while each.len() < STRETCHES || began.elapsed() < self.slice / 2 {
             each.push(stretch(count).as_nanos() as f64 / f64::from(count));
         }
         median(&mut each)

@@ -49,19 +49,22 @@ impl CipherOptions {
 /// # Errors
 /// A name is no contender's, the clip cannot be read, or the folder has the record of another measurement.
 pub fn measure(options: &CipherOptions, told: &dyn Fn(&str)) -> Result<Record> {
-    let contenders = chosen(&options.only)?;
+    measured(options, &chosen(&options.only)?, told)
+}
+
+fn measured(options: &CipherOptions, contenders: &[Contender], told: &dyn Fn(&str)) -> Result<Record> {
     let workloads = workload::all(options.clip.as_deref())?;
     told(&format!(
         "holding {} implementations to published values",
         contenders.len()
     ));
-    let mut record = Record::begin(options, &contenders, &workloads);
+    let mut record = Record::begin(options, contenders, &workloads);
     if let Some(folder) = &options.folder {
         record = record.resumed(folder)?;
     }
     for number in record.rounds.len()..options.rounds {
         let place = format!("round {} of {}", number + 1, options.rounds);
-        let round = round(options, &mut record, &contenders, &workloads, &|words| {
+        let round = round(options, &mut record, contenders, &workloads, &|words| {
             told(&format!("{place}: {words}"))
         })?;
         record.rounds.push(round);
@@ -147,4 +150,32 @@ fn chosen(only: &[String]) -> Result<Vec<Contender>> {
     }
     let asked_for = |one: &Contender| only.is_empty() || only.iter().any(|name| is(one, name));
     Ok(all.into_iter().filter(asked_for).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_contender_that_is_wrong_in_one_value_is_named_and_not_timed() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let mut contenders = chosen(&["rc4".to_owned()]).expect("RC4 is here");
+        assert!(contenders[0].known.len() > 1, "the others stay right");
+        contenders[0].known[1].sealed = "00".repeat(contenders[0].known[1].sealed.len() / 2).leak();
+        let options = CipherOptions {
+            quick: true,
+            clip: None,
+            only: Vec::new(),
+            guesses_per_second: 1e12,
+            rounds: 1,
+            folder: Some(folder.path().to_owned()),
+        };
+        let record = measured(&options, &contenders, &|_| ()).expect("the others would be measured");
+        super::super::write(&record, folder.path()).expect("written");
+        let read = |name: &str| std::fs::read_to_string(folder.path().join(name)).expect("a file");
+        assert!(record.rounds[0].cells.is_empty() && record.rounds[0].alone.is_empty());
+        assert!(super::super::terminal(&record).contains("WRONG, not timed: rc4/definition: key"));
+        assert!(read("report.html").contains("<b>Wrong, and not timed:</b> rc4/definition: key"));
+        assert!(!read("table.csv").contains("rc4") && !read("ciphers.csv").contains("rc4"));
+    }
 }

@@ -28,7 +28,7 @@ pub(crate) fn bars(unit: &str, bars: &[Bar]) -> Result<String, Box<dyn Error>> {
         let mut chart = ChartBuilder::on(&area)
             .margin(8)
             .x_label_area_size(40)
-            .y_label_area_size(190)
+            .y_label_area_size(215)
             .build_cartesian_2d((least..most).log_scale(), (0..bars.len()).into_segmented())?;
         // From the top.
         let place = |index: usize| bars.len() - 1 - index;
@@ -40,6 +40,7 @@ pub(crate) fn bars(unit: &str, bars: &[Bar]) -> Result<String, Box<dyn Error>> {
             .configure_mesh()
             .disable_y_mesh()
             .light_line_style(TRANSPARENT)
+            .label_style(("sans-serif", 14))
             .y_labels(bars.len())
             .y_label_formatter(&name)
             .x_label_formatter(&|value| tick(*value))

@@ -35,8 +35,9 @@ const METHOD: &[&str] = &[
      what they take (the loop's) is subtracted. MB/s and packets per second are of all of it.",
     "By itself: in each round every implementation also runs in a process of its own. Algorithm set-up is how much longer \
      loading a key and enciphering one block take there the first time than later (median of 101): pages of code, tables, \
-     looking at the processor. Memory is how much the process's resident set (RSS, in pages of 4 KiB) grows from before the \
-     first key to after 25 frames, and for each byte of one frame.",
+     looking at the processor. Memory is how much the process's resident set (RSS) grows from before the \
+     first key to after 25 frames, and for each byte of one frame. Linux maps a program's code 64 KiB at a time, and so it \
+     counts.",
     "T is algorithm set-up, key set-up, enciphering and deciphering of a packet of one block, its IV and its tag included.",
     "Rank is bytes enciphered per second over bytes of code and twice the memory per byte of a frame; E-Rank is that over \
      microjoules per byte. Both as in Khan et al. 2024, equations 1 and 3, in their units. Where energy is an estimate, so \
