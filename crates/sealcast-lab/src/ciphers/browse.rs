@@ -3,23 +3,12 @@
 use std::error::Error;
 use std::fmt::Write;
 
+use super::method::MISLEADING;
 use super::record::Record;
 use super::summary::Line;
 use super::table::{self, Row};
 use super::{figures, hardware};
 use crate::page::{self, escape};
-
-/// What has to be known before a figure is used.
-const MISLEADING: [&str; 5] = [
-    "This is one machine. A laptop's or a server's processor is not an ARM11: ciphers made for hardware or for small \
-     processors can come out in another order there.",
-    "The paper's frames per second and cycles per byte are of a whole program on a busy board, with capture and Python \
-     around it; here a cipher alone is timed. Compare orders of ciphers, not single figures.",
-    "The paper's memory is that of a whole process over a frame's bytes; here it is by how much the process grows. Code, and \
-     with it Rank, counts what bears the cipher's name in one build.",
-    "Safe time supposes that trying keys is the best attack. For several ciphers here it is not.",
-    "A keystream without a tag does less than an AEAD, and lets anybody alter what is sent.",
-];
 
 /// The page in HTML.
 pub(super) fn page(record: &Record, rows: &[Row], lines: &[Line]) -> Result<String, Box<dyn Error>> {

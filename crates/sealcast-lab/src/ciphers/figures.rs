@@ -45,8 +45,8 @@ pub(super) fn charts(record: &Record, lines: &[Line]) -> Result<String, Box<dyn 
     let mut page = String::from("<h2>Figures 3 to 9 of Khan et al. 2024, on this machine</h2>\n");
     writeln!(
         page,
-        "<p>Bars are medians over rounds, lines their 95 % intervals. Axes are logarithmic. Video is {}, {} bytes a frame \
-         on average. Energy: {}.</p>",
+        "<p>Bars are medians over rounds, lines their 95 % intervals. Axes are logarithmic. Video is {}, {} bytes a \
+         frame on average. Energy: {}.</p>",
         escape(&record.settings().frames),
         short(record.frame_bytes()),
         escape(&record.energy)
@@ -94,8 +94,8 @@ fn exact(bytes: u64) -> Estimate {
 /// Table 1 of Khan et al. 2024, each line followed by this machine's kernels.
 pub(super) fn khan_2024(record: &Record, lines: &[Line]) -> String {
     let mut page = format!(
-        "<h2>Table 1 of Khan et al. 2024, and this machine</h2>\n<p>Lines of the paper are quoted from {}. The others are \
-         this machine's, with 95 % intervals. Energy: {}.</p>\n<table>\n",
+        "<h2>Table 1 of Khan et al. 2024, and this machine</h2>\n<p>Lines of the paper are quoted from {}. The others \
+         are this machine's, with 95 % intervals. Energy: {}.</p>\n<table>\n",
         escape(KHAN_2024_SOURCE),
         escape(&record.energy)
     );
@@ -181,8 +181,8 @@ pub(super) fn figure(estimate: Option<Estimate>) -> String {
 /// Set-up and single blocks: the cost that Elkilani and Abdul-Kader split up.
 pub(super) fn times(lines: &[Line]) -> String {
     let mut page = String::from(
-        "<h2>Set-up, one block, and their sum T</h2>\n<p>Nanoseconds, with 95 % intervals. T is algorithm, key, enciphering \
-         and deciphering a packet of one block, its IV included in each of the two.</p>\n<table>\n",
+        "<h2>Set-up, one block, and their sum T</h2>\n<p>Nanoseconds, with 95 % intervals. T is algorithm, key, \
+         enciphering and deciphering a packet of one block, its IV included in each of the two.</p>\n<table>\n",
     );
     page.push_str(&row(
         "th",
@@ -222,8 +222,8 @@ pub(super) fn times(lines: &[Line]) -> String {
 /// Table 1 and Figure 7 of Elkilani and Abdul-Kader.
 pub(super) fn elkilani_2009(record: &Record, lines: &[Line]) -> Result<String, Box<dyn Error>> {
     let mut page = format!(
-        "<h2>Table 1 and Figure 7 of Elkilani and Abdul-Kader 2009, and this machine</h2>\n<p>The paper's lines are quoted \
-         from {}. Cost here is cycles per byte of H.264 frames. Its Figures 4 to 6, delay over UDP, are what \
+        "<h2>Table 1 and Figure 7 of Elkilani and Abdul-Kader 2009, and this machine</h2>\n<p>The paper's lines are \
+         quoted from {}. Cost here is cycles per byte of H.264 frames. Its Figures 4 to 6, delay over UDP, are what \
          sealcast-lab delay measures.</p>\n<table>\n",
         escape(ELKILANI_2009_SOURCE)
     );
@@ -257,8 +257,8 @@ pub(super) fn elkilani_2009(record: &Record, lines: &[Line]) -> Result<String, B
     }
     writeln!(
         page,
-        "</table>\n<h3>Figure 7: safe time</h3>\n<p>Years until all keys are tried at {:e} keys a second. The paper names no \
-         rate. A shorter way is known to break RC4, and to break XOR with a key that repeats takes no guessing at all.</p>",
+        "</table>\n<h3>Figure 7: safe time</h3>\n<p>Years until all keys are tried at {:e} keys a second. The paper \
+         names no rate. RC4 is broken by a shorter way, and XOR with a key that repeats without any guessing.</p>",
         record.guesses_per_second
     )?;
     let mut bars: Vec<Bar> = Vec::new();

@@ -13,6 +13,7 @@ mod figures;
 mod hardware;
 mod library;
 mod measure;
+mod method;
 mod nature;
 mod papers;
 mod plan;

@@ -1,12 +1,13 @@
 //! Figures that papers give, to stand beside this machine's.
 
 /// Where [`KHAN_2024`] stands.
-pub(super) const KHAN_2024_SOURCE: &str = "Khan, Dagenborg, Johansen: Performance Evaluation of Lightweight Stream Ciphers for \
-    Real-Time Video Feed Encryption on ARM Processor. Future Internet 2024, 16, 261, Table 1: Raspberry Pi Zero W (ARM11)";
+pub(super) const KHAN_2024_SOURCE: &str = "Khan, Dagenborg, Johansen: Performance Evaluation of Lightweight Stream \
+    Ciphers for Real-Time Video Feed Encryption on ARM Processor. Future Internet 2024, 16, 261, Table 1: Raspberry Pi \
+    Zero W (ARM11)";
 
 /// Where [`ELKILANI_2009`] stands.
-pub(super) const ELKILANI_2009_SOURCE: &str = "Elkilani, Abdul-Kader: Performance of Encryption Techniques for Real Time Video \
-    Streaming. IJCI 2 (1), 2009, Table 1: Celeron, 3 GHz";
+pub(super) const ELKILANI_2009_SOURCE: &str = "Elkilani, Abdul-Kader: Performance of Encryption Techniques for Real \
+    Time Video Streaming. IJCI 2 (1), 2009, Table 1: Celeron, 3 GHz";
 
 /// A line of the table.
 pub(super) struct Lightweight {
