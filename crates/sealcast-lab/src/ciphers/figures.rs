@@ -77,7 +77,7 @@ fn chart(
     }
     writeln!(page, "<figure>{}</figure>", plot::bars(unit, &bars)?)?;
     if !missing.is_empty() {
-        writeln!(page, "<p>Not known: {}.</p>", escape(&missing.join(", ")))?;
+        writeln!(page, "<p>No figure for {}.</p>", escape(&missing.join(", ")))?;
     }
     Ok(())
 }
@@ -233,7 +233,7 @@ pub(super) fn elkilani_2009(record: &Record, lines: &[Line]) -> Result<String, B
             "cipher",
             "cost",
             "size of the output",
-            "form",
+            "form (block, bytes)",
             "encrypting a block",
             "decrypting a block",
         ],
@@ -248,7 +248,7 @@ pub(super) fn elkilani_2009(record: &Record, lines: &[Line]) -> Result<String, B
             tag => format!("{tag} bytes more a packet"),
         };
         let block = |ns: Option<Estimate>| format!("{} ns", middle(ns));
-        let form = format!("{}, {} bytes", line.form, line.block_bytes);
+        let form = format!("{} ({})", line.form, line.block_bytes);
         let [seal, open] = [block(line.block_seal_ns), block(line.block_open_ns)];
         page.push_str(&row(
             "td",

@@ -84,7 +84,9 @@ fn line(record: &Record, contender: usize) -> Line {
         let code_bytes = described.code_bytes? as f64;
         Some(nature::rank(bytes_per_s(seen)?, code_bytes, rss(seen)? / frame_bytes))
     };
-    let e_rank = |seen: &Seen<'_>| Some(nature::e_rank(rank(seen)?, joules_per_byte(seen)? * 1e6));
+    // Where nothing above idle was seen there is nothing to divide by.
+    let drawn = |seen: &Seen<'_>| joules_per_byte(seen).filter(|joules| *joules > 0.0);
+    let e_rank = |seen: &Seen<'_>| Some(nature::e_rank(rank(seen)?, drawn(seen)? * 1e6));
     Line {
         cipher: described.cipher.clone(),
         implementation: described.implementation.clone(),
