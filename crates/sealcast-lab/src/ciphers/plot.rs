@@ -62,18 +62,24 @@ pub(crate) fn bars(unit: &str, bars: &[Bar]) -> Result<String, Box<dyn Error>> {
     Ok(svg)
 }
 
-/// Powers of ten, as the axis has them.
+/// What an axis has at its lines: powers of ten, or nearly.
 fn tick(value: f64) -> String {
-    if (1e-4..1e6).contains(&value) {
-        value.to_string()
-    } else {
-        format!("{value:e}")
+    if !(1e-4..1e6).contains(&value) {
+        return format!("{value:.0e}");
     }
+    let digits = format!("{value:.4}");
+    digits.trim_end_matches('0').trim_end_matches('.').to_owned()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_axis_has_short_numbers_where_powers_of_ten_are_not_exact() {
+        let values = [9.999_999_999_999_999e43, 1e5, 0.1, 1e-7, 20.0];
+        assert_eq!(values.map(tick), ["1e44", "100000", "0.1", "1e-7", "20"]);
+    }
 
     #[test]
     fn what_is_not_above_zero_is_drawn_without_length() {

@@ -196,3 +196,90 @@ pub(super) fn write_csv(path: &Path, lines: &[Line]) -> csv::Result<()> {
     }
     writer.flush().map_err(csv::Error::from)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::alone::{Alone, Answer};
+    use super::super::measure::Cell;
+    use super::super::plan::CipherOptions;
+    use super::super::{contender, figures, workload};
+    use super::*;
+
+    /// A round of RC4: a byte each nanosecond, 4096 bytes more memory, and so many joules for a million bytes.
+    fn round(record: &Record, joules: f64) -> Round {
+        let loads = &record.settings().workloads;
+        let workload = loads.iter().position(|load| load.name == FRAMES_NAME).expect("frames");
+        let mut round = Round::begin();
+        let timed = Timed {
+            packets: 1,
+            bytes: 1000,
+            seal_ns: 1000.0,
+            open_ns: 1000.0,
+            baseline_ns: 500.0,
+            core_hz: Some(1e9),
+        };
+        round.cells.push(Cell {
+            contender: 0,
+            workload,
+            timed,
+        });
+        round.alone.push(Alone {
+            contender: 0,
+            answer: Answer {
+                first_ns: 300.0,
+                again_ns: 100.0,
+                rss_before_bytes: 0,
+                rss_after_bytes: 4096,
+                frame_bytes: 1000,
+                timed: None,
+            },
+        });
+        round.energies.push(Energy {
+            contender: 0,
+            workload,
+            joules,
+            packets: 1000,
+            bytes: 1_000_000,
+            seconds: 1.0,
+            idle_watts: 1.0,
+        });
+        round
+    }
+
+    #[test]
+    fn e_rank_is_rank_over_microjoules_per_byte_and_missing_where_none_were_seen() {
+        let options = CipherOptions {
+            quick: true,
+            clip: None,
+            only: Vec::new(),
+            guesses_per_second: 1e12,
+            rounds: 1,
+            folder: None,
+        };
+        let contenders: Vec<_> = contender::all().into_iter().filter(|one| one.cipher == "rc4").collect();
+        let workloads = workload::all(None).expect("a test card");
+        let mut record = Record::begin(&options, &contenders, &workloads);
+        record.contenders[0].code_bytes = Some(1000);
+        record.rounds = vec![round(&record, 2.0)];
+        let line = lines(&record).remove(0);
+        let value = |estimate: Option<Estimate>| estimate.expect("measured").value;
+        assert_eq!(value(line.cycles_per_byte), 0.5);
+        assert_eq!(value(line.kbit_per_s), 8e6);
+        assert_eq!(value(line.algorithm_ns), 200.0);
+        assert_eq!(value(line.uj_per_byte), 2.0);
+        let rank = 1e9 / (1000.0 + 2.0 * 4096.0 / record.frame_bytes());
+        assert!((value(line.rank) / rank - 1.0).abs() < 1e-12, "{:?}", line.rank);
+        assert!((value(line.e_rank) / rank - 0.5).abs() < 1e-12, "{:?}", line.e_rank);
+        let drawn = |record: &Record| {
+            figures::charts(record, &lines(record))
+                .expect("drawn")
+                .matches("<svg")
+                .count()
+        };
+        assert_eq!(drawn(&record), 8);
+
+        record.rounds = vec![round(&record, -0.1)];
+        assert_eq!(lines(&record)[0].e_rank, None);
+        assert_eq!(drawn(&record), 7);
+    }
+}
