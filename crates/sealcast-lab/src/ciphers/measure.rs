@@ -7,11 +7,16 @@ use sealcast_cipher::Packet;
 use serde::{Deserialize, Serialize};
 
 use super::contender::{Contender, Keyed};
+use super::cycles::CoreClock;
+use super::nature;
 use super::workload::Workload;
 use crate::statistics::median;
 
 /// A timed stretch is no shorter than this, if there is enough to do: reading the clock takes some 30 ns.
 const LEAST: Duration = Duration::from_micros(200);
+
+/// And there are so many of them, of something short: one may be interrupted.
+const STRETCHES: usize = 5;
 
 /// One contender on one workload in one round.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -33,6 +38,45 @@ pub(super) struct Timed {
     pub(super) seal_ns: f64,
     /// And deciphering.
     pub(super) open_ns: f64,
+    /// The same packets, IVs and stopwatch with a cipher that does nothing, by turns with the others.
+    pub(super) baseline_ns: f64,
+    /// Cycles in a second meanwhile, where the kernel counts them.
+    pub(super) core_hz: Option<f64>,
+}
+
+impl Timed {
+    /// Cycles per byte of some of the times; `tsc_hz` stands in where the kernel counts no cycles.
+    pub(super) fn cycles_per_byte(&self, ns: fn(&Self) -> f64, tsc_hz: Option<f64>) -> Option<f64> {
+        let hz = self.core_hz.or(tsc_hz)?;
+        Some(ns(self) * hz / 1e9 / self.bytes as f64)
+    }
+}
+
+/// A cipher that does nothing: what remains is the loop, the call and the clock.
+struct Nothing;
+
+impl Keyed for Nothing {
+    fn start(&self, _iv: &[u8]) -> bool {
+        false
+    }
+
+    fn seal(&self, packets: &mut [Packet<'_>]) {
+        for packet in packets {
+            black_box((packet.iv.as_ptr(), packet.data.as_mut_ptr()));
+        }
+    }
+
+    fn open(&self, packets: &mut [Packet<'_>]) -> bool {
+        self.seal(packets);
+        true
+    }
+}
+
+/// How long one batch took.
+struct Turn {
+    nothing: Duration,
+    seal: Duration,
+    open: Duration,
 }
 
 /// What has to be done before the first byte, in one round; in nanoseconds.
@@ -42,12 +86,16 @@ pub(super) struct SetUp {
     pub(super) key_ns: f64,
     /// None where an IV is not set up by a step of its own.
     pub(super) iv_ns: Option<f64>,
+    /// A packet of one block under a loaded key, its IV and tag included.
+    pub(super) block_seal_ns: f64,
+    pub(super) block_open_ns: f64,
 }
 
 /// A contender with a key and room for packets.
 pub(super) struct Bench<'a> {
     contender: &'a Contender,
     keyed: Box<dyn Keyed>,
+    nothing: Box<dyn Keyed>,
     key: Vec<u8>,
     /// How long one workload is repeated.
     slice: Duration,
@@ -58,6 +106,7 @@ impl<'a> Bench<'a> {
         let key: Vec<u8> = (1..).take(contender.key_bytes).collect();
         Self {
             keyed: (contender.load)(&key),
+            nothing: Box::new(Nothing),
             contender,
             key,
             slice,
@@ -76,16 +125,42 @@ impl<'a> Bench<'a> {
                 self.keyed.start(black_box(&iv));
             })
         });
+        let [block_seal_ns, block_open_ns] = self.block(&iv);
         SetUp {
             contender: index,
             key_ns,
             iv_ns,
+            block_seal_ns,
+            block_open_ns,
         }
     }
 
+    /// Enciphering and deciphering one block. What takes the place of the last one is copied in, and that and the call
+    /// are subtracted.
+    fn block(&self, iv: &[u8]) -> [f64; 2] {
+        let clear = vec![1; nature::of(self.contender.cipher).block_bytes + self.contender.tag_bytes];
+        let mut sealed = clear.clone();
+        self.keyed.seal(&mut [Packet { iv, data: &mut sealed }]);
+        let mut data = clear.clone();
+        let mut ns = |keyed: &dyn Keyed, from: &[u8], opens: bool| {
+            self.repeated(|| {
+                data.copy_from_slice(black_box(from));
+                let packets = &mut [Packet { iv, data: &mut data }];
+                if opens {
+                    black_box(keyed.open(packets));
+                } else {
+                    keyed.seal(packets);
+                }
+            })
+        };
+        let nothing = ns(&*self.nothing, &clear, false);
+        let (seal, open) = (ns(&*self.keyed, &clear, false), ns(&*self.keyed, &sealed, true));
+        [seal - nothing, open - nothing].map(|ns| ns.max(0.0))
+    }
+
     /// Nanoseconds of something short.
-    fn repeated(&self, act: impl Fn()) -> f64 {
-        let stretch = |count: u32| {
+    fn repeated(&self, mut act: impl FnMut()) -> f64 {
+        let mut stretch = |count: u32| {
             let began = Instant::now();
             (0..count).for_each(|_| act());
             began.elapsed()
@@ -96,7 +171,7 @@ impl<'a> Bench<'a> {
         }
         let began = Instant::now();
         let mut each = Vec::new();
-        while each.is_empty() || began.elapsed() < self.slice / 2 {
+        while each.len() < STRETCHES || began.elapsed() < self.slice / 2 {
             each.push(stretch(count).as_nanos() as f64 / f64::from(count));
         }
         median(&mut each)
@@ -117,33 +192,39 @@ impl<'a> Bench<'a> {
         // As many at once as are needed for a stretch that a clock can tell; that also warms everything up.
         let mut count = 1;
         loop {
-            let (sealing, _) = self.once(&mut packets[..count])?;
-            if count == 1 && sealing > patience {
+            let seal = self.turn(&mut packets[..count])?.seal;
+            if count == 1 && seal > patience {
                 return Ok(None);
             }
-            if count == packets.len() || sealing > self.slice / 4 {
+            if count == packets.len() || seal > self.slice / 4 {
                 break;
             }
             count = packets.len().min(2 * count);
         }
         let batch = &mut packets[..count];
-        let began = Instant::now();
-        let (mut sealing, mut opening) = (Vec::new(), Vec::new());
-        while sealing.is_empty() || began.elapsed() < self.slice {
-            let (seal, open) = self.once(batch)?;
-            sealing.push(seal.as_nanos() as f64);
-            opening.push(open.as_nanos() as f64);
+        let (began, mut clock) = (Instant::now(), CoreClock::open());
+        let mut turns = Vec::new();
+        while turns.is_empty() || began.elapsed() < self.slice {
+            turns.push(self.turn(batch)?);
         }
+        let middle = |figure: fn(&Turn) -> Duration| {
+            let mut all: Vec<f64> = turns.iter().map(|turn| figure(turn).as_nanos() as f64).collect();
+            median(&mut all)
+        };
         Ok(Some(Timed {
             packets: count,
             bytes: batch.iter().map(|packet| packet.data.len() - room).sum(),
-            seal_ns: median(&mut sealing),
-            open_ns: median(&mut opening),
+            seal_ns: middle(|turn| turn.seal),
+            open_ns: middle(|turn| turn.open),
+            baseline_ns: middle(|turn| turn.nothing),
+            core_hz: clock.hz(),
         }))
     }
 
-    fn once(&self, packets: &mut [Packet<'_>]) -> Result<(Duration, Duration), String> {
+    fn turn(&self, packets: &mut [Packet<'_>]) -> Result<Turn, String> {
         let began = Instant::now();
+        self.nothing.seal(packets);
+        let passed = Instant::now();
         self.keyed.seal(packets);
         let sealed = Instant::now();
         let genuine = self.keyed.open(packets);
@@ -151,7 +232,11 @@ impl<'a> Bench<'a> {
         if !genuine {
             return Err("does not open what it sealed".to_owned());
         }
-        Ok((sealed - began, opened - sealed))
+        Ok(Turn {
+            nothing: passed - began,
+            seal: sealed - passed,
+            open: opened - sealed,
+        })
     }
 
     /// Another one for each packet, as far as it is long enough.
@@ -162,22 +247,4 @@ impl<'a> Bench<'a> {
             .for_each(|(byte, count)| *byte = count);
         iv
     }
-}
-
-/// Ticks of the processor's time-stamp counter in a second; none where there is none that ticks evenly.
-pub(super) fn tsc_hz() -> Option<f64> {
-    if !cfg!(target_arch = "x86_64") {
-        return None;
-    }
-    let info = std::fs::read_to_string("/proc/cpuinfo").ok()?;
-    let flags = info.lines().find(|line| line.starts_with("flags"))?;
-    let has = |name| flags.split_whitespace().any(|flag| flag == name);
-    if !has("constant_tsc") || !has("nonstop_tsc") {
-        return None;
-    }
-    let clock = quanta::Clock::new();
-    let (began, first) = (Instant::now(), clock.raw());
-    std::thread::sleep(Duration::from_millis(100));
-    let (elapsed, last) = (began.elapsed(), clock.raw());
-    Some((last - first) as f64 / elapsed.as_secs_f64())
 }

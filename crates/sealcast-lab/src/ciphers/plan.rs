@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use sealcast::failure::{Failure, FailureKind, Result};
 
+use super::alone::{self, Alone, Question};
 use super::contender::{self, Contender};
 use super::measure::{Bench, Cell};
 use super::record::{Record, Round};
@@ -21,6 +22,8 @@ pub struct CipherOptions {
     pub only: Vec<String>,
     /// How often everybody takes a turn.
     pub rounds: usize,
+    /// How many keys somebody tries in a second who tries them all.
+    pub guesses_per_second: f64,
     /// Where the record grows, and goes on if it is there already.
     pub folder: Option<PathBuf>,
 }
@@ -46,21 +49,24 @@ impl CipherOptions {
 /// # Errors
 /// A name is no contender's, the clip cannot be read, or the folder has the record of another measurement.
 pub fn measure(options: &CipherOptions, told: &dyn Fn(&str)) -> Result<Record> {
-    let contenders = chosen(&options.only)?;
+    measured(options, &chosen(&options.only)?, told)
+}
+
+fn measured(options: &CipherOptions, contenders: &[Contender], told: &dyn Fn(&str)) -> Result<Record> {
     let workloads = workload::all(options.clip.as_deref())?;
     told(&format!(
         "holding {} implementations to published values",
         contenders.len()
     ));
-    let mut record = Record::begin(options, &contenders, &workloads);
+    let mut record = Record::begin(options, contenders, &workloads);
     if let Some(folder) = &options.folder {
         record = record.resumed(folder)?;
     }
     for number in record.rounds.len()..options.rounds {
         let place = format!("round {} of {}", number + 1, options.rounds);
-        let round = round(options, &mut record, &contenders, &workloads, &|words| {
+        let round = round(options, &mut record, contenders, &workloads, &|words| {
             told(&format!("{place}: {words}"))
-        });
+        })?;
         record.rounds.push(round);
         if let Some(folder) = &options.folder {
             record.save(folder)?;
@@ -76,7 +82,7 @@ fn round(
     contenders: &[Contender],
     workloads: &[Workload],
     told: &dyn Fn(&str),
-) -> Round {
+) -> Result<Round> {
     let mut order: Vec<usize> = (0..contenders.len()).collect();
     if record.rounds.len() % 2 == 1 {
         order.reverse();
@@ -86,6 +92,13 @@ fn round(
     for &index in order.iter().filter(|&&index| record.contenders[index].wrong.is_none()) {
         let bench = Bench::new(&contenders[index], options.slice());
         round.set_ups.push(bench.set_up(index));
+    }
+    told("in processes of their own");
+    let frame_bytes = record.frame_bytes().round() as usize;
+    for &index in &order {
+        if record.contenders[index].wrong.is_none() {
+            by_itself(&contenders[index], index, frame_bytes, options.slice(), &mut round)?;
+        }
     }
     for (at, workload) in workloads.iter().enumerate() {
         told(&workload.name);
@@ -104,7 +117,22 @@ fn round(
             }
         }
     }
-    round
+    Ok(round)
+}
+
+/// What only a process of its own can tell of a contender.
+fn by_itself(one: &Contender, index: usize, frame_bytes: usize, slice: Duration, round: &mut Round) -> Result<()> {
+    let question = Question {
+        name: one.name(),
+        frame_bytes,
+        time_ms: None,
+    };
+    round.alone.push(Alone {
+        contender: index,
+        answer: alone::ask(&question)?,
+    });
+    round.switched.extend(alone::switched(one, index, slice)?);
+    Ok(())
 }
 
 fn chosen(only: &[String]) -> Result<Vec<Contender>> {
@@ -122,4 +150,32 @@ fn chosen(only: &[String]) -> Result<Vec<Contender>> {
     }
     let asked_for = |one: &Contender| only.is_empty() || only.iter().any(|name| is(one, name));
     Ok(all.into_iter().filter(asked_for).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_contender_that_is_wrong_in_one_value_is_named_and_not_timed() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let mut contenders = chosen(&["rc4".to_owned()]).expect("RC4 is here");
+        assert!(contenders[0].known.len() > 1, "the others stay right");
+        contenders[0].known[1].sealed = "00".repeat(contenders[0].known[1].sealed.len() / 2).leak();
+        let options = CipherOptions {
+            quick: true,
+            clip: None,
+            only: Vec::new(),
+            guesses_per_second: 1e12,
+            rounds: 1,
+            folder: Some(folder.path().to_owned()),
+        };
+        let record = measured(&options, &contenders, &|_| ()).expect("the others would be measured");
+        super::super::write(&record, folder.path()).expect("written");
+        let read = |name: &str| std::fs::read_to_string(folder.path().join(name)).expect("a file");
+        assert!(record.rounds[0].cells.is_empty() && record.rounds[0].alone.is_empty());
+        assert!(super::super::terminal(&record).contains("WRONG, not timed: rc4/definition: key"));
+        assert!(read("report.html").contains("<b>Wrong, and not timed:</b> rc4/definition: key"));
+        assert!(!read("table.csv").contains("rc4") && !read("ciphers.csv").contains("rc4"));
+    }
 }

@@ -43,6 +43,9 @@ pub(super) enum Command {
     Throughput(ThroughputArgs),
     /// Measure what ciphers cost on packets and on frames of video
     Ciphers(CiphersArgs),
+    /// One implementation in a process of its own, for `ciphers`
+    #[command(hide = true)]
+    CipherAlone(CipherAloneArgs),
     /// Run every test vector of a folder on every kernel of its study cipher
     Verify(VerifyArgs),
     /// Measure what share of frames is in time over a link that loses packets, beside SRT and plain RTP
@@ -77,9 +80,25 @@ pub(super) struct CiphersArgs {
     /// How often everybody takes a turn: 15, or 3 with --quick
     #[arg(long, value_name = "NUMBER")]
     pub(super) rounds: Option<usize>,
-    /// Write record.json, table.csv and report.html into this folder; go on with what is there
+    /// How many keys somebody tries in a second who tries them all, for the safe time
+    #[arg(long, value_name = "NUMBER", default_value_t = 1_000_000_000_000,
+        value_parser = clap::value_parser!(u64).range(1..))]
+    pub(super) guesses_per_second: u64,
+    /// Write record.json, table.csv, ciphers.csv and report.html into this folder; go on with what is there
     #[arg(long, value_name = "FOLDER")]
     pub(super) out: Option<PathBuf>,
+}
+
+#[derive(Args, Debug)]
+pub(super) struct CipherAloneArgs {
+    /// An implementation, such as trivium/words
+    pub(super) name: String,
+    /// Length of the frame that is enciphered while memory is watched
+    #[arg(long, value_name = "NUMBER")]
+    pub(super) frame_bytes: usize,
+    /// Time it, for so many milliseconds
+    #[arg(long, value_name = "NUMBER")]
+    pub(super) time_ms: Option<u64>,
 }
 
 #[derive(Args, Debug)]

@@ -24,6 +24,7 @@ pub fn run() -> ExitCode {
         Command::Proxy(args) => proxy::run(&args),
         Command::Throughput(args) => throughput::run(&args),
         Command::Ciphers(args) => ciphers::run(&args),
+        Command::CipherAlone(args) => ciphers::alone(&args),
         Command::Verify(args) => verify::run(&args),
         Command::Link(args) => link::run(&args),
         Command::LinkSend(args) => link::send(&args),
