@@ -39,6 +39,9 @@ pub(super) fn page(record: &Record, rows: &[Row]) -> Result<String, Box<dyn Erro
     for wrong in table::wrong(record) {
         writeln!(page, "<p><b>Wrong, and not timed:</b> {}</p>", escape(&wrong))?;
     }
+    for note in table::notes(record) {
+        writeln!(page, "<p>{}</p>", escape(&note))?;
+    }
     for (workload, unit, figure) in CHARTS {
         let drawn = rows.iter().filter(|row| row.workload == workload).filter_map(|row| {
             let [value, low, high] = figure(row)?;

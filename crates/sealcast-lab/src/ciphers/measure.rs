@@ -1,12 +1,12 @@
 //! The stopwatch.
 
-use std::hint::black_box;
 use std::time::{Duration, Instant};
 
 use sealcast_cipher::Packet;
 use serde::{Deserialize, Serialize};
 
-use super::contender::{Contender, Keyed};
+use super::contender::Contender;
+use super::worker::{Done, Worker};
 use super::workload::Workload;
 use crate::statistics::median;
 
@@ -44,69 +44,63 @@ pub(super) struct SetUp {
     pub(super) iv_ns: Option<f64>,
 }
 
-/// A contender with a key and room for packets.
+/// A contender at work, with a key and room for packets.
 pub(super) struct Bench<'a> {
     contender: &'a Contender,
-    keyed: Box<dyn Keyed>,
-    key: Vec<u8>,
+    worker: Box<dyn Worker + 'a>,
     /// How long one workload is repeated.
     slice: Duration,
 }
 
 impl<'a> Bench<'a> {
-    pub(super) fn new(contender: &'a Contender, slice: Duration) -> Self {
+    /// # Errors
+    /// The contender cannot be started.
+    pub(super) fn new(contender: &'a Contender, slice: Duration) -> Done<Self> {
         let key: Vec<u8> = (1..).take(contender.key_bytes).collect();
-        Self {
-            keyed: (contender.load)(&key),
+        let mut worker = contender.start()?;
+        worker.load(&key)?;
+        Ok(Self {
             contender,
-            key,
+            worker,
             slice,
-        }
+        })
     }
 
     /// Key and IV set-up.
-    pub(super) fn set_up(&self, index: usize) -> SetUp {
+    ///
+    /// # Errors
+    /// The contender broke down.
+    pub(super) fn set_up(&mut self, index: usize) -> Done<SetUp> {
         let iv = vec![1; self.contender.iv_bytes];
-        let key_ns = self.repeated(|| {
-            black_box((self.contender.load)(black_box(&self.key)));
-        });
-        let is_a_step = self.keyed.start(&iv);
-        let iv_ns = is_a_step.then(|| {
-            self.repeated(|| {
-                self.keyed.start(black_box(&iv));
-            })
-        });
-        SetUp {
+        let key_ns = self.repeated(|worker, count| worker.keys(count))?;
+        let is_a_step = self.worker.ivs(&iv, 1)?.is_some();
+        let ivs = |worker: &mut dyn Worker, count| Ok(worker.ivs(&iv, count)?.unwrap_or_default());
+        Ok(SetUp {
             contender: index,
             key_ns,
-            iv_ns,
-        }
+            iv_ns: is_a_step.then(|| self.repeated(ivs)).transpose()?,
+        })
     }
 
-    /// Nanoseconds of something short.
-    fn repeated(&self, act: impl Fn()) -> f64 {
-        let stretch = |count: u32| {
-            let began = Instant::now();
-            (0..count).for_each(|_| act());
-            began.elapsed()
-        };
+    /// Nanoseconds of something short, which is done so many times.
+    fn repeated(&mut self, act: impl Fn(&mut dyn Worker, u32) -> Done<Duration>) -> Done<f64> {
         let mut count = 1;
-        while count < 1 << 24 && stretch(count) < LEAST {
+        while count < 1 << 24 && act(&mut *self.worker, count)? < LEAST {
             count *= 2;
         }
         let began = Instant::now();
         let mut each = Vec::new();
         while each.is_empty() || began.elapsed() < self.slice / 2 {
-            each.push(stretch(count).as_nanos() as f64 / f64::from(count));
+            each.push(act(&mut *self.worker, count)?.as_nanos() as f64 / f64::from(count));
         }
-        median(&mut each)
+        Ok(median(&mut each))
     }
 
     /// Enciphers and deciphers a workload over and over. None if one packet alone takes longer than `patience`.
     ///
     /// # Errors
-    /// It does not open what it sealed.
-    pub(super) fn run(&self, workload: &Workload, patience: Duration) -> Result<Option<Timed>, String> {
+    /// It does not open what it sealed, or broke down.
+    pub(super) fn run(&mut self, workload: &Workload, patience: Duration) -> Done<Option<Timed>> {
         let room = self.contender.tag_bytes;
         let mut data = workload.packets.clone();
         data.iter_mut().for_each(|data| data.resize(data.len() + room, 0));
@@ -117,7 +111,8 @@ impl<'a> Bench<'a> {
         // As many at once as are needed for a stretch that a clock can tell; that also warms everything up.
         let mut count = 1;
         loop {
-            let (sealing, _) = self.once(&mut packets[..count])?;
+            let turns = self.worker.turns(&mut packets[..count], Duration::ZERO)?;
+            let sealing = Duration::from_nanos(turns.first().map_or(0.0, |[seal, _]| *seal) as u64);
             if count == 1 && sealing > patience {
                 return Ok(None);
             }
@@ -127,31 +122,14 @@ impl<'a> Bench<'a> {
             count = packets.len().min(2 * count);
         }
         let batch = &mut packets[..count];
-        let began = Instant::now();
-        let (mut sealing, mut opening) = (Vec::new(), Vec::new());
-        while sealing.is_empty() || began.elapsed() < self.slice {
-            let (seal, open) = self.once(batch)?;
-            sealing.push(seal.as_nanos() as f64);
-            opening.push(open.as_nanos() as f64);
-        }
+        let turns = self.worker.turns(batch, self.slice)?;
+        let middle = |which: usize| median(&mut turns.iter().map(|turn| turn[which]).collect::<Vec<_>>());
         Ok(Some(Timed {
             packets: count,
             bytes: batch.iter().map(|packet| packet.data.len() - room).sum(),
-            seal_ns: median(&mut sealing),
-            open_ns: median(&mut opening),
+            seal_ns: middle(0),
+            open_ns: middle(1),
         }))
-    }
-
-    fn once(&self, packets: &mut [Packet<'_>]) -> Result<(Duration, Duration), String> {
-        let began = Instant::now();
-        self.keyed.seal(packets);
-        let sealed = Instant::now();
-        let genuine = self.keyed.open(packets);
-        let opened = Instant::now();
-        if !genuine {
-            return Err("does not open what it sealed".to_owned());
-        }
-        Ok((sealed - began, opened - sealed))
     }
 
     /// Another one for each packet, as far as it is long enough.

@@ -6,14 +6,17 @@
 mod browse;
 mod contender;
 mod energy;
+mod external;
 mod library;
 mod measure;
 mod plan;
 pub(crate) mod plot;
 mod record;
 mod table;
+mod worker;
 mod workload;
 
+pub use external::External;
 pub use plan::{CipherOptions, measure};
 pub use record::{Record, write};
 pub use table::terminal;

@@ -6,6 +6,7 @@ use std::time::Duration;
 use sealcast::failure::{Failure, FailureKind, Result};
 
 use super::contender::{self, Contender};
+use super::external::{self, External};
 use super::measure::{Bench, Cell};
 use super::record::{Record, Round};
 use super::workload::{self, Workload};
@@ -19,6 +20,8 @@ pub struct CipherOptions {
     pub clip: Option<PathBuf>,
     /// Ciphers, or `cipher/implementation`; all if none is named.
     pub only: Vec<String>,
+    /// Libraries to measure beside them.
+    pub external: Vec<External>,
     /// How often everybody takes a turn.
     pub rounds: usize,
     /// Where the record grows, and goes on if it is there already.
@@ -46,7 +49,8 @@ impl CipherOptions {
 /// # Errors
 /// A name is no contender's, the clip cannot be read, or the folder has the record of another measurement.
 pub fn measure(options: &CipherOptions, told: &dyn Fn(&str)) -> Result<Record> {
-    let contenders = chosen(&options.only)?;
+    let mut contenders = chosen(&options.only)?;
+    contenders.extend(external::all(&options.external)?);
     let workloads = workload::all(options.clip.as_deref())?;
     told(&format!(
         "holding {} implementations to published values",
@@ -83,9 +87,14 @@ fn round(
     }
     let mut round = Round::begin();
     told("key and IV set-up");
-    for &index in order.iter().filter(|&&index| record.contenders[index].wrong.is_none()) {
-        let bench = Bench::new(&contenders[index], options.slice());
-        round.set_ups.push(bench.set_up(index));
+    for &index in &order {
+        if record.contenders[index].wrong.is_some() {
+            continue;
+        }
+        match Bench::new(&contenders[index], options.slice()).and_then(|mut bench| bench.set_up(index)) {
+            Ok(set_up) => round.set_ups.push(set_up),
+            Err(wrong) => record.contenders[index].wrong = Some(wrong),
+        }
     }
     for (at, workload) in workloads.iter().enumerate() {
         told(&workload.name);
@@ -94,7 +103,7 @@ fn round(
                 continue;
             }
             let bench = Bench::new(&contenders[index], options.slice());
-            match bench.run(workload, options.patience()) {
+            match bench.and_then(|mut bench| bench.run(workload, options.patience())) {
                 Ok(timed) => round.cells.extend(timed.map(|timed| Cell {
                     contender: index,
                     workload: at,
@@ -109,9 +118,9 @@ fn round(
 
 fn chosen(only: &[String]) -> Result<Vec<Contender>> {
     let all = contender::all();
-    let is = |one: &Contender, name: &String| one.cipher == name || one.name() == *name;
+    let is = |one: &Contender, name: &String| one.cipher == *name || one.name() == *name;
     if let Some(unknown) = only.iter().find(|name| !all.iter().any(|one| is(one, name))) {
-        let mut names: Vec<&str> = all.iter().map(|one| one.cipher).collect();
+        let mut names: Vec<&str> = all.iter().map(|one| one.cipher.as_str()).collect();
         names.dedup();
         let what = format!("there is no cipher `{unknown}`");
         let hint = format!(

@@ -168,6 +168,9 @@ pub fn terminal(record: &Record) -> String {
     for wrong in wrong(record) {
         let _ = writeln!(text, "WRONG, not timed: {wrong}");
     }
+    for note in notes(record) {
+        let _ = writeln!(text, "note: {note}");
+    }
     let _ = writeln!(text, "energy: {}", record.energy);
     text
 }
@@ -181,6 +184,12 @@ pub(super) fn wrong(record: &Record) -> impl Iterator<Item = String> {
         let why = one.wrong.as_ref()?;
         Some(format!("{}/{}: {why}", one.cipher, one.implementation))
     })
+}
+
+/// What has to be known beside the figures.
+pub(super) fn notes(record: &Record) -> impl Iterator<Item = String> {
+    let timed = record.contenders.iter().filter(|one| one.wrong.is_none());
+    timed.filter_map(|one| Some(format!("{}/{}: {}", one.cipher, one.implementation, one.note.as_ref()?)))
 }
 
 pub(super) fn write_csv(path: &Path, rows: &[Row]) -> csv::Result<()> {

@@ -8,6 +8,7 @@ use clap::{Args, Parser, Subcommand};
 use sealcast::failure::{Failure, FailureKind, Result};
 use sealcast_proto::sim::LinkProfile;
 
+use crate::ciphers::External;
 use crate::throughput::Carrier;
 
 /// How a profile is written, for the help.
@@ -74,6 +75,10 @@ pub(super) struct CiphersArgs {
     /// Measure these alone: ciphers, or implementations such as trivium/words
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     pub(super) only: Vec<String>,
+    /// Measure a cipher in C beside them, a shared object with the API of eSTREAM; may be repeated. Sizes follow where
+    /// they are not the usual ones: NAME=FILE,key=BITS,iv=BITS,context=BYTES
+    #[arg(long, value_name = "NAME=FILE")]
+    pub(super) external: Vec<External>,
     /// How often everybody takes a turn: 15, or 3 with --quick
     #[arg(long, value_name = "NUMBER")]
     pub(super) rounds: Option<usize>,

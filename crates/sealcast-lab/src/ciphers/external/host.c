@@ -1,0 +1,360 @@
+/*
+ * A process of its own for one cipher that somebody else wrote in C, against the API of eSTREAM.
+ *
+ * It loads a shared object, and answers requests on standard input: `u32 operation, u32 length, body`. Answers go to
+ * standard output: `u32 MAGIC, u32 status, u32 length, body`; a status other than 0 has words in its body. Numbers are
+ * in the machine's own order. Times are taken here, so that the pipe is not in them.
+ *
+ * Usage: host LIBRARY IV_BYTES, LIBRARY with a slash in it.
+ */
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { LOAD = 1, SEAL, OPEN, TURNS, KEYS, IVS };
+
+#define MAGIC 0x5ea1ca57u
+/* Bytes of a request, and so of a batch. */
+#define MOST_BODY (64u << 20)
+/* Bytes of a cipher's context; behind them is a page that nobody may touch. */
+#define MOST_CONTEXT (1u << 20)
+#define MOST_KEY 256u
+#define MOST_PACKETS 65536u
+#define MOST_TURNS 16384u
+/* Bytes of address space, and so of what a library can allocate. */
+#define MOST_MEMORY (1ull << 30)
+/* Packets begin at multiples of this, for libraries that load whole vectors. */
+#define ALIGNMENT 16u
+/* Bytes behind the last packet that have to stay as they are. */
+#define BEHIND 64u
+#define CANARY 0xa5
+/* Bytes that are enciphered to see which part of its context a cipher uses. */
+#define PROBED 4096
+
+struct packet {
+    const uint8_t *iv;
+    uint8_t *data;
+    uint32_t length;
+};
+
+static struct {
+    void (*init)(void);
+    void (*key)(void *context, const uint8_t *key, uint32_t key_bits, uint32_t iv_bits);
+    void (*iv)(void *context, const uint8_t *iv);
+    void (*process)(int action, void *context, const uint8_t *in, uint8_t *out, uint32_t length);
+    void (*code[2])(void *context, const uint8_t *in, uint8_t *out, uint32_t length);
+} cipher;
+
+static int requests, answers;
+static uint32_t iv_bytes;
+static uint8_t *context, *loaded;
+static uint32_t context_bytes;
+/* Here for good: some ciphers keep a pointer to their key. */
+static uint8_t key[MOST_KEY];
+static uint32_t key_bytes;
+static struct packet packets[MOST_PACKETS];
+static uint32_t count;
+static uint8_t *batch;
+static uint32_t batch_bytes;
+
+static void write_all(const void *from, size_t length)
+{
+    for (const char *at = from; length > 0;) {
+        ssize_t written = write(answers, at, length);
+        if (written <= 0)
+            exit(1);
+        at += written;
+        length -= (size_t)written;
+    }
+}
+
+static void read_all(void *to, size_t length)
+{
+    for (char *at = to; length > 0;) {
+        ssize_t got = read(requests, at, length);
+        if (got <= 0)
+            exit(0);
+        at += got;
+        length -= (size_t)got;
+    }
+}
+
+static void begin_answer(uint32_t status, uint32_t length)
+{
+    uint32_t head[] = {MAGIC, status, length};
+    write_all(head, sizeof head);
+}
+
+static void answer(const void *body, uint32_t length)
+{
+    begin_answer(0, length);
+    write_all(body, length);
+}
+
+static void fail(const char *words)
+{
+    begin_answer(1, (uint32_t)strlen(words));
+    write_all(words, strlen(words));
+    exit(1);
+}
+
+static uint64_t now(void)
+{
+    struct timespec time;
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    return (uint64_t)time.tv_sec * 1000000000u + (uint64_t)time.tv_nsec;
+}
+
+static void *allocate(size_t length)
+{
+    void *memory = mmap(NULL, length, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (memory == MAP_FAILED)
+        fail("its process has no memory left");
+    return memory;
+}
+
+static void find(void *library, void *function, const char *name)
+{
+    *(void **)function = dlsym(library, name);
+}
+
+static void open_library(const char *path)
+{
+    void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    if (library == NULL)
+        fail(dlerror());
+    find(library, &cipher.init, "ECRYPT_init");
+    find(library, &cipher.key, "ECRYPT_keysetup");
+    find(library, &cipher.iv, "ECRYPT_ivsetup");
+    find(library, &cipher.process, "ECRYPT_process_bytes");
+    find(library, &cipher.code[0], "ECRYPT_encrypt_bytes");
+    find(library, &cipher.code[1], "ECRYPT_decrypt_bytes");
+    if (cipher.key == NULL)
+        fail("it has no function ECRYPT_keysetup");
+    if (cipher.iv == NULL)
+        fail("it has no function ECRYPT_ivsetup");
+    if (cipher.process == NULL && (cipher.code[0] == NULL || cipher.code[1] == NULL))
+        fail("it has neither ECRYPT_process_bytes nor both ECRYPT_encrypt_bytes and ECRYPT_decrypt_bytes");
+    if (cipher.init != NULL)
+        cipher.init();
+}
+
+static void set_key(void)
+{
+    cipher.key(context, key, 8 * key_bytes, 8 * iv_bytes);
+}
+
+/* A cipher without IVs begins with its key each time. */
+static void set_iv(const uint8_t *iv)
+{
+    if (iv_bytes == 0)
+        memcpy(context, loaded, context_bytes);
+    cipher.iv(context, iv);
+}
+
+static void code(int action, const uint8_t *in, uint8_t *out, uint32_t length)
+{
+    if (cipher.process != NULL)
+        cipher.process(action, context, in, out, length);
+    else
+        cipher.code[action](context, in, out, length);
+}
+
+static void code_all(int action)
+{
+    for (uint32_t at = 0; at < count; at++) {
+        set_iv(packets[at].iv);
+        code(action, packets[at].data, packets[at].data, packets[at].length);
+    }
+}
+
+/* How far into its context the cipher writes, when the context held nothing but this byte. */
+static uint32_t reach(uint8_t before, uint8_t *coded)
+{
+    static const uint8_t iv[MOST_KEY] = {1}, message[PROBED];
+    uint32_t end = MOST_CONTEXT;
+    memset(context, before, MOST_CONTEXT);
+    set_key();
+    cipher.iv(context, iv);
+    code(0, message, coded, PROBED);
+    while (end > 0 && context[end - 1] == before)
+        end--;
+    return end;
+}
+
+static void probe(void)
+{
+    static uint8_t once[PROBED], twice[PROBED];
+    uint32_t end = reach(CANARY, once), other = reach((uint8_t)~CANARY, twice);
+    if (memcmp(once, twice, PROBED) != 0)
+        fail("its bytes depend on what was in its context before the key was loaded");
+    context_bytes = end > other ? end : other;
+}
+
+static void load(const uint8_t *body, uint32_t length)
+{
+    if (length > MOST_KEY)
+        fail("the key is too long");
+    memcpy(key, body, length);
+    key_bytes = length;
+    if (context_bytes == 0)
+        probe();
+    set_key();
+    memcpy(loaded, context, context_bytes);
+    answer(&context_bytes, sizeof context_bytes);
+}
+
+/* Of each packet: its IV, its length, its data. The data is laid out anew, aligned. */
+static void take_packets(const uint8_t *body, uint32_t length)
+{
+    count = batch_bytes = 0;
+    while (length > 0) {
+        struct packet *packet = &packets[count];
+        uint32_t head = iv_bytes + sizeof packet->length;
+        if (count == MOST_PACKETS || length < head)
+            fail("a batch that is none");
+        packet->iv = body;
+        memcpy(&packet->length, body + iv_bytes, sizeof packet->length);
+        if (packet->length > length - head)
+            fail("a batch that is none");
+        packet->data = batch + batch_bytes;
+        memcpy(packet->data, body + head, packet->length);
+        batch_bytes += (packet->length + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+        body += head + packet->length;
+        length -= head + packet->length;
+        count++;
+    }
+    memset(batch + batch_bytes, CANARY, BEHIND);
+}
+
+static void check_behind(void)
+{
+    for (uint32_t at = 0; at < BEHIND; at++)
+        if (batch[batch_bytes + at] != CANARY)
+            fail("it writes beyond the end of a packet");
+}
+
+static void code_once(int action)
+{
+    uint32_t bytes = 0;
+    code_all(action);
+    check_behind();
+    for (uint32_t at = 0; at < count; at++)
+        bytes += packets[at].length;
+    begin_answer(0, bytes);
+    for (uint32_t at = 0; at < count; at++)
+        write_all(packets[at].data, packets[at].length);
+}
+
+/* Enciphers and deciphers by turns until the time is over, and once at least. */
+static void turns(const uint8_t *body, uint32_t length)
+{
+    static uint64_t took[MOST_TURNS][2];
+    uint64_t limit, began = now(), sealed, opened = began;
+    uint32_t done = 0;
+    if (length < sizeof limit)
+        fail("a request that is none");
+    memcpy(&limit, body, sizeof limit);
+    take_packets(body + sizeof limit, length - sizeof limit);
+    uint8_t *before = malloc(batch_bytes);
+    if (before == NULL)
+        fail("its process has no memory left");
+    memcpy(before, batch, batch_bytes);
+    began = now();
+    do {
+        uint64_t start = now();
+        code_all(0);
+        sealed = now();
+        code_all(1);
+        opened = now();
+        took[done][0] = sealed - start;
+        took[done][1] = opened - sealed;
+        done++;
+    } while (opened - began < limit && done < MOST_TURNS);
+    check_behind();
+    if (memcmp(before, batch, batch_bytes) != 0)
+        fail("it does not open what it sealed");
+    free(before);
+    answer(took, done * (uint32_t)sizeof took[0]);
+}
+
+/* How long so many keys, or IVs, take. */
+static void set_up(uint32_t operation, const uint8_t *body, uint32_t length)
+{
+    uint32_t times;
+    uint64_t began, took;
+    if (length != sizeof times + (operation == IVS ? iv_bytes : 0))
+        fail("a request that is none");
+    memcpy(&times, body, sizeof times);
+    began = now();
+    if (operation == KEYS)
+        while (times-- > 0)
+            set_key();
+    else
+        while (times-- > 0)
+            cipher.iv(context, body + sizeof times);
+    took = now() - began;
+    answer(&took, sizeof took);
+}
+
+/* What a library prints is not taken for an answer, and what it reads is no request. */
+static void keep_pipes(void)
+{
+    int nowhere = open("/dev/null", O_RDWR);
+    requests = dup(0);
+    answers = dup(1);
+    if (nowhere < 0 || requests < 0 || answers < 0 || dup2(nowhere, 0) < 0 || dup2(nowhere, 1) < 0)
+        exit(1);
+}
+
+static void bound(void)
+{
+    struct rlimit memory = {MOST_MEMORY, MOST_MEMORY}, core = {0, 0};
+    setrlimit(RLIMIT_AS, &memory);
+    setrlimit(RLIMIT_CORE, &core);
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    long page = sysconf(_SC_PAGESIZE);
+    context = allocate(MOST_CONTEXT + (size_t)page);
+    if (mprotect(context + MOST_CONTEXT, (size_t)page, PROT_NONE) != 0)
+        fail("its process cannot guard its context");
+    loaded = allocate(MOST_CONTEXT);
+    batch = allocate(MOST_BODY + (size_t)MOST_PACKETS * ALIGNMENT + BEHIND);
+}
+
+int main(int arguments, char **argument)
+{
+    if (arguments != 3)
+        return 2;
+    keep_pipes();
+    iv_bytes = (uint32_t)strtoul(argument[2], NULL, 10);
+    if (iv_bytes > MOST_KEY)
+        fail("the IV is too long");
+    bound();
+    uint8_t *body = allocate(MOST_BODY);
+    open_library(argument[1]);
+    for (;;) {
+        uint32_t head[2];
+        read_all(head, sizeof head);
+        if (head[1] > MOST_BODY)
+            fail("a request that is too long");
+        read_all(body, head[1]);
+        switch (head[0]) {
+        case LOAD: load(body, head[1]); break;
+        case SEAL: take_packets(body, head[1]); code_once(0); break;
+        case OPEN: take_packets(body, head[1]); code_once(1); break;
+        case TURNS: turns(body, head[1]); break;
+        case KEYS: case IVS: set_up(head[0], body, head[1]); break;
+        default: fail("a request that is none");
+        }
+    }
+}
