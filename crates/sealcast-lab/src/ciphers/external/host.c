@@ -178,15 +178,32 @@ static void code_all(int action)
     }
 }
 
+static void end_batch(uint32_t bytes)
+{
+    batch_bytes = bytes;
+    memset(batch + bytes, CANARY, BEHIND);
+}
+
+static void check_behind(void)
+{
+    for (uint32_t at = 0; at < BEHIND; at++)
+        if (batch[batch_bytes + at] != CANARY)
+            fail("it writes beyond the end of a packet");
+}
+
 /* How far into its context the cipher writes, when the context held nothing but this byte. */
 static uint32_t reach(uint8_t before, uint8_t *coded)
 {
-    static const uint8_t iv[MOST_KEY] = {1}, message[PROBED];
+    static const uint8_t iv[MOST_KEY] = {1};
     uint32_t end = MOST_CONTEXT;
     memset(context, before, MOST_CONTEXT);
+    memset(batch, 0, PROBED);
+    end_batch(PROBED);
     set_key();
     cipher.iv(context, iv);
-    code(0, message, coded, PROBED);
+    code(0, batch, batch, PROBED);
+    check_behind();
+    memcpy(coded, batch, PROBED);
     while (end > 0 && context[end - 1] == before)
         end--;
     return end;
@@ -217,7 +234,8 @@ static void load(const uint8_t *body, uint32_t length)
 /* Of each packet: its IV, its length, its data. The data is laid out anew, aligned. */
 static void take_packets(const uint8_t *body, uint32_t length)
 {
-    count = batch_bytes = 0;
+    uint32_t bytes = 0;
+    count = 0;
     while (length > 0) {
         struct packet *packet = &packets[count];
         uint32_t head = iv_bytes + sizeof packet->length;
@@ -227,21 +245,14 @@ static void take_packets(const uint8_t *body, uint32_t length)
         memcpy(&packet->length, body + iv_bytes, sizeof packet->length);
         if (packet->length > length - head)
             fail("a batch that is none");
-        packet->data = batch + batch_bytes;
+        packet->data = batch + bytes;
         memcpy(packet->data, body + head, packet->length);
-        batch_bytes += (packet->length + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+        bytes += (packet->length + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
         body += head + packet->length;
         length -= head + packet->length;
         count++;
     }
-    memset(batch + batch_bytes, CANARY, BEHIND);
-}
-
-static void check_behind(void)
-{
-    for (uint32_t at = 0; at < BEHIND; at++)
-        if (batch[batch_bytes + at] != CANARY)
-            fail("it writes beyond the end of a packet");
+    end_batch(bytes);
 }
 
 static void code_once(int action)
