@@ -28,6 +28,8 @@ const METHOD: &[&str] = &[
     "In a round everybody takes a turn with every workload, in the next one in the opposite order. Figures are medians \
      over rounds; intervals are 95 %, bootstrap over rounds, 2000 resamples. With few rounds they are too narrow.",
     "AEADs (tag of 16 bytes) also authenticate; a bare keystream does not, and so is not safe to use by itself.",
+    "Libraries named with --external run in a process of their own, which takes the times itself: the same batches, in \
+     place, each packet under its own IV, by turns. The pipe is in no figure.",
     "T: key set-up, enciphering and deciphering of one packet, IV set-up included in both. Frames per second: how many \
      packets of the workload's mean length one core enciphers.",
     "State: bytes of a loaded key and a running keystream. Not known of libraries, which do not tell.",
