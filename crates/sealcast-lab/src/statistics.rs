@@ -1,9 +1,32 @@
 //! Medians, and how sure a figure is: the percentile bootstrap.
 
 use sealcast_proto::sim::Random;
+use serde::Serialize;
 
 /// Resamples: the ends of a 95 % interval rest on 50 of them each.
 const RESAMPLES: usize = 2000;
+
+/// A median over rounds, and the ends of its 95 % interval.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Middle {
+    /// The median.
+    pub median: f64,
+    /// The lower end.
+    pub low: f64,
+    /// The upper end.
+    pub high: f64,
+}
+
+impl Middle {
+    pub(crate) fn of(mut values: Vec<f64>) -> Self {
+        let (low, high) = interval(&values, median);
+        Self {
+            median: median(&mut values),
+            low,
+            high,
+        }
+    }
+}
 
 /// The 95 % interval of a figure of samples.
 pub(crate) fn interval<T: Copy>(samples: &[T], figure: impl Fn(&mut [T]) -> f64) -> (f64, f64) {

@@ -18,14 +18,14 @@ const BATCH: usize = 67;
 const BATCHED_BYTES: usize = 4096;
 
 /// One implementation of one cipher.
-pub(super) struct Contender {
-    pub(super) cipher: String,
+pub(crate) struct Contender {
+    pub(crate) cipher: String,
     /// Which of our kernels, or which library.
-    pub(super) implementation: String,
-    pub(super) key_bytes: usize,
-    pub(super) iv_bytes: usize,
+    pub(crate) implementation: String,
+    pub(crate) key_bytes: usize,
+    pub(crate) iv_bytes: usize,
     /// Bytes behind each packet that authenticate it; none under a bare keystream.
-    pub(super) tag_bytes: usize,
+    pub(crate) tag_bytes: usize,
     /// Bytes of a loaded key and of a running keystream, where they are known.
     pub(super) state_bytes: Option<usize>,
     /// What has to be known beside its figures.
@@ -72,7 +72,7 @@ pub(super) struct Known {
 }
 
 /// All contenders that this machine can run: our own by name, the definition of each first, then those of libraries.
-pub(super) fn all() -> Vec<Contender> {
+pub(crate) fn all() -> Vec<Contender> {
     let ours = IMPLEMENTATIONS.iter().filter(|one| (one.available)());
     ours.map(own).chain(library::all()).collect()
 }
@@ -132,7 +132,7 @@ impl Keyed for Study {
 
 impl Contender {
     /// `trivium/words`
-    pub(super) fn name(&self) -> String {
+    pub(crate) fn name(&self) -> String {
         format!("{}/{}", self.cipher, self.implementation)
     }
 
@@ -140,7 +140,7 @@ impl Contender {
     ///
     /// # Errors
     /// Its process cannot be started.
-    pub(super) fn start(&self) -> Done<Box<dyn Worker + '_>> {
+    pub(crate) fn start(&self) -> Done<Box<dyn Worker + '_>> {
         Ok(match &self.place {
             Place::Here(load) => Box::new(Here::new(load)),
             Place::Apart(library) => Box::new(library.start()?),
@@ -152,7 +152,7 @@ impl Contender {
     /// # Errors
     /// It gives other bytes, or takes what was altered for genuine, or nothing was published though it should; in
     /// words.
-    pub(super) fn verify(&self) -> Done<()> {
+    pub(crate) fn verify(&self) -> Done<()> {
         match &self.place {
             Place::Here(_) if self.known.is_empty() => Err("no published values to hold it to".to_owned()),
             Place::Apart(library) if self.known.is_empty() => library.agrees_with_itself(self.key_bytes),
@@ -188,6 +188,13 @@ impl Contender {
         }
         Ok(())
     }
+}
+
+/// Another IV for each packet, as far as it is long enough.
+pub(crate) fn set_iv(iv: &mut [u8], number: usize) {
+    iv.iter_mut()
+        .zip(number.to_le_bytes())
+        .for_each(|(byte, count)| *byte = count);
 }
 
 /// Data as packets under one IV.

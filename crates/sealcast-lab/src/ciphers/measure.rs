@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use sealcast_cipher::Packet;
 use serde::{Deserialize, Serialize};
 
-use super::contender::Contender;
+use super::contender::{Contender, set_iv};
 use super::worker::{Done, Worker};
 use super::workload::Workload;
 use crate::statistics::median;
@@ -104,7 +104,8 @@ impl<'a> Bench<'a> {
         let room = self.contender.tag_bytes;
         let mut data = workload.packets.clone();
         data.iter_mut().for_each(|data| data.resize(data.len() + room, 0));
-        let ivs: Vec<Vec<u8>> = (1..=data.len()).map(|number| self.iv(number)).collect();
+        let mut ivs = vec![vec![0; self.contender.iv_bytes]; data.len()];
+        ivs.iter_mut().zip(1..).for_each(|(iv, number)| set_iv(iv, number));
         let packets = ivs.iter().zip(&mut data);
         let mut packets: Vec<Packet<'_>> = packets.map(|(iv, data)| Packet { iv, data }).collect();
 
@@ -130,15 +131,6 @@ impl<'a> Bench<'a> {
             seal_ns: middle(0),
             open_ns: middle(1),
         }))
-    }
-
-    /// Another one for each packet, as far as it is long enough.
-    fn iv(&self, number: usize) -> Vec<u8> {
-        let mut iv = vec![0; self.contender.iv_bytes];
-        iv.iter_mut()
-            .zip(number.to_le_bytes())
-            .for_each(|(byte, count)| *byte = count);
-        iv
     }
 }
 

@@ -4,16 +4,16 @@
 //! interleaved, and the record on disk grows with each, so that a run which was stopped goes on where it was.
 
 mod browse;
-mod contender;
+pub(crate) mod contender;
 mod energy;
 mod external;
 mod library;
 mod measure;
-mod plan;
+pub(crate) mod plan;
 pub(crate) mod plot;
 mod record;
 mod table;
-mod worker;
+pub(crate) mod worker;
 mod workload;
 
 pub use external::External;

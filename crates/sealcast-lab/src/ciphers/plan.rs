@@ -116,7 +116,11 @@ fn round(
     round
 }
 
-fn chosen(only: &[String]) -> Result<Vec<Contender>> {
+/// Ours and those of libraries that are named, or all if none is.
+///
+/// # Errors
+/// A name is no contender's.
+pub(crate) fn chosen(only: &[String]) -> Result<Vec<Contender>> {
     let all = contender::all();
     let is = |one: &Contender, name: &String| one.cipher == *name || one.name() == *name;
     if let Some(unknown) = only.iter().find(|name| !all.iter().any(|one| is(one, name))) {

@@ -8,13 +8,13 @@ use sealcast_cipher::Packet;
 use super::contender::{Keyed, Load};
 
 /// Nanoseconds that enciphering a batch took, and deciphering it.
-pub(super) type Turn = [f64; 2];
+pub(crate) type Turn = [f64; 2];
 
-/// Faults are in words, all of them reasons not to time the contender.
-pub(super) type Done<T> = Result<T, String>;
+/// A fault is in words, and a reason not to time the contender.
+pub(crate) type Done<T> = Result<T, String>;
 
 /// A contender at work. A key is loaded before anything else.
-pub(super) trait Worker {
+pub(crate) trait Worker {
     /// Loads a key.
     fn load(&mut self, key: &[u8]) -> Done<()>;
 

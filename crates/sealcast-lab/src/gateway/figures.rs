@@ -8,7 +8,7 @@ use serde::Serialize;
 use super::drive::Outcome;
 use super::load::Load;
 use super::system::System;
-use crate::statistics::{interval, median};
+use crate::statistics::Middle;
 
 /// The longest delay that is told apart, in nanoseconds.
 const MAX_DELAY: u64 = 60_000_000_000;
@@ -64,28 +64,6 @@ impl fmt::Display for Sample {
             "p50 {:.0} µs, p99 {:.0} µs, {:.1} µs of processor time a packet, {} of {} lost",
             self.p50_us, self.p99_us, self.cpu_us, self.lost, self.packets
         )
-    }
-}
-
-/// A median over rounds, and the ends of its 95 % interval.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-pub struct Middle {
-    /// The median.
-    pub median: f64,
-    /// The lower end.
-    pub low: f64,
-    /// The upper end.
-    pub high: f64,
-}
-
-impl Middle {
-    fn of(mut values: Vec<f64>) -> Self {
-        let (low, high) = interval(&values, median);
-        Self {
-            median: median(&mut values),
-            low,
-            high,
-        }
     }
 }
 

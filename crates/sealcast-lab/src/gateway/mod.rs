@@ -14,11 +14,11 @@ mod packet;
 mod pair;
 mod plan;
 mod player;
-mod plot;
+pub(crate) mod plot;
 mod record;
 mod relay;
 mod rtsps;
-mod system;
+pub(crate) mod system;
 mod table;
 
 pub use figures::{Figures, Sample};

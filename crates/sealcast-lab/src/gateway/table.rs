@@ -4,10 +4,11 @@ use std::fmt::Write;
 
 use serde::Serialize;
 
-use super::figures::{Figures, Middle, Sample};
+use super::figures::{Figures, Sample};
 use super::load::Load;
 use super::plan::GatewayResult;
 use super::system::System;
+use crate::statistics::Middle;
 
 /// How much more the pair may take than a relay: the load, and microseconds at the median and at 99 %.
 const DELAY_TARGETS: [(&str, f64, Option<f64>); 2] = [("udp-250", 20.0, Some(200.0)), ("tcp-30", 50.0, None)];
