@@ -14,6 +14,7 @@ use super::plan::{Medium, STEPS};
 use crate::ciphers::contender::Contender;
 use crate::link::ends::{tell, told};
 use crate::link::load::now;
+use crate::processor::be_on_time;
 
 /// What the receiver says when it listens: address and window follow.
 pub(super) const AT: &str = "at ";
@@ -76,6 +77,7 @@ pub fn send(end: &DelayEnd, to: SocketAddr, window: u32) -> Result<()> {
     let socket = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).map_err(refused)?;
     socket.connect(to).map_err(refused)?;
     socket.set_read_timeout(Some(STALL)).map_err(refused)?;
+    be_on_time();
     let mut report = [0; 4];
     let (mut known, mut stalls) = (0_u32, 0);
     let began_ns = now();
@@ -110,6 +112,7 @@ pub fn receive(end: &DelayEnd) -> Result<()> {
     let window = window(held.recv_buffer_size().map_err(refused)?, codec.length());
     socket.set_read_timeout(Some(LOOK)).map_err(refused)?;
     let over = told();
+    be_on_time();
     tell(&format!("{AT}{} {window}", socket.local_addr().map_err(refused)?));
 
     let mut came: Vec<Option<u64>> = vec![None; end.medium.packets as usize];

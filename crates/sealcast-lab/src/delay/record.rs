@@ -19,7 +19,8 @@ pub(super) const METHOD: &[&str] = &[
      the packet's number, then the data, enciphered under an IV made of the number, and the tag of an AEAD. Ciphers \
      without IVs (RC4, XOR) begin anew with their key for each packet, which is not safe. Keys are loaded before.",
     "A delay is from just before the first packet is enciphered until the last one of the first tenth, of the first two \
-     tenths and so on has been received and deciphered; both ends read the same monotonic clock. The receiver compares \
+     tenths and so on has been received and deciphered; both ends read the same monotonic clock, and go before \
+     other programs where the system lets them (as root). The receiver compares \
      each packet with what was sent, after it has read the clock.",
     "The sender goes as fast as it can, with a bounded number of packets under way (`window`): what the receiving socket \
      holds for sure, 1024 at most. Eight times in a window the receiver tells how far it is. What is lost all the same is \
