@@ -7,6 +7,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use serde_json::Value;
+use socket2::SockRef;
 
 const LAB: &str = env!("CARGO_BIN_EXE_sealcast-lab");
 const PACKETS: u64 = 500;
@@ -198,6 +199,8 @@ fn under_another_cipher_nothing_is_taken_for_received() {
 fn packets_that_are_lost_are_counted_and_waited_for_no_longer_than_a_moment() {
     let receiver = Receiver::start("xor/definition");
     let socket = UdpSocket::bind("127.0.0.1:0").expect("a socket");
+    // As much as the receiver's: nothing else is to be lost.
+    SockRef::from(&socket).set_recv_buffer_size(4 << 20).expect("room");
     let (at, to) = (socket.local_addr().expect("an address"), receiver.at);
     // Every tenth packet is lost on the way; reports go back.
     let way = std::thread::spawn(move || {
