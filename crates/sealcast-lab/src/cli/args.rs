@@ -107,8 +107,8 @@ pub(super) struct DelayCommand {
     /// 3 rounds, for a first look
     #[arg(long)]
     pub(super) quick: bool,
-    /// Measure these beside no cipher: ciphers, or implementations such as trivium/words; xor, rc4 and aes-128-ctr if none
-    /// is named
+    /// Measure these beside no cipher: ciphers, or implementations such as trivium/words; xor, rc4 and aes-128-ctr if
+    /// none is named
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     pub(super) only: Vec<String>,
     /// How often everything is measured: 15, or 3 with --quick

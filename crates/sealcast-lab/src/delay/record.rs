@@ -15,21 +15,23 @@ use crate::facts::load_average;
 
 /// How the figures came about, in words.
 pub(super) const METHOD: &[&str] = &[
-    "Two processes on one machine, joined by UDP over loopback. A packet has 8 bytes in clear, which tell the run and \
-     the packet's number, then the data, enciphered under an IV made of the number, and the tag of an AEAD. Ciphers \
-     without IVs (RC4, XOR) begin anew with their key for each packet, which is not safe. Keys are loaded before.",
-    "A delay is from just before the first packet is enciphered until the last one of the first tenth, of the first two \
-     tenths and so on has been received and deciphered; both ends read the same monotonic clock, and go before \
-     other programs where the system lets them (as root). The receiver compares \
-     each packet with what was sent, after it has read the clock.",
-    "The sender goes as fast as it can, with a bounded number of packets under way (`window`): what the receiving socket \
-     holds for sure, 1024 at most. Eight times in a window the receiver tells how far it is. What is lost all the same is \
-     counted; a sender that waits a second for a report goes on without, which is counted, too.",
-    "Each run has processes of its own. In a round every cipher takes a turn with every medium, in the next round in the \
-     opposite order. Figures are medians over rounds; intervals are 95 %, bootstrap over rounds; `more than none` is the \
-     difference within a round, and its median. Foreign: packets of no run, or that are not what was sent.",
-    "Sending and receiving one packet at a time costs more than most ciphers do. Kernels that work on many packets side by \
-     side have one at a time here.",
+    "Two processes on one machine, joined by UDP over loopback. A packet has 8 bytes in clear, which tell the run \
+     and the packet's number, then the data, enciphered under an IV made of the number, and the tag of an AEAD. \
+     Ciphers without IVs (RC4, XOR) begin anew with their key for each packet, which is not safe. Keys are loaded \
+     before.",
+    "A delay is from just before the first packet is enciphered until the last one of the first tenth, of the \
+     first two tenths and so on has been received and deciphered; both ends read the same monotonic clock, and go \
+     before other programs where the system lets them (as root). The receiver compares each packet with what was \
+     sent, after it has read the clock.",
+    "The sender goes as fast as it can, with a bounded number of packets under way (`window`): what the receiving \
+     socket holds for sure, 1024 at most. Eight times in a window the receiver tells how far it is. What is lost \
+     all the same is counted; a sender that waits a second for a report goes on without, which is counted, too.",
+    "Each run has processes of its own. In a round every cipher takes a turn with every medium, in the next round \
+     in the opposite order. Figures are medians over rounds; intervals are 95 %, bootstrap over rounds; `more \
+     than none` is the difference within a round, and its median. Foreign: packets of no run, or that are not \
+     what was sent.",
+    "Sending and receiving one packet at a time costs more than most ciphers do. Kernels that work on many \
+     packets side by side have one at a time here.",
 ];
 
 /// Write `record.json`, `table.csv` and `report.html` into a folder, which is made if need be.

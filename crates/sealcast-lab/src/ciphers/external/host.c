@@ -43,8 +43,7 @@ enum { LOAD = 1, SEAL, OPEN, TURNS, KEYS, IVS };
 
 struct packet {
     const uint8_t *iv;
-    uint8_t *data;
-    uint32_t length;
+    uint32_t at, length;
 };
 
 static struct {
@@ -64,7 +63,8 @@ static uint8_t key[MOST_KEY];
 static uint32_t key_bytes;
 static struct packet packets[MOST_PACKETS];
 static uint32_t count;
-static uint8_t *batch;
+/* Packets in clear, and where they go: the same place, unless the library cannot do that. */
+static uint8_t *batch, *aside, *sealed;
 static uint32_t batch_bytes;
 
 static void write_all(const void *from, size_t length)
@@ -170,11 +170,12 @@ static void code(int action, const uint8_t *in, uint8_t *out, uint32_t length)
         cipher.code[action](context, in, out, length);
 }
 
-static void code_all(int action)
+static void code_all(int action, const uint8_t *from, uint8_t *to)
 {
     for (uint32_t at = 0; at < count; at++) {
-        set_iv(packets[at].iv);
-        code(action, packets[at].data, packets[at].data, packets[at].length);
+        const struct packet *packet = &packets[at];
+        set_iv(packet->iv);
+        code(action, from + packet->at, to + packet->at, packet->length);
     }
 }
 
@@ -182,28 +183,29 @@ static void end_batch(uint32_t bytes)
 {
     batch_bytes = bytes;
     memset(batch + bytes, CANARY, BEHIND);
+    memset(aside + bytes, CANARY, BEHIND);
 }
 
 static void check_behind(void)
 {
-    for (uint32_t at = 0; at < BEHIND; at++)
-        if (batch[batch_bytes + at] != CANARY)
+    for (uint32_t at = batch_bytes; at < batch_bytes + BEHIND; at++)
+        if (batch[at] != CANARY || aside[at] != CANARY)
             fail("it writes beyond the end of a packet");
 }
 
 /* How far into its context the cipher writes, when the context held nothing but this byte. */
-static uint32_t reach(uint8_t before, uint8_t *coded)
+static uint32_t reach(uint8_t before, uint8_t *to, uint8_t *coded)
 {
     static const uint8_t iv[MOST_KEY] = {1};
     uint32_t end = MOST_CONTEXT;
     memset(context, before, MOST_CONTEXT);
-    memset(batch, 0, PROBED);
+    memset(batch, 1, PROBED);
     end_batch(PROBED);
     set_key();
     cipher.iv(context, iv);
-    code(0, batch, batch, PROBED);
+    code(0, batch, to, PROBED);
     check_behind();
-    memcpy(coded, batch, PROBED);
+    memcpy(coded, to, PROBED);
     while (end > 0 && context[end - 1] == before)
         end--;
     return end;
@@ -212,10 +214,12 @@ static uint32_t reach(uint8_t before, uint8_t *coded)
 static void probe(void)
 {
     static uint8_t once[PROBED], twice[PROBED];
-    uint32_t end = reach(CANARY, once), other = reach((uint8_t)~CANARY, twice);
+    uint32_t end = reach(CANARY, aside, once), other = reach((uint8_t)~CANARY, aside, twice);
     if (memcmp(once, twice, PROBED) != 0)
         fail("its bytes depend on what was in its context before the key was loaded");
     context_bytes = end > other ? end : other;
+    reach(CANARY, batch, twice);
+    sealed = memcmp(once, twice, PROBED) == 0 ? batch : aside;
 }
 
 static void load(const uint8_t *body, uint32_t length)
@@ -228,7 +232,8 @@ static void load(const uint8_t *body, uint32_t length)
         probe();
     set_key();
     memcpy(loaded, context, context_bytes);
-    answer(&context_bytes, sizeof context_bytes);
+    uint32_t found[] = {context_bytes, sealed == batch};
+    answer(found, sizeof found);
 }
 
 /* Of each packet: its IV, its length, its data. The data is laid out anew, aligned. */
@@ -245,8 +250,8 @@ static void take_packets(const uint8_t *body, uint32_t length)
         memcpy(&packet->length, body + iv_bytes, sizeof packet->length);
         if (packet->length > length - head)
             fail("a batch that is none");
-        packet->data = batch + bytes;
-        memcpy(packet->data, body + head, packet->length);
+        packet->at = bytes;
+        memcpy(batch + bytes, body + head, packet->length);
         bytes += (packet->length + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
         body += head + packet->length;
         length -= head + packet->length;
@@ -258,20 +263,20 @@ static void take_packets(const uint8_t *body, uint32_t length)
 static void code_once(int action)
 {
     uint32_t bytes = 0;
-    code_all(action);
+    code_all(action, batch, sealed);
     check_behind();
     for (uint32_t at = 0; at < count; at++)
         bytes += packets[at].length;
     begin_answer(0, bytes);
     for (uint32_t at = 0; at < count; at++)
-        write_all(packets[at].data, packets[at].length);
+        write_all(sealed + packets[at].at, packets[at].length);
 }
 
 /* Enciphers and deciphers by turns until the time is over, and once at least. */
 static void turns(const uint8_t *body, uint32_t length)
 {
     static uint64_t took[MOST_TURNS][2];
-    uint64_t limit, began = now(), sealed, opened = began;
+    uint64_t limit, began, opened;
     uint32_t done = 0;
     if (length < sizeof limit)
         fail("a request that is none");
@@ -284,12 +289,12 @@ static void turns(const uint8_t *body, uint32_t length)
     began = now();
     do {
         uint64_t start = now();
-        code_all(0);
-        sealed = now();
-        code_all(1);
+        code_all(0, batch, sealed);
+        uint64_t middle = now();
+        code_all(1, sealed, batch);
         opened = now();
-        took[done][0] = sealed - start;
-        took[done][1] = opened - sealed;
+        took[done][0] = middle - start;
+        took[done][1] = opened - middle;
         done++;
     } while (opened - began < limit && done < MOST_TURNS);
     check_behind();
@@ -340,6 +345,7 @@ static void bound(void)
         fail("its process cannot guard its context");
     loaded = allocate(MOST_CONTEXT);
     batch = allocate(MOST_BODY + (size_t)MOST_PACKETS * ALIGNMENT + BEHIND);
+    aside = allocate(MOST_BODY + (size_t)MOST_PACKETS * ALIGNMENT + BEHIND);
 }
 
 int main(int arguments, char **argument)

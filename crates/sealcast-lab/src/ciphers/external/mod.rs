@@ -26,6 +26,8 @@ use session::Session;
 const USUAL_SIZES: (usize, usize) = (16, 8);
 /// Lengths of packets by which a cipher is held to itself.
 const LENGTHS: [usize; 6] = [1, 15, 64, 600, 1200, 2464];
+/// What has to be known of such a library.
+const NOT_IN_PLACE: &str = "it cannot work in place, and goes from one buffer to another and back";
 
 /// A shared object with a cipher in it.
 pub(super) struct Library {
@@ -82,19 +84,22 @@ fn contender(one: &External, host: &Arc<Host>) -> Result<Contender> {
     };
     let started = library.start().and_then(|mut session| {
         session.load(&vec![1; key_bytes])?;
-        Ok(session.context_bytes)
+        Ok((session.context_bytes, session.in_place))
     });
     library.fault = started.clone().err();
     let known = published(&one.name).filter(|known| (known.key.len(), known.iv.len()) == (2 * key_bytes, 2 * iv_bytes));
     let known: Vec<_> = known.collect();
+    let unproven = known.is_empty().then(|| unproven(one, key_bytes, iv_bytes));
+    let elsewhere = matches!(started, Ok((_, false))).then(|| NOT_IN_PLACE.to_owned());
+    let notes: Vec<String> = unproven.into_iter().chain(elsewhere).collect();
     Ok(Contender {
         cipher: one.name.clone(),
         implementation: library.file_name(),
         key_bytes,
         iv_bytes,
         tag_bytes: 0,
-        state_bytes: one.context_bytes.or(started.ok()),
-        note: known.is_empty().then(|| unproven(one, key_bytes, iv_bytes)),
+        state_bytes: one.context_bytes.or(started.ok().map(|(context, _)| context)),
+        note: (!notes.is_empty()).then(|| notes.join("; ")),
         digest: Some(HEXLOWER.encode(digest(&SHA256, &content).as_ref())),
         place: Place::Apart(library),
         known,
@@ -104,7 +109,8 @@ fn contender(one: &External, host: &Arc<Host>) -> Result<Contender> {
 /// What the figures of a library rest on where nothing that was published fits.
 fn unproven(one: &External, key_bytes: usize, iv_bytes: usize) -> String {
     format!(
-        "nothing to hold it to: no published value of `{}` with a key of {} bits and an IV of {}; it opens what it seals",
+        "nothing to hold it to: no published value of `{}` with a key of {} bits and an IV of {}; it opens what it \
+         seals",
         one.name,
         8 * key_bytes,
         8 * iv_bytes
@@ -131,7 +137,7 @@ impl Library {
         let mut session = self.start()?;
         session.load(&vec![1; key_bytes])?;
         let message: Vec<Vec<u8>> = LENGTHS.iter().map(|&length| vec![7; length]).collect();
-        let iv = vec![1; self.iv_bytes];
+        let iv = vec![2; self.iv_bytes];
         let mut batch = message.clone();
         session.seal(&mut packets(&mut batch, &iv))?;
         if batch == message {

@@ -53,6 +53,8 @@ pub(in crate::ciphers) struct Session {
     answers: Receiver<Answer>,
     /// How far into its context the cipher writes, in bytes; 0 before a key is loaded.
     pub(super) context_bytes: usize,
+    /// Whether it can leave its output where its input was; else it has two buffers.
+    pub(super) in_place: bool,
     /// How far it may.
     most_context_bytes: Option<usize>,
 }
@@ -81,6 +83,7 @@ impl Session {
             requests,
             answers,
             context_bytes: 0,
+            in_place: true,
             most_context_bytes,
         })
     }
@@ -104,7 +107,7 @@ impl Session {
         match self.answers.recv_timeout(time + PATIENCE) {
             Ok(Ok(answer)) => answer.map_err(|words| format!("{words} (while {doing})")),
             Ok(Err(error)) if error.kind() == io::ErrorKind::InvalidData => Err(format!(
-                "its process said what is no answer while {doing}: does the library write to files that are not its own?"
+                "its process said what is no answer while {doing}: does the library write to files not its own?"
             )),
             Err(RecvTimeoutError::Timeout) => Err(format!(
                 "gave no answer within {} s while {doing}",
@@ -152,9 +155,12 @@ impl Session {
 
 impl Worker for Session {
     fn load(&mut self, key: &[u8]) -> Done<()> {
-        let context = self.ask(Operation::Load, key, Duration::ZERO)?;
-        let bytes = context.try_into().map(u32::from_ne_bytes);
-        self.context_bytes = bytes.map_err(|_| "its process gave no size of its context")? as usize;
+        let found = self.ask(Operation::Load, key, Duration::ZERO)?;
+        let [context, in_place] = found.as_chunks::<4>().0 else {
+            return Err("its process did not say what it found".to_owned());
+        };
+        self.context_bytes = u32::from_ne_bytes(*context) as usize;
+        self.in_place = u32::from_ne_bytes(*in_place) == 1;
         match self.most_context_bytes {
             Some(most) if self.context_bytes > most => Err(format!(
                 "writes {} bytes to its context, which was said to have {most}: give context={0} or more",
