@@ -12,6 +12,7 @@ use serde::de::DeserializeOwned;
 use super::ends::{AT, DONE, Received, Sent};
 use crate::ciphers::contender::Contender;
 use crate::ciphers::plan::chosen;
+use crate::gateway::plan::last_words;
 use crate::gateway::system::own_program;
 use crate::link::load::now;
 use crate::link::program::{Program, Stop, stopped};
@@ -119,7 +120,10 @@ pub fn measure(options: &DelayOptions, stop: &AtomicBool, told: &dyn Fn(&str)) -
             if stop.load(Ordering::Relaxed) {
                 return Err(stopped());
             }
-            let sample = once(round, medium, cipher, scratch.path(), stop)?;
+            let sample = once(round, medium, cipher, scratch.path(), stop).map_err(|failure| Failure {
+                what: failure.what + &last_words(scratch.path()),
+                ..failure
+            })?;
             let last = sample.delays_ms.last().copied().flatten().unwrap_or(f64::NAN);
             let name = medium.name;
             told(&format!(

@@ -12,7 +12,7 @@ mod figures;
 mod load;
 mod packet;
 mod pair;
-mod plan;
+pub(crate) mod plan;
 mod player;
 pub(crate) mod plot;
 mod record;
