@@ -8,10 +8,13 @@ const RESAMPLES: usize = 2000;
 
 /// The median of samples, and the ends of its 95 % interval.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-pub(crate) struct Estimate {
-    pub(crate) value: f64,
-    pub(crate) low: f64,
-    pub(crate) high: f64,
+pub struct Estimate {
+    /// The median.
+    pub median: f64,
+    /// The lower end.
+    pub low: f64,
+    /// The upper end.
+    pub high: f64,
 }
 
 impl Estimate {
@@ -21,8 +24,8 @@ impl Estimate {
             return None;
         }
         let (low, high) = interval(samples, median);
-        let value = median(&mut samples.to_vec());
-        Some(Self { value, low, high })
+        let median = median(&mut samples.to_vec());
+        Some(Self { median, low, high })
     }
 }
 

@@ -21,6 +21,9 @@ pub(super) fn page(record: &Record, rows: &[Row], lines: &[Line]) -> Result<Stri
     for wrong in table::wrong(record) {
         writeln!(page, "<p><b>Wrong, and not timed:</b> {}</p>", escape(&wrong))?;
     }
+    for note in table::notes(record) {
+        writeln!(page, "<p>{}</p>", escape(&note))?;
+    }
     page.push_str(&figures::khan_2024(record, lines));
     page.push_str(&figures::charts(record, lines)?);
     page.push_str(&figures::elkilani_2009(record, lines)?);

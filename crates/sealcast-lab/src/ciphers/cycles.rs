@@ -19,9 +19,13 @@ impl CoreClock {
     /// Cycles in a second of this thread since then.
     pub(super) fn hz(&mut self) -> Option<f64> {
         let counted = self.0.as_mut()?.read_full().ok()?;
-        let seconds = counted.time_running()?.as_secs_f64();
-        (counted.count() > 0 && seconds > 0.0).then(|| counted.count() as f64 / seconds)
+        hz(counted.count(), counted.time_running()?)
     }
+}
+
+/// Cycles in a second, of what was counted in that time. None where nothing was.
+pub(super) fn hz(cycles: u64, running: Duration) -> Option<f64> {
+    (cycles > 0 && !running.is_zero()).then(|| cycles as f64 / running.as_secs_f64())
 }
 
 /// What cycles are here, in words.

@@ -64,7 +64,7 @@ fn chart(
     lines: &[Line],
     figure: fn(&Line) -> Option<Estimate>,
 ) -> Result<(), Box<dyn Error>> {
-    let bar = |line: &Line| figure(line).map(|known| (line.name(), known.value, known.low, known.high));
+    let bar = |line: &Line| figure(line).map(|known| (line.name(), known.median, known.low, known.high));
     let bars: Vec<Bar> = lines.iter().filter_map(bar).collect();
     let missing: Vec<String> = lines
         .iter()
@@ -83,11 +83,11 @@ fn chart(
 }
 
 fn exact(bytes: u64) -> Estimate {
-    let value = bytes as f64;
+    let median = bytes as f64;
     Estimate {
-        value,
-        low: value,
-        high: value,
+        median,
+        low: median,
+        high: median,
     }
 }
 
@@ -169,12 +169,19 @@ fn summed_up(line: &Line) -> Vec<String> {
 
 /// Without its interval.
 fn middle(estimate: Option<Estimate>) -> String {
-    estimate.map_or_else(|| "-".to_owned(), |known| short(known.value))
+    estimate.map_or_else(|| "-".to_owned(), |known| short(known.median))
 }
 
 /// With its interval, or a dash.
 pub(super) fn figure(estimate: Option<Estimate>) -> String {
-    let said = |known: Estimate| format!("{} ({} to {})", short(known.value), short(known.low), short(known.high));
+    let said = |known: Estimate| {
+        format!(
+            "{} ({} to {})",
+            short(known.median),
+            short(known.low),
+            short(known.high)
+        )
+    };
     estimate.map_or_else(|| "-".to_owned(), said)
 }
 

@@ -1,14 +1,13 @@
 //! The stopwatch.
 
-use std::hint::black_box;
 use std::time::{Duration, Instant};
 
 use sealcast_cipher::Packet;
 use serde::{Deserialize, Serialize};
 
-use super::contender::{Contender, Keyed};
-use super::cycles::CoreClock;
+use super::contender::{Contender, set_iv};
 use super::nature;
+use super::worker::{Act, Done, Turn, Worker};
 use super::workload::Workload;
 use crate::statistics::median;
 
@@ -52,33 +51,6 @@ impl Timed {
     }
 }
 
-/// A cipher that does nothing: what remains is the loop, the call and the clock.
-struct Nothing;
-
-impl Keyed for Nothing {
-    fn start(&self, _iv: &[u8]) -> bool {
-        false
-    }
-
-    fn seal(&self, packets: &mut [Packet<'_>]) {
-        for packet in packets {
-            black_box((packet.iv.as_ptr(), packet.data.as_mut_ptr()));
-        }
-    }
-
-    fn open(&self, packets: &mut [Packet<'_>]) -> bool {
-        self.seal(packets);
-        true
-    }
-}
-
-/// How long one batch took.
-struct Turn {
-    nothing: Duration,
-    seal: Duration,
-    open: Duration,
-}
-
 /// What has to be done before the first byte, in one round; in nanoseconds.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct SetUp {
@@ -91,108 +63,92 @@ pub(super) struct SetUp {
     pub(super) block_open_ns: f64,
 }
 
-/// A contender with a key and room for packets.
+/// A contender at work, with a key and room for packets.
 pub(super) struct Bench<'a> {
     contender: &'a Contender,
-    keyed: Box<dyn Keyed>,
-    nothing: Box<dyn Keyed>,
-    key: Vec<u8>,
+    worker: Box<dyn Worker + 'a>,
     /// How long one workload is repeated.
     slice: Duration,
 }
 
 impl<'a> Bench<'a> {
-    pub(super) fn new(contender: &'a Contender, slice: Duration) -> Self {
+    /// # Errors
+    /// The contender cannot be started.
+    pub(super) fn new(contender: &'a Contender, slice: Duration) -> Done<Self> {
         let key: Vec<u8> = (1..).take(contender.key_bytes).collect();
-        Self {
-            keyed: (contender.load)(&key),
-            nothing: Box::new(Nothing),
+        let mut worker = contender.start()?;
+        worker.load(&key)?;
+        Ok(Self {
             contender,
-            key,
+            worker,
             slice,
-        }
+        })
     }
 
-    /// Key and IV set-up.
-    pub(super) fn set_up(&self, index: usize) -> SetUp {
+    /// Key and IV set-up, and one block.
+    ///
+    /// # Errors
+    /// The contender broke down.
+    pub(super) fn set_up(&mut self, index: usize) -> Done<SetUp> {
         let iv = vec![1; self.contender.iv_bytes];
-        let key_ns = self.repeated(|| {
-            black_box((self.contender.load)(black_box(&self.key)));
-        });
-        let is_a_step = self.keyed.start(&iv);
-        let iv_ns = is_a_step.then(|| {
-            self.repeated(|| {
-                self.keyed.start(black_box(&iv));
-            })
-        });
-        let [block_seal_ns, block_open_ns] = self.block(&iv);
-        SetUp {
+        let key_ns = self.repeated(|worker, count| worker.keys(count))?;
+        let is_a_step = self.worker.ivs(&iv, 1)?.is_some();
+        let ivs = |worker: &mut dyn Worker, count| Ok(worker.ivs(&iv, count)?.unwrap_or_default());
+        let iv_ns = is_a_step.then(|| self.repeated(ivs)).transpose()?;
+        let [block_seal_ns, block_open_ns] = self.block(&iv)?;
+        Ok(SetUp {
             contender: index,
             key_ns,
             iv_ns,
             block_seal_ns,
             block_open_ns,
-        }
+        })
     }
 
     /// Enciphering and deciphering one block. What takes the place of the last one is copied in, and that and the call
     /// are subtracted.
-    fn block(&self, iv: &[u8]) -> [f64; 2] {
-        let clear = vec![1; nature::of(self.contender.cipher).block_bytes + self.contender.tag_bytes];
+    fn block(&mut self, iv: &[u8]) -> Done<[f64; 2]> {
+        let clear = vec![1; nature::of(&self.contender.cipher).block_bytes + self.contender.tag_bytes];
         let mut sealed = clear.clone();
-        self.keyed.seal(&mut [Packet { iv, data: &mut sealed }]);
-        let mut data = clear.clone();
-        let mut ns = |keyed: &dyn Keyed, from: &[u8], opens: bool| {
-            self.repeated(|| {
-                data.copy_from_slice(black_box(from));
-                let packets = &mut [Packet { iv, data: &mut data }];
-                if opens {
-                    black_box(keyed.open(packets));
-                } else {
-                    keyed.seal(packets);
-                }
-            })
-        };
-        let nothing = ns(&*self.nothing, &clear, false);
-        let (seal, open) = (ns(&*self.keyed, &clear, false), ns(&*self.keyed, &sealed, true));
-        [seal - nothing, open - nothing].map(|ns| ns.max(0.0))
+        self.worker.seal(&mut [Packet { iv, data: &mut sealed }])?;
+        let mut ns = |act, from: &[u8]| self.repeated(|worker, count| worker.again(act, iv, from, count));
+        let nothing = ns(Act::Nothing, &clear)?;
+        let (seal, open) = (ns(Act::Seal, &clear)?, ns(Act::Open, &sealed)?);
+        Ok([seal - nothing, open - nothing].map(|ns| ns.max(0.0)))
     }
 
-    /// Nanoseconds of something short.
-    fn repeated(&self, mut act: impl FnMut()) -> f64 {
-        let mut stretch = |count: u32| {
-            let began = Instant::now();
-            (0..count).for_each(|_| act());
-            began.elapsed()
-        };
+    /// Nanoseconds of something short, which is done so many times.
+    fn repeated(&mut self, act: impl Fn(&mut dyn Worker, u32) -> Done<Duration>) -> Done<f64> {
         let mut count = 1;
-        while count < 1 << 24 && stretch(count) < LEAST {
+        while count < 1 << 24 && act(&mut *self.worker, count)? < LEAST {
             count *= 2;
         }
         let began = Instant::now();
         let mut each = Vec::new();
         while each.len() < STRETCHES || began.elapsed() < self.slice / 2 {
-            each.push(stretch(count).as_nanos() as f64 / f64::from(count));
+            each.push(act(&mut *self.worker, count)?.as_nanos() as f64 / f64::from(count));
         }
-        median(&mut each)
+        Ok(median(&mut each))
     }
 
     /// Enciphers and deciphers a workload over and over. None if one packet alone takes longer than `patience`.
     ///
     /// # Errors
-    /// It does not open what it sealed.
-    pub(super) fn run(&self, workload: &Workload, patience: Duration) -> Result<Option<Timed>, String> {
+    /// It does not open what it sealed, or broke down.
+    pub(super) fn run(&mut self, workload: &Workload, patience: Duration) -> Done<Option<Timed>> {
         let room = self.contender.tag_bytes;
         let mut data = workload.packets.clone();
         data.iter_mut().for_each(|data| data.resize(data.len() + room, 0));
-        let ivs: Vec<Vec<u8>> = (1..=data.len()).map(|number| self.iv(number)).collect();
+        let mut ivs = vec![vec![0; self.contender.iv_bytes]; data.len()];
+        ivs.iter_mut().zip(1..).for_each(|(iv, number)| set_iv(iv, number));
         let packets = ivs.iter().zip(&mut data);
         let mut packets: Vec<Packet<'_>> = packets.map(|(iv, data)| Packet { iv, data }).collect();
 
         // As many at once as are needed for a stretch that a clock can tell; that also warms everything up.
         let mut count = 1;
         loop {
-            let seal = self.turn(&mut packets[..count])?.seal;
+            let turns = self.worker.turns(&mut packets[..count], Duration::ZERO)?.each;
+            let seal = Duration::from_nanos(turns.first().map_or(0.0, |turn| turn.seal) as u64);
             if count == 1 && seal > patience {
                 return Ok(None);
             }
@@ -202,49 +158,15 @@ impl<'a> Bench<'a> {
             count = packets.len().min(2 * count);
         }
         let batch = &mut packets[..count];
-        let (began, mut clock) = (Instant::now(), CoreClock::open());
-        let mut turns = Vec::new();
-        while turns.is_empty() || began.elapsed() < self.slice {
-            turns.push(self.turn(batch)?);
-        }
-        let middle = |figure: fn(&Turn) -> Duration| {
-            let mut all: Vec<f64> = turns.iter().map(|turn| figure(turn).as_nanos() as f64).collect();
-            median(&mut all)
-        };
+        let turns = self.worker.turns(batch, self.slice)?;
+        let middle = |figure: fn(&Turn) -> f64| median(&mut turns.each.iter().map(figure).collect::<Vec<_>>());
         Ok(Some(Timed {
             packets: count,
             bytes: batch.iter().map(|packet| packet.data.len() - room).sum(),
             seal_ns: middle(|turn| turn.seal),
             open_ns: middle(|turn| turn.open),
             baseline_ns: middle(|turn| turn.nothing),
-            core_hz: clock.hz(),
+            core_hz: turns.core_hz,
         }))
-    }
-
-    fn turn(&self, packets: &mut [Packet<'_>]) -> Result<Turn, String> {
-        let began = Instant::now();
-        self.nothing.seal(packets);
-        let passed = Instant::now();
-        self.keyed.seal(packets);
-        let sealed = Instant::now();
-        let genuine = self.keyed.open(packets);
-        let opened = Instant::now();
-        if !genuine {
-            return Err("does not open what it sealed".to_owned());
-        }
-        Ok(Turn {
-            nothing: passed - began,
-            seal: sealed - passed,
-            open: opened - sealed,
-        })
-    }
-
-    /// Another one for each packet, as far as it is long enough.
-    fn iv(&self, number: usize) -> Vec<u8> {
-        let mut iv = vec![0; self.contender.iv_bytes];
-        iv.iter_mut()
-            .zip(number.to_le_bytes())
-            .for_each(|(byte, count)| *byte = count);
-        iv
     }
 }

@@ -19,6 +19,10 @@ pub(super) const METHOD: &[&str] = &[
      code, tables, looking at the processor. Memory is how much the process's resident set (RSS) grows from before \
      the first key to after 25 frames, and for each byte of one frame. Linux maps a program's code 64 KiB at a time, \
      and so it counts.",
+    "Libraries named with --external run in a process of their own, which takes the times itself: the same batches, \
+     in place, each packet under its own IV, by turns with a cipher that does nothing. The pipe is in no figure. They \
+     are not part of this program and have no first use in it: algorithm set-up, T, memory, code and Rank are not \
+     known. Of a name that is none of ours a block is taken to be one byte.",
     "T is algorithm set-up, key set-up, enciphering and deciphering of a packet of one block, its IV and its tag \
      included.",
     "Rank is bytes enciphered per second over bytes of code and twice the memory per byte of a frame; E-Rank is that \

@@ -12,7 +12,7 @@ pub(super) struct Nature {
     pub(super) block_bytes: usize,
 }
 
-/// Of a cipher by its name. One that is not known here counts as a stream of bytes.
+/// Of a cipher by its name. One that is not known here, which only a foreign one is, counts as giving single bytes.
 pub(super) fn of(cipher: &str) -> Nature {
     let (form, block_bytes) = match cipher {
         "trivium" | "grain-v1" | "grain-128a" | "mickey-v1" | "mickey-v2" => ("stream of bits", 1),
@@ -25,7 +25,8 @@ pub(super) fn of(cipher: &str) -> Nature {
         "aegis-128l" => ("stream of blocks, tag", 32),
         "aegis-128x4" => ("stream of blocks, tag", 128),
         "ascon-aead128" => ("sponge, tag", 16),
-        _ => ("stream of bytes", 1),
+        "rc4" | "xor" => ("stream of bytes", 1),
+        _ => ("not known, taken by bytes", 1),
     };
     Nature { form, block_bytes }
 }

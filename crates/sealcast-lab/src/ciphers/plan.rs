@@ -7,6 +7,7 @@ use sealcast::failure::{Failure, FailureKind, Result};
 
 use super::alone::{self, Alone, Question};
 use super::contender::{self, Contender};
+use super::external::{self, External};
 use super::measure::{Bench, Cell};
 use super::record::{Record, Round};
 use super::workload::{self, Workload};
@@ -20,6 +21,8 @@ pub struct CipherOptions {
     pub clip: Option<PathBuf>,
     /// Ciphers, or `cipher/implementation`; all if none is named.
     pub only: Vec<String>,
+    /// Libraries to measure beside them.
+    pub external: Vec<External>,
     /// How often everybody takes a turn.
     pub rounds: usize,
     /// How many keys somebody tries in a second who tries them all.
@@ -49,7 +52,9 @@ impl CipherOptions {
 /// # Errors
 /// A name is no contender's, the clip cannot be read, or the folder has the record of another measurement.
 pub fn measure(options: &CipherOptions, told: &dyn Fn(&str)) -> Result<Record> {
-    measured(options, &chosen(&options.only)?, told)
+    let mut contenders = chosen(&options.only)?;
+    contenders.extend(external::all(&options.external)?);
+    measured(options, &contenders, told)
 }
 
 fn measured(options: &CipherOptions, contenders: &[Contender], told: &dyn Fn(&str)) -> Result<Record> {
@@ -89,14 +94,20 @@ fn round(
     }
     let mut round = Round::begin();
     told("key and IV set-up");
-    for &index in order.iter().filter(|&&index| record.contenders[index].wrong.is_none()) {
-        let bench = Bench::new(&contenders[index], options.slice());
-        round.set_ups.push(bench.set_up(index));
+    for &index in &order {
+        if record.contenders[index].wrong.is_some() {
+            continue;
+        }
+        match Bench::new(&contenders[index], options.slice()).and_then(|mut bench| bench.set_up(index)) {
+            Ok(set_up) => round.set_ups.push(set_up),
+            Err(wrong) => record.contenders[index].wrong = Some(wrong),
+        }
     }
     told("in processes of their own");
     let frame_bytes = record.frame_bytes().round() as usize;
     for &index in &order {
-        if record.contenders[index].wrong.is_none() {
+        // A foreign cipher has no first use in a process of ours.
+        if record.contenders[index].wrong.is_none() && contenders[index].load().is_some() {
             by_itself(&contenders[index], index, frame_bytes, options.slice(), &mut round)?;
         }
     }
@@ -107,7 +118,7 @@ fn round(
                 continue;
             }
             let bench = Bench::new(&contenders[index], options.slice());
-            match bench.run(workload, options.patience()) {
+            match bench.and_then(|mut bench| bench.run(workload, options.patience())) {
                 Ok(timed) => round.cells.extend(timed.map(|timed| Cell {
                     contender: index,
                     workload: at,
@@ -135,11 +146,15 @@ fn by_itself(one: &Contender, index: usize, frame_bytes: usize, slice: Duration,
     Ok(())
 }
 
-fn chosen(only: &[String]) -> Result<Vec<Contender>> {
+/// Ours and those of libraries that are named, or all if none is.
+///
+/// # Errors
+/// A name is no contender's.
+pub(crate) fn chosen(only: &[String]) -> Result<Vec<Contender>> {
     let all = contender::all();
-    let is = |one: &Contender, name: &String| one.cipher == name || one.name() == *name;
+    let is = |one: &Contender, name: &String| one.cipher == *name || one.name() == *name;
     if let Some(unknown) = only.iter().find(|name| !all.iter().any(|one| is(one, name))) {
-        let mut names: Vec<&str> = all.iter().map(|one| one.cipher).collect();
+        let mut names: Vec<&str> = all.iter().map(|one| one.cipher.as_str()).collect();
         names.dedup();
         let what = format!("there is no cipher `{unknown}`");
         let hint = format!(
@@ -159,13 +174,14 @@ mod tests {
     #[test]
     fn a_contender_that_is_wrong_in_one_value_is_named_and_not_timed() {
         let folder = tempfile::tempdir().expect("a folder");
-        let mut contenders = chosen(&["rc4".to_owned()]).expect("RC4 is here");
+        let mut contenders = chosen(&["rc4/definition".to_owned()]).expect("RC4 is here");
         assert!(contenders[0].known.len() > 1, "the others stay right");
         contenders[0].known[1].sealed = "00".repeat(contenders[0].known[1].sealed.len() / 2).leak();
         let options = CipherOptions {
             quick: true,
             clip: None,
             only: Vec::new(),
+            external: Vec::new(),
             guesses_per_second: 1e12,
             rounds: 1,
             folder: Some(folder.path().to_owned()),

@@ -88,6 +88,9 @@ pub(super) struct Described {
     pub(super) code_bytes: Option<u64>,
     /// Why it is not timed.
     pub(super) wrong: Option<String>,
+    /// What has to be known beside its figures.
+    #[serde(default)]
+    pub(super) note: Option<String>,
 }
 
 /// What one round gave.
@@ -118,14 +121,18 @@ impl Round {
 impl Described {
     fn of(contender: &Contender, code: Option<&Code>) -> Self {
         Self {
-            cipher: contender.cipher.to_owned(),
-            implementation: contender.implementation.to_owned(),
+            cipher: contender.cipher.clone(),
+            implementation: contender.implementation.clone(),
             key_bits: 8 * contender.key_bytes,
             iv_bits: 8 * contender.iv_bytes,
             tag_bits: 8 * contender.tag_bytes,
             state_bytes: contender.state_bytes,
-            code_bytes: code.and_then(|code| code.bytes_of(contender.cipher, contender.implementation)),
+            code_bytes: contender
+                .load()
+                .and(code)
+                .and_then(|code| code.bytes_of(&contender.cipher, &contender.implementation)),
             wrong: contender.verify().err(),
+            note: contender.note.clone(),
         }
     }
 }
@@ -141,12 +148,16 @@ impl Record {
             bytes: workload.bytes(),
         };
         let owned = |(name, version): &(&str, &str)| ((*name).to_owned(), (*version).to_owned());
+        let own = LIBRARIES.iter().chain(&VERSIONS).map(owned);
+        let foreign = contenders
+            .iter()
+            .filter_map(|one| Some((one.name(), one.digest.clone()?)));
         let clip = options.clip.as_ref().map(|path| path.display().to_string());
         Self {
             made: Timestamp::now().to_string(),
             settings: Settings {
                 version: env!("CARGO_PKG_VERSION").to_owned(),
-                libraries: LIBRARIES.iter().chain(&VERSIONS).map(owned).collect(),
+                libraries: own.chain(foreign).collect(),
                 machine: serde_json::to_value(Machine::detect()).unwrap_or_default(),
                 quick: options.quick,
                 frames: clip.unwrap_or_else(|| "test card".to_owned()),

@@ -147,7 +147,7 @@ impl Line {
         let known =
             |name: &str, value: Option<u64>| one(name, &value.map_or_else(String::new, |value| value.to_string()));
         let three = |name: &str, estimate: Option<Estimate>| {
-            let parts = estimate.map(|estimate| [estimate.value, estimate.low, estimate.high]);
+            let parts = estimate.map(|estimate| [estimate.median, estimate.low, estimate.high]);
             let names = ["", "_low", "_high"].into_iter().enumerate();
             let columns = names.map(|(at, end)| {
                 let part = parts.map_or_else(String::new, |parts| parts[at].to_string());
@@ -252,6 +252,7 @@ mod tests {
             quick: true,
             clip: None,
             only: Vec::new(),
+            external: Vec::new(),
             guesses_per_second: 1e12,
             rounds: 1,
             folder: None,
@@ -262,7 +263,7 @@ mod tests {
         record.contenders[0].code_bytes = Some(1000);
         record.rounds = vec![round(&record, 2.0)];
         let line = lines(&record).remove(0);
-        let value = |estimate: Option<Estimate>| estimate.expect("measured").value;
+        let value = |estimate: Option<Estimate>| estimate.expect("measured").median;
         assert_eq!(value(line.cycles_per_byte), 0.5);
         assert_eq!(value(line.kbit_per_s), 8e6);
         assert_eq!(value(line.algorithm_ns), 200.0);

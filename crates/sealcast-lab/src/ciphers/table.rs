@@ -100,10 +100,10 @@ fn row(record: &Record, contender: usize, workload: usize) -> Option<Row> {
         mb_per_s_low: 1e3 / most,
         mb_per_s_high: 1e3 / least,
         open_mb_per_s: 1e3 / middle(&|_, cell| cell.timed.open_ns / cell.timed.bytes as f64),
-        cycles_per_byte: net.map(|net| net.value),
+        cycles_per_byte: net.map(|net| net.median),
         cycles_per_byte_low: net.map(|net| net.low),
         cycles_per_byte_high: net.map(|net| net.high),
-        baseline_cycles_per_byte: cycles(|timed| timed.baseline_ns).map(|baseline| baseline.value),
+        baseline_cycles_per_byte: cycles(|timed| timed.baseline_ns).map(|baseline| baseline.median),
         packets_per_s: 1e9 / (ns_per_byte * load.mean_bytes()),
         key_ns: middle(&|set_up, _| set_up.key_ns),
         iv_ns: ivs.map(|mut ivs| median(&mut ivs)),
@@ -173,6 +173,9 @@ pub fn terminal(record: &Record) -> String {
     for wrong in wrong(record) {
         let _ = writeln!(text, "WRONG, not timed: {wrong}");
     }
+    for note in notes(record) {
+        let _ = writeln!(text, "note: {note}");
+    }
     let _ = writeln!(text, "energy: {}", record.energy);
     text
 }
@@ -186,6 +189,12 @@ pub(super) fn wrong(record: &Record) -> impl Iterator<Item = String> {
         let why = one.wrong.as_ref()?;
         Some(format!("{}/{}: {why}", one.cipher, one.implementation))
     })
+}
+
+/// What has to be known beside the figures.
+pub(super) fn notes(record: &Record) -> impl Iterator<Item = String> {
+    let timed = record.contenders.iter().filter(|one| one.wrong.is_none());
+    timed.filter_map(|one| Some(format!("{}/{}: {}", one.cipher, one.implementation, one.note.as_ref()?)))
 }
 
 pub(super) fn write_csv(path: &Path, rows: &[Row]) -> csv::Result<()> {

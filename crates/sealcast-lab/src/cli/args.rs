@@ -8,6 +8,7 @@ use clap::{Args, Parser, Subcommand};
 use sealcast::failure::{Failure, FailureKind, Result};
 use sealcast_proto::sim::LinkProfile;
 
+use crate::ciphers::External;
 use crate::throughput::Carrier;
 
 /// How a profile is written, for the help.
@@ -48,6 +49,14 @@ pub(super) enum Command {
     CipherAlone(CipherAloneArgs),
     /// Run every test vector of a folder on every kernel of its study cipher
     Verify(VerifyArgs),
+    /// Measure the delay of text, audio and video over UDP under ciphers, between two processes
+    Delay(DelayCommand),
+    /// The sending end of a run of `delay`
+    #[command(hide = true)]
+    DelaySend(DelaySendArgs),
+    /// The receiving end of a run of `delay`
+    #[command(hide = true)]
+    DelayReceive(DelayEndArgs),
     /// Measure what share of frames is in time over a link that loses packets, beside SRT and plain RTP
     Link(LinkCommand),
     /// The sending end of a run of `link`
@@ -77,6 +86,10 @@ pub(super) struct CiphersArgs {
     /// Measure these alone: ciphers, or implementations such as trivium/words
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     pub(super) only: Vec<String>,
+    /// Measure a cipher in C beside them, a shared object with the API of eSTREAM; may be repeated. Sizes follow where
+    /// they are not the usual ones: NAME=FILE,key=BITS,iv=BITS,context=BYTES
+    #[arg(long, value_name = "NAME=FILE")]
+    pub(super) external: Vec<External>,
     /// How often everybody takes a turn: 15, or 3 with --quick
     #[arg(long, value_name = "NUMBER")]
     pub(super) rounds: Option<usize>,
@@ -106,6 +119,48 @@ pub(super) struct VerifyArgs {
     /// A folder of JSON files, one cipher each
     #[arg(long, value_name = "FOLDER")]
     pub(super) vectors: PathBuf,
+}
+
+#[derive(Args, Debug)]
+pub(super) struct DelayCommand {
+    /// 3 rounds, for a first look
+    #[arg(long)]
+    pub(super) quick: bool,
+    /// Measure these beside no cipher: ciphers, or implementations such as trivium/words; xor, rc4 and aes-128-ctr if
+    /// none is named
+    #[arg(long, value_name = "NAMES", value_delimiter = ',')]
+    pub(super) only: Vec<String>,
+    /// How often everything is measured: 15, or 3 with --quick
+    #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u16).range(1..=1000))]
+    pub(super) rounds: Option<u16>,
+    /// Write record.json, table.csv and report.html into this folder
+    #[arg(long, value_name = "FOLDER")]
+    pub(super) out: Option<PathBuf>,
+}
+
+#[derive(Args, Debug)]
+pub(super) struct DelayEndArgs {
+    /// What is sent
+    #[arg(long)]
+    pub(super) medium: String,
+    /// What enciphers it
+    #[arg(long)]
+    pub(super) cipher: String,
+    /// Tells this run's packets from others
+    #[arg(long)]
+    pub(super) token: u32,
+}
+
+#[derive(Args, Debug)]
+pub(super) struct DelaySendArgs {
+    #[command(flatten)]
+    pub(super) end: DelayEndArgs,
+    /// Where to send to
+    #[arg(long)]
+    pub(super) to: SocketAddr,
+    /// Packets that may be under way
+    #[arg(long)]
+    pub(super) window: u32,
 }
 
 #[derive(Args, Debug)]

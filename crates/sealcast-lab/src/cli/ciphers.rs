@@ -15,6 +15,7 @@ pub(super) fn run(args: &CiphersArgs) -> Result<ExitCode> {
         quick: args.quick,
         clip: args.clip.clone(),
         only: args.only.clone(),
+        external: args.external.clone(),
         rounds: args
             .rounds
             .unwrap_or(if args.quick { ROUNDS.1 } else { ROUNDS.0 })

@@ -4,6 +4,7 @@ mod args;
 mod children;
 mod ciphers;
 mod control;
+mod delay;
 mod gateway;
 mod link;
 mod net;
@@ -26,6 +27,9 @@ pub fn run() -> ExitCode {
         Command::Ciphers(args) => ciphers::run(&args),
         Command::CipherAlone(args) => ciphers::alone(&args),
         Command::Verify(args) => verify::run(&args),
+        Command::Delay(args) => delay::run(&args),
+        Command::DelaySend(args) => delay::send(&args),
+        Command::DelayReceive(args) => delay::receive(&args),
         Command::Link(args) => link::run(&args),
         Command::LinkSend(args) => link::send(&args),
         Command::LinkReceive(args) => link::receive(&args),

@@ -1,7 +1,6 @@
 //! One measurement: frames are sent at their times, and it is noted when they come out.
 
 use std::io;
-use std::num::NonZero;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -22,8 +21,6 @@ const WARM_UP: Duration = Duration::from_millis(300);
 const DRAIN: Duration = Duration::from_millis(500);
 /// How often it is looked whether all has come.
 const LOOK: Duration = Duration::from_millis(5);
-/// Threads that send and receive go before what is measured, which else would be measured by late clocks.
-const PRIORITY: i32 = -20;
 
 /// What came of one measurement.
 #[derive(Clone, Debug, Default)]
@@ -93,15 +90,9 @@ fn run(course: &mut Course, load: &Load, time: Duration, stop: Stop<'_>) -> Resu
     })
 }
 
-/// To the microsecond, and before others, as far as the system lets this thread.
-fn be_on_time() {
-    let _ = rustix::thread::set_current_timer_slack(NonZero::new(1));
-    let _ = rustix::process::setpriority_process(Some(rustix::thread::gettid()), PRIORITY);
-}
-
 /// Send for `time`; how many packets.
 fn send(outs: &mut [&mut Out], load: &Load, epoch: Instant, time: Duration, stop: Stop<'_>) -> io::Result<u64> {
-    be_on_time();
+    processor::be_on_time();
     // The same for everybody.
     let mut random = Random::new(1);
     let begin = epoch.elapsed();
@@ -142,7 +133,7 @@ fn receive(
     over: &AtomicBool,
     arrived: &AtomicU64,
 ) -> io::Result<Vec<u64>> {
-    be_on_time();
+    processor::be_on_time();
     let (mut delays, mut left) = (Vec::new(), None);
     while !over.load(Ordering::Relaxed) {
         come.receive(|bytes| {
