@@ -11,6 +11,12 @@ pub fn congestion_control() -> String {
     }
 }
 
+/// The kernel's load averages, as it writes them; empty if it does not tell.
+pub fn load_average() -> String {
+    let text = std::fs::read_to_string("/proc/loadavg").unwrap_or_default();
+    text.trim().to_owned()
+}
+
 #[cfg(test)]
 mod tests {
     #[test]

@@ -3,6 +3,7 @@
 
 pub mod ciphers;
 pub mod cli;
+pub mod delay;
 pub mod facts;
 pub mod gateway;
 pub mod link;

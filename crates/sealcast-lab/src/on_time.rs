@@ -9,7 +9,8 @@ use crate::net::SPIN;
 /// Threads that send and receive go before what is measured, which else would be measured by late clocks.
 const PRIORITY: i32 = -20;
 
-/// To the microsecond, and before others, as far as the system lets this thread.
+/// To the microsecond, and before others, as far as the system lets this thread. The kernel may wake a thread 50
+/// microseconds late to save energy, unless it is told otherwise.
 pub(crate) fn go_first() {
     let _ = rustix::thread::set_current_timer_slack(NonZero::new(1));
     let _ = rustix::process::setpriority_process(Some(rustix::thread::gettid()), PRIORITY);

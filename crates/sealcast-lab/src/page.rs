@@ -1,8 +1,12 @@
 //! What reports as HTML have in common: one file that needs nothing else.
 
-const STYLE: &str = "body{font:15px/1.45 sans-serif;max-width:76em;margin:2em auto;padding:0 1em;color:#222}\
-    table{border-collapse:collapse;margin:1em 0}td,th{border-bottom:1px solid #ddd;padding:.2em .8em;text-align:left}\
-    svg{max-width:100%;height:auto}figure{display:inline-block;margin:.5em}";
+/// Charts are drawn on white; in the dark they are turned over, hues kept.
+const STYLE: &str = ":root{color-scheme:light dark}\
+    body{font:15px/1.45 sans-serif;max-width:76em;margin:2em auto;padding:0 1em;color:light-dark(#222,#ddd);\
+    background:light-dark(#fff,#191919)}table{border-collapse:collapse;margin:1em 0;display:block;overflow-x:auto}\
+    td,th{border-bottom:1px solid light-dark(#ddd,#444);padding:.2em .8em;text-align:left}\
+    svg{max-width:100%;height:auto}figure{display:inline-block;margin:.5em}\
+    @media(prefers-color-scheme:dark){svg{filter:invert(.9) hue-rotate(180deg)}}";
 
 /// How a page begins.
 pub(crate) fn head(title: &str, heading: &str) -> String {

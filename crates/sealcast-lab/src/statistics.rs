@@ -1,9 +1,33 @@
 //! Medians, and how sure a figure is: the percentile bootstrap.
 
 use sealcast_proto::sim::Random;
+use serde::Serialize;
 
 /// Resamples: the ends of a 95 % interval rest on 50 of them each.
 const RESAMPLES: usize = 2000;
+
+/// The median of samples, and the ends of its 95 % interval.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Estimate {
+    /// The median.
+    pub median: f64,
+    /// The lower end.
+    pub low: f64,
+    /// The upper end.
+    pub high: f64,
+}
+
+impl Estimate {
+    /// None of no samples.
+    pub(crate) fn of(samples: &[f64]) -> Option<Self> {
+        if samples.is_empty() {
+            return None;
+        }
+        let (low, high) = interval(samples, median);
+        let median = median(&mut samples.to_vec());
+        Some(Self { median, low, high })
+    }
+}
 
 /// The 95 % interval of a figure of samples.
 pub(crate) fn interval<T: Copy>(samples: &[T], figure: impl Fn(&mut [T]) -> f64) -> (f64, f64) {

@@ -3,33 +3,15 @@
 use std::error::Error;
 use std::fmt::Write;
 
-use super::plot::{self, Bar};
+use super::method::MISLEADING;
 use super::record::Record;
-use super::table::{self, Row, SHOWN};
+use super::summary::Line;
+use super::table::{self, Row};
+use super::{figures, hardware};
 use crate::page::{self, escape};
 
-/// What is drawn: workload, unit, and the figure with the ends of its interval.
-type Chart = (&'static str, &'static str, fn(&Row) -> Option<[f64; 3]>);
-
-const CHARTS: [Chart; 3] = [
-    (SHOWN, "enciphering, MB/s", |row| {
-        Some([row.mb_per_s, row.mb_per_s_low, row.mb_per_s_high])
-    }),
-    (SHOWN, "cycles per byte", |row| {
-        Some([
-            row.cycles_per_byte?,
-            row.cycles_per_byte_low?,
-            row.cycles_per_byte_high?,
-        ])
-    }),
-    ("H.264 frames", "frames enciphered in a second", |row| {
-        let per_mb = row.packets_per_s / row.mb_per_s;
-        Some([row.packets_per_s, row.mb_per_s_low * per_mb, row.mb_per_s_high * per_mb])
-    }),
-];
-
 /// The page in HTML.
-pub(super) fn page(record: &Record, rows: &[Row]) -> Result<String, Box<dyn Error>> {
+pub(super) fn page(record: &Record, rows: &[Row], lines: &[Line]) -> Result<String, Box<dyn Error>> {
     let mut page = page::head("Ciphers on video", "What ciphers cost on packets and frames of video");
     page.push_str("<table>\n");
     for (name, value) in record.facts() {
@@ -39,17 +21,14 @@ pub(super) fn page(record: &Record, rows: &[Row]) -> Result<String, Box<dyn Erro
     for wrong in table::wrong(record) {
         writeln!(page, "<p><b>Wrong, and not timed:</b> {}</p>", escape(&wrong))?;
     }
-    for (workload, unit, figure) in CHARTS {
-        let drawn = rows.iter().filter(|row| row.workload == workload).filter_map(|row| {
-            let [value, low, high] = figure(row)?;
-            Some((format!("{} {}", row.cipher, row.implementation), value, low, high))
-        });
-        let bars: Vec<Bar> = drawn.collect();
-        if !bars.is_empty() {
-            let svg = plot::bars(unit, &bars)?;
-            writeln!(page, "<h2>{unit}: {workload}</h2>\n<figure>{svg}</figure>")?;
-        }
+    for note in table::notes(record) {
+        writeln!(page, "<p>{}</p>", escape(&note))?;
     }
+    page.push_str(&figures::khan_2024(record, lines));
+    page.push_str(&figures::charts(record, lines)?);
+    page.push_str(&figures::elkilani_2009(record, lines)?);
+    page.push_str(&figures::times(lines));
+    page.push_str(&hardware::part(record, rows));
     for load in &record.settings().workloads {
         let mean = table::short(load.mean_bytes());
         writeln!(
@@ -85,9 +64,13 @@ pub(super) fn page(record: &Record, rows: &[Row]) -> Result<String, Box<dyn Erro
             [&one.cipher, &one.implementation, &key, &iv, &tag, &state],
         ));
     }
-    page.push_str("</table>\n<h2>Method</h2>\n");
-    for words in &record.method {
-        writeln!(page, "<p>{}</p>", escape(words))?;
+    page.push_str("</table>\n");
+    let method: Vec<&str> = record.method.iter().map(String::as_str).collect();
+    for (heading, all) in [("Where these figures mislead", &MISLEADING[..]), ("Method", &method)] {
+        writeln!(page, "<h2>{heading}</h2>")?;
+        for words in all {
+            writeln!(page, "<p>{}</p>", escape(words))?;
+        }
     }
     page.push_str("</html>\n");
     Ok(page)

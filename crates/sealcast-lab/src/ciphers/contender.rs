@@ -3,9 +3,11 @@
 use std::hint::black_box;
 
 use data_encoding::HEXUPPER;
-use sealcast_cipher::{IMPLEMENTATIONS, Implementation, PUBLISHED, Packet, Study};
+use sealcast_cipher::{Facts, IMPLEMENTATIONS, Implementation, PUBLISHED, Packet, Study};
 
+use super::external::Library;
 use super::library;
+use super::worker::{Done, Here, Worker};
 
 /// The key size that is measured where a cipher has several, in bytes; else its longest.
 const USUAL_KEY_BYTES: usize = 16;
@@ -16,19 +18,30 @@ const BATCH: usize = 67;
 const BATCHED_BYTES: usize = 4096;
 
 /// One implementation of one cipher.
-pub(super) struct Contender {
-    pub(super) cipher: &'static str,
+pub(crate) struct Contender {
+    pub(crate) cipher: String,
     /// Which of our kernels, or which library.
-    pub(super) implementation: &'static str,
-    pub(super) key_bytes: usize,
-    pub(super) iv_bytes: usize,
+    pub(crate) implementation: String,
+    pub(crate) key_bytes: usize,
+    pub(crate) iv_bytes: usize,
     /// Bytes behind each packet that authenticate it; none under a bare keystream.
-    pub(super) tag_bytes: usize,
+    pub(crate) tag_bytes: usize,
     /// Bytes of a loaded key and of a running keystream, where they are known.
     pub(super) state_bytes: Option<usize>,
-    /// Loads a key of `key_bytes`.
-    pub(super) load: Box<Load>,
+    /// What has to be known beside its figures.
+    pub(super) note: Option<String>,
+    /// SHA-256 of its library, where that is named on the command line.
+    pub(super) digest: Option<String>,
+    pub(super) place: Place,
     pub(super) known: Vec<Known>,
+}
+
+/// Where a contender's code runs.
+pub(super) enum Place {
+    /// In this process: what loads a key of `key_bytes`.
+    Here(Box<Load>),
+    /// In a process of its own.
+    Apart(Library),
 }
 
 /// Makes a key ready for use.
@@ -59,33 +72,46 @@ pub(super) struct Known {
 }
 
 /// All contenders that this machine can run: our own by name, the definition of each first, then those of libraries.
-pub(super) fn all() -> Vec<Contender> {
+pub(crate) fn all() -> Vec<Contender> {
     let ours = IMPLEMENTATIONS.iter().filter(|one| (one.available)());
     ours.map(own).chain(library::all()).collect()
 }
 
 fn own(one: &'static Implementation) -> Contender {
-    let keys = one.facts.key_bytes;
-    let usual = keys.contains(USUAL_KEY_BYTES);
-    let known = PUBLISHED.iter().filter(|value| value.cipher == one.facts.name);
+    let (key_bytes, iv_bytes) = measured_sizes(one.facts);
     Contender {
-        cipher: one.facts.name,
-        implementation: one.kernel,
-        key_bytes: if usual { USUAL_KEY_BYTES } else { keys.most },
-        iv_bytes: one.facts.iv_bytes.most,
+        cipher: one.facts.name.to_owned(),
+        implementation: one.kernel.to_owned(),
+        key_bytes,
+        iv_bytes,
         tag_bytes: 0,
         state_bytes: Some(one.key_state_bytes + one.state_bytes),
-        load: Box::new(|key| Box::new((one.load)(key).expect("the size is one of the cipher's"))),
-        known: known
-            .map(|value| Known {
-                key: value.key,
-                iv: value.iv,
-                message: "00".repeat(value.from + value.bytes.len() / 2),
-                from: value.from,
-                sealed: value.bytes,
-            })
-            .collect(),
+        note: None,
+        digest: None,
+        place: Place::Here(Box::new(|key| {
+            Box::new((one.load)(key).expect("the size is one of the cipher's"))
+        })),
+        known: published(one.facts.name).collect(),
     }
+}
+
+/// Bytes of the key and of the IV that a study cipher is measured with.
+pub(super) fn measured_sizes(facts: &Facts) -> (usize, usize) {
+    let keys = facts.key_bytes;
+    let usual = keys.contains(USUAL_KEY_BYTES);
+    (if usual { USUAL_KEY_BYTES } else { keys.most }, facts.iv_bytes.most)
+}
+
+/// What was published of a study cipher; nothing of others.
+pub(super) fn published(cipher: &str) -> impl Iterator<Item = Known> {
+    let known = PUBLISHED.iter().filter(move |value| value.cipher == cipher);
+    known.map(|value| Known {
+        key: value.key,
+        iv: value.iv,
+        message: "00".repeat(value.from + value.bytes.len() / 2),
+        from: value.from,
+        sealed: value.bytes,
+    })
 }
 
 impl Keyed for Study {
@@ -106,22 +132,43 @@ impl Keyed for Study {
 
 impl Contender {
     /// `trivium/words`
-    pub(super) fn name(&self) -> String {
+    pub(crate) fn name(&self) -> String {
         format!("{}/{}", self.cipher, self.implementation)
+    }
+
+    /// What loads its key, if its code is in this program.
+    pub(super) fn load(&self) -> Option<&Load> {
+        match &self.place {
+            Place::Here(load) => Some(load),
+            Place::Apart(_) => None,
+        }
+    }
+
+    /// Puts it to work.
+    ///
+    /// # Errors
+    /// Its process cannot be started.
+    pub(crate) fn start(&self) -> Done<Box<dyn Worker + '_>> {
+        Ok(match &self.place {
+            Place::Here(load) => Box::new(Here::new(load)),
+            Place::Apart(library) => Box::new(library.start()?),
+        })
     }
 
     /// Holds it to what was published.
     ///
     /// # Errors
-    /// It gives other bytes, or takes what was altered for genuine, or nothing was published; in words.
-    pub(super) fn verify(&self) -> Result<(), String> {
-        if self.known.is_empty() {
-            return Err("no published values to hold it to".to_owned());
+    /// It gives other bytes, or takes what was altered for genuine, or nothing was published though it should; in
+    /// words.
+    pub(crate) fn verify(&self) -> Done<()> {
+        match &self.place {
+            Place::Here(_) if self.known.is_empty() => Err("no published values to hold it to".to_owned()),
+            Place::Apart(library) if self.known.is_empty() => library.agrees_with_itself(self.key_bytes),
+            _ => self.known.iter().try_for_each(|known| self.compare(known)),
         }
-        self.known.iter().try_for_each(|known| self.compare(known))
     }
 
-    fn compare(&self, known: &Known) -> Result<(), String> {
+    fn compare(&self, known: &Known) -> Done<()> {
         let bytes = |hex: &str| HEXUPPER.decode(hex.as_bytes()).expect("hexadecimal digits");
         let (key, iv, sealed) = (bytes(known.key), bytes(known.iv), bytes(known.sealed));
         let mut message = bytes(&known.message);
@@ -129,20 +176,21 @@ impl Contender {
         message.resize(length + self.tag_bytes, 0);
         let count = if length <= BATCHED_BYTES { BATCH } else { 1 };
         let mut batch = vec![message; count];
-        let keyed = (self.load)(&key);
-        keyed.seal(&mut packets(&mut batch, &iv));
+        let mut worker = self.start()?;
+        worker.load(&key)?;
+        worker.seal(&mut packets(&mut batch, &iv))?;
         let place = format!("key {}, IV {}, from byte {}", known.key, known.iv, known.from);
         if batch.iter().any(|data| data[known.from..] != sealed) {
             return Err(format!("{place}: other bytes than were published"));
         }
-        let genuine = keyed.open(&mut packets(&mut batch, &iv));
+        let genuine = worker.open(&mut packets(&mut batch, &iv))?;
         if !genuine || batch.iter().any(|data| data[..length] != bytes(&known.message)) {
             return Err(format!("{place}: does not open what it sealed"));
         }
         if self.tag_bytes > 0 {
-            keyed.seal(&mut packets(&mut batch, &iv));
+            worker.seal(&mut packets(&mut batch, &iv))?;
             batch[0][length] ^= 1;
-            if keyed.open(&mut packets(&mut batch[..1], &iv)) {
+            if worker.open(&mut packets(&mut batch[..1], &iv))? {
                 return Err(format!("{place}: takes an altered tag for genuine"));
             }
         }
@@ -150,7 +198,15 @@ impl Contender {
     }
 }
 
-fn packets<'a>(batch: &'a mut [Vec<u8>], iv: &'a [u8]) -> Vec<Packet<'a>> {
+/// Another IV for each packet, as far as it is long enough.
+pub(crate) fn set_iv(iv: &mut [u8], number: u64) {
+    iv.iter_mut()
+        .zip(number.to_le_bytes())
+        .for_each(|(byte, count)| *byte = count);
+}
+
+/// Data as packets under one IV.
+pub(super) fn packets<'a>(batch: &'a mut [Vec<u8>], iv: &'a [u8]) -> Vec<Packet<'a>> {
     batch.iter_mut().map(|data| Packet { iv, data }).collect()
 }
 

@@ -14,7 +14,7 @@ use chacha20::ChaCha20;
 use chacha20::cipher::{KeyIvInit, StreamCipher};
 use sealcast_cipher::Packet;
 
-use super::contender::{Contender, Keyed, Known};
+use super::contender::{Contender, Keyed, Known, Place};
 
 /// Bytes of every tag here.
 const TAG: usize = 16;
@@ -160,13 +160,15 @@ fn contender(
 ) -> Contender {
     let [key_bytes, iv_bytes, tag_bytes] = bytes;
     Contender {
-        cipher,
-        implementation,
+        cipher: cipher.to_owned(),
+        implementation: implementation.to_owned(),
         key_bytes,
         iv_bytes,
         tag_bytes,
         state_bytes: None,
-        load: Box::new(load),
+        note: None,
+        digest: None,
+        place: Place::Here(Box::new(load)),
         known: vec![known],
     }
 }

@@ -1,17 +1,21 @@
 //! The stopwatch.
 
-use std::hint::black_box;
 use std::time::{Duration, Instant};
 
 use sealcast_cipher::Packet;
 use serde::{Deserialize, Serialize};
 
-use super::contender::{Contender, Keyed};
+use super::contender::{Contender, set_iv};
+use super::nature;
+use super::worker::{Act, Done, Turn, Worker};
 use super::workload::Workload;
 use crate::statistics::median;
 
 /// A timed stretch is no shorter than this, if there is enough to do: reading the clock takes some 30 ns.
 const LEAST: Duration = Duration::from_micros(200);
+
+/// And there are so many of them, of something short: one may be interrupted.
+const STRETCHES: usize = 5;
 
 /// One contender on one workload in one round.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -33,6 +37,18 @@ pub(super) struct Timed {
     pub(super) seal_ns: f64,
     /// And deciphering.
     pub(super) open_ns: f64,
+    /// The same packets, IVs and stopwatch with a cipher that does nothing, by turns with the others.
+    pub(super) baseline_ns: f64,
+    /// Cycles in a second meanwhile, where the kernel counts them.
+    pub(super) core_hz: Option<f64>,
+}
+
+impl Timed {
+    /// Cycles per byte of some of the times; `tsc_hz` stands in where the kernel counts no cycles.
+    pub(super) fn cycles_per_byte(&self, ns: fn(&Self) -> f64, tsc_hz: Option<f64>) -> Option<f64> {
+        let hz = self.core_hz.or(tsc_hz)?;
+        Some(ns(self) * hz / 1e9 / self.bytes as f64)
+    }
 }
 
 /// What has to be done before the first byte, in one round; in nanoseconds.
@@ -42,71 +58,84 @@ pub(super) struct SetUp {
     pub(super) key_ns: f64,
     /// None where an IV is not set up by a step of its own.
     pub(super) iv_ns: Option<f64>,
+    /// A packet of one block under a loaded key, its IV and tag included.
+    pub(super) block_seal_ns: f64,
+    pub(super) block_open_ns: f64,
 }
 
-/// A contender with a key and room for packets.
+/// A contender at work, with a key and room for packets.
 pub(super) struct Bench<'a> {
     contender: &'a Contender,
-    keyed: Box<dyn Keyed>,
-    key: Vec<u8>,
+    worker: Box<dyn Worker + 'a>,
     /// How long one workload is repeated.
     slice: Duration,
 }
 
 impl<'a> Bench<'a> {
-    pub(super) fn new(contender: &'a Contender, slice: Duration) -> Self {
+    /// # Errors
+    /// The contender cannot be started.
+    pub(super) fn new(contender: &'a Contender, slice: Duration) -> Done<Self> {
         let key: Vec<u8> = (1..).take(contender.key_bytes).collect();
-        Self {
-            keyed: (contender.load)(&key),
+        let mut worker = contender.start()?;
+        worker.load(&key)?;
+        Ok(Self {
             contender,
-            key,
+            worker,
             slice,
-        }
+        })
     }
 
-    /// Key and IV set-up.
-    pub(super) fn set_up(&self, index: usize) -> SetUp {
+    /// Key and IV set-up, and one block.
+    ///
+    /// # Errors
+    /// The contender broke down.
+    pub(super) fn set_up(&mut self, index: usize) -> Done<SetUp> {
         let iv = vec![1; self.contender.iv_bytes];
-        let key_ns = self.repeated(|| {
-            black_box((self.contender.load)(black_box(&self.key)));
-        });
-        let is_a_step = self.keyed.start(&iv);
-        let iv_ns = is_a_step.then(|| {
-            self.repeated(|| {
-                self.keyed.start(black_box(&iv));
-            })
-        });
-        SetUp {
+        let key_ns = self.repeated(|worker, count| worker.keys(count))?;
+        let is_a_step = self.worker.ivs(&iv, 1)?.is_some();
+        let ivs = |worker: &mut dyn Worker, count| Ok(worker.ivs(&iv, count)?.unwrap_or_default());
+        let iv_ns = is_a_step.then(|| self.repeated(ivs)).transpose()?;
+        let [block_seal_ns, block_open_ns] = self.block(&iv)?;
+        Ok(SetUp {
             contender: index,
             key_ns,
             iv_ns,
-        }
+            block_seal_ns,
+            block_open_ns,
+        })
     }
 
-    /// Nanoseconds of something short.
-    fn repeated(&self, act: impl Fn()) -> f64 {
-        let stretch = |count: u32| {
-            let began = Instant::now();
-            (0..count).for_each(|_| act());
-            began.elapsed()
-        };
+    /// Enciphering and deciphering one block. What takes the place of the last one is copied in, and that and the call
+    /// are subtracted.
+    fn block(&mut self, iv: &[u8]) -> Done<[f64; 2]> {
+        let clear = vec![1; nature::of(&self.contender.cipher).block_bytes + self.contender.tag_bytes];
+        let mut sealed = clear.clone();
+        self.worker.seal(&mut [Packet { iv, data: &mut sealed }])?;
+        let mut ns = |act, from: &[u8]| self.repeated(|worker, count| worker.again(act, iv, from, count));
+        let nothing = ns(Act::Nothing, &clear)?;
+        let (seal, open) = (ns(Act::Seal, &clear)?, ns(Act::Open, &sealed)?);
+        Ok([seal - nothing, open - nothing].map(|ns| ns.max(0.0)))
+    }
+
+    /// Nanoseconds of something short, which is done so many times.
+    fn repeated(&mut self, act: impl Fn(&mut dyn Worker, u32) -> Done<Duration>) -> Done<f64> {
         let mut count = 1;
-        while count < 1 << 24 && stretch(count) < LEAST {
+        while count < 1 << 24 && act(&mut *self.worker, count)? < LEAST {
             count *= 2;
         }
         let began = Instant::now();
         let mut each = Vec::new();
-        while each.is_empty() || began.elapsed() < self.slice / 2 {
-            each.push(stretch(count).as_nanos() as f64 / f64::from(count));
+        while each.len() < STRETCHES || began.elapsed() < self.slice / 2 {
+            each.push(act(&mut *self.worker, count)?.as_nanos() as f64 / f64::from(count));
         }
-        median(&mut each)
+        Ok(median(&mut each))
     }
 
     /// Enciphers and deciphers a workload over and over. None if one packet alone takes longer than `patience`.
     ///
     /// # Errors
-    /// It does not open what it sealed.
-    pub(super) fn run(&self, workload: &Workload, patience: Duration) -> Result<Option<Timed>, String> {
+    /// It does not open what it sealed, or broke down.
+    pub(super) fn run(&mut self, workload: &Workload, patience: Duration) -> Done<Option<Timed>> {
         let room = self.contender.tag_bytes;
         let mut batch = Batch::new(self.contender, workload);
         let mut packets = batch.packets();
@@ -114,57 +143,46 @@ impl<'a> Bench<'a> {
         // As many at once as are needed for a stretch that a clock can tell; that also warms everything up.
         let mut count = 1;
         loop {
-            let (sealing, _) = self.once(&mut packets[..count])?;
-            if count == 1 && sealing > patience {
+            let turns = self.worker.turns(&mut packets[..count], Duration::ZERO)?.each;
+            let seal = Duration::from_nanos(turns.first().map_or(0.0, |turn| turn.seal) as u64);
+            if count == 1 && seal > patience {
                 return Ok(None);
             }
-            if count == packets.len() || sealing > self.slice / 4 {
+            if count == packets.len() || seal > self.slice / 4 {
                 break;
             }
             count = packets.len().min(2 * count);
         }
         let batch = &mut packets[..count];
-        let began = Instant::now();
-        let (mut sealing, mut opening) = (Vec::new(), Vec::new());
-        while sealing.is_empty() || began.elapsed() < self.slice {
-            let (seal, open) = self.once(batch)?;
-            sealing.push(seal.as_nanos() as f64);
-            opening.push(open.as_nanos() as f64);
-        }
+        let turns = self.worker.turns(batch, self.slice)?;
+        let middle = |figure: fn(&Turn) -> f64| median(&mut turns.each.iter().map(figure).collect::<Vec<_>>());
         Ok(Some(Timed {
             packets: count,
             bytes: batch.iter().map(|packet| packet.data.len() - room).sum(),
-            seal_ns: median(&mut sealing),
-            open_ns: median(&mut opening),
+            seal_ns: middle(|turn| turn.seal),
+            open_ns: middle(|turn| turn.open),
+            baseline_ns: middle(|turn| turn.nothing),
+            core_hz: turns.core_hz,
         }))
-    }
-
-    fn once(&self, packets: &mut [Packet<'_>]) -> Result<(Duration, Duration), String> {
-        let began = Instant::now();
-        self.keyed.seal(packets);
-        let sealed = Instant::now();
-        let genuine = self.keyed.open(packets);
-        let opened = Instant::now();
-        if !genuine {
-            return Err("does not open what it sealed".to_owned());
-        }
-        Ok((sealed - began, opened - sealed))
     }
 
     /// Enciphers the first `count` packets of a workload over and over, for the slice: how many packets and bytes that
     /// were.
-    pub(super) fn repeat(&self, workload: &Workload, count: usize) -> [u64; 2] {
+    ///
+    /// # Errors
+    /// It broke down.
+    pub(super) fn repeat(&mut self, workload: &Workload, count: usize) -> Done<[u64; 2]> {
         let mut batch = Batch::new(self.contender, workload);
         let mut packets = batch.packets();
         let packets = &mut packets[..count];
         let began = Instant::now();
         let mut times = 0;
         while times == 0 || began.elapsed() < self.slice {
-            self.keyed.seal(packets);
+            self.worker.seal(packets)?;
             times += 1;
         }
         let bytes: usize = workload.packets[..count].iter().map(Vec::len).sum();
-        [times * count as u64, times * bytes as u64]
+        Ok([times * count as u64, times * bytes as u64])
     }
 }
 
@@ -188,29 +206,4 @@ impl Batch {
         let packets = self.ivs.iter().zip(&mut self.data);
         packets.map(|(iv, data)| Packet { iv, data }).collect()
     }
-}
-
-/// Makes another IV of each number, as far as it is long enough.
-pub(super) fn set_iv(iv: &mut [u8], number: u64) {
-    iv.iter_mut()
-        .zip(number.to_le_bytes())
-        .for_each(|(byte, count)| *byte = count);
-}
-
-/// Ticks of the processor's time-stamp counter in a second; none where there is none that ticks evenly.
-pub(super) fn tsc_hz() -> Option<f64> {
-    if !cfg!(target_arch = "x86_64") {
-        return None;
-    }
-    let info = std::fs::read_to_string("/proc/cpuinfo").ok()?;
-    let flags = info.lines().find(|line| line.starts_with("flags"))?;
-    let has = |name| flags.split_whitespace().any(|flag| flag == name);
-    if !has("constant_tsc") || !has("nonstop_tsc") {
-        return None;
-    }
-    let clock = quanta::Clock::new();
-    let (began, first) = (Instant::now(), clock.raw());
-    std::thread::sleep(Duration::from_millis(100));
-    let (elapsed, last) = (began.elapsed(), clock.raw());
-    Some((last - first) as f64 / elapsed.as_secs_f64())
 }

@@ -3,18 +3,31 @@
 //! A contender first has to give published values; one that does not is reported as wrong and not timed. Rounds are
 //! interleaved, and the record on disk grows with each, so that a run which was stopped goes on where it was.
 
+mod alone;
 mod browse;
-mod contender;
+mod code;
+pub(crate) mod contender;
+mod cycles;
 mod energy;
+mod external;
+mod figures;
+mod hardware;
 mod library;
 pub mod load;
 mod measure;
-mod plan;
+mod method;
+mod nature;
+mod papers;
+pub(crate) mod plan;
 pub(crate) mod plot;
 mod record;
+mod summary;
 mod table;
+pub(crate) mod worker;
 mod workload;
 
+pub use alone::{Answer, Question, answer};
+pub use external::External;
 pub use plan::{CipherOptions, measure};
 pub use record::{Record, write};
 pub use table::terminal;

@@ -6,8 +6,10 @@ use std::time::Duration;
 use sealcast::failure::{Failure, FailureKind, Result};
 use sealcast::meter::power::MeterSpec;
 
+use super::alone::{self, Alone, Question};
 use super::contender::{self, Contender};
 use super::energy;
+use super::external::{self, External};
 use super::measure::{Bench, Cell};
 use super::record::{Record, Round};
 use super::workload::{self, Workload};
@@ -21,8 +23,12 @@ pub struct CipherOptions {
     pub clip: Option<PathBuf>,
     /// Ciphers, or `cipher/implementation`; all if none is named.
     pub only: Vec<String>,
+    /// Libraries to measure beside them.
+    pub external: Vec<External>,
     /// How often everybody takes a turn.
     pub rounds: usize,
+    /// How many keys somebody tries in a second who tries them all.
+    pub guesses_per_second: f64,
     /// Where the record grows, and goes on if it is there already.
     pub folder: Option<PathBuf>,
     /// What measures energy.
@@ -51,23 +57,28 @@ impl CipherOptions {
 /// A name is no contender's, the clip cannot be read, the meter is not there, or the folder has the record of another
 /// measurement.
 pub fn measure(options: &CipherOptions, told: &dyn Fn(&str)) -> Result<Record> {
-    let contenders = chosen(&options.only)?;
+    let mut contenders = chosen(&options.only)?;
+    contenders.extend(external::all(&options.external)?);
+    measured(options, &contenders, told)
+}
+
+fn measured(options: &CipherOptions, contenders: &[Contender], told: &dyn Fn(&str)) -> Result<Record> {
     let workloads = workload::all(options.clip.as_deref())?;
     let mut power = options.meter.open()?;
     told(&format!(
         "holding {} implementations to published values",
         contenders.len()
     ));
-    let mut record = Record::begin(options, &contenders, &workloads, &power.words);
+    let mut record = Record::begin(options, contenders, &workloads, &power.words);
     if let Some(folder) = &options.folder {
         record = record.resumed(folder)?;
     }
     for number in record.rounds.len()..options.rounds {
         let place = format!("round {} of {}", number + 1, options.rounds);
         let told = |words: &str| told(&format!("{place}: {words}"));
-        let mut round = round(options, &mut record, &contenders, &workloads, &told);
+        let mut round = round(options, &mut record, contenders, &workloads, &told)?;
         if let Some(meter) = power.meter.as_deref_mut() {
-            let all = (&contenders[..], &workloads[..]);
+            let all = (contenders, &workloads[..]);
             round.energies = energy::round(meter, options.quick, &round.cells, all, &told);
         }
         record.rounds.push(round);
@@ -85,16 +96,29 @@ fn round(
     contenders: &[Contender],
     workloads: &[Workload],
     told: &dyn Fn(&str),
-) -> Round {
+) -> Result<Round> {
     let mut order: Vec<usize> = (0..contenders.len()).collect();
     if record.rounds.len() % 2 == 1 {
         order.reverse();
     }
     let mut round = Round::begin();
     told("key and IV set-up");
-    for &index in order.iter().filter(|&&index| record.contenders[index].wrong.is_none()) {
-        let bench = Bench::new(&contenders[index], options.slice());
-        round.set_ups.push(bench.set_up(index));
+    for &index in &order {
+        if record.contenders[index].wrong.is_some() {
+            continue;
+        }
+        match Bench::new(&contenders[index], options.slice()).and_then(|mut bench| bench.set_up(index)) {
+            Ok(set_up) => round.set_ups.push(set_up),
+            Err(wrong) => record.contenders[index].wrong = Some(wrong),
+        }
+    }
+    told("in processes of their own");
+    let frame_bytes = record.frame_bytes().round() as usize;
+    for &index in &order {
+        // A foreign cipher has no first use in a process of ours.
+        if record.contenders[index].wrong.is_none() && contenders[index].load().is_some() {
+            by_itself(&contenders[index], index, frame_bytes, options.slice(), &mut round)?;
+        }
     }
     for (at, workload) in workloads.iter().enumerate() {
         told(&workload.name);
@@ -103,7 +127,7 @@ fn round(
                 continue;
             }
             let bench = Bench::new(&contenders[index], options.slice());
-            match bench.run(workload, options.patience()) {
+            match bench.and_then(|mut bench| bench.run(workload, options.patience())) {
                 Ok(timed) => round.cells.extend(timed.map(|timed| Cell {
                     contender: index,
                     workload: at,
@@ -113,15 +137,33 @@ fn round(
             }
         }
     }
-    round
+    Ok(round)
 }
 
-/// All contenders, or those that are named.
-pub(super) fn chosen(only: &[String]) -> Result<Vec<Contender>> {
+/// What only a process of its own can tell of a contender.
+fn by_itself(one: &Contender, index: usize, frame_bytes: usize, slice: Duration, round: &mut Round) -> Result<()> {
+    let question = Question {
+        name: one.name(),
+        frame_bytes,
+        time_ms: None,
+    };
+    round.alone.push(Alone {
+        contender: index,
+        answer: alone::ask(&question)?,
+    });
+    round.switched.extend(alone::switched(one, index, slice)?);
+    Ok(())
+}
+
+/// Ours and those of libraries that are named, or all if none is.
+///
+/// # Errors
+/// A name is no contender's.
+pub(crate) fn chosen(only: &[String]) -> Result<Vec<Contender>> {
     let all = contender::all();
-    let is = |one: &Contender, name: &String| one.cipher == name || one.name() == *name;
+    let is = |one: &Contender, name: &String| one.cipher == *name || one.name() == *name;
     if let Some(unknown) = only.iter().find(|name| !all.iter().any(|one| is(one, name))) {
-        let mut names: Vec<&str> = all.iter().map(|one| one.cipher).collect();
+        let mut names: Vec<&str> = all.iter().map(|one| one.cipher.as_str()).collect();
         names.dedup();
         let what = format!("there is no cipher `{unknown}`");
         let hint = format!(
@@ -132,4 +174,34 @@ pub(super) fn chosen(only: &[String]) -> Result<Vec<Contender>> {
     }
     let asked_for = |one: &Contender| only.is_empty() || only.iter().any(|name| is(one, name));
     Ok(all.into_iter().filter(asked_for).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_contender_that_is_wrong_in_one_value_is_named_and_not_timed() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let mut contenders = chosen(&["rc4/definition".to_owned()]).expect("RC4 is here");
+        assert!(contenders[0].known.len() > 1, "the others stay right");
+        contenders[0].known[1].sealed = "00".repeat(contenders[0].known[1].sealed.len() / 2).leak();
+        let options = CipherOptions {
+            quick: true,
+            clip: None,
+            only: Vec::new(),
+            external: Vec::new(),
+            guesses_per_second: 1e12,
+            rounds: 1,
+            meter: MeterSpec::None,
+            folder: Some(folder.path().to_owned()),
+        };
+        let record = measured(&options, &contenders, &|_| ()).expect("the others would be measured");
+        super::super::write(&record, folder.path()).expect("written");
+        let read = |name: &str| std::fs::read_to_string(folder.path().join(name)).expect("a file");
+        assert!(record.rounds[0].cells.is_empty() && record.rounds[0].alone.is_empty());
+        assert!(super::super::terminal(&record).contains("WRONG, not timed: rc4/definition: key"));
+        assert!(read("report.html").contains("<b>Wrong, and not timed:</b> rc4/definition: key"));
+        assert!(!read("table.csv").contains("rc4") && !read("ciphers.csv").contains("rc4"));
+    }
 }

@@ -8,32 +8,19 @@ use sealcast::platform::machine::Machine;
 use sealcast::platform::versions::LIBRARIES;
 use serde::{Deserialize, Serialize};
 
+use super::alone::{Alone, Switched};
 use super::browse;
+use super::code::Code;
 use super::contender::Contender;
+use super::cycles;
 use super::energy::{self, Energy};
 use super::library::VERSIONS;
-use super::measure::{self, Cell, SetUp};
+use super::measure::{Cell, SetUp};
+use super::method::METHOD;
 use super::plan::CipherOptions;
+use super::summary::{self, Line};
 use super::table::{self, Row};
-use super::workload::Workload;
-
-/// How the figures come about, in words.
-const METHOD: &[&str] = &[
-    "Before anything is timed, each implementation is held to published values, alone and in a batch of 67 packets; \
-     one that gives another byte is named as wrong and not timed.",
-    "A sample is one implementation on one workload in one round: packets, each under an IV of its own, are enciphered \
-     and deciphered in place by turns for some milliseconds, and the median time of each counts. Setting up IVs is \
-     part of it, setting up the key is not. As many packets are given at once as it takes to make a stretch that the \
-     clock can tell, 512 at most: kernels that work on many side by side need them, the others take one after another.",
-    "In a round everybody takes a turn with every workload, in the next one in the opposite order. Figures are medians \
-     over rounds; intervals are 95 %, bootstrap over rounds, 2000 resamples. With few rounds they are too narrow.",
-    "AEADs (tag of 16 bytes) also authenticate; a bare keystream does not, and so is not safe to use by itself.",
-    "T: key set-up, enciphering and deciphering of one packet, IV set-up included in both. Frames per second: how many \
-     packets of the workload's mean length one core enciphers.",
-    "State: bytes of a loaded key and a running keystream. Not known of libraries, which do not tell.",
-    "Frames: the first 25 of the clip or of the built-in test card, as H.264 (640x480 card: 1.5 Mbit/s) and as JPEG \
-     (quality 80), encoded anew where the clip is of the other codec; raw frames are I420 of 640x480, 460 800 bytes.",
-];
+use super::workload::{FRAMES_NAME, Workload};
 
 /// A measurement as it stands in `record.json`.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -44,12 +31,18 @@ pub struct Record {
     pub(super) tsc_hz: Option<f64>,
     pub(super) counter: String,
     pub(super) energy: String,
+    /// How code was counted.
+    code: String,
+    /// Of somebody who tries all keys.
+    pub(super) guesses_per_second: f64,
     pub(super) method: Vec<String>,
     pub(super) contenders: Vec<Described>,
     pub(super) rounds: Vec<Round>,
     /// Made of the rounds.
     #[serde(default, skip_deserializing)]
     pub(super) table: Vec<Row>,
+    #[serde(default, skip_deserializing)]
+    pub(super) ciphers: Vec<Line>,
 }
 
 /// What has to be the same for a measurement to be gone on with.
@@ -91,8 +84,13 @@ pub(super) struct Described {
     pub(super) iv_bits: usize,
     pub(super) tag_bits: usize,
     pub(super) state_bytes: Option<usize>,
+    /// Bytes of this program that are its own.
+    pub(super) code_bytes: Option<u64>,
     /// Why it is not timed.
     pub(super) wrong: Option<String>,
+    /// What has to be known beside its figures.
+    #[serde(default)]
+    pub(super) note: Option<String>,
 }
 
 /// What one round gave.
@@ -101,6 +99,10 @@ pub(super) struct Round {
     pub(super) load_average: String,
     pub(super) set_ups: Vec<SetUp>,
     pub(super) cells: Vec<Cell>,
+    /// Of each, in a process that had done nothing before.
+    pub(super) alone: Vec<Alone>,
+    /// Of those that the processor has instructions for.
+    pub(super) switched: Vec<Switched>,
     /// Of those that a meter was read for.
     #[serde(default)]
     pub(super) energies: Vec<Energy>,
@@ -117,15 +119,20 @@ impl Round {
 }
 
 impl Described {
-    fn of(contender: &Contender) -> Self {
+    fn of(contender: &Contender, code: Option<&Code>) -> Self {
         Self {
-            cipher: contender.cipher.to_owned(),
-            implementation: contender.implementation.to_owned(),
+            cipher: contender.cipher.clone(),
+            implementation: contender.implementation.clone(),
             key_bits: 8 * contender.key_bytes,
             iv_bits: 8 * contender.iv_bytes,
             tag_bits: 8 * contender.tag_bytes,
             state_bytes: contender.state_bytes,
+            code_bytes: contender
+                .load()
+                .and(code)
+                .and_then(|code| code.bytes_of(&contender.cipher, &contender.implementation)),
             wrong: contender.verify().err(),
+            note: contender.note.clone(),
         }
     }
 }
@@ -138,26 +145,24 @@ impl Record {
         workloads: &[Workload],
         energy: &str,
     ) -> Self {
-        let tsc_hz = measure::tsc_hz();
-        let counter = match tsc_hz {
-            Some(hz) => format!(
-                "cycles are ticks of the time-stamp counter (TSC), {:.3} GHz whatever clock the core runs at",
-                hz / 1e9
-            ),
-            None => "no cycle counter here: no time-stamp counter that ticks evenly".to_owned(),
-        };
+        let tsc_hz = cycles::tsc_hz();
+        let code = Code::of_this_program();
         let load = |workload: &Workload| Load {
             name: workload.name.clone(),
             packets: workload.packets.len(),
             bytes: workload.bytes(),
         };
         let owned = |(name, version): &(&str, &str)| ((*name).to_owned(), (*version).to_owned());
+        let own = LIBRARIES.iter().chain(&VERSIONS).map(owned);
+        let foreign = contenders
+            .iter()
+            .filter_map(|one| Some((one.name(), one.digest.clone()?)));
         let clip = options.clip.as_ref().map(|path| path.display().to_string());
         Self {
             made: Timestamp::now().to_string(),
             settings: Settings {
                 version: env!("CARGO_PKG_VERSION").to_owned(),
-                libraries: LIBRARIES.iter().chain(&VERSIONS).map(owned).collect(),
+                libraries: own.chain(foreign).collect(),
                 machine: serde_json::to_value(Machine::detect()).unwrap_or_default(),
                 quick: options.quick,
                 frames: clip.unwrap_or_else(|| "test card".to_owned()),
@@ -165,16 +170,23 @@ impl Record {
                 workloads: workloads.iter().map(load).collect(),
             },
             tsc_hz,
-            counter,
+            counter: cycles::describe(tsc_hz),
             energy: energy.to_owned(),
             method: METHOD
                 .iter()
                 .chain([&energy::METHOD])
                 .map(|&words| words.to_owned())
                 .collect(),
-            contenders: contenders.iter().map(Described::of).collect(),
+            code: match code {
+                Some(_) => "bytes of the functions and named constants of this program that bear the cipher's name",
+                None => "not known: this program is stripped of its symbols",
+            }
+            .to_owned(),
+            guesses_per_second: options.guesses_per_second,
+            contenders: contenders.iter().map(|one| Described::of(one, code.as_ref())).collect(),
             rounds: Vec::new(),
             table: Vec::new(),
+            ciphers: Vec::new(),
         }
     }
 
@@ -201,6 +213,7 @@ impl Record {
         // What is wrong now is wrong, whatever was timed before.
         Ok(Self {
             contenders: self.contenders,
+            guesses_per_second: self.guesses_per_second,
             ..before
         })
     }
@@ -215,12 +228,20 @@ impl Record {
         &self.settings
     }
 
+    /// Mean length of the frames that stand for a camera's video.
+    pub(super) fn frame_bytes(&self) -> f64 {
+        let loads = &self.settings.workloads;
+        let frames = loads.iter().find(|load| load.name == FRAMES_NAME);
+        frames.map_or(0.0, Load::mean_bytes)
+    }
+
     /// Writes `record.json`, in whole or not at all.
     pub(super) fn save(&self, folder: &Path) -> Result<()> {
         let failed = |error: &dyn std::fmt::Display| unwritable(folder, error);
         std::fs::create_dir_all(folder).map_err(|error| failed(&error))?;
         let full = Self {
             table: table::rows(self),
+            ciphers: summary::lines(self),
             ..self.clone()
         };
         let json = serde_json::to_string_pretty(&full).map_err(|error| failed(&error))?;
@@ -229,6 +250,13 @@ impl Record {
         file.persist(folder.join("record.json"))
             .map_err(|error| failed(&error))?;
         Ok(())
+    }
+
+    /// Instruction sets that the processor has, of those that matter here.
+    pub(super) fn features(&self) -> Vec<&str> {
+        let all = self.settings.machine["cpu_features"].as_array();
+        let detected = all.into_iter().flatten().filter(|feature| feature["detected"] == true);
+        detected.filter_map(|feature| feature["name"].as_str()).collect()
     }
 
     /// What stands above the tables.
@@ -261,6 +289,7 @@ impl Record {
                 ),
             ),
             ("cycles", self.counter.clone()),
+            ("code", self.code.clone()),
             ("energy", self.energy.clone()),
             ("frames", self.settings.frames.clone()),
             ("rounds", format!("{}, {how}", self.rounds.len())),
@@ -274,7 +303,7 @@ fn unwritable(folder: &Path, error: &dyn std::fmt::Display) -> Failure {
     Failure::new(FailureKind::Sink, what, "choose another --out, or make room")
 }
 
-/// Writes `record.json`, `table.csv` and `report.html`.
+/// Writes `record.json`, `table.csv`, `ciphers.csv` and `report.html`.
 ///
 /// # Errors
 /// A file cannot be written.
@@ -283,6 +312,8 @@ pub fn write(record: &Record, folder: &Path) -> Result<()> {
     let failed = |error: &dyn std::fmt::Display| unwritable(folder, error);
     let rows = table::rows(record);
     table::write_csv(&folder.join("table.csv"), &rows).map_err(|error| failed(&error))?;
-    let page = browse::page(record, &rows).map_err(|error| failed(&error))?;
+    let lines = summary::lines(record);
+    summary::write_csv(&folder.join("ciphers.csv"), &lines).map_err(|error| failed(&error))?;
+    let page = browse::page(record, &rows, &lines).map_err(|error| failed(&error))?;
     std::fs::write(folder.join("report.html"), page).map_err(|error| failed(&error))
 }

@@ -5,9 +5,9 @@ use std::path::Path;
 
 use serde::Serialize;
 
-use super::measure::{Cell, SetUp};
+use super::measure::{Cell, SetUp, Timed};
 use super::record::Record;
-use crate::statistics::{interval, median};
+use crate::statistics::{Estimate, interval, median};
 
 /// A line of `table.csv`: a contender on a workload. Intervals are 95 %.
 #[derive(Clone, Debug, Serialize)]
@@ -29,9 +29,12 @@ pub(super) struct Row {
     pub(super) mb_per_s_low: f64,
     pub(super) mb_per_s_high: f64,
     pub(super) open_mb_per_s: f64,
+    /// Of enciphering, the baseline subtracted.
     pub(super) cycles_per_byte: Option<f64>,
     pub(super) cycles_per_byte_low: Option<f64>,
     pub(super) cycles_per_byte_high: Option<f64>,
+    /// The same loop with a cipher that does nothing.
+    pub(super) baseline_cycles_per_byte: Option<f64>,
     /// Packets or frames enciphered in a second.
     pub(super) packets_per_s: f64,
     pub(super) key_ns: f64,
@@ -39,8 +42,6 @@ pub(super) struct Row {
     /// Enciphering one packet, its IV included.
     pub(super) seal_ns: f64,
     pub(super) open_ns: f64,
-    /// Key, enciphering and deciphering together.
-    pub(super) t_ns: f64,
 }
 
 /// All lines, in order of workloads and then of contenders.
@@ -76,7 +77,13 @@ fn row(record: &Record, contender: usize, workload: usize) -> Option<Row> {
     let each_ns = |cell: &Cell, ns: f64| ns / cell.timed.bytes as f64 * load.mean_bytes();
     let ns_per_byte = middle(&|_, cell| seal(cell));
     let (least, most) = interval(&of(&|_, cell| seal(cell)), median);
-    let cycles = |ns: f64| record.tsc_hz.map(|hz| ns * hz / 1e9);
+    let cycles = |ns: fn(&Timed) -> f64| {
+        let each = timed
+            .iter()
+            .filter_map(|(_, cell)| cell.timed.cycles_per_byte(ns, record.tsc_hz));
+        Estimate::of(&each.collect::<Vec<_>>())
+    };
+    let net = cycles(|timed| timed.seal_ns - timed.baseline_ns);
     let ivs: Option<Vec<f64>> = timed.iter().map(|(set_up, _)| set_up.iv_ns).collect();
     Some(Row {
         cipher: described.cipher.clone(),
@@ -93,17 +100,15 @@ fn row(record: &Record, contender: usize, workload: usize) -> Option<Row> {
         mb_per_s_low: 1e3 / most,
         mb_per_s_high: 1e3 / least,
         open_mb_per_s: 1e3 / middle(&|_, cell| cell.timed.open_ns / cell.timed.bytes as f64),
-        cycles_per_byte: cycles(ns_per_byte),
-        cycles_per_byte_low: cycles(least),
-        cycles_per_byte_high: cycles(most),
+        cycles_per_byte: net.map(|net| net.median),
+        cycles_per_byte_low: net.map(|net| net.low),
+        cycles_per_byte_high: net.map(|net| net.high),
+        baseline_cycles_per_byte: cycles(|timed| timed.baseline_ns).map(|baseline| baseline.median),
         packets_per_s: 1e9 / (ns_per_byte * load.mean_bytes()),
         key_ns: middle(&|set_up, _| set_up.key_ns),
         iv_ns: ivs.map(|mut ivs| median(&mut ivs)),
         seal_ns: middle(&|_, cell| each_ns(cell, cell.timed.seal_ns)),
         open_ns: middle(&|_, cell| each_ns(cell, cell.timed.open_ns)),
-        t_ns: middle(&|set_up, cell| {
-            set_up.key_ns + each_ns(cell, cell.timed.seal_ns) + each_ns(cell, cell.timed.open_ns)
-        }),
     })
 }
 
@@ -115,10 +120,10 @@ pub(super) const COLUMNS: [&str; 10] = [
     "95 %",
     "deciphering, MB/s",
     "cycles/byte",
+    "of the loop",
     "packets or frames/s",
     "key, ns",
     "IV, ns",
-    "T, us",
 ];
 
 /// One line's cells, under [`COLUMNS`].
@@ -131,10 +136,10 @@ pub(super) fn cells(row: &Row) -> [String; 10] {
         format!("{} to {}", short(row.mb_per_s_low), short(row.mb_per_s_high)),
         short(row.open_mb_per_s),
         or_none(row.cycles_per_byte.map(short)),
+        or_none(row.baseline_cycles_per_byte.map(short)),
         short(row.packets_per_s),
         short(row.key_ns),
         or_none(row.iv_ns.map(short)),
-        short(row.t_ns / 1e3),
     ]
 }
 
@@ -168,6 +173,9 @@ pub fn terminal(record: &Record) -> String {
     for wrong in wrong(record) {
         let _ = writeln!(text, "WRONG, not timed: {wrong}");
     }
+    for note in notes(record) {
+        let _ = writeln!(text, "note: {note}");
+    }
     let _ = writeln!(text, "energy: {}", record.energy);
     text
 }
@@ -181,6 +189,12 @@ pub(super) fn wrong(record: &Record) -> impl Iterator<Item = String> {
         let why = one.wrong.as_ref()?;
         Some(format!("{}/{}: {why}", one.cipher, one.implementation))
     })
+}
+
+/// What has to be known beside the figures.
+pub(super) fn notes(record: &Record) -> impl Iterator<Item = String> {
+    let timed = record.contenders.iter().filter(|one| one.wrong.is_none());
+    timed.filter_map(|one| Some(format!("{}/{}: {}", one.cipher, one.implementation, one.note.as_ref()?)))
 }
 
 pub(super) fn write_csv(path: &Path, rows: &[Row]) -> csv::Result<()> {

@@ -19,6 +19,8 @@ pub(super) const LENGTHS: [usize; 8] = [15, 128, 256, 512, 600, 1200, 2464, 95_0
 const MOST_PACKETS: usize = 512;
 const MOST_BATCH_BYTES: usize = 1 << 20;
 
+/// The workload that stands for a camera's video in figures that papers give for video.
+pub(super) const FRAMES_NAME: &str = "H.264 frames";
 /// Frames that are taken from a clip.
 const FRAMES: u32 = 25;
 /// The size of raw frames, and of the test card.
@@ -46,11 +48,15 @@ impl Workload {
 
 /// All of them: packets of every length, then frames of the clip, or of the test card.
 pub(super) fn all(clip: Option<&Path>) -> Result<Vec<Workload>> {
-    let packets = LENGTHS.map(|length| Workload {
-        name: format!("{length} bytes"),
-        packets: vec![vec![0; length]; (MOST_BATCH_BYTES / length).min(MOST_PACKETS)],
-    });
-    Ok(packets.into_iter().chain(frames(clip)?).collect())
+    Ok(LENGTHS.into_iter().map(of_length).chain(frames(clip)?).collect())
+}
+
+/// Packets of one length.
+pub(super) fn of_length(bytes: usize) -> Workload {
+    Workload {
+        name: format!("{bytes} bytes"),
+        packets: vec![vec![0; bytes]; (MOST_BATCH_BYTES / bytes).min(MOST_PACKETS)],
+    }
 }
 
 /// The pictures of the clip's first frames, or of the test card.
@@ -80,7 +86,7 @@ fn frames(clip: Option<&Path>) -> Result<[Workload; 3]> {
     let raw = pictures.iter().find(is_raw_size).unwrap_or(&card[0]);
     let raw = [&raw.y[..], &raw.u, &raw.v].concat();
     let kinds = [
-        ("H.264 frames", h264),
+        (FRAMES_NAME, h264),
         ("JPEG frames", jpeg),
         ("raw 640x480", vec![raw; 2]),
     ];

@@ -10,6 +10,7 @@ use sealcast::failure::{Failure, FailureKind, Result};
 use sealcast::meter::power::MeterSpec;
 use sealcast_proto::sim::LinkProfile;
 
+use crate::ciphers::External;
 use crate::ciphers::load::Sink;
 use crate::throughput::Carrier;
 
@@ -48,8 +49,19 @@ pub(super) enum Command {
     Ciphers(CiphersArgs),
     /// Measure how many raw frames a second are enciphered in time, with and without an image filter before
     Load(LoadArgs),
+    /// One implementation in a process of its own, for `ciphers`
+    #[command(hide = true)]
+    CipherAlone(CipherAloneArgs),
     /// Run every test vector of a folder on every kernel of its study cipher
     Verify(VerifyArgs),
+    /// Measure the delay of text, audio and video over UDP under ciphers, between two processes
+    Delay(DelayCommand),
+    /// The sending end of a run of `delay`
+    #[command(hide = true)]
+    DelaySend(DelaySendArgs),
+    /// The receiving end of a run of `delay`
+    #[command(hide = true)]
+    DelayReceive(DelayEndArgs),
     /// Measure what share of frames is in time over a link that loses packets, beside SRT and plain RTP
     Link(LinkCommand),
     /// The sending end of a run of `link`
@@ -79,6 +91,10 @@ pub(super) struct CiphersArgs {
     /// Measure these alone: ciphers, or implementations such as trivium/words
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     pub(super) only: Vec<String>,
+    /// Measure a cipher in C beside them, a shared object with the API of eSTREAM; may be repeated. Sizes follow where
+    /// they are not the usual ones: NAME=FILE,key=BITS,iv=BITS,context=BYTES
+    #[arg(long, value_name = "NAME=FILE")]
+    pub(super) external: Vec<External>,
     /// How often everybody takes a turn: 15, or 3 with --quick
     #[arg(long, value_name = "NUMBER")]
     pub(super) rounds: Option<usize>,
@@ -86,7 +102,11 @@ pub(super) struct CiphersArgs {
     /// serial:/dev/ttyUSB0[,baud=115200]
     #[arg(long, value_name = "METER", default_value_t)]
     pub(super) meter: MeterSpec,
-    /// Write record.json, table.csv and report.html into this folder; go on with what is there
+    /// How many keys somebody tries in a second who tries them all, for the safe time
+    #[arg(long, value_name = "NUMBER", default_value_t = 1_000_000_000_000,
+        value_parser = clap::value_parser!(u64).range(1..))]
+    pub(super) guesses_per_second: u64,
+    /// Write record.json, table.csv, ciphers.csv and report.html into this folder; go on with what is there
     #[arg(long, value_name = "FOLDER")]
     pub(super) out: Option<PathBuf>,
 }
@@ -133,10 +153,64 @@ impl From<SinkArg> for Sink {
 }
 
 #[derive(Args, Debug)]
+pub(super) struct CipherAloneArgs {
+    /// An implementation, such as trivium/words
+    pub(super) name: String,
+    /// Length of the frame that is enciphered while memory is watched
+    #[arg(long, value_name = "NUMBER")]
+    pub(super) frame_bytes: usize,
+    /// Time it, for so many milliseconds
+    #[arg(long, value_name = "NUMBER")]
+    pub(super) time_ms: Option<u64>,
+}
+
+#[derive(Args, Debug)]
 pub(super) struct VerifyArgs {
     /// A folder of JSON files, one cipher each
     #[arg(long, value_name = "FOLDER")]
     pub(super) vectors: PathBuf,
+}
+
+#[derive(Args, Debug)]
+pub(super) struct DelayCommand {
+    /// 3 rounds, for a first look
+    #[arg(long)]
+    pub(super) quick: bool,
+    /// Measure these beside no cipher: ciphers, or implementations such as trivium/words; xor, rc4 and aes-128-ctr if
+    /// none is named
+    #[arg(long, value_name = "NAMES", value_delimiter = ',')]
+    pub(super) only: Vec<String>,
+    /// How often everything is measured: 15, or 3 with --quick
+    #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u16).range(1..=1000))]
+    pub(super) rounds: Option<u16>,
+    /// Write record.json, table.csv and report.html into this folder
+    #[arg(long, value_name = "FOLDER")]
+    pub(super) out: Option<PathBuf>,
+}
+
+#[derive(Args, Debug)]
+pub(super) struct DelayEndArgs {
+    /// What is sent
+    #[arg(long)]
+    pub(super) medium: String,
+    /// What enciphers it
+    #[arg(long)]
+    pub(super) cipher: String,
+    /// Tells this run's packets from others
+    #[arg(long)]
+    pub(super) token: u32,
+}
+
+#[derive(Args, Debug)]
+pub(super) struct DelaySendArgs {
+    #[command(flatten)]
+    pub(super) end: DelayEndArgs,
+    /// Where to send to
+    #[arg(long)]
+    pub(super) to: SocketAddr,
+    /// Packets that may be under way
+    #[arg(long)]
+    pub(super) window: u32,
 }
 
 #[derive(Args, Debug)]

@@ -2,10 +2,10 @@
 
 use std::process::ExitCode;
 
-use sealcast::failure::Result;
+use sealcast::failure::{Failure, FailureKind, Result};
 
-use super::args::CiphersArgs;
-use crate::ciphers::{self, CipherOptions};
+use super::args::{CipherAloneArgs, CiphersArgs};
+use crate::ciphers::{self, CipherOptions, Question};
 
 /// Rounds: in full, and with `--quick`.
 const ROUNDS: (usize, usize) = (15, 3);
@@ -15,10 +15,12 @@ pub(super) fn run(args: &CiphersArgs) -> Result<ExitCode> {
         quick: args.quick,
         clip: args.clip.clone(),
         only: args.only.clone(),
+        external: args.external.clone(),
         rounds: args
             .rounds
             .unwrap_or(if args.quick { ROUNDS.1 } else { ROUNDS.0 })
             .max(1),
+        guesses_per_second: args.guesses_per_second as f64,
         folder: args.out.clone(),
         meter: args.meter.clone(),
     };
@@ -27,9 +29,22 @@ pub(super) fn run(args: &CiphersArgs) -> Result<ExitCode> {
     if let Some(folder) = &args.out {
         ciphers::write(&record, folder)?;
         println!(
-            "written: record.json, table.csv and report.html in {}",
+            "written: record.json, table.csv, ciphers.csv and report.html in {}",
             folder.display()
         );
     }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// `sealcast-lab cipher-alone`: what one implementation needs in this process, on standard output.
+pub(super) fn alone(args: &CipherAloneArgs) -> Result<ExitCode> {
+    let answer = ciphers::answer(&Question {
+        name: args.name.clone(),
+        frame_bytes: args.frame_bytes,
+        time_ms: args.time_ms,
+    })?;
+    let json = serde_json::to_string(&answer)
+        .map_err(|error| Failure::new(FailureKind::Internal, error.to_string(), "please report this"))?;
+    println!("{json}");
     Ok(ExitCode::SUCCESS)
 }

@@ -4,6 +4,7 @@ mod args;
 mod children;
 mod ciphers;
 mod control;
+mod delay;
 mod gateway;
 mod link;
 mod load;
@@ -25,8 +26,12 @@ pub fn run() -> ExitCode {
         Command::Proxy(args) => proxy::run(&args),
         Command::Throughput(args) => throughput::run(&args),
         Command::Ciphers(args) => ciphers::run(&args),
+        Command::CipherAlone(args) => ciphers::alone(&args),
         Command::Load(args) => load::run(&args),
         Command::Verify(args) => verify::run(&args),
+        Command::Delay(args) => delay::run(&args),
+        Command::DelaySend(args) => delay::send(&args),
+        Command::DelayReceive(args) => delay::receive(&args),
         Command::Link(args) => link::run(&args),
         Command::LinkSend(args) => link::send(&args),
         Command::LinkReceive(args) => link::receive(&args),

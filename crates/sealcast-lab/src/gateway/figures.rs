@@ -8,7 +8,7 @@ use serde::Serialize;
 use super::drive::Outcome;
 use super::load::Load;
 use super::system::System;
-use crate::statistics::{interval, median};
+use crate::statistics::Estimate;
 
 /// The longest delay that is told apart, in nanoseconds.
 const MAX_DELAY: u64 = 60_000_000_000;
@@ -67,28 +67,6 @@ impl fmt::Display for Sample {
     }
 }
 
-/// A median over rounds, and the ends of its 95 % interval.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-pub struct Middle {
-    /// The median.
-    pub median: f64,
-    /// The lower end.
-    pub low: f64,
-    /// The upper end.
-    pub high: f64,
-}
-
-impl Middle {
-    fn of(mut values: Vec<f64>) -> Self {
-        let (low, high) = interval(&values, median);
-        Self {
-            median: median(&mut values),
-            low,
-            high,
-        }
-    }
-}
-
 /// Samples of one system with one load.
 #[derive(Clone, Debug)]
 pub struct Figures {
@@ -119,19 +97,20 @@ impl Figures {
         }
     }
 
-    /// The median over rounds of something in each sample.
-    pub fn middle(&self, figure: impl Fn(&Sample) -> f64) -> Middle {
-        Middle::of(self.samples.iter().map(figure).collect())
+    /// The median over rounds of something in each sample, of which there is one at least.
+    pub fn middle(&self, figure: impl Fn(&Sample) -> f64) -> Estimate {
+        let samples: Vec<f64> = self.samples.iter().map(figure).collect();
+        Estimate::of(&samples).expect("who has no sample is left out")
     }
 
     /// The median over rounds of the difference to another system in the same round; `None` without a common round.
-    pub fn more_than(&self, other: &Self, figure: impl Fn(&Sample) -> f64) -> Option<Middle> {
+    pub fn more_than(&self, other: &Self, figure: impl Fn(&Sample) -> f64) -> Option<Estimate> {
         let differences = self.samples.iter().filter_map(|own| {
             let theirs = other.samples.iter().find(|theirs| theirs.round == own.round)?;
             Some(figure(own) - figure(theirs))
         });
         let differences: Vec<f64> = differences.collect();
-        (!differences.is_empty()).then(|| Middle::of(differences))
+        Estimate::of(&differences)
     }
 
     /// Packets lost in all rounds.

@@ -12,13 +12,13 @@ mod figures;
 mod load;
 mod packet;
 mod pair;
-mod plan;
+pub(crate) mod plan;
 mod player;
-mod plot;
+pub(crate) mod plot;
 mod record;
 mod relay;
 mod rtsps;
-mod system;
+pub(crate) mod system;
 mod table;
 
 pub use figures::{Figures, Sample};

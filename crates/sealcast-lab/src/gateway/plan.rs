@@ -88,7 +88,7 @@ fn once(load: &Load, system: &System, round: usize, time: Duration, stop: Stop<'
 }
 
 /// The last line of what each program printed, since its files go with the measurement.
-fn last_words(scratch: &Path) -> String {
+pub(crate) fn last_words(scratch: &Path) -> String {
     let files = std::fs::read_dir(scratch)
         .into_iter()
         .flatten()

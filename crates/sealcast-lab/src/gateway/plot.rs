@@ -12,7 +12,8 @@ const SHARES: std::ops::Range<f64> = 1e-4..1.0;
 /// Points of a curve in each tenfold delay.
 const STEPS: i32 = 40;
 
-fn colour(at: usize) -> RGBColor {
+/// The colour of a curve, by its place.
+pub(crate) fn colour(at: usize) -> RGBColor {
     [
         RGBColor(120, 120, 120),
         RGBColor(31, 120, 180),

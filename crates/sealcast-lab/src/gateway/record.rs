@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use super::plan::{GatewayOptions, GatewayResult};
 use super::{browse, table};
-use crate::facts::congestion_control;
+use crate::facts::{congestion_control, load_average};
 
 /// How the figures came about, in words.
 pub(super) const METHOD: &[&str] = &[
@@ -77,11 +77,6 @@ fn facts(options: &GatewayOptions, machine: &Machine) -> Vec<(&'static str, Stri
         ("beside it", format!("load {}", load_average())),
         ("TCP congestion control", congestion_control()),
     ]
-}
-
-fn load_average() -> String {
-    let text = std::fs::read_to_string("/proc/loadavg").unwrap_or_default();
-    text.trim().to_owned()
 }
 
 fn record(options: &GatewayOptions, result: &GatewayResult, machine: &Machine) -> Value {

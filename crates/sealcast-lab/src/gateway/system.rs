@@ -140,7 +140,7 @@ fn datagram_lane(out: UdpSocket, come: UdpSocket) -> io::Result<Lane> {
 }
 
 /// This program, run anew.
-pub(super) fn own_program() -> Result<Command> {
+pub(crate) fn own_program() -> Result<Command> {
     let own = std::env::current_exe().map_err(|error| {
         let what = format!("this program cannot find itself ({error})");
         Failure::new(FailureKind::Internal, what, "please report this")

@@ -4,10 +4,11 @@ use std::fmt::Write;
 
 use serde::Serialize;
 
-use super::figures::{Figures, Middle, Sample};
+use super::figures::{Figures, Sample};
 use super::load::Load;
 use super::plan::GatewayResult;
 use super::system::System;
+use crate::statistics::Estimate;
 
 /// How much more the pair may take than a relay: the load, and microseconds at the median and at 99 %.
 const DELAY_TARGETS: [(&str, f64, Option<f64>); 2] = [("udp-250", 20.0, Some(200.0)), ("tcp-30", 50.0, None)];
@@ -21,15 +22,15 @@ pub(super) struct Row {
     system: String,
     counted: String,
     rounds: usize,
-    p50_us: Middle,
-    p99_us: Middle,
-    p999_us: Middle,
-    p50_more_than_relay_us: Option<Middle>,
-    p99_more_than_relay_us: Option<Middle>,
+    p50_us: Estimate,
+    p99_us: Estimate,
+    p999_us: Estimate,
+    p50_more_than_relay_us: Option<Estimate>,
+    p99_more_than_relay_us: Option<Estimate>,
     packets: u64,
     lost: u64,
-    cpu_us_per_packet: Middle,
-    core_percent: Middle,
+    cpu_us_per_packet: Estimate,
+    core_percent: Estimate,
 }
 
 /// What the columns are called.
@@ -91,17 +92,17 @@ impl Row {
     }
 }
 
-fn difference(middle: Middle) -> String {
+fn difference(middle: Estimate) -> String {
     with_interval(middle, |value| format!("{value:+.0}"))
 }
 
-fn between(middle: Middle) -> String {
+fn between(middle: Estimate) -> String {
     with_interval(middle, |value| format!("{value:.1}"))
 }
 
 /// One round has no interval.
-fn with_interval(middle: Middle, shown: impl Fn(f64) -> String) -> String {
-    let Middle { median, low, high } = middle;
+fn with_interval(middle: Estimate, shown: impl Fn(f64) -> String) -> String {
+    let Estimate { median, low, high } = middle;
     if low == high {
         shown(median)
     } else {

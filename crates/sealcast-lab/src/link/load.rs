@@ -23,7 +23,7 @@ static SIZES: LazyLock<Vec<usize>> = LazyLock::new(|| {
 });
 
 /// The monotonic clock, in nanoseconds: the same for all processes of a machine, whatever their network namespace.
-pub(super) fn now() -> u64 {
+pub(crate) fn now() -> u64 {
     let time = clock_gettime(ClockId::Monotonic);
     time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
 }

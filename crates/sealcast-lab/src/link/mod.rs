@@ -7,9 +7,9 @@
 mod bench;
 mod bootstrap;
 mod browse;
-mod ends;
+pub(crate) mod ends;
 mod figures;
-mod load;
+pub(crate) mod load;
 mod packets;
 mod plan;
 mod plot;

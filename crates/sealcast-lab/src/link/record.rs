@@ -12,6 +12,7 @@ use super::figures::{GRACE, TAIL, WARM_UP};
 use super::plan::{LinkOptions, LinkResult};
 use super::table::{self, Line};
 use super::{BUDGET, ONE_WAY, browse, load};
+use crate::facts;
 
 /// How the figures came about, in words.
 pub(super) const METHOD: &[&str] = &[
@@ -112,10 +113,7 @@ fn record<'a>(options: &LinkOptions, result: &'a LinkResult) -> Record<'a> {
         points_at_once: options.at_once,
         runs_repeated: result.repeated,
         runs_failed: result.failed,
-        load_average: std::fs::read_to_string("/proc/loadavg")
-            .unwrap_or_default()
-            .trim()
-            .to_owned(),
+        load_average: facts::load_average(),
         method: METHOD,
         verdicts: table::verdicts(result),
         table: result.figures.iter().map(Line::of).collect(),

@@ -144,11 +144,8 @@ impl Shared {
     }
 
     fn pump(&self, from: &SyncDevice, to: &SyncDevice) {
-        // The kernel may wake a thread 50 microseconds late to save energy, unless it is told otherwise. If it cannot
-        // be told, the link is less precise, which the report shows.
-        let _ = rustix::thread::set_current_timer_slack(std::num::NonZero::new(1));
-        // On a busy machine the link goes before what runs over it.
-        let _ = rustix::process::setpriority_process(Some(rustix::thread::gettid()), -20);
+        // If it cannot be, the link is less precise, which the report shows.
+        crate::on_time::go_first();
         let mut buffer = vec![0; MAX_PACKET];
         while !self.stop.load(Ordering::Relaxed) {
             let moved = self.state().move_packets(self.epoch, from, to, &mut buffer);

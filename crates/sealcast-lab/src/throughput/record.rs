@@ -122,7 +122,7 @@ impl Record {
             "machine": Machine::detect(),
             "libraries": LIBRARIES.iter().copied().collect::<std::collections::BTreeMap<_, _>>(),
             "tcp_congestion_control": facts::congestion_control(),
-            "load_average": fs::read_to_string("/proc/loadavg").unwrap_or_default().trim(),
+            "load_average": facts::load_average(),
             "datagram_bytes": DATAGRAM,
             "rounds": self.plan.rounds,
             "milliseconds": self.plan.time.as_millis() as u64,

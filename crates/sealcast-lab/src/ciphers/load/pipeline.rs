@@ -12,8 +12,7 @@ use sealcast::media::Picture;
 use sealcast_cipher::Packet;
 
 use super::filter::blur;
-use crate::ciphers::contender::{Contender, Keyed};
-use crate::ciphers::measure::set_iv;
+use crate::ciphers::contender::{Contender, Keyed, set_iv};
 use crate::on_time;
 
 /// Bytes of a frame in one packet.
@@ -152,7 +151,7 @@ impl<'a> Pipeline<'a> {
         let packets: Vec<Vec<u8>> = lengths.map(|length| vec![0; length + tag]).collect();
         Ok(Self {
             filtered: filter.then(|| frames.frames[0].clone()),
-            keyed: cipher.map(|cipher| (cipher.load)(&key(cipher))),
+            keyed: cipher.and_then(|cipher| Some(cipher.load()?(&key(cipher)))),
             ivs: vec![vec![0; iv_bytes]; packets.len()],
             frames,
             packets,

@@ -45,7 +45,7 @@ pub struct LoadRecord {
     quick: bool,
     held_seconds: f64,
     method: &'static [&'static str],
-    pub(super) contenders: Vec<(&'static str, &'static str)>,
+    pub(super) contenders: Vec<(String, String)>,
     /// Who gave other bytes than were published, and was not measured.
     pub(super) wrong: Vec<String>,
     load_averages: Vec<String>,
@@ -69,7 +69,10 @@ impl LoadRecord {
             quick: options.quick,
             held_seconds: options.held().as_secs_f64(),
             method: METHOD,
-            contenders: contenders.iter().map(|one| (one.cipher, one.implementation)).collect(),
+            contenders: contenders
+                .iter()
+                .map(|one| (one.cipher.clone(), one.implementation.clone()))
+                .collect(),
             wrong,
             load_averages: Vec::new(),
             rounds: Vec::new(),

@@ -12,8 +12,8 @@ use crate::statistics::{interval, median};
 /// A line of `table.csv`. The interval is 95 %, and there is none of one round.
 #[derive(Clone, Debug, Serialize)]
 pub(super) struct Row {
-    pub(super) cipher: &'static str,
-    pub(super) implementation: &'static str,
+    pub(super) cipher: String,
+    pub(super) implementation: String,
     pub(super) filter: &'static str,
     sink: &'static str,
     rounds: usize,
@@ -37,7 +37,8 @@ pub(super) fn rows(record: &LoadRecord) -> Vec<Row> {
 }
 
 fn row(record: &LoadRecord, contender: Option<usize>, filtered: bool) -> Row {
-    let (cipher, implementation) = contender.map_or(("none", "-"), |index| record.contenders[index]);
+    let none = || ("none".to_owned(), "-".to_owned());
+    let (cipher, implementation) = contender.map_or_else(none, |index| record.contenders[index].clone());
     let all = record.rounds.iter().flatten();
     let own = all.filter(|held| (held.contender, held.filtered) == (contender, filtered));
     let mut rates: Vec<f64> = own.map(|held| held.frames_per_s.unwrap_or(0.0)).collect();

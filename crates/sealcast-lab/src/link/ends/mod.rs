@@ -63,7 +63,7 @@ pub fn receive(config: &EndConfig) -> Result<()> {
 }
 
 /// Tell whoever started this end.
-fn tell(line: &str) {
+pub(crate) fn tell(line: &str) {
     println!("{line}");
     // Nobody listens any more: then this end is ended soon.
     let _ = std::io::stdout().flush();
@@ -83,7 +83,7 @@ fn hear() -> Result<String> {
 }
 
 /// Turns true when standard input says so or ends.
-fn told() -> Arc<AtomicBool> {
+pub(crate) fn told() -> Arc<AtomicBool> {
     let told = Arc::new(AtomicBool::new(false));
     let turn = Arc::clone(&told);
     std::thread::spawn(move || {

@@ -1,0 +1,50 @@
+//! The program that libraries run in, compiled when it is first needed.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::OnceLock;
+
+use tempfile::TempDir;
+
+use crate::ciphers::worker::Done;
+
+const SOURCE: &str = include_str!("host.c");
+const COMPILER: &str = "cc";
+
+/// The compiled program, for as long as somebody needs it.
+#[derive(Default)]
+pub(super) struct Host(OnceLock<Done<(TempDir, PathBuf)>>);
+
+impl Host {
+    /// Where the program is.
+    ///
+    /// # Errors
+    /// There is no C compiler, or it does not like this machine.
+    pub(super) fn program(&self) -> Done<&Path> {
+        match self.0.get_or_init(compile) {
+            Ok((_, program)) => Ok(program),
+            Err(why) => Err(why.clone()),
+        }
+    }
+}
+
+fn compile() -> Done<(TempDir, PathBuf)> {
+    let failed = |what: &dyn std::fmt::Display| {
+        format!(
+            "the program that runs foreign ciphers cannot be compiled ({what}); install a C compiler as `{COMPILER}`"
+        )
+    };
+    let folder = TempDir::with_prefix("sealcast-host").map_err(|error| failed(&error))?;
+    let (source, program) = (folder.path().join("host.c"), folder.path().join("host"));
+    std::fs::write(&source, SOURCE).map_err(|error| failed(&error))?;
+    let mut compiler = Command::new(COMPILER);
+    compiler.args(["-O2", "-o"]).arg(&program).arg(&source).arg("-ldl");
+    let output = compiler
+        .output()
+        .map_err(|error| failed(&format!("`{COMPILER}`: {error}")))?;
+    if !output.status.success() {
+        let said = String::from_utf8_lossy(&output.stderr);
+        return Err(failed(&said.lines().next().unwrap_or("it does not say why")));
+    }
+    Ok((folder, program))
+}

@@ -1,0 +1,157 @@
+//! Ciphers that somebody else wrote in C against the API of eSTREAM, as shared objects.
+//!
+//! Their code runs in a process of its own, `host.c`, which the system's compiler makes when it is first needed: what
+//! crashes there, hangs or says what it should not is named, and everybody else is measured all the same.
+
+mod host;
+mod session;
+mod spec;
+
+pub use spec::External;
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use aws_lc_rs::digest::{SHA256, digest};
+use data_encoding::HEXLOWER;
+use sealcast::failure::{Failure, FailureKind, Result};
+use sealcast_cipher::IMPLEMENTATIONS;
+
+use super::contender::{Contender, Place, measured_sizes, packets, published};
+use super::worker::{Done, Worker};
+use host::Host;
+use session::Session;
+
+/// Bytes of key and IV of a cipher that is none of ours, unless they are given.
+const USUAL_SIZES: (usize, usize) = (16, 8);
+/// Lengths of packets by which a cipher is held to itself.
+const LENGTHS: [usize; 6] = [1, 15, 64, 600, 1200, 2464];
+/// What has to be known of such a library.
+const NOT_IN_PLACE: &str = "it cannot work in place, and goes from one buffer to another and back";
+
+/// A shared object with a cipher in it.
+pub(super) struct Library {
+    path: PathBuf,
+    iv_bytes: usize,
+    /// The most that it may write to its context, in bytes, if that is given.
+    context_bytes: Option<usize>,
+    host: Arc<Host>,
+    /// Why it cannot be used.
+    fault: Option<String>,
+}
+
+/// Contenders of all libraries that are named.
+///
+/// # Errors
+/// A file cannot be read, or two have the same name.
+pub(super) fn all(named: &[External]) -> Result<Vec<Contender>> {
+    let host = Arc::new(Host::default());
+    let mut contenders: Vec<Contender> = Vec::new();
+    for one in named {
+        let contender = contender(one, &host)?;
+        if contenders.iter().any(|other| other.name() == contender.name()) {
+            let what = format!("--external {} is there twice", contender.name());
+            let hint = "give one of them another name, or its file";
+            return Err(Failure::new(FailureKind::Usage, what, hint));
+        }
+        contenders.push(contender);
+    }
+    Ok(contenders)
+}
+
+/// It is started once, to see whether it works and how large its context is.
+fn contender(one: &External, host: &Arc<Host>) -> Result<Contender> {
+    let unreadable = |error: std::io::Error| {
+        let what = format!(
+            "--external {}: {} cannot be read ({error})",
+            one.name,
+            one.file.display()
+        );
+        let hint = "name a shared object, made with `cc -shared -fPIC`";
+        Failure::new(FailureKind::Source, what, hint)
+    };
+    let path = one.file.canonicalize().map_err(unreadable)?;
+    let content = std::fs::read(&path).map_err(unreadable)?;
+    let ours = IMPLEMENTATIONS.iter().find(|ours| ours.facts.name == one.name);
+    let (key, iv) = ours.map_or(USUAL_SIZES, |ours| measured_sizes(ours.facts));
+    let (key_bytes, iv_bytes) = (one.key_bytes.unwrap_or(key), one.iv_bytes.unwrap_or(iv));
+    let mut library = Library {
+        path,
+        iv_bytes,
+        context_bytes: one.context_bytes,
+        host: host.clone(),
+        fault: None,
+    };
+    let started = library.start().and_then(|mut session| {
+        session.load(&vec![1; key_bytes])?;
+        Ok((session.context_bytes, session.in_place))
+    });
+    library.fault = started.clone().err();
+    let known = published(&one.name).filter(|known| (known.key.len(), known.iv.len()) == (2 * key_bytes, 2 * iv_bytes));
+    let known: Vec<_> = known.collect();
+    let unproven = known.is_empty().then(|| unproven(one, key_bytes, iv_bytes));
+    let elsewhere = matches!(started, Ok((_, false))).then(|| NOT_IN_PLACE.to_owned());
+    let notes: Vec<String> = unproven.into_iter().chain(elsewhere).collect();
+    Ok(Contender {
+        cipher: one.name.clone(),
+        implementation: library.file_name(),
+        key_bytes,
+        iv_bytes,
+        tag_bytes: 0,
+        state_bytes: one.context_bytes.or(started.ok().map(|(context, _)| context)),
+        note: (!notes.is_empty()).then(|| notes.join("; ")),
+        digest: Some(HEXLOWER.encode(digest(&SHA256, &content).as_ref())),
+        place: Place::Apart(library),
+        known,
+    })
+}
+
+/// What the figures of a library rest on where nothing that was published fits.
+fn unproven(one: &External, key_bytes: usize, iv_bytes: usize) -> String {
+    format!(
+        "nothing to hold it to: no published value of `{}` with a key of {} bits and an IV of {}; it opens what it \
+         seals",
+        one.name,
+        8 * key_bytes,
+        8 * iv_bytes
+    )
+}
+
+impl Library {
+    /// Starts a process for it.
+    ///
+    /// # Errors
+    /// The process cannot be started, or the library could not be used when it was first looked at.
+    pub(super) fn start(&self) -> Done<Session> {
+        match &self.fault {
+            Some(why) => Err(why.clone()),
+            None => Session::start(self.host.program()?, &self.path, self.iv_bytes, self.context_bytes),
+        }
+    }
+
+    /// What remains to be seen of a cipher of which nothing was published.
+    ///
+    /// # Errors
+    /// It does not open what it sealed, or seals nothing.
+    pub(super) fn agrees_with_itself(&self, key_bytes: usize) -> Done<()> {
+        let mut session = self.start()?;
+        session.load(&vec![1; key_bytes])?;
+        let message: Vec<Vec<u8>> = LENGTHS.iter().map(|&length| vec![7; length]).collect();
+        let iv = vec![2; self.iv_bytes];
+        let mut batch = message.clone();
+        session.seal(&mut packets(&mut batch, &iv))?;
+        if batch == message {
+            return Err("leaves packets as they are".to_owned());
+        }
+        session.open(&mut packets(&mut batch, &iv))?;
+        if batch != message {
+            return Err("does not open what it sealed".to_owned());
+        }
+        Ok(())
+    }
+
+    fn file_name(&self) -> String {
+        let name = self.path.file_name().unwrap_or_default();
+        name.to_string_lossy().into_owned()
+    }
+}

@@ -1,0 +1,149 @@
+//! A packet: who sent it and its number in clear, then the data, enciphered under an IV of its own.
+
+use sealcast_cipher::Packet;
+
+use super::plan::{Medium, NONE};
+use crate::ciphers::contender::{Contender, set_iv};
+use crate::ciphers::worker::{Done, Worker};
+
+/// Bytes before the data: the run's token, and the packet's number.
+const HEADER: usize = 8;
+
+/// Makes packets at one end, and knows them at the other. Both have the same key.
+pub(super) struct Codec<'a> {
+    medium: Medium,
+    token: u32,
+    worker: Option<Box<dyn Worker + 'a>>,
+    iv: Vec<u8>,
+    tag_bytes: usize,
+    packet: Vec<u8>,
+    /// The data of packet 0.
+    pattern: Vec<u8>,
+}
+
+impl<'a> Codec<'a> {
+    /// Without a contender, nothing is enciphered.
+    ///
+    /// # Errors
+    /// The cipher cannot be started.
+    pub(super) fn new(medium: Medium, token: u32, contender: Option<&'a Contender>) -> Done<Self> {
+        let mut worker = contender.map(Contender::start).transpose()?;
+        if let (Some(worker), Some(contender)) = (&mut worker, contender) {
+            worker.load(&(1..).take(contender.key_bytes).collect::<Vec<u8>>())?;
+        }
+        let tag_bytes = contender.map_or(0, |contender| contender.tag_bytes);
+        Ok(Self {
+            medium,
+            token,
+            worker,
+            iv: vec![0; contender.map_or(0, |contender| contender.iv_bytes)],
+            tag_bytes,
+            packet: vec![0; HEADER + medium.bytes + tag_bytes],
+            pattern: (0_u8..251).cycle().take(medium.bytes).collect(),
+        })
+    }
+
+    /// Bytes of a packet, all told.
+    pub(super) fn length(&self) -> usize {
+        self.packet.len()
+    }
+
+    /// The packet of this number.
+    ///
+    /// # Errors
+    /// The cipher broke down.
+    pub(super) fn seal(&mut self, number: u32) -> Done<&[u8]> {
+        self.packet[..4].copy_from_slice(&self.token.to_ne_bytes());
+        self.packet[4..HEADER].copy_from_slice(&number.to_ne_bytes());
+        let data = &mut self.packet[HEADER..];
+        data[..self.medium.bytes].copy_from_slice(&self.pattern);
+        data[..4].copy_from_slice(&number.to_ne_bytes());
+        if let Some(worker) = &mut self.worker {
+            set_iv(&mut self.iv, number.into());
+            worker.seal(&mut [Packet { iv: &self.iv, data }])?;
+        }
+        Ok(&self.packet)
+    }
+
+    /// Deciphers a packet in place. None if it is not of this run, or is not genuine where a cipher can tell.
+    ///
+    /// # Errors
+    /// The cipher broke down.
+    pub(super) fn open(&mut self, packet: &mut [u8]) -> Done<Option<u32>> {
+        let Some((header, data)) = packet.split_at_mut_checked(HEADER) else {
+            return Ok(None);
+        };
+        let word = |at: usize| u32::from_ne_bytes([header[at], header[at + 1], header[at + 2], header[at + 3]]);
+        let number = word(4);
+        let right = data.len() == self.medium.bytes + self.tag_bytes;
+        if !right || word(0) != self.token || number >= self.medium.packets {
+            return Ok(None);
+        }
+        let Some(worker) = &mut self.worker else {
+            return Ok(Some(number));
+        };
+        set_iv(&mut self.iv, number.into());
+        let genuine = worker.open(&mut [Packet { iv: &self.iv, data }])?;
+        Ok(genuine.then_some(number))
+    }
+
+    /// Is this, deciphered, what was sent under this number?
+    pub(super) fn is_what_was_sent(&self, number: u32, packet: &[u8]) -> bool {
+        let data = &packet[HEADER..HEADER + self.medium.bytes];
+        data[..4] == number.to_ne_bytes() && data[4..] == self.pattern[4..]
+    }
+}
+
+/// The contender of this name; none of [`NONE`].
+///
+/// # Errors
+/// There is no such contender.
+pub(super) fn contender(name: &str) -> Done<Option<Contender>> {
+    if name == NONE {
+        return Ok(None);
+    }
+    let mut all = crate::ciphers::contender::all().into_iter();
+    let found = all.find(|one| one.name() == name);
+    found.map(Some).ok_or_else(|| format!("there is no cipher `{name}`"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::plan::MEDIA;
+    use super::*;
+
+    #[test]
+    fn a_packet_opens_at_the_other_end_and_nobody_elses_does() {
+        for name in [NONE, "rc4/definition", "aes-128-gcm/aws-lc-rs"] {
+            let contender = contender(name).expect("it is there");
+            let codec = |token| Codec::new(MEDIA[1], token, contender.as_ref()).expect("it starts");
+            let (mut sender, mut receiver) = (codec(7), codec(7));
+            let mut packet = sender.seal(3).expect("sealed").to_vec();
+            assert_eq!(packet.len(), receiver.length());
+            let sealed = packet.clone();
+            assert_eq!(receiver.open(&mut packet), Ok(Some(3)), "{name}");
+            assert!(
+                receiver.is_what_was_sent(3, &packet) && !receiver.is_what_was_sent(4, &packet),
+                "{name}"
+            );
+
+            assert_eq!(codec(8).open(&mut sealed.clone()), Ok(None), "{name}: another run's");
+            assert_eq!(
+                receiver.open(&mut sealed[1..].to_vec()),
+                Ok(None),
+                "{name}: a short one"
+            );
+            assert_eq!(receiver.open(&mut [0; 3]), Ok(None), "{name}: next to nothing");
+            let mut altered = sealed.clone();
+            altered[HEADER + 100] ^= 1;
+            let opened = receiver.open(&mut altered).expect("it works");
+            assert!(
+                opened.is_none_or(|number| !receiver.is_what_was_sent(number, &altered)),
+                "{name}: an altered one"
+            );
+            let mut beyond = sealed;
+            beyond[4..HEADER].copy_from_slice(&MEDIA[1].packets.to_ne_bytes());
+            assert_eq!(receiver.open(&mut beyond), Ok(None), "{name}: a number that is none");
+        }
+    }
+}
