@@ -71,8 +71,8 @@ impl Default for NetworkOptions {
 }
 
 impl NetworkOptions {
-    /// The same in the protocol's words, with datagrams as `usual` where nothing is said of them. Bounds of the rate are
-    /// the publisher's to add.
+    /// The same in the protocol's words, with datagrams as `usual` where nothing is said of them. Bounds of the rate
+    /// are the publisher's to add.
     pub fn delivery(&self, usual: Mtu) -> Delivery {
         Delivery {
             budget: self.latency,
