@@ -5,7 +5,17 @@ use std::collections::HashMap;
 use object::{Object, ObjectSymbol, SymbolKind};
 
 /// Modules of a cipher that are another kernel, or another use of it.
-const KERNELS: [&str; 6] = ["definition", "words", "lanes", "avx2", "avx512", "authenticated"];
+const KERNELS: [&str; 9] = [
+    "definition",
+    "words",
+    "lanes",
+    "abreast",
+    "sha",
+    "avx2",
+    "avx512",
+    "neon",
+    "authenticated",
+];
 
 /// Libraries whose functions can be told apart by their names, and names that are not the cipher's.
 const LIBRARIES: [(&str, &[&str], &str); 2] = [
