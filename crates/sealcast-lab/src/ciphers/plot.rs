@@ -27,6 +27,7 @@ pub(crate) fn bars(unit: &str, bars: &[Bar]) -> Result<String, Box<dyn Error>> {
         area.fill(&WHITE)?;
         let mut chart = ChartBuilder::on(&area)
             .margin(8)
+            .margin_right(30)
             .x_label_area_size(40)
             .y_label_area_size(215)
             .build_cartesian_2d((least..most).log_scale(), (0..bars.len()).into_segmented())?;
