@@ -29,7 +29,8 @@ const TARGET_LENGTH: usize = 1200;
 /// GB/s on packets of that length, each under an IV of its own, alone and in batches, on one core of a Zen 4 with
 /// AVX-512. HC-128's is what the best public C does there, SUPERCOP's hc-128/200701a; RC4's is OpenSSL's, which copies
 /// a key that was set up before.
-const TARGETS: [(&str, bool, f64); 5] = [
+const TARGETS: [(&str, bool, f64); 6] = [
+    ("grain-128a", true, 4.5),
     ("hc-128", false, 0.347),
     ("mickey-v1", true, 0.9),
     ("mickey-v2", true, 0.7),

@@ -42,9 +42,14 @@ pub trait Kernel: Zeroize + Sized {
     /// Enciphers or deciphers packets whose IVs have right sizes. Kernels that work on several packets at once replace
     /// it.
     fn xor_batch(key: &Self::Key, packets: &mut [Packet<'_>]) {
-        for packet in packets {
-            Keystream::<Self>::start(key, packet.iv).xor(packet.data);
-        }
+        xor_one_by_one::<Self>(key, packets);
+    }
+}
+
+/// Enciphers or deciphers packets one after another.
+pub(crate) fn xor_one_by_one<K: Kernel>(key: &K::Key, packets: &mut [Packet<'_>]) {
+    for packet in packets {
+        Keystream::<K>::start(key, packet.iv).xor(packet.data);
     }
 }
 

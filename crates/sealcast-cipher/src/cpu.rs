@@ -15,7 +15,8 @@ pub trait Cpu: Copy + Zeroize {
     /// Asks the processor.
     fn detect() -> Option<Self>;
 
-    /// Does the work in a function that is compiled for these instructions. Elsewhere each of them would be a call.
+    /// Does the work in a function of its own that is compiled for these instructions. Elsewhere each of them would be a
+    /// call.
     fn run<T: Task>(self, task: T) -> T::Output;
 }
 
@@ -37,6 +38,7 @@ impl Cpu for () {
         Some(())
     }
 
+    #[inline(never)]
     fn run<T: Task>(self, task: T) -> T::Output {
         task.run()
     }
@@ -61,6 +63,7 @@ macro_rules! features {
 
             fn run<T: Task>(self, task: T) -> T::Output {
                 $(#[target_feature(enable = $feature)])+
+                #[inline(never)]
                 fn compiled<T: Task>(task: T) -> T::Output {
                     task.run()
                 }
@@ -107,6 +110,7 @@ impl Cpu for Neon {
         cfg!(target_feature = "neon").then_some(Self(()))
     }
 
+    #[inline(never)]
     fn run<T: Task>(self, task: T) -> T::Output {
         task.run()
     }

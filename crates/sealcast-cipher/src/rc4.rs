@@ -65,18 +65,23 @@ impl Kernel for Definition {
     }
 }
 
-/// Reads each byte of the permutation before the swap ahead of it is written, so that no load waits for a store.
+/// Reads each byte of the permutation before the swap ahead of it is written, so that no load waits for a store. Bytes
+/// have words to themselves, which are cheaper to load and store.
 #[derive(Clone)]
-pub struct Words(Definition);
+pub struct Words {
+    s: [u32; 256],
+    i: u8,
+    j: u8,
+}
 
 impl Zeroize for Words {
     fn zeroize(&mut self) {
-        let nothing = Definition {
+        let nothing = Self {
             s: [0; 256],
             i: 0,
             j: 0,
         };
-        wipe(&mut self.0, nothing);
+        wipe(self, nothing);
     }
 }
 
@@ -87,7 +92,9 @@ impl Kernel for Words {
     type Block = [u8; 8];
 
     fn expand(key: &[u8]) -> Self::Key {
-        Self(Definition::expand(key))
+        let Definition { s, i, j } = Definition::expand(key);
+        let s = s.map(u32::from);
+        Self { s, i, j }
     }
 
     #[inline(always)]
@@ -97,19 +104,19 @@ impl Kernel for Words {
 
     #[inline(always)]
     fn step(&mut self) -> Self::Block {
-        let Definition { s, i, j } = &mut self.0;
+        let Self { s, i, j } = self;
         // Whole registers are computed with: parts of them are slower.
-        let (mut at_i, mut at_j) = (u64::from(*i), u64::from(*j));
-        let mut one = u64::from(s[usize::from(i.wrapping_add(1))]);
+        let (mut at_i, mut at_j) = (u32::from(*i), u32::from(*j));
+        let mut one = s[usize::from(i.wrapping_add(1))];
         let mut keystream = 0;
         for k in 0..8 {
             at_i = (at_i + 1) & 0xFF;
             at_j = (at_j + one) & 0xFF;
             let following = (at_i + 1) & 0xFF;
-            let other = u64::from(s[at_j as usize]);
-            let next = u64::from(s[following as usize]);
-            s[at_i as usize] = other as u8;
-            s[at_j as usize] = one as u8;
+            let other = s[at_j as usize];
+            let next = s[following as usize];
+            s[at_i as usize] = other;
+            s[at_j as usize] = one;
             keystream |= u64::from(s[((one + other) & 0xFF) as usize]) << (8 * k);
             one = if following == at_j { one } else { next };
         }

@@ -4,14 +4,14 @@ use core::marker::PhantomData;
 
 use zeroize::Zeroize;
 
-use crate::cipher::{Kernel, Keystream, Packet, xor_into};
+use crate::cipher::{Kernel, Packet, xor_into};
 use crate::cpu::{Cpu, Task};
 use crate::sizes::Facts;
 use crate::wipe::wipe;
 
 /// The keystreams of `LANES` packets at once, by `RUN` bytes of each.
 pub trait Streams<const LANES: usize, const RUN: usize>: Sized {
-    /// The kernel for packets that stand alone.
+    /// The kernel for packets that stand alone or are few.
     type Alone: Kernel;
 
     /// Proof that this processor can do it.
@@ -20,7 +20,7 @@ pub trait Streams<const LANES: usize, const RUN: usize>: Sized {
     /// As [`Kernel::NAME`].
     const NAME: &'static str = Self::Cpu::NAME;
 
-    /// Fewer packets than these are faster one by one. Lanes without a packet cost nothing.
+    /// Fewer packets than these are faster with [`Self::Alone`]. Lanes without a packet cost nothing.
     const LEAST: usize = 2;
 
     /// The state from which the keystreams of these IVs, of right sizes, start.
@@ -69,54 +69,6 @@ impl<const LANES: usize, const RUN: usize> Rows<'_, '_, LANES, RUN> {
     }
 }
 
-/// [`Streams`] that come a few bytes of each row at a time: they are written before they are laid over anything.
-pub trait SideBySide<const LANES: usize, const RUN: usize>: Zeroize + Sized {
-    /// As in [`Streams`].
-    type Alone: Kernel;
-
-    /// As in [`Streams`].
-    type Cpu: Cpu;
-
-    /// As in [`Streams`].
-    const NAME: &'static str = Self::Cpu::NAME;
-
-    /// As in [`Streams`].
-    const LEAST: usize = 2;
-
-    /// As in [`Streams`].
-    fn start(cpu: Self::Cpu, key: &<Self::Alone as Kernel>::Key, ivs: &[&[u8]; LANES]) -> Self;
-
-    /// The next bytes of each keystream.
-    fn run(&mut self, rows: &mut [[u8; RUN]; LANES]);
-}
-
-impl<const LANES: usize, const RUN: usize, S: SideBySide<LANES, RUN>> Streams<LANES, RUN> for S {
-    type Alone = S::Alone;
-    type Cpu = S::Cpu;
-    const NAME: &'static str = S::NAME;
-    const LEAST: usize = S::LEAST;
-
-    #[inline(always)]
-    fn start(cpu: Self::Cpu, key: &<Self::Alone as Kernel>::Key, ivs: &[&[u8]; LANES]) -> Self {
-        S::start(cpu, key, ivs)
-    }
-
-    #[inline(always)]
-    fn xor(&mut self, mut rows: Rows<'_, '_, LANES, RUN>) {
-        let mut keystream = [[0; RUN]; LANES];
-        self.run(&mut keystream);
-        for (lane, keystream) in keystream.iter().enumerate() {
-            xor_into(rows.row(lane), keystream);
-        }
-        wipe(&mut keystream, [[0; RUN]; LANES]);
-    }
-
-    #[inline(always)]
-    fn wipe(&mut self) {
-        self.zeroize();
-    }
-}
-
 /// Enciphers or deciphers packets, `LANES` at a time. These take as long as the longest of them, and lanes without a
 /// packet run along.
 pub(crate) fn xor_batch<const LANES: usize, const RUN: usize, S: Streams<LANES, RUN>>(
@@ -140,9 +92,7 @@ impl<const LANES: usize, const RUN: usize, S: Streams<LANES, RUN>> Task for Batc
     fn run(self) {
         for packets in self.packets.chunks_mut(LANES) {
             if packets.len() < S::LEAST {
-                for packet in packets {
-                    Keystream::<S::Alone>::start(self.key, packet.iv).xor(packet.data);
-                }
+                S::Alone::xor_batch(self.key, packets);
             } else {
                 let ivs = core::array::from_fn(|lane| packets[lane.min(packets.len() - 1)].iv);
                 let mut streams = S::start(self.cpu, self.key, &ivs);
@@ -197,6 +147,12 @@ pub struct BatchedKey<Key: Zeroize, C: Cpu> {
     cpu: C,
 }
 
+impl<Key: Zeroize + AsRef<[u8]>, C: Cpu> AsRef<[u8]> for BatchedKey<Key, C> {
+    fn as_ref(&self) -> &[u8] {
+        self.key.as_ref()
+    }
+}
+
 impl<const LANES: usize, const RUN: usize, S: Streams<LANES, RUN>> Zeroize for Batched<LANES, RUN, S> {
     fn zeroize(&mut self) {
         self.stream.zeroize();
@@ -210,7 +166,7 @@ impl<const LANES: usize, const RUN: usize, S: Streams<LANES, RUN>> Kernel for Ba
     type Block = <S::Alone as Kernel>::Block;
 
     fn available() -> bool {
-        S::Cpu::detect().is_some()
+        S::Cpu::detect().is_some() && S::Alone::available()
     }
 
     fn expand(key: &[u8]) -> Self::Key {

@@ -127,12 +127,16 @@ studies! {
     MickeyV1Avx2: mickey::Avx2<mickey::V1>,
     #[cfg(target_arch = "x86_64")]
     MickeyV1Avx512: mickey::Avx512<mickey::V1>,
+    #[cfg(target_arch = "aarch64")]
+    MickeyV1Neon: mickey::Neon<mickey::V1>,
     MickeyV2Definition: mickey::Definition<mickey::V2>,
     MickeyV2Words: mickey::Words<mickey::V2>,
     #[cfg(target_arch = "x86_64")]
     MickeyV2Avx2: mickey::Avx2<mickey::V2>,
     #[cfg(target_arch = "x86_64")]
     MickeyV2Avx512: mickey::Avx512<mickey::V2>,
+    #[cfg(target_arch = "aarch64")]
+    MickeyV2Neon: mickey::Neon<mickey::V2>,
     RabbitDefinition: rabbit::Definition,
     #[cfg(target_arch = "x86_64")]
     RabbitAvx2: rabbit::Avx2,

@@ -4,10 +4,6 @@
 //! everywhere, the first bit is the highest one of the first byte. The length of the IV counts: none is not the same as
 //! zeros.
 
-#[cfg(target_arch = "x86_64")]
-mod avx2;
-#[cfg(target_arch = "x86_64")]
-mod avx512;
 mod definition;
 mod slices;
 mod versions;
@@ -17,16 +13,20 @@ pub use definition::Definition;
 pub use versions::{V1, V2, Version};
 pub use words::Words;
 
+#[cfg(target_arch = "aarch64")]
+use crate::registers::Quad;
 #[cfg(target_arch = "x86_64")]
-use crate::{
-    registers::{Ymm, Zmm},
-    side_by_side::Batched,
-};
+use crate::registers::{Ymm, Zmm};
+use crate::side_by_side::Batched;
 
 /// Batches of up to 256 packets at once, for processors with AVX2.
 #[cfg(target_arch = "x86_64")]
-pub type Avx2<V> = Batched<256, { slices::RUN }, slices::Slices<V, Ymm>>;
+pub type Avx2<V> = Batched<256, 32, slices::Slices<V, Ymm, 4>>;
 
 /// Batches of up to 512 packets at once, for processors with AVX-512.
 #[cfg(target_arch = "x86_64")]
-pub type Avx512<V> = Batched<512, { slices::RUN }, slices::Slices<V, Zmm>>;
+pub type Avx512<V> = Batched<512, 64, slices::Slices<V, Zmm, 8>>;
+
+/// Batches of up to 128 packets at once, for processors with NEON.
+#[cfg(target_arch = "aarch64")]
+pub type Neon<V> = Batched<128, 16, slices::Slices<V, Quad, 2>>;

@@ -5,9 +5,9 @@ use core::marker::PhantomData;
 use zeroize::Zeroize;
 
 use super::Version;
-use super::slices::{RUN, Slices};
-use crate::cipher::{Kernel, Packet};
-use crate::side_by_side::{self, SideBySide};
+use super::slices::{Slices, Width};
+use crate::cipher::{Kernel, Packet, xor_one_by_one};
+use crate::side_by_side;
 use crate::sizes::Facts;
 
 /// The registers, stage i in bit i. What was shifted out stays above the last stage; nothing brings it down again.
@@ -92,22 +92,10 @@ impl<V: Version> Kernel for Words<V> {
     }
 
     fn xor_batch(key: &Self::Key, packets: &mut [Packet<'_>]) {
-        side_by_side::xor_batch::<64, RUN, Slices<V, u64>>((), key, packets);
-    }
-}
-
-/// 64 packets at once.
-impl<V: Version> SideBySide<64, RUN> for Slices<V, u64> {
-    type Alone = Words<V>;
-    type Cpu = ();
-    const NAME: &'static str = "words";
-    const LEAST: usize = 12;
-
-    fn start(cpu: (), key: &[u8; 10], ivs: &[&[u8]; 64]) -> Self {
-        Self::start(cpu, key, ivs)
-    }
-
-    fn run(&mut self, rows: &mut [[u8; RUN]; 64]) {
-        self.run(rows);
+        if packets.len() < u64::LEAST {
+            xor_one_by_one::<Self>(key, packets);
+        } else {
+            side_by_side::xor_batch::<64, 8, Slices<V, u64, 1>>((), key, packets);
+        }
     }
 }

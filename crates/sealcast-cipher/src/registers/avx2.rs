@@ -212,25 +212,9 @@ impl Words for Ymm {
 }
 
 impl Bits for Ymm {
-    const WORDS: usize = 4;
-
-    #[inline(always)]
-    fn load(_cpu: cpu::Avx2, words: &[u64]) -> Self {
-        let words: [u64; 4] = words[..4].try_into().expect("cut to this length");
-        // SAFETY: both are 4 words, whatever their bits.
-        Self(unsafe { core::mem::transmute::<[u64; 4], __m256i>(words) })
-    }
-
     #[inline(always)]
     fn splat(self, word: u64) -> Self {
         Self(call!(_mm256_set1_epi64x(word.cast_signed())))
-    }
-
-    #[inline(always)]
-    fn word(self, i: usize) -> u64 {
-        // SAFETY: both are 4 words, whatever their bits.
-        let words = unsafe { core::mem::transmute::<__m256i, [u64; 4]>(self.0) };
-        words[i]
     }
 
     #[inline(always)]

@@ -250,25 +250,9 @@ impl Words for Zmm {
 }
 
 impl Bits for Zmm {
-    const WORDS: usize = 8;
-
-    #[inline(always)]
-    fn load(_cpu: cpu::Avx512, words: &[u64]) -> Self {
-        let words: [u64; 8] = words[..8].try_into().expect("cut to this length");
-        // SAFETY: both are 8 words, whatever their bits.
-        Self(unsafe { core::mem::transmute::<[u64; 8], __m512i>(words) })
-    }
-
     #[inline(always)]
     fn splat(self, word: u64) -> Self {
         Self(call!(_mm512_set1_epi64(word.cast_signed())))
-    }
-
-    #[inline(always)]
-    fn word(self, i: usize) -> u64 {
-        // SAFETY: both are 8 words, whatever their bits.
-        let words = unsafe { core::mem::transmute::<__m512i, [u64; 8]>(self.0) };
-        words[i]
     }
 
     #[inline(always)]

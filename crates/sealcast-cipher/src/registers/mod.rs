@@ -21,7 +21,7 @@ pub(crate) use avx2::Ymm;
 pub(crate) use avx512::Zmm;
 #[cfg(target_arch = "aarch64")]
 pub(crate) use neon::Quad;
-pub(crate) use transpose::{Steps, columns, transpose, xor};
+pub(crate) use transpose::{Steps, columns, transpose, turn, xor};
 
 use core::ops::{BitAnd, BitOr, BitXor, Not};
 
@@ -97,17 +97,8 @@ pub trait Words: Register {
 
 /// Bits, one for each lane, in words of 64.
 pub trait Bits: Register {
-    /// Words of 64 bits.
-    const WORDS: usize;
-
-    /// [`Self::WORDS`] words.
-    fn load(cpu: Self::Cpu, words: &[u64]) -> Self;
-
     /// A register like this one with the same word everywhere.
     fn splat(self, word: u64) -> Self;
-
-    /// Word `i`.
-    fn word(self, i: usize) -> u64;
 
     /// Each word by 1 to 63.
     fn shift_left(self, bits: u32) -> Self;

@@ -8,13 +8,13 @@ use core::ops::{BitAnd, BitOr, BitXor, Not};
 use zeroize::Zeroize;
 
 use super::transpose::turn;
-use super::{Lanes, Register, Shifts, Words};
+use super::{Bits, Lanes, Register, Shifts, Words};
 use crate::cipher::xor_into;
 use crate::cpu;
 
 const _: () = assert!(cfg!(target_endian = "little"), "words in memory are little-endian");
 
-/// Four words of 32 bits.
+/// Four words of 32 bits, or 128 single bits.
 #[derive(Clone, Copy)]
 pub struct Quad(uint32x4_t);
 
@@ -162,7 +162,7 @@ impl Words for Quad {
 
     #[inline(always)]
     fn rotate_left(self, bits: u32) -> Self {
-        self.shift_left(bits) | self.shift_right(32 - bits)
+        Words::shift_left(self, bits) | Words::shift_right(self, 32 - bits)
     }
 
     #[inline(always)]
@@ -197,5 +197,27 @@ impl Words for Quad {
         for (row, lane) in rows.iter_mut().zip(words) {
             xor_into(&mut row[at..at + 16], &lane.to_bytes());
         }
+    }
+}
+
+impl Bits for Quad {
+    #[inline(always)]
+    fn splat(self, word: u64) -> Self {
+        Self(compute!(vreinterpretq_u32_u64(vdupq_n_u64(word))))
+    }
+
+    #[inline(always)]
+    fn shift_left(self, bits: u32) -> Self {
+        let words = compute!(vreinterpretq_u64_u32(self.0));
+        let shifted = compute!(vshlq_u64(words, vdupq_n_s64(bits.into())));
+        Self(compute!(vreinterpretq_u32_u64(shifted)))
+    }
+
+    #[inline(always)]
+    fn shift_right(self, bits: u32) -> Self {
+        // A negative shift is one to the right.
+        let words = compute!(vreinterpretq_u64_u32(self.0));
+        let shifted = compute!(vshlq_u64(words, vdupq_n_s64(-i64::from(bits))));
+        Self(compute!(vreinterpretq_u32_u64(shifted)))
     }
 }

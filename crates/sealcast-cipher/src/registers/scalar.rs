@@ -1,6 +1,6 @@
 //! The narrowest registers: plain words, which every processor has.
 
-use super::{Bits, Register, Words};
+use super::{Bits, Lanes, Register, Words};
 use crate::cipher::xor_into;
 
 impl Register for u32 {
@@ -76,22 +76,22 @@ impl Words for u32 {
     }
 }
 
-impl Bits for u64 {
-    const WORDS: usize = 1;
-
+impl Lanes<Self, 1> for u64 {
     #[inline(always)]
-    fn load(_cpu: (), words: &[u64]) -> Self {
-        words[0]
-    }
-
-    #[inline(always)]
-    fn splat(self, word: u64) -> Self {
+    fn load(_cpu: (), [word]: [Self; 1]) -> Self {
         word
     }
 
     #[inline(always)]
-    fn word(self, _i: usize) -> u64 {
-        self
+    fn zip(self, other: Self) -> (Self, Self) {
+        (self, other)
+    }
+}
+
+impl Bits for u64 {
+    #[inline(always)]
+    fn splat(self, word: u64) -> Self {
+        word
     }
 
     #[inline(always)]

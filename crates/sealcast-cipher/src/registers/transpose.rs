@@ -63,7 +63,7 @@ pub(crate) fn xor<W, const LANES: usize, const RUN: usize, V: Lanes<W, LANES>>(
 
 /// The first half of the rows is zipped with the second one, then so are the halves of the halves.
 #[inline(always)]
-pub(super) fn turn<W, const LANES: usize, V: Lanes<W, LANES>>(rows: &mut [V; LANES]) {
+pub(crate) fn turn<W, const LANES: usize, V: Lanes<W, LANES>>(rows: &mut [V; LANES]) {
     let stride = LANES / AT_ONCE;
     if stride == 0 {
         return zip_halves(rows);
