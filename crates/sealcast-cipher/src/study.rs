@@ -49,6 +49,7 @@ macro_rules! studies {
             }),)*
         ];
 
+        #[allow(clippy::large_enum_variant, reason = "RC4's permutation has no other place to be")]
         enum Keyed {
             $($(#[$when])? $name(Cipher<$kernel>),)*
         }
