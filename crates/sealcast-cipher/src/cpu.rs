@@ -15,8 +15,8 @@ pub trait Cpu: Copy + Zeroize {
     /// Asks the processor.
     fn detect() -> Option<Self>;
 
-    /// Does the work in a function of its own that is compiled for these instructions. Elsewhere each of them would be a
-    /// call.
+    /// Does the work in a function of its own that is compiled for these instructions. Elsewhere each of them would be
+    /// a call.
     fn run<T: Task>(self, task: T) -> T::Output;
 }
 
