@@ -318,6 +318,21 @@ fn what_the_network_takes_is_in_neither_gateways_share() {
     }
 }
 
+#[test]
+fn what_a_camera_sends_as_one_packet_crosses_as_one_datagram() {
+    let mut scene = Scene::new("udp://127.0.0.1:0", &["--unit", "packet"], &[]);
+    scene.player.packets(3000);
+    let (rows, _) = scene.stop();
+    let longest = rows.iter().map(|row| row.bytes).max();
+    assert!(
+        longest > Some(1200),
+        "with what sealing adds the longest packet is longer than {longest:?} bytes"
+    );
+    // By then it is known what the path carries.
+    let cut = rows[rows.len() / 2..].iter().filter(|row| row.unit > 0).count();
+    assert_eq!(cut, 0, "of {} units", rows.len());
+}
+
 /// Where encryption changed from one row to the next.
 fn switches(rows: &[Row]) -> Vec<bool> {
     let mut states: Vec<bool> = rows.iter().map(|row| row.encrypted).collect();
