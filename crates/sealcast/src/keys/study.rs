@@ -68,9 +68,9 @@ type Number = [u8; 12];
 /// Where keystreams come from.
 enum Stream {
     /// AES in counter mode, from a library.
-    AesCtr(EncryptingKey),
+    AesCtr(Box<EncryptingKey>),
     /// A cipher with an IV for each record, and how long that is.
-    WithIv(Study, usize),
+    WithIv(Box<Study>, usize),
     /// A cipher without IVs: the record's number becomes part of its key.
     Rekeyed(Zeroizing<Vec<u8>>, &'static Implementation),
 }
@@ -79,12 +79,16 @@ impl Stream {
     fn new(cipher: &str, key: &[u8]) -> Self {
         if cipher == "aes-128-ctr" {
             let key = UnboundCipherKey::new(&AES_128, key).expect("key_len is the cipher's");
-            return Self::AesCtr(EncryptingKey::ctr(key).expect("AES has a counter mode"));
+            let key = EncryptingKey::ctr(key).expect("AES has a counter mode");
+            return Self::AesCtr(Box::new(key));
         }
         let fastest = implementations_of(cipher).last().expect("every name is a cipher's");
         match fastest.facts.iv_bytes.most {
             0 => Self::Rekeyed(Zeroizing::new(key.to_vec()), fastest),
-            bytes => Self::WithIv((fastest.load)(key).expect("key_len is the cipher's"), bytes),
+            bytes => {
+                let cipher = (fastest.load)(key).expect("key_len is the cipher's");
+                Self::WithIv(Box::new(cipher), bytes)
+            }
         }
     }
 
