@@ -15,8 +15,6 @@ use crate::on_time;
 
 /// How long a rate has to hold: in full, and with `--quick`.
 const HELD: (Duration, Duration) = (Duration::from_secs(2), Duration::from_millis(250));
-/// What our readable definitions are called. They are slow, and take part where they are named, or alone.
-const DEFINITION: &str = "definition";
 
 /// What is measured.
 #[derive(Clone, Debug)]
@@ -123,22 +121,12 @@ fn contenders(options: &LoadOptions, frames: &Frames) -> Result<(Vec<Contender>,
     if !options.only.is_empty() {
         return Ok((right, wrong));
     }
-    let mut fastest: Vec<(Duration, Contender)> = Vec::new();
-    for one in right {
-        let time = if one.implementation == DEFINITION {
-            Duration::MAX
-        } else {
-            let mut pipeline = Pipeline::new(frames, Some(&one), false, Sink::Memory)?;
-            pipeline.frame(0)?;
-            let began = Instant::now();
-            pipeline.frame(1)?;
-            began.elapsed()
-        };
-        match fastest.iter_mut().find(|(_, known)| known.cipher == one.cipher) {
-            Some(known) if time < known.0 => *known = (time, one),
-            Some(_) => {}
-            None => fastest.push((time, one)),
-        }
-    }
-    Ok((fastest.into_iter().map(|(_, one)| one).collect(), wrong))
+    let fastest = plan::fastest(right, |one| {
+        let mut pipeline = Pipeline::new(frames, Some(one), false, Sink::Memory)?;
+        pipeline.frame(0)?;
+        let began = Instant::now();
+        pipeline.frame(1)?;
+        Ok(began.elapsed())
+    })?;
+    Ok((fastest, wrong))
 }
