@@ -2,50 +2,32 @@
 
 use super::words::Register as Stages;
 use super::{WARM_UP_CLOCKS, Words};
-use crate::registers::{Lanes, Shifts, Steps, columns, xor};
+use crate::registers::{self, Lanes, Shifts, Steps, columns, xor};
 use crate::side_by_side::{Rows, Streams};
+
+/// What [`Vectors::sums`] are moved by.
+const MOVES: [u32; 7] = [18, 25, 31, 6, 3, 29, 30];
 
 /// A register in four words. The first stage is the highest bit of the first one.
 #[derive(Clone, Copy)]
 struct Register<V>([V; 4]);
 
-/// The registers.
+/// The registers, and what earlier steps have moved into place.
 pub struct Vectors<V> {
     nfsr: Register<V>,
     lfsr: Register<V>,
-    /// What [`Register::lasting`] gave one step and two steps ago.
-    lasting: [[V; 8]; 2],
-    /// s_70 one step ago.
-    s38: V,
+    /// What [`Vectors::taps`] gave one step and two steps ago.
+    taps: [[V; 13]; 2],
+    /// What [`Vectors::sums`] gave one step ago.
+    sums: [V; 7],
 }
 
 impl<V: Shifts<u32>> Register<V> {
-    /// Stages `first` to `first + 31`.
+    /// Stages `first` to `first + 31`, which do not begin with a word.
     #[inline(always)]
     fn at(self, first: u32) -> V {
         let (word, bits) = ((first / 32) as usize, first % 32);
-        if bits == 0 {
-            self.0[word]
-        } else {
-            self.0[word + 1].funnel(self.0[word], 32 - bits)
-        }
-    }
-
-    /// The taps of the nonlinear register that are taps again one or two steps later, 32 or 64 stages on. They are
-    /// shifted into place once, when their stages come within reach: shifts are what the time goes to.
-    #[inline(always)]
-    fn lasting(self) -> [V; 8] {
-        let b = self;
-        [
-            b.at(88),
-            b.at(91),
-            b.at(67),
-            b.at(45),
-            b.at(68),
-            b.at(93),
-            b.at(89),
-            b.at(82),
-        ]
+        moved(bits, self.0[word], self.0[word + 1])
     }
 
     /// 32 clocks later; `entering` are the last stages.
@@ -56,40 +38,86 @@ impl<V: Shifts<u32>> Register<V> {
     }
 }
 
+/// From a word and the one behind it, the word that begins at bit `bits` of the first, counted from the highest.
+#[inline(always)]
+fn moved<V: Shifts<u32>>(bits: u32, word: V, following: V) -> V {
+    following.funnel(word, 32 - bits)
+}
+
+/// Shifts are what the time goes to, so there are few. A tap is shifted into place when its stages come within reach;
+/// one step later, or two, it is the tap 32 stages before, or 64. And what taps give is shifted in place of the taps:
+/// b_17 b_18 is b_31 b_32 of a step ago, moved by 18. That leaves 21 shifts of 35; a search through sets of taps and
+/// moves found none with fewer.
 impl<V: Shifts<u32>> Vectors<V> {
+    /// The taps that come within reach.
+    #[inline(always)]
+    fn taps(&self) -> [V; 13] {
+        let (b, s) = (self.nfsr, self.lfsr);
+        [
+            b.at(68),
+            b.at(72),
+            b.at(76),
+            b.at(88),
+            b.at(92),
+            b.at(93),
+            b.at(95),
+            s.at(42),
+            s.at(81),
+            s.at(94),
+            b.at(14),
+            b.at(48),
+            b.at(84),
+        ]
+    }
+
+    /// Sums that are to be moved by [`MOVES`], after which they are part of the feedback or of the pre-output.
+    #[inline(always)]
+    fn sums(&self, taps: [V; 13]) -> [V; 7] {
+        let (Register([_, b32, _, b96]), Register([_, _, s64, s96])) = (self.nfsr, self.lfsr);
+        let [b68, b72, b76, _, b92, _, _, s42, s81, _, b14, b48, b84] = taps;
+        let [_, b40, b44, _, b60, _, _, s10, s49, s62, ..] = self.taps[0];
+        let [b4, _, b12, _, b28, b29, b31, ..] = self.taps[1];
+        let b31_32 = b31 & b32;
+        [
+            b40 ^ b31_32 ^ (b84 & b92 & b96),
+            (b68 & b72) ^ (b29 & b31_32),
+            b92 ^ (b4 & b68) ^ (b12 & b14) ^ (b28 & b60),
+            s64 ^ s96,
+            b44 ^ (s42 & s49),
+            s96 ^ b48 ^ b76 ^ b92,
+            b4 ^ (b14 & s10) ^ (s62 & s81),
+        ]
+    }
+
+    /// 32 clocks later; `into_b` and `into_s` are the last stages.
+    #[inline(always)]
+    fn shift(&mut self, taps: [V; 13], sums: [V; 7], into_b: V, into_s: V) {
+        *self = Self {
+            nfsr: self.nfsr.shifted(into_b),
+            lfsr: self.lfsr.shifted(into_s),
+            taps: [taps, self.taps[0]],
+            sums,
+        };
+    }
+
     /// 32 bits of pre-output of each packet, the first one in the highest bit; while warming up, it is fed back.
     #[inline(always)]
     fn clock(&mut self, warming_up: bool) -> V {
-        let (b, s) = (self.nfsr, self.lfsr);
-        let lasting = b.lasting();
-        let [b88, b91, b67, b45, b68, b93, b89, b82] = lasting;
-        let [b56, b59, _, b13, b36, b61, ..] = self.lasting[0];
-        let [b24, b27, b3, _, _, _, b25, b18] = self.lasting[1];
-        let (b12, b95, s70) = (b.at(12), b.at(95), s.at(70));
+        let taps = self.taps();
+        let sums = self.sums(taps);
+        let [b26_17_70, b61_22, b91_3_11_27, s38_70, b15_s13, b45_73_89_s93, b2_s8_60] =
+            core::array::from_fn(|i| moved(MOVES[i], self.sums[i], sums[i]));
+        let (Register([b0, _, b64, b96]), Register([s0, _, _, s96])) = (self.nfsr, self.lfsr);
+        let [b68, _, _, b88, b92, b93, b95, s42, s81, s94, _, b48, b84] = taps;
+        let [b36, b40, _, b56, ..] = self.taps[0];
+        let [_, _, b12, ..] = self.taps[1];
 
-        let h = (b12 & (s.at(8) ^ (b95 & s.at(94)))) ^ (s.at(13) & s.at(20)) ^ (b95 & s.at(42)) ^ (s.at(60) & s.at(79));
-        let y = h ^ s.at(93) ^ b.at(2) ^ b.at(15) ^ b36 ^ b45 ^ b.at(64) ^ b.at(73) ^ b89;
-        let f = s.at(0) ^ s.at(7) ^ self.s38 ^ s70 ^ s.at(81) ^ s.at(96);
-        let linear = b.at(0) ^ b.at(26) ^ b56 ^ b91 ^ b.at(96);
-        let products = (b3 & b67)
-            ^ (b.at(11) & b13)
-            ^ (b.at(17) & b18)
-            ^ (b27 & b59)
-            ^ (b.at(40) & b.at(48))
-            ^ (b61 & b.at(65))
-            ^ (b68 & b.at(84))
-            ^ (b88 & b.at(92) & b93 & b95)
-            ^ (b.at(22) & b24 & b25)
-            ^ (b.at(70) & b.at(78) & b82);
-        let g = s.at(0) ^ linear ^ products;
+        let y = (b12 & b95 & s94) ^ (b95 & s42) ^ b36 ^ b64 ^ b2_s8_60 ^ b15_s13 ^ b45_73_89_s93;
+        let f = s0 ^ self.lfsr.at(7) ^ s38_70 ^ s81 ^ s96;
+        let products = (b40 & b48) ^ (b68 & b84) ^ (b88 & b92 & b93 & b95);
+        let g = s0 ^ b0 ^ b56 ^ b96 ^ products ^ b26_17_70 ^ b61_22 ^ b91_3_11_27;
         let (into_b, into_s) = if warming_up { (g ^ y, f ^ y) } else { (g, f) };
-
-        *self = Self {
-            nfsr: b.shifted(into_b),
-            lfsr: s.shifted(into_s),
-            lasting: [lasting, self.lasting[0]],
-            s38: s70,
-        };
+        self.shift(taps, sums, into_b, into_s);
         y
     }
 }
@@ -101,23 +129,28 @@ impl<V: Shifts<u32>> Steps<V> for Vectors<V> {
     }
 }
 
-impl<const LANES: usize, const RUN: usize, V: Shifts<u32> + Lanes<u32, LANES>> Streams<LANES, RUN> for Vectors<V> {
+impl<const LANES: usize, const RUN: usize, V> Streams<LANES, RUN> for Vectors<V>
+where
+    V: Shifts<u32> + Lanes<u32, LANES> + registers::Words,
+{
     type Alone = Words;
     type Cpu = V::Cpu;
 
     #[inline(always)]
     fn start(cpu: V::Cpu, key: &Stages, ivs: &[&[u8]; LANES]) -> Self {
-        let [b0, b1, b2, b3, s0, s1, s2, s3] = columns(cpu, ivs, |iv| load(key, iv));
-        let (nfsr, lfsr) = (Register([b0, b1, b2, b3]), Register([s0, s1, s2, s3]));
-        // The register as it would have been, as far as lasting taps are read: what is before its beginning is not.
-        let one_step_ago = Register([b0, b0, b1, b2]).lasting();
-        let two_steps_ago = Register([b0, b0, b0, b1]).lasting();
+        let [s0, s1, s2, s3] = columns(cpu, ivs, |iv| Words::loaded(key, iv).lfsr.words());
+        let [b0, b1, b2, b3] = key.words();
+        // What stands before the first stage is moved out, so it may be anything.
         let mut registers = Self {
-            nfsr,
-            lfsr,
-            lasting: [one_step_ago, two_steps_ago],
-            s38: lfsr.at(38),
+            nfsr: Register([s0; 4]),
+            lfsr: Register([s0; 4]),
+            taps: [[s0; 13]; 2],
+            sums: [s0; 7],
         };
+        for (b, s) in [(b0, s0), (b1, s1), (b2, s2), (b3, s3)] {
+            let taps = registers.taps();
+            registers.shift(taps, registers.sums(taps), s.splat(b), s);
+        }
         for _ in 0..WARM_UP_CLOCKS / 32 {
             registers.clock(true);
         }
@@ -126,14 +159,6 @@ impl<const LANES: usize, const RUN: usize, V: Shifts<u32> + Lanes<u32, LANES>> S
 
     #[inline(always)]
     fn xor(&mut self, rows: Rows<'_, '_, LANES, RUN>) {
-        xor(self.s38, self, rows);
+        xor(self.sums[0], self, rows);
     }
-}
-
-/// The words of both registers for one packet, before the first clock.
-#[inline(always)]
-fn load(key: &Stages, iv: &[u8]) -> [u32; 8] {
-    let Words { nfsr, lfsr } = Words::loaded(key, iv);
-    let [b, s] = [nfsr, lfsr].map(|register| [0, 32, 64, 96].map(|first| register.tap(first)));
-    core::array::from_fn(|i| if i < 4 { b[i] } else { s[i - 4] })
 }

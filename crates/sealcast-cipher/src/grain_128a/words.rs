@@ -35,6 +35,12 @@ impl Register {
         }
     }
 
+    /// All stages.
+    #[inline(always)]
+    pub(super) fn words(self) -> [u32; 4] {
+        [self.tap(0), self.tap(32), self.tap(64), self.tap(96)]
+    }
+
     /// 32 clocks; `entering` become the last stages.
     #[inline(always)]
     fn shift(&mut self, entering: u32) {

@@ -2,47 +2,32 @@
 
 use super::words::Register as Stages;
 use super::{WARM_UP_CLOCKS, Words};
-use crate::registers::{Lanes, Shifts, Steps, columns, xor};
+use crate::registers::{self, Lanes, Shifts, Steps, columns, xor};
 use crate::side_by_side::{Rows, Streams};
+
+/// What [`Vectors::sums`] are moved by.
+const MOVES: [u32; 3] = [14, 4, 9];
 
 /// A register in five words. The first stage is the lowest bit of the first one.
 #[derive(Clone, Copy)]
 struct Register<V>([V; 5]);
 
-/// The registers.
+/// The registers, and what earlier steps have moved into place.
 pub struct Vectors<V> {
     nfsr: Register<V>,
     lfsr: Register<V>,
-    /// What [`Register::lasting_b`] gave one, two and three steps ago.
-    lasting_b: [[V; 6]; 3],
-    /// The same for [`Register::lasting_s`].
-    lasting_s: [[V; 2]; 3],
+    /// What [`Vectors::taps`] gave one, two and three steps ago.
+    taps: [[V; 12]; 3],
+    /// What [`Vectors::sums`] gave one step ago.
+    sums: [V; 3],
 }
 
 impl<V: Shifts<u16>> Register<V> {
-    /// Stages `first` to `first + 15`.
+    /// Stages `first` to `first + 15`, which do not begin with a word.
     #[inline(always)]
     fn at(self, first: u32) -> V {
-        let (word, bits) = ((first / 16) as usize, first % 16);
-        if bits == 0 {
-            self.0[word]
-        } else {
-            self.0[word].funnel(self.0[word + 1], bits)
-        }
-    }
-
-    /// The taps of the nonlinear register that are taps again up to three steps later, 16, 32 or 48 stages on. They are
-    /// shifted into place once, when their stages come within reach: shifts are what the time goes to.
-    #[inline(always)]
-    fn lasting_b(self) -> [V; 6] {
-        let b = self;
-        [b.at(33), b.at(52), b.at(37), b.at(60), b.at(62), b.at(63)]
-    }
-
-    /// The same for the linear register.
-    #[inline(always)]
-    fn lasting_s(self) -> [V; 2] {
-        [self.at(51), self.at(62)]
+        let word = (first / 16) as usize;
+        self.0[word].funnel(self.0[word + 1], first % 16)
     }
 
     /// 16 clocks later; `entering` are the last stages.
@@ -53,24 +38,67 @@ impl<V: Shifts<u16>> Register<V> {
     }
 }
 
+/// Shifts are what the time goes to, so there are few, as for Grain-128a: a tap is shifted into place when its stages
+/// come within reach, and is the tap 16, 32 or 48 stages before one, two or three steps later; sums are shifted in
+/// place of their taps. That leaves 15 shifts of 18.
 impl<V: Shifts<u16>> Vectors<V> {
+    /// The taps that come within reach.
+    #[inline(always)]
+    fn taps(&self) -> [V; 12] {
+        let (b, s) = (self.nfsr, self.lfsr);
+        [
+            b.at(33),
+            b.at(37),
+            b.at(52),
+            b.at(60),
+            b.at(63),
+            s.at(51),
+            s.at(62),
+            b.at(9),
+            b.at(43),
+            b.at(45),
+            s.at(25),
+            s.at(38),
+        ]
+    }
+
+    /// Sums that are to be moved by [`MOVES`], after which they are part of the feedback or of the output.
+    #[inline(always)]
+    fn sums(&self, taps: [V; 12]) -> [V; 3] {
+        let Register([_, b16, _, _, b64]) = self.nfsr;
+        let [_, _, _, _, b63, _, _, b9, _, _, s25, _] = taps;
+        let [b17, _, _, _, _, s35, ..] = self.taps[0];
+        [b16 ^ b64, s25 ^ s35, b9 ^ b17 ^ b63]
+    }
+
+    /// 16 clocks later; `into_b` and `into_s` are the last stages.
+    #[inline(always)]
+    fn shift(&mut self, taps: [V; 12], sums: [V; 3], into_b: V, into_s: V) {
+        *self = Self {
+            nfsr: self.nfsr.shifted(into_b),
+            lfsr: self.lfsr.shifted(into_s),
+            taps: [taps, self.taps[0], self.taps[1]],
+            sums,
+        };
+    }
+
     /// 16 bits of output of each packet, the first one in bit 0; while warming up, it is fed back.
     #[inline(always)]
     fn clock(&mut self, warming_up: bool) -> V {
-        let (b, s) = (self.nfsr, self.lfsr);
-        let (lasting_b, lasting_s) = (b.lasting_b(), s.lasting_s());
-        let [b33, b52, b37, b60, b62, b63] = lasting_b;
-        let [_, _, b21, ..] = self.lasting_b[0];
-        let [b1, _, _, b28, _, b31] = self.lasting_b[1];
-        let [_, b4, _, _, b14, b15] = self.lasting_b[2];
-        let ([s51, s62], [_, s46], [s3, _]) = (lasting_s, self.lasting_s[0], self.lasting_s[2]);
-        let (b9, b45) = (b.at(9), b.at(45));
+        let taps = self.taps();
+        let sums = self.sums(taps);
+        let [b14_62, s13_23, b2_10_56] = core::array::from_fn(|i| self.sums[i].funnel(sums[i], MOVES[i]));
+        let (Register([b0, ..]), Register([s0, .., s64])) = (self.nfsr, self.lfsr);
+        let [b33, b37, b52, b60, b63, s51, s62, b9, b43, b45, s25, s38] = taps;
+        let [_, b21, _, _, _, _, s46, ..] = self.taps[0];
+        let [b1, _, _, b28, b31, ..] = self.taps[1];
+        let [_, _, b4, _, b15, s3, ..] = self.taps[2];
 
-        let (x0, x1, x2, x3, x4) = (s3, s.at(25), s46, s.at(64), b63);
+        let (x0, x1, x2, x3, x4) = (s3, s25, s46, s64, b63);
         let h = x1 ^ x4 ^ (x3 & (x0 ^ x2 ^ x4)) ^ (x2 & ((x0 & (x1 ^ x3 ^ x4)) ^ (x4 & (x1 ^ x3))));
-        let z = h ^ b1 ^ b.at(2) ^ b4 ^ b.at(10) ^ b31 ^ b.at(43) ^ b.at(56);
-        let f = s62 ^ s51 ^ s.at(38) ^ s.at(23) ^ s.at(13) ^ s.at(0);
-        let linear = b62 ^ b60 ^ b52 ^ b45 ^ b37 ^ b33 ^ b28 ^ b21 ^ b14 ^ b9 ^ b.at(0);
+        let z = h ^ b1 ^ b4 ^ b31 ^ b43 ^ b2_10_56;
+        let f = s62 ^ s51 ^ s38 ^ s0 ^ s13_23;
+        let linear = b60 ^ b52 ^ b45 ^ b37 ^ b33 ^ b28 ^ b21 ^ b9 ^ b0 ^ b14_62;
         let (b63_60, b52_45, b37_33, b28_21) = (b63 & b60, b52 & b45, b37 & b33, b28 & b21);
         // The paper's products, gathered; x | y is x ^ y ^ (x & y).
         let products = (b60 & (b63 ^ b52_45))
@@ -79,16 +107,9 @@ impl<V: Shifts<u16>> Vectors<V> {
             ^ (b37_33 & ((b60 & b52) ^ (b52_45 & b28_21)))
             ^ (b63_60 & ((b21 & b15) ^ (b52_45 & b37)))
             ^ (b63 & b45 & b28 & b9);
-        let g = s.at(0) ^ linear ^ products;
+        let g = s0 ^ linear ^ products;
         let (into_b, into_s) = if warming_up { (g ^ z, f ^ z) } else { (g, f) };
-
-        let ([b_1, b_2, _], [s_1, s_2, _]) = (self.lasting_b, self.lasting_s);
-        *self = Self {
-            nfsr: b.shifted(into_b),
-            lfsr: s.shifted(into_s),
-            lasting_b: [lasting_b, b_1, b_2],
-            lasting_s: [lasting_s, s_1, s_2],
-        };
+        self.shift(taps, sums, into_b, into_s);
         z
     }
 }
@@ -100,23 +121,28 @@ impl<V: Shifts<u16>> Steps<V> for Vectors<V> {
     }
 }
 
-impl<const LANES: usize, const RUN: usize, V: Shifts<u16> + Lanes<u16, LANES>> Streams<LANES, RUN> for Vectors<V> {
+impl<const LANES: usize, const RUN: usize, V> Streams<LANES, RUN> for Vectors<V>
+where
+    V: Shifts<u16> + Lanes<u16, LANES> + registers::Words,
+{
     type Alone = Words;
     type Cpu = V::Cpu;
 
     #[inline(always)]
     fn start(cpu: V::Cpu, key: &Stages, ivs: &[&[u8]; LANES]) -> Self {
-        let [b0, b1, b2, b3, b4, s0, s1, s2, s3, s4] = columns(cpu, ivs, |iv| load(key, iv));
-        // The registers as they would have been, as far as lasting taps are read: what is before their beginning is
-        // not.
-        let b_ago = [[b0, b0, b1, b2, b3], [b0, b0, b0, b1, b2], [b0, b0, b0, b0, b1]].map(Register);
-        let s_ago = [[s0, s0, s1, s2, s3], [s0, s0, s0, s1, s2], [s0, s0, s0, s0, s1]].map(Register);
+        let s = columns(cpu, ivs, |iv| Words::loaded(key, iv).lfsr.words());
+        // What stands before the first stage is moved out, so it may be anything.
         let mut registers = Self {
-            nfsr: Register([b0, b1, b2, b3, b4]),
-            lfsr: Register([s0, s1, s2, s3, s4]),
-            lasting_b: [b_ago[0].lasting_b(), b_ago[1].lasting_b(), b_ago[2].lasting_b()],
-            lasting_s: [s_ago[0].lasting_s(), s_ago[1].lasting_s(), s_ago[2].lasting_s()],
+            nfsr: Register(s),
+            lfsr: Register(s),
+            taps: [[s[0]; 12]; 3],
+            sums: [s[0]; 3],
         };
+        for (b, s) in key.words().into_iter().zip(s) {
+            let taps = registers.taps();
+            let twice = u32::from(b) << 16 | u32::from(b);
+            registers.shift(taps, registers.sums(taps), s.splat(twice), s);
+        }
         for _ in 0..WARM_UP_CLOCKS / 16 {
             registers.clock(true);
         }
@@ -125,14 +151,6 @@ impl<const LANES: usize, const RUN: usize, V: Shifts<u16> + Lanes<u16, LANES>> S
 
     #[inline(always)]
     fn xor(&mut self, rows: Rows<'_, '_, LANES, RUN>) {
-        xor(self.lasting_s[0][0], self, rows);
+        xor(self.sums[0], self, rows);
     }
-}
-
-/// The words of both registers for one packet, before the first clock.
-#[inline(always)]
-fn load(key: &Stages, iv: &[u8]) -> [u16; 10] {
-    let Words { nfsr, lfsr } = Words::loaded(key, iv);
-    let [b, s] = [nfsr, lfsr].map(|register| [0, 16, 32, 48, 64].map(|first| register.tap(first)));
-    core::array::from_fn(|i| if i < 5 { b[i] } else { s[i - 5] })
 }

@@ -34,6 +34,12 @@ impl Register {
         }
     }
 
+    /// All stages.
+    #[inline(always)]
+    pub(super) fn words(self) -> [u16; 5] {
+        [self.tap(0), self.tap(16), self.tap(32), self.tap(48), self.tap(64)]
+    }
+
     /// 16 clocks; `entering` become the last stages.
     #[inline(always)]
     fn shift(&mut self, entering: u16) {

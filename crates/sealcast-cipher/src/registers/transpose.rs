@@ -55,18 +55,31 @@ pub(crate) fn xor<W, const LANES: usize, const RUN: usize, V: Lanes<W, LANES>>(
     for one in rest {
         *one = streams.step();
     }
-    turn(&mut square);
-    for (lane, register) in square.iter().enumerate() {
-        xor_into(rows.row(lane), register.to_bytes().as_ref());
+    let size = almost_turn(&mut square);
+    for (i, part) in square.chunks_exact_mut(size).enumerate() {
+        let first = i * size;
+        zip_halves(part);
+        for (j, register) in part.iter().enumerate() {
+            xor_into(rows.row(first + j), register.to_bytes().as_ref());
+        }
     }
 }
 
 /// The first half of the rows is zipped with the second one, then so are the halves of the halves.
 #[inline(always)]
 pub(crate) fn turn<W, const LANES: usize, V: Lanes<W, LANES>>(rows: &mut [V; LANES]) {
+    let size = almost_turn(rows);
+    for part in rows.chunks_exact_mut(size) {
+        zip_halves(part);
+    }
+}
+
+/// As far as to parts that stay in registers, of this size: [`zip_halves`] is still to be done with each.
+#[inline(always)]
+fn almost_turn<W, const LANES: usize, V: Lanes<W, LANES>>(rows: &mut [V; LANES]) -> usize {
     let stride = LANES / AT_ONCE;
     if stride == 0 {
-        return zip_halves(rows);
+        return LANES;
     }
     for first in 0..stride {
         let mut block: [V; AT_ONCE] = core::array::from_fn(|i| rows[first + i * stride]);
@@ -75,9 +88,7 @@ pub(crate) fn turn<W, const LANES: usize, V: Lanes<W, LANES>>(rows: &mut [V; LAN
             rows[first + i * stride] = row;
         }
     }
-    for part in rows.chunks_exact_mut(stride) {
-        zip_halves(part);
-    }
+    stride
 }
 
 #[inline(always)]

@@ -3,6 +3,7 @@
 //! All numbers are little-endian. A key shorter than 32 bytes is padded as Serpent pads it, an IV shorter than 16 with
 //! zeros.
 
+mod boxes;
 mod clocks;
 mod definition;
 mod field;
