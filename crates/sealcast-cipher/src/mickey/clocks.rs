@@ -10,7 +10,7 @@ use crate::cpu::{Cpu, Task};
 use crate::registers::{Bits, Register};
 use crate::wipe::wipe;
 
-/// So many in a sweep. What more of them decide would not fit into the processor's registers.
+/// Clocks in a sweep. What more of them bring in would not fit into the processor's registers.
 pub(super) const CLOCKS: usize = 4;
 
 /// The registers: bit l of stage i belongs to packet l.
@@ -53,7 +53,7 @@ impl<V: Version, B: Bits> Registers<V, B> {
         wipe(&mut self.s, [zero; MOST_STAGES]);
     }
 
-    /// Clocks with these inputs, one after another. Returns the keystream bits before each.
+    /// Clocks with one input after another. Returns the keystream bits before each.
     #[inline(always)]
     pub(super) fn clock<const MIXING: bool>(&mut self, input: [B; CLOCKS]) -> [B; CLOCKS] {
         let (cpu, registers) = (self.cpu, self);
@@ -61,7 +61,7 @@ impl<V: Version, B: Bits> Registers<V, B> {
     }
 }
 
-/// Some clocks: a function of its own, or what the sweeps have no processor registers for would lie among all that a batch
+/// Some clocks: a function of its own, or what they have no processor registers for would lie among all that a batch
 /// needs, and wait for it.
 struct Clocks<'a, V: Version, B: Register, const MIXING: bool> {
     registers: &'a mut Registers<V, B>,

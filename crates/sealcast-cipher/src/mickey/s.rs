@@ -1,5 +1,5 @@
-//! S, the register that is not linear, of many packets: clocks pass over it like a wave, each on the stage below the one
-//! that the clock before it is on.
+//! S, the register that is not linear, of many packets: clocks pass over it like a wave, each on the stage below the
+//! one that the clock before it is on.
 
 use super::clocks::CLOCKS;
 use super::versions::{MOST_STAGES, Version, bit};
@@ -60,8 +60,8 @@ pub(super) fn next<V: Version, B: Bits>(i: usize, below: B, at: B, above: B, ent
     }
 }
 
-/// What a sweep carries on from stage to stage for each of its clocks: the stage that the clock changes next and the one
-/// below it, as they were before.
+/// What a sweep carries on from stage to stage for each of its clocks: the stage that the clock changes next and the
+/// one below it, as they were before.
 #[derive(Clone, Copy)]
 struct Passing<B> {
     below: B,
