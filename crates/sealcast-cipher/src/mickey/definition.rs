@@ -4,11 +4,9 @@ use core::marker::PhantomData;
 
 use zeroize::Zeroize;
 
-use super::Version;
+use super::versions::{MOST_STAGES, Version, bit};
 use crate::cipher::Kernel;
 use crate::sizes::Facts;
-
-const MOST_STAGES: usize = 100;
 
 /// MICKEY as it was published. Stages from [`Version::STAGES`] on stay zero.
 #[derive(Zeroize)]
@@ -50,10 +48,6 @@ impl<V: Version> Definition<V> {
         self.clock_r(input ^ (mixing & self.s[V::MIXED_IN]), control_r);
         self.clock_s(input, control_s);
     }
-}
-
-fn bit(constant: u128, i: usize) -> bool {
-    constant >> i & 1 == 1
 }
 
 impl<V: Version> Kernel for Definition<V> {

@@ -4,7 +4,13 @@
 //! everywhere, the first bit is the highest one of the first byte. The length of the IV counts: none is not the same as
 //! zeros.
 
+#[macro_use]
+mod unrolled;
+
+mod clocks;
 mod definition;
+mod r;
+mod s;
 mod slices;
 mod versions;
 mod words;

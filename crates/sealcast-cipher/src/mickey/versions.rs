@@ -2,6 +2,15 @@
 
 use crate::sizes::{Facts, Sizes};
 
+/// Most stages of a register.
+pub(super) const MOST_STAGES: usize = 100;
+
+/// Bit `i` of a constant.
+#[inline(always)]
+pub(super) const fn bit(constant: u128, i: usize) -> bool {
+    constant >> i & 1 == 1
+}
+
 /// The parameters of one version. Bit i of a constant belongs to stage i of its register.
 pub trait Version {
     /// Name, sizes and publication.

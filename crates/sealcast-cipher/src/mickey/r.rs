@@ -1,0 +1,147 @@
+//! R, the linear register, of many packets.
+//!
+//! MICKEY's specification has R as a Galois register and a clock of it as a multiplication. With stage i as the
+//! coefficient of x^i, the control bit c, the feedback bit f and the taps T, the polynomial r over GF(2) becomes
+//! (x + c) r + f T, without what goes beyond the last stage. So some clocks make m r + g T of it, where m = 1 and g = 0
+//! before the first one, and
+//!
+//! ```text
+//! m becomes (x + c) m,    g becomes (x + c) g + f.
+//! ```
+//!
+//! The order of the factors does not matter to m, and (x + 1)^2 = x^2 + 1. So if n0 + 2 n1 of the first three control
+//! bits are 1, two factors do for them, and the fourth has its own:
+//!
+//! ```text
+//! m = (x + n0) (x^2 + n1) (x + c).
+//! ```
+//!
+//! And a stage of g T is a sum of those coefficients of g that the taps at the stage and at the three below it choose:
+//! which, is known when this is compiled.
+
+use super::clocks::CLOCKS;
+use super::versions::{MOST_STAGES, Version, bit};
+use crate::registers::Bits;
+
+/// What a clock does, decided before it moves anything.
+#[derive(Clone, Copy)]
+pub(super) struct Clock<B> {
+    /// Where this is 1, stages are added to the next ones instead of moved.
+    pub(super) control: B,
+    pub(super) feedback: B,
+}
+
+/// A stage and those below it, as far as they come to it within a sweep: the stage itself is the last of them.
+pub(super) struct Window<B>([B; CLOCKS]);
+
+impl<B: Bits> Window<B> {
+    #[inline(always)]
+    pub(super) fn of(stages: &[B; MOST_STAGES], i: usize) -> Self {
+        let mut window = [stages[i]; CLOCKS];
+        each!(k in 0 1 2: window[k] = stages[i + k + 1 - CLOCKS]);
+        Self(window)
+    }
+
+    #[inline(always)]
+    pub(super) fn stage(&self) -> B {
+        self.0[CLOCKS - 1]
+    }
+
+    /// `i` is the stage's number. The lowest ones are wrong then, which the stage never learns.
+    #[inline(always)]
+    pub(super) fn clock<V: Version>(&mut self, i: usize, clock: &Clock<B>) {
+        each!(k in 3 2 1: self.0[k] = next::<V, B>(i + k + 1 - CLOCKS, self.0[k - 1], self.0[k], clock));
+    }
+}
+
+/// Stage `i` after a clock.
+#[inline(always)]
+pub(super) fn next<V: Version, B: Bits>(i: usize, below: B, at: B, clock: &Clock<B>) -> B {
+    let moved = below ^ (at & clock.control);
+    if bit(V::R_TAPS, i) {
+        moved ^ clock.feedback
+    } else {
+        moved
+    }
+}
+
+/// A factor x^N + c of m: coefficients go through it from the lowest one on.
+struct Factor<B, const N: usize> {
+    constant: B,
+    /// The last N that came.
+    past: [B; N],
+}
+
+impl<B: Bits, const N: usize> Factor<B, N> {
+    #[inline(always)]
+    fn new(constant: B) -> Self {
+        let past = [constant.splat(0); N];
+        Self { constant, past }
+    }
+
+    #[inline(always)]
+    fn times(&mut self, i: usize, coefficient: B) -> B {
+        let shifted = self.past[i % N];
+        self.past[i % N] = coefficient;
+        shifted ^ (coefficient & self.constant)
+    }
+}
+
+/// Clocks all stages, from the first one on.
+#[inline(always)]
+pub(super) fn sweep<V: Version, B: Bits>(stages: &mut [B; MOST_STAGES], clocks: &[Clock<B>; CLOCKS]) {
+    let [a, b, c, d] = clocks.map(|clock| clock.control);
+    let mut factors = Factors {
+        one: Factor::new(a ^ b ^ c),
+        two: Factor::new((a & b) ^ (c & (a ^ b))),
+        other: Factor::new(d),
+    };
+    let sums = sums(clocks);
+    sweep!(i: pass::<V, B>(i, stages, &mut factors, &sums));
+}
+
+/// Those of m.
+struct Factors<B> {
+    one: Factor<B, 1>,
+    two: Factor<B, 2>,
+    other: Factor<B, 1>,
+}
+
+/// Clocks stage `i`, after all below it.
+#[inline(always)]
+fn pass<V: Version, B: Bits>(i: usize, stages: &mut [B; MOST_STAGES], factors: &mut Factors<B>, sums: &[B; 16]) {
+    if i >= V::STAGES {
+        return;
+    }
+    let moved = factors.two.times(i, factors.one.times(i, stages[i]));
+    let moved = factors.other.times(i, moved);
+    stages[i] = match chosen::<V>(i) {
+        0 => moved,
+        some => moved ^ sums[some],
+    };
+}
+
+/// All sums of coefficients of g: of the lowest one or not, of the next one or not, and so on.
+#[inline(always)]
+fn sums<B: Bits>(clocks: &[Clock<B>; CLOCKS]) -> [B; 16] {
+    let zero = clocks[0].control.splat(0);
+    let mut g = [zero; CLOCKS];
+    each!(clock in 0 1 2 3: {
+        let Clock { control, feedback } = clocks[clock];
+        each!(k in 3 2 1: g[k] = g[k - 1] ^ (g[k] & control));
+        g[0] = feedback ^ (g[0] & control);
+    });
+    let mut sums = [zero; 16];
+    each!(k in 0 1 2 3: for rest in 0..1 << k {
+        sums[1 << k | rest] = sums[rest] ^ g[k];
+    });
+    sums
+}
+
+/// Which coefficients of g the taps choose for stage `i`.
+#[inline(always)]
+fn chosen<V: Version>(i: usize) -> usize {
+    let mut chosen = 0;
+    each!(k in 0 1 2 3: chosen |= usize::from(bit(V::R_TAPS << k, i)) << k);
+    chosen
+}
