@@ -16,7 +16,23 @@ pub(super) struct Came {
     pub(super) frame: AssembledFrame,
     /// When its last record arrived and, where media comes in any order, nothing before it was waited for any longer.
     pub(super) arrived: Instant,
+    /// When all of it was opened.
+    pub(super) opened: Instant,
+    /// When its packets stood in the queues of the players, once they do.
+    pub(super) queued: Instant,
     pub(super) units: Vec<Unit>,
+}
+
+impl Came {
+    fn opened(frame: AssembledFrame, arrived: Instant, opened: Instant, units: Vec<Unit>) -> Self {
+        Self {
+            frame,
+            arrived,
+            opened,
+            queued: opened,
+            units,
+        }
+    }
 }
 
 /// Frames and news, until the link's task gets to them.
@@ -65,7 +81,7 @@ impl Listener for Inbox {
         // Every frame is a keyframe: what is lost is lost alone, and shows in the numbers of the frames.
         if let Assembled::Frame(frame) = self.assembler.take(&record).map_err(|_| SessionError::PeerMisbehaved)? {
             let units = std::mem::take(&mut self.units);
-            self.frames.push(Came { frame, arrived, units });
+            self.frames.push(Came::opened(frame, arrived, Instant::now(), units));
         }
         Ok(())
     }
@@ -75,7 +91,7 @@ impl Listener for Inbox {
         if let Assembled::Frame(mut frame) = media {
             let told = std::mem::take(&mut frame.units);
             let units = told.into_iter().map(|arrival| Unit { arrival, opened }).collect();
-            self.frames.push(Came { frame, arrived, units });
+            self.frames.push(Came::opened(frame, arrived, opened, units));
         }
     }
 

@@ -12,7 +12,7 @@ use tokio::sync::{mpsc, watch};
 
 use super::super::desk::Wish;
 use super::super::{GOODBYE_PATIENCE, after_others};
-use super::inbox::{Came, Inbox};
+use super::inbox::Inbox;
 use super::latency::{self, Journey};
 use super::table::Table;
 use crate::failure::{Failure, FailureKind, Result};
@@ -180,9 +180,10 @@ impl<'a> LinkTask<'a> {
             let received = self.connection.receive(&mut self.inbox);
             self.take_events()?;
             // What came is handed on before anything is said about it.
-            if self.take_frames()? {
+            if self.hand_on()? {
                 after_others().await;
             }
+            self.note_frames();
             self.connection.finish(received, &mut self.inbox)?;
             if self.facts.is_some() {
                 for question in self.link.table.questions() {
@@ -210,32 +211,38 @@ impl<'a> LinkTask<'a> {
     }
 
     /// Hand on what came; whether anything did.
-    fn take_frames(&mut self) -> Result<bool, Ended> {
+    fn hand_on(&mut self) -> Result<bool, Ended> {
+        let metrics = &self.link.observation.metrics;
+        for came in &mut self.inbox.frames {
+            let taken = self.link.table.take_frame(&mut came.frame, came.arrived, metrics);
+            taken.map_err(Ended::Session)?;
+            came.queued = Instant::now();
+        }
+        Ok(!self.inbox.frames.is_empty())
+    }
+
+    /// Take down how what was handed on had come: nobody waits for that.
+    fn note_frames(&mut self) {
         let observation = &self.link.observation;
         let metrics = &observation.metrics;
         let (clock, carrier) = (self.inbox.clock, self.link.ticket.transport.name());
-        let any = !self.inbox.frames.is_empty();
-        for Came { frame, arrived, units } in self.inbox.frames.drain(..) {
-            let opened = Instant::now();
-            let (preamble, sealed_at) = (frame.preamble, frame.sealed_at);
-            let taken = self.link.table.take_frame(frame, arrived, metrics);
-            metrics.record_stage(Stage::Open, opened - arrived);
+        for came in self.inbox.frames.drain(..) {
+            metrics.record_stage(Stage::Open, came.opened - came.arrived);
             metrics.record_frame(Direction::In);
-            observation.since(Stage::Network, sealed_at, arrived, clock);
+            observation.since(Stage::Network, came.frame.sealed_at, came.arrived, clock);
             let journey = Journey {
-                camera: taken.map_err(Ended::Session)?,
+                camera: self.link.table.path_of(came.frame.stream),
                 carrier,
-                preamble,
-                arrived,
-                queued: Instant::now(),
+                preamble: came.frame.preamble,
+                arrived: came.arrived,
+                queued: came.queued,
                 clock,
             };
-            latency::note(observation, &journey, &units);
+            latency::note(observation, &journey, &came.units);
         }
         if let Some(counts) = self.connection.session.inbound_counts() {
             metrics.media_came(&mut self.counted, counts);
         }
-        Ok(any)
     }
 
     fn take_events(&mut self) -> Result<(), Ended> {

@@ -187,28 +187,26 @@ impl Table {
         owner.desk.take_over(other.desk);
     }
 
-    /// Hand the packets of a frame that `arrived` to the players who watch its camera: that camera's path, empty if
-    /// there is none.
+    /// Hand the packets of a frame that `arrived` to the players who watch its camera. They share its data.
     ///
     /// # Errors
     /// [`SessionError::PeerMisbehaved`]: the frame breaks the form.
     pub(super) fn take_frame(
         &mut self,
-        frame: AssembledFrame,
+        frame: &mut AssembledFrame,
         arrived: Instant,
         metrics: &Metrics,
-    ) -> Result<&str, SessionError> {
-        let of_frame = |camera: &&mut Camera| camera.number.is_some_and(|number| number.stream() == frame.stream);
+    ) -> Result<(), SessionError> {
         // Packets of a camera that has just ended may still be on their way.
-        let Some(camera) = self.cameras.iter_mut().find(of_frame) else {
-            return Ok("");
+        let Some(camera) = self.cameras.iter_mut().find(|camera| camera.has(frame.stream)) else {
+            return Ok(());
         };
         let number = frame.preamble.frame;
         let expected = camera.frame.replace(number + 1).unwrap_or(number);
         if number > expected {
             metrics.record_dropped(DropCause::Gap, number - expected);
         }
-        let data = Bytes::from(frame.data);
+        let data = Bytes::from(std::mem::take(&mut frame.data));
         for packet in packets(&data) {
             let (channel, bytes) = packet.map_err(|_| SessionError::PeerMisbehaved)?;
             camera
@@ -216,7 +214,13 @@ impl Table {
                 .audience
                 .deliver(channel, &data.slice_ref(bytes), arrived, metrics);
         }
-        Ok(&camera.paths[0])
+        Ok(())
+    }
+
+    /// The path of the camera with a stream, empty if there is none.
+    pub(super) fn path_of(&self, stream: u32) -> &str {
+        let camera = self.cameras.iter().find(|camera| camera.has(stream));
+        camera.map_or("", |camera| &camera.paths[0])
     }
 
     /// The link is gone, and with it all cameras.
@@ -228,6 +232,10 @@ impl Table {
 }
 
 impl Camera {
+    fn has(&self, stream: u32) -> bool {
+        self.number.is_some_and(|number| number.stream() == stream)
+    }
+
     /// The message that puts a question, or why it cannot be put.
     fn question(&self, request: u32, order: Order) -> Result<Vec<u8>, CarriedStatus> {
         let message = match order {
