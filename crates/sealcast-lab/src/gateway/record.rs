@@ -21,8 +21,9 @@ pub(super) const METHOD: &[&str] = &[
      millisecond apart it only sleeps, and sends what is due. Sender and players have priority over what is measured, \
      where the system allows it.",
     "relay: two processes that pass on packets or bytes as they come, one after the other. sealcast: a camera gateway \
-     and a viewer gateway, --unit packet, all hops over the load's carrier, an RTSP server before and an RTSP client \
-     behind; a session carries 15 cameras at most, so that 100 take 7 viewer gateways. boringtun: datagrams through \
+     and a viewer gateway, all hops over the load's carrier, an RTSP server before and an RTSP client behind; sealed \
+     is what is sealed unless asked otherwise: each packet over UDP, what came together over TCP; a session carries \
+     15 cameras at most, so that 100 take 7 viewer gateways. boringtun: datagrams through \
      WireGuard in user space, between two network namespaces. stunnel: a stream through TLS 1.3, a process on each \
      side. rtsps: GStreamer's RTSP server, which serves the camera again over TLS with latency=0, one process alone; \
      its pipeline waits 20 ms for its own processing.",
