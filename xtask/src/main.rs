@@ -7,6 +7,7 @@
 
 mod checks;
 mod codec;
+mod dist;
 mod formal;
 mod fuzz;
 mod kernels;
@@ -34,6 +35,7 @@ cargo xtask COMMAND
   sanitizer                 the cipher crate's tests under the address sanitizer
   aarch64                   the same tests on aarch64, in an emulator
   reference                 check vectors/ against the Python reference
+  dist                      the program to install, compiled by what runs how often in it (20 minutes)
 ";
 
 fn main() -> ExitCode {
@@ -47,6 +49,7 @@ fn main() -> ExitCode {
         ["tidy"] => summary.step("tidy", tidy::step),
         ["sanitizer"] => summary.step("sanitizer", kernels::sanitizer),
         ["aarch64"] => summary.step("aarch64", kernels::aarch64),
+        ["dist"] => summary.step("dist", dist::step),
         ["reference"] => summary.step("reference", reference::step),
         ["formal"] => summary.step("formal", formal::step),
         ["formal", "--install"] => {

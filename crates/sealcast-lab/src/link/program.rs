@@ -10,10 +10,13 @@ use std::time::{Duration, Instant};
 
 use std::os::unix::process::CommandExt;
 
+use rustix::process::{Pid, Signal, kill_process};
 use sealcast::failure::{Failure, FailureKind, Result};
 
 /// How often it is looked whether a program has ended, and whether to stop.
 const LOOK: Duration = Duration::from_millis(20);
+/// How long a program may take to end once it was asked to.
+const GRACE: Duration = Duration::from_secs(1);
 
 /// What a signal, or nothing, says to everything that waits.
 pub(crate) type Stop<'a> = &'a AtomicBool;
@@ -151,6 +154,15 @@ impl Program {
 
 impl Drop for Program {
     fn drop(&mut self) {
+        let ended = |child: &mut Child| !matches!(child.try_wait(), Ok(None));
+        let end = Instant::now() + GRACE;
+        // It may have something to finish.
+        if !ended(&mut self.child) {
+            let _ = kill_process(Pid::from_child(&self.child), Signal::TERM);
+        }
+        while !ended(&mut self.child) && Instant::now() < end {
+            std::thread::sleep(LOOK);
+        }
         // Neither fails unless it has ended.
         let _ = self.child.kill();
         let _ = self.child.wait();
