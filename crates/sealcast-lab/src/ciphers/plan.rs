@@ -179,8 +179,8 @@ pub(crate) fn chosen(only: &[String]) -> Result<Vec<Contender>> {
     Ok(all.into_iter().filter(asked_for).collect())
 }
 
-/// Of each cipher the contender that takes the shortest `time`, in the order of the ciphers. A definition is there to be
-/// read, and takes part where its cipher has nothing else.
+/// Of each cipher the contender that takes the shortest `time`, in the order of the ciphers. A definition is there to
+/// be read, and takes part where its cipher has nothing else.
 ///
 /// # Errors
 /// One cannot be timed.
