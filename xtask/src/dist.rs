@@ -63,10 +63,11 @@ fn build() -> Result<PathBuf, String> {
     Ok(built.join("sealcast"))
 }
 
-/// With a target of its own the flags are not for build scripts and macros, which would count themselves.
-fn compile(package: &str, host: &str, place: &Path, flags: &str) -> Command {
-    let mut command = cargo(&["build", "--profile=dist", "--locked", "--bin", package]);
-    command.args(["--package", package, "--target", host]);
+/// Both packages are named each time: alone, one would be compiled with fewer features, and what was counted would have
+/// other names. With a target of its own the flags are not for build scripts and macros, which would count themselves.
+fn compile(program: &str, host: &str, place: &Path, flags: &str) -> Command {
+    let mut command = cargo(&["build", "--profile=dist", "--locked", "--bin", program]);
+    command.args(["--package=sealcast", "--package=sealcast-lab", "--target", host]);
     command.env("CARGO_TARGET_DIR", place).env("RUSTFLAGS", flags);
     command
 }
