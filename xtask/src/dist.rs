@@ -26,7 +26,10 @@ const LOADS: [&[&str]; 2] = [
 
 pub(crate) fn step() -> Outcome {
     match build() {
-        Ok(program) => Outcome::Ok(format!("`{}` is to be installed", program.display())),
+        Ok(program) => Outcome::Ok(format!(
+            "{} is to be installed, and beside it is sealcast-lab",
+            program.display()
+        )),
         Err(reason) => Outcome::Failed(reason),
     }
 }
@@ -43,7 +46,7 @@ fn build() -> Result<PathBuf, String> {
 
     println!("1 of 3: the program that counts");
     let counting = format!("-Cprofile-generate={}", counts.display());
-    run(&mut compile("sealcast-lab", &host, &place, &counting))?;
+    run(&mut compile(&["--bin=sealcast-lab"], &host, &place, &counting))?;
 
     println!("2 of 3: the loads");
     let built = place.join(&host).join("dist");
@@ -57,16 +60,22 @@ fn build() -> Result<PathBuf, String> {
         .args(["merge", "--output"])
         .args([&merged, &counts]))?;
 
-    println!("3 of 3: the program that is arranged by the counts");
+    println!("3 of 3: the programs that are arranged by the counts");
     let arranged = format!("-Cprofile-use={}", merged.display());
-    run(&mut compile("sealcast", &host, &place, &arranged))?;
+    run(&mut compile(
+        &["--bin=sealcast-lab", "--bin=sealcast"],
+        &host,
+        &place,
+        &arranged,
+    ))?;
     Ok(built.join("sealcast"))
 }
 
-/// Both packages are named each time: alone, one would be compiled with fewer features, and what was counted would have
-/// other names. With a target of its own the flags are not for build scripts and macros, which would count themselves.
-fn compile(program: &str, host: &str, place: &Path, flags: &str) -> Command {
-    let mut command = cargo(&["build", "--profile=dist", "--locked", "--bin", program]);
+/// The laboratory is compiled each time: without it cargo gives functions other names than those that were counted.
+/// With a target of its own the flags are not for build scripts and macros, which would count themselves.
+fn compile(programs: &[&str], host: &str, place: &Path, flags: &str) -> Command {
+    let mut command = cargo(&["build", "--profile=dist", "--locked"]);
+    command.args(programs);
     command.args(["--package=sealcast", "--package=sealcast-lab", "--target", host]);
     command.env("CARGO_TARGET_DIR", place).env("RUSTFLAGS", flags);
     command
