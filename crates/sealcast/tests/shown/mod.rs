@@ -7,6 +7,8 @@ use std::process::Output;
 pub(crate) fn commands(document: &str, prompts: &[&str]) -> Vec<String> {
     let mut fenced = false;
     let mut found = Vec::new();
+    // A line that ends in a backslash goes on in the next.
+    let document = document.replace("\\\n", " ");
     for line in document.lines().map(str::trim_start) {
         if line.starts_with("```") {
             fenced = !fenced;
