@@ -274,6 +274,9 @@ pub(super) struct GatewayCommand {
     /// Seconds of each measurement: 4, or 1 with --quick
     #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u32).range(1..=40))]
     pub(super) seconds: Option<u32>,
+    /// Keep processors from going to sleep between packets: waking up takes virtual ones longer than carrying a packet
+    #[arg(long)]
+    pub(super) awake: bool,
     /// Measure these loads (such as udp-250) and systems (such as relay) alone
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     pub(super) only: Vec<String>,

@@ -24,6 +24,7 @@ pub(super) fn run(args: &GatewayCommand) -> Result<ExitCode> {
         systems,
         rounds: args.rounds.unwrap_or(rounds).into(),
         time: Duration::from_secs(args.seconds.unwrap_or(seconds).into()),
+        awake: args.awake,
     };
     let planned = options.clone();
     let result = control::until_signalled(move |stop| gateway::measure(&planned, stop, &|words| eprintln!("{words}")))?;

@@ -11,6 +11,7 @@ use super::drive::drive;
 use super::figures::{Figures, Sample};
 use super::load::Load;
 use super::system::System;
+use crate::awake::Awake;
 use crate::link::program::{Stop, stopped};
 
 /// Most letters of a program's last line in a failure.
@@ -27,6 +28,8 @@ pub struct GatewayOptions {
     pub rounds: usize,
     /// How long one measurement takes.
     pub time: Duration,
+    /// Whether the processors are kept from going to sleep.
+    pub awake: bool,
 }
 
 /// What came of it.
@@ -41,8 +44,9 @@ pub struct GatewayResult {
 /// every load, in the next round in the opposite order.
 ///
 /// # Errors
-/// It was stopped, or there is no room for temporary files. Who cannot be measured is noted instead.
+/// It was stopped, or there is no room for temporary files, or processors cannot be kept awake. Who cannot be measured is noted instead.
 pub fn measure(options: &GatewayOptions, stop: &AtomicBool, told: &dyn Fn(&str)) -> Result<GatewayResult> {
+    let _awake = options.awake.then(Awake::keep).transpose()?;
     let mut figures: Vec<Figures> = Vec::new();
     for load in &options.loads {
         let suited = options.systems.iter().filter(|system| system.suits(load));

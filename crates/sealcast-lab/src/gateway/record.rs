@@ -33,6 +33,9 @@ pub(super) const METHOD: &[&str] = &[
     "Processor time: user and system of the processes named, as the kernel's scheduler counts it, of all their \
      threads, from before the first packet until after the last, divided by the packets carried. What the kernel does \
      for them in interrupts counts for whom it interrupts; WireGuard's kernel work beside boringtun does not count.",
+    "Processors that are kept awake have a thread each of the policy SCHED_IDLE, before which everything else goes. \
+     Otherwise they sleep when there is nothing to do, and waking them is part of each hop: with virtual processors the \
+     host has a say in how long that takes, and in what their caches still hold.",
     "Lost: packets that had not come out half a second after the last one was sent.",
 ];
 
@@ -61,6 +64,14 @@ pub fn write(folder: &Path, options: &GatewayOptions, result: &GatewayResult) ->
     Ok(())
 }
 
+fn sleep_words(options: &GatewayOptions) -> &'static str {
+    if options.awake {
+        "kept awake"
+    } else {
+        "sleep when there is nothing to do"
+    }
+}
+
 /// What stands above the page's table.
 fn facts(options: &GatewayOptions, machine: &Machine) -> Vec<(&'static str, String)> {
     let Machine {
@@ -75,6 +86,7 @@ fn facts(options: &GatewayOptions, machine: &Machine) -> Vec<(&'static str, Stri
         ("machine", format!("{cpu_model}, {cores} cores, {kernel}")),
         ("sealcast", env!("CARGO_PKG_VERSION").to_owned()),
         ("rounds", format!("{rounds} of {seconds} s")),
+        ("processors", sleep_words(options).to_owned()),
         ("beside it", format!("load {}", load_average())),
         ("TCP congestion control", congestion_control()),
     ]
@@ -101,6 +113,7 @@ fn record(options: &GatewayOptions, result: &GatewayResult, machine: &Machine) -
         "load_average": load_average(),
         "rounds": options.rounds,
         "seconds": options.time.as_secs_f64(),
+        "processors_kept_awake": options.awake,
         "loads": loads.collect::<Vec<_>>(),
         "method": METHOD,
         "rows": table::rows(result),
