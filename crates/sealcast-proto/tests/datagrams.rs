@@ -10,7 +10,7 @@ use common::{START, Setup};
 use sealcast_proto::seal::Refusal;
 use sealcast_proto::session::{Delivery, Event, Fec, Input, Mtu};
 use sealcast_proto::sim::Verdict;
-use sealcast_proto::unit::{Permille, Selection, Unit};
+use sealcast_proto::unit::{Assembled, Permille, Selection, Unit};
 use sealcast_proto::wire::CloseReason;
 use show::{CAMERA, Kind, PUBLISHER, Show, VIEWER, setup, steady};
 
@@ -26,6 +26,56 @@ fn a_clean_link_delivers_every_frame_at_once() {
     // A keyframe of 60 kB, of which 40 ms at the rate leave at once.
     assert!(slowest <= MS * 21, "{slowest:?}");
     assert_eq!(show.asked, 0);
+}
+
+/// Lengths of frames, and how many packets leave together of them.
+#[test]
+fn frames_of_one_packet_that_were_sealed_together_leave_together() {
+    let cases: [(&[usize], &[usize]); 5] = [
+        (&[900, 900, 900], &[3]),
+        (&[900, 900, 500, 500, 501], &[3, 1, 1]),
+        (&[500, 900, 900], &[1, 2]),
+        // Four packets of one length, with the preamble, and behind them a shorter one.
+        (&[900, 4000, 900], &[1, 5]),
+        // The last of the four is shorter.
+        (&[4001, 900], &[4, 1]),
+    ];
+    for (lengths, runs) in cases {
+        let mut show = Show::new(setup(steady()), "delay=20ms", 1, CAMERA);
+        let (mut left, now) = (Vec::new(), show.world.now);
+        for (number, length) in (0..).zip(lengths) {
+            common::publish(&mut show.world, number, true, &vec![number as u8; *length]);
+        }
+        let session = &mut show.world.responder.session;
+        assert!(session.media_allowance(now) > 6000);
+        let before = session.outbound_counts().expect("over datagrams");
+        let mut packets: Vec<Vec<u8>> = Vec::new();
+        while let Some(run) = session.poll_packets(now) {
+            left.push(run.bytes.len().div_ceil(run.size));
+            packets.extend(run.bytes.chunks(run.size).map(<[u8]>::to_vec));
+            session.packets_sent(now);
+        }
+        assert_eq!(left, runs, "{lengths:?}");
+        let after = session.outbound_counts().expect("over datagrams");
+        assert_eq!(after.sources - before.sources, packets.len() as u64);
+        let bytes: usize = packets.iter().map(Vec::len).sum();
+        assert_eq!((after.bytes - before.bytes, session.media_backlog()), (bytes as u64, 0));
+        for packet in packets {
+            show.world.send(VIEWER, packet);
+        }
+        show.world.run_cleanly(MS * 200);
+        let shown = show
+            .world
+            .initiator
+            .assembled
+            .iter()
+            .filter_map(|(_, media)| match media {
+                Assembled::Frame(frame) => Some((frame.preamble.frame, frame.data.len())),
+                _ => None,
+            });
+        assert!(shown.eq((0..).zip(lengths.iter().copied())), "{lengths:?}");
+        assert!(show.world.responder.session.media_settled(show.world.now), "all came");
+    }
 }
 
 #[test]

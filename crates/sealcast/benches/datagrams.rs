@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use sealcast::meter::metrics::{BuildInfo, Metrics};
 use sealcast::meter::resources::thread_cpu_time;
 use sealcast::transport::Transport;
-use sealcast::transport::udp::{DatagramSocket, Path, Runs, connect, listen};
+use sealcast::transport::udp::{DatagramSocket, Fragments, Path, Runs, connect, listen};
 use sealcast_proto::wire::{Host, MessageLength, write_framed};
 
 /// Bytes of a datagram on a path of which nothing is known.
@@ -90,7 +90,7 @@ fn runtime() -> tokio::runtime::Runtime {
 /// Send frames until time is up; CPU time taken.
 fn send(to: SocketAddr, setting: Setting, shared: &Shared, time: Duration) -> Duration {
     runtime().block_on(async {
-        let socket = DatagramSocket::bind(([127, 0, 0, 1], 0).into()).expect("a socket");
+        let socket = DatagramSocket::bind(([127, 0, 0, 1], 0).into(), Fragments::Forbidden).expect("a socket");
         let frame = vec![0x5A; FRAME * DATAGRAM];
         let (began, cpu) = (Instant::now(), thread_cpu_time());
         while began.elapsed() < time {
@@ -121,7 +121,7 @@ fn receive(socket: std::net::UdpSocket, shared: &Shared, joined: bool) -> Durati
         if joined {
             let address = socket.local_addr().expect("bound");
             drop(socket);
-            let socket = DatagramSocket::bind(address).expect("the address is free again");
+            let socket = DatagramSocket::bind(address, Fragments::Forbidden).expect("the address is free again");
             let mut runs = Runs::for_socket();
             while !shared.stop.load(Ordering::Relaxed) {
                 if tokio::time::timeout(IDLE * 1000, socket.readable()).await.is_err() {

@@ -3,13 +3,13 @@
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use sealcast::transport::udp::{DatagramSocket, Path, Runs, Sent};
+use sealcast::transport::udp::{DatagramSocket, Fragments, Path, Runs, Sent};
 use tokio::time::timeout;
 
 const PATIENCE: Duration = Duration::from_secs(20);
 
 fn socket(address: &str) -> DatagramSocket {
-    DatagramSocket::bind(address.parse().expect("an address")).expect("the loopback interface")
+    DatagramSocket::bind(address.parse().expect("an address"), Fragments::Forbidden).expect("the loopback interface")
 }
 
 /// Datagrams that can be told apart, all of `size` bytes but for the last.

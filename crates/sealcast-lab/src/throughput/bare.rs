@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use sealcast::failure::{Failure, FailureKind, Result};
 use sealcast::meter::resources::thread_cpu_time;
-use sealcast::transport::udp::{DatagramSocket, Path, Runs};
+use sealcast::transport::udp::{DatagramSocket, Fragments, Path, Runs};
 
 use super::{BOTH_ENDS, Carrier, Contender, DATAGRAM, Sample};
 use crate::throughput::stunnel;
@@ -75,7 +75,7 @@ fn datagrams(time: Duration) -> Result<Sample> {
     let runtime = || tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtimes = runtime().and_then(|sender| Ok((sender, runtime()?)));
     let (sender, receiver) = runtimes.map_err(|error| broken(&error))?;
-    let bind = || DatagramSocket::bind(([127, 0, 0, 1], 0).into());
+    let bind = || DatagramSocket::bind(([127, 0, 0, 1], 0).into(), Fragments::Forbidden);
     let socket = receiver.block_on(async { bind() }).map_err(|error| broken(&error))?;
     let to = socket.local_address();
     let shared = Shared::default();

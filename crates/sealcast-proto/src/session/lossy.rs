@@ -69,6 +69,13 @@ impl Session {
         }
     }
 
+    /// Publisher: bytes of media that may leave at once now, where the session holds media: frames up to that length
+    /// leave together if they are sealed before [`poll_packets`](Self::poll_packets). 0 where it does not.
+    pub fn media_allowance(&mut self, now: Now) -> u64 {
+        let outbound = self.outbound.as_mut();
+        outbound.map_or(0, |outbound| outbound.allowance(now.monotonic))
+    }
+
     /// Publisher: whether the session holds media until it may leave, as it does where media may be lost.
     pub fn holds_media(&self) -> bool {
         self.outbound.is_some()

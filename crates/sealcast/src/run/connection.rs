@@ -21,6 +21,8 @@ use crate::transport::{Progress, Transport};
 const BACKLOG_LOW: usize = 64 * 1024;
 /// The same where the session paces: what waits there waits for the path.
 const HELD_LOW: usize = 4 * 1024;
+/// Bytes that are sealed before they are sent, where they may all leave at once: more would make the first wait.
+const RUN: usize = 20 * 1024;
 
 /// What a session's owner is told while the connection works.
 pub(super) trait Listener {
@@ -335,6 +337,16 @@ impl<T: Transport> Connection<T> {
             BACKLOG_LOW
         };
         self.backlog() < low && !self.session.is_stalled()
+    }
+
+    /// Bytes that may be queued so that they leave at once: frames that came together are sealed up to that, and then
+    /// [sent](Self::send) together.
+    pub(super) fn room(&mut self) -> usize {
+        if !self.session.holds_media() {
+            return BACKLOG_LOW;
+        }
+        let allowance = self.session.media_allowance(self.clock.now());
+        usize::try_from(allowance).unwrap_or(usize::MAX).clamp(HELD_LOW, RUN)
     }
 
     /// The last queued bytes, for a look at what the network carries.

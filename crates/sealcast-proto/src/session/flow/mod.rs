@@ -3,6 +3,7 @@
 //! (protocol.md §7).
 
 mod block;
+mod departure;
 mod inbound;
 mod missing;
 mod mtu;

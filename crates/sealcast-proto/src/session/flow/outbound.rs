@@ -4,6 +4,7 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
+use super::departure::Polled;
 use super::mtu::{BLACK_HOLE, MtuSearch};
 use super::pacer::Pacer;
 use super::tail::Tail;
@@ -26,12 +27,6 @@ const TAIL: usize = 4;
 const MAX_TAIL: u64 = 2 * crate::repair::MAX_SOURCES as u64;
 /// Buffers of old blocks kept for new ones.
 const MAX_SPARE: usize = 8;
-/// Most packets handed out at once, and most bytes: what the kernel cuts up at once. A run a little longer would leave
-/// as a long one and a short one.
-const MAX_RUN: usize = 64;
-const MAX_RUN_BYTES: usize = 65_507;
-/// The same where a congestion window holds.
-const MAX_RUN_IN_WINDOW: usize = 16;
 /// Datagrams to send, back to back in one buffer: each `size` bytes long, the last perhaps shorter.
 #[derive(Clone, Copy, Debug)]
 pub struct Packets<'a> {
@@ -68,6 +63,21 @@ pub(super) struct SentBlock {
     pub(super) arrived: bool,
 }
 
+impl SentBlock {
+    /// Packets in all.
+    pub(super) fn len(&self) -> usize {
+        self.sources.count + self.repairs.count
+    }
+
+    /// The run of which packets leave next, and how many of it have left.
+    pub(super) fn next(&self) -> (&Run, usize) {
+        match self.sent.checked_sub(self.sources.count) {
+            None => (&self.sources, self.sent),
+            Some(repairs) => (&self.repairs, repairs),
+        }
+    }
+}
+
 /// Datagrams of one length, the last perhaps shorter.
 #[derive(Default)]
 pub(super) struct Run {
@@ -77,7 +87,7 @@ pub(super) struct Run {
 }
 
 impl Run {
-    fn packets(&self, from: usize, to: usize) -> Packets<'_> {
+    pub(super) fn packets(&self, from: usize, to: usize) -> Packets<'_> {
         let end = (to * self.size).min(self.bytes.len());
         Packets {
             bytes: &self.bytes[from * self.size..end],
@@ -98,13 +108,6 @@ fn came(block: &SentBlock, report: &Report<'_>) -> bool {
     })
 }
 
-/// What was handed out and has not been reported as sent.
-#[derive(Clone, Copy)]
-enum Polled {
-    Again(u64),
-    Fresh { from: usize, to: usize },
-}
-
 pub(in crate::session) struct Outbound {
     pub(super) connection: Option<u32>,
     pub(super) limit: usize,
@@ -120,7 +123,9 @@ pub(in crate::session) struct Outbound {
     /// Bytes of frames that the program holds until what was sealed has left.
     pub(super) waiting: usize,
     pub(super) again: VecDeque<u64>,
-    polled: Option<Polled>,
+    pub(super) polled: Option<Polled>,
+    /// Packets of several blocks that leave together.
+    pub(super) joined: Vec<u8>,
     pub(super) spare: Vec<Vec<u8>>,
     pub(super) pacer: Pacer,
     pub(super) rate: RateController,
@@ -133,7 +138,7 @@ pub(in crate::session) struct Outbound {
     /// Since when media left and nothing was told about any.
     pub(super) unanswered: Option<Duration>,
     pub(super) all_came: bool,
-    tail: Tail,
+    pub(super) tail: Tail,
     pub(super) counts: OutboundCounts,
 }
 
@@ -157,6 +162,7 @@ impl Outbound {
             waiting: 0,
             again: VecDeque::new(),
             polled: None,
+            joined: Vec::new(),
             spare: Vec::new(),
             pacer: Pacer::new(now),
             rate: RateController::new(delivery.rate.unwrap_or_default()),
@@ -298,99 +304,8 @@ impl Outbound {
         }
     }
 
-    /// The rate at which packets leave, or `None` for as fast as they can.
-    fn pace(&self) -> Option<u64> {
-        let paced = self.delivery.rate.is_some() && self.delivery.pace;
-        paced.then(|| self.rate.pacing())
-    }
-
-    /// The next datagrams to send, if any may leave now. [`sent`](Self::sent) says that they were.
-    pub(in crate::session) fn poll(&mut self, now: Duration) -> Option<Packets<'_>> {
-        self.polled = None;
-        let allowance = match self.pace() {
-            Some(rate) => self.pacer.allowance(now, rate),
-            None => u64::MAX,
-        };
-        if allowance == 0 || (self.delivery.rate.is_some() && !self.rate.may_send(self.limit)) {
-            return None;
-        }
-        while let Some(&number) = self.again.front() {
-            if let Some((block, index)) = self.find(number) {
-                self.polled = Some(Polled::Again(number));
-                return Some(self.blocks[block].sources.packets(index, index + 1));
-            }
-            self.again.pop_front();
-        }
-        let block = self.blocks.get(self.done)?;
-        let (run, from) = if block.sent < block.sources.count {
-            (&block.sources, block.sent)
-        } else {
-            (&block.repairs, block.sent - block.sources.count)
-        };
-        let fit = usize::try_from(allowance / run.size.max(1) as u64).unwrap_or(usize::MAX);
-        // The window is asked before every run: a short one goes little beyond it.
-        let fit = fit.clamp(
-            1,
-            if self.delivery.rate.is_some() {
-                MAX_RUN_IN_WINDOW
-            } else {
-                (MAX_RUN_BYTES / run.size.max(1)).clamp(1, MAX_RUN)
-            },
-        );
-        let to = run.count.min(from.saturating_add(fit));
-        self.polled = Some(Polled::Fresh { from, to });
-        Some(run.packets(from, to))
-    }
-
-    /// The datagrams that were handed out last have left.
-    pub(in crate::session) fn sent(&mut self, now: Duration) {
-        let bytes = match self.polled.take() {
-            None => return,
-            Some(Polled::Again(number)) => {
-                self.again.pop_front();
-                self.counts.resent += 1;
-                let bytes = self.find(number).map_or(0, |(block, index)| {
-                    self.blocks[block].sources.packets(index, index + 1).bytes.len()
-                });
-                self.rate.resent(now, bytes);
-                bytes
-            }
-            Some(Polled::Fresh { from, to }) => {
-                let Some(block) = self.blocks.get_mut(self.done) else {
-                    return;
-                };
-                let source = block.sent < block.sources.count;
-                let run = if source { &block.sources } else { &block.repairs };
-                let packets = run.packets(from, to);
-                let bytes = packets.bytes.len();
-                self.rate
-                    .sent_run(now, block.first + block.sent as u64, bytes, packets.size);
-                block.sent += to - from;
-                if source {
-                    self.counts.sources += (to - from) as u64;
-                } else {
-                    self.counts.repairs += (to - from) as u64;
-                }
-                if block.sent == block.sources.count + block.repairs.count {
-                    self.done += 1;
-                }
-                self.backlog -= bytes;
-                bytes
-            }
-        };
-        self.counts.bytes += bytes as u64;
-        self.rate.queued(self.backlog + self.waiting);
-        self.last_sent = now;
-        self.tail.sent(now);
-        self.unanswered.get_or_insert(now);
-        self.all_came = false;
-        self.pacer.sent(bytes);
-        self.forget(now);
-        debug_assert!(self.is_consistent(), "the books of the blocks do not add up");
-    }
-
     /// What is counted is what is there, within its bounds. For the fuzzer, which builds with assertions.
-    fn is_consistent(&self) -> bool {
+    pub(super) fn is_consistent(&self) -> bool {
         let bytes = |block: &SentBlock| block.sources.bytes.len() + block.repairs.bytes.len();
         let kept: usize = self.blocks.iter().map(bytes).sum();
         let unsent: usize = self.blocks.range(self.done..).map(bytes).sum();
@@ -399,7 +314,7 @@ impl Outbound {
     }
 
     /// Forget what nobody may ask for any more.
-    fn forget(&mut self, now: Duration) {
+    pub(super) fn forget(&mut self, now: Duration) {
         let kept = self.path.kept().min(MAX_KEPT);
         while self.done > 0 {
             let Some(block) = self.blocks.front() else { return };
@@ -421,7 +336,7 @@ impl Outbound {
     }
 
     /// The block and index of a source record that has left and is still there.
-    fn find(&self, number: u64) -> Option<(usize, usize)> {
+    pub(super) fn find(&self, number: u64) -> Option<(usize, usize)> {
         let after = self.blocks.partition_point(|block| block.first <= number);
         let at = after.checked_sub(1)?;
         let block = &self.blocks[at];

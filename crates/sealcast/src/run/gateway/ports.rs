@@ -1,27 +1,20 @@
 //! Pairs of UDP ports for RTP and RTCP on a plain side.
 
 use std::io;
-use std::net::{IpAddr, SocketAddr, UdpSocket};
+use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU16, Ordering};
 use std::time::Instant;
 
 use bytes::Bytes;
 use sealcast_proto::rtsp::{Channel, PortPair, Track};
-use socket2::SockRef;
-use tokio::io::Interest;
-use tokio::io::unix::AsyncFd;
 use tokio::task::JoinSet;
 
 use super::after_others;
-use crate::transport::udp::watch_for_datagrams;
+use crate::transport::udp::{DatagramSocket, Fragments, Path, Runs};
 
 /// Attempts at two neighbouring ports before none is said to be free.
 const ATTEMPTS: usize = 64;
-/// Bytes the kernel may hold of what arrived: a burst must outlast a pause of its reader.
-const RECEIVE_BUFFER: usize = 4 << 20;
-/// Longest packet.
-const MAX_PACKET: usize = 65_536;
 
 /// The ports of the tracks of one camera or player. Dropping it closes them.
 #[derive(Default)]
@@ -32,7 +25,7 @@ pub(super) struct Ports {
 struct Pair {
     track: Track,
     /// For RTP and for RTCP.
-    sockets: [Arc<AsyncFd<UdpSocket>>; 2],
+    sockets: [Arc<DatagramSocket>; 2],
     /// The ports of the other side that are listened to; 0 for any.
     theirs: [Arc<AtomicU16>; 2],
     /// Ends with the pair.
@@ -51,12 +44,8 @@ impl Ports {
         from: IpAddr,
         take: impl Fn(Channel, Bytes, Instant) + Clone + Send + 'static,
     ) -> io::Result<PortPair> {
-        let [rtp, rtcp] = bind_pair(ip)?;
-        let sockets = [watch_for_datagrams(rtp)?, watch_for_datagrams(rtcp)?].map(Arc::new);
-        let pair = PortPair {
-            rtp: sockets[0].get_ref().local_addr()?.port(),
-            rtcp: sockets[1].get_ref().local_addr()?.port(),
-        };
+        let sockets = bind_pair(ip)?.map(Arc::new);
+        let [rtp, rtcp] = sockets.each_ref().map(|socket| socket.local_address().port());
         let mut receiving = JoinSet::new();
         let theirs: [Arc<AtomicU16>; 2] = Default::default();
         for ((rtcp, socket), port) in [false, true].into_iter().zip(&sockets).zip(&theirs) {
@@ -67,19 +56,19 @@ impl Ports {
                 sender.ip().to_canonical() == from && (port == 0 || port == sender.port())
             };
             receiving.spawn(async move {
-                let mut buffer = vec![0; MAX_PACKET];
+                let mut came = Runs::for_socket();
                 loop {
-                    match socket
-                        .async_io(Interest::READABLE, |socket| socket.recv_from(&mut buffer))
-                        .await
-                    {
-                        Ok((length, sender)) if expected(sender) && length > 0 => {
-                            take(channel, Bytes::copy_from_slice(&buffer[..length]), Instant::now());
-                            after_others().await;
+                    socket.readable().await;
+                    // Errors are about packets sent before.
+                    let _ = came.receive(&socket);
+                    let arrived = Instant::now();
+                    while let Some((path, packet)) = came.next() {
+                        // Anybody can send anything here.
+                        if expected(path.remote) && !packet.is_empty() {
+                            take(channel, Bytes::copy_from_slice(packet), arrived);
                         }
-                        // Anybody can send anything here. Errors are about packets sent before.
-                        Ok(_) | Err(_) => tokio::task::consume_budget().await,
                     }
+                    after_others().await;
                 }
             });
         }
@@ -90,7 +79,7 @@ impl Ports {
             theirs,
             _receiving: receiving,
         });
-        Ok(pair)
+        Ok(PortPair { rtp, rtcp })
     }
 
     /// Listen to nobody but these ports of the other side: another stream of the same machine may still be sent to a
@@ -102,29 +91,26 @@ impl Ports {
         }
     }
 
-    /// Send a packet from the channel's port. What the socket does not take at once is lost, as it may be on the way:
-    /// whether it was taken.
-    pub(super) fn send(&self, channel: Channel, to: SocketAddr, packet: &[u8]) -> bool {
-        let Some(pair) = self.tracks.iter().find(|pair| pair.track == channel.track) else {
-            return false;
+    /// Send packets of `size` bytes, the last perhaps shorter, from the channel's port: how many were taken. What the
+    /// socket does not take at once is lost, as it may be on the way.
+    pub(super) fn send(&self, channel: Channel, to: SocketAddr, packets: &[u8], size: usize) -> usize {
+        let pair = self.tracks.iter().find(|pair| pair.track == channel.track);
+        let Some(pair) = pair.filter(|_| size > 0) else {
+            return 0;
         };
-        let socket = pair.sockets[usize::from(channel.rtcp)].get_ref();
-        socket.send_to(packet, to).is_ok()
+        let socket = &pair.sockets[usize::from(channel.rtcp)];
+        let sent = socket.try_send_run(Path::to(socket.fit(to)), packets, size);
+        sent.bytes.div_ceil(size) - sent.too_long - sent.unreachable
     }
 }
 
 /// Two neighbouring ports, the first even: players and cameras of old assume so.
-fn bind_pair(ip: IpAddr) -> io::Result<[UdpSocket; 2]> {
-    let bind = |port: u16| -> io::Result<UdpSocket> {
-        let socket = UdpSocket::bind((ip, port))?;
-        socket.set_nonblocking(true)?;
-        // What the system does not allow is left as it is.
-        let _ = SockRef::from(&socket).set_recv_buffer_size(RECEIVE_BUFFER);
-        Ok(socket)
-    };
+fn bind_pair(ip: IpAddr) -> io::Result<[DatagramSocket; 2]> {
+    // Packets of a camera that sends over TCP may be of any length.
+    let bind = |port: u16| DatagramSocket::bind((ip, port).into(), Fragments::Allowed);
     for _ in 0..ATTEMPTS {
         let first = bind(0)?;
-        let port = first.local_addr()?.port();
+        let port = first.local_address().port();
         let Ok(second) = bind(port ^ 1) else { continue };
         return Ok(if port % 2 == 0 {
             [first, second]
@@ -178,7 +164,7 @@ mod tests {
         assert_eq!(heard.recv().await, Some((channel, Bytes::from("another"))));
 
         let to = near.local_addr().expect("bound");
-        assert!(ports.send(channel, to, b"answer"));
+        assert_eq!(ports.send(channel, to, b"answer", 6), 1);
         let mut buffer = [0; 16];
         let (length, from) = near.recv_from(&mut buffer).await.expect("received");
         assert_eq!((&buffer[..length], from.port()), (&b"answer"[..], pair.rtcp));

@@ -15,7 +15,7 @@ use tokio::time::{Interval, MissedTickBehavior, interval, sleep};
 use super::inbox::Inbox;
 use super::peer::UdpTransport;
 use super::runs::{Path, Run, Runs};
-use super::socket::DatagramSocket;
+use super::socket::{DatagramSocket, Fragments};
 use crate::failure::{Failure, FailureKind, Result};
 use crate::keys::entropy;
 use crate::meter::labels::{DatagramRefusal, DatagramUnsent, DoorAnswer};
@@ -47,7 +47,7 @@ pub struct UdpListener {
 /// # Errors
 /// The port is taken, the address is not ours, or there is no randomness.
 pub fn listen(address: SocketAddr, metrics: Metrics) -> Result<UdpListener> {
-    let socket = DatagramSocket::bind(address).map_err(|error| cannot_listen(address, &error))?;
+    let socket = DatagramSocket::bind(address, Fragments::Forbidden).map_err(|error| cannot_listen(address, &error))?;
     let (accept, new) = mpsc::channel(MAX_WAITING);
     let (alive, all_gone) = mpsc::channel(1);
     let shared = Arc::new(Shared {

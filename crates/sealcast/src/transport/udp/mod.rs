@@ -11,5 +11,4 @@ pub use client::{connect, connect_any};
 pub use listener::{UdpListener, listen};
 pub use peer::UdpTransport;
 pub use runs::{Path, Runs};
-pub(crate) use socket::watch_for_datagrams;
-pub use socket::{DatagramSocket, Sent};
+pub use socket::{DatagramSocket, Fragments, Sent};

@@ -1,11 +1,12 @@
 //! One UDP socket: runs of datagrams leave and arrive with one system call, where the kernel can.
 
 use std::io::{self, IoSliceMut};
-use std::net::{IpAddr, Ipv6Addr, SocketAddr, UdpSocket};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 use std::time::Duration;
 
 use quinn_udp::{RecvMeta, Transmit, UdpSockRef, UdpSocketState};
 use rustix::io::Errno;
+use rustix::net::sockopt::{Ipv4PathMtuDiscovery, Ipv6PathMtuDiscovery};
 use socket2::{Domain, Socket, Type};
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
@@ -45,14 +46,24 @@ pub struct DatagramSocket {
     io: AsyncFd<UdpSocket>,
     state: UdpSocketState,
     local: SocketAddr,
+    fragments: Fragments,
+}
+
+/// What becomes of a datagram that is longer than the path carries.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fragments {
+    /// It is not sent.
+    Forbidden,
+    /// It is cut up on its way, and lost as a whole with any of its pieces.
+    Allowed,
 }
 
 impl DatagramSocket {
-    /// Bind to an address; port 0 takes a free one. `[::]` takes IPv4 as well. Packets are never fragmented.
+    /// Bind to an address; port 0 takes a free one. `[::]` takes IPv4 as well.
     ///
     /// # Errors
     /// The port is taken, or the address is not ours.
-    pub fn bind(address: SocketAddr) -> io::Result<Self> {
+    pub fn bind(address: SocketAddr, fragments: Fragments) -> io::Result<Self> {
         let socket = Socket::new(Domain::for_address(address), Type::DGRAM, None)?;
         if address.is_ipv6() {
             socket.set_only_v6(false)?;
@@ -68,12 +79,22 @@ impl DatagramSocket {
                 tracing::debug!(%error, "a socket option was refused");
             }
         }
-        if state.may_fragment() {
-            tracing::warn!("this system cannot forbid that datagrams are fragmented");
+        match fragments {
+            // The state has forbidden them.
+            Fragments::Allowed => allow_fragments(&socket, address.is_ipv6())?,
+            Fragments::Forbidden if state.may_fragment() => {
+                tracing::warn!("this system cannot forbid that datagrams are fragmented");
+            }
+            Fragments::Forbidden => {}
         }
         let io = watch_for_datagrams(socket.into())?;
         let local = io.get_ref().local_addr()?;
-        Ok(Self { io, state, local })
+        Ok(Self {
+            io,
+            state,
+            local,
+            fragments,
+        })
     }
 
     /// The address bound to.
@@ -103,10 +124,11 @@ impl DatagramSocket {
     pub fn try_send_run(&self, path: Path, bytes: &[u8], segment: usize) -> Sent {
         assert!(segment > 0, "datagrams have a length");
         let mut sent = Sent::default();
-        let mut reported = false;
+        let (mut reported, mut together) = (false, true);
         while sent.bytes < bytes.len() {
             let rest = &bytes[sent.bytes..];
-            let most = (MAX_PAYLOAD / segment).min(self.state.max_gso_segments()).max(1) * segment;
+            let run = (MAX_PAYLOAD / segment).min(self.state.max_gso_segments()).max(1) * segment;
+            let most = if together { run } else { segment };
             let chunk = &rest[..rest.len().min(most)];
             let Err(error) = self.send_chunk(path, chunk, segment) else {
                 sent.bytes += chunk.len();
@@ -122,6 +144,11 @@ impl DatagramSocket {
                 }
                 // The interface cannot cut runs up. The state has noted it and asks for single datagrams from now on.
                 Some(Errno::INVAL | Errno::IO) if chunk.len() > segment => continue,
+                // What is cut up into datagrams is not cut up into fragments as well.
+                Some(Errno::MSGSIZE) if chunk.len() > segment && self.fragments == Fragments::Allowed => {
+                    together = false;
+                    continue;
+                }
                 Some(Errno::MSGSIZE) => sent.too_long += chunk.len().div_ceil(segment),
                 _ => {
                     tracing::trace!(to = %path.shown(), %error, "a datagram was not taken");
@@ -165,12 +192,20 @@ impl DatagramSocket {
     }
 }
 
+/// Let routers, or this machine, cut up what is longer than the path carries, as sockets do of themselves.
+fn allow_fragments(socket: &Socket, is_ipv6: bool) -> io::Result<()> {
+    use rustix::net::sockopt;
+    if is_ipv6 {
+        sockopt::set_ipv6_mtu_discover(socket, Ipv6PathMtuDiscovery::WANT)?;
+    }
+    // Of an IPv6 socket it is about the IPv4 addresses that it takes as well.
+    sockopt::set_ip_mtu_discover(socket, Ipv4PathMtuDiscovery::WANT)?;
+    Ok(())
+}
+
 /// Have the runtime watch a socket for what comes, and for that alone: a socket that is watched for room as well wakes
 /// its task after every datagram that left, which costs as much as the datagram did.
-///
-/// # Errors
-/// There is no runtime, or it can watch no more.
-pub(crate) fn watch_for_datagrams(socket: UdpSocket) -> io::Result<AsyncFd<UdpSocket>> {
+fn watch_for_datagrams(socket: UdpSocket) -> io::Result<AsyncFd<UdpSocket>> {
     watch_for(socket, Interest::READABLE)
 }
 
@@ -199,11 +234,19 @@ impl Runs {
         let mut slices = std::array::from_fn::<_, BATCH, _>(|_| IoSliceMut::new(rooms.next().unwrap_or_default()));
         let mut last = None;
         for _ in 0..STALE_ERRORS {
+            let mut count = 0;
             let received = socket.io.try_io(Interest::READABLE, |io| {
-                socket.state.recv(UdpSockRef::from(io), &mut slices, &mut metas)
+                count = socket.state.recv(UdpSockRef::from(io), &mut slices, &mut metas)?;
+                // Less than there was room for was all: the runtime need not find that out with another call.
+                if count < BATCH {
+                    return Err(io::ErrorKind::WouldBlock.into());
+                }
+                Ok(())
             });
             match received {
-                Ok(count) => {
+                Err(error) if count == 0 && error.kind() == io::ErrorKind::WouldBlock => return Ok(false),
+                Err(error) if count == 0 => last = Some(error),
+                _ => {
                     self.runs
                         .extend(metas[..count].iter().enumerate().map(|(room, meta)| Run {
                             path: Path {
@@ -214,10 +257,8 @@ impl Runs {
                             start: room * MAX_RUN,
                             end: room * MAX_RUN + meta.len.min(MAX_RUN),
                         }));
-                    return Ok(count > 0);
+                    return Ok(true);
                 }
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(false),
-                Err(error) => last = Some(error),
             }
         }
         last.map_or(Ok(false), Err)
@@ -226,9 +267,10 @@ impl Runs {
 
 /// All addresses of this machine, in both families where the machine has both.
 pub(super) fn bind_any(with_ipv6: bool) -> io::Result<DatagramSocket> {
-    let v4 = || DatagramSocket::bind((IpAddr::from([0, 0, 0, 0]), 0).into());
+    let bind = |ip: IpAddr| DatagramSocket::bind((ip, 0).into(), Fragments::Forbidden);
+    let v4 = || bind(Ipv4Addr::UNSPECIFIED.into());
     if with_ipv6 {
-        DatagramSocket::bind((Ipv6Addr::UNSPECIFIED, 0).into()).or_else(|_| v4())
+        bind(Ipv6Addr::UNSPECIFIED.into()).or_else(|_| v4())
     } else {
         v4()
     }

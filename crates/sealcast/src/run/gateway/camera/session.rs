@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use sealcast_proto::keys::Peer;
 use sealcast_proto::rtsp::{CameraNumber, CarriedStatus, GatewayMessage, Particulars, put_packet};
 use sealcast_proto::seal::{Opened, Refusal};
-use sealcast_proto::session::{Event, Input, OutboundCounts, OutgoingFrame, SessionError};
+use sealcast_proto::session::{Event, Input, OutboundCounts, OutgoingFrame, SealedRecords, SessionError};
 use sealcast_proto::unit::{Assembled, Codec, Preamble};
 use sealcast_proto::wire::{CloseReason, MAX_STREAM};
 use tokio::sync::mpsc::error::TrySendError;
@@ -84,6 +84,13 @@ struct Asked {
     answer: Option<Vec<u8>>,
 }
 
+/// What is to be counted of a frame once it has left.
+struct Sealed {
+    made: SealedRecords,
+    wire_bytes: u64,
+    took: Duration,
+}
+
 struct SessionTask<T> {
     shared: Arc<Shared>,
     connection: Connection<T>,
@@ -102,7 +109,9 @@ struct SessionTask<T> {
     /// A packet that is taken from the queue and belongs to the next frame.
     ahead: Option<Packet>,
     frame: Vec<u8>,
-    /// When the packets in it came from the camera.
+    /// Frames that have not been handed to the network.
+    sealed: Vec<Sealed>,
+    /// When the packets in them came from the camera.
     arrivals: Vec<Instant>,
     times: SendTimes,
     counted: OutboundCounts,
@@ -140,6 +149,7 @@ pub(super) async fn serve(shared: Arc<Shared>, guest: Guest, stop: watch::Receiv
         asked: VecDeque::new(),
         ahead: None,
         frame: Vec::new(),
+        sealed: Vec::new(),
         arrivals: Vec::new(),
         times: SendTimes::default(),
         counted: OutboundCounts::default(),
@@ -445,8 +455,25 @@ impl SessionTask<Carriage> {
 
     fn send_packets(&mut self) -> Result<(), Ended> {
         while self.stood && self.connection.ready_for_frame() {
-            let Some(slot) = self.gather() else { break };
-            self.send_frame(slot)?;
+            let room = self.connection.room();
+            // What came together leaves together.
+            while self.connection.backlog() < room
+                && let Some(frame) = self.gather()
+            {
+                self.seal_frame(frame)?;
+            }
+            if self.arrivals.is_empty() {
+                break;
+            }
+            self.connection.send(&mut self.inbox)?;
+            let (handed, observation) = (Instant::now(), &self.shared.observation);
+            for sealed in self.sealed.drain(..) {
+                observation.frame_sealed(sealed.made, sealed.wire_bytes, sealed.took);
+            }
+            for arrived in self.arrivals.drain(..) {
+                observation.metrics.record_stage(Stage::Forward, handed - arrived);
+            }
+            self.note_sent();
             self.take_events()?;
         }
         self.note_sent();
@@ -472,7 +499,6 @@ impl SessionTask<Carriage> {
             self.shared.observation.metrics.record_dropped(DropCause::Queue, 1);
         };
         self.frame.clear();
-        self.arrivals.clear();
         self.put(&first);
         while !alone && self.frame.len() < MAX_TOGETHER {
             let Some(next) = self.watcher.queue.pop() else { break };
@@ -491,8 +517,8 @@ impl SessionTask<Carriage> {
         self.arrivals.push(packet.arrived);
     }
 
-    /// Seal the frame that was gathered, and hand it to the network.
-    fn send_frame(&mut self, (slot, arrived): (u8, Instant)) -> Result<(), Ended> {
+    /// Seal the frame that was gathered.
+    fn seal_frame(&mut self, (slot, arrived): (u8, Instant)) -> Result<(), Ended> {
         let (Some(known), Some(camera)) = (self.cameras.get_mut(usize::from(slot)), number(slot)) else {
             return Ok(());
         };
@@ -523,15 +549,8 @@ impl SessionTask<Carriage> {
             .seal(|session, out| session.seal_frame(clock.at(began), &outgoing, out))?;
         let took = began.elapsed();
         let wire_bytes = (self.connection.outgoing_len() - from) as u64;
-        self.connection.send(&mut self.inbox)?;
-        let handed = Instant::now();
         self.times.sealed(took);
-        self.shared.observation.frame_sealed(made, wire_bytes, took);
-        for arrived in &self.arrivals {
-            let metrics = &self.shared.observation.metrics;
-            metrics.record_stage(Stage::Forward, handed - *arrived);
-        }
-        self.note_sent();
+        self.sealed.push(Sealed { made, wire_bytes, took });
         Ok(())
     }
 

@@ -402,7 +402,8 @@ impl<'a> Upstream<'a> {
         match self.client.route(channel) {
             Some(Route::Interleaved(number)) => put_data(self.line.outgoing(), number, packet),
             Some(Route::Udp { port }) => {
-                self.ports.send(channel, SocketAddr::new(self.remote, port), packet);
+                self.ports
+                    .send(channel, SocketAddr::new(self.remote, port), packet, packet.len());
             }
             None => {}
         }

@@ -4,6 +4,7 @@ mod inbox;
 mod latency;
 mod link;
 mod player;
+mod run;
 mod table;
 
 use std::net::SocketAddr;

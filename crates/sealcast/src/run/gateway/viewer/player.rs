@@ -1,7 +1,7 @@
 //! One player at the viewer gateway.
 
 use std::io;
-use std::net::{IpAddr, SocketAddr};
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -17,6 +17,7 @@ use super::super::desk::{Ask, What, Wish};
 use super::super::ports::Ports;
 use super::super::{MAX_NEWS, PACKETS};
 use super::Shared;
+use super::run::PacketRun;
 use crate::keys::entropy;
 use crate::meter::labels::DropCause;
 use crate::meter::stage::Stage;
@@ -69,6 +70,8 @@ struct Player {
     reports: mpsc::Receiver<Report>,
     reporter: mpsc::Sender<Report>,
     watcher: Watcher,
+    /// What is to leave for it over UDP.
+    run: PacketRun,
     /// When the packets came that are being handed to it.
     handed: Vec<Instant>,
     news: mpsc::Receiver<News>,
@@ -110,6 +113,7 @@ pub(super) async fn serve(shared: Arc<Shared>, id: u64, line: TcpTransport) {
             queue: Arc::new(PacketQueue::new(PACKETS)),
             news: sender,
         },
+        run: PacketRun::default(),
         handed: Vec::new(),
         news,
         path: String::new(),
@@ -224,10 +228,12 @@ impl Player {
             }
             self.idle_until = Instant::now() + IDLE_PATIENCE;
         };
-        while self.ready() {
-            let Some(packet) = self.watcher.queue.pop() else { break };
-            self.send(&packet);
+        while self.ready()
+            && let Some(packet) = self.watcher.queue.pop()
+        {
+            self.send(packet);
         }
+        self.send_run();
         self.line.flush_now().map_err(End::Broken)?;
         let now = Instant::now();
         for arrived in self.handed.drain(..) {
@@ -240,22 +246,27 @@ impl Player {
         Ok(deadline)
     }
 
-    fn send(&mut self, packet: &Packet) {
-        let sent = match self.machine.route(packet.channel) {
+    fn send(&mut self, packet: Packet) {
+        match self.machine.route(packet.channel) {
             Some(Route::Interleaved(number)) => {
                 put_data(self.line.outgoing(), number, &packet.bytes);
-                true
+                self.handed.push(packet.arrived);
             }
             Some(Route::Udp { port }) => {
-                let to = SocketAddr::new(self.remote, port);
-                self.ports.send(packet.channel, to, &packet.bytes)
+                if !self.run.takes(&packet) {
+                    self.send_run();
+                }
+                self.run.put(packet, port);
             }
-            None => return,
-        };
-        if sent {
-            self.handed.push(packet.arrived);
-        } else {
-            self.shared.observation.metrics.record_dropped(DropCause::Queue, 1);
+            None => {}
+        }
+    }
+
+    fn send_run(&mut self) {
+        let missed = self.run.send(&self.ports, self.remote, &mut self.handed);
+        if missed > 0 {
+            let metrics = &self.shared.observation.metrics;
+            metrics.record_dropped(DropCause::Queue, missed as u64);
         }
     }
 

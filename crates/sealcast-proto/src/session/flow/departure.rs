@@ -1,0 +1,155 @@
+//! How what is sealed leaves: in runs, at the pacer's rate and within the window.
+
+use std::time::Duration;
+
+use super::outbound::{Outbound, Packets, SentBlock};
+
+/// Most packets handed out at once, and most bytes: what the kernel cuts up at once. A run a little longer would leave
+/// as a long one and a short one.
+const MAX_RUN: usize = 64;
+const MAX_RUN_BYTES: usize = 65_507;
+/// The same where a congestion window holds.
+const MAX_RUN_IN_WINDOW: usize = 16;
+
+/// What was handed out and has not been reported as sent.
+#[derive(Clone, Copy)]
+pub(super) enum Polled {
+    Again(u64),
+    /// So many packets, from the first that has not left.
+    Fresh(usize),
+}
+
+/// How many of the blocks behind a run go on with it, of `most`: each has one packet, as long as those before it, or
+/// shorter and then the last.
+fn alike<'b>(size: usize, blocks: impl Iterator<Item = &'b SentBlock>, most: usize) -> usize {
+    let mut count = 0;
+    for block in blocks.take(most) {
+        if block.len() != 1 || block.sources.size > size {
+            break;
+        }
+        count += 1;
+        if block.sources.size < size {
+            break;
+        }
+    }
+    count
+}
+
+impl Outbound {
+    /// The rate at which packets leave, or `None` for as fast as they can.
+    pub(super) fn pace(&self) -> Option<u64> {
+        let paced = self.delivery.rate.is_some() && self.delivery.pace;
+        paced.then(|| self.rate.pacing())
+    }
+
+    /// Bytes that the pacer lets out at once; one packet more than that may leave if there are any.
+    pub(in crate::session) fn allowance(&mut self, now: Duration) -> u64 {
+        match self.pace() {
+            Some(rate) => self.pacer.allowance(now, rate),
+            None => u64::MAX,
+        }
+    }
+
+    /// The next datagrams to send, if any may leave now. [`sent`](Self::sent) says that they were.
+    pub(in crate::session) fn poll(&mut self, now: Duration) -> Option<Packets<'_>> {
+        self.polled = None;
+        let allowance = self.allowance(now);
+        if allowance == 0 || (self.delivery.rate.is_some() && !self.rate.may_send(self.limit)) {
+            return None;
+        }
+        while let Some(&number) = self.again.front() {
+            if let Some((block, index)) = self.find(number) {
+                self.polled = Some(Polled::Again(number));
+                return Some(self.blocks[block].sources.packets(index, index + 1));
+            }
+            self.again.pop_front();
+        }
+        let block = self.blocks.get(self.done)?;
+        let (run, from) = block.next();
+        let fit = usize::try_from(allowance / run.size.max(1) as u64).unwrap_or(usize::MAX);
+        // The window is asked before every run: a short one goes little beyond it.
+        let fit = fit.clamp(
+            1,
+            if self.delivery.rate.is_some() {
+                MAX_RUN_IN_WINDOW
+            } else {
+                (MAX_RUN_BYTES / run.size.max(1)).clamp(1, MAX_RUN)
+            },
+        );
+        let count = fit.min(run.count - from);
+        let packets = run.packets(from, from + count);
+        let whole = block.sent + count == block.len() && packets.bytes.len() == count * packets.size;
+        let behind = self.blocks.range(self.done + 1..).filter(|_| whole);
+        let more = alike(packets.size, behind, fit - count);
+        self.polled = Some(Polled::Fresh(count + more));
+        if more == 0 {
+            return Some(packets);
+        }
+        // Frames of one packet each leave with one system call, too.
+        self.joined.clear();
+        self.joined.extend_from_slice(packets.bytes);
+        for block in self.blocks.range(self.done + 1..).take(more) {
+            self.joined.extend_from_slice(&block.sources.bytes);
+        }
+        Some(Packets {
+            bytes: &self.joined,
+            size: packets.size,
+        })
+    }
+
+    /// The datagrams that were handed out last have left.
+    pub(in crate::session) fn sent(&mut self, now: Duration) {
+        let bytes = match self.polled.take() {
+            None => return,
+            Some(Polled::Again(number)) => {
+                self.again.pop_front();
+                self.counts.resent += 1;
+                let bytes = self.find(number).map_or(0, |(block, index)| {
+                    self.blocks[block].sources.packets(index, index + 1).bytes.len()
+                });
+                self.rate.resent(now, bytes);
+                bytes
+            }
+            Some(Polled::Fresh(count)) => self.left(now, count),
+        };
+        self.counts.bytes += bytes as u64;
+        self.rate.queued(self.backlog + self.waiting);
+        self.last_sent = now;
+        self.tail.sent(now);
+        self.unanswered.get_or_insert(now);
+        self.all_came = false;
+        self.pacer.sent(bytes);
+        self.forget(now);
+        debug_assert!(self.is_consistent(), "the books of the blocks do not add up");
+    }
+
+    /// So many packets have left for the first time; their bytes.
+    fn left(&mut self, now: Duration, count: usize) -> usize {
+        let Some(block) = self.blocks.get(self.done) else {
+            return 0;
+        };
+        let (first, size) = (block.first + block.sent as u64, block.next().0.size);
+        let (mut remain, mut bytes) = (count, 0);
+        while remain > 0
+            && let Some(block) = self.blocks.get_mut(self.done)
+        {
+            let source = block.sent < block.sources.count;
+            let (run, from) = block.next();
+            let left = remain.min(run.count - from);
+            bytes += run.packets(from, from + left).bytes.len();
+            block.sent += left;
+            remain -= left;
+            if source {
+                self.counts.sources += left as u64;
+            } else {
+                self.counts.repairs += left as u64;
+            }
+            if block.sent == block.len() {
+                self.done += 1;
+            }
+        }
+        self.backlog -= bytes;
+        self.rate.sent_run(now, first, bytes, size);
+        bytes
+    }
+}

@@ -1,0 +1,136 @@
+//! Packets that leave for a player together.
+
+use std::net::{IpAddr, SocketAddr};
+use std::time::Instant;
+
+use super::super::audience::Packet;
+use super::super::ports::Ports;
+
+/// Most packets in a run, and most bytes: what the kernel cuts up at once.
+const MAX_PACKETS: usize = 64;
+const MAX_BYTES: usize = 65_507;
+
+/// Packets for one port: all are as long as the first, but the last may be shorter.
+#[derive(Default)]
+pub(super) struct PacketRun {
+    packets: Vec<Packet>,
+    port: u16,
+    /// One behind the other, where there are several.
+    joined: Vec<u8>,
+}
+
+impl PacketRun {
+    /// Whether a packet can leave with those that are there.
+    pub(super) fn takes(&self, packet: &Packet) -> bool {
+        let (Some(first), Some(last)) = (self.packets.first(), self.packets.last()) else {
+            return true;
+        };
+        let size = first.bytes.len();
+        let goes_on = last.bytes.len() == size && (1..=size).contains(&packet.bytes.len());
+        let bounded = self.packets.len() < MAX_PACKETS && (self.packets.len() + 1) * size <= MAX_BYTES;
+        packet.channel == first.channel && goes_on && bounded
+    }
+
+    /// Put a packet in that it [takes](Self::takes), for a player's port.
+    pub(super) fn put(&mut self, packet: Packet, port: u16) {
+        if let [first] = &self.packets[..] {
+            self.joined.extend_from_slice(&first.bytes);
+        }
+        if !self.packets.is_empty() {
+            self.joined.extend_from_slice(&packet.bytes);
+        }
+        self.port = port;
+        self.packets.push(packet);
+    }
+
+    /// Send what there is from a player's ports to where it is, and note in `handed` when that had come: how many packets
+    /// were not taken.
+    pub(super) fn send(&mut self, ports: &Ports, remote: IpAddr, handed: &mut Vec<Instant>) -> usize {
+        let Some(first) = self.packets.first() else { return 0 };
+        let bytes = if self.packets.len() == 1 {
+            &first.bytes
+        } else {
+            &self.joined[..]
+        };
+        let to = SocketAddr::new(remote, self.port);
+        let sent = ports.send(first.channel, to, bytes, first.bytes.len());
+        let missed = self.packets.len() - sent;
+        handed.extend(self.packets.drain(..).map(|packet| packet.arrived).take(sent));
+        self.joined.clear();
+        missed
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::{Ipv4Addr, UdpSocket};
+    use std::time::Duration;
+
+    use bytes::Bytes;
+    use sealcast_proto::rtsp::{Channel, Track};
+
+    use super::*;
+
+    fn packet(rtcp: bool, mark: u8, length: usize) -> Packet {
+        let track = Track::new(0).expect("a track");
+        Packet {
+            slot: 0,
+            channel: Channel { track, rtcp },
+            bytes: Bytes::from(vec![mark; length]),
+            arrived: Instant::now(),
+        }
+    }
+
+    #[test]
+    fn packets_of_one_length_and_a_shorter_one_make_a_run() {
+        let mut run = PacketRun::default();
+        for _ in 0..2 {
+            assert!(run.takes(&packet(false, 1, 100)));
+            run.put(packet(false, 1, 100), 9);
+        }
+        assert!(!run.takes(&packet(true, 1, 100)), "it is for another port");
+        assert!(!run.takes(&packet(false, 1, 101)) && !run.takes(&packet(false, 1, 0)));
+        run.put(packet(false, 1, 40), 9);
+        assert!(!run.takes(&packet(false, 1, 40)), "a shorter one is the last");
+    }
+
+    #[test]
+    fn neither_many_packets_nor_many_bytes_make_a_run_longer_than_the_kernel_takes() {
+        for (length, most) in [(10, MAX_PACKETS), (1400, MAX_BYTES / 1400), (40_000, 1)] {
+            let mut run = PacketRun::default();
+            while run.takes(&packet(false, 1, length)) {
+                run.put(packet(false, 1, length), 9);
+            }
+            assert_eq!(run.packets.len(), most, "of {length} bytes");
+        }
+    }
+
+    #[tokio::test]
+    async fn packets_arrive_as_they_were_put_in() {
+        let player = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).expect("the loopback interface");
+        player
+            .set_read_timeout(Some(Duration::from_secs(20)))
+            .expect("an option of all systems");
+        let (here, port) = (Ipv4Addr::LOCALHOST.into(), player.local_addr().expect("bound").port());
+        let mut ports = Ports::default();
+        let track = Track::new(0).expect("a track");
+        ports.open(track, here, here, |_, _, _| {}).expect("ports");
+        let (mut run, mut handed) = (PacketRun::default(), Vec::new());
+        let lengths = [1200, 1200, 1200, 300, 9000, 9000, 60_000, 7];
+        for (mark, length) in (0..).zip(lengths) {
+            let packet = packet(false, mark, length);
+            if !run.takes(&packet) {
+                assert_eq!(run.send(&ports, here, &mut handed), 0);
+            }
+            run.put(packet, port);
+        }
+        assert_eq!(run.send(&ports, here, &mut handed), 0);
+        assert_eq!(run.send(&ports, here, &mut handed), 0, "nothing is sent twice");
+        assert_eq!(handed.len(), lengths.len());
+        let mut room = vec![0; 65_536];
+        for (mark, length) in (0..).zip(lengths) {
+            let came = player.recv(&mut room).expect("it was sent");
+            assert_eq!((came, room[0], room[came - 1]), (length, mark, mark));
+        }
+    }
+}
