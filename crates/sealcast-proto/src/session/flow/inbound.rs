@@ -74,6 +74,8 @@ pub(in crate::session) struct Inbound {
     order: FrameOrder,
     out: VecDeque<Assembled>,
     feedback_at: Option<Duration>,
+    /// When feedback was given last.
+    reported: Duration,
     unreported: u32,
     repeats: u8,
     /// The longest wait between two packets of a block, decaying: long frames are paced.
@@ -101,6 +103,7 @@ impl Inbound {
             order: FrameOrder::new(),
             out: VecDeque::new(),
             feedback_at: None,
+            reported: Duration::ZERO,
             unreported: 0,
             repeats: 0,
             spacing: MOST_SPACING,
@@ -224,9 +227,12 @@ impl Inbound {
 
     /// Note that `number` of the block at `first` came, and what before it did not.
     fn came(&mut self, number: u64, first: u64, now: Now, round_trip: Duration) {
+        if self.unreported == 0 {
+            let next = self.reported + FEEDBACK_INTERVAL;
+            let after_pause = now.monotonic + FEEDBACK_INTERVAL;
+            self.feedback_at = Some(if next > now.monotonic { next } else { after_pause });
+        }
         self.unreported += 1;
-        let interval_end = now.monotonic + FEEDBACK_INTERVAL;
-        self.feedback_at = Some(self.feedback_at.map_or(interval_end, |at| at.min(interval_end)));
         if number >= self.noted {
             let start = first.max(self.noted);
             let noted = self.missing.note(self.noted..start, now.monotonic, Since::LastArrival)
@@ -417,6 +423,7 @@ impl Inbound {
             self.repeats.saturating_sub(1)
         };
         self.feedback_at = (self.repeats > 0).then(|| now + REPEAT_INTERVAL);
+        self.reported = now;
         self.unreported = 0;
         self.arrivals.bits(bits);
         Some(Control::Feedback(Feedback {
