@@ -37,10 +37,11 @@ const fn single(name: &'static str, rate: u32) -> Load {
     }
 }
 
-const fn frames(name: &'static str, rate: u32) -> Load {
+/// Frames of so many packets, which leave together.
+const fn frames(name: &'static str, carrier: Carrier, rate: u32, packets: usize) -> Load {
     Load {
-        carrier: Carrier::Tcp,
-        packets: (17, 17),
+        carrier,
+        packets: (packets, packets),
         ..single(name, rate)
     }
 }
@@ -58,12 +59,13 @@ const fn hundred(name: &'static str, carrier: Carrier) -> Load {
 }
 
 /// All there are.
-pub const LOADS: [Load; 7] = [
+pub const LOADS: [Load; 8] = [
     single("udp-250", 250),
     single("udp-2500", 2500),
     single("udp-10000", 10_000),
-    frames("tcp-30", 30),
-    frames("tcp-300", 300),
+    frames("udp-frames", Carrier::Udp, 25, 20),
+    frames("tcp-30", Carrier::Tcp, 30, 17),
+    frames("tcp-300", Carrier::Tcp, 300, 17),
     hundred("cameras-udp", Carrier::Udp),
     hundred("cameras-tcp", Carrier::Tcp),
 ];

@@ -63,7 +63,7 @@ impl PacketRun {
 
 #[cfg(test)]
 mod tests {
-    use std::net::{Ipv4Addr, UdpSocket};
+    use std::net::{Ipv4Addr, Ipv6Addr, UdpSocket};
     use std::time::Duration;
 
     use bytes::Bytes;
@@ -107,11 +107,19 @@ mod tests {
 
     #[tokio::test]
     async fn packets_arrive_as_they_were_put_in() {
-        let player = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).expect("the loopback interface");
+        for here in [Ipv4Addr::LOCALHOST.into(), Ipv6Addr::LOCALHOST.into()] {
+            match UdpSocket::bind((here, 0)) {
+                Ok(player) => send_to(here, &player),
+                Err(error) => assert!(here.is_ipv6(), "no IPv4 on the loopback interface: {error}"),
+            }
+        }
+    }
+
+    fn send_to(here: IpAddr, player: &UdpSocket) {
         player
             .set_read_timeout(Some(Duration::from_secs(20)))
             .expect("an option of all systems");
-        let (here, port) = (Ipv4Addr::LOCALHOST.into(), player.local_addr().expect("bound").port());
+        let port = player.local_addr().expect("bound").port();
         let mut ports = Ports::default();
         let track = Track::new(0).expect("a track");
         ports.open(track, here, here, |_, _, _| {}).expect("ports");
