@@ -5,8 +5,8 @@
 //!
 //! Each cipher has a module. Its `Definition` follows the publication as literally as it can; `Words`, where that can
 //! be improved upon, is equal to it and faster, and some have kernels for processors with AVX2, AVX-512, NEON or SHA
-//! extensions, most of which work on many packets at once. [`Cipher`] loads a key into any of them that this machine
-//! can run; [`IMPLEMENTATIONS`] has all by name.
+//! extensions, most of which work on many packets at once, RC4 one in assembly for x86-64. [`Cipher`] loads a key into
+//! any of them that this machine can run; [`IMPLEMENTATIONS`] has all by name.
 //!
 //! Constant time is not claimed: RC4, HC-128 and Sosemanuk look up tables by secrets, and definitions branch on them.
 //!
@@ -23,7 +23,7 @@
 //! # Ok::<(), sealcast_cipher::Refused>(())
 //! ```
 #![no_std]
-// Allowed again, file by file, where a processor's own instructions are called.
+// Allowed again, file by file, where a processor's own instructions are called or written.
 #![deny(unsafe_code)]
 
 mod cipher;

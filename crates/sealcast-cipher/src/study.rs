@@ -147,6 +147,8 @@ studies! {
     RabbitNeon: rabbit::Neon,
     Rc4Definition: rc4::Definition,
     Rc4Words: rc4::Words,
+    #[cfg(target_arch = "x86_64")]
+    Rc4X86: rc4::X86_64,
     Salsa20Definition: salsa20::Definition,
     #[cfg(target_arch = "x86_64")]
     Salsa20Avx2: salsa20::Avx2,

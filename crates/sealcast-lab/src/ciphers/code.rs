@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use object::{Object, ObjectSymbol, SymbolKind};
 
 /// Modules of a cipher that are another kernel, or another use of it.
-const KERNELS: [&str; 9] = [
+const KERNELS: [&str; 10] = [
     "definition",
     "words",
     "lanes",
@@ -14,6 +14,7 @@ const KERNELS: [&str; 9] = [
     "avx2",
     "avx512",
     "neon",
+    "x86_64",
     "authenticated",
 ];
 

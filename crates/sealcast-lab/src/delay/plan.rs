@@ -236,7 +236,12 @@ mod tests {
     fn of_a_cipher_the_fastest_is_measured_unless_others_are_named() {
         let names = |only: &[&str]| ciphers(&only.iter().map(|&name| name.to_owned()).collect::<Vec<_>>());
         let usual = names(&[]).expect("usual");
-        assert_eq!(usual[..3], ["none", "rc4/words", "xor/definition"]);
+        let rc4 = if cfg!(target_arch = "x86_64") {
+            "rc4/x86_64"
+        } else {
+            "rc4/words"
+        };
+        assert_eq!(usual[..3], ["none", rc4, "xor/definition"]);
         assert!(usual.len() == 4 && usual[3].starts_with("aes-128-ctr/"), "{usual:?}");
         assert_eq!(names(&["none"]).expect("none"), ["none"]);
         let fastest = names(&["trivium"]).expect("it is there");

@@ -160,13 +160,13 @@ fn a_file_that_is_no_file_of_vectors_fails_and_the_others_are_still_run() {
 #[test]
 fn ciphers_go_by_the_names_that_files_give_them() {
     let names = ["RC4", "arc4", "ARCFOUR (no drop)", "rc-4"];
+    let kernels = sealcast_cipher::implementations_of("rc4").count();
     for name in names {
         let text = format!(
             r#"{{"cipher": "{name}", "vectors": [{{"key": "0102030405", "stream":
             [{{"from": 0, "to": 3, "hex": "b2396305"}}]}}]}}"#
         );
-        // By the definition, and by the kernel for words.
-        assert_eq!(verified(&[&text]).counts(), (2, 0, 0), "{name}");
+        assert_eq!(verified(&[&text]).counts(), (kernels, 0, 0), "{name}");
     }
     let other = r#"{"cipher": "Salsa20/12", "vectors": [{"key": "00", "stream": []}]}"#;
     assert_eq!(verified(&[other]).not_understood.len(), 1);
