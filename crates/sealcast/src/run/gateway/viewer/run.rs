@@ -28,7 +28,8 @@ impl PacketRun {
         let size = first.bytes.len();
         let goes_on = last.bytes.len() == size && (1..=size).contains(&packet.bytes.len());
         let bounded = self.packets.len() < MAX_PACKETS && (self.packets.len() + 1) * size <= MAX_BYTES;
-        packet.channel == first.channel && goes_on && bounded
+        // Reports are few, and each is alone.
+        packet.channel == first.channel && !packet.channel.rtcp && goes_on && bounded
     }
 
     /// Put a packet in that it [takes](Self::takes), for a player's port.
@@ -89,6 +90,9 @@ mod tests {
             run.put(packet(false, 1, 100), 9);
         }
         assert!(!run.takes(&packet(true, 1, 100)), "it is for another port");
+        let mut reports = PacketRun::default();
+        reports.put(packet(true, 1, 100), 10);
+        assert!(!reports.takes(&packet(true, 1, 100)), "a report is alone");
         assert!(!run.takes(&packet(false, 1, 101)) && !run.takes(&packet(false, 1, 0)));
         run.put(packet(false, 1, 40), 9);
         assert!(!run.takes(&packet(false, 1, 40)), "a shorter one is the last");
