@@ -44,7 +44,8 @@ pub struct GatewayResult {
 /// every load, in the next round in the opposite order.
 ///
 /// # Errors
-/// It was stopped, or there is no room for temporary files, or processors cannot be kept awake. Who cannot be measured is noted instead.
+/// It was stopped, there is no room for temporary files, or processors cannot be kept awake. Who cannot be measured is
+/// noted instead.
 pub fn measure(options: &GatewayOptions, stop: &AtomicBool, told: &dyn Fn(&str)) -> Result<GatewayResult> {
     let _awake = options.awake.then(Awake::keep).transpose()?;
     let mut figures: Vec<Figures> = Vec::new();

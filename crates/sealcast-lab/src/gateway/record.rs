@@ -34,8 +34,8 @@ pub(super) const METHOD: &[&str] = &[
      threads, from before the first packet until after the last, divided by the packets carried. What the kernel does \
      for them in interrupts counts for whom it interrupts; WireGuard's kernel work beside boringtun does not count.",
     "Processors that are kept awake have a thread each of the policy SCHED_IDLE, before which everything else goes. \
-     Otherwise they sleep when there is nothing to do, and waking them is part of each hop: with virtual processors the \
-     host has a say in how long that takes, and in what their caches still hold.",
+     Otherwise they sleep when there is nothing to do, and waking them is part of each hop: with virtual processors \
+     the host has a say in how long that takes, and in what their caches still hold.",
     "Lost: packets that had not come out half a second after the last one was sent.",
 ];
 

@@ -122,8 +122,8 @@ fn datagrams(pieces: &[Piece<'_>], from: u16, to: u16) -> Vec<Vec<u8>> {
     ours.flat_map(|piece| cut(piece.data)).map(<[u8]>::to_vec).collect()
 }
 
-/// On the loopback interface a run of RTP packets is captured as the kernel was handed it, before it cuts it up: packets
-/// of one source whose numbers rise, of one length but for the last.
+/// On the loopback interface a run of RTP packets is captured as the kernel was handed it, before it cuts it up:
+/// packets of one source whose numbers rise, of one length but for the last.
 fn cut(data: &[u8]) -> std::slice::Chunks<'_, u8> {
     let header = |at: usize| data.get(at..at + 12);
     let number = |header: &[u8]| u16::from_be_bytes([header[2], header[3]]);

@@ -2,6 +2,7 @@
 
 mod cameras;
 mod control;
+mod inbox;
 mod reach;
 mod roster;
 mod session;

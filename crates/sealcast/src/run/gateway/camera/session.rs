@@ -8,9 +8,8 @@ use std::time::{Duration, Instant};
 
 use sealcast_proto::keys::Peer;
 use sealcast_proto::rtsp::{CameraNumber, CarriedStatus, GatewayMessage, Particulars, put_packet};
-use sealcast_proto::seal::{Opened, Refusal};
-use sealcast_proto::session::{Event, Input, OutboundCounts, OutgoingFrame, SealedRecords, SessionError};
-use sealcast_proto::unit::{Assembled, Codec, Preamble};
+use sealcast_proto::session::{Event, Input, OutboundCounts, OutgoingFrame, SealedRecords};
+use sealcast_proto::unit::{Codec, Preamble};
 use sealcast_proto::wire::{CloseReason, MAX_STREAM};
 use tokio::sync::mpsc::error::TrySendError;
 use tokio::sync::{mpsc, watch};
@@ -19,13 +18,14 @@ use super::super::audience::{News, Packet, PacketQueue, Watcher};
 use super::super::desk::{Ask, What, Wish};
 use super::super::{GOODBYE_PATIENCE, MAX_NEWS, PACKETS};
 use super::Shared;
+use super::inbox::Inbox;
 use super::roster::{Camera, View};
 use crate::meter::labels::{self, DropCause};
 use crate::meter::stage::Stage;
 use crate::run::accept::Guest;
 use crate::run::admission::Places;
 use crate::run::clock::nanos;
-use crate::run::connection::{Connection, Ended, Listener};
+use crate::run::connection::{Connection, Ended};
 use crate::run::ended::{end_in_words, handshake_outcome};
 use crate::run::observe::HandshakeTimer;
 use crate::run::retry::turned_on;
@@ -39,30 +39,6 @@ const MAX_REMEMBERED: usize = 64;
 const MAX_TOGETHER: usize = 64 * 1024;
 /// A packet that waited longer than this for a path to be free is dropped.
 const MOST_WAIT: Duration = Duration::from_millis(400);
-
-/// What the session had to tell, until the task gets to it.
-#[derive(Default)]
-struct Inbox {
-    events: Vec<Event>,
-    refused: u64,
-}
-
-impl Listener for Inbox {
-    fn media(&mut self, _: Opened<'_>, _: Instant) -> Result<(), SessionError> {
-        // A viewer has nothing to show us.
-        Ok(())
-    }
-
-    fn assembled(&mut self, _: Assembled, _: Instant) {}
-
-    fn event(&mut self, event: Event) {
-        self.events.push(event);
-    }
-
-    fn refused(&mut self, _: Refusal, _: bool) {
-        self.refused += 1;
-    }
-}
 
 /// A camera that the viewer gateway has asked for; its place in the list is its number, less one.
 struct Known {

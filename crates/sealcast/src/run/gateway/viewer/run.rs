@@ -44,8 +44,8 @@ impl PacketRun {
         self.packets.push(packet);
     }
 
-    /// Send what there is from a player's ports to where it is, and note in `handed` when that had come: how many packets
-    /// were not taken.
+    /// Send what there is from a player's ports to where it is, and note in `handed` when that had come: how many
+    /// packets were not taken.
     pub(super) fn send(&mut self, ports: &Ports, remote: IpAddr, handed: &mut Vec<Instant>) -> usize {
         let Some(first) = self.packets.first() else { return 0 };
         let bytes = if self.packets.len() == 1 {

@@ -1,0 +1,33 @@
+//! What a viewer gateway's session tells its task.
+
+use std::time::Instant;
+
+use sealcast_proto::seal::{Opened, Refusal};
+use sealcast_proto::session::{Event, SessionError};
+use sealcast_proto::unit::Assembled;
+
+use crate::run::connection::Listener;
+
+/// What the session had to tell, until the task gets to it.
+#[derive(Default)]
+pub(super) struct Inbox {
+    pub(super) events: Vec<Event>,
+    pub(super) refused: u64,
+}
+
+impl Listener for Inbox {
+    fn media(&mut self, _: Opened<'_>, _: Instant) -> Result<(), SessionError> {
+        // A viewer has nothing to show us.
+        Ok(())
+    }
+
+    fn assembled(&mut self, _: Assembled, _: Instant) {}
+
+    fn event(&mut self, event: Event) {
+        self.events.push(event);
+    }
+
+    fn refused(&mut self, _: Refusal, _: bool) {
+        self.refused += 1;
+    }
+}
