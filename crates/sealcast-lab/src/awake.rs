@@ -76,34 +76,56 @@ fn refused(error: &dyn std::fmt::Display) -> Failure {
 
 #[cfg(test)]
 mod tests {
+    use std::path::PathBuf;
     use std::time::{Duration, Instant};
 
     use super::*;
-    use crate::processor::time_of;
+
+    /// Number of `SCHED_IDLE`.
+    const BEHIND: &str = "5";
+
+    /// The threads of this process that go behind all others.
+    fn behind() -> Vec<PathBuf> {
+        let threads = std::fs::read_dir("/proc/self/task").expect("Linux");
+        let threads = threads.map(|thread| thread.expect("an entry").path());
+        threads
+            .filter(|thread| policy(thread).as_deref() == Some(BEHIND))
+            .collect()
+    }
+
+    /// Field 41 of `/proc/PID/stat`; the second is a name, in brackets. None of a thread that has ended.
+    fn policy(thread: &std::path::Path) -> Option<String> {
+        let stat = std::fs::read_to_string(thread.join("stat")).ok()?;
+        let (_, from_third) = stat.rsplit_once(") ")?;
+        from_third.split(' ').nth(41 - 3).map(str::to_owned)
+    }
+
+    /// The first number of `schedstat`, in nanoseconds.
+    fn has_run(thread: &std::path::Path) -> Duration {
+        let text = std::fs::read_to_string(thread.join("schedstat")).expect("it has not ended");
+        let nanos = text.split(' ').next().and_then(|first| first.parse().ok());
+        Duration::from_nanos(nanos.expect("a number"))
+    }
+
+    /// Others may keep the machine busy, and nothing is left for threads behind them meanwhile.
+    fn at_last(met: impl Fn() -> bool) -> bool {
+        let began = Instant::now();
+        while !met() && began.elapsed() < Duration::from_secs(20) {
+            thread::sleep(Duration::from_millis(5));
+        }
+        met()
+    }
 
     #[test]
     fn processors_are_busy_until_they_need_no_longer_be() {
-        let used = || time_of(std::process::id()).expect("Linux");
         let awake = Awake::keep().expect("anybody may go behind others");
-        let policies = std::fs::read_dir("/proc/self/task").expect("Linux").map(|thread| {
-            let stat = std::fs::read_to_string(thread.expect("an entry").path().join("stat")).unwrap_or_default();
-            let after_name = stat.rsplit(") ").next().unwrap_or_default();
-            after_name.split(' ').nth(38).unwrap_or_default().to_owned()
-        });
-        let processors = thread::available_parallelism().expect("Linux").get();
-        let behind = policies.filter(|policy| policy == "5").count();
-        assert_eq!(
-            behind, processors,
-            "threads of the policy SCHED_IDLE, which is number 5"
-        );
-        let (before, began) = (used(), Instant::now());
-        // The machine may be so busy that nothing is left for a thread behind all others.
-        while used() - before < Duration::from_millis(5) && began.elapsed() < Duration::from_secs(20) {
-            thread::sleep(Duration::from_millis(5));
+        let threads = behind();
+        let processors = sched_getaffinity(None).expect("Linux").count() as usize;
+        assert_eq!(threads.len(), processors);
+        for thread in &threads {
+            assert!(at_last(|| has_run(thread) > Duration::from_millis(1)));
         }
-        assert!(used() - before >= Duration::from_millis(5));
-        let threads = awake.threads.len();
         drop(awake);
-        assert_eq!(threads, processors);
+        assert!(at_last(|| behind().is_empty()));
     }
 }
