@@ -26,6 +26,7 @@ mod queue;
 mod received;
 mod retry;
 mod send_times;
+mod sender_inbox;
 mod serve_viewer;
 mod shared;
 mod sink_thread;

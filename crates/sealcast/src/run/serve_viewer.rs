@@ -4,9 +4,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use sealcast_proto::keys::Peer;
-use sealcast_proto::seal::{Opened, Refusal};
-use sealcast_proto::session::{Event, Facts, Input, OutboundCounts, OutgoingFrame, SessionError};
-use sealcast_proto::unit::{Assembled, Preamble};
+use sealcast_proto::session::{Event, Facts, Input, OutboundCounts, OutgoingFrame};
+use sealcast_proto::unit::Preamble;
 use sealcast_proto::wire::CloseReason;
 use tokio::sync::watch;
 
@@ -14,13 +13,14 @@ use super::FrameQueue;
 use super::accept::Guest;
 use super::admission::Places;
 use super::clock::nanos;
-use super::connection::{Connection, Ended, Listener};
+use super::connection::{Connection, Ended};
 use super::ended::{end_in_words, handshake_outcome};
 use super::follow::Follower;
 use super::hub::SourceEnd;
 use super::observe::HandshakeTimer;
 use super::retry::turned_on;
 use super::send_times::SendTimes;
+use super::sender_inbox::SenderInbox;
 use super::shared::Shared;
 use super::steering::Steered;
 use crate::media::{Codec, Frame};
@@ -38,30 +38,6 @@ const MOST_WAIT: Duration = Duration::from_millis(400);
 const GOODBYE_PATIENCE: Duration = Duration::from_secs(1);
 /// The stream number of the video.
 pub(super) const VIDEO: u32 = 1;
-
-/// What the session had to tell, until the task gets to it.
-#[derive(Default)]
-struct Inbox {
-    events: Vec<Event>,
-    refused: u64,
-}
-
-impl Listener for Inbox {
-    fn media(&mut self, _: Opened<'_>, _: Instant) -> Result<(), SessionError> {
-        // A viewer has nothing to show us.
-        Ok(())
-    }
-
-    fn assembled(&mut self, _: Assembled, _: Instant) {}
-
-    fn event(&mut self, event: Event) {
-        self.events.push(event);
-    }
-
-    fn refused(&mut self, _: Refusal, _: bool) {
-        self.refused += 1;
-    }
-}
 
 /// A viewer that was let in.
 struct Seat {
@@ -90,7 +66,7 @@ struct ViewerTask<T> {
     shared: Arc<Shared>,
     connection: Connection<T>,
     follower: Option<Follower>,
-    inbox: Inbox,
+    inbox: SenderInbox,
     timer: HandshakeTimer,
     remote: String,
     peer: Option<Peer>,
@@ -121,7 +97,7 @@ pub(super) async fn serve_viewer<T: Transport>(
         shared,
         connection,
         follower: guest.follower,
-        inbox: Inbox::default(),
+        inbox: SenderInbox::default(),
         timer: guest.timer,
         remote: guest.remote,
         peer: None,

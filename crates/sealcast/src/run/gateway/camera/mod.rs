@@ -2,7 +2,6 @@
 
 mod cameras;
 mod control;
-mod inbox;
 mod reach;
 mod roster;
 mod session;

@@ -18,7 +18,6 @@ use super::super::audience::{News, Packet, PacketQueue, Watcher};
 use super::super::desk::{Ask, What, Wish};
 use super::super::{GOODBYE_PATIENCE, MAX_NEWS, PACKETS};
 use super::Shared;
-use super::inbox::Inbox;
 use super::roster::{Camera, View};
 use crate::meter::labels::{self, DropCause};
 use crate::meter::stage::Stage;
@@ -30,6 +29,7 @@ use crate::run::ended::{end_in_words, handshake_outcome};
 use crate::run::observe::HandshakeTimer;
 use crate::run::retry::turned_on;
 use crate::run::send_times::SendTimes;
+use crate::run::sender_inbox::SenderInbox;
 use crate::run::steering::Steered;
 use crate::transport::Carriage;
 
@@ -70,7 +70,7 @@ struct Sealed {
 struct SessionTask<T> {
     shared: Arc<Shared>,
     connection: Connection<T>,
-    inbox: Inbox,
+    inbox: SenderInbox,
     timer: HandshakeTimer,
     remote: String,
     peer: Option<Peer>,
@@ -113,7 +113,7 @@ pub(super) async fn serve(shared: Arc<Shared>, guest: Guest, stop: watch::Receiv
     };
     let mut task = SessionTask {
         connection,
-        inbox: Inbox::default(),
+        inbox: SenderInbox::default(),
         timer: guest.timer,
         remote: guest.remote,
         peer: None,

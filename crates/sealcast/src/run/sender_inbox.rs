@@ -1,4 +1,4 @@
-//! What a viewer gateway's session tells its task.
+//! What the session of an end that sends media tells its task.
 
 use std::time::Instant;
 
@@ -6,16 +6,16 @@ use sealcast_proto::seal::{Opened, Refusal};
 use sealcast_proto::session::{Event, SessionError};
 use sealcast_proto::unit::Assembled;
 
-use crate::run::connection::Listener;
+use super::connection::Listener;
 
 /// What the session had to tell, until the task gets to it.
 #[derive(Default)]
-pub(super) struct Inbox {
+pub(super) struct SenderInbox {
     pub(super) events: Vec<Event>,
     pub(super) refused: u64,
 }
 
-impl Listener for Inbox {
+impl Listener for SenderInbox {
     fn media(&mut self, _: Opened<'_>, _: Instant) -> Result<(), SessionError> {
         // A viewer has nothing to show us.
         Ok(())
