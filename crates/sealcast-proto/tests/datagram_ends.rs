@@ -114,7 +114,10 @@ fn regardless() -> Setup {
 
 #[test]
 fn a_last_frame_of_which_nothing_came_is_sent_again() {
-    for seed in 0..20 {
+    // In 120 ms there is time to ask once for what the repetition lost. Losing that, too, happens in one of 60.
+    const SEEDS: u64 = 400;
+    let mut whole = 0;
+    for seed in 0..SEEDS {
         let mut world = established(regardless(), "delay=20ms loss=5%", seed);
         stream(&mut world, 30);
         let data = frame_bytes(30);
@@ -138,11 +141,11 @@ fn a_last_frame_of_which_nothing_came_is_sent_again() {
             }
         });
         world.run_cleanly(Duration::from_secs(1));
-        let last = shown(&world).last().map(|(number, _)| *number);
-        assert_eq!(last, Some(30), "seed {seed}");
+        whole += u64::from(shown(&world).last().is_some_and(|(number, _)| *number == 30));
         let now = world.now;
         assert!(world.responder.session.media_settled(now), "seed {seed}");
     }
+    assert!(whole * 100 >= SEEDS * 97, "{whole} of {SEEDS}");
 }
 
 #[test]

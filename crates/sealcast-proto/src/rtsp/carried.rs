@@ -436,6 +436,14 @@ pub fn packets(frame: &[u8]) -> Packets<'_> {
     Packets { rest: Some(frame) }
 }
 
+/// Whether a frame's last packet says that nothing follows at once: its marker ends a picture (RFC 3550, section 5.1,
+/// and the payload formats of video). In a frame that breaks the form none does.
+pub fn ends_picture(frame: &[u8]) -> bool {
+    let last = packets(frame).last();
+    last.and_then(Result::ok)
+        .is_some_and(|(channel, packet)| !channel.rtcp && packet.get(1).is_some_and(|second| second & 0x80 != 0))
+}
+
 /// From [`packets`].
 pub struct Packets<'a> {
     rest: Option<&'a [u8]>,

@@ -185,3 +185,23 @@ fn a_frame_that_holds_no_whole_packets_ends_with_an_error() {
     let read: Vec<_> = packets(&broken).collect();
     assert!(read.len() == 2 && read[0].is_ok() && read[1].is_err());
 }
+
+#[test]
+fn a_picture_ends_with_the_marker_of_a_frame_s_last_packet() {
+    let (rtp, rtcp) = (Channel::from_number(0).unwrap(), Channel::from_number(1).unwrap());
+    let (inner, last, report) = ([0x80, 96, 0, 1], [0x80, 96 | 0x80, 0, 2], [0x81, 0xc9, 0, 7]);
+    let ends = |packets: &[(Channel, &[u8])]| {
+        let mut frame = Vec::new();
+        for (channel, packet) in packets {
+            put_packet(&mut frame, *channel, packet).unwrap();
+        }
+        ends_picture(&frame)
+    };
+    assert!(ends(&[(rtp, &inner), (rtp, &last)]));
+    assert!(!ends(&[(rtp, &last), (rtp, &inner)]));
+    assert!(
+        !ends(&[(rtp, &last), (rtcp, &report)]),
+        "no bit of a report is a marker"
+    );
+    assert!(!ends(&[(rtp, &[0x80])]) && !ends_picture(&[0, 0, 9, 0x80]));
+}

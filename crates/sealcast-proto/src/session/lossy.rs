@@ -224,6 +224,19 @@ impl Session {
         Ok(())
     }
 
+    /// Viewer: nothing follows at once on what was handed out last, as after the last packet of a picture. A report that
+    /// is due soon is made now. Drain [`poll`](Self::poll) after it. Without this call reports leave a little later.
+    ///
+    /// # Errors
+    /// The session has used up its keys.
+    pub fn media_pauses(&mut self, now: Now) -> Result<(), SessionError> {
+        let Some(inbound) = &mut self.inbound else {
+            return Ok(());
+        };
+        inbound.pauses(now.monotonic);
+        self.tell_publisher(now)
+    }
+
     pub(super) fn flow_timeout(&mut self, now: Now) -> Result<(), SessionError> {
         if let Some(outbound) = &mut self.outbound {
             outbound.tick(now.monotonic);

@@ -29,8 +29,8 @@ pub(super) trait Listener {
     /// A verified media record; `arrived` is when its last byte was read.
     fn media(&mut self, record: Opened<'_>, arrived: Instant) -> Result<(), SessionError>;
     /// What a session put together by itself, where media comes in any order; `arrived` is when the last that it waited
-    /// for was read, or given up.
-    fn assembled(&mut self, media: Assembled, arrived: Instant);
+    /// for was read, or given up. Whether nothing follows at once, as where a picture ends.
+    fn assembled(&mut self, media: Assembled, arrived: Instant) -> bool;
     /// News of the session.
     fn event(&mut self, event: Event);
     /// A record was refused, and counted. Where records come `in_order`, whatever it was is missing now; elsewhere the
@@ -73,6 +73,8 @@ pub(super) struct Connection<T> {
     unread: Unread,
     /// When messages were taken last.
     arrived: Instant,
+    /// Nothing follows at once on the media that came last.
+    pauses: bool,
     pub(super) cost: HandshakeCost,
 }
 
@@ -89,6 +91,7 @@ impl<T: Transport> Connection<T> {
             closed: false,
             unread: Unread::default(),
             arrived: Instant::now(),
+            pauses: false,
             cost,
         }
     }
@@ -126,6 +129,11 @@ impl<T: Transport> Connection<T> {
 
     /// Send what can be sent, after what was [received](Self::receive).
     pub(super) fn finish(&mut self, received: Result<(), Ended>, listener: &mut impl Listener) -> Result<(), Ended> {
+        if std::mem::take(&mut self.pauses) {
+            let paused = self.session.media_pauses(self.clock.now());
+            self.drain_session(listener, false);
+            paused.map_err(Ended::Session)?;
+        }
         let flushed = self.transport.flush_now().map_err(Ended::Carrier);
         received?;
         if self.session.holds_media() && self.send_packets()? {
@@ -251,7 +259,7 @@ impl<T: Transport> Connection<T> {
                     }
                     listener.event(event);
                 }
-                Output::Media(media) => listener.assembled(media, self.arrived),
+                Output::Media(media) => self.pauses = listener.assembled(media, self.arrived),
                 Output::Timeout(deadline) => {
                     self.deadline = deadline;
                     return;

@@ -185,8 +185,10 @@ impl Listener for Receiver {
         Ok(())
     }
 
-    fn assembled(&mut self, media: Assembled, arrived: Instant) {
+    fn assembled(&mut self, media: Assembled, arrived: Instant) -> bool {
+        let whole = matches!(media, Assembled::Frame(_));
         self.take(media, arrived);
+        whole
     }
 
     fn event(&mut self, event: Event) {

@@ -21,7 +21,9 @@ impl Listener for SenderInbox {
         Ok(())
     }
 
-    fn assembled(&mut self, _: Assembled, _: Instant) {}
+    fn assembled(&mut self, _: Assembled, _: Instant) -> bool {
+        false
+    }
 
     fn event(&mut self, event: Event) {
         self.events.push(event);

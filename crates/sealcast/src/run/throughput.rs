@@ -144,8 +144,9 @@ impl connection::Listener for News {
         Ok(())
     }
 
-    fn assembled(&mut self, media: Assembled, _: Instant) {
+    fn assembled(&mut self, media: Assembled, _: Instant) -> bool {
         self.take(&media);
+        false
     }
 
     fn event(&mut self, event: Event) {

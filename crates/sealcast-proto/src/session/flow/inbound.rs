@@ -5,13 +5,14 @@ use std::time::Duration;
 
 use super::block::Block;
 use super::missing::{Due, MAX_MISSING, Missing, Since};
+use super::reports::Reports;
 use super::unwrap_number;
 use crate::clock::Now;
 use crate::repair::{Decoder, MAX_SYMBOL};
 use crate::seal::Opened;
 use crate::session::Delivery;
 use crate::unit::{Assembled, AssembledFrame, FrameOrder, MAX_FRAME, StreamInfo, UnitHeader};
-use crate::wire::{Control, Feedback, MAX_NACK_ENTRIES, MAX_RECEIVED_BYTES, Malformed, Numbers, append};
+use crate::wire::{Control, MAX_NACK_ENTRIES, Malformed, Numbers, append};
 
 /// Blocks held at once.
 const MAX_BLOCKS: usize = 512;
@@ -23,17 +24,8 @@ const STILL_ARRIVING: Duration = Duration::from_millis(5);
 const TAIL_PATIENCE: Duration = Duration::from_millis(6);
 /// What comes between packets of a block while nothing is known, and at most.
 const MOST_SPACING: Duration = Duration::from_millis(40);
-/// Feedback is sent this often while media comes.
-const FEEDBACK_INTERVAL: Duration = Duration::from_millis(20);
-/// The last feedback may be lost, and the publisher wait for it: it is repeated so far apart, and so often.
-const REPEAT_INTERVAL: Duration = Duration::from_millis(15);
-const REPEATS: u8 = 20;
-/// Or after so many records.
-const FEEDBACK_RECORDS: u32 = 64;
 /// After so many records without repair symbols in their blocks records are no longer kept as they were sealed.
 const UNREPAIRED: u32 = 256;
-/// Numbers whose arrival is remembered; at least the bits of a feedback.
-const REMEMBERED: u64 = 2048;
 
 /// What came, for the meters.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -68,16 +60,11 @@ pub(in crate::session) struct Inbound {
     expected: u64,
     /// One more than the highest number that came, or counts as missing.
     noted: u64,
-    arrivals: Arrivals,
+    reports: Reports,
     missing: Missing,
     building: Option<Building>,
     order: FrameOrder,
     out: VecDeque<Assembled>,
-    feedback_at: Option<Duration>,
-    /// When feedback was given last.
-    reported: Duration,
-    unreported: u32,
-    repeats: u8,
     /// The longest wait between two packets of a block, decaying: long frames are paced.
     spacing: Duration,
     /// Records in a row of blocks that have no repair symbols.
@@ -97,15 +84,11 @@ impl Inbound {
             held: 0,
             expected: 0,
             noted: 0,
-            arrivals: Arrivals::default(),
+            reports: Reports::default(),
             missing: Missing::new(now),
             building: None,
             order: FrameOrder::new(),
             out: VecDeque::new(),
-            feedback_at: None,
-            reported: Duration::ZERO,
-            unreported: 0,
-            repeats: 0,
             spacing: MOST_SPACING,
             unrepaired: 0,
             sealed: Vec::new(),
@@ -227,12 +210,7 @@ impl Inbound {
 
     /// Note that `number` of the block at `first` came, and what before it did not.
     fn came(&mut self, number: u64, first: u64, now: Now, round_trip: Duration) {
-        if self.unreported == 0 {
-            let next = self.reported + FEEDBACK_INTERVAL;
-            let after_pause = now.monotonic + FEEDBACK_INTERVAL;
-            self.feedback_at = Some(if next > now.monotonic { next } else { after_pause });
-        }
-        self.unreported += 1;
+        self.reports.came(now.monotonic);
         if number >= self.noted {
             let start = first.max(self.noted);
             let noted = self.missing.note(self.noted..start, now.monotonic, Since::LastArrival)
@@ -245,9 +223,9 @@ impl Inbound {
             self.noted = number + 1;
         }
         // A newest one is told even if it was asked for: the sender waits to hear that the path is free.
-        let newest = self.arrivals.highest.is_none_or(|(highest, _)| number > highest);
+        let newest = self.reports.highest().is_none_or(|highest| number > highest);
         if self.missing.arrived(number, now.monotonic, round_trip) || newest {
-            self.arrivals.mark(number, now.wall);
+            self.reports.mark(number, now.wall);
         }
     }
 
@@ -364,7 +342,7 @@ impl Inbound {
         }
         let end = self.stuck_until();
         // What was never overtaken may not have been sent yet: a long frame is paced.
-        let (highest, _) = self.arrivals.highest?;
+        let highest = self.reports.highest()?;
         let since = self.missing.first_before(end.min(highest))?;
         let block = self.blocks.get(&self.expected);
         let arriving = block
@@ -413,25 +391,15 @@ impl Inbound {
         (!wanted.is_empty()).then(|| Control::Nack(Numbers::collect(wanted, entries)))
     }
 
+    /// Nothing follows at once: what is to be reported is best reported now.
+    pub(in crate::session) fn pauses(&mut self, now: Duration) {
+        self.reports.pauses(now);
+    }
+
     /// The feedback that is due, if one is; its bitmap is put into `bits`.
     pub(in crate::session) fn feedback<'a>(&mut self, now: Duration, bits: &'a mut Vec<u8>) -> Option<Control<'a>> {
-        let due = self.feedback_at.is_some_and(|at| at <= now) || self.unreported >= FEEDBACK_RECORDS;
-        let (highest, arrived) = self.arrivals.highest.filter(|_| due)?;
-        self.repeats = if self.unreported > 0 {
-            REPEATS
-        } else {
-            self.repeats.saturating_sub(1)
-        };
-        self.feedback_at = (self.repeats > 0).then(|| now + REPEAT_INTERVAL);
-        self.reported = now;
-        self.unreported = 0;
-        self.arrivals.bits(bits);
-        Some(Control::Feedback(Feedback {
-            highest: highest as u32,
-            arrived,
-            budget: u16::try_from(self.budget.as_millis()).unwrap_or(u16::MAX),
-            received: bits,
-        }))
+        let report = self.reports.due(now, self.budget, bits);
+        report.map(Control::Feedback)
     }
 
     /// When to come back.
@@ -439,8 +407,8 @@ impl Inbound {
         let never = Duration::MAX;
         let give_up = self.give_up_at().unwrap_or(never);
         let tail = self.tail_at().unwrap_or(never);
-        let feedback = self.feedback_at.unwrap_or(never);
-        self.missing.deadline().min(give_up).min(tail).min(feedback)
+        let others = self.missing.deadline().min(self.reports.deadline());
+        others.min(give_up).min(tail)
     }
 }
 
@@ -470,82 +438,5 @@ fn judge(blocks: &BTreeMap<u64, Block>, noted: u64, number: u64, now: Duration, 
             Due::Ask
         }
         None => Due::Spare,
-    }
-}
-
-/// Which numbers have come, for feedback.
-#[derive(Default)]
-struct Arrivals {
-    highest: Option<(u64, u64)>,
-    words: [u64; (REMEMBERED / 64) as usize],
-}
-
-impl Arrivals {
-    fn mark(&mut self, number: u64, wall: u64) {
-        let next = self.highest.map_or(0, |(highest, _)| highest + 1);
-        if number >= next {
-            for skipped in next.max(number.saturating_sub(REMEMBERED - 1))..=number {
-                self.words[slot(skipped)] &= !bit(skipped);
-            }
-            self.highest = Some((number, wall));
-        } else if next - number > REMEMBERED {
-            return;
-        }
-        self.words[slot(number)] |= bit(number);
-    }
-
-    fn bits(&self, out: &mut Vec<u8>) {
-        out.clear();
-        let Some((highest, _)) = self.highest else { return };
-        let bytes = highest.div_ceil(8).min(MAX_RECEIVED_BYTES as u64) as usize;
-        // Before number 0 the ring is empty.
-        let mut end = highest;
-        while out.len() < bytes {
-            out.extend_from_slice(&self.before(end).reverse_bits().to_le_bytes());
-            end = end.wrapping_sub(64);
-        }
-        out.truncate(bytes);
-    }
-
-    /// The 64 numbers before `end`, the lowest in the lowest bit.
-    fn before(&self, end: u64) -> u64 {
-        let start = end.wrapping_sub(64);
-        let (low, high) = (self.words[slot(start)], self.words[slot(end)]);
-        match start % 64 {
-            0 => low,
-            shift => low >> shift | high << (64 - shift),
-        }
-    }
-}
-
-fn slot(number: u64) -> usize {
-    ((number / 64) % (REMEMBERED / 64)) as usize
-}
-
-fn bit(number: u64) -> u64 {
-    1 << (number % 64)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_report_tells_of_each_number_before_the_highest() {
-        for highest in [0_u64, 1, 7, 8, 63, 64, 65, 127, 128, 500, 1023, 1024, 1025, 5000] {
-            let came = |number: u64| number == highest || !number.is_multiple_of(3);
-            let mut arrivals = Arrivals::default();
-            (0..=highest)
-                .filter(|&number| came(number))
-                .for_each(|number| arrivals.mark(number, 1));
-            let mut bits = vec![0xAA; 3];
-            arrivals.bits(&mut bits);
-            let told = highest.min(MAX_RECEIVED_BYTES as u64 * 8);
-            assert_eq!(bits.len() as u64, told.div_ceil(8), "{highest}");
-            for at in 0..bits.len() as u64 * 8 {
-                let bit = bits[(at / 8) as usize] >> (at % 8) & 1 == 1;
-                assert_eq!(bit, at < told && came(highest - 1 - at), "{at} before {highest}");
-            }
-        }
     }
 }

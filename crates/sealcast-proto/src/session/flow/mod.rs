@@ -9,6 +9,7 @@ mod missing;
 mod mtu;
 mod outbound;
 mod pacer;
+mod reports;
 mod sealing;
 mod tail;
 

@@ -224,9 +224,16 @@ impl Outbound {
             self.rate.feedback(now, &report);
             self.unanswered = None;
             self.note_arrived(&report);
-            self.all_came = report.highest + 1 == self.next && self.blocks.iter().all(|block| block.arrived);
-            self.tail.reported(report.highest, self.next);
+            let end = self.sources_end();
+            self.all_came = report.highest + 1 >= end && self.blocks.iter().all(|block| block.arrived);
+            self.tail.reported(report.highest, end);
         }
+    }
+
+    /// One more than the number of the last source record: of the repair records behind it nothing needs to be told.
+    fn sources_end(&self) -> u64 {
+        let last = self.blocks.back();
+        last.map_or(self.next, |block| block.first + block.sources.count as u64)
     }
 
     /// What was sent last may be lost, and nothing come after it by which the viewer could tell. Where the report on it

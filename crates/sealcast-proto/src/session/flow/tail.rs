@@ -33,10 +33,10 @@ impl Tail {
         self.since = Some(now);
     }
 
-    /// A report spoke of number `highest`; `next` is the first that was not sealed yet.
-    pub(super) fn reported(&mut self, highest: u64, next: u64) {
+    /// A report spoke of number `highest`; `end` is one more than the last that the viewer needs.
+    pub(super) fn reported(&mut self, highest: u64, end: u64) {
         self.told = self.told.max(highest + 1);
-        if self.told >= next {
+        if self.told >= end {
             *self = Self {
                 told: self.told,
                 ..Self::default()

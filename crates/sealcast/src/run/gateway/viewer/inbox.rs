@@ -3,6 +3,7 @@
 use std::time::Instant;
 
 use sealcast_proto::clock::ClockEstimate;
+use sealcast_proto::rtsp::ends_picture;
 use sealcast_proto::seal::{Opened, Refusal};
 use sealcast_proto::session::{Event, SessionError};
 use sealcast_proto::unit::{Assembled, AssembledFrame, Assembler, MAX_UNITS_TOLD, UnitArrival};
@@ -86,13 +87,16 @@ impl Listener for Inbox {
         Ok(())
     }
 
-    fn assembled(&mut self, media: Assembled, arrived: Instant) {
+    fn assembled(&mut self, media: Assembled, arrived: Instant) -> bool {
         let opened = Instant::now();
-        if let Assembled::Frame(mut frame) = media {
-            let told = std::mem::take(&mut frame.units);
-            let units = told.into_iter().map(|arrival| Unit { arrival, opened }).collect();
-            self.frames.push(Came::opened(frame, arrived, opened, units));
-        }
+        let Assembled::Frame(mut frame) = media else {
+            return false;
+        };
+        let ends = ends_picture(&frame.data);
+        let told = std::mem::take(&mut frame.units);
+        let units = told.into_iter().map(|arrival| Unit { arrival, opened }).collect();
+        self.frames.push(Came::opened(frame, arrived, opened, units));
+        ends
     }
 
     fn event(&mut self, event: Event) {
