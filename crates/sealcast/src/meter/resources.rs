@@ -13,8 +13,11 @@ use serde::Serialize;
 use super::power::{HWMON, Meter, NumberFile, Sample, Tally, Thermometers};
 use crate::failure::{Failure, FailureKind, Result};
 
-/// How often the sampler looks: 10 Hz.
+/// How often the sampler looks where somebody wants to know: 10 Hz.
 pub const SAMPLE_PERIOD: Duration = Duration::from_millis(100);
+/// How often it looks where nobody asked for logs, a report, metrics or energy: each time takes processor time from what
+/// it looks at.
+pub const UNASKED_PERIOD: Duration = Duration::from_secs(1);
 
 /// How many samples pass between two looks at the temperature sensors: they are slow to read and slow to change.
 const SAMPLES_PER_TEMPERATURE: u32 = 10;
@@ -225,7 +228,7 @@ struct Sampled {
     summary: ResourceSummary,
 }
 
-/// Samples what the process uses at 10 Hz on a thread of its own, until dropped.
+/// Samples what the process uses on a thread of its own, until dropped.
 #[derive(Debug)]
 pub struct ResourceSampler {
     shared: Arc<Mutex<Sampled>>,
@@ -234,18 +237,22 @@ pub struct ResourceSampler {
 }
 
 impl ResourceSampler {
-    /// Starts sampling, energy by `meter`; `each` is called with every sample, on the sampler's thread.
+    /// Starts sampling every `period`, energy by `meter`; `each` is called with every sample, on the sampler's thread.
     ///
     /// # Errors
     /// If the system gives no thread: kind `Internal`.
-    pub fn start(meter: Option<Box<dyn Meter>>, each: impl FnMut(&ResourceSample) + Send + 'static) -> Result<Self> {
+    pub fn start(
+        meter: Option<Box<dyn Meter>>,
+        period: Duration,
+        each: impl FnMut(&ResourceSample) + Send + 'static,
+    ) -> Result<Self> {
         let shared = Arc::new(Mutex::new(Sampled::default()));
         let (stop, stopped) = sync_channel(0);
         let thread = std::thread::Builder::new()
             .name("resources".to_owned())
             .spawn({
                 let shared = Arc::clone(&shared);
-                move || run_sampler(ResourceProbe::new(meter), &shared, &stopped, each)
+                move || run_sampler(ResourceProbe::new(meter), period, &shared, &stopped, each)
             })
             .map_err(|error| {
                 Failure::new(
@@ -292,6 +299,7 @@ impl Drop for ResourceSampler {
 
 fn run_sampler(
     mut probe: ResourceProbe,
+    period: Duration,
     shared: &Mutex<Sampled>,
     stop: &Receiver<()>,
     mut each: impl FnMut(&ResourceSample),
@@ -310,7 +318,7 @@ fn run_sampler(
             sampled.latest = sample;
         }
         // A sample that comes late moves the later ones: catching up would bunch them.
-        due = (due + SAMPLE_PERIOD).max(Instant::now());
+        due = (due + period).max(Instant::now());
         match stop.recv_timeout(due.saturating_duration_since(Instant::now())) {
             Err(RecvTimeoutError::Timeout) => {}
             Ok(()) | Err(RecvTimeoutError::Disconnected) => return probe.end(),
@@ -380,7 +388,7 @@ mod tests {
     #[test]
     fn the_sampler_samples_ten_times_a_second_and_stops_when_dropped() {
         let (sender, receiver) = std::sync::mpsc::channel();
-        let sampler = ResourceSampler::start(None, move |sample| {
+        let sampler = ResourceSampler::start(None, SAMPLE_PERIOD, move |sample| {
             let _ = sender.send(sample.cpu_seconds);
         })
         .unwrap();
@@ -447,7 +455,7 @@ mod tests {
                 counted: true,
             }],
         };
-        let sampler = ResourceSampler::start(Some(Box::new(Told(about, sender))), |_| {}).unwrap();
+        let sampler = ResourceSampler::start(Some(Box::new(Told(about, sender))), SAMPLE_PERIOD, |_| {}).unwrap();
         while sampler.summary().samples < 4 {
             std::thread::sleep(Duration::from_millis(20));
         }

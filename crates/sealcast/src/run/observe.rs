@@ -22,7 +22,7 @@ use crate::meter::metrics::{BuildInfo, Metrics};
 use crate::meter::paired::PairedSummary;
 use crate::meter::power::MeterSpec;
 use crate::meter::report::{ClockReport, Report};
-use crate::meter::resources::{ResourceSample, ResourceSampler};
+use crate::meter::resources::{ResourceSample, ResourceSampler, SAMPLE_PERIOD, UNASKED_PERIOD};
 use crate::meter::serve::{MetricsServer, Reach};
 use crate::meter::stage::Stage;
 
@@ -37,6 +37,13 @@ pub struct ObserveOptions {
     pub metrics: Option<SocketAddr>,
     /// What measures energy.
     pub meter: MeterSpec,
+}
+
+impl ObserveOptions {
+    /// Whether anybody is to be told what was observed.
+    fn asks(&self) -> bool {
+        self.report.is_some() || self.log_dir.is_some() || self.metrics.is_some()
+    }
 }
 
 /// Everything observed in one run. Shared by its tasks.
@@ -99,7 +106,9 @@ impl Observation {
             });
         }
         observation.setting("meter", &energy.words);
-        let sampler = ResourceSampler::start(energy.meter, steady_logger(Arc::clone(&observation)))?;
+        let asked = options.asks() || energy.meter.is_some();
+        let period = if asked { SAMPLE_PERIOD } else { UNASKED_PERIOD };
+        let sampler = ResourceSampler::start(energy.meter, period, steady_logger(Arc::clone(&observation)))?;
         Ok(Observing {
             observation,
             options,
