@@ -1,9 +1,15 @@
 //! A timer that is moved as seldom as can be.
 
 use std::pin::Pin;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use tokio::time::{Sleep, sleep_until};
+
+/// An alarm that is put off is put off so far at most: with the next packet it may be wanted earlier again, and that costs
+/// more than ringing once in vain.
+const LINGER: Duration = Duration::from_millis(60);
+/// It is not put off for less than this.
+const WORTHWHILE: Duration = Duration::from_millis(20);
 
 /// Rings when it should, and now and then before: who waits looks what time it is. Most deadlines move away with each
 /// packet, and that costs nothing here; a timer of the runtime's would be taken out and put in again, and one that is
@@ -16,12 +22,18 @@ pub(super) struct Alarm {
 impl Alarm {
     /// Wait until `deadline`, or an earlier one that was waited for before; for ever where there is none. Cancel-safe.
     pub(super) async fn rings(&mut self, deadline: Option<Instant>) {
-        let Some(deadline) = deadline.map(Into::into) else {
+        let Some(deadline) = deadline.map(tokio::time::Instant::from) else {
             return std::future::pending().await;
         };
         let sleep = self.sleep.get_or_insert_with(|| Box::pin(sleep_until(deadline)));
         if sleep.is_elapsed() || deadline < sleep.deadline() {
             sleep.as_mut().reset(deadline);
+        } else {
+            // A timer that moves away is not even taken out.
+            let later = deadline.min(tokio::time::Instant::now() + LINGER);
+            if later >= sleep.deadline() + WORTHWHILE {
+                sleep.as_mut().reset(later);
+            }
         }
         sleep.as_mut().await;
     }
