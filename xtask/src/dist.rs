@@ -19,7 +19,7 @@ const LOADS: [&[&str]; 2] = [
         "gateway",
         "--rounds=1",
         "--seconds=3",
-        "--only=sealcast,udp-250,udp-2500,tcp-30,tcp-300,cameras-udp,cameras-tcp",
+        "--only=sealcast,udp-250,udp-2500,udp-frames,tcp-30,tcp-300,cameras-udp,cameras-tcp",
     ],
     &["link", "--quick", "--proxy", "--only=sealcast", "--loss=2r"],
 ];
