@@ -397,8 +397,10 @@ impl RateController {
         let full = self
             .full_at
             .is_some_and(|at| self.now.saturating_sub(at) < RATE_ADJUST_INTERVAL * 2);
-        if full && self.target > self.window_rate() {
-            return self.set_target(self.window_rate());
+        // At high rates reports come sooner than the window's rate allows for. What arrives is carried in any case.
+        let carried = self.window_rate().max(self.arrived.rate());
+        if full && self.target > carried {
+            return self.set_target(carried);
         }
         let crowded = self.delay.average() >= QDELAY_TARGET_LO / 2 || self.delay.trend() >= QDELAY_TREND_TH;
         let rate = self.transmitted.rate().max(self.arrived.rate());
