@@ -111,6 +111,7 @@ impl Ends {
         for datagram in datagrams.chunks_mut(BASE_DATAGRAM) {
             let handled = self.viewer.handle(self.now, Input::Message(datagram));
             assert!(matches!(handled, Ok(Handled::Done)));
+            self.viewer.caught_up(self.now, false).expect("it has keys");
             loop {
                 match self.viewer.poll() {
                     Output::Transmit(message) => self.back.push(message),

@@ -7,6 +7,7 @@ mod show;
 use std::time::Duration;
 
 use common::{START, Setup};
+use sealcast_proto::rate::RateConfig;
 use sealcast_proto::seal::Refusal;
 use sealcast_proto::session::{Delivery, Event, Fec, Input, Mtu};
 use sealcast_proto::sim::Verdict;
@@ -26,6 +27,52 @@ fn a_clean_link_delivers_every_frame_at_once() {
     // A keyframe of 60 kB, of which 40 ms at the rate leave at once.
     assert!(slowest <= MS * 21, "{slowest:?}");
     assert_eq!(show.asked, 0);
+}
+
+/// 96 Mbit/s, a twentieth of a second of which waits at the viewer until it gets to it again.
+#[test]
+fn what_waits_at_the_viewer_itself_is_no_queue_on_the_path() {
+    let fast = Delivery {
+        rate: Some(RateConfig {
+            min: 6_000_000,
+            start: 200_000_000,
+            max: 400_000_000,
+        }),
+        ..steady()
+    };
+    let mut show = Show::new(setup(fast), "delay=1ms", 1, CAMERA);
+    let mut numbers = 0..;
+    let mut frames = |show: &mut Show, count: usize, mut hold: Option<&mut Vec<Vec<u8>>>| {
+        for number in numbers.by_ref().take(count) {
+            common::publish(&mut show.world, number, true, &[7; 12_000]);
+            show.world.run(MS, &mut |direction, datagram| match &mut hold {
+                Some(held) if direction == VIEWER && datagram.get(4) == Some(&0x10) => {
+                    held.push(datagram.clone());
+                    Verdict::Drop
+                }
+                _ => Verdict::Deliver,
+            });
+        }
+    };
+    frames(&mut show, 1000, None);
+    let mut held = Vec::new();
+    frames(&mut show, 60, Some(&mut held));
+    assert!(held.len() > 100, "{}", held.len());
+    let now = show.world.now;
+    for mut packet in held {
+        let viewer = &mut show.world.initiator.session;
+        viewer.handle(now, Input::Message(&mut packet)).expect("authentic");
+    }
+    show.world.initiator.session.caught_up(now, false).expect("it has keys");
+    frames(&mut show, 2000, None);
+    let target = show.world.responder.session.target().expect("it is estimated");
+    assert!(target >= 96_000_000, "{target}");
+    let began = show.world.now.monotonic - MS * 3060;
+    for (at, media) in show.world.initiator.assembled.iter().rev().take(1000) {
+        let Assembled::Frame(frame) = media else { continue };
+        let delay = *at - (began + MS * frame.preamble.frame as u32);
+        assert!(delay < MS * 4, "frame {}: {delay:?}", frame.preamble.frame);
+    }
 }
 
 /// Lengths of frames, and how many packets leave together of them.

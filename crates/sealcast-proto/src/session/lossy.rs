@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::flow::{Packets, Sealing};
+use super::flow::{Packets, Sealing, When};
 use super::machine::{Session, State};
 use super::{Carrier, OutgoingFrame, Output, QuicMedia, SealedRecords, SessionError};
 use crate::clock::Now;
@@ -183,7 +183,9 @@ impl Session {
             .take(now, record, round_trip)
             .map_err(|_| SessionError::PeerMisbehaved)?;
         self.take_recovered(now)?;
-        self.tell_publisher(now)
+        self.hand_out();
+        self.ask_again(now)?;
+        self.report(now, When::Overdue)
     }
 
     /// Viewer: open what the repair symbols gave like any other record.
@@ -206,35 +208,42 @@ impl Session {
         Ok(())
     }
 
-    /// Viewer: hand out what is whole, and ask for what is missing.
-    fn tell_publisher(&mut self, now: Now) -> Result<(), SessionError> {
-        let round_trip = self.round_trip();
-        let Some(inbound) = &mut self.inbound else {
-            return Ok(());
-        };
-        while let Some(media) = inbound.next() {
+    /// Viewer: hand out what is whole.
+    fn hand_out(&mut self) {
+        while let Some(media) = self.inbound.as_mut().and_then(|inbound| inbound.next()) {
             self.out.push_back(Output::Media(media));
         }
-        let (mut entries, mut bits) = (Vec::new(), Vec::new());
-        let nack = inbound.nack(now.monotonic, round_trip, &mut entries);
-        let feedback = inbound.feedback(now.monotonic, &mut bits);
-        for message in [nack, feedback].into_iter().flatten() {
-            self.send_control(now, &message)?;
-        }
-        Ok(())
     }
 
-    /// Viewer: nothing follows at once on what was handed out last, as after the last packet of a picture. A report that
-    /// is due soon is made now. Drain [`poll`](Self::poll) after it. Without this call reports leave a little later.
+    /// Viewer: ask for what is missing.
+    fn ask_again(&mut self, now: Now) -> Result<(), SessionError> {
+        let round_trip = self.round_trip();
+        let mut entries = Vec::new();
+        let inbound = self.inbound.as_mut();
+        match inbound.and_then(|inbound| inbound.nack(now.monotonic, round_trip, &mut entries)) {
+            Some(nack) => self.send_control(now, &nack),
+            None => Ok(()),
+        }
+    }
+
+    /// Viewer: tell what has come, if that is due.
+    fn report(&mut self, now: Now, when: When) -> Result<(), SessionError> {
+        let mut bits = Vec::new();
+        let inbound = self.inbound.as_mut();
+        match inbound.and_then(|inbound| inbound.feedback(now.monotonic, when, &mut bits)) {
+            Some(report) => self.send_control(now, &report),
+            None => Ok(()),
+        }
+    }
+
+    /// Viewer: all that had come was taken, and where it `pauses` nothing follows at once, as after the last packet of a
+    /// picture. A report that is due leaves now, and does not need a timer. One that is made while more waits here would
+    /// take that for a queue on the path. Drain [`poll`](Self::poll) after it.
     ///
     /// # Errors
     /// The session has used up its keys.
-    pub fn media_pauses(&mut self, now: Now) -> Result<(), SessionError> {
-        let Some(inbound) = &mut self.inbound else {
-            return Ok(());
-        };
-        inbound.pauses(now.monotonic);
-        self.tell_publisher(now)
+    pub fn caught_up(&mut self, now: Now, pauses: bool) -> Result<(), SessionError> {
+        self.report(now, if pauses { When::Paused } else { When::CaughtUp })
     }
 
     pub(super) fn flow_timeout(&mut self, now: Now) -> Result<(), SessionError> {
@@ -254,7 +263,9 @@ impl Session {
             inbound
                 .handle_timeout(now.monotonic)
                 .map_err(|_| SessionError::PeerMisbehaved)?;
-            self.tell_publisher(now)?;
+            self.hand_out();
+            self.ask_again(now)?;
+            self.report(now, When::Overdue)?;
         }
         Ok(())
     }

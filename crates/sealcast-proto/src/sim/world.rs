@@ -211,6 +211,9 @@ impl World {
                 end.error.get_or_insert(error);
             }
         }
+        if let Err(error) = end.session.caught_up(now, false) {
+            end.error.get_or_insert(error);
+        }
     }
 
     /// Take what an end wants sent, and its news.

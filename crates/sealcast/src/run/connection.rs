@@ -129,13 +129,9 @@ impl<T: Transport> Connection<T> {
 
     /// Send what can be sent, after what was [received](Self::receive).
     pub(super) fn finish(&mut self, received: Result<(), Ended>, listener: &mut impl Listener) -> Result<(), Ended> {
-        if std::mem::take(&mut self.pauses) {
-            let paused = self.session.media_pauses(self.clock.now());
-            self.drain_session(listener, false);
-            paused.map_err(Ended::Session)?;
-        }
+        let caught_up = self.catch_up(listener);
         let flushed = self.transport.flush_now().map_err(Ended::Carrier);
-        received?;
+        received.and(caught_up)?;
         if self.session.holds_media() && self.send_packets()? {
             self.drain_session(listener, false);
         }
@@ -155,6 +151,19 @@ impl<T: Transport> Connection<T> {
             return Err(Ended::Silently);
         }
         flushed
+    }
+
+    /// Tell the session that all media that had come was taken, if it was.
+    fn catch_up(&mut self, listener: &mut impl Listener) -> Result<(), Ended> {
+        if self.transport.is_behind() {
+            return Ok(());
+        }
+        let pauses = std::mem::take(&mut self.pauses);
+        let told = self.session.caught_up(self.clock.at(self.arrived), pauses);
+        if self.session.has_output() {
+            self.drain_session(listener, false);
+        }
+        told.map_err(Ended::Session)
     }
 
     fn take_messages(&mut self, listener: &mut impl Listener) -> Result<(), Ended> {

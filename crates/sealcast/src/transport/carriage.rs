@@ -188,6 +188,10 @@ impl Transport for Carriage {
         each!(self, transport => transport.follow());
     }
 
+    fn is_behind(&self) -> bool {
+        each!(self, transport => transport.is_behind())
+    }
+
     fn is_datagram(&self) -> bool {
         each!(self, transport => transport.is_datagram())
     }

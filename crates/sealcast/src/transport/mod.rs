@@ -94,6 +94,11 @@ pub trait Transport: Send {
     /// stream has one other end and nothing to do.
     fn follow(&mut self) {}
 
+    /// Whether more had come than was taken at once, and the rest is about to be.
+    fn is_behind(&self) -> bool {
+        false
+    }
+
     /// Whether messages travel in datagrams, which may be lost, doubled and reordered, and have no length before them.
     fn is_datagram(&self) -> bool {
         false

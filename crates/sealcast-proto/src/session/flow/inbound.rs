@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use super::block::Block;
 use super::missing::{Due, MAX_MISSING, Missing, Since};
-use super::reports::Reports;
+use super::reports::{Reports, When};
 use super::unwrap_number;
 use crate::clock::Now;
 use crate::repair::{Decoder, MAX_SYMBOL};
@@ -391,14 +391,14 @@ impl Inbound {
         (!wanted.is_empty()).then(|| Control::Nack(Numbers::collect(wanted, entries)))
     }
 
-    /// Nothing follows at once: what is to be reported is best reported now.
-    pub(in crate::session) fn pauses(&mut self, now: Duration) {
-        self.reports.pauses(now);
-    }
-
-    /// The feedback that is due, if one is; its bitmap is put into `bits`.
-    pub(in crate::session) fn feedback<'a>(&mut self, now: Duration, bits: &'a mut Vec<u8>) -> Option<Control<'a>> {
-        let report = self.reports.due(now, self.budget, bits);
+    /// The feedback that is due at such a time, if one is; its bitmap is put into `bits`.
+    pub(in crate::session) fn feedback<'a>(
+        &mut self,
+        now: Duration,
+        when: When,
+        bits: &'a mut Vec<u8>,
+    ) -> Option<Control<'a>> {
+        let report = self.reports.due(now, when, self.budget, bits);
         report.map(Control::Feedback)
     }
 

@@ -21,6 +21,7 @@ pub(super) use inbound::Inbound;
 pub use inbound::InboundCounts;
 pub(super) use outbound::Outbound;
 pub use outbound::{OutboundCounts, Packets};
+pub(super) use reports::When;
 pub(super) use sealing::Sealing;
 
 /// What answers to losses must fit into.

@@ -8,10 +8,12 @@ use crate::wire::{Feedback, MAX_RECEIVED_BYTES};
 const INTERVAL: Duration = Duration::from_millis(20);
 /// Where nothing follows at once, a report that is due so soon leaves at once: 60 pictures a second have one each.
 const EARLY: Duration = Duration::from_micros(3500);
-/// A report that is due waits so long for a record to leave with, which spares waking up for it.
+/// A report that is due waits so long to leave with what comes, which spares waking up for it.
 const PATIENCE: Duration = Duration::from_millis(5);
 /// Or it is due after so many records.
 const RECORDS: u32 = 64;
+/// And does not wait until all that had come is taken after so many: a report tells of twice as many.
+const MOST_RECORDS: u32 = 512;
 /// The last report may be lost, and the publisher wait for it: it is repeated so far apart, and so often. The next
 /// picture's comes before at 25 a second.
 const REPEAT_INTERVAL: Duration = Duration::from_millis(45);
@@ -19,16 +21,26 @@ const REPEATS: u8 = 8;
 /// Numbers whose arrival is remembered; at least the bits of a report.
 const REMEMBERED: u64 = 2048;
 
+/// At what time it is asked whether there is something to report.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(in crate::session) enum When {
+    /// At any.
+    Overdue,
+    /// All that had come was taken.
+    CaughtUp,
+    /// The same, and nothing follows at once.
+    Paused,
+}
+
 /// When to report, and what.
 #[derive(Default)]
 pub(super) struct Reports {
     arrivals: Arrivals,
-    /// From when on a record takes the report with it, and by when it leaves without one.
+    /// From when on the report leaves with what comes, and by when it leaves without.
     due: Duration,
     by: Option<Duration>,
-    /// When the last report was made, and when the last record came.
+    /// When the last report was made.
     reported: Duration,
-    came: Duration,
     unreported: u32,
     repeats: u8,
 }
@@ -47,7 +59,6 @@ impl Reports {
             self.due = if next > now { next } else { now + INTERVAL };
             self.by = Some(self.due + PATIENCE);
         }
-        self.came = now;
         self.unreported += 1;
     }
 
@@ -56,18 +67,22 @@ impl Reports {
         self.arrivals.mark(number, wall);
     }
 
-    /// Nothing follows at once.
-    pub(super) fn pauses(&mut self, now: Duration) {
-        if self.unreported > 0 && now + EARLY >= self.reported + INTERVAL {
-            self.by = Some(now);
-        }
-    }
-
     /// The report that is due, if one is; its bitmap is put into `bits`. A viewer with this `budget` makes it.
-    pub(super) fn due<'a>(&mut self, now: Duration, budget: Duration, bits: &'a mut Vec<u8>) -> Option<Feedback<'a>> {
-        let with_record = self.unreported > 0 && self.came == now && self.due <= now;
-        let due = with_record || self.unreported >= RECORDS || self.deadline() <= now;
-        let (highest, arrived) = self.arrivals.highest.filter(|_| due)?;
+    pub(super) fn due<'a>(
+        &mut self,
+        now: Duration,
+        when: When,
+        budget: Duration,
+        bits: &'a mut Vec<u8>,
+    ) -> Option<Feedback<'a>> {
+        let some = self.unreported > 0;
+        let due = match when {
+            When::Overdue => false,
+            When::CaughtUp => some && (self.due <= now || self.unreported >= RECORDS),
+            When::Paused => some && now + EARLY >= self.reported + INTERVAL,
+        };
+        let overdue = self.deadline() <= now || self.unreported >= MOST_RECORDS;
+        let (highest, arrived) = self.arrivals.highest.filter(|_| due || overdue)?;
         self.repeats = if self.unreported > 0 {
             REPEATS
         } else {
@@ -169,55 +184,84 @@ mod tests {
 
     const MS: Duration = Duration::from_millis(1);
 
-    /// Whether a report is made at this time; a record comes first if `comes`.
-    fn reports(reports: &mut Reports, now: Duration, number: Option<u64>) -> bool {
-        if let Some(number) = number {
-            reports.came(now);
-            reports.mark(number, 1);
-        }
-        reports.due(now, MS, &mut Vec::new()).is_some()
+    fn comes(reports: &mut Reports, now: Duration, number: u64) {
+        reports.came(now);
+        reports.mark(number, 1);
+    }
+
+    fn made(reports: &mut Reports, now: Duration, when: When) -> bool {
+        reports.due(now, when, MS, &mut Vec::new()).is_some()
     }
 
     #[test]
-    fn a_report_leaves_with_a_record_where_one_comes_in_time() {
-        let mut some = Reports::default();
-        let made = (0..100).filter(|at| reports(&mut some, 1000 * MS + *at * 4 * MS, Some((*at).into())));
-        let made: Vec<u32> = made.collect();
-        assert_eq!(made, (5..100).step_by(5).collect::<Vec<_>>(), "every 20 ms");
-        assert!(!reports(&mut some, 1384 * MS, Some(100)));
-        assert_eq!(some.deadline(), 1405 * MS, "5 ms longer than 20 after the last");
-        assert!(!reports(&mut some, 1404 * MS, None), "it waits for a record");
-        assert!(reports(&mut some, 1405 * MS, None), "none came");
+    fn a_report_leaves_with_what_comes_where_something_comes_in_time() {
+        let mut reports = Reports::default();
+        let mut made_at = Vec::new();
+        for number in 0..100_u32 {
+            let now = (1000 + number * 4) * MS;
+            comes(&mut reports, now, number.into());
+            if made(&mut reports, now, When::CaughtUp) {
+                made_at.push(number);
+            }
+        }
+        assert_eq!(made_at, (5..100).step_by(5).collect::<Vec<_>>(), "every 20 ms");
+        comes(&mut reports, 1384 * MS, 100);
+        assert!(!made(&mut reports, 1384 * MS, When::CaughtUp));
+        assert_eq!(reports.deadline(), 1405 * MS, "5 ms longer than 20 after the last");
+        assert!(
+            !made(&mut reports, 1404 * MS, When::Overdue),
+            "it waits for something to leave with"
+        );
+        assert!(made(&mut reports, 1405 * MS, When::Overdue), "nothing came");
     }
 
     #[test]
     fn where_nothing_follows_a_report_leaves_at_once_but_not_too_often() {
-        let mut some = Reports::default();
+        let mut reports = Reports::default();
         for picture in 1..20_u64 {
             let now = picture as u32 * 40 * MS;
-            let early = (0..20).any(|packet| reports(&mut some, now, Some(picture * 20 + packet)));
-            assert!(!early, "the picture goes on");
-            some.pauses(now + MS);
-            assert!(reports(&mut some, now + MS, None));
+            for packet in 0..20 {
+                comes(&mut reports, now, picture * 20 + packet);
+                assert!(!made(&mut reports, now, When::CaughtUp), "the picture goes on");
+            }
+            assert!(made(&mut reports, now + MS, When::Paused));
             assert!(
-                some.deadline() > now + 40 * MS,
+                reports.deadline() > now + 40 * MS,
                 "nothing to wake up for before the next"
             );
         }
         let last = 19 * 40 * MS + MS;
-        assert!(!reports(&mut some, last + 10 * MS, Some(1000)));
-        some.pauses(last + 10 * MS);
-        assert!(!reports(&mut some, last + 10 * MS, None), "one was made 10 ms ago");
+        comes(&mut reports, last + 10 * MS, 1000);
+        assert!(
+            !made(&mut reports, last + 10 * MS, When::Paused),
+            "one was made 10 ms ago"
+        );
+    }
+
+    #[test]
+    fn what_waited_here_is_reported_once_it_is_taken() {
+        let mut reports = Reports::default();
+        let now = 5000 * MS;
+        for number in 0..500 {
+            comes(&mut reports, now, number);
+            assert!(!made(&mut reports, now, When::Overdue), "more of it waits");
+        }
+        assert!(made(&mut reports, now, When::CaughtUp), "64 are enough");
+        let told = (0..2000).filter(|number| {
+            comes(&mut reports, now, 500 + number);
+            made(&mut reports, now, When::Overdue)
+        });
+        assert_eq!(told.count(), 3, "no record is left out of all reports");
     }
 
     #[test]
     fn the_last_report_is_repeated_for_a_while() {
-        let mut some = Reports::default();
-        assert!(!reports(&mut some, 1000 * MS, Some(0)));
+        let mut reports = Reports::default();
+        comes(&mut reports, 1000 * MS, 0);
         let mut times = Vec::new();
-        while some.deadline() < Duration::MAX {
-            let now = some.deadline();
-            assert!(reports(&mut some, now, None));
+        while reports.deadline() < Duration::MAX {
+            let now = reports.deadline();
+            assert!(made(&mut reports, now, When::Overdue));
             times.push(now);
         }
         let apart: Vec<Duration> = times.windows(2).map(|two| two[1] - two[0]).collect();

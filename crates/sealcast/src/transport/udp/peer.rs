@@ -284,6 +284,10 @@ impl Transport for UdpTransport {
         }
     }
 
+    fn is_behind(&self) -> bool {
+        self.incoming.is_full()
+    }
+
     fn is_datagram(&self) -> bool {
         true
     }

@@ -56,6 +56,7 @@ pub struct Runs {
     run: usize,
     /// How much of the first run is gone.
     taken: usize,
+    pub(super) full: bool,
 }
 
 impl Runs {
@@ -66,7 +67,13 @@ impl Runs {
             runs: Vec::with_capacity(runs),
             run: 0,
             taken: 0,
+            full: false,
         }
+    }
+
+    /// Whether there was room for no more, so that more may be waiting.
+    pub(super) fn is_full(&self) -> bool {
+        self.full
     }
 
     /// Whether all were handed out.
@@ -79,6 +86,7 @@ impl Runs {
         self.runs.clear();
         self.run = 0;
         self.taken = 0;
+        self.full = false;
     }
 
     /// The next datagram and where it came from.

@@ -247,6 +247,7 @@ impl Runs {
                 Err(error) if count == 0 && error.kind() == io::ErrorKind::WouldBlock => return Ok(false),
                 Err(error) if count == 0 => last = Some(error),
                 _ => {
+                    self.full = count == BATCH;
                     self.runs
                         .extend(metas[..count].iter().enumerate().map(|(room, meta)| Run {
                             path: Path {
