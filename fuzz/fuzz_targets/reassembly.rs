@@ -215,6 +215,7 @@ fuzz_target!(|plan: Plan| {
                 Ok(_) => {}
                 Err(_) => assert!(session.is_over(), "an error ends a session"),
             }
+            let _ = session.caught_up(publisher.now, record.len() % 2 == 0);
             deadline = drain(&mut session, publisher.now);
         }
         if session.is_over() {
