@@ -15,8 +15,8 @@ use crate::failure::{Failure, FailureKind, Result};
 
 /// How often the sampler looks where somebody wants to know: 10 Hz.
 pub const SAMPLE_PERIOD: Duration = Duration::from_millis(100);
-/// How often it looks where nobody asked for logs, a report, metrics or energy: each time takes processor time from what
-/// it looks at.
+/// How often it looks where nobody asked for logs, a report, metrics or energy: each time takes processor time from
+/// what it looks at.
 pub const UNASKED_PERIOD: Duration = Duration::from_secs(1);
 
 /// How many samples pass between two looks at the temperature sensors: they are slow to read and slow to change.

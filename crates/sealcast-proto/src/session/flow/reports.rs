@@ -13,7 +13,7 @@ const PATIENCE: Duration = Duration::from_millis(5);
 /// Or it is due after so many records.
 const RECORDS: u32 = 64;
 /// And does not wait until all that had come is taken after so many: a report tells of twice as many.
-const MOST_RECORDS: u32 = 512;
+const MAX_UNREPORTED: u32 = 512;
 /// The last report may be lost, and the publisher wait for it: it is repeated so far apart, and so often. The next
 /// picture's comes before at 25 a second.
 const REPEAT_INTERVAL: Duration = Duration::from_millis(45);
@@ -81,7 +81,7 @@ impl Reports {
             When::CaughtUp => some && (self.due <= now || self.unreported >= RECORDS),
             When::Paused => some && now + EARLY >= self.reported + INTERVAL,
         };
-        let overdue = self.deadline() <= now || self.unreported >= MOST_RECORDS;
+        let overdue = self.deadline() <= now || self.unreported >= MAX_UNREPORTED;
         let (highest, arrived) = self.arrivals.highest.filter(|_| due || overdue)?;
         self.repeats = if self.unreported > 0 {
             REPEATS
