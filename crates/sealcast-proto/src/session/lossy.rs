@@ -236,9 +236,9 @@ impl Session {
         }
     }
 
-    /// Viewer: all that had come was taken, and where it `pauses` nothing follows at once, as after the last packet of a
-    /// picture. A report that is due leaves now, and does not need a timer. One that is made while more waits here would
-    /// take that for a queue on the path. Drain [`poll`](Self::poll) after it.
+    /// Viewer: all that had come was taken, and where it `pauses` nothing follows at once, as after the last packet of
+    /// a picture. A report that is due leaves now, and does not need a timer. One that is made while more waits here
+    /// would take that for a queue on the path. Drain [`poll`](Self::poll) after it.
     ///
     /// # Errors
     /// The session has used up its keys.

@@ -5,8 +5,8 @@ use std::time::{Duration, Instant};
 
 use tokio::time::{Sleep, sleep_until};
 
-/// An alarm that is put off is put off so far at most: with the next packet it may be wanted earlier again, and that costs
-/// more than ringing once in vain.
+/// An alarm that is put off is put off so far at most: with the next packet it may be wanted earlier again, and that
+/// costs more than ringing once in vain.
 const LINGER: Duration = Duration::from_millis(60);
 /// It is not put off for less than this.
 const WORTHWHILE: Duration = Duration::from_millis(20);
