@@ -256,11 +256,17 @@ impl RateController {
         !self.flight.full() && (in_flight == 0.0 || in_flight + bytes as f64 <= window)
     }
 
+    /// Whether nothing waits on the path.
+    fn calm(&self) -> bool {
+        self.delay.latest().max(self.delay.average()) <= QDELAY_CALM
+    }
+
     /// While nothing waits on the path, what may be under way though some reports are lost.
     fn calm_window(&self) -> f64 {
-        let calm = self.delay.latest().max(self.delay.average()) <= QDELAY_CALM;
         match self.delay.round_trip() {
-            Some(trip) if calm && self.silent.is_none() => self.target / 8.0 * (trip + REPORTS_LOST).as_secs_f64(),
+            Some(trip) if self.calm() && self.silent.is_none() => {
+                self.target / 8.0 * (trip + REPORTS_LOST).as_secs_f64()
+            }
             _ => 0.0,
         }
     }
@@ -299,6 +305,13 @@ impl RateController {
             .round_trip()
             .map_or(FIRST_WINDOW, |trip| trip.min(short).as_secs_f64());
         self.cwnd * 8.0 / (trip + REPORT_WAIT)
+    }
+
+    /// What the path is known to carry, bit/s. At high rates reports come sooner than the window's rate allows for;
+    /// while nothing waits, what arrives is carried.
+    fn carried(&self) -> f64 {
+        let arrived = if self.calm() { self.arrived.rate() } else { 0.0 };
+        self.window_rate().max(arrived)
     }
 
     /// 4.1.2.2: grow or shrink with the queue delay.
@@ -397,10 +410,8 @@ impl RateController {
         let full = self
             .full_at
             .is_some_and(|at| self.now.saturating_sub(at) < RATE_ADJUST_INTERVAL * 2);
-        // At high rates reports come sooner than the window's rate allows for. What arrives is carried in any case.
-        let carried = self.window_rate().max(self.arrived.rate());
-        if full && self.target > carried {
-            return self.set_target(carried);
+        if full && self.target > self.carried() {
+            return self.set_target(self.carried());
         }
         let crowded = self.delay.average() >= QDELAY_TARGET_LO / 2 || self.delay.trend() >= QDELAY_TREND_TH;
         let rate = self.transmitted.rate().max(self.arrived.rate());
