@@ -75,14 +75,15 @@ impl Reports {
         budget: Duration,
         bits: &'a mut Vec<u8>,
     ) -> Option<Feedback<'a>> {
-        let some = self.unreported > 0;
-        let due = match when {
-            When::Overdue => false,
-            When::CaughtUp => some && (self.due <= now || self.unreported >= RECORDS),
-            When::Paused => some && now + EARLY >= self.reported + INTERVAL,
-        };
+        let caught_up = self.unreported > 0 && (self.due <= now || self.unreported >= RECORDS);
+        let paused = self.unreported > 0 && now + EARLY >= self.reported + INTERVAL;
         let overdue = self.deadline() <= now || self.unreported >= MAX_UNREPORTED;
-        let (highest, arrived) = self.arrivals.highest.filter(|_| due || overdue)?;
+        let due = match when {
+            When::Overdue => overdue,
+            When::CaughtUp => overdue || caught_up,
+            When::Paused => overdue || caught_up || paused,
+        };
+        let (highest, arrived) = self.arrivals.highest.filter(|_| due)?;
         self.repeats = if self.unreported > 0 {
             REPEATS
         } else {
@@ -247,8 +248,15 @@ mod tests {
             assert!(!made(&mut reports, now, When::Overdue), "more of it waits");
         }
         assert!(made(&mut reports, now, When::CaughtUp), "64 are enough");
+        for number in 500..564 {
+            comes(&mut reports, now, number);
+        }
+        assert!(
+            made(&mut reports, now, When::Paused),
+            "and so they are where a picture ends"
+        );
         let told = (0..2000).filter(|number| {
-            comes(&mut reports, now, 500 + number);
+            comes(&mut reports, now, 564 + number);
             made(&mut reports, now, When::Overdue)
         });
         assert_eq!(told.count(), 3, "no record is left out of all reports");
