@@ -68,11 +68,14 @@ fn what_waits_at_the_viewer_itself_is_no_queue_on_the_path() {
     let target = show.world.responder.session.target().expect("it is estimated");
     assert!(target >= 96_000_000, "{target}");
     let began = show.world.now.monotonic - MS * 3060;
+    let mut shown = 0;
     for (at, media) in show.world.initiator.assembled.iter().rev().take(1000) {
         let Assembled::Frame(frame) = media else { continue };
         let delay = *at - (began + MS * frame.preamble.frame as u32);
         assert!(delay < MS * 4, "frame {}: {delay:?}", frame.preamble.frame);
+        shown += 1;
     }
+    assert_eq!(shown, 1000, "nothing is missing at the end");
 }
 
 /// Lengths of frames, and how many packets leave together of them.
