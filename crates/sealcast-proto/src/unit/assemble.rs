@@ -33,6 +33,10 @@ impl AssembledFrame {
         let before = self.units.len();
         units.sort_unstable_by_key(|unit| unit.index);
         units.truncate(MAX_UNITS_TOLD - before);
+        if before == 0 {
+            self.units = units;
+            return;
+        }
         self.units.extend(units.into_iter().map(|unit| UnitArrival {
             index: before as u32 + unit.index,
             ..unit
