@@ -1,9 +1,10 @@
 //! A timer that is moved as seldom as can be.
 
-use std::pin::Pin;
 use std::time::{Duration, Instant};
 
 use tokio::time::{Sleep, sleep_until};
+
+use super::seldom::Seldom;
 
 /// An alarm that is put off is put off so far at most: with the next packet it may be wanted earlier again, and that
 /// costs more than ringing once in vain.
@@ -16,26 +17,28 @@ const WORTHWHILE: Duration = Duration::from_millis(20);
 /// put in may wake the runtime with a system call.
 #[derive(Default)]
 pub(super) struct Alarm {
-    sleep: Option<Pin<Box<Sleep>>>,
+    sleep: Option<Seldom<Sleep>>,
 }
 
 impl Alarm {
-    /// Wait until `deadline`, or an earlier one that was waited for before; for ever where there is none. Cancel-safe.
-    pub(super) async fn rings(&mut self, deadline: Option<Instant>) {
+    /// Wait until `deadline`, or an earlier one that was waited for before; for ever where there is none. `now` may be a
+    /// little while ago. Cancel-safe.
+    pub(super) async fn rings(&mut self, deadline: Option<Instant>, now: impl FnOnce() -> Instant) {
         let Some(deadline) = deadline.map(tokio::time::Instant::from) else {
             return std::future::pending().await;
         };
-        let sleep = self.sleep.get_or_insert_with(|| Box::pin(sleep_until(deadline)));
-        if sleep.is_elapsed() || deadline < sleep.deadline() {
-            sleep.as_mut().reset(deadline);
+        let sleep = self.sleep.get_or_insert_with(|| Seldom::new(sleep_until(deadline)));
+        let before = sleep.get().deadline();
+        if deadline < before || sleep.get().is_elapsed() {
+            sleep.change().reset(deadline);
         } else {
             // A timer that moves away is not even taken out.
-            let later = deadline.min(tokio::time::Instant::now() + LINGER);
-            if later >= sleep.deadline() + WORTHWHILE {
-                sleep.as_mut().reset(later);
+            let later = deadline.min(tokio::time::Instant::from(now()) + LINGER);
+            if later >= before + WORTHWHILE {
+                sleep.change().reset(later);
             }
         }
-        sleep.as_mut().await;
+        sleep.await;
     }
 }
 
@@ -51,7 +54,7 @@ mod tests {
     async fn glance(alarm: &mut Alarm, deadline: Instant) {
         tokio::select! {
             biased;
-            () = alarm.rings(Some(deadline)) => unreachable!("it is not time"),
+            () = alarm.rings(Some(deadline), Instant::now) => unreachable!("it is not time"),
             () = std::future::ready(()) => {}
         }
     }
@@ -61,16 +64,16 @@ mod tests {
         let (mut alarm, far) = (Alarm::default(), Instant::now() + 60_000 * MS);
         glance(&mut alarm, far).await;
         let soon = Instant::now() + 20 * MS;
-        alarm.rings(Some(soon)).await;
+        alarm.rings(Some(soon), Instant::now).await;
         assert!((soon..far).contains(&Instant::now()), "it was brought forward");
         let before = Instant::now() + 100 * MS;
         glance(&mut alarm, before).await;
-        alarm.rings(Some(far)).await;
+        alarm.rings(Some(far), Instant::now).await;
         assert!((before..far).contains(&Instant::now()), "it was not put off");
         let due = Instant::now() + 20 * MS;
-        alarm.rings(Some(due)).await;
+        alarm.rings(Some(due), Instant::now).await;
         assert!(Instant::now() >= due, "it has rung, and is set anew");
-        let never = tokio::time::timeout(20 * MS, alarm.rings(None)).await;
+        let never = tokio::time::timeout(20 * MS, alarm.rings(None, Instant::now)).await;
         assert!(never.is_err(), "there is nothing to wait for");
     }
 }

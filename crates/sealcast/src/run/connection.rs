@@ -72,7 +72,7 @@ pub(super) struct Connection<T> {
     closed: bool,
     unread: Unread,
     /// When messages were taken last.
-    arrived: Instant,
+    pub(super) arrived: Instant,
     /// Nothing follows at once on the media that came last.
     pauses: bool,
     pub(super) cost: HandshakeCost,
@@ -109,7 +109,7 @@ impl<T: Transport> Connection<T> {
                 Progress::Read | Progress::Wrote => {}
                 Progress::Closed => self.closed = true,
             },
-            () = self.alarm.rings(deadline) => {}
+            () = self.alarm.rings(deadline, || self.arrived) => {}
         }
         Ok(())
     }

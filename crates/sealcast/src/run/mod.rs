@@ -25,6 +25,7 @@ mod pump;
 mod queue;
 mod received;
 mod retry;
+mod seldom;
 mod send_times;
 mod sender_inbox;
 mod serve_viewer;

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use tokio::sync::Notify;
+use crate::bell::Bell;
 
 /// What a queue must know of a frame.
 pub trait Queued: Send {
@@ -78,7 +78,7 @@ impl<F> State<F> {
 pub struct FrameQueue<F> {
     limits: QueueLimits,
     state: Mutex<State<F>>,
-    task: Notify,
+    task: Bell,
     thread: Condvar,
 }
 
@@ -97,7 +97,7 @@ impl<F: Queued> FrameQueue<F> {
         Self {
             limits,
             state: Mutex::new(state),
-            task: Notify::new(),
+            task: Bell::default(),
             thread: Condvar::new(),
         }
     }
@@ -190,14 +190,14 @@ impl<F: Queued> FrameQueue<F> {
         self.lock().clear();
     }
 
-    /// Forget what is queued if one more frame of that size does not fit; how many frames that were.
-    pub fn make_room(&self, size: usize) -> usize {
+    /// Forget what is queued if one more frame of that size does not fit: how many frames that were, and how often
+    /// all that was queued was forgotten until now.
+    pub fn make_room(&self, size: usize) -> (usize, u64) {
         let mut state = self.lock();
         let frames = state.frames.len();
-        if frames < self.limits.frames && (frames == 0 || state.bytes + size <= self.limits.bytes) {
-            return 0;
-        }
-        state.clear()
+        let fits = frames < self.limits.frames && (frames == 0 || state.bytes + size <= self.limits.bytes);
+        let dropped = if fits { 0 } else { state.clear() };
+        (dropped, state.emptied)
     }
 
     /// How often all that was queued was forgotten.
@@ -221,7 +221,7 @@ impl<F: Queued> FrameQueue<F> {
     fn wake(&self, state: MutexGuard<'_, State<F>>) {
         let threads = state.threads;
         drop(state);
-        self.task.notify_one();
+        self.task.ring();
         if threads > 0 {
             self.thread.notify_one();
         }
@@ -229,7 +229,7 @@ impl<F: Queued> FrameQueue<F> {
 
     /// Wait, in a task, until something was pushed or the queue was closed since the last wait. Cancel-safe.
     pub async fn changed(&self) {
-        self.task.notified().await;
+        self.task.rings().await;
     }
 
     /// Wait, in a thread, for the next frame; `None` once the queue is closed and empty.
@@ -349,13 +349,13 @@ mod tests {
     #[test]
     fn room_is_made_by_forgetting_everything_and_only_where_there_is_none() {
         let queue = FrameQueue::new(QueueLimits { frames: 2, bytes: 25 });
-        assert_eq!(queue.make_room(1000), 0);
+        assert_eq!(queue.make_room(1000), (0, 0));
         queue.push((0, true));
-        assert_eq!((queue.make_room(15), queue.emptied()), (0, 0));
-        assert_eq!((queue.make_room(16), queue.emptied()), (1, 1));
+        assert_eq!(queue.make_room(15), (0, 0));
+        assert_eq!(queue.make_room(16), (1, 1));
         queue.push((1, true));
         queue.push((2, false));
-        assert_eq!((queue.make_room(0), queue.emptied()), (2, 2));
+        assert_eq!(queue.make_room(0), (2, 2));
         assert!(drain(&queue).is_empty());
     }
 

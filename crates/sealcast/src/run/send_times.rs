@@ -2,9 +2,6 @@
 
 use std::time::{Duration, Instant};
 
-use crate::meter::metrics::Metrics;
-use crate::meter::stage::Stage;
-
 /// The stamps of the frame before, which the next one carries.
 #[derive(Default)]
 pub(super) struct SendTimes {
@@ -26,11 +23,9 @@ impl SendTimes {
         self.sending_since = Some(Instant::now());
     }
 
-    /// Nothing waits to be sent: when the last frame has left with that, take down how long it took.
-    pub(super) fn left(&mut self, metrics: &Metrics) {
-        if let Some(since) = self.sending_since.take() {
-            self.send = since.elapsed();
-            metrics.record_stage(Stage::Send, self.send);
-        }
+    /// Nothing waits to be sent: how long that took, when the last frame has left with it.
+    pub(super) fn left(&mut self) -> Option<Duration> {
+        self.send = self.sending_since.take()?.elapsed();
+        Some(self.send)
     }
 }

@@ -26,6 +26,7 @@ use super::steering::Steered;
 use crate::media::{Codec, Frame};
 use crate::meter::labels::{self, DropCause};
 use crate::meter::logs::Phase;
+use crate::meter::stage::Stage;
 use crate::transport::Transport;
 
 /// How often what the path carries is told to the source.
@@ -371,8 +372,9 @@ impl<T: Transport> ViewerTask<T> {
     /// When the last frame has left, take down how long that took.
     fn note_sent(&mut self) {
         let backlog = self.connection.backlog();
-        if let Some(seat) = self.seat.as_mut().filter(|_| backlog == 0) {
-            seat.times.left(&self.shared.observation.metrics);
+        let seat = self.seat.as_mut().filter(|_| backlog == 0);
+        if let Some(took) = seat.and_then(|seat| seat.times.left()) {
+            self.shared.observation.metrics.record_stage(Stage::Send, took);
         }
     }
 

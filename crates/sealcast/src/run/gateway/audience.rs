@@ -7,6 +7,7 @@ use bytes::Bytes;
 use sealcast_proto::rtsp::{CarriedStatus, Channel, Keyframes, Particulars, TrackSet, Verb};
 use tokio::sync::mpsc;
 
+use super::outlet::Outlet;
 use crate::meter::labels::DropCause;
 use crate::meter::metrics::Metrics;
 use crate::run::FrameQueue;
@@ -60,7 +61,18 @@ pub(super) struct Watcher {
     /// Its own name for this camera.
     pub(super) slot: u8,
     pub(super) queue: Arc<PacketQueue>,
+    /// Where packets may leave for a player without passing through its queue.
+    pub(super) outlet: Option<Arc<Outlet>>,
     pub(super) news: mpsc::Sender<News>,
+}
+
+/// What became of a packet that was handed to somebody.
+#[derive(Clone, Copy, Default)]
+struct Handed {
+    /// Packets that were dropped for it, or it itself.
+    dropped: usize,
+    /// It waits in a queue.
+    queued: bool,
 }
 
 impl Watcher {
@@ -102,12 +114,11 @@ impl Seat {
         self.held_until = now + KEYFRAME_PATIENCE;
     }
 
-    /// Hand it a packet, if it is to have it now; how many were dropped for that.
-    fn deliver(&mut self, packet: Packet, keyframes: &Keyframes) -> usize {
+    /// Hand it a packet, if it is to have it now.
+    fn deliver(&mut self, packet: Packet, keyframes: &Keyframes) -> Handed {
         let (channel, arrived) = (packet.channel, packet.arrived);
-        let queue = &self.watcher.queue;
-        let dropped = queue.make_room(packet.bytes.len());
-        let emptied = queue.emptied();
+        let (dropped, emptied) = self.watcher.queue.make_room(packet.bytes.len());
+        let mut handed = Handed { dropped, queued: false };
         if emptied != std::mem::replace(&mut self.emptied, emptied) {
             // Half a picture would be shown broken, and so would all until the next keyframe.
             self.hold(keyframes.tracks(), arrived);
@@ -115,11 +126,20 @@ impl Seat {
         }
         if !channel.rtcp && self.held.contains(channel.track) {
             if arrived < self.held_until && !keyframes.begins(channel, &packet.bytes) {
-                return dropped + usize::from(self.missing);
+                handed.dropped += usize::from(self.missing);
+                return handed;
             }
             self.held.remove(channel.track);
         }
-        dropped + self.watcher.queue.push(packet).dropped
+        let refused = match &self.watcher.outlet {
+            Some(outlet) => outlet.take(packet),
+            None => Err(packet),
+        };
+        if let Err(packet) = refused {
+            handed.dropped += self.watcher.queue.push(packet).dropped;
+            handed.queued = true;
+        }
+        handed
     }
 }
 
@@ -152,9 +172,10 @@ impl Audience {
         self.lock().keyframes = Keyframes::of_description(sdp);
     }
 
-    /// Hand a packet to everybody who receives its track.
-    pub(super) fn deliver(&self, channel: Channel, bytes: &Bytes, arrived: Instant, metrics: &Metrics) {
-        let mut dropped = 0;
+    /// Hand a packet to everybody who receives its track; whether it waits in anybody's queue. Where watchers have
+    /// outlets, [`send_off`](Self::send_off) follows.
+    pub(super) fn deliver(&self, channel: Channel, bytes: &Bytes, arrived: Instant, metrics: &Metrics) -> bool {
+        let (mut dropped, mut queued) = (0, false);
         let house = &mut *self.lock();
         house.delivered = Some(arrived);
         for seat in &mut house.seats {
@@ -165,11 +186,23 @@ impl Audience {
                     bytes: bytes.clone(),
                     arrived,
                 };
-                dropped += seat.deliver(packet, &house.keyframes) as u64;
+                let handed = seat.deliver(packet, &house.keyframes);
+                dropped += handed.dropped as u64;
+                queued |= handed.queued;
             }
         }
         if dropped > 0 {
             metrics.record_dropped(DropCause::Queue, dropped);
+        }
+        queued
+    }
+
+    /// Send what is in the outlets of those who watch.
+    pub(super) fn send_off(&self, metrics: &Metrics) {
+        for seat in &self.lock().seats {
+            if let Some(outlet) = &seat.watcher.outlet {
+                outlet.send(metrics);
+            }
         }
     }
 

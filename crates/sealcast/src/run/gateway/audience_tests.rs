@@ -7,6 +7,7 @@ fn watcher(id: u64) -> Watcher {
         id,
         slot: 0,
         queue: Arc::new(PacketQueue::new(PACKETS)),
+        outlet: None,
         // Nobody listens to the news here.
         news: mpsc::channel(1).0,
     }

@@ -3,7 +3,8 @@
 //!
 //! ```text
 //! camera gateway:  upstream (RTSP client, one a camera) ─► audience ─► a queue a session ─► session: seal
-//! viewer gateway:  link: open ─► audience (one a camera) ─► a queue a player ─► player (RTSP server)
+//! viewer gateway:  link: open ─► audience (one a camera) ─┬► a queue a player ─► player (RTSP server)
+//!                                                         └► an outlet a player, where it watches over UDP
 //! ```
 //!
 //! Wishes go the other way: from a player to the desk of its camera at the viewer gateway, from there in one voice to
@@ -12,6 +13,8 @@
 mod audience;
 mod camera;
 mod desk;
+mod outlet;
+mod packet_run;
 mod ports;
 mod viewer;
 

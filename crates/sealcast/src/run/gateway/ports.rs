@@ -91,17 +91,32 @@ impl Ports {
         }
     }
 
-    /// Send packets of `size` bytes, the last perhaps shorter, from the channel's port: how many were taken. What the
-    /// socket does not take at once is lost, as it may be on the way.
+    /// Send packets of `size` bytes, the last perhaps shorter, from the channel's port: how many were taken.
     pub(super) fn send(&self, channel: Channel, to: SocketAddr, packets: &[u8], size: usize) -> usize {
-        let pair = self.tracks.iter().find(|pair| pair.track == channel.track);
-        let Some(pair) = pair.filter(|_| size > 0) else {
-            return 0;
-        };
-        let socket = &pair.sockets[usize::from(channel.rtcp)];
-        let sent = socket.try_send_run(Path::to(socket.fit(to)), packets, size);
-        sent.bytes.div_ceil(size) - sent.too_long - sent.unreachable
+        let socket = self.socket(channel);
+        socket.map_or(0, |socket| send_from(socket, Path::to(socket.fit(to)), packets, size))
     }
+
+    /// The socket of a channel's port.
+    pub(super) fn socket(&self, channel: Channel) -> Option<&Arc<DatagramSocket>> {
+        let pair = self.tracks.iter().find(|pair| pair.track == channel.track)?;
+        Some(&pair.sockets[usize::from(channel.rtcp)])
+    }
+
+    /// The tracks that have ports.
+    pub(super) fn tracks(&self) -> impl Iterator<Item = Track> {
+        self.tracks.iter().map(|pair| pair.track)
+    }
+}
+
+/// Send packets of `size` bytes, the last perhaps shorter: how many were taken. What the socket does not take at once
+/// is lost, as it may be on the way.
+pub(super) fn send_from(socket: &DatagramSocket, path: Path, packets: &[u8], size: usize) -> usize {
+    if size == 0 {
+        return 0;
+    }
+    let sent = socket.try_send_run(path, packets, size);
+    sent.bytes.div_ceil(size) - sent.too_long - sent.unreachable
 }
 
 /// Two neighbouring ports, the first even: players and cameras of old assume so.

@@ -2,9 +2,8 @@
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use tokio::sync::Notify;
-
 use super::runs::{Path, Runs};
+use crate::bell::Bell;
 
 /// Bytes that may wait for a peer's task. A peer that floods us loses what is above that.
 pub(super) const INBOX_BYTES: usize = 512 * 1024;
@@ -15,7 +14,7 @@ pub(super) const INBOX_RUNS: usize = 1024;
 #[derive(Default)]
 pub(super) struct Inbox {
     state: Mutex<State>,
-    news: Notify,
+    news: Bell,
 }
 
 #[derive(Default)]
@@ -37,7 +36,7 @@ impl Inbox {
         }
         state.runs.push(path, stride, datagrams);
         drop(state);
-        self.news.notify_one();
+        self.news.ring();
         true
     }
 
@@ -52,7 +51,7 @@ impl Inbox {
     /// Nothing more will come.
     pub(super) fn close(&self) {
         self.lock().closed = true;
-        self.news.notify_one();
+        self.news.ring();
     }
 
     pub(super) fn is_closed(&self) -> bool {
@@ -61,7 +60,7 @@ impl Inbox {
 
     /// Wait until something came since the last wait, or may have.
     pub(super) async fn news(&self) {
-        self.news.notified().await;
+        self.news.rings().await;
     }
 }
 

@@ -2,6 +2,8 @@
 
 mod cameras;
 mod control;
+mod elsewhere;
+mod notes;
 mod reach;
 mod roster;
 mod session;

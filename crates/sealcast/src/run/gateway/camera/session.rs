@@ -1,14 +1,13 @@
 //! One viewer gateway's session at the camera gateway.
 
 use std::collections::VecDeque;
-use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use sealcast_proto::keys::Peer;
 use sealcast_proto::rtsp::{CameraNumber, CarriedStatus, GatewayMessage, Particulars, put_packet};
-use sealcast_proto::session::{Event, Input, OutboundCounts, OutgoingFrame, SealedRecords};
+use sealcast_proto::session::{Event, Input, OutgoingFrame};
 use sealcast_proto::unit::{Codec, Preamble};
 use sealcast_proto::wire::{CloseReason, MAX_STREAM};
 use tokio::sync::mpsc::error::TrySendError;
@@ -18,16 +17,17 @@ use super::super::audience::{News, Packet, PacketQueue, Watcher};
 use super::super::desk::{Ask, What, Wish};
 use super::super::{GOODBYE_PATIENCE, MAX_NEWS, PACKETS};
 use super::Shared;
+use super::elsewhere::changed;
+use super::notes::{Notes, Sealed};
 use super::roster::{Camera, View};
 use crate::meter::labels::{self, DropCause};
-use crate::meter::stage::Stage;
 use crate::run::accept::Guest;
 use crate::run::admission::Places;
 use crate::run::clock::nanos;
 use crate::run::connection::{Connection, Ended};
 use crate::run::ended::{end_in_words, handshake_outcome};
 use crate::run::observe::HandshakeTimer;
-use crate::run::retry::turned_on;
+use crate::run::seldom::Seldom;
 use crate::run::send_times::SendTimes;
 use crate::run::sender_inbox::SenderInbox;
 use crate::run::steering::Steered;
@@ -60,13 +60,6 @@ struct Asked {
     answer: Option<Vec<u8>>,
 }
 
-/// What is to be counted of a frame once it has left.
-struct Sealed {
-    made: SealedRecords,
-    wire_bytes: u64,
-    took: Duration,
-}
-
 struct SessionTask<T> {
     shared: Arc<Shared>,
     connection: Connection<T>,
@@ -85,12 +78,8 @@ struct SessionTask<T> {
     /// A packet that is taken from the queue and belongs to the next frame.
     ahead: Option<Packet>,
     frame: Vec<u8>,
-    /// Frames that have not been handed to the network.
-    sealed: Vec<Sealed>,
-    /// When the packets in them came from the camera.
-    arrivals: Vec<Instant>,
+    notes: Notes,
     times: SendTimes,
-    counted: OutboundCounts,
     /// What all sessions are to bring about.
     steered: Steered,
 }
@@ -109,6 +98,7 @@ pub(super) async fn serve(shared: Arc<Shared>, guest: Guest, stop: watch::Receiv
         id: shared.next_id.fetch_add(1, Ordering::Relaxed),
         slot: 0,
         queue: Arc::new(PacketQueue::new(PACKETS)),
+        outlet: None,
         news: sender,
     };
     let mut task = SessionTask {
@@ -125,10 +115,8 @@ pub(super) async fn serve(shared: Arc<Shared>, guest: Guest, stop: watch::Receiv
         asked: VecDeque::new(),
         ahead: None,
         frame: Vec::new(),
-        sealed: Vec::new(),
-        arrivals: Vec::new(),
+        notes: Notes::default(),
         times: SendTimes::default(),
-        counted: OutboundCounts::default(),
         steered: shared.steering.steered(),
         shared,
     };
@@ -138,32 +126,45 @@ pub(super) async fn serve(shared: Arc<Shared>, guest: Guest, stop: watch::Receiv
     };
     // What the session still had to tell, such as the peer's last words.
     let _ = task.take_events();
+    task.take_down_notes();
     task.leave(ended).await;
 }
 
 impl SessionTask<Carriage> {
     async fn run(&mut self, mut stop: watch::Receiver<bool>) -> Result<std::convert::Infallible, Ended> {
         let queue = Arc::clone(&self.watcher.queue);
-        let mut stopping = pin!(turned_on(&mut stop));
         let (mut packets_came, mut stopped) = (false, false);
+        // Before it is waited for, all of it is looked at once.
+        stop.mark_changed();
+        let mut elsewhere = Seldom::new(changed(&self.steered, &self.view, Some(&stop)));
         loop {
             // Packets are on their way before anything else is looked at.
-            if !std::mem::take(&mut packets_came) {
+            let only_packets = std::mem::take(&mut packets_came);
+            if !only_packets {
                 self.connection.work(&mut self.inbox)?;
                 self.take_events()?;
             }
             self.send_packets()?;
+            if !only_packets || self.notes.are_many() {
+                self.take_down_notes();
+            }
             tokio::select! {
                 // Packets first: they all leave above, and then everything else is looked at before this waits.
                 biased;
                 () = queue.changed(), if self.stood && self.connection.ready_for_frame() => packets_came = true,
                 waited = self.connection.wait() => waited?,
                 Some(news) = self.news.recv() => self.take_news(news)?,
-                () = self.steered.changed() => self.steer()?,
-                () = self.view.changed() => self.take_roster()?,
-                _ = &mut stopping, if !stopped => {
-                    stopped = true;
-                    self.connection.tell(Input::Close(CloseReason::GoingAway, "the gateway stops"), &mut self.inbox)?;
+                () = &mut elsewhere => {
+                    let over = *stop.borrow_and_update() || stop.has_changed().is_err();
+                    // From here on: what is done now takes everything until then into account.
+                    let stop = (!over).then_some(&stop);
+                    elsewhere.set(changed(&self.steered, &self.view, stop));
+                    self.steer()?;
+                    self.take_roster()?;
+                    if over && !std::mem::replace(&mut stopped, true) {
+                        let close = Input::Close(CloseReason::GoingAway, "the gateway stops");
+                        self.connection.tell(close, &mut self.inbox)?;
+                    }
                 }
             }
         }
@@ -430,32 +431,25 @@ impl SessionTask<Carriage> {
     }
 
     fn send_packets(&mut self) -> Result<(), Ended> {
-        while self.stood && self.connection.ready_for_frame() {
+        let mut more = true;
+        while more && self.stood && self.connection.ready_for_frame() {
+            let Some(first) = self.gather() else { break };
             let room = self.connection.room();
+            self.seal_frame(first)?;
             // What came together leaves together.
-            while self.connection.backlog() < room
-                && let Some(frame) = self.gather()
-            {
+            while self.connection.backlog() < room {
+                let Some(frame) = self.gather() else {
+                    more = false;
+                    break;
+                };
                 self.seal_frame(frame)?;
             }
-            if self.arrivals.is_empty() {
-                break;
-            }
             self.connection.send(&mut self.inbox)?;
-            let (handed, observation) = (Instant::now(), &self.shared.observation);
-            for sealed in self.sealed.drain(..) {
-                observation.frame_sealed(sealed.made, sealed.wire_bytes, sealed.took);
-            }
-            for arrived in self.arrivals.drain(..) {
-                observation.metrics.record_stage(Stage::Forward, handed - arrived);
-            }
+            self.notes.handed();
             self.note_sent();
             self.take_events()?;
         }
         self.note_sent();
-        if let Some(counts) = self.connection.session.outbound_counts() {
-            self.shared.observation.metrics.media_left(&mut self.counted, counts);
-        }
         self.connection.session.media_waits(self.watcher.queue.bytes());
         Ok(())
     }
@@ -490,7 +484,7 @@ impl SessionTask<Carriage> {
     fn put(&mut self, packet: &Packet) {
         // A packet of RTSP or UDP has at most 65 535 bytes.
         let _ = put_packet(&mut self.frame, packet.channel, &packet.bytes);
-        self.arrivals.push(packet.arrived);
+        self.notes.arrived(packet.arrived);
     }
 
     /// Seal the frame that was gathered.
@@ -526,14 +520,19 @@ impl SessionTask<Carriage> {
         let took = began.elapsed();
         let wire_bytes = (self.connection.outgoing_len() - from) as u64;
         self.times.sealed(took);
-        self.sealed.push(Sealed { made, wire_bytes, took });
+        self.notes.sealed(Sealed { made, wire_bytes, took });
         Ok(())
     }
 
     fn note_sent(&mut self) {
         if self.connection.backlog() == 0 {
-            self.times.left(&self.shared.observation.metrics);
+            self.notes.sent(self.times.left());
         }
+    }
+
+    fn take_down_notes(&mut self) {
+        let counts = self.connection.session.outbound_counts();
+        self.notes.take_down(&self.shared.observation, counts);
     }
 
     fn name(&self) -> String {

@@ -1,6 +1,5 @@
 //! The viewer gateway's session with the camera gateway, connected again when it breaks.
 
-use std::pin::pin;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -12,7 +11,7 @@ use tokio::sync::{mpsc, watch};
 
 use super::super::desk::Wish;
 use super::super::{GOODBYE_PATIENCE, after_others};
-use super::inbox::Inbox;
+use super::inbox::{Came, Inbox};
 use super::latency::{self, Journey};
 use super::table::Table;
 use crate::failure::{Failure, FailureKind, Result};
@@ -25,9 +24,15 @@ use crate::run::ended::{end_in_words, handshake_failure, handshake_outcome, last
 use crate::run::observe::HandshakeTimer;
 use crate::run::offer::Way;
 use crate::run::retry::turned_on;
+use crate::run::seldom::Seldom;
 use crate::run::steering::announce;
 use crate::run::{Observation, Offer, Retry};
 use crate::transport::{self, Carriage};
+
+/// How frames came is taken down when so many were handed on, or so long after the first of them: what that needs
+/// would be fetched into the processor's caches for each.
+const NOTED_TOGETHER: usize = 32;
+const NOTED_WITHIN: Duration = Duration::from_millis(50);
 
 /// The link, whether it stands or not.
 pub(super) struct Link {
@@ -134,6 +139,7 @@ impl Link {
         };
         // The peer's last words may still be among the news.
         let _ = task.take_events();
+        task.note_frames();
         Ok(task.end(ended).await)
     }
 }
@@ -150,6 +156,8 @@ struct LinkTask<'a> {
     link: &'a mut Link,
     connection: Connection<Carriage>,
     inbox: Inbox,
+    /// Frames that were handed on, and are to be taken down.
+    handed: Vec<Came>,
     timer: HandshakeTimer,
     remote: String,
     facts: Option<Facts>,
@@ -164,6 +172,7 @@ impl<'a> LinkTask<'a> {
             link,
             connection: Connection::new(carriage, session, clock, metrics),
             inbox: Inbox::new(clock),
+            handed: Vec::new(),
             timer,
             remote,
             facts: None,
@@ -174,7 +183,7 @@ impl<'a> LinkTask<'a> {
 
     async fn run(&mut self, mut stop: watch::Receiver<bool>) -> Result<std::convert::Infallible, Ended> {
         let mut again = Alarm::default();
-        let mut stopping = pin!(turned_on(&mut stop));
+        let mut stopping = Seldom::new(turned_on(&mut stop));
         let mut stopped = false;
         loop {
             let received = self.connection.receive(&mut self.inbox);
@@ -183,7 +192,9 @@ impl<'a> LinkTask<'a> {
             if self.hand_on()? {
                 after_others().await;
             }
-            self.note_frames();
+            if self.is_to_note() {
+                self.note_frames();
+            }
             self.connection.finish(received, &mut self.inbox)?;
             if self.facts.is_some() {
                 for question in self.link.table.questions() {
@@ -201,7 +212,7 @@ impl<'a> LinkTask<'a> {
                         self.connection.tell(Input::Gateway(&bytes), &mut self.inbox)?;
                     }
                 }
-                () = again.rings(wake) => {}
+                () = again.rings(wake, Instant::now) => {}
                 _ = &mut stopping, if !stopped => {
                     stopped = true;
                     self.connection.tell(Input::Close(CloseReason::GoingAway, "the gateway stops"), &mut self.inbox)?;
@@ -210,15 +221,31 @@ impl<'a> LinkTask<'a> {
         }
     }
 
-    /// Hand on what came; whether anything did.
+    /// Hand on what came; whether players have to be waited for.
     fn hand_on(&mut self) -> Result<bool, Ended> {
-        let metrics = &self.link.observation.metrics;
+        if self.inbox.frames.is_empty() {
+            return Ok(false);
+        }
+        let (table, metrics) = (&mut self.link.table, &self.link.observation.metrics);
+        let mut queued = false;
         for came in &mut self.inbox.frames {
-            let taken = self.link.table.take_frame(&mut came.frame, came.arrived, metrics);
-            taken.map_err(Ended::Session)?;
+            queued |= table
+                .take_frame(&mut came.frame, came.arrived, metrics)
+                .map_err(Ended::Session)?;
             came.queued = Instant::now();
         }
-        Ok(!self.inbox.frames.is_empty())
+        table.send_off(metrics);
+        self.handed.append(&mut self.inbox.frames);
+        Ok(queued)
+    }
+
+    /// Whether it is time to take frames down. A log tells of each as it comes.
+    fn is_to_note(&self) -> bool {
+        self.handed.first().is_some_and(|first| {
+            let waited = self.connection.arrived.saturating_duration_since(first.arrived);
+            let logged = self.link.observation.logs().is_some();
+            logged || self.handed.len() >= NOTED_TOGETHER || waited >= NOTED_WITHIN
+        })
     }
 
     /// Take down how what was handed on had come: nobody waits for that.
@@ -226,7 +253,7 @@ impl<'a> LinkTask<'a> {
         let observation = &self.link.observation;
         let metrics = &observation.metrics;
         let (clock, carrier) = (self.inbox.clock, self.link.ticket.transport.name());
-        for came in self.inbox.frames.drain(..) {
+        for came in self.handed.drain(..) {
             metrics.record_stage(Stage::Open, came.opened - came.arrived);
             metrics.record_frame(Direction::In);
             observation.since(Stage::Network, came.frame.sealed_at, came.arrived, clock);

@@ -4,7 +4,6 @@ mod inbox;
 mod latency;
 mod link;
 mod player;
-mod run;
 mod table;
 
 use std::net::SocketAddr;

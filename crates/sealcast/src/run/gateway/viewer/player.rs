@@ -14,14 +14,14 @@ use tokio::sync::mpsc;
 
 use super::super::audience::{News, Packet, PacketQueue, Watcher};
 use super::super::desk::{Ask, What, Wish};
+use super::super::outlet::{Outlet, Way};
 use super::super::ports::Ports;
 use super::super::{MAX_NEWS, PACKETS};
 use super::Shared;
-use super::run::PacketRun;
 use crate::keys::entropy;
-use crate::meter::labels::DropCause;
 use crate::meter::stage::Stage;
 use crate::run::alarm::Alarm;
+use crate::transport::udp::Path;
 use crate::transport::{Progress, TcpTransport, Transport};
 
 /// Packets are handed to the connection only while less than this waits to be sent: what waits there is not dropped.
@@ -70,9 +70,9 @@ struct Player {
     reports: mpsc::Receiver<Report>,
     reporter: mpsc::Sender<Report>,
     watcher: Watcher,
-    /// What is to leave for it over UDP.
-    run: PacketRun,
-    /// When the packets came that are being handed to it.
+    /// Where packets leave for it over UDP.
+    outlet: Arc<Outlet>,
+    /// When the packets came that are being handed to its connection.
     handed: Vec<Instant>,
     news: mpsc::Receiver<News>,
     /// The camera that was described last.
@@ -99,6 +99,7 @@ pub(super) async fn serve(shared: Arc<Shared>, id: u64, line: TcpTransport) {
     };
     let (sender, news) = mpsc::channel(MAX_NEWS);
     let (reporter, reports) = mpsc::channel(MAX_REPORTS);
+    let outlet = Arc::new(Outlet::default());
     let mut player = Player {
         line,
         remote: remote.ip().to_canonical(),
@@ -111,9 +112,10 @@ pub(super) async fn serve(shared: Arc<Shared>, id: u64, line: TcpTransport) {
             id,
             slot: 0,
             queue: Arc::new(PacketQueue::new(PACKETS)),
+            outlet: Some(Arc::clone(&outlet)),
             news: sender,
         },
-        run: PacketRun::default(),
+        outlet,
         handed: Vec::new(),
         news,
         path: String::new(),
@@ -172,8 +174,8 @@ impl Player {
                         self.pass_on(channel, report.to_vec());
                     }
                 }
-                () = due.rings(deadline) => self.tell(PlayerInput::Timeout)?,
-                () = lost.rings(patience), if patience.is_some() => {
+                () = due.rings(deadline, Instant::now) => self.tell(PlayerInput::Timeout)?,
+                () = lost.rings(patience, Instant::now), if patience.is_some() => {
                     if patience.is_some_and(|patience| Instant::now() >= patience) {
                         return Err(self.lost_patience());
                     }
@@ -228,18 +230,19 @@ impl Player {
             }
             self.idle_until = Instant::now() + IDLE_PATIENCE;
         };
+        self.outlet.lead(self.ways());
         while self.ready()
             && let Some(packet) = self.watcher.queue.pop()
         {
             self.send(packet);
         }
-        self.send_run();
         self.line.flush_now().map_err(End::Broken)?;
-        let now = Instant::now();
+        let (now, metrics) = (Instant::now(), &self.shared.observation.metrics);
         for arrived in self.handed.drain(..) {
-            let metrics = &self.shared.observation.metrics;
             metrics.record_stage(Stage::Deliver, now - arrived);
         }
+        self.outlet.send(metrics);
+        self.outlet.set_open(self.ready());
         if self.line.backlog() > MAX_UNSENT {
             return Err(End::Slow);
         }
@@ -252,22 +255,24 @@ impl Player {
                 put_data(self.line.outgoing(), number, &packet.bytes);
                 self.handed.push(packet.arrived);
             }
-            Some(Route::Udp { port }) => {
-                if !self.run.takes(&packet) {
-                    self.send_run();
-                }
-                self.run.put(packet, port);
-            }
+            Some(Route::Udp { .. }) => self.outlet.put(packet),
             None => {}
         }
     }
 
-    fn send_run(&mut self) {
-        let missed = self.run.send(&self.ports, self.remote, &mut self.handed);
-        if missed > 0 {
-            let metrics = &self.shared.observation.metrics;
-            metrics.record_dropped(DropCause::Queue, missed as u64);
-        }
+    /// Where what it watches over UDP leaves.
+    fn ways(&self) -> Vec<Way> {
+        let channels = |track| [false, true].map(|rtcp| Channel { track, rtcp });
+        let ways = self.ports.tracks().flat_map(channels).filter_map(|channel| {
+            let (Some(Route::Udp { port }), Some(socket)) = (self.machine.route(channel), self.ports.socket(channel))
+            else {
+                return None;
+            };
+            let path = Path::to(socket.fit((self.remote, port).into()));
+            let socket = Arc::clone(socket);
+            Some(Way { channel, socket, path })
+        });
+        ways.collect()
     }
 
     async fn take_event(&mut self, event: PlayerEvent) -> Result<(), End> {
@@ -307,9 +312,13 @@ impl Player {
     }
 
     async fn ask(&mut self, request: u32, what: What) {
+        let command = matches!(what, What::Command(..));
+        if command {
+            self.outlet.set_open(false);
+        }
         self.asking = Some(Asking {
             number: request,
-            command: matches!(what, What::Command(..)),
+            command,
         });
         let ask = Ask {
             watcher: self.watcher.clone(),
@@ -354,6 +363,8 @@ impl Player {
 
     /// It does not watch any more.
     async fn leave(&mut self) {
+        self.outlet.set_open(false);
+        self.outlet.lead(Vec::new());
         if std::mem::take(&mut self.watches) {
             self.wish(Wish::Leave(self.watcher.clone())).await;
             self.watcher.queue.clear();

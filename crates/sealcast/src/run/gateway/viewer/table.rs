@@ -34,6 +34,8 @@ struct Camera {
     asked: Option<Asked>,
     /// Number of the next frame, once one has come.
     frame: Option<u64>,
+    /// Packets were handed out that are to be sent off.
+    handed: bool,
 }
 
 /// All of them, whether the link stands or not.
@@ -75,6 +77,7 @@ impl Table {
                     desk,
                     asked: None,
                     frame: None,
+                    handed: false,
                 });
             }
             (Wish::Leave(watcher), Some(camera)) => camera.desk.leave(watcher),
@@ -187,7 +190,8 @@ impl Table {
         owner.desk.take_over(other.desk);
     }
 
-    /// Hand the packets of a frame that `arrived` to the players who watch its camera. They share its data.
+    /// Hand the packets of a frame that `arrived` to the players who watch its camera, who share its data; whether any
+    /// waits in a queue. [`send_off`](Self::send_off) follows.
     ///
     /// # Errors
     /// [`SessionError::PeerMisbehaved`]: the frame breaks the form.
@@ -196,10 +200,10 @@ impl Table {
         frame: &mut AssembledFrame,
         arrived: Instant,
         metrics: &Metrics,
-    ) -> Result<(), SessionError> {
+    ) -> Result<bool, SessionError> {
         // Packets of a camera that has just ended may still be on their way.
         let Some(camera) = self.cameras.iter_mut().find(|camera| camera.has(frame.stream)) else {
-            return Ok(());
+            return Ok(false);
         };
         let number = frame.preamble.frame;
         let expected = camera.frame.replace(number + 1).unwrap_or(number);
@@ -207,14 +211,23 @@ impl Table {
             metrics.record_dropped(DropCause::Gap, number - expected);
         }
         let data = Bytes::from(std::mem::take(&mut frame.data));
+        camera.handed = true;
+        let mut queued = false;
         for packet in packets(&data) {
             let (channel, bytes) = packet.map_err(|_| SessionError::PeerMisbehaved)?;
-            camera
-                .desk
-                .audience
-                .deliver(channel, &data.slice_ref(bytes), arrived, metrics);
+            let audience = &camera.desk.audience;
+            queued |= audience.deliver(channel, &data.slice_ref(bytes), arrived, metrics);
         }
-        Ok(())
+        Ok(queued)
+    }
+
+    /// Send what players take at once of what was handed out.
+    pub(super) fn send_off(&mut self, metrics: &Metrics) {
+        for camera in &mut self.cameras {
+            if std::mem::take(&mut camera.handed) {
+                camera.desk.audience.send_off(metrics);
+            }
+        }
     }
 
     /// The path of the camera with a stream, empty if there is none.

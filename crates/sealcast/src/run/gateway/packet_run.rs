@@ -1,20 +1,19 @@
 //! Packets that leave for a player together.
 
-use std::net::{IpAddr, SocketAddr};
 use std::time::Instant;
 
-use super::super::audience::Packet;
-use super::super::ports::Ports;
+use sealcast_proto::rtsp::Channel;
+
+use super::audience::Packet;
 
 /// Most packets in a run, and most bytes: what the kernel cuts up at once.
 const MAX_PACKETS: usize = 64;
 const MAX_BYTES: usize = 65_507;
 
-/// Packets for one port: all are as long as the first, but the last may be shorter.
+/// Packets of one channel: all are as long as the first, but the last may be shorter.
 #[derive(Default)]
 pub(super) struct PacketRun {
     packets: Vec<Packet>,
-    port: u16,
     /// One behind the other, where there are several.
     joined: Vec<u8>,
 }
@@ -32,29 +31,31 @@ impl PacketRun {
         packet.channel == first.channel && !packet.channel.rtcp && goes_on && bounded
     }
 
-    /// Put a packet in that it [takes](Self::takes), for a player's port.
-    pub(super) fn put(&mut self, packet: Packet, port: u16) {
+    /// Put a packet in that it [takes](Self::takes).
+    pub(super) fn put(&mut self, packet: Packet) {
         if let [first] = &self.packets[..] {
             self.joined.extend_from_slice(&first.bytes);
         }
         if !self.packets.is_empty() {
             self.joined.extend_from_slice(&packet.bytes);
         }
-        self.port = port;
         self.packets.push(packet);
     }
 
-    /// Send what there is from a player's ports to where it is, and note in `handed` when that had come: how many
-    /// packets were not taken.
-    pub(super) fn send(&mut self, ports: &Ports, remote: IpAddr, handed: &mut Vec<Instant>) -> usize {
+    /// Send what there is with `leave`, which is told the channel and the length of all packets but the last, and says
+    /// how many were taken. When those had come is noted in `handed`; how many were not taken.
+    pub(super) fn send(
+        &mut self,
+        leave: impl FnOnce(Channel, &[u8], usize) -> usize,
+        handed: &mut Vec<Instant>,
+    ) -> usize {
         let Some(first) = self.packets.first() else { return 0 };
         let bytes = if self.packets.len() == 1 {
             &first.bytes
         } else {
             &self.joined[..]
         };
-        let to = SocketAddr::new(remote, self.port);
-        let sent = ports.send(first.channel, to, bytes, first.bytes.len());
+        let sent = leave(first.channel, bytes, first.bytes.len());
         let missed = self.packets.len() - sent;
         handed.extend(self.packets.drain(..).map(|packet| packet.arrived).take(sent));
         self.joined.clear();
@@ -64,12 +65,13 @@ impl PacketRun {
 
 #[cfg(test)]
 mod tests {
-    use std::net::{Ipv4Addr, Ipv6Addr, UdpSocket};
+    use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
     use std::time::Duration;
 
     use bytes::Bytes;
-    use sealcast_proto::rtsp::{Channel, Track};
+    use sealcast_proto::rtsp::Track;
 
+    use super::super::ports::Ports;
     use super::*;
 
     fn packet(rtcp: bool, mark: u8, length: usize) -> Packet {
@@ -87,14 +89,14 @@ mod tests {
         let mut run = PacketRun::default();
         for _ in 0..2 {
             assert!(run.takes(&packet(false, 1, 100)));
-            run.put(packet(false, 1, 100), 9);
+            run.put(packet(false, 1, 100));
         }
         assert!(!run.takes(&packet(true, 1, 100)), "it is for another port");
         let mut reports = PacketRun::default();
-        reports.put(packet(true, 1, 100), 10);
+        reports.put(packet(true, 1, 100));
         assert!(!reports.takes(&packet(true, 1, 100)), "a report is alone");
         assert!(!run.takes(&packet(false, 1, 101)) && !run.takes(&packet(false, 1, 0)));
-        run.put(packet(false, 1, 40), 9);
+        run.put(packet(false, 1, 40));
         assert!(!run.takes(&packet(false, 1, 40)), "a shorter one is the last");
     }
 
@@ -103,7 +105,7 @@ mod tests {
         for (length, most) in [(10, MAX_PACKETS), (1400, MAX_BYTES / 1400), (40_000, 1)] {
             let mut run = PacketRun::default();
             while run.takes(&packet(false, 1, length)) {
-                run.put(packet(false, 1, length), 9);
+                run.put(packet(false, 1, length));
             }
             assert_eq!(run.packets.len(), most, "of {length} bytes");
         }
@@ -128,16 +130,18 @@ mod tests {
         let track = Track::new(0).expect("a track");
         ports.open(track, here, here, |_, _, _| {}).expect("ports");
         let (mut run, mut handed) = (PacketRun::default(), Vec::new());
+        let to = SocketAddr::new(here, port);
+        let leave = |channel, packets: &[u8], size| ports.send(channel, to, packets, size);
         let lengths = [1200, 1200, 1200, 300, 9000, 9000, 60_000, 7];
         for (mark, length) in (0..).zip(lengths) {
             let packet = packet(false, mark, length);
             if !run.takes(&packet) {
-                assert_eq!(run.send(&ports, here, &mut handed), 0);
+                assert_eq!(run.send(leave, &mut handed), 0);
             }
-            run.put(packet, port);
+            run.put(packet);
         }
-        assert_eq!(run.send(&ports, here, &mut handed), 0);
-        assert_eq!(run.send(&ports, here, &mut handed), 0, "nothing is sent twice");
+        assert_eq!(run.send(leave, &mut handed), 0);
+        assert_eq!(run.send(leave, &mut handed), 0, "nothing is sent twice");
         assert_eq!(handed.len(), lengths.len());
         let mut room = vec![0; 65_536];
         for (mark, length) in (0..).zip(lengths) {

@@ -1,0 +1,193 @@
+//! Where packets leave for a player over UDP.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
+
+use sealcast_proto::rtsp::Channel;
+
+use super::audience::Packet;
+use super::packet_run::PacketRun;
+use super::ports::send_from;
+use crate::meter::labels::DropCause;
+use crate::meter::metrics::Metrics;
+use crate::meter::stage::Stage;
+use crate::transport::udp::{DatagramSocket, Path};
+
+/// From which of our ports the packets of a channel leave, and where to.
+pub(super) struct Way {
+    pub(super) channel: Channel,
+    pub(super) socket: Arc<DatagramSocket>,
+    pub(super) path: Path,
+}
+
+/// The ways to one player. While it is open, who delivers a packet sends it from here: the player's task, which looks
+/// at much else, need not wake up for it.
+#[derive(Default)]
+pub(super) struct Outlet {
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+struct State {
+    open: bool,
+    ways: Vec<Way>,
+    /// What is to leave next.
+    run: PacketRun,
+    /// When what has left had come.
+    handed: Vec<Instant>,
+    /// How much did not.
+    missed: usize,
+}
+
+impl Outlet {
+    fn lock(&self) -> MutexGuard<'_, State> {
+        // It is consistent between statements; a panic elsewhere does not spoil it.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Packets leave on these ways from now on.
+    pub(super) fn lead(&self, ways: Vec<Way>) {
+        self.lock().ways = ways;
+    }
+
+    /// Whether packets leave without passing through the player's queue. It is opened when that is empty.
+    pub(super) fn set_open(&self, open: bool) {
+        self.lock().open = open;
+    }
+
+    /// Take a packet that was just delivered; it comes back if it has to be queued.
+    pub(super) fn take(&self, packet: Packet) -> Result<(), Packet> {
+        let mut state = self.lock();
+        if !state.open || state.way(packet.channel).is_none() {
+            return Err(packet);
+        }
+        state.put(packet);
+        Ok(())
+    }
+
+    /// Put in a packet out of the player's queue.
+    pub(super) fn put(&self, packet: Packet) {
+        self.lock().put(packet);
+    }
+
+    /// Send what is there, and count what was.
+    pub(super) fn send(&self, metrics: &Metrics) {
+        let state = &mut *self.lock();
+        state.send_run();
+        if !state.handed.is_empty() {
+            let now = Instant::now();
+            for arrived in state.handed.drain(..) {
+                metrics.record_stage(Stage::Deliver, now - arrived);
+            }
+        }
+        let missed = std::mem::take(&mut state.missed);
+        if missed > 0 {
+            metrics.record_dropped(DropCause::Queue, missed as u64);
+        }
+    }
+}
+
+impl State {
+    fn way(&self, channel: Channel) -> Option<&Way> {
+        self.ways.iter().find(|way| way.channel == channel)
+    }
+
+    fn put(&mut self, packet: Packet) {
+        if !self.run.takes(&packet) {
+            self.send_run();
+        }
+        self.run.put(packet);
+    }
+
+    fn send_run(&mut self) {
+        let ways = &self.ways;
+        let leave = |channel, packets: &[u8], size| {
+            let way = ways.iter().find(|way| way.channel == channel);
+            way.map_or(0, |way| send_from(&way.socket, way.path, packets, size))
+        };
+        self.missed += self.run.send(leave, &mut self.handed);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::ErrorKind;
+    use std::net::{IpAddr, Ipv4Addr, UdpSocket};
+    use std::time::Duration;
+
+    use bytes::Bytes;
+    use sealcast_proto::rtsp::Track;
+
+    use super::super::ports::Ports;
+    use super::*;
+    use crate::meter::metrics::BuildInfo;
+
+    const HERE: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
+
+    fn packet(rtcp: bool, mark: u8) -> Packet {
+        let track = Track::new(0).expect("a track");
+        Packet {
+            slot: 0,
+            channel: Channel { track, rtcp },
+            bytes: Bytes::from(vec![mark; 100]),
+            arrived: Instant::now(),
+        }
+    }
+
+    /// An outlet for RTP alone to a player, and our ports.
+    fn outlet(player: &UdpSocket) -> (Outlet, Ports) {
+        let Packet { channel, .. } = packet(false, 0);
+        let (outlet, mut ports) = (Outlet::default(), Ports::default());
+        ports.open(channel.track, HERE, HERE, |_, _, _| {}).expect("ports");
+        let socket = Arc::clone(ports.socket(channel).expect("it was opened"));
+        let path = Path::to(player.local_addr().expect("bound"));
+        outlet.lead(vec![Way { channel, socket, path }]);
+        (outlet, ports)
+    }
+
+    fn player() -> UdpSocket {
+        let player = UdpSocket::bind((HERE, 0)).expect("a socket");
+        player
+            .set_read_timeout(Some(Duration::from_secs(20)))
+            .expect("an option of all systems");
+        player
+    }
+
+    fn next(player: &UdpSocket) -> u8 {
+        let mut room = [0; 200];
+        assert_eq!(player.recv(&mut room).expect("it was sent"), 100);
+        room[0]
+    }
+
+    #[tokio::test]
+    async fn what_it_takes_while_it_is_open_leaves_and_the_rest_comes_back() {
+        let (player, metrics) = (player(), Metrics::new(BuildInfo::default()));
+        let (outlet, _ports) = outlet(&player);
+        assert!(outlet.take(packet(false, 1)).is_err(), "it is not open yet");
+        outlet.put(packet(false, 2));
+        outlet.send(&metrics);
+        outlet.set_open(true);
+        assert!(outlet.take(packet(true, 3)).is_err(), "reports have another way");
+        for mark in [4, 5] {
+            assert!(outlet.take(packet(false, mark)).is_ok());
+        }
+        outlet.send(&metrics);
+        outlet.set_open(false);
+        assert!(outlet.take(packet(false, 6)).is_err(), "it was closed");
+        assert_eq!([next(&player), next(&player), next(&player)], [2, 4, 5]);
+        assert_eq!(metrics.totals().all_frames_dropped(), 0);
+    }
+
+    #[tokio::test]
+    async fn what_finds_no_way_is_counted_as_dropped() {
+        let (player, metrics) = (player(), Metrics::new(BuildInfo::default()));
+        let (outlet, _ports) = outlet(&player);
+        outlet.lead(Vec::new());
+        outlet.put(packet(false, 1));
+        outlet.send(&metrics);
+        assert_eq!(metrics.totals().all_frames_dropped(), 1);
+        player.set_nonblocking(true).expect("an option of all systems");
+        let nothing = player.recv(&mut [0; 10]).map_err(|error| error.kind());
+        assert_eq!(nothing, Err(ErrorKind::WouldBlock));
+    }
+}
