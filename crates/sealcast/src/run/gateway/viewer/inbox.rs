@@ -19,7 +19,7 @@ pub(super) struct Came {
     pub(super) arrived: Instant,
     /// When all of it was opened.
     pub(super) opened: Instant,
-    /// When its packets stood in the queues of the players, once they do.
+    /// When its packets were on their way to the players, once they are.
     pub(super) queued: Instant,
     pub(super) units: Vec<Unit>,
 }

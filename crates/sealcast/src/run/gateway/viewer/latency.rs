@@ -25,7 +25,7 @@ pub(super) struct Journey<'a> {
     pub(super) preamble: Preamble,
     /// When nothing of it, or before it, was waited for any longer.
     pub(super) arrived: Instant,
-    /// When its packets stood in the queues of the players.
+    /// When its packets were on their way to the players.
     pub(super) queued: Instant,
     pub(super) clock: Option<ClockEstimate>,
 }
