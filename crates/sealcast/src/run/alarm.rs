@@ -21,8 +21,8 @@ pub(super) struct Alarm {
 }
 
 impl Alarm {
-    /// Wait until `deadline`, or an earlier one that was waited for before; for ever where there is none. `now` may be a
-    /// little while ago. Cancel-safe.
+    /// Wait until `deadline`, or an earlier one that was waited for before; for ever where there is none. `now` may be
+    /// a little while ago. Cancel-safe.
     pub(super) async fn rings(&mut self, deadline: Option<Instant>, now: impl FnOnce() -> Instant) {
         let Some(deadline) = deadline.map(tokio::time::Instant::from) else {
             return std::future::pending().await;

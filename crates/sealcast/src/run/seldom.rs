@@ -8,8 +8,8 @@ use std::task::{Context, Poll, Wake, Waker};
 
 use futures_util::task::AtomicWaker;
 
-/// A future that is polled only when it woke us itself. A task that waits for several things polls all of them whichever
-/// has come; what seldom has would cost as much as what comes with every packet.
+/// A future that is polled only when it woke us itself. A task that waits for several things polls all of them
+/// whichever has come; what seldom has would cost as much as what comes with every packet.
 pub(super) struct Seldom<F> {
     future: Pin<Box<F>>,
     flag: Arc<Flag>,
