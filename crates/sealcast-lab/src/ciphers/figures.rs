@@ -45,8 +45,8 @@ pub(super) fn charts(record: &Record, lines: &[Line]) -> Result<String, Box<dyn 
     let mut page = String::from("<h2>Figures 3 to 9 of Khan et al. 2024, on this machine</h2>\n");
     writeln!(
         page,
-        "<p>Bars are medians over rounds, lines their 95 % intervals. Axes are logarithmic. Video is {}, {} bytes a \
-         frame on average. Energy: {}.</p>",
+        "<p>Bars are medians over rounds, lines their 95 % intervals. Axes are logarithmic where bars differ more than \
+         twentyfold. Video is {}, {} bytes a frame on average. Energy: {}.</p>",
         escape(&record.settings().frames),
         short(record.frame_bytes()),
         escape(&record.energy)

@@ -25,8 +25,7 @@ pub(super) fn page(record: &LoadRecord) -> Result<String, Box<dyn Error>> {
         let drawn: Vec<Bar> = held
             .map(|row| {
                 let rate = row.frames_per_s;
-                // Where no rate held in some round, the interval has no place on a logarithmic axis.
-                let low = row.frames_per_s_low.filter(|low| *low > 0.0).unwrap_or(rate);
+                let low = row.frames_per_s_low.unwrap_or(rate);
                 let name = format!("{} {}", row.cipher, row.implementation);
                 (name, rate, low, row.frames_per_s_high.unwrap_or(rate))
             })
