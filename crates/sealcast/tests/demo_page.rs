@@ -98,7 +98,7 @@ impl Drop for Served {
     }
 }
 
-fn feed(feeds: &DemoFeeds, stop: &AtomicBool) {
+fn feed(feeds: &DemoFeeds, figures: fn(u64) -> DemoStats, stop: &AtomicBool) {
     let mut painter = CardPainter::new(640, 480).expect("a painter");
     for frame in 1500u64.. {
         if stop.load(Ordering::Relaxed) {
@@ -125,7 +125,7 @@ fn feed(feeds: &DemoFeeds, stop: &AtomicBool) {
     }
 }
 
-fn served() -> Served {
+fn served(figures: fn(u64) -> DemoStats) -> Served {
     let feeds = DemoFeeds::default();
     let receivers = feeds.receivers();
     assert!(!feeds.watched());
@@ -135,7 +135,7 @@ fn served() -> Served {
     let address = listener.listen().address;
     let stop = Arc::new(AtomicBool::new(false));
     let (fed, stopping) = (Arc::clone(&stop), Arc::clone(&stop));
-    let feeder = thread::spawn(move || feed(&feeds, &fed));
+    let feeder = thread::spawn(move || feed(&feeds, figures, &fed));
     let server = thread::spawn(move || {
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
@@ -180,7 +180,7 @@ fn get(address: SocketAddr, path: &str, host: &str, enough: usize) -> String {
 
 #[test]
 fn serves_pictures_and_figures_to_the_user_alone() {
-    let served = served();
+    let served = served(figures);
     let page = get(served.address, "/", "localhost", usize::MAX);
     assert!(page.starts_with("HTTP/1.1 200") && page.contains("content-security-policy: default-src 'none'"));
     assert!(
@@ -203,19 +203,22 @@ fn serves_pictures_and_figures_to_the_user_alone() {
 
 #[test]
 fn a_browser_fills_the_page_in() {
-    let served = served();
-    let (page, output) = browser::page(served.address, "live for");
-    for shown in [
+    let served = served(figures);
+    let expected = [
         "live for 00:01:",
         "test card, 640x480 at 25 frames/s",
         "<td>3.4 µs</td>",
         "<td>1.94 ms</td>",
         "+8.6 µs",
         "95 % confidence: 7.9 µs to 9.3 µs",
+        "On the wire it adds 92 bytes to a frame of ",
+        " bytes: 1.3 %.",
         "x25519-mlkem768",
         "not measurable here",
         "Both ends read the same clock.",
-    ] {
+    ];
+    let (page, output) = browser::page(served.address, &expected);
+    for shown in expected {
         assert!(page.contains(shown), "'{shown}' is not on the page:\n{page}");
     }
     let errors = String::from_utf8_lossy(&output.stderr);
@@ -226,8 +229,23 @@ fn a_browser_fills_the_page_in() {
 }
 
 #[test]
+fn before_a_frame_was_sent_the_page_says_nothing_of_its_bytes() {
+    let served = served(|frame| {
+        let mut stats = figures(frame);
+        stats.price = stats.price.map(|price| Price {
+            frame_bytes: 0.0,
+            ..price
+        });
+        stats
+    });
+    let (page, _) = browser::page(served.address, &["95 % confidence:"]);
+    assert!(page.contains("95 % confidence:"), "{page}");
+    assert!(!page.contains("On the wire it adds"), "{page}");
+}
+
+#[test]
 fn the_pictures_are_on_the_screen() {
-    let served = served();
+    let served = served(figures);
     let file: PathBuf = Path::new(env!("CARGO_TARGET_TMPDIR")).join("demo.png");
     // As with the figures, the first look may come before the first pictures.
     let mut yellow = 0;

@@ -138,7 +138,7 @@ fn a_browser_shows_the_picture_and_says_what_it_is() {
                 .expect("written");
         }
     });
-    let (page, _) = browser::page(address, "live: ");
+    let (page, _) = browser::page(address, &["live: "]);
     let screenshot = Path::new(env!("CARGO_TARGET_TMPDIR")).join("sink.png");
     browser::open(address, &[&format!("--screenshot={}", screenshot.display())]);
     stop.store(true, Ordering::Relaxed);

@@ -6,17 +6,18 @@ use std::process::{Command, Output};
 /// Times to look at a page: a browser gives it as soon as it is loaded, which may be before the first figures came.
 const LOOKS: usize = 10;
 
-/// The page's elements as text, once it contains `ready`, or as it was first if it never does.
-pub(crate) fn page(address: SocketAddr, ready: &str) -> (String, Output) {
+/// The page's elements as text, once it contains all of `ready`, or as it was first if it never does.
+pub(crate) fn page(address: SocketAddr, ready: &[&str]) -> (String, Output) {
+    let is_ready = |page: &str| ready.iter().all(|words| page.contains(words));
     let mut looks = (0..LOOKS).map(|_| {
         let output = open(address, &["--dump-dom"]);
         (String::from_utf8_lossy(&output.stdout).into_owned(), output)
     });
     let last = looks.next().expect("a first look");
-    if last.0.contains(ready) {
+    if is_ready(&last.0) {
         last
     } else {
-        looks.find(|(page, _)| page.contains(ready)).unwrap_or(last)
+        looks.find(|(page, _)| is_ready(page)).unwrap_or(last)
     }
 }
 

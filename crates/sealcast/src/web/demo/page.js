@@ -70,8 +70,10 @@ function showPrice(price) {
   }
   $("pair").hidden = false;
   const part = d.median_us / price.frame_interval_us * 100;
-  const more = price.added_bytes / price.frame_bytes * 100;
   say("share", `That is ${part.toPrecision(2)} % of the ${time(price.frame_interval_us)} from frame to frame.`);
+  // Sealing is measured before anybody watches, and no frame has gone anywhere until then.
+  if (price.frame_bytes === 0) return;
+  const more = price.added_bytes / price.frame_bytes * 100;
   say("added", `On the wire it adds ${bytes(price.added_bytes)} to a frame of ${bytes(price.frame_bytes)}: ` +
     `${more.toPrecision(2)} %.`);
 }

@@ -124,7 +124,7 @@ pub struct Price {
     pub frame_interval_us: f64,
     /// Bytes that protection adds to a frame on the wire, on average.
     pub added_bytes: f64,
-    /// Bytes of a frame before protection, on average.
+    /// Bytes of a frame before protection, on average; 0 before the first one was sent.
     pub frame_bytes: f64,
 }
 
