@@ -105,12 +105,22 @@ impl Figures {
 
     /// The median over rounds of the difference to another system in the same round; `None` without a common round.
     pub fn more_than(&self, other: &Self, figure: impl Fn(&Sample) -> f64) -> Option<Estimate> {
-        let differences = self.samples.iter().filter_map(|own| {
+        self.beside(other, |own, theirs| figure(own) - figure(theirs))
+    }
+
+    /// The median over rounds of how many times another system's in the same round this one's is; `None` without a
+    /// common round.
+    pub fn times(&self, other: &Self, figure: impl Fn(&Sample) -> f64) -> Option<Estimate> {
+        self.beside(other, |own, theirs| figure(own) / figure(theirs))
+    }
+
+    fn beside(&self, other: &Self, compared: impl Fn(&Sample, &Sample) -> f64) -> Option<Estimate> {
+        let pairs = self.samples.iter().filter_map(|own| {
             let theirs = other.samples.iter().find(|theirs| theirs.round == own.round)?;
-            Some(figure(own) - figure(theirs))
+            Some(compared(own, theirs))
         });
-        let differences: Vec<f64> = differences.collect();
-        Estimate::of(&differences)
+        let compared: Vec<f64> = pairs.collect();
+        Estimate::of(&compared)
     }
 
     /// Packets lost in all rounds.
@@ -154,6 +164,8 @@ mod tests {
         );
         let more = ours.more_than(&theirs, |sample| sample.p50_us).expect("common rounds");
         assert_eq!((more.low, more.median, more.high), (10.0, 10.0, 10.0));
+        let times = ours.times(&theirs, |sample| sample.p50_us).expect("common rounds");
+        assert_eq!((times.low, times.high), (1.1, 1.2));
         assert!(
             figures(&[(5, 1.0)])
                 .more_than(&theirs, |sample| sample.p50_us)
