@@ -8,7 +8,7 @@ use sealcast_proto::unit::{Codec, Preamble, StreamInfo};
 use sealcast_proto::wire::{Control, Numbers};
 use serde::Deserialize;
 use serde_json::{Value, json};
-use vectors::{Hex, load};
+use vectors::{Hex, hex, load};
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -29,10 +29,6 @@ struct Case {
     message: Option<String>,
     fields: Option<Value>,
     frame_bytes: Option<Hex>,
-}
-
-fn hex(bytes: &[u8]) -> String {
-    data_encoding::HEXLOWER.encode(bytes)
 }
 
 /// A message's name and fields as the vectors write them, or why there are none.

@@ -7,7 +7,7 @@ mod vectors;
 use sealcast_proto::rtsp::{CameraNumber, GatewayMessage, Particulars, TrackSet, Verb, packets, put_packet};
 use serde::Deserialize;
 use serde_json::{Value, json};
-use vectors::{Hex, load};
+use vectors::{Hex, hex, load};
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -34,10 +34,6 @@ struct Case {
 struct Packet {
     channel: u8,
     bytes: Hex,
-}
-
-fn hex(bytes: &[u8]) -> String {
-    data_encoding::HEXLOWER.encode(bytes)
 }
 
 fn verb_and_tracks(verb: Verb) -> (&'static str, TrackSet) {

@@ -1,6 +1,7 @@
 //! `vectors/schedule.json`: derivations, base32 and identity files.
 
 #[path = "common/vectors.rs"]
+#[allow(dead_code, reason = "each test uses a part")]
 mod vectors;
 
 use aws_lc_rs::digest::{SHA256, digest};

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use super::super::Doorman;
 use super::*;
-use crate::vectors::{Hex, load};
+use crate::vectors::{Hex, hex, load};
 
 #[derive(Deserialize)]
 struct File {
@@ -48,10 +48,6 @@ struct Cut {
     number: u8,
     message: Hex,
     datagrams: Vec<Hex>,
-}
-
-fn hex(bytes: &[u8]) -> String {
-    data_encoding::HEXLOWER.encode(bytes)
 }
 
 #[test]

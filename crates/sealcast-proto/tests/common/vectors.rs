@@ -15,6 +15,11 @@ pub(crate) fn load<T: DeserializeOwned>(name: &str) -> T {
     serde_json::from_slice(&text).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
 
+/// Bytes as vectors write them.
+pub(crate) fn hex(bytes: &[u8]) -> String {
+    HEXLOWER.encode(bytes)
+}
+
 /// Bytes written in hex.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(try_from = "String")]
