@@ -68,6 +68,7 @@ pub(crate) fn step() -> Outcome {
         println!("{}:{}: {}", finding.path, finding.line, finding.message);
     }
     match findings.len() {
+        0 if count == 0 => Outcome::Failed("there is no file to look at: run it as `cargo xtask`".to_owned()),
         0 => Outcome::Ok(format!("{count} files")),
         broken => Outcome::Failed(format!("{broken} findings in {count} files")),
     }
