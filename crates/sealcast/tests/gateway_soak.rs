@@ -12,7 +12,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use gateways::{Camera, Packet, Pair, Plain, Player, pair};
-use program::Program;
+use program::{PATIENCE, Program};
 use sealcast_proto::rtsp::Method;
 
 /// Players that come and go; `SEALCAST_LONG` says another number.
@@ -42,7 +42,11 @@ fn assert_run(came: &[Packet], sent: &[Packet]) {
     for channel in 0..4 {
         let numbers = came.iter().filter(|packet| packet.0 == channel).map(|packet| {
             let number = usize::from(packet.1[0]);
-            assert!(*packet == sent[number], "a packet that was not sent");
+            let length = packet.1.len();
+            assert!(
+                *packet == sent[number],
+                "{length} bytes of packet {number} came on channel {channel}"
+            );
             number
         });
         let numbers: Vec<usize> = numbers.collect();
@@ -100,7 +104,8 @@ fn many(port: u16, count: usize, sent: &[Packet]) {
 /// What a process has of the system.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Holdings {
-    files: usize,
+    /// Where its descriptors lead, without numbers.
+    files: Vec<String>,
     threads: usize,
     udp_ports: usize,
 }
@@ -121,15 +126,33 @@ impl Holdings {
         let inodes = of_udp.iter().flatten().flat_map(|table| table.lines().skip(1));
         let inodes = inodes.filter_map(|line| line.split_whitespace().nth(9));
         let sockets: Vec<String> = inodes.map(|inode| format!("socket:[{inode}]")).collect();
+        let udp_ports = targets.iter().filter(|target| sockets.contains(target)).count();
+        let kind = |target: String| target.split(":[").next().map(str::to_owned);
+        let mut files: Vec<String> = targets.into_iter().filter_map(kind).collect();
+        files.sort();
         Self {
-            files: targets.len(),
+            files,
             threads: list("task").count(),
-            udp_ports: targets.iter().filter(|target| sockets.contains(target)).count(),
+            udp_ports,
         }
     }
 
     fn of_both(gateways: &Pair) -> [Self; 2] {
         [&gateways.camera.program, &gateways.viewer].map(Self::of)
+    }
+
+    /// What both have before anybody comes, once the thread that watches their resources has opened what it reads.
+    fn before_anybody(gateways: &Pair) -> [Self; 2] {
+        let deadline = Instant::now() + PATIENCE;
+        loop {
+            let both = Self::of_both(gateways);
+            let opened = |one: &Self| one.files.iter().any(|file| file.ends_with("/statm"));
+            if both.iter().all(opened) {
+                return both;
+            }
+            assert!(Instant::now() < deadline, "they do not watch their resources: {both:?}");
+            thread::sleep(Duration::from_millis(10));
+        }
     }
 }
 
@@ -149,7 +172,7 @@ fn hundreds_of_players_leave_no_file_no_thread_no_port_and_no_memory_behind() {
     let sent = packets();
     let camera = Camera::start(Plain::Udp, sent.clone(), true);
     let gateways = pair(&camera.url(), &[], &[]);
-    let before = Holdings::of_both(&gateways);
+    let before = Holdings::before_anybody(&gateways);
     let began = Instant::now();
     many(gateways.port, WARM, &sent);
     let warm = memory(&gateways);

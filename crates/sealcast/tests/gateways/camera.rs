@@ -15,6 +15,8 @@ use crate::program::PATIENCE;
 
 /// Pause after each packet.
 const PACE: Duration = Duration::from_micros(300);
+/// How often a socket that waits for reports looks whether the session is over.
+const LOOK: Duration = Duration::from_millis(200);
 
 /// Video of a codec whose keyframes nobody looks for, unless a test wants another.
 const CODEC: &str = "VP8";
@@ -86,6 +88,7 @@ impl Camera {
                     forever,
                     heard: sender.clone(),
                     tracks: vec![None; 2],
+                    over: Arc::default(),
                     state: Arc::clone(&shared),
                     number,
                 };
@@ -165,6 +168,8 @@ struct Serving {
     forever: bool,
     heard: Sender<Heard>,
     tracks: Vec<Option<Way>>,
+    /// The session is: neither are packets sent any more, nor is there anything to listen to.
+    over: Arc<AtomicBool>,
     state: Arc<State>,
     /// Which connection it is.
     number: usize,
@@ -181,6 +186,7 @@ impl Serving {
         loop {
             let length = stream.read(&mut buffer).unwrap_or(0);
             if length == 0 {
+                self.over.store(true, Ordering::Relaxed);
                 let _ = self.heard.send(Heard::Gone);
                 return;
             }
@@ -213,6 +219,10 @@ impl Serving {
                 Some(transport) => response.headers.add("Transport", transport),
                 None => response.status = 461,
             },
+            Method::Teardown => {
+                std::mem::take(&mut self.over).store(true, Ordering::Relaxed);
+                self.tracks.fill(None);
+            }
             _ => {}
         }
         stream.write_all(&response.to_bytes()).expect("answered");
@@ -220,8 +230,8 @@ impl Serving {
         if request.method == Method::Play {
             let stream = stream.try_clone().expect("a copy");
             let (tracks, packets, forever) = (self.tracks.clone(), Arc::clone(&self.packets), self.forever);
-            let (state, number) = (Arc::clone(&self.state), self.number);
-            let goes_on = move || number >= state.silent.load(Ordering::Relaxed);
+            let (over, state, number) = (Arc::clone(&self.over), Arc::clone(&self.state), self.number);
+            let goes_on = move || !over.load(Ordering::Relaxed) && number >= state.silent.load(Ordering::Relaxed);
             thread::spawn(move || send(stream, &tracks, &packets, forever, goes_on));
         }
     }
@@ -245,12 +255,13 @@ impl Serving {
                 let sockets = [bind(), bind()];
                 let [rtp, rtcp] = [0, 1].map(|at: usize| sockets[at].local_addr().expect("bound").port());
                 let reports = sockets[1].try_clone().expect("a copy");
-                let (heard, number) = (self.heard.clone(), track as u8 * 2 + 1);
+                reports.set_read_timeout(Some(LOOK)).expect("not zero");
+                let (heard, number, over) = (self.heard.clone(), track as u8 * 2 + 1, Arc::clone(&self.over));
                 thread::spawn(move || {
                     let mut buffer = [0; 2048];
-                    while let Ok((length, _)) = reports.recv_from(&mut buffer) {
-                        if heard.send(Heard::Report(number, buffer[..length].to_vec())).is_err() {
-                            return;
+                    while !over.load(Ordering::Relaxed) {
+                        if let Ok((length, _)) = reports.recv_from(&mut buffer) {
+                            let _ = heard.send(Heard::Report(number, buffer[..length].to_vec()));
                         }
                     }
                 });
@@ -280,11 +291,8 @@ fn send(mut stream: TcpStream, tracks: &[Option<Way>], packets: &[Packet], forev
                     }
                 }
                 Way::Ports(sockets, ports) => {
-                    let sent = sockets[rtcp].send_to(packet, (Ipv4Addr::LOCALHOST, ports[rtcp]));
-                    // Nobody is there any more.
-                    if sent.is_err() && forever {
-                        return;
-                    }
+                    // Nobody says whether anybody is there.
+                    let _ = sockets[rtcp].send_to(packet, (Ipv4Addr::LOCALHOST, ports[rtcp]));
                 }
             }
             thread::sleep(PACE);
