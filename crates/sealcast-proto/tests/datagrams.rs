@@ -37,6 +37,7 @@ fn what_waits_at_the_viewer_itself_is_no_queue_on_the_path() {
             min: 6_000_000,
             start: 200_000_000,
             max: 400_000_000,
+            unsteered: false,
         }),
         ..steady()
     };

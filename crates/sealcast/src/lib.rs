@@ -14,4 +14,5 @@ pub mod run;
 pub mod sink;
 pub mod source;
 pub mod transport;
+mod watch;
 pub mod web;

@@ -15,6 +15,9 @@ pub struct RateConfig {
     pub start: u64,
     /// Greatest target.
     pub max: u64,
+    /// Nothing makes the source send what the target says, as nothing can make a camera behind a gateway: what is sent
+    /// above it and arrives without having waited raises it.
+    pub unsteered: bool,
 }
 
 impl Default for RateConfig {
@@ -24,6 +27,7 @@ impl Default for RateConfig {
             min: 150_000,
             start: 2_000_000,
             max: 100_000_000,
+            unsteered: false,
         }
     }
 }
@@ -37,6 +41,7 @@ impl RateConfig {
             min,
             start: self.start.clamp(min, max),
             max,
+            ..self
         }
     }
 }

@@ -33,6 +33,8 @@ const RATE_ADJUST_INTERVAL: Duration = Duration::from_millis(200);
 const RAMP_UP_SPEED: f64 = 10_000_000.0;
 /// A queue at the sender that lasts longer than so many seconds: a keyframe's own is shorter.
 const RTP_QDELAY_TH: f64 = 0.2;
+/// What has waited at the sender for so long will not be gone by itself.
+const QUEUE_STANDS: Duration = Duration::from_millis(150);
 /// Within what time the pacer empties the sender's own queue where the window allows it, in seconds.
 const PACE_EMPTIES: f64 = 0.05;
 /// Least rate of the pacer, bit/s.
@@ -106,8 +108,9 @@ pub struct RateController {
     /// No cut for queue delay before.
     next_cut: Duration,
     next_loss_cut: Duration,
-    /// Bytes that wait at the sender.
+    /// Bytes that wait at the sender, and since when some do.
     queued: usize,
+    queued_since: Option<Duration>,
     /// Since when something is under way and nothing is heard.
     waiting: Option<Duration>,
     /// When a packet last left.
@@ -140,6 +143,7 @@ impl RateController {
             next_cut: Duration::ZERO,
             next_loss_cut: Duration::ZERO,
             queued: 0,
+            queued_since: None,
             waiting: None,
             last_left: Duration::ZERO,
             silent: None,
@@ -180,6 +184,7 @@ impl RateController {
     /// queue that a slow encoder has left then shortens sooner.
     pub fn queued(&mut self, bytes: usize) {
         self.queued = bytes;
+        self.queued_since = (bytes > 0).then(|| self.queued_since.unwrap_or(self.now));
     }
 
     fn left(&mut self, bytes: usize, longest: usize) {
@@ -254,6 +259,14 @@ impl RateController {
         };
         let window = (self.cwnd + slack).max(self.calm_window());
         !self.flight.full() && (in_flight == 0.0 || in_flight + bytes as f64 <= window)
+    }
+
+    /// Whether packets of a source that does not follow have waited at the sender for so long that as many come as
+    /// leave, while nothing waits on the path and little is lost there: then what arrives is not all that it carries.
+    fn holds_up(&self) -> bool {
+        let stands = |since: Duration| self.now.saturating_sub(since) >= QUEUE_STANDS;
+        let at_sender = self.config.unsteered && self.queued_since.is_some_and(stands);
+        at_sender && self.calm() && !self.loss.heavy() && !self.loss.watching()
     }
 
     /// Whether nothing waits on the path.
@@ -412,6 +425,9 @@ impl RateController {
             .is_some_and(|at| self.now.saturating_sub(at) < RATE_ADJUST_INTERVAL * 2);
         if full && self.target > self.carried() {
             return self.set_target(self.carried());
+        }
+        if self.holds_up() && self.arrived.rate() > self.target {
+            return self.set_target(self.arrived.rate());
         }
         let crowded = self.delay.average() >= QDELAY_TARGET_LO / 2 || self.delay.trend() >= QDELAY_TREND_TH;
         let rate = self.transmitted.rate().max(self.arrived.rate());

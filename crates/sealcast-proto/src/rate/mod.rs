@@ -42,6 +42,9 @@
 //! * While nothing waits on the path the window lets through what the target makes in 75 ms beyond the round trip:
 //!   reports are lost too, on links that lose packets in runs, and a window that closes for want of them makes frames
 //!   late.
+//! * *A source that nothing steers* ([`RateConfig::unsteered`]) sends above a target that was cut, and then the pacer
+//!   would send what comes and keep what waits. Where packets have stood at the sender for 150 ms, nothing waits on the
+//!   path and loss is low, the target is at least what arrives.
 //! * The first window carries the start rate for 100 ms instead of one packet a round trip; MSS is 1200 bytes, or the
 //!   longest packet sent.
 //! * *Silence* is not in the RFC. At [`RateController::deadline`] what is under way is given up, the target halves, and

@@ -70,6 +70,7 @@ fn a_viewer_that_asks_for_everything_gets_no_more_than_the_rate() {
         min: 2_000_000,
         start: 8_000_000,
         max: 8_000_000,
+        unsteered: false,
     };
     let (bytes, resent) = ask_for_everything(Some(rate));
     // Two seconds at the rate, what pacing has above it, and one burst.

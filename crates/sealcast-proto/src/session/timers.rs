@@ -61,8 +61,9 @@ impl Session {
         self.out.push_back(Output::Event(Event::Stalled));
     }
 
-    /// When to come back. Always later than a [`handle_timeout`](Self::handle_timeout) that has just been done.
-    pub(super) fn deadline(&self) -> Duration {
+    /// When to come back with [`Input::Timeout`](super::Input::Timeout), as [`poll`](Self::poll) says once it is
+    /// drained; [`Duration::MAX`] for never. Always later than a timeout that has just been handled.
+    pub fn deadline(&self) -> Duration {
         let State::Established(established) = &self.state else {
             return if self.is_over() {
                 self.farewell.as_ref().map_or(Duration::MAX, |farewell| farewell.next)

@@ -48,6 +48,7 @@ pub(crate) fn steady() -> Delivery {
             min: 6_000_000,
             start: 12_000_000,
             max: 100_000_000,
+            unsteered: false,
         }),
         // A path of which nothing is found out: the simulated ones carry more than any real one.
         mtu: Mtu::Fixed(BASE_DATAGRAM),

@@ -236,7 +236,12 @@ pub(super) fn rate(config: &FileConfig) -> Result<RateConfig> {
     let min = min.unwrap_or_else(|| stated.iter().fold(defaults.min, |min, &(_, bits)| min.min(bits)));
     let max = max.unwrap_or(defaults.max).max(min);
     let start = bitrate.unwrap_or(defaults.start).clamp(min, max);
-    Ok(RateConfig { min, start, max })
+    Ok(RateConfig {
+        min,
+        start,
+        max,
+        ..RateConfig::default()
+    })
 }
 
 /// The list at home of viewers that may watch us.

@@ -1,44 +1,133 @@
 //! A timer that is moved as seldom as can be.
 
+use std::future::Future;
+use std::io;
+use std::os::fd::OwnedFd;
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
 use std::time::{Duration, Instant};
 
+use futures_util::future::Either;
+use rustix::time::{
+    Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, Timespec, timerfd_create, timerfd_settime,
+};
+use tokio::io::Interest;
+use tokio::io::unix::AsyncFd;
 use tokio::time::{Sleep, sleep_until};
 
 use super::seldom::Seldom;
+use crate::watch::watch_for;
 
-/// An alarm that is put off is put off so far at most: with the next packet it may be wanted earlier again, and that
-/// costs more than ringing once in vain.
-const LINGER: Duration = Duration::from_millis(60);
-/// It is not put off for less than this.
+/// An alarm is not put off for less than this: it rather rings in vain.
 const WORTHWHILE: Duration = Duration::from_millis(20);
+/// Waits are whole multiples of this, so that what is due soon after one thing is done together with it.
+const GRAIN: Duration = Duration::from_millis(1);
 
 /// Rings when it should, and now and then before: who waits looks what time it is. Most deadlines move away with each
-/// packet, and that costs nothing here; a timer of the runtime's would be taken out and put in again, and one that is
-/// put in may wake the runtime with a system call.
+/// packet, and that costs nothing here.
 #[derive(Default)]
 pub(super) struct Alarm {
-    sleep: Option<Seldom<Sleep>>,
+    often: bool,
+    timer: Option<Seldom<Timer>>,
+    /// When the timer ends.
+    set: Option<Instant>,
 }
 
+/// The runtime's timer, or one of the kernel's.
+type Timer = Either<Sleep, KernelTimer>;
+
 impl Alarm {
-    /// Wait until `deadline`, or an earlier one that was waited for before; for ever where there is none. `now` may be
-    /// a little while ago. Cancel-safe.
-    pub(super) async fn rings(&mut self, deadline: Option<Instant>, now: impl FnOnce() -> Instant) {
-        let Some(deadline) = deadline.map(tokio::time::Instant::from) else {
+    /// From now on for a deadline that comes and goes with each picture. The runtime's timers wake it every 64 ms on
+    /// the way to one that is nearer than that, and once where one was that is put off; to a program whose code has
+    /// left the processor's caches that is dear. This takes a timer of the kernel's, where there is a descriptor left.
+    pub(super) fn set_often(&mut self) {
+        if !self.often {
+            *self = Self {
+                often: true,
+                ..Self::default()
+            };
+        }
+    }
+
+    /// Wait until `deadline`, or an earlier one that was waited for before; for ever where there is none. Cancel-safe.
+    pub(super) async fn rings(&mut self, deadline: Option<Instant>) {
+        let Some(deadline) = deadline else {
             return std::future::pending().await;
         };
-        let sleep = self.sleep.get_or_insert_with(|| Seldom::new(sleep_until(deadline)));
-        let before = sleep.get().deadline();
-        if deadline < before || sleep.get().is_elapsed() {
-            sleep.change().reset(deadline);
-        } else {
-            // A timer that moves away is not even taken out.
-            let later = deadline.min(tokio::time::Instant::from(now()) + LINGER);
-            if later >= before + WORTHWHILE {
-                sleep.change().reset(later);
+        // A timer that moves away is mostly left where it is.
+        if self
+            .set
+            .is_none_or(|set| deadline < set || deadline >= set + WORTHWHILE)
+        {
+            let now = Instant::now();
+            if deadline <= now {
+                return;
             }
+            self.set(deadline, now);
         }
-        sleep.await;
+        if let Some(timer) = &mut self.timer {
+            timer.await;
+        }
+        self.set = None;
+    }
+
+    fn set(&mut self, deadline: Instant, now: Instant) {
+        self.set = Some(deadline);
+        let moved = self
+            .timer
+            .as_mut()
+            .is_some_and(|timer| match timer.change().as_pin_mut() {
+                Either::Left(sleep) => {
+                    sleep.reset(deadline.into());
+                    true
+                }
+                Either::Right(timer) => timer.reset(deadline - now).is_ok(),
+            });
+        if !moved {
+            let often = self.timer.is_none() && self.often;
+            let kernels = often.then(|| KernelTimer::new(deadline - now)).and_then(Result::ok);
+            let runtimes = || Either::Left(sleep_until(deadline.into()));
+            self.timer = Some(Seldom::new(kernels.map_or_else(runtimes, Either::Right)));
+        }
+    }
+}
+
+/// A timer of the kernel's.
+struct KernelTimer(AsyncFd<OwnedFd>);
+
+impl KernelTimer {
+    fn new(wait: Duration) -> io::Result<Self> {
+        let flags = TimerfdFlags::NONBLOCK | TimerfdFlags::CLOEXEC;
+        let timer = timerfd_create(TimerfdClockId::Monotonic, flags)?;
+        let timer = Self(watch_for(timer, Interest::READABLE)?);
+        timer.reset(wait)?;
+        Ok(timer)
+    }
+
+    /// Whatever it was set to before leaves nothing behind.
+    fn reset(&self, wait: Duration) -> io::Result<()> {
+        // A wait of nothing would be no timer at all.
+        let grains = wait.as_nanos().div_ceil(GRAIN.as_nanos()).max(1);
+        let wait = GRAIN.saturating_mul(u32::try_from(grains).unwrap_or(u32::MAX));
+        let once = Itimerspec {
+            it_interval: Timespec::default(),
+            it_value: wait.try_into().map_err(io::Error::other)?,
+        };
+        timerfd_settime(self.0.get_ref(), TimerfdTimerFlags::empty(), &once)?;
+        Ok(())
+    }
+}
+
+impl Future for KernelTimer {
+    type Output = ();
+
+    fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<()> {
+        match ready!(self.0.poll_read_ready(context)) {
+            Ok(mut guard) => guard.clear_ready(),
+            // The runtime is shut down, and everything with it.
+            Err(_) => return Poll::Pending,
+        }
+        Poll::Ready(())
     }
 }
 
@@ -54,26 +143,50 @@ mod tests {
     async fn glance(alarm: &mut Alarm, deadline: Instant) {
         tokio::select! {
             biased;
-            () = alarm.rings(Some(deadline), Instant::now) => unreachable!("it is not time"),
+            () = alarm.rings(Some(deadline)) => unreachable!("it is not time"),
             () = std::future::ready(()) => {}
         }
     }
 
-    #[tokio::test]
-    async fn it_never_rings_late_and_early_only_as_it_was_waited_for_before() {
-        let (mut alarm, far) = (Alarm::default(), Instant::now() + 60_000 * MS);
+    /// Never late, and early only as it was waited for before.
+    async fn rings_in_time(mut alarm: Alarm) {
+        let far = Instant::now() + 60_000 * MS;
         glance(&mut alarm, far).await;
         let soon = Instant::now() + 20 * MS;
-        alarm.rings(Some(soon), Instant::now).await;
+        alarm.rings(Some(soon)).await;
         assert!((soon..far).contains(&Instant::now()), "it was brought forward");
         let before = Instant::now() + 100 * MS;
         glance(&mut alarm, before).await;
-        alarm.rings(Some(far), Instant::now).await;
-        assert!((before..far).contains(&Instant::now()), "it was not put off");
+        alarm.rings(Some(before + WORTHWHILE / 2)).await;
+        assert!((before..far).contains(&Instant::now()), "it stayed where it was");
+        let first = Instant::now() + 40 * MS;
+        glance(&mut alarm, first).await;
+        let later = first + 200 * MS;
+        glance(&mut alarm, later).await;
+        alarm.rings(Some(later)).await;
+        assert!((first..far).contains(&Instant::now()), "it was put off");
         let due = Instant::now() + 20 * MS;
-        alarm.rings(Some(due), Instant::now).await;
+        alarm.rings(Some(due)).await;
         assert!(Instant::now() >= due, "it has rung, and is set anew");
-        let never = tokio::time::timeout(20 * MS, alarm.rings(None, Instant::now)).await;
+        alarm.rings(Some(Instant::now() - MS)).await;
+        let never = tokio::time::timeout(20 * MS, alarm.rings(None)).await;
         assert!(never.is_err(), "there is nothing to wait for");
+    }
+
+    #[tokio::test]
+    async fn it_never_rings_late_and_early_only_as_it_was_waited_for_before() {
+        rings_in_time(Alarm::default()).await;
+        let mut often = Alarm::default();
+        often.set_often();
+        rings_in_time(often).await;
+    }
+
+    #[tokio::test]
+    async fn a_timer_of_the_kernels_that_is_put_off_does_not_ring_in_between() {
+        let began = Instant::now();
+        let timer = KernelTimer::new(30 * MS).expect("a timer");
+        timer.reset(150 * MS).expect("set");
+        timer.await;
+        assert!(began.elapsed() >= 150 * MS, "{:?}", began.elapsed());
     }
 }

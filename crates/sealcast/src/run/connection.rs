@@ -67,6 +67,7 @@ pub(super) struct Connection<T> {
     pub(super) session: Session,
     clock: Clock,
     metrics: Metrics,
+    /// When the session wanted to be called, when it was last waited for.
     deadline: Duration,
     alarm: Alarm,
     closed: bool,
@@ -98,6 +99,11 @@ impl<T: Transport> Connection<T> {
 
     /// Wait until there may be work. Cancel-safe.
     pub(super) async fn wait(&mut self) -> Result<(), Ended> {
+        if self.transport.is_datagram() && self.session.is_established() {
+            // Strangers take no descriptor, and over a byte stream there is little to wait for.
+            self.alarm.set_often();
+        }
+        self.deadline = self.session.deadline();
         let deadline = self.clock.instant(self.deadline);
         tokio::select! {
             biased;
@@ -109,7 +115,7 @@ impl<T: Transport> Connection<T> {
                 Progress::Read | Progress::Wrote => {}
                 Progress::Closed => self.closed = true,
             },
-            () = self.alarm.rings(deadline, || self.arrived) => {}
+            () = self.alarm.rings(deadline) => {}
         }
         Ok(())
     }
@@ -160,9 +166,7 @@ impl<T: Transport> Connection<T> {
         }
         let pauses = std::mem::take(&mut self.pauses);
         let told = self.session.caught_up(self.clock.at(self.arrived), pauses);
-        if self.session.has_output() {
-            self.drain_session(listener, false);
-        }
+        self.drain_session(listener, false);
         told.map_err(Ended::Session)
     }
 
@@ -236,9 +240,7 @@ impl<T: Transport> Connection<T> {
             if self.session.heard_newest() {
                 self.transport.follow();
             }
-            if self.session.has_output() {
-                self.drain_session(listener, false);
-            }
+            self.drain_session(listener, false);
         }
         let now = self.clock.at(arrived);
         if now.monotonic >= self.deadline && !self.session.is_over() {
@@ -250,7 +252,7 @@ impl<T: Transport> Connection<T> {
     /// Queue what the session wants sent and pass its news on. It counts as the handshake's while there is no session
     /// yet, and when it is `handshaking` that made the session.
     fn drain_session(&mut self, listener: &mut impl Listener, handshaking: bool) {
-        loop {
+        while self.session.has_output() {
             match self.session.poll() {
                 Output::Transmit(message) => {
                     let length = (LENGTH_PREFIX + message.len()) as u64;
@@ -269,10 +271,8 @@ impl<T: Transport> Connection<T> {
                     listener.event(event);
                 }
                 Output::Media(media) => self.pauses = listener.assembled(media, self.arrived),
-                Output::Timeout(deadline) => {
-                    self.deadline = deadline;
-                    return;
-                }
+                // It is asked for when there is nothing to do but wait for it.
+                Output::Timeout(_) => return,
             }
         }
     }

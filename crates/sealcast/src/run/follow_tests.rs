@@ -7,6 +7,7 @@ const BOUNDS: RateConfig = RateConfig {
     min: 150_000,
     start: 2_000_000,
     max: 20_000_000,
+    unsteered: false,
 };
 /// What the encoder was configured for, bit/s.
 const CONFIGURED: u64 = 8_000_000;

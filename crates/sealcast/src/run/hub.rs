@@ -263,6 +263,7 @@ mod tests {
             min: 100_000,
             start: 1_000_000,
             max: 9_000_000,
+            unsteered: false,
         };
         Hub::new(QueueLimits::default(), Metrics::new(build_info())).with_rate(rate)
     }

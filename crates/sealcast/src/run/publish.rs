@@ -186,6 +186,7 @@ fn first_rate(source: &mut dyn Source, rate: RateConfig) -> RateConfig {
     }
     RateConfig {
         start: PASSED_THROUGH.min(rate.max),
+        unsteered: true,
         ..rate
     }
 }

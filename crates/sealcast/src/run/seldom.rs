@@ -49,11 +49,6 @@ impl<F> Seldom<F> {
         self.flag.woken.store(true, Ordering::Release);
     }
 
-    /// What is waited for.
-    pub(super) fn get(&self) -> &F {
-        &self.future
-    }
-
     /// What is waited for, to be changed and then polled again.
     pub(super) fn change(&mut self) -> Pin<&mut F> {
         self.flag.woken.store(true, Ordering::Release);

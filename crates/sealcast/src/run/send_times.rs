@@ -17,10 +17,10 @@ impl SendTimes {
         (nanos(self.seal), nanos(self.send))
     }
 
-    /// A frame was sealed just now.
-    pub(super) fn sealed(&mut self, took: Duration) {
+    /// A frame is sealed since `now`.
+    pub(super) fn sealed(&mut self, took: Duration, now: Instant) {
         self.seal = took;
-        self.sending_since = Some(Instant::now());
+        self.sending_since = Some(now);
     }
 
     /// Nothing waits to be sent: how long that took, when the last frame has left with it.

@@ -357,12 +357,13 @@ impl<T: Transport> ViewerTask<T> {
         let made = self
             .connection
             .seal(|session, out| session.seal_frame(clock.at(began), &outgoing, out))?;
-        let took = began.elapsed();
+        let sealed = Instant::now();
+        let took = sealed - began;
         let wire_bytes = (self.connection.outgoing_len() - from) as u64;
         if let Some(tap) = &self.shared.wire_tap {
             tap(self.connection.outgoing_tail(from));
         }
-        seat.times.sealed(took);
+        seat.times.sealed(took, sealed);
         observation.frame_sealed(made, wire_bytes, took);
         self.connection.work(&mut self.inbox)?;
         self.note_sent();

@@ -31,6 +31,7 @@ fn nothing_that_can_be_told_panics_or_leaves_the_bounds() {
         min: 200_000,
         start: 1_000_000,
         max: 30_000_000,
+        unsteered: false,
     };
     for seed in 1..=64 {
         let mut rng = Rng(seed);
@@ -95,13 +96,19 @@ fn bounds_that_make_no_sense_are_put_in_order() {
         (5_000_000, 1_000_000, 2_000_000),
         (1, u64::MAX, u64::MAX),
     ] {
-        let controller = RateController::new(RateConfig { min, start, max });
+        let controller = RateController::new(RateConfig {
+            min,
+            start,
+            max,
+            unsteered: true,
+        });
         assert!((10_000..=10_000_000_000).contains(&controller.target()));
     }
     let odd = RateConfig {
         min: 5_000_000,
         start: 1_000_000,
         max: 2_000_000,
+        unsteered: false,
     };
     assert_eq!(RateController::new(odd).target(), 5_000_000);
 }

@@ -3,6 +3,7 @@
 
 mod fuzz;
 mod path;
+mod steady;
 
 use std::time::Duration;
 

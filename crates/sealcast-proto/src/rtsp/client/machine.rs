@@ -137,8 +137,8 @@ impl CameraClient {
     }
 
     /// The tracks that come over UDP, and the camera's ports where it said them.
-    pub fn ports(&self) -> impl Iterator<Item = (Track, PortPair)> {
-        self.udp.iter().filter_map(|&(track, ports)| Some((track, ports?)))
+    pub fn ports(&self) -> impl Iterator<Item = (Track, Option<PortPair>)> {
+        self.udp.iter().copied()
     }
 
     fn take(&mut self, now: Duration, input: CameraInput<'_>) -> Result<(), CameraError> {

@@ -55,8 +55,9 @@ impl Block {
             preamble: None,
             tail: None,
             units: Vec::new(),
-            code: repair::Block::new(header.sources.into(), header.repairs.into())
-                .filter(|_| header.repairs > 0)
+            code: (header.repairs > 0)
+                .then(|| repair::Block::new(header.sources.into(), header.repairs.into()))
+                .flatten()
                 .map(Box::new),
         }
     }

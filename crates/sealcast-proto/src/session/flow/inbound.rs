@@ -159,6 +159,9 @@ impl Inbound {
             return Ok(());
         }
         let end = first + u64::from(unit.sources) + u64::from(unit.repairs);
+        if end == self.expected + 1 && !repair && !self.blocks.contains_key(&first) {
+            return self.pass(now, record, unit, part);
+        }
         if !self.make_room(first, end) {
             return Err(Malformed);
         }
@@ -186,6 +189,22 @@ impl Inbound {
         let advanced = self.advance();
         debug_assert!(self.is_consistent(), "the books of the blocks do not add up");
         advanced
+    }
+
+    /// Take a record that is a block of its own and next in turn: it need not wait among others.
+    fn pass(&mut self, now: Now, record: &Opened<'_>, unit: UnitHeader, part: &[u8]) -> Result<(), Malformed> {
+        let header = record.header();
+        let mut block = Block::new(header.stream, unit, header.flags, now.monotonic);
+        self.counts.sources += 1;
+        self.unrepaired = self.unrepaired.saturating_add(1);
+        if self.tell_units {
+            block.tell(unit.index, record, now.monotonic, false);
+        }
+        block.take_source(unit, header.flags, header.timestamp, part, now.monotonic)?;
+        self.expected += block.len();
+        self.missing.forget_below(self.expected);
+        self.hand_out(block)?;
+        self.advance()
     }
 
     /// What is counted is what is there, within its bounds. For the fuzzer, which builds with assertions.

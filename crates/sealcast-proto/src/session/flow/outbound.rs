@@ -25,8 +25,10 @@ const MAX_RESENDS: usize = 1024;
 /// How much of the end is sent again, and how far back it may be: behind it there may be repair records.
 const TAIL: usize = 4;
 const MAX_TAIL: u64 = 2 * crate::repair::MAX_SOURCES as u64;
-/// Buffers of old blocks kept for new ones.
+/// Buffers of old blocks kept for new ones: so many of any length, and more of those that hold a few datagrams.
 const MAX_SPARE: usize = 8;
+const MAX_SHORT_SPARE: usize = 64;
+const SHORT: usize = 4 * 1024;
 /// Datagrams to send, back to back in one buffer: each `size` bytes long, the last perhaps shorter.
 #[derive(Clone, Copy, Debug)]
 pub struct Packets<'a> {
@@ -316,7 +318,7 @@ impl Outbound {
         let bytes = |block: &SentBlock| block.sources.bytes.len() + block.repairs.bytes.len();
         let kept: usize = self.blocks.iter().map(bytes).sum();
         let unsent: usize = self.blocks.range(self.done..).map(bytes).sum();
-        let bounded = self.again.len() <= MAX_RESENDS && self.spare.len() <= MAX_SPARE;
+        let bounded = self.again.len() <= MAX_RESENDS && self.spare.len() <= MAX_SHORT_SPARE;
         kept == self.kept_bytes && self.backlog <= unsent && kept - unsent <= 2 * MAX_HISTORY && bounded
     }
 
@@ -336,7 +338,12 @@ impl Outbound {
     }
 
     fn keep_buffer(&mut self, mut buffer: Vec<u8>) {
-        if self.spare.len() < MAX_SPARE && buffer.capacity() > 0 {
+        let most = if buffer.capacity() <= SHORT {
+            MAX_SHORT_SPARE
+        } else {
+            MAX_SPARE
+        };
+        if self.spare.len() < most && buffer.capacity() > 0 {
             buffer.clear();
             self.spare.push(buffer);
         }

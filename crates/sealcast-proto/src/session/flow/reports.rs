@@ -132,6 +132,7 @@ impl Arrivals {
         out.clear();
         let Some((highest, _)) = self.highest else { return };
         let bytes = highest.div_ceil(8).min(MAX_RECEIVED_BYTES as u64) as usize;
+        out.reserve(bytes.next_multiple_of(size_of::<u64>()));
         // Before number 0 the ring is empty.
         let mut end = highest;
         while out.len() < bytes {

@@ -1,12 +1,12 @@
 //! Pairs of UDP ports for RTP and RTCP on a plain side.
 
+use std::cell::RefCell;
 use std::io;
 use std::net::{IpAddr, SocketAddr};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU16, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
-use bytes::Bytes;
+use bytes::{Bytes, BytesMut};
 use sealcast_proto::rtsp::{Channel, PortPair, Track};
 use tokio::task::JoinSet;
 
@@ -15,6 +15,44 @@ use crate::transport::udp::{DatagramSocket, Fragments, Path, Runs};
 
 /// Attempts at two neighbouring ports before none is said to be free.
 const ATTEMPTS: usize = 64;
+
+/// Packets lie together in rooms of this length, which is used again once all of them have gone on.
+const ROOM: usize = 16 * 1024;
+
+thread_local! {
+    /// Of all ports: there are hundreds, and what is used for each packet stays in the processor's caches.
+    static INTAKE: RefCell<Intake> = RefCell::new(Intake {
+        came: Runs::for_socket(),
+        room: BytesMut::with_capacity(ROOM),
+    });
+}
+
+/// Where packets are received.
+struct Intake {
+    came: Runs,
+    room: BytesMut,
+}
+
+impl Intake {
+    /// Hand on what has come to a socket.
+    fn receive(
+        &mut self,
+        socket: &DatagramSocket,
+        expected: impl Fn(SocketAddr) -> bool,
+        take: impl Fn(Bytes, Instant),
+    ) {
+        // Errors are about packets sent before.
+        let _ = self.came.receive(socket);
+        let arrived = Instant::now();
+        while let Some((path, packet)) = self.came.next() {
+            // Anybody can send anything here.
+            if expected(path.remote) && !packet.is_empty() {
+                self.room.extend_from_slice(packet);
+                take(self.room.split().freeze(), arrived);
+            }
+        }
+    }
+}
 
 /// The ports of the tracks of one camera or player. Dropping it closes them.
 #[derive(Default)]
@@ -26,14 +64,15 @@ struct Pair {
     track: Track,
     /// For RTP and for RTCP.
     sockets: [Arc<DatagramSocket>; 2],
-    /// The ports of the other side that are listened to; 0 for any.
-    theirs: [Arc<AtomicU16>; 2],
+    /// The ports of the other side that are listened to, or any, once it is known.
+    theirs: Arc<OnceLock<Option<PortPair>>>,
     /// Ends with the pair.
     _receiving: JoinSet<()>,
 }
 
 impl Ports {
-    /// Bind a pair for a track at `ip`, instead of any it had, and hand what comes `from` there to `take`.
+    /// Bind a pair for a track at `ip`, instead of any it had, and hand what comes `from` there to `take`, as soon as
+    /// it is said what to [`expect`](Self::expect).
     ///
     /// # Errors
     /// There is no pair to be had.
@@ -47,27 +86,21 @@ impl Ports {
         let sockets = bind_pair(ip)?.map(Arc::new);
         let [rtp, rtcp] = sockets.each_ref().map(|socket| socket.local_address().port());
         let mut receiving = JoinSet::new();
-        let theirs: [Arc<AtomicU16>; 2] = Default::default();
-        for ((rtcp, socket), port) in [false, true].into_iter().zip(&sockets).zip(&theirs) {
+        let theirs: Arc<OnceLock<Option<PortPair>>> = Arc::default();
+        for (rtcp, socket) in [false, true].into_iter().zip(&sockets) {
             let channel = Channel { track, rtcp };
-            let (socket, port, take) = (Arc::clone(socket), Arc::clone(port), take.clone());
+            let (socket, theirs, take) = (Arc::clone(socket), Arc::clone(&theirs), take.clone());
             let expected = move |sender: SocketAddr| {
-                let port = port.load(Ordering::Relaxed);
-                sender.ip().to_canonical() == from && (port == 0 || port == sender.port())
+                let Some(theirs) = theirs.get() else { return false };
+                let port = theirs.map(|pair| if rtcp { pair.rtcp } else { pair.rtp });
+                sender.ip().to_canonical() == from && port.is_none_or(|port| port == sender.port())
             };
             receiving.spawn(async move {
-                let mut came = Runs::for_socket();
                 loop {
                     socket.readable().await;
-                    // Errors are about packets sent before.
-                    let _ = came.receive(&socket);
-                    let arrived = Instant::now();
-                    while let Some((path, packet)) = came.next() {
-                        // Anybody can send anything here.
-                        if expected(path.remote) && !packet.is_empty() {
-                            take(channel, Bytes::copy_from_slice(packet), arrived);
-                        }
-                    }
+                    INTAKE.with_borrow_mut(|intake| {
+                        intake.receive(&socket, &expected, |packet, arrived| take(channel, packet, arrived));
+                    });
                     after_others().await;
                 }
             });
@@ -82,12 +115,12 @@ impl Ports {
         Ok(PortPair { rtp, rtcp })
     }
 
-    /// Listen to nobody but these ports of the other side: another stream of the same machine may still be sent to a
-    /// port that was its own before.
-    pub(super) fn expect(&self, track: Track, theirs: PortPair) {
+    /// Listen from now on, and to nobody but these ports of the other side, or to any. What came before is lost, and so
+    /// it should be: another stream of the same machine may still be sent to a port that was its own before.
+    pub(super) fn expect(&self, track: Track, theirs: Option<PortPair>) {
         for pair in self.tracks.iter().filter(|pair| pair.track == track) {
-            pair.theirs[0].store(theirs.rtp, Ordering::Relaxed);
-            pair.theirs[1].store(theirs.rtcp, Ordering::Relaxed);
+            // Said of every track with each message of a camera: it does not change.
+            let _ = pair.theirs.set(theirs);
         }
     }
 
@@ -148,38 +181,32 @@ mod tests {
 
     const HERE: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
 
-    #[tokio::test]
-    async fn a_pair_is_two_neighbours_that_hear_only_whom_they_should() {
-        let (sender, mut heard) = mpsc::unbounded_channel();
-        let mut ports = Ports::default();
+    type Heard = mpsc::UnboundedReceiver<(Channel, Bytes)>;
+
+    fn rtcp() -> Channel {
         let track = Track::new(3).expect("a track");
+        Channel { track, rtcp: true }
+    }
+
+    /// A pair of ports, and what is heard there.
+    fn opened() -> (Ports, PortPair, Heard) {
+        let (sender, heard) = mpsc::unbounded_channel();
+        let mut ports = Ports::default();
         let take = move |channel: Channel, bytes: Bytes, _| sender.send((channel, bytes)).expect("it listens");
-        let pair = ports.open(track, HERE, HERE, take).expect("ports");
+        let pair = ports.open(rtcp().track, HERE, HERE, take).expect("ports");
+        (ports, pair, heard)
+    }
+
+    async fn socket(ip: impl Into<IpAddr>) -> UdpSocket {
+        UdpSocket::bind((ip.into(), 0)).await.expect("a socket")
+    }
+
+    #[tokio::test]
+    async fn a_pair_is_two_neighbours_that_speak_and_are_free_when_it_is_dropped() {
+        let (ports, pair, _heard) = opened();
         assert_eq!((pair.rtp % 2, pair.rtcp), (0, pair.rtp + 1));
-        let near = UdpSocket::bind((HERE, 0)).await.expect("a socket");
-        let stranger = UdpSocket::bind((Ipv4Addr::new(127, 0, 0, 2), 0))
-            .await
-            .expect("a socket");
-        stranger.send_to(b"strange", (HERE, pair.rtcp)).await.expect("sent");
-        near.send_to(b"report", (HERE, pair.rtcp)).await.expect("sent");
-        let channel = Channel { track, rtcp: true };
-        assert_eq!(heard.recv().await, Some((channel, Bytes::from("report"))));
-
-        let theirs = near.local_addr().expect("bound").port();
-        ports.expect(
-            track,
-            PortPair {
-                rtp: theirs - 1,
-                rtcp: theirs,
-            },
-        );
-        let other = UdpSocket::bind((HERE, 0)).await.expect("a socket");
-        other.send_to(b"of old", (HERE, pair.rtcp)).await.expect("sent");
-        near.send_to(b"another", (HERE, pair.rtcp)).await.expect("sent");
-        assert_eq!(heard.recv().await, Some((channel, Bytes::from("another"))));
-
-        let to = near.local_addr().expect("bound");
-        assert_eq!(ports.send(channel, to, b"answer", 6), 1);
+        let near = socket(HERE).await;
+        assert_eq!(ports.send(rtcp(), near.local_addr().expect("bound"), b"answer", 6), 1);
         let mut buffer = [0; 16];
         let (length, from) = near.recv_from(&mut buffer).await.expect("received");
         assert_eq!((&buffer[..length], from.port()), (&b"answer"[..], pair.rtcp));
@@ -188,5 +215,32 @@ mod tests {
         tokio::time::sleep(Duration::from_millis(50)).await;
         let again = std::net::UdpSocket::bind((HERE, pair.rtp));
         assert!(again.is_ok(), "its port is free again");
+    }
+
+    #[tokio::test]
+    async fn a_pair_hears_nobody_before_it_is_known_who_speaks_and_then_only_those() {
+        let (ports, pair, mut heard) = opened();
+        let [near, other] = [socket(HERE).await, socket(HERE).await];
+        near.send_to(b"too early", (HERE, pair.rtcp)).await.expect("sent");
+        tokio::time::sleep(Duration::from_millis(50)).await;
+        let port = near.local_addr().expect("bound").port();
+        let theirs = PortPair {
+            rtp: port - 1,
+            rtcp: port,
+        };
+        ports.expect(rtcp().track, Some(theirs));
+        other.send_to(b"of old", (HERE, pair.rtcp)).await.expect("sent");
+        near.send_to(b"report", (HERE, pair.rtcp)).await.expect("sent");
+        assert_eq!(heard.recv().await, Some((rtcp(), Bytes::from("report"))));
+    }
+
+    #[tokio::test]
+    async fn a_pair_that_listens_to_any_port_hears_no_other_machine() {
+        let (ports, pair, mut heard) = opened();
+        ports.expect(rtcp().track, None);
+        let [near, stranger] = [socket(HERE).await, socket(Ipv4Addr::new(127, 0, 0, 2)).await];
+        stranger.send_to(b"strange", (HERE, pair.rtcp)).await.expect("sent");
+        near.send_to(b"report", (HERE, pair.rtcp)).await.expect("sent");
+        assert_eq!(heard.recv().await, Some((rtcp(), Bytes::from("report"))));
     }
 }

@@ -12,6 +12,7 @@ use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 
 use super::runs::{Path, Run, Runs};
+use crate::watch::watch_for;
 
 /// Most bytes in one UDP packet, and so in what is handed to the kernel to be cut up.
 const MAX_PAYLOAD: usize = 65_507;
@@ -87,7 +88,7 @@ impl DatagramSocket {
             }
             Fragments::Forbidden => {}
         }
-        let io = watch_for_datagrams(socket.into())?;
+        let io = watch_for(UdpSocket::from(socket), Interest::READABLE)?;
         let local = io.get_ref().local_addr()?;
         Ok(Self {
             io,
@@ -201,20 +202,6 @@ fn allow_fragments(socket: &Socket, is_ipv6: bool) -> io::Result<()> {
     // Of an IPv6 socket it is about the IPv4 addresses that it takes as well.
     sockopt::set_ip_mtu_discover(socket, Ipv4PathMtuDiscovery::WANT)?;
     Ok(())
-}
-
-/// Have the runtime watch a socket for what comes, and for that alone: a socket that is watched for room as well wakes
-/// its task after every datagram that left, which costs as much as the datagram did.
-fn watch_for_datagrams(socket: UdpSocket) -> io::Result<AsyncFd<UdpSocket>> {
-    watch_for(socket, Interest::READABLE)
-}
-
-#[allow(
-    deprecated,
-    reason = "the successor is `unsafe` for owners that may change their descriptor, which a socket cannot"
-)]
-fn watch_for(socket: UdpSocket, interest: Interest) -> io::Result<AsyncFd<UdpSocket>> {
-    AsyncFd::with_interest(socket, interest)
 }
 
 impl Runs {

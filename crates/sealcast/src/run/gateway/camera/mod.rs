@@ -1,8 +1,8 @@
 //! The camera gateway: RTSP client towards cameras, publisher of sealed sessions.
 
 mod cameras;
+mod changes;
 mod control;
-mod elsewhere;
 mod notes;
 mod reach;
 mod roster;
@@ -142,6 +142,7 @@ pub async fn camera_gateway(
             rate: options.delivery.rate.map(|rate| RateConfig {
                 start: FIRST_RATE,
                 max: MOST_RATE,
+                unsteered: true,
                 ..rate
             }),
             ..options.delivery

@@ -17,7 +17,7 @@ use super::super::audience::{News, Packet, PacketQueue, Watcher};
 use super::super::desk::{Ask, What, Wish};
 use super::super::{GOODBYE_PATIENCE, MAX_NEWS, PACKETS};
 use super::Shared;
-use super::elsewhere::changed;
+use super::changes::changed;
 use super::notes::{Notes, Sealed};
 use super::roster::{Camera, View};
 use crate::meter::labels::{self, DropCause};
@@ -136,7 +136,7 @@ impl SessionTask<Carriage> {
         let (mut packets_came, mut stopped) = (false, false);
         // Before it is waited for, all of it is looked at once.
         stop.mark_changed();
-        let mut elsewhere = Seldom::new(changed(&self.steered, &self.view, Some(&stop)));
+        let mut changes = Seldom::new(changed(&self.steered, &self.view, Some(&stop)));
         loop {
             // Packets are on their way before anything else is looked at.
             let only_packets = std::mem::take(&mut packets_came);
@@ -154,11 +154,11 @@ impl SessionTask<Carriage> {
                 () = queue.changed(), if self.stood && self.connection.ready_for_frame() => packets_came = true,
                 waited = self.connection.wait() => waited?,
                 Some(news) = self.news.recv() => self.take_news(news)?,
-                () = &mut elsewhere => {
+                () = &mut changes => {
                     let over = *stop.borrow_and_update() || stop.has_changed().is_err();
                     // From here on: what is done now takes everything until then into account.
                     let stop = (!over).then_some(&stop);
-                    elsewhere.set(changed(&self.steered, &self.view, stop));
+                    changes.set(changed(&self.steered, &self.view, stop));
                     self.steer()?;
                     self.take_roster()?;
                     if over && !std::mem::replace(&mut stopped, true) {
@@ -433,16 +433,18 @@ impl SessionTask<Carriage> {
     fn send_packets(&mut self) -> Result<(), Ended> {
         let mut more = true;
         while more && self.stood && self.connection.ready_for_frame() {
-            let Some(first) = self.gather() else { break };
+            let Some(first) = self.gather(Instant::now()) else {
+                break;
+            };
             let room = self.connection.room();
-            self.seal_frame(first)?;
+            let mut sealed = self.seal_frame(first)?;
             // What came together leaves together.
             while self.connection.backlog() < room {
-                let Some(frame) = self.gather() else {
+                let Some(frame) = self.gather(sealed) else {
                     more = false;
                     break;
                 };
-                self.seal_frame(frame)?;
+                sealed = self.seal_frame(frame)?;
             }
             self.connection.send(&mut self.inbox)?;
             self.notes.handed();
@@ -455,15 +457,15 @@ impl SessionTask<Carriage> {
     }
 
     /// Put packets of one camera that came together into a frame: their slot, and when the first came. Where media may
-    /// be lost a packet travels alone, so that it is lost alone.
-    fn gather(&mut self) -> Option<(u8, Instant)> {
+    /// be lost a packet travels alone, so that it is lost alone. `now` may be a little while ago.
+    fn gather(&mut self, now: Instant) -> Option<(u8, Instant)> {
         let alone = self.connection.session.holds_media();
         let first = loop {
             let packet = self.ahead.take().or_else(|| self.watcher.queue.pop())?;
             if self.camera(packet.slot).is_none() {
                 continue;
             }
-            if !alone || packet.arrived.elapsed() < MOST_WAIT {
+            if !alone || now.saturating_duration_since(packet.arrived) < MOST_WAIT {
                 break packet;
             }
             self.shared.observation.metrics.record_dropped(DropCause::Queue, 1);
@@ -487,13 +489,13 @@ impl SessionTask<Carriage> {
         self.notes.arrived(packet.arrived);
     }
 
-    /// Seal the frame that was gathered.
-    fn seal_frame(&mut self, (slot, arrived): (u8, Instant)) -> Result<(), Ended> {
+    /// Seal the frame that was gathered; when that was done.
+    fn seal_frame(&mut self, (slot, arrived): (u8, Instant)) -> Result<Instant, Ended> {
         let (Some(known), Some(camera)) = (self.cameras.get_mut(usize::from(slot)), number(slot)) else {
-            return Ok(());
+            return Ok(Instant::now());
         };
         let clock = self.shared.observation.clock;
-        let began = *known.began.get_or_insert(arrived);
+        let first = *known.began.get_or_insert(arrived);
         let came = clock.wall(arrived);
         let (previous_seal, previous_send) = self.times.previous();
         let outgoing = OutgoingFrame {
@@ -503,7 +505,7 @@ impl SessionTask<Carriage> {
             keyframe: true,
             preamble: Preamble {
                 frame: known.frame,
-                media_time: nanos(arrived.saturating_duration_since(began)),
+                media_time: nanos(arrived.saturating_duration_since(first)),
                 captured: came,
                 encoded: came,
                 previous_seal,
@@ -517,11 +519,12 @@ impl SessionTask<Carriage> {
         let made = self
             .connection
             .seal(|session, out| session.seal_frame(clock.at(began), &outgoing, out))?;
-        let took = began.elapsed();
+        let sealed = Instant::now();
+        let took = sealed - began;
         let wire_bytes = (self.connection.outgoing_len() - from) as u64;
-        self.times.sealed(took);
+        self.times.sealed(took, sealed);
         self.notes.sealed(Sealed { made, wire_bytes, took });
-        Ok(())
+        Ok(sealed)
     }
 
     fn note_sent(&mut self) {

@@ -271,8 +271,8 @@ impl<'a> Upstream<'a> {
                     Some(wish) => self.take_wish(wish),
                     None => self.stopping = Some(Instant::now()),
                 },
-                () = due.rings(deadline, Instant::now) => self.tell(CameraInput::Timeout)?,
-                () = looking.rings(Some(wake), Instant::now) => self.look()?,
+                () = due.rings(deadline) => self.tell(CameraInput::Timeout)?,
+                () = looking.rings(Some(wake)) => self.look()?,
             }
         }
     }

@@ -8,7 +8,6 @@ use sealcast_proto::seal::{Opened, Refusal};
 use sealcast_proto::session::{Event, SessionError};
 use sealcast_proto::unit::{Assembled, AssembledFrame, Assembler, MAX_UNITS_TOLD, UnitArrival};
 
-use super::latency::Unit;
 use crate::run::Clock;
 use crate::run::connection::Listener;
 
@@ -21,18 +20,26 @@ pub(super) struct Came {
     pub(super) opened: Instant,
     /// When its packets were on their way to the players, once they are.
     pub(super) queued: Instant,
-    pub(super) units: Vec<Unit>,
+    /// When each of its units was, where that was at different times.
+    opened_at: Vec<Instant>,
 }
 
 impl Came {
-    fn opened(frame: AssembledFrame, arrived: Instant, opened: Instant, units: Vec<Unit>) -> Self {
+    fn opened(frame: AssembledFrame, arrived: Instant, opened: Instant) -> Self {
         Self {
             frame,
             arrived,
             opened,
             queued: opened,
-            units,
+            opened_at: Vec::new(),
         }
+    }
+
+    /// How its units came, and when each was opened.
+    pub(super) fn units(&self) -> impl Iterator<Item = (UnitArrival, Instant)> {
+        let opened = |at| self.opened_at.get(at).copied().unwrap_or(self.opened);
+        let units = self.frame.units.iter().copied().enumerate();
+        units.map(move |(at, unit)| (unit, opened(at)))
     }
 }
 
@@ -41,8 +48,9 @@ pub(super) struct Inbox {
     times: Clock,
     /// On a byte stream the frames of all cameras come one after the other.
     assembler: Assembler,
-    /// Of the frame that is being put together there.
-    units: Vec<Unit>,
+    /// Of the frame that is being put together there: its units, and when each was opened.
+    units: Vec<UnitArrival>,
+    opened_at: Vec<Instant>,
     pub(super) frames: Vec<Came>,
     pub(super) events: Vec<Event>,
     pub(super) clock: Option<ClockEstimate>,
@@ -55,6 +63,7 @@ impl Inbox {
             times,
             assembler: Assembler::default(),
             units: Vec::new(),
+            opened_at: Vec::new(),
             frames: Vec::new(),
             events: Vec::new(),
             clock: None,
@@ -65,13 +74,12 @@ impl Inbox {
     fn note_unit(&mut self, record: &Opened<'_>, arrived: Instant) {
         if record.header().flags.first() {
             self.units.clear();
+            self.opened_at.clear();
         }
         if self.units.len() < MAX_UNITS_TOLD {
             let (index, arrived) = (self.units.len() as u32, self.times.at(arrived).monotonic);
-            self.units.push(Unit {
-                arrival: UnitArrival::new(index, record, arrived, false),
-                opened: Instant::now(),
-            });
+            self.units.push(UnitArrival::new(index, record, arrived, false));
+            self.opened_at.push(Instant::now());
         }
     }
 }
@@ -80,22 +88,22 @@ impl Listener for Inbox {
     fn media(&mut self, record: Opened<'_>, arrived: Instant) -> Result<(), SessionError> {
         self.note_unit(&record, arrived);
         // Every frame is a keyframe: what is lost is lost alone, and shows in the numbers of the frames.
-        if let Assembled::Frame(frame) = self.assembler.take(&record).map_err(|_| SessionError::PeerMisbehaved)? {
-            let units = std::mem::take(&mut self.units);
-            self.frames.push(Came::opened(frame, arrived, Instant::now(), units));
+        if let Assembled::Frame(mut frame) = self.assembler.take(&record).map_err(|_| SessionError::PeerMisbehaved)? {
+            frame.units = std::mem::take(&mut self.units);
+            let opened_at = std::mem::take(&mut self.opened_at);
+            let came = Came::opened(frame, arrived, Instant::now());
+            self.frames.push(Came { opened_at, ..came });
         }
         Ok(())
     }
 
     fn assembled(&mut self, media: Assembled, arrived: Instant) -> bool {
         let opened = Instant::now();
-        let Assembled::Frame(mut frame) = media else {
+        let Assembled::Frame(frame) = media else {
             return false;
         };
         let ends = ends_picture(&frame.data);
-        let told = std::mem::take(&mut frame.units);
-        let units = told.into_iter().map(|arrival| Unit { arrival, opened }).collect();
-        self.frames.push(Came::opened(frame, arrived, opened, units));
+        self.frames.push(Came::opened(frame, arrived, opened));
         ends
     }
 

@@ -10,13 +10,6 @@ use crate::meter::logs::UnitRow;
 use crate::meter::stage::Stage;
 use crate::run::Observation;
 
-/// A unit of a frame: how it came, and when it was opened.
-#[derive(Clone, Copy)]
-pub(super) struct Unit {
-    pub(super) arrival: UnitArrival,
-    pub(super) opened: Instant,
-}
-
 /// A frame on its way through the pair.
 pub(super) struct Journey<'a> {
     /// The path of its camera.
@@ -30,19 +23,23 @@ pub(super) struct Journey<'a> {
     pub(super) clock: Option<ClockEstimate>,
 }
 
-/// Take down the units of a frame.
-pub(super) fn note(observation: &Observation, journey: &Journey<'_>, units: &[Unit]) {
-    for unit in units {
-        let link = observation.since(Stage::Link, unit.arrival.sealed_at, unit.opened, journey.clock);
-        if let Some(logs) = observation.logs() {
-            logs.unit(row(observation, journey, unit, link));
-        }
+/// Take down a unit of a frame: how it came, and when it was opened.
+pub(super) fn note(observation: &Observation, journey: &Journey<'_>, unit: UnitArrival, opened: Instant) {
+    let link = observation.since(Stage::Link, unit.sealed_at, opened, journey.clock);
+    if let Some(logs) = observation.logs() {
+        logs.unit(row(observation, journey, unit, opened, link));
     }
 }
 
-fn row(observation: &Observation, journey: &Journey<'_>, unit: &Unit, link: Option<u64>) -> UnitRow {
+fn row(
+    observation: &Observation,
+    journey: &Journey<'_>,
+    arrival: UnitArrival,
+    opened: Instant,
+    link: Option<u64>,
+) -> UnitRow {
     let micros = |nanos: u64| nanos as f64 / 1e3;
-    let (clock, arrival) = (observation.clock, unit.arrival);
+    let clock = observation.clock;
     let arrived_ns = clock.wall_at(arrival.arrived);
     let ours = |peer: ClockEstimate| i128::from(arrival.sealed_at) - i128::from(peer.offset);
     // A peer that stamps before 1970 has no clock worth mapping.
@@ -58,7 +55,7 @@ fn row(observation: &Observation, journey: &Journey<'_>, unit: &Unit, link: Opti
         repaired: arrival.repaired,
         sealed_ns,
         arrived_ns,
-        opened_ns: clock.wall(unit.opened),
+        opened_ns: clock.wall(opened),
         camera_gateway_us: micros(arrival.sealed_at.saturating_sub(journey.preamble.captured)),
         network_us: sealed_ns.map(|sealed| micros(arrived_ns.saturating_sub(sealed))),
         link_us: link.map(micros),

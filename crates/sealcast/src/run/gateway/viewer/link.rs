@@ -212,7 +212,7 @@ impl<'a> LinkTask<'a> {
                         self.connection.tell(Input::Gateway(&bytes), &mut self.inbox)?;
                     }
                 }
-                () = again.rings(wake, Instant::now) => {}
+                () = again.rings(wake) => {}
                 _ = &mut stopping, if !stopped => {
                     stopped = true;
                     self.connection.tell(Input::Close(CloseReason::GoingAway, "the gateway stops"), &mut self.inbox)?;
@@ -265,7 +265,9 @@ impl<'a> LinkTask<'a> {
                 queued: came.queued,
                 clock,
             };
-            latency::note(observation, &journey, &came.units);
+            for (unit, opened) in came.units() {
+                latency::note(observation, &journey, unit, opened);
+            }
         }
         if let Some(counts) = self.connection.session.inbound_counts() {
             metrics.media_came(&mut self.counted, counts);

@@ -174,8 +174,8 @@ impl Player {
                         self.pass_on(channel, report.to_vec());
                     }
                 }
-                () = due.rings(deadline, Instant::now) => self.tell(PlayerInput::Timeout)?,
-                () = lost.rings(patience, Instant::now), if patience.is_some() => {
+                () = due.rings(deadline) => self.tell(PlayerInput::Timeout)?,
+                () = lost.rings(patience), if patience.is_some() => {
                     if patience.is_some_and(|patience| Instant::now() >= patience) {
                         return Err(self.lost_patience());
                     }
@@ -304,11 +304,14 @@ impl Player {
 
     fn open_ports(&mut self, track: Track) -> io::Result<PortPair> {
         let reports = self.reporter.clone();
-        self.ports
-            .open(track, self.local, self.remote, move |channel, bytes, _| {
-                // A report that finds no room is followed by another.
-                let _ = reports.try_send((channel, bytes));
-            })
+        let take = move |channel, bytes, _| {
+            // A report that finds no room is followed by another.
+            let _ = reports.try_send((channel, bytes));
+        };
+        let pair = self.ports.open(track, self.local, self.remote, take)?;
+        // What stands between may change the ports of a player.
+        self.ports.expect(track, None);
+        Ok(pair)
     }
 
     async fn ask(&mut self, request: u32, what: What) {
