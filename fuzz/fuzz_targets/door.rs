@@ -6,10 +6,10 @@ use std::time::Duration;
 
 use libfuzzer_sys::arbitrary::{self, Arbitrary};
 use libfuzzer_sys::fuzz_target;
-use sealcast_fuzz::{Act, CONNECTION, Ends, START, doorman, fragment, judge};
+use sealcast_fuzz::{Act, CONNECTION, Ends, START, cookies, fragment, judge};
 use sealcast_proto::session::SessionError;
 use sealcast_proto::sim::{Direction, LinkProfile, WORLD_ADDRESS};
-use sealcast_proto::wire::{COOKIE_LEN, Greeting};
+use sealcast_proto::wire::{COOKIE_LEN, Unconnected};
 
 /// Each drop costs one wait of half a second at most, and a handshake has five.
 const FEW_DROPS: usize = 6;
@@ -56,7 +56,7 @@ impl Invention {
 }
 
 fuzz_target!(|plan: Plan| {
-    let (doorman, cookie) = doorman();
+    let (cookies, cookie) = cookies();
     let profile = LinkProfile {
         delay: Duration::from_millis(20),
         jitter: Duration::from_millis(u64::from(plan.jitter % 20)),
@@ -71,11 +71,11 @@ fuzz_target!(|plan: Plan| {
         let datagram = invention.bytes(&cookie);
         // Who sees the cookies can take part.
         honest &= !datagram.windows(COOKIE_LEN).any(|window| *window == cookie) && !matches!(datagram.get(4), Some(8));
-        let greeting = doorman.judge(&WORLD_ADDRESS, &datagram);
-        if let Greeting::Answer(answer) = &greeting {
+        let greeting = cookies.judge(&WORLD_ADDRESS, &datagram);
+        if let Unconnected::Retry(answer) = &greeting {
             assert!(answer.len() <= datagram.len(), "a stranger gets no more than it sent");
         }
-        if let Greeting::Begin { cookie: shown, .. } = greeting {
+        if let Unconnected::Begin { cookie: shown, .. } = greeting {
             assert_eq!(shown, cookie, "only who receives here begins a session");
         }
         let towards = if *to_initiator {

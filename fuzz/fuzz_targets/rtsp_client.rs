@@ -7,7 +7,7 @@ use std::time::Duration;
 use libfuzzer_sys::arbitrary::{self, Arbitrary};
 use libfuzzer_sys::fuzz_target;
 use sealcast_proto::rtsp::{
-    CameraClient, CameraConfig, CameraInput, CameraOutput, CameraUrl, CarriedHeader, Lower, Particulars, PortPair,
+    CameraClient, CameraConfig, CameraInput, CameraOutput, CameraUrl, CarriedHeader, Lower, Parameters, PortPair,
     TrackSet, Verb,
 };
 
@@ -61,7 +61,7 @@ fuzz_target!(|plan: Plan| {
                 client.handle(now, CameraInput::Bytes(text.as_bytes()))
             }
             Step::Command(verb, tracks, range, body) => {
-                let mut with = Particulars::of_body(body.clone());
+                let mut with = Parameters::of_body(body.clone());
                 with.set(CarriedHeader::Range, range.clone());
                 let verb = match verb % 5 {
                     0 => Verb::Play(TrackSet::from_bits(*tracks)),

@@ -7,7 +7,7 @@ use std::time::Duration;
 use libfuzzer_sys::arbitrary::{self, Arbitrary};
 use libfuzzer_sys::fuzz_target;
 use sealcast_proto::rtsp::{
-    CarriedHeader, CarriedStatus, Channel, Credentials, DigestAlgorithm, Particulars, PlayerAnswer, PlayerConfig,
+    CarriedHeader, CarriedStatus, Channel, Credentials, DigestAlgorithm, Parameters, PlayerAnswer, PlayerConfig,
     PlayerInput, PlayerOutput, PlayerServer, PortPair, Track, TrackSet, Verb,
 };
 
@@ -83,7 +83,7 @@ fuzz_target!(|plan: Plan| {
             }
             Step::Done(number, code, info, body) => {
                 came += body.len() + info.len() * GROWTH;
-                let mut with = Particulars::of_body(body.clone());
+                let mut with = Parameters::of_body(body.clone());
                 with.set(CarriedHeader::RtpInfo, info.clone());
                 let answer = PlayerAnswer::Done(CarriedStatus::of_camera(*code), &with);
                 player.handle(now, PlayerInput::Answer((*number).into(), answer))

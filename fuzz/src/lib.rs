@@ -13,7 +13,7 @@ use sealcast_proto::seal::{Nonce, OpenFailed, PacketKey, Suite, suite};
 use sealcast_proto::session::{Carrier, Entry, RekeyPolicy, Session, SessionConfig};
 use sealcast_proto::sim::{Direction, InsecureMechanism, LinkProfile, Verdict, WORLD_ADDRESS, World};
 use sealcast_proto::unit::{Permille, Selection, Unit};
-use sealcast_proto::wire::{COOKIE_LEN, Doorman, TAG_LEN};
+use sealcast_proto::wire::{COOKIE_LEN, RetryCookies, TAG_LEN};
 
 /// Where both clocks stand at first.
 pub const START: Now = Now {
@@ -50,11 +50,11 @@ impl PacketKey for NullKey {
     }
 }
 
-/// The doorman of a responder, and the cookie it gives.
-pub fn doorman() -> (Doorman, [u8; COOKIE_LEN]) {
-    let doorman = Doorman::new([6; 32]);
-    let cookie = doorman.cookie(&WORLD_ADDRESS, CONNECTION);
-    (doorman, cookie)
+/// The cookies of a responder, and the cookie it gives.
+pub fn cookies() -> (RetryCookies, [u8; COOKIE_LEN]) {
+    let cookies = RetryCookies::new([6; 32]);
+    let cookie = cookies.cookie(&WORLD_ADDRESS, CONNECTION);
+    (cookies, cookie)
 }
 
 /// A fragment of a handshake message, as it stands in a datagram.
@@ -91,7 +91,7 @@ impl Ends {
 
     /// The same on datagrams.
     pub fn on_datagrams(publishes: bool) -> Self {
-        let (_, cookie) = doorman();
+        let (_, cookie) = cookies();
         let (connection, random) = (CONNECTION, [7; COOKIE_LEN]);
         let mut ends = Self::new(publishes, Carrier::Datagrams(Entry::Knock { connection, random }));
         ends.responder.carrier = Carrier::Datagrams(Entry::Shown { connection, cookie });
@@ -102,7 +102,7 @@ impl Ends {
     pub fn world(&self, profile: &LinkProfile, seed: u64) -> World {
         let (initiator, responder) = self.sessions();
         let mut world = World::over(initiator, responder, profile, seed, START);
-        world.doorman = Some(doorman().0);
+        world.cookies = Some(cookies().0);
         world
     }
 

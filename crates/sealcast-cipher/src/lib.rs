@@ -28,10 +28,10 @@
 
 mod cipher;
 mod cpu;
+mod interleaved;
 mod number;
 mod published;
 mod registers;
-mod side_by_side;
 mod sizes;
 mod study;
 mod wipe;

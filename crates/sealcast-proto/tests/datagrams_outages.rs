@@ -9,7 +9,7 @@ use std::time::Duration;
 use common::{START, Setup};
 use sealcast_proto::session::{Delivery, Event, Fec, SessionError};
 use sealcast_proto::sim::{Verdict, WORLD_ADDRESS};
-use sealcast_proto::wire::{Doorman, Greeting};
+use sealcast_proto::wire::{RetryCookies, Unconnected};
 use show::{CAMERA, Kind, PUBLISHER, Show, VIEWER, setup, steady};
 
 const MS: Duration = Duration::from_millis(1);
@@ -83,7 +83,7 @@ fn an_outage_of_more_packets_than_are_looked_for_is_passed_over() {
 #[test]
 fn a_viewer_whose_publisher_was_restarted_is_told_within_three_seconds() {
     let mut world = Show::new(Setup::default(), "delay=20ms", 23, CAMERA).world;
-    let doorman = Doorman::new([99; 32]);
+    let cookies = RetryCookies::new([99; 32]);
     let forgotten = world.now.monotonic;
     let mut lost = Vec::new();
     while world.initiator.error.is_none() && world.now.monotonic < forgotten + S * 10 {
@@ -95,7 +95,7 @@ fn a_viewer_whose_publisher_was_restarted_is_told_within_three_seconds() {
             Verdict::Drop
         });
         for datagram in lost.drain(..) {
-            let Greeting::Unknown(answer) = doorman.judge(&WORLD_ADDRESS, &datagram) else {
+            let Unconnected::Unknown(answer) = cookies.judge(&WORLD_ADDRESS, &datagram) else {
                 panic!("a record of no session");
             };
             world.send(VIEWER, answer.to_vec());

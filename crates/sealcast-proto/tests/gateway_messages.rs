@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use common::Setup;
 use sealcast_proto::rtsp::{
-    CameraNumber, CarriedStatus, GatewayMessage, MAX_GATEWAY_MESSAGE, Particulars, TrackSet, Verb,
+    CameraNumber, CarriedStatus, GatewayMessage, MAX_GATEWAY_MESSAGE, Parameters, TrackSet, Verb,
 };
 use sealcast_proto::session::{Carrier, Event, Input, OutgoingFrame, QuicMedia, SessionError};
 use sealcast_proto::sim::{Direction, World};
@@ -55,7 +55,7 @@ fn question() -> GatewayMessage {
         request: 7,
         camera: camera(1),
         verb: Verb::Play(TrackSet::from_bits(3)),
-        with: Particulars::default(),
+        with: Parameters::default(),
     }
 }
 
@@ -65,7 +65,7 @@ fn long_answer() -> GatewayMessage {
         request: 7,
         camera: Some(camera(1)),
         status: CarriedStatus::OK,
-        with: Particulars::of_body((0..body).map(|byte| byte as u8).collect()),
+        with: Parameters::of_body((0..body).map(|byte| byte as u8).collect()),
     };
     let around = answer(0).to_bytes().expect("short").len();
     answer(MAX_GATEWAY_MESSAGE - around)

@@ -6,7 +6,7 @@ use std::time::Duration;
 use sealcast_proto::rtsp::{
     CameraClient, CameraConfig, CameraError, CameraEvent, CameraInput, CameraNumber, CameraOutput, CameraUrl,
     CarriedStatus, Channel, Credentials, DigestAlgorithm, GatewayMessage, Lower, Message, MessageReader, Method,
-    Particulars, PlayerAnswer, PlayerConfig, PlayerError, PlayerEvent, PlayerInput, PlayerOutput, PlayerServer,
+    Parameters, PlayerAnswer, PlayerConfig, PlayerError, PlayerEvent, PlayerInput, PlayerOutput, PlayerServer,
     PortPair, Request, Response, Route, Track, packets, put_data, put_packet,
 };
 
@@ -263,7 +263,7 @@ impl Pair {
 }
 
 /// An answer as it comes out of the sealed session.
-fn crossed(request: u32, status: CarriedStatus, with: Particulars) -> (u32, CarriedStatus, Particulars) {
+fn crossed(request: u32, status: CarriedStatus, with: Parameters) -> (u32, CarriedStatus, Parameters) {
     let camera = CameraNumber::new(1);
     let message = GatewayMessage::Answer {
         request,

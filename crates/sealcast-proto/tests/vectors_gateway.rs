@@ -4,7 +4,7 @@
 #[allow(dead_code, reason = "each test uses a part")]
 mod vectors;
 
-use sealcast_proto::rtsp::{CameraNumber, GatewayMessage, Particulars, TrackSet, Verb, packets, put_packet};
+use sealcast_proto::rtsp::{CameraNumber, GatewayMessage, Parameters, TrackSet, Verb, packets, put_packet};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use vectors::{Hex, hex, load};
@@ -47,7 +47,7 @@ fn verb_and_tracks(verb: Verb) -> (&'static str, TrackSet) {
 }
 
 /// The fields as the vectors write them, with the headers and the body that some messages have.
-fn with_details(mut fields: Value, with: &Particulars) -> Value {
+fn with_details(mut fields: Value, with: &Parameters) -> Value {
     let headers: Vec<_> = with.headers().map(|(header, value)| (header.name(), value)).collect();
     fields["headers"] = json!(headers);
     fields["body"] = json!(hex(&with.body));

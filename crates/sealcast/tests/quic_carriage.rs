@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use sealcast::meter::labels::{DatagramUnsent, DoorAnswer, MediaStream};
 use sealcast::meter::metrics::{BuildInfo, Metrics};
-use sealcast::transport::{self, Carriage, Listener, Progress, Transport};
+use sealcast::transport::{self, AnyTransport, Listener, Progress, Transport};
 use sealcast_proto::keys::Identity;
 use sealcast_proto::unit::Unit;
 use sealcast_proto::wire::{Flags, HEADER_LEN, Header, Host, Kind, MessageLength, Ticket, TransportKind, write_framed};
@@ -13,8 +13,8 @@ const PATIENCE: Duration = Duration::from_secs(20);
 
 /// A listening publisher, and what connected to it.
 struct Pair {
-    publisher: Carriage,
-    viewer: Carriage,
+    publisher: AnyTransport,
+    viewer: AnyTransport,
     metrics: Metrics,
 }
 
@@ -54,7 +54,7 @@ async fn pair(unit: Unit) -> Pair {
 }
 
 /// The next message, or `None` at the end.
-async fn next(end: &mut Carriage, limit: MessageLength) -> Option<Vec<u8>> {
+async fn next(end: &mut AnyTransport, limit: MessageLength) -> Option<Vec<u8>> {
     let waiting = async {
         loop {
             if let Some(message) = end.message(limit).expect("well framed") {

@@ -2,8 +2,8 @@
 
 use super::words::Register as Stages;
 use super::{WARM_UP_CLOCKS, Words};
+use crate::interleaved::{Rows, Streams};
 use crate::registers::{self, Lanes, Shifts, Steps, columns, xor};
-use crate::side_by_side::{Rows, Streams};
 
 /// What [`Vectors::sums`] are moved by.
 const MOVES: [u32; 3] = [14, 4, 9];

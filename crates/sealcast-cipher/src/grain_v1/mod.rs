@@ -9,11 +9,11 @@ mod words;
 pub use definition::Definition;
 pub use words::Words;
 
+use crate::interleaved::Batched;
 #[cfg(target_arch = "aarch64")]
 use crate::registers::Quad;
 #[cfg(target_arch = "x86_64")]
 use crate::registers::{Ymm, Zmm};
-use crate::side_by_side::Batched;
 use crate::sizes::{Facts, Sizes};
 
 /// Sixteen packets side by side.

@@ -7,11 +7,11 @@
 #[macro_use]
 mod unrolled;
 
+mod bitsliced;
 mod clocks;
 mod definition;
 mod r;
 mod s;
-mod slices;
 mod versions;
 mod words;
 
@@ -19,20 +19,20 @@ pub use definition::Definition;
 pub use versions::{V1, V2, Version};
 pub use words::Words;
 
+use crate::interleaved::Batched;
 #[cfg(target_arch = "aarch64")]
 use crate::registers::Quad;
 #[cfg(target_arch = "x86_64")]
 use crate::registers::{Ymm, Zmm};
-use crate::side_by_side::Batched;
 
 /// Batches of up to 256 packets at once, for processors with AVX2.
 #[cfg(target_arch = "x86_64")]
-pub type Avx2<V> = Batched<256, 32, slices::Slices<V, Ymm, 4>>;
+pub type Avx2<V> = Batched<256, 32, bitsliced::Bitsliced<V, Ymm, 4>>;
 
 /// Batches of up to 512 packets at once, for processors with AVX-512.
 #[cfg(target_arch = "x86_64")]
-pub type Avx512<V> = Batched<512, 64, slices::Slices<V, Zmm, 8>>;
+pub type Avx512<V> = Batched<512, 64, bitsliced::Bitsliced<V, Zmm, 8>>;
 
 /// Batches of up to 128 packets at once, for processors with NEON.
 #[cfg(target_arch = "aarch64")]
-pub type Neon<V> = Batched<128, 16, slices::Slices<V, Quad, 2>>;
+pub type Neon<V> = Batched<128, 16, bitsliced::Bitsliced<V, Quad, 2>>;

@@ -5,9 +5,9 @@ use core::marker::PhantomData;
 use zeroize::Zeroize;
 
 use super::Version;
-use super::slices::{Slices, Width};
+use super::bitsliced::{Bitsliced, Width};
 use crate::cipher::{Kernel, Packet, xor_one_by_one};
-use crate::side_by_side;
+use crate::interleaved;
 use crate::sizes::Facts;
 
 /// The registers, stage i in bit i. What was shifted out stays above the last stage; nothing brings it down again.
@@ -95,7 +95,7 @@ impl<V: Version> Kernel for Words<V> {
         if packets.len() < u64::LEAST {
             xor_one_by_one::<Self>(key, packets);
         } else {
-            side_by_side::xor_batch::<64, 8, Slices<V, u64, 1>>((), key, packets);
+            interleaved::xor_batch::<64, 8, Bitsliced<V, u64, 1>>((), key, packets);
         }
     }
 }

@@ -3,9 +3,9 @@
 use zeroize::Zeroize;
 
 use super::definition::{A, Definition};
+use crate::interleaved::{Rows, Streams};
 use crate::number;
 use crate::registers::{Lanes, Words, columns};
-use crate::side_by_side::{Rows, Streams};
 
 /// Bytes of each keystream that a run yields: a line of the cache.
 pub(super) const RUN: usize = 64;

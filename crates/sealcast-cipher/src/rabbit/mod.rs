@@ -8,11 +8,11 @@ mod lanes;
 
 pub use definition::Definition;
 
+use crate::interleaved::Batched;
 #[cfg(target_arch = "aarch64")]
 use crate::registers::Quad;
 #[cfg(target_arch = "x86_64")]
 use crate::registers::{Ymm, Zmm};
-use crate::side_by_side::Batched;
 use crate::sizes::{Facts, Sizes};
 
 /// Batches of up to eight packets at once, for processors with AVX2.

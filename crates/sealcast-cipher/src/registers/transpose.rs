@@ -2,7 +2,7 @@
 
 use super::{Bits, Lanes};
 use crate::cipher::xor_into;
-use crate::side_by_side::Rows;
+use crate::interleaved::Rows;
 use crate::wipe::wipe;
 
 /// Rows that are transposed without leaving the vector registers.

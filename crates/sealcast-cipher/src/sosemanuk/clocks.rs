@@ -1,7 +1,7 @@
 //! Twenty clocks: after so many, the ten words of the register stand where they stood, and none was moved.
 
 use super::field::Field;
-use super::{State, boxes};
+use super::{State, sbox};
 
 /// Bytes of each keystream that [`xor`] takes.
 pub(super) const RUN: usize = 80;
@@ -29,7 +29,7 @@ pub(super) fn xor<const LANES: usize, W: Field>(state: &mut State<W>, rows: &mut
             let (f1, s1) = clock::<$b, W>(state);
             let (f2, s2) = clock::<$c, W>(state);
             let (f3, s3) = clock::<$d, W>(state);
-            let [a, b, c, d] = boxes::s2([f0, f1, f2, f3]);
+            let [a, b, c, d] = sbox::s2([f0, f1, f2, f3]);
             W::xor([a ^ s0, b ^ s1, c ^ s2, d ^ s3], rows, $at);
         };
     }

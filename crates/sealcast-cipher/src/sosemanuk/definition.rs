@@ -3,7 +3,7 @@
 use zeroize::Zeroize;
 
 use super::field::Field;
-use super::{FACTS, State, boxes, serpent};
+use super::{FACTS, State, sbox, serpent};
 use crate::cipher::Kernel;
 use crate::sizes::Facts;
 
@@ -44,7 +44,7 @@ impl Kernel for Definition {
     fn step(&mut self) -> Self::Block {
         let pairs: [(u32, u32); 4] = core::array::from_fn(|_| self.clock());
         // Serpent1 is S2 alone.
-        let mixed = boxes::s2(pairs.map(|(f, _)| f));
+        let mixed = sbox::s2(pairs.map(|(f, _)| f));
         let mut block = [0; 16];
         for (i, bytes) in block.as_chunks_mut::<4>().0.iter_mut().enumerate() {
             *bytes = (mixed[i] ^ pairs[i].1).to_le_bytes();

@@ -6,8 +6,8 @@ use super::clocks::{self, RUN};
 use super::field::{ALPHA, Field, INVERSE};
 use super::words::Words;
 use super::{State, serpent};
+use crate::interleaved::{Rows, Streams};
 use crate::registers::{self, Lanes, columns};
-use crate::side_by_side::{Rows, Streams};
 
 /// The tables of the field are looked up for each word.
 macro_rules! by_table {

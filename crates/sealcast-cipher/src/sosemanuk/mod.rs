@@ -3,11 +3,11 @@
 //! All numbers are little-endian. A key shorter than 32 bytes is padded as Serpent pads it, an IV shorter than 16 with
 //! zeros.
 
-mod boxes;
 mod clocks;
 mod definition;
 mod field;
 mod lanes;
+mod sbox;
 mod serpent;
 mod words;
 
@@ -16,13 +16,13 @@ pub use words::Words;
 
 use zeroize::Zeroize;
 
+use crate::interleaved::Batched;
 use crate::number;
 use crate::registers;
 #[cfg(target_arch = "aarch64")]
 use crate::registers::Quad;
 #[cfg(target_arch = "x86_64")]
 use crate::registers::{Ymm, Zmm};
-use crate::side_by_side::Batched;
 use crate::sizes::{Facts, Sizes};
 
 /// Batches of up to eight packets at once, for processors with AVX2.

@@ -1,6 +1,6 @@
 //! What Sosemanuk takes from Serpent: key schedule, linear transformation, 24 rounds.
 
-use super::boxes::{s0, s1, s2, s3, s4, s5, s6, s7};
+use super::sbox::{s0, s1, s2, s3, s4, s5, s6, s7};
 use crate::number;
 use crate::registers::Words;
 

@@ -1,8 +1,8 @@
 //! Sixty-four clocks a step, in lanes of 64 bits.
 
 use super::{WARM_UP_CLOCKS, Words};
+use crate::interleaved::{Rows, Streams};
 use crate::registers::{Lanes, Shifts, Steps, columns, xor};
-use crate::side_by_side::{Rows, Streams};
 
 /// Of each register two words, as [`Words::halves`] has them.
 pub struct Vectors<V> {

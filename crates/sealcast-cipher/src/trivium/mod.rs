@@ -4,27 +4,27 @@
 //! the key read as a little-endian number, its highest bit first; the same for an IV of n bits and IV_1 to IV_n; the
 //! first bit of keystream is the lowest of a byte. An IV shorter than 80 bits leaves the stages behind it zero.
 
-#[cfg(target_arch = "x86_64")]
-mod abreast;
 mod definition;
 mod lanes;
+#[cfg(target_arch = "x86_64")]
+mod parallel;
 mod words;
 
 pub use definition::Definition;
 pub use words::Words;
 
 #[cfg(target_arch = "aarch64")]
-use crate::registers::Quad;
+use crate::interleaved::Batched;
 #[cfg(target_arch = "aarch64")]
-use crate::side_by_side::Batched;
+use crate::registers::Quad;
 use crate::sizes::{Facts, Sizes};
 
 /// Four packets side by side, or the three registers of one.
 #[cfg(target_arch = "x86_64")]
-pub type Avx2 = abreast::Abreast<crate::cpu::Avx2>;
+pub type Avx2 = parallel::Parallel<crate::cpu::Avx2>;
 /// Eight packets side by side, or the three registers of one.
 #[cfg(target_arch = "x86_64")]
-pub type Avx512 = abreast::Abreast<crate::cpu::Avx512>;
+pub type Avx512 = parallel::Parallel<crate::cpu::Avx512>;
 /// Two packets side by side.
 #[cfg(target_arch = "aarch64")]
 pub type Neon = Batched<2, 16, lanes::Vectors<Quad>>;

@@ -92,13 +92,13 @@ impl CarriedHeader {
 
 /// The headers and the body that go with a command or its answer.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Particulars {
+pub struct Parameters {
     headers: Vec<(CarriedHeader, String)>,
     /// Parameters, or a description in SDP.
     pub body: Vec<u8>,
 }
 
-impl Particulars {
+impl Parameters {
     /// A body alone.
     pub fn of_body(body: Vec<u8>) -> Self {
         Self {
@@ -221,7 +221,7 @@ pub enum GatewayMessage {
         /// What.
         verb: Verb,
         /// The details.
-        with: Particulars,
+        with: Parameters,
     },
     /// The answer to a question.
     Answer {
@@ -232,7 +232,7 @@ pub enum GatewayMessage {
         /// Whether it was done.
         status: CarriedStatus,
         /// The details; for a description its SDP.
-        with: Particulars,
+        with: Parameters,
     },
     /// An RTCP packet of a player for the camera.
     Packet {
@@ -340,7 +340,7 @@ impl GatewayMessage {
                 request: reader.u32()?,
                 camera: parse_camera(&mut reader)?,
                 verb: Verb::parse(&mut reader)?,
-                with: Particulars::parse(&mut reader)?,
+                with: Parameters::parse(&mut reader)?,
             },
             3 => Self::parse_answer(&mut reader)?,
             4 => Self::Packet {
@@ -367,7 +367,7 @@ impl GatewayMessage {
             0 if !status.is_ok() => None,
             stream => Some(CameraNumber::new(stream).ok_or(Malformed)?),
         };
-        let with = Particulars::parse(reader)?;
+        let with = Parameters::parse(reader)?;
         Ok(Self::Answer {
             request,
             camera,

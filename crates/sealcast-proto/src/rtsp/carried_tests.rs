@@ -13,7 +13,7 @@ fn examples() -> Vec<(GatewayMessage, Vec<u8>)> {
     let mut tracks = TrackSet::default();
     tracks.insert(track(0));
     tracks.insert(track(9));
-    let mut with = Particulars::of_body(b"ab".to_vec());
+    let mut with = Parameters::of_body(b"ab".to_vec());
     with.set(CarriedHeader::Scale, "2".into());
     with.set(CarriedHeader::Range, "npt=0-".into());
     let channel = Channel {
@@ -43,7 +43,7 @@ fn examples() -> Vec<(GatewayMessage, Vec<u8>)> {
                 request: 9,
                 camera: None,
                 status: CarriedStatus::of_camera(404),
-                with: Particulars::default(),
+                with: Parameters::default(),
             },
             vec![3, 0, 0, 0, 9, 0, 0x01, 0x94, 0, 0, 0],
         ),
@@ -126,7 +126,7 @@ fn what_does_not_fit_is_refused_by_its_sender() {
         request: 1,
         camera: Some(camera()),
         status: CarriedStatus::OK,
-        with: Particulars::of_body(vec![b'v'; body]),
+        with: Parameters::of_body(vec![b'v'; body]),
     };
     let overhead = answer(0).to_bytes().unwrap().len();
     assert_eq!(
@@ -141,11 +141,11 @@ fn what_does_not_fit_is_refused_by_its_sender() {
 
 #[test]
 fn a_value_that_would_break_a_header_does_not_cross() {
-    let mut with = Particulars::default();
+    let mut with = Parameters::default();
     with.set(CarriedHeader::Range, "npt=0-\r\nSession: 1".into());
     with.set(CarriedHeader::Scale, String::new());
     with.set(CarriedHeader::Speed, "1".repeat(MAX_CARRIED_VALUE + 1));
-    assert_eq!(with, Particulars::default());
+    assert_eq!(with, Parameters::default());
 }
 
 #[test]

@@ -17,7 +17,7 @@ mod url;
 pub use auth::{AuthError, Credentials, DigestAlgorithm};
 pub use carried::{
     CameraNumber, CarriedHeader, CarriedStatus, GatewayMessage, MAX_CARRIED_VALUE, MAX_GATEWAY_MESSAGE, Packets,
-    Particulars, TooLong, Verb, ends_picture, packets, put_packet,
+    Parameters, TooLong, Verb, ends_picture, packets, put_packet,
 };
 pub use client::{
     CameraClient, CameraConfig, CameraError, CameraEvent, CameraInput, CameraOutput, Lower, RESPONSE_PATIENCE,

@@ -13,7 +13,7 @@ const FAREWELLS: u8 = 3;
 const FAREWELL_INTERVAL: Duration = Duration::from_millis(50);
 
 /// The last record, for sending again.
-pub(super) struct Farewell {
+pub(super) struct Closing {
     datagram: Vec<u8>,
     left: u8,
     pub(super) next: Duration,
@@ -36,8 +36,8 @@ impl Session {
 
     /// On datagrams the last record may be lost: it is sent again.
     fn plan_farewell(&mut self, now: Now) {
-        if let (Some(_), Some(Output::Transmit(last))) = (&self.door, self.out.back()) {
-            self.farewell = Some(Farewell {
+        if let (Some(_), Some(Output::Transmit(last))) = (&self.datagram_handshake, self.out.back()) {
+            self.farewell = Some(Closing {
                 datagram: last.clone(),
                 left: FAREWELLS - 1,
                 next: now.monotonic + FAREWELL_INTERVAL,

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
+use super::datagram_handshake::Entry;
 use super::delivery::Delivery;
-use super::door::Entry;
 use super::rekey::SWITCH_PATIENCE;
 use crate::keys::{HandshakeConfig, Side};
 use crate::seal::{SealLimits, Suite};

@@ -1,8 +1,8 @@
 //! Control messages, both ways (protocol.md §4).
 
-use super::door::Door;
+use super::datagram_handshake::DatagramHandshake;
 use super::machine::{Session, State};
-use super::parts::MAX_CONTROL;
+use super::control_fragments::MAX_CONTROL;
 use super::rekey::RekeyCause;
 use super::{Event, Output, SessionError};
 use crate::clock::Now;
@@ -114,7 +114,7 @@ impl Session {
 
     /// Whether control messages may be lost.
     fn says_twice(&self) -> bool {
-        self.door.is_some()
+        self.datagram_handshake.is_some()
     }
 
     pub(super) fn send_control(&mut self, now: Now, message: &Control<'_>) -> Result<(), SessionError> {
@@ -122,7 +122,7 @@ impl Session {
     }
 
     pub(super) fn send_control_bytes(&mut self, now: Now, payload: &[u8]) -> Result<(), SessionError> {
-        let connection = self.door.as_ref().map(Door::connection);
+        let connection = self.datagram_handshake.as_ref().map(DatagramHandshake::connection);
         let probe = payload.first() == Some(&PROBE);
         if connection.is_some() && payload.len() > MAX_CONTROL && !probe {
             return self.send_parts(now, payload);

@@ -1,6 +1,6 @@
 //! From the first message to the welcome.
 
-use super::door::Passed;
+use super::datagram_handshake::Passed;
 use super::keyring::KeyRing;
 use super::liveness::Liveness;
 use super::machine::{Established, Session, State};
@@ -14,7 +14,7 @@ use crate::wire::datagram::is_record;
 impl Session {
     /// Take a message, whatever it is.
     pub(super) fn handle_message<'b>(&mut self, now: Now, message: &'b mut [u8]) -> Result<Handled<'b>, SessionError> {
-        if self.door.is_some() {
+        if self.datagram_handshake.is_some() {
             return self.handle_datagram(now, message);
         }
         match &self.state {
@@ -33,10 +33,10 @@ impl Session {
 
     /// Take a datagram: a record, or something of the handshake, or noise.
     fn handle_datagram<'b>(&mut self, now: Now, datagram: &'b mut [u8]) -> Result<Handled<'b>, SessionError> {
-        let Some(door) = &mut self.door else {
+        let Some(datagram_handshake) = &mut self.datagram_handshake else {
             return Err(SessionError::Misuse);
         };
-        let Some(message) = door.strip(datagram) else {
+        let Some(message) = datagram_handshake.strip(datagram) else {
             return self.refuse(now, Refusal::Malformed);
         };
         if is_record(message) {
@@ -48,7 +48,7 @@ impl Session {
                 State::Initiating(_) | State::Responding(_) | State::Over => Ok(Handled::Done),
             };
         }
-        let (passed, answers) = door.take(now.monotonic, message);
+        let (passed, answers) = datagram_handshake.take(now.monotonic, message);
         self.transmit_all(answers);
         match passed {
             Passed::Message(message) => self.step_in_doubt(now, &message),
@@ -65,10 +65,12 @@ impl Session {
             State::ExpectWelcome(_) if *message == ALERT => Err(HandshakeError::Alert.into()),
             _ => self.step(now, message),
         };
-        let Some(door) = &mut self.door else { return };
+        let Some(datagram_handshake) = &mut self.datagram_handshake else {
+            return;
+        };
         match stepped {
-            Ok(()) => door.accepted(),
-            Err(SessionError::Handshake(reason)) => door.doubted(now.monotonic, reason),
+            Ok(()) => datagram_handshake.accepted(),
+            Err(SessionError::Handshake(reason)) => datagram_handshake.doubted(now.monotonic, reason),
             Err(_) => {}
         }
     }
@@ -77,7 +79,10 @@ impl Session {
     fn answer_again(&mut self, now: Now) -> Result<(), SessionError> {
         match self.state {
             State::Responding(_) => {
-                let newest = self.door.as_ref().map(|door| door.newest());
+                let newest = self
+                    .datagram_handshake
+                    .as_ref()
+                    .map(|datagram_handshake| datagram_handshake.newest());
                 self.transmit_all(newest.unwrap_or_default());
                 Ok(())
             }
@@ -113,8 +118,8 @@ impl Session {
 
     /// Send a message of the handshake.
     pub(super) fn send_handshake(&mut self, now: Now, message: Vec<u8>) {
-        let datagrams = match &mut self.door {
-            Some(door) => door.send(now.monotonic, message),
+        let datagrams = match &mut self.datagram_handshake {
+            Some(datagram_handshake) => datagram_handshake.send(now.monotonic, message),
             None => vec![message],
         };
         self.transmit_all(datagrams);

@@ -5,15 +5,15 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::close::Farewell;
-use super::door::Door;
+use super::close::Closing;
+use super::control_fragments::ControlFragments;
+use super::datagram_handshake::DatagramHandshake;
 use super::flow::{Inbound, InboundCounts, Outbound, OutboundCounts};
-use super::keyframe::{Asking, Heard};
+use super::keyframe_request::{KeyframeRequester, KeyframeResponder};
 use super::keyring::KeyRing;
 use super::liveness::Liveness;
-use super::lossy;
-use super::parts::Parts;
-use super::rekey::{Follower, Leader};
+use super::datagram_media;
+use super::rekey::{RekeyInitiator, RekeyResponder};
 use super::selection::{Following, Selecting};
 use super::{Carrier, Facts, Handled, Input, Output, QuicMedia, SessionConfig, SessionError};
 use crate::clock::{ClockFilter, Now};
@@ -46,12 +46,12 @@ pub struct Session {
     pub(super) config: SessionConfig,
     pub(super) state: State,
     pub(super) out: VecDeque<Output>,
-    pub(super) leader: Leader,
-    pub(super) follower: Follower,
+    pub(super) leader: RekeyInitiator,
+    pub(super) follower: RekeyResponder,
     pub(super) selecting: Selecting,
     pub(super) following: Following,
-    pub(super) asking_keyframe: Asking,
-    pub(super) keyframes_asked: Heard,
+    pub(super) asking_keyframe: KeyframeRequester,
+    pub(super) keyframes_asked: KeyframeResponder,
     pub(super) cutter: Cutter,
     pub(super) began: Duration,
     pub(super) liveness: Liveness,
@@ -59,13 +59,13 @@ pub struct Session {
     pub(super) refusals: RefusalCounts,
     pub(super) refusals_in_a_row: u32,
     /// On datagrams: how handshake messages come in and go out.
-    pub(super) door: Option<Door>,
+    pub(super) datagram_handshake: Option<DatagramHandshake>,
     /// Where media may be lost: a publisher's half.
     pub(super) outbound: Option<Outbound>,
     /// And a viewer's.
     pub(super) inbound: Option<Inbound>,
-    pub(super) parts: Parts,
-    pub(super) farewell: Option<Farewell>,
+    pub(super) parts: ControlFragments,
+    pub(super) farewell: Option<Closing>,
     pub(super) heard_newest: bool,
 }
 
@@ -88,35 +88,35 @@ impl Session {
     }
 
     pub(super) fn new(mut config: SessionConfig, state: State, now: Now) -> Self {
-        let (door, unordered) = match config.carrier {
+        let (datagram_handshake, unordered) = match config.carrier {
             Carrier::Stream => (None, None),
-            Carrier::Datagrams(entry) => (Some(Door::new(entry, now.monotonic)), Some(BASE_DATAGRAM)),
+            Carrier::Datagrams(entry) => (Some(DatagramHandshake::new(entry, now.monotonic)), Some(BASE_DATAGRAM)),
             Carrier::Quic(QuicMedia::Streams) => (None, Some(MAX_RECORD)),
             Carrier::Quic(QuicMedia::Datagrams(limit)) => (None, Some(limit)),
         };
-        let connection = door.as_ref().map(Door::connection);
+        let connection = datagram_handshake.as_ref().map(DatagramHandshake::connection);
         let publishes = config.handshake.role == Role::Publisher;
         let flow = |wanted: bool| unordered.filter(|_| wanted);
         if unordered.is_some() {
-            config.unit = lossy::unit(config.unit);
+            config.unit = datagram_media::unit(config.unit);
         }
         let cutter = Cutter::new(config.unit, config.selection_seed);
         Self {
             outbound: flow(publishes).map(|limit| Outbound::new(connection, limit, config.delivery, now.monotonic)),
             inbound: flow(!publishes).map(|_| Inbound::new(&config.delivery, now.monotonic)),
-            door,
-            parts: Parts::default(),
+            datagram_handshake,
+            parts: ControlFragments::default(),
             farewell: None,
             heard_newest: false,
             config,
             state,
             out: VecDeque::new(),
-            leader: Leader::default(),
-            follower: Follower::default(),
+            leader: RekeyInitiator::default(),
+            follower: RekeyResponder::default(),
             selecting: Selecting::default(),
             following: Following::default(),
-            asking_keyframe: Asking::default(),
-            keyframes_asked: Heard::default(),
+            asking_keyframe: KeyframeRequester::default(),
+            keyframes_asked: KeyframeResponder::default(),
             cutter,
             began: now.monotonic,
             liveness: Liveness::new(now.monotonic, unordered.is_some()),

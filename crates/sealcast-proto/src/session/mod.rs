@@ -9,8 +9,10 @@
 mod close;
 mod config;
 mod control;
+mod control_fragments;
+mod datagram_handshake;
+mod datagram_media;
 mod delivery;
-mod door;
 mod epochs;
 mod flow;
 #[cfg(test)]
@@ -19,13 +21,11 @@ mod gateway;
 mod handshake;
 #[cfg(test)]
 mod hostile_tests;
-mod keyframe;
+mod keyframe_request;
 mod keyring;
 mod liveness;
-mod lossy;
 mod machine;
 mod media;
-mod parts;
 mod records;
 mod rekey;
 mod selection;
@@ -36,8 +36,8 @@ mod timers;
 mod vector_tests;
 
 pub use config::{Carrier, QuicMedia, RekeyPolicy, SessionConfig};
+pub use datagram_handshake::Entry;
 pub use delivery::{DEFAULT_BUDGET, Delivery, Fec, MAX_BUDGET, Mtu};
-pub use door::Entry;
 pub use flow::{InboundCounts, OutboundCounts, Packets};
 pub use machine::Session;
 pub use media::{OutgoingFrame, SealedRecords};

@@ -27,7 +27,7 @@ pub enum RekeyCause {
 
 /// The publisher's half.
 #[derive(Default)]
-pub(super) struct Leader {
+pub(super) struct RekeyInitiator {
     state: LeaderState,
     cause: Option<RekeyCause>,
     last_request: Option<Duration>,
@@ -49,7 +49,7 @@ enum LeaderState {
     },
 }
 
-impl Leader {
+impl RekeyInitiator {
     pub(super) fn idle(&self) -> bool {
         matches!(self.state, LeaderState::Idle)
     }
@@ -152,12 +152,12 @@ impl Leader {
 /// The viewer's half: the last offer and its answer, so that a repeated offer gets the same one, and when it asked
 /// last.
 #[derive(Default)]
-pub(super) struct Follower {
+pub(super) struct RekeyResponder {
     answered: Option<(Vec<u8>, Vec<u8>)>,
     asked: Option<Duration>,
 }
 
-impl Follower {
+impl RekeyResponder {
     /// Whether this end may ask for a new epoch of its own accord now.
     pub(super) fn may_ask(&mut self, now: Duration) -> bool {
         let allowed = now >= self.may_ask_at();

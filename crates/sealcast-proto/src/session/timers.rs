@@ -42,14 +42,20 @@ impl Session {
     }
 
     fn handshake_timeout(&mut self, now: Now) -> Result<(), SessionError> {
-        let doubt = self.door.as_ref().and_then(|door| door.failed(now.monotonic));
+        let doubt = self
+            .datagram_handshake
+            .as_ref()
+            .and_then(|datagram_handshake| datagram_handshake.failed(now.monotonic));
         if let Some(reason) = doubt {
             return Err(reason.into());
         }
         if now.monotonic >= self.began + HANDSHAKE_TIMEOUT {
             return Err(HandshakeError::Timeout.into());
         }
-        let again = self.door.as_mut().map(|door| door.again(now.monotonic));
+        let again = self
+            .datagram_handshake
+            .as_mut()
+            .map(|datagram_handshake| datagram_handshake.again(now.monotonic));
         self.transmit_all(again.unwrap_or_default());
         Ok(())
     }
@@ -68,8 +74,11 @@ impl Session {
             return if self.is_over() {
                 self.farewell.as_ref().map_or(Duration::MAX, |farewell| farewell.next)
             } else {
-                let door = self.door.as_ref().map_or(Duration::MAX, |door| door.deadline());
-                door.min(self.began + HANDSHAKE_TIMEOUT)
+                let datagram_handshake = self
+                    .datagram_handshake
+                    .as_ref()
+                    .map_or(Duration::MAX, |datagram_handshake| datagram_handshake.deadline());
+                datagram_handshake.min(self.began + HANDSHAKE_TIMEOUT)
             };
         };
         let hard = established.ring.since + self.config.rekey.hard_age();

@@ -6,7 +6,7 @@ use super::{Link, LinkProfile};
 use crate::clock::Now;
 use crate::session::{Event, Handled, Input, OutgoingFrame, Output, Session, SessionError};
 use crate::unit::{Assembled, StreamInfo};
-use crate::wire::{AddressBytes, Doorman, Greeting, MAX_RECORD};
+use crate::wire::{AddressBytes, MAX_RECORD, RetryCookies, Unconnected};
 
 /// The address of the initiator in every world, for its cookie.
 pub const WORLD_ADDRESS: AddressBytes = [0; 18];
@@ -53,7 +53,7 @@ pub struct World {
     /// The end that accepted it.
     pub responder: End,
     /// Answers knocks for the responder, where there are datagrams.
-    pub doorman: Option<Doorman>,
+    pub cookies: Option<RetryCookies>,
     /// Whether the responder admits everybody that proves an identity.
     pub admit: bool,
     /// The virtual time.
@@ -88,7 +88,7 @@ impl World {
         Self {
             initiator: end(initiator),
             responder: end(responder),
-            doorman: None,
+            cookies: None,
             admit: true,
             now,
             to_responder: Link::new(profile.clone(), seed),
@@ -197,8 +197,8 @@ impl World {
 
     fn deliver(&mut self, direction: Direction, mut message: Vec<u8>) {
         let now = self.now;
-        if let Some(doorman) = self.doorman.as_ref().filter(|_| direction == Direction::ToResponder)
-            && let Greeting::Answer(answer) = doorman.judge(&WORLD_ADDRESS, &message)
+        if let Some(cookies) = self.cookies.as_ref().filter(|_| direction == Direction::ToResponder)
+            && let Unconnected::Retry(answer) = cookies.judge(&WORLD_ADDRESS, &message)
         {
             self.to_initiator.send(now.monotonic, answer.to_vec());
             return;

@@ -3,22 +3,22 @@
 
 mod arrival;
 mod assemble;
+mod codec_headers;
 mod cut;
 mod draw;
-mod header;
-mod headers;
 mod info;
 mod preamble;
 mod select;
+mod unit_header;
 
 pub use arrival::{MAX_UNITS_TOLD, UnitArrival};
 pub(crate) use assemble::FrameOrder;
 pub use assemble::{Assembled, AssembledFrame, Assembler};
 pub use cut::{Cutter, NoUnit, Piece, Pieces, Room, Unit};
-pub use header::{UNIT_HEADER_LEN, UnitHeader};
 pub use info::{Codec, FrameRate, StreamInfo};
 pub use preamble::{PREAMBLE_LEN, Preamble};
 pub use select::{NoSelection, Permille, PlannedRange, Selection};
+pub use unit_header::{UNIT_HEADER_LEN, UnitHeader};
 
 /// Longest frame in bytes (16 MiB).
 pub const MAX_FRAME: usize = 16 << 20;

@@ -4,7 +4,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use super::headers;
+use super::codec_headers;
 use super::info::Codec;
 
 /// Most ranges of one frame: a thousand slices, more than encoders make. What comes after them is encrypted.
@@ -75,8 +75,8 @@ impl Selection {
             Self::Headers | Self::HeadersAndKeyframes => {
                 let mut plan = Plan { data, out };
                 match codec {
-                    Codec::H264 => headers::h264(&mut plan),
-                    Codec::Mjpeg => headers::jpeg(&mut plan),
+                    Codec::H264 => codec_headers::h264(&mut plan),
+                    Codec::Mjpeg => codec_headers::jpeg(&mut plan),
                 }
                 plan.finish();
                 return;

@@ -3,7 +3,7 @@
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::super::Doorman;
+use super::super::RetryCookies;
 use super::*;
 use crate::vectors::{Hex, hex, load};
 
@@ -85,14 +85,14 @@ fn cookies_are_the_references() {
     assert_eq!(cases.len(), 5);
     for case in cases {
         assert_eq!(case.expect, "ok");
-        let mut doorman = Doorman::new(case.secrets[0].array());
+        let mut cookie = RetryCookies::new(case.secrets[0].array());
         for secret in &case.secrets[1..] {
-            doorman.rotate(secret.array());
+            cookie.rotate(secret.array());
         }
         let address = [&case.address.0[..], &case.port.to_be_bytes()].concat();
         let address = address.try_into().expect("an address and a port");
         assert_eq!(
-            doorman.cookie(&address, case.connection),
+            cookie.cookie(&address, case.connection),
             case.cookie.array(),
             "{}",
             case.name

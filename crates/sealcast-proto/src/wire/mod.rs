@@ -1,8 +1,8 @@
 //! The written wire: headers, framing, control messages and tickets, byte for byte as in `docs/protocol.md`.
 
 mod control;
+mod cookie;
 pub(crate) mod datagram;
-mod doorman;
 mod feedback;
 mod framing;
 mod header;
@@ -11,8 +11,8 @@ mod ticket;
 
 pub use control::{CloseReason, Control};
 pub(crate) use control::{MAX_PARTS, kem_field};
+pub use cookie::{AddressBytes, RetryCookies, Unconnected};
 pub use datagram::{BASE_DATAGRAM, CONNECTION_LEN, COOKIE_DATAGRAM, COOKIE_LEN, MAX_DATAGRAM, connection_of};
-pub use doorman::{AddressBytes, Doorman, Greeting};
 pub use feedback::{Feedback, MAX_NACK_ENTRIES, MAX_RECEIVED_BYTES, Numbers};
 pub(crate) use framing::append;
 pub use framing::{LENGTH_PREFIX, MessageLength, message_length, write_framed};

@@ -10,7 +10,7 @@ use sealcast_proto::seal::suite;
 use sealcast_proto::session::{Carrier, Delivery, Entry, RekeyPolicy, Session, SessionConfig};
 use sealcast_proto::sim::{Direction, InsecureMechanism, LinkProfile, WORLD_ADDRESS, World};
 use sealcast_proto::unit::{Codec, Unit};
-use sealcast_proto::wire::Doorman;
+use sealcast_proto::wire::RetryCookies;
 
 pub(crate) const START: Now = Now {
     monotonic: Duration::from_secs(100),
@@ -67,16 +67,16 @@ impl Setup {
     /// The same two on datagrams, over a link of this profile.
     pub(crate) fn datagrams(mut self, profile: &str, seed: u64) -> World {
         let profile: LinkProfile = profile.parse().expect("a profile");
-        let doorman = Doorman::new([6; 32]);
+        let cookies = RetryCookies::new([6; 32]);
         let connection = 0xC0FF_EE00;
         let random = [7; 16];
         self.viewer.carrier = Carrier::Datagrams(Entry::Knock { connection, random });
-        let cookie = doorman.cookie(&WORLD_ADDRESS, connection);
+        let cookie = cookies.cookie(&WORLD_ADDRESS, connection);
         self.publisher.carrier = Carrier::Datagrams(Entry::Shown { connection, cookie });
         let viewer = Session::initiate(self.viewer, [3; 32], START).expect("the configuration is complete");
         let publisher = Session::respond(self.publisher, [4; 32], START);
         let mut world = World::over(viewer, publisher, &profile, seed, START);
-        world.doorman = Some(doorman);
+        world.cookies = Some(cookies);
         world
     }
 

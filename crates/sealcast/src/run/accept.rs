@@ -14,7 +14,7 @@ use super::offer::Way;
 use super::{Clock, Offer};
 use crate::failure::Result;
 use crate::keys::entropy;
-use crate::transport::{Carriage, Listener};
+use crate::transport::{AnyTransport, Listener};
 
 /// Connections that may be in their handshake, or watching, at once beyond the viewers allowed: what strangers can
 /// occupy.
@@ -32,7 +32,7 @@ pub(super) struct Door<'a> {
 }
 
 /// Somebody who has come or was called, and whose handshake is to begin.
-pub(super) struct Guest<T = Carriage> {
+pub(super) struct Guest<T = AnyTransport> {
     pub(super) transport: T,
     pub(super) session: Session,
     /// What finds out what the path carries, where the session does not.

@@ -21,7 +21,7 @@ use crate::failure::{Failure, FailureKind, Result};
 use crate::keys::{entropy, mechanism};
 use crate::meter::metrics::{BuildInfo, Metrics};
 use crate::meter::resources::thread_cpu_time;
-use crate::transport::{self, Carriage, Listener};
+use crate::transport::{self, AnyTransport, Listener};
 
 /// Bytes under way at most where the carrier does not hold the publisher back: less than a socket takes, and little
 /// enough to stay in the processor's cache.
@@ -158,13 +158,13 @@ impl connection::Listener for News {
 
 /// One end, its clocks read when its session was established.
 struct End {
-    connection: Connection<Carriage>,
+    connection: Connection<AnyTransport>,
     news: News,
     began: Option<(Instant, Duration)>,
 }
 
 impl End {
-    fn new(carriage: Carriage, session: Session, clock: Clock, metrics: Metrics) -> Self {
+    fn new(carriage: AnyTransport, session: Session, clock: Clock, metrics: Metrics) -> Self {
         Self {
             connection: Connection::new(carriage, session, clock, metrics),
             news: News::default(),

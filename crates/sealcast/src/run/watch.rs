@@ -24,7 +24,7 @@ use crate::keys::entropy;
 use crate::meter::labels;
 use crate::meter::logs::Phase;
 use crate::sink::Sink;
-use crate::transport::{self, Carriage, Listener, Transport};
+use crate::transport::{self, AnyTransport, Listener, Transport};
 
 /// How long a closing session may take to say goodbye.
 const GOODBYE_PATIENCE: Duration = Duration::from_millis(500);
@@ -225,7 +225,7 @@ impl Viewer {
 
     async fn run_session(
         &mut self,
-        transport: Carriage,
+        transport: AnyTransport,
         session: Session,
         remote: &str,
         timer: &HandshakeTimer,

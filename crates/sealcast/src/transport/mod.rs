@@ -1,6 +1,6 @@
 //! What carries messages between two ends: the `Transport` seam, and the URLs that name its implementations.
 
-mod carriage;
+mod any;
 mod memory;
 mod options;
 mod quic;
@@ -16,7 +16,7 @@ use std::time::Duration;
 
 use sealcast_proto::wire::{Malformed, MessageLength, write_framed};
 
-pub use carriage::{Accepted, Carriage, Listener, connect};
+pub use any::{Accepted, AnyTransport, Listener, connect};
 pub use memory::memory_pair;
 pub use options::{DEFAULT_LATENCY_MS, Fec, Mtu, NetworkOptions};
 pub use quic::{QuicListener, QuicTransport};

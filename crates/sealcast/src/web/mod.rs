@@ -5,9 +5,9 @@ mod guard;
 mod listen;
 mod mjpeg;
 pub(crate) mod serve;
-mod wire;
+mod wire_picture;
 
 pub use guard::guarded;
 pub use listen::{Listen, Listener};
 pub use mjpeg::{jpeg_stream, jpeg_stream_by};
-pub use wire::wire_picture;
+pub use wire_picture::wire_picture;

@@ -7,7 +7,7 @@ use super::{
     CameraConfig, CameraError, CameraEvent, CameraInput, CameraOutput, Lower, MAX_COMMANDS, RESPONSE_PATIENCE,
 };
 use crate::rtsp::auth::Authenticator;
-use crate::rtsp::carried::{CarriedStatus, Particulars, Verb};
+use crate::rtsp::carried::{CarriedStatus, Parameters, Verb};
 use crate::rtsp::message::{Message, Method, Request, Response};
 use crate::rtsp::reader::MessageReader;
 use crate::rtsp::sdp::Description;
@@ -20,7 +20,7 @@ use crate::rtsp::url::CameraUrl;
 pub(super) enum Job {
     Options,
     Describe,
-    Command { number: u32, verb: Verb, with: Particulars },
+    Command { number: u32, verb: Verb, with: Parameters },
     KeepAlive,
 }
 
@@ -154,7 +154,7 @@ impl CameraClient {
                 }
             }
             CameraInput::Command(number, _, _) if self.jobs.len() >= MAX_COMMANDS => {
-                self.answer(number, CarriedStatus::of_camera(503), Particulars::default());
+                self.answer(number, CarriedStatus::of_camera(503), Parameters::default());
             }
             CameraInput::Command(number, verb, with) => self.jobs.push_back(Job::Command {
                 number,
@@ -225,13 +225,13 @@ impl CameraClient {
         });
     }
 
-    pub(super) fn answer(&mut self, number: u32, status: CarriedStatus, with: Particulars) {
+    pub(super) fn answer(&mut self, number: u32, status: CarriedStatus, with: Parameters) {
         let answered = CameraEvent::Answered { number, status, with };
         self.out.push_back(CameraOutput::Event(answered));
     }
 
     /// End the job, if it is a command with an answer.
-    pub(super) fn finish(&mut self, status: CarriedStatus, with: Particulars) {
+    pub(super) fn finish(&mut self, status: CarriedStatus, with: Parameters) {
         if let Some(Job::Command { number, .. }) = self.job.take() {
             self.answer(number, status, with);
         }

@@ -16,7 +16,7 @@ pub use machine::CameraClient;
 use std::time::Duration;
 
 use super::auth::{AuthError, Credentials};
-use super::carried::{CarriedStatus, Particulars, Verb};
+use super::carried::{CarriedStatus, Parameters, Verb};
 use super::reader::NotRtsp;
 use super::sdp::DescriptionError;
 use super::tracks::{Channel, Track};
@@ -59,7 +59,7 @@ pub enum CameraInput<'a> {
     /// Bytes came from the camera; 64 KiB at a time always fit.
     Bytes(&'a [u8]),
     /// A player wants something. `number` comes back with the answer.
-    Command(u32, Verb, &'a Particulars),
+    Command(u32, Verb, &'a Parameters),
     /// The answer to [`CameraEvent::OpenPorts`]: ports of this end, or `None` if there are none to be had.
     Ports(Option<PortPair>),
     /// The time of the last [`CameraOutput::Timeout`] has come.
@@ -97,7 +97,7 @@ pub enum CameraEvent {
         /// Whether the camera did it.
         status: CarriedStatus,
         /// The details.
-        with: Particulars,
+        with: Parameters,
     },
 }
 

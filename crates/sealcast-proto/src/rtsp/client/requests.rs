@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::machine::{CameraClient, Job, Step};
 use super::{CameraEvent, CameraOutput, Lower};
-use crate::rtsp::carried::{CarriedHeader, CarriedStatus, Particulars, Verb};
+use crate::rtsp::carried::{CarriedHeader, CarriedStatus, Parameters, Verb};
 use crate::rtsp::message::{Method, Request};
 use crate::rtsp::tracks::{Track, TrackSet};
 use crate::rtsp::transport::{Offer, PortPair};
@@ -31,7 +31,7 @@ impl CameraClient {
             Some(Job::Command { verb, with, .. }) => {
                 let verb = *verb;
                 if let Some(refused) = self.out_of_turn(verb) {
-                    return self.finish(refused, Particulars::default());
+                    return self.finish(refused, Parameters::default());
                 }
                 if let Verb::Play(tracks) = verb
                     && let Some(track) = tracks.iter().find(|track| !self.set_up.contains(*track))
@@ -79,7 +79,7 @@ impl CameraClient {
             Some(ports) => self.set_up_by(now, track, Offer::Udp(ports)),
             None if self.lower == Lower::Udp => self.begin_set_up(now, track, Lower::Interleaved),
             // The other way was refused already.
-            None => self.finish(CarriedStatus::of_camera(461), Particulars::default()),
+            None => self.finish(CarriedStatus::of_camera(461), Parameters::default()),
         }
     }
 
@@ -107,7 +107,7 @@ impl CameraClient {
     }
 }
 
-fn command(verb: Verb, with: &Particulars, url: &str) -> Request {
+fn command(verb: Verb, with: &Parameters, url: &str) -> Request {
     let method = match verb {
         Verb::Play(_) => Method::Play,
         Verb::Pause => Method::Pause,

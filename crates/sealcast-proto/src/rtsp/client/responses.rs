@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::machine::{CameraClient, CameraSession, Job, Sent, Step};
 use super::{CameraError, CameraEvent, CameraOutput, Lower, MAX_TRIES};
 use crate::rtsp::auth::AuthError;
-use crate::rtsp::carried::{CarriedHeader, CarriedStatus, Particulars, Verb};
+use crate::rtsp::carried::{CarriedHeader, CarriedStatus, Parameters, Verb};
 use crate::rtsp::message::Response;
 use crate::rtsp::sdp;
 use crate::rtsp::tracks::Track;
@@ -114,7 +114,7 @@ impl CameraClient {
         };
         if !usable {
             let status = if response.status < 300 { 502 } else { response.status };
-            return self.finish(CarriedStatus::of_camera(status), Particulars::default());
+            return self.finish(CarriedStatus::of_camera(status), Parameters::default());
         }
         self.set_up.insert(track);
         if self.session.is_none() {
@@ -123,8 +123,8 @@ impl CameraClient {
     }
 
     /// What of a response may cross.
-    fn particulars(&self, response: &Response) -> Particulars {
-        let mut with = Particulars::of_body(response.body.clone());
+    fn particulars(&self, response: &Response) -> Parameters {
+        let mut with = Parameters::of_body(response.body.clone());
         for header in CarriedHeader::ALL {
             let Some(value) = response.headers.get(header.name()) else {
                 continue;

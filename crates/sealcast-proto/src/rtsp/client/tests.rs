@@ -68,7 +68,7 @@ fn describe(mut client: CameraClient, base: &str, sdp: &str) -> CameraClient {
 
 fn play(client: &mut CameraClient, number: u32, tracks: u16) -> (Vec<Request>, Vec<CameraEvent>) {
     let verb = Verb::Play(TrackSet::from_bits(tracks));
-    let command = CameraInput::Command(number, verb, &Particulars::default());
+    let command = CameraInput::Command(number, verb, &Parameters::default());
     client.handle(NOW, command).unwrap();
     drain(client)
 }
@@ -210,7 +210,7 @@ fn what_a_camera_refuses_its_player_hears() {
     play(&mut client, 6, 0b1);
     reply(&mut client, "RTSP/1.0 200 OK\nCSeq: 4\nTransport: nonsense\n\n").unwrap();
     expect(&drain(&mut client).1, 502);
-    let pause = CameraInput::Command(7, Verb::Pause, &Particulars::default());
+    let pause = CameraInput::Command(7, Verb::Pause, &Parameters::default());
     client.handle(NOW, pause).unwrap();
     expect(&drain(&mut client).1, 455);
 }
@@ -218,7 +218,7 @@ fn what_a_camera_refuses_its_player_hears() {
 #[test]
 fn commands_that_a_camera_does_not_get_to_are_bounded() {
     let mut client = described("rtsp://192.168.1.10/stream0/", REOLINK);
-    let with = Particulars::default();
+    let with = Parameters::default();
     for number in 0..100 {
         client
             .handle(NOW, CameraInput::Command(number, Verb::GetParameter, &with))

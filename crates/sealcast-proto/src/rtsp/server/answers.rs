@@ -2,7 +2,7 @@
 
 use super::machine::{Camera, Pending, PlayerServer, Question, Watching};
 use super::{PLAYER_TIMEOUT, PlayerAnswer, PlayerError};
-use crate::rtsp::carried::{CarriedHeader, CarriedStatus, Particulars, Verb};
+use crate::rtsp::carried::{CarriedHeader, CarriedStatus, Parameters, Verb};
 use crate::rtsp::message::Response;
 use crate::rtsp::tracks::{MAX_TRACKS, Track};
 use crate::rtsp::transport::{Granted, PortPair};
@@ -58,7 +58,7 @@ impl PlayerServer {
         response
     }
 
-    fn done(&mut self, verb: Verb, status: CarriedStatus, with: &Particulars) -> Response {
+    fn done(&mut self, verb: Verb, status: CarriedStatus, with: &Parameters) -> Response {
         let mut response = self.in_session(status.code());
         if let (Some(watching), true) = (&mut self.watching, status.is_ok()) {
             match verb {

@@ -10,7 +10,7 @@ use super::{
     Route,
 };
 use crate::rtsp::auth::Verifier;
-use crate::rtsp::carried::{CarriedStatus, Particulars, Verb};
+use crate::rtsp::carried::{CarriedStatus, Parameters, Verb};
 use crate::rtsp::message::{Message, Response};
 use crate::rtsp::reader::MessageReader;
 use crate::rtsp::tracks::{Channel, Interleaving, Track, TrackSet};
@@ -167,7 +167,7 @@ impl PlayerServer {
     }
 
     /// Ask the program, and answer the player when it has answered.
-    pub(super) fn ask(&mut self, now: Duration, cseq: u32, question: Question, with: Particulars) {
+    pub(super) fn ask(&mut self, now: Duration, cseq: u32, question: Question, with: Parameters) {
         self.questions = self.questions.wrapping_add(1);
         let number = self.questions;
         self.out.push_back(PlayerOutput::Event(match &question {
@@ -216,7 +216,7 @@ impl PlayerServer {
             let late = match &pending.question {
                 Question::Describe { .. } => PlayerAnswer::Described(Err(CarriedStatus::TIMEOUT)),
                 Question::Ports { .. } => PlayerAnswer::Ports(None),
-                Question::Command(_) => PlayerAnswer::Done(CarriedStatus::TIMEOUT, &Particulars::default()),
+                Question::Command(_) => PlayerAnswer::Done(CarriedStatus::TIMEOUT, &Parameters::default()),
             };
             return self.answered(pending, late);
         }

@@ -16,7 +16,7 @@ pub use machine::PlayerServer;
 use std::time::Duration;
 
 use super::auth::{Credentials, DigestAlgorithm};
-use super::carried::{CarriedStatus, Particulars, Verb};
+use super::carried::{CarriedStatus, Parameters, Verb};
 use super::reader::NotRtsp;
 use super::tracks::{Channel, Track};
 use super::transport::PortPair;
@@ -61,7 +61,7 @@ pub enum PlayerAnswer<'a> {
     /// To [`PlayerEvent::OpenPorts`]: the gateway's ports, or `None` if there are none to be had.
     Ports(Option<PortPair>),
     /// To [`PlayerEvent::Command`].
-    Done(CarriedStatus, &'a Particulars),
+    Done(CarriedStatus, &'a Parameters),
 }
 
 /// What the machine wants done.
@@ -102,7 +102,7 @@ pub enum PlayerEvent {
         /// What it should do.
         verb: Verb,
         /// The details.
-        with: Particulars,
+        with: Parameters,
     },
     /// An RTCP packet of the player's, that came on the RTSP connection.
     Rtcp(Channel, Vec<u8>),

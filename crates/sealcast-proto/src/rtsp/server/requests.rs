@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::machine::{PlayerServer, Question, Watching};
 use super::{MAX_LOGINS, MAX_PATH, PlayerError};
-use crate::rtsp::carried::{CarriedHeader, Particulars, Verb};
+use crate::rtsp::carried::{CarriedHeader, Parameters, Verb};
 use crate::rtsp::message::{Method, Request, Response};
 use crate::rtsp::tracks::Track;
 use crate::rtsp::transport::{Granted, Offer, parse_offers};
@@ -17,7 +17,7 @@ const PUBLIC: &str = "OPTIONS, DESCRIBE, SETUP, PLAY, PAUSE, GET_PARAMETER, SET_
 type Outcome = Result<Response, Deferred>;
 
 /// The program is asked, with these details.
-struct Deferred(Question, Particulars);
+struct Deferred(Question, Parameters);
 
 impl PlayerServer {
     pub(super) fn request(&mut self, now: Duration, request: &Request) -> Result<(), PlayerError> {
@@ -127,7 +127,7 @@ impl PlayerServer {
         let url = without_user_info(&request.url);
         let base = format!("{}/", url.trim_end_matches('/'));
         let path = asked.path;
-        Err(Deferred(Question::Describe { path, base }, Particulars::default()))
+        Err(Deferred(Question::Describe { path, base }, Parameters::default()))
     }
 
     fn set_up(&mut self, request: &Request) -> Outcome {
@@ -142,7 +142,7 @@ impl PlayerServer {
         let offer = offers.find(|offer| self.udp_allowed || !matches!(offer, Offer::Udp(_)));
         match offer {
             None => Ok(Response::new(461)),
-            Some(Offer::Udp(client)) => Err(Deferred(Question::Ports { track, client }, Particulars::default())),
+            Some(Offer::Udp(client)) => Err(Deferred(Question::Ports { track, client }, Parameters::default())),
             Some(Offer::Interleaved(wanted)) => Ok(self.interleave(track, wanted)),
         }
     }
@@ -189,7 +189,7 @@ impl PlayerServer {
         if asked.track.is_some() && watching.tracks.iter().count() > 1 && matches!(verb, Verb::Play(_) | Verb::Pause) {
             return Ok(Response::new(460));
         }
-        let mut with = Particulars::of_body(request.body.clone());
+        let mut with = Parameters::of_body(request.body.clone());
         for header in CarriedHeader::ALL
             .into_iter()
             .filter(|header| *header != CarriedHeader::RtpInfo)

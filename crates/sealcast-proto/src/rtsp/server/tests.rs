@@ -218,7 +218,7 @@ fn what_a_player_says_to_the_camera_crosses_and_so_does_the_answer() {
     let (responses, events) = say(&mut player, &play);
     let mut tracks = TrackSet::default();
     tracks.insert(Track::new(0).unwrap());
-    let mut with = Particulars::default();
+    let mut with = Parameters::default();
     with.set(CarriedHeader::Range, "npt=5-".into());
     with.set(CarriedHeader::Scale, "2".into());
     let verb = Verb::Play(tracks);
@@ -230,7 +230,7 @@ fn what_a_player_says_to_the_camera_crosses_and_so_does_the_answer() {
         rtcp: true,
     };
     assert_eq!(player.route(channel), None, "not before the camera plays");
-    let mut with = Particulars::default();
+    let mut with = Parameters::default();
     with.set(CarriedHeader::RtpInfo, "url=track0;seq=1".into());
     let (responses, _) = answer(&mut player, 2, PlayerAnswer::Done(CarriedStatus::OK, &with));
     let info = responses[0].headers.get("RTP-Info");

@@ -218,7 +218,7 @@ impl Block {
         Ok(unit)
     }
 
-    /// Parts come in order but for a few: there is nothing to fill then.
+    /// ControlFragments come in order but for a few: there is nothing to fill then.
     fn put(&mut self, at: usize, part: &[u8]) {
         let end = at + part.len();
         if end <= self.data.len() {

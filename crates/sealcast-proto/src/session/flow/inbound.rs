@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 
 use super::block::Block;
-use super::missing::{Due, MAX_MISSING, Missing, Since};
-use super::reports::{Reports, When};
+use super::feedback::{Reports, When};
+use super::nack::{Due, MAX_MISSING, Nacks, Since};
 use super::unwrap_number;
 use crate::clock::Now;
 use crate::repair::{Decoder, MAX_SYMBOL};
@@ -61,7 +61,7 @@ pub(in crate::session) struct Inbound {
     /// One more than the highest number that came, or counts as missing.
     noted: u64,
     reports: Reports,
-    missing: Missing,
+    missing: Nacks,
     building: Option<Building>,
     order: FrameOrder,
     out: VecDeque<Assembled>,
@@ -85,7 +85,7 @@ impl Inbound {
             expected: 0,
             noted: 0,
             reports: Reports::default(),
-            missing: Missing::new(now),
+            missing: Nacks::new(now),
             building: None,
             order: FrameOrder::new(),
             out: VecDeque::new(),

@@ -3,25 +3,25 @@
 //! (protocol.md §7).
 
 mod block;
-mod departure;
+mod feedback;
 mod inbound;
-mod missing;
 mod mtu;
+mod nack;
 mod outbound;
 mod pacer;
-mod reports;
 mod sealing;
-mod tail;
+mod tail_loss_probe;
+mod transmit;
 
 use std::time::Duration;
 
 use crate::clock::RoundTrip;
 
+pub(super) use feedback::When;
 pub(super) use inbound::Inbound;
 pub use inbound::InboundCounts;
 pub(super) use outbound::Outbound;
 pub use outbound::{OutboundCounts, Packets};
-pub(super) use reports::When;
 pub(super) use sealing::Sealing;
 
 /// What answers to losses must fit into.

@@ -4,10 +4,10 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
-use super::departure::Polled;
 use super::mtu::{BLACK_HOLE, MtuSearch};
 use super::pacer::Pacer;
-use super::tail::Tail;
+use super::tail_loss_probe::TailLossProbe;
+use super::transmit::Polled;
 use super::{Path, unwrap_number};
 use crate::clock::RoundTrip;
 use crate::rate::{RateController, Report};
@@ -140,7 +140,7 @@ pub(in crate::session) struct Outbound {
     /// Since when media left and nothing was told about any.
     pub(super) unanswered: Option<Duration>,
     pub(super) all_came: bool,
-    pub(super) tail: Tail,
+    pub(super) tail: TailLossProbe,
     pub(super) counts: OutboundCounts,
 }
 
@@ -177,7 +177,7 @@ impl Outbound {
             last_sent: now,
             unanswered: None,
             all_came: true,
-            tail: Tail::default(),
+            tail: TailLossProbe::default(),
             counts: OutboundCounts::default(),
         }
     }

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use rustix::fs::{Mode, OFlags};
 use rustix::termios::{ControlModes, OptionalActions, QueueSelector, tcflush, tcgetattr, tcsetattr};
 
-use super::seam::{About, Channel, Meter, Quantity, Sample};
+use super::sample::{About, Channel, Meter, Quantity, Sample};
 use crate::failure::{Failure, FailureKind, Result};
 
 /// A longer line is no sample.

@@ -11,9 +11,9 @@ use rustix::fs::{Mode, OFlags};
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 
 use super::board::Board;
+use super::energy::Tally;
 use super::measure::measure;
-use super::seam::{Meter, Sample};
-use super::tally::Tally;
+use super::sample::{Meter, Sample};
 
 /// The board's end of the line, and the path of ours.
 struct Line {

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use super::file::{NumberFile, folders, line, unreadable};
-use super::seam::{About, Channel, Meter, Quantity, Sample};
+use super::sample::{About, Channel, Meter, Quantity, Sample};
 use crate::failure::{Failure, FailureKind, Result};
 
 /// Zones of the kernel's thermal tree, for machines whose hwmon tree has no temperature.
@@ -248,7 +248,7 @@ impl Meter for Thermometers {
 mod tests {
     use std::fs;
 
-    use super::super::tally::Tally;
+    use super::super::energy::Tally;
     use super::*;
 
     fn chip(tree: &Path, folder: &str, files: &[(&str, &str)]) {

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use embedded_hal::i2c::I2c;
 
-use super::seam::{About, Channel, Meter, Quantity, Sample};
+use super::sample::{About, Channel, Meter, Quantity, Sample};
 use crate::failure::{Failure, FailureKind, Result};
 
 const CONFIGURATION: u8 = 0x00;

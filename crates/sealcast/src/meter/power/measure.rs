@@ -4,8 +4,8 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use super::seam::Meter;
-use super::tally::Tally;
+use super::energy::Tally;
+use super::sample::Meter;
 use crate::failure::{Failure, FailureKind, Result};
 
 /// What a meter read while something was done.
@@ -71,7 +71,7 @@ fn sample(meter: &mut dyn Meter, start: Instant, tally: &mut Tally, stopped: &Re
 
 #[cfg(test)]
 mod tests {
-    use super::super::seam::{About, Channel, Quantity, Sample};
+    use super::super::sample::{About, Channel, Quantity, Sample};
     use super::*;
 
     /// Tells what `watts` says of the time since it was made, and nothing at all while that is `None`.

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use super::file::{NumberFile, folders, line, unreadable};
-use super::seam::{About, Channel, Meter, Quantity, Sample};
+use super::sample::{About, Channel, Meter, Quantity, Sample};
 use crate::failure::{Failure, FailureKind, Result};
 
 /// The energy counters of the processor: packages, and the memory's where there is one.

@@ -11,7 +11,7 @@ use super::file::unreadable;
 use super::hwmon::Chip;
 use super::ina219::{Ina219, Shunt};
 use super::rapl::Rapl;
-use super::seam::Meter;
+use super::sample::Meter;
 use crate::failure::{Failure, FailureKind, Result};
 
 /// What is said where nothing measures energy.

@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use sealcast_proto::rtsp::{CarriedStatus, Channel, Keyframes, Particulars, TrackSet, Verb};
+use sealcast_proto::rtsp::{CarriedStatus, Channel, Keyframes, Parameters, TrackSet, Verb};
 use tokio::sync::mpsc;
 
 use super::outlet::Outlet;
@@ -47,7 +47,7 @@ pub(super) enum News {
         request: u32,
         slot: u8,
         status: CarriedStatus,
-        with: Particulars,
+        with: Parameters,
     },
     /// The camera is gone.
     Ended { slot: u8, status: CarriedStatus },

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use sealcast_proto::rtsp::{CarriedHeader, CarriedStatus, Channel, Particulars, Verb};
+use sealcast_proto::rtsp::{CarriedHeader, CarriedStatus, Channel, Parameters, Verb};
 
 use super::MAX_WISHES;
 use super::audience::{Audience, News, Outcome, Watcher};
@@ -13,7 +13,7 @@ pub(super) enum What {
     /// The camera's description.
     Describe,
     /// A command.
-    Command(Verb, Particulars),
+    Command(Verb, Parameters),
 }
 
 /// A question, and who asks it.
@@ -27,7 +27,7 @@ pub(super) struct Ask {
 impl Ask {
     /// Answer it without the camera.
     pub(super) fn settle(self, status: CarriedStatus) {
-        answer(&self.watcher, self.request, status, Particulars::default());
+        answer(&self.watcher, self.request, status, Parameters::default());
     }
 }
 
@@ -43,7 +43,7 @@ pub(super) enum Wish {
 /// What must be said to the camera.
 pub(super) enum Order {
     Describe,
-    Command(Verb, Particulars),
+    Command(Verb, Parameters),
 }
 
 /// What the camera has been told and has not answered.
@@ -93,7 +93,7 @@ impl Desk {
     pub(super) fn next_order(&mut self) -> Option<Order> {
         while self.told.is_none() {
             let (asker, what) = if let Some(watcher) = self.left.pop() {
-                let teardown = What::Command(Verb::Teardown, Particulars::default());
+                let teardown = What::Command(Verb::Teardown, Parameters::default());
                 ((watcher, None), teardown)
             } else {
                 let ask = self.waiting.pop_front()?;
@@ -109,18 +109,18 @@ impl Desk {
                     let asker = request.map(|request| (watcher, request));
                     return Some(self.tell(order, asker, for_all));
                 }
-                (None, Some(request)) => answer(&watcher, request, CarriedStatus::OK, Particulars::default()),
+                (None, Some(request)) => answer(&watcher, request, CarriedStatus::OK, Parameters::default()),
                 (None, None) => {}
             }
         }
         None
     }
 
-    fn decide(&self, watcher: &Watcher, verb: Verb, with: Particulars) -> Option<(Order, bool)> {
+    fn decide(&self, watcher: &Watcher, verb: Verb, with: Parameters) -> Option<(Order, bool)> {
         match self.audience.wish(watcher, verb) {
             Outcome::Granted => None,
             Outcome::Tell(told) => Some((Order::Command(told, with), false)),
-            Outcome::TellForAll(told) => Some((Order::Command(told, Particulars::default()), true)),
+            Outcome::TellForAll(told) => Some((Order::Command(told, Parameters::default()), true)),
         }
     }
 
@@ -134,7 +134,7 @@ impl Desk {
     }
 
     /// The camera has answered the last order, or will not. The verb it was told, if it was a command.
-    pub(super) fn answered(&mut self, status: CarriedStatus, mut with: Particulars) -> Option<Verb> {
+    pub(super) fn answered(&mut self, status: CarriedStatus, mut with: Parameters) -> Option<Verb> {
         let told = self.told.take()?;
         if told.verb.is_none() && status.is_ok() {
             self.audience.described(&with.body);
@@ -154,7 +154,7 @@ impl Desk {
 
     /// The camera is away: what it was told is not done, and who leaves or has left needs no word of it.
     pub(super) fn away(&mut self) {
-        self.answered(CarriedStatus::BAD_GATEWAY, Particulars::default());
+        self.answered(CarriedStatus::BAD_GATEWAY, Parameters::default());
         for watcher in self.left.drain(..) {
             self.audience.wish(&watcher, Verb::Teardown);
         }
@@ -170,7 +170,7 @@ impl Desk {
     /// The camera is back: what to tell it for those who watched it before, if anybody did.
     pub(super) fn go_on(&mut self) -> Option<Order> {
         let play = Some(self.audience.receives()).filter(|tracks| !tracks.is_empty())?;
-        let order = Order::Command(Verb::Play(play), Particulars::default());
+        let order = Order::Command(Verb::Play(play), Parameters::default());
         Some(self.tell(order, None, true))
     }
 
@@ -182,7 +182,7 @@ impl Desk {
     /// The camera is gone: who watches it or asks for something is told.
     pub(super) fn end(&mut self, status: CarriedStatus) {
         self.left.clear();
-        self.answered(status, Particulars::default());
+        self.answered(status, Parameters::default());
         for ask in self.waiting.drain(..) {
             ask.settle(status);
         }
@@ -190,7 +190,7 @@ impl Desk {
     }
 }
 
-fn answer(watcher: &Watcher, request: u32, status: CarriedStatus, with: Particulars) {
+fn answer(watcher: &Watcher, request: u32, status: CarriedStatus, with: Parameters) {
     watcher.tell(News::Answer {
         request,
         slot: watcher.slot,

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use sealcast_proto::session::Entry;
-use sealcast_proto::wire::{COOKIE_LEN, Doorman, Greeting, MAX_DATAGRAM};
+use sealcast_proto::wire::{COOKIE_LEN, MAX_DATAGRAM, RetryCookies, Unconnected};
 use tokio::sync::mpsc;
 use tokio::time::{Interval, MissedTickBehavior, interval, sleep};
 
@@ -59,7 +59,7 @@ pub fn listen(address: SocketAddr, metrics: Metrics) -> Result<UdpListener> {
     secrets.reset();
     let reader = Reader {
         shared: Arc::clone(&shared),
-        doorman: Doorman::new(entropy::random()?),
+        cookies: RetryCookies::new(entropy::random()?),
         accept,
         unknown: Limiter::default(),
         metrics: metrics.clone(),
@@ -202,7 +202,7 @@ impl Limiter {
 /// The task that reads the socket for all peers.
 struct Reader {
     shared: Arc<Shared>,
-    doorman: Doorman,
+    cookies: RetryCookies,
     accept: mpsc::Sender<Begun>,
     unknown: Limiter,
     metrics: Metrics,
@@ -222,7 +222,7 @@ impl Reader {
                     }
                 },
                 _ = secrets.tick() => match entropy::random() {
-                    Ok(secret) => self.doorman.rotate(secret),
+                    Ok(secret) => self.cookies.rotate(secret),
                     Err(failure) => tracing::warn!("cookies keep their secret for another minute: {failure}"),
                 },
                 _ = all_gone.recv() => break,
@@ -248,16 +248,16 @@ impl Reader {
             }
             let address = run.path.bytes();
             for datagram in datagrams.chunks(run.stride) {
-                match self.doorman.judge(&address, datagram) {
-                    Greeting::Begin { cookie, .. } => self.begin(&mut peers, (connection, cookie), run, datagram),
-                    Greeting::Answer(answer) => self.answer(run.path, &answer, DoorAnswer::Cookie),
-                    Greeting::Unknown(answer) => {
+                match self.cookies.judge(&address, datagram) {
+                    Unconnected::Begin { cookie, .. } => self.begin(&mut peers, (connection, cookie), run, datagram),
+                    Unconnected::Retry(answer) => self.answer(run.path, &answer, DoorAnswer::Cookie),
+                    Unconnected::Unknown(answer) => {
                         self.metrics.datagrams_refused(DatagramRefusal::Unknown, 1);
                         if self.unknown.pass() {
                             self.answer(run.path, &answer, DoorAnswer::Unknown);
                         }
                     }
-                    Greeting::Ignore => self.metrics.datagrams_refused(DatagramRefusal::Stranger, 1),
+                    Unconnected::Ignore => self.metrics.datagrams_refused(DatagramRefusal::Stranger, 1),
                 }
             }
         }

@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use sealcast_proto::keys::Peer;
-use sealcast_proto::rtsp::{CameraNumber, CarriedStatus, GatewayMessage, Particulars, put_packet};
+use sealcast_proto::rtsp::{CameraNumber, CarriedStatus, GatewayMessage, Parameters, put_packet};
 use sealcast_proto::session::{Event, Input, OutgoingFrame};
 use sealcast_proto::unit::{Codec, Preamble};
 use sealcast_proto::wire::{CloseReason, MAX_STREAM};
@@ -31,7 +31,7 @@ use crate::run::seldom::Seldom;
 use crate::run::send_times::SendTimes;
 use crate::run::sender_inbox::SenderInbox;
 use crate::run::steering::Steered;
-use crate::transport::Carriage;
+use crate::transport::AnyTransport;
 
 /// Answers that are kept, to be said again to who did not hear them.
 const MAX_REMEMBERED: usize = 64;
@@ -130,7 +130,7 @@ pub(super) async fn serve(shared: Arc<Shared>, guest: Guest, stop: watch::Receiv
     task.leave(ended).await;
 }
 
-impl SessionTask<Carriage> {
+impl SessionTask<AnyTransport> {
     async fn run(&mut self, mut stop: watch::Receiver<bool>) -> Result<std::convert::Infallible, Ended> {
         let queue = Arc::clone(&self.watcher.queue);
         let (mut packets_came, mut stopped) = (false, false);
@@ -241,7 +241,7 @@ impl SessionTask<Carriage> {
                     self.take_roster()?;
                     match self.number_of(&path) {
                         Ok(slot) => self.ask(slot, request, What::Describe)?,
-                        Err(status) => self.answer(request, 0, status, Particulars::default())?,
+                        Err(status) => self.answer(request, 0, status, Parameters::default())?,
                     }
                 }
                 Ok(())
@@ -352,7 +352,7 @@ impl SessionTask<Carriage> {
             .map(|asked| asked.request)
             .collect();
         for request in requests {
-            self.answer(request, slot, status, Particulars::default())?;
+            self.answer(request, slot, status, Parameters::default())?;
         }
         let Some(camera) = number(slot) else { return Ok(()) };
         self.say(&GatewayMessage::Ended { camera, status }).map(drop)
@@ -377,7 +377,7 @@ impl SessionTask<Carriage> {
                 Err(_) => CarriedStatus::of_camera(503),
             },
         };
-        self.answer(request, slot, refused, Particulars::default())
+        self.answer(request, slot, refused, Parameters::default())
     }
 
     fn take_news(&mut self, news: News) -> Result<(), Ended> {
@@ -400,7 +400,7 @@ impl SessionTask<Carriage> {
         }
     }
 
-    fn answer(&mut self, request: u32, slot: u8, status: CarriedStatus, with: Particulars) -> Result<(), Ended> {
+    fn answer(&mut self, request: u32, slot: u8, status: CarriedStatus, with: Parameters) -> Result<(), Ended> {
         let asked = self.asked.iter().position(|asked| asked.request == request);
         let describe = asked.is_some_and(|at| self.asked[at].describe);
         let camera = number(slot).filter(|_| status.is_ok() || !describe);
@@ -414,7 +414,7 @@ impl SessionTask<Carriage> {
             Some(said) => Some(said),
             None => {
                 tracing::warn!("a camera's answer is too long to cross and was left out");
-                self.say(&answer(CarriedStatus::BAD_GATEWAY, Particulars::default()))?
+                self.say(&answer(CarriedStatus::BAD_GATEWAY, Parameters::default()))?
             }
         };
         if let Some(at) = asked {

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 use sealcast_proto::rtsp::{
     CameraClient, CameraConfig, CameraError, CameraEvent, CameraInput, CameraOutput, CarriedStatus, Channel,
-    Credentials, Lower, Particulars, Route, Track, Verb, put_data, same_media,
+    Credentials, Lower, Parameters, Route, Track, Verb, put_data, same_media,
 };
 use tokio::sync::mpsc;
 
@@ -366,7 +366,7 @@ impl<'a> Upstream<'a> {
                 return Ok(false);
             };
             self.describing = false;
-            self.desk.answered(CarriedStatus::OK, Particulars::of_body(sdp));
+            self.desk.answered(CarriedStatus::OK, Parameters::of_body(sdp));
         }
         match self.desk.next_order() {
             None => Ok(false),

@@ -27,7 +27,7 @@ use crate::run::retry::turned_on;
 use crate::run::seldom::Seldom;
 use crate::run::steering::announce;
 use crate::run::{Observation, Offer, Retry};
-use crate::transport::{self, Carriage};
+use crate::transport::{self, AnyTransport};
 
 /// How frames came is taken down when so many were handed on, or so long after the first of them: what that needs
 /// would be fetched into the processor's caches for each.
@@ -116,7 +116,7 @@ impl Link {
 
     async fn run_session(
         &mut self,
-        carriage: Carriage,
+        carriage: AnyTransport,
         carrier: sealcast_proto::session::Carrier,
         stop: watch::Receiver<bool>,
     ) -> Result<Departure> {
@@ -154,7 +154,7 @@ async fn wait_offline(table: &mut Table) -> std::convert::Infallible {
 
 struct LinkTask<'a> {
     link: &'a mut Link,
-    connection: Connection<Carriage>,
+    connection: Connection<AnyTransport>,
     inbox: Inbox,
     /// Frames that were handed on, and are to be taken down.
     handed: Vec<Came>,
@@ -166,7 +166,13 @@ struct LinkTask<'a> {
 }
 
 impl<'a> LinkTask<'a> {
-    fn new(link: &'a mut Link, carriage: Carriage, session: Session, timer: HandshakeTimer, remote: String) -> Self {
+    fn new(
+        link: &'a mut Link,
+        carriage: AnyTransport,
+        session: Session,
+        timer: HandshakeTimer,
+        remote: String,
+    ) -> Self {
         let (clock, metrics) = (link.observation.clock, link.observation.metrics.clone());
         Self {
             link,

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use sealcast_proto::rtsp::{
-    CarriedStatus, Channel, Particulars, PlayerAnswer, PlayerConfig, PlayerError, PlayerEvent, PlayerInput,
+    CarriedStatus, Channel, Parameters, PlayerAnswer, PlayerConfig, PlayerError, PlayerEvent, PlayerInput,
     PlayerOutput, PlayerServer, PortPair, Route, Track, Verb, put_data,
 };
 use tokio::sync::mpsc;
@@ -351,7 +351,7 @@ impl Player {
         }
     }
 
-    fn answer(&mut self, request: u32, status: CarriedStatus, with: &Particulars) -> Result<(), End> {
+    fn answer(&mut self, request: u32, status: CarriedStatus, with: &Parameters) -> Result<(), End> {
         // One that comes too late was given up by the machine, and perhaps followed by another question.
         let Some(asking) = self.asking.take_if(|asking| asking.number == request) else {
             return Ok(());

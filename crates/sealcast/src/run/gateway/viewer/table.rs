@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use sealcast_proto::rtsp::{ANSWER_PATIENCE, CameraNumber, CarriedStatus, GatewayMessage, Particulars, packets};
+use sealcast_proto::rtsp::{ANSWER_PATIENCE, CameraNumber, CarriedStatus, GatewayMessage, Parameters, packets};
 use sealcast_proto::session::SessionError;
 use sealcast_proto::unit::AssembledFrame;
 use tokio::sync::mpsc;
@@ -107,7 +107,7 @@ impl Table {
         let mut questions = Vec::new();
         for camera in &mut self.cameras {
             if camera.asked.take_if(|asked| asked.until <= now).is_some() {
-                camera.desk.answered(CarriedStatus::TIMEOUT, Particulars::default());
+                camera.desk.answered(CarriedStatus::TIMEOUT, Parameters::default());
             }
             if let Some(asked) = camera.asked.as_mut().filter(|asked| asked.again <= now) {
                 asked.again = now + ASK_AGAIN;
@@ -128,7 +128,7 @@ impl Table {
                         });
                     }
                     Err(status) => {
-                        camera.desk.answered(status, Particulars::default());
+                        camera.desk.answered(status, Parameters::default());
                     }
                 }
             }

@@ -6,13 +6,13 @@ use super::Avx2;
 use super::clocks::{CLOCKS, Registers};
 use super::{Version, Words};
 use crate::cipher::{Kernel, xor_into};
+use crate::interleaved::{Rows, Streams};
 use crate::number;
 #[cfg(target_arch = "aarch64")]
 use crate::registers::Quad;
 use crate::registers::{Bits, Lanes, Register, transpose, turn};
 #[cfg(target_arch = "x86_64")]
 use crate::registers::{Ymm, Zmm};
-use crate::side_by_side::{Rows, Streams};
 use crate::wipe::wipe;
 
 /// A register that slices can be made of.
@@ -51,14 +51,14 @@ impl Width for Quad {
 }
 
 /// The registers and what comes of them.
-pub struct Slices<V: Version, B: Register, const WORDS: usize> {
+pub struct Bitsliced<V: Version, B: Register, const WORDS: usize> {
     registers: Registers<V, B>,
     /// Keystream on its way to the packets. Here, it is wiped once for a batch. One register more than are used keeps
     /// those of a lane apart in the cache.
     keystream: [[B; 64 + 1]; WORDS],
 }
 
-impl<V: Version, B: Bits + Lanes<u64, WORDS>, const WORDS: usize> Slices<V, B, WORDS> {
+impl<V: Version, B: Bits + Lanes<u64, WORDS>, const WORDS: usize> Bitsliced<V, B, WORDS> {
     /// Makes the next 64 bits of each keystream, each of the words standing for 64 lanes.
     #[inline(always)]
     fn make_word(&mut self, at: usize) {
@@ -74,7 +74,7 @@ impl<V: Version, B: Bits + Lanes<u64, WORDS>, const WORDS: usize> Slices<V, B, W
     }
 }
 
-impl<const LANES: usize, const RUN: usize, V, B, const WORDS: usize> Streams<LANES, RUN> for Slices<V, B, WORDS>
+impl<const LANES: usize, const RUN: usize, V, B, const WORDS: usize> Streams<LANES, RUN> for Bitsliced<V, B, WORDS>
 where
     V: Version,
     B: Width + Lanes<u64, WORDS>,

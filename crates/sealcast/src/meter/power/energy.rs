@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use super::seam::{Channel, Quantity, Sample};
+use super::sample::{Channel, Quantity, Sample};
 
 /// Power is integrated between samples that are no further apart. Over a longer gap nobody knows what it was.
 pub const LONGEST_GAP: Duration = Duration::from_millis(500);

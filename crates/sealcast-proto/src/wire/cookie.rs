@@ -10,9 +10,9 @@ pub type AddressBytes = [u8; 18];
 
 /// What to do with a datagram of a connection that nobody has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Greeting {
+pub enum Unconnected {
     /// Somebody knocks: send this back.
-    Answer([u8; COOKIE_DATAGRAM]),
+    Retry([u8; COOKIE_DATAGRAM]),
     /// A fragment of one who receives at that address: begin a session and hand it the datagram.
     Begin {
         /// The connection.
@@ -27,13 +27,13 @@ pub enum Greeting {
 }
 
 /// Judges datagrams of unknown connections by one MAC each.
-pub struct Doorman {
+pub struct RetryCookies {
     /// By the parity of their generation, which a cookie's lowest bit repeats: so one MAC is enough to judge it.
     secrets: [hmac::Key; 2],
     current: u8,
 }
 
-impl Doorman {
+impl RetryCookies {
     /// `secret` are 32 fresh random bytes.
     pub fn new(secret: [u8; 32]) -> Self {
         let key = hmac::Key::new(hmac::HMAC_SHA256, &secret);
@@ -50,8 +50,8 @@ impl Doorman {
     }
 
     /// What to do with a datagram from `address`.
-    pub fn judge(&self, address: &AddressBytes, datagram: &[u8]) -> Greeting {
-        greet(datagram, |parity, connection| {
+    pub fn judge(&self, address: &AddressBytes, datagram: &[u8]) -> Unconnected {
+        classify(datagram, |parity, connection| {
             self.make(parity.unwrap_or(self.current), address, connection)
         })
     }
@@ -75,26 +75,26 @@ impl Doorman {
 
 /// The judgement. `mac` makes the cookie of a connection under the secret of a parity, or under the newest: as an
 /// `FnOnce` it cannot be called for a second time, so that no datagram costs more than one MAC.
-fn greet(datagram: &[u8], mac: impl FnOnce(Option<u8>, u32) -> [u8; COOKIE_LEN]) -> Greeting {
+fn classify(datagram: &[u8], mac: impl FnOnce(Option<u8>, u32) -> [u8; COOKIE_LEN]) -> Unconnected {
     let Some(connection) = connection_of(datagram) else {
-        return Greeting::Ignore;
+        return Unconnected::Ignore;
     };
     let message = &datagram[CONNECTION_LEN..];
     match Bare::parse(message) {
-        Ok(Bare::Knock { random }) => Greeting::Answer(cookie(connection, &random, &mac(None, connection))),
+        Ok(Bare::Knock { random }) => Unconnected::Retry(cookie(connection, &random, &mac(None, connection))),
         Ok(Bare::Fragment(fragment)) => {
             let expected = mac(Some(fragment.cookie[0] & 1), connection);
             if constant_time::verify_slices_are_equal(&expected, &fragment.cookie).is_ok() {
-                Greeting::Begin {
+                Unconnected::Begin {
                     connection,
                     cookie: fragment.cookie,
                 }
             } else {
-                Greeting::Ignore
+                Unconnected::Ignore
             }
         }
-        Ok(Bare::Other) if is_record(message) => Greeting::Unknown(unknown(connection)),
-        _ => Greeting::Ignore,
+        Ok(Bare::Other) if is_record(message) => Unconnected::Unknown(unknown(connection)),
+        _ => Unconnected::Ignore,
     }
 }
 
@@ -107,8 +107,8 @@ mod tests {
 
     const HERE: AddressBytes = [1; 18];
 
-    fn cookie_for(doorman: &Doorman, address: &AddressBytes) -> [u8; COOKIE_LEN] {
-        let Greeting::Answer(answer) = doorman.judge(address, &knock(7, &[9; 16])) else {
+    fn cookie_for(cookies: &RetryCookies, address: &AddressBytes) -> [u8; COOKIE_LEN] {
+        let Unconnected::Retry(answer) = cookies.judge(address, &knock(7, &[9; 16])) else {
             panic!("a knock is answered")
         };
         match Bare::parse(&answer[CONNECTION_LEN..]) {
@@ -119,36 +119,40 @@ mod tests {
 
     #[test]
     fn who_shows_the_cookie_of_its_address_is_let_to_the_handshake() {
-        let mut doorman = Doorman::new([5; 32]);
-        let cookie = cookie_for(&doorman, &HERE);
+        let mut cookies = RetryCookies::new([5; 32]);
+        let cookie = cookie_for(&cookies, &HERE);
         let hello = &fragments(7, &cookie, 0, b"hello")[0];
-        assert_eq!(doorman.judge(&HERE, hello), Greeting::Begin { connection: 7, cookie });
-        assert_eq!(doorman.judge(&[2; 18], hello), Greeting::Ignore, "from another address");
+        assert_eq!(cookies.judge(&HERE, hello), Unconnected::Begin { connection: 7, cookie });
         assert_eq!(
-            doorman.judge(&HERE, &fragments(8, &cookie, 0, b"hello")[0]),
-            Greeting::Ignore
+            cookies.judge(&[2; 18], hello),
+            Unconnected::Ignore,
+            "from another address"
         );
-        doorman.rotate([6; 32]);
-        assert_eq!(doorman.judge(&HERE, hello), Greeting::Begin { connection: 7, cookie });
-        doorman.rotate([7; 32]);
-        assert_eq!(doorman.judge(&HERE, hello), Greeting::Ignore, "too old");
+        assert_eq!(
+            cookies.judge(&HERE, &fragments(8, &cookie, 0, b"hello")[0]),
+            Unconnected::Ignore
+        );
+        cookies.rotate([6; 32]);
+        assert_eq!(cookies.judge(&HERE, hello), Unconnected::Begin { connection: 7, cookie });
+        cookies.rotate([7; 32]);
+        assert_eq!(cookies.judge(&HERE, hello), Unconnected::Ignore, "too old");
     }
 
     #[test]
     fn noise_gets_no_answer_and_a_lost_session_a_short_one() {
-        let doorman = Doorman::new([5; 32]);
+        let cookies = RetryCookies::new([5; 32]);
         for noise in [&b""[..], b"abc", b"abcd", &[0; 64], &[0xFF; 1500]] {
-            assert_eq!(doorman.judge(&HERE, noise), Greeting::Ignore);
+            assert_eq!(cookies.judge(&HERE, noise), Unconnected::Ignore);
         }
         let mut record = vec![0, 0, 0, 3, 0x10];
         record.resize(60, 0);
-        assert_eq!(doorman.judge(&HERE, &record), Greeting::Unknown([0, 0, 0, 3, 9]));
+        assert_eq!(cookies.judge(&HERE, &record), Unconnected::Unknown([0, 0, 0, 3, 9]));
     }
 
     #[test]
     fn ten_thousand_forgeries_cost_a_mac_for_each_knock_and_fragment_and_none_for_the_rest() {
         const EACH: u32 = 2500;
-        let doorman = Doorman::new([5; 32]);
+        let cookies = RetryCookies::new([5; 32]);
         let macs = Cell::new(0);
         let mut answers = (0, 0, 0);
         for number in 0..EACH {
@@ -163,20 +167,20 @@ mod tests {
                 noise,
             ];
             for datagram in forged {
-                let greeting = greet(&datagram, |parity, connection| {
+                let unconnected = classify(&datagram, |parity, connection| {
                     macs.set(macs.get() + 1);
-                    doorman.make(parity.unwrap_or(doorman.current), &HERE, connection)
+                    cookies.make(parity.unwrap_or(cookies.current), &HERE, connection)
                 });
                 assert_eq!(
-                    greeting,
-                    doorman.judge(&HERE, &datagram),
+                    unconnected,
+                    cookies.judge(&HERE, &datagram),
                     "the counted way is the only one"
                 );
-                match greeting {
-                    Greeting::Answer(_) => answers.0 += 1,
-                    Greeting::Unknown(_) => answers.1 += 1,
-                    Greeting::Ignore => answers.2 += 1,
-                    Greeting::Begin { .. } => panic!("{datagram:?} is let in"),
+                match unconnected {
+                    Unconnected::Retry(_) => answers.0 += 1,
+                    Unconnected::Unknown(_) => answers.1 += 1,
+                    Unconnected::Ignore => answers.2 += 1,
+                    Unconnected::Begin { .. } => panic!("{datagram:?} is let in"),
                 }
             }
         }

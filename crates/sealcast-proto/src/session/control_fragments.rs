@@ -12,14 +12,14 @@ const PART_HEADER: usize = 5;
 
 /// Numbers the messages that leave in parts, and puts together the newest that comes.
 #[derive(Default)]
-pub(super) struct Parts {
+pub(super) struct ControlFragments {
     sent: u16,
     message: u16,
     count: u8,
     parts: [Option<Vec<u8>>; MAX_PARTS as usize],
 }
 
-impl Parts {
+impl ControlFragments {
     /// Take a part: the whole message, if this was the last of it.
     pub(super) fn take(&mut self, message: u16, index: u8, count: u8, bytes: &[u8]) -> Option<Vec<u8>> {
         let ahead = message.wrapping_sub(self.message);
@@ -68,7 +68,7 @@ mod tests {
 
     #[test]
     fn parts_make_the_message_in_any_order_and_old_ones_do_not_disturb_it() {
-        let mut parts = Parts::default();
+        let mut parts = ControlFragments::default();
         assert_eq!(parts.take(7, 1, 2, b"b"), None);
         assert_eq!(parts.take(6, 0, 2, b"x"), None);
         assert_eq!(parts.take(7, 1, 2, b"b"), None);

@@ -23,7 +23,7 @@ pub enum Entry {
         /// Recognises the answer.
         random: [u8; COOKIE_LEN],
     },
-    /// The responder's [`Doorman`](crate::wire::Doorman) has seen its cookie.
+    /// The responder's [`RetryCookies`](crate::wire::RetryCookies) has seen its cookie.
     Shown {
         /// The connection.
         connection: u32,
@@ -32,7 +32,7 @@ pub enum Entry {
     },
 }
 
-/// What the door made of a datagram.
+/// What the handshake made of a datagram.
 pub(super) enum Passed {
     /// A handshake message is complete.
     Message(Vec<u8>),
@@ -44,7 +44,7 @@ pub(super) enum Passed {
     Nothing,
 }
 
-pub(super) struct Door {
+pub(super) struct DatagramHandshake {
     connection: u32,
     random: [u8; COOKIE_LEN],
     cookie: Option<[u8; COOKIE_LEN]>,
@@ -64,7 +64,7 @@ pub(super) struct Door {
     doubt: Option<(HandshakeError, Duration)>,
 }
 
-impl Door {
+impl DatagramHandshake {
     pub(super) fn new(entry: Entry, now: Duration) -> Self {
         let (connection, random, cookie) = match entry {
             Entry::Knock { connection, random } => (connection, random, None),
@@ -197,5 +197,5 @@ impl Door {
 }
 
 #[cfg(test)]
-#[path = "door_vectors.rs"]
+#[path = "datagram_handshake_vectors.rs"]
 mod vector_tests;

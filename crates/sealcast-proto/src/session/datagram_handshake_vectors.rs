@@ -39,13 +39,13 @@ fn fragments_are_put_together_as_by_the_reference() {
             connection: 1,
             cookie: case.cookie.array(),
         };
-        let mut door = Door::new(entry, Duration::ZERO);
+        let mut datagram_handshake = DatagramHandshake::new(entry, Duration::ZERO);
         for (number, step) in case.steps.iter().enumerate() {
-            let (passed, answers) = door.take(Duration::ZERO, &step.message.0);
+            let (passed, answers) = datagram_handshake.take(Duration::ZERO, &step.message.0);
             assert!(answers.is_empty(), "{}, step {number}", case.name);
             let (outcome, whole) = match passed {
                 Passed::Message(message) => {
-                    door.accepted();
+                    datagram_handshake.accepted();
                     ("complete", Some(message))
                 }
                 Passed::Repeated => ("repeated", None),

@@ -31,7 +31,7 @@ pub(super) enum Since {
 }
 
 /// The numbers that are looked for.
-pub(super) struct Missing {
+pub(super) struct Nacks {
     numbers: BTreeMap<u64, Ask>,
     /// No number is to be asked for earlier.
     next: Duration,
@@ -40,7 +40,7 @@ pub(super) struct Missing {
     last_arrival: Duration,
 }
 
-impl Missing {
+impl Nacks {
     pub(super) fn new(now: Duration) -> Self {
         Self {
             numbers: BTreeMap::new(),
@@ -195,7 +195,7 @@ mod tests {
 
     const MS: Duration = Duration::from_millis(1);
 
-    fn ask(missing: &mut Missing, now: Duration, budget: Duration) -> Vec<u32> {
+    fn ask(missing: &mut Nacks, now: Duration, budget: Duration) -> Vec<u32> {
         let mut wanted = Vec::new();
         missing.due(now, MS * 40, budget, &mut |_| Due::Ask, &mut wanted);
         wanted
@@ -203,7 +203,7 @@ mod tests {
 
     #[test]
     fn a_number_is_asked_for_once_a_round_trip_and_twice_at_the_last_chance() {
-        let mut missing = Missing::new(Duration::ZERO);
+        let mut missing = Nacks::new(Duration::ZERO);
         missing.note(5..6, MS, Since::LastArrival);
         assert!(ask(&mut missing, MS, MS * 120).is_empty(), "it may be late");
         assert_eq!(ask(&mut missing, MS * 4, MS * 120), [5]);
@@ -216,7 +216,7 @@ mod tests {
 
     #[test]
     fn packets_that_overtake_each_other_teach_patience() {
-        let mut missing = Missing::new(Duration::ZERO);
+        let mut missing = Nacks::new(Duration::ZERO);
         for number in 0..100 {
             let now = MS * 10 * number;
             missing.note(u64::from(number)..u64::from(number) + 1, now, Since::Now);
@@ -229,7 +229,7 @@ mod tests {
 
     #[test]
     fn an_outage_is_not_asked_for() {
-        let mut missing = Missing::new(Duration::ZERO);
+        let mut missing = Nacks::new(Duration::ZERO);
         assert!(!missing.note(0..MAX_MISSING as u64 + 1, MS, Since::Now));
         assert_eq!(missing.deadline(), Duration::MAX);
     }

@@ -12,7 +12,7 @@ const MAX_STEPS: u32 = 6;
 
 /// What is known of the end of what was sent.
 #[derive(Default)]
-pub(super) struct Tail {
+pub(super) struct TailLossProbe {
     /// One more than the highest number that a report spoke of.
     told: u64,
     /// When the last packet left, while a report on it is awaited.
@@ -22,7 +22,7 @@ pub(super) struct Tail {
     steps: u32,
 }
 
-impl Tail {
+impl TailLossProbe {
     /// The first number of which nothing was told.
     pub(super) fn told(&self) -> u64 {
         self.told

@@ -18,7 +18,7 @@ use crate::keys::entropy;
 use crate::meter::metrics::Metrics;
 
 /// A connection over any carrier.
-pub enum Carriage {
+pub enum AnyTransport {
     /// A byte stream.
     Tcp(TcpTransport),
     /// Datagrams.
@@ -30,7 +30,7 @@ pub enum Carriage {
 /// A connection that somebody opened to us.
 pub struct Accepted {
     /// What carries it.
-    pub carriage: Carriage,
+    pub carriage: AnyTransport,
     /// What its session must know of that.
     pub carrier: Carrier,
     /// Where it came from.
@@ -85,7 +85,7 @@ impl Listener {
             Self::Tcp(listener) => {
                 let (stream, remote) = listener.accept().await?;
                 Ok(Accepted {
-                    carriage: Carriage::Tcp(tcp::prepare(stream)),
+                    carriage: AnyTransport::Tcp(tcp::prepare(stream)),
                     carrier: Carrier::Stream,
                     remote,
                 })
@@ -94,7 +94,7 @@ impl Listener {
                 let (transport, entry) = listener.accept().await?;
                 Ok(Accepted {
                     remote: transport.remote(),
-                    carriage: Carriage::Udp(Box::new(transport)),
+                    carriage: AnyTransport::Udp(Box::new(transport)),
                     carrier: Carrier::Datagrams(entry),
                 })
             }
@@ -103,7 +103,7 @@ impl Listener {
                 Ok(Accepted {
                     remote: transport.remote(),
                     carrier: Carrier::Quic(transport.media()),
-                    carriage: Carriage::Quic(Box::new(transport)),
+                    carriage: AnyTransport::Quic(Box::new(transport)),
                 })
             }
         }
@@ -114,11 +114,11 @@ impl Listener {
 ///
 /// # Errors
 /// The name is unknown, or no address answers.
-pub async fn connect(ticket: &Ticket, unit: Unit, metrics: Metrics) -> Result<(Carriage, Carrier)> {
+pub async fn connect(ticket: &Ticket, unit: Unit, metrics: Metrics) -> Result<(AnyTransport, Carrier)> {
     match ticket.transport {
         TransportKind::Tcp => {
             let transport = tcp::connect(&ticket.host, ticket.port).await?;
-            Ok((Carriage::Tcp(transport), Carrier::Stream))
+            Ok((AnyTransport::Tcp(transport), Carrier::Stream))
         }
         TransportKind::Udp => {
             let transport = udp::connect(&ticket.host, ticket.port, metrics).await?;
@@ -126,12 +126,12 @@ pub async fn connect(ticket: &Ticket, unit: Unit, metrics: Metrics) -> Result<(C
                 connection: u32::from_be_bytes(entropy::random()?),
                 random: entropy::random()?,
             };
-            Ok((Carriage::Udp(Box::new(transport)), Carrier::Datagrams(entry)))
+            Ok((AnyTransport::Udp(Box::new(transport)), Carrier::Datagrams(entry)))
         }
         TransportKind::Quic => {
             let transport = quic::connect(&ticket.host, ticket.port, unit, metrics).await?;
             let carrier = Carrier::Quic(transport.media());
-            Ok((Carriage::Quic(Box::new(transport)), carrier))
+            Ok((AnyTransport::Quic(Box::new(transport)), carrier))
         }
     }
 }
@@ -140,14 +140,14 @@ pub async fn connect(ticket: &Ticket, unit: Unit, metrics: Metrics) -> Result<(C
 macro_rules! each {
     ($carriage:expr, $transport:ident => $what:expr) => {
         match $carriage {
-            Carriage::Tcp($transport) => $what,
-            Carriage::Udp($transport) => $what,
-            Carriage::Quic($transport) => $what,
+            AnyTransport::Tcp($transport) => $what,
+            AnyTransport::Udp($transport) => $what,
+            AnyTransport::Quic($transport) => $what,
         }
     };
 }
 
-impl Transport for Carriage {
+impl Transport for AnyTransport {
     async fn wait(&mut self) -> io::Result<Progress> {
         each!(self, transport => transport.wait().await)
     }

@@ -1,4 +1,4 @@
-//! Asking for a keyframe where the question may be lost (protocol.md §7): it is said twice, and heard once.
+//! KeyframeRequester for a keyframe where the question may be lost (protocol.md §7): it is said twice, and heard once.
 
 use std::time::Duration;
 
@@ -7,11 +7,11 @@ const MOST_LATER: Duration = Duration::from_millis(20);
 
 /// The viewer's half.
 #[derive(Default)]
-pub(super) struct Asking {
+pub(super) struct KeyframeRequester {
     again: Option<(u32, Duration)>,
 }
 
-impl Asking {
+impl KeyframeRequester {
     /// The program asks for a keyframe of `stream`.
     pub(super) fn asked(&mut self, now: Duration, stream: u32, round_trip: Duration) {
         self.again = Some((stream, now + (round_trip / 2).min(MOST_LATER)));
@@ -30,11 +30,11 @@ impl Asking {
 
 /// The publisher's half.
 #[derive(Default)]
-pub(super) struct Heard {
+pub(super) struct KeyframeResponder {
     last: Option<(u32, Duration)>,
 }
 
-impl Heard {
+impl KeyframeResponder {
     /// Whether a question is a new one. Who asked and asks again within a round trip cannot have seen the answer.
     pub(super) fn is_new(&mut self, now: Duration, stream: u32, round_trip: Duration) -> bool {
         let copy = (self.last).is_some_and(|(last, at)| last == stream && now < at + round_trip);
@@ -53,7 +53,7 @@ mod tests {
 
     #[test]
     fn a_question_is_said_once_more_and_no_more() {
-        let mut asking = Asking::default();
+        let mut asking = KeyframeRequester::default();
         assert_eq!(asking.deadline(), Duration::MAX);
         asking.asked(MS * 100, 1, MS * 10);
         assert_eq!((asking.take(MS * 104), asking.deadline()), (None, MS * 105));
@@ -64,7 +64,7 @@ mod tests {
 
     #[test]
     fn what_is_asked_again_within_a_round_trip_is_the_same_question() {
-        let mut heard = Heard::default();
+        let mut heard = KeyframeResponder::default();
         assert!(heard.is_new(MS * 100, 1, MS * 40));
         assert!(!heard.is_new(MS * 120, 1, MS * 40));
         assert!(heard.is_new(MS * 121, 2, MS * 40), "of another stream");

@@ -10,8 +10,8 @@ use super::lanes::Vectors as Lanes;
 use super::{FACTS, WARM_UP_CLOCKS, Words};
 use crate::cipher::{Kernel, Packet};
 use crate::cpu::{self, Cpu};
+use crate::interleaved::Batched;
 use crate::registers::{Ymm, Zmm};
-use crate::side_by_side::Batched;
 use crate::sizes::Facts;
 
 /// Steps whose keystream is handed out together: loading and storing the registers is lost in them.
@@ -37,7 +37,7 @@ pub struct Registers {
 
 /// Trivium with its registers side by side; batches go to another kernel.
 #[derive(Zeroize)]
-pub struct Abreast<S: Vectors> {
+pub struct Parallel<S: Vectors> {
     registers: Registers,
     set: S,
 }
@@ -50,7 +50,7 @@ pub struct Key<S: Vectors> {
     set: S,
 }
 
-impl<S: Vectors> Kernel for Abreast<S> {
+impl<S: Vectors> Kernel for Parallel<S> {
     const FACTS: &'static Facts = &FACTS;
     const NAME: &'static str = S::Batch::NAME;
     type Key = Key<S>;
