@@ -26,7 +26,7 @@ pub(crate) fn step() -> Outcome {
 
 fn rebuild() -> Outcome {
     println!("The H.264 codec was compiled before nasm was installed; compiling it again.");
-    if let Err(reason) = run(&mut cargo(&["clean", "--release", "--package", "openh264-sys2"])) {
+    if let Err(reason) = run(&mut cargo(&["clean", "--package", "openh264-sys2"])) {
         return Outcome::Failed(reason);
     }
     if let Outcome::Failed(reason) = checks::build() {
@@ -43,7 +43,7 @@ fn rebuild() -> Outcome {
 
 /// How many of the codec's assembly functions the program's symbol table names.
 fn count() -> Result<usize, String> {
-    let program = target_dir().join("release/sealcast");
+    let program = target_dir().join("debug/sealcast");
     let symbols = output(command("nm", &[]).arg(&program)).ok_or("nm cannot read the program's symbols")?;
     let family: Vec<&str> = symbols.lines().filter(|line| line.contains(FAMILY)).collect();
     if family.is_empty() {

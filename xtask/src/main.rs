@@ -1,7 +1,7 @@
 //! The one door for people and for CI.
 //!
-//! `cargo xtask test` on a fresh Debian machine installs what the tests need and runs every check there is; the other
-//! commands are its parts. Only the standard library is used, so this program builds in a second on any machine.
+//! `cargo xtask test` on a fresh Debian machine installs what the tests need and runs every check that a change must
+//! pass; `nightly` adds what takes long. Only the standard library is used, so this program builds in seconds.
 
 #![forbid(unsafe_code)]
 
@@ -11,6 +11,7 @@ mod dist;
 mod formal;
 mod fuzz;
 mod kernels;
+mod load;
 mod packages;
 mod reference;
 mod shell;
@@ -25,10 +26,17 @@ use summary::Summary;
 const USAGE: &str = "\
 cargo xtask COMMAND
 
-  test                      install what the tests need (Debian packages), then run every check
-  check                     quick: formatting, clippy, tidy
+ Three tiers:
+  check                     format, tidy, clippy: before each commit
+  test                      install what the tests need (Debian packages), then run everything a change must not break
+  nightly [--seconds N]     that, and what takes long or measures: the suite under load and on one processor, network
+                            runs in real time, costs, 4K, soak, fuzzing for N seconds a target (180), the address
+                            sanitizer, aarch64, formal models
+
+ Parts of them, and other tools:
   packages                  only the first step of `test`
   tidy                      the house rules that clippy does not know
+  load [--rounds N]         the suite beside two busy threads and a disk writer, then on one processor, N times each (1)
   fuzz [--seconds N] [--target NAME] [--install]
                             run each fuzz target for N seconds (20)
   formal [--install]        run the Verifpal models of docs/formal against what they say of themselves
@@ -43,10 +51,20 @@ fn main() -> ExitCode {
     let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
     let mut summary = Summary::default();
     let _all_went_well = match words.as_slice() {
-        ["test"] => everything(&mut summary),
-        ["check"] => quick(&mut summary),
+        ["check"] => check(&mut summary),
+        ["test"] => test(&mut summary),
+        ["nightly"] => nightly(&mut summary, FUZZING),
+        ["nightly", "--seconds", seconds] => match seconds.parse() {
+            Ok(seconds) => nightly(&mut summary, Duration::from_secs(seconds)),
+            Err(_) => return usage(),
+        },
         ["packages"] => summary.step("packages", packages::install),
         ["tidy"] => summary.step("tidy", tidy::step),
+        ["load"] => under_load(&mut summary, 1),
+        ["load", "--rounds", rounds] => match rounds.parse() {
+            Ok(rounds) => under_load(&mut summary, rounds),
+            Err(_) => return usage(),
+        },
         ["sanitizer"] => summary.step("sanitizer", kernels::sanitizer),
         ["aarch64"] => summary.step("aarch64", kernels::aarch64),
         ["dist"] => summary.step("dist", dist::step),
@@ -57,18 +75,23 @@ fn main() -> ExitCode {
             summary.step("formal", formal::step)
         }
         ["fuzz", rest @ ..] => return fuzz_command(rest, summary),
-        _ => {
-            eprint!("{USAGE}");
-            return ExitCode::from(2);
-        }
+        _ => return usage(),
     };
     summary.finish()
 }
 
+fn usage() -> ExitCode {
+    eprint!("{USAGE}");
+    ExitCode::from(2)
+}
+
+/// How long each target is fuzzed every night.
+const FUZZING: Duration = Duration::from_secs(180);
+
 /// Every step runs even after one has failed, except those that need the build.
-fn everything(summary: &mut Summary) -> bool {
+fn test(summary: &mut Summary) -> bool {
     summary.step("packages", packages::install);
-    quick(summary);
+    check(summary);
     if summary.step("build", checks::build) {
         summary.step("codec", codec::step);
         summary.step("tests", checks::tests);
@@ -76,15 +99,32 @@ fn everything(summary: &mut Summary) -> bool {
         summary.skip("codec", "the build failed");
         summary.skip("tests", "the build failed");
     }
+    summary.step("docs", checks::docs);
+    summary.step("reference", reference::step)
+}
+
+fn nightly(summary: &mut Summary, fuzzing: Duration) -> bool {
+    test(summary);
+    under_load(summary, 1);
+    summary.step("long tests", checks::nightly_tests);
     summary.step("sanitizer", kernels::sanitizer);
     summary.step("aarch64", kernels::aarch64);
-    summary.step("docs", checks::docs);
-    summary.step("reference", reference::step);
-    summary.step("fuzz", || fuzz::step(Duration::from_secs(5), None));
+    summary.step("fuzz", || fuzz::step(fuzzing, None));
     summary.step("formal", formal::step)
 }
 
-fn quick(summary: &mut Summary) -> bool {
+fn under_load(summary: &mut Summary, rounds: usize) -> bool {
+    let mut well = true;
+    for _ in 0..rounds {
+        well &= summary.step("loaded", || load::beside(checks::tests));
+    }
+    for _ in 0..rounds {
+        well &= summary.step("one core", checks::tests_on_one_processor);
+    }
+    well
+}
+
+fn check(summary: &mut Summary) -> bool {
     summary.step("format", checks::format);
     summary.step("tidy", tidy::step);
     summary.step("clippy", checks::clippy)
@@ -103,10 +143,7 @@ fn fuzz_command(words: &[&str], mut summary: Summary) -> ExitCode {
             }
             ("--seconds", Some(value)) if value.parse::<u64>().is_ok() => seconds = value.parse().unwrap_or(seconds),
             ("--target", Some(value)) => target = Some(*value),
-            _ => {
-                eprint!("{USAGE}");
-                return ExitCode::from(2);
-            }
+            _ => return usage(),
         }
         rest.next();
     }
