@@ -1,13 +1,11 @@
 //! A flood of strangers takes no memory. Alone in its process, whose memory it looks at.
 
-mod udp;
-
 use std::net::UdpSocket;
 
 use sealcast::meter::labels::{DatagramRefusal, DoorAnswer};
 use sealcast::meter::metrics::Metrics;
 use sealcast::transport::udp::listen;
-use udp::{fragment, knock, metrics, record};
+use sealcast_testkit::udp::{fragment, knock, metrics, record};
 
 const DATAGRAMS: u64 = 100_000;
 /// What may come and go without anybody being to blame: the allocator, the runtime's threads.

@@ -3,7 +3,7 @@
 use serde::Deserialize;
 
 use super::*;
-use crate::vectors::{Hex, load};
+use sealcast_testkit::vectors::{Hex, load};
 
 #[derive(Deserialize)]
 struct File {

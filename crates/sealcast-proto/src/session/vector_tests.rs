@@ -13,7 +13,7 @@ use crate::keys::{EpochSecret, Role, Secret, Side};
 use crate::repair::max_repairs;
 use crate::seal::suite::{AES_256_GCM, RECOMMENDED};
 use crate::unit::{Assembled, PREAMBLE_LEN, Piece};
-use crate::vectors::{Hex, load};
+use sealcast_testkit::vectors::{Hex, load};
 
 #[derive(Deserialize)]
 struct File {

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use super::super::RetryCookies;
 use super::*;
-use crate::vectors::{Hex, hex, load};
+use sealcast_testkit::vectors::{Hex, hex, load};
 
 #[derive(Deserialize)]
 struct File {

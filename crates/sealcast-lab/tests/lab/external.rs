@@ -1,0 +1,298 @@
+//! Ciphers in C that somebody else wrote: who is right is measured, who is wrong is named, and the others go on.
+
+use std::path::Path;
+use std::process::{Command, Output};
+
+use serde_json::Value;
+
+const LAB: &str = env!("CARGO_BIN_EXE_sealcast-lab");
+const PAGE: &str = include_str!("../../../../docs/external-cipher.md");
+
+/// What comes before the functions under test, and a cipher of which nothing was published.
+const HEADER: &str = "#include <stdint.h>\n#include <stdio.h>\n#include <stdlib.h>\n#include <unistd.h>\n\
+    typedef struct { uint8_t key, iv; } ctx;\n";
+const KEY: &str = "void ECRYPT_keysetup(ctx *c, const uint8_t *key, uint32_t k, uint32_t v) { c->key = key[0]; }\n";
+const IV: &str = "void ECRYPT_ivsetup(ctx *c, const uint8_t *iv) { c->iv = iv[0]; }\n";
+const BYTES: &str = "void ECRYPT_process_bytes(int a, ctx *c, const uint8_t *in, uint8_t *out, uint32_t n) {\n\
+    for (uint32_t at = 0; at < n; at++) out[at] = in[at] ^ c->key ^ c->iv ^ 0x55; }\n";
+
+/// The first block of a language in the page.
+fn block(language: &str) -> &'static str {
+    let mut blocks = PAGE.split("```").skip(1).step_by(2);
+    let block = blocks.find_map(|block| block.strip_prefix(language)?.strip_prefix('\n'));
+    block.expect("the page has one")
+}
+
+fn compile(folder: &Path, name: &str, source: &str) {
+    let path = folder.join(name).with_extension("c");
+    std::fs::write(&path, source).expect("a file");
+    let library = path.with_extension("so");
+    let compiler = Command::new("cc")
+        .args(["-O2", "-shared", "-fPIC", "-o"])
+        .args([&library, &path])
+        .status();
+    assert!(compiler.expect("a C compiler").success(), "{name}");
+}
+
+fn said(output: Output) -> (Option<i32>, String) {
+    let texts = [output.stdout, output.stderr].map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
+    (output.status.code(), texts.concat())
+}
+
+/// One round of the libraries of a folder, beside RC4 of our own.
+fn measure(folder: &Path, libraries: &[&str], path: Option<&Path>) -> (Option<i32>, String) {
+    let mut lab = Command::new(LAB);
+    lab.args(["ciphers", "--quick", "--rounds", "1", "--only", "rc4", "--out", "out"])
+        .current_dir(folder);
+    for library in libraries {
+        lab.args(["--external", library]);
+    }
+    if let Some(path) = path {
+        lab.env("PATH", path);
+    }
+    said(lab.output().expect("it runs"))
+}
+
+fn record(folder: &Path) -> Value {
+    let text = std::fs::read(folder.join("out/record.json")).expect("a record");
+    serde_json::from_slice(&text).expect("JSON")
+}
+
+/// Lines of the record's table.
+fn lines(record: &Value, implementation: &str) -> usize {
+    let table = record["table"].as_array().expect("a table").iter();
+    table.filter(|line| line["implementation"] == implementation).count()
+}
+
+#[test]
+fn the_cipher_of_the_document_is_held_to_rfc_6229_and_timed() {
+    let folder = tempfile::tempdir().expect("a folder");
+    std::fs::write(folder.path().join("rc4.c"), block("c")).expect("a file");
+    let programs = Path::new(LAB).parent().expect("a folder").display();
+    let script = format!("set -e\nPATH={programs}:$PATH\n{}", block(""));
+    let shell = Command::new("sh")
+        .args(["-c", &script])
+        .current_dir(folder.path())
+        .output();
+    let (code, said) = said(shell.expect("sh runs"));
+    assert_eq!(code, Some(0), "{said}");
+    assert!(
+        said.contains("| rc4    | definition     | ") && said.contains("| rc4    | rc4.so         | "),
+        "{said}"
+    );
+    assert!(!said.contains("WRONG") && !said.contains("note:"), "{said}");
+}
+
+#[test]
+fn a_cipher_with_another_constant_is_wrong_and_not_timed_and_a_run_is_not_gone_on_with() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let right = block("c");
+    compile(folder.path(), "rc4", right);
+    let (code, said) = measure(folder.path(), &["rc4=rc4.so"], None);
+    assert_eq!((code, lines(&record(folder.path()), "rc4.so")), (Some(0), 11), "{said}");
+    let wrong = right.replace("c->i = c->j = 0", "c->i = c->j = 1");
+    assert_ne!(wrong, right);
+    compile(folder.path(), "rc4", &wrong);
+    let (code, said) = measure(folder.path(), &["rc4=rc4.so"], None);
+    assert_eq!(code, Some(4), "{said}");
+    assert!(said.contains("another measurement"), "{said}");
+
+    std::fs::remove_dir_all(folder.path().join("out")).expect("it is there");
+    let (code, said) = measure(folder.path(), &["rc4=rc4.so"], None);
+    assert_eq!(code, Some(0), "{said}");
+    assert!(
+        said.contains("WRONG, not timed: rc4/rc4.so: ") && said.contains("other bytes than were published"),
+        "{said}"
+    );
+    let record = record(folder.path());
+    assert_eq!((lines(&record, "rc4.so"), lines(&record, "definition")), (0, 11));
+}
+
+/// Of each library that is not to be timed: its name, its source, and what is said of it.
+fn broken() -> Vec<(&'static str, String, &'static str)> {
+    let instead = |of: &str, code: &str| [HEADER, KEY, IV, BYTES].concat().replace(of, code);
+    let in_key = |code: &str| instead("c->key = key[0];", code);
+    let lie = "for (int f = 3; f < 9; f++) (void)!write(f, \"a lie, not an answer\", 20);";
+    let late = "static int n; if (n++ > 5000) abort(); c->iv = iv[0];";
+    let greedy = "uint8_t room[2 << 20], key, iv;";
+    vec![
+        (
+            "crash",
+            in_key("*(volatile int *)8 = 1;"),
+            "(signal: 11 (SIGSEGV)) while loading",
+        ),
+        ("late", instead("c->iv = iv[0];", late), "SIGABRT)"),
+        (
+            "hang",
+            in_key("for (;;) pause();"),
+            "no answer within 10 s while loading",
+        ),
+        ("leave", in_key("_exit(3);"), "(exit status: 3)"),
+        (
+            "keyless",
+            [HEADER, IV, BYTES].concat(),
+            "it has no function ECRYPT_keysetup",
+        ),
+        (
+            "bytesless",
+            [HEADER, KEY, IV].concat(),
+            "it has neither ECRYPT_process_bytes nor",
+        ),
+        ("unlinked", in_key("void f(void); f();"), "undefined symbol: f"),
+        ("liar", in_key(lie), "said what is no answer"),
+        (
+            "identity",
+            instead("c->key ^ c->iv ^ 0x55", "0"),
+            "leaves packets as they are",
+        ),
+        ("oneway", instead("0x55;", "0x55 ^ a;"), "does not open what it sealed"),
+        ("greedy", instead("uint8_t key, iv;", greedy), "SIGSEGV"),
+        ("unset", in_key(""), "depend on what was in its context"),
+        (
+            "beyond",
+            instead("out[at] =", "out[at + n] = 1, out[at] ="),
+            "writes beyond the end of a packet",
+        ),
+    ]
+}
+
+#[test]
+fn libraries_that_crash_hang_or_lie_are_named_and_the_others_are_timed() {
+    let folder = tempfile::tempdir().expect("a folder");
+    compile(folder.path(), "good", &[HEADER, KEY, IV, BYTES].concat());
+    let mut libraries = vec!["good=good.so".to_owned(), "small=good.so,context=1".to_owned()];
+    for (name, source, _) in broken() {
+        compile(folder.path(), name, &source);
+        libraries.push(format!("{name}={name}.so"));
+    }
+    let libraries: Vec<&str> = libraries.iter().map(String::as_str).collect();
+    let (code, said) = measure(folder.path(), &libraries, None);
+    assert_eq!(code, Some(0), "{said}");
+    let record = record(folder.path());
+    assert_eq!(
+        (lines(&record, "good.so"), lines(&record, "definition")),
+        (11, 11),
+        "{said}"
+    );
+    let small = ("small/good", "was said to have 1: give context=2");
+    let named = broken()
+        .into_iter()
+        .map(|(name, _, words)| (name, words))
+        .chain([small]);
+    for (name, words) in named {
+        let line = said
+            .lines()
+            .find(|line| line.starts_with(&format!("WRONG, not timed: {name}")));
+        assert!(line.is_some_and(|line| line.contains(words)), "{name}: {said}");
+        assert_eq!(lines(&record, &format!("{name}.so")), 0, "{name}");
+    }
+}
+
+#[test]
+fn a_cipher_of_which_nothing_was_published_is_timed_and_a_note_says_what_is_known() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let key = KEY.replace("c->key", "puts(\"loaded\"); fflush(stdout); c->key");
+    compile(folder.path(), "chatty", &[HEADER, &key, IV, BYTES].concat());
+    // What eSTREAM's Dragon does: the keystream first, to where the packet goes.
+    let (head, _) = BYTES.split_once('\n').expect("two lines");
+    let twice = "uint32_t at; for (at = 0; at < n; at++) out[at] = c->key ^ c->iv ^ 0x55;\n\
+        for (at = 0; at < n; at++) out[at] ^= in[at]; }\n";
+    compile(folder.path(), "twice", &[HEADER, KEY, IV, head, twice].concat());
+    let (code, said) = measure(folder.path(), &["chatty=chatty.so,iv=128", "twice=twice.so"], None);
+    assert_eq!(code, Some(0), "{said}");
+    let record = record(folder.path());
+    assert_eq!(
+        (lines(&record, "chatty.so"), lines(&record, "twice.so")),
+        (11, 11),
+        "{said}"
+    );
+    let note = |name: &str| {
+        let begin = format!("note: {name}/{name}.so: nothing to hold it to: no published value of `{name}`");
+        said.lines().find(|line| line.starts_with(&begin)).expect("a note")
+    };
+    assert!(note("chatty").ends_with("it opens what it seals"), "{said}");
+    assert!(
+        note("twice").ends_with("it cannot work in place, and goes from one buffer to another and back"),
+        "{said}"
+    );
+    let contenders = record["contenders"].as_array().expect("contenders");
+    let twice = contenders
+        .iter()
+        .find(|one| one["cipher"] == "twice")
+        .expect("it is there");
+    assert_eq!(
+        (&twice["state_bytes"], &twice["iv_bits"]),
+        (&Value::from(2), &Value::from(64))
+    );
+}
+
+#[test]
+fn what_the_loop_takes_and_a_block_are_measured_in_the_host_and_what_only_a_first_use_shows_is_not_known() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let slow = IV.replace("c->iv", "for (volatile int n = 0; n < 1000; n++); c->iv");
+    compile(folder.path(), "slow", &[HEADER, KEY, &slow, BYTES].concat());
+    // Ours of that name has code in this program, and the library has not.
+    let (code, said) = measure(folder.path(), &["chacha20=slow.so,key=128,iv=64"], None);
+    assert_eq!(code, Some(0), "{said}");
+    let record = record(folder.path());
+    let place = |list: &Value| {
+        let list = list.as_array().expect("a list");
+        list.iter()
+            .position(|one| one["implementation"] == "slow.so")
+            .expect("it is there")
+    };
+    let contender = place(&record["contenders"]);
+    let of = |list: &str| -> Vec<Value> {
+        let all = record["rounds"][0][list].as_array().expect("a list").iter();
+        all.filter(|one| one["contender"] == contender).cloned().collect()
+    };
+    let ns = |of: &Value, what: &str| of[what].as_f64().expect("a time");
+    for cell in of("cells")
+        .iter()
+        .filter(|cell| cell["bytes"].as_u64() < cell["packets"].as_u64().map(|n| 2000 * n))
+    {
+        let (baseline, seal) = (ns(cell, "baseline_ns"), ns(cell, "seal_ns"));
+        assert!(0.0 < baseline && baseline < seal / 4.0, "{cell}");
+    }
+    let set_up = &of("set_ups")[0];
+    for block in ["block_seal_ns", "block_open_ns"] {
+        let times = ns(set_up, block) / ns(set_up, "iv_ns");
+        assert!((0.5..5.0).contains(&times), "{set_up}");
+    }
+    assert!(of("alone").is_empty() && of("switched").is_empty());
+    let line = &record["ciphers"][place(&record["ciphers"])];
+    for unknown in ["algorithm_ns", "t_ns", "memory_bytes", "code_bytes", "rank"] {
+        assert!(line[unknown].is_null(), "{unknown}: {line}");
+    }
+    assert!(line["block_seal_ns"]["median"].is_number() && line["cycles_per_byte"]["median"].is_number());
+    let report = std::fs::read_to_string(folder.path().join("out/report.html")).expect("a report");
+    assert!(
+        report.contains("<td>chacha20</td><td>slow.so</td><td>-</td>"),
+        "set-up of the algorithm"
+    );
+}
+
+#[test]
+fn without_a_compiler_foreign_ciphers_are_named_and_ours_are_timed() {
+    let folder = tempfile::tempdir().expect("a folder");
+    compile(folder.path(), "rc4", block("c"));
+    let (code, said) = measure(folder.path(), &["rc4=rc4.so"], Some(folder.path()));
+    assert_eq!(code, Some(0), "{said}");
+    assert!(
+        said.contains("WRONG, not timed: rc4/rc4.so: ") && said.contains("install a C compiler as `cc`"),
+        "{said}"
+    );
+    assert_eq!(lines(&record(folder.path()), "definition"), 11);
+}
+
+#[test]
+fn a_library_that_is_not_there_or_there_twice_is_refused() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (code, said) = measure(folder.path(), &["rc4=nowhere.so"], None);
+    assert_eq!(code, Some(3), "{said}");
+    assert!(said.contains("nowhere.so cannot be read"), "{said}");
+    compile(folder.path(), "rc4", block("c"));
+    let (code, said) = measure(folder.path(), &["rc4=rc4.so", "rc4=./rc4.so"], None);
+    assert_eq!(code, Some(2), "{said}");
+    assert!(said.contains("rc4/rc4.so is there twice"), "{said}");
+}

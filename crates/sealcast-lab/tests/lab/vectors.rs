@@ -1,0 +1,31 @@
+//! Every vector of a folder on every kernel: of the folder in SEALCAST_VECTORS, or of one beside the repository.
+
+use std::path::PathBuf;
+
+use sealcast_lab::verify::verify;
+
+fn folder() -> Option<PathBuf> {
+    if let Some(given) = std::env::var_os("SEALCAST_VECTORS") {
+        return Some(PathBuf::from(given));
+    }
+    let root = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let mut places = ["../shared/vectors", "../../shared/vectors"]
+        .map(|place| root.join(place))
+        .into_iter();
+    places.find(|place| place.is_dir())
+}
+
+#[test]
+fn every_vector_of_the_folder_is_met_by_every_kernel() {
+    let Some(folder) = folder() else {
+        println!("NOT RUN: no vectors folder; name one in SEALCAST_VECTORS");
+        return;
+    };
+    let verified = verify(&folder).expect("a folder of vectors");
+    println!("{verified}");
+    verified.judge().expect("no vector fails, and every file is understood");
+    let skipped = verified.lines.iter().flat_map(|line| &line.skipped);
+    for why in skipped {
+        assert_eq!(why, "this processor lacks the kernel's instructions");
+    }
+}

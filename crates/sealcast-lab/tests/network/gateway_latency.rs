@@ -1,0 +1,482 @@
+//! The latency log of a viewer gateway, what both gateways tell of their own share of it, and encryption switched on
+//! and off while packets flow. Packets go through whoever sits between, who counts them and looks at them.
+
+use std::collections::HashSet;
+use std::path::Path;
+use std::process::{Command, Output};
+use std::thread::sleep;
+use std::time::Duration;
+
+use sealcast_proto::rtsp::Method;
+use sealcast_testkit::attack::{Act, LENGTH, Proxy, Tap, Way, carries_media, is_frame};
+use sealcast_testkit::gateways::{Camera, Packet, Plain, Player, camera_gateway, viewer_gateway};
+use sealcast_testkit::media;
+use sealcast_testkit::program::{PATIENCE, Program, Publisher, free_port, home, number, report, sealcast};
+use serde::Deserialize;
+use serde_json::Value;
+use tempfile::TempDir;
+
+use crate::common::behind;
+
+/// What every packet says, and what must not be seen on the way.
+const MARK: &[u8] = b"what the camera sees is nobody's business but the player's";
+/// Longest that anything of a packet may take between two programs of this machine, in µs.
+const AT_MOST: f64 = 5e6;
+/// How far two readings of one machine's clocks may be apart, in µs.
+const READINGS: f64 = 20_000.0;
+
+/// The flag of a repair record.
+const REPAIR: u8 = 0x40;
+/// What of a stream is on its way for longer than this is lost.
+const SETTLED: Duration = Duration::from_millis(500);
+
+/// A row of the log.
+#[derive(Debug, Deserialize)]
+struct Row {
+    camera: String,
+    frame: u64,
+    unit: u32,
+    bytes: u32,
+    carrier: String,
+    encrypted: bool,
+    repaired: bool,
+    sealed_ns: u64,
+    arrived_ns: u64,
+    opened_ns: u64,
+    camera_gateway_us: f64,
+    network_us: f64,
+    link_us: f64,
+    viewer_gateway_us: f64,
+    clock_offset_us: f64,
+    clock_uncertainty_us: f64,
+}
+
+fn rows(dir: &Path) -> Vec<Row> {
+    let mut log = csv::Reader::from_path(dir.join("logs/network_latency.csv")).expect("a log");
+    log.deserialize().map(|row| row.expect("a whole row")).collect()
+}
+
+fn median(mut values: Vec<f64>) -> f64 {
+    values.sort_unstable_by(f64::total_cmp);
+    values[values.len() / 2]
+}
+
+/// Whoever sits between.
+enum Between {
+    Tcp(Proxy),
+    Udp(Tap),
+    /// Over QUIC nobody outside sees units.
+    Nobody,
+}
+
+impl Between {
+    fn new(ticket: &str) -> Self {
+        let port = Proxy::port_of(ticket);
+        if ticket.contains("transport=quic") {
+            Self::Nobody
+        } else if ticket.contains("transport=udp") {
+            Self::Udp(Tap::start(port, |_, _, datagram| vec![datagram.to_vec()]))
+        } else {
+            Self::Tcp(Proxy::start(port, |_, message| Act::pass(message)))
+        }
+    }
+
+    fn ticket(&self, ticket: &str) -> String {
+        let port = match self {
+            Self::Tcp(proxy) => proxy.port,
+            Self::Udp(tap) => tap.port,
+            Self::Nobody => return ticket.to_owned(),
+        };
+        Proxy::redirect(ticket, port)
+    }
+
+    /// What the camera gateway sent so far, message by message.
+    fn seen(&self) -> Vec<Vec<u8>> {
+        match self {
+            Self::Udp(tap) => {
+                let down = tap.seen().into_iter().filter(|(way, _)| *way == Way::Down);
+                down.map(|(_, datagram)| datagram).collect()
+            }
+            Self::Tcp(proxy) => {
+                let wire = proxy.wire();
+                let mut rest = wire
+                    .iter()
+                    .find(|(way, _)| *way == Way::Down)
+                    .map_or(&[][..], |(_, bytes)| bytes);
+                let mut messages = Vec::new();
+                while let Some(length) = rest.first_chunk::<LENGTH>() {
+                    let (message, after) = rest.split_at(LENGTH + u32::from_be_bytes(*length) as usize);
+                    messages.push(message.to_vec());
+                    rest = after;
+                }
+                messages
+            }
+            Self::Nobody => Vec::new(),
+        }
+    }
+
+    /// Units of packets among them; one that was sent again is the same unit.
+    fn units(&self) -> usize {
+        let seen = self.seen();
+        match self {
+            Self::Nobody => 0,
+            Self::Tcp(_) => seen.iter().filter(|message| is_frame(message)).count(),
+            Self::Udp(_) => {
+                let source = |datagram: &&Vec<u8>| carries_media(datagram) && datagram[5] & REPAIR == 0;
+                seen.iter().filter(source).collect::<HashSet<_>>().len()
+            }
+        }
+    }
+
+    /// How many of them say what every packet says.
+    fn marks(&self, from: usize) -> usize {
+        let seen = self.seen();
+        let says = |message: &&Vec<u8>| message.windows(MARK.len()).any(|bytes| bytes == MARK);
+        seen[from..].iter().filter(says).count()
+    }
+}
+
+/// A pair with somebody between, a camera before it that never stops and a player behind.
+struct Scene {
+    camera: Publisher,
+    viewer: Program,
+    player: Player,
+    between: Between,
+    home: TempDir,
+    _source: Camera,
+}
+
+impl Scene {
+    fn new(listen: &str, camera: &[&str], viewer: &[&str]) -> Self {
+        let home = home();
+        let source = Camera::start(Plain::Tcp, marked(), true);
+        let at = |name: &str| home.path().join(name).to_string_lossy().into_owned();
+        let (reports, logs, control) = ([at("camera.json"), at("viewer.json")], at("logs"), at("control"));
+        let more = ["--listen", listen, "--report", &reports[0], "--control", &control];
+        let camera = camera_gateway(&home.path().join("near"), &source.url(), &[&more, camera].concat());
+        let between = Between::new(&camera.ticket);
+        let port = free_port();
+        let more = ["--report", &reports[1], "--log-dir", &logs];
+        let ticket = between.ticket(&camera.ticket);
+        let viewer = viewer_gateway(&home.path().join("far"), &ticket, port, &[&more, viewer].concat());
+        let player = Player::watch(port, Plain::Tcp);
+        Self {
+            camera,
+            viewer,
+            player,
+            between,
+            home,
+            _source: source,
+        }
+    }
+
+    fn control(&self, words: &str) -> Output {
+        let mut command = sealcast(self.home.path());
+        command
+            .arg("control")
+            .arg(self.home.path().join("control"))
+            .args(words.split(' '));
+        command.output().expect("it runs")
+    }
+
+    fn encrypt(&self, selection: &str) {
+        let output = self.control(&format!("encrypt {selection}"));
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    }
+
+    /// Stop watching and, when all has come that was on its way, the gateways; the log, and the reports of the camera's
+    /// and the viewer's gateway.
+    fn stop(&mut self) -> (Vec<Row>, [Value; 2]) {
+        assert_eq!(self.player.ask(Method::Teardown, "", &[]).status, 200);
+        sleep(SETTLED);
+        self.viewer.stop();
+        self.camera.program.stop();
+        let reports = ["camera.json", "viewer.json"].map(|name| report(&self.home.path().join(name)));
+        (rows(self.home.path()), reports)
+    }
+}
+
+/// Packets of two tracks and several lengths, all of which say the same.
+fn marked() -> Vec<Packet> {
+    let packet = |at: usize| ((at % 4) as u8, MARK.repeat(1 + at % 20));
+    (0..50).map(packet).collect()
+}
+
+/// Every unit is a row, in order, and what the rows say is possible.
+fn check(what: &str, rows: &[Row], carrier: &str) {
+    let mut expected = (0, 0);
+    for row in rows {
+        let place = (row.frame, row.unit);
+        assert!(
+            place == expected || place == (expected.0 + 1, 0),
+            "{what}: {place:?} after {expected:?}"
+        );
+        expected = (row.frame, row.unit + 1);
+        assert_eq!((&*row.camera, &*row.carrier), ("front", carrier), "{what}");
+        assert!(row.bytes > 40 && !row.repaired, "{what}: {row:?}");
+        let times = [
+            row.camera_gateway_us,
+            row.network_us,
+            row.link_us,
+            row.viewer_gateway_us,
+        ];
+        assert!(
+            times.iter().all(|time| (0.0..AT_MOST).contains(time)),
+            "{what}: {row:?}"
+        );
+        assert!(
+            row.arrived_ns <= row.opened_ns && row.network_us <= row.link_us,
+            "{what}: {row:?}"
+        );
+        assert!(row.clock_uncertainty_us > 0.0, "{what}: {row:?}");
+        // Both gateways read the clock of one machine, so the truth is known.
+        let stamp = row.sealed_ns as f64 + row.clock_offset_us * 1e3;
+        let truth = (row.opened_ns as f64 - stamp) / 1e3;
+        let off = (row.link_us - truth).abs();
+        assert!(
+            off <= row.clock_uncertainty_us + READINGS,
+            "{what}: {off} µs off in {row:?}"
+        );
+        assert!(truth > -READINGS, "{what}: {row:?}");
+    }
+    assert!(median(rows.iter().map(|row| row.link_us).collect()) > 0.0, "{what}");
+}
+
+#[test]
+fn every_sealed_unit_is_a_row_with_its_latency_and_how_sure_that_is() {
+    for (listen, unit) in [
+        ("tcp://127.0.0.1:0", "frame"),
+        ("tcp://127.0.0.1:0", "chunk:128"),
+        ("udp://127.0.0.1:0?fec=off", "packet"),
+        ("udp://127.0.0.1:0?fec=off", "chunk:128"),
+        ("quic://127.0.0.1:0", "packet"),
+    ] {
+        let what = format!("{listen} {unit}");
+        let carrier = listen.split(':').next().expect("a scheme");
+        let mut scene = Scene::new(listen, &["--unit", unit], &["--metrics", "127.0.0.1:0"]);
+        let came = scene.player.packets(3000).len() as f64;
+        let metrics = scene.viewer.metrics();
+        let (rows, [near, far]) = scene.stop();
+        check(&what, &rows, carrier);
+        assert!(rows.iter().all(|row| row.encrypted), "{what}");
+        if !matches!(scene.between, Between::Nobody) {
+            assert_eq!(rows.len(), scene.between.units(), "{what}: rows, and units on the wire");
+        }
+        let count = |report: &Value, stage: &str| number(report, &format!("/stages/{stage}/count"));
+        assert_eq!(count(&far, "link"), rows.len() as f64, "{what}");
+        assert_eq!(
+            number(&far, "/totals/frames_in"),
+            1.0 + rows[rows.len() - 1].frame as f64,
+            "{what}"
+        );
+        assert_eq!(number(&far, "/logs/lost_rows"), 0.0, "{what}");
+        assert!(count(&far, "deliver") >= came, "{what}");
+        assert!(count(&near, "forward") >= count(&far, "deliver"), "{what}");
+        let links = [&far, &near, &far].into_iter().zip(["link", "forward", "deliver"]);
+        for (report, stage) in links {
+            let at = |figure: &str| number(report, &format!("/stages/{stage}/{figure}_ns"));
+            let figures = ["min", "p50", "p90", "p99", "max"].map(at);
+            assert!(figures.is_sorted() && figures[4] > 0.0, "{what} {stage}: {figures:?}");
+        }
+        for stage in ["link", "deliver"] {
+            let line = format!("sealcast_stage_seconds_count{{stage=\"{stage}\"}} ");
+            let (_, counted) = metrics.split_once(&line).expect("a histogram");
+            assert!(!counted.starts_with("0\n"), "{what}: {line}");
+        }
+    }
+}
+
+#[test]
+fn what_the_network_takes_is_in_neither_gateways_share() {
+    let home = home();
+    let source = Camera::start(Plain::Tcp, marked(), true);
+    let camera = camera_gateway(
+        &home.path().join("near"),
+        &source.url(),
+        &["--listen", "udp://127.0.0.1:0"],
+    );
+    let (_proxy, ticket) = behind(&camera.ticket, "delay=40ms", 1);
+    let port = free_port();
+    let logs = home.path().join("logs");
+    let logging = ["--log-dir", media::path(&logs)];
+    let mut viewer = viewer_gateway(&home.path().join("far"), &ticket, port, &logging);
+    let player = Player::watch(port, Plain::Tcp);
+    player.packets(2000);
+    viewer.stop();
+    let rows = rows(home.path());
+    let middle = |of: fn(&Row) -> f64| median(rows.iter().map(of).collect());
+    let network = middle(|row| row.network_us);
+    assert!((35e3..120e3).contains(&network), "{network} µs on a network of 40 ms");
+    // The round trip is 80 ms, and nobody knows how it is split.
+    let uncertainty = middle(|row| row.clock_uncertainty_us);
+    assert!((38e3..80e3).contains(&uncertainty), "{uncertainty} µs");
+    for share in [middle(|row| row.camera_gateway_us), middle(|row| row.viewer_gateway_us)] {
+        assert!(share < 20e3, "{share} µs of a gateway");
+    }
+}
+
+#[test]
+fn what_a_camera_sends_as_one_packet_crosses_as_one_datagram() {
+    let mut scene = Scene::new("udp://127.0.0.1:0", &["--unit", "packet"], &[]);
+    scene.player.packets(3000);
+    let (rows, _) = scene.stop();
+    let longest = rows.iter().map(|row| row.bytes).max();
+    assert!(
+        longest > Some(1200),
+        "with what sealing adds the longest packet is longer than {longest:?} bytes"
+    );
+    // By then it is known what the path carries.
+    let cut = rows[rows.len() / 2..].iter().filter(|row| row.unit > 0).count();
+    assert_eq!(cut, 0, "of {} units", rows.len());
+}
+
+/// Where encryption changed from one row to the next.
+fn switches(rows: &[Row]) -> Vec<bool> {
+    let mut states: Vec<bool> = rows.iter().map(|row| row.encrypted).collect();
+    states.dedup();
+    states
+}
+
+#[test]
+fn encryption_goes_off_and_on_while_packets_flow_and_the_log_says_where() {
+    for listen in ["tcp://127.0.0.1:0", "udp://127.0.0.1:0"] {
+        let mut scene = Scene::new(listen, &[], &[]);
+        scene.player.packets(500);
+        assert_eq!(scene.between.marks(0), 0, "{listen}: all is encrypted at first");
+        let from = scene.between.seen().len();
+        scene.encrypt("none");
+        let clear = "leaves everything in clear (authenticated, not secret)";
+        scene.viewer.says(&format!("the camera gateway {clear}"), PATIENCE);
+        assert!(scene.camera.program.said().contains(clear), "{listen}");
+        scene.player.packets(2000);
+        assert!(scene.between.marks(from) > 100, "{listen}: in clear it can be read");
+
+        scene.encrypt("all");
+        scene.viewer.says("the camera gateway encrypts everything", PATIENCE);
+        sleep(SETTLED);
+        let from = scene.between.seen().len();
+        scene.player.packets(3000);
+        sleep(SETTLED);
+        assert!(scene.between.seen().len() > from + 100, "{listen}: it flows");
+        assert_eq!(scene.between.marks(from), 0, "{listen}: all is encrypted again");
+
+        let (rows, [near, far]) = scene.stop();
+        check(listen, &rows, &listen[..3]);
+        assert_eq!(switches(&rows), [true, false, true], "{listen}");
+        let opened = number(&far, "/totals/records_opened_in_clear");
+        assert_eq!(
+            opened,
+            rows.iter().filter(|row| !row.encrypted).count() as f64,
+            "{listen}"
+        );
+        assert_eq!(number(&near, "/totals/records_sealed_in_clear"), opened, "{listen}");
+        for report in [near, far] {
+            assert_eq!(report["configuration"]["encrypt"], "all", "{listen}");
+        }
+    }
+}
+
+#[test]
+fn a_gateway_encrypts_only_by_what_it_can_tell_apart() {
+    let scene = Scene::new("tcp://127.0.0.1:0", &["--encrypt", "rate:50"], &[]);
+    scene.viewer.says("leaves 50.0 % of its units in clear", PATIENCE);
+    for (words, refused) in [
+        ("encrypt headers", "a gateway does not read what cameras send"),
+        ("encrypt keyframes", "a gateway does not read what cameras send"),
+        ("keyframe", "a gateway cannot ask a camera for a keyframe"),
+    ] {
+        let output = scene.control(words);
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(!output.status.success() && said.contains(refused), "{words}: {said}");
+    }
+    let status = scene.control("status");
+    let status = String::from_utf8_lossy(&status.stdout).into_owned();
+    assert!(status.starts_with("ok encrypt=rate:50 viewers=1 "), "{status}");
+    assert!(scene.control("rekey").status.success());
+    scene.player.packets(500);
+
+    let home = home();
+    let mut command = sealcast(home.path());
+    command.args([
+        "gateway",
+        "camera",
+        "--camera",
+        "rtsp://127.0.0.1/1",
+        "--encrypt",
+        "headers",
+    ]);
+    let output = command.output().expect("it runs");
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(2), "{said}");
+    assert!(said.contains("nothing that a gateway can encrypt"), "{said}");
+}
+
+#[test]
+fn a_viewer_gateway_that_was_told_nothing_refuses_what_comes_in_clear() {
+    let (home, far) = (home(), home());
+    let source = Camera::start(Plain::Tcp, marked(), true);
+    let camera = camera_gateway(home.path(), &source.url(), &[]);
+    // Whoever sits between says of every third frame that it is in clear.
+    let proxy = Proxy::start(Proxy::port_of(&camera.ticket), |seen, mut message| {
+        if is_frame(&message) && seen.number % 3 == 0 {
+            message[LENGTH + 1] &= !1;
+        }
+        Act::pass(message)
+    });
+    let file = far.path().join("viewer.json");
+    let port = free_port();
+    let mut viewer = viewer_gateway(
+        far.path(),
+        &proxy.ticket(&camera.ticket),
+        port,
+        &["--report", media::path(&file)],
+    );
+    let player = Player::watch(port, Plain::Tcp);
+    viewer.says(
+        "refused a record in clear: the camera gateway has not said that it leaves any",
+        PATIENCE,
+    );
+    player.packets(500);
+    viewer.stop();
+    let report = report(&file);
+    assert!(number(&report, "/totals/open_failures/cleartext") >= 10.0);
+    assert_eq!(number(&report, "/totals/records_opened_in_clear"), 0.0);
+}
+
+#[test]
+fn a_log_that_finds_no_room_any_more_is_said_and_the_stream_goes_on() {
+    let (near, far) = (home(), home());
+    let source = Camera::start(Plain::Tcp, marked(), true);
+    let camera = camera_gateway(near.path(), &source.url(), &[]);
+    let (port, logs, file) = (free_port(), far.path().join("logs"), far.path().join("viewer.json"));
+    let mut gateway = sealcast(far.path());
+    let rtsp = format!("127.0.0.1:{port}");
+    gateway.args(["gateway", "viewer", "--peer", &camera.ticket, "--rtsp", &rtsp]);
+    gateway.args(["--log-dir", media::path(&logs), "--report", media::path(&file)]);
+    // No file may grow beyond 64 KiB, or 128 where the shell counts so: to the program that is a full disk.
+    let mut command = Command::new("sh");
+    command.args(["-c", "trap '' XFSZ; ulimit -f 128; exec \"$0\" \"$@\""]);
+    command.arg(gateway.get_program()).args(gateway.get_args());
+    for (name, value) in gateway.get_envs() {
+        match value {
+            Some(value) => command.env(name, value),
+            None => command.env_remove(name),
+        };
+    }
+    let mut viewer = Program::run("the viewer gateway", command);
+    viewer.says("linked to the camera gateway", PATIENCE);
+    let player = Player::watch(port, Plain::Tcp);
+    viewer.says("the stream goes on without this log", PATIENCE);
+    assert!(viewer.said().contains("network_latency.csv cannot be written any more"));
+    assert!(player.receives());
+    player.packets(1000);
+    viewer.stop();
+    let report = report(&file);
+    assert!(number(&report, "/logs/lost_rows") > 0.0);
+    assert!(
+        report["logs"]["failure"]
+            .as_str()
+            .is_some_and(|words| words.contains("network_latency.csv"))
+    );
+    assert!(number(&report, "/stages/link/count") > number(&report, "/logs/rows"));
+}

@@ -1,0 +1,265 @@
+//! How streams over datagrams begin and end, on a virtual clock.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use sealcast_proto::session::{Event, Input, Mtu, OutgoingFrame};
+use sealcast_proto::sim::{Direction, Verdict, World};
+use sealcast_proto::unit::{Assembled, Codec, FrameRate, Preamble, StreamInfo};
+use sealcast_proto::wire::BASE_DATAGRAM;
+use sealcast_testkit::ends::{START, Setup};
+
+const PUBLISHER: Direction = Direction::ToResponder;
+const VIEWER: Direction = Direction::ToInitiator;
+const INTERVAL: Duration = Duration::from_micros(33_333);
+
+fn info() -> StreamInfo {
+    StreamInfo {
+        codec: Codec::H264,
+        width: 1280,
+        height: 720,
+        rate: FrameRate {
+            numerator: 30,
+            denominator: 1,
+        },
+        parameters: vec![7; 40],
+    }
+}
+
+/// 720p30 at about 3 Mbit/s: a keyframe each second of 60 kB and frames of 10.8 kB between.
+fn frame_bytes(number: u64) -> Vec<u8> {
+    let length = if number.is_multiple_of(30) { 60_000 } else { 10_800 };
+    (0..length).map(|at: u64| (at ^ number) as u8).collect()
+}
+
+/// Publish `count` frames in real time, and wait for what is under way; when each was sealed.
+fn stream(world: &mut World, count: u64) -> Vec<Duration> {
+    stream_until(world, count, Duration::from_secs(1))
+}
+
+fn stream_until(world: &mut World, count: u64, wait: Duration) -> Vec<Duration> {
+    let mut at = Vec::new();
+    for number in 0..count {
+        if number.is_multiple_of(30) {
+            world.describe(PUBLISHER, 1, &info()).expect("established");
+        }
+        let data = frame_bytes(number);
+        let frame = OutgoingFrame {
+            stream: 1,
+            codec: Codec::H264,
+            keyframe: number.is_multiple_of(30),
+            preamble: Preamble {
+                frame: number,
+                ..Preamble::default()
+            },
+            data: &data,
+        };
+        world.publish(PUBLISHER, &frame).expect("the keys are good");
+        at.push(world.now.monotonic);
+        world.run_cleanly(INTERVAL);
+    }
+    world.run_cleanly(wait);
+    at
+}
+
+/// The numbers of the frames that were shown, each checked byte for byte, and when.
+fn shown(world: &World) -> Vec<(u64, Duration)> {
+    let frames = world.initiator.assembled.iter().filter_map(|(at, media)| match media {
+        Assembled::Frame(frame) => {
+            assert!(
+                frame.data == frame_bytes(frame.preamble.frame),
+                "frame {}",
+                frame.preamble.frame
+            );
+            Some((frame.preamble.frame, *at))
+        }
+        _ => None,
+    });
+    frames.collect()
+}
+
+fn established(setup: Setup, profile: &str, seed: u64) -> World {
+    let mut world = setup.datagrams(profile, seed);
+    world.run_cleanly(Duration::from_secs(5));
+    assert!(world.initiator.session.is_established(), "{:?}", world.initiator.error);
+    assert!(world.responder.session.is_established(), "{:?}", world.responder.error);
+    world
+}
+
+#[test]
+fn a_stream_is_settled_as_soon_as_all_of_it_has_arrived() {
+    // What is kept for so patient a viewer is more than one report tells of.
+    let mut setup = Setup::default();
+    setup.viewer.delivery.budget = Duration::from_secs(10);
+    setup.publisher.delivery.rate = None;
+    setup.publisher.delivery.mtu = Mtu::Fixed(BASE_DATAGRAM);
+    let mut world = established(setup, "delay=20ms", 1);
+    stream_until(&mut world, 120, Duration::ZERO);
+    assert!(
+        !world.responder.session.media_settled(world.now),
+        "the last report is still under way"
+    );
+    world.run_cleanly(Duration::from_millis(60));
+    assert!(world.responder.session.media_settled(world.now));
+}
+
+/// Ends whose rate does not fall when nothing is heard: what is lost and found again is looked at alone.
+fn regardless() -> Setup {
+    let mut setup = Setup::default();
+    setup.publisher.delivery.rate = None;
+    setup
+}
+
+#[test]
+fn a_last_frame_of_which_nothing_came_is_sent_again() {
+    // In 120 ms there is time to ask once for what the repetition lost. Losing that, too, happens in one of 60.
+    const SEEDS: u64 = 400;
+    let mut whole = 0;
+    for seed in 0..SEEDS {
+        let mut world = established(regardless(), "delay=20ms loss=5%", seed);
+        stream(&mut world, 30);
+        let data = frame_bytes(30);
+        let frame = OutgoingFrame {
+            stream: 1,
+            codec: Codec::H264,
+            keyframe: true,
+            preamble: Preamble {
+                frame: 30,
+                ..Preamble::default()
+            },
+            data: &data,
+        };
+        world.publish(PUBLISHER, &frame).expect("the keys are good");
+        // `connection u32`, then the kind of a media record.
+        world.run(Duration::from_millis(40), &mut |direction, datagram| {
+            if direction == VIEWER && datagram.get(4) == Some(&0x10) {
+                Verdict::Drop
+            } else {
+                Verdict::Deliver
+            }
+        });
+        world.run_cleanly(Duration::from_secs(1));
+        whole += u64::from(shown(&world).last().is_some_and(|(number, _)| *number == 30));
+        let now = world.now;
+        assert!(world.responder.session.media_settled(now), "seed {seed}");
+    }
+    assert!(whole * 100 >= SEEDS * 97, "{whole} of {SEEDS}");
+}
+
+#[test]
+fn without_a_welcome_the_first_frame_is_one() {
+    let mut setup = regardless();
+    // Nothing is kept until the finish has been repeated and another welcome come.
+    setup.viewer.delivery.budget = Duration::ZERO;
+    setup.publisher.delivery.budget = Duration::ZERO;
+    let mut world = setup.datagrams("delay=20ms", 1);
+    let mut lost = 0;
+    while !world.responder.session.is_established() {
+        world.run(Duration::from_millis(1), &mut |direction, datagram| {
+            // `connection u32`, then the kind of a control record.
+            let control = direction == VIEWER && datagram.get(4) == Some(&0x11);
+            lost += u32::from(control);
+            if control { Verdict::Drop } else { Verdict::Deliver }
+        });
+    }
+    assert!(lost > 0 && !world.initiator.session.is_established());
+    stream(&mut world, 30);
+    let numbers = shown(&world).into_iter().map(|(number, _)| number);
+    assert!(numbers.eq(0..30));
+}
+
+#[test]
+fn media_that_overtakes_the_welcome_is_shown() {
+    for seed in 0..50 {
+        let mut world = regardless().datagrams("delay=20ms jitter=10ms", seed);
+        while !world.responder.session.is_established() {
+            world.run_cleanly(Duration::from_millis(1));
+        }
+        stream(&mut world, 30);
+        let first = shown(&world).first().map(|(number, _)| *number);
+        assert_eq!(first, Some(0), "seed {seed}");
+    }
+}
+
+/// How often the publisher hears of a viewer's question for a keyframe, of whose datagrams the first so many are lost.
+fn heard_of_keyframe(lost: u32) -> usize {
+    let mut world = established(Setup::default(), "delay=20ms", 1);
+    let wanted = Event::KeyframeRequested(1);
+    let mut left = lost;
+    world.tell(VIEWER, Input::RequestKeyframe(1));
+    world.run(Duration::from_millis(200), &mut |direction, _| {
+        let lost = direction == PUBLISHER && left > 0;
+        left -= u32::from(lost);
+        if lost { Verdict::Drop } else { Verdict::Deliver }
+    });
+    world.responder.events.iter().filter(|event| **event == wanted).count()
+}
+
+#[test]
+fn a_question_for_a_keyframe_is_heard_once_even_where_one_datagram_is_lost() {
+    assert_eq!([0, 1].map(heard_of_keyframe), [1, 1]);
+}
+
+/// Records that were sent again at once, and how long after the last that was new.
+struct Again {
+    wait: Duration,
+    records: usize,
+}
+
+/// Publish frames ten times a second over a link that carries a third of them and loses none, and then pause.
+fn sent_again_unasked(budget: Duration, seed: u64) -> Vec<Again> {
+    let mut setup = regardless();
+    setup.viewer.delivery.budget = budget;
+    let mut world = established(setup, "delay=10ms rate=1mbit queue=20s keep-order", seed);
+    let (mut seen, mut newest, mut again) = (BTreeSet::new(), START.monotonic, Vec::<Again>::new());
+    for number in 0..150 {
+        if number < 50 {
+            let frame = OutgoingFrame {
+                stream: 1,
+                codec: Codec::H264,
+                keyframe: number == 0,
+                preamble: Preamble::default(),
+                data: &[0; 37_500],
+            };
+            world.publish(PUBLISHER, &frame).expect("the keys are good");
+        }
+        for _ in 0..100 {
+            let now = world.now.monotonic;
+            let mut records = 0;
+            world.run(Duration::from_millis(1), &mut |direction, datagram| {
+                if direction == VIEWER && datagram.get(4) == Some(&0x10) {
+                    if seen.insert(datagram.clone()) {
+                        newest = now;
+                    } else {
+                        records += 1;
+                    }
+                }
+                Verdict::Deliver
+            });
+            if records > 0 {
+                let wait = now - newest;
+                again.push(Again { wait, records });
+            }
+        }
+    }
+    assert_eq!(world.initiator.session.inbound_counts().expect("a viewer").asked, 0);
+    again
+}
+
+#[test]
+fn where_the_path_is_slower_than_the_stream_the_end_is_sent_again_once_for_each_doubling_of_the_wait() {
+    for (budget, seed) in [120, 4_000]
+        .into_iter()
+        .flat_map(|budget| (0..10).map(move |seed| (budget, seed)))
+    {
+        let again = sent_again_unasked(Duration::from_millis(budget), seed);
+        let waits: Vec<Duration> = again.iter().map(|again| again.wait).collect();
+        println!("{budget} ms, seed {seed}: {waits:?}");
+        assert!(
+            !again.is_empty() && again.iter().all(|again| again.records <= 4),
+            "a tail and no more"
+        );
+        let doubled = waits.windows(2).all(|pair| pair[1] > pair[0] * 19 / 10);
+        assert!(doubled, "{budget} ms, seed {seed}: {waits:?}");
+    }
+}

@@ -1,0 +1,205 @@
+//! `vectors/control.json`: control messages, codec configurations and preambles.
+
+use sealcast_proto::unit::{Codec, Preamble, StreamInfo};
+use sealcast_proto::wire::{Control, Numbers};
+use sealcast_testkit::vectors::{Hex, hex, load};
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct File {
+    messages: Vec<Case>,
+    codec_configurations: Vec<Case>,
+    preambles: Vec<Case>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Case {
+    name: String,
+    expect: String,
+    #[serde(rename = "why")]
+    _why: Option<String>,
+    bytes: Hex,
+    message: Option<String>,
+    fields: Option<Value>,
+    frame_bytes: Option<Hex>,
+}
+
+/// A message's name and fields as the vectors write them, or why there are none.
+fn described(message: &Control<'_>) -> Option<(&'static str, Value)> {
+    Some(match *message {
+        Control::Welcome => ("welcome", json!({})),
+        Control::Close { reason, text } => (
+            "close",
+            json!({"reason": close_byte(message), "text": text, "shown": reason.to_string()}),
+        ),
+        Control::RekeyOffer {
+            epoch,
+            mechanism,
+            share,
+        } => (
+            "rekey-offer",
+            json!({"epoch": epoch, "mechanism": mechanism, "share": hex(share)}),
+        ),
+        Control::RekeyAnswer { epoch, ciphertext } => {
+            ("rekey-answer", json!({"epoch": epoch, "ciphertext": hex(ciphertext)}))
+        }
+        Control::KeyframeRequest { stream } => ("keyframe-request", json!({"stream": stream})),
+        Control::Ping { t1 } => ("ping", json!({"t1": t1})),
+        Control::Pong { t1, t2, t3 } => ("pong", json!({"t1": t1, "t2": t2, "t3": t3})),
+        Control::RekeyRequest => ("rekey-request", json!({})),
+        Control::Selection { number, selection } => {
+            let payload = message.to_bytes();
+            assert_eq!(payload.len(), 6);
+            let permille = u16::from_be_bytes([payload[4], payload[5]]);
+            let selection = selection.to_string();
+            (
+                "selection",
+                json!({"number": number, "mode": payload[3], "permille": permille, "shown": selection}),
+            )
+        }
+        Control::SelectionAck { number } => ("selection-ack", json!({"number": number})),
+        Control::Part {
+            message,
+            index,
+            count,
+            bytes,
+        } => (
+            "part",
+            json!({"message": message, "index": index, "count": count, "bytes": hex(bytes)}),
+        ),
+        Control::Nack(numbers) => ("nack", json!({"entries": entries(message, numbers)})),
+        Control::Feedback(feedback) => (
+            "feedback",
+            json!({"highest": feedback.highest, "arrived": feedback.arrived, "budget": feedback.budget,
+                "received": hex(feedback.received)}),
+        ),
+        Control::Probe { token, padding } => ("probe", json!({"token": token, "padding": padding})),
+        Control::ProbeAck { token } => ("probe-ack", json!({"token": token})),
+        Control::Gateway(message) => ("gateway", json!({"message": hex(message)})),
+        Control::Unknown => return None,
+    })
+}
+
+/// The runs of a nack as its bytes have them, which must be the numbers that it gives one by one.
+fn entries(message: &Control<'_>, numbers: Numbers<'_>) -> Vec<(u32, u8)> {
+    let bytes = message.to_bytes();
+    let entries: Vec<(u32, u8)> = bytes[2..]
+        .chunks_exact(5)
+        .map(|entry| (u32::from_be_bytes([entry[0], entry[1], entry[2], entry[3]]), entry[4]))
+        .collect();
+    let run = |&(first, more): &(u32, u8)| (0..=u32::from(more)).map(move |ahead| first.wrapping_add(ahead));
+    assert!(numbers.iter().eq(entries.iter().flat_map(run)));
+    entries
+}
+
+fn close_byte(message: &Control<'_>) -> u8 {
+    message.to_bytes()[1]
+}
+
+#[test]
+fn control_messages_are_the_references() {
+    let cases = load::<File>("control").messages;
+    let (mut good, mut malformed, mut ignored) = (0, 0, 0);
+    for case in cases {
+        assert!(case.frame_bytes.is_none());
+        let parsed = Control::parse(&case.bytes.0);
+        match case.expect.as_str() {
+            "ok" => {
+                let message = parsed.unwrap_or_else(|error| panic!("{}: {error}", case.name));
+                assert_eq!(message.to_bytes(), case.bytes.0, "{}", case.name);
+                let (name, mut fields) = described(&message).expect("a known type");
+                let shown = fields.as_object_mut().and_then(|fields| fields.remove("shown"));
+                assert!(shown.is_none_or(|shown| shown != ""), "{}", case.name);
+                assert_eq!(
+                    (Some(name), Some(fields)),
+                    (case.message.as_deref(), case.fields),
+                    "{}",
+                    case.name
+                );
+                good += 1;
+            }
+            "malformed" => {
+                assert!(parsed.is_err(), "{}", case.name);
+                malformed += 1;
+            }
+            "ignored" => {
+                assert_eq!(parsed, Ok(Control::Unknown), "{}", case.name);
+                ignored += 1;
+            }
+            other => panic!("{}: {other}", case.name),
+        }
+    }
+    assert_eq!((good, malformed, ignored), (46, 77, 5));
+}
+
+#[test]
+fn codec_configurations_are_the_references() {
+    let cases = load::<File>("control").codec_configurations;
+    let (mut good, mut malformed) = (0, 0);
+    for case in cases {
+        assert!(case.message.is_none() && case.frame_bytes.is_none());
+        let parsed = StreamInfo::parse(&case.bytes.0);
+        if case.expect == "ok" {
+            let info = parsed.unwrap_or_else(|error| panic!("{}: {error}", case.name));
+            assert_eq!(info.to_bytes(), case.bytes.0, "{}", case.name);
+            let fields = json!({
+                "codec": match info.codec { Codec::H264 => 1, Codec::Mjpeg => 2 },
+                "width": info.width,
+                "height": info.height,
+                "rate_numerator": info.rate.numerator,
+                "rate_denominator": info.rate.denominator,
+                "parameters": hex(&info.parameters),
+            });
+            assert_eq!(Some(fields), case.fields, "{}", case.name);
+            good += 1;
+        } else {
+            assert_eq!(case.expect, "malformed");
+            assert!(parsed.is_err(), "{}", case.name);
+            malformed += 1;
+        }
+    }
+    assert_eq!((good, malformed), (4, 12));
+}
+
+#[test]
+fn preambles_are_the_references() {
+    let cases = load::<File>("control").preambles;
+    let (mut good, mut malformed) = (0, 0);
+    for case in cases {
+        assert!(case.message.is_none());
+        let split = Preamble::split(&case.bytes.0);
+        if case.expect == "ok" {
+            let (preamble, frame) = split.unwrap_or_else(|error| panic!("{}: {error}", case.name));
+            assert_eq!(
+                Some(frame),
+                case.frame_bytes.as_ref().map(|bytes| &bytes.0[..]),
+                "{}",
+                case.name
+            );
+            assert_eq!(
+                [&preamble.to_bytes()[..], frame].concat(),
+                case.bytes.0,
+                "{}",
+                case.name
+            );
+            let fields = json!({
+                "frame": preamble.frame,
+                "media_time": preamble.media_time,
+                "captured": preamble.captured,
+                "encoded": preamble.encoded,
+                "previous_seal": preamble.previous_seal,
+                "previous_send": preamble.previous_send,
+            });
+            assert_eq!(Some(fields), case.fields, "{}", case.name);
+            good += 1;
+        } else {
+            assert_eq!(case.expect, "malformed");
+            assert!(split.is_err(), "{}", case.name);
+            malformed += 1;
+        }
+    }
+    assert_eq!((good, malformed), (5, 6));
+}

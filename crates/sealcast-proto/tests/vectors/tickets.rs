@@ -1,0 +1,85 @@
+//! `vectors/tickets.json`: tickets have one spelling.
+
+use sealcast_proto::keys::{Invite, PeerId};
+use sealcast_proto::wire::{Host, Ticket, TransportKind};
+use sealcast_testkit::vectors::{Hex, load};
+use serde::Deserialize;
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct File {
+    tickets: Vec<Case>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Case {
+    name: String,
+    expect: String,
+    #[serde(rename = "why")]
+    _why: Option<String>,
+    ticket: String,
+    host: Option<String>,
+    host_kind: Option<String>,
+    port: Option<u16>,
+    peer_id: Option<Hex>,
+    transport: Option<String>,
+    transport_written: Option<bool>,
+    latency: Option<u16>,
+    invite: Option<Hex>,
+}
+
+fn check(case: &Case, ticket: &Ticket) {
+    let (kind, host) = match &ticket.host {
+        Host::Name(name) => ("dns", name.clone()),
+        Host::V4(address) => ("ipv4", address.to_string()),
+        Host::V6(address) => ("ipv6", address.to_string()),
+    };
+    assert_eq!(
+        (Some(kind), Some(host)),
+        (case.host_kind.as_deref(), case.host.clone()),
+        "{}",
+        case.name
+    );
+    assert_eq!(Some(ticket.port), case.port, "{}", case.name);
+    assert_eq!(
+        Some(ticket.peer),
+        case.peer_id.as_ref().map(|id| PeerId(id.array())),
+        "{}",
+        case.name
+    );
+    let transport = match ticket.transport {
+        TransportKind::Tcp => "tcp",
+        TransportKind::Udp => "udp",
+        TransportKind::Quic => "quic",
+    };
+    assert_eq!(Some(transport), case.transport.as_deref(), "{}", case.name);
+    assert_eq!(ticket.latency, case.latency, "{}", case.name);
+    let invite = case.invite.as_ref().map(|invite| Invite::new(invite.array()));
+    assert!(ticket.invite == invite, "{}", case.name);
+    let written = case.transport_written.expect("ok cases say so");
+    let shown = if written && transport == "tcp" {
+        case.ticket.replace("?transport=tcp", "")
+    } else {
+        case.ticket.clone()
+    };
+    assert_eq!(ticket.reveal(), shown, "{}", case.name);
+}
+
+#[test]
+fn every_ticket_is_read_or_refused_as_by_the_reference() {
+    let (mut good, mut refused) = (0, 0);
+    for case in load::<File>("tickets").tickets {
+        let read = case.ticket.parse::<Ticket>();
+        if case.expect == "ok" {
+            let ticket = read.unwrap_or_else(|error| panic!("{}: {error}", case.name));
+            check(&case, &ticket);
+            good += 1;
+        } else {
+            assert_eq!(case.expect, "refused");
+            assert!(read.is_err(), "{}", case.name);
+            refused += 1;
+        }
+    }
+    assert_eq!((good, refused), (28, 114));
+}

@@ -1,0 +1,117 @@
+//! Clips whose frames are known, and the search for them where they should or should not be.
+
+use std::collections::HashSet;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use sealcast::source::{FileOptions, FileSource, Source};
+
+/// Runs ffmpeg quietly; returns its standard output.
+pub fn ffmpeg(args: &[&str]) -> Vec<u8> {
+    let output = Command::new("ffmpeg")
+        .args(["-nostdin", "-hide_banner", "-loglevel", "error", "-y"])
+        .args(args)
+        .output()
+        .expect("ffmpeg does not start; `cargo xtask test` installs it");
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert!(
+        output.status.success() && errors.trim().is_empty(),
+        "ffmpeg {args:?} said: {errors}"
+    );
+    output.stdout
+}
+
+/// The path as text.
+pub fn path(path: &Path) -> &str {
+    path.to_str().expect("test paths are UTF-8")
+}
+
+/// An H.264 clip: a keyframe every ten frames, no two frames alike.
+pub struct Clip {
+    /// Where it is.
+    pub file: PathBuf,
+    /// The whole file.
+    pub bytes: Vec<u8>,
+    /// The frames as a publisher sends them.
+    pub frames: Vec<Vec<u8>>,
+}
+
+impl Clip {
+    /// A new clip of so many frames.
+    pub fn make(directory: &Path, frames: usize) -> Self {
+        let file = directory.join("clip.h264");
+        let input = format!("testsrc2=size=160x120:rate=25:duration={}", frames / 25 + 1);
+        let count = frames.to_string();
+        let codec = [
+            "-c:v",
+            "libx264",
+            "-preset",
+            "ultrafast",
+            "-qp",
+            "8",
+            "-pix_fmt",
+            "yuv420p",
+            "-bf",
+            "0",
+            "-g",
+            "10",
+        ];
+        let input = ["-f", "lavfi", "-i", &input, "-frames:v", &count];
+        ffmpeg(&[&input[..], &codec, &[path(&file)]].concat());
+        let clip = Self::of(file);
+        assert_eq!(clip.frames.len(), frames);
+        clip
+    }
+
+    /// An H.264 file that is there.
+    pub fn of(file: PathBuf) -> Self {
+        let options = FileOptions {
+            paced: false,
+            ..FileOptions::default()
+        };
+        let mut source = FileSource::open(&file, options).expect("a clip that opens");
+        let mut frames = Vec::new();
+        while let Some(frame) = source.next().expect("a clip that plays") {
+            frames.push(frame.data.to_vec());
+        }
+        let bytes = std::fs::read(&file).expect("the clip");
+        Self { file, bytes, frames }
+    }
+
+    /// The URL that publishes it at `rate` frames per second.
+    pub fn url(&self, rate: u32, more: &str) -> String {
+        format!("file:{}?fps={rate}{more}", self.file.display())
+    }
+}
+
+/// Which of the sent frames were received, where the received bytes are nothing but sent frames, each once and in the
+/// order in which they were sent.
+pub fn order(received: &[u8], sent: &[Vec<u8>]) -> Vec<usize> {
+    let (mut at, mut next, mut found) = (0, 0, Vec::new());
+    while at < received.len() {
+        let place = sent[next..].iter().position(|frame| received[at..].starts_with(frame));
+        let place = place.unwrap_or_else(|| panic!("after frame {found:?}, byte {at}: none that was sent after it"));
+        found.push(next + place);
+        at += sent[next + place].len();
+        next += place + 1;
+    }
+    found
+}
+
+/// Fails if any 16 bytes of `secret` in a row stand in `wire`.
+pub fn lacks(wire: &[u8], secret: &[u8]) {
+    // Sixteen bytes anywhere contain eight that begin at a multiple of eight.
+    let word = |bytes: &[u8]| u64::from_ne_bytes(bytes.try_into().expect("eight bytes"));
+    let words: HashSet<u64> = secret.chunks_exact(8).map(word).collect();
+    let suspects = wire
+        .windows(8)
+        .enumerate()
+        .filter(|(_, bytes)| words.contains(&word(bytes)));
+    for (at, _) in suspects {
+        let around = &wire[at.saturating_sub(8)..(at + 16).min(wire.len())];
+        let leaked = around
+            .windows(16)
+            .find(|run| secret.windows(16).any(|other| other == *run));
+        assert!(leaked.is_none(), "plaintext on the wire at byte {at}: {leaked:02x?}");
+    }
+}

@@ -1,0 +1,35 @@
+//! What the attacks share: the program as processes, a proxy that tampers, and clips whose every frame is known.
+
+mod clip;
+mod program;
+mod proxy;
+mod puppet;
+mod recording;
+mod stage;
+mod tap;
+
+pub use clip::{Clip, ffmpeg, lacks, order, path};
+pub use program::{Home, Program, total, until};
+pub use proxy::{Act, Proxy, Seen, Way};
+pub use puppet::{PING, Puppet, WANT_KEYFRAME};
+pub use recording::{Row, assert_no_gap, record};
+pub use stage::Stage;
+pub use tap::{Tap, carries_media, carries_record, kind};
+
+/// Length prefix and header of a record on the wire.
+pub const LENGTH: usize = 4;
+
+/// Whether these bytes, length prefix included, are a media record that carries a frame.
+pub fn is_frame(message: &[u8]) -> bool {
+    is_media(message) && message[LENGTH + 1] & 0x20 == 0
+}
+
+/// Whether these bytes, length prefix included, are a media record.
+pub fn is_media(message: &[u8]) -> bool {
+    message.len() >= LENGTH + 40 && message[LENGTH] == 0x10
+}
+
+/// Whether these bytes, length prefix included, are a control record.
+pub fn is_control(message: &[u8]) -> bool {
+    message.len() >= LENGTH + 40 && message[LENGTH] == 0x11
+}

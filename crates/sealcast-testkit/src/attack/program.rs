@@ -1,0 +1,251 @@
+//! The program as its users run it: processes, each with a home of its own.
+
+use std::fs;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::{Arc, Mutex};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+use tempfile::TempDir;
+
+use crate::built::built;
+
+/// How long anything that should happen may take on a slow machine.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// A directory for keys and files, gone with the test.
+pub struct Home(TempDir);
+
+impl Default for Home {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Home {
+    /// A new, empty directory.
+    pub fn new() -> Self {
+        Self(tempfile::tempdir().expect("a temporary directory"))
+    }
+
+    /// The directory.
+    pub fn path(&self) -> &Path {
+        self.0.path()
+    }
+
+    /// A file in it, which need not be there.
+    pub fn file(&self, name: &str) -> PathBuf {
+        self.path().join(name)
+    }
+
+    /// A file with this content, which only its owner can read.
+    pub fn write(&self, name: &str, content: impl AsRef<[u8]>) -> PathBuf {
+        let file = self.file(name);
+        fs::write(&file, content).expect("room for a file");
+        let private = std::os::unix::fs::PermissionsExt::from_mode(0o600);
+        fs::set_permissions(&file, private).expect("our own file");
+        file
+    }
+
+    /// The program with this home and nothing else of ours.
+    pub fn command(&self) -> Command {
+        let mut command = Command::new(built("sealcast"));
+        for name in std::env::vars_os().map(|(name, _)| name) {
+            if name.to_string_lossy().starts_with("SEALCAST_") {
+                command.env_remove(name);
+            }
+        }
+        command
+            .env("SEALCAST_HOME", self.path())
+            .current_dir(self.path())
+            .stdin(Stdio::null());
+        command
+    }
+
+    /// Start the program with these arguments, separated by spaces.
+    pub fn start(&self, arguments: &str) -> Program {
+        let mut command = self.command();
+        command.args(arguments.split_whitespace());
+        Program::start(command)
+    }
+
+    /// Publish from a free port of this machine; the program and its ticket.
+    pub fn publish(&self, source: &str, more: &str) -> (Program, String) {
+        self.publish_at("tcp://127.0.0.1:0", source, more)
+    }
+
+    /// The same at a free UDP port, with what stands after the `?` of its URL.
+    pub fn publish_udp(&self, source: &str, options: &str, more: &str) -> (Program, String) {
+        let separator = if options.is_empty() { "" } else { "?" };
+        self.publish_at(&format!("udp://127.0.0.1:0{separator}{options}"), source, more)
+    }
+
+    /// The same where this URL says.
+    pub fn publish_at(&self, listen: &str, source: &str, more: &str) -> (Program, String) {
+        let program = self.start(&format!("publish {source} --listen {listen} {more}"));
+        let ticket = program.ticket();
+        (program, ticket)
+    }
+
+    /// A JSON report that a program wrote here.
+    pub fn report(&self, name: &str) -> Value {
+        let text = fs::read_to_string(self.file(name)).expect("a report");
+        serde_json::from_str(&text).expect("JSON")
+    }
+
+    /// How many records a report says were refused for `reason`.
+    pub fn refused(&self, report: &str, reason: &str) -> u64 {
+        total(&self.report(report), "open_failures", reason)
+    }
+}
+
+/// What a report counts as `name` among those of `family`.
+pub fn total(report: &Value, family: &str, name: &str) -> u64 {
+    report["totals"][family][name].as_u64().expect("a counter")
+}
+
+/// A running program. It is killed when dropped; what it said is shown when a test fails.
+pub struct Program {
+    child: Child,
+    out: Arc<Mutex<Vec<u8>>>,
+    err: Arc<Mutex<Vec<u8>>>,
+    readers: Vec<thread::JoinHandle<()>>,
+}
+
+impl Program {
+    /// Start a command and read what it prints.
+    pub fn start(mut command: Command) -> Self {
+        let mut child = command
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("the program starts");
+        let (out, reads_out) = collect(child.stdout.take().expect("piped"));
+        let (err, reads_err) = collect(child.stderr.take().expect("piped"));
+        Self {
+            child,
+            out,
+            err,
+            readers: vec![reads_out, reads_err],
+        }
+    }
+
+    /// The process's number.
+    pub fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// What it has printed so far.
+    pub fn stdout(&self) -> Vec<u8> {
+        self.out.lock().expect("no panic").clone()
+    }
+
+    /// What it has said so far.
+    pub fn said(&self) -> String {
+        String::from_utf8_lossy(&self.err.lock().expect("no panic")).into_owned()
+    }
+
+    /// The ticket it printed.
+    pub fn ticket(&self) -> String {
+        until("a ticket is printed", || {
+            let text = String::from_utf8_lossy(&self.stdout()).into_owned();
+            text.strip_suffix('\n').map(str::to_owned)
+        })
+    }
+
+    /// Wait until it has said `words`.
+    pub fn says(&self, words: &str) {
+        until(&format!("it says '{words}'"), || {
+            self.said().contains(words).then_some(())
+        });
+    }
+
+    /// How often it has said `words`.
+    pub fn count(&self, words: &str) -> usize {
+        self.said().matches(words).count()
+    }
+
+    /// Whether it has not ended yet.
+    pub fn running(&mut self) -> bool {
+        self.child.try_wait().expect("our own child").is_none()
+    }
+
+    /// The exit code, once it has ended by itself.
+    pub fn ends(&mut self) -> i32 {
+        let status = until("the program ends", || self.child.try_wait().expect("our own child"));
+        self.readers
+            .drain(..)
+            .for_each(|reader| reader.join().expect("a reader"));
+        status.code().expect("no signal ended it")
+    }
+
+    /// Ask it to stop, and wait for the exit code.
+    pub fn stop(&mut self) -> i32 {
+        self.signal("TERM");
+        self.ends()
+    }
+
+    /// Send it a signal by its name.
+    pub fn signal(&self, name: &str) {
+        let status = Command::new("kill")
+            .args([&format!("-{name}"), &self.pid().to_string()])
+            .status();
+        assert!(
+            status.is_ok_and(|status| status.success()),
+            "signal {name} was not sent"
+        );
+    }
+
+    /// Resident memory in KiB.
+    pub fn rss(&self) -> u64 {
+        let status = fs::read_to_string(format!("/proc/{}/status", self.pid())).expect("it runs");
+        let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
+        let size = line.and_then(|line| line.trim().strip_suffix(" kB")).expect("a size");
+        size.trim().parse().expect("a number")
+    }
+
+    /// Open file descriptors.
+    pub fn descriptors(&self) -> usize {
+        fs::read_dir(format!("/proc/{}/fd", self.pid()))
+            .expect("it runs")
+            .count()
+    }
+}
+
+impl Drop for Program {
+    fn drop(&mut self) {
+        // It may have ended already.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+        if thread::panicking() {
+            eprintln!("--- a program said:\n{}", self.said());
+        }
+    }
+}
+
+fn collect(mut from: impl Read + Send + 'static) -> (Arc<Mutex<Vec<u8>>>, thread::JoinHandle<()>) {
+    let all = Arc::new(Mutex::new(Vec::new()));
+    let to = Arc::clone(&all);
+    let reader = thread::spawn(move || {
+        let mut buffer = [0; 65536];
+        while let Ok(count @ 1..) = from.read(&mut buffer) {
+            to.lock().expect("no panic").extend_from_slice(&buffer[..count]);
+        }
+    });
+    (all, reader)
+}
+
+/// Look again and again until there is something.
+pub fn until<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
+    let deadline = Instant::now() + PATIENCE;
+    loop {
+        if let Some(found) = look() {
+            return found;
+        }
+        assert!(Instant::now() < deadline, "waited in vain: {what}");
+        thread::sleep(Duration::from_millis(20));
+    }
+}

@@ -1,0 +1,103 @@
+//! A peer that can prove who it is and means harm: it does the handshake and then says whatever the test wants.
+
+use std::fs::File;
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+
+use sealcast::keys::mechanism;
+use sealcast_proto::keys::{EpochKeys, HandshakeConfig, Identity, Initiator, InitiatorStep, Invite, Role, Side};
+use sealcast_proto::seal::{RecordMeta, SealLimits, suite};
+use sealcast_proto::wire::{Flags, Ticket, write_framed};
+use socket2::{Domain, Socket, Type};
+
+/// A peer after its handshake.
+pub struct Puppet {
+    /// Its connection.
+    pub stream: TcpStream,
+    keys: EpochKeys,
+}
+
+/// A keyframe-request for the video.
+pub const WANT_KEYFRAME: [u8; 5] = [5, 0, 0, 0, 1];
+/// A ping.
+pub const PING: [u8; 9] = [6, 0, 0, 0, 0, 0, 0, 0, 1];
+
+impl Puppet {
+    /// Connect to the end that gave out `ticket`, and send everything up to the finish.
+    pub fn connect(ticket: &str, role: Role, invited: bool) -> Self {
+        let ticket: Ticket = ticket.parse().expect("a ticket");
+        // The system holds little for it: what it does not read is the other end's to keep.
+        let socket = Socket::new(Domain::IPV4, Type::STREAM, None).expect("a socket");
+        socket.set_recv_buffer_size(4096).expect("a socket option");
+        let address = SocketAddr::from(([127, 0, 0, 1], ticket.port));
+        socket.connect(&address.into()).expect("it listens");
+        let mut stream = TcpStream::from(socket);
+        stream
+            .set_read_timeout(Some(Duration::from_secs(20)))
+            .expect("a timeout");
+        let config = HandshakeConfig {
+            role,
+            identity: Arc::new(Identity::from_seed(&random())),
+            suites: suite::RECOMMENDED.to_vec(),
+            mechanisms: mechanism::by_name("x25519-mlkem768").into_iter().collect(),
+            pinned: Some(ticket.peer),
+            invite: ticket.invite.filter(|_: &Invite| invited),
+        };
+        let (mut initiator, hello) = Initiator::new(config, random()).expect("a handshake begins");
+        send(&mut stream, &hello);
+        let reply = read(&mut stream).expect("a reply");
+        let Ok(InitiatorStep::Done(finish, agreed)) = initiator.handle(&reply) else {
+            panic!("an honest reply was expected");
+        };
+        send(&mut stream, &finish);
+        let keys = agreed.secret.keys(&agreed.suite, Side::Initiator, SealLimits::COUNTER);
+        Self { stream, keys }
+    }
+
+    /// A control record with this payload, framed.
+    pub fn seal(&mut self, payload: &[u8]) -> Vec<u8> {
+        let wall = SystemTime::now()
+            .duration_since(SystemTime::UNIX_EPOCH)
+            .expect("after 1970");
+        let meta = RecordMeta {
+            flags: Flags::CONTROL,
+            stream: 0,
+            timestamp: u64::try_from(wall.as_nanos()).expect("before 2554"),
+        };
+        let mut record = Vec::new();
+        let sealed = self.keys.control_sealer.seal(meta, &[payload], &mut record);
+        assert!(sealed.is_ok(), "the key is spent");
+        let mut framed = Vec::new();
+        write_framed(&mut framed, &record);
+        framed
+    }
+
+    /// Say this; whether the other end still takes it.
+    pub fn say(&mut self, payload: &[u8]) -> bool {
+        let record = self.seal(payload);
+        self.stream.write_all(&record).is_ok()
+    }
+}
+
+fn send(stream: &mut TcpStream, message: &[u8]) {
+    let mut framed = Vec::new();
+    write_framed(&mut framed, message);
+    stream.write_all(&framed).expect("a connection");
+}
+
+fn read(stream: &mut TcpStream) -> Option<Vec<u8>> {
+    let mut length = [0; 4];
+    stream.read_exact(&mut length).ok()?;
+    let mut message = vec![0; u32::from_be_bytes(length) as usize];
+    stream.read_exact(&mut message).ok()?;
+    Some(message)
+}
+
+fn random() -> [u8; 32] {
+    let mut bytes = [0; 32];
+    let read = File::open("/dev/urandom").and_then(|mut device| device.read_exact(&mut bytes));
+    read.expect("the system's generator");
+    bytes
+}

@@ -1,0 +1,201 @@
+//! Whoever sits between two ends that talk in datagrams: sees every one, and does with it what it likes.
+
+use std::net::{SocketAddr, UdpSocket};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard};
+use std::thread;
+use std::time::Duration;
+
+use socket2::SockRef;
+
+use super::Way;
+
+/// More than this is not written down.
+const MOST_SEEN: usize = 64 << 20;
+/// How long somebody waits before looking whether to stop.
+const LOOK: Duration = Duration::from_millis(20);
+/// Enough for what comes while this thread does not get the processor.
+const BUFFER: usize = 4 << 20;
+/// `connection u32` and the kind.
+const KIND: usize = 4;
+
+/// What a datagram is, by the byte after the connection's number.
+pub fn kind(datagram: &[u8]) -> Option<u8> {
+    datagram.get(KIND).copied()
+}
+
+/// Whether it is a media record.
+pub fn carries_media(datagram: &[u8]) -> bool {
+    kind(datagram) == Some(0x10)
+}
+
+/// Whether it is a record.
+pub fn carries_record(datagram: &[u8]) -> bool {
+    matches!(kind(datagram), Some(0x10 | 0x11))
+}
+
+type Tamper = dyn FnMut(Way, usize, &[u8]) -> Vec<Vec<u8>> + Send;
+
+/// A relay between one viewer, or one after the other, and a publisher.
+pub struct Tap {
+    /// Where viewers connect to.
+    pub port: u16,
+    shared: Arc<Shared>,
+}
+
+struct Shared {
+    /// The side of whoever connects.
+    near: UdpSocket,
+    target: SocketAddr,
+    stop: AtomicBool,
+    state: Mutex<State>,
+    tamper: Mutex<Box<Tamper>>,
+}
+
+struct State {
+    client: Option<SocketAddr>,
+    /// Towards the publisher.
+    far: Arc<UdpSocket>,
+    seen: Vec<(Way, Vec<u8>)>,
+    bytes: usize,
+    counts: [usize; 2],
+}
+
+impl Tap {
+    /// Relay to a port of this machine. `tamper` gets every datagram with the number of those before it on its way,
+    /// and says what goes on instead.
+    pub fn start(target: u16, tamper: impl FnMut(Way, usize, &[u8]) -> Vec<Vec<u8>> + Send + 'static) -> Self {
+        let target = SocketAddr::from(([127, 0, 0, 1], target));
+        let near = socket("127.0.0.1:0");
+        let port = near.local_addr().expect("bound").port();
+        let shared = Arc::new(Shared {
+            near,
+            target,
+            stop: AtomicBool::new(false),
+            state: Mutex::new(State {
+                client: None,
+                far: Arc::new(socket("127.0.0.1:0")),
+                seen: Vec::new(),
+                bytes: 0,
+                counts: [0; 2],
+            }),
+            tamper: Mutex::new(Box::new(tamper)),
+        });
+        let up = Arc::clone(&shared);
+        thread::spawn(move || up.relay_up());
+        shared.listen_far();
+        Self { port, shared }
+    }
+
+    /// Everything that both ends sent, as they sent it.
+    pub fn seen(&self) -> Vec<(Way, Vec<u8>)> {
+        self.shared.state().seen.clone()
+    }
+
+    /// The number of the connection that the newest datagram named.
+    pub fn connection(&self) -> [u8; 4] {
+        let state = self.shared.state();
+        let (_, last) = state.seen.last().expect("a datagram");
+        last[..KIND].try_into().expect("a connection")
+    }
+
+    /// Where the viewer sends from.
+    pub fn viewer(&self) -> SocketAddr {
+        self.shared.state().client.expect("a viewer")
+    }
+
+    /// Send this to the publisher, from the viewer's address as the publisher knows it.
+    pub fn to_publisher(&self, datagram: &[u8]) {
+        let far = Arc::clone(&self.shared.state().far);
+        // What the system does not take is lost, as on any network.
+        let _ = far.send_to(datagram, self.shared.target);
+    }
+
+    /// Send this to the viewer, from the publisher's address as the viewer knows it.
+    pub fn to_viewer(&self, datagram: &[u8]) {
+        let client = self.shared.state().client;
+        if let Some(client) = client {
+            let _ = self.shared.near.send_to(datagram, client);
+        }
+    }
+
+    /// From here on the viewer comes from another address and port; nothing reaches it at the old one.
+    pub fn move_to(&self, address: &str) {
+        self.shared.state().far = Arc::new(socket(address));
+        self.shared.listen_far();
+    }
+
+    /// Do something else with the datagrams from here on.
+    pub fn tamper(&self, tamper: impl FnMut(Way, usize, &[u8]) -> Vec<Vec<u8>> + Send + 'static) {
+        *self.shared.tamper.lock().expect("no panic") = Box::new(tamper);
+    }
+}
+
+impl Drop for Tap {
+    fn drop(&mut self) {
+        self.shared.stop.store(true, Ordering::Relaxed);
+    }
+}
+
+impl Shared {
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().expect("no panic")
+    }
+
+    fn relay_up(&self) {
+        let mut buffer = [0; 65_536];
+        while !self.stop.load(Ordering::Relaxed) {
+            let Ok((length, from)) = self.near.recv_from(&mut buffer) else {
+                continue;
+            };
+            self.state().client = Some(from);
+            let on = self.pass(Way::Up, &buffer[..length]);
+            let far = Arc::clone(&self.state().far);
+            for datagram in on {
+                let _ = far.send_to(&datagram, self.target);
+            }
+        }
+    }
+
+    /// Relay what comes for the present address, until there is another.
+    fn listen_far(self: &Arc<Self>) {
+        let shared = Arc::clone(self);
+        let far = Arc::clone(&self.state().far);
+        thread::spawn(move || {
+            let mut buffer = [0; 65_536];
+            while !shared.stop.load(Ordering::Relaxed) && Arc::ptr_eq(&far, &shared.state().far) {
+                let Ok((length, _)) = far.recv_from(&mut buffer) else {
+                    continue;
+                };
+                let on = shared.pass(Way::Down, &buffer[..length]);
+                let client = shared.state().client;
+                for (datagram, client) in on.iter().zip(client.into_iter().cycle()) {
+                    let _ = shared.near.send_to(datagram, client);
+                }
+            }
+        });
+    }
+
+    fn pass(&self, way: Way, datagram: &[u8]) -> Vec<Vec<u8>> {
+        let number = {
+            let mut state = self.state();
+            if state.bytes + datagram.len() <= MOST_SEEN {
+                state.bytes += datagram.len();
+                state.seen.push((way, datagram.to_vec()));
+            }
+            let count = &mut state.counts[usize::from(way == Way::Down)];
+            *count += 1;
+            *count - 1
+        };
+        self.tamper.lock().expect("no panic")(way, number, datagram)
+    }
+}
+
+fn socket(address: &str) -> UdpSocket {
+    let socket = UdpSocket::bind(address).expect("an address of this machine");
+    socket.set_read_timeout(Some(LOOK)).expect("a socket option");
+    SockRef::from(&socket)
+        .set_recv_buffer_size(BUFFER)
+        .expect("a socket option");
+    socket
+}

@@ -1,0 +1,62 @@
+//! Pictures and sound in RTP that say where they belong, for tests of what may be left out and what not.
+
+use super::Packet;
+
+/// Pictures from one keyframe to the next.
+const GROUP: usize = 30;
+/// Packets of a picture.
+pub const FRAGMENTS: usize = 5;
+
+/// How the payloads of a codec begin: of a keyframe its first packet and its others, of another picture the same.
+fn heads(codec: &str) -> [&'static [u8]; 4] {
+    match codec {
+        "H264" => [
+            &[0x7c, 0x85, 0x88],
+            &[0x7c, 0x05, 0x11],
+            &[0x5c, 0x81, 0x9a],
+            &[0x5c, 0x01, 0x11],
+        ],
+        "H265" => [
+            &[0x62, 1, 0x93, 0xaf],
+            &[0x62, 1, 0x13, 0x11],
+            &[0x62, 1, 0x81, 0xd0],
+            &[0x62, 1, 0x01, 0x11],
+        ],
+        // Each picture is one.
+        "JPEG" => [&[0, 0, 0, 0], &[0, 0, 5, 0x78], &[0, 0, 0, 0], &[0, 0, 5, 0x78]],
+        other => panic!("no film of {other}"),
+    }
+}
+
+/// A group of pictures on track 0 with a report and a packet of sound after each; `length` bytes of each packet are
+/// neither header nor head.
+pub fn film(codec: &str, length: usize) -> Vec<Packet> {
+    let [first, others, first_of_other, others_of_other] = heads(codec);
+    let mut packets = Vec::new();
+    let mut put = |channel: u8, head: &[u8]| {
+        let number = (packets.len() as u16).to_be_bytes();
+        let header = [0x80, 96, number[0], number[1], 0, 0, 0, 2, 0, 0, 0, 3];
+        packets.push((channel, [&header, head, &vec![7; length]].concat()));
+    };
+    for picture in 0..GROUP {
+        for fragment in 0..FRAGMENTS {
+            put(
+                0,
+                match (picture, fragment) {
+                    (0, 0) => first,
+                    (0, _) => others,
+                    (_, 0) => first_of_other,
+                    _ => others_of_other,
+                },
+            );
+        }
+        put(1, &[]);
+        put(2, &[]);
+    }
+    packets
+}
+
+/// Which packet of its film it is.
+pub fn number(packet: &Packet) -> usize {
+    u16::from_be_bytes([packet.1[2], packet.1[3]]).into()
+}

@@ -1,0 +1,196 @@
+//! A player that takes down every packet.
+
+use std::io::{Read, Write};
+use std::net::{Ipv4Addr, Shutdown, TcpStream, UdpSocket};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU16, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::thread;
+use std::time::Duration;
+
+use sealcast_proto::rtsp::{Message, MessageReader, Method, Request, Response, put_data};
+use socket2::SockRef;
+
+use super::{Packet, Plain};
+use crate::program::PATIENCE;
+
+/// How often a waiting socket looks whether the player is still there.
+const LOOK: Duration = Duration::from_millis(200);
+
+/// A player in a session.
+pub struct Player {
+    stream: TcpStream,
+    plain: Plain,
+    url: String,
+    session: Option<String>,
+    cseq: u32,
+    responses: Receiver<Response>,
+    packets: Receiver<Packet>,
+    sender: Sender<Packet>,
+    /// The RTCP socket of each track, and the gateway's port for it.
+    reports: Vec<(UdpSocket, u16)>,
+    over: Arc<AtomicBool>,
+    /// By track: the first of the gateway's two ports. What comes from others was meant for who had ours before.
+    gateway_ports: [Arc<AtomicU16>; 2],
+}
+
+impl Drop for Player {
+    fn drop(&mut self) {
+        self.over.store(true, Ordering::Relaxed);
+        // It is gone already if it fails.
+        let _ = self.stream.shutdown(Shutdown::Both);
+    }
+}
+
+impl Player {
+    /// A player that is connected and has asked nothing.
+    pub fn connect(port: u16, path: &str, plain: Plain) -> Self {
+        let stream = TcpStream::connect((Ipv4Addr::LOCALHOST, port)).expect("the gateway listens");
+        let (answers, responses) = channel();
+        let (sender, packets) = channel();
+        let (mut reading, interleaved) = (stream.try_clone().expect("a copy"), sender.clone());
+        thread::spawn(move || {
+            let mut reader = MessageReader::default();
+            let mut buffer = vec![0; 64 << 10];
+            while let Ok(length @ 1..) = reading.read(&mut buffer) {
+                reader.push(&buffer[..length]).expect("the gateway speaks RTSP");
+                while let Some(message) = reader.next_message().expect("the gateway speaks RTSP") {
+                    // Nobody need listen.
+                    let _ = match message {
+                        Message::Response(response) => answers.send(response).is_ok(),
+                        Message::Data { channel, bytes } => interleaved.send((channel, bytes)).is_ok(),
+                        Message::Request(_) => panic!("the gateway asks"),
+                    };
+                }
+            }
+        });
+        Self {
+            stream,
+            plain,
+            url: format!("rtsp://127.0.0.1:{port}/{path}"),
+            session: None,
+            cseq: 0,
+            responses,
+            packets,
+            sender,
+            reports: Vec::new(),
+            over: Arc::default(),
+            gateway_ports: Default::default(),
+        }
+    }
+
+    /// A player that watches both tracks.
+    pub fn watch(port: u16, plain: Plain) -> Self {
+        let mut player = Self::connect(port, "front", plain);
+        player.play();
+        player
+    }
+
+    /// Describe, set up and play; the description.
+    pub fn play(&mut self) -> String {
+        let described = self.ask(Method::Describe, "", &[]);
+        assert_eq!(described.status, 200);
+        for track in 0..2_u8 {
+            let transport = match self.plain {
+                Plain::Tcp => format!("RTP/AVP/TCP;unicast;interleaved={}-{}", track * 2, track * 2 + 1),
+                Plain::Udp => self.open_ports(track),
+            };
+            let answer = self.ask(Method::Setup, &format!("/track{track}"), &[("Transport", &transport)]);
+            assert_eq!(answer.status, 200);
+            if let Some((_, port)) = self.reports.get_mut(usize::from(track)) {
+                let transport = answer.headers.get("Transport").expect("a transport");
+                let (_, ports) = transport.split_once("server_port=").expect("ports");
+                *port = ports.split_once('-').expect("two ports").1.parse().expect("a number");
+                self.gateway_ports[usize::from(track)].store(*port - 1, Ordering::Relaxed);
+            }
+        }
+        let answer = self.ask(Method::Play, "", &[("Range", "npt=0-")]);
+        assert_eq!(answer.status, 200);
+        String::from_utf8(described.body).expect("text")
+    }
+
+    fn open_ports(&mut self, track: u8) -> String {
+        let sockets = [0, 1].map(|_| UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).expect("a port"));
+        let [rtp, rtcp] = [0, 1].map(|at: usize| sockets[at].local_addr().expect("bound").port());
+        for (rtcp, socket) in (0..).zip(&sockets) {
+            // A burst must outlast a pause of this process.
+            SockRef::from(socket).set_recv_buffer_size(4 << 20).expect("room");
+            socket.set_read_timeout(Some(LOOK)).expect("not zero");
+            let (socket, sender) = (socket.try_clone().expect("a copy"), self.sender.clone());
+            let over = Arc::clone(&self.over);
+            let ours = Arc::clone(&self.gateway_ports[usize::from(track)]);
+            thread::spawn(move || {
+                let mut buffer = vec![0; 1 << 16];
+                while !over.load(Ordering::Relaxed) {
+                    if let Ok((length, from)) = socket.recv_from(&mut buffer)
+                        && from.port() == ours.load(Ordering::Relaxed) + u16::from(rtcp)
+                    {
+                        // Nobody need listen.
+                        let _ = sender.send((track * 2 + rtcp, buffer[..length].to_vec()));
+                    }
+                }
+            });
+        }
+        let [_, reports] = sockets;
+        self.reports.push((reports, 0));
+        format!("RTP/AVP;unicast;client_port={rtp}-{rtcp}")
+    }
+
+    /// Ask something about the camera, or about a part of it.
+    pub fn ask(&mut self, method: Method, part: &str, headers: &[(&str, &str)]) -> Response {
+        self.cseq += 1;
+        let mut request = Request::new(method, format!("{}{part}", self.url));
+        request.headers.add("CSeq", self.cseq.to_string());
+        if let Some(session) = &self.session {
+            request.headers.add("Session", session.clone());
+        }
+        for (name, value) in headers {
+            request.headers.add(name, *value);
+        }
+        self.stream.write_all(&request.to_bytes()).expect("asked");
+        let response = self.responses.recv_timeout(PATIENCE).expect("an answer");
+        assert_eq!(response.headers.get("CSeq"), Some(&*self.cseq.to_string()));
+        if let Some(session) = response.headers.get("Session") {
+            self.session = session.split(';').next().map(str::to_owned);
+        }
+        response
+    }
+
+    /// The next packets.
+    pub fn packets(&self, count: usize) -> Vec<Packet> {
+        let next = |at| {
+            let packet = self.packets.recv_timeout(PATIENCE);
+            packet.unwrap_or_else(|_| panic!("only {at} packets came of {count}"))
+        };
+        (0..count).map(next).collect()
+    }
+
+    /// Whether more packets come within a moment.
+    pub fn receives(&self) -> bool {
+        self.packets.try_iter().for_each(drop);
+        self.packets.recv_timeout(Duration::from_millis(500)).is_ok()
+    }
+
+    /// Send a report about a track.
+    pub fn report(&mut self, track: u8, packet: &[u8]) {
+        match self.reports.get(usize::from(track)) {
+            Some((socket, port)) => {
+                socket.send_to(packet, (Ipv4Addr::LOCALHOST, *port)).expect("sent");
+            }
+            None => {
+                let mut data = Vec::new();
+                put_data(&mut data, track * 2 + 1, packet);
+                self.stream.write_all(&data).expect("sent");
+            }
+        }
+    }
+
+    /// Be gone without a word.
+    pub fn hang_up(self) {}
+
+    /// Wait until the gateway closes the connection.
+    pub fn is_ended(&self, within: Duration) -> bool {
+        // The channel closes when the reading thread has seen the end.
+        matches!(self.responses.recv_timeout(within), Err(RecvTimeoutError::Disconnected))
+    }
+}

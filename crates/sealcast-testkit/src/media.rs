@@ -1,0 +1,167 @@
+//! What the media tests share: real clips, ffmpeg as the judge, and a pump from sources to sinks.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::Instant;
+
+use sealcast::media::{Frame, ReceivedFrame};
+use sealcast::sink::Sink;
+use sealcast::source::{FileOptions, FileSource, Source};
+
+/// H.264 baseline, 640x480, 25 frames per second, a fixed camera.
+pub const STREET: &str = "street-640x480-25fps.mp4";
+/// The same scene as Motion JPEG in AVI.
+pub const STREET_MJPEG: &str = "street-640x480-25fps-mjpeg.avi";
+/// H.264 with audio, 1280x720.
+pub const BUNNY: &str = "bunny-1280x720-25fps-aac.mp4";
+
+/// Real footage where it is there, else a clip of the same kind made by ffmpeg.
+pub fn clip(name: &str, scratch: &Path) -> PathBuf {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let asked = std::env::var_os("SEALCAST_CLIPS").map(PathBuf::from);
+    let places = asked
+        .into_iter()
+        .chain(["../shared/clips", "../../shared/clips"].map(|place| root.join(place)));
+    if let Some(found) = places.map(|place| place.join(name)).find(|path| path.is_file()) {
+        return found;
+    }
+    println!("{name} is not among the clips (SEALCAST_CLIPS): using a synthetic one of the same kind");
+    let made = scratch.join(name);
+    let size = if name == BUNNY { "1280x720" } else { "640x480" };
+    let input = format!("testsrc2=size={size}:rate=25:duration=6");
+    let codec: &[&str] = match name {
+        STREET_MJPEG => &["-c:v", "mjpeg", "-q:v", "5"],
+        STREET => &[
+            "-c:v",
+            "libx264",
+            "-profile:v",
+            "baseline",
+            "-g",
+            "50",
+            "-pix_fmt",
+            "yuv420p",
+        ],
+        _ => &[
+            "-f", "lavfi", "-i", "sine=d=6", "-c:v", "libx264", "-pix_fmt", "yuv420p", "-g", "50", "-c:a", "aac",
+        ],
+    };
+    let (inputs, codec) = codec.split_at(if name == BUNNY { 4 } else { 0 });
+    ffmpeg(&[&["-f", "lavfi", "-i", &input], inputs, codec, &[path(&made)]].concat());
+    made
+}
+
+/// The path as text.
+pub fn path(path: &Path) -> &str {
+    path.to_str().expect("test paths are UTF-8")
+}
+
+/// A command that the tests need; `cargo xtask test` installs what is missing.
+pub fn tool(name: &str) -> Command {
+    let found = Command::new("sh")
+        .args(["-c", &format!("command -v {name}")])
+        .stdout(Stdio::null())
+        .status();
+    assert!(
+        found.is_ok_and(|status| status.success()),
+        "{name} is not installed: `cargo xtask test` installs it"
+    );
+    Command::new(name)
+}
+
+/// Runs ffmpeg over what there is, quietly; returns its standard output.
+pub fn ffmpeg(args: &[&str]) -> Vec<u8> {
+    let output = tool("ffmpeg")
+        .args(["-nostdin", "-hide_banner", "-loglevel", "error", "-y"])
+        .args(args)
+        .output()
+        .expect("ffmpeg runs");
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert!(
+        output.status.success() && errors.trim().is_empty(),
+        "ffmpeg {args:?} said: {errors}"
+    );
+    output.stdout
+}
+
+/// The digest of every decoded picture.
+pub fn pictures(input: &[&str]) -> Vec<String> {
+    let args = [
+        input,
+        &["-map", "0:v:0", "-fps_mode", "passthrough", "-f", "framemd5", "-"],
+    ]
+    .concat();
+    let text = String::from_utf8(ffmpeg(&args)).expect("framemd5 is text");
+    let lines = text.lines().filter(|line| !line.starts_with('#'));
+    lines
+        .filter_map(|line| line.rsplit(',').next())
+        .map(|digest| digest.trim().to_owned())
+        .collect()
+}
+
+/// The presentation times of a file's frames in milliseconds, sorted, from the first.
+pub fn times(file: &Path) -> Vec<i64> {
+    let output = tool("ffprobe")
+        .args([
+            "-v",
+            "error",
+            "-select_streams",
+            "v:0",
+            "-show_entries",
+            "packet=pts_time",
+            "-of",
+            "csv=p=0",
+        ])
+        .arg(file)
+        .output()
+        .expect("ffprobe runs");
+    let text = String::from_utf8(output.stdout).expect("ffprobe writes text");
+    let seconds = text
+        .lines()
+        .filter_map(|line| line.trim_end_matches(',').parse::<f64>().ok());
+    #[expect(clippy::cast_possible_truncation, reason = "milliseconds of a clip")]
+    let mut times = seconds
+        .map(|second| (second * 1000.0).round() as i64)
+        .collect::<Vec<_>>();
+    times.sort_unstable();
+    let first = times.first().copied().unwrap_or(0);
+    times.iter_mut().for_each(|time| *time -= first);
+    times
+}
+
+/// Opens a file to be read as fast as it goes.
+pub fn unpaced(file: &Path) -> FileSource {
+    FileSource::open(
+        file,
+        FileOptions {
+            paced: false,
+            ..FileOptions::default()
+        },
+    )
+    .expect("the clip opens")
+}
+
+/// A frame as a viewer would receive it.
+pub fn received(frame: &Frame) -> ReceivedFrame {
+    ReceivedFrame {
+        number: frame.number,
+        keyframe: frame.keyframe,
+        media_time: frame.media_time,
+        opened: Instant::now(),
+        data: frame.data.clone(),
+    }
+}
+
+/// Pumps up to `limit` frames from a source into a sink; returns them.
+pub fn pump(source: &mut dyn Source, sink: &mut dyn Sink, limit: usize) -> Vec<Frame> {
+    sink.start(&source.info()).expect("the sink takes the stream");
+    let mut frames = Vec::new();
+    while frames.len() < limit {
+        let Some(frame) = source.next().expect("the source delivers") else {
+            break;
+        };
+        sink.write(&received(&frame)).expect("the sink writes");
+        frames.push(frame);
+    }
+    sink.finish().expect("the sink finishes");
+    frames
+}

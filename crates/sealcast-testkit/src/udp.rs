@@ -1,0 +1,67 @@
+//! A stranger who speaks as much of the protocol as stands before a session (protocol.md §7).
+
+use std::net::{SocketAddr, UdpSocket};
+use std::time::Duration;
+
+use sealcast::meter::metrics::{BuildInfo, Metrics};
+
+/// How long anything that should happen may take.
+pub const PATIENCE: Duration = Duration::from_secs(20);
+
+/// Counters of nothing yet.
+pub fn metrics() -> Metrics {
+    Metrics::new(BuildInfo::default())
+}
+
+/// `connection | 0x07 | random | zeros`.
+pub fn knock(connection: u32) -> Vec<u8> {
+    let mut out = connection.to_be_bytes().to_vec();
+    out.push(0x07);
+    out.extend_from_slice(&[0x5A; 16]);
+    out.resize(64, 0);
+    out
+}
+
+/// `connection | 0x06 | cookie | message 0 | index 0 | count 1 | part`.
+pub fn fragment(connection: u32, cookie: &[u8], part: &[u8]) -> Vec<u8> {
+    let mut out = connection.to_be_bytes().to_vec();
+    out.push(0x06);
+    out.extend_from_slice(cookie);
+    out.extend_from_slice(&[0, 0, 1]);
+    out.extend_from_slice(part);
+    out
+}
+
+/// A media record as far as its kind: nobody gets further without keys.
+pub fn record(connection: u32, length: usize) -> Vec<u8> {
+    let mut out = connection.to_be_bytes().to_vec();
+    out.push(0x10);
+    out.resize(length, 0xEE);
+    out
+}
+
+/// A socket without any of our code.
+pub fn bare_socket(address: &str) -> UdpSocket {
+    let socket = UdpSocket::bind(address).expect("the loopback interface");
+    socket
+        .set_read_timeout(Some(PATIENCE))
+        .expect("an option of all systems");
+    socket
+}
+
+/// The next datagram, and where it came from.
+pub fn receive(socket: &UdpSocket) -> (Vec<u8>, SocketAddr) {
+    let mut bytes = [0; 10_000];
+    let (length, from) = socket.recv_from(&mut bytes).expect("a datagram arrives");
+    (bytes[..length].to_vec(), from)
+}
+
+/// Knock, and give back the cookie.
+pub fn cookie_for(socket: &UdpSocket, to: SocketAddr, connection: u32) -> Vec<u8> {
+    socket.send_to(&knock(connection), to).expect("sent");
+    let (answer, from) = receive(socket);
+    assert_eq!((from, answer.len()), (to, 37));
+    assert_eq!(&answer[..5], &[&connection.to_be_bytes()[..], &[0x08]].concat());
+    assert_eq!(answer[5..21], [0x5A; 16]);
+    answer[21..].to_vec()
+}

@@ -1,0 +1,278 @@
+//! Who is not who the ticket says, who is not let in, and what is done to a handshake on its way: refused at both ends,
+//! in one clear sentence, without a byte of video.
+
+use std::fs;
+use std::io::{Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::thread;
+use std::time::Duration;
+
+use sealcast_testkit::attack::{self, Act, Clip, Home, LENGTH, Program, Proxy, Way, lacks, order};
+
+const CARD: &str = "test:320x240@25";
+
+/// The one line with which a program failed.
+fn last_words(program: &Program) -> String {
+    let said = program.said();
+    let lines: Vec<_> = said.lines().filter(|line| line.starts_with("sealcast: ")).collect();
+    assert_eq!(lines.len(), 1, "one sentence: {said}");
+    lines[0].to_owned()
+}
+
+/// Watch, fail with this exit code and these words, and leave no file behind.
+fn is_refused(home: &Home, ticket: &str, code: i32, words: &[&str]) {
+    let mut viewer = home.start(&format!("watch {ticket} --to file:out.h264"));
+    assert_eq!(viewer.ends(), code, "{}", viewer.said());
+    let last = last_words(&viewer);
+    for word in words {
+        assert!(last.contains(word), "'{word}' is missing: {last}");
+    }
+    assert!(!home.file("out.h264").exists(), "nothing is written");
+}
+
+/// Somebody who may watch still can.
+fn goes_on(ticket: &str) {
+    let home = Home::new();
+    let mut viewer = home.start(&format!("watch {ticket} --to file:out.h264 --seconds 2"));
+    assert_eq!(viewer.ends(), 0, "{}", viewer.said());
+    assert!(home.recorded_size() > 1000);
+}
+
+fn peer_id(ticket: &str) -> &str {
+    let (_, path) = ticket.rsplit_once('/').expect("a peer id");
+    path.split('#').next().expect("a peer id")
+}
+
+#[test]
+fn another_publisher_at_the_address_is_not_believed() {
+    let (right, wrong, viewer) = (Home::new(), Home::new(), Home::new());
+    let (_right, ticket) = right.publish(CARD, "");
+    let (impostor, other) = wrong.publish(CARD, "");
+    let redirected = Proxy::redirect(&ticket, Proxy::port_of(&other));
+    is_refused(
+        &viewer,
+        &redirected,
+        6,
+        &[peer_id(&other), "not the peer in the ticket", "do not trust"],
+    );
+    impostor.says("the handshake failed: it refused the handshake");
+    goes_on(&other);
+}
+
+#[test]
+fn who_is_neither_invited_nor_listed_stays_out_and_the_publisher_says_who() {
+    let (publisher, viewer) = (Home::new(), Home::new());
+    let (program, ticket) = publisher.publish(CARD, "");
+    let (bare, _) = ticket.split_once('#').expect("an invite");
+    let wrong = format!("{bare}#{}", "a".repeat(26));
+    for (number, ticket) in [bare, &wrong].into_iter().enumerate() {
+        is_refused(
+            &viewer,
+            ticket,
+            6,
+            &["not authorised", "ask the publisher for a ticket"],
+        );
+        assert_eq!(program.count("not on the allow list and proved no invite"), number + 1);
+    }
+    goes_on(&ticket);
+    assert_eq!(program.count("proved no invite"), 2);
+    let allowed = fs::read_to_string(publisher.file("allow")).expect("the one that was invited");
+    assert_eq!(allowed.lines().count(), 1, "{allowed}");
+}
+
+#[test]
+fn stripped_offers_are_refused_at_both_ends() {
+    let publisher = Home::new();
+    let (program, ticket) = publisher.publish(CARD, "--mech x25519-mlkem768,x25519 --suite aes-256-gcm,aes-128-gcm");
+    let port = Proxy::port_of(&ticket);
+    // What follows kind, name, version, role and random: the suites, and behind them the mechanisms.
+    let suites = LENGTH + 1 + 8 + 1 + 1 + 32;
+    type Strip = fn(&mut Vec<u8>, usize);
+    let strips: [(&str, Strip); 3] = [
+        ("the better suite", |hello, at| strip(hello, at)),
+        ("the better mechanism", |hello, at| {
+            let mechanisms = at + 1 + usize::from(hello[at]);
+            hello[mechanisms + 1..mechanisms + 3].swap(0, 1);
+        }),
+        ("all suites but one", |hello, at| {
+            while hello[at] > 1 {
+                strip(hello, at);
+            }
+        }),
+    ];
+    for (number, (what, change)) in strips.into_iter().enumerate() {
+        let proxy = Proxy::start(port, move |seen, mut message| {
+            if seen.way == Way::Up && seen.number == 0 {
+                change(&mut message, suites);
+            }
+            Act::pass(message)
+        });
+        let viewer = Home::new();
+        let mut watching = viewer.start(&format!(
+            "watch {} --to file:out.h264 --mech x25519-mlkem768,x25519 --suite aes-256-gcm,aes-128-gcm",
+            proxy.ticket(&ticket)
+        ));
+        assert_eq!(watching.ends(), 6, "{what}: {}", watching.said());
+        let last = last_words(&watching);
+        assert!(last.contains("altered on the way"), "{what}: {last}");
+        assert!(!viewer.file("out.h264").exists(), "{what}");
+        attack::until("the publisher says so", || {
+            (program.count("the handshake failed: it refused the handshake") == number + 1).then_some(())
+        });
+    }
+    goes_on(&ticket);
+}
+
+/// Take the first identifier from a list of one-byte identifiers.
+fn strip(hello: &mut Vec<u8>, at: usize) {
+    hello[at] -= 1;
+    hello.remove(at + 1);
+    let length = (hello.len() - LENGTH) as u32;
+    hello[..LENGTH].copy_from_slice(&length.to_be_bytes());
+}
+
+#[test]
+fn a_flipped_bit_in_any_handshake_message_is_refused() {
+    let publisher = Home::new();
+    let (program, ticket) = publisher.publish(CARD, "");
+    let port = Proxy::port_of(&ticket);
+    // Way and number of the message, and how far into it.
+    let flips = [
+        (Way::Up, 0, 0),
+        (Way::Up, 0, 9),
+        (Way::Up, 0, 10),
+        (Way::Up, 0, 20),
+        (Way::Up, 0, 44),
+        (Way::Up, 0, 700),
+        (Way::Down, 0, 1),
+        (Way::Down, 0, 2),
+        (Way::Down, 0, 20),
+        (Way::Down, 0, 35),
+        (Way::Down, 0, 36),
+        (Way::Down, 0, 500),
+        (Way::Down, 0, 1240),
+        (Way::Up, 1, 0),
+        (Way::Up, 1, 2),
+        (Way::Up, 1, 40),
+        (Way::Up, 1, 140),
+    ];
+    for (way, number, at) in flips {
+        let proxy = Proxy::start(port, move |seen, mut message| {
+            if (seen.way, seen.number) == (way, number) {
+                message[LENGTH + at] ^= 0x04;
+            }
+            Act::pass(message)
+        });
+        let viewer = Home::new();
+        let mut watching = viewer.start(&format!(
+            "watch {} --to file:out.h264 --no-reconnect",
+            proxy.ticket(&ticket)
+        ));
+        let code = watching.ends();
+        assert!(
+            matches!(code, 5 | 6),
+            "{way:?} {number} at {at}: {code}\n{}",
+            watching.said()
+        );
+        last_words(&watching);
+        assert!(!viewer.file("out.h264").exists(), "{way:?} {number} at {at}");
+    }
+    goes_on(&ticket);
+    assert_eq!(program.count("a viewer watches"), 1);
+}
+
+#[test]
+fn a_recorded_session_gains_nothing_when_it_is_played_again() {
+    let (publisher, viewer) = (Home::new(), Home::new());
+    let clip = Clip::make(publisher.path(), 100);
+    let (program, ticket) = publisher.publish(&clip.url(25, "&loop"), "");
+    let proxy = Proxy::start(Proxy::port_of(&ticket), |_, message| Act::pass(message));
+    let mut watching = viewer.start(&format!(
+        "watch {} --to file:out.h264 --seconds 2",
+        proxy.ticket(&ticket)
+    ));
+    assert_eq!(watching.ends(), 0);
+    let received = viewer.recorded();
+    assert!(order(&received, &clip.frames).len() > 10);
+    let of = |wanted| {
+        proxy
+            .wire()
+            .into_iter()
+            .find(|(way, _)| *way == wanted)
+            .expect("recorded")
+            .1
+    };
+    let (up, down) = (of(Way::Up), of(Way::Down));
+
+    let answer = to_publisher(Proxy::port_of(&ticket), &up);
+    program.says("the handshake failed: a sealed part of the handshake was altered on the way");
+    assert!(answer.len() < 2500, "a reply and an alert: {} bytes", answer.len());
+    // The hello alone, again and again.
+    let hello = &up[..LENGTH + u32::from_be_bytes([up[0], up[1], up[2], up[3]]) as usize];
+    for _ in 0..3 {
+        let again = to_publisher(Proxy::port_of(&ticket), &[hello, hello].concat());
+        assert!(again.len() < 2500 && again[..64] != answer[..64], "fresh randomness");
+        lacks(&again, &clip.bytes);
+    }
+    let port = replay_to_viewer(down.clone());
+    let second = Home::new();
+    is_refused(&second, &Proxy::redirect(&ticket, port), 6, &["altered on the way"]);
+    let port = replay_to_viewer(up.clone());
+    is_refused(
+        &second,
+        &Proxy::redirect(&ticket, port),
+        6,
+        &["does not speak the sealcast handshake"],
+    );
+    for wire in [up, down] {
+        lacks(&wire, &clip.bytes);
+    }
+    goes_on(&ticket);
+}
+
+fn to_publisher(port: u16, bytes: &[u8]) -> Vec<u8> {
+    let mut stream = TcpStream::connect(("127.0.0.1", port)).expect("it listens");
+    stream
+        .set_read_timeout(Some(Duration::from_secs(20)))
+        .expect("a timeout");
+    let mut answer = Vec::new();
+    // It may close before everything is said.
+    let _ = stream.write_all(bytes);
+    let _ = stream.read_to_end(&mut answer);
+    answer
+}
+
+/// A publisher that plays a recording to whoever comes.
+fn replay_to_viewer(recorded: Vec<u8>) -> u16 {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
+    let port = listener.local_addr().expect("bound").port();
+    thread::spawn(move || {
+        for mut stream in listener.incoming().flatten() {
+            let mut hello = [0; 16];
+            let sent = stream.read_exact(&mut hello).and_then(|()| stream.write_all(&recorded));
+            // The viewer closes when it has seen enough.
+            drop(sent);
+        }
+    });
+    port
+}
+
+#[test]
+fn a_hello_that_comes_back_is_not_taken_for_a_publisher() {
+    let publisher = Home::new();
+    let (_program, ticket) = publisher.publish(CARD, "");
+    let proxy = Proxy::start(Proxy::port_of(&ticket), |_, message| Act {
+        back: vec![message],
+        ..Act::default()
+    });
+    is_refused(
+        &Home::new(),
+        &proxy.ticket(&ticket),
+        6,
+        &["does not speak the sealcast handshake"],
+    );
+    // One's own ticket is no use either.
+    let mut viewer = publisher.start(&format!("watch {ticket} --to null:"));
+    assert_eq!(viewer.ends(), 6);
+    assert!(last_words(&viewer).contains("claims to be ourselves"));
+}

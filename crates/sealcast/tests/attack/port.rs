@@ -1,0 +1,297 @@
+//! Garbage, silence and malice on an open port: it costs nothing that is not bounded, and nobody who watches notices.
+
+use std::io::{Read, Write};
+use std::net::{Shutdown, TcpListener, TcpStream};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use sealcast_proto::keys::Role;
+use sealcast_testkit::attack::{Clip, Home, PING, Program, Proxy, Puppet, Stage, WANT_KEYFRAME, order, until};
+
+/// More than an attacker may make a publisher hold, in KiB: the queues and buffers of a viewer, and some air.
+const MOST_GROWTH: u64 = 40 * 1024;
+
+fn stage() -> Stage {
+    Stage::new(3000, |home, clip| home.publish(clip, "--report report.json"))
+}
+
+/// The viewer has got every frame up to now; a new one gets in; the publisher is as small as before.
+/// Returns its report.
+fn unharmed(stage: Stage, memory: u64, descriptors: usize) -> serde_json::Value {
+    stage.assert_small(memory, MOST_GROWTH);
+    until("connections are let go", || {
+        (stage.publisher.descriptors() <= descriptors + 2).then_some(())
+    });
+    let (missing, report) = stage.unharmed();
+    assert_eq!(missing, 0, "frames are missing");
+    report
+}
+
+fn connect(port: u16) -> TcpStream {
+    let stream = TcpStream::connect(("127.0.0.1", port)).expect("it listens");
+    stream
+        .set_read_timeout(Some(Duration::from_secs(20)))
+        .expect("a timeout");
+    stream
+}
+
+/// Say it, and wait until the other end has hung up; how long that took.
+fn hung_up_on(mut stream: TcpStream, said: &[u8]) -> Duration {
+    let began = Instant::now();
+    // It may hang up before everything is said.
+    let _ = stream.write_all(said);
+    let mut answer = Vec::new();
+    let _ = stream.read_to_end(&mut answer);
+    assert!(answer.len() <= 4 + 2, "more than an alert: {answer:02x?}");
+    began.elapsed()
+}
+
+fn garbage() -> Vec<(&'static str, Vec<u8>, bool)> {
+    // Name, bytes, and whether it is refused at once; what could still become a hello is waited for.
+    let mut random = vec![0x5a; 3000];
+    random
+        .iter_mut()
+        .enumerate()
+        .for_each(|(at, byte)| *byte ^= (at * 151 + 0x81) as u8);
+    let tls = [&[0x16, 3, 1, 2, 0, 1, 0, 1, 0xfc, 3, 3][..], &[7; 500]].concat();
+    let hello = [&[0, 0, 5, 0, 1][..], b"sealcast"].concat();
+    let empty_hello = [&[0, 0, 0, 9, 1][..], b"sealcast"].concat();
+    vec![
+        ("random bytes", random, true),
+        ("HTTP", b"GET / HTTP/1.1\r\nHost: camera\r\n\r\n".to_vec(), true),
+        ("TLS", tls, true),
+        ("a length of zero", vec![0; 4], true),
+        ("four GiB", vec![0xff; 8], true),
+        ("one byte over the limit", vec![0, 0, 0x10, 0x01, 1], true),
+        ("a hello without anything", empty_hello, true),
+        (
+            "a record before the handshake",
+            [&[0, 0, 0, 40, 0x10, 0x0d][..], &[0; 38]].concat(),
+            true,
+        ),
+        ("an alert", vec![0, 0, 0, 2, 5, 1], true),
+        ("half a hello", hello, false),
+        ("half a length", vec![0, 0], false),
+        ("nothing", vec![], false),
+    ]
+}
+
+#[test]
+fn garbage_on_the_port_is_hung_up_on_with_one_line_in_the_log() {
+    let stage = stage();
+    let (memory, descriptors) = (stage.publisher.rss(), stage.publisher.descriptors());
+    let lines = stage.publisher.said().lines().count();
+    let waits: Vec<_> = garbage()
+        .into_iter()
+        .map(|(name, bytes, at_once)| {
+            let stream = connect(stage.port());
+            (name, at_once, thread::spawn(move || hung_up_on(stream, &bytes)))
+        })
+        .collect();
+    let count = waits.len();
+    for (name, at_once, wait) in waits {
+        let waited = wait.join().unwrap_or_else(|_| panic!("{name}"));
+        let bounds = if at_once { 0.0..2.0 } else { 4.9..8.0 };
+        assert!(
+            bounds.contains(&waited.as_secs_f64()),
+            "{name}: hung up after {waited:?}"
+        );
+    }
+    for number in 0..200 {
+        let mut stream = connect(stage.port());
+        if number % 2 == 0 {
+            // It may have hung up already.
+            let _ = stream.write_all(&[0, 0, 4, 0, 1, b's']);
+        }
+    }
+    until("every handshake is told of", || {
+        (stage.publisher.said().lines().count() >= lines + count + 200).then_some(())
+    });
+    thread::sleep(Duration::from_millis(300));
+    let said = stage.publisher.said();
+    assert_eq!(said.lines().count(), lines + count + 200, "one line each:\n{said}");
+    unharmed(stage, memory, descriptors);
+}
+
+#[test]
+fn five_hundred_silent_connections_are_bounded_and_time_out() {
+    let stage = stage();
+    let (memory, descriptors) = (stage.publisher.rss(), stage.publisher.descriptors());
+    let began = Instant::now();
+    let silent: Vec<TcpStream> = (0..500).map(|_| connect(stage.port())).collect();
+    until("the rest is turned away", || {
+        (stage.publisher.count("turned a connection away") >= 500 - 80).then_some(())
+    });
+    // Places for sixteen viewers and 64 strangers, one of which has been taken by the viewer.
+    assert!(stage.publisher.descriptors() <= descriptors + 80);
+    stage.assert_small(memory, MOST_GROWTH);
+    // One who comes meanwhile is turned away, tries again, and gets in once the silent ones have timed out.
+    let late = Home::new();
+    let mut another = late.start(&format!("watch {} --to file:out.h264", stage.ticket));
+    another.says("watching");
+    assert!(began.elapsed() < Duration::from_secs(20), "{:?}", began.elapsed());
+    assert_eq!(another.stop(), 0);
+    drop(silent);
+    unharmed(stage, memory, descriptors);
+}
+
+#[test]
+fn one_byte_at_a_time_does_not_hold_a_place() {
+    let stage = stage();
+    let (memory, descriptors) = (stage.publisher.rss(), stage.publisher.descriptors());
+    let began = Instant::now();
+    let mut stream = connect(stage.port());
+    let hello = [&[0, 0, 5, 0, 1][..], b"sealcast", &[1; 200]].concat();
+    let sent = hello
+        .iter()
+        .take_while(|byte| {
+            thread::sleep(Duration::from_millis(100));
+            stream.write_all(&[**byte]).is_ok()
+        })
+        .count();
+    assert!(
+        sent < 80 && began.elapsed() < Duration::from_secs(9),
+        "{sent} bytes in {:?}",
+        began.elapsed()
+    );
+    assert!(
+        stage
+            .publisher
+            .said()
+            .contains("did not complete the handshake within 5 s")
+    );
+    unharmed(stage, memory, descriptors);
+}
+
+#[test]
+fn who_asks_and_never_reads_is_cut_off() {
+    let stage = stage();
+    let (memory, descriptors) = (stage.publisher.rss(), stage.publisher.descriptors());
+    let mut puppet = Puppet::connect(&stage.ticket, Role::Viewer, true);
+    until("it watches", || {
+        (stage.publisher.count("a viewer watches") == 2).then_some(())
+    });
+    let deadline = Instant::now() + Duration::from_secs(20);
+    while puppet.say(&PING) {
+        assert!(Instant::now() < deadline, "it may ask without end");
+    }
+    stage.publisher.says("it asks and does not read the answers");
+    unharmed(stage, memory, descriptors);
+}
+
+#[test]
+fn who_never_reads_costs_no_more_than_a_queue() {
+    let stage = stage();
+    let (memory, descriptors) = (stage.publisher.rss(), stage.publisher.descriptors());
+    let mut puppet = Puppet::connect(&stage.ticket, Role::Viewer, true);
+    until("it watches", || {
+        (stage.publisher.count("a viewer watches") == 2).then_some(())
+    });
+    for _ in 0..40 {
+        // Alive, and with a wish that would spoil the picture for others.
+        assert!(
+            puppet.say(&PING) && puppet.say(&WANT_KEYFRAME),
+            "a viewer that does not read is only skipped"
+        );
+        thread::sleep(Duration::from_millis(100));
+    }
+    drop(puppet);
+    let report = unharmed(stage, memory, descriptors);
+    assert!(
+        report["totals"]["frames_dropped"]["queue"].as_u64() > Some(0),
+        "its queue was full: {report}"
+    );
+}
+
+#[test]
+fn who_never_reads_and_half_hangs_up_holds_nobody_up() {
+    let stage = stage();
+    let (memory, descriptors) = (stage.publisher.rss(), stage.publisher.descriptors());
+    let mut deaf: Vec<Puppet> = (0..4)
+        .map(|_| Puppet::connect(&stage.ticket, Role::Viewer, true))
+        .collect();
+    // Until much more was sent than the system holds for it.
+    for _ in 0..60 {
+        deaf.iter_mut().for_each(|puppet| assert!(puppet.say(&PING)));
+        thread::sleep(Duration::from_millis(100));
+    }
+    for puppet in &deaf {
+        puppet.stream.shutdown(Shutdown::Write).expect("a connection");
+    }
+    until("they are let go", || {
+        (stage.publisher.count("closed without a word") == deaf.len()).then_some(())
+    });
+    let report = unharmed(stage, memory, descriptors);
+    assert!(
+        report["totals"]["frames_dropped"]["queue"].as_u64() > Some(0),
+        "their queues were full: {report}"
+    );
+}
+
+#[test]
+fn a_listening_viewer_waits_for_its_publisher_whoever_else_comes() {
+    let (viewer, publisher) = (Home::new(), Home::new());
+    let mut watching = viewer.start("watch --listen tcp://127.0.0.1:0 --to file:out.h264");
+    let ticket = watching.ticket();
+    let port = Proxy::port_of(&ticket);
+    for (_, bytes, _) in garbage().into_iter().filter(|(_, _, at_once)| *at_once) {
+        hung_up_on(connect(port), &bytes);
+    }
+    // A stranger that proves an identity; what it says before it is let in is worth nothing.
+    let not_authorised = [&[2, 2, 0, 0][..]].concat();
+    let end_of_stream = [&[2, 1, 0, 0][..]].concat();
+    for words in [None, Some(not_authorised), Some(end_of_stream)] {
+        let mut stranger = Puppet::connect(&ticket, Role::Publisher, false);
+        if let Some(words) = words {
+            stranger.say(&words);
+        }
+    }
+    watching.says("refused a publisher");
+    assert!(watching.running(), "{}", watching.said());
+    let clip = Clip::make(publisher.path(), 100);
+    let mut command = publisher.command();
+    let mut real = Program::start({
+        command.args(["publish", &clip.url(50, ""), "--to", &ticket]);
+        command
+    });
+    assert_eq!(
+        (real.ends(), watching.ends()),
+        (0, 0),
+        "{}\n{}",
+        real.said(),
+        watching.said()
+    );
+    let frames = order(&viewer.recorded(), &clip.frames);
+    assert_eq!(frames.len(), 100);
+}
+
+#[test]
+fn a_viewer_survives_what_a_false_publisher_says() {
+    for (name, bytes, at_once) in garbage() {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
+        let port = listener.local_addr().expect("bound").port();
+        thread::spawn(move || {
+            let mut held = Vec::new();
+            for mut stream in listener.incoming().flatten() {
+                // The viewer may be gone.
+                let _ = stream.write_all(&bytes);
+                held.push(stream);
+            }
+        });
+        if !at_once && name != "nothing" {
+            continue;
+        }
+        let home = Home::new();
+        let ticket = format!("sealcast://127.0.0.1:{port}/{}", "a".repeat(52));
+        let mut viewer = home.start(&format!("watch {ticket} --to file:out.h264 --no-reconnect"));
+        let code = viewer.ends();
+        let said = viewer.said();
+        assert!(matches!(code, 5 | 6), "{name}: {code}\n{said}");
+        assert_eq!(
+            said.lines().filter(|line| line.starts_with("sealcast: ")).count(),
+            1,
+            "{name}: {said}"
+        );
+        assert!(!home.file("out.h264").exists(), "{name}");
+    }
+}

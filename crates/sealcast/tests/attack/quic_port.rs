@@ -1,0 +1,65 @@
+//! Strangers before a QUIC port, who name addresses that are not theirs: each is answered with less than came, and
+//! nothing of it is kept.
+
+use std::net::UdpSocket;
+use std::time::Duration;
+
+use sealcast_testkit::attack::{Home, Proxy, Stage, total};
+
+/// More than strangers may make a publisher hold, in KiB.
+const MOST_GROWTH: u64 = 10 * 1024;
+const VICTIMS: usize = 100;
+const PACKETS: usize = 3000;
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// The first packet of a QUIC connection to such a publisher, as a viewer sends it.
+fn first_packet(ticket: &str) -> Vec<u8> {
+    let socket = UdpSocket::bind("127.0.0.1:0").expect("a free port");
+    socket.set_read_timeout(Some(PATIENCE)).expect("a socket option");
+    let port = socket.local_addr().expect("bound").port();
+    let home = Home::new();
+    let _viewer = home.start(&format!("watch {} --to null:", Proxy::redirect(ticket, port)));
+    let mut packet = vec![0; 2000];
+    let length = socket.recv(&mut packet).expect("a packet");
+    packet.truncate(length);
+    packet
+}
+
+#[test]
+fn first_packets_from_forged_addresses_get_a_shorter_retry_each_and_nothing_is_kept() {
+    let stage = Stage::new(1500, |home, clip| {
+        let more = "--unit packet --report report.json";
+        home.publish_at("quic://127.0.0.1:0?latency=1000", clip, more)
+    });
+    let packet = first_packet(&stage.ticket);
+    assert!(packet.len() >= 1200, "{} bytes", packet.len());
+    let memory = stage.publisher.rss();
+    // They never asked, so far as the publisher can know; here they count what comes.
+    let victims: Vec<UdpSocket> = (0..VICTIMS)
+        .map(|host| UdpSocket::bind(format!("127.8.{}.1:0", host + 1)).expect("all of 127.0.0.0/8 is ours"))
+        .inspect(|victim| victim.set_read_timeout(Some(PATIENCE)).expect("a socket option"))
+        .collect();
+    let (mut answers, mut bytes) = (0_u64, 0);
+    let mut buffer = [0; 2000];
+    for _ in 0..PACKETS / VICTIMS {
+        for victim in &victims {
+            victim.send_to(&packet, ("127.0.0.1", stage.port())).expect("sent");
+            // Before the next one: as copies of one packet they would count as one while it is looked at.
+            let length = victim.recv(&mut buffer).expect("an answer to each");
+            (answers, bytes) = (answers + 1, bytes + length);
+        }
+    }
+    let sent = packet.len() * PACKETS;
+    println!("{sent} bytes, {bytes} in answer");
+    assert!(bytes < sent, "{bytes} bytes for {sent}");
+    for victim in &victims {
+        victim.set_nonblocking(true).expect("a socket option");
+        assert!(victim.recv(&mut buffer).is_err(), "more than one answer");
+    }
+    stage.assert_small(memory, MOST_GROWTH);
+    let (missing, report) = stage.unharmed();
+    assert_eq!(missing, 0, "frames are missing: {report}");
+    // And one for each of the two viewers.
+    assert_eq!(total(&report, "door_answers", "retry"), answers + 2, "{report}");
+    assert_eq!(total(&report, "handshakes", "established"), 2, "{report}");
+}

@@ -1,0 +1,88 @@
+//! Who joins a camera that others watch sees its first picture whole, and they miss nothing.
+
+use sealcast_proto::rtsp::Method;
+use sealcast_testkit::gateways::{self, Camera, FRAGMENTS, Packet, Plain, Player, film, number, pair};
+use sealcast_testkit::program;
+
+/// That the packets of a channel are those of the film, one after the other, whichever is the first; which that is.
+fn run(came: &[Packet], film: &[Packet], channel: u8) -> usize {
+    let of =
+        |packets: &[Packet]| -> Vec<Packet> { packets.iter().filter(|packet| packet.0 == channel).cloned().collect() };
+    let (came, film) = (of(came), of(film));
+    let first = film
+        .iter()
+        .position(|packet| packet == came.first().expect("packets came"));
+    let first = first.expect("a packet of the film");
+    for (at, packet) in came.iter().enumerate() {
+        let expected = &film[(first + at) % film.len()];
+        assert!(
+            packet == expected,
+            "channel {channel}: packet {at} after {first} is {}",
+            number(packet)
+        );
+    }
+    first
+}
+
+#[test]
+fn who_joins_begins_with_a_keyframe_and_who_was_there_misses_nothing() {
+    for codec in ["H264", "H265", "JPEG"] {
+        for plain in [Plain::Tcp, Plain::Udp] {
+            let packets = film(codec, 200);
+            let camera = Camera::start(plain, packets.clone(), true);
+            camera.changes_to(codec);
+            let gateways = pair(&camera.url(), &[], &[]);
+            let first = Player::watch(gateways.port, plain);
+            let mut all = first.packets(20);
+            for _ in 0..5 {
+                let second = Player::watch(gateways.port, plain);
+                let came = second.packets(400);
+                let began = run(&came, &packets, 0);
+                let group = if codec == "JPEG" { FRAGMENTS } else { packets.len() };
+                assert_eq!(began % group, 0, "{codec} over {plain:?} begins with packet {began}");
+                // Reports and sound are there from its PLAY on.
+                run(&came, &packets, 1);
+                run(&came, &packets, 2);
+            }
+            all.extend(first.packets(2000));
+            for channel in 0..3 {
+                let began = run(&all, &packets, channel);
+                assert_eq!(began, 0, "{codec}: who is the first has it from the camera's PLAY on");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_second_viewer_gateway_begins_with_a_keyframe_too() {
+    let packets = film("H264", 200);
+    let camera = Camera::start(Plain::Tcp, packets.clone(), true);
+    camera.changes_to("H264");
+    let gateways = pair(&camera.url(), &[], &[]);
+    let first = Player::watch(gateways.port, Plain::Tcp);
+    first.packets(20);
+    let (home, port) = (program::home(), program::free_port());
+    let _other = gateways::viewer_gateway(home.path(), &gateways.camera.ticket, port, &[]);
+    let second = Player::watch(port, Plain::Tcp);
+    assert_eq!(run(&second.packets(400), &packets, 0), 0);
+    run(&first.packets(2000), &packets, 0);
+}
+
+#[test]
+fn video_without_keyframes_comes_after_ten_seconds_as_it_is() {
+    let mut packets = film("H264", 200);
+    // The group without its keyframe.
+    packets.drain(..FRAGMENTS);
+    let camera = Camera::start(Plain::Tcp, packets, true);
+    camera.changes_to("H264");
+    let gateways = pair(&camera.url(), &[], &[]);
+    let first = Player::watch(gateways.port, Plain::Tcp);
+    first.packets(20);
+    let mut second = Player::connect(gateways.port, "front", Plain::Tcp);
+    second.play();
+    let began = std::time::Instant::now();
+    while second.packets(1)[0].0 != 0 {}
+    let took = began.elapsed().as_secs();
+    assert!((9..13).contains(&took), "{took} s");
+    assert_eq!(second.ask(Method::Teardown, "", &[]).status, 200);
+}

@@ -1,0 +1,129 @@
+//! The whole way between programs that others wrote, with tcpdump as the judge: what leaves a pair of gateways is what
+//! entered it, bit for bit and in order, and between them nothing of it shows.
+
+use std::path::{Path, PathBuf};
+
+use sealcast_testkit::capture::rtp::{RTP_HEADER, assert_carried, sent_by};
+use sealcast_testkit::capture::{Capture, RUN, seen_of};
+use sealcast_testkit::gateways::{camera_gateway, viewer_gateway};
+use sealcast_testkit::media::{BUNNY, STREET, clip, ffmpeg, path};
+use sealcast_testkit::program::{free_port, home, port};
+use sealcast_testkit::servers::{Server, gstreamer, jpeg_clip};
+
+/// What a plain RTSP connection shows of itself.
+const RTSP_WORDS: [&str; 9] = [
+    "RTSP/1.0",
+    "DESCRIBE",
+    "SETUP",
+    "PLAY",
+    "CSeq",
+    "Transport",
+    "v=0\r\n",
+    "m=video",
+    "a=control",
+];
+
+fn words_seen(capture: &[u8]) -> Vec<&'static str> {
+    let shows = |word: &&str| capture.windows(word.len()).any(|seen| seen == word.as_bytes());
+    RTSP_WORDS.into_iter().filter(shows).collect()
+}
+
+/// Let ffmpeg receive for two seconds, and compare what went in with what came out; `least` packets of the first track,
+/// at least.
+fn comes_through(camera: &Server, towards: &str, scheme: &str, player: &str, least: usize) {
+    let (dir, near, far) = (home(), home(), home());
+    let [first, last] = [camera.udp[1] + 1, camera.udp[1] + 20];
+    let listen = format!("{scheme}://127.0.0.1:0");
+    let source = format!("{}?transport={towards}", camera.url());
+    let gateway = camera_gateway(near.path(), &source, &["--listen", &listen]);
+    let (link, players) = (port(&gateway.ticket), free_port());
+    let datagrams = format!("udp portrange {}-{last}", camera.udp[0]);
+    let filter = format!("tcp port {} or tcp port {players} or {datagrams}", camera.port);
+    let plain = Capture::of(&filter, dir.path().join("plain.pcap"));
+    let sealed = Capture::of(&format!("{scheme} port {link}"), dir.path().join("sealed.pcap"));
+    let _viewer = viewer_gateway(far.path(), &gateway.ticket, players, &[]);
+    let url = format!("rtsp://127.0.0.1:{players}/front");
+    let [first, last] = [first, last].map(|port| port.to_string());
+    let udp = ["-min_port", &first, "-max_port", &last];
+    let input = [&udp[..], &["-rtsp_transport", player, "-i", &url, "-t", "2"]].concat();
+    ffmpeg(&[&input[..], &["-map", "0", "-c", "copy", "-f", "null", "-"]].concat());
+    let (plain, sealed) = (plain.stop(), sealed.stop());
+
+    let (entered, left) = (sent_by(camera.port, &plain), sent_by(players, &plain));
+    let way = format!("{towards} to {scheme} to {player}");
+    assert!(left[0].len() >= least, "{way}: only {} packets left", left[0].len());
+    // A link of datagrams loses what is late on a busy machine; what it does not lose is whole and in order.
+    assert_carried(&left, &entered, scheme == "tcp");
+
+    let payloads = || entered.iter().step_by(2).flatten().map(|packet| &packet[RTP_HEADER..]);
+    let shown = words_seen(&plain);
+    assert!(
+        shown.len() >= RTSP_WORDS.len() - 1,
+        "{way}: only {shown:?} where nothing is hidden"
+    );
+    assert_eq!(words_seen(&sealed), [""; 0], "{way}");
+    let (found, all) = seen_of(payloads(), &plain);
+    assert!(
+        all > 100 * RUN && found == all,
+        "{way}: {found} of {all} found where nothing is hidden"
+    );
+    assert_eq!(
+        seen_of(payloads(), &sealed).0,
+        0,
+        "{way}: of {all} runs some are on the wire as they are"
+    );
+}
+
+fn whichever_way(camera: &Server, least: usize) {
+    comes_through(camera, "tcp", "tcp", "udp", least);
+    comes_through(camera, "udp", "tcp", "tcp", least);
+    comes_through(camera, "udp", "udp", "udp", 1);
+}
+
+/// Five seconds of a clip, made into that file.
+fn made(clip: &Path, file: PathBuf, encoder: &[&str]) -> PathBuf {
+    ffmpeg(&[&["-i", path(clip), "-t", "5"], encoder, &[path(&file)]].concat());
+    file
+}
+
+#[test]
+fn h264_comes_through_bit_for_bit_and_unseen() {
+    let dir = home();
+    whichever_way(&gstreamer(&clip(STREET, dir.path()), &[]), 100);
+}
+
+#[test]
+fn motion_jpeg_comes_through_bit_for_bit_and_unseen() {
+    let dir = home();
+    whichever_way(&gstreamer(&jpeg_clip(dir.path()), &[]), 500);
+}
+
+#[test]
+fn h265_comes_through_bit_for_bit_and_unseen() {
+    let dir = home();
+    let encoder = [
+        "-an",
+        "-c:v",
+        "libx265",
+        "-preset",
+        "ultrafast",
+        "-x265-params",
+        "log-level=none:bframes=0",
+    ];
+    let file = made(&clip(STREET, dir.path()), dir.path().join("street.h265.mp4"), &encoder);
+    whichever_way(&gstreamer(&file, &[]), 50);
+}
+
+#[test]
+fn h264_with_aac_comes_through_bit_for_bit_and_unseen() {
+    let dir = home();
+    whichever_way(&gstreamer(&clip(BUNNY, dir.path()), &["--audio"]), 100);
+}
+
+#[test]
+fn g711_comes_through_bit_for_bit_and_unseen() {
+    let dir = home();
+    let encoder = ["-vn", "-c:a", "pcm_mulaw", "-ar", "8000", "-ac", "1"];
+    let file = made(&clip(BUNNY, dir.path()), dir.path().join("sound.wav"), &encoder);
+    whichever_way(&gstreamer(&file, &[]), 10);
+}

@@ -1,0 +1,386 @@
+//! RTSP against servers that others wrote: GStreamer's and VLC's, over TCP and UDP, with and without passwords.
+
+use std::collections::HashMap;
+use std::io::{BufRead, BufReader, Write};
+use std::net::TcpListener;
+use std::path::Path;
+use std::process::Command;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use sealcast::failure::{Failure, FailureKind};
+use sealcast::media::{Codec, Frame};
+use sealcast::source::h264::nal_units;
+use sealcast::source::{self, SOURCE_PATIENCE, Source};
+use sealcast_testkit::media::{BUNNY, STREET, clip, path, pictures, unpaced};
+use sealcast_testkit::servers::{gstreamer, jpeg_clip, vlc};
+
+/// What carries pictures in an access unit; parameter sets and supplements may be sent otherwise.
+fn slices(data: &[u8]) -> Vec<Vec<u8>> {
+    nal_units(data)
+        .filter(|nal| matches!(nal[0] & 0x1f, 1..=5))
+        .map(<[u8]>::to_vec)
+        .collect()
+}
+
+fn file_frames(file: &Path) -> Vec<Frame> {
+    let mut source = unpaced(file);
+    std::iter::from_fn(|| source.next().expect("a frame")).collect()
+}
+
+fn receive(source: &mut dyn Source, count: usize) -> Vec<Frame> {
+    (0..count)
+        .map(|_| source.next().expect("a frame").expect("no end"))
+        .collect()
+}
+
+fn open(url: &str) -> Box<dyn Source> {
+    source::open(url).unwrap_or_else(|e| panic!("{e}"))
+}
+
+/// Opens a camera and receives frames without a gap. Datagrams may be lost on a busy machine; then once more.
+fn receive_all(url: &str, count: usize) -> (Box<dyn Source>, Vec<Frame>) {
+    for attempt in 1..=3 {
+        let mut camera = open(url);
+        let frames = receive(&mut *camera, count);
+        if frames[count - 1].number == count as u64 - 1 {
+            return (camera, frames);
+        }
+        println!("attempt {attempt} at {url}: datagrams were lost");
+    }
+    panic!("{url} lost datagrams every time");
+}
+
+fn failure(url: &str) -> Failure {
+    match source::open(url) {
+        Err(failure) => failure,
+        Ok(_) => panic!("{url} should not open"),
+    }
+}
+
+fn assert_a_run_of(received: &[Frame], file: &[Frame]) {
+    let first = slices(&received[0].data);
+    let positions: HashMap<_, _> = file
+        .iter()
+        .enumerate()
+        .map(|(at, frame)| (slices(&frame.data), at))
+        .collect();
+    let begin = *positions.get(&first).expect("the first frame is one of the file's");
+    for (at, frame) in received.iter().enumerate() {
+        let expected = &file[(begin + at) % file.len()];
+        assert_eq!(
+            slices(&frame.data),
+            slices(&expected.data),
+            "frame {at} of the run from {begin}"
+        );
+        assert_eq!(frame.keyframe, expected.keyframe);
+        assert_eq!(frame.number, at as u64);
+    }
+}
+
+fn assert_steady(frames: &[Frame]) {
+    for pair in frames.windows(2) {
+        let step = pair[1].media_time.saturating_sub(pair[0].media_time).as_millis();
+        assert!(
+            (38..=42).contains(&step),
+            "{step} ms between frames {} and {}",
+            pair[0].number,
+            pair[1].number
+        );
+        assert!(pair[1].captured >= pair[0].captured);
+    }
+}
+
+fn scratch() -> tempfile::TempDir {
+    tempfile::tempdir().expect("a temporary directory")
+}
+
+#[test]
+fn gstreamer_h264_comes_bit_for_bit_over_tcp_and_udp() {
+    let dir = scratch();
+    for (name, size) in [(STREET, (640, 480)), (BUNNY, (1280, 720))] {
+        let file = clip(name, dir.path());
+        let expected = file_frames(&file);
+        let server = gstreamer(&file, &[]);
+        for transport in ["tcp", "udp"] {
+            let (camera, frames) = receive_all(&format!("{}?transport={transport}", server.url()), 60);
+            let info = camera.info();
+            assert_eq!((info.codec, info.width, info.height), (Codec::H264, size.0, size.1));
+            assert!(!info.parameters.is_empty());
+            assert!(frames[0].keyframe);
+            assert_a_run_of(&frames, &expected);
+            if name == STREET {
+                assert_steady(&frames);
+            }
+            drop(camera);
+            server.expect_line("TEARDOWN");
+        }
+    }
+}
+
+#[test]
+fn vlc_h264_comes_bit_for_bit_by_the_transport_it_has() {
+    let dir = scratch();
+    let file = dir.path().join("clip.mp4");
+    std::fs::copy(clip(STREET, dir.path()), &file).expect("a copy");
+    let open_to_all = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+    std::fs::set_permissions(dir.path(), open_to_all).expect("VLC may look into it");
+    let expected = file_frames(&file);
+    let server = vlc(&file);
+    let tcp = failure(&format!("{}?transport=tcp", server.url()));
+    assert!(
+        tcp.what.contains("does not send this way") && tcp.hint.contains("transport=udp"),
+        "{tcp}"
+    );
+    for query in ["", "?transport=udp"] {
+        let (_camera, frames) = receive_all(&format!("{}{query}", server.url()), 40);
+        assert!(frames[0].keyframe, "the frames before the first keyframe are dropped");
+        assert_a_run_of(&frames, &expected);
+    }
+}
+
+#[test]
+fn gstreamer_motion_jpeg_has_the_same_pictures() {
+    let dir = scratch();
+    let file = jpeg_clip(dir.path());
+    let expected = pictures(&["-i", path(&file)]);
+    let server = gstreamer(&file, &[]);
+    for transport in ["tcp", "udp"] {
+        let (camera, frames) = receive_all(&format!("{}?transport={transport}", server.url()), 50);
+        let info = camera.info();
+        assert_eq!(
+            (info.codec, frames.iter().all(|frame| frame.keyframe)),
+            (Codec::Mjpeg, true)
+        );
+        assert_eq!((camera.info().width, camera.info().height), (640, 480));
+        let joined = dir.path().join("received.mjpeg");
+        std::fs::write(
+            &joined,
+            frames.iter().flat_map(|frame| frame.data.to_vec()).collect::<Vec<_>>(),
+        )
+        .expect("space");
+        let received = pictures(&["-i", path(&joined)]);
+        let begin = expected
+            .iter()
+            .position(|picture| *picture == received[0])
+            .expect("a picture of the file");
+        assert_eq!(received, expected[begin..begin + 50]);
+        assert_steady(&frames);
+    }
+}
+
+#[test]
+fn a_password_lets_us_in_and_is_never_shown() {
+    let dir = scratch();
+    let file = clip(STREET, dir.path());
+    for method in ["digest", "basic"] {
+        let server = gstreamer(
+            &file,
+            &["--user", "admin", "--password", "s3cr#t@1", "--method", method],
+        );
+        let host = format!("127.0.0.1:{}/cam", server.port);
+        let mut camera = open(&format!("rtsp://admin:s3cr%23t%401@{host}"));
+        receive(&mut *camera, 2);
+
+        let secrets = dir.path().join("camera.secret");
+        std::fs::write(&secrets, "admin:s3cr#t@1\n").expect("space");
+        receive(
+            &mut *open(&format!("rtsp://{host}?credentials=@{}", secrets.display())),
+            2,
+        );
+
+        let nobody = failure(&format!("rtsp://{host}"));
+        assert_eq!(nobody.kind, FailureKind::Refused);
+        assert!(nobody.what.contains("wants a user and a password"), "{nobody}");
+        let wrong = failure(&format!("rtsp://admin:wr0ng@{host}"));
+        assert_eq!(wrong.kind, FailureKind::Refused);
+        assert!(
+            wrong.what.contains("does not accept") && !wrong.to_string().contains("wr0ng"),
+            "{wrong}"
+        );
+    }
+}
+
+#[test]
+fn a_camera_that_is_not_there_is_a_clear_failure() {
+    let dir = scratch();
+    let server = gstreamer(&clip(STREET, dir.path()), &[]);
+    let missing = failure(&format!("rtsp://127.0.0.1:{}/nowhere", server.port));
+    assert_eq!(missing.kind, FailureKind::Source);
+    assert!(missing.what.contains("has no such stream"), "{missing}");
+    let port = server.port;
+    drop(server);
+    let refused = failure(&format!("rtsp://user:hunter2@127.0.0.1:{port}/cam"));
+    assert_eq!(refused.kind, FailureKind::Source);
+    assert!(
+        refused.what.contains("refused") && !refused.to_string().contains("hunter2"),
+        "{refused}"
+    );
+}
+
+/// A camera of a few lines, for what the real servers cannot be made to do: it offers `media` and, when asked to play,
+/// sends `packets` (sequence number, time stamp, marker, payload) between its answers.
+fn scripted(media: &str, packets: Vec<(u16, u32, bool, Vec<u8>)>) -> u16 {
+    let socket = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let port = socket.local_addr().expect("an address").port();
+    let sdp =
+        format!("v=0\r\no=- 0 0 IN IP4 127.0.0.1\r\ns=-\r\nt=0 0\r\na=control:*\r\n{media}\r\na=control:track1\r\n");
+    thread::spawn(move || {
+        let (mut client, _) = socket.accept().expect("a client");
+        let mut lines = BufReader::new(client.try_clone().expect("a handle"))
+            .lines()
+            .map_while(Result::ok);
+        while let Some(request) = lines.next() {
+            let headers = lines.by_ref().take_while(|line| !line.is_empty()).collect::<Vec<_>>();
+            let number = headers.iter().find(|line| line.starts_with("CSeq")).expect("a number");
+            let (more, body) = match request.split(' ').next() {
+                Some("DESCRIBE") => ("Content-Type: application/sdp\r\n", sdp.as_str()),
+                Some("SETUP") => ("Transport: RTP/AVP/TCP;unicast;interleaved=0-1\r\nSession: 1\r\n", ""),
+                _ => ("Session: 1\r\n", ""),
+            };
+            let length = body.len();
+            write!(
+                client,
+                "RTSP/1.0 200 OK\r\n{number}\r\n{more}Content-Length: {length}\r\n\r\n{body}"
+            )?;
+            if request.starts_with("PLAY") {
+                for (sequence, stamp, marker, payload) in &packets {
+                    let mut rtp = vec![0x80, 96 | u8::from(*marker) << 7];
+                    rtp.extend_from_slice(&sequence.to_be_bytes());
+                    rtp.extend_from_slice(&stamp.to_be_bytes());
+                    rtp.extend_from_slice(&[0, 0, 0, 7]);
+                    rtp.extend_from_slice(payload);
+                    let size = u16::try_from(rtp.len()).expect("small").to_be_bytes();
+                    client.write_all(&[&[b'$', 0][..], &size, &rtp].concat())?;
+                }
+            }
+        }
+        std::io::Result::Ok(())
+    });
+    port
+}
+
+#[test]
+fn a_codec_that_is_not_carried_is_named() {
+    let port = scripted("m=video 0 RTP/AVP 96\r\na=rtpmap:96 H265/90000", Vec::new());
+    let failure = failure(&format!("rtsp://127.0.0.1:{port}/cam"));
+    assert!(failure.what.contains("h265 video"), "{failure}");
+}
+
+#[test]
+fn joining_in_the_middle_and_losing_packets_leaves_only_whole_frames_behind_a_keyframe() {
+    const SPS: &str = "Z0LAHtkAoD2hAAADAAEAAAMAMg8WLkg=";
+    const PPS: &str = "aMuDyyA=";
+    let media = format!(
+        "m=video 0 RTP/AVP 96\r\na=rtpmap:96 H264/90000\r\n\
+         a=fmtp:96 packetization-mode=1;sprop-parameter-sets={SPS},{PPS}"
+    );
+    let (idr, p) = (vec![0x65, 0x88, 0x84, 1], vec![0x41, 0x9a, 0x11, 1]);
+    // A fragment of type FU-A without its beginning.
+    let middle = vec![0x7c, 0x01, 9, 9, 9];
+    let packets = vec![
+        (10, 0, false, middle.clone()),
+        (11, 0, true, middle),
+        (12, 3600, true, p.clone()),
+        (13, 7200, true, idr.clone()),
+        (14, 10_800, true, p.clone()),
+        // 15 is lost.
+        (16, 18_000, true, p.clone()),
+        (17, 21_600, true, idr),
+        (18, 25_200, true, p),
+    ];
+    let port = scripted(&media, packets);
+    let mut camera = open(&format!("rtsp://127.0.0.1:{port}/cam?transport=tcp"));
+    assert_eq!((camera.info().width, camera.info().height), (640, 480));
+    let frames = receive(&mut *camera, 4);
+    assert_eq!(
+        frames.iter().map(|frame| frame.keyframe).collect::<Vec<_>>(),
+        [true, false, true, false]
+    );
+    assert_eq!(
+        frames
+            .iter()
+            .map(|frame| frame.media_time.as_millis())
+            .collect::<Vec<_>>(),
+        [0, 40, 160, 200]
+    );
+    let numbers = frames.iter().map(|frame| frame.number).collect::<Vec<_>>();
+    assert_eq!(numbers[..2], [0, 1]);
+    assert!(numbers[2] > 2 && numbers[3] == numbers[2] + 1, "{numbers:?}");
+}
+
+#[test]
+fn a_camera_that_hangs_up_is_called_again_and_goes_on_with_a_keyframe() {
+    let dir = scratch();
+    let file = clip(STREET, dir.path());
+    let server = gstreamer(&file, &[]);
+    let (port, url) = (server.port.to_string(), server.url());
+    let mut camera = open(&url);
+    let before = receive(&mut *camera, 10);
+    drop(server);
+    let restarting = thread::spawn(move || {
+        thread::sleep(Duration::from_millis(500));
+        gstreamer(&file, &["--port", &port])
+    });
+    // Some more frames may be on their way.
+    let mut frames = before;
+    let deadline = Instant::now() + Duration::from_secs(9);
+    let again = loop {
+        assert!(Instant::now() < deadline, "the camera did not come back");
+        let frame = camera.next().expect("the camera comes back").expect("no end");
+        let gap = frame
+            .captured
+            .saturating_duration_since(frames[frames.len() - 1].captured);
+        frames.push(frame);
+        if gap > Duration::from_millis(300) {
+            break frames.len() - 1;
+        }
+    };
+    let _server = restarting.join().expect("a server");
+    frames.extend(receive(&mut *camera, 5));
+    assert!(frames[again].keyframe);
+    assert!(frames.windows(2).all(|pair| pair[1].number == pair[0].number + 1));
+    let (pause, step) = (
+        frames[again].captured.duration_since(frames[again - 1].captured),
+        frames[again].media_time - frames[again - 1].media_time,
+    );
+    assert_eq!(pause, step, "media time goes on with the clock");
+}
+
+#[test]
+fn a_camera_that_hangs_up_for_good_is_a_failure() {
+    let dir = scratch();
+    let server = gstreamer(&clip(STREET, dir.path()), &[]);
+    let mut camera = open(&format!("{}?reconnect=no", server.url()));
+    receive(&mut *camera, 5);
+    drop(server);
+    let begin = Instant::now();
+    let failure = loop {
+        match camera.next() {
+            Ok(_) => assert!(begin.elapsed() < Duration::from_secs(5)),
+            Err(failure) => break failure,
+        }
+    };
+    assert_eq!(failure.kind, FailureKind::Source);
+    assert!(failure.what.contains("rtsp://127.0.0.1"), "{failure}");
+}
+
+#[test]
+fn a_camera_that_falls_silent_is_a_failure_in_time() {
+    let dir = scratch();
+    let server = gstreamer(&clip(STREET, dir.path()), &[]);
+    let mut camera = open(&server.url());
+    receive(&mut *camera, 5);
+    let stop = Command::new("kill").args(["-STOP", &server.id().to_string()]).status();
+    assert!(stop.is_ok_and(|status| status.success()));
+    let begin = Instant::now();
+    let (last, failure) = loop {
+        let asked = Instant::now();
+        match camera.next() {
+            Ok(_) => assert!(begin.elapsed() < Duration::from_secs(5)),
+            Err(failure) => break (asked.elapsed(), failure),
+        }
+    };
+    assert!(last < SOURCE_PATIENCE + Duration::from_secs(1), "it took {last:?}");
+    assert!(failure.what.contains("sends nothing any more"), "{failure}");
+}

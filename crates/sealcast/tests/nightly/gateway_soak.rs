@@ -1,0 +1,191 @@
+//! Hundreds of players that come to one pair of gateways and go in every way: nothing is left of them.
+
+use std::io::Write;
+use std::net::{Ipv4Addr, TcpStream};
+use std::path::Path;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use sealcast_proto::rtsp::Method;
+use sealcast_testkit::gateways::{Camera, Packet, Pair, Plain, Player, pair};
+use sealcast_testkit::program::{PATIENCE, Program};
+
+/// Players that come and go; `SEALCAST_LONG` says another number.
+const CYCLES: usize = 500;
+/// How many of them at a time.
+const AT_ONCE: usize = 8;
+/// The gateways have taken what memory they need when so many have gone.
+const WARM: usize = 100;
+/// What all others may add to that, in KiB.
+const MOST_GROWTH: u64 = 8 * 1024;
+/// The longest that anything outlives its player: a camera that was only described is kept for 10 s.
+const SETTLED: Duration = Duration::from_secs(30);
+/// Packets of the camera, before they come again.
+const PACKETS: usize = 50;
+
+/// Packets that say which one they are.
+fn packets() -> Vec<Packet> {
+    let packet = |at: usize| {
+        let filling = (0..100 + at * 20).map(|byte| (byte * 7 + at) as u8);
+        ((at % 4) as u8, [at as u8].into_iter().chain(filling).collect())
+    };
+    (0..PACKETS).map(packet).collect()
+}
+
+/// What came is what was sent, on each channel one after the other.
+fn assert_run(came: &[Packet], sent: &[Packet]) {
+    for channel in 0..4 {
+        let numbers = came.iter().filter(|packet| packet.0 == channel).map(|packet| {
+            let number = usize::from(packet.1[0]);
+            let length = packet.1.len();
+            assert!(
+                *packet == sent[number],
+                "{length} bytes of packet {number} came on channel {channel}"
+            );
+            number
+        });
+        let numbers: Vec<usize> = numbers.collect();
+        for pair in numbers.windows(2) {
+            let (ours, turns) = (usize::from(channel), PACKETS.div_ceil(4));
+            let expected = (pair[0] + 4) % (turns * 4);
+            assert_eq!(pair[1], if expected < PACKETS { expected } else { ours }, "{numbers:?}");
+        }
+    }
+}
+
+/// A player comes and goes.
+fn come_and_go(port: u16, number: usize, sent: &[Packet]) {
+    let plain = if number.is_multiple_of(2) {
+        Plain::Tcp
+    } else {
+        Plain::Udp
+    };
+    match number % 5 {
+        0 => {
+            let mut player = Player::watch(port, plain);
+            assert_run(&player.packets(20), sent);
+            assert_eq!(player.ask(Method::Teardown, "", &[]).status, 200);
+        }
+        1 => assert_run(&Player::watch(port, plain).packets(20), sent),
+        2 => {
+            let mut player = Player::connect(port, "front", plain);
+            assert_eq!(player.ask(Method::Describe, "", &[]).status, 200);
+            let transport = [("Transport", "RTP/AVP;unicast;client_port=40000-40001")];
+            assert_eq!(player.ask(Method::Setup, "/track0", &transport).status, 200);
+        }
+        half => {
+            let request = format!("DESCRIBE rtsp://127.0.0.1:{port}/front RTSP/1.0\r\nCSeq: 1\r\n\r\n");
+            let length = if half == 3 { request.len() } else { request.len() / 2 };
+            let mut player = TcpStream::connect((Ipv4Addr::LOCALHOST, port)).expect("the gateway listens");
+            player.write_all(&request.as_bytes()[..length]).expect("asked");
+        }
+    }
+}
+
+/// Let players come and go, several at once.
+fn many(port: u16, count: usize, sent: &[Packet]) {
+    let next = AtomicUsize::new(0);
+    thread::scope(|scope| {
+        for _ in 0..AT_ONCE {
+            scope.spawn(|| {
+                while let Some(number) = Some(next.fetch_add(1, Ordering::Relaxed)).filter(|number| *number < count) {
+                    come_and_go(port, number, sent);
+                }
+            });
+        }
+    });
+}
+
+/// What a process has of the system.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Holdings {
+    /// Where its descriptors lead, without numbers.
+    files: Vec<String>,
+    threads: usize,
+    udp_ports: usize,
+}
+
+impl Holdings {
+    fn of(program: &Program) -> Self {
+        let process = Path::new("/proc").join(program.id().to_string());
+        let list = |name| {
+            std::fs::read_dir(process.join(name))
+                .expect("it runs")
+                .map_while(Result::ok)
+        };
+        let targets: Vec<String> = list("fd")
+            .filter_map(|entry| std::fs::read_link(entry.path()).ok())
+            .map(|target| target.to_string_lossy().into_owned())
+            .collect();
+        let of_udp = ["net/udp", "net/udp6"].map(|table| std::fs::read_to_string(process.join(table)));
+        let inodes = of_udp.iter().flatten().flat_map(|table| table.lines().skip(1));
+        let inodes = inodes.filter_map(|line| line.split_whitespace().nth(9));
+        let sockets: Vec<String> = inodes.map(|inode| format!("socket:[{inode}]")).collect();
+        let udp_ports = targets.iter().filter(|target| sockets.contains(target)).count();
+        let kind = |target: String| target.split(":[").next().map(str::to_owned);
+        let mut files: Vec<String> = targets.into_iter().filter_map(kind).collect();
+        files.sort();
+        Self {
+            files,
+            threads: list("task").count(),
+            udp_ports,
+        }
+    }
+
+    fn of_both(gateways: &Pair) -> [Self; 2] {
+        [&gateways.camera.program, &gateways.viewer].map(Self::of)
+    }
+
+    /// What both have before anybody comes, once the thread that watches their resources has opened what it reads.
+    fn before_anybody(gateways: &Pair) -> [Self; 2] {
+        let deadline = Instant::now() + PATIENCE;
+        loop {
+            let both = Self::of_both(gateways);
+            let opened = |one: &Self| one.files.iter().any(|file| file.ends_with("/statm"));
+            if both.iter().all(opened) {
+                return both;
+            }
+            assert!(Instant::now() < deadline, "they do not watch their resources: {both:?}");
+            thread::sleep(Duration::from_millis(10));
+        }
+    }
+}
+
+/// The memory of both, in KiB.
+fn memory(gateways: &Pair) -> [u64; 2] {
+    [&gateways.camera.program, &gateways.viewer].map(|program| {
+        let status = std::fs::read_to_string(format!("/proc/{}/status", program.id())).expect("it runs");
+        let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
+        let number = line.and_then(|line| line.split_whitespace().next());
+        number.expect("a size").parse().expect("a number")
+    })
+}
+
+#[test]
+fn hundreds_of_players_leave_no_file_no_thread_no_port_and_no_memory_behind() {
+    let cycles = std::env::var("SEALCAST_LONG").map_or(CYCLES, |text| text.parse().expect("a number"));
+    let sent = packets();
+    let camera = Camera::start(Plain::Udp, sent.clone(), true);
+    let gateways = pair(&camera.url(), &[], &[]);
+    let before = Holdings::before_anybody(&gateways);
+    let began = Instant::now();
+    many(gateways.port, WARM, &sent);
+    let warm = memory(&gateways);
+    many(gateways.port, cycles.saturating_sub(WARM), &sent);
+    let took = began.elapsed();
+    let grown = memory(&gateways);
+    println!("{cycles} players took {took:?}; memory {warm:?} KiB, then {grown:?}");
+
+    let began = Instant::now();
+    while Holdings::of_both(&gateways) != before && began.elapsed() < SETTLED {
+        thread::sleep(Duration::from_millis(100));
+    }
+    assert_eq!(Holdings::of_both(&gateways), before);
+    for (warm, grown) in warm.into_iter().zip(grown) {
+        assert!(grown <= warm + MOST_GROWTH, "memory grew from {warm} to {grown} KiB");
+    }
+    for plain in [Plain::Tcp, Plain::Udp] {
+        assert_run(&Player::watch(gateways.port, plain).packets(500), &sent);
+    }
+}

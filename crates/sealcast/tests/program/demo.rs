@@ -1,0 +1,151 @@
+//! The demo as it is started from the command line: its table, its report, its page.
+
+use std::net::SocketAddr;
+use std::path::Path;
+use std::time::Duration;
+
+use sealcast_testkit::browser;
+use sealcast_testkit::media::{self, path, tool};
+use sealcast_testkit::program::{PATIENCE, Program, home, number, report, sealcast};
+
+const STAGES: [&str; 8] = [
+    "capture",
+    "encode",
+    "seal",
+    "send",
+    "network",
+    "open",
+    "decode",
+    "end_to_end",
+];
+
+fn demo(home: &Path, options: &[&str]) -> Program {
+    let mut command = sealcast(home);
+    command.arg("demo").args(options);
+    Program::run("the demo", command)
+}
+
+#[test]
+fn without_a_page_the_demo_prints_and_reports_its_figures() {
+    let home = home();
+    let file = home.path().join("report.json");
+    let mut demo = demo(home.path(), &["--headless", "--seconds", "3", "--report", path(&file)]);
+    demo.succeeds(Duration::from_secs(3) + PATIENCE);
+    let table = demo.rest();
+    for stage in STAGES {
+        let row = table.iter().find(|line| line.split_whitespace().next() == Some(stage));
+        let row = row.unwrap_or_else(|| panic!("no {stage} in {table:#?}"));
+        let frames: u64 = row
+            .split_whitespace()
+            .nth(1)
+            .expect("a count")
+            .parse()
+            .expect("a number");
+        assert!(frames >= 50, "{row}");
+    }
+    let table = table.join("\n");
+    for words in [
+        "price of sealing and opening: ",
+        "95 % confidence",
+        "CPU ",
+        "0 dropped, 0 records refused",
+    ] {
+        assert!(table.contains(words), "no \"{words}\" in\n{table}");
+    }
+
+    let report = report(&file);
+    assert_eq!(report["outcome"], "completed");
+    assert_eq!(report["command"], "demo");
+    for stage in STAGES {
+        assert!(number(&report, &format!("/stages/{stage}/count")) >= 50.0);
+        assert!(number(&report, &format!("/stages/{stage}/p99_ns")) > 0.0);
+    }
+    let paired = report["paired"].as_object().expect("comparisons");
+    let price = paired.values().next().expect("the price of sealing");
+    assert!(price["n"].as_u64().is_some_and(|pairs| pairs >= 10), "{price}");
+    assert!(number(&report, "/resources/cpu_seconds") > 0.0);
+    assert_eq!(report["handshakes"].as_array().map(Vec::len), Some(2));
+}
+
+/// The address of the page, from the line that tells the user to open it.
+fn page(demo: &Program) -> SocketAddr {
+    let line = demo.line();
+    let address = line.split("http://").nth(1).and_then(|rest| rest.split(' ').next());
+    address
+        .and_then(|address| address.parse().ok())
+        .unwrap_or_else(|| panic!("no address in {line}"))
+}
+
+#[test]
+fn a_browser_shows_the_demos_pictures_and_figures() {
+    let home = home();
+    let mut demo = demo(home.path(), &["--page", "http://127.0.0.1:0"]);
+    let address = page(&demo);
+    let expected = [
+        "live for",
+        "test:640x480@25",
+        "x25519-mlkem768",
+        "aes-256-gcm",
+        // With its colon it stands there only once there are figures; the page's text has the words without.
+        "95 % confidence:",
+        "On the wire it adds",
+        "µs</td>",
+    ];
+    let (shown, _) = browser::page(address, &expected);
+    for words in expected {
+        assert!(shown.contains(words), "'{words}' is not on the page:\n{shown}");
+    }
+    for picture in ["camera.mjpeg", "wire.mjpeg", "viewer.mjpeg"] {
+        let image = format!("<img src=\"{picture}\"");
+        assert!(shown.contains(&image), "{picture} is not on the page:\n{shown}");
+        let url = format!("http://{address}/{picture}");
+        let seen = tool("ffmpeg")
+            .args([
+                "-loglevel",
+                "error",
+                "-f",
+                "mpjpeg",
+                "-i",
+                &url,
+                "-frames:v",
+                "5",
+                "-f",
+                "framemd5",
+                "-",
+            ])
+            .output()
+            .expect("ffmpeg runs");
+        let seen = String::from_utf8(seen.stdout).expect("text");
+        let mut pictures: Vec<_> = seen
+            .lines()
+            .filter(|line| !line.starts_with('#'))
+            .filter_map(|line| line.rsplit(',').next())
+            .collect();
+        assert_eq!(pictures.len(), 5, "{picture}");
+        pictures.sort_unstable();
+        pictures.dedup();
+        assert!(pictures.len() > 1, "{picture} does not move");
+    }
+    demo.stop();
+}
+
+#[test]
+fn both_test_cards_are_on_the_demos_screen() {
+    let home = home();
+    let mut demo = demo(home.path(), &["--page", "http://127.0.0.1:0"]);
+    let address = page(&demo);
+    let file = home.path().join("demo.png");
+    // The first look may come before the first pictures.
+    let mut yellow = 0;
+    for _ in 0..5 {
+        browser::open(address, &[&format!("--screenshot={}", file.display())]);
+        let pixels = media::ffmpeg(&["-i", path(&file), "-f", "rawvideo", "-pix_fmt", "rgb24", "-"]);
+        assert_eq!(pixels.len(), 1280 * 800 * 3, "a screenshot of the page");
+        let is_yellow = |p: &&[u8]| p[0] > 160 && p[1] > 160 && p[2] < 60;
+        yellow = pixels.chunks_exact(3).filter(is_yellow).count();
+        if yellow > 2 * 3_000 {
+            return demo.stop();
+        }
+    }
+    panic!("the yellow bars of two test cards are {yellow} pixels");
+}

@@ -1,0 +1,45 @@
+//! The commands that the documents show are commands that the program has.
+
+use std::path::Path;
+use std::process::{Command, Output};
+
+use sealcast_testkit::shown;
+
+const SEALCAST: &str = env!("CARGO_BIN_EXE_sealcast");
+const PROMPTS: &[&str] = &[
+    "sealcast ",
+    "ExecStart=/usr/local/bin/sealcast ",
+    "cargo run --release -- ",
+];
+
+/// With --help last, the whole line up to a pipe is parsed and nothing is done.
+fn parse(command: &str) -> Output {
+    let own = command.split(" | ").next().unwrap_or_default();
+    Command::new(SEALCAST)
+        .args(own.split_whitespace())
+        .arg("--help")
+        .output()
+        .expect("it runs")
+}
+
+#[test]
+fn every_command_shown_in_a_document_is_understood() {
+    shown::assert_understood(PROMPTS, 6, parse);
+}
+
+#[test]
+fn a_command_that_does_not_exist_would_be_noticed() {
+    let document = "```\nsealcast publish --no-such-flag # why\n```\nsealcast prose\n";
+    let shown = shown::commands(document, PROMPTS);
+    assert_eq!(shown, ["publish --no-such-flag"]);
+    assert_eq!(parse(&shown[0]).status.code(), Some(2));
+}
+
+#[test]
+fn the_readme_names_the_two_commands() {
+    let readme = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../README.md");
+    let readme = std::fs::read_to_string(readme).expect("the README");
+    let first = readme.find("cargo run --release -- demo").expect("the first command");
+    let second = readme.find("cargo xtask test").expect("the second command");
+    assert!(first < second);
+}

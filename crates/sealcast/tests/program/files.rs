@@ -1,0 +1,208 @@
+//! A file published by one process and watched by another arrives whole, in every form in which it can be had.
+
+use std::path::{Path, PathBuf};
+use std::process::{ChildStdout, Command, Stdio};
+use std::time::Duration;
+
+use sealcast::media::Frame;
+use sealcast::source::Source;
+use sealcast_testkit::media::{STREET, STREET_MJPEG, clip, ffmpeg, path, pictures, times, tool, unpaced};
+use sealcast_testkit::program::{
+    PATIENCE, Publisher, beginning, file_url, home, publish, publish_by, sealcast, watch, watch_piped,
+};
+use tempfile::TempDir;
+
+const SECONDS: u32 = 3;
+const FRAMES: usize = 75;
+const ENOUGH: Duration = Duration::from_secs(SECONDS as u64 + PATIENCE.as_secs());
+
+/// A clip, and homes for both ends.
+struct Scene {
+    dir: TempDir,
+    clip: PathBuf,
+    publisher: TempDir,
+    viewer: TempDir,
+}
+
+fn scene(name: &str) -> Scene {
+    let dir = home();
+    let whole = dir.path().join("whole");
+    std::fs::create_dir(&whole).expect("a directory");
+    let clip = beginning(&clip(name, &whole), SECONDS, dir.path());
+    Scene {
+        dir,
+        clip,
+        publisher: home(),
+        viewer: home(),
+    }
+}
+
+impl Scene {
+    fn publish(&self) -> Publisher {
+        publish(self.publisher.path(), &file_url(&self.clip), &[])
+    }
+
+    /// Publish the clip and watch it to a file; both end by themselves, and well.
+    fn watched_to(&self, name: &str) -> PathBuf {
+        let mut publisher = self.publish();
+        let out = self.dir.path().join(name);
+        let mut viewer = watch(self.viewer.path(), &publisher.ticket, &["--to", &file_url(&out)]);
+        viewer.succeeds(ENOUGH);
+        publisher.program.succeeds(PATIENCE);
+        out
+    }
+}
+
+fn frames(file: &Path) -> Vec<Frame> {
+    let mut source = unpaced(file);
+    std::iter::from_fn(|| source.next().expect("a frame")).collect()
+}
+
+fn assert_same_frames(received: &Path, original: &Path) {
+    let (received, original) = (frames(received), frames(original));
+    assert_eq!((received.len(), original.len()), (FRAMES, FRAMES));
+    for (received, original) in received.iter().zip(&original) {
+        assert_eq!(received.keyframe, original.keyframe, "frame {}", original.number);
+        assert_eq!(received.data, original.data, "frame {}", original.number);
+    }
+}
+
+fn assert_same_pictures(received: &Path, original: &Path) {
+    let original = pictures(&["-i", path(original)]);
+    assert_eq!(original.len(), FRAMES);
+    assert_eq!(pictures(&["-i", path(received)]), original);
+}
+
+/// What a program makes of a stream on its standard input.
+fn fed(mut command: Command, input: impl Into<Stdio>) -> Vec<u8> {
+    let output = command.stdin(input).stderr(Stdio::inherit()).output();
+    let output = output.expect("the player runs");
+    assert!(output.status.success(), "the player failed");
+    output.stdout
+}
+
+fn piped_into(scene: &Scene, player: impl FnOnce(ChildStdout) -> Vec<u8>) -> Vec<u8> {
+    let mut publisher = scene.publish();
+    let (mut viewer, video) = watch_piped(scene.viewer.path(), &publisher.ticket);
+    let output = player(video);
+    viewer.succeeds(PATIENCE);
+    publisher.program.succeeds(PATIENCE);
+    output
+}
+
+#[test]
+fn every_frame_of_a_clip_arrives_byte_for_byte() {
+    let scene = scene(STREET);
+    let out = scene.watched_to("out.h264");
+    assert_same_frames(&out, &scene.clip);
+    assert_same_pictures(&out, &scene.clip);
+}
+
+#[test]
+fn an_mp4_of_the_stream_plays_with_the_same_pictures_at_the_same_times() {
+    let scene = scene(STREET);
+    let out = scene.watched_to("out.mp4");
+    let probe = tool("ffprobe")
+        .args([
+            "-v",
+            "error",
+            "-show_entries",
+            "stream=codec_name,width,height",
+            "-of",
+            "csv=p=0",
+        ])
+        .arg(&out)
+        .output()
+        .expect("ffprobe runs");
+    assert_eq!(String::from_utf8_lossy(&probe.stdout).trim(), "h264,640,480");
+    assert!(probe.stderr.is_empty(), "{}", String::from_utf8_lossy(&probe.stderr));
+    assert_same_pictures(&out, &scene.clip);
+    assert_eq!(times(&out), times(&scene.clip));
+}
+
+#[test]
+fn motion_jpeg_arrives_byte_for_byte() {
+    let scene = scene(STREET_MJPEG);
+    let out = scene.watched_to("out.mjpeg");
+    assert_same_frames(&out, &scene.clip);
+}
+
+#[test]
+fn ffmpeg_plays_the_stream_from_a_pipe() {
+    let scene = scene(STREET);
+    let played = piped_into(&scene, |video| {
+        let mut player = tool("ffmpeg");
+        player.args(["-hide_banner", "-loglevel", "error", "-f", "h264", "-i", "-"]);
+        player.args(["-fps_mode", "passthrough", "-f", "rawvideo", "-pix_fmt", "yuv420p", "-"]);
+        fed(player, video)
+    });
+    assert!(played == raw(&scene.clip), "ffmpeg saw other pictures");
+}
+
+#[test]
+fn gstreamer_plays_the_stream_from_a_pipe() {
+    let scene = scene(STREET);
+    let played = piped_into(&scene, |video| {
+        let mut player = tool("gst-launch-1.0");
+        player.args([
+            "-q",
+            "fdsrc",
+            "!",
+            "h264parse",
+            "!",
+            "avdec_h264",
+            "!",
+            "videoconvert",
+            "!",
+        ]);
+        player.args(["video/x-raw,format=I420", "!", "fdsink"]);
+        fed(player, video)
+    });
+    assert_eq!(played.len(), FRAMES * 640 * 480 * 3 / 2);
+    assert!(played == raw(&scene.clip), "GStreamer saw other pictures");
+}
+
+fn raw(clip: &Path) -> Vec<u8> {
+    let input = ["-i", path(clip), "-fps_mode", "passthrough"];
+    let raw = ffmpeg(&[&input[..], &["-f", "rawvideo", "-pix_fmt", "yuv420p", "-"]].concat());
+    assert_eq!(raw.len(), FRAMES * 640 * 480 * 3 / 2);
+    raw
+}
+
+#[test]
+fn a_live_stream_on_standard_input_is_published_to_its_last_frame() {
+    let scene = scene(STREET);
+    let stream = scene.dir.path().join("stream.h264");
+    let encoder = ["-c:v", "libx264", "-preset", "ultrafast", "-g", "5"];
+    ffmpeg(&[&["-i", path(&scene.clip)], &encoder[..], &[path(&stream)]].concat());
+    let mut camera = tool("ffmpeg");
+    camera.args([
+        "-hide_banner",
+        "-loglevel",
+        "error",
+        "-re",
+        "-f",
+        "h264",
+        "-framerate",
+        "25",
+    ]);
+    camera.args(["-i", path(&stream), "-c", "copy", "-f", "h264", "-"]);
+    let mut camera = camera.stdout(Stdio::piped()).spawn().expect("ffmpeg runs");
+    let mut command = sealcast(scene.publisher.path());
+    command.args(["publish", "-", "--listen", "tcp://127.0.0.1:0"]);
+    command.stdin(camera.stdout.take().expect("piped"));
+    let mut publisher = publish_by(command);
+    let out = scene.dir.path().join("out.h264");
+    let mut viewer = watch(scene.viewer.path(), &publisher.ticket, &["--to", &file_url(&out)]);
+    viewer.succeeds(ENOUGH);
+    publisher.program.succeeds(PATIENCE);
+    assert!(camera.wait().is_ok_and(|status| status.success()));
+    let (received, original) = (frames(&out), frames(&stream));
+    // What was filmed before anybody watched is gone.
+    let missed = original.len() - received.len();
+    assert!(missed < FRAMES / 2, "{missed} frames of {} are missing", original.len());
+    assert!(received[0].keyframe);
+    for (received, original) in received.iter().zip(&original[missed..]) {
+        assert_eq!(received.data, original.data, "frame {}", original.number);
+    }
+}

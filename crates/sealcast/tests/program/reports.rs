@@ -1,0 +1,244 @@
+//! What a run leaves behind: its report, its logs, its metrics, and no secret in any of them.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::thread::sleep;
+use std::time::Duration;
+
+use jiff::Timestamp;
+use sealcast_testkit::media::path;
+use sealcast_testkit::program::{PATIENCE, home, invite, number, publish, report, watch};
+use serde_json::Value;
+use tempfile::TempDir;
+
+const PHASES: [&str; 4] = ["handshake", "steady", "rekey", "idle"];
+
+/// One end and what it left behind.
+struct End {
+    home: TempDir,
+    said: String,
+    metrics: String,
+}
+
+impl End {
+    fn report(&self) -> Value {
+        report(&self.home.path().join("report.json"))
+    }
+
+    /// The rows of a log, by column.
+    fn log(&self, name: &str) -> Vec<BTreeMap<String, String>> {
+        let mut log = csv::Reader::from_path(self.home.path().join("logs").join(name)).expect("a log");
+        log.deserialize()
+            .map(|row| row.expect("a row as wide as its header"))
+            .collect()
+    }
+
+    /// Everything that it wrote, told, and served, but for its keys.
+    fn everything(&self) -> String {
+        let mut text = self.said.clone() + &self.metrics;
+        let files = [
+            "report.json",
+            "logs/handshake.csv",
+            "logs/steady_stream.csv",
+            "logs/frames_latency.csv",
+        ];
+        for file in files {
+            text += &std::fs::read_to_string(self.home.path().join(file)).expect(file);
+        }
+        text
+    }
+}
+
+/// A session of three seconds with everything observed; publisher, viewer, and the ticket.
+fn observed() -> (End, End, String) {
+    let homes = [home(), home()];
+    let files = [0, 1].map(|end: usize| (homes[end].path().join("report.json"), homes[end].path().join("logs")));
+    let options = |end: usize| {
+        let (report, logs) = &files[end];
+        [
+            "--report",
+            path(report),
+            "--log-dir",
+            path(logs),
+            "--metrics",
+            "127.0.0.1:0",
+        ]
+    };
+    let mut publisher = publish(homes[0].path(), "test:640x480@25", &options(0));
+    let to = ["--to", "http://127.0.0.1:0"];
+    let mut viewer = watch(homes[1].path(), &publisher.ticket, &[&to[..], &options(1)].concat());
+    viewer.says("watching", PATIENCE);
+    sleep(Duration::from_secs(3));
+    let served = [publisher.program.metrics(), viewer.metrics()];
+    viewer.stop();
+    publisher.program.stop();
+    let ([publisher_home, viewer_home], [publisher_metrics, viewer_metrics]) = (homes, served);
+    let end = |home, said, metrics| End { home, said, metrics };
+    (
+        end(publisher_home, publisher.program.said(), publisher_metrics),
+        end(viewer_home, viewer.said(), viewer_metrics),
+        publisher.ticket,
+    )
+}
+
+fn figure(row: &BTreeMap<String, String>, column: &str) -> f64 {
+    let text = row.get(column).unwrap_or_else(|| panic!("no column {column}"));
+    text.parse().unwrap_or_else(|_| panic!("{column} is '{text}'"))
+}
+
+fn time(text: &str) -> Timestamp {
+    assert!(
+        text.len() == 27 && text.ends_with('Z'),
+        "'{text}' is no time in UTC with microseconds"
+    );
+    text.parse().expect("ISO 8601")
+}
+
+fn check_handshake(end: &End) -> (f64, f64) {
+    let report = end.report();
+    let rows = report["handshakes"].as_array().expect("handshakes");
+    let logged = end.log("handshake.csv");
+    assert_eq!((rows.len(), logged.len()), (1, 1));
+    let (row, logged) = (&rows[0], &logged[0]);
+    for (column, value) in [
+        ("phase", "handshake"),
+        ("mechanism", "x25519-mlkem768"),
+        ("suite", "aes-256-gcm"),
+        ("outcome", "established"),
+    ] {
+        assert_eq!((row[column].as_str(), logged[column].as_str()), (Some(value), value));
+    }
+    assert!(time(&logged["end"]) > time(&logged["start"]));
+    let cpu = figure(logged, "cpu_ms");
+    assert!(cpu > 0.0 && cpu <= figure(logged, "duration_ms"), "{logged:?}");
+    assert!(figure(logged, "duration_ms") < 5_000.0);
+    let bytes = ["bytes_sent", "bytes_received"].map(|column| {
+        assert_eq!(number(row, &format!("/{column}")), figure(logged, column));
+        figure(logged, column)
+    });
+    (bytes[0], bytes[1])
+}
+
+fn check_report(end: &End, stages: &[&str], frames: &str) {
+    let report = end.report();
+    assert_eq!(report["schema"], "sealcast-report/1");
+    assert_eq!(report["outcome"], "completed");
+    let count = number(&report, &format!("/totals/{frames}"));
+    assert!(count >= 60.0, "{count} frames");
+    for stage in stages {
+        let figures = ["min", "p50", "p90", "p99", "max"].map(|f| number(&report, &format!("/stages/{stage}/{f}_ns")));
+        assert!(figures.is_sorted() && figures[4] > 0.0, "{stage}: {figures:?}");
+        assert!(number(&report, &format!("/stages/{stage}/count")) >= 60.0);
+    }
+    assert!(number(&report, "/resources/cpu_seconds") > 0.0);
+    assert!(number(&report, "/resources/max_rss_bytes") > 1e6);
+    assert!(number(&report, "/clock/exchanges") >= 3.0);
+    assert_eq!(number(&report, "/logs/lost_rows"), 0.0);
+    assert!(time(report["end"].as_str().expect("a time")) > time(report["start"].as_str().expect("a time")));
+}
+
+fn check_steady(end: &End) {
+    let rows = end.log("steady_stream.csv");
+    assert!(rows.len() >= 25, "{} rows in three seconds", rows.len());
+    for pair in rows.windows(2) {
+        assert!(time(&pair[1]["time"]) > time(&pair[0]["time"]));
+        for total in ["frames", "bytes", "records_sealed", "records_opened"] {
+            assert!(figure(&pair[1], total) >= figure(&pair[0], total), "{total} goes back");
+        }
+    }
+    assert!(rows.iter().all(|row| PHASES.contains(&row["phase"].as_str())));
+    let steady: Vec<_> = rows.iter().filter(|row| row["phase"] == "steady").collect();
+    assert!(steady.len() >= 20, "{} rows of a steady stream", steady.len());
+    let fps = steady.iter().map(|row| figure(row, "fps")).sum::<f64>() / steady.len() as f64;
+    assert!((20.0..=30.0).contains(&fps), "{fps} frames per second");
+}
+
+fn check_latencies(viewer: &End) {
+    let rows = viewer.log("frames_latency.csv");
+    assert!(rows.len() >= 60, "{} rows", rows.len());
+    for row in &rows {
+        time(&row["time"]);
+        assert_eq!(row["phase"], "steady");
+        for stage in ["encode_us", "seal_us", "send_us", "network_us", "open_us", "decode_us"] {
+            // What the first frames cannot know yet is left out.
+            if !row[stage].is_empty() {
+                assert!((0.0..1e6).contains(&figure(row, stage)), "{stage} of {row:?}");
+            }
+        }
+        let stamps = ["captured", "encoded", "sealed"].map(|stamp| row[&format!("{stamp}_ns")].parse::<u64>());
+        assert!(
+            stamps.iter().all(Result::is_ok) && stamps.iter().flatten().is_sorted(),
+            "{row:?}"
+        );
+        let stamps = ["received", "opened", "decoded"].map(|stamp| row[&format!("{stamp}_ns")].parse::<u64>());
+        assert!(
+            stamps.iter().all(Result::is_ok) && stamps.iter().flatten().is_sorted(),
+            "{row:?}"
+        );
+        let whole =
+            row["decoded_ns"].parse::<i64>().expect("a stamp") - row["captured_ns"].parse::<i64>().expect("a stamp");
+        assert!(
+            (0..1_000_000_000).contains(&whole),
+            "{whole} ns from picture to picture: {row:?}"
+        );
+    }
+    let late = &rows[rows.len() / 2..];
+    assert!(
+        late.iter()
+            .all(|row| !row["network_us"].is_empty() && !row["seal_us"].is_empty())
+    );
+}
+
+fn check_metrics(end: &End, frames: &str) {
+    let value = |name: &str| -> f64 {
+        let line = end.metrics.lines().find(|line| line.starts_with(&format!("{name} ")));
+        let value = line
+            .and_then(|line| line.rsplit(' ').next())
+            .and_then(|value| value.parse().ok());
+        value.unwrap_or_else(|| panic!("no {name} in {}", end.metrics))
+    };
+    assert!(value(frames) >= 50.0);
+    assert!(value("sealcast_cpu_seconds_total") > 0.0 && value("sealcast_rss_bytes") > 1e6);
+    assert_eq!(value("sealcast_handshakes_total{outcome=\"established\"}"), 1.0);
+    assert_eq!(value("sealcast_open_failures_total{reason=\"tag\"}"), 0.0);
+    assert!(end.metrics.contains("sealcast_build_info{"));
+    assert!(end.metrics.contains("sealcast_stage_seconds_bucket{"));
+}
+
+/// The secret of an identity file, as it is written there.
+fn seed(home: &Path) -> String {
+    let text = std::fs::read_to_string(home.join("keys/identity")).expect("an identity");
+    text.lines().nth(1).expect("a seed").to_owned()
+}
+
+#[test]
+fn a_run_leaves_figures_behind_and_no_secrets() {
+    let (publisher, viewer, ticket) = observed();
+    check_report(&publisher, &["capture", "encode", "seal", "send"], "frames_out");
+    check_report(&viewer, &["network", "open", "decode", "end_to_end"], "frames_in");
+    let (sent, received) = check_handshake(&publisher);
+    assert!(sent > 1_088.0 && received > 1_184.0, "more than the key exchange alone");
+    assert_eq!(check_handshake(&viewer), (received, sent));
+    for end in [&publisher, &viewer] {
+        check_steady(end);
+    }
+    check_latencies(&viewer);
+    check_metrics(&publisher, "sealcast_frames_total{dir=\"out\"}");
+    check_metrics(&viewer, "sealcast_frames_total{dir=\"in\"}");
+
+    let secrets = [
+        invite(&ticket).to_owned(),
+        seed(publisher.home.path()),
+        seed(viewer.home.path()),
+    ];
+    for end in [&publisher, &viewer] {
+        let everything = end.everything();
+        assert!(everything.contains("x25519-mlkem768"));
+        for secret in &secrets {
+            assert!(
+                secret.len() >= 26 && !everything.contains(secret),
+                "a secret shows in {everything}"
+            );
+        }
+    }
+}

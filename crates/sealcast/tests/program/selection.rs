@@ -1,0 +1,488 @@
+//! What is left in clear can be read on the network, and nothing else; the viewer gets the same frames whatever it is,
+//! and nobody between can change it.
+
+use std::fs;
+use std::io::{BufRead, BufReader, Write};
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::Path;
+
+use sealcast_testkit::attack::{
+    self, Act, Clip, Home, LENGTH, Program, Proxy, Way, is_frame, is_media, lacks, order, until,
+};
+
+const HEADER: usize = 24;
+const TAG: usize = 16;
+const PREAMBLE: usize = 40;
+/// Encrypted bytes, so many or more, are not what they were before by chance.
+const LONG: usize = 8;
+const IN_CLEAR: &str = "in clear (authenticated, not secret)";
+
+/// A part of a frame as an observer sees it.
+struct Part {
+    offset: usize,
+    data: Vec<u8>,
+    clear: bool,
+}
+
+/// The frames that a publisher sent on its first connection: an observer knows where records and frames begin.
+fn observed(proxy: &Proxy) -> Vec<Vec<Part>> {
+    let wire = proxy.wire();
+    let down = wire.iter().find(|(way, _)| *way == Way::Down);
+    let mut rest = down.map_or(&[][..], |(_, bytes)| &bytes[..]);
+    let mut frames: Vec<Vec<Part>> = Vec::new();
+    while rest.len() >= LENGTH {
+        let length = u32::from_be_bytes([rest[0], rest[1], rest[2], rest[3]]) as usize;
+        let (message, after) = rest.split_at((LENGTH + length).min(rest.len()));
+        rest = after;
+        if !is_frame(message) {
+            continue;
+        }
+        let flags = message[LENGTH + 1];
+        let first = flags & 0x04 != 0;
+        let skip = LENGTH + HEADER + if first { PREAMBLE } else { 0 };
+        let data = message[skip..message.len() - TAG].to_vec();
+        if first {
+            frames.push(Vec::new());
+        }
+        let parts = frames.last_mut().expect("a frame begins with its first record");
+        let offset = parts.last().map_or(0, |part| part.offset + part.data.len());
+        parts.push(Part {
+            offset,
+            data,
+            clear: flags & 1 == 0,
+        });
+    }
+    frames
+}
+
+/// Publish a clip and watch it to its end through a proxy that changes nothing.
+fn watched(clip: &Clip, publisher: &Home, options: &str, out: &str) -> (Proxy, Home, Program) {
+    let viewer = Home::new();
+    let (program, ticket) = publisher.publish(&clip.url(100, ""), options);
+    let proxy = Proxy::start(Proxy::port_of(&ticket), |_, message| Act::pass(message));
+    let mut watching = viewer.start(&format!(
+        "watch {} --to file:{out} --report report.json",
+        proxy.ticket(&ticket)
+    ));
+    assert_eq!(watching.ends(), 0, "{}", watching.said());
+    drop(program);
+    (proxy, viewer, watching)
+}
+
+/// Whether a frame of the clip is a keyframe: there is one every ten frames.
+fn keyframe(number: usize) -> bool {
+    number.is_multiple_of(10)
+}
+
+/// The first frame that was sealed after the viewer had agreed. Those before are encrypted whatever was selected.
+fn agreed(frames: &[Vec<Part>]) -> usize {
+    let first = frames.iter().position(|parts| parts.iter().any(|part| part.clear));
+    first.expect("the viewer agrees before the clip ends")
+}
+
+/// What must be in clear of a frame as a whole, or `None` where only parts of it are.
+fn whole(selection: &str, number: usize) -> Option<bool> {
+    match selection {
+        "all" => Some(false),
+        "none" => Some(true),
+        "keyframes" => Some(!keyframe(number)),
+        "headers+keyframes" if keyframe(number) => Some(false),
+        _ => None,
+    }
+}
+
+#[test]
+fn every_selection_and_unit_shows_what_it_says_and_the_viewer_gets_the_same_frames() {
+    let home = Home::new();
+    let clip = Clip::make(home.path(), 100);
+    let sent = clip.frames.concat();
+    for unit in ["frame", "packet", "chunk:128"] {
+        for selection in ["all", "none", "rate:30", "keyframes", "headers", "headers+keyframes"] {
+            let what = format!("{unit} {selection}");
+            let options = format!("--unit {unit} --encrypt {selection} --encrypt-seed 7");
+            let (proxy, viewer, watching) = watched(&clip, &home, &options, "out.h264");
+            let received = viewer.recorded();
+            assert!(received == sent, "{what}: {} bytes of {}", received.len(), sent.len());
+            assert_eq!(watching.count(IN_CLEAR), usize::from(selection != "all"), "{what}");
+            let frames = observed(&proxy);
+            assert_eq!(frames.len(), 100, "{what}");
+            shows(&what, selection, &frames, &clip);
+            let longest = frames.iter().flatten().map(|part| part.data.len()).max();
+            let bound = match unit {
+                "packet" => 1160,
+                "chunk:128" => 128,
+                _ => usize::MAX,
+            };
+            assert!(longest <= Some(bound), "{what}: {longest:?}");
+            let report = viewer.report("report.json");
+            let clear = frames.iter().flatten().filter(|part| part.clear).count() as u64;
+            let counted = report["totals"]["records_opened_in_clear"].as_u64().expect("a counter");
+            // The description of the stream may be in clear, too.
+            assert!(counted >= clear && counted <= clear + 20, "{what}: {counted} {clear}");
+            assert_eq!(report["configuration"]["encrypt"], selection, "{what}");
+        }
+    }
+}
+
+/// Hold what an observer saw to what the selection says.
+fn shows(what: &str, selection: &str, frames: &[Vec<Part>], clip: &Clip) {
+    let agreed = if selection == "all" { 0 } else { agreed(frames) };
+    let (mut clear, mut all) = (0, 0);
+    for (number, (parts, frame)) in frames.iter().zip(&clip.frames).enumerate() {
+        for part in parts {
+            let original = &frame[part.offset..part.offset + part.data.len()];
+            let place = format!("{what}: frame {number}, byte {}", part.offset);
+            // A few encrypted bytes may be the same by chance.
+            if part.clear || part.data.len() >= LONG {
+                assert_eq!(part.data == original, part.clear, "{place}");
+            }
+            if number < agreed {
+                continue;
+            }
+            (clear, all) = (clear + usize::from(part.clear), all + 1);
+            if let Some(expected) = whole(selection, number) {
+                assert_eq!(part.clear, expected, "{place}");
+            } else if selection.starts_with("headers") && part.offset < 64 {
+                assert!(!part.clear, "{place}");
+            }
+        }
+        let shown: usize = parts.iter().filter(|part| part.clear).map(|part| part.data.len()).sum();
+        if number >= agreed && selection == "headers" {
+            // A packet that begins with a header is hidden whole.
+            assert!(
+                shown + 1400 >= frame.len(),
+                "{what}: only {shown} of {} bytes",
+                frame.len()
+            );
+        }
+    }
+    // Few units, where the viewer agreed late, say nothing of a share.
+    if selection == "rate:30" && all >= 60 {
+        let share = clear as f64 / all as f64;
+        assert!((0.4..0.95).contains(&share), "{what}: {share} of {all} in clear");
+    }
+}
+
+#[test]
+fn with_everything_encrypted_no_run_of_bytes_shows() {
+    let home = Home::new();
+    let clip = Clip::make(home.path(), 50);
+    for unit in ["packet", "chunk:16"] {
+        let (proxy, _, _) = watched(&clip, &home, &format!("--unit {unit}"), "out.h264");
+        for (_, wire) in proxy.wire() {
+            lacks(&wire, &clip.bytes);
+        }
+    }
+}
+
+#[test]
+fn the_same_seed_draws_the_same_units() {
+    let home = Home::new();
+    let clip = Clip::make(home.path(), 100);
+    let draw = |seed: &str| {
+        let options = format!("--unit chunk:128 --encrypt rate:50 {seed}");
+        let (proxy, _, _) = watched(&clip, &home, &options, "out.h264");
+        let frames = observed(&proxy);
+        let flags = frames.iter().flatten().map(|part| part.clear);
+        // Drawing begins with the viewer's agreement, which comes at some frame.
+        flags.skip_while(|clear| !clear).take(1000).collect::<Vec<bool>>()
+    };
+    let (first, again, other) = (draw("--encrypt-seed 5"), draw("--encrypt-seed 5"), draw(""));
+    // Where the drawing began is the same draw; frames may differ by where the agreement fell.
+    assert_eq!(first.len(), 1000);
+    assert_eq!(first, again);
+    assert_ne!(first, other);
+}
+
+/// The headers of a JPEG image: up to the entropy-coded data.
+fn image_headers(image: &[u8]) -> usize {
+    let sos = image.windows(2).position(|pair| pair == [0xFF, 0xDA]).expect("a scan");
+    let length = usize::from(u16::from_be_bytes([image[sos + 2], image[sos + 3]]));
+    sos + 2 + length
+}
+
+#[test]
+fn of_motion_jpeg_the_headers_are_hidden_and_the_scans_show() {
+    let (home, viewer) = (Home::new(), Home::new());
+    let file = home.file("clip.mjpeg");
+    let input = ["-f", "lavfi", "-i", "testsrc2=size=320x240:rate=25:duration=4"];
+    attack::ffmpeg(
+        &[
+            &input[..],
+            &["-c:v", "mjpeg", "-q:v", "3", "-f", "mjpeg", attack::path(&file)],
+        ]
+        .concat(),
+    );
+    let options = "--encrypt headers";
+    let (_program, ticket) = home.publish(&format!("file:{}?fps=100", file.display()), options);
+    let proxy = Proxy::start(Proxy::port_of(&ticket), |_, message| Act::pass(message));
+    let mut watching = viewer.start(&format!("watch {} --to file:out.mjpeg", proxy.ticket(&ticket)));
+    assert_eq!(watching.ends(), 0, "{}", watching.said());
+    let received = fs::read(viewer.file("out.mjpeg")).expect("a recording");
+    assert!(received == fs::read(&file).expect("the clip"), "the same images");
+    let (mut at, mut seen) = (0, 0);
+    let images = observed(&proxy);
+    let agreed = agreed(&images);
+    for (number, parts) in images.iter().enumerate() {
+        let length: usize = parts.iter().map(|part| part.data.len()).sum();
+        let image = &received[at..at + length];
+        at += length;
+        if number < agreed {
+            continue;
+        }
+        seen += 1;
+        let headers = image_headers(image);
+        let cuts: Vec<(usize, usize, bool)> = parts
+            .iter()
+            .map(|part| (part.offset, part.data.len(), part.clear))
+            .collect();
+        let scan = length - headers - 2;
+        let expected = [(0, headers, false), (headers, scan, true), (headers + scan, 2, false)];
+        assert_eq!(cuts, expected, "image {number}");
+        assert!(parts[1].data == image[headers..length - 2]);
+    }
+    assert!(seen > 0 && at == received.len(), "{seen} images");
+}
+
+/// Say a command to a publisher: its answer, and whether it was done.
+fn control(home: &Home, socket: &Path, command: &str) -> (String, bool) {
+    let mut said = home.command();
+    said.arg("control").arg(socket).args(command.split_whitespace());
+    let output = said.output().expect("the program runs");
+    let text = [output.stdout, output.stderr].concat();
+    (String::from_utf8_lossy(&text).into_owned(), output.status.success())
+}
+
+#[test]
+fn what_is_encrypted_changes_while_the_stream_runs() {
+    let (home, viewer) = (Home::new(), Home::new());
+    let clip = Clip::make(home.path(), 1500);
+    let socket = home.file("control");
+    let options = format!("--control {} --report report.json", socket.display());
+    let (mut publishing, ticket) = home.publish(&clip.url(50, ""), &options);
+    assert_eq!(
+        fs::metadata(&socket).expect("a socket").permissions().mode() & 0o777,
+        0o600
+    );
+    let proxy = Proxy::start(Proxy::port_of(&ticket), |_, message| Act::pass(message));
+    let mut watching = viewer.start(&format!("watch {} --to file:out.h264", proxy.ticket(&ticket)));
+    let frames_after = |count: usize| {
+        let began = observed(&proxy).len();
+        until("frames come", || {
+            (observed(&proxy).len() >= began + count).then_some(())
+        });
+    };
+    frames_after(30);
+    assert!(observed(&proxy).iter().flatten().all(|part| !part.clear));
+
+    assert_eq!(
+        control(&home, &socket, "encrypt keyframes"),
+        ("ok encrypt keyframes\n".to_owned(), true)
+    );
+    watching.says("leaves all frames but keyframes in clear");
+    publishing.says("this publisher leaves all frames but keyframes in clear");
+    frames_after(30);
+    let frames = observed(&proxy);
+    let late = frames.len() - 15..frames.len() - 1;
+    for number in late {
+        assert!(
+            frames[number].iter().all(|part| part.clear != keyframe(number)),
+            "frame {number}"
+        );
+    }
+
+    assert_eq!(control(&home, &socket, "rekey").0, "ok rekey with 1 viewers\n");
+    assert_eq!(control(&home, &socket, "keyframe").0, "ok keyframe requested\n");
+    assert!(control(&home, &socket, "encrypt all").1);
+    watching.says("the publisher encrypts everything");
+    let agreed = observed(&proxy).len();
+    frames_after(30);
+    assert!(observed(&proxy)[agreed + 2..].iter().flatten().all(|part| !part.clear));
+
+    let (status, done) = control(&home, &socket, "status");
+    assert!(
+        done && status.starts_with("ok encrypt=all viewers=1 frames="),
+        "{status}"
+    );
+    assert!(
+        !status.contains("epoch=0 ") && !status.contains("records_in_clear=0"),
+        "{status}"
+    );
+    assert_eq!(watching.stop(), 0);
+    assert_eq!(watching.count(IN_CLEAR), 1);
+    assert_eq!(publishing.stop(), 0);
+    assert!(!socket.exists(), "the socket is removed");
+    let received = viewer.recorded();
+    let frames = order(&received, &clip.frames);
+    assert_eq!(
+        frames,
+        (frames[0]..frames[0] + frames.len()).collect::<Vec<_>>(),
+        "no frame is lost"
+    );
+    assert_eq!(home.report("report.json")["configuration"]["encrypt"], "all");
+}
+
+#[test]
+fn the_control_socket_refuses_what_it_does_not_know_and_goes_on() {
+    let home = Home::new();
+    let socket = home.file("control");
+    let options = format!("--control {}", socket.display());
+    // What a program that was killed left behind is replaced.
+    drop(UnixListener::bind(&socket).expect("a socket"));
+    let (mut publishing, _) = home.publish("test:160x120@5", &options);
+
+    let mut other = home.start(&format!("publish test:160x120@5 --listen tcp://127.0.0.1:0 {options}"));
+    assert_eq!(other.ends(), 2);
+    assert!(
+        other.said().contains("a running program listens at"),
+        "{}",
+        other.said()
+    );
+    assert!(other.stdout().is_empty(), "no ticket was handed out");
+
+    for (command, words) in [
+        ("encrypt", "encrypt what"),
+        ("encrypt rate:101", "0 to 100 percent"),
+        ("encrypt everything", "what to encrypt is all, none"),
+        ("open the door", "there is no such command"),
+        ("status now", "there is no such command"),
+    ] {
+        let (answer, done) = control(&home, &socket, command);
+        assert!(!done && answer.contains(words), "{command}: {answer}");
+    }
+    assert!(control(&home, &socket, "help").0.starts_with("ok encrypt all|none|"));
+
+    let mut stream = UnixStream::connect(&socket).expect("a connection");
+    let mut answers = BufReader::new(stream.try_clone().expect("a descriptor")).lines();
+    stream.write_all(b"\nencrypt rate:12.5\nstatus\n").expect("sent");
+    let mut answer = || answers.next().expect("an answer").expect("text");
+    assert!(answer().starts_with("error: an empty command"));
+    assert_eq!(answer(), "ok encrypt rate:12.5");
+    assert!(answer().starts_with("ok encrypt=rate:12.5 viewers=0"));
+    stream.write_all(&[b'x'; 300]).expect("sent");
+    assert!(answer().starts_with("error: a command has at most 256 bytes"));
+
+    assert_eq!(publishing.stop(), 0);
+    let (answer, done) = control(&home, &socket, "status");
+    assert!(!done && answer.contains("no publisher answers at"), "{answer}");
+
+    let file = home.write("a-file", "mine");
+    let mut onto = home.start(&format!(
+        "publish test: --listen tcp://127.0.0.1:0 --control {}",
+        file.display()
+    ));
+    assert_eq!(
+        (onto.ends(), fs::read(&file).expect("untouched")),
+        (2, b"mine".to_vec())
+    );
+}
+
+#[test]
+fn nobody_between_can_change_what_is_in_clear_or_claim_that_it_is() {
+    let (home, viewer) = (Home::new(), Home::new());
+    let clip = Clip::make(home.path(), 900);
+    let (_program, ticket) = home.publish(&clip.url(90, ""), "--encrypt keyframes");
+    let (mut frames, mut agreed, mut flipped) = (0, false, [0_u64; 4]);
+    let (tell, told) = std::sync::mpsc::channel();
+    let proxy = Proxy::start(Proxy::port_of(&ticket), move |seen, mut message| {
+        if seen.way != Way::Down || !is_frame(&message) {
+            return Act::pass(message);
+        }
+        frames += 1;
+        let clear = message[LENGTH + 1] & 1 == 0;
+        // Not before the viewer has agreed to anything in clear.
+        agreed |= clear;
+        if agreed && frames % 9 == 0 {
+            let (which, place, bit) = match (clear, frames % 2) {
+                (false, _) => (0, LENGTH + 1, 1),
+                (true, 0) => (1, LENGTH + 1, 1),
+                (true, _) if frames % 4 == 1 => (2, LENGTH + HEADER + PREAMBLE + 20, 0x10),
+                (true, _) => (3, message.len() - TAG - 1, 1),
+            };
+            message[place] ^= bit;
+            flipped[which] += 1;
+            let _ = tell.send(flipped);
+        }
+        Act::pass(message)
+    });
+    let mut watching = viewer.start(&format!(
+        "watch {} --to file:out.h264 --report report.json",
+        proxy.ticket(&ticket)
+    ));
+    assert_eq!(watching.ends(), 0, "{}", watching.said());
+    let flipped = told.try_iter().last().expect("something was flipped");
+    assert!(flipped.iter().all(|count| *count > 3), "{flipped:?}");
+    assert_eq!(viewer.refused("report.json", "tag"), flipped.iter().sum::<u64>());
+    assert_eq!(viewer.refused("report.json", "cleartext"), 0);
+    let received = viewer.recorded();
+    let frames = order(&received, &clip.frames);
+    assert!(
+        frames.len() > 100 && frames.last() > Some(&850),
+        "{} frames",
+        frames.len()
+    );
+    let report = viewer.report("report.json");
+    assert_eq!(report["totals"]["handshakes"]["established"], 1, "the session goes on");
+}
+
+#[test]
+fn a_viewer_that_was_told_nothing_accepts_nothing_in_clear() {
+    let (home, viewer) = (Home::new(), Home::new());
+    let clip = Clip::make(home.path(), 300);
+    let (_program, ticket) = home.publish(&clip.url(90, ""), "");
+    let mut media = 0;
+    let proxy = Proxy::start(Proxy::port_of(&ticket), move |seen, mut message| {
+        if seen.way == Way::Down && is_media(&message) {
+            media += 1;
+            if media % 20 == 0 {
+                message[LENGTH + 1] &= !1;
+            }
+        }
+        Act::pass(message)
+    });
+    let mut watching = viewer.start(&format!(
+        "watch {} --to file:out.h264 --report report.json",
+        proxy.ticket(&ticket)
+    ));
+    assert_eq!(watching.ends(), 0, "{}", watching.said());
+    assert!(viewer.refused("report.json", "cleartext") >= 10);
+    assert_eq!(viewer.refused("report.json", "tag"), 0);
+}
+
+#[test]
+fn with_nothing_encrypted_a_stranger_and_a_wrong_publisher_are_still_refused() {
+    let (home, viewer) = (Home::new(), Home::new());
+    let clip = Clip::make(home.path(), 50);
+    let (publishing, ticket) = home.publish(&clip.url(25, "&loop"), "--encrypt none");
+    publishing.says(IN_CLEAR);
+    let uninvited = ticket.split_once('#').expect("an invite").0;
+    let mut refused = viewer.start(&format!("watch {uninvited} --to file:out.h264"));
+    assert_eq!(refused.ends(), 6, "{}", refused.said());
+    // The right door, and somebody else behind it.
+    let other = Home::new();
+    let (_other, foreign) = other.publish(&clip.url(25, "&loop"), "--encrypt none");
+    let misled = Proxy::redirect(&ticket, Proxy::port_of(&foreign));
+    let mut refused = viewer.start(&format!("watch {misled} --to file:out.h264"));
+    assert_eq!(refused.ends(), 6, "{}", refused.said());
+    let nothing = |size: std::io::Result<fs::Metadata>| size.map_or(true, |file| file.len() == 0);
+    assert!(nothing(fs::metadata(viewer.file("out.h264"))));
+}
+
+#[test]
+fn what_is_no_selection_or_no_unit_is_refused_in_words() {
+    let home = Home::new();
+    for (options, code, words) in [
+        ("--encrypt some", 2, "what to encrypt is all, none"),
+        ("--encrypt rate:100.5", 2, "0 to 100 percent"),
+        ("--unit chunk:15", 2, "N from 16 to 65535"),
+        ("--unit slice", 2, "a unit is frame, packet"),
+    ] {
+        let mut refused = home.start(&format!("publish test: --listen tcp://127.0.0.1:0 {options}"));
+        assert_eq!(refused.ends(), code, "{options}: {}", refused.said());
+        assert!(refused.said().contains(words), "{options}: {}", refused.said());
+    }
+    let file = home.write("sealcast.toml", "[publish]\nencrypt = \"some\"\n");
+    let mut refused = home.start(&format!("config check --config {}", file.display()));
+    assert_eq!(refused.ends(), 8, "{}", refused.said());
+}

@@ -1,0 +1,91 @@
+//! Live streams under the ciphers of the laboratory, which nobody gets who did not ask for them by name.
+
+use std::thread::{scope, sleep};
+use std::time::Duration;
+
+use sealcast::keys::study;
+use sealcast_testkit::attack::{Clip, Home, record};
+
+/// Sessions at once.
+const AT_ONCE: usize = 4;
+
+/// The test card, recorded: 640x480, 25 pictures a second.
+fn card(home: &Home) -> Clip {
+    let (mut publisher, ticket) = home.publish("test:640x480@25", "");
+    let (viewer_home, mut viewer) = record(&ticket, "");
+    viewer_home.flows(&viewer);
+    sleep(Duration::from_secs(2));
+    viewer.stop();
+    publisher.stop();
+    Clip::of(home.write("card.h264", viewer_home.recorded()))
+}
+
+fn arrives_whole_under(cipher: &str, clip: &Clip) {
+    let home = Home::new();
+    let chosen = format!("--insecure-study-suite {cipher}");
+    let more = format!("{chosen} --log-dir logs --report report.json");
+    let (mut publisher, ticket) = home.publish_udp(&clip.url(25, ""), "", &more);
+    let (viewer_home, mut viewer) = record(&ticket, &chosen);
+    assert_eq!(viewer.ends(), 0, "{cipher}: {}", viewer.said());
+    assert_eq!(publisher.ends(), 0, "{cipher}: {}", publisher.said());
+    viewer_home.assert_whole(clip, cipher);
+    let name = format!("insecure-{cipher}");
+    for (home, program) in [(&home, &publisher), (&viewer_home, &viewer)] {
+        let report = home.report("report.json");
+        assert_eq!(report["handshakes"][0]["suite"], name);
+        assert_eq!(
+            program.count(&format!(
+                "WARN INSECURE: this session's media is for measurements only suite=\"{name}\""
+            )),
+            1
+        );
+        let log = std::fs::read_to_string(home.file("logs/handshake.csv")).expect("a log");
+        assert!(log.contains(&name), "{log}");
+    }
+}
+
+#[test]
+fn the_test_card_arrives_byte_for_byte_under_every_study_suite_and_everything_says_its_name() {
+    let home = Home::new();
+    let clip = card(&home);
+    assert!(clip.frames.len() >= 40, "{} frames in two seconds", clip.frames.len());
+    for suites in study::STUDY.chunks(AT_ONCE) {
+        scope(|scope| {
+            for suite in suites {
+                scope.spawn(|| arrives_whole_under(study::cipher(suite), &clip));
+            }
+        });
+    }
+}
+
+#[test]
+fn an_end_that_did_not_ask_for_a_study_suite_does_not_get_one() {
+    let study = "--insecure-study-suite trivium";
+    for (publisher, viewer) in [(study, ""), ("", study), ("--insecure-study-suite xor", study)] {
+        let home = Home::new();
+        let (mut publisher, ticket) = home.publish("test:160x120@25", publisher);
+        let (viewer_home, mut viewer) = record(&ticket, viewer);
+        assert_ne!(viewer.ends(), 0, "{}", viewer.said());
+        assert!(
+            viewer.said().contains("it may accept other mechanisms or suites"),
+            "{}",
+            viewer.said()
+        );
+        assert_eq!(viewer_home.recorded_size(), 0);
+        publisher.stop();
+    }
+}
+
+#[test]
+fn a_study_suite_stands_alone_and_an_unknown_one_is_refused_in_words() {
+    let home = Home::new();
+    let mut unknown = home.start("publish test:160x120@25 --insecure-study-suite des");
+    assert_eq!(unknown.ends(), 2);
+    let said = unknown.said();
+    assert!(
+        said.contains("there is no study suite of a cipher \"des\"") && said.contains("trivium"),
+        "{said}"
+    );
+    let mut both = home.start("publish test:160x120@25 --suite aes-256-gcm --insecure-study-suite trivium");
+    assert_eq!(both.ends(), 2, "{}", both.said());
+}

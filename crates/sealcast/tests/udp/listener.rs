@@ -1,0 +1,247 @@
+//! Sessions' datagrams through a listener and a connecting end, on real sockets.
+
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
+
+use sealcast::meter::labels::{DatagramRefusal, DoorAnswer};
+use sealcast::transport::udp::{UdpListener, UdpTransport, connect, connect_any, listen};
+use sealcast::transport::{Progress, Transport};
+use sealcast_proto::wire::{Host, MessageLength, write_framed};
+use sealcast_testkit::udp::{PATIENCE, bare_socket, cookie_for, fragment, knock, metrics, receive, record};
+use tokio::time::timeout;
+
+fn open(address: &str) -> UdpListener {
+    listen(address.parse().expect("an address"), metrics()).expect("the loopback interface")
+}
+
+/// Begin a session from a bare socket.
+async fn begin(listener: &mut UdpListener, socket: &UdpSocket, connection: u32) -> UdpTransport {
+    let to = listener.local_address();
+    let cookie = tokio::task::block_in_place(|| cookie_for(socket, to, connection));
+    socket
+        .send_to(&fragment(connection, &cookie, b"hello"), to)
+        .expect("sent");
+    accept(listener).await
+}
+
+async fn accept(listener: &mut UdpListener) -> UdpTransport {
+    let accepted = timeout(PATIENCE, listener.accept()).await;
+    let (transport, _) = accepted.expect("somebody comes").expect("the reader works");
+    transport
+}
+
+async fn message(transport: &mut UdpTransport) -> Vec<u8> {
+    loop {
+        if let Ok(Some(message)) = transport.message(MessageLength::Record) {
+            return message.to_vec();
+        }
+        let progress = timeout(PATIENCE, transport.wait()).await.expect("something comes");
+        assert_ne!(progress.expect("the carrier works"), Progress::Closed);
+    }
+}
+
+fn say(transport: &mut UdpTransport, message: &[u8]) {
+    write_framed(transport.outgoing(), message);
+    transport.flush_now().expect("the carrier works");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn who_shows_a_cookie_gets_a_session_and_nobody_else_does() {
+    let mut listener = open("127.0.0.1:0");
+    let to = listener.local_address();
+    let (honest, thief) = (bare_socket("127.0.0.1:0"), bare_socket("127.0.0.1:0"));
+    let cookie = tokio::task::block_in_place(|| cookie_for(&honest, to, 7));
+    thief.send_to(&fragment(7, &cookie, b"stolen"), to).expect("sent");
+    honest
+        .send_to(&fragment(8, &cookie, b"another connection"), to)
+        .expect("sent");
+    honest
+        .send_to(&fragment(7, &[1; 16], b"a made-up cookie"), to)
+        .expect("sent");
+    honest.send_to(&fragment(7, &cookie, b"hello"), to).expect("sent");
+    let mut transport = accept(&mut listener).await;
+    assert_eq!(transport.remote(), honest.local_addr().expect("bound"));
+    assert_eq!(message(&mut transport).await, fragment(7, &cookie, b"hello"));
+    say(&mut transport, b"an answer");
+    say(&mut transport, b"and another");
+    assert_eq!(receive(&honest), (b"an answer".to_vec(), to));
+    assert_eq!(receive(&honest).0, b"and another");
+    // Packets that lie one behind the other become datagrams of their own.
+    let packets: Vec<u8> = (0..60_u8).flat_map(|number| [number; 1200]).collect();
+    assert!(
+        transport
+            .send_packets(&packets[..60 * 1200 - 1], 1200)
+            .expect("the carrier works")
+    );
+    for number in 0..60 {
+        let length = if number == 59 { 1199 } else { 1200 };
+        assert_eq!(receive(&honest).0, vec![number; length]);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn answers_follow_a_peer_only_after_an_authentic_message() {
+    let mut listener = open("[::]:0");
+    let to = SocketAddr::from((Ipv4Addr::LOCALHOST, listener.local_address().port()));
+    let (before, after) = (bare_socket("127.0.0.1:0"), bare_socket("127.0.0.1:0"));
+    let cookie = tokio::task::block_in_place(|| cookie_for(&before, to, 7));
+    before.send_to(&fragment(7, &cookie, b"hello"), to).expect("sent");
+    let mut transport = accept(&mut listener).await;
+    message(&mut transport).await;
+    transport.follow();
+    after.send_to(&record(7, 50), to).expect("sent");
+    assert_eq!(message(&mut transport).await, record(7, 50));
+    say(&mut transport, b"it may be forged");
+    assert_eq!(receive(&before).0, b"it may be forged");
+    transport.follow();
+    say(&mut transport, b"it was authentic");
+    assert_eq!(receive(&after), (b"it was authentic".to_vec(), to));
+    assert_eq!(transport.remote(), after.local_addr().expect("bound"));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_connecting_end_hears_only_whom_it_wrote_to() {
+    let server = bare_socket("127.0.0.1:0");
+    let port = server.local_addr().expect("bound").port();
+    let counts = metrics();
+    let far = connect(&Host::V4(Ipv4Addr::LOCALHOST), port, counts.clone()).await;
+    let mut transport = far.expect("a socket");
+    say(&mut transport, &knock(3));
+    let (knocked, client) = receive(&server);
+    assert_eq!(knocked, knock(3));
+    let stranger = bare_socket("127.0.0.1:0");
+    stranger.send_to(&record(3, 100), client).expect("sent");
+    server.send_to(b"abc", client).expect("sent");
+    server.send_to(&record(3, 9000), client).expect("sent");
+    server.send_to(&record(3, 101), client).expect("sent");
+    assert_eq!(message(&mut transport).await, record(3, 101));
+    assert_eq!(counts.datagrams_refused_for(DatagramRefusal::Foreign), 1);
+    assert_eq!(counts.datagrams_refused_for(DatagramRefusal::Malformed), 2);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_session_goes_on_from_a_new_socket() {
+    let mut listener = open("127.0.0.1:0");
+    let port = listener.local_address().port();
+    let far = connect(&Host::V4(Ipv4Addr::LOCALHOST), port, metrics()).await;
+    let mut client = far.expect("a socket");
+    say(&mut client, &knock(9));
+    let cookie = message(&mut client).await[21..].to_vec();
+    say(&mut client, &fragment(9, &cookie, b"hello"));
+    let mut server = accept(&mut listener).await;
+    message(&mut server).await;
+    let before = client.local_address();
+    client.rebind().expect("a socket");
+    assert_ne!(client.local_address(), before);
+    say(&mut client, &record(9, 60));
+    assert_eq!(message(&mut server).await, record(9, 60));
+    server.follow();
+    say(&mut server, &record(9, 70));
+    assert_eq!(message(&mut client).await, record(9, 70));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn of_several_addresses_the_one_that_answers_is_used() {
+    for address in ["127.0.0.1:0", "[::1]:0"] {
+        let mut listener = open(address);
+        let port = listener.local_address().port();
+        let both = [(Ipv6Addr::LOCALHOST, port).into(), (Ipv4Addr::LOCALHOST, port).into()];
+        let far = connect_any(&both, metrics()).expect("a socket");
+        let mut client = far.expect("this machine has the addresses");
+        say(&mut client, &knock(4));
+        let cookie = message(&mut client).await[21..].to_vec();
+        assert_eq!(client.remote(), listener.local_address(), "settled");
+        say(&mut client, &fragment(4, &cookie, b"hello"));
+        let mut server = accept(&mut listener).await;
+        assert_eq!(message(&mut server).await, fragment(4, &cookie, b"hello"));
+    }
+}
+
+#[tokio::test]
+async fn names_are_looked_up_and_unknown_ones_reported() {
+    let known = connect(&Host::Name("localhost".to_owned()), 9553, metrics()).await;
+    assert!(known.expect("a socket").remote().ip().is_loopback());
+    let unknown = connect(&Host::Name("nowhere.invalid".to_owned()), 9553, metrics()).await;
+    let failure = unknown.err().expect("no such name");
+    assert!(
+        failure.what.contains("nowhere.invalid:9553") && failure.hint.contains("name"),
+        "{failure}"
+    );
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_a_slow_session_does_not_take_is_dropped_and_counted() {
+    let counts = metrics();
+    let mut listener = listen("127.0.0.1:0".parse().expect("an address"), counts.clone()).expect("a socket");
+    let to = listener.local_address();
+    let (flood, quiet) = (bare_socket("127.0.0.1:0"), bare_socket("127.0.0.1:0"));
+    let mut slow = begin(&mut listener, &flood, 1).await;
+    let mut other = begin(&mut listener, &quiet, 2).await;
+    message(&mut slow).await;
+    message(&mut other).await;
+    let dropped = || counts.datagrams_refused_for(DatagramRefusal::Queue);
+    let mut sent = 0;
+    while dropped() == 0 {
+        for _ in 0..50 {
+            flood.send_to(&record(1, 1200), to).expect("sent");
+            sent += 1;
+        }
+        // The flood costs the others nothing. And once this has come, all before it was looked at.
+        quiet.send_to(&record(2, 300), to).expect("sent");
+        assert_eq!(message(&mut other).await, record(2, 300));
+        assert!(sent < 100_000, "the queue is bounded");
+    }
+    let mut taken = 0;
+    while taken + dropped() < sent {
+        assert_eq!(message(&mut slow).await, record(1, 1200));
+        taken += 1;
+    }
+    assert!(taken > 0);
+    assert_eq!(taken + dropped(), sent, "what was not dropped was handed over");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn records_of_lost_sessions_are_answered_at_a_bounded_rate() {
+    let counts = metrics();
+    let listener = listen("127.0.0.1:0".parse().expect("an address"), counts.clone()).expect("a socket");
+    let to = listener.local_address();
+    let began = std::time::Instant::now();
+    let socket = bare_socket("127.0.0.1:0");
+    for connection in 0..5_000_u64 {
+        socket.send_to(&record(connection as u32, 40), to).expect("sent");
+        while counts.datagrams_refused_for(DatagramRefusal::Unknown) <= connection {
+            assert!(began.elapsed() < PATIENCE, "every datagram is looked at");
+            tokio::task::yield_now().await;
+        }
+    }
+    let answers = counts.door_answers(DoorAnswer::Unknown);
+    // A second that began before and one that ended after may both have been counted.
+    assert!(
+        (1..=100 * (began.elapsed().as_secs() + 2)).contains(&answers),
+        "{answers} answers"
+    );
+    assert_eq!(receive(&socket).0, [0, 0, 0, 0, 0x09]);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn sessions_outlive_the_listener_and_those_that_waited_do_not() {
+    let mut listener = open("127.0.0.1:0");
+    let to = listener.local_address();
+    let (early, late) = (bare_socket("127.0.0.1:0"), bare_socket("127.0.0.1:0"));
+    let mut transport = begin(&mut listener, &early, 1).await;
+    message(&mut transport).await;
+    let cookie = tokio::task::block_in_place(|| cookie_for(&late, to, 2));
+    drop(listener);
+    late.send_to(&fragment(2, &cookie, b"hello"), to).expect("sent");
+    late.send_to(&record(2, 40), to).expect("sent");
+    assert_eq!(receive(&late).0, [0, 0, 0, 2, 0x09], "there is no such session");
+    early.send_to(&record(1, 44), to).expect("sent");
+    assert_eq!(message(&mut transport).await, record(1, 44));
+    drop(transport);
+    // With the last session the socket goes.
+    let free = async {
+        while UdpSocket::bind(to).is_err() {
+            tokio::task::yield_now().await;
+        }
+    };
+    timeout(PATIENCE, free).await.expect("the address is free again");
+}
