@@ -17,9 +17,23 @@ use crate::built::built;
 use crate::media::{ffmpeg, path};
 
 /// How long anything may take that takes no time of its own, on a machine that is busy otherwise.
-pub const PATIENCE: Duration = Duration::from_secs(20);
+pub const PATIENCE: Duration = Duration::from_secs(60);
 /// How often the tests look whether something has happened.
 const LOOK: Duration = Duration::from_millis(10);
+
+/// Most attempts at what a machine that stands still may spoil: it loses datagrams, and time-outs of programs pass.
+const TRIES: usize = 5;
+
+/// Whether one of several attempts succeeds. What must never happen, an attempt asserts itself.
+pub fn succeeds_once(what: &str, attempt: impl Fn() -> Result<(), String>) -> bool {
+    (1..=TRIES).any(|number| match attempt() {
+        Ok(()) => true,
+        Err(why) => {
+            println!("{what}, attempt {number}: {why}");
+            false
+        }
+    })
+}
 
 /// A directory for one end: its keys, and what the test wants it to write.
 pub fn home() -> TempDir {

@@ -3,6 +3,7 @@
 pub mod rtp;
 
 use std::collections::HashSet;
+use std::net::{Ipv4Addr, UdpSocket};
 use std::path::PathBuf;
 use std::process::Command;
 use std::thread;
@@ -14,10 +15,19 @@ use crate::program::{PATIENCE, Program};
 /// So many bytes in a row are the same by chance never.
 pub const RUN: usize = 16;
 
+/// Length of a capture's header, and of that of each packet in it.
+const FILE_HEADER: usize = 24;
+const PACKET_HEADER: usize = 16;
+
+/// The last packet that a capture waits for.
+const END: &[u8] = b"all that was sent before has been captured";
+
 /// A capture of everything on one port of the loopback interface.
 pub struct Capture {
     tcpdump: Program,
     file: PathBuf,
+    /// Captured as well: the end is sent from here to itself.
+    end: UdpSocket,
 }
 
 impl Capture {
@@ -28,22 +38,13 @@ impl Capture {
 
     /// Capture what a filter of tcpdump's lets through.
     pub fn of(what: &str, file: PathBuf) -> Self {
+        let end = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).expect("a port");
+        let what = format!("({what}) or udp port {}", end.local_addr().expect("bound").port());
         let mut command = Command::new("env");
         command.arg(tool("tcpdump").get_program());
-        command.args([
-            "-i",
-            "lo",
-            "-n",
-            "-U",
-            "--immediate-mode",
-            "-s",
-            "0",
-            "-B",
-            "32768",
-            "-Z",
-            "root",
-        ]);
-        command.args(["-w", path(&file), what]);
+        // Not in immediate mode: that gives each packet the room of the longest, so that 32 MiB hold 256 packets.
+        command.args(["-i", "lo", "-n", "-U", "-s", "0", "-B", "32768", "-Z", "root"]);
+        command.args(["-w", path(&file), &what]);
         let tcpdump = Program::run("tcpdump", command);
         let began = Instant::now();
         while !tcpdump.said().contains("listening on lo") {
@@ -54,19 +55,41 @@ impl Capture {
             assert!(began.elapsed() < PATIENCE, "tcpdump does not begin to capture");
             thread::sleep(Duration::from_millis(10));
         }
-        Self { tcpdump, file }
+        Self { tcpdump, file, end }
     }
 
     /// Everything that was captured, complete.
     pub fn stop(mut self) -> Vec<u8> {
-        // What was sent last is on its way through the kernel.
-        thread::sleep(Duration::from_millis(300));
+        let address = self.end.local_addr().expect("bound");
+        self.end.send_to(END, address).expect("sent");
+        let began = Instant::now();
+        let captured = loop {
+            let mut captured = std::fs::read(&self.file).expect("a capture");
+            if let Some(at) = start_of(END, &captured) {
+                captured.truncate(at);
+                break captured;
+            }
+            assert!(began.elapsed() < PATIENCE, "tcpdump does not capture what is sent");
+            thread::sleep(Duration::from_millis(50));
+        };
         self.tcpdump.signal("INT");
         self.tcpdump.succeeds(PATIENCE);
         let said = self.tcpdump.said();
         assert!(said.contains("\n0 packets dropped by kernel"), "{said}");
-        std::fs::read(&self.file).expect("a capture")
+        captured
     }
+}
+
+/// Where the record of the packet begins that ends with these bytes and is complete.
+fn start_of(ending: &[u8], capture: &[u8]) -> Option<usize> {
+    let mut at = FILE_HEADER;
+    while let Some(packet) = packet_at(capture, at) {
+        if packet.ends_with(ending) {
+            return Some(at);
+        }
+        at += PACKET_HEADER + packet.len();
+    }
+    None
 }
 
 /// Every run of bytes that means something: one with several different values.
@@ -89,15 +112,18 @@ pub fn seen_of<'a>(plaintexts: impl Iterator<Item = &'a [u8]>, capture: &[u8]) -
 
 /// The IPv4 packets of a capture on Ethernet, as the loopback interface shows them.
 pub fn packets(capture: &[u8]) -> Vec<&[u8]> {
-    const FILE_HEADER: usize = 24;
-    const PACKET_HEADER: usize = 16;
     const ETHERNET: usize = 14;
-    let (mut rest, mut packets) = (&capture[FILE_HEADER..], Vec::new());
-    while rest.len() >= PACKET_HEADER {
-        let length = u32::from_le_bytes(rest[8..12].try_into().expect("four bytes")) as usize;
-        let packet = &rest[PACKET_HEADER..PACKET_HEADER + length];
+    let (mut at, mut packets) = (FILE_HEADER, Vec::new());
+    while let Some(packet) = packet_at(capture, at) {
         packets.push(&packet[ETHERNET..]);
-        rest = &rest[PACKET_HEADER + length..];
+        at += PACKET_HEADER + packet.len();
     }
     packets
+}
+
+/// The packet whose record begins there, if the capture has all of it.
+fn packet_at(capture: &[u8], at: usize) -> Option<&[u8]> {
+    let length = capture.get(at + 8..at + 12)?.try_into().expect("four bytes");
+    let begin = at + PACKET_HEADER;
+    capture.get(begin..begin + u32::from_le_bytes(length) as usize)
 }

@@ -8,6 +8,7 @@ use std::path::Path;
 
 use tempfile::TempDir;
 
+use crate::media::tool;
 use crate::program::{PATIENCE, Program, Publisher, free_port, home, publish_by, sealcast};
 
 pub use camera::{Camera, Heard};
@@ -21,6 +22,25 @@ pub enum Plain {
     Tcp,
     /// In datagrams.
     Udp,
+}
+
+/// The digests of what ffmpeg as a player receives, in the format framemd5. It may complain of datagrams that were lost.
+pub fn digests_by_ffmpeg(arguments: &[&str]) -> Vec<String> {
+    let text = String::from_utf8(played_by_ffmpeg(&[arguments, &["-f", "framemd5", "-"]].concat())).expect("text");
+    let lines = text.lines().filter(|line| !line.starts_with('#'));
+    let digests = lines.filter_map(|line| line.rsplit(',').next());
+    digests.map(|digest| digest.trim().to_owned()).collect()
+}
+
+/// What ffmpeg as a player writes to its standard output.
+pub fn played_by_ffmpeg(arguments: &[&str]) -> Vec<u8> {
+    // It does not end by itself where nothing comes any more.
+    let mut command = tool("timeout");
+    command.arg("120").arg(tool("ffmpeg").get_program());
+    command.args(["-nostdin", "-hide_banner", "-loglevel", "error"]);
+    let output = command.args(arguments).output().expect("ffmpeg runs");
+    println!("{}", String::from_utf8_lossy(&output.stderr));
+    output.stdout
 }
 
 /// A packet and the channel it goes by: twice the track's number, and one more for RTCP.
@@ -92,6 +112,14 @@ impl Pair {
     /// Everything that both gateways said so far.
     pub fn said(&self) -> String {
         self.camera.program.said() + &self.viewer.said()
+    }
+
+    /// Neither gateway warned of anything but silence, which a machine that stands still makes.
+    pub fn assert_calm(&self) {
+        let said = self.said();
+        let silence = ["nothing was heard", "nothing came", "is gone", "the session ended"];
+        let warned = |line: &&str| line.contains("WARN") && !silence.iter().any(|words| line.contains(words));
+        assert_eq!(said.lines().find(warned), None, "{said}");
     }
 
     /// Where the camera gateway keeps its keys.

@@ -16,6 +16,10 @@ use crate::program::PATIENCE;
 
 /// How often a waiting socket looks whether the player is still there.
 const LOOK: Duration = Duration::from_millis(200);
+/// How long a test looks for packets that must not come.
+const MOMENT: Duration = Duration::from_millis(500);
+/// A datagram that has not come for so long after the one before is taken for lost.
+const LOSS: Duration = Duration::from_secs(5);
 
 /// A player in a session.
 pub struct Player {
@@ -165,10 +169,22 @@ impl Player {
         (0..count).map(next).collect()
     }
 
-    /// Whether more packets come within a moment.
+    /// Whether more packets come.
     pub fn receives(&self) -> bool {
         self.packets.try_iter().for_each(drop);
-        self.packets.recv_timeout(Duration::from_millis(500)).is_ok()
+        self.packets.recv_timeout(PATIENCE).is_ok()
+    }
+
+    /// Whether no more packets come, for a moment at least.
+    pub fn receives_nothing(&self) -> bool {
+        self.packets.try_iter().for_each(drop);
+        self.packets.recv_timeout(MOMENT).is_err()
+    }
+
+    /// The next packets, or those that come before none comes for a while.
+    pub fn packets_that_come(&self, most: usize) -> Vec<Packet> {
+        let next = |_| self.packets.recv_timeout(LOSS).ok();
+        (0..most).map_while(next).collect()
     }
 
     /// Send a report about a track.

@@ -10,6 +10,9 @@ use std::time::{Duration, Instant};
 
 use crate::media::{STREET, clip, ffmpeg, path, tool};
 
+/// How long anything may take that takes no time of its own, on a machine that is busy otherwise.
+const PATIENCE: Duration = Duration::from_secs(60);
+
 /// A server process that ends with the test, however the test ends.
 pub struct Server {
     child: Child,
@@ -42,7 +45,7 @@ impl Server {
     /// Wait for something that the server says.
     pub fn expect_line(&self, wanted: &str) {
         let lines = self.lines.as_ref().expect("this server speaks");
-        let deadline = Instant::now() + Duration::from_secs(5);
+        let deadline = Instant::now() + PATIENCE;
         while Instant::now() < deadline {
             if lines
                 .recv_timeout(Duration::from_millis(100))
@@ -99,7 +102,7 @@ pub fn gstreamer(file: &Path, args: &[&str]) -> Server {
             .map_while(Result::ok)
             .try_for_each(|line| sender.send(line))
     });
-    let first = lines.recv_timeout(Duration::from_secs(20)).expect("the server listens");
+    let first = lines.recv_timeout(PATIENCE).expect("the server listens");
     server.port = first
         .strip_prefix("port ")
         .and_then(|port| port.parse().ok())
@@ -145,7 +148,7 @@ pub fn vlc(file: &Path) -> Server {
         udp: [0; 2],
         lines: None,
     };
-    let deadline = Instant::now() + Duration::from_secs(20);
+    let deadline = Instant::now() + PATIENCE;
     // It listens before it knows its stream, and answers with an error until then.
     while describe(port).is_none_or(|answer| !answer.contains(" 200 ") || !answer.contains("sprop-parameter-sets")) {
         assert!(
@@ -161,7 +164,7 @@ pub fn vlc(file: &Path) -> Server {
 /// What a server answers to a question for its stream.
 pub fn describe(port: u16) -> Option<String> {
     let mut server = TcpStream::connect(("127.0.0.1", port)).ok()?;
-    server.set_read_timeout(Some(Duration::from_millis(500))).ok()?;
+    server.set_read_timeout(Some(Duration::from_secs(5))).ok()?;
     write!(
         server,
         "DESCRIBE rtsp://127.0.0.1:{port}/cam RTSP/1.0\r\nCSeq: 1\r\n\r\n"
@@ -180,7 +183,7 @@ pub fn jpeg_clip(dir: &Path) -> PathBuf {
         "-i",
         path(&input),
         "-t",
-        "4",
+        "8",
         "-c:v",
         "mjpeg",
         "-huffman",

@@ -1,11 +1,17 @@
 //! Who joins a camera that others watch sees its first picture whole, and they miss nothing.
 
+use std::time::{Duration, Instant};
+
 use sealcast_proto::rtsp::Method;
 use sealcast_testkit::gateways::{self, Camera, FRAGMENTS, Packet, Plain, Player, film, number, pair};
-use sealcast_testkit::program;
+use sealcast_testkit::program::{self, PATIENCE, succeeds_once};
 
-/// That the packets of a channel are those of the film, one after the other, whichever is the first; which that is.
-fn run(came: &[Packet], film: &[Packet], channel: u8) -> usize {
+/// How long video is held back from who joins it until a keyframe comes.
+const HELD: Duration = Duration::from_secs(10);
+
+/// Which packet of the film is the first of a channel, if all of them are the film's, one after the other; else where
+/// some are missing.
+fn run(came: &[Packet], film: &[Packet], channel: u8) -> Result<usize, String> {
     let of =
         |packets: &[Packet]| -> Vec<Packet> { packets.iter().filter(|packet| packet.0 == channel).cloned().collect() };
     let (came, film) = (of(came), of(film));
@@ -14,42 +20,57 @@ fn run(came: &[Packet], film: &[Packet], channel: u8) -> usize {
         .position(|packet| packet == came.first().expect("packets came"));
     let first = first.expect("a packet of the film");
     for (at, packet) in came.iter().enumerate() {
-        let expected = &film[(first + at) % film.len()];
-        assert!(
-            packet == expected,
-            "channel {channel}: packet {at} after {first} is {}",
-            number(packet)
-        );
+        if *packet != film[(first + at) % film.len()] {
+            assert!(
+                film.contains(packet),
+                "channel {channel}: packet {at} is none of the film's"
+            );
+            return Err(format!(
+                "channel {channel}: packet {at} after {first} is {}",
+                number(packet)
+            ));
+        }
     }
-    first
+    Ok(first)
+}
+
+/// Let five players join one that is there, one after the other. Where packets of any of them are missing, it says so.
+fn join(codec: &'static str, plain: Plain) -> Result<(), String> {
+    let packets = film(codec, 200);
+    let camera = Camera::start(plain, packets.clone(), true);
+    camera.changes_to(codec);
+    let gateways = pair(&camera.url(), &[], &[]);
+    let first = Player::watch(gateways.port, plain);
+    let mut all = first.packets(20);
+    for _ in 0..5 {
+        let second = Player::watch(gateways.port, plain);
+        let came = second.packets(400);
+        let began = run(&came, &packets, 0)?;
+        let group = if codec == "JPEG" { FRAGMENTS } else { packets.len() };
+        assert_eq!(began % group, 0, "{codec} over {plain:?} begins with packet {began}");
+        // Reports and sound are there from its PLAY on.
+        run(&came, &packets, 1)?;
+        run(&came, &packets, 2)?;
+    }
+    all.extend(first.packets(2000));
+    for channel in 0..3 {
+        match run(&all, &packets, channel)? {
+            0 => {}
+            began => return Err(format!("{codec}: who is the first has it from packet {began} on")),
+        }
+    }
+    Ok(())
 }
 
 #[test]
 fn who_joins_begins_with_a_keyframe_and_who_was_there_misses_nothing() {
     for codec in ["H264", "H265", "JPEG"] {
-        for plain in [Plain::Tcp, Plain::Udp] {
-            let packets = film(codec, 200);
-            let camera = Camera::start(plain, packets.clone(), true);
-            camera.changes_to(codec);
-            let gateways = pair(&camera.url(), &[], &[]);
-            let first = Player::watch(gateways.port, plain);
-            let mut all = first.packets(20);
-            for _ in 0..5 {
-                let second = Player::watch(gateways.port, plain);
-                let came = second.packets(400);
-                let began = run(&came, &packets, 0);
-                let group = if codec == "JPEG" { FRAGMENTS } else { packets.len() };
-                assert_eq!(began % group, 0, "{codec} over {plain:?} begins with packet {began}");
-                // Reports and sound are there from its PLAY on.
-                run(&came, &packets, 1);
-                run(&came, &packets, 2);
-            }
-            all.extend(first.packets(2000));
-            for channel in 0..3 {
-                let began = run(&all, &packets, channel);
-                assert_eq!(began, 0, "{codec}: who is the first has it from the camera's PLAY on");
-            }
-        }
+        join(codec, Plain::Tcp).expect("nothing is lost on the way");
+        let over_udp = || join(codec, Plain::Udp);
+        assert!(
+            succeeds_once(codec, over_udp),
+            "{codec}: packets were missing every time"
+        );
     }
 }
 
@@ -64,8 +85,8 @@ fn a_second_viewer_gateway_begins_with_a_keyframe_too() {
     let (home, port) = (program::home(), program::free_port());
     let _other = gateways::viewer_gateway(home.path(), &gateways.camera.ticket, port, &[]);
     let second = Player::watch(port, Plain::Tcp);
-    assert_eq!(run(&second.packets(400), &packets, 0), 0);
-    run(&first.packets(2000), &packets, 0);
+    assert_eq!(run(&second.packets(400), &packets, 0), Ok(0));
+    assert!(run(&first.packets(2000), &packets, 0).is_ok());
 }
 
 #[test]
@@ -79,10 +100,11 @@ fn video_without_keyframes_comes_after_ten_seconds_as_it_is() {
     let first = Player::watch(gateways.port, Plain::Tcp);
     first.packets(20);
     let mut second = Player::connect(gateways.port, "front", Plain::Tcp);
+    let began = Instant::now();
     second.play();
-    let began = std::time::Instant::now();
-    while second.packets(1)[0].0 != 0 {}
-    let took = began.elapsed().as_secs();
-    assert!((9..13).contains(&took), "{took} s");
+    while second.packets(1)[0].0 != 0 {
+        assert!(began.elapsed() < HELD + PATIENCE, "no video came");
+    }
+    assert!(began.elapsed() >= HELD, "video came after {:?}", began.elapsed());
     assert_eq!(second.ask(Method::Teardown, "", &[]).status, 200);
 }

@@ -2,15 +2,12 @@
 //! everybody who goes leaves nothing behind. Camera and players are this test's own, so that every byte is known.
 
 use std::net::{Ipv4Addr, TcpListener, TcpStream};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use sealcast_proto::rtsp::Method;
 use sealcast_testkit::gateways::{Camera, Heard, Packet, Pair, Plain, Player, camera_gateway, pair, viewer_gateway};
 use sealcast_testkit::media;
-use sealcast_testkit::program::{PATIENCE, free_port, home, number, report, sealcast};
-
-/// How long anything that is to end at once may take on a busy machine.
-const AT_ONCE: Duration = Duration::from_secs(5);
+use sealcast_testkit::program::{PATIENCE, free_port, home, number, report, sealcast, succeeds_once};
 
 /// Packets of two tracks and of all lengths up to `longest`, whose bytes look like nothing in particular.
 fn packets(count: usize, longest: usize) -> Vec<Packet> {
@@ -42,31 +39,38 @@ fn by_channel(packets: &[Packet]) -> Vec<Vec<&[u8]>> {
 }
 
 fn assert_exact(camera: Plain, player: Plain, listen: &str, unit: &[&str]) {
+    let what = format!("{camera:?} camera, {player:?} player, {listen} {unit:?}");
+    let carried = || carry(camera, player, listen, unit);
+    assert!(succeeds_once(&what, carried), "{what}: datagrams were lost every time");
+}
+
+/// Carry packets of a camera to a player. What comes is what went in, bit for bit and in order; where some of it is
+/// missing, it says so: datagrams may be lost, packets on connections may not.
+fn carry(camera: Plain, player: Plain, listen: &str, unit: &[&str]) -> Result<(), String> {
     let datagrams = camera == Plain::Udp || player == Plain::Udp;
+    let lossy = datagrams || !listen.starts_with("tcp");
     // On a path that is paced, a megabyte at once waits for too long.
-    let longest = if datagrams || !listen.starts_with("tcp") {
-        9000
-    } else {
-        65_535
-    };
+    let longest = if lossy { 9000 } else { 65_535 };
     let sent = packets(200, longest);
     let source = Camera::start(camera, sent.clone(), false);
     let gateways = pair(&source.url(), &[&["--listen", listen], unit].concat(), &[]);
     let watching = Player::watch(gateways.port, player);
-    let came = watching.packets(sent.len());
-    let what = format!("{camera:?} camera, {player:?} player, {listen} {unit:?}");
+    let came = match lossy {
+        true => watching.packets_that_come(sent.len()),
+        false => watching.packets(sent.len()),
+    };
     for (channel, (came, sent)) in by_channel(&came).iter().zip(&by_channel(&sent)).enumerate() {
-        let other = came.iter().zip(sent).position(|(came, sent)| came != sent);
-        let place = other.map(|at| (at, sent.iter().position(|sent| *sent == came[at])));
-        assert_eq!(
-            (place, came.len()),
-            (None, sent.len()),
-            "{what}, channel {channel}: another packet came out than went in"
-        );
+        let mut rest = sent.iter();
+        let other = came.iter().position(|came| !rest.any(|sent| sent == came));
+        assert_eq!(other, None, "channel {channel}: another packet came out than went in");
+    }
+    if came.len() < sent.len() {
+        return Err(format!("{} of {} packets came", came.len(), sent.len()));
     }
     if !datagrams {
         assert!(came == sent, "on one connection all channels are in order");
     }
+    Ok(())
 }
 
 #[test]
@@ -108,7 +112,7 @@ fn players_share_one_session_with_the_camera_and_the_last_one_ends_it() {
     first.packets(100);
     second.packets(100);
     assert_eq!(first.ask(Method::Teardown, "", &[]).status, 200);
-    assert!(!first.receives() && second.receives());
+    assert!(first.receives_nothing() && second.receives());
     assert_eq!(second.ask(Method::Teardown, "", &[]).status, 200);
     let heard = camera.hears(&Heard::Gone);
     let plays = heard.iter().filter(|heard| **heard == asked(Method::Play)).count();
@@ -126,7 +130,7 @@ fn a_player_that_paused_goes_on_while_another_watches() {
     let second = Player::watch(gateways.port, Plain::Tcp);
     first.packets(10);
     assert_eq!(first.ask(Method::Pause, "", &[]).status, 200);
-    assert!(!first.receives() && second.receives());
+    assert!(first.receives_nothing() && second.receives());
     assert_eq!(first.ask(Method::Play, "", &[]).status, 200);
     assert!(first.receives());
 }
@@ -163,33 +167,48 @@ fn a_player_that_vanishes_is_not_served_any_longer() {
         let player = Player::watch(gateways.port, plain);
         player.packets(100);
         player.hang_up();
-        let began = Instant::now();
         camera.hears(&asked(Method::Teardown));
-        assert!(began.elapsed() < AT_ONCE, "{:?}", began.elapsed());
+        // It left, or its connection broke: nobody waited until nothing was heard of it for a minute.
+        gateways.viewer.says(" the player", PATIENCE);
+        assert!(!gateways.viewer.said().contains("nothing was heard from the player"));
     }
 }
 
 #[test]
 fn a_camera_that_comes_up_while_a_player_asks_is_still_found() {
-    let port = free_port();
-    let gateways = pair(&format!("rtsp://127.0.0.1:{port}/cam"), &[], &[]);
-    let late = std::thread::spawn(move || {
-        std::thread::sleep(Duration::from_secs(1));
-        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port)).expect("the port");
-        Camera::at(listener, Plain::Tcp, packets(50, 1400), true)
-    });
-    let player = Player::watch(gateways.port, Plain::Tcp);
-    player.packets(100);
-    drop(late.join());
+    let comes_up = || {
+        let port = free_port();
+        let gateways = pair(&format!("rtsp://127.0.0.1:{port}/cam"), &[], &[]);
+        let mut player = Player::connect(gateways.port, "front", Plain::Tcp);
+        let late = std::thread::spawn(move || {
+            std::thread::sleep(Duration::from_secs(1));
+            let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port)).expect("the port");
+            Camera::at(listener, Plain::Tcp, packets(50, 1400), true)
+        });
+        let status = player.ask(Method::Describe, "", &[]).status;
+        let _camera = late.join().expect("a camera");
+        if status != 200 {
+            return Err(format!("the answer was {status}: the camera was too late"));
+        }
+        player.play();
+        player.packets(100);
+        Ok(())
+    };
+    assert!(succeeds_once("a camera that comes up", comes_up), "it was never found");
 }
 
 #[test]
 fn a_camera_that_is_not_there_is_an_answer_and_not_a_wait_without_end() {
     let gateways = pair(&format!("rtsp://127.0.0.1:{}/cam", free_port()), &[], &[]);
-    let mut player = Player::connect(gateways.port, "front", Plain::Tcp);
-    let began = Instant::now();
-    assert_eq!(player.ask(Method::Describe, "", &[]).status, 503);
-    assert!(began.elapsed() < Duration::from_secs(10));
+    // The camera gateway answers after 5 s; without its answer the viewer gateway would after 10 s, with 504.
+    let asks = || {
+        let mut player = Player::connect(gateways.port, "front", Plain::Tcp);
+        match player.ask(Method::Describe, "", &[]).status {
+            503 => Ok(()),
+            other => Err(format!("the answer was {other}")),
+        }
+    };
+    assert!(succeeds_once("a camera that is not there", asks), "nobody is told");
 }
 
 #[test]
@@ -206,7 +225,7 @@ fn a_gateway_that_is_killed_frees_the_camera_and_players_and_its_successor_serve
     player.packets(100);
     first.program.signal("KILL");
     first.program.ends(PATIENCE);
-    assert!(player.is_ended(AT_ONCE), "the player is not left waiting");
+    assert!(player.is_ended(PATIENCE), "the player is not left waiting");
     camera.hears(&Heard::Gone);
 
     let _second = camera_gateway(near.path(), &camera.url(), &options);

@@ -11,16 +11,17 @@ use sealcast_proto::rtsp::Method;
 use sealcast_testkit::gateways::{Camera, Packet, Pair, Plain, Player, pair};
 use sealcast_testkit::program::{PATIENCE, Program};
 
-/// Players that come and go; `SEALCAST_LONG` says another number.
-const CYCLES: usize = 500;
+/// Players that come and go before memory is looked at, and at least once more; `SEALCAST_LONG` says another number.
+const ROUND: usize = 150;
 /// How many of them at a time.
 const AT_ONCE: usize = 8;
-/// The gateways have taken what memory they need when so many have gone.
-const WARM: usize = 100;
-/// What all others may add to that, in KiB.
-const MOST_GROWTH: u64 = 8 * 1024;
-/// The longest that anything outlives its player: a camera that was only described is kept for 10 s.
-const SETTLED: Duration = Duration::from_secs(30);
+/// Rounds until the gateways have taken what memory they need: with a leak each adds to it.
+const MOST_ROUNDS: usize = 10;
+/// What a round adds to either gateway with a leak of 10 KiB a player, in KiB.
+const LEAK: u64 = 10 * ROUND as u64;
+/// The longest that anything outlives its player, on a machine that is busy otherwise: a camera that was only described
+/// is kept for 10 s.
+const SETTLED: Duration = Duration::from_secs(10 + PATIENCE.as_secs());
 /// Packets of the camera, before they come again.
 const PACKETS: usize = 50;
 
@@ -33,24 +34,15 @@ fn packets() -> Vec<Packet> {
     (0..PACKETS).map(packet).collect()
 }
 
-/// What came is what was sent, on each channel one after the other.
-fn assert_run(came: &[Packet], sent: &[Packet]) {
-    for channel in 0..4 {
-        let numbers = came.iter().filter(|packet| packet.0 == channel).map(|packet| {
-            let number = usize::from(packet.1[0]);
-            let length = packet.1.len();
-            assert!(
-                *packet == sent[number],
-                "{length} bytes of packet {number} came on channel {channel}"
-            );
-            number
-        });
-        let numbers: Vec<usize> = numbers.collect();
-        for pair in numbers.windows(2) {
-            let (ours, turns) = (usize::from(channel), PACKETS.div_ceil(4));
-            let expected = (pair[0] + 4) % (turns * 4);
-            assert_eq!(pair[1], if expected < PACKETS { expected } else { ours }, "{numbers:?}");
-        }
+/// What came is what was sent. Datagrams may be missing.
+fn assert_sent(came: &[Packet], sent: &[Packet]) {
+    for packet in came {
+        let number = usize::from(packet.1[0]);
+        let (length, channel) = (packet.1.len(), packet.0);
+        assert!(
+            *packet == sent[number],
+            "{length} bytes of packet {number} came on channel {channel}"
+        );
     }
 }
 
@@ -64,10 +56,10 @@ fn come_and_go(port: u16, number: usize, sent: &[Packet]) {
     match number % 5 {
         0 => {
             let mut player = Player::watch(port, plain);
-            assert_run(&player.packets(20), sent);
+            assert_sent(&player.packets(20), sent);
             assert_eq!(player.ask(Method::Teardown, "", &[]).status, 200);
         }
-        1 => assert_run(&Player::watch(port, plain).packets(20), sent),
+        1 => assert_sent(&Player::watch(port, plain).packets(20), sent),
         2 => {
             let mut player = Player::connect(port, "front", plain);
             assert_eq!(player.ask(Method::Describe, "", &[]).status, 200);
@@ -164,28 +156,28 @@ fn memory(gateways: &Pair) -> [u64; 2] {
 
 #[test]
 fn hundreds_of_players_leave_no_file_no_thread_no_port_and_no_memory_behind() {
-    let cycles = std::env::var("SEALCAST_LONG").map_or(CYCLES, |text| text.parse().expect("a number"));
+    let round = std::env::var("SEALCAST_LONG").map_or(ROUND, |text| text.parse().expect("a number"));
     let sent = packets();
     let camera = Camera::start(Plain::Udp, sent.clone(), true);
     let gateways = pair(&camera.url(), &[], &[]);
     let before = Holdings::before_anybody(&gateways);
-    let began = Instant::now();
-    many(gateways.port, WARM, &sent);
-    let warm = memory(&gateways);
-    many(gateways.port, cycles.saturating_sub(WARM), &sent);
-    let took = began.elapsed();
-    let grown = memory(&gateways);
-    println!("{cycles} players took {took:?}; memory {warm:?} KiB, then {grown:?}");
+    let mut took = [u64::MAX; 2];
+    let settles = (0..MOST_ROUNDS).any(|_| {
+        many(gateways.port, round, &sent);
+        let before = std::mem::replace(&mut took, memory(&gateways));
+        println!("after {round} players more, {took:?} KiB of memory");
+        took.iter()
+            .zip(before)
+            .all(|(now, before)| *now < before.saturating_add(LEAK) && before != u64::MAX)
+    });
+    assert!(settles, "memory goes on growing");
 
     let began = Instant::now();
     while Holdings::of_both(&gateways) != before && began.elapsed() < SETTLED {
         thread::sleep(Duration::from_millis(100));
     }
     assert_eq!(Holdings::of_both(&gateways), before);
-    for (warm, grown) in warm.into_iter().zip(grown) {
-        assert!(grown <= warm + MOST_GROWTH, "memory grew from {warm} to {grown} KiB");
-    }
     for plain in [Plain::Tcp, Plain::Udp] {
-        assert_run(&Player::watch(gateways.port, plain).packets(500), &sent);
+        assert_sent(&Player::watch(gateways.port, plain).packets(500), &sent);
     }
 }
