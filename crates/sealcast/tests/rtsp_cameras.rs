@@ -1,6 +1,7 @@
 //! RTSP against servers that others wrote: GStreamer's and VLC's, over TCP and UDP, with and without passwords.
 
 mod media;
+mod program;
 mod servers;
 
 use std::collections::HashMap;
@@ -12,14 +13,12 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use media::{BUNNY, STREET, clip, path, pictures, unpaced};
+use program::PATIENCE;
 use sealcast::failure::{Failure, FailureKind};
 use sealcast::media::{Codec, Frame};
 use sealcast::source::h264::nal_units;
 use sealcast::source::{self, SOURCE_PATIENCE, Source};
 use servers::{gstreamer, jpeg_clip, vlc};
-
-/// How long anything may take that takes no time of its own, on a machine that is busy otherwise.
-const PATIENCE: Duration = Duration::from_secs(60);
 
 /// What carries pictures in an access unit; parameter sets and supplements may be sent otherwise.
 fn slices(data: &[u8]) -> Vec<Vec<u8>> {
