@@ -1,8 +1,11 @@
 //! The program as its user runs it: every end a process of its own, with a home of its own.
 
 use std::ffi::OsStr;
+use std::hash::{BuildHasher, Hasher, RandomState};
 use std::io::{BufRead, BufReader, Read, Write};
-use std::net::{TcpListener, TcpStream};
+use std::net::{Ipv4Addr, TcpListener, TcpStream, UdpSocket};
+use std::os::linux::net::SocketAddrExt;
+use std::os::unix::net::{SocketAddr, UnixDatagram};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdout, Command, Stdio};
 use std::sync::mpsc::{Receiver, channel};
@@ -265,10 +268,24 @@ pub fn invite(ticket: &str) -> &str {
     ticket.split_once('#').expect("an invite").1
 }
 
-/// A port that nobody listens at.
+/// A port that nobody listens at, that no other test is given, and that the system gives to nobody who asks for any: it
+/// is free until the test uses it.
 pub fn free_port() -> u16 {
-    let socket = TcpListener::bind("127.0.0.1:0").and_then(|socket| socket.local_addr());
-    socket.expect("a free port").port()
+    static CLAIMS: Mutex<Vec<UnixDatagram>> = Mutex::new(Vec::new());
+    loop {
+        let random = RandomState::new().build_hasher().finish();
+        let here = (Ipv4Addr::LOCALHOST, 10_000 + (random % 20_000) as u16);
+        let claim = SocketAddr::from_abstract_name(format!("port {} of a test of sealcast", here.1));
+        let claim = claim.and_then(|name| UnixDatagram::bind_addr(&name));
+        if let Ok(claim) = claim
+            && TcpListener::bind(here).is_ok()
+            && UdpSocket::bind(here).is_ok()
+        {
+            // It is this process's for as long as that runs.
+            CLAIMS.lock().expect("not poisoned").push(claim);
+            return here.1;
+        }
+    }
 }
 
 /// The first seconds of a clip, as they are.

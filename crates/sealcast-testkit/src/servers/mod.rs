@@ -1,7 +1,7 @@
 //! RTSP servers that others wrote, as cameras for the tests.
 
 use std::io::{BufRead, BufReader, Read, Write};
-use std::net::{TcpListener, TcpStream};
+use std::net::TcpStream;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{Receiver, channel};
@@ -9,9 +9,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use crate::media::{STREET, clip, ffmpeg, path, tool};
-
-/// How long anything may take that takes no time of its own, on a machine that is busy otherwise.
-const PATIENCE: Duration = Duration::from_secs(60);
+use crate::program::{PATIENCE, free_port};
 
 /// A server process that ends with the test, however the test ends.
 pub struct Server {
@@ -58,11 +56,6 @@ impl Server {
     }
 }
 
-fn free_port() -> u16 {
-    let socket = TcpListener::bind("127.0.0.1:0").and_then(|socket| socket.local_addr());
-    socket.expect("a free port").port()
-}
-
 /// A Python that has GStreamer's RTSP server: the system's, which need not be the first one in the path.
 fn python() -> Command {
     let probe = "import gi; gi.require_version('GstRtspServer', '1.0')";
@@ -77,7 +70,7 @@ fn python() -> Command {
 /// GStreamer's server on a file, in real time.
 pub fn gstreamer(file: &Path, args: &[&str]) -> Server {
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/servers/rtsp_camera.py");
-    let first = 10_000 + free_port() % 500 * 40;
+    let first = free_port() / 40 * 40;
     let udp = [first, first + 19];
     let child = python()
         .arg(script)

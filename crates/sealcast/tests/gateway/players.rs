@@ -17,7 +17,14 @@ const PICTURES: usize = 50;
 
 /// What ffmpeg shows of a camera.
 fn by_ffmpeg(url: &str, transport: &str) -> Vec<String> {
-    let (input, pictures) = (["-rtsp_transport", transport, "-i", url], PICTURES.to_string());
+    // With room for what comes while a busy machine does not let it run.
+    let buffer: &[&str] = if transport == "udp" {
+        &["-buffer_size", "4194304"]
+    } else {
+        &[]
+    };
+    let input = [buffer, &["-rtsp_transport", transport, "-i", url]].concat();
+    let pictures = PICTURES.to_string();
     let output = ["-map", "0:v:0", "-fps_mode", "passthrough", "-frames:v", &pictures];
     digests_by_ffmpeg(&[&input[..], &output].concat())
 }
@@ -167,7 +174,7 @@ fn gstreamer_writes_the_same_stream_as_without_gateways() {
         ];
         let mut gst = tool("timeout");
         gst.arg("120").arg(tool("gst-launch-1.0").get_program());
-        gst.args(["-q", "rtspsrc", &source, &protocols])
+        gst.args(["-q", "rtspsrc", &source, &protocols, "udp-buffer-size=4194304"])
             .args(chain)
             .arg(&location);
         match Program::run("GStreamer", gst).ends(3 * PATIENCE) {

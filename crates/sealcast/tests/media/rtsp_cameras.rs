@@ -13,10 +13,8 @@ use sealcast::media::{Codec, Frame};
 use sealcast::source::h264::nal_units;
 use sealcast::source::{self, SOURCE_PATIENCE, Source};
 use sealcast_testkit::media::{BUNNY, STREET, clip, path, pictures, unpaced};
+use sealcast_testkit::program::PATIENCE;
 use sealcast_testkit::servers::{gstreamer, jpeg_clip, vlc};
-
-/// How long anything may take that takes no time of its own, on a machine that is busy otherwise.
-const PATIENCE: Duration = Duration::from_secs(60);
 
 /// What carries pictures in an access unit; parameter sets and supplements may be sent otherwise.
 fn slices(data: &[u8]) -> Vec<Vec<u8>> {
