@@ -2,27 +2,39 @@
 
 use std::net::SocketAddr;
 use std::process::{Command, Output};
+use std::time::{Duration, Instant};
 
-/// Times to look at a page: a browser gives it as soon as it is loaded, which may be before the first figures came.
-const LOOKS: usize = 10;
+/// How long to look at a page for what should be on it.
+const PATIENCE: Duration = Duration::from_secs(120);
+/// A first look at a page takes so long, and each further one twice as long as the one before, up to the longest: its
+/// streams of pictures never end, and a browser on a busy machine comes to their beginning late.
+const FIRST_LOOK: Duration = Duration::from_secs(1);
+const LONGEST_LOOK: Duration = Duration::from_secs(16);
 
-/// The page's elements as text, once it contains all of `ready`, or as it was first if it never does.
+/// The page's elements as text, once it contains all of `ready`, or as it was at last if it never does.
 pub fn page(address: SocketAddr, ready: &[&str]) -> (String, Output) {
-    let is_ready = |page: &str| ready.iter().all(|words| page.contains(words));
-    let mut looks = (0..LOOKS).map(|_| {
-        let output = open(address, &["--dump-dom"]);
-        (String::from_utf8_lossy(&output.stdout).into_owned(), output)
+    let text = |output: &Output| String::from_utf8_lossy(&output.stdout).into_owned();
+    let output = look(address, &["--dump-dom"], |output| {
+        let page = text(output);
+        ready.iter().all(|words| page.contains(words))
     });
-    let last = looks.next().expect("a first look");
-    if is_ready(&last.0) {
-        last
-    } else {
-        looks.find(|(page, _)| is_ready(page)).unwrap_or(last)
+    (text(&output), output)
+}
+
+/// Run Chromium without a window on the page, again and again until `ready` says that it shows what it should.
+pub fn look(address: SocketAddr, arguments: &[&str], mut ready: impl FnMut(&Output) -> bool) -> Output {
+    let deadline = Instant::now() + PATIENCE;
+    let mut time = FIRST_LOOK;
+    loop {
+        let output = open(address, arguments, time);
+        if ready(&output) || Instant::now() > deadline {
+            return output;
+        }
+        time = (2 * time).min(LONGEST_LOOK);
     }
 }
 
-/// Run Chromium without a window on the page.
-pub fn open(address: SocketAddr, arguments: &[&str]) -> Output {
+fn open(address: SocketAddr, arguments: &[&str], time: Duration) -> Output {
     let profile = tempfile::tempdir().expect("a directory");
     let output = Command::new("chromium")
         .args([
@@ -37,7 +49,8 @@ pub fn open(address: SocketAddr, arguments: &[&str]) -> Output {
             "--disable-component-update",
             "--disable-sync",
         ])
-        .args(["--hide-scrollbars", "--window-size=1280,800", "--timeout=4000"])
+        .args(["--hide-scrollbars", "--window-size=1280,800"])
+        .arg(format!("--timeout={}", time.as_millis()))
         .arg(format!("--user-data-dir={}", profile.path().display()))
         .args(arguments)
         .arg(format!("http://{address}/"))

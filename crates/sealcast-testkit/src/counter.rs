@@ -18,6 +18,8 @@ const BEFORE_WRAP_UJ: u64 = 3_000_000;
 /// Counts until dropped.
 pub struct Counter {
     tree: TempDir,
+    began: Instant,
+    watts: f64,
     stop: Option<Sender<()>>,
     thread: Option<JoinHandle<()>>,
 }
@@ -44,9 +46,17 @@ impl Counter {
         });
         Self {
             tree,
+            began,
+            watts,
             stop: Some(stop),
             thread: Some(thread),
         }
+    }
+
+    /// No less than it has counted.
+    #[allow(dead_code, reason = "not every test binary asks")]
+    pub fn joules(&self) -> f64 {
+        self.began.elapsed().as_secs_f64() * self.watts
     }
 
     /// For `--meter rapl:`.

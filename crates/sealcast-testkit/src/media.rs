@@ -68,10 +68,10 @@ pub fn tool(name: &str) -> Command {
     Command::new(name)
 }
 
-/// Runs ffmpeg over what there is, quietly; returns its standard output.
+/// Runs ffmpeg over what there is, quietly and for two minutes at most; returns its standard output.
 pub fn ffmpeg(args: &[&str]) -> Vec<u8> {
-    let output = tool("ffmpeg")
-        .args(["-nostdin", "-hide_banner", "-loglevel", "error", "-y"])
+    let output = tool("timeout")
+        .args(["120", "ffmpeg", "-nostdin", "-hide_banner", "-loglevel", "error", "-y"])
         .args(args)
         .output()
         .expect("ffmpeg runs");

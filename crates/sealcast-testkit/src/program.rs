@@ -201,11 +201,43 @@ impl Program {
         answer
     }
 
+    /// What it counts by this name, labels and all, among its metrics; 0 before it counts any.
+    pub fn counts(&self, name: &str) -> f64 {
+        let metrics = self.metrics();
+        let mut values = metrics
+            .lines()
+            .filter_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
+        values.next().map_or(0.0, |value| value.parse().expect("a number"))
+    }
+
+    /// Wait until it counts so many.
+    pub fn has_counted(&self, name: &str, enough: f64) {
+        until(&format!("{} counts {enough} of {name}", self.name), || {
+            self.counts(name) >= enough
+        });
+    }
+
     /// Ask it to stop; it does, and says that all went well.
     pub fn stop(&mut self) {
         self.signal("TERM");
         self.succeeds(PATIENCE);
     }
+}
+
+/// Look again and again until something has happened.
+pub fn until(what: &str, mut happened: impl FnMut() -> bool) {
+    let began = Instant::now();
+    while !happened() {
+        assert!(began.elapsed() < PATIENCE, "waited in vain until {what}");
+        thread::sleep(LOOK);
+    }
+}
+
+/// Do it again where a session broke. Between ends on one machine that is so only where a process stood still for two
+/// seconds, and a clip that is played once then goes on without its viewer.
+pub fn unbroken<T>(mut run: impl FnMut() -> Option<T>) -> T {
+    let mut runs = (0..3).filter_map(|_| run());
+    runs.next().expect("a session that does not break")
 }
 
 /// A publisher, and the ticket that it printed.
@@ -307,6 +339,35 @@ pub fn report(file: &Path) -> Value {
 pub fn number(report: &Value, pointer: &str) -> f64 {
     let value = report.pointer(pointer).and_then(Value::as_f64);
     value.unwrap_or_else(|| panic!("no number at {pointer} in {report:#}"))
+}
+
+/// Frames that a viewer's report counts as missing.
+pub fn counted_missing(report: &Value) -> f64 {
+    ["gap", "queue"]
+        .map(|cause| number(report, &format!("/totals/frames_dropped/{cause}")))
+        .iter()
+        .sum()
+}
+
+/// Fails unless the frames that came were numbered one after the other, but for those that the viewer's report counts
+/// as missing, and for where a new session begins: on a machine that stands still frames are dropped, and peers lost.
+pub fn assert_accounted(numbers: &[u64], report: &Value) {
+    assert!(!numbers.is_empty(), "no frame came");
+    let mut jumps: Vec<u64> = numbers
+        .windows(2)
+        .map(|pair| pair[1].checked_sub(pair[0] + 1).unwrap_or(u64::MAX))
+        .filter(|jump| *jump > 0)
+        .collect();
+    jumps.sort_unstable();
+    let handshakes = report["handshakes"].as_array().expect("a list");
+    let sessions = handshakes.iter().filter(|row| row["outcome"] == "established").count();
+    jumps.truncate(jumps.len().saturating_sub(sessions - 1));
+    let missing = jumps.iter().fold(0, |sum: u64, jump| sum.saturating_add(*jump));
+    let counted = counted_missing(report);
+    assert!(
+        missing as f64 <= counted,
+        "{missing} frames are missing and {counted} counted: {numbers:?}"
+    );
 }
 
 /// Where a run of pictures begins in the original, all of it found there one after the other.

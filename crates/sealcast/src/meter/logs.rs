@@ -460,11 +460,11 @@ mod tests {
     }
 
     #[test]
-    fn rows_are_on_disk_a_second_later() {
+    fn rows_are_on_disk_while_the_log_is_open() {
         let directory = tempfile::tempdir().unwrap();
         let logs = LogDir::create(directory.path()).unwrap();
         logs.handle().frame(frame(1));
-        let deadline = Instant::now() + 3 * FLUSH_PERIOD;
+        let deadline = Instant::now() + Duration::from_secs(60);
         while lines(directory.path(), "frames_latency.csv").len() < 2 {
             assert!(Instant::now() < deadline, "the row did not reach the file");
             std::thread::sleep(Duration::from_millis(50));

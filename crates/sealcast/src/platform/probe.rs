@@ -141,10 +141,10 @@ mod tests {
     }
 
     #[test]
-    fn a_measurement_keeps_to_its_time() {
+    fn a_measurement_takes_its_time_and_ends() {
         let start = Instant::now();
         let speed = measure("copy", Duration::from_millis(20), |message| message.fill(1));
         assert!(speed.gigabytes_per_second > 0.0);
-        assert!(start.elapsed() < Duration::from_secs(2));
+        assert!(start.elapsed() >= Duration::from_millis(20));
     }
 }

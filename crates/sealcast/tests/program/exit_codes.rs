@@ -357,6 +357,17 @@ fn configuration() {
 
 #[test]
 fn a_key_limit() {
+    // The publisher hears nothing from the viewer either: on a machine that stands still that ends the session first.
+    let ended = (0..5).find_map(|_| key_limit());
+    let line = ended.expect("a session that reaches its key limit within 2 s");
+    assert!(
+        line.contains("key limit reached") && line.contains("connect again"),
+        "{line}"
+    );
+}
+
+/// The sentence of a viewer that agrees on no new keys, unless its connection ended for the silence.
+fn key_limit() -> Option<String> {
     let (publisher, viewer) = (Home::new(), Home::new());
     let (_program, ticket) = publisher.publish("test:320x240@100", "--rekey-records 16");
     // Whoever swallows what the viewer answers keeps new keys from being agreed on.
@@ -365,11 +376,8 @@ fn a_key_limit() {
         _ => Act::pass(message),
     });
     let mut watching = viewer.start(&format!("watch {} --to null: --no-reconnect", proxy.ticket(&ticket)));
-    let line = sentence(&mut watching, 9, "a key limit");
-    assert!(
-        line.contains("key limit reached") && line.contains("connect again"),
-        "{line}"
-    );
+    let code = watching.ends();
+    (code != i32::from(FailureKind::Network.exit_code())).then(|| sentence(&mut watching, 9, "a key limit"))
 }
 
 #[test]

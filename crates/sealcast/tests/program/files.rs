@@ -1,14 +1,17 @@
 //! A file published by one process and watched by another arrives whole, in every form in which it can be had.
 
+use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::process::{ChildStdout, Command, Stdio};
+use std::process::{ChildStdout, Stdio};
+use std::thread;
 use std::time::Duration;
 
+use sealcast::failure::FailureKind;
 use sealcast::media::Frame;
 use sealcast::source::Source;
 use sealcast_testkit::media::{STREET, STREET_MJPEG, clip, ffmpeg, path, pictures, times, tool, unpaced};
 use sealcast_testkit::program::{
-    PATIENCE, Publisher, beginning, file_url, home, publish, publish_by, sealcast, watch, watch_piped,
+    PATIENCE, Publisher, beginning, file_url, home, publish, publish_by, sealcast, unbroken, watch, watch_piped,
 };
 use tempfile::TempDir;
 
@@ -44,13 +47,24 @@ impl Scene {
 
     /// Publish the clip and watch it to a file; both end by themselves, and well.
     fn watched_to(&self, name: &str) -> PathBuf {
-        let mut publisher = self.publish();
         let out = self.dir.path().join(name);
-        let mut viewer = watch(self.viewer.path(), &publisher.ticket, &["--to", &file_url(&out)]);
-        viewer.succeeds(ENOUGH);
-        publisher.program.succeeds(PATIENCE);
+        let to = file_url(&out) + "?overwrite";
+        unbroken(|| {
+            let mut publisher = self.publish();
+            let mut viewer = watch(self.viewer.path(), &publisher.ticket, &["--to", &to, "--no-reconnect"]);
+            let code = viewer.ends(ENOUGH);
+            publisher.program.succeeds(ENOUGH);
+            whole(code)
+        });
         out
     }
+}
+
+/// Whether a viewer that does not connect again saw the clip to its end, by its exit code.
+fn whole(code: i32) -> Option<()> {
+    let broke = i32::from(FailureKind::Network.exit_code());
+    assert!(code == 0 || code == broke, "exit code {code}");
+    (code == 0).then_some(())
 }
 
 fn frames(file: &Path) -> Vec<Frame> {
@@ -73,21 +87,23 @@ fn assert_same_pictures(received: &Path, original: &Path) {
     assert_eq!(pictures(&["-i", path(received)]), original);
 }
 
-/// What a program makes of a stream on its standard input.
-fn fed(mut command: Command, input: impl Into<Stdio>) -> Vec<u8> {
-    let output = command.stdin(input).stderr(Stdio::inherit()).output();
-    let output = output.expect("the player runs");
-    assert!(output.status.success(), "the player failed");
-    output.stdout
+/// What a program makes of a stream on its standard input, in two minutes at most; nothing if it fails.
+fn fed(player: &[&str], input: impl Into<Stdio>) -> Option<Vec<u8>> {
+    let mut command = tool("timeout");
+    command.arg("120").args(player).stdin(input).stderr(Stdio::inherit());
+    let output = command.output().expect("the player runs");
+    output.status.success().then_some(output.stdout)
 }
 
-fn piped_into(scene: &Scene, player: impl FnOnce(ChildStdout) -> Vec<u8>) -> Vec<u8> {
-    let mut publisher = scene.publish();
-    let (mut viewer, video) = watch_piped(scene.viewer.path(), &publisher.ticket);
-    let output = player(video);
-    viewer.succeeds(PATIENCE);
-    publisher.program.succeeds(PATIENCE);
-    output
+fn piped_into(scene: &Scene, player: impl Fn(ChildStdout) -> Option<Vec<u8>>) -> Vec<u8> {
+    unbroken(|| {
+        let mut publisher = scene.publish();
+        let (mut viewer, video) = watch_piped(scene.viewer.path(), &publisher.ticket);
+        let output = player(video);
+        let code = viewer.ends(PATIENCE);
+        publisher.program.succeeds(ENOUGH);
+        whole(code).map(|()| output.expect("the player failed"))
+    })
 }
 
 #[test]
@@ -131,10 +147,9 @@ fn motion_jpeg_arrives_byte_for_byte() {
 fn ffmpeg_plays_the_stream_from_a_pipe() {
     let scene = scene(STREET);
     let played = piped_into(&scene, |video| {
-        let mut player = tool("ffmpeg");
-        player.args(["-hide_banner", "-loglevel", "error", "-f", "h264", "-i", "-"]);
-        player.args(["-fps_mode", "passthrough", "-f", "rawvideo", "-pix_fmt", "yuv420p", "-"]);
-        fed(player, video)
+        let input = ["ffmpeg", "-hide_banner", "-loglevel", "error", "-f", "h264", "-i", "-"];
+        let output = ["-fps_mode", "passthrough", "-f", "rawvideo", "-pix_fmt", "yuv420p", "-"];
+        fed(&[&input[..], &output].concat(), video)
     });
     assert!(played == raw(&scene.clip), "ffmpeg saw other pictures");
 }
@@ -143,8 +158,8 @@ fn ffmpeg_plays_the_stream_from_a_pipe() {
 fn gstreamer_plays_the_stream_from_a_pipe() {
     let scene = scene(STREET);
     let played = piped_into(&scene, |video| {
-        let mut player = tool("gst-launch-1.0");
-        player.args([
+        let decoder = [
+            "gst-launch-1.0",
             "-q",
             "fdsrc",
             "!",
@@ -154,9 +169,9 @@ fn gstreamer_plays_the_stream_from_a_pipe() {
             "!",
             "videoconvert",
             "!",
-        ]);
-        player.args(["video/x-raw,format=I420", "!", "fdsink"]);
-        fed(player, video)
+        ];
+        let output = ["video/x-raw,format=I420", "!", "fdsink"];
+        fed(&[&decoder[..], &output].concat(), video)
     });
     assert_eq!(played.len(), FRAMES * 640 * 480 * 3 / 2);
     assert!(played == raw(&scene.clip), "GStreamer saw other pictures");
@@ -169,39 +184,54 @@ fn raw(clip: &Path) -> Vec<u8> {
     raw
 }
 
+/// How long a picture of the live stream takes.
+const INTERVAL: Duration = Duration::from_millis(40);
+
 #[test]
 fn a_live_stream_on_standard_input_is_published_to_its_last_frame() {
     let scene = scene(STREET);
     let stream = scene.dir.path().join("stream.h264");
     let encoder = ["-c:v", "libx264", "-preset", "ultrafast", "-g", "5"];
     ffmpeg(&[&["-i", path(&scene.clip)], &encoder[..], &[path(&stream)]].concat());
-    let mut camera = tool("ffmpeg");
-    camera.args([
-        "-hide_banner",
-        "-loglevel",
-        "error",
-        "-re",
-        "-f",
-        "h264",
-        "-framerate",
-        "25",
-    ]);
-    camera.args(["-i", path(&stream), "-c", "copy", "-f", "h264", "-"]);
-    let mut camera = camera.stdout(Stdio::piped()).spawn().expect("ffmpeg runs");
-    let mut command = sealcast(scene.publisher.path());
-    command.args(["publish", "-", "--listen", "tcp://127.0.0.1:0"]);
-    command.stdin(camera.stdout.take().expect("piped"));
-    let mut publisher = publish_by(command);
+    let original = frames(&stream);
     let out = scene.dir.path().join("out.h264");
-    let mut viewer = watch(scene.viewer.path(), &publisher.ticket, &["--to", &file_url(&out)]);
-    viewer.succeeds(ENOUGH);
-    publisher.program.succeeds(PATIENCE);
-    assert!(camera.wait().is_ok_and(|status| status.success()));
-    let (received, original) = (frames(&out), frames(&stream));
+    let to = file_url(&out) + "?overwrite";
+    unbroken(|| {
+        let mut camera = tool("cat")
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .expect("cat runs");
+        let mut feed = camera.stdin.take().expect("piped");
+        // So much is there from the beginning that the publisher can tell what it is.
+        let (begin, rest) = original.split_at(6);
+        begin
+            .iter()
+            .for_each(|frame| feed.write_all(&frame.data).expect("a pipe"));
+        let mut command = sealcast(scene.publisher.path());
+        command.args(["publish", "-", "--listen", "tcp://127.0.0.1:0", "--queue-frames", "100"]);
+        command.stdin(camera.stdout.take().expect("piped"));
+        let mut publisher = publish_by(command);
+        let options = ["--to", &to, "--no-reconnect"];
+        let mut viewer = watch(scene.viewer.path(), &publisher.ticket, &options);
+        publisher.program.says("a viewer watches", PATIENCE);
+        for frame in rest {
+            feed.write_all(&frame.data).expect("a pipe");
+            thread::sleep(INTERVAL);
+        }
+        drop(feed);
+        assert!(camera.wait().is_ok_and(|status| status.success()));
+        let code = viewer.ends(PATIENCE);
+        publisher.program.succeeds(PATIENCE);
+        whole(code)
+    });
+    let received = frames(&out);
     // What was filmed before anybody watched is gone.
     let missed = original.len() - received.len();
-    assert!(missed < FRAMES / 2, "{missed} frames of {} are missing", original.len());
-    assert!(received[0].keyframe);
+    assert!(
+        !received.is_empty() && received[0].keyframe,
+        "{missed} frames are missing"
+    );
     for (received, original) in received.iter().zip(&original[missed..]) {
         assert_eq!(received.data, original.data, "frame {}", original.number);
     }

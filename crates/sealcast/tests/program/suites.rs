@@ -3,10 +3,10 @@
 use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
-use std::time::Duration;
+use std::time::Instant;
 
 use sealcast_testkit::media::path;
-use sealcast_testkit::program::{PATIENCE, home, number, publish, report, sealcast, watch};
+use sealcast_testkit::program::{PATIENCE, assert_accounted, home, number, publish, report, sealcast, watch};
 use serde_json::Value;
 
 /// Sessions at once.
@@ -31,27 +31,30 @@ fn one_session(suite: &str, mechanism: &str) {
     let choice = ["--suite", suite, "--mech", mechanism];
     let mut publisher = publish(homes[0].path(), "test:320x240@25", &choice);
     let seen = homes[1].path().join("report.json");
-    let rest = ["--to", "null:", "--report", path(&seen)];
+    let rest = ["--to", "null:", "--report", path(&seen), "--metrics", "127.0.0.1:0"];
     let mut viewer = watch(homes[1].path(), &publisher.ticket, &[&choice[..], &rest].concat());
     viewer.says("watching", PATIENCE);
-    thread::sleep(Duration::from_secs(1));
+    viewer.has_counted("sealcast_frames_total{dir=\"in\"}", 5.0);
     viewer.stop();
     publisher.program.stop();
     let report = report(&seen);
     let handshakes = report["handshakes"].as_array().expect("a list");
-    assert_eq!(handshakes.len(), 1, "{suite} {mechanism}");
-    assert_eq!(handshakes[0]["suite"], suite);
-    assert_eq!(handshakes[0]["mechanism"], mechanism);
-    assert_eq!(handshakes[0]["outcome"], "established");
-    let frames = number(&report, "/totals/frames_in");
-    assert!(frames >= 15.0, "{suite} {mechanism}: {frames} frames in a second");
-    for lost in ["frames_dropped", "open_failures"] {
-        let counts = report["totals"][lost].as_object().expect("counts");
-        assert!(
-            counts.values().all(|count| count == 0),
-            "{suite} {mechanism}: {counts:?}"
-        );
+    // On a machine that stands still one may have failed, or been followed by another.
+    let mut established = handshakes
+        .iter()
+        .filter(|row| row["outcome"] == "established")
+        .peekable();
+    assert!(established.peek().is_some(), "{suite} {mechanism}");
+    for handshake in established {
+        assert_eq!(handshake["suite"], suite);
+        assert_eq!(handshake["mechanism"], mechanism);
     }
+    assert_none_refused(&report, &format!("{suite} {mechanism}"));
+}
+
+fn assert_none_refused(viewer: &Value, what: &str) {
+    let refused = viewer["totals"]["open_failures"].as_object().expect("counts");
+    assert!(refused.values().all(|count| count == 0), "{what}: {refused:?}");
 }
 
 #[test]
@@ -74,43 +77,55 @@ fn every_suite_works_with_every_mechanism() {
     });
 }
 
-/// Six seconds of a card under keys that last one; how many new epochs there were.
-fn rekeyed(card: &str) -> f64 {
+/// Some seconds of a card under keys that last one, and no new key comes sooner than `least` seconds after the one
+/// before it.
+fn rekeyed(card: &str, least: f64) {
+    let began = Instant::now();
     let homes = [home(), home()];
     let published = homes[0].path().join("report.json");
-    let options = ["--rekey-seconds", "1", "--report", path(&published)];
+    let options = [
+        "--rekey-seconds",
+        "1",
+        "--report",
+        path(&published),
+        "--metrics",
+        "127.0.0.1:0",
+    ];
     let mut publisher = publish(homes[0].path(), card, &options);
     let (logs, seen) = (homes[1].path().join("logs"), homes[1].path().join("report.json"));
     let options = ["--to", "null:", "--log-dir", path(&logs), "--report", path(&seen)];
     let mut viewer = watch(homes[1].path(), &publisher.ticket, &options);
     viewer.says("watching", PATIENCE);
-    thread::sleep(Duration::from_secs(6));
+    publisher
+        .program
+        .has_counted("sealcast_rekeys_total{cause=\"time\"}", 5.0);
     viewer.stop();
     publisher.program.stop();
 
     let mut log = csv::Reader::from_path(logs.join("frames_latency.csv")).expect("a log");
     let rows = log.records().map(|row| row.expect("a row"));
     let numbers: Vec<u64> = rows.map(|row| row[2].parse().expect("a number")).collect();
-    assert!(numbers.len() >= 140, "{} frames in six seconds", numbers.len());
-    assert!(numbers.windows(2).all(|pair| pair[1] == pair[0] + 1), "{numbers:?}");
     let (published, seen) = (report(&published), report(&seen));
-    let refused = seen["totals"]["open_failures"].as_object().expect("counts");
-    assert!(refused.values().all(|count| count == 0), "{refused:?}");
+    assert_accounted(&numbers, &seen);
+    assert_none_refused(&seen, card);
     let rekeys = number(&published, "/totals/rekeys/time");
-    // The last one may not have reached the viewer when it left.
-    assert!(number(&seen, "/totals/rekeys/demand") >= rekeys - 1.0);
-    rekeys
+    let longest = began.elapsed().as_secs_f64();
+    assert!(
+        rekeys * least <= longest,
+        "{rekeys} new keys in {longest} s, one before its time"
+    );
+    // The last one may not have reached the viewer when it left, or when the session broke before another.
+    let sessions = seen["handshakes"].as_array().map_or(0, Vec::len);
+    assert!(number(&seen, "/totals/rekeys/demand") >= rekeys - sessions as f64);
 }
 
 #[test]
 fn keys_change_every_second_and_no_frame_is_lost() {
-    // At the first picture in the last eighth of a key's second; the session stands a little longer than six.
-    let rekeys = rekeyed("test:640x480@25?codec=mjpeg");
-    assert!((5.0..=7.0).contains(&rekeys), "{rekeys} epochs in six seconds");
+    // At the first picture in the last eighth of a key's second.
+    rekeyed("test:640x480@25?codec=mjpeg", 0.875);
 }
 
 #[test]
 fn keys_change_without_waiting_for_a_keyframe_that_does_not_come_and_no_frame_is_lost() {
-    let rekeys = rekeyed("test:640x480@25?gop=0");
-    assert!((5.0..=6.0).contains(&rekeys), "{rekeys} epochs in six seconds");
+    rekeyed("test:640x480@25?gop=0", 1.0);
 }

@@ -71,18 +71,23 @@ fn sample(meter: &mut dyn Meter, start: Instant, tally: &mut Tally, stopped: &Re
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicU64, Ordering};
+
     use super::super::sample::{About, Channel, Quantity, Sample};
     use super::*;
 
-    /// Tells what `watts` says of the time since it was made, and nothing at all while that is `None`.
+    /// Is read every 5 ms on a clock of its own, whatever the machine's says, and tells what `watts` makes of that
+    /// time; nothing at all while that is `None`.
     struct Told {
         about: About,
-        watts: fn(Duration) -> Option<f64>,
+        watts: fn(u64) -> Option<f64>,
         heard: Vec<String>,
+        readings: Arc<AtomicU64>,
     }
 
     impl Told {
-        fn new(watts: fn(Duration) -> Option<f64>) -> Self {
+        fn new(watts: fn(u64) -> Option<f64>) -> Self {
             let channel = Channel {
                 name: "told".to_owned(),
                 quantity: Quantity::Watts,
@@ -92,11 +97,26 @@ mod tests {
                 name: "told".to_owned(),
                 covers: "nothing".to_owned(),
                 resolution: "exact",
-                period: Duration::from_millis(5),
+                period: Duration::from_millis(1),
                 channels: vec![channel],
             };
-            let heard = Vec::new();
-            Self { about, watts, heard }
+            Self {
+                about,
+                watts,
+                heard: Vec::new(),
+                readings: Arc::default(),
+            }
+        }
+
+        /// Work until the meter was read so often.
+        fn work(&self, readings: u64) -> impl FnOnce() -> u64 + use<> {
+            let read = Arc::clone(&self.readings);
+            move || {
+                while read.load(Ordering::Relaxed) < readings {
+                    thread::sleep(Duration::from_millis(1));
+                }
+                readings
+            }
         }
     }
 
@@ -115,46 +135,40 @@ mod tests {
             Ok(())
         }
 
-        fn read(&mut self, now: Duration, samples: &mut Vec<Sample>) -> Result<()> {
-            samples.extend((self.watts)(now).map(|value| Sample {
+        fn read(&mut self, _: Duration, samples: &mut Vec<Sample>) -> Result<()> {
+            let millis = 5 * self.readings.fetch_add(1, Ordering::Relaxed);
+            samples.extend((self.watts)(millis).map(|value| Sample {
                 channel: 0,
-                at: now,
+                at: Duration::from_millis(millis),
                 value,
             }));
             Ok(())
         }
     }
 
-    fn wait(ms: u64) -> impl FnOnce() -> u64 {
-        move || {
-            thread::sleep(Duration::from_millis(ms));
-            ms
-        }
-    }
-
     #[test]
     fn work_is_named_to_the_meter_and_its_mean_power_comes_back() {
-        let mut meter = Told::new(|now| Some(2.0 + now.as_secs_f64()));
-        let (result, drawn) = measure(&mut meter, "trivium/words", wait(100)).unwrap();
+        let mut meter = Told::new(|millis| Some(2.0 + millis as f64 / 1e3));
+        let work = meter.work(20);
+        let (result, drawn) = measure(&mut meter, "trivium/words", work).unwrap();
         assert_eq!(
             (result, meter.heard),
-            (100, vec!["trivium/words".to_owned(), "end".to_owned()])
+            (20, vec!["trivium/words".to_owned(), "end".to_owned()])
         );
-        let expected = 2.0 + drawn.took.as_secs_f64() / 2.0;
-        assert!((drawn.watts - expected).abs() < 0.02, "{drawn:?}, not {expected}");
+        let last = 5e-3 * (meter.readings.load(Ordering::Relaxed) - 1) as f64;
+        let expected = 2.0 + last / 2.0;
+        assert!((drawn.watts - expected).abs() < 1e-9, "{drawn:?}, not {expected}");
     }
 
     #[test]
     fn a_gap_in_the_middle_is_an_error_and_not_a_figure() {
         let mut meter = Told::new(|_| None);
-        assert!(
-            measure(&mut meter, "idle", wait(20))
-                .unwrap_err()
-                .what
-                .contains("too slow")
-        );
-        meter.watts = |now| (!(50..700).contains(&now.as_millis())).then_some(1.0);
-        let failure = measure(&mut meter, "idle", wait(750)).unwrap_err();
+        let work = meter.work(5);
+        let failure = measure(&mut meter, "idle", work).unwrap_err();
+        assert!(failure.what.contains("too slow"), "{failure}");
+        let mut meter = Told::new(|millis| (!(50..700).contains(&millis)).then_some(1.0));
+        let work = meter.work(150);
+        let failure = measure(&mut meter, "idle", work).unwrap_err();
         assert!(failure.what.contains("told nothing for 0."), "{failure}");
     }
 }

@@ -313,7 +313,7 @@ mod tests {
     #[tokio::test]
     async fn a_full_socket_takes_no_run_and_the_rest_of_one_goes_before_the_next() {
         let far = UdpSocket::bind("127.0.0.1:0").expect("the loopback interface");
-        far.set_read_timeout(Some(Duration::from_secs(20)))
+        far.set_read_timeout(Some(Duration::from_secs(60)))
             .expect("an option of all systems");
         let metrics = Metrics::new(BuildInfo::default());
         let transport = connect_any(&[far.local_addr().expect("bound")], metrics).expect("a socket");
