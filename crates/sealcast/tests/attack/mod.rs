@@ -9,11 +9,11 @@ mod recording;
 mod stage;
 mod tap;
 
-pub(crate) use clip::{Clip, ffmpeg, lacks, order, path};
-pub(crate) use program::{Home, Program, total, until};
+pub(crate) use clip::{Clip, ffmpeg, lacks, missing, order, order_looped, path};
+pub(crate) use program::{Home, PATIENCE, Program, total, until};
 pub(crate) use proxy::{Act, Proxy, Seen, Way};
 pub(crate) use puppet::{PING, Puppet, WANT_KEYFRAME};
-pub(crate) use recording::{Row, assert_no_gap, record};
+pub(crate) use recording::{Row, excused, gaps, overflowed, record};
 pub(crate) use stage::Stage;
 pub(crate) use tap::{Tap, carries_media, carries_record, kind};
 
