@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use sealcast::meter::metrics::{BuildInfo, Metrics};
 
-pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 
 pub(crate) fn metrics() -> Metrics {
     Metrics::new(BuildInfo::default())
