@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use sealcast::meter::metrics::{BuildInfo, Metrics};
 
-/// How long anything that should happen may take.
-pub const PATIENCE: Duration = Duration::from_secs(20);
+/// Deadline for anything that a test waits for.
+pub const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Counters of nothing yet.
 pub fn metrics() -> Metrics {

@@ -1,11 +1,12 @@
 //! A flood of strangers takes no memory. Alone in its process, whose memory it looks at.
 
 use std::net::UdpSocket;
+use std::time::Instant;
 
 use sealcast::meter::labels::{DatagramRefusal, DoorAnswer};
 use sealcast::meter::metrics::Metrics;
 use sealcast::transport::udp::listen;
-use sealcast_testkit::udp::{fragment, knock, metrics, record};
+use sealcast_testkit::udp::{PATIENCE, fragment, knock, metrics, record};
 
 const DATAGRAMS: u64 = 100_000;
 /// What may come and go without anybody being to blame: the allocator, the runtime's threads.
@@ -30,6 +31,15 @@ fn looked_at(counts: &Metrics) -> u64 {
     refused + counts.door_answers(DoorAnswer::Cookie)
 }
 
+/// Wait until so many datagrams were looked at.
+fn wait_for(counts: &Metrics, datagrams: u64) {
+    let deadline = Instant::now() + PATIENCE;
+    while looked_at(counts) < datagrams {
+        assert!(Instant::now() < deadline, "{} of {datagrams}", looked_at(counts));
+        std::thread::yield_now();
+    }
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_hundred_thousand_strangers_take_no_memory() {
     let counts = metrics();
@@ -52,13 +62,11 @@ async fn a_hundred_thousand_strangers_take_no_memory() {
             };
             socket.send_to(&datagram, to).expect("sent");
             sent += 1;
-            while sent - looked_at(&counts) > 100 {
-                std::thread::yield_now();
+            if sent % 50 == 0 {
+                wait_for(&counts, sent - 50);
             }
         }
-        while looked_at(&counts) < sent {
-            std::thread::yield_now();
-        }
+        wait_for(&counts, sent);
     };
     // Buffers take their memory with the first datagrams.
     flood(DATAGRAMS / 50);

@@ -41,6 +41,15 @@ fn possible() -> bool {
     obstacle.is_none()
 }
 
+/// Wait until it is so.
+fn until(what: &str, mut so: impl FnMut() -> bool) {
+    let began = Instant::now();
+    while !so() {
+        assert!(began.elapsed() < PATIENCE, "{what}: in vain");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
 fn ping(net: &Net, arguments: &[&str], to: &str) -> String {
     let output = net
         .command(End::A, "ping")
@@ -54,6 +63,20 @@ fn ping(net: &Net, arguments: &[&str], to: &str) -> String {
     said
 }
 
+/// Ten pings that are all answered, and how many were sent until then: ping hardly waits for the last answer, which a
+/// machine that stands still gives too late.
+fn ten_pings(net: &Net, to: &str) -> (Pings, u64) {
+    let began = Instant::now();
+    for round in 1.. {
+        let pings = Pings::read(&ping(net, &["-q", "-c", "10", "-i", "0.01", "-W", "60"], to));
+        if let Some(pings) = pings.filter(|pings| pings.received == 10) {
+            return (pings, 10 * round);
+        }
+        assert!(began.elapsed() < PATIENCE, "{to}: some are not answered");
+    }
+    unreachable!()
+}
+
 fn exists(namespace: &str) -> bool {
     Path::new("/run/netns").join(namespace).exists()
 }
@@ -64,25 +87,28 @@ fn pings_take_as_long_as_the_profile_says_at_least() {
         return;
     }
     let net = Net::start(&config("delay", "delay=20ms", 1)).expect("a link");
+    let mut sent = 0;
     for to in [End::B.ipv4().to_string(), End::B.ipv6().to_string()] {
-        let pings = Pings::read(&ping(&net, &["-q", "-c", "10", "-i", "0.01", "-W", "10"], &to)).expect("answers");
-        assert_eq!((pings.received, pings.repeated), (10, 0), "{to}");
+        let (pings, tried) = ten_pings(&net, &to);
+        sent += tried;
+        assert_eq!(pings.repeated, 0, "{to}");
         // Ping rounds to a microsecond.
         assert!(pings.least >= 39.999, "{to}: {pings:?}");
     }
-    let counts = [net.report(Way::Up).counts, net.report(Way::Down).counts];
-    assert!(
-        counts.iter().all(|counts| counts.sent == 20 && counts.delivered == 20),
-        "{counts:?}"
-    );
-    // From now on without delay: at least one of ten is faster than 40 ms.
+    until("each ping and each answer passes once", || {
+        let counts = [net.report(Way::Up).counts, net.report(Way::Down).counts];
+        counts
+            .iter()
+            .all(|counts| (counts.sent, counts.delivered) == (sent, sent))
+    });
+    // From now on without delay: sooner or later one is faster than 40 ms.
     for way in [Way::Up, Way::Down] {
         net.change(way, "perfect".parse().expect("a profile"))
             .expect("any profile will do");
     }
-    let to = End::B.ipv4().to_string();
-    let pings = Pings::read(&ping(&net, &["-q", "-c", "10", "-i", "0.01"], &to)).expect("answers");
-    assert!(pings.least < 40.0, "{pings:?}");
+    until("a ping without delay", || {
+        ten_pings(&net, &End::B.ipv4().to_string()).0.least < 40.0
+    });
 }
 
 #[test]
@@ -93,32 +119,34 @@ fn packets_longer_than_the_mtu_disappear() {
     let net = Net::start(&config("mtu", "mtu=1280", 1)).expect("a link");
     let to = End::B.ipv4().to_string();
     // 20 bytes of IPv4 and 8 of ICMP come on top.
-    let fits = ping(&net, &["-q", "-c", "2", "-i", "0.01", "-W", "10", "-s", "1252"], &to);
-    assert!(fits.contains(" 2 received"), "{fits}");
+    until("those that fit arrive", || {
+        let fits = ping(&net, &["-q", "-c", "2", "-i", "0.01", "-W", "60", "-s", "1252"], &to);
+        fits.contains(" 2 received")
+    });
     let too_long = ping(&net, &["-q", "-c", "2", "-i", "0.01", "-W", "0.5", "-s", "1253"], &to);
     assert!(too_long.contains(" 0 received"), "{too_long}");
-    assert_eq!(net.report(Way::Up).counts.too_long, 2);
+    until("two that do not fit", || net.report(Way::Up).counts.too_long == 2);
 }
 
 /// The numbers of the pings that were answered.
 fn answered(seed: u64) -> Vec<String> {
-    let net = Net::start(&config(&format!("seed{seed}"), "loss=20%", seed)).expect("a link");
-    let said = ping(
-        &net,
-        &["-c", "200", "-i", "0.005", "-W", "1"],
-        &End::B.ipv4().to_string(),
-    );
-    let lost = net.report(Way::Up).counts.lost + net.report(Way::Down).counts.lost;
-    let numbers: Vec<String> = said
-        .lines()
-        .filter_map(|line| line.split_once("icmp_seq=")?.1.split(' ').next().map(str::to_owned))
-        .collect();
-    assert_eq!(
-        numbers.len() as u64 + lost,
-        200,
-        "what is not answered was lost by the link"
-    );
-    numbers
+    let began = Instant::now();
+    loop {
+        // Ping waits for the last answer twice as long as for the slowest before.
+        let link = "delay=100ms loss=20%";
+        let net = Net::start(&config(&format!("seed{seed}"), link, seed)).expect("a link");
+        let said = ping(&net, &["-c", "200", "-i", "0.005"], &End::B.ipv4().to_string());
+        let lost = net.report(Way::Up).counts.lost + net.report(Way::Down).counts.lost;
+        let numbers: Vec<String> = said
+            .lines()
+            .filter_map(|line| line.split_once("icmp_seq=")?.1.split(' ').next().map(str::to_owned))
+            .collect();
+        // What is not answered was lost by the link; or the machine stood still, and ping did not wait so long.
+        if numbers.len() as u64 + lost == 200 {
+            return numbers;
+        }
+        assert!(began.elapsed() < PATIENCE, "{} answers, {lost} lost", numbers.len());
+    }
 }
 
 #[test]
@@ -189,11 +217,9 @@ fn signals_take_everything_down() {
             .args(["-s", signal, &lab.id().to_string()])
             .status();
         assert!(status.expect("kill runs").success());
-        let began = Instant::now();
-        while lab.try_wait().expect("it is ours").is_none() {
-            assert!(began.elapsed() < PATIENCE, "SIG{signal} does not end it");
-            std::thread::sleep(Duration::from_millis(20));
-        }
+        until(&format!("SIG{signal} ends it"), || {
+            lab.try_wait().expect("it is ours").is_some()
+        });
         let rest: Vec<String> = output.map_while(Result::ok).collect();
         assert!(
             rest.iter().any(|line| line.starts_with("TCP congestion control: ")),
@@ -224,16 +250,13 @@ fn the_command_of_a_run_gives_it_its_exit_code() {
             "--",
             "sh",
             "-c",
-            "ping -q -c 3 -i 0.01 10.77.0.2; exit 7",
+            "until ping -q -c 3 -i 0.01 10.77.0.2 | grep ' 3 received'; do :; done; exit 7",
         ])
         .output()
         .expect("it runs");
     let said = String::from_utf8_lossy(&output.stdout);
     assert_eq!(output.status.code(), Some(7), "{said}");
-    assert!(
-        said.contains(" 3 received") && said.contains("up, a to b: 3 packets"),
-        "{said}"
-    );
+    assert!(said.contains(" 3 received") && said.contains("up, a to b: "), "{said}");
 }
 
 #[test]

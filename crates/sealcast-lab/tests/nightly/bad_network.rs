@@ -26,17 +26,21 @@ pub(crate) fn film(dir: &Path, size: &str, seconds: u32, bits: &str) -> PathBuf 
     file
 }
 
-/// How many frames are missing between the first and the last.
-pub(crate) fn missing(rows: &[Row]) -> u64 {
-    let gaps = rows.windows(2).map(|pair| pair[1].number - pair[0].number - 1);
-    gaps.sum()
+/// Fails unless frames came in order and once, and each is of use: a keyframe, or the one after the one before.
+pub(crate) fn assert_decodable(rows: &[Row]) {
+    assert!(rows.first().expect("frames").keyframe);
+    for pair in rows.windows(2) {
+        let [before, after] = [pair[0].number, pair[1].number];
+        assert!(before < after, "frame {after} came after {before}");
+        assert!(pair[1].keyframe || after == before + 1, "frame {after} is of no use");
+    }
 }
 
-/// The frames that came more than `settling` after the first.
-pub(crate) fn settled(rows: &[Row], settling: Duration) -> Vec<Row> {
-    let first = rows.first().expect("frames").received_ns;
-    let from = first + u64::try_from(settling.as_nanos()).expect("a test is short");
-    rows.iter().copied().filter(|row| row.received_ns > from).collect()
+/// Fails unless the last quarter of the frames was made to be much shorter than `wished` bytes on average.
+pub(crate) fn smaller_towards_the_end(rows: &[Row], wished: u64) {
+    let last = &rows[rows.len() * 3 / 4..];
+    let mean = last.iter().map(|row| row.bytes).sum::<u64>() / last.len() as u64;
+    assert!(mean < wished / 2, "{mean} bytes a frame, {wished} were wished");
 }
 
 /// The delay that so many thousandths of the frames stay below.

@@ -1,6 +1,7 @@
 //! Clips whose frames are known, and the search for them where they should or should not be.
 
 use std::collections::HashSet;
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -87,15 +88,33 @@ impl Clip {
 /// Which of the sent frames were received, where the received bytes are nothing but sent frames, each once and in the
 /// order in which they were sent.
 pub fn order(received: &[u8], sent: &[Vec<u8>]) -> Vec<usize> {
-    let (mut at, mut next, mut found) = (0, 0, Vec::new());
+    order_of(received, sent, 0..sent.len())
+}
+
+/// The same where the frames were sent round after round: the frames of the second one have numbers from the first
+/// one's length on.
+pub fn order_looped(received: &[u8], sent: &[Vec<u8>]) -> Vec<usize> {
+    order_of(received, sent, 0..usize::MAX)
+}
+
+fn order_of(received: &[u8], sent: &[Vec<u8>], mut numbers: Range<usize>) -> Vec<usize> {
+    let (mut at, mut found) = (0, Vec::new());
     while at < received.len() {
-        let place = sent[next..].iter().position(|frame| received[at..].starts_with(frame));
+        // What is not in the next round is in none.
+        let place = numbers
+            .by_ref()
+            .take(sent.len())
+            .find(|number| received[at..].starts_with(&sent[number % sent.len()]));
         let place = place.unwrap_or_else(|| panic!("after frame {found:?}, byte {at}: none that was sent after it"));
-        found.push(next + place);
-        at += sent[next + place].len();
-        next += place + 1;
+        found.push(place);
+        at += sent[place % sent.len()].len();
     }
     found
+}
+
+/// How many frames are missing between the first and the last.
+pub fn missing(frames: &[usize]) -> usize {
+    frames.windows(2).map(|pair| pair[1] - pair[0] - 1).sum()
 }
 
 /// Fails if any 16 bytes of `secret` in a row stand in `wire`.

@@ -14,7 +14,9 @@ use tempfile::TempDir;
 use crate::built::built;
 
 /// How long anything that should happen may take on a slow machine.
-const PATIENCE: Duration = Duration::from_secs(30);
+pub const PATIENCE: Duration = Duration::from_secs(60);
+/// What an end says that has heard nothing from the other one for two seconds.
+const SILENT: &str = "nothing was heard";
 
 /// A directory for keys and files, gone with the test.
 pub struct Home(TempDir);
@@ -161,6 +163,18 @@ impl Program {
         until(&format!("it says '{words}'"), || {
             self.said().contains(words).then_some(())
         });
+    }
+
+    /// Whether it says that the other end was silent for so long that it did not wait for it any more.
+    pub fn heard_nothing(&self) -> bool {
+        self.said().contains(SILENT)
+    }
+
+    /// Fails unless it watched, and in one session: but over a byte stream, one ends where the machine stands still for
+    /// seconds.
+    pub fn watched_in_one_session(&self) {
+        let sessions = self.count("INFO watching");
+        assert!(sessions == 1 || sessions > 1 && self.heard_nothing(), "{}", self.said());
     }
 
     /// How often it has said `words`.

@@ -4,13 +4,15 @@ use std::fs::File;
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::sync::Arc;
-use std::time::{Duration, SystemTime};
+use std::time::SystemTime;
 
 use sealcast::keys::mechanism;
 use sealcast_proto::keys::{EpochKeys, HandshakeConfig, Identity, Initiator, InitiatorStep, Invite, Role, Side};
 use sealcast_proto::seal::{RecordMeta, SealLimits, suite};
 use sealcast_proto::wire::{Flags, Ticket, write_framed};
 use socket2::{Domain, Socket, Type};
+
+use super::PATIENCE;
 
 /// A peer after its handshake.
 pub struct Puppet {
@@ -34,9 +36,7 @@ impl Puppet {
         let address = SocketAddr::from(([127, 0, 0, 1], ticket.port));
         socket.connect(&address.into()).expect("it listens");
         let mut stream = TcpStream::from(socket);
-        stream
-            .set_read_timeout(Some(Duration::from_secs(20)))
-            .expect("a timeout");
+        stream.set_read_timeout(Some(PATIENCE)).expect("a timeout");
         let config = HandshakeConfig {
             role,
             identity: Arc::new(Identity::from_seed(&random())),

@@ -1,9 +1,10 @@
 //! A viewer that records all it gets and writes everything down, and what it wrote.
 
 use std::fs;
+use std::sync::LazyLock;
 use std::time::Duration;
 
-use super::{Clip, Home, Program, order, until};
+use super::{Clip, Home, Program, order, total, until};
 
 /// Bytes of a recording by which it is clear that the stream flows.
 const FLOWING: u64 = 20_000;
@@ -12,20 +13,53 @@ const FLOWING: u64 = 20_000;
 pub fn record(ticket: &str, more: &str) -> (Home, Program) {
     let home = Home::new();
     let options = "--to file:out.h264 --log-dir logs --report report.json";
+    LazyLock::force(&OVERFLOWED_BEFORE);
     let program = home.start(&format!("watch {ticket} {options} {more}"));
     (home, program)
+}
+
+/// How many datagrams this system has dropped because nobody took them from a socket in time.
+fn overflows() -> u64 {
+    let counters = fs::read_to_string("/proc/net/snmp").expect("Linux");
+    let mut rows = counters.lines().filter_map(|line| line.strip_prefix("Udp: "));
+    let (names, values) = rows.next().zip(rows.next()).expect("two rows");
+    let mut columns = names.split(' ').zip(values.split(' '));
+    let (_, count) = columns.find(|(name, _)| *name == "RcvbufErrors").expect("a column");
+    count.parse().expect("a number")
+}
+
+/// Before the first viewer of this process.
+static OVERFLOWED_BEFORE: LazyLock<u64> = LazyLock::new(overflows);
+
+/// Whether the system has dropped datagrams while this process ran.
+pub fn overflowed() -> bool {
+    overflows() > *OVERFLOWED_BEFORE
+}
+
+/// How many frames a machine that stood still may have cost, as both ends tell, whose reports are `report.json`: those
+/// that waited in a queue for too long, or any number where an end was silent for so long that the other did not wait
+/// for it any more.
+pub fn excused(ends: [(&Home, &Program); 2]) -> usize {
+    if ends.iter().any(|(_, program)| program.heard_nothing()) {
+        return usize::MAX;
+    }
+    let dropped = |home: &Home| total(&home.report("report.json"), "frames_dropped", "queue");
+    let late = ends.iter().map(|(home, _)| dropped(home)).sum::<u64>();
+    usize::try_from(late).expect("a test is short")
 }
 
 /// What a viewer wrote down of a frame.
 #[derive(Clone, Copy, Debug)]
 pub struct Row {
-    /// The frame's number.
+    /// Number of the frame.
     pub number: u64,
-    /// Whether it can be decoded without those before.
+    /// It needs no earlier frame.
     pub keyframe: bool,
-    /// The publisher's wall clock when it had the frame, in nanoseconds since 1970.
+    /// Length of the access unit.
+    pub bytes: u64,
+    /// Wall clock of its capture.
     pub captured_ns: u64,
-    /// The viewer's wall clock when it had received the frame, in nanoseconds since 1970.
+    /// Wall clock of its arrival.
     pub received_ns: u64,
 }
 
@@ -44,6 +78,11 @@ impl Home {
 
     /// Fails unless the viewer with this home recorded all of a clip; says then what is missing and what was dropped.
     pub fn assert_whole(&self, clip: &Clip, what: &str) {
+        self.assert_whole_but_for(0, clip, what);
+    }
+
+    /// The same where so many frames may be missing.
+    pub fn assert_whole_but_for(&self, excused: usize, clip: &Clip, what: &str) {
         let received = self.recorded();
         if received == clip.bytes {
             return;
@@ -51,7 +90,8 @@ impl Home {
         let frames = order(&received, &clip.frames);
         let missing: Vec<usize> = (0..clip.frames.len()).filter(|frame| !frames.contains(frame)).collect();
         let totals = &self.report("report.json")["totals"];
-        panic!("{what}: frames {missing:?} are missing or altered; the viewer: {totals}");
+        println!("{what}: frames {missing:?} are missing, {excused} may be; the viewer: {totals}");
+        assert!(missing.len() <= excused, "{what}: frames are missing or altered");
     }
 
     /// How long the recording is by now.
@@ -65,24 +105,52 @@ impl Home {
         until("the first frames", || (self.recorded_size() > FLOWING).then_some(()));
     }
 
+    /// Wait until the recording is longer by so many bytes.
+    pub fn grows_by(&self, bytes: u64) {
+        let before = self.recorded_size();
+        let grown = || (self.recorded_size() >= before + bytes).then_some(());
+        until(&format!("{bytes} bytes more are recorded"), grown);
+    }
+
+    /// Somebody who holds this ticket watches, and goes.
+    pub fn can_watch(ticket: &str) -> Self {
+        let home = Self::new();
+        let mut viewer = home.start(&format!("watch {ticket} --to file:out.h264"));
+        home.flows(&viewer);
+        assert_eq!(viewer.stop(), 0, "{}", viewer.said());
+        home
+    }
+
     /// The frames that a viewer got, as its log has them.
     pub fn rows(&self) -> Vec<Row> {
         let mut log = csv::Reader::from_path(self.file("logs/frames_latency.csv")).expect("a log");
         let headers = log.headers().expect("a head").clone();
         let column = |name: &str| headers.iter().position(|header| header == name).expect("a column");
-        let columns = ["frame", "captured_ns", "received_ns"].map(column);
+        let columns = ["frame", "bytes", "captured_ns", "received_ns"].map(column);
         let keyframe = column("keyframe");
         let rows = log.records().map(|row| row.expect("a row"));
         rows.map(|row| {
-            let [number, captured_ns, received_ns] = columns.map(|column| row[column].parse().expect("a number"));
+            let [number, bytes, captured_ns, received_ns] =
+                columns.map(|column| row[column].parse().expect("a number"));
             Row {
                 number,
                 keyframe: &row[keyframe] == "true",
+                bytes,
                 captured_ns,
                 received_ns,
             }
         })
         .collect()
+    }
+
+    /// The numbers of the frames that a viewer got before two seconds without any, and after them.
+    pub fn numbers_around_silence(&self) -> (Vec<u64>, Vec<u64>) {
+        let rows = self.rows();
+        let silence = |pair: &[Row]| pair[1].received_ns - pair[0].received_ns > 1_900_000_000;
+        let last = rows.windows(2).position(silence).expect("two seconds without a frame");
+        let mut numbers = self.numbers();
+        let after = numbers.split_off(last + 1);
+        (numbers, after)
     }
 
     /// The numbers of the frames that a viewer got.
@@ -91,8 +159,12 @@ impl Home {
     }
 }
 
-/// Fails unless many frames came, each the one after the one before.
-pub fn assert_no_gap(numbers: &[u64]) {
-    assert!(numbers.len() > 10, "{numbers:?}");
-    assert!(numbers.windows(2).all(|pair| pair[1] == pair[0] + 1), "{numbers:?}");
+/// How many frames are missing between the first and the last of these, which came in order and once.
+pub fn gaps(numbers: &[u64]) -> usize {
+    assert!(numbers.windows(2).all(|pair| pair[0] < pair[1]), "{numbers:?}");
+    let all = numbers
+        .first()
+        .zip(numbers.last())
+        .map_or(0, |(first, last)| last - first + 1);
+    usize::try_from(all).expect("a test is short") - numbers.len()
 }

@@ -2,15 +2,13 @@
 //! nothing of it is kept.
 
 use std::net::UdpSocket;
-use std::time::Duration;
 
-use sealcast_testkit::attack::{Home, Proxy, Stage, total};
+use sealcast_testkit::attack::{Home, PATIENCE, Proxy, Stage, total};
 
 /// More than strangers may make a publisher hold, in KiB.
 const MOST_GROWTH: u64 = 10 * 1024;
 const VICTIMS: usize = 100;
 const PACKETS: usize = 3000;
-const PATIENCE: Duration = Duration::from_secs(10);
 
 /// The first packet of a QUIC connection to such a publisher, as a viewer sends it.
 fn first_packet(ticket: &str) -> Vec<u8> {
@@ -27,9 +25,9 @@ fn first_packet(ticket: &str) -> Vec<u8> {
 
 #[test]
 fn first_packets_from_forged_addresses_get_a_shorter_retry_each_and_nothing_is_kept() {
-    let stage = Stage::new(1500, |home, clip| {
+    let stage = Stage::new(|home, clip| {
         let more = "--unit packet --report report.json";
-        home.publish_at("quic://127.0.0.1:0?latency=1000", clip, more)
+        home.publish_at("quic://127.0.0.1:0?latency=2000", clip, more)
     });
     let packet = first_packet(&stage.ticket);
     assert!(packet.len() >= 1200, "{} bytes", packet.len());
@@ -57,9 +55,7 @@ fn first_packets_from_forged_addresses_get_a_shorter_retry_each_and_nothing_is_k
         assert!(victim.recv(&mut buffer).is_err(), "more than one answer");
     }
     stage.assert_small(memory, MOST_GROWTH);
-    let (missing, report) = stage.unharmed();
-    assert_eq!(missing, 0, "frames are missing: {report}");
-    // And one for each of the two viewers.
-    assert_eq!(total(&report, "door_answers", "retry"), answers + 2, "{report}");
-    assert_eq!(total(&report, "handshakes", "established"), 2, "{report}");
+    let report = stage.unharmed();
+    // And one for each of the two viewers, or more where one heard nothing in time and began again.
+    assert!(total(&report, "door_answers", "retry") >= answers + 2, "{report}");
 }

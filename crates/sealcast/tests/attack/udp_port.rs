@@ -4,19 +4,19 @@
 use std::fs;
 use std::net::UdpSocket;
 use std::thread::{self, sleep};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use sealcast_testkit::attack::{Home, Program, Proxy, Stage, total};
+use sealcast_testkit::attack::{Home, PATIENCE, Program, Proxy, Stage, kind, total};
 
 /// More than strangers may make a publisher hold, in KiB.
 const MOST_GROWTH: u64 = 10 * 1024;
 const ADDRESSES: usize = 100;
+/// Of a flood that leaves time to look at each.
+const DATAGRAMS: u32 = 40_000;
 
 /// What the flood is about: a clip over UDP, repaired as long as nobody would notice.
 fn stage() -> Stage {
-    Stage::new(1500, |home, clip| {
-        home.publish_udp(clip, "latency=1000", "--report report.json")
-    })
+    Stage::new(|home, clip| home.publish_udp(clip, "latency=2000&rate=off", "--report report.json"))
 }
 
 /// Processor time of a process in ticks of 10 ms.
@@ -50,67 +50,69 @@ fn word(number: u32, random: &[u8]) -> Vec<u8> {
     word
 }
 
-/// Flood a port from many addresses; `pause` lets so many through at once. How many datagrams left.
-fn flood(port: u16, length: Duration, at_once: u32, pause: Duration) -> u64 {
+/// Flood a port with so many datagrams from many addresses; `pause` lets so many through at once.
+fn flood(port: u16, datagrams: u32, at_once: u32, pause: Duration) {
     let random: Vec<u8> = (0..5000_u32)
         .map(|at| (at.wrapping_mul(2_654_435_761) >> 13) as u8)
         .collect();
     let sockets: Vec<UdpSocket> = (0..ADDRESSES)
         .map(|host| UdpSocket::bind(format!("127.7.{}.1:0", host + 1)).expect("all of 127.0.0.0/8 is ours"))
         .collect();
-    let (began, mut sent) = (Instant::now(), 0_u32);
-    while began.elapsed() < length {
-        for _ in 0..at_once {
-            let socket = &sockets[sent as usize % ADDRESSES];
-            // What the system does not take is lost.
-            let _ = socket.send_to(&word(sent, &random), ("127.0.0.1", port));
-            sent += 1;
-        }
-        if !pause.is_zero() {
+    for number in 0..datagrams {
+        let socket = &sockets[number as usize % ADDRESSES];
+        // What the system does not take is lost.
+        let _ = socket.send_to(&word(number, &random), ("127.0.0.1", port));
+        if number % at_once == 0 && !pause.is_zero() {
             sleep(pause);
         }
     }
-    u64::from(sent)
 }
 
 #[test]
 fn a_flood_of_strangers_costs_no_frame_and_no_memory() {
     let stage = stage();
     let (memory, before) = (stage.publisher.rss(), ticks(&stage.publisher));
-    let sent = flood(stage.port(), Duration::from_secs(8), 10, Duration::from_millis(1));
+    flood(stage.port(), DATAGRAMS, 10, Duration::from_millis(1));
     let spent = ticks(&stage.publisher) - before;
     println!(
-        "{sent} datagrams, {} us of the processor each, the stream's included",
-        spent * 10_000 / sent
+        "{DATAGRAMS} datagrams, {} us of the processor each, the stream's included",
+        spent * 10_000 / u64::from(DATAGRAMS)
     );
     stage.assert_small(memory, MOST_GROWTH);
-    let (missing, report) = stage.unharmed();
-    assert_eq!(missing, 0, "frames are missing: {report}");
+    stage.unharmed();
 }
 
 #[test]
 fn a_flood_at_line_rate_costs_no_session_and_no_memory() {
     let stage = stage();
     let (memory, before) = (stage.publisher.rss(), ticks(&stage.publisher));
-    let sent = flood(stage.port(), Duration::from_secs(5), 100, Duration::ZERO);
+    flood(stage.port(), 10 * DATAGRAMS, 1, Duration::ZERO);
     let spent = ticks(&stage.publisher) - before;
-    println!("{sent} datagrams in 5 s, {} ms of the processor", spent * 10);
+    println!("{} datagrams, {} ms of the processor", 10 * DATAGRAMS, spent * 10);
     // What the socket cannot hold is lost, the viewer's words among it: frames may be missing, but not the session.
     stage.assert_small(memory, MOST_GROWTH);
-    let (missing, _) = stage.unharmed();
-    println!("{missing} frames are missing");
+    stage.harmed();
+}
+
+/// Knock, and wait for the cookie: once it has come, all that was sent before was looked at.
+fn cookie(socket: &UdpSocket, port: u16, connection: [u8; 4]) -> [u8; 16] {
+    let knock = [&connection[..], &[0x07], &[0x5A; 16], &[0; 43]].concat();
+    socket.send_to(&knock, ("127.0.0.1", port)).expect("sent");
+    let mut answer = [0; 100];
+    loop {
+        let length = socket.recv(&mut answer).expect("a cookie");
+        if kind(&answer[..length]) == Some(0x08) && answer[..4] == connection {
+            return answer[21..37].try_into().expect("sixteen bytes");
+        }
+    }
 }
 
 /// Get a cookie and begin a handshake with what is no hello, or with nothing more.
-fn begins(socket: &UdpSocket, port: u16, connection: u32, part: &[u8]) -> bool {
+fn begin(socket: &UdpSocket, port: u16, connection: u32, part: &[u8]) {
     let connection = connection.to_be_bytes();
-    let knock = [&connection[..], &[0x07], &[0x5A; 16], &[0; 43]].concat();
-    let mut answer = [0; 100];
-    if socket.send_to(&knock, ("127.0.0.1", port)).is_err() || socket.recv(&mut answer).is_err() {
-        return false;
-    }
-    let fragment = [&connection[..], &[0x06], &answer[21..37], &[0, 0, 1], part].concat();
-    socket.send_to(&fragment, ("127.0.0.1", port)).is_ok()
+    let cookie = cookie(socket, port, connection);
+    let fragment = [&connection[..], &[0x06], &cookie, &[0, 0, 1], part].concat();
+    socket.send_to(&fragment, ("127.0.0.1", port)).expect("sent");
 }
 
 #[test]
@@ -118,17 +120,13 @@ fn a_thousand_strangers_with_cookies_are_bounded_and_time_out() {
     let stage = stage();
     let memory = stage.publisher.rss();
     let socket = UdpSocket::bind("127.0.0.8:0").expect("all of 127.0.0.0/8 is ours");
-    socket
-        .set_read_timeout(Some(Duration::from_millis(200)))
-        .expect("a socket option");
-    let begun = (0..1000)
-        .filter(|&number| begins(&socket, stage.port(), 7_000_000 + number, &[1; 900]))
-        .count();
-    assert!(begun > 900, "{begun} began");
+    socket.set_read_timeout(Some(PATIENCE)).expect("a socket option");
+    for number in 0..1000 {
+        begin(&socket, stage.port(), 7_000_000 + number, &[1; 900]);
+    }
     stage.publisher.says("turned a connection away");
     stage.assert_small(memory, MOST_GROWTH);
-    let (missing, report) = stage.unharmed();
-    assert_eq!(missing, 0, "frames are missing: {report}");
+    stage.unharmed();
 }
 
 #[test]
@@ -137,9 +135,9 @@ fn the_report_says_of_every_stranger_why_it_was_refused() {
     let (mut publisher, ticket) = home.publish_udp("test:320x240@25", "", "--report report.json");
     let port = Proxy::port_of(&ticket);
     let socket = UdpSocket::bind("127.0.0.8:0").expect("all of 127.0.0.0/8 is ours");
-    // A knock, a fragment without a cookie of ours, a record of nobody, and what names no connection.
-    let words: [(&[u8], usize, u64); 6] = [
-        (&[9, 9, 9, 9, 0x07], 64, 40),
+    socket.set_read_timeout(Some(PATIENCE)).expect("a socket option");
+    // A fragment without a cookie of ours, a record of nobody, and what names no connection; after each a knock.
+    let words: [(&[u8], usize, u64); 5] = [
         (&[9, 9, 9, 9, 0x06], 900, 30),
         (&[9, 9, 9, 9, 0x55], 200, 5),
         (&[9, 9, 9, 9, 0x11], 60, 20),
@@ -151,7 +149,7 @@ fn the_report_says_of_every_stranger_why_it_was_refused() {
         word.resize(length, 0);
         for _ in 0..count {
             socket.send_to(&word, ("127.0.0.1", port)).expect("sent");
-            sleep(Duration::from_millis(2));
+            cookie(&socket, port, [9; 4]);
         }
     }
     assert_eq!(publisher.stop(), 0);
@@ -160,24 +158,22 @@ fn the_report_says_of_every_stranger_why_it_was_refused() {
     let found = ["stranger", "unknown", "malformed", "busy", "queue", "foreign"].map(refused);
     assert_eq!(found, [30 + 5, 20, 10 + 7, 0, 0, 0], "{report}");
     let answered = ["cookie", "unknown", "retry"].map(|answer| total(&report, "door_answers", answer));
-    assert_eq!(answered, [40, 20, 0], "{report}");
+    assert_eq!(answered, [30 + 5 + 20 + 10 + 7, 20, 0], "{report}");
     publisher.says("what came and was refused");
     publisher.says("malformed 17, stranger 35, unknown 20");
 }
 
-/// Run a viewer that cannot succeed: its exit code, its last line, and how long it took.
-fn turned_away(ticket: &str) -> (i32, String, Duration) {
+/// Run a viewer that cannot succeed: its exit code and its last line.
+fn turned_away(ticket: &str, more: &str) -> (i32, String) {
     let home = Home::new();
-    let began = Instant::now();
-    let mut viewer = home.start(&format!("watch {ticket} --to null: --no-reconnect"));
+    let mut viewer = home.start(&format!("watch {ticket} --to null: {more}"));
     let code = viewer.ends();
     let last = viewer.said().lines().last().unwrap_or_default().to_owned();
-    (code, last, began.elapsed())
+    (code, last)
 }
 
 #[test]
 fn who_is_not_let_in_is_told_in_one_sentence_with_the_right_code() {
-    const SOON: Duration = Duration::from_secs(8);
     let homes = (Home::new(), Home::new());
     let (_publisher, ticket) = homes.0.publish_udp("test:320x240@25", "", "");
     let (_other, other_ticket) = homes.1.publish_udp("test:320x240@25", "", "");
@@ -202,10 +198,10 @@ fn who_is_not_let_in_is_told_in_one_sentence_with_the_right_code() {
     thread::scope(|scope| {
         for (what, ticket, expected, words) in &cases {
             scope.spawn(move || {
-                let (code, last, took) = turned_away(ticket);
+                // Who hears nothing tries again until told not to; where nobody is, nobody tells.
+                let (code, last) = turned_away(ticket, if *expected == 5 { "--no-reconnect" } else { "" });
                 assert_eq!(code, *expected, "{what}: {last}");
                 assert!(last.starts_with("sealcast: ") && last.contains(words), "{what}: {last}");
-                assert!(took < SOON, "{what}: {took:?}");
             });
         }
     });

@@ -9,7 +9,7 @@ use sealcast_proto::keys::Identity;
 use sealcast_proto::unit::Unit;
 use sealcast_proto::wire::{Flags, HEADER_LEN, Header, Host, Kind, MessageLength, Ticket, TransportKind, write_framed};
 
-const PATIENCE: Duration = Duration::from_secs(20);
+const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A listening publisher, and what connected to it.
 struct Pair {

@@ -6,7 +6,7 @@ use std::time::Duration;
 use sealcast::transport::udp::{DatagramSocket, Fragments, Path, Runs, Sent};
 use tokio::time::timeout;
 
-const PATIENCE: Duration = Duration::from_secs(20);
+const PATIENCE: Duration = Duration::from_secs(60);
 
 fn socket(address: &str) -> DatagramSocket {
     DatagramSocket::bind(address.parse().expect("an address"), Fragments::Forbidden).expect("the loopback interface")
