@@ -3,19 +3,16 @@
 //! `cargo bench -p sealcast-proto --bench datagrams [-- [FRAMES] [SUITE]]`
 #![allow(clippy::disallowed_methods, reason = "a benchmark reads the clock and its arguments")]
 
-#[path = "../tests/common/mod.rs"]
-mod common;
-
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 
-use common::Setup;
 use sealcast_proto::clock::Now;
 use sealcast_proto::seal::Suite;
 use sealcast_proto::seal::suite::RECOMMENDED;
 use sealcast_proto::session::{Fec, Handled, Input, Mtu, OutgoingFrame, Output, Session};
 use sealcast_proto::unit::{Assembled, Codec, Preamble};
 use sealcast_proto::wire::BASE_DATAGRAM;
+use sealcast_testkit::ends::Setup;
 
 /// Frames measured for each suite if nothing is said.
 const FRAMES: usize = 4000;

@@ -5,21 +5,18 @@
 //! sealcast-proto --bench record_layer [rounds]`.
 #![allow(clippy::disallowed_methods, reason = "a benchmark reads the clock and its arguments")]
 
-#[path = "../tests/common/mod.rs"]
-mod common;
-
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 
 use aegis::aegis128x4::Aegis128X4;
 use aws_lc_rs::aead::{self, Aad, LessSafeKey, UnboundKey};
-use common::Setup;
 use sealcast_proto::keys::{EpochKeys, EpochSecret, Secret, Side};
 use sealcast_proto::seal::suite::{AES_128_GCM, AES_256_GCM, RECOMMENDED};
 use sealcast_proto::seal::{RecordMeta, SealLimits, Sealed, Suite};
 use sealcast_proto::session::OutgoingFrame;
 use sealcast_proto::unit::Preamble;
 use sealcast_proto::wire::{Accept, Flags, HEADER_LEN, TAG_LEN};
+use sealcast_testkit::ends::Setup;
 
 const ROUNDS: usize = 201;
 /// Bytes handled by one side in one round.

@@ -12,8 +12,3 @@ pub mod session;
 pub mod sim;
 pub mod unit;
 pub mod wire;
-
-#[cfg(test)]
-#[path = "../tests/common/vectors.rs"]
-#[allow(dead_code, reason = "unit tests use a part")]
-mod vectors;

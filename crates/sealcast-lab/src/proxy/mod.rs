@@ -1,14 +1,5 @@
 //! Simulated links for programs on one machine, without root: a proxy for UDP and one for TCP.
 //!
-//! This folder uses the standard library and the simulated link alone and names nothing else of its crate, so that
-//! tests of other crates can take it in by its path:
-//!
-//! ```text
-//! #[allow(dead_code, unreachable_pub, unused_imports, reason = "these tests use a part of it")]
-//! #[path = "../../sealcast-lab/src/proxy/mod.rs"]
-//! mod proxy;
-//! ```
-//!
 //! Packets are handed over some tenths of a millisecond late at most on a machine that is not busy.
 
 mod scheduled;

@@ -1,7 +1,6 @@
 //! Reads files of test vectors, and holds a kernel to one: JSON, a cipher a file, keystream in ranges and as a digest.
 //!
-//! What a vector may lack it may lack; but it has passed only when all that it says was compared. The tests of
-//! `sealcast-cipher` take this file in by its path: it needs that crate, serde and data-encoding only.
+//! What a vector may lack it may lack; but it has passed only when all that it says was compared.
 
 use std::path::{Path, PathBuf};
 

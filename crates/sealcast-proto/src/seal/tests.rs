@@ -7,8 +7,8 @@ use serde::Deserialize;
 use super::suite::RECOMMENDED;
 use super::{Exhausted, Opener, RecordMeta, Refusal, SealLimits, Sealed, Sealer, Suite};
 use crate::keys::{EpochSecret, Secret, Side};
-use sealcast_testkit::vectors::{Hex, load};
 use crate::wire::{Accept, Flags, HEADER_LEN, Header, Kind};
+use sealcast_testkit::vectors::{Hex, load};
 
 #[derive(Deserialize)]
 struct File {

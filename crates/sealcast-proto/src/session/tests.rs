@@ -16,8 +16,8 @@ use crate::seal::suite::RECOMMENDED;
 use crate::seal::{RecordMeta, Refusal, SealLimits, Suite};
 use crate::sim::{Direction, InsecureMechanism, World};
 use crate::unit::{Codec, Preamble, Selection, Unit};
-use sealcast_testkit::vectors::{Hex, load};
 use crate::wire::{CloseReason, Control, Flags, Kind, LENGTH_PREFIX};
+use sealcast_testkit::vectors::{Hex, load};
 
 #[derive(Deserialize)]
 struct File {

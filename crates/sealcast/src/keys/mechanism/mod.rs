@@ -5,6 +5,8 @@ mod hybrid;
 mod mlkem;
 mod rsa;
 mod sntrup;
+#[cfg(test)]
+mod vector_tests;
 
 use std::sync::Arc;
 

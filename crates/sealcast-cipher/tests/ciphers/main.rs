@@ -1,0 +1,4 @@
+//! Every kernel against its definition and against what was published.
+
+mod kernels;
+mod published;

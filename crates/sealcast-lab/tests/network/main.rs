@@ -1,0 +1,9 @@
+//! Links and proxies, with real programs over them.
+
+#[path = "../common/mod.rs"]
+mod common;
+
+mod gateway_latency;
+mod net;
+mod proxy;
+mod spoofed;

@@ -1,0 +1,9 @@
+//! What takes long or measures in real time: `cargo test --test nightly`.
+
+#[path = "../common/mod.rs"]
+mod common;
+
+mod bad_network;
+mod net_media;
+mod program_quic_network;
+mod program_udp_network;

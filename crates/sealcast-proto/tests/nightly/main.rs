@@ -1,0 +1,3 @@
+//! What takes long: `cargo test --test nightly`.
+
+mod datagrams_hour;

@@ -1,0 +1,12 @@
+//! Sessions, their streams and the gateway pair, on a virtual clock.
+
+mod datagram_ends;
+mod datagrams;
+mod datagrams_loss;
+mod datagrams_outages;
+mod gateway_messages;
+mod rekeying;
+mod repair_policy;
+mod rtsp_gateways;
+mod selection;
+mod session;

@@ -1,0 +1,9 @@
+//! The vectors of `vectors/`.
+
+mod control;
+mod datagrams;
+mod gateway;
+mod handshake;
+mod records;
+mod schedule;
+mod tickets;

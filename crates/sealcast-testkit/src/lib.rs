@@ -1,0 +1,36 @@
+//! What the tests of several crates share. It is a development dependency only.
+//!
+//! Without the feature `program` there is what tests of the protocol need; with it, also what drives the program.
+#![forbid(unsafe_code)]
+
+#[cfg(feature = "program")]
+pub mod attack;
+#[cfg(feature = "program")]
+pub mod browser;
+#[cfg(feature = "program")]
+pub mod built;
+#[cfg(feature = "program")]
+pub mod capture;
+#[cfg(feature = "program")]
+pub mod counter;
+pub mod ends;
+#[cfg(feature = "program")]
+pub mod gateways;
+#[expect(
+    missing_docs,
+    reason = "the fields are those of the file, which vectors/README.md explains"
+)]
+pub mod handshake;
+#[cfg(feature = "program")]
+pub mod media;
+#[cfg(feature = "program")]
+pub mod program;
+pub mod recorded;
+#[cfg(feature = "program")]
+pub mod servers;
+pub mod show;
+#[cfg(feature = "program")]
+pub mod shown;
+#[cfg(feature = "program")]
+pub mod udp;
+pub mod vectors;

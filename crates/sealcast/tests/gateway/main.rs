@@ -1,0 +1,8 @@
+//! The pair of gateways between cameras and players.
+
+mod cameras;
+mod ends;
+mod joiners;
+mod packets;
+mod players;
+mod proof;

@@ -1,0 +1,19 @@
+//! The program as people run it: its options, files, reports and pages, and what one end shows of the other's stream.
+
+mod cameras;
+mod capture;
+mod demo;
+mod demo_page;
+mod documents;
+mod energy;
+mod exit_codes;
+mod files;
+mod quic;
+mod reports;
+mod secrets;
+mod selection;
+mod slow_viewer;
+mod study_suites;
+mod suites;
+mod udp;
+mod viewers;
