@@ -1,8 +1,8 @@
 //! Control messages, both ways (protocol.md §4).
 
+use super::control_fragments::MAX_CONTROL;
 use super::datagram_handshake::DatagramHandshake;
 use super::machine::{Session, State};
-use super::control_fragments::MAX_CONTROL;
 use super::rekey::RekeyCause;
 use super::{Event, Output, SessionError};
 use crate::clock::Now;

@@ -122,7 +122,10 @@ mod tests {
         let mut cookies = RetryCookies::new([5; 32]);
         let cookie = cookie_for(&cookies, &HERE);
         let hello = &fragments(7, &cookie, 0, b"hello")[0];
-        assert_eq!(cookies.judge(&HERE, hello), Unconnected::Begin { connection: 7, cookie });
+        assert_eq!(
+            cookies.judge(&HERE, hello),
+            Unconnected::Begin { connection: 7, cookie }
+        );
         assert_eq!(
             cookies.judge(&[2; 18], hello),
             Unconnected::Ignore,
@@ -133,7 +136,10 @@ mod tests {
             Unconnected::Ignore
         );
         cookies.rotate([6; 32]);
-        assert_eq!(cookies.judge(&HERE, hello), Unconnected::Begin { connection: 7, cookie });
+        assert_eq!(
+            cookies.judge(&HERE, hello),
+            Unconnected::Begin { connection: 7, cookie }
+        );
         cookies.rotate([7; 32]);
         assert_eq!(cookies.judge(&HERE, hello), Unconnected::Ignore, "too old");
     }
