@@ -9,8 +9,8 @@ pub use sealcast_proto::unit::{Codec, FrameRate, StreamInfo};
 /// keyframe), or one JPEG image.
 #[derive(Clone, Debug)]
 pub struct Frame {
-    /// Number of the frame in its stream, from 0. The pump counts the frames that a source hands out; what a source
-    /// writes here is not used.
+    /// Number of the frame in its stream, from 0. The pump numbers frames as it hands them out, so that a gap always
+    /// means that one was lost after that; sources write 0.
     pub number: u64,
     /// Whether it can be decoded without earlier frames. Always true for Motion JPEG.
     pub keyframe: bool,

@@ -97,6 +97,7 @@ fn rust_rules(file: &File, findings: &mut Vec<Finding>) {
     if !cipher && is_crate_root(&file.path) && !code.contains("#![forbid(unsafe_code)]") {
         findings.push(Finding::new(file, 1, "a crate root says #![forbid(unsafe_code)]"));
     }
+    wire_rule(file, &code, findings);
     let proto = file.path.starts_with("crates/sealcast-proto/src/");
     for (number, line) in code.lines().enumerate() {
         if !cipher && has_word(line, "unsafe") {
@@ -104,6 +105,30 @@ fn rust_rules(file: &File, findings: &mut Vec<Finding>) {
         }
         for name in IMPURE.iter().filter(|name| proto && names(line, name)) {
             findings.push(Finding::new(file, number + 1, format!("the protocol names {name}")));
+        }
+    }
+}
+
+/// The written wire is the lowest part of the protocol and names nothing else of it, but in tests.
+fn wire_rule(file: &File, code: &str, findings: &mut Vec<Finding>) {
+    let tests = file.path.ends_with("_tests.rs") || file.path.ends_with("_vectors.rs");
+    if tests || !file.path.starts_with("crates/sealcast-proto/src/wire/") {
+        return;
+    }
+    let tested = code.lines().take_while(|line| !line.starts_with("mod tests {"));
+    for (number, line) in tested.enumerate() {
+        for (_, rest) in line
+            .match_indices("crate::")
+            .map(|(at, name)| line.split_at(at + name.len()))
+        {
+            let name: String = rest.chars().take_while(|c| is_word(*c)).collect();
+            if name != "wire" {
+                findings.push(Finding::new(
+                    file,
+                    number + 1,
+                    format!("wire names crate::{name}, which stands above it"),
+                ));
+            }
         }
     }
 }
@@ -250,6 +275,22 @@ mod tests {
         }
         assert_eq!(findings("crates/sealcast-cipher/src/lib.rs", ""), [""; 0]);
         assert_eq!(findings("crates/sealcast/src/cli/main_loop.rs", ""), [""; 0]);
+    }
+
+    #[test]
+    fn the_wire_names_nothing_above_it() {
+        let code = "use crate::wire::Reader;\nuse crate::keys::PeerId;\nfn f() -> crate::unit::Codec {}\n\
+                    // crate::seal\nmod tests {\n    use crate::vectors::load;\n}\n";
+        assert_eq!(
+            findings("crates/sealcast-proto/src/wire/x.rs", code),
+            [
+                "2: wire names crate::keys, which stands above it",
+                "3: wire names crate::unit, which stands above it"
+            ]
+        );
+        for path in ["wire/x_tests.rs", "wire/x_vectors.rs", "keys/x.rs"] {
+            assert_eq!(findings(&format!("crates/sealcast-proto/src/{path}"), code), [""; 0]);
+        }
     }
 
     #[test]

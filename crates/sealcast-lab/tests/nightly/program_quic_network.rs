@@ -1,11 +1,9 @@
 //! The program over `quic://` on networks that are slow, that lose, that break off, and whose addresses change.
 
-use crate::bad_network::{film, missing, quantile, settled, told};
+use crate::bad_network::{assert_decodable, film, smaller_towards_the_end, told};
 use crate::common::behind;
+use sealcast_lab::proxy::{Running, UdpProxy, Way};
 use sealcast_testkit::attack::{Home, Program, Proxy, Row, Tap, gaps, record};
-use sealcast_testkit::network::{
-    Running, UdpProxy, Way, assert_decodable, behind, film, smaller_towards_the_end, told,
-};
 
 /// Four times what the slow link carries, for a source that can follow.
 const RICH: &str = "test:640x480@25?bitrate=8000000";

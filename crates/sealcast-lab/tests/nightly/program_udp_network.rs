@@ -2,12 +2,11 @@
 
 use std::path::Path;
 
-use crate::bad_network::{film, missing, quantile, settled, told};
+use crate::bad_network::{assert_decodable, film, smaller_towards_the_end, told};
 use crate::common::behind;
 use sealcast_testkit::attack::{
-    self, Clip, Home, Program, Tap, carries_media, excused, gaps, order, overflowed, record, total,
+    Clip, Home, Program, Tap, carries_media, excused, gaps, order, overflowed, record, total,
 };
-use sealcast_testkit::network::{assert_decodable, behind, film, smaller_towards_the_end, told};
 use serde_json::Value;
 
 /// Watch a clip to its end through a network. The recording's frames, each one of the clip's, in order and once, and

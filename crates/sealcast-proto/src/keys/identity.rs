@@ -1,47 +1,17 @@
-//! Who an end is: Ed25519 identities, peer ids and invites (keys.md §1).
-
-use std::fmt;
+//! Who an end is: Ed25519 identities (keys.md §1).
 
 use aws_lc_rs::signature::{ED25519, Ed25519KeyPair, KeyPair, UnparsedPublicKey};
-use zeroize::{Zeroize, ZeroizeOnDrop, Zeroizing};
+use zeroize::Zeroizing;
 
-use super::base32;
+use crate::wire::{PeerId, base32};
 
 const FILE_FIRST_LINE: &str = "sealcast-identity-1";
 
-/// The public half of an identity.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct PeerId(pub [u8; 32]);
-
 impl PeerId {
-    /// Read the 52 characters of a peer id.
-    pub fn parse(text: &str) -> Option<Self> {
-        base32::decode(text).map(Self)
-    }
-
-    /// The first characters, enough to recognise a known peer in a log, never enough to trust one.
-    pub fn short(&self) -> String {
-        let mut text = self.to_string();
-        text.truncate(10);
-        text
-    }
-
     pub(crate) fn verifies(&self, message: &[u8], signature: &[u8; 64]) -> bool {
         UnparsedPublicKey::new(&ED25519, self.0)
             .verify(message, signature)
             .is_ok()
-    }
-}
-
-impl fmt::Display for PeerId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&base32::encode(&self.0))
-    }
-}
-
-impl fmt::Debug for PeerId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Display::fmt(self, f)
     }
 }
 
@@ -113,36 +83,3 @@ impl Identity {
             .expect("Ed25519 signatures have 64 bytes")
     }
 }
-
-/// A 128-bit secret that lets an unknown peer in. It cannot be printed by accident.
-#[derive(Clone, Zeroize, ZeroizeOnDrop)]
-pub struct Invite([u8; 16]);
-
-impl Invite {
-    /// An invite of 16 random bytes.
-    pub fn new(random: [u8; 16]) -> Self {
-        Self(random)
-    }
-
-    /// Read the 26 characters of an invite.
-    pub fn parse(text: &str) -> Option<Self> {
-        base32::decode(text).map(Self)
-    }
-
-    /// The invite's characters. Secret: for a ticket only.
-    pub fn reveal(&self) -> String {
-        base32::encode(&self.0)
-    }
-
-    pub(crate) fn bytes(&self) -> &[u8; 16] {
-        &self.0
-    }
-}
-
-impl PartialEq for Invite {
-    fn eq(&self, other: &Self) -> bool {
-        subtle::ConstantTimeEq::ct_eq(&self.0[..], &other.0[..]).into()
-    }
-}
-
-impl Eq for Invite {}

@@ -1,6 +1,5 @@
 //! Identities, the key schedule and the handshake (`docs/keys.md`, `docs/protocol.md` §3).
 
-mod base32;
 mod epoch;
 mod handshake;
 mod identity;
@@ -13,7 +12,9 @@ pub use epoch::{EpochKeys, EpochSecret, Side};
 pub use handshake::{
     Agreed, HandshakeConfig, HandshakeError, Initiator, InitiatorStep, Peer, Responder, ResponderStep,
 };
-pub use identity::{Identity, IdentityError, Invite, PeerId};
+pub use identity::{Identity, IdentityError};
 pub use mechanism::{DecapsulationKey, Mechanism, MechanismError, SharedSecret};
 pub use messages::{ALERT, Role};
 pub use schedule::Secret;
+
+pub use crate::wire::{Invite, PeerId};

@@ -1,10 +1,7 @@
 //! What crosses the sealed session between two gateways (protocol.md §9): questions, answers, and packets as they came.
 
 use super::tracks::{Channel, TrackSet};
-use crate::wire::{MAX_STREAM, Malformed, Reader, put_bytes16};
-
-/// Longest gateway message in bytes: what four parts of a control message hold.
-pub const MAX_GATEWAY_MESSAGE: usize = 4096;
+use crate::wire::{MAX_GATEWAY_MESSAGE, MAX_STREAM, Malformed, Reader, put_bytes16};
 
 /// Longest value of a header that crosses, in bytes.
 pub const MAX_CARRIED_VALUE: usize = 1024;

@@ -16,8 +16,8 @@ mod url;
 
 pub use auth::{AuthError, Credentials, DigestAlgorithm};
 pub use carried::{
-    CameraNumber, CarriedHeader, CarriedStatus, GatewayMessage, MAX_CARRIED_VALUE, MAX_GATEWAY_MESSAGE, Packets,
-    Parameters, TooLong, Verb, ends_picture, packets, put_packet,
+    CameraNumber, CarriedHeader, CarriedStatus, GatewayMessage, MAX_CARRIED_VALUE, Packets, Parameters, TooLong, Verb,
+    ends_picture, packets, put_packet,
 };
 pub use client::{
     CameraClient, CameraConfig, CameraError, CameraEvent, CameraInput, CameraOutput, Lower, RESPONSE_PATIENCE,
@@ -28,8 +28,10 @@ pub use reader::{MAX_UNREAD, MessageReader, NotRtsp};
 pub use sdp::{DescriptionError, same_media};
 pub use server::{
     ANSWER_PATIENCE, MAX_LOGINS, MAX_PATH, PLAYER_TIMEOUT, PlayerAnswer, PlayerConfig, PlayerError, PlayerEvent,
-    PlayerInput, PlayerOutput, PlayerServer, Route,
+    PlayerInput, PlayerOutput, PlayerServer,
 };
 pub use tracks::{Channel, Interleaving, MAX_TRACKS, Track, TrackSet};
-pub use transport::{Granted, Offer, PortPair, parse_granted, parse_offers};
+pub use transport::{Granted, Offer, PortPair, Route, parse_granted, parse_offers};
 pub use url::{CameraUrl, UrlError};
+
+pub use crate::wire::MAX_GATEWAY_MESSAGE;

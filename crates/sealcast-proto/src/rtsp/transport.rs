@@ -42,6 +42,18 @@ pub enum Granted {
     },
 }
 
+/// How a packet reaches the other side.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Route {
+    /// On the RTSP connection, in this channel: see [`put_data`](super::put_data).
+    Interleaved(u8),
+    /// Over UDP from the track's socket to this port of the other side.
+    Udp {
+        /// Its port.
+        port: u16,
+    },
+}
+
 /// What a client offers in the value of a Transport header, in its order. What is none of ours is left out: multicast,
 /// recording, other profiles than RTP/AVP. A `destination` is ignored: packets go to who asked for them.
 pub fn parse_offers(value: &str) -> Vec<Offer> {

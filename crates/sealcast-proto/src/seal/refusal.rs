@@ -1,5 +1,7 @@
 //! Why a record was refused, and how often.
 
+use crate::wire::BadForm;
+
 /// Why a record was refused. Refusing changes nothing but a counter (protocol.md §2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, thiserror::Error)]
 pub enum Refusal {
@@ -18,6 +20,15 @@ pub enum Refusal {
     /// Its tag does not fit: altered, or sealed under another key.
     #[error("tag")]
     Tag,
+}
+
+impl From<BadForm> for Refusal {
+    fn from(form: BadForm) -> Self {
+        match form {
+            BadForm::Malformed => Self::Malformed,
+            BadForm::Cleartext => Self::Cleartext,
+        }
+    }
 }
 
 impl Refusal {

@@ -7,7 +7,7 @@ use serde::Deserialize;
 use super::suite::RECOMMENDED;
 use super::{Exhausted, Opener, RecordMeta, Refusal, SealLimits, Sealed, Sealer, Suite};
 use crate::keys::{EpochSecret, Secret, Side};
-use crate::wire::{Accept, Flags, HEADER_LEN, Header, Kind};
+use crate::wire::{Accept, BadForm, Flags, HEADER_LEN, Header, Kind};
 use sealcast_testkit::vectors::{Hex, load};
 
 #[derive(Deserialize)]
@@ -253,15 +253,15 @@ fn clear_is_refused_before_other_flags_are_looked_at_unless_it_is_accepted() {
     for flags in (0..=255).step_by(2) {
         for (kind, stream) in [(0x10, 1), (0x10, 99), (0x11, 0), (0x11, 1)] {
             let refused = Header::parse(&header(kind, flags, stream), Accept::EncryptedOnly);
-            assert_eq!(refused, Err(Refusal::Cleartext), "{kind} {flags} {stream}");
+            assert_eq!(refused, Err(BadForm::Cleartext), "{kind} {flags} {stream}");
         }
         let control = Header::parse(&header(0x11, flags, 0), Accept::ClearMedia);
-        assert_eq!(control, Err(Refusal::Cleartext), "control records are never in clear");
+        assert_eq!(control, Err(BadForm::Cleartext), "control records are never in clear");
         let media = Header::parse(&header(0x10, flags, 1), Accept::ClearMedia);
         let fits = flags & !0x0E == 0 || flags == 0x2C;
         assert_eq!(
             media.map(drop),
-            if fits { Ok(()) } else { Err(Refusal::Malformed) },
+            if fits { Ok(()) } else { Err(BadForm::Malformed) },
             "{flags}"
         );
     }
@@ -271,7 +271,7 @@ fn clear_is_refused_before_other_flags_are_looked_at_unless_it_is_accepted() {
             let media = Header::parse(&header(0x10, flags, 1), accept);
             assert_eq!(
                 media.map(drop),
-                if fits { Ok(()) } else { Err(Refusal::Malformed) },
+                if fits { Ok(()) } else { Err(BadForm::Malformed) },
                 "{flags}"
             );
             let control = Header::parse(&header(0x11, flags, 0), accept);

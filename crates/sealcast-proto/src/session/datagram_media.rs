@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use super::flow::{Packets, Sealing, When};
+use super::keyring::{NotOpened, Repeated};
 use super::machine::{Session, State};
 use super::{Carrier, OutgoingFrame, Output, QuicMedia, SealedRecords, SessionError};
 use crate::clock::Now;
@@ -195,17 +196,29 @@ impl Session {
             return Ok(());
         };
         while let Some(mut bytes) = inbound.next_recovered() {
-            let opened = Sealed::parse(&mut bytes, accept).and_then(|record| established.ring.open(record));
+            let opened = Sealed::parse(&mut bytes, accept)
+                .map_err(NotOpened::from)
+                .and_then(|record| established.ring.open(record));
             match opened {
                 Ok((record, _)) if record.header().kind == Kind::Media => {
                     let taken = inbound.take_recovered(now, &record);
                     taken.map_err(|_| SessionError::PeerMisbehaved)?;
                 }
                 Ok(_) => return Err(SessionError::PeerMisbehaved),
-                Err(reason) => self.refusals.count(reason),
+                // It was not kept for repair when it came.
+                Err(NotOpened::Repeated(_)) => inbound.counts.duplicates += 1,
+                Err(NotOpened::Refused(reason)) => self.refusals.count(reason),
             }
         }
         Ok(())
+    }
+
+    /// Whether a media record that came again is a copy that was to be expected: then it is counted as that.
+    pub(super) fn is_duplicate(&mut self, now: Now, record: Repeated) -> bool {
+        let round_trip = self.round_trip();
+        let clock = self.clock.estimate();
+        let inbound = self.inbound.as_mut();
+        inbound.is_some_and(|inbound| inbound.repeated(now, record, clock, round_trip))
     }
 
     /// Viewer: hand out what is whole.

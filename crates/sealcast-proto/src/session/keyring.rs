@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use crate::keys::{EpochKeys, EpochSecret, Side};
 use crate::seal::{Opened, Refusal, SealLimits, Sealed, Suite};
-use crate::wire::Kind;
+use crate::wire::{Header, Kind};
 
 /// How long the openers of an epoch are kept after the switch to the next.
 const OLD_EPOCH_WINDOW: Duration = Duration::from_secs(5);
@@ -30,6 +30,36 @@ pub(super) struct KeyRing {
 pub(super) enum OpenedUnder {
     Known,
     Next,
+}
+
+/// A media record that came again, or too late to tell. Nothing of it was verified.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) struct Repeated {
+    pub(super) epoch: u16,
+    pub(super) seq: u32,
+}
+
+impl Repeated {
+    /// The record that has this header.
+    pub(super) fn of(header: Header) -> Self {
+        Self {
+            epoch: header.epoch,
+            seq: header.seq,
+        }
+    }
+}
+
+/// Why a record was not opened.
+pub(super) enum NotOpened {
+    Refused(Refusal),
+    /// The replay window has it. Where media may be lost, that can be right.
+    Repeated(Repeated),
+}
+
+impl From<Refusal> for NotOpened {
+    fn from(reason: Refusal) -> Self {
+        Self::Refused(reason)
+    }
 }
 
 impl KeyRing {
@@ -90,7 +120,7 @@ impl KeyRing {
         self.old.front().map(|(_, at)| *at)
     }
 
-    pub(super) fn open<'b>(&mut self, record: Sealed<'b>) -> Result<(Opened<'b>, OpenedUnder), Refusal> {
+    pub(super) fn open<'b>(&mut self, record: Sealed<'b>) -> Result<(Opened<'b>, OpenedUnder), NotOpened> {
         let header = record.unverified_header();
         let (keys, under) = if header.epoch == self.current.wire_number() {
             (&mut self.current, OpenedUnder::Known)
@@ -103,13 +133,17 @@ impl KeyRing {
         } else if let Some((keys, _)) = self.old.iter_mut().find(|(keys, _)| keys.wire_number() == header.epoch) {
             (keys, OpenedUnder::Known)
         } else {
-            return Err(Refusal::UnknownEpoch);
+            return Err(Refusal::UnknownEpoch.into());
         };
         let opener = match header.kind {
             Kind::Control => &mut keys.control_opener,
             Kind::Media => &mut keys.media_opener,
         };
-        Ok((opener.open(record)?, under))
+        match opener.open(record) {
+            Ok(opened) => Ok((opened, under)),
+            Err(Refusal::Replay) if header.kind == Kind::Media => Err(NotOpened::Repeated(Repeated::of(header))),
+            Err(reason) => Err(reason.into()),
+        }
     }
 
     pub(super) fn integrity_spent(&self) -> bool {

@@ -96,6 +96,9 @@ pub enum Handled<'b> {
     Done,
     /// A verified media record, in the caller's buffer.
     Media(Opened<'b>),
+    /// A second copy of a media record that had come, as is expected where records are repaired. It was counted
+    /// ([`InboundCounts::duplicates`]) and nothing else.
+    Duplicate,
     /// A record that was refused; the session goes on.
     Refused(Refusal),
 }

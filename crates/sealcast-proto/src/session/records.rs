@@ -1,6 +1,6 @@
 //! Records of a session that has keys: opening them, and what a refused one leads to.
 
-use super::keyring::OpenedUnder;
+use super::keyring::{NotOpened, OpenedUnder};
 use super::machine::{Session, State};
 use super::{Event, Handled, MAX_CONSECUTIVE_REFUSALS, Output, SessionError};
 use crate::clock::Now;
@@ -19,10 +19,14 @@ impl Session {
         if let Some(inbound) = &mut self.inbound {
             inbound.keep_sealed(message);
         }
-        let opened = Sealed::parse(message, accept).and_then(|record| established.ring.open(record));
+        let opened = Sealed::parse(message, accept)
+            .map_err(NotOpened::from)
+            .and_then(|record| established.ring.open(record));
         let (record, under) = match opened {
             Ok(opened) => opened,
-            Err(reason) => return self.refuse(now, reason),
+            Err(NotOpened::Refused(reason)) => return self.refuse(now, reason),
+            Err(NotOpened::Repeated(record)) if self.is_duplicate(now, record) => return Ok(Handled::Duplicate),
+            Err(NotOpened::Repeated(_)) => return self.refuse(now, Refusal::Replay),
         };
         self.refusals_in_a_row = 0;
         self.heard_newest = record.newest();

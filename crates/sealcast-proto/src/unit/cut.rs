@@ -5,7 +5,8 @@ use std::str::FromStr;
 
 use super::draw::Draw;
 use super::info::Codec;
-use super::select::{PlannedRange, Selection};
+use super::select::PlannedRange;
+use crate::wire::Selection;
 
 /// The shortest unit: one AES block. Shorter ones would be header and tag alone.
 const MIN_CHUNK: u16 = 16;

@@ -17,8 +17,10 @@ pub use assemble::{Assembled, AssembledFrame, Assembler};
 pub use cut::{Cutter, NoUnit, Piece, Pieces, Room, Unit};
 pub use info::{Codec, FrameRate, StreamInfo};
 pub use preamble::{PREAMBLE_LEN, Preamble};
-pub use select::{NoSelection, Permille, PlannedRange, Selection};
+pub use select::{NoSelection, PlannedRange};
 pub use unit_header::{UNIT_HEADER_LEN, UnitHeader};
+
+pub use crate::wire::{Permille, Selection};
 
 /// Longest frame in bytes (16 MiB).
 pub const MAX_FRAME: usize = 16 << 20;

@@ -6,6 +6,7 @@ use std::str::FromStr;
 
 use super::codec_headers;
 use super::info::Codec;
+use crate::wire::{Permille, Selection};
 
 /// Most ranges of one frame: a thousand slices, more than encoders make. What comes after them is encrypted.
 const MAX_RANGES: usize = 2048;
@@ -13,43 +14,6 @@ const MAX_RANGES: usize = 2048;
 /// A shorter stretch is not worth a record of its own, whose header and tag are nearly as long: it is encrypted along
 /// with what stands before it.
 const MIN_CLEAR: usize = 64;
-
-/// A share in thousandths, 0 to 1000.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Permille(u16);
-
-impl Permille {
-    /// All of it.
-    const MAX: u16 = 1000;
-
-    /// A share of `thousandths`, or `None` for more than 1000.
-    pub fn new(thousandths: u16) -> Option<Self> {
-        (thousandths <= Self::MAX).then_some(Self(thousandths))
-    }
-
-    /// The thousandths.
-    pub fn get(self) -> u16 {
-        self.0
-    }
-}
-
-/// What a publisher encrypts.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum Selection {
-    /// Everything. Every session begins with it.
-    #[default]
-    All,
-    /// Nothing: all media is in clear, and authenticated.
-    None,
-    /// That share of the units, each drawn independently.
-    Rate(Permille),
-    /// Keyframes, whole.
-    Keyframes,
-    /// Parameter sets and slice headers; the headers of an image.
-    Headers,
-    /// Keyframes whole, and of all other frames the headers.
-    HeadersAndKeyframes,
-}
 
 /// A stretch of an access unit that begins where the one before it ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -92,31 +56,6 @@ impl Selection {
     pub fn encrypts_description(self) -> bool {
         self != Self::None
     }
-
-    /// Mode and thousandths as they stand in a selection message.
-    pub(crate) fn to_wire(self) -> (u8, u16) {
-        match self {
-            Self::All => (0, 0),
-            Self::None => (1, 0),
-            Self::Rate(rate) => (2, rate.0),
-            Self::Keyframes => (3, 0),
-            Self::Headers => (4, 0),
-            Self::HeadersAndKeyframes => (5, 0),
-        }
-    }
-
-    /// The reverse of [`to_wire`](Self::to_wire); `None` for what means nothing.
-    pub(crate) fn from_wire(mode: u8, permille: u16) -> Option<Self> {
-        match (mode, permille) {
-            (0, 0) => Some(Self::All),
-            (1, 0) => Some(Self::None),
-            (2, permille) => Permille::new(permille).map(Self::Rate),
-            (3, 0) => Some(Self::Keyframes),
-            (4, 0) => Some(Self::Headers),
-            (5, 0) => Some(Self::HeadersAndKeyframes),
-            _ => None,
-        }
-    }
 }
 
 impl fmt::Display for Selection {
@@ -125,8 +64,8 @@ impl fmt::Display for Selection {
         match self {
             Self::All => f.write_str("all"),
             Self::None => f.write_str("none"),
-            Self::Rate(Permille(rate)) if rate % 10 == 0 => write!(f, "rate:{}", rate / 10),
-            Self::Rate(Permille(rate)) => write!(f, "rate:{}.{}", rate / 10, rate % 10),
+            Self::Rate(rate) if rate.get() % 10 == 0 => write!(f, "rate:{}", rate.get() / 10),
+            Self::Rate(rate) => write!(f, "rate:{}.{}", rate.get() / 10, rate.get() % 10),
             Self::Keyframes => f.write_str("keyframes"),
             Self::Headers => f.write_str("headers"),
             Self::HeadersAndKeyframes => f.write_str("headers+keyframes"),

@@ -57,7 +57,7 @@ fn what_is_typed_is_what_is_shown() {
         let (mode, permille) = selection.to_wire();
         assert_eq!(Selection::from_wire(mode, permille), Some(selection));
     }
-    assert_eq!("rate:7.0".parse(), Ok(Selection::Rate(Permille(70))));
+    assert_eq!("rate:7.0".parse().ok(), Permille::new(70).map(Selection::Rate));
     for text in [
         "",
         "All",

@@ -1,11 +1,12 @@
 //! The payloads of control records (protocol.md §4).
 
-use super::{Feedback, MAX_STREAM, Malformed, Numbers, Reader, put_bytes16};
-use crate::rtsp::MAX_GATEWAY_MESSAGE;
-use crate::unit::Selection;
+use super::{Feedback, MAX_STREAM, Malformed, Numbers, Reader, Selection, put_bytes16};
 
 /// Longest text of a close message in bytes.
 const MAX_CLOSE_TEXT: usize = 256;
+
+/// Longest message from one gateway to the other in bytes: what four parts of a control message hold.
+pub const MAX_GATEWAY_MESSAGE: usize = 4096;
 
 /// Most parts of one message on datagrams.
 pub(crate) const MAX_PARTS: u8 = 4;

@@ -1,7 +1,5 @@
 //! The 24 bytes before every record's payload (protocol.md §2).
 
-use crate::seal::Refusal;
-
 /// Length of a record's header in bytes; all of it is the AEAD's associated data.
 pub const HEADER_LEN: usize = 24;
 
@@ -119,6 +117,15 @@ pub enum Accept {
     ClearMedia,
 }
 
+/// A record does not have the form of one that may come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BadForm {
+    /// It does not have the form of a record at all.
+    Malformed,
+    /// It is in clear, and none in clear may come.
+    Cleartext,
+}
+
 /// A record's header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Header {
@@ -153,8 +160,8 @@ impl Header {
     /// does not let through is refused as such before its other flags are looked at.
     ///
     /// # Errors
-    /// [`Refusal::Malformed`], or [`Refusal::Cleartext`].
-    pub fn parse(record: &[u8], accept: Accept) -> Result<Self, Refusal> {
+    /// [`BadForm`] says which of the two.
+    pub fn parse(record: &[u8], accept: Accept) -> Result<Self, BadForm> {
         check(record, accept).map(Self::read)
     }
 
@@ -197,21 +204,21 @@ impl Header {
 }
 
 /// Check the form of a record on its bytes, and return those of its header.
-pub(crate) fn check(record: &[u8], accept: Accept) -> Result<&[u8; HEADER_LEN], Refusal> {
-    let header = record.first_chunk::<HEADER_LEN>().ok_or(Refusal::Malformed)?;
+pub(crate) fn check(record: &[u8], accept: Accept) -> Result<&[u8; HEADER_LEN], BadForm> {
+    let header = record.first_chunk::<HEADER_LEN>().ok_or(BadForm::Malformed)?;
     let [kind, flags, _, _, stream @ .., _, _, _, _, _, _, _, _, _, _, _, _] = header;
     let (stream, seq_high) = stream.split_at(4);
     let control = *kind == Kind::CONTROL;
     let length_fits = (HEADER_LEN + super::TAG_LEN..=super::MAX_RECORD).contains(&record.len());
     if !length_fits || !(control || *kind == Kind::MEDIA) {
-        return Err(Refusal::Malformed);
+        return Err(BadForm::Malformed);
     }
     let flags = Flags(*flags);
     if !flags.encrypted() && (control || accept == Accept::EncryptedOnly) {
-        return Err(Refusal::Cleartext);
+        return Err(BadForm::Cleartext);
     }
     let [0, 0, 0, stream] = *stream else {
-        return Err(Refusal::Malformed);
+        return Err(BadForm::Malformed);
     };
     let fits = if control {
         stream == 0 && flags == Flags::CONTROL
@@ -221,6 +228,6 @@ pub(crate) fn check(record: &[u8], accept: Accept) -> Result<&[u8; HEADER_LEN], 
     if fits && *seq_high == [0; 4] {
         Ok(header)
     } else {
-        Err(Refusal::Malformed)
+        Err(BadForm::Malformed)
     }
 }

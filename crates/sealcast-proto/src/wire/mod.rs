@@ -1,15 +1,18 @@
 //! The written wire: headers, framing, control messages and tickets, byte for byte as in `docs/protocol.md`.
 
+pub(crate) mod base32;
 mod control;
 mod cookie;
 pub(crate) mod datagram;
 mod feedback;
 mod framing;
 mod header;
+mod peer;
 mod reader;
+mod selection;
 mod ticket;
 
-pub use control::{CloseReason, Control};
+pub use control::{CloseReason, Control, MAX_GATEWAY_MESSAGE};
 pub(crate) use control::{MAX_PARTS, kem_field};
 pub use cookie::{AddressBytes, RetryCookies, Unconnected};
 pub use datagram::{BASE_DATAGRAM, CONNECTION_LEN, COOKIE_DATAGRAM, COOKIE_LEN, MAX_DATAGRAM, connection_of};
@@ -17,8 +20,10 @@ pub use feedback::{Feedback, MAX_NACK_ENTRIES, MAX_RECEIVED_BYTES, Numbers};
 pub(crate) use framing::append;
 pub use framing::{LENGTH_PREFIX, MessageLength, message_length, write_framed};
 pub(crate) use header::check;
-pub use header::{Accept, Flags, HEADER_LEN, Header, Kind, MAX_STREAM};
+pub use header::{Accept, BadForm, Flags, HEADER_LEN, Header, Kind, MAX_STREAM};
+pub use peer::{Invite, PeerId};
 pub(crate) use reader::{Reader, put_bytes16};
+pub use selection::{Permille, Selection};
 pub use ticket::{Host, MAX_LATENCY, MAX_TICKET, Ticket, TicketError, TransportKind};
 
 /// Longest message of an established session in bytes: header, payload and tag together (protocol.md §1).

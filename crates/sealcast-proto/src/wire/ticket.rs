@@ -4,7 +4,7 @@ use core::net::{Ipv4Addr, Ipv6Addr};
 use std::fmt;
 use std::str::FromStr;
 
-use crate::keys::{Invite, PeerId};
+use super::{Invite, PeerId};
 
 /// Longest ticket in bytes.
 pub const MAX_TICKET: usize = 512;

@@ -2,6 +2,7 @@
 
 mod datagram_ends;
 mod datagrams;
+mod datagrams_copies;
 mod datagrams_loss;
 mod datagrams_outages;
 mod gateway_messages;

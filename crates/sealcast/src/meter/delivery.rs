@@ -1,9 +1,10 @@
 //! What became of media on carriers that may lose it.
 
+use prometheus_client::metrics::counter::Counter;
 use prometheus_client::registry::Registry;
 use sealcast_proto::session::{InboundCounts, OutboundCounts};
 
-use super::families::{Counts, Seconds, seconds};
+use super::families::{self, Counts, Seconds, seconds};
 use super::labels::{Direction, MediaPacket, MediaStream};
 use super::metrics::Metrics;
 
@@ -11,6 +12,7 @@ use super::metrics::Metrics;
 pub(super) struct Delivery {
     pub(super) packets: Counts,
     streams: Counts,
+    pub(super) duplicates: Counter,
     loss: Seconds,
     target: Seconds,
 }
@@ -19,11 +21,13 @@ impl Delivery {
     pub(super) fn register(registry: &mut Registry) -> Self {
         let packets = "Media records on carriers that may lose them, by what became of them";
         let streams = "QUIC streams of media, by what became of them";
+        let duplicates = "Second copies of media records that had come already, as repair brings them";
         let loss = "Share of media packets that the path loses, smoothed, 0 to 1";
         let target = "What the path is estimated to carry, bit/s";
         Self {
             packets: Counts::register(registry, "media_packets", packets, "what", MediaPacket::NAMES),
             streams: Counts::register(registry, "media_streams", streams, "what", MediaStream::NAMES),
+            duplicates: families::counter(registry, "records_duplicate", duplicates),
             loss: seconds(registry, "path_loss_ratio", loss),
             target: seconds(registry, "path_target_bits_per_second", target),
         }
@@ -69,6 +73,8 @@ impl Metrics {
         for (what, count) in packets {
             self.delivery().packets.add(what as usize, count);
         }
+        let duplicates = counts.duplicates - counted.duplicates;
+        self.delivery().duplicates.inc_by(duplicates);
         self.records_in_clear(Direction::In, counts.in_clear - counted.in_clear);
         *counted = counts;
     }

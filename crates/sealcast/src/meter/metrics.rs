@@ -65,6 +65,8 @@ pub struct Totals {
     pub records_opened_in_clear: u64,
     /// Bytes sent beyond coded frames, by kind.
     pub overhead_bytes: BTreeMap<&'static str, u64>,
+    /// Second copies of media records, as repair brings them.
+    pub records_duplicate: u64,
     /// Records refused, by reason.
     pub open_failures: BTreeMap<&'static str, u64>,
     /// Datagrams that were handed to no session, by reason.
@@ -386,6 +388,7 @@ impl Metrics {
             records_sealed_in_clear: inner.clear.get(Direction::Out as usize),
             records_opened_in_clear: inner.clear.get(Direction::In as usize),
             overhead_bytes: inner.overhead.list(),
+            records_duplicate: inner.delivery.duplicates.get(),
             open_failures: inner.open_failures.list(),
             datagrams_refused: inner.datagrams_refused.list(),
             datagrams_unsent: inner.datagrams_unsent.list(),
@@ -411,6 +414,8 @@ impl Metrics {
 
 #[cfg(test)]
 mod tests {
+    use sealcast_proto::session::InboundCounts;
+
     use super::*;
 
     fn metrics() -> Metrics {
@@ -446,6 +451,11 @@ mod tests {
         metrics.set_selection("headers");
         metrics.record_refused(OpenFailure::Tag);
         metrics.record_refused(OpenFailure::UnknownEpoch);
+        let came = InboundCounts {
+            duplicates: 5,
+            ..InboundCounts::default()
+        };
+        metrics.media_came(&mut InboundCounts::default(), came);
         metrics.record_frame(Direction::Out);
         metrics.record_dropped(DropCause::Gap, 7);
         metrics.record_rekey(RekeyCause::Count);
@@ -470,6 +480,7 @@ mod tests {
             r#"sealcast_open_failures_total{reason="tag"} 1"#,
             r#"sealcast_open_failures_total{reason="unknown_epoch"} 1"#,
             r#"sealcast_open_failures_total{reason="replay"} 0"#,
+            "sealcast_records_duplicate_total 5",
             r#"sealcast_frames_total{dir="out"} 1"#,
             r#"sealcast_frames_dropped_total{cause="gap"} 7"#,
             r#"sealcast_rekeys_total{cause="count"} 1"#,
@@ -490,6 +501,7 @@ mod tests {
         );
         assert_eq!((totals.bytes_out, totals.bytes_in), (2144, 100));
         assert_eq!((totals.all_open_failures(), totals.all_frames_dropped()), (2, 7));
+        assert_eq!(totals.records_duplicate, 5);
     }
 
     #[test]

@@ -228,6 +228,8 @@ impl<T: Transport> Connection<T> {
                     }
                     listener.media(record, arrived).map_err(Ended::Session)?;
                 }
+                // The session counts them.
+                Handled::Duplicate => {}
                 Handled::Refused(reason) => {
                     self.metrics.record_refused(open_failure(reason));
                     listener.refused(reason, self.session.inbound_counts().is_none());

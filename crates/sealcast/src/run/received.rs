@@ -204,9 +204,7 @@ impl Listener for Receiver {
             self.assembler.lost();
             self.wants_keyframe = true;
         }
-        // Where media may be lost, what was repaired comes late as well, and some of it twice.
-        let expected = reason == Refusal::Replay && self.counted != InboundCounts::default();
-        if self.refused.is_power_of_two() && !expected {
+        if self.refused.is_power_of_two() {
             tracing::warn!(%reason, total = self.refused, "refused a record");
         }
     }

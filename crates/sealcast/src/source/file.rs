@@ -210,7 +210,6 @@ pub struct FileSource {
     container: Option<Container<File>>,
     info: StreamInfo,
     pacer: Pacer,
-    number: u64,
     /// What earlier rounds of a looped file took.
     elapsed: Duration,
     /// Where this round will end.
@@ -246,7 +245,6 @@ impl FileSource {
             container: Some(container),
             info,
             pacer: Pacer::default(),
-            number: 0,
             elapsed: Duration::ZERO,
             round_end: Duration::ZERO,
         })
@@ -300,11 +298,9 @@ impl Source for FileSource {
         if self.options.paced {
             self.pacer.sleep_until(due);
         }
-        let number = self.number;
-        self.number += 1;
         let now = Instant::now();
         Ok(Some(Frame {
-            number,
+            number: 0,
             keyframe: coded.keyframe,
             media_time: self.elapsed + coded.presented,
             began: now,

@@ -27,7 +27,6 @@ pub struct RtspSource {
     session: Option<Session>,
     info: StreamInfo,
     ahead: Option<Arrived>,
-    number: u64,
     /// Frames wait for a keyframe: at the start, after packets were lost, after a new call.
     waiting: bool,
     /// The frame delivered last: when it came and its media time.
@@ -60,7 +59,6 @@ impl RtspSource {
             runtime: Some(runtime),
             session: Some(session),
             ahead: None,
-            number: 0,
             waiting: true,
             last: None,
             base: Duration::ZERO,
@@ -78,11 +76,8 @@ impl RtspSource {
                 return Err(lost(&self.options, "it is gone"));
             };
             let frame = runtime.block_on(session.receive(deadline))?;
-            // A lost packet spoils one frame at least, and the viewer must see that it is missing.
-            self.number += u64::from(frame.lost && self.last.is_some());
             self.waiting |= frame.lost && !frame.keyframe;
             if self.waiting && !frame.keyframe {
-                self.number += u64::from(self.last.is_some());
                 if Instant::now() >= deadline {
                     return Err(Failure::new(
                         FailureKind::Source,
@@ -197,8 +192,6 @@ impl Source for RtspSource {
         };
         let media_time = self.media_time(&frame);
         self.last = Some((frame.captured, media_time));
-        let number = self.number;
-        self.number += 1;
         let Arrived {
             keyframe,
             captured,
@@ -206,7 +199,7 @@ impl Source for RtspSource {
             ..
         } = frame;
         Ok(Some(Frame {
-            number,
+            number: 0,
             keyframe,
             media_time,
             began: captured,
@@ -238,7 +231,6 @@ impl std::fmt::Debug for RtspSource {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("RtspSource")
             .field("options", &self.options)
-            .field("number", &self.number)
-            .finish()
+            .finish_non_exhaustive()
     }
 }

@@ -96,7 +96,6 @@ enum Reader {
 pub struct StdinSource {
     reader: Reader,
     info: StreamInfo,
-    number: u64,
 }
 
 impl StdinSource {
@@ -138,7 +137,6 @@ impl StdinSource {
         let mut source = Self {
             reader,
             info: placeholder(),
-            number: 0,
         };
         source.info = source.current_info();
         Ok(source)
@@ -198,11 +196,9 @@ impl Source for StdinSource {
         if coded.keyframe {
             self.info = self.current_info();
         }
-        let number = self.number;
-        self.number += 1;
         let now = Instant::now();
         Ok(Some(Frame {
-            number,
+            number: 0,
             keyframe: coded.keyframe,
             media_time: coded.presented,
             began: now,

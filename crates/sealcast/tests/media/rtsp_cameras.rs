@@ -53,12 +53,10 @@ fn receive_all(url: &str, count: usize) -> (Box<dyn Source>, Vec<Frame>) {
     let began = Instant::now();
     loop {
         let mut camera = open(url);
-        let whole = (0..count as u64).map_while(|number| {
-            let frame = camera.next().ok().flatten();
-            frame.filter(|frame| frame.number == number)
-        });
-        let frames: Vec<Frame> = whole.collect();
-        if frames.len() == count {
+        let frames: Vec<Frame> = (0..count).map_while(|_| camera.next().ok().flatten()).collect();
+        // They come at 25 a second.
+        let whole = |pair: &[Frame]| pair[1].media_time - pair[0].media_time < Duration::from_millis(60);
+        if frames.len() == count && frames.windows(2).all(whole) {
             return (camera, frames);
         }
         println!("{url}: a frame was lost after {}", frames.len());
@@ -89,7 +87,6 @@ fn assert_a_run_of(received: &[Frame], file: &[Frame]) {
             "frame {at} of the run from {begin}"
         );
         assert_eq!(frame.keyframe, expected.keyframe);
-        assert_eq!(frame.number, at as u64);
     }
 }
 
@@ -98,9 +95,9 @@ fn assert_steady(frames: &[Frame]) {
         let step = pair[1].media_time.saturating_sub(pair[0].media_time).as_millis();
         assert!(
             (38..=42).contains(&step),
-            "{step} ms between frames {} and {}",
-            pair[0].number,
-            pair[1].number
+            "{step} ms from {:?} to {:?}",
+            pair[0].media_time,
+            pair[1].media_time
         );
         assert!(pair[1].captured >= pair[0].captured);
     }
@@ -319,9 +316,6 @@ fn joining_in_the_middle_and_losing_packets_leaves_only_whole_frames_behind_a_ke
             .collect::<Vec<_>>(),
         [0, 40, 160, 200]
     );
-    let numbers = frames.iter().map(|frame| frame.number).collect::<Vec<_>>();
-    assert_eq!(numbers[..2], [0, 1]);
-    assert!(numbers[2] > 2 && numbers[3] == numbers[2] + 1, "{numbers:?}");
 }
 
 #[test]
@@ -360,7 +354,6 @@ fn a_camera_that_hangs_up_is_called_again_and_goes_on_with_a_keyframe() {
     let _server = restarting.join().expect("a server");
     frames.extend(receive(&mut *camera, 5));
     assert!(frames[again].keyframe);
-    assert!(frames.windows(2).all(|pair| pair[1].number == pair[0].number + 1));
     let (pause, step) = (
         frames[again].captured.duration_since(frames[again - 1].captured),
         frames[again].media_time - frames[again - 1].media_time,

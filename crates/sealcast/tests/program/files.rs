@@ -75,9 +75,9 @@ fn frames(file: &Path) -> Vec<Frame> {
 fn assert_same_frames(received: &Path, original: &Path) {
     let (received, original) = (frames(received), frames(original));
     assert_eq!((received.len(), original.len()), (FRAMES, FRAMES));
-    for (received, original) in received.iter().zip(&original) {
-        assert_eq!(received.keyframe, original.keyframe, "frame {}", original.number);
-        assert_eq!(received.data, original.data, "frame {}", original.number);
+    for (at, (received, original)) in received.iter().zip(&original).enumerate() {
+        assert_eq!(received.keyframe, original.keyframe, "frame {at}");
+        assert_eq!(received.data, original.data, "frame {at}");
     }
 }
 
@@ -232,7 +232,7 @@ fn a_live_stream_on_standard_input_is_published_to_its_last_frame() {
         !received.is_empty() && received[0].keyframe,
         "{missed} frames are missing"
     );
-    for (received, original) in received.iter().zip(&original[missed..]) {
-        assert_eq!(received.data, original.data, "frame {}", original.number);
+    for (at, (received, original)) in received.iter().zip(&original[missed..]).enumerate() {
+        assert_eq!(received.data, original.data, "frame {}", missed + at);
     }
 }

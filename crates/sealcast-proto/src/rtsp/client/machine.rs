@@ -11,9 +11,8 @@ use crate::rtsp::carried::{CarriedStatus, Parameters, Verb};
 use crate::rtsp::message::{Message, Method, Request, Response};
 use crate::rtsp::reader::MessageReader;
 use crate::rtsp::sdp::Description;
-use crate::rtsp::server::Route;
 use crate::rtsp::tracks::{Channel, Interleaving, Track, TrackSet};
-use crate::rtsp::transport::{Offer, PortPair};
+use crate::rtsp::transport::{Offer, PortPair, Route};
 use crate::rtsp::url::CameraUrl;
 
 /// Something to be done, by one request or several.

@@ -7,14 +7,13 @@ use data_encoding::HEXLOWER;
 
 use super::{
     ANSWER_PATIENCE, PLAYER_TIMEOUT, PlayerAnswer, PlayerConfig, PlayerError, PlayerEvent, PlayerInput, PlayerOutput,
-    Route,
 };
 use crate::rtsp::auth::Verifier;
 use crate::rtsp::carried::{CarriedStatus, Parameters, Verb};
 use crate::rtsp::message::{Message, Response};
 use crate::rtsp::reader::MessageReader;
 use crate::rtsp::tracks::{Channel, Interleaving, Track, TrackSet};
-use crate::rtsp::transport::PortPair;
+use crate::rtsp::transport::{PortPair, Route};
 
 /// The camera that the player asked for last.
 pub(super) struct Camera {

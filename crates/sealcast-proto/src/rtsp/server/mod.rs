@@ -110,18 +110,6 @@ pub enum PlayerEvent {
     TornDown,
 }
 
-/// How a packet reaches the player.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Route {
-    /// On the RTSP connection, in this channel: see [`put_data`](super::put_data).
-    Interleaved(u8),
-    /// Over UDP from the track's socket to this port of the player's.
-    Udp {
-        /// The player's.
-        port: u16,
-    },
-}
-
 /// Why a connection must end. What [`PlayerServer::poll`] still gives should be sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PlayerError {

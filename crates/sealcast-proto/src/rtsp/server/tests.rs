@@ -5,6 +5,7 @@ use crate::rtsp::carried::CarriedHeader;
 use crate::rtsp::message::{Message, Response, put_data};
 use crate::rtsp::reader::MessageReader;
 use crate::rtsp::tracks::TrackSet;
+use crate::rtsp::transport::Route;
 
 const NOW: Duration = Duration::from_secs(100);
 const URL: &str = "rtsp://127.0.0.1:9554/front";

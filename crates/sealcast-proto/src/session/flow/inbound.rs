@@ -4,13 +4,16 @@ use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 
 use super::block::Block;
+use super::copies::Copies;
 use super::feedback::{Reports, When};
 use super::nack::{Due, MAX_MISSING, Nacks, Since};
+use super::tail_loss_probe::RepeatedTail;
 use super::unwrap_number;
-use crate::clock::Now;
+use crate::clock::{ClockEstimate, Now};
 use crate::repair::{Decoder, MAX_SYMBOL};
 use crate::seal::Opened;
 use crate::session::Delivery;
+use crate::session::keyring::Repeated;
 use crate::unit::{Assembled, AssembledFrame, FrameOrder, MAX_FRAME, StreamInfo, UnitHeader};
 use crate::wire::{Control, MAX_NACK_ENTRIES, Malformed, Numbers, append};
 
@@ -42,6 +45,9 @@ pub struct InboundCounts {
     pub given_up: u64,
     /// Records that came when nobody needed them any more.
     pub late: u64,
+    /// Second copies of records that had come already: what was asked for or recovered and came after all, and the
+    /// end of what was sent, which the sender repeats when it hears nothing.
+    pub duplicates: u64,
     /// Source records, by whichever way they came, whose payload was in clear.
     pub in_clear: u64,
 }
@@ -62,6 +68,8 @@ pub(in crate::session) struct Inbound {
     noted: u64,
     reports: Reports,
     missing: Nacks,
+    copies: Copies,
+    tail: RepeatedTail,
     building: Option<Building>,
     order: FrameOrder,
     out: VecDeque<Assembled>,
@@ -86,6 +94,8 @@ impl Inbound {
             noted: 0,
             reports: Reports::default(),
             missing: Nacks::new(now),
+            copies: Copies::default(),
+            tail: RepeatedTail::default(),
             building: None,
             order: FrameOrder::new(),
             out: VecDeque::new(),
@@ -124,6 +134,9 @@ impl Inbound {
         let number = unwrap_number(unit.number, self.noted);
         let first = number.checked_sub(unit.index.into()).ok_or(Malformed)?;
         self.missing.forget(number);
+        // It may be late and not lost.
+        self.copies.came(number, header, 1);
+        self.tail.came(number, header);
         let Some(block) = self.blocks.get_mut(&first).filter(|_| !header.flags.repair()) else {
             return Ok(());
         };
@@ -136,6 +149,21 @@ impl Inbound {
         block.take_source(unit, header.flags, header.timestamp, part, now.monotonic)?;
         self.held = self.held + block.held() - held;
         self.advance()
+    }
+
+    /// A record came again. Whether that was to be expected. `clock` is the sender's, as far as it is known.
+    pub(in crate::session) fn repeated(
+        &mut self,
+        now: Now,
+        record: Repeated,
+        clock: Option<ClockEstimate>,
+        round_trip: Duration,
+    ) -> bool {
+        let kept = self.budget + round_trip * 2;
+        let unasked = self.tail.copies(record, now.wall, clock, kept);
+        let expected = self.copies.take(record, unasked);
+        self.counts.duplicates += u64::from(expected);
+        expected
     }
 
     /// Take a verified media record.
@@ -153,6 +181,10 @@ impl Inbound {
         let first = number.checked_sub(before).ok_or(Malformed)?;
         self.learn_spacing(first, now.monotonic);
         self.came(number, first, now, round_trip);
+        self.copies.came(number, header, 0);
+        if !repair {
+            self.tail.came(number, header);
+        }
         self.counts.in_clear += u64::from(!header.flags.encrypted());
         if first < self.expected {
             self.counts.late += u64::from(!repair);
@@ -406,6 +438,9 @@ impl Inbound {
         let mut judge = |number| judge(blocks, noted, number, now, &mut left);
         self.missing.due(now, round_trip, self.budget, &mut judge, &mut wanted);
         wanted.truncate(MAX_NACK_ENTRIES * 256);
+        for number in &wanted {
+            self.copies.asked(unwrap_number(*number, noted));
+        }
         self.counts.asked += wanted.len() as u64;
         (!wanted.is_empty()).then(|| Control::Nack(Numbers::collect(wanted, entries)))
     }

@@ -3,6 +3,7 @@
 //! (protocol.md §7).
 
 mod block;
+mod copies;
 mod feedback;
 mod inbound;
 mod mtu;

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use super::mtu::{BLACK_HOLE, MtuSearch};
 use super::pacer::Pacer;
-use super::tail_loss_probe::TailLossProbe;
+use super::tail_loss_probe::{MAX_TAIL, TAIL, TailLossProbe};
 use super::transmit::Polled;
 use super::{Path, unwrap_number};
 use crate::clock::RoundTrip;
@@ -22,9 +22,6 @@ const MAX_KEPT: Duration = Duration::from_secs(4);
 /// Most records waiting to be sent again: what a viewer can make us send beyond the stream itself is bounded by this
 /// and by the pacer.
 const MAX_RESENDS: usize = 1024;
-/// How much of the end is sent again, and how far back it may be: behind it there may be repair records.
-const TAIL: usize = 4;
-const MAX_TAIL: u64 = 2 * crate::repair::MAX_SOURCES as u64;
 /// Buffers of old blocks kept for new ones: so many of any length, and more of those that hold a few datagrams.
 const MAX_SPARE: usize = 8;
 const MAX_SHORT_SPARE: usize = 64;

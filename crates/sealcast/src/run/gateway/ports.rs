@@ -60,12 +60,23 @@ pub(super) struct Ports {
     tracks: Vec<Pair>,
 }
 
+/// Which ports of the other side are listened to.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Senders {
+    /// These, which it has named.
+    At(PortPair),
+    /// At each socket the one from which the first packet comes: the other side named none, and keeps to those it has.
+    First,
+    /// Any, of which there may be another with each packet: address translation stands between.
+    Any,
+}
+
 struct Pair {
     track: Track,
     /// For RTP and for RTCP.
     sockets: [Arc<DatagramSocket>; 2],
-    /// The ports of the other side that are listened to, or any, once it is known.
-    theirs: Arc<OnceLock<Option<PortPair>>>,
+    /// Who is listened to, once it is known.
+    senders: Arc<OnceLock<Senders>>,
     /// Ends with the pair.
     _receiving: JoinSet<()>,
 }
@@ -86,14 +97,20 @@ impl Ports {
         let sockets = bind_pair(ip)?.map(Arc::new);
         let [rtp, rtcp] = sockets.each_ref().map(|socket| socket.local_address().port());
         let mut receiving = JoinSet::new();
-        let theirs: Arc<OnceLock<Option<PortPair>>> = Arc::default();
+        let senders: Arc<OnceLock<Senders>> = Arc::default();
         for (rtcp, socket) in [false, true].into_iter().zip(&sockets) {
             let channel = Channel { track, rtcp };
-            let (socket, theirs, take) = (Arc::clone(socket), Arc::clone(&theirs), take.clone());
+            let (socket, senders, take) = (Arc::clone(socket), Arc::clone(&senders), take.clone());
+            let first = OnceLock::new();
             let expected = move |sender: SocketAddr| {
-                let Some(theirs) = theirs.get() else { return false };
-                let port = theirs.map(|pair| if rtcp { pair.rtcp } else { pair.rtp });
-                sender.ip().to_canonical() == from && port.is_none_or(|port| port == sender.port())
+                let Some(senders) = senders.get().filter(|_| sender.ip().to_canonical() == from) else {
+                    return false;
+                };
+                match senders {
+                    Senders::At(pair) => sender.port() == if rtcp { pair.rtcp } else { pair.rtp },
+                    Senders::First => *first.get_or_init(|| listen_to(channel, sender)) == sender.port(),
+                    Senders::Any => true,
+                }
             };
             receiving.spawn(async move {
                 loop {
@@ -109,18 +126,18 @@ impl Ports {
         self.tracks.push(Pair {
             track,
             sockets,
-            theirs,
+            senders,
             _receiving: receiving,
         });
         Ok(PortPair { rtp, rtcp })
     }
 
-    /// Listen from now on, and to nobody but these ports of the other side, or to any. What came before is lost, and so
-    /// it should be: another stream of the same machine may still be sent to a port that was its own before.
-    pub(super) fn expect(&self, track: Track, theirs: Option<PortPair>) {
+    /// Listen from now on, and to nobody but these. What came before is lost, and so it should be: another stream of the
+    /// same machine may still be sent to a port that was its own before.
+    pub(super) fn expect(&self, track: Track, senders: Senders) {
         for pair in self.tracks.iter().filter(|pair| pair.track == track) {
             // Said of every track with each message of a camera: it does not change.
-            let _ = pair.theirs.set(theirs);
+            let _ = pair.senders.set(senders);
         }
     }
 
@@ -140,6 +157,12 @@ impl Ports {
     pub(super) fn tracks(&self) -> impl Iterator<Item = Track> {
         self.tracks.iter().map(|pair| pair.track)
     }
+}
+
+/// The port of the first sender, who alone is listened to from then on.
+fn listen_to(channel: Channel, sender: SocketAddr) -> u16 {
+    tracing::debug!(?channel, port = sender.port(), "listening to the first that sends");
+    sender.port()
 }
 
 /// Send packets of `size` bytes, the last perhaps shorter: how many were taken. What the socket does not take at once
@@ -228,19 +251,42 @@ mod tests {
             rtp: port - 1,
             rtcp: port,
         };
-        ports.expect(rtcp().track, Some(theirs));
+        ports.expect(rtcp().track, Senders::At(theirs));
         other.send_to(b"of old", (HERE, pair.rtcp)).await.expect("sent");
         near.send_to(b"report", (HERE, pair.rtcp)).await.expect("sent");
         assert_eq!(heard.recv().await, Some((rtcp(), Bytes::from("report"))));
     }
 
     #[tokio::test]
+    async fn a_pair_whose_other_side_names_no_ports_hears_the_first_that_speaks_at_each_alone() {
+        let (ports, pair, mut heard) = opened();
+        ports.expect(rtcp().track, Senders::First);
+        let rtp = Channel { rtcp: false, ..rtcp() };
+        let [near, other, stranger] = [
+            socket(HERE).await,
+            socket(HERE).await,
+            socket(Ipv4Addr::new(127, 0, 0, 2)).await,
+        ];
+        for (channel, port, first, second) in [(rtp, pair.rtp, &near, &other), (rtcp(), pair.rtcp, &other, &near)] {
+            stranger.send_to(b"strange", (HERE, port)).await.expect("sent");
+            first.send_to(b"first", (HERE, port)).await.expect("sent");
+            assert_eq!(heard.recv().await, Some((channel, Bytes::from("first"))));
+            second.send_to(b"another", (HERE, port)).await.expect("sent");
+            first.send_to(b"again", (HERE, port)).await.expect("sent");
+            assert_eq!(heard.recv().await, Some((channel, Bytes::from("again"))));
+        }
+    }
+
+    #[tokio::test]
     async fn a_pair_that_listens_to_any_port_hears_no_other_machine() {
         let (ports, pair, mut heard) = opened();
-        ports.expect(rtcp().track, None);
+        ports.expect(rtcp().track, Senders::Any);
         let [near, stranger] = [socket(HERE).await, socket(Ipv4Addr::new(127, 0, 0, 2)).await];
         stranger.send_to(b"strange", (HERE, pair.rtcp)).await.expect("sent");
         near.send_to(b"report", (HERE, pair.rtcp)).await.expect("sent");
         assert_eq!(heard.recv().await, Some((rtcp(), Bytes::from("report"))));
+        let moved = socket(HERE).await;
+        moved.send_to(b"moved", (HERE, pair.rtcp)).await.expect("sent");
+        assert_eq!(heard.recv().await, Some((rtcp(), Bytes::from("moved"))));
     }
 }

@@ -15,7 +15,7 @@ use tokio::sync::mpsc;
 
 use super::super::after_others;
 use super::super::desk::{Desk, Order, Wish};
-use super::super::ports::Ports;
+use super::super::ports::{Ports, Senders};
 use super::cameras::Target;
 use super::reach::{Line, reach};
 use crate::failure::Result;
@@ -261,7 +261,7 @@ impl<'a> Upstream<'a> {
                         let handled = self.client.handle(now, CameraInput::Bytes(self.line.take_bytes()));
                         handled.map_err(End::Machine)?;
                         for (track, theirs) in self.client.ports() {
-                            self.ports.expect(track, theirs);
+                            self.ports.expect(track, theirs.map_or(Senders::First, Senders::At));
                         }
                     }
                     Progress::Wrote => {}

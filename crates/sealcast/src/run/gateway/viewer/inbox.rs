@@ -116,8 +116,7 @@ impl Listener for Inbox {
 
     fn refused(&mut self, reason: Refusal, in_order: bool) {
         self.refused += 1;
-        // Where media may be lost, what was repaired comes twice now and then.
-        if self.refused.is_power_of_two() && (in_order || reason != Refusal::Replay) {
+        if self.refused.is_power_of_two() {
             let what = match reason {
                 Refusal::Cleartext => "refused a record in clear: the camera gateway has not said that it leaves any",
                 _ => "refused a record of the camera gateway",

@@ -15,7 +15,7 @@ use tokio::sync::mpsc;
 use super::super::audience::{News, Packet, PacketQueue, Watcher};
 use super::super::desk::{Ask, What, Wish};
 use super::super::outlet::{Outlet, Way};
-use super::super::ports::Ports;
+use super::super::ports::{Ports, Senders};
 use super::super::{MAX_NEWS, PACKETS};
 use super::Shared;
 use crate::keys::entropy;
@@ -310,7 +310,7 @@ impl Player {
         };
         let pair = self.ports.open(track, self.local, self.remote, take)?;
         // What stands between may change the ports of a player.
-        self.ports.expect(track, None);
+        self.ports.expect(track, Senders::Any);
         Ok(pair)
     }
 

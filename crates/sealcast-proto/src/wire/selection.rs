@@ -1,0 +1,65 @@
+//! What a publisher encrypts of its frames, as a selection message says it (protocol.md §4, Selection).
+
+/// A share in thousandths, 0 to 1000.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Permille(u16);
+
+impl Permille {
+    /// All of it.
+    const MAX: u16 = 1000;
+
+    /// A share of `thousandths`, or `None` for more than 1000.
+    pub fn new(thousandths: u16) -> Option<Self> {
+        (thousandths <= Self::MAX).then_some(Self(thousandths))
+    }
+
+    /// The thousandths.
+    pub fn get(self) -> u16 {
+        self.0
+    }
+}
+
+/// What a publisher encrypts.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Selection {
+    /// Everything. Every session begins with it.
+    #[default]
+    All,
+    /// Nothing: all media is in clear, and authenticated.
+    None,
+    /// That share of the units, each drawn independently.
+    Rate(Permille),
+    /// Keyframes, whole.
+    Keyframes,
+    /// Parameter sets and slice headers; the headers of an image.
+    Headers,
+    /// Keyframes whole, and of all other frames the headers.
+    HeadersAndKeyframes,
+}
+
+impl Selection {
+    /// Mode and thousandths as they stand in a selection message.
+    pub(crate) fn to_wire(self) -> (u8, u16) {
+        match self {
+            Self::All => (0, 0),
+            Self::None => (1, 0),
+            Self::Rate(rate) => (2, rate.0),
+            Self::Keyframes => (3, 0),
+            Self::Headers => (4, 0),
+            Self::HeadersAndKeyframes => (5, 0),
+        }
+    }
+
+    /// The reverse of [`to_wire`](Self::to_wire); `None` for what means nothing.
+    pub(crate) fn from_wire(mode: u8, permille: u16) -> Option<Self> {
+        match (mode, permille) {
+            (0, 0) => Some(Self::All),
+            (1, 0) => Some(Self::None),
+            (2, permille) => Permille::new(permille).map(Self::Rate),
+            (3, 0) => Some(Self::Keyframes),
+            (4, 0) => Some(Self::Headers),
+            (5, 0) => Some(Self::HeadersAndKeyframes),
+            _ => None,
+        }
+    }
+}
