@@ -8,18 +8,18 @@ use std::time::Duration;
 use super::close::Closing;
 use super::control_fragments::ControlFragments;
 use super::datagram_handshake::DatagramHandshake;
+use super::datagram_media;
 use super::flow::{Inbound, InboundCounts, Outbound, OutboundCounts};
 use super::keyframe_request::{KeyframeRequester, KeyframeResponder};
 use super::keyring::KeyRing;
 use super::liveness::Liveness;
-use super::datagram_media;
 use super::rekey::{RekeyInitiator, RekeyResponder};
 use super::selection::{Following, Selecting};
 use super::{Carrier, Facts, Handled, Input, Output, QuicMedia, SessionConfig, SessionError};
 use crate::clock::{ClockFilter, Now};
 use crate::keys::{Initiator, Mechanism, Responder, Role, Side};
 use crate::seal::RefusalCounts;
-use crate::unit::Cutter;
+use crate::unit::{Assembler, Cutter};
 use crate::wire::{BASE_DATAGRAM, MAX_RECORD};
 
 /// What there is once the handshake agreed on keys.
@@ -64,6 +64,8 @@ pub struct Session {
     pub(super) outbound: Option<Outbound>,
     /// And a viewer's.
     pub(super) inbound: Option<Inbound>,
+    /// Viewer, on a byte stream: what puts its media together.
+    pub(super) assembler: Option<Assembler>,
     pub(super) parts: ControlFragments,
     pub(super) farewell: Option<Closing>,
     pub(super) heard_newest: bool,
@@ -104,6 +106,7 @@ impl Session {
         Self {
             outbound: flow(publishes).map(|limit| Outbound::new(connection, limit, config.delivery, now.monotonic)),
             inbound: flow(!publishes).map(|_| Inbound::new(&config.delivery, now.monotonic)),
+            assembler: (!publishes && unordered.is_none()).then(|| Assembler::new(config.delivery.tell_units)),
             datagram_handshake,
             parts: ControlFragments::default(),
             farewell: None,
@@ -209,7 +212,7 @@ impl Session {
     ///
     /// # Errors
     /// [`SessionError`]: the session is over.
-    pub fn handle<'b>(&mut self, now: Now, input: Input<'b>) -> Result<Handled<'b>, SessionError> {
+    pub fn handle(&mut self, now: Now, input: Input<'_>) -> Result<Handled, SessionError> {
         self.heard_newest = false;
         let handled = match input {
             Input::Message(message) => self.handle_message(now, message),

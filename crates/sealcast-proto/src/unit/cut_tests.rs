@@ -13,7 +13,7 @@ const WIDE: Room = Room {
 /// The units of a frame as lengths, those in clear negative.
 fn lengths(unit: Unit, selection: Selection, data: &[u8], room: Room) -> Vec<i64> {
     let mut cutter = Cutter::new(unit, 1);
-    let pieces: Vec<_> = cutter.cut(selection, Codec::H264, false, data, room).collect();
+    let pieces: Vec<_> = cutter.cut(selection, Some(Codec::H264), false, data, room).collect();
     let together: Vec<u8> = pieces.iter().flat_map(|piece| piece.data).copied().collect();
     assert!(together == data, "the units are the frame");
     for (number, piece) in pieces.iter().enumerate() {
@@ -90,7 +90,7 @@ fn an_empty_frame_has_one_empty_unit() {
             (Selection::None, false),
             (Selection::Headers, true),
         ] {
-            let pieces: Vec<_> = cutter.cut(selection, Codec::Mjpeg, true, &[], ROOM).collect();
+            let pieces: Vec<_> = cutter.cut(selection, Some(Codec::Mjpeg), true, &[], ROOM).collect();
             assert_eq!(pieces.len(), 1);
             assert!(pieces[0].data.is_empty() && pieces[0].first && pieces[0].last && pieces[0].encrypt == encrypt);
         }

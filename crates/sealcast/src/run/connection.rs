@@ -1,12 +1,16 @@
 //! A session on its carrier: the loop that both ends share.
 
+use std::collections::VecDeque;
 use std::io;
 use std::time::{Duration, Instant};
 
-use sealcast_proto::seal::{Opened, Refusal};
+use sealcast_proto::clock::ClockEstimate;
+use sealcast_proto::seal::Refusal;
 use sealcast_proto::session::{Event, Handled, Input, Output, SealedRecords, Session, SessionError};
 use sealcast_proto::unit::Assembled;
-use sealcast_proto::wire::{CONNECTION_LEN, CloseReason, Kind, LENGTH_PREFIX, MessageLength, TAG_LEN, write_framed};
+use sealcast_proto::wire::{
+    Accept, CONNECTION_LEN, CloseReason, Header, Kind, LENGTH_PREFIX, MessageLength, TAG_LEN, write_framed,
+};
 
 use super::Clock;
 use super::alarm::Alarm;
@@ -24,18 +28,27 @@ const HELD_LOW: usize = 4 * 1024;
 /// Bytes that are sealed before they are sent, where they may all leave at once: more would make the first wait.
 const RUN: usize = 20 * 1024;
 
-/// What a session's owner is told while the connection works.
+/// Receives what a session hands out while its connection works.
 pub(super) trait Listener {
-    /// A verified media record; `arrived` is when its last byte was read.
-    fn media(&mut self, record: Opened<'_>, arrived: Instant) -> Result<(), SessionError>;
-    /// What a session put together by itself, where media comes in any order; `arrived` is when the last that it waited
-    /// for was read, or given up. Whether nothing follows at once, as where a picture ends.
-    fn assembled(&mut self, media: Assembled, arrived: Instant) -> bool;
-    /// News of the session.
-    fn event(&mut self, event: Event);
-    /// A record was refused, and counted. Where records come `in_order`, whatever it was is missing now; elsewhere the
-    /// session knows by itself what is missing, and who sends forgeries achieves nothing.
-    fn refused(&mut self, reason: Refusal, in_order: bool);
+    /// Take media. `arrived` is when the last record that it waited for was read, or given up. Returns whether nothing
+    /// follows at once, as at the end of a picture.
+    fn media(&mut self, media: Assembled, arrived: Instant) -> bool;
+
+    /// Take a new estimate of the peer's clock, before the media that comes after it.
+    fn clock(&mut self, _: ClockEstimate) {}
+
+    /// A record was refused, and counted: the `total`th. Where records come `in_order`, the record is missing now;
+    /// elsewhere the session knows by itself what is missing, and forgeries achieve nothing.
+    fn refused(&mut self, _reason: Refusal, _total: u64, _in_order: bool) {}
+}
+
+/// The listener of an end that sends media: a viewer has none.
+pub(super) struct NoMedia;
+
+impl Listener for NoMedia {
+    fn media(&mut self, _: Assembled, _: Instant) -> bool {
+        false
+    }
 }
 
 /// Why a connection ended.
@@ -45,12 +58,12 @@ pub(super) enum Ended {
     Session(SessionError),
     /// The carrier failed.
     Carrier(io::Error),
-    /// The other end closed the carrier without a word.
-    Silently,
-    /// The session was closed in words, by either end.
-    InWords,
-    /// The other end talks, and does not read the answers.
-    Deaf,
+    /// The peer closed the carrier without closing the session.
+    Eof,
+    /// The session was closed, by either end.
+    Closed,
+    /// The peer sends requests and does not read the answers.
+    PeerNotReading,
 }
 
 /// What the handshake cost.
@@ -76,6 +89,10 @@ pub(super) struct Connection<T> {
     pub(super) arrived: Instant,
     /// Nothing follows at once on the media that came last.
     pauses: bool,
+    /// What the session told, until its task takes it.
+    pub(super) events: VecDeque<Event>,
+    /// Records refused since the session began.
+    pub(super) refused: u64,
     pub(super) cost: HandshakeCost,
 }
 
@@ -93,6 +110,8 @@ impl<T: Transport> Connection<T> {
             unread: Unread::default(),
             arrived: Instant::now(),
             pauses: false,
+            events: VecDeque::new(),
+            refused: 0,
             cost,
         }
     }
@@ -148,13 +167,13 @@ impl<T: Transport> Connection<T> {
             self.transport.backlog()
         };
         if self.unread.too_much(control) {
-            return Err(Ended::Deaf);
+            return Err(Ended::PeerNotReading);
         }
         if self.session.is_over() {
-            return Err(Ended::InWords);
+            return Err(Ended::Closed);
         }
         if self.closed {
-            return Err(Ended::Silently);
+            return Err(Ended::Eof);
         }
         flushed
     }
@@ -210,7 +229,7 @@ impl<T: Transport> Connection<T> {
                 }
             };
             let length = (framing + message.len()) as u64;
-            let kind = record_kind(message, datagrams);
+            let record = describe(message, datagrams, self.session.assembles_stream());
             let handled = self.session.handle(self.clock.at(arrived), Input::Message(message));
             if !established {
                 self.cost.received += length;
@@ -219,21 +238,16 @@ impl<T: Transport> Connection<T> {
                 self.metrics.record_refused(OpenFailure::Malformed);
             }
             match handled.map_err(Ended::Session)? {
-                Handled::Media(record) => {
-                    let config = record.header().flags.codec_config();
-                    let kind = if config { RecordKind::Config } else { RecordKind::Media };
-                    self.metrics.record_opened(kind, length);
-                    if !record.header().flags.encrypted() {
-                        self.metrics.records_in_clear(Direction::In, 1);
-                    }
-                    listener.media(record, arrived).map_err(Ended::Session)?;
-                }
                 Handled::Refused(reason) => {
                     self.metrics.record_refused(open_failure(reason));
-                    listener.refused(reason, self.session.inbound_counts().is_none());
+                    self.refused += 1;
+                    listener.refused(reason, self.refused, self.session.assembles_stream());
                 }
                 Handled::Done if established => {
-                    opened.count(kind, length, &self.metrics);
+                    opened.count(record.kind, length, &self.metrics);
+                    if record.in_clear {
+                        self.metrics.records_in_clear(Direction::In, 1);
+                    }
                 }
                 Handled::Done => {}
             }
@@ -265,12 +279,14 @@ impl<T: Transport> Connection<T> {
                     }
                 }
                 Output::Event(event) => {
-                    if event == Event::Stalled {
-                        self.transport.forget_media();
+                    match &event {
+                        Event::Stalled => self.transport.forget_media(),
+                        Event::Clock(estimate) => listener.clock(*estimate),
+                        _ => {}
                     }
-                    listener.event(event);
+                    self.events.push_back(event);
                 }
-                Output::Media(media) => self.pauses = listener.assembled(media, self.arrived),
+                Output::Media(media) => self.pauses = listener.media(media, self.arrived),
                 // It is asked for when there is nothing to do but wait for it.
                 Output::Timeout(_) => return,
             }
@@ -459,13 +475,32 @@ pub(super) fn overhead(preamble: u64) -> Overhead {
     }
 }
 
-/// What a message is that is no media on a byte stream, by the byte it begins with; none for one of the handshake.
-fn record_kind(message: &[u8], datagrams: bool) -> Option<RecordKind> {
-    let message = message.get(if datagrams { CONNECTION_LEN } else { 0 }..)?;
-    Kind::of(message).map(|kind| match kind {
-        Kind::Media => RecordKind::Media,
-        Kind::Control => RecordKind::Control,
-    })
+/// What the header of a message tells the meters.
+struct Described {
+    /// None for a message of the handshake.
+    kind: Option<RecordKind>,
+    in_clear: bool,
+}
+
+/// Look at a message before it is opened. Only on a byte stream does the header count whether a record is in clear;
+/// elsewhere the session counts that.
+fn describe(message: &[u8], datagrams: bool, stream: bool) -> Described {
+    let header = Header::parse(message, Accept::ClearMedia).ok().filter(|_| stream);
+    if let Some(header) = header.filter(|header| header.kind == Kind::Media) {
+        let config = header.flags.codec_config();
+        return Described {
+            kind: Some(if config { RecordKind::Config } else { RecordKind::Media }),
+            in_clear: !header.flags.encrypted(),
+        };
+    }
+    let record = message.get(if datagrams { CONNECTION_LEN } else { 0 }..);
+    Described {
+        kind: record.and_then(Kind::of).map(|kind| match kind {
+            Kind::Media => RecordKind::Media,
+            Kind::Control => RecordKind::Control,
+        }),
+        in_clear: false,
+    }
 }
 
 fn open_failure(reason: Refusal) -> OpenFailure {

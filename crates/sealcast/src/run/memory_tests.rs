@@ -110,7 +110,7 @@ async fn frames_reach_a_viewer_through_memory_as_they_do_through_tcp() {
     let config = offer(1).session(Role::Viewer, Side::Initiator, Some(publisher), Some(invite), way());
     let session = Session::initiate(config, [3; 32], observation.clock.now()).expect("complete");
     let queue = Arc::new(FrameQueue::new(QueueLimits::default()));
-    let mut receiver = Receiver::new(Arc::clone(&observation), Arc::clone(&queue));
+    let mut receiver = Receiver::new(&session, Arc::clone(&observation), Arc::clone(&queue));
     let mut viewer = Connection::new(far, session, observation.clock, observation.metrics.clone());
     let picture: Vec<u8> = (0..50_000_u32).map(|byte| byte as u8).collect();
     let mut received = Vec::new();

@@ -64,7 +64,6 @@ impl Steering {
 }
 
 /// What one viewer's session has seen to of what is wanted.
-#[derive(Clone)]
 pub(super) struct Steered {
     wanted: watch::Receiver<Wanted>,
     rekeys: u64,
@@ -75,11 +74,6 @@ impl Steered {
     pub(super) async fn changed(&mut self) {
         // It fails only without a sender, which is one of what the tasks share.
         let _ = self.wanted.changed().await;
-    }
-
-    /// Wait for nothing that is wanted already.
-    pub(super) fn pass_over(&mut self) {
-        self.wanted.mark_unchanged();
     }
 
     /// Bring about what is wanted, in a session that stands.

@@ -1,7 +1,6 @@
 //! The camera gateway: RTSP client towards cameras, publisher of sealed sessions.
 
 mod cameras;
-mod changes;
 mod control;
 mod notes;
 mod reach;

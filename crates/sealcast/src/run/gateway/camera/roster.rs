@@ -129,9 +129,12 @@ impl View {
         }
     }
 
-    /// What becomes of the roster when the cameras are read again.
-    pub(super) fn roster(&self) -> watch::Receiver<Roster> {
-        self.roster.clone()
+    /// Wait until the cameras are read again. Cancel-safe.
+    pub(super) async fn changed(&mut self) {
+        if self.roster.changed().await.is_err() {
+            // The gateway stops: they will not be read again.
+            std::future::pending().await
+        }
     }
 
     /// The camera that the peer sees at a path. Those that it may not see do not exist for it.
