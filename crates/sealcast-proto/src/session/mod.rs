@@ -12,8 +12,8 @@
 //! `Err` ends the session; what [`Session::poll`] still gives is what to tell the peer about it.
 //!
 //! **Drain.** After every call that takes `&mut self` and the time, call [`Session::poll`] until it answers
-//! [`Output::Timeout`]: send every [`Output::Transmit`], act upon every [`Output::Event`], show every [`Output::Media`].
-//! `handle` must be called with [`Input::Timeout`] no later than that timeout says. A responder answers
+//! [`Output::Timeout`]: send every [`Output::Transmit`], act upon every [`Output::Event`], show every
+//! [`Output::Media`]. `handle` must be called with [`Input::Timeout`] no later than that timeout says. A responder answers
 //! [`Event::PeerProved`] with [`Input::Admit`] or [`Input::Close`]; media flows from [`Event::Established`] on.
 //!
 //! **Publish.** [`Session::seal_info`] and [`Session::seal_frame`] (or [`Session::seal_packets`]) seal media:
@@ -30,8 +30,8 @@
 //! leave then, and not by a timer.
 //!
 //! In what order: messages first, each followed by a drain; then `Timeout` if it is due; then `caught_up`; then
-//! `poll_packets`; then frames. After the end ([`Session::is_over`]) a session on datagrams says goodbye more than once:
-//! keep calling `handle` with `Timeout` and draining until `poll` answers a timeout of `Duration::MAX`.
+//! `poll_packets`; then frames. After the end ([`Session::is_over`]) a session on datagrams says goodbye more than
+//! once: keep calling `handle` with `Timeout` and draining until `poll` answers a timeout of `Duration::MAX`.
 
 mod close;
 mod config;
@@ -133,8 +133,8 @@ pub enum Output {
     Transmit(Vec<u8>),
     /// Something the program should know.
     Event(Event),
-    /// Viewer: whole frames and descriptions, in the order of the publisher, and what is missing between them. On a byte
-    /// stream [`Assembled::Lost`] says that a record is missing.
+    /// Viewer: whole frames and descriptions, in the order of the publisher, and what is missing between them. On a
+    /// byte stream [`Assembled::Lost`] says that a record is missing.
     Media(Assembled),
     /// Nothing more for now. Come back with [`Input::Timeout`] at this monotonic time, or never if it is
     /// `Duration::MAX`.

@@ -14,8 +14,8 @@ use sealcast_proto::wire::{
 
 use super::Clock;
 use super::alarm::Alarm;
-use super::follow::Look;
-use super::unread::Unread;
+use super::control_backlog::ControlBacklog;
+use super::delay_rate::PathSample;
 use crate::meter::labels::{Direction, OpenFailure, RecordKind};
 use crate::meter::metrics::{Metrics, Overhead};
 use crate::meter::resources::thread_cpu_time;
@@ -84,7 +84,7 @@ pub(super) struct Connection<T> {
     deadline: Duration,
     alarm: Alarm,
     closed: bool,
-    unread: Unread,
+    control_backlog: ControlBacklog,
     /// When messages were taken last.
     pub(super) arrived: Instant,
     /// Nothing follows at once on the media that came last.
@@ -107,7 +107,7 @@ impl<T: Transport> Connection<T> {
             deadline: Duration::ZERO,
             alarm: Alarm::default(),
             closed: false,
-            unread: Unread::default(),
+            control_backlog: ControlBacklog::default(),
             arrived: Instant::now(),
             pauses: false,
             events: VecDeque::new(),
@@ -166,7 +166,7 @@ impl<T: Transport> Connection<T> {
         } else {
             self.transport.backlog()
         };
-        if self.unread.too_much(control) {
+        if self.control_backlog.too_much(control) {
             return Err(Ended::PeerNotReading);
         }
         if self.session.is_over() {
@@ -193,7 +193,7 @@ impl<T: Transport> Connection<T> {
         let cpu = (!self.session.is_established()).then(thread_cpu_time);
         let mut opened = Opening::default();
         let taken = self.take_messages_timed(listener, &mut opened);
-        opened.tell(&self.metrics);
+        opened.flush(&self.metrics);
         if let Some(began) = cpu {
             self.cost.cpu += thread_cpu_time().saturating_sub(began);
         }
@@ -271,7 +271,7 @@ impl<T: Transport> Connection<T> {
                 Output::Transmit(message) => {
                     let length = (LENGTH_PREFIX + message.len()) as u64;
                     write_framed(self.transport.outgoing(), &message);
-                    self.unread.control(length);
+                    self.control_backlog.control(length);
                     if handshaking || !self.session.is_established() {
                         self.cost.sent += length;
                     } else {
@@ -319,7 +319,7 @@ impl<T: Transport> Connection<T> {
     }
 
     /// Tell the session something, and send what comes of it.
-    pub(super) fn tell(&mut self, input: Input<'_>, listener: &mut impl Listener) -> Result<(), Ended> {
+    pub(super) fn handle(&mut self, input: Input<'_>, listener: &mut impl Listener) -> Result<(), Ended> {
         let now = self.clock.now();
         // The welcome establishes the session and is the handshake's last message, as the other end counts it, too.
         let handshaking = !self.session.is_established();
@@ -336,7 +336,8 @@ impl<T: Transport> Connection<T> {
     ) -> Result<SealedRecords, Ended> {
         let before = self.transport.outgoing().len();
         let sealed = seal(&mut self.session, self.transport.outgoing());
-        self.unread.frame((self.transport.outgoing().len() - before) as u64);
+        self.control_backlog
+            .frame((self.transport.outgoing().len() - before) as u64);
         sealed.map_err(Ended::Session)
     }
 
@@ -345,12 +346,12 @@ impl<T: Transport> Connection<T> {
         self.transport.backlog() + self.session.media_backlog()
     }
 
-    /// What a follower makes its target of; `waiting` is whether a frame waits to be sealed. None where the carrier
-    /// knows no round trip.
-    pub(super) fn look(&self, waiting: bool) -> Option<Look> {
+    /// The sample that a delay-based rate needs; `waiting` is whether a frame waits to be sealed. None where the
+    /// carrier knows no round trip.
+    pub(super) fn look(&self, waiting: bool) -> Option<PathSample> {
         let round_trip = self.transport.round_trip()?;
         let sent = self.session.outbound_counts().unwrap_or_default().bytes;
-        Some(Look {
+        Some(PathSample {
             left: sent.saturating_sub(self.transport.backlog() as u64),
             round_trip,
             blocked: waiting && !self.ready_for_frame(),
@@ -450,14 +451,14 @@ struct Opening {
 impl Opening {
     fn count(&mut self, kind: Option<RecordKind>, bytes: u64, metrics: &Metrics) {
         if kind != self.kind {
-            self.tell(metrics);
+            self.flush(metrics);
             self.kind = kind;
         }
         self.records += 1;
         self.bytes += bytes;
     }
 
-    fn tell(&mut self, metrics: &Metrics) {
+    fn flush(&mut self, metrics: &Metrics) {
         if let Some(kind) = self.kind.take() {
             metrics.records_opened(kind, self.records, self.bytes);
         }
@@ -482,8 +483,8 @@ struct Described {
     in_clear: bool,
 }
 
-/// Look at a message before it is opened. Only on a byte stream does the header count whether a record is in clear;
-/// elsewhere the session counts that.
+/// Describe a message by its header, before it is opened. Records in clear are counted here only on a byte stream;
+/// elsewhere the session counts them.
 fn describe(message: &[u8], datagrams: bool, stream: bool) -> Described {
     let header = Header::parse(message, Accept::ClearMedia).ok().filter(|_| stream);
     if let Some(header) = header.filter(|header| header.kind == Kind::Media) {

@@ -20,16 +20,16 @@ use crate::meter::stage::Stage;
 /// A keyframe is asked for at most this often.
 const REQUEST_INTERVAL: Duration = Duration::from_millis(250);
 
-/// A frame on its way to the sink, with what is known of its journey.
+/// A frame on its way to the sink, and its timeline.
 pub(super) struct Delivered {
     pub(super) info: Arc<StreamInfo>,
     pub(super) frame: ReceivedFrame,
-    pub(super) journey: Journey,
+    pub(super) timeline: FrameTimeline,
 }
 
 /// When a frame was where. Stamps are the publisher's wall clock unless they are instants.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Journey {
+pub(super) struct FrameTimeline {
     pub(super) preamble: Preamble,
     pub(super) sealed_at: u64,
     pub(super) arrived: Instant,
@@ -119,7 +119,7 @@ impl Receiver {
         let network = self
             .observation
             .since(Stage::Network, frame.sealed_at, arrived, self.clock);
-        let journey = Journey {
+        let timeline = FrameTimeline {
             preamble: frame.preamble,
             sealed_at: frame.sealed_at,
             arrived,
@@ -136,7 +136,7 @@ impl Receiver {
         let pushed = self.queue.push(Delivered {
             info: Arc::clone(info),
             frame: received,
-            journey,
+            timeline,
         });
         if pushed.dropped > 0 {
             metrics.record_dropped(DropCause::Queue, pushed.dropped as u64);

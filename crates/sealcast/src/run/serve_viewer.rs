@@ -10,16 +10,16 @@ use sealcast_proto::wire::CloseReason;
 use tokio::sync::watch;
 
 use super::FrameQueue;
-use super::accept::Guest;
+use super::accept::PendingSession;
 use super::admission::Places;
 use super::clock::nanos;
 use super::connection::{Ended, NoMedia};
-use super::follow::Follower;
+use super::delay_rate::DelayBasedRate;
 use super::hub::SourceEnd;
+use super::runtime_settings::SettingsReceiver;
 use super::send_times::SendTimes;
 use super::session_task::{Role, SessionTask};
 use super::shared::Shared;
-use super::steering::Steered;
 use crate::media::{Codec, Frame};
 use crate::meter::labels::DropCause;
 use crate::meter::logs::Phase;
@@ -38,7 +38,7 @@ const GOODBYE_PATIENCE: Duration = Duration::from_secs(1);
 pub(super) const VIDEO: u32 = 1;
 
 /// A viewer that was let in.
-struct Seat {
+struct Subscription {
     id: u64,
     queue: Arc<FrameQueue<Arc<Frame>>>,
     info_version: u64,
@@ -65,33 +65,33 @@ type Task<T> = SessionTask<T, NoMedia>;
 /// The publisher's end of a viewer's session.
 struct ViewerRole {
     shared: Arc<Shared>,
-    follower: Option<Follower>,
-    seat: Option<Seat>,
+    delay_rate: Option<DelayBasedRate>,
+    subscription: Option<Subscription>,
     /// The next frame can be sealed.
     ready: bool,
     /// What all viewers' tasks are to bring about.
-    steered: Steered,
+    settings: SettingsReceiver,
 }
 
 /// Serve one viewer until it goes, the source ends or the program stops.
 pub(super) async fn serve_viewer<T: Transport>(
     shared: Arc<Shared>,
-    guest: Guest<T>,
+    pending: PendingSession<T>,
     stop: watch::Receiver<bool>,
 ) -> Departure {
     let mut task = SessionTask::new(
-        guest.transport,
-        guest.session,
+        pending.transport,
+        pending.session,
         NoMedia,
         &shared.observation,
-        guest.timer,
-        guest.remote,
+        pending.timer,
+        pending.remote,
     );
     let mut role = ViewerRole {
-        steered: shared.steering.steered(),
+        settings: shared.settings.subscribe(),
         shared,
-        follower: guest.follower,
-        seat: None,
+        delay_rate: pending.delay_rate,
+        subscription: None,
         ready: false,
     };
     let ended = task.run(&mut role, stop).await;
@@ -112,7 +112,7 @@ enum Woken {
     /// A frame waits, or it is time to look whether the end of the stream has arrived.
     Frames,
     /// Something else is wanted of all sessions.
-    Steered,
+    Settings,
 }
 
 impl<T: Transport> Role<T> for ViewerRole {
@@ -134,7 +134,7 @@ impl<T: Transport> Role<T> for ViewerRole {
 
     fn established(&mut self, task: &mut Task<T>) -> Result<(), Ended> {
         let (id, queue) = self.shared.hub.join();
-        self.seat = Some(Seat {
+        self.subscription = Some(Subscription {
             id,
             queue,
             info_version: 0,
@@ -144,21 +144,21 @@ impl<T: Transport> Role<T> for ViewerRole {
             target_told: None,
             counted: OutboundCounts::default(),
         });
-        self.steer(task)
+        self.apply_settings(task)
     }
 
     fn event(&mut self, _: &mut Task<T>, event: Event) -> Result<(), Ended> {
         match event {
             Event::KeyframeRequested(_) => {
                 // A viewer that lost something may have lost the stream's description: it comes again.
-                if let Some(seat) = &mut self.seat {
-                    seat.info_version = 0;
+                if let Some(subscription) = &mut self.subscription {
+                    subscription.info_version = 0;
                 }
             }
             Event::Resumed => {
-                if let Some(seat) = &mut self.seat {
-                    seat.info_version = 0;
-                    seat.queue.clear();
+                if let Some(subscription) = &mut self.subscription {
+                    subscription.info_version = 0;
+                    subscription.queue.clear();
                 }
             }
             // A viewer gateway's questions among them: there is no gateway here.
@@ -176,22 +176,25 @@ impl<T: Transport> Role<T> for ViewerRole {
 
     async fn wait(&mut self) -> Woken {
         let Self {
-            seat, steered, ready, ..
+            subscription,
+            settings,
+            ready,
+            ..
         } = self;
-        let Some(seat) = seat else {
+        let Some(subscription) = subscription else {
             return std::future::pending().await;
         };
-        let settling = seat.queue.finished();
+        let settling = subscription.queue.finished();
         tokio::select! {
-            () = seat.queue.changed(), if *ready => Woken::Frames,
+            () = subscription.queue.changed(), if *ready => Woken::Frames,
             () = tokio::time::sleep(SETTLING), if settling => Woken::Frames,
-            () = steered.changed() => Woken::Steered,
+            () = settings.changed() => Woken::Settings,
         }
     }
 
     fn woken(&mut self, task: &mut Task<T>, woken: Woken) -> Result<bool, Ended> {
-        if let Woken::Steered = woken {
-            self.steer(task)?;
+        if let Woken::Settings = woken {
+            self.apply_settings(task)?;
         }
         Ok(false)
     }
@@ -199,8 +202,8 @@ impl<T: Transport> Role<T> for ViewerRole {
 
 impl ViewerRole {
     /// Bring about what the publisher wants of every session.
-    fn steer<T: Transport>(&mut self, task: &mut Task<T>) -> Result<(), Ended> {
-        self.steered.bring_about(&mut task.connection, &mut task.listener)
+    fn apply_settings<T: Transport>(&mut self, task: &mut Task<T>) -> Result<(), Ended> {
+        self.settings.apply(&mut task.connection, &mut task.listener)
     }
 
     fn send_frames<T: Transport>(&mut self, task: &mut Task<T>) -> Result<(), Ended> {
@@ -211,16 +214,20 @@ impl ViewerRole {
             self.send_frame(task, &frame)?;
             task.take_events(self)?;
         }
-        if let Some(seat) = &self.seat {
-            task.connection.session.media_waits(seat.queue.bytes());
+        if let Some(subscription) = &self.subscription {
+            task.connection.session.media_waits(subscription.queue.bytes());
         }
-        let finished = self.seat.as_ref().is_some_and(|seat| seat.queue.finished());
+        let finished = self
+            .subscription
+            .as_ref()
+            .is_some_and(|subscription| subscription.queue.finished());
         if finished && task.connection.settled() {
             let (reason, text) = match self.shared.hub.end() {
                 Some(SourceEnd::Failed(failure)) => (CloseReason::SourceFailed, failure.what),
                 _ => (CloseReason::EndOfStream, String::new()),
             };
-            task.connection.tell(Input::Close(reason, &text), &mut task.listener)?;
+            task.connection
+                .handle(Input::Close(reason, &text), &mut task.listener)?;
             return Err(Ended::Closed);
         }
         Ok(())
@@ -228,21 +235,21 @@ impl ViewerRole {
 
     /// The next frame to seal. What waited for too long is dropped, up to the newest keyframe.
     fn next_frame<T: Transport>(&mut self, task: &mut Task<T>) -> Option<Arc<Frame>> {
-        let seat = self.seat.as_ref()?;
-        let frame = seat.queue.pop()?;
+        let subscription = self.subscription.as_ref()?;
+        let frame = subscription.queue.pop()?;
         let waited = frame.encoded.elapsed();
         if !task.connection.session.holds_media() || waited < MOST_WAIT {
-            if let Some(follower) = &mut self.follower {
-                follower.frame(waited);
+            if let Some(delay_rate) = &mut self.delay_rate {
+                delay_rate.frame(waited);
             }
             return Some(frame);
         }
-        let skipped = seat.queue.skip_to_keyframe(frame);
+        let skipped = subscription.queue.skip_to_keyframe(frame);
         if skipped.dropped > 0 {
             let metrics = &self.shared.observation.metrics;
             metrics.record_dropped(DropCause::Queue, skipped.dropped as u64);
-            if let Some(follower) = &mut self.follower {
-                follower.dropped();
+            if let Some(delay_rate) = &mut self.delay_rate {
+                delay_rate.dropped();
             }
         }
         if skipped.next.is_none() {
@@ -253,25 +260,33 @@ impl ViewerRole {
 
     /// Tell the source what the path carries, and the meters what left.
     fn note_path<T: Transport>(&mut self, task: &mut Task<T>) {
-        let Some(seat) = &mut self.seat else { return };
+        let Some(subscription) = &mut self.subscription else {
+            return;
+        };
         let session = &task.connection.session;
         if let Some(counts) = session.outbound_counts() {
-            self.shared.observation.metrics.media_left(&mut seat.counted, counts);
+            self.shared
+                .observation
+                .metrics
+                .media_left(&mut subscription.counted, counts);
         }
         let now = Instant::now();
-        if seat.target_told.is_some_and(|told| now < told + TARGET_INTERVAL) {
+        if subscription
+            .target_told
+            .is_some_and(|told| now < told + TARGET_INTERVAL)
+        {
             return;
         }
-        seat.target_told = Some(now);
-        let target = match &mut self.follower {
-            Some(follower) => {
-                let look = task.connection.look(seat.queue.bytes() > 0);
-                look.and_then(|look| follower.look(now, &look))
+        subscription.target_told = Some(now);
+        let target = match &mut self.delay_rate {
+            Some(delay_rate) => {
+                let look = task.connection.look(subscription.queue.bytes() > 0);
+                look.and_then(|look| delay_rate.look(now, &look))
             }
             None => session.target(),
         };
         if let Some(target) = target {
-            self.shared.hub.set_target(seat.id, Some(target));
+            self.shared.hub.set_target(subscription.id, Some(target));
             let loss = session.path_loss().map(|(share, _)| share);
             self.shared.observation.metrics.path(loss, Some(target));
         }
@@ -279,26 +294,28 @@ impl ViewerRole {
 
     /// Seal a frame for this viewer and hand it to the network.
     fn send_frame<T: Transport>(&mut self, task: &mut Task<T>, frame: &Frame) -> Result<(), Ended> {
-        let Some(seat) = &mut self.seat else { return Ok(()) };
+        let Some(subscription) = &mut self.subscription else {
+            return Ok(());
+        };
         let observation = &self.shared.observation;
         let clock = observation.clock;
         // A video keyframe carries its description along: a viewer that missed a new one need not ask.
-        let known = if frame.keyframe && seat.codec == Codec::H264 {
+        let known = if frame.keyframe && subscription.codec == Codec::H264 {
             0
         } else {
-            seat.info_version
+            subscription.info_version
         };
         let (version, info) = self.shared.hub.info_since(known);
         if let Some(info) = info {
-            seat.info_version = version;
-            seat.codec = info.codec;
+            subscription.info_version = version;
+            subscription.codec = info.codec;
             task.connection
                 .seal(|session, out| session.seal_info(clock.now(), VIDEO, &info, out))?;
         }
-        let (previous_seal, previous_send) = seat.times.previous();
+        let (previous_seal, previous_send) = subscription.times.previous();
         let outgoing = OutgoingFrame {
             stream: VIDEO,
-            codec: seat.codec,
+            codec: subscription.codec,
             keyframe: frame.keyframe,
             preamble: Preamble {
                 frame: frame.number,
@@ -321,7 +338,7 @@ impl ViewerRole {
         if let Some(tap) = &self.shared.wire_tap {
             tap(task.connection.outgoing_tail(from));
         }
-        seat.times.sealed(took, sealed);
+        subscription.times.sealed(took, sealed);
         observation.frame_sealed(made, wire_bytes, took);
         task.connection.work(&mut task.listener)?;
         self.note_sent(task);
@@ -331,16 +348,16 @@ impl ViewerRole {
     /// When the last frame has left, take down how long that took.
     fn note_sent<T: Transport>(&mut self, task: &mut Task<T>) {
         let backlog = task.connection.backlog();
-        let seat = self.seat.as_mut().filter(|_| backlog == 0);
-        if let Some(took) = seat.and_then(|seat| seat.times.left()) {
+        let subscription = self.subscription.as_mut().filter(|_| backlog == 0);
+        if let Some(took) = subscription.and_then(|subscription| subscription.times.left()) {
             self.shared.observation.metrics.record_stage(Stage::Send, took);
         }
     }
 
     /// Give up the place at the hub, if there was one.
     fn leave(&mut self) {
-        if let Some(seat) = self.seat.take() {
-            self.shared.hub.leave(seat.id);
+        if let Some(subscription) = self.subscription.take() {
+            self.shared.hub.leave(subscription.id);
             if self.shared.hub.viewers() == 0 {
                 self.shared.observation.set_phase(Phase::Idle);
             }

@@ -15,7 +15,7 @@ use super::connection::{Connection, Ended, Listener};
 use super::ended::{end_in_words, handshake_outcome};
 use super::observe::HandshakeTimer;
 use super::retry::turned_on;
-use super::steering::announce;
+use super::runtime_settings::announce;
 use crate::meter::labels;
 use crate::transport::Transport;
 
@@ -136,14 +136,14 @@ impl<T: Transport, L: Listener> SessionTask<T, L> {
                 biased;
                 woken = role.wait() => only_media = role.woken(self, woken)?,
                 waited = self.connection.wait() => waited?,
-                _ = turned_on(&mut stop) => self.tell(Input::Close(CloseReason::GoingAway, R::STOPPING))?,
+                _ = turned_on(&mut stop) => self.handle(Input::Close(CloseReason::GoingAway, R::STOPPING))?,
             }
         }
     }
 
     /// Tell the session something, and send what comes of it.
-    pub(super) fn tell(&mut self, input: Input<'_>) -> Result<(), Ended> {
-        self.connection.tell(input, &mut self.listener)
+    pub(super) fn handle(&mut self, input: Input<'_>) -> Result<(), Ended> {
+        self.connection.handle(input, &mut self.listener)
     }
 
     /// Take what the session told since the last time.
@@ -165,7 +165,7 @@ impl<T: Transport, L: Listener> SessionTask<T, L> {
             Event::PeerProved(peer) => {
                 self.peer = Some(*peer);
                 let input = role.admit(self, peer);
-                return self.tell(input);
+                return self.handle(input);
             }
             Event::Established(facts) => {
                 self.note_established(R::ESTABLISHED, facts);

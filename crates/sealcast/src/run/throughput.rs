@@ -12,7 +12,7 @@ use sealcast_proto::wire::{BASE_DATAGRAM, CloseReason, Host, Ticket, TransportKi
 
 use super::connection::{self, Connection, Ended};
 use super::ended::end_in_words;
-use super::offer::Way;
+use super::offer::CarrierConfig;
 use super::serve_viewer::VIDEO;
 use super::{Clock, Offer};
 use crate::failure::{Failure, FailureKind, Result};
@@ -116,7 +116,7 @@ fn config(load: Load, role: Role, side: Side, carrier: sealcast_proto::session::
     };
     let pinned = (role == Role::Viewer).then(|| Identity::from_seed(&[1; 32]).peer_id());
     let delivery = delivery();
-    Ok(offer.session(role, side, pinned, None, Way { carrier, delivery }))
+    Ok(offer.session(role, side, pinned, None, CarrierConfig { carrier, delivery }))
 }
 
 /// Counts the bytes of frames that arrive.
@@ -154,7 +154,7 @@ impl End {
         let worked = self.connection.work(&mut self.received);
         for event in std::mem::take(&mut self.connection.events) {
             match event {
-                Event::PeerProved(_) => self.connection.tell(Input::Admit, &mut self.received)?,
+                Event::PeerProved(_) => self.connection.handle(Input::Admit, &mut self.received)?,
                 Event::Established(_) => self.began = Some((Instant::now(), thread_cpu_time())),
                 _ => {}
             }
@@ -230,7 +230,7 @@ async fn publish(load: Load, port: &mpsc::Sender<u16>) -> Result<Carried> {
     let (elapsed, publisher_cpu) = end.spent();
     let counts = end.connection.session.outbound_counts().unwrap_or_default();
     let close = Input::Close(CloseReason::EndOfStream, "");
-    let closed = end.connection.tell(close, &mut end.received);
+    let closed = end.connection.handle(close, &mut end.received);
     closed.map_err(|ended| broken("publisher", &ended))?;
     end.connection.say_goodbye(GOODBYE_PATIENCE).await;
     Ok(Carried {

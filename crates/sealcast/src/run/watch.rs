@@ -13,7 +13,7 @@ use super::admission::Verdict;
 use super::connection::Ended;
 use super::ended::{end_in_words, handshake_failure, last_words_failure};
 use super::observe::HandshakeTimer;
-use super::offer::Way;
+use super::offer::CarrierConfig;
 use super::received::{Delivered, Receiver};
 use super::retry::turned_on;
 use super::serve_viewer::VIDEO;
@@ -196,10 +196,10 @@ impl Viewer {
                     Ok(connected) => connected,
                     Err(failure) => return Ok(After::Broken(failure)),
                 };
-                let way = Way { carrier, delivery };
-                let (session, keygen) = self
-                    .offer
-                    .initiate(keys::Role::Viewer, ticket, way, &self.observation)?;
+                let carrier_config = CarrierConfig { carrier, delivery };
+                let (session, keygen) =
+                    self.offer
+                        .initiate(keys::Role::Viewer, ticket, carrier_config, &self.observation)?;
                 let timer = HandshakeTimer::begin("initiator", Some(keygen));
                 (transport, session, remote, timer)
             }
@@ -208,13 +208,17 @@ impl Viewer {
                     let what = format!("a connection could not be accepted ({error})");
                     Failure::new(FailureKind::Network, what, "try again")
                 })?;
-                let way = Way {
+                let carrier_config = CarrierConfig {
                     carrier: accepted.carrier,
                     delivery,
                 };
-                let config = self
-                    .offer
-                    .session(keys::Role::Viewer, Side::Responder, None, invite.clone(), way);
+                let config = self.offer.session(
+                    keys::Role::Viewer,
+                    Side::Responder,
+                    None,
+                    invite.clone(),
+                    carrier_config,
+                );
                 let session = Session::respond(config, entropy::random()?, self.observation.clock.now());
                 let timer = HandshakeTimer::begin("responder", None);
                 (accepted.carriage, session, accepted.remote.to_string(), timer)
@@ -317,7 +321,7 @@ impl Role<AnyTransport> for Viewer {
     fn send(&mut self, task: &mut Task) -> Result<(), Ended> {
         task.listener.count(task.connection.session.inbound_counts());
         if task.established && task.listener.take_keyframe_request() {
-            task.tell(Input::RequestKeyframe(VIDEO))?;
+            task.handle(Input::RequestKeyframe(VIDEO))?;
         }
         Ok(())
     }

@@ -13,20 +13,20 @@ use sealcast_proto::wire::{CloseReason, MAX_STREAM};
 use tokio::sync::mpsc::error::TrySendError;
 use tokio::sync::{mpsc, watch};
 
-use super::super::audience::{News, Packet, PacketQueue, Watcher};
-use super::super::desk::{Ask, What, Wish};
-use super::super::{GOODBYE_PATIENCE, MAX_NEWS, PACKETS};
+use super::super::request_mux::{Action, Question, Request};
+use super::super::subscribers::{Packet, PacketQueue, Subscriber, SubscriberEvent};
+use super::super::{GOODBYE_PATIENCE, MAX_EVENTS, PACKETS};
 use super::Shared;
-use super::notes::{Notes, Sealed};
-use super::roster::{Camera, View};
+use super::metric_batch::{MetricBatch, SealedUnit};
+use super::registry::{Camera, Snapshot};
 use crate::meter::labels::DropCause;
-use crate::run::accept::Guest;
+use crate::run::accept::PendingSession;
 use crate::run::admission::Places;
 use crate::run::clock::nanos;
 use crate::run::connection::{Ended, NoMedia};
+use crate::run::runtime_settings::SettingsReceiver;
 use crate::run::send_times::SendTimes;
 use crate::run::session_task::{Role, SessionTask};
-use crate::run::steering::Steered;
 use crate::transport::AnyTransport;
 
 /// Answers that are kept, to be said again to who did not hear them.
@@ -60,10 +60,10 @@ struct Asked {
 struct SessionRole {
     shared: Arc<Shared>,
     peer: Option<Peer>,
-    /// Everything that its seats share; the slot is that of no camera.
-    watcher: Watcher,
-    news: mpsc::Receiver<News>,
-    view: View,
+    /// Everything that its subscriptions share; the slot is that of no camera.
+    subscriber: Subscriber,
+    events: mpsc::Receiver<SubscriberEvent>,
+    snapshot: Snapshot,
     cameras: Vec<Known>,
     /// The newest questions.
     asked: VecDeque<Asked>,
@@ -74,50 +74,50 @@ struct SessionRole {
     /// A packet that is taken from the queue and belongs to the next frame.
     ahead: Option<Packet>,
     frame: Vec<u8>,
-    notes: Notes,
+    metrics: MetricBatch,
     times: SendTimes,
     /// What all sessions are to bring about.
-    steered: Steered,
+    settings: SettingsReceiver,
 }
 
 type Task = SessionTask<AnyTransport, NoMedia>;
 
 /// Serve one viewer gateway until it goes or the program stops.
-pub(super) async fn serve(shared: Arc<Shared>, guest: Guest, stop: watch::Receiver<bool>) {
+pub(super) async fn serve(shared: Arc<Shared>, pending: PendingSession, stop: watch::Receiver<bool>) {
     let mut task = SessionTask::new(
-        guest.transport,
-        guest.session,
+        pending.transport,
+        pending.session,
         NoMedia,
         &shared.observation,
-        guest.timer,
-        guest.remote,
+        pending.timer,
+        pending.remote,
     );
-    let (sender, news) = mpsc::channel(MAX_NEWS);
-    let watcher = Watcher {
+    let (sender, events) = mpsc::channel(MAX_EVENTS);
+    let subscriber = Subscriber {
         id: shared.next_id.fetch_add(1, Ordering::Relaxed),
         slot: 0,
         queue: Arc::new(PacketQueue::new(PACKETS)),
-        outlet: None,
-        news: sender,
+        rtp_sender: None,
+        events: sender,
     };
     let mut role = SessionRole {
         peer: None,
-        watcher,
-        news,
-        view: View::new(shared.roster.subscribe()),
+        subscriber,
+        events,
+        snapshot: Snapshot::new(shared.registry.subscribe()),
         cameras: Vec::new(),
         asked: VecDeque::new(),
         ready: false,
         only_packets: false,
         ahead: None,
         frame: Vec::new(),
-        notes: Notes::default(),
+        metrics: MetricBatch::default(),
         times: SendTimes::default(),
-        steered: shared.steering.steered(),
+        settings: shared.settings.subscribe(),
         shared,
     };
     let ended = task.run(&mut role, stop).await;
-    role.take_down_notes(&task);
+    role.record_metrics(&task);
     if task.established {
         role.shared.count_viewer(false);
     }
@@ -130,11 +130,11 @@ pub(super) async fn serve(shared: Arc<Shared>, guest: Guest, stop: watch::Receiv
 /// Why a session's task woke up.
 enum Woken {
     Packets,
-    News(News),
+    SubscriberEvent(SubscriberEvent),
     /// Something else is wanted of all sessions.
-    Steered,
+    Settings,
     /// Cameras and lists were read again.
-    Roster,
+    Registry,
 }
 
 impl Role<AnyTransport> for SessionRole {
@@ -157,14 +157,14 @@ impl Role<AnyTransport> for SessionRole {
     fn established(&mut self, task: &mut Task) -> Result<(), Ended> {
         self.peer = task.peer;
         self.shared.count_viewer(true);
-        self.steer(task)?;
-        self.take_roster(task)
+        self.apply_settings(task)?;
+        self.take_registry(task)
     }
 
     fn event(&mut self, task: &mut Task, event: Event) -> Result<(), Ended> {
         match event {
             Event::Gateway(message) => return self.take_message(task, message),
-            Event::Resumed => drop(self.watcher.queue.clear()),
+            Event::Resumed => drop(self.subscriber.queue.clear()),
             _ => {}
         }
         Ok(())
@@ -173,8 +173,8 @@ impl Role<AnyTransport> for SessionRole {
     fn send(&mut self, task: &mut Task) -> Result<(), Ended> {
         let only_packets = std::mem::take(&mut self.only_packets);
         self.send_packets(task)?;
-        if !only_packets || self.notes.are_many() {
-            self.take_down_notes(task);
+        if !only_packets || self.metrics.is_full() {
+            self.record_metrics(task);
         }
         self.ready = task.established && task.connection.ready_for_frame();
         Ok(())
@@ -183,10 +183,10 @@ impl Role<AnyTransport> for SessionRole {
     async fn wait(&mut self) -> Woken {
         tokio::select! {
             biased;
-            () = self.watcher.queue.changed(), if self.ready => Woken::Packets,
-            Some(news) = self.news.recv() => Woken::News(news),
-            () = self.steered.changed() => Woken::Steered,
-            () = self.view.changed() => Woken::Roster,
+            () = self.subscriber.queue.changed(), if self.ready => Woken::Packets,
+            Some(event) = self.events.recv() => Woken::SubscriberEvent(event),
+            () = self.settings.changed() => Woken::Settings,
+            () = self.snapshot.changed() => Woken::Registry,
         }
     }
 
@@ -196,9 +196,9 @@ impl Role<AnyTransport> for SessionRole {
                 self.only_packets = true;
                 return Ok(true);
             }
-            Woken::News(news) => self.take_news(task, news)?,
-            Woken::Steered => self.steer(task)?,
-            Woken::Roster => self.take_roster(task)?,
+            Woken::SubscriberEvent(event) => self.take_subscriber_event(task, event)?,
+            Woken::Settings => self.apply_settings(task)?,
+            Woken::Registry => self.take_registry(task)?,
         }
         Ok(false)
     }
@@ -206,20 +206,20 @@ impl Role<AnyTransport> for SessionRole {
 
 impl SessionRole {
     /// Bring about what the gateway wants of every session.
-    fn steer(&mut self, task: &mut Task) -> Result<(), Ended> {
+    fn apply_settings(&mut self, task: &mut Task) -> Result<(), Ended> {
         if !task.established {
             return Ok(());
         }
-        self.steered.bring_about(&mut task.connection, &mut task.listener)
+        self.settings.apply(&mut task.connection, &mut task.listener)
     }
 
     fn take_message(&mut self, task: &mut Task, message: GatewayMessage) -> Result<(), Ended> {
         match message {
             GatewayMessage::Describe { request, path } => {
                 if self.is_new(task, request, true)? {
-                    self.take_roster(task)?;
+                    self.take_registry(task)?;
                     match self.number_of(&path) {
-                        Ok(slot) => self.ask(task, slot, request, What::Describe)?,
+                        Ok(slot) => self.ask(task, slot, request, Action::Describe)?,
                         Err(status) => self.answer(task, request, 0, status, Parameters::default())?,
                     }
                 }
@@ -232,14 +232,14 @@ impl SessionRole {
                 with,
             } => {
                 if self.is_new(task, request, false)? {
-                    self.ask(task, slot_of(camera), request, What::Command(verb, with))?;
+                    self.ask(task, slot_of(camera), request, Action::Command(verb, with))?;
                 }
                 Ok(())
             }
             GatewayMessage::Packet { camera, channel, bytes } => {
                 if let Some(camera) = self.camera(slot_of(camera)) {
                     // A report that finds no room is followed by another.
-                    let _ = camera.wishes.try_send(Wish::Rtcp(channel, bytes));
+                    let _ = camera.requests.try_send(Request::Rtcp(channel, bytes));
                 }
                 Ok(())
             }
@@ -251,7 +251,7 @@ impl SessionRole {
     fn is_new(&mut self, task: &mut Task, request: u32, describe: bool) -> Result<bool, Ended> {
         if let Some(asked) = self.asked.iter().find(|asked| asked.request == request) {
             if let Some(answer) = &asked.answer {
-                task.tell(Input::Gateway(answer))?;
+                task.handle(Input::Gateway(answer))?;
             }
             return Ok(false);
         }
@@ -274,7 +274,7 @@ impl SessionRole {
 
     /// The slot of the camera at a path, from its first description on.
     fn number_of(&mut self, path: &str) -> Result<u8, CarriedStatus> {
-        let seen = self.peer.and_then(|peer| self.view.camera(path, &peer.id));
+        let seen = self.peer.and_then(|peer| self.snapshot.camera(path, &peer.id));
         let camera = seen.ok_or(CarriedStatus::of_camera(404))?;
         if let Some(at) = self.cameras.iter().position(|known| known.path == camera.path) {
             self.cameras[at].camera = Some(camera);
@@ -293,7 +293,7 @@ impl SessionRole {
     }
 
     /// Cameras and lists may have been read again: leave what the viewer gateway does not see any more.
-    fn take_roster(&mut self, task: &mut Task) -> Result<(), Ended> {
+    fn take_registry(&mut self, task: &mut Task) -> Result<(), Ended> {
         let Some(peer) = self.peer.filter(|_| task.established) else {
             return Ok(());
         };
@@ -301,10 +301,10 @@ impl SessionRole {
             let why = "not on the allow list any more";
             tracing::warn!(viewer = %task.name(), "{why}: the session ends");
             let close = Input::Close(CloseReason::NotAuthorised, why);
-            return task.tell(close);
+            return task.handle(close);
         }
         for slot in 0..self.cameras.len() {
-            let lost = |camera: &Arc<Camera>| self.view.lost(camera, &peer.id);
+            let lost = |camera: &Arc<Camera>| self.snapshot.lost(camera, &peer.id);
             let known = &mut self.cameras[slot].camera;
             if let Some(status) = known.as_ref().and_then(lost)
                 && let Some(camera) = known.take()
@@ -317,11 +317,11 @@ impl SessionRole {
 
     /// Leave a camera, and tell the viewer gateway that it has ended.
     fn lose(&mut self, task: &mut Task, slot: u8, camera: &Camera, status: CarriedStatus) -> Result<(), Ended> {
-        let leave = Wish::Leave(self.watcher_of(slot));
-        if let Err(TrySendError::Full(leave)) = camera.wishes.try_send(leave) {
-            let wishes = camera.wishes.clone();
+        let leave = Request::Leave(self.subscriber_of(slot));
+        if let Err(TrySendError::Full(leave)) = camera.requests.try_send(leave) {
+            let requests = camera.requests.clone();
             // The camera must hear of it, and the other cameras' packets must not wait for that.
-            tokio::spawn(async move { wishes.send(leave).await });
+            tokio::spawn(async move { requests.send(leave).await });
         }
         let unanswered = |asked: &&Asked| asked.slot == Some(slot) && asked.answer.is_none();
         let requests: Vec<u32> = self
@@ -337,21 +337,25 @@ impl SessionRole {
         self.say(task, &GatewayMessage::Ended { camera, status }).map(drop)
     }
 
-    fn watcher_of(&self, slot: u8) -> Watcher {
-        Watcher {
+    fn subscriber_of(&self, slot: u8) -> Subscriber {
+        Subscriber {
             slot,
-            ..self.watcher.clone()
+            ..self.subscriber.clone()
         }
     }
 
-    fn ask(&mut self, task: &mut Task, slot: u8, request: u32, what: What) -> Result<(), Ended> {
-        let watcher = self.watcher_of(slot);
+    fn ask(&mut self, task: &mut Task, slot: u8, request: u32, action: Action) -> Result<(), Ended> {
+        let subscriber = self.subscriber_of(slot);
         if let Some(asked) = self.asked.iter_mut().find(|asked| asked.request == request) {
             asked.slot = Some(slot);
         }
         let refused = match self.camera(slot) {
             None => CarriedStatus::of_camera(404),
-            Some(camera) => match camera.wishes.try_send(Wish::Ask(Ask { watcher, request, what })) {
+            Some(camera) => match camera.requests.try_send(Request::Question(Question {
+                subscriber,
+                request,
+                action,
+            })) {
                 Ok(()) => return Ok(()),
                 Err(_) => CarriedStatus::of_camera(503),
             },
@@ -359,20 +363,20 @@ impl SessionRole {
         self.answer(task, request, slot, refused, Parameters::default())
     }
 
-    fn take_news(&mut self, task: &mut Task, news: News) -> Result<(), Ended> {
-        let (News::Answer { slot, .. } | News::Ended { slot, .. }) = &news;
+    fn take_subscriber_event(&mut self, task: &mut Task, event: SubscriberEvent) -> Result<(), Ended> {
+        let (SubscriberEvent::Answer { slot, .. } | SubscriberEvent::Ended { slot, .. }) = &event;
         if self.camera(*slot).is_none() {
             // What was to be said was said when it was lost.
             return Ok(());
         }
-        match news {
-            News::Answer {
+        match event {
+            SubscriberEvent::Answer {
                 request,
                 slot,
                 status,
                 with,
             } => self.answer(task, request, slot, status, with),
-            News::Ended { slot, status } => {
+            SubscriberEvent::Ended { slot, status } => {
                 let Some(camera) = number(slot) else { return Ok(()) };
                 self.say(task, &GatewayMessage::Ended { camera, status }).map(drop)
             }
@@ -412,7 +416,7 @@ impl SessionRole {
     /// Say something; the bytes that were said, or `None` if they are too many.
     fn say(&mut self, task: &mut Task, message: &GatewayMessage) -> Result<Option<Vec<u8>>, Ended> {
         let Ok(bytes) = message.to_bytes() else { return Ok(None) };
-        task.tell(Input::Gateway(&bytes))?;
+        task.handle(Input::Gateway(&bytes))?;
         Ok(Some(bytes))
     }
 
@@ -433,12 +437,12 @@ impl SessionRole {
                 sealed = self.seal_frame(task, frame)?;
             }
             task.connection.send(&mut task.listener)?;
-            self.notes.handed();
+            self.metrics.handed();
             self.note_sent(task);
             task.take_events(self)?;
         }
         self.note_sent(task);
-        task.connection.session.media_waits(self.watcher.queue.bytes());
+        task.connection.session.media_waits(self.subscriber.queue.bytes());
         Ok(())
     }
 
@@ -447,7 +451,7 @@ impl SessionRole {
     fn gather(&mut self, task: &mut Task, now: Instant) -> Option<(u8, Instant)> {
         let alone = task.connection.session.holds_media();
         let first = loop {
-            let packet = self.ahead.take().or_else(|| self.watcher.queue.pop())?;
+            let packet = self.ahead.take().or_else(|| self.subscriber.queue.pop())?;
             if self.camera(packet.slot).is_none() {
                 continue;
             }
@@ -459,7 +463,7 @@ impl SessionRole {
         self.frame.clear();
         self.put(&first);
         while !alone && self.frame.len() < MAX_TOGETHER {
-            let Some(next) = self.watcher.queue.pop() else { break };
+            let Some(next) = self.subscriber.queue.pop() else { break };
             if next.slot != first.slot {
                 self.ahead = Some(next);
                 break;
@@ -472,7 +476,7 @@ impl SessionRole {
     fn put(&mut self, packet: &Packet) {
         // A packet of RTSP or UDP has at most 65 535 bytes.
         let _ = put_packet(&mut self.frame, packet.channel, &packet.bytes);
-        self.notes.arrived(packet.arrived);
+        self.metrics.arrived(packet.arrived);
     }
 
     /// Seal the frame that was gathered; when that was done.
@@ -506,26 +510,26 @@ impl SessionRole {
         let took = sealed - began;
         let wire_bytes = (task.connection.outgoing_len() - from) as u64;
         self.times.sealed(took, sealed);
-        self.notes.sealed(Sealed { made, wire_bytes, took });
+        self.metrics.sealed(SealedUnit { made, wire_bytes, took });
         Ok(sealed)
     }
 
     fn note_sent(&mut self, task: &mut Task) {
         if task.connection.backlog() == 0 {
-            self.notes.sent(self.times.left());
+            self.metrics.sent(self.times.left());
         }
     }
 
-    fn take_down_notes(&mut self, task: &Task) {
+    fn record_metrics(&mut self, task: &Task) {
         let counts = task.connection.session.outbound_counts();
-        self.notes.take_down(&self.shared.observation, counts);
+        self.metrics.record(&self.shared.observation, counts);
     }
 
     /// Leave all cameras. Each must hear of it: its queue moves as long as the camera's task runs.
     async fn leave_cameras(self) {
         for (slot, known) in (0..).zip(&self.cameras) {
             if let Some(camera) = &known.camera {
-                let _ = camera.wishes.send(Wish::Leave(self.watcher_of(slot))).await;
+                let _ = camera.requests.send(Request::Leave(self.subscriber_of(slot))).await;
             }
         }
     }

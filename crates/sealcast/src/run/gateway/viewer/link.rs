@@ -9,11 +9,11 @@ use sealcast_proto::session::{Delivery, Event, InboundCounts, Input, SessionErro
 use sealcast_proto::wire::{CloseReason, Ticket};
 use tokio::sync::{mpsc, watch};
 
-use super::super::desk::Wish;
+use super::super::request_mux::Request;
 use super::super::{GOODBYE_PATIENCE, after_others};
-use super::inbox::{Came, Inbox};
-use super::latency::{self, Journey};
-use super::table::Table;
+use super::cameras::Cameras;
+use super::latency::{self, FrameTimeline};
+use super::receive_handler::{ArrivedFrame, ReceiveHandler};
 use crate::failure::{Failure, FailureKind, Result};
 use crate::meter::labels::Direction;
 use crate::meter::logs::Phase;
@@ -21,14 +21,14 @@ use crate::meter::stage::Stage;
 use crate::run::connection::Ended;
 use crate::run::ended::{end_in_words, handshake_failure, last_words_failure};
 use crate::run::observe::HandshakeTimer;
-use crate::run::offer::Way;
+use crate::run::offer::CarrierConfig;
 use crate::run::retry::turned_on;
 use crate::run::session_task::{Role, SessionTask};
 use crate::run::{Observation, Offer, Retry};
 use crate::transport::{self, AnyTransport};
 
-/// How frames came is taken down when so many were handed on, or so long after the first of them: what that needs
-/// would be fetched into the processor's caches for each.
+/// Metrics of frames are recorded in batches of 32 frames or 50 ms: recording each by itself misses the processor's
+/// caches each time.
 const NOTED_TOGETHER: usize = 32;
 const NOTED_WITHIN: Duration = Duration::from_millis(50);
 
@@ -38,7 +38,7 @@ pub(super) struct Link {
     offer: Offer,
     budget: Duration,
     observation: Arc<Observation>,
-    table: Table,
+    cameras: Cameras,
     /// A session has stood since the gateway began.
     established: bool,
 }
@@ -58,14 +58,14 @@ impl Link {
         offer: Offer,
         budget: Duration,
         observation: Arc<Observation>,
-        wishes: mpsc::Receiver<(String, Wish)>,
+        requests: mpsc::Receiver<(String, Request)>,
     ) -> Self {
         Self {
             ticket,
             offer,
             budget,
             observation,
-            table: Table::new(wishes),
+            cameras: Cameras::new(requests),
             established: false,
         }
     }
@@ -80,7 +80,7 @@ impl Link {
             let metrics = self.observation.metrics.clone();
             let connected = tokio::select! {
                 connected = transport::connect(&self.ticket, self.offer.unit, metrics) => connected,
-                never = wait_offline(&mut self.table) => match never {},
+                never = wait_offline(&mut self.cameras) => match never {},
                 _ = turned_on(&mut stop) => return Ok(()),
             };
             let failure = match connected {
@@ -106,7 +106,7 @@ impl Link {
             self.observation.set_phase(Phase::Idle);
             tokio::select! {
                 () = retry.wait() => {}
-                never = wait_offline(&mut self.table) => match never {},
+                never = wait_offline(&mut self.cameras) => match never {},
                 _ = turned_on(&mut stop) => return Ok(()),
             }
         }
@@ -124,14 +124,21 @@ impl Link {
             tell_units: true,
             ..Delivery::default()
         };
-        let way = Way { carrier, delivery };
-        let (session, keygen) = self
-            .offer
-            .initiate(keys::Role::Viewer, &self.ticket, way, &self.observation)?;
+        let carrier_config = CarrierConfig { carrier, delivery };
+        let (session, keygen) =
+            self.offer
+                .initiate(keys::Role::Viewer, &self.ticket, carrier_config, &self.observation)?;
         let timer = HandshakeTimer::begin("initiator", Some(keygen));
         let remote = format!("{}:{}", self.ticket.host, self.ticket.port);
         let observation = Arc::clone(&self.observation);
-        let mut task = SessionTask::new(carriage, session, Inbox::default(), &observation, timer, remote);
+        let mut task = SessionTask::new(
+            carriage,
+            session,
+            ReceiveHandler::default(),
+            &observation,
+            timer,
+            remote,
+        );
         let mut role = LinkRole {
             link: self,
             handed: Vec::new(),
@@ -139,16 +146,16 @@ impl Link {
         };
         let ended = task.run(&mut role, stop).await;
         role.note_frames(&task);
-        self.table.end();
+        self.cameras.end();
         Ok(end(task, ended).await)
     }
 }
 
-/// Take wishes while there is no session: questions wait for one.
-async fn wait_offline(table: &mut Table) -> std::convert::Infallible {
+/// Take requests while there is no session: questions wait for one.
+async fn wait_offline(cameras: &mut Cameras) -> std::convert::Infallible {
     loop {
         // Reports to a camera that cannot be reached are of no use later.
-        drop(table.take_wish().await);
+        drop(cameras.take_request().await);
     }
 }
 
@@ -156,22 +163,22 @@ async fn wait_offline(table: &mut Table) -> std::convert::Infallible {
 struct LinkRole<'a> {
     link: &'a mut Link,
     /// Frames that were handed on, and are to be taken down.
-    handed: Vec<Came>,
+    handed: Vec<ArrivedFrame>,
     counted: InboundCounts,
 }
 
-type Task = SessionTask<AnyTransport, Inbox>;
+type Task = SessionTask<AnyTransport, ReceiveHandler>;
 
 /// Why the link's task woke up.
 enum Woken {
-    /// A player wishes something: a message to send at once, if it takes one.
-    Wish(Option<GatewayMessage>),
+    /// A player's request: a message to send at once, if it takes one.
+    Request(Option<GatewayMessage>),
     /// A question is to be asked again.
     AskAgain,
 }
 
 impl Role<AnyTransport> for LinkRole<'_> {
-    type Listener = Inbox;
+    type Listener = ReceiveHandler;
     type Woken = Woken;
 
     const PUBLISHES: bool = false;
@@ -186,14 +193,14 @@ impl Role<AnyTransport> for LinkRole<'_> {
 
     fn event(&mut self, _: &mut Task, event: Event) -> Result<(), Ended> {
         if let Event::Gateway(message) = event {
-            self.link.table.heard(message);
+            self.link.cameras.take_message(message);
         }
         Ok(())
     }
 
     async fn received(&mut self, task: &mut Task) -> Result<(), Ended> {
         // What came is handed on before anything is said about it.
-        if self.hand_on(task)? {
+        if self.forward(task)? {
             after_others().await;
         }
         if self.is_to_note(task) {
@@ -204,16 +211,16 @@ impl Role<AnyTransport> for LinkRole<'_> {
 
     fn send(&mut self, task: &mut Task) -> Result<(), Ended> {
         if task.established {
-            for question in self.link.table.questions() {
-                task.tell(Input::Gateway(&question))?;
+            for question in self.link.cameras.questions() {
+                task.handle(Input::Gateway(&question))?;
             }
         }
         Ok(())
     }
 
     async fn wait(&mut self) -> Woken {
-        let table = &mut self.link.table;
-        let wake = table.wake();
+        let cameras = &mut self.link.cameras;
+        let wake = cameras.wake();
         let ask_again = async {
             match wake {
                 Some(at) => tokio::time::sleep_until(at.into()).await,
@@ -221,18 +228,18 @@ impl Role<AnyTransport> for LinkRole<'_> {
             }
         };
         tokio::select! {
-            message = table.take_wish() => Woken::Wish(message),
+            message = cameras.take_request() => Woken::Request(message),
             () = ask_again => Woken::AskAgain,
         }
     }
 
     fn woken(&mut self, task: &mut Task, woken: Woken) -> Result<bool, Ended> {
-        if let Woken::Wish(Some(message)) = woken
+        if let Woken::Request(Some(message)) = woken
             && task.established
             // A report that is too long for any camera is dropped.
             && let Ok(bytes) = message.to_bytes()
         {
-            task.tell(Input::Gateway(&bytes))?;
+            task.handle(Input::Gateway(&bytes))?;
         }
         Ok(false)
     }
@@ -240,20 +247,20 @@ impl Role<AnyTransport> for LinkRole<'_> {
 
 impl LinkRole<'_> {
     /// Hand on what came; whether players have to be waited for.
-    fn hand_on(&mut self, task: &mut Task) -> Result<bool, Ended> {
+    fn forward(&mut self, task: &mut Task) -> Result<bool, Ended> {
         let frames = &mut task.listener.frames;
         if frames.is_empty() {
             return Ok(false);
         }
-        let (table, metrics) = (&mut self.link.table, &self.link.observation.metrics);
+        let (cameras, metrics) = (&mut self.link.cameras, &self.link.observation.metrics);
         let mut queued = false;
         for came in frames.iter_mut() {
-            queued |= table
+            queued |= cameras
                 .take_frame(&mut came.frame, came.arrived, metrics)
                 .map_err(Ended::Session)?;
             came.queued = Instant::now();
         }
-        table.send_off(metrics);
+        cameras.send_off(metrics);
         self.handed.append(frames);
         Ok(queued)
     }
@@ -276,8 +283,8 @@ impl LinkRole<'_> {
             metrics.record_stage(Stage::Open, came.opened - came.arrived);
             metrics.record_frame(Direction::In);
             observation.since(Stage::Network, came.frame.sealed_at, came.arrived, clock);
-            let journey = Journey {
-                camera: self.link.table.path_of(came.frame.stream),
+            let timeline = FrameTimeline {
+                camera: self.link.cameras.path_of(came.frame.stream),
                 carrier,
                 preamble: came.frame.preamble,
                 arrived: came.arrived,
@@ -285,7 +292,7 @@ impl LinkRole<'_> {
                 clock,
             };
             for unit in &came.frame.units {
-                latency::note(observation, &journey, *unit, came.opened);
+                latency::note(observation, &timeline, *unit, came.opened);
             }
         }
         if let Some(counts) = task.connection.session.inbound_counts() {

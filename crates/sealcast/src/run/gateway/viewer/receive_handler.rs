@@ -10,7 +10,7 @@ use sealcast_proto::unit::{Assembled, AssembledFrame};
 use crate::run::connection::Listener;
 
 /// A frame that has come.
-pub(super) struct Came {
+pub(super) struct ArrivedFrame {
     pub(super) frame: AssembledFrame,
     /// When its last record arrived and, where media comes in any order, nothing before it was waited for any longer.
     pub(super) arrived: Instant,
@@ -22,12 +22,12 @@ pub(super) struct Came {
 
 /// Frames, until the link's task forwards them.
 #[derive(Default)]
-pub(super) struct Inbox {
-    pub(super) frames: Vec<Came>,
+pub(super) struct ReceiveHandler {
+    pub(super) frames: Vec<ArrivedFrame>,
     pub(super) clock: Option<ClockEstimate>,
 }
 
-impl Listener for Inbox {
+impl Listener for ReceiveHandler {
     fn media(&mut self, media: Assembled, arrived: Instant) -> bool {
         let opened = Instant::now();
         // Every frame is a keyframe: a lost one is lost alone, and shows in the numbers of the frames.
@@ -35,7 +35,7 @@ impl Listener for Inbox {
             return false;
         };
         let ends = ends_picture(&frame.data);
-        self.frames.push(Came {
+        self.frames.push(ArrivedFrame {
             frame,
             arrived,
             opened,
