@@ -13,7 +13,7 @@
 //!
 //! **Drain.** After every call that takes `&mut self` and the time, call [`Session::poll`] until it answers
 //! [`Output::Timeout`]: send every [`Output::Transmit`], act upon every [`Output::Event`], show every
-//! [`Output::Media`]. `handle` must be called with [`Input::Timeout`] no later than that timeout says. A responder answers
+//! [`Output::Media`]. Call `handle` with [`Input::Timeout`] no later than that timeout says. A responder answers
 //! [`Event::PeerProved`] with [`Input::Admit`] or [`Input::Close`]; media flows from [`Event::Established`] on.
 //!
 //! **Publish.** [`Session::seal_info`] and [`Session::seal_frame`] (or [`Session::seal_packets`]) seal media:

@@ -112,7 +112,7 @@ fn units_are_drawn_one_by_one_and_the_same_seed_draws_the_same() {
     let data = vec![1; 128 * 4000];
     let draw = |seed| -> Vec<bool> {
         let mut cutter = Cutter::new(Unit::Chunk(128), seed);
-        let pieces = cutter.cut(rate, Codec::Mjpeg, true, &data, WIDE);
+        let pieces = cutter.cut(rate, Some(Codec::Mjpeg), true, &data, WIDE);
         pieces.map(|piece| piece.encrypt).collect()
     };
     let (first, other) = (draw(1), draw(2));
@@ -132,7 +132,7 @@ fn a_frame_as_a_unit_is_drawn_once_in_however_many_records_it_travels() {
     let mut drawn = [0_i32, 0];
     for _ in 0..1000 {
         let pieces: Vec<bool> = cutter
-            .cut(rate, Codec::H264, false, &[7; 5000], ROOM)
+            .cut(rate, Some(Codec::H264), false, &[7; 5000], ROOM)
             .map(|piece| piece.encrypt)
             .collect();
         assert_eq!(pieces.len(), 5);

@@ -164,7 +164,7 @@ impl Role<AnyTransport> for SessionRole {
     fn event(&mut self, task: &mut Task, event: Event) -> Result<(), Ended> {
         match event {
             Event::Gateway(message) => return self.take_message(task, message),
-            Event::Resumed => drop(self.subscriber.queue.clear()),
+            Event::Resumed => self.subscriber.queue.clear(),
             _ => {}
         }
         Ok(())
