@@ -9,8 +9,8 @@ use sealcast_fuzz::{CONNECTION, Ends, NULL, START, handshake, wait_until};
 use sealcast_proto::clock::Now;
 use sealcast_proto::keys::EpochKeys;
 use sealcast_proto::seal::RecordMeta;
-use sealcast_proto::session::{Carrier, Handled, Input, OutgoingFrame, Output, QuicMedia, Session};
-use sealcast_proto::unit::{Assembled, Assembler, Codec, MAX_FRAME, Preamble};
+use sealcast_proto::session::{Carrier, Input, OutgoingFrame, Output, QuicMedia, Session};
+use sealcast_proto::unit::{Assembled, Codec, MAX_FRAME, Preamble};
 use sealcast_proto::wire::{Control, Feedback, Flags};
 
 /// More than one input can make a session say: what is longer is a loop.
@@ -181,7 +181,6 @@ fuzz_target!(|plan: Plan| {
         session.handle(START, Input::Admit).expect("the peer awaits admission");
     }
     let mut deadline = drain(&mut session, START);
-    let mut assembler = Assembler::new();
     for step in plan.steps.into_iter().take(256) {
         match step {
             Step::Wait(milliseconds) => {
@@ -194,14 +193,8 @@ fuzz_target!(|plan: Plan| {
             Step::Frame { keyframe, length } => publish(&mut session, peer.now, keyframe, length),
             step => {
                 let mut message = peer.say(step);
-                match session.handle(peer.now, Input::Message(&mut message)) {
-                    Ok(Handled::Media(record)) => match assembler.take(&record) {
-                        Ok(Assembled::Frame(frame)) => assert!(frame.data.len() <= MAX_FRAME),
-                        Ok(_) => {}
-                        Err(_) => break,
-                    },
-                    Ok(_) => {}
-                    Err(_) => assert!(session.is_over(), "an error ends a session"),
+                if session.handle(peer.now, Input::Message(&mut message)).is_err() {
+                    assert!(session.is_over(), "an error ends a session");
                 }
                 let _ = session.caught_up(peer.now, message.len() % 2 == 0);
             }
@@ -234,8 +227,10 @@ fn drain(session: &mut Session, now: Now) -> Duration {
         session.packets_sent(now);
     }
     for _ in 0..MAX_OUTPUTS {
-        if let Output::Timeout(deadline) = session.poll() {
-            return deadline;
+        match session.poll() {
+            Output::Timeout(deadline) => return deadline,
+            Output::Media(Assembled::Frame(frame)) => assert!(frame.data.len() <= MAX_FRAME),
+            _ => {}
         }
     }
     panic!("a session has no end of things to do");

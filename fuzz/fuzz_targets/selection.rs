@@ -22,7 +22,7 @@ fuzz_target!(|plan: Plan| {
     let codec = if plan.jpeg { Codec::Mjpeg } else { Codec::H264 };
     let (selection, data) = (selection(plan.mode, plan.share), &plan.data);
     let mut ranges = Vec::new();
-    selection.plan(codec, plan.keyframe, data, &mut ranges);
+    selection.plan(Some(codec), plan.keyframe, data, &mut ranges);
     assert!(ranges.len() <= 2048 && ranges.is_sorted_by(|one, next| one.end < next.end));
     assert_eq!(ranges.last().map(|range| range.end), Some(data.len()));
 
@@ -33,7 +33,7 @@ fuzz_target!(|plan: Plan| {
     let unit = unit(plan.unit);
     let mut cutter = Cutter::new(unit, plan.seed);
     let mut at = 0;
-    let pieces: Vec<_> = cutter.cut(selection, codec, plan.keyframe, data, room).collect();
+    let pieces: Vec<_> = cutter.cut(selection, Some(codec), plan.keyframe, data, room).collect();
     for (number, piece) in pieces.iter().enumerate() {
         let end = at + piece.data.len();
         assert_eq!(piece.data, &data[at..end]);

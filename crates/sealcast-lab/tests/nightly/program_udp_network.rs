@@ -5,7 +5,7 @@ use std::path::Path;
 use crate::bad_network::{assert_decodable, film, smaller_towards_the_end, told};
 use crate::common::behind;
 use sealcast_testkit::attack::{
-    Clip, Home, Program, Tap, carries_media, excused, gaps, order, overflowed, record, total,
+    Clip, Home, Program, Proxy, Tap, carries_media, excused, gaps, order, overflowed, record, total, until,
 };
 use serde_json::Value;
 
@@ -66,11 +66,11 @@ fn nothing_longer_than_1200_bytes_is_sent_where_nothing_longer_arrives() {
     let clip = Clip::make(home.path(), 60);
     for options in ["", "mtu=auto", "mtu=auto&fec=50", "latency=0"] {
         let (mut publisher, ticket) = home.publish_udp(&clip.url(50, ""), options, "--report report.json");
-        let tap = Tap::start(attack::Proxy::port_of(&ticket), |_, _, datagram| {
+        let tap = Tap::start(Proxy::port_of(&ticket), |_, _, datagram| {
             let arrives = datagram.len() <= 1200;
             if arrives { vec![datagram.to_vec()] } else { Vec::new() }
         });
-        let (viewer_home, mut viewer) = record(&attack::Proxy::redirect(&ticket, tap.port), "");
+        let (viewer_home, mut viewer) = record(&Proxy::redirect(&ticket, tap.port), "");
         assert_eq!((viewer.ends(), publisher.ends()), (0, 0), "{}", viewer.said());
         let excused = unrepaired([(&home, &publisher), (&viewer_home, &viewer)]);
         viewer_home.assert_whole_but_for(excused, &clip, options);
@@ -100,7 +100,7 @@ fn without(clip: &Clip, options: &str, mut lost: impl FnMut(usize) -> bool + Sen
     let home = Home::new();
     let (mut publisher, ticket) = home.publish_udp(&clip.url(50, ""), options, "--report report.json");
     let mut media = 0;
-    let tap = Tap::start(attack::Proxy::port_of(&ticket), move |_, _, datagram| {
+    let tap = Tap::start(Proxy::port_of(&ticket), move |_, _, datagram| {
         let number = media;
         media += usize::from(carries_media(datagram));
         if carries_media(datagram) && lost(number) {
@@ -108,7 +108,7 @@ fn without(clip: &Clip, options: &str, mut lost: impl FnMut(usize) -> bool + Sen
         }
         vec![datagram.to_vec()]
     });
-    let (viewer_home, mut viewer) = record(&attack::Proxy::redirect(&ticket, tap.port), "");
+    let (viewer_home, mut viewer) = record(&Proxy::redirect(&ticket, tap.port), "");
     assert_eq!((viewer.ends(), publisher.ends()), (0, 0), "{}", viewer.said());
     let excused = excused([(&home, &publisher), (&viewer_home, &viewer)]);
     viewer_home.assert_whole_but_for(excused, clip, options);
@@ -131,10 +131,8 @@ fn the_last_frames_are_repaired_before_the_stream_ends() {
 fn after_an_outage_the_same_session_goes_on_from_another_address() {
     let home = Home::new();
     let (mut publisher, ticket) = home.publish_udp("test:320x240@25", "", "");
-    let tap = Tap::start(attack::Proxy::port_of(&ticket), |_, _, datagram| {
-        vec![datagram.to_vec()]
-    });
-    let (viewer_home, mut viewer) = record(&attack::Proxy::redirect(&ticket, tap.port), "");
+    let tap = Tap::start(Proxy::port_of(&ticket), |_, _, datagram| vec![datagram.to_vec()]);
+    let (viewer_home, mut viewer) = record(&Proxy::redirect(&ticket, tap.port), "");
     viewer_home.flows(&viewer);
     tap.tamper(|_, _, _| Vec::new());
     for end in [&publisher, &viewer] {
@@ -241,7 +239,7 @@ fn new_keys_every_second_on_a_bad_network_are_agreed_on_in_time() {
     let (viewer_home, mut viewer) = record(&through, "");
     viewer.says("INFO watching");
     for number in 0..epochs() {
-        attack::until("new keys", || (publisher.count("new keys") > number).then_some(()));
+        until("new keys", || (publisher.count("new keys") > number).then_some(()));
     }
     viewer_home.grows_by(20_000);
     let (publisher_rss, viewer_rss) = (publisher.rss(), viewer.rss());

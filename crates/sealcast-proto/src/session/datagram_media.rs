@@ -5,7 +5,8 @@ use std::time::Duration;
 use super::flow::{Packets, Sealing, When};
 use super::keyring::{NotOpened, Repeated};
 use super::machine::{Session, State};
-use super::{Carrier, OutgoingFrame, Output, QuicMedia, SealedRecords, SessionError};
+use super::media::OutgoingUnit;
+use super::{Carrier, Output, QuicMedia, SealedRecords, SessionError};
 use crate::clock::Now;
 use crate::seal::{Exhausted, Opened, Sealed};
 use crate::unit::{Cutter, PREAMBLE_LEN, Piece, Room, Selection, Unit};
@@ -91,6 +92,11 @@ impl Session {
         outbound.is_none_or(|outbound| outbound.settled(now.monotonic, least))
     }
 
+    /// Viewer: whether media comes once and in order, as on a byte stream, where what is missing was removed.
+    pub fn assembles_stream(&self) -> bool {
+        self.assembler.is_some()
+    }
+
     /// Whether the peer has been silent for so long that nothing is sent to it.
     pub fn is_stalled(&self) -> bool {
         self.liveness.is_stalled()
@@ -100,31 +106,31 @@ impl Session {
         self.clock.round_trip().map_or(HOPED_ROUND_TRIP, |trip| trip.smoothed)
     }
 
-    /// Publisher: cut a frame and seal it into the half that sends.
-    pub(super) fn push_frame(
+    /// Publisher: cut a frame or packets and seal them into the half that sends.
+    pub(super) fn push_unit(
         &mut self,
         now: Now,
-        frame: &OutgoingFrame<'_>,
+        outgoing: &OutgoingUnit<'_>,
         cutter: &mut Cutter,
     ) -> Result<SealedRecords, SessionError> {
         let unit = self.outbound.as_ref().ok_or(SessionError::Misuse)?;
-        let unit = unit.unit(PREAMBLE_LEN + frame.data.len(), self.config.unit);
+        let unit = unit.unit(PREAMBLE_LEN + outgoing.data.len(), self.config.unit);
         let room = Room {
             first: unit - PREAMBLE_LEN,
             others: unit,
         };
-        let preamble = frame.preamble.to_bytes();
+        let preamble = outgoing.preamble.to_bytes();
         let selection = self.selecting.in_force();
         let sealing = Sealing {
-            stream: frame.stream,
-            keyframe: frame.keyframe,
+            stream: outgoing.stream,
+            keyframe: outgoing.keyframe,
             config: false,
             may_be_clear: selection != Selection::All,
             preamble: &preamble,
-            bytes: PREAMBLE_LEN + frame.data.len(),
+            bytes: PREAMBLE_LEN + outgoing.data.len(),
             unit,
         };
-        let mut pieces = cutter.cut(selection, frame.codec, frame.keyframe, frame.data, room);
+        let mut pieces = cutter.cut(selection, outgoing.codec, outgoing.keyframe, outgoing.data, room);
         self.push_media(now, &sealing, &mut pieces)
     }
 

@@ -13,7 +13,7 @@ use crate::wire::datagram::is_record;
 
 impl Session {
     /// Take a message, whatever it is.
-    pub(super) fn handle_message<'b>(&mut self, now: Now, message: &'b mut [u8]) -> Result<Handled<'b>, SessionError> {
+    pub(super) fn handle_message(&mut self, now: Now, message: &mut [u8]) -> Result<Handled, SessionError> {
         if self.datagram_handshake.is_some() {
             return self.handle_datagram(now, message);
         }
@@ -32,7 +32,7 @@ impl Session {
     }
 
     /// Take a datagram: a record, or something of the handshake, or noise.
-    fn handle_datagram<'b>(&mut self, now: Now, datagram: &'b mut [u8]) -> Result<Handled<'b>, SessionError> {
+    fn handle_datagram(&mut self, now: Now, datagram: &mut [u8]) -> Result<Handled, SessionError> {
         let Some(datagram_handshake) = &mut self.datagram_handshake else {
             return Err(SessionError::Misuse);
         };

@@ -19,7 +19,7 @@ use super::{Carrier, Facts, Handled, Input, Output, QuicMedia, SessionConfig, Se
 use crate::clock::{ClockFilter, Now};
 use crate::keys::{Initiator, Mechanism, Responder, Role, Side};
 use crate::seal::RefusalCounts;
-use crate::unit::Cutter;
+use crate::unit::{Assembler, Cutter};
 use crate::wire::{BASE_DATAGRAM, MAX_RECORD};
 
 /// What there is once the handshake agreed on keys.
@@ -64,6 +64,8 @@ pub struct Session {
     pub(super) outbound: Option<Outbound>,
     /// And a viewer's.
     pub(super) inbound: Option<Inbound>,
+    /// Viewer, on a byte stream: what puts its media together.
+    pub(super) assembler: Option<Assembler>,
     pub(super) parts: ControlFragments,
     pub(super) farewell: Option<Closing>,
     pub(super) heard_newest: bool,
@@ -104,6 +106,7 @@ impl Session {
         Self {
             outbound: flow(publishes).map(|limit| Outbound::new(connection, limit, config.delivery, now.monotonic)),
             inbound: flow(!publishes).map(|_| Inbound::new(&config.delivery, now.monotonic)),
+            assembler: (!publishes && unordered.is_none()).then(|| Assembler::new(config.delivery.tell_units)),
             datagram_handshake,
             parts: ControlFragments::default(),
             farewell: None,
@@ -209,7 +212,7 @@ impl Session {
     ///
     /// # Errors
     /// [`SessionError`]: the session is over.
-    pub fn handle<'b>(&mut self, now: Now, input: Input<'b>) -> Result<Handled<'b>, SessionError> {
+    pub fn handle(&mut self, now: Now, input: Input<'_>) -> Result<Handled, SessionError> {
         self.heard_newest = false;
         let handled = match input {
             Input::Message(message) => self.handle_message(now, message),

@@ -35,6 +35,65 @@ impl std::fmt::Debug for OutgoingFrame<'_> {
     }
 }
 
+/// Packets on their way to a viewer, sealed together: whole ones that need nothing before them, in a form that the
+/// session does not look into (a gateway's is that of [`put_packet`](crate::rtsp::put_packet)).
+#[derive(Clone, Copy)]
+pub struct OutgoingPackets<'a> {
+    /// Their stream, 1 to 15.
+    pub stream: u32,
+    /// Their stamps, and their number among what the stream sends.
+    pub preamble: Preamble,
+    /// The packets.
+    pub data: &'a [u8],
+}
+
+impl std::fmt::Debug for OutgoingPackets<'_> {
+    /// The packets themselves are not shown, only their length.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("OutgoingPackets")
+            .field("stream", &self.stream)
+            .field("preamble", &self.preamble)
+            .field("data", &self.data.len())
+            .finish()
+    }
+}
+
+/// What is sealed at once: a frame, or packets.
+#[derive(Clone, Copy)]
+pub(super) struct OutgoingUnit<'a> {
+    pub(super) stream: u32,
+    /// What to look for the headers of a picture by; none where there is no picture.
+    pub(super) codec: Option<Codec>,
+    /// Whether it needs nothing before it.
+    pub(super) keyframe: bool,
+    pub(super) preamble: Preamble,
+    pub(super) data: &'a [u8],
+}
+
+impl<'a> From<&OutgoingFrame<'a>> for OutgoingUnit<'a> {
+    fn from(frame: &OutgoingFrame<'a>) -> Self {
+        Self {
+            stream: frame.stream,
+            codec: Some(frame.codec),
+            keyframe: frame.keyframe,
+            preamble: frame.preamble,
+            data: frame.data,
+        }
+    }
+}
+
+impl<'a> From<&OutgoingPackets<'a>> for OutgoingUnit<'a> {
+    fn from(packets: &OutgoingPackets<'a>) -> Self {
+        Self {
+            stream: packets.stream,
+            codec: None,
+            keyframe: true,
+            preamble: packets.preamble,
+            data: packets.data,
+        }
+    }
+}
+
 /// Longest record of a packet unit on a byte stream, header and tag included: what also fits a datagram.
 const PACKET_RECORD: usize = 1200;
 
@@ -70,16 +129,39 @@ impl Session {
         frame: &OutgoingFrame<'_>,
         out: &mut Vec<u8>,
     ) -> Result<SealedRecords, SessionError> {
-        if frame.data.len() > MAX_FRAME {
+        self.seal_unit(now, &frame.into(), out)
+    }
+
+    /// Seal packets, as [`seal_frame`](Self::seal_frame) does a frame. A selection that goes by what a picture holds
+    /// encrypts all of them.
+    ///
+    /// # Errors
+    /// As [`seal_frame`](Self::seal_frame).
+    pub fn seal_packets(
+        &mut self,
+        now: Now,
+        packets: &OutgoingPackets<'_>,
+        out: &mut Vec<u8>,
+    ) -> Result<SealedRecords, SessionError> {
+        self.seal_unit(now, &packets.into(), out)
+    }
+
+    fn seal_unit(
+        &mut self,
+        now: Now,
+        unit: &OutgoingUnit<'_>,
+        out: &mut Vec<u8>,
+    ) -> Result<SealedRecords, SessionError> {
+        if unit.data.len() > MAX_FRAME {
             return Err(SessionError::Misuse);
         }
-        self.before_media(now, frame.stream, frame.keyframe)?;
+        self.before_media(now, unit.stream, unit.keyframe)?;
         // Cutting borrows the cutter while sealing borrows the session.
         let mut cutter = std::mem::take(&mut self.cutter);
         let sealed = if self.unordered() {
-            self.push_frame(now, frame, &mut cutter)
+            self.push_unit(now, unit, &mut cutter)
         } else {
-            self.seal_pieces(now, frame, &mut cutter, out)
+            self.seal_pieces(now, unit, &mut cutter, out)
         };
         self.cutter = cutter;
         sealed
@@ -88,7 +170,7 @@ impl Session {
     fn seal_pieces(
         &mut self,
         now: Now,
-        frame: &OutgoingFrame<'_>,
+        unit: &OutgoingUnit<'_>,
         cutter: &mut Cutter,
         out: &mut Vec<u8>,
     ) -> Result<SealedRecords, SessionError> {
@@ -101,14 +183,14 @@ impl Session {
             first: others - PREAMBLE_LEN,
             others,
         };
-        let preamble = frame.preamble.to_bytes();
+        let preamble = unit.preamble.to_bytes();
         let mut sealed = SealedRecords::default();
         let selection = self.selecting.in_force();
-        for piece in cutter.cut(selection, frame.codec, frame.keyframe, frame.data, room) {
+        for piece in cutter.cut(selection, unit.codec, unit.keyframe, unit.data, room) {
             let preamble: &[u8] = if piece.first { &preamble } else { &[] };
-            let flags = Flags::frame(frame.keyframe, piece.first, piece.last);
+            let flags = Flags::frame(unit.keyframe, piece.first, piece.last);
             let parts = [preamble, piece.data];
-            let one = self.seal_media(now, frame.stream, flags, piece.encrypt, &parts, out)?;
+            let one = self.seal_media(now, unit.stream, flags, piece.encrypt, &parts, out)?;
             sealed.records += one.records;
             sealed.in_clear += one.in_clear;
         }

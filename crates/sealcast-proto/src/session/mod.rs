@@ -1,10 +1,37 @@
 //! The session: one peer, from the first hello to the last record.
 //!
-//! A [`Session`] is a deterministic machine. Feed it with [`Session::handle`], and **after every call drain
-//! [`Session::poll`] until it answers [`Output::Timeout`]**; call `handle` with [`Input::Timeout`] no later than that.
-//! On a byte stream media is the one thing that does not pass through the queue: it is sealed into, and opened in, the
-//! caller's own buffers. On other carriers a publisher also drains [`Session::poll_packets`], and a viewer gets
-//! [`Output::Media`].
+//! A [`Session`] is a deterministic machine: it asks for no time, draws no randomness and does no I/O. The program that
+//! drives it owns the carrier and the clock, and calls four kinds of methods.
+//!
+//! **Begin.** The end that opened the connection calls [`Session::initiate`], the other [`Session::respond`], each with
+//! a [`SessionConfig`], 32 fresh random bytes and the time. [`SessionConfig::carrier`] says what the connection is: a
+//! byte stream, datagrams, or QUIC. It decides what the calls below do.
+//!
+//! **Feed.** [`Session::handle`] takes an [`Input`]: a message from the network, a deadline that has come, or a wish of
+//! the program's. A record is opened in the caller's buffer. [`Handled::Refused`] is no error: the session goes on. An
+//! `Err` ends the session; what [`Session::poll`] still gives is what to tell the peer about it.
+//!
+//! **Drain.** After every call that takes `&mut self` and the time, call [`Session::poll`] until it answers
+//! [`Output::Timeout`]: send every [`Output::Transmit`], act upon every [`Output::Event`], show every
+//! [`Output::Media`]. Call `handle` with [`Input::Timeout`] no later than that timeout says. A responder answers
+//! [`Event::PeerProved`] with [`Input::Admit`] or [`Input::Close`]; media flows from [`Event::Established`] on.
+//!
+//! **Publish.** [`Session::seal_info`] and [`Session::seal_frame`] (or [`Session::seal_packets`]) seal media:
+//!
+//! * On a byte stream they append the records to the caller's buffer, which the caller sends. What is sealed can no
+//!   longer be dropped, so the caller seals the next frame when little of the last one waits.
+//! * Where media may be lost ([`Session::holds_media`]) the session keeps the records. After every call drain
+//!   [`Session::poll_packets`] too, send what it lends, and call [`Session::packets_sent`] each time the carrier took
+//!   them; then drain `poll` again. Seal the next frame when [`Session::media_backlog`] is small, and say with
+//!   [`Session::media_waits`] how many bytes wait in the program, so that the pacer lets them through where the path is
+//!   free. [`Session::target`] is the bit rate that the path carries.
+//!
+//! A viewer does nothing of that. It calls [`Session::caught_up`] when it has taken all messages that had come: reports
+//! leave then, and not by a timer.
+//!
+//! In what order: messages first, each followed by a drain; then `Timeout` if it is due; then `caught_up`; then
+//! `poll_packets`; then frames. After the end ([`Session::is_over`]) a session on datagrams says goodbye more than
+//! once: keep calling `handle` with `Timeout` and draining until `poll` answers a timeout of `Duration::MAX`.
 
 mod close;
 mod config;
@@ -40,7 +67,7 @@ pub use datagram_handshake::Entry;
 pub use delivery::{DEFAULT_BUDGET, Delivery, Fec, MAX_BUDGET, Mtu};
 pub use flow::{InboundCounts, OutboundCounts, Packets};
 pub use machine::Session;
-pub use media::{OutgoingFrame, SealedRecords};
+pub use media::{OutgoingFrame, OutgoingPackets, SealedRecords};
 pub use rekey::RekeyCause;
 
 use std::time::Duration;
@@ -48,7 +75,7 @@ use std::time::Duration;
 use crate::clock::ClockEstimate;
 use crate::keys::{HandshakeError, Peer};
 use crate::rtsp::GatewayMessage;
-use crate::seal::{Opened, Refusal, Suite};
+use crate::seal::{Refusal, Suite};
 use crate::unit::{Assembled, Selection};
 use crate::wire::CloseReason;
 
@@ -67,7 +94,8 @@ pub const MAX_CONSECUTIVE_REFUSALS: u32 = 16;
 
 /// What a session is told.
 pub enum Input<'b> {
-    /// A message from the network, without the carrier's length. A media record is opened in place.
+    /// A message from the network, without the carrier's length. A record is opened in place: the buffer holds its
+    /// payload in clear afterwards.
     Message(&'b mut [u8]),
     /// Bytes came on a byte stream that do not make a whole message yet: on a slow link a long one takes its time.
     PartOfMessage,
@@ -90,16 +118,14 @@ pub enum Input<'b> {
 }
 
 /// What became of an input.
-#[derive(Debug)]
-pub enum Handled<'b> {
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Handled {
     /// It was taken care of.
     Done,
-    /// A verified media record, in the caller's buffer.
-    Media(Opened<'b>),
     /// A second copy of a media record that had come, as is expected where records are repaired. It was counted
     /// ([`InboundCounts::duplicates`]) and nothing else.
     Duplicate,
-    /// A record that was refused; the session goes on.
+    /// It was a record that is not the peer's, or came before. The session goes on.
     Refused(Refusal),
 }
 
@@ -110,7 +136,8 @@ pub enum Output {
     Transmit(Vec<u8>),
     /// Something the program should know.
     Event(Event),
-    /// Viewer, where media comes in any order: what it makes, in order. Never [`Assembled::Partial`].
+    /// Viewer: whole frames and descriptions, in the order of the publisher, and what is missing between them. On a
+    /// byte stream [`Assembled::Lost`] says that a record is missing.
     Media(Assembled),
     /// Nothing more for now. Come back with [`Input::Timeout`] at this monotonic time, or never if it is
     /// `Duration::MAX`.

@@ -1,14 +1,18 @@
 //! Records of a session that has keys: opening them, and what a refused one leads to.
 
+use std::collections::VecDeque;
+use std::time::Duration;
+
 use super::keyring::{NotOpened, OpenedUnder};
 use super::machine::{Session, State};
 use super::{Event, Handled, MAX_CONSECUTIVE_REFUSALS, Output, SessionError};
 use crate::clock::Now;
 use crate::seal::{Opened, Refusal, Sealed};
-use crate::wire::Kind;
+use crate::unit::{Assembled, Assembler};
+use crate::wire::{Kind, Malformed};
 
 impl Session {
-    pub(super) fn handle_record<'b>(&mut self, now: Now, message: &'b mut [u8]) -> Result<Handled<'b>, SessionError> {
+    pub(super) fn handle_record(&mut self, now: Now, message: &mut [u8]) -> Result<Handled, SessionError> {
         let accept = self.following.accept(now.monotonic);
         let (State::ExpectWelcome(established) | State::AwaitAdmission(established) | State::Established(established)) =
             &mut self.state
@@ -37,35 +41,32 @@ impl Session {
             self.switch_epoch(now);
         }
         if record.header().kind == Kind::Media {
-            return self.media_came(now, record);
+            self.media_came(now, &record)?;
+        } else {
+            self.handle_control(now, record.payload())?;
         }
-        self.handle_control(now, record.payload())?;
         Ok(Handled::Done)
     }
 
     /// Only a publisher has media, and none before the welcome. So where it may have overtaken that, or outlived it,
     /// media is a welcome as well.
-    fn media_came<'b>(&mut self, now: Now, record: Opened<'b>) -> Result<Handled<'b>, SessionError> {
+    fn media_came(&mut self, now: Now, record: &Opened<'_>) -> Result<(), SessionError> {
         if self.unordered() && matches!(self.state, State::ExpectWelcome(_)) {
             self.enter(now);
         }
         if self.leads() || !self.is_established() {
             return Err(SessionError::PeerMisbehaved);
         }
-        if self.inbound.is_none() {
-            // On a byte stream there is nothing to repair.
-            let repair = record.header().flags.repair();
-            return if repair {
-                Err(SessionError::PeerMisbehaved)
-            } else {
-                Ok(Handled::Media(record))
-            };
+        match &mut self.assembler {
+            Some(assembler) => {
+                let assembled = assemble(assembler, &mut self.out, record, now.monotonic);
+                assembled.map_err(|Malformed| SessionError::PeerMisbehaved)
+            }
+            None => self.take_media(now, record),
         }
-        self.take_media(now, &record)?;
-        Ok(Handled::Done)
     }
 
-    pub(super) fn refuse<'b>(&mut self, now: Now, reason: Refusal) -> Result<Handled<'b>, SessionError> {
+    pub(super) fn refuse(&mut self, now: Now, reason: Refusal) -> Result<Handled, SessionError> {
         self.refusals.count(reason);
         self.refusals_in_a_row = self.refusals_in_a_row.saturating_add(1);
         let on_stream = !self.unordered();
@@ -75,10 +76,34 @@ impl Session {
         if on_stream && reason == Refusal::Malformed {
             return Err(SessionError::Framing);
         }
+        if reason != Refusal::Replay
+            && let Some(assembler) = &mut self.assembler
+        {
+            // On a byte stream every record comes once and in order: the media that was refused is missing now.
+            assembler.lost();
+        }
         let spent = self.keys().is_some_and(|keys| keys.ring.integrity_spent());
         if spent || (on_stream && self.refusals_in_a_row >= MAX_CONSECUTIVE_REFUSALS) {
             return Err(SessionError::TooManyRefusals);
         }
         Ok(Handled::Refused(reason))
     }
+}
+
+/// Take a media record of a byte stream, and hand out the frame that it completes.
+fn assemble(
+    assembler: &mut Assembler,
+    out: &mut VecDeque<Output>,
+    record: &Opened<'_>,
+    arrived: Duration,
+) -> Result<(), Malformed> {
+    if record.header().flags.repair() {
+        // There is nothing to repair.
+        return Err(Malformed);
+    }
+    if record.follows_gap() {
+        out.push_back(Output::Media(Assembled::Lost));
+    }
+    out.extend(assembler.take(record, arrived)?.map(Output::Media));
+    Ok(())
 }

@@ -6,7 +6,7 @@ use super::{Link, LinkProfile};
 use crate::clock::Now;
 use crate::session::{Event, Handled, Input, OutgoingFrame, Output, Session, SessionError};
 use crate::unit::{Assembled, StreamInfo};
-use crate::wire::{AddressBytes, MAX_RECORD, RetryCookies, Unconnected};
+use crate::wire::{AddressBytes, HEADER_LEN, Kind, MAX_RECORD, RetryCookies, TAG_LEN, Unconnected};
 
 /// The address of the initiator in every world, for its cookie.
 pub const WORLD_ADDRESS: AddressBytes = [0; 18];
@@ -204,8 +204,10 @@ impl World {
             return;
         }
         let end = self.end(direction);
+        // Media on a byte stream, whose records are opened in place.
+        let media = end.session.assembles_stream() && Kind::of(&message) == Some(Kind::Media);
         match end.session.handle(now, Input::Message(&mut message)) {
-            Ok(Handled::Media(record)) => end.media.push(record.payload().to_vec()),
+            Ok(Handled::Done) if media => end.media.push(message[HEADER_LEN..message.len() - TAG_LEN].to_vec()),
             Ok(_) => {}
             Err(error) => {
                 end.error.get_or_insert(error);

@@ -1,6 +1,7 @@
 //! From verified records back to frames, dropping what cannot be decoded.
 
 use std::fmt;
+use std::time::Duration;
 
 use super::{MAX_FRAME, MAX_UNITS_TOLD, Preamble, StreamInfo, UnitArrival};
 use crate::seal::Opened;
@@ -21,9 +22,8 @@ pub struct AssembledFrame {
     pub skipped: u64,
     /// The access unit.
     pub data: Vec<u8>,
-    /// How its units came, the first [`MAX_UNITS_TOLD`] in order: where media comes in any order, and the session was
-    /// asked ([`Delivery::tell_units`](crate::session::Delivery::tell_units)). On a byte stream who takes the records
-    /// knows it.
+    /// How its units came, the first [`MAX_UNITS_TOLD`] in order, where the session was asked for it
+    /// ([`Delivery::tell_units`](crate::session::Delivery::tell_units)).
     pub units: Vec<UnitArrival>,
 }
 
@@ -59,15 +59,13 @@ impl fmt::Debug for AssembledFrame {
     }
 }
 
-/// What a media record gave.
+/// What a viewer's session makes of media records.
 #[derive(Clone, Debug)]
 pub enum Assembled {
     /// The stream's description, new or changed.
     Info(StreamInfo),
     /// A frame, decodable after those handed out before it.
     Frame(AssembledFrame),
-    /// A part of a frame: more records must come.
-    Partial,
     /// A frame that cannot be decoded since an earlier one is missing. A keyframe should be requested.
     Undecodable {
         /// Its number.
@@ -98,10 +96,6 @@ impl FrameOrder {
         self.waiting_for_keyframe = true;
     }
 
-    pub(crate) fn waiting_for_keyframe(&self) -> bool {
-        self.waiting_for_keyframe
-    }
-
     /// Judge the next whole frame.
     pub(crate) fn next(&mut self, mut frame: AssembledFrame) -> Assembled {
         let number = frame.preamble.frame;
@@ -126,65 +120,64 @@ struct Parts {
     next: Option<(u16, u32)>,
 }
 
-/// Puts the records of one stream together, in the order in which they come. Holds at most one frame of [`MAX_FRAME`]
-/// bytes.
+/// Puts the records of a byte stream together, in the order in which they come. It holds at most one frame of
+/// [`MAX_FRAME`] bytes: a publisher finishes one frame before it begins another.
 ///
 /// Loss shows in three ways, and none of them depends on what the network says: [`lost`](Self::lost) is called for a
 /// record that was refused, a record [follows a gap](Opened::follows_gap) in the numbers of its key, or a frame follows
 /// one in the numbers of frames. A gap may also be that of another stream, which costs no more than a keyframe.
-pub struct Assembler {
+pub(crate) struct Assembler {
     parts: Option<Parts>,
     order: FrameOrder,
-}
-
-impl Default for Assembler {
-    fn default() -> Self {
-        Self::new()
-    }
+    /// Whether frames tell how their units came.
+    tell_units: bool,
 }
 
 impl Assembler {
-    /// A stream's beginning: the first frame handed out will be a keyframe.
-    pub fn new() -> Self {
+    /// The beginning: the first frame handed out will be a keyframe.
+    pub(crate) fn new(tell_units: bool) -> Self {
         Self {
             parts: None,
             order: FrameOrder::new(),
+            tell_units,
         }
     }
 
-    /// Something of this stream was lost: hand out nothing that may depend on it.
-    pub fn lost(&mut self) {
+    /// A record was lost: hand out nothing that may depend on it.
+    pub(crate) fn lost(&mut self) {
         self.parts = None;
         self.order.lost();
     }
 
-    /// Whether frames are being held back until the next keyframe.
-    pub fn waiting_for_keyframe(&self) -> bool {
-        self.order.waiting_for_keyframe()
-    }
-
-    /// Take a verified media record.
+    /// Take a verified media record that arrived at a monotonic time; `None` while its frame is not whole.
     ///
     /// # Errors
     /// [`Malformed`] if an authenticated peer breaks the form: an oversized frame, parts of two kinds. The session
     /// should end.
-    pub fn take(&mut self, record: &Opened<'_>) -> Result<Assembled, Malformed> {
+    pub(crate) fn take(&mut self, record: &Opened<'_>, arrived: Duration) -> Result<Option<Assembled>, Malformed> {
         let header = record.header();
         if record.follows_gap() {
             self.lost();
         }
         if header.flags.codec_config() {
-            return Ok(Assembled::Info(StreamInfo::parse(record.payload())?));
+            return Ok(Some(Assembled::Info(StreamInfo::parse(record.payload())?)));
         }
         if header.flags.first() {
             self.begin(record)?;
         } else if !self.extend(record)? {
-            return Ok(Assembled::Partial);
+            return Ok(None);
         }
-        if header.flags.last() {
-            Ok(self.complete())
-        } else {
-            Ok(Assembled::Partial)
+        if self.tell_units {
+            self.tell_unit(record, arrived);
+        }
+        Ok(if header.flags.last() { self.complete() } else { None })
+    }
+
+    fn tell_unit(&mut self, record: &Opened<'_>, arrived: Duration) {
+        let Some(parts) = &mut self.parts else { return };
+        let units = &mut parts.frame.units;
+        if units.len() < MAX_UNITS_TOLD {
+            units.push(UnitArrival::new(units.len() as u32, record, arrived, false));
         }
     }
 
@@ -223,7 +216,8 @@ impl Assembler {
             return Ok(false);
         };
         let frame = &mut parts.frame;
-        if frame.data.len() + record.payload().len() > MAX_FRAME || frame.keyframe != header.flags.keyframe() {
+        let other = frame.keyframe != header.flags.keyframe() || frame.stream != header.stream;
+        if other || frame.data.len() + record.payload().len() > MAX_FRAME {
             self.lost();
             return Err(Malformed);
         }
@@ -233,11 +227,9 @@ impl Assembler {
         Ok(true)
     }
 
-    fn complete(&mut self) -> Assembled {
-        match self.parts.take() {
-            Some(Parts { frame, .. }) => self.order.next(frame),
-            None => Assembled::Partial,
-        }
+    fn complete(&mut self) -> Option<Assembled> {
+        let Parts { frame, .. } = self.parts.take()?;
+        Some(self.order.next(frame))
     }
 }
 
@@ -260,12 +252,12 @@ mod tests {
     impl Stream {
         fn new() -> Self {
             Self {
-                assembler: Assembler::new(),
+                assembler: Assembler::new(false),
                 seq: 0,
             }
         }
 
-        fn record(&mut self, flags: Flags, payload: &[u8], gap: bool) -> Result<Assembled, Malformed> {
+        fn record(&mut self, flags: Flags, payload: &[u8], gap: bool) -> Result<Option<Assembled>, Malformed> {
             let header = Header {
                 kind: Kind::Media,
                 flags,
@@ -276,13 +268,14 @@ mod tests {
             };
             self.seq += 1;
             let record = [&header.to_bytes()[..], payload].concat();
-            self.assembler.take(&Opened::made_up(&record, gap))
+            self.assembler.take(&Opened::made_up(&record, gap), Duration::ZERO)
         }
 
         /// A frame in one record.
         fn frame(&mut self, number: u64, keyframe: bool) -> Assembled {
             self.record(Flags::frame(keyframe, true, true), &payload(number), false)
                 .expect("well formed")
+                .expect("it is whole")
         }
     }
 
@@ -317,7 +310,7 @@ mod tests {
             stream.frame(3, false),
             Assembled::Undecodable { frame: 3, skipped: 2 }
         ));
-        assert!(stream.assembler.waiting_for_keyframe());
+        assert!(stream.assembler.order.waiting_for_keyframe);
         assert!(matches!(
             stream.frame(4, false),
             Assembled::Undecodable { frame: 4, skipped: 0 }
@@ -353,7 +346,7 @@ mod tests {
         let end = stream
             .record(part(true, false, true), b"end", false)
             .expect("well formed");
-        assert!(matches!(end, Assembled::Partial), "{end:?}");
+        assert!(end.is_none(), "{end:?}");
         assert!(matches!(stream.frame(1, false), Assembled::Undecodable { .. }));
     }
 
@@ -368,8 +361,8 @@ mod tests {
             let end = stream
                 .record(part(true, false, true), b"end", told)
                 .expect("well formed");
-            assert!(matches!(end, Assembled::Partial), "{end:?}");
-            assert!(stream.assembler.waiting_for_keyframe());
+            assert!(end.is_none(), "{end:?}");
+            assert!(stream.assembler.order.waiting_for_keyframe);
         }
     }
 
@@ -380,7 +373,10 @@ mod tests {
         let next = stream
             .record(part(false, true, true), &payload(1), true)
             .expect("well formed");
-        assert!(matches!(next, Assembled::Undecodable { frame: 1, .. }), "{next:?}");
+        assert!(
+            matches!(next, Some(Assembled::Undecodable { frame: 1, .. })),
+            "{next:?}"
+        );
     }
 
     #[test]
@@ -415,6 +411,21 @@ mod tests {
             .record(part(true, true, false), &payload(0), false)
             .expect("first");
         assert!(stream.record(part(false, false, true), b"end", false).is_err());
+    }
+
+    #[test]
+    fn a_frame_tells_how_its_units_came_where_that_is_asked_for() {
+        let mut stream = Stream::new();
+        stream.assembler.tell_units = true;
+        stream
+            .record(part(true, true, false), &payload(0), false)
+            .expect("first");
+        let end = stream.record(part(true, false, true), b"end", false);
+        let Ok(Some(Assembled::Frame(frame))) = end else {
+            panic!("it is whole")
+        };
+        let told: Vec<_> = frame.units.iter().map(|unit| (unit.index, unit.sealed_at)).collect();
+        assert_eq!(told, [(0, 0), (1, 1)]);
     }
 
     #[test]

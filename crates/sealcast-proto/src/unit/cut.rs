@@ -102,12 +102,12 @@ impl Cutter {
         }
     }
 
-    /// The units of a frame, in order; an empty frame has an empty one. Allocates no more than
-    /// [`Selection::plan`] does.
+    /// The units of a frame, in order; an empty frame has an empty one. Without a `codec` there are no headers to look
+    /// for. Allocates no more than [`Selection::plan`] does.
     pub fn cut<'a>(
         &'a mut self,
         selection: Selection,
-        codec: Codec,
+        codec: Option<Codec>,
         keyframe: bool,
         data: &'a [u8],
         room: Room,

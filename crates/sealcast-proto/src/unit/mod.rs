@@ -12,8 +12,8 @@ mod select;
 mod unit_header;
 
 pub use arrival::{MAX_UNITS_TOLD, UnitArrival};
-pub(crate) use assemble::FrameOrder;
-pub use assemble::{Assembled, AssembledFrame, Assembler};
+pub use assemble::{Assembled, AssembledFrame};
+pub(crate) use assemble::{Assembler, FrameOrder};
 pub use cut::{Cutter, NoUnit, Piece, Pieces, Room, Unit};
 pub use info::{Codec, FrameRate, StreamInfo};
 pub use preamble::{PREAMBLE_LEN, Preamble};

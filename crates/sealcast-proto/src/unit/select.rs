@@ -26,10 +26,11 @@ pub struct PlannedRange {
 
 impl Selection {
     /// Plan one frame: write to `out`, which is cleared, what becomes of its bytes, in order and up to its end; an
-    /// empty frame has one empty range. Of [`Selection::Rate`] it only says that everything may be encrypted: the
+    /// empty frame has one empty range. Without a codec there are no headers to tell from the rest, and where those
+    /// decide all of it is encrypted. Of [`Selection::Rate`] it only says that everything may be encrypted: the
     /// [`Cutter`](super::Cutter) draws. Takes time in proportion to the frame, whatever is in it, and allocates only
     /// while `out` grows to what the stream's frames need, 2048 ranges at most.
-    pub fn plan(self, codec: Codec, keyframe: bool, data: &[u8], out: &mut Vec<PlannedRange>) {
+    pub fn plan(self, codec: Option<Codec>, keyframe: bool, data: &[u8], out: &mut Vec<PlannedRange>) {
         out.clear();
         let whole = match self {
             Self::All | Self::Rate(_) => true,
@@ -39,8 +40,9 @@ impl Selection {
             Self::Headers | Self::HeadersAndKeyframes => {
                 let mut plan = Plan { data, out };
                 match codec {
-                    Codec::H264 => codec_headers::h264(&mut plan),
-                    Codec::Mjpeg => codec_headers::jpeg(&mut plan),
+                    Some(Codec::H264) => codec_headers::h264(&mut plan),
+                    Some(Codec::Mjpeg) => codec_headers::jpeg(&mut plan),
+                    None => {}
                 }
                 plan.finish();
                 return;

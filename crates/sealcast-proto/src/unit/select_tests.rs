@@ -5,7 +5,7 @@ const CODECS: [Codec; 2] = [Codec::H264, Codec::Mjpeg];
 
 fn plan(selection: Selection, codec: Codec, keyframe: bool, data: &[u8]) -> Vec<PlannedRange> {
     let mut out = vec![PlannedRange { end: 7, encrypt: false }];
-    selection.plan(codec, keyframe, data, &mut out);
+    selection.plan(Some(codec), keyframe, data, &mut out);
     let mut end = 0;
     for (number, range) in out.iter().enumerate() {
         assert!(range.end > end || number == 0, "ranges are in order and not empty");

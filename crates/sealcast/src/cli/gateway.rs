@@ -25,7 +25,7 @@ use crate::run::gateway::{
     CameraAt, CameraGatewayOptions, Cameras, Renewal, ViewerGatewayOptions, camera_gateway, check_selection,
     viewer_gateway,
 };
-use crate::run::{Observation, Steering, build_info};
+use crate::run::{Observation, RuntimeSettings, build_info};
 use crate::source::rtsp::RtspOptions;
 use crate::transport::{DEFAULT_LATENCY_MS, Listener, Mtu};
 
@@ -80,7 +80,7 @@ async fn run_camera(args: GatewayCameraArgs) -> Result<()> {
         max_viewers: publish::max_viewers(publisher, config),
         listener,
         delivery,
-        steering: Steering::new(selection),
+        settings: RuntimeSettings::new(selection),
         control,
         renewals,
     };

@@ -14,7 +14,7 @@ use crate::failure::{Failure, FailureKind, Result};
 use crate::keys::{entropy, files};
 use crate::meter::metrics::Metrics;
 use crate::run::{
-    Admission, ControlSocket, Observation, PublishOptions, QueueLimits, Steering, Viewers, build_info, publish,
+    Admission, ControlSocket, Observation, PublishOptions, QueueLimits, RuntimeSettings, Viewers, build_info, publish,
 };
 use crate::source;
 use crate::transport::{ListenUrl, Listener, Mtu};
@@ -69,7 +69,7 @@ async fn run_async(args: PublishArgs) -> Result<()> {
         queue: queue(&args, config),
         rate,
         viewers,
-        steering: Steering::new(selection),
+        settings: RuntimeSettings::new(selection),
         control,
     };
     let outcome = publish(options, observation, shutdown::stop_signal(args.observe.seconds)?).await;

@@ -8,9 +8,9 @@ use sealcast_proto::session::{Delivery, Session};
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 
-use super::follow::Follower;
+use super::delay_rate::DelayBasedRate;
 use super::observe::HandshakeTimer;
-use super::offer::Way;
+use super::offer::CarrierConfig;
 use super::{Clock, Offer};
 use crate::failure::Result;
 use crate::keys::entropy;
@@ -23,7 +23,7 @@ const MAX_PENDING: usize = 64;
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
 /// What a publisher brings to the sessions of those who come.
-pub(super) struct Door<'a> {
+pub(super) struct Acceptor<'a> {
     pub(super) offer: &'a Offer,
     pub(super) invite: Option<&'a Invite>,
     pub(super) delivery: Delivery,
@@ -32,22 +32,22 @@ pub(super) struct Door<'a> {
 }
 
 /// Somebody who has come or was called, and whose handshake is to begin.
-pub(super) struct Guest<T = AnyTransport> {
+pub(super) struct PendingSession<T = AnyTransport> {
     pub(super) transport: T,
     pub(super) session: Session,
     /// What finds out what the path carries, where the session does not.
-    pub(super) follower: Option<Follower>,
+    pub(super) delay_rate: Option<DelayBasedRate>,
     pub(super) remote: String,
     pub(super) timer: HandshakeTimer,
 }
 
-impl Door<'_> {
+impl Acceptor<'_> {
     /// Accept for ever, and `serve` each who comes in one of `tasks`.
     pub(super) async fn accept<F>(
         &self,
         mut listener: Listener,
         tasks: &mut JoinSet<()>,
-        serve: impl Fn(Guest) -> F,
+        serve: impl Fn(PendingSession) -> F,
     ) -> Result<()>
     where
         F: Future<Output = ()> + Send + 'static,
@@ -68,15 +68,17 @@ impl Door<'_> {
                 tracing::warn!(from = %accepted.remote, "turned a connection away: too many are in their handshake");
                 continue;
             };
-            let way = Way {
+            let carrier_config = CarrierConfig {
                 carrier: accepted.carrier,
                 delivery: self.delivery,
             };
             let invite = self.invite.cloned();
-            let config = self.offer.session(Role::Publisher, Side::Responder, None, invite, way);
-            let served = serve(Guest {
+            let config = self
+                .offer
+                .session(Role::Publisher, Side::Responder, None, invite, carrier_config);
+            let served = serve(PendingSession {
                 transport: accepted.carriage,
-                follower: way.follower(),
+                delay_rate: carrier_config.delay_rate(),
                 session: Session::respond(config, entropy::random()?, self.clock.now()),
                 remote: accepted.remote.to_string(),
                 timer: HandshakeTimer::begin("responder", None),

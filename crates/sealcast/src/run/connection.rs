@@ -1,17 +1,21 @@
 //! A session on its carrier: the loop that both ends share.
 
+use std::collections::VecDeque;
 use std::io;
 use std::time::{Duration, Instant};
 
-use sealcast_proto::seal::{Opened, Refusal};
+use sealcast_proto::clock::ClockEstimate;
+use sealcast_proto::seal::Refusal;
 use sealcast_proto::session::{Event, Handled, Input, Output, SealedRecords, Session, SessionError};
 use sealcast_proto::unit::Assembled;
-use sealcast_proto::wire::{CONNECTION_LEN, CloseReason, Kind, LENGTH_PREFIX, MessageLength, TAG_LEN, write_framed};
+use sealcast_proto::wire::{
+    Accept, CONNECTION_LEN, CloseReason, Header, Kind, LENGTH_PREFIX, MessageLength, TAG_LEN, write_framed,
+};
 
 use super::Clock;
 use super::alarm::Alarm;
-use super::follow::Look;
-use super::unread::Unread;
+use super::control_backlog::ControlBacklog;
+use super::delay_rate::PathSample;
 use crate::meter::labels::{Direction, OpenFailure, RecordKind};
 use crate::meter::metrics::{Metrics, Overhead};
 use crate::meter::resources::thread_cpu_time;
@@ -24,18 +28,27 @@ const HELD_LOW: usize = 4 * 1024;
 /// Bytes that are sealed before they are sent, where they may all leave at once: more would make the first wait.
 const RUN: usize = 20 * 1024;
 
-/// What a session's owner is told while the connection works.
+/// Receives what a session hands out while its connection works.
 pub(super) trait Listener {
-    /// A verified media record; `arrived` is when its last byte was read.
-    fn media(&mut self, record: Opened<'_>, arrived: Instant) -> Result<(), SessionError>;
-    /// What a session put together by itself, where media comes in any order; `arrived` is when the last that it waited
-    /// for was read, or given up. Whether nothing follows at once, as where a picture ends.
-    fn assembled(&mut self, media: Assembled, arrived: Instant) -> bool;
-    /// News of the session.
-    fn event(&mut self, event: Event);
-    /// A record was refused, and counted. Where records come `in_order`, whatever it was is missing now; elsewhere the
-    /// session knows by itself what is missing, and who sends forgeries achieves nothing.
-    fn refused(&mut self, reason: Refusal, in_order: bool);
+    /// Take media. `arrived` is when the last record that it waited for was read, or given up. Returns whether nothing
+    /// follows at once, as at the end of a picture.
+    fn media(&mut self, media: Assembled, arrived: Instant) -> bool;
+
+    /// Take a new estimate of the peer's clock, before the media that comes after it.
+    fn clock(&mut self, _: ClockEstimate) {}
+
+    /// A record was refused, and counted: the `total`th. Where records come `in_order`, the record is missing now;
+    /// elsewhere the session knows by itself what is missing, and forgeries achieve nothing.
+    fn refused(&mut self, _reason: Refusal, _total: u64, _in_order: bool) {}
+}
+
+/// The listener of an end that sends media: a viewer has none.
+pub(super) struct NoMedia;
+
+impl Listener for NoMedia {
+    fn media(&mut self, _: Assembled, _: Instant) -> bool {
+        false
+    }
 }
 
 /// Why a connection ended.
@@ -45,12 +58,12 @@ pub(super) enum Ended {
     Session(SessionError),
     /// The carrier failed.
     Carrier(io::Error),
-    /// The other end closed the carrier without a word.
-    Silently,
-    /// The session was closed in words, by either end.
-    InWords,
-    /// The other end talks, and does not read the answers.
-    Deaf,
+    /// The peer closed the carrier without closing the session.
+    Eof,
+    /// The session was closed, by either end.
+    Closed,
+    /// The peer sends requests and does not read the answers.
+    PeerNotReading,
 }
 
 /// What the handshake cost.
@@ -71,11 +84,15 @@ pub(super) struct Connection<T> {
     deadline: Duration,
     alarm: Alarm,
     closed: bool,
-    unread: Unread,
+    control_backlog: ControlBacklog,
     /// When messages were taken last.
     pub(super) arrived: Instant,
     /// Nothing follows at once on the media that came last.
     pauses: bool,
+    /// What the session told, until its task takes it.
+    pub(super) events: VecDeque<Event>,
+    /// Records refused since the session began.
+    pub(super) refused: u64,
     pub(super) cost: HandshakeCost,
 }
 
@@ -90,9 +107,11 @@ impl<T: Transport> Connection<T> {
             deadline: Duration::ZERO,
             alarm: Alarm::default(),
             closed: false,
-            unread: Unread::default(),
+            control_backlog: ControlBacklog::default(),
             arrived: Instant::now(),
             pauses: false,
+            events: VecDeque::new(),
+            refused: 0,
             cost,
         }
     }
@@ -147,14 +166,14 @@ impl<T: Transport> Connection<T> {
         } else {
             self.transport.backlog()
         };
-        if self.unread.too_much(control) {
-            return Err(Ended::Deaf);
+        if self.control_backlog.too_much(control) {
+            return Err(Ended::PeerNotReading);
         }
         if self.session.is_over() {
-            return Err(Ended::InWords);
+            return Err(Ended::Closed);
         }
         if self.closed {
-            return Err(Ended::Silently);
+            return Err(Ended::Eof);
         }
         flushed
     }
@@ -174,7 +193,7 @@ impl<T: Transport> Connection<T> {
         let cpu = (!self.session.is_established()).then(thread_cpu_time);
         let mut opened = Opening::default();
         let taken = self.take_messages_timed(listener, &mut opened);
-        opened.tell(&self.metrics);
+        opened.flush(&self.metrics);
         if let Some(began) = cpu {
             self.cost.cpu += thread_cpu_time().saturating_sub(began);
         }
@@ -210,7 +229,7 @@ impl<T: Transport> Connection<T> {
                 }
             };
             let length = (framing + message.len()) as u64;
-            let kind = record_kind(message, datagrams);
+            let record = describe(message, datagrams, self.session.assembles_stream());
             let handled = self.session.handle(self.clock.at(arrived), Input::Message(message));
             if !established {
                 self.cost.received += length;
@@ -219,23 +238,18 @@ impl<T: Transport> Connection<T> {
                 self.metrics.record_refused(OpenFailure::Malformed);
             }
             match handled.map_err(Ended::Session)? {
-                Handled::Media(record) => {
-                    let config = record.header().flags.codec_config();
-                    let kind = if config { RecordKind::Config } else { RecordKind::Media };
-                    self.metrics.record_opened(kind, length);
-                    if !record.header().flags.encrypted() {
-                        self.metrics.records_in_clear(Direction::In, 1);
-                    }
-                    listener.media(record, arrived).map_err(Ended::Session)?;
-                }
                 // The session counts them.
                 Handled::Duplicate => {}
                 Handled::Refused(reason) => {
                     self.metrics.record_refused(open_failure(reason));
-                    listener.refused(reason, self.session.inbound_counts().is_none());
+                    self.refused += 1;
+                    listener.refused(reason, self.refused, self.session.assembles_stream());
                 }
                 Handled::Done if established => {
-                    opened.count(kind, length, &self.metrics);
+                    opened.count(record.kind, length, &self.metrics);
+                    if record.in_clear {
+                        self.metrics.records_in_clear(Direction::In, 1);
+                    }
                 }
                 Handled::Done => {}
             }
@@ -259,7 +273,7 @@ impl<T: Transport> Connection<T> {
                 Output::Transmit(message) => {
                     let length = (LENGTH_PREFIX + message.len()) as u64;
                     write_framed(self.transport.outgoing(), &message);
-                    self.unread.control(length);
+                    self.control_backlog.control(length);
                     if handshaking || !self.session.is_established() {
                         self.cost.sent += length;
                     } else {
@@ -267,12 +281,14 @@ impl<T: Transport> Connection<T> {
                     }
                 }
                 Output::Event(event) => {
-                    if event == Event::Stalled {
-                        self.transport.forget_media();
+                    match &event {
+                        Event::Stalled => self.transport.forget_media(),
+                        Event::Clock(estimate) => listener.clock(*estimate),
+                        _ => {}
                     }
-                    listener.event(event);
+                    self.events.push_back(event);
                 }
-                Output::Media(media) => self.pauses = listener.assembled(media, self.arrived),
+                Output::Media(media) => self.pauses = listener.media(media, self.arrived),
                 // It is asked for when there is nothing to do but wait for it.
                 Output::Timeout(_) => return,
             }
@@ -305,7 +321,7 @@ impl<T: Transport> Connection<T> {
     }
 
     /// Tell the session something, and send what comes of it.
-    pub(super) fn tell(&mut self, input: Input<'_>, listener: &mut impl Listener) -> Result<(), Ended> {
+    pub(super) fn handle(&mut self, input: Input<'_>, listener: &mut impl Listener) -> Result<(), Ended> {
         let now = self.clock.now();
         // The welcome establishes the session and is the handshake's last message, as the other end counts it, too.
         let handshaking = !self.session.is_established();
@@ -322,7 +338,8 @@ impl<T: Transport> Connection<T> {
     ) -> Result<SealedRecords, Ended> {
         let before = self.transport.outgoing().len();
         let sealed = seal(&mut self.session, self.transport.outgoing());
-        self.unread.frame((self.transport.outgoing().len() - before) as u64);
+        self.control_backlog
+            .frame((self.transport.outgoing().len() - before) as u64);
         sealed.map_err(Ended::Session)
     }
 
@@ -331,12 +348,12 @@ impl<T: Transport> Connection<T> {
         self.transport.backlog() + self.session.media_backlog()
     }
 
-    /// What a follower makes its target of; `waiting` is whether a frame waits to be sealed. None where the carrier
-    /// knows no round trip.
-    pub(super) fn look(&self, waiting: bool) -> Option<Look> {
+    /// The sample that a delay-based rate needs; `waiting` is whether a frame waits to be sealed. None where the
+    /// carrier knows no round trip.
+    pub(super) fn look(&self, waiting: bool) -> Option<PathSample> {
         let round_trip = self.transport.round_trip()?;
         let sent = self.session.outbound_counts().unwrap_or_default().bytes;
-        Some(Look {
+        Some(PathSample {
             left: sent.saturating_sub(self.transport.backlog() as u64),
             round_trip,
             blocked: waiting && !self.ready_for_frame(),
@@ -436,14 +453,14 @@ struct Opening {
 impl Opening {
     fn count(&mut self, kind: Option<RecordKind>, bytes: u64, metrics: &Metrics) {
         if kind != self.kind {
-            self.tell(metrics);
+            self.flush(metrics);
             self.kind = kind;
         }
         self.records += 1;
         self.bytes += bytes;
     }
 
-    fn tell(&mut self, metrics: &Metrics) {
+    fn flush(&mut self, metrics: &Metrics) {
         if let Some(kind) = self.kind.take() {
             metrics.records_opened(kind, self.records, self.bytes);
         }
@@ -461,13 +478,32 @@ pub(super) fn overhead(preamble: u64) -> Overhead {
     }
 }
 
-/// What a message is that is no media on a byte stream, by the byte it begins with; none for one of the handshake.
-fn record_kind(message: &[u8], datagrams: bool) -> Option<RecordKind> {
-    let message = message.get(if datagrams { CONNECTION_LEN } else { 0 }..)?;
-    Kind::of(message).map(|kind| match kind {
-        Kind::Media => RecordKind::Media,
-        Kind::Control => RecordKind::Control,
-    })
+/// What the header of a message tells the meters.
+struct Described {
+    /// None for a message of the handshake.
+    kind: Option<RecordKind>,
+    in_clear: bool,
+}
+
+/// Describe a message by its header, before it is opened. Records in clear are counted here only on a byte stream;
+/// elsewhere the session counts them.
+fn describe(message: &[u8], datagrams: bool, stream: bool) -> Described {
+    let header = Header::parse(message, Accept::ClearMedia).ok().filter(|_| stream);
+    if let Some(header) = header.filter(|header| header.kind == Kind::Media) {
+        let config = header.flags.codec_config();
+        return Described {
+            kind: Some(if config { RecordKind::Config } else { RecordKind::Media }),
+            in_clear: !header.flags.encrypted(),
+        };
+    }
+    let record = message.get(if datagrams { CONNECTION_LEN } else { 0 }..);
+    Described {
+        kind: record.and_then(Kind::of).map(|kind| match kind {
+            Kind::Media => RecordKind::Media,
+            Kind::Control => RecordKind::Control,
+        }),
+        in_clear: false,
+    }
 }
 
 fn open_failure(reason: Refusal) -> OpenFailure {

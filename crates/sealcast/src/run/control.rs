@@ -17,8 +17,8 @@ use tokio::net::{UnixListener, UnixStream};
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 
-use super::steering::{THIS, announce};
-use super::{Observation, Steering};
+use super::runtime_settings::{THIS, announce};
+use super::{Observation, RuntimeSettings};
 use crate::failure::{Failure, FailureKind, Result};
 
 /// Longest command in bytes, its line end included.
@@ -34,7 +34,7 @@ const HELP: &str = "encrypt all|none|rate:P|keyframes|headers|headers+keyframes 
 /// An end that publishes, as its control socket knows it.
 pub(super) trait Controlled: Send + Sync + 'static {
     /// What of it can be changed.
-    fn steering(&self) -> &Steering;
+    fn settings(&self) -> &RuntimeSettings;
 
     fn observation(&self) -> &Observation;
 
@@ -182,7 +182,7 @@ fn answer(command: &str, end: &dyn Controlled) -> Result<String, String> {
             Ok(format!("encrypt {selection}"))
         }
         ("rekey", "") => {
-            end.steering().rekey();
+            end.settings().rekey();
             Ok(format!("rekey with {} viewers", end.viewers()))
         }
         ("keyframe", "") => {
@@ -198,8 +198,8 @@ fn answer(command: &str, end: &dyn Controlled) -> Result<String, String> {
 }
 
 fn select(end: &dyn Controlled, selection: Selection) {
-    if end.steering().selection() != selection {
-        end.steering().select(selection);
+    if end.settings().selection() != selection {
+        end.settings().select(selection);
         announce(THIS, selection);
         end.observation().selection(selection);
     }
@@ -208,7 +208,7 @@ fn select(end: &dyn Controlled, selection: Selection) {
 fn status(end: &dyn Controlled) -> String {
     let metrics = &end.observation().metrics;
     let totals = metrics.totals();
-    let mut text = format!("encrypt={}", end.steering().selection());
+    let mut text = format!("encrypt={}", end.settings().selection());
     // Writing into a string cannot fail.
     let _ = write!(
         text,

@@ -14,9 +14,9 @@ pub(super) fn end_in_words(ended: &Ended) -> Option<String> {
         Ended::Session(SessionError::Handshake(error)) => Some(format!("the handshake failed: {error}")),
         Ended::Session(error) => Some(format!("the session ended: {error}")),
         Ended::Carrier(error) => Some(format!("the connection broke: {error}")),
-        Ended::Silently => Some("the connection was closed without a word: the other end is gone".to_owned()),
-        Ended::Deaf => Some("the other end was cut off: it asks and does not read the answers".to_owned()),
-        Ended::InWords => None,
+        Ended::Eof => Some("the connection was closed without a word: the other end is gone".to_owned()),
+        Ended::PeerNotReading => Some("the other end was cut off: it asks and does not read the answers".to_owned()),
+        Ended::Closed => None,
     }
 }
 
@@ -27,8 +27,8 @@ pub(super) fn handshake_outcome(ended: &Ended) -> HandshakeOutcome {
         Ended::Session(SessionError::Handshake(HandshakeError::Malformed) | SessionError::Framing) => {
             HandshakeOutcome::Malformed
         }
-        Ended::Session(_) | Ended::InWords | Ended::Deaf => HandshakeOutcome::Refused,
-        Ended::Carrier(_) | Ended::Silently => HandshakeOutcome::Disconnected,
+        Ended::Session(_) | Ended::Closed | Ended::PeerNotReading => HandshakeOutcome::Refused,
+        Ended::Carrier(_) | Ended::Eof => HandshakeOutcome::Disconnected,
     }
 }
 

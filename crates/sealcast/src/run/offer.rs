@@ -10,22 +10,22 @@ use sealcast_proto::unit::Unit;
 use sealcast_proto::wire::Ticket;
 
 use super::Observation;
-use super::follow::Follower;
+use super::delay_rate::DelayBasedRate;
 use crate::failure::{Failure, FailureKind, Result};
 use crate::keys::entropy;
 
-/// By what a session goes, and how media is delivered on it.
+/// A session's carrier, and how media is delivered on it.
 #[derive(Clone, Copy)]
-pub(super) struct Way {
+pub(super) struct CarrierConfig {
     pub(super) carrier: Carrier,
     pub(super) delivery: Delivery,
 }
 
-impl Way {
+impl CarrierConfig {
     /// What finds out for the source what the carrier carries, where neither the system nor the session does.
-    pub(super) fn follower(self) -> Option<Follower> {
+    pub(super) fn delay_rate(self) -> Option<DelayBasedRate> {
         let on_streams = self.carrier == Carrier::Quic(QuicMedia::Streams);
-        self.delivery.rate.filter(|_| on_streams).map(Follower::new)
+        self.delivery.rate.filter(|_| on_streams).map(DelayBasedRate::new)
     }
 
     /// What of the delivery the carrier does not do by itself.
@@ -72,7 +72,7 @@ impl Offer {
         side: Side,
         pinned: Option<PeerId>,
         invite: Option<Invite>,
-        way: Way,
+        carrier_config: CarrierConfig,
     ) -> SessionConfig {
         SessionConfig {
             handshake: HandshakeConfig {
@@ -84,9 +84,9 @@ impl Offer {
                 invite,
             },
             side,
-            carrier: way.carrier,
+            carrier: carrier_config.carrier,
             rekey: self.rekey,
-            delivery: way.suited_delivery(),
+            delivery: carrier_config.suited_delivery(),
             unit: self.unit,
             selection_seed: self.selection_seed,
         }
@@ -97,10 +97,16 @@ impl Offer {
         &self,
         role: Role,
         ticket: &Ticket,
-        way: Way,
+        carrier_config: CarrierConfig,
         observation: &Observation,
     ) -> Result<(Session, Duration)> {
-        let config = self.session(role, Side::Initiator, Some(ticket.peer), ticket.invite.clone(), way);
+        let config = self.session(
+            role,
+            Side::Initiator,
+            Some(ticket.peer),
+            ticket.invite.clone(),
+            carrier_config,
+        );
         let began = Instant::now();
         let session = Session::initiate(config, entropy::random()?, observation.clock.now());
         let session = session.map_err(|error| {

@@ -11,17 +11,17 @@ use sealcast_proto::wire::{CloseReason, Ticket};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 
-use super::accept::{Door, Guest};
+use super::accept::{Acceptor, PendingSession};
 use super::connection::Ended;
 use super::control::{self, Controlled};
 use super::hub::SourceEnd;
 use super::observe::HandshakeTimer;
-use super::offer::Way;
-use super::pump::{self, Tap};
+use super::offer::CarrierConfig;
 use super::retry::turned_on;
 use super::serve_viewer::{Departure, serve_viewer};
 use super::shared::{Shared, WireTap};
-use super::{Admission, ControlSocket, Hub, Observation, Offer, QueueLimits, Retry, Steering};
+use super::source_thread::{self, Tap};
+use super::{Admission, ControlSocket, Hub, Observation, Offer, QueueLimits, Retry, RuntimeSettings};
 use crate::failure::{Failure, FailureKind, Result};
 use crate::source::Source;
 use crate::transport::{self, Listener};
@@ -66,7 +66,7 @@ pub struct PublishOptions {
     /// Where viewers come from.
     pub viewers: Viewers,
     /// What is encrypted, at first and later.
-    pub steering: Steering,
+    pub settings: RuntimeSettings,
     /// Where commands come in.
     pub control: Option<ControlSocket>,
 }
@@ -98,12 +98,12 @@ impl Publisher {
         frame_tap: Option<Tap>,
         wire_tap: Option<WireTap>,
     ) -> Result<Self> {
-        options.steering.begin(&observation);
+        options.settings.begin(&observation);
         let mut source = options.source;
         let rate = first_rate(&mut *source, options.rate);
         let hub = Hub::new(options.queue, observation.metrics.clone()).with_rate(rate);
         let hub = Arc::new(hub);
-        let source = pump::start(source, Arc::clone(&hub), observation.metrics.clone(), frame_tap)?;
+        let source = source_thread::start(source, Arc::clone(&hub), observation.metrics.clone(), frame_tap)?;
         let shared = Shared {
             hub,
             observation,
@@ -112,7 +112,7 @@ impl Publisher {
             wire_tap,
             offer: options.offer,
             invite: options.invite,
-            steering: options.steering,
+            settings: options.settings,
         };
         Ok(Self {
             shared: Arc::new(shared),
@@ -209,7 +209,7 @@ async fn accept(
     tasks: &mut JoinSet<()>,
     stop: &watch::Receiver<bool>,
 ) -> Result<()> {
-    let door = Door {
+    let door = Acceptor {
         offer: &shared.offer,
         invite: shared.invite.as_ref(),
         delivery: Delivery {
@@ -219,10 +219,10 @@ async fn accept(
         clock: shared.observation.clock,
         max_viewers: shared.max_viewers,
     };
-    let serve = |guest: Guest| {
+    let serve = |pending: PendingSession| {
         let (shared, stop) = (Arc::clone(shared), stop.clone());
         async move {
-            serve_viewer(shared, guest, stop).await;
+            serve_viewer(shared, pending, stop).await;
         }
     };
     door.accept(listener, tasks, serve).await
@@ -240,25 +240,26 @@ async fn keep_connected(shared: &Arc<Shared>, ticket: &Ticket, stop: &watch::Rec
         };
         match connected {
             Ok((transport, carrier)) => {
-                let way = Way {
+                let carrier_config = CarrierConfig {
                     carrier,
                     delivery: Delivery {
                         rate: Some(shared.hub.rate()),
                         ..Delivery::default()
                     },
                 };
-                let (session, keygen) = shared
-                    .offer
-                    .initiate(Role::Publisher, ticket, way, &shared.observation)?;
-                let guest = Guest {
+                let (session, keygen) =
+                    shared
+                        .offer
+                        .initiate(Role::Publisher, ticket, carrier_config, &shared.observation)?;
+                let pending = PendingSession {
                     transport,
                     session,
-                    follower: way.follower(),
+                    delay_rate: carrier_config.delay_rate(),
                     remote: format!("{}:{}", ticket.host, ticket.port),
                     timer: HandshakeTimer::begin("initiator", Some(keygen)),
                 };
                 let began = Instant::now();
-                let departure = serve_viewer(Arc::clone(shared), guest, stop.clone()).await;
+                let departure = serve_viewer(Arc::clone(shared), pending, stop.clone()).await;
                 if let Some(failure) = refusal(ticket, &departure, established) {
                     return Err(failure);
                 }

@@ -1,13 +1,13 @@
-//! What a viewer's session hands out: verified records become frames in the sink's queue.
+//! The receiving side of a viewer: frames that its session hands out go into the sink's queue.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use sealcast_proto::clock::ClockEstimate;
-use sealcast_proto::seal::{Opened, Refusal};
-use sealcast_proto::session::{Event, InboundCounts, SessionError};
-use sealcast_proto::unit::{Assembled, AssembledFrame, Assembler, Codec, Preamble, StreamInfo};
+use sealcast_proto::seal::Refusal;
+use sealcast_proto::session::{InboundCounts, Session};
+use sealcast_proto::unit::{Assembled, AssembledFrame, Codec, Preamble, StreamInfo};
 
 use super::connection::Listener;
 use super::queue::Queued;
@@ -20,16 +20,16 @@ use crate::meter::stage::Stage;
 /// A keyframe is asked for at most this often.
 const REQUEST_INTERVAL: Duration = Duration::from_millis(250);
 
-/// A frame on its way to the sink, with what is known of its journey.
+/// A frame on its way to the sink, and its timeline.
 pub(super) struct Delivered {
     pub(super) info: Arc<StreamInfo>,
     pub(super) frame: ReceivedFrame,
-    pub(super) journey: Journey,
+    pub(super) timeline: FrameTimeline,
 }
 
 /// When a frame was where. Stamps are the publisher's wall clock unless they are instants.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Journey {
+pub(super) struct FrameTimeline {
     pub(super) preamble: Preamble,
     pub(super) sealed_at: u64,
     pub(super) arrived: Instant,
@@ -51,34 +51,31 @@ impl Queued for Delivered {
 pub(super) struct Receiver {
     observation: Arc<Observation>,
     queue: Arc<FrameQueue<Delivered>>,
-    assembler: Assembler,
+    /// Media comes in order, so that what is missing was removed on the way.
+    in_order: bool,
     info: Option<Arc<StreamInfo>>,
     clock: Option<ClockEstimate>,
-    first_arrival: Option<Instant>,
+    /// A frame was dropped for want of a description: those that need it cannot be shown either.
+    undescribed: bool,
     last_request: Option<Instant>,
     wants_keyframe: bool,
-    /// News for the task that owns the session.
-    pub(super) events: Vec<Event>,
     /// What had come as media when it was counted last.
     counted: InboundCounts,
-    /// Records refused since the session began.
-    pub(super) refused: u64,
 }
 
 impl Receiver {
-    pub(super) fn new(observation: Arc<Observation>, queue: Arc<FrameQueue<Delivered>>) -> Self {
+    /// The receiver of that session.
+    pub(super) fn new(session: &Session, observation: Arc<Observation>, queue: Arc<FrameQueue<Delivered>>) -> Self {
         Self {
             observation,
             queue,
-            assembler: Assembler::new(),
+            in_order: session.assembles_stream(),
             info: None,
             clock: None,
-            first_arrival: None,
+            undescribed: false,
             last_request: None,
             wants_keyframe: false,
-            events: Vec::new(),
             counted: InboundCounts::default(),
-            refused: 0,
         }
     }
 
@@ -100,28 +97,15 @@ impl Receiver {
         ask
     }
 
-    fn take(&mut self, media: Assembled, arrived: Instant) {
-        match media {
-            Assembled::Info(info) => self.info = Some(Arc::new(info)),
-            Assembled::Frame(frame) => self.frame(frame, arrived),
-            Assembled::Partial => {}
-            Assembled::Undecodable { skipped, .. } => {
-                let metrics = &self.observation.metrics;
-                metrics.record_dropped(DropCause::Gap, 1 + skipped);
-                self.wants_keyframe = true;
-            }
-            // Every picture of Motion JPEG is a keyframe.
-            Assembled::Lost => {
-                self.wants_keyframe |= self.info.as_ref().is_none_or(|info| info.codec != Codec::Mjpeg);
-            }
-        }
-    }
-
     fn frame(&mut self, frame: AssembledFrame, arrived: Instant) {
-        let Some(info) = &self.info else {
+        if frame.stream != VIDEO {
+            return;
+        }
+        self.undescribed &= !frame.keyframe;
+        let Some(info) = self.info.as_ref().filter(|_| !self.undescribed) else {
             // The description was lost with whatever else is missing; it comes again with the keyframe.
+            self.undescribed = true;
             self.observation.metrics.record_dropped(DropCause::Gap, 1);
-            self.assembler.lost();
             self.wants_keyframe = true;
             return;
         };
@@ -135,7 +119,7 @@ impl Receiver {
         let network = self
             .observation
             .since(Stage::Network, frame.sealed_at, arrived, self.clock);
-        let journey = Journey {
+        let timeline = FrameTimeline {
             preamble: frame.preamble,
             sealed_at: frame.sealed_at,
             arrived,
@@ -152,7 +136,7 @@ impl Receiver {
         let pushed = self.queue.push(Delivered {
             info: Arc::clone(info),
             frame: received,
-            journey,
+            timeline,
         });
         if pushed.dropped > 0 {
             metrics.record_dropped(DropCause::Queue, pushed.dropped as u64);
@@ -162,50 +146,38 @@ impl Receiver {
 }
 
 impl Listener for Receiver {
-    fn media(&mut self, record: Opened<'_>, arrived: Instant) -> Result<(), SessionError> {
-        if record.header().stream != VIDEO {
-            return Ok(());
+    fn media(&mut self, media: Assembled, arrived: Instant) -> bool {
+        match media {
+            Assembled::Info(info) => self.info = Some(Arc::new(info)),
+            Assembled::Frame(frame) => {
+                self.frame(frame, arrived);
+                return true;
+            }
+            Assembled::Undecodable { skipped, .. } => {
+                let metrics = &self.observation.metrics;
+                metrics.record_dropped(DropCause::Gap, 1 + skipped);
+                self.wants_keyframe = true;
+            }
+            Assembled::Lost if self.in_order => {
+                // A new description may be among what is missing: nothing is shown by one that may be out of date.
+                self.info = None;
+            }
+            // Every picture of Motion JPEG is a keyframe.
+            Assembled::Lost => {
+                self.wants_keyframe |= self.info.as_ref().is_none_or(|info| info.codec != Codec::Mjpeg);
+            }
         }
-        let arrived_first = *self.first_arrival.get_or_insert(arrived);
-        if record.follows_gap() {
-            // A new description may be among what is missing: nothing is shown by one that may be out of date.
-            self.info = None;
-        }
-        let media = self.assembler.take(&record).map_err(|_| SessionError::PeerMisbehaved)?;
-        if !matches!(media, Assembled::Partial) {
-            self.first_arrival = None;
-        }
-        // The delay of a frame is that of its last record; opening began with its first.
-        let opening_since = if record.header().flags.first() {
-            arrived
-        } else {
-            arrived_first
-        };
-        self.take(media, opening_since.max(arrived_first));
-        Ok(())
+        false
     }
 
-    fn assembled(&mut self, media: Assembled, arrived: Instant) -> bool {
-        let whole = matches!(media, Assembled::Frame(_));
-        self.take(media, arrived);
-        whole
+    fn clock(&mut self, estimate: ClockEstimate) {
+        self.clock = Some(estimate);
     }
 
-    fn event(&mut self, event: Event) {
-        if let Event::Clock(estimate) = &event {
-            self.clock = Some(*estimate);
-        }
-        self.events.push(event);
-    }
-
-    fn refused(&mut self, reason: Refusal, in_order: bool) {
-        self.refused += 1;
-        if in_order && reason != Refusal::Replay {
-            self.assembler.lost();
-            self.wants_keyframe = true;
-        }
-        if self.refused.is_power_of_two() {
-            tracing::warn!(%reason, total = self.refused, "refused a record");
+    fn refused(&mut self, reason: Refusal, total: u64, in_order: bool) {
+        self.wants_keyframe |= in_order && reason != Refusal::Replay;
+        if total.is_power_of_two() {
+            tracing::warn!(%reason, total, "refused a record");
         }
     }
 }

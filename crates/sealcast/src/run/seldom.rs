@@ -43,12 +43,6 @@ impl<F> Seldom<F> {
         }
     }
 
-    /// Wait for another.
-    pub(super) fn set(&mut self, future: F) {
-        self.future.set(future);
-        self.flag.woken.store(true, Ordering::Release);
-    }
-
     /// What is waited for, to be changed and then polled again.
     pub(super) fn change(&mut self) -> Pin<&mut F> {
         self.flag.woken.store(true, Ordering::Release);
@@ -115,7 +109,7 @@ mod tests {
             () = std::future::ready(()) => {}
         }
         let (second, receiver) = oneshot::channel();
-        seldom.set(receiver);
+        *seldom.change() = receiver;
         assert!(first.send(1).is_err(), "nobody waits for it");
         let waiting = tokio::spawn(seldom);
         tokio::task::yield_now().await;

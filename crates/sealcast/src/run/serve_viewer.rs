@@ -4,27 +4,24 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use sealcast_proto::keys::Peer;
-use sealcast_proto::session::{Event, Facts, Input, OutboundCounts, OutgoingFrame};
+use sealcast_proto::session::{Event, Input, OutboundCounts, OutgoingFrame};
 use sealcast_proto::unit::Preamble;
 use sealcast_proto::wire::CloseReason;
 use tokio::sync::watch;
 
 use super::FrameQueue;
-use super::accept::Guest;
+use super::accept::PendingSession;
 use super::admission::Places;
 use super::clock::nanos;
-use super::connection::{Connection, Ended};
-use super::ended::{end_in_words, handshake_outcome};
-use super::follow::Follower;
+use super::connection::{Ended, NoMedia};
+use super::delay_rate::DelayBasedRate;
 use super::hub::SourceEnd;
-use super::observe::HandshakeTimer;
-use super::retry::turned_on;
+use super::runtime_settings::SettingsReceiver;
 use super::send_times::SendTimes;
-use super::sender_inbox::SenderInbox;
+use super::session_task::{Role, SessionTask};
 use super::shared::Shared;
-use super::steering::Steered;
 use crate::media::{Codec, Frame};
-use crate::meter::labels::{self, DropCause};
+use crate::meter::labels::DropCause;
 use crate::meter::logs::Phase;
 use crate::meter::stage::Stage;
 use crate::transport::Transport;
@@ -41,7 +38,7 @@ const GOODBYE_PATIENCE: Duration = Duration::from_secs(1);
 pub(super) const VIDEO: u32 = 1;
 
 /// A viewer that was let in.
-struct Seat {
+struct Subscription {
     id: u64,
     queue: Arc<FrameQueue<Arc<Frame>>>,
     info_version: u64,
@@ -63,169 +60,81 @@ pub(super) struct Departure {
     pub(super) stood: bool,
 }
 
-struct ViewerTask<T> {
+type Task<T> = SessionTask<T, NoMedia>;
+
+/// The publisher's end of a viewer's session.
+struct ViewerRole {
     shared: Arc<Shared>,
-    connection: Connection<T>,
-    follower: Option<Follower>,
-    inbox: SenderInbox,
-    timer: HandshakeTimer,
-    remote: String,
-    peer: Option<Peer>,
-    seat: Option<Seat>,
-    last_words: Option<CloseReason>,
-    stood: bool,
+    delay_rate: Option<DelayBasedRate>,
+    subscription: Option<Subscription>,
+    /// The next frame can be sealed.
+    ready: bool,
     /// What all viewers' tasks are to bring about.
-    steered: Steered,
+    settings: SettingsReceiver,
 }
 
-/// Serve one viewer until it goes, the source ends or the program stops. What its path carries is the session's to tell
-/// where there is no `follower`.
+/// Serve one viewer until it goes, the source ends or the program stops.
 pub(super) async fn serve_viewer<T: Transport>(
     shared: Arc<Shared>,
-    guest: Guest<T>,
+    pending: PendingSession<T>,
     stop: watch::Receiver<bool>,
 ) -> Departure {
-    let observation = &shared.observation;
-    let connection = Connection::new(
-        guest.transport,
-        guest.session,
-        observation.clock,
-        observation.metrics.clone(),
+    let mut task = SessionTask::new(
+        pending.transport,
+        pending.session,
+        NoMedia,
+        &shared.observation,
+        pending.timer,
+        pending.remote,
     );
-    let shared = Arc::clone(&shared);
-    let mut task = ViewerTask {
-        steered: shared.steering.steered(),
+    let mut role = ViewerRole {
+        settings: shared.settings.subscribe(),
         shared,
-        connection,
-        follower: guest.follower,
-        inbox: SenderInbox::default(),
-        timer: guest.timer,
-        remote: guest.remote,
-        peer: None,
-        seat: None,
-        last_words: None,
-        stood: false,
+        delay_rate: pending.delay_rate,
+        subscription: None,
+        ready: false,
     };
-    let ended = match task.run(stop).await {
-        Ok(never) => match never {},
-        Err(ended) => ended,
-    };
-    // What the session still had to tell, such as the peer's last words.
-    let _ = task.take_events();
-    task.leave(&ended);
-    task.connection.say_goodbye(GOODBYE_PATIENCE).await;
-    Departure {
+    let ended = task.run(&mut role, stop).await;
+    role.leave();
+    task.note_failed_handshake(&ended);
+    task.log_end::<ViewerRole>(&ended);
+    let departure = Departure {
         ended,
-        reason: task.last_words,
-        stood: task.stood,
-    }
+        reason: task.last_words.as_ref().map(|(reason, _)| *reason),
+        stood: task.established,
+    };
+    task.say_goodbye(GOODBYE_PATIENCE).await;
+    departure
 }
 
-impl<T: Transport> ViewerTask<T> {
-    async fn run(&mut self, mut stop: watch::Receiver<bool>) -> Result<std::convert::Infallible, Ended> {
-        loop {
-            self.connection.work(&mut self.inbox)?;
-            self.take_events()?;
-            self.send_frames()?;
-            let ready = self.seat.as_ref().filter(|_| self.connection.ready_for_frame());
-            let queue = ready.map(|seat| Arc::clone(&seat.queue));
-            let frame_queued = async {
-                match queue {
-                    Some(queue) => queue.changed().await,
-                    None => std::future::pending().await,
-                }
-            };
-            let settling = self.seat.as_ref().is_some_and(|seat| seat.queue.finished());
-            tokio::select! {
-                waited = self.connection.wait() => waited?,
-                () = frame_queued => {}
-                () = tokio::time::sleep(SETTLING), if settling => {}
-                () = self.steered.changed() => self.steer()?,
-                _ = turned_on(&mut stop) => {
-                    self.connection.tell(Input::Close(CloseReason::GoingAway, "the publisher stops"), &mut self.inbox)?;
-                }
-            }
-        }
-    }
+/// Why a viewer's task woke up.
+enum Woken {
+    /// A frame waits, or it is time to look whether the end of the stream has arrived.
+    Frames,
+    /// Something else is wanted of all sessions.
+    Settings,
+}
 
-    fn take_events(&mut self) -> Result<(), Ended> {
-        while !self.inbox.events.is_empty() {
-            for event in std::mem::take(&mut self.inbox.events) {
-                self.take_event(event)?;
-            }
-        }
-        Ok(())
-    }
+impl<T: Transport> Role<T> for ViewerRole {
+    type Listener = NoMedia;
+    type Woken = Woken;
 
-    fn take_event(&mut self, event: Event) -> Result<(), Ended> {
-        let observation = &self.shared.observation;
-        match event {
-            Event::PeerProved(peer) => return self.judge(peer),
-            Event::Established(facts) => {
-                self.established(&facts);
-                return self.steer();
-            }
-            Event::Selection(selection) => {
-                tracing::info!(viewer = %self.name(), encrypt = %selection, "what is encrypted for a viewer");
-            }
-            Event::KeyframeRequested(_) => {
-                self.shared.hub.request_keyframe();
-                // A viewer that lost something may have lost the stream's description: it comes again.
-                if let Some(seat) = &mut self.seat {
-                    seat.info_version = 0;
-                }
-            }
-            Event::Rekeyed { epoch, cause } => {
-                observation.metrics.set_epoch(epoch);
-                observation.metrics.record_rekey(labels::RekeyCause::from(cause));
-                tracing::debug!(viewer = %self.name(), epoch, "new keys");
-            }
-            Event::Stalled => {
-                let viewer = self.name();
-                tracing::warn!(
-                    viewer,
-                    "nothing was heard from the viewer for 2 s: it is sent nothing until it is"
-                );
-            }
-            Event::Resumed => {
-                tracing::info!(viewer = %self.name(), "the viewer is heard again");
-                if let Some(seat) = &mut self.seat {
-                    seat.info_version = 0;
-                    seat.queue.clear();
-                }
-                self.shared.hub.request_keyframe();
-            }
-            // Its gateway finds none here, and asks in vain.
-            Event::Gateway(_) => {}
-            Event::Clock(estimate) => observation.clock_estimate(estimate.offset, estimate.uncertainty),
-            Event::Closed { reason, text } => {
-                self.last_words = Some(reason);
-                tracing::info!(viewer = %self.name(), %reason, text, "the viewer left");
-            }
-        }
-        Ok(())
-    }
+    const PUBLISHES: bool = true;
+    const PEER: &'static str = "viewer";
+    const ESTABLISHED: &'static str = "a viewer watches";
+    const STOPPING: &'static str = "the publisher stops";
 
-    /// The peer has proved who it is: let it in, or tell it why not.
-    fn judge(&mut self, peer: Peer) -> Result<(), Ended> {
-        self.peer = Some(peer);
+    fn admit(&mut self, task: &Task<T>, peer: &Peer) -> Input<'static> {
         let places = Places {
             taken: self.shared.hub.viewers(),
             most: self.shared.max_viewers,
         };
-        let input = self.shared.admission.admit(&peer, &self.remote, places);
-        self.connection.tell(input, &mut self.inbox)
+        self.shared.admission.admit(peer, &task.remote, places)
     }
 
-    fn established(&mut self, facts: &Facts) {
-        let cost = self.connection.cost;
-        self.shared
-            .observation
-            .established("a viewer watches", &self.timer, facts, cost, &self.remote);
-        self.peer = Some(facts.peer);
-        self.stood = true;
+    fn established(&mut self, task: &mut Task<T>) -> Result<(), Ended> {
         let (id, queue) = self.shared.hub.join();
-        self.seat = Some(Seat {
+        self.subscription = Some(Subscription {
             id,
             queue,
             info_version: 0,
@@ -235,56 +144,112 @@ impl<T: Transport> ViewerTask<T> {
             target_told: None,
             counted: OutboundCounts::default(),
         });
+        self.apply_settings(task)
     }
 
+    fn event(&mut self, _: &mut Task<T>, event: Event) -> Result<(), Ended> {
+        match event {
+            Event::KeyframeRequested(_) => {
+                // A viewer that lost something may have lost the stream's description: it comes again.
+                if let Some(subscription) = &mut self.subscription {
+                    subscription.info_version = 0;
+                }
+            }
+            Event::Resumed => {
+                if let Some(subscription) = &mut self.subscription {
+                    subscription.info_version = 0;
+                    subscription.queue.clear();
+                }
+            }
+            // A viewer gateway's questions among them: there is no gateway here.
+            _ => return Ok(()),
+        }
+        self.shared.hub.request_keyframe();
+        Ok(())
+    }
+
+    fn send(&mut self, task: &mut Task<T>) -> Result<(), Ended> {
+        self.send_frames(task)?;
+        self.ready = task.connection.ready_for_frame();
+        Ok(())
+    }
+
+    async fn wait(&mut self) -> Woken {
+        let Self {
+            subscription,
+            settings,
+            ready,
+            ..
+        } = self;
+        let Some(subscription) = subscription else {
+            return std::future::pending().await;
+        };
+        let settling = subscription.queue.finished();
+        tokio::select! {
+            () = subscription.queue.changed(), if *ready => Woken::Frames,
+            () = tokio::time::sleep(SETTLING), if settling => Woken::Frames,
+            () = settings.changed() => Woken::Settings,
+        }
+    }
+
+    fn woken(&mut self, task: &mut Task<T>, woken: Woken) -> Result<bool, Ended> {
+        if let Woken::Settings = woken {
+            self.apply_settings(task)?;
+        }
+        Ok(false)
+    }
+}
+
+impl ViewerRole {
     /// Bring about what the publisher wants of every session.
-    fn steer(&mut self) -> Result<(), Ended> {
-        if self.seat.is_none() {
-            return Ok(());
-        }
-        self.steered.bring_about(&mut self.connection, &mut self.inbox)
+    fn apply_settings<T: Transport>(&mut self, task: &mut Task<T>) -> Result<(), Ended> {
+        self.settings.apply(&mut task.connection, &mut task.listener)
     }
 
-    fn send_frames(&mut self) -> Result<(), Ended> {
-        self.note_sent();
-        self.note_path();
-        while self.connection.ready_for_frame() {
-            let Some(frame) = self.next_frame() else { break };
-            self.send_frame(&frame)?;
-            self.take_events()?;
+    fn send_frames<T: Transport>(&mut self, task: &mut Task<T>) -> Result<(), Ended> {
+        self.note_sent(task);
+        self.note_path(task);
+        while task.connection.ready_for_frame() {
+            let Some(frame) = self.next_frame(task) else { break };
+            self.send_frame(task, &frame)?;
+            task.take_events(self)?;
         }
-        if let Some(seat) = &self.seat {
-            self.connection.session.media_waits(seat.queue.bytes());
+        if let Some(subscription) = &self.subscription {
+            task.connection.session.media_waits(subscription.queue.bytes());
         }
-        let finished = self.seat.as_ref().is_some_and(|seat| seat.queue.finished());
-        if finished && self.connection.settled() {
+        let finished = self
+            .subscription
+            .as_ref()
+            .is_some_and(|subscription| subscription.queue.finished());
+        if finished && task.connection.settled() {
             let (reason, text) = match self.shared.hub.end() {
                 Some(SourceEnd::Failed(failure)) => (CloseReason::SourceFailed, failure.what),
                 _ => (CloseReason::EndOfStream, String::new()),
             };
-            self.connection.tell(Input::Close(reason, &text), &mut self.inbox)?;
-            return Err(Ended::InWords);
+            task.connection
+                .handle(Input::Close(reason, &text), &mut task.listener)?;
+            return Err(Ended::Closed);
         }
         Ok(())
     }
 
     /// The next frame to seal. What waited for too long is dropped, up to the newest keyframe.
-    fn next_frame(&mut self) -> Option<Arc<Frame>> {
-        let seat = self.seat.as_ref()?;
-        let frame = seat.queue.pop()?;
+    fn next_frame<T: Transport>(&mut self, task: &mut Task<T>) -> Option<Arc<Frame>> {
+        let subscription = self.subscription.as_ref()?;
+        let frame = subscription.queue.pop()?;
         let waited = frame.encoded.elapsed();
-        if !self.connection.session.holds_media() || waited < MOST_WAIT {
-            if let Some(follower) = &mut self.follower {
-                follower.frame(waited);
+        if !task.connection.session.holds_media() || waited < MOST_WAIT {
+            if let Some(delay_rate) = &mut self.delay_rate {
+                delay_rate.frame(waited);
             }
             return Some(frame);
         }
-        let skipped = seat.queue.skip_to_keyframe(frame);
+        let skipped = subscription.queue.skip_to_keyframe(frame);
         if skipped.dropped > 0 {
             let metrics = &self.shared.observation.metrics;
             metrics.record_dropped(DropCause::Queue, skipped.dropped as u64);
-            if let Some(follower) = &mut self.follower {
-                follower.dropped();
+            if let Some(delay_rate) = &mut self.delay_rate {
+                delay_rate.dropped();
             }
         }
         if skipped.next.is_none() {
@@ -294,53 +259,63 @@ impl<T: Transport> ViewerTask<T> {
     }
 
     /// Tell the source what the path carries, and the meters what left.
-    fn note_path(&mut self) {
-        let Some(seat) = &mut self.seat else { return };
-        let session = &self.connection.session;
+    fn note_path<T: Transport>(&mut self, task: &mut Task<T>) {
+        let Some(subscription) = &mut self.subscription else {
+            return;
+        };
+        let session = &task.connection.session;
         if let Some(counts) = session.outbound_counts() {
-            self.shared.observation.metrics.media_left(&mut seat.counted, counts);
+            self.shared
+                .observation
+                .metrics
+                .media_left(&mut subscription.counted, counts);
         }
         let now = Instant::now();
-        if seat.target_told.is_some_and(|told| now < told + TARGET_INTERVAL) {
+        if subscription
+            .target_told
+            .is_some_and(|told| now < told + TARGET_INTERVAL)
+        {
             return;
         }
-        seat.target_told = Some(now);
-        let target = match &mut self.follower {
-            Some(follower) => {
-                let look = self.connection.look(seat.queue.bytes() > 0);
-                look.and_then(|look| follower.look(now, &look))
+        subscription.target_told = Some(now);
+        let target = match &mut self.delay_rate {
+            Some(delay_rate) => {
+                let look = task.connection.look(subscription.queue.bytes() > 0);
+                look.and_then(|look| delay_rate.look(now, &look))
             }
             None => session.target(),
         };
         if let Some(target) = target {
-            self.shared.hub.set_target(seat.id, Some(target));
+            self.shared.hub.set_target(subscription.id, Some(target));
             let loss = session.path_loss().map(|(share, _)| share);
             self.shared.observation.metrics.path(loss, Some(target));
         }
     }
 
     /// Seal a frame for this viewer and hand it to the network.
-    fn send_frame(&mut self, frame: &Frame) -> Result<(), Ended> {
-        let Some(seat) = &mut self.seat else { return Ok(()) };
+    fn send_frame<T: Transport>(&mut self, task: &mut Task<T>, frame: &Frame) -> Result<(), Ended> {
+        let Some(subscription) = &mut self.subscription else {
+            return Ok(());
+        };
         let observation = &self.shared.observation;
         let clock = observation.clock;
         // A video keyframe carries its description along: a viewer that missed a new one need not ask.
-        let known = if frame.keyframe && seat.codec == Codec::H264 {
+        let known = if frame.keyframe && subscription.codec == Codec::H264 {
             0
         } else {
-            seat.info_version
+            subscription.info_version
         };
         let (version, info) = self.shared.hub.info_since(known);
         if let Some(info) = info {
-            seat.info_version = version;
-            seat.codec = info.codec;
-            self.connection
+            subscription.info_version = version;
+            subscription.codec = info.codec;
+            task.connection
                 .seal(|session, out| session.seal_info(clock.now(), VIDEO, &info, out))?;
         }
-        let (previous_seal, previous_send) = seat.times.previous();
+        let (previous_seal, previous_send) = subscription.times.previous();
         let outgoing = OutgoingFrame {
             stream: VIDEO,
-            codec: seat.codec,
+            codec: subscription.codec,
             keyframe: frame.keyframe,
             preamble: Preamble {
                 frame: frame.number,
@@ -352,57 +327,40 @@ impl<T: Transport> ViewerTask<T> {
             },
             data: &frame.data,
         };
-        let from = self.connection.outgoing_len();
+        let from = task.connection.outgoing_len();
         let began = Instant::now();
-        let made = self
+        let made = task
             .connection
             .seal(|session, out| session.seal_frame(clock.at(began), &outgoing, out))?;
         let sealed = Instant::now();
         let took = sealed - began;
-        let wire_bytes = (self.connection.outgoing_len() - from) as u64;
+        let wire_bytes = (task.connection.outgoing_len() - from) as u64;
         if let Some(tap) = &self.shared.wire_tap {
-            tap(self.connection.outgoing_tail(from));
+            tap(task.connection.outgoing_tail(from));
         }
-        seat.times.sealed(took, sealed);
+        subscription.times.sealed(took, sealed);
         observation.frame_sealed(made, wire_bytes, took);
-        self.connection.work(&mut self.inbox)?;
-        self.note_sent();
+        task.connection.work(&mut task.listener)?;
+        self.note_sent(task);
         Ok(())
     }
 
     /// When the last frame has left, take down how long that took.
-    fn note_sent(&mut self) {
-        let backlog = self.connection.backlog();
-        let seat = self.seat.as_mut().filter(|_| backlog == 0);
-        if let Some(took) = seat.and_then(|seat| seat.times.left()) {
+    fn note_sent<T: Transport>(&mut self, task: &mut Task<T>) {
+        let backlog = task.connection.backlog();
+        let subscription = self.subscription.as_mut().filter(|_| backlog == 0);
+        if let Some(took) = subscription.and_then(|subscription| subscription.times.left()) {
             self.shared.observation.metrics.record_stage(Stage::Send, took);
         }
     }
 
-    fn name(&self) -> String {
-        self.peer.map_or_else(|| self.remote.clone(), |peer| peer.id.short())
-    }
-
-    fn leave(&mut self, ended: &Ended) {
-        if let Some(seat) = self.seat.take() {
-            self.shared.hub.leave(seat.id);
+    /// Give up the place at the hub, if there was one.
+    fn leave(&mut self) {
+        if let Some(subscription) = self.subscription.take() {
+            self.shared.hub.leave(subscription.id);
             if self.shared.hub.viewers() == 0 {
                 self.shared.observation.set_phase(Phase::Idle);
             }
-        } else {
-            let peer = self
-                .peer
-                .map_or_else(|| self.remote.clone(), |peer| peer.id.to_string());
-            let row = self
-                .timer
-                .row(handshake_outcome(ended), peer, None, self.connection.cost);
-            self.shared.observation.handshake(row);
-        }
-        if self.inbox.refused > 0 {
-            tracing::warn!(viewer = %self.name(), records = self.inbox.refused, "records of this viewer were refused");
-        }
-        if let Some(words) = end_in_words(ended) {
-            tracing::warn!(viewer = %self.name(), from = self.remote, "{words}");
         }
     }
 }

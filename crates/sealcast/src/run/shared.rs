@@ -6,7 +6,7 @@ use sealcast_proto::keys::Invite;
 use sealcast_proto::unit::Selection;
 
 use super::control::Controlled;
-use super::{Admission, Hub, Observation, Offer, Steering};
+use super::{Admission, Hub, Observation, Offer, RuntimeSettings};
 
 /// Looks at every sealed record on its way out.
 pub(super) type WireTap = Box<dyn Fn(&[u8]) + Send + Sync>;
@@ -20,12 +20,12 @@ pub(super) struct Shared {
     pub(super) wire_tap: Option<WireTap>,
     pub(super) offer: Offer,
     pub(super) invite: Option<Invite>,
-    pub(super) steering: Steering,
+    pub(super) settings: RuntimeSettings,
 }
 
 impl Controlled for Shared {
-    fn steering(&self) -> &Steering {
-        &self.steering
+    fn settings(&self) -> &RuntimeSettings {
+        &self.settings
     }
 
     fn observation(&self) -> &Observation {

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use jiff::Timestamp;
 use sealcast_proto::unit::StreamInfo;
 
-use super::received::{Delivered, Journey};
+use super::received::{Delivered, FrameTimeline};
 use super::{FrameQueue, Observation};
 use crate::failure::{Failure, FailureKind, Result};
 use crate::media::ReceivedFrame;
@@ -43,7 +43,7 @@ pub(super) fn start(
 
 fn feed(sink: &mut dyn Sink, queue: &FrameQueue<Delivered>, observation: &Observation) -> Result<()> {
     let mut current: Option<Arc<StreamInfo>> = None;
-    while let Some(Delivered { info, frame, journey }) = queue.wait_pop() {
+    while let Some(Delivered { info, frame, timeline }) = queue.wait_pop() {
         if current.as_ref() != Some(&info) {
             sink.start(&info)?;
             current = Some(info);
@@ -55,22 +55,27 @@ fn feed(sink: &mut dyn Sink, queue: &FrameQueue<Delivered>, observation: &Observ
             // From the complete picture at the source until now, as far as the clocks can tell.
             observation.since(
                 Stage::EndToEnd,
-                journey.preamble.captured,
+                timeline.preamble.captured,
                 Instant::now(),
-                journey.clock,
+                timeline.clock,
             );
         }
         if let Some(logs) = observation.logs() {
-            logs.frame(row(observation, &frame, &journey, decode));
+            logs.frame(row(observation, &frame, &timeline, decode));
         }
     }
     Ok(())
 }
 
-fn row(observation: &Observation, frame: &ReceivedFrame, journey: &Journey, decode: Option<Duration>) -> FrameRow {
+fn row(
+    observation: &Observation,
+    frame: &ReceivedFrame,
+    timeline: &FrameTimeline,
+    decode: Option<Duration>,
+) -> FrameRow {
     let micros = |nanos: u64| nanos as f64 / 1e3;
     let clock = observation.clock;
-    let preamble = journey.preamble;
+    let preamble = timeline.preamble;
     let first = preamble.previous_seal == 0;
     let stage = |nanos: u32| (!first).then(|| micros(nanos.into()));
     FrameRow {
@@ -81,17 +86,17 @@ fn row(observation: &Observation, frame: &ReceivedFrame, journey: &Journey, deco
         bytes: frame.data.len() as u64,
         captured_ns: preamble.captured,
         encoded_ns: preamble.encoded,
-        sealed_ns: journey.sealed_at,
-        received_ns: clock.wall(journey.arrived),
+        sealed_ns: timeline.sealed_at,
+        received_ns: clock.wall(timeline.arrived),
         opened_ns: clock.wall(frame.opened),
         decoded_ns: decode.map(|_| clock.wall(Instant::now())),
         encode_us: micros(preamble.encoded.saturating_sub(preamble.captured)),
         seal_us: stage(preamble.previous_seal),
         send_us: stage(preamble.previous_send),
-        network_us: journey.network.map(micros),
-        open_us: (frame.opened - journey.arrived).as_secs_f64() * 1e6,
+        network_us: timeline.network.map(micros),
+        open_us: (frame.opened - timeline.arrived).as_secs_f64() * 1e6,
         decode_us: decode.map(|decode| decode.as_secs_f64() * 1e6),
-        clock_offset_us: journey.clock.map_or(f64::NAN, |clock| clock.offset as f64 / 1e3),
-        clock_uncertainty_us: journey.clock.map_or(f64::NAN, |clock| micros(clock.uncertainty)),
+        clock_offset_us: timeline.clock.map_or(f64::NAN, |clock| clock.offset as f64 / 1e3),
+        clock_uncertainty_us: timeline.clock.map_or(f64::NAN, |clock| micros(clock.uncertainty)),
     }
 }

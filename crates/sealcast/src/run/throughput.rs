@@ -5,16 +5,14 @@ use std::sync::{Arc, mpsc};
 use std::time::{Duration, Instant};
 
 use sealcast_proto::keys::{Identity, Role, Side};
-use sealcast_proto::seal::{Opened, Refusal, Suite};
-use sealcast_proto::session::{
-    Delivery, Event, Fec, Input, Mtu, OutgoingFrame, RekeyPolicy, Session, SessionConfig, SessionError,
-};
-use sealcast_proto::unit::{Assembled, Assembler, Codec, Preamble, Unit};
+use sealcast_proto::seal::Suite;
+use sealcast_proto::session::{Delivery, Event, Fec, Input, Mtu, OutgoingPackets, RekeyPolicy, Session, SessionConfig};
+use sealcast_proto::unit::{Assembled, Preamble, Unit};
 use sealcast_proto::wire::{BASE_DATAGRAM, CloseReason, Host, Ticket, TransportKind};
 
 use super::connection::{self, Connection, Ended};
 use super::ended::end_in_words;
-use super::offer::Way;
+use super::offer::CarrierConfig;
 use super::serve_viewer::VIDEO;
 use super::{Clock, Offer};
 use crate::failure::{Failure, FailureKind, Result};
@@ -118,48 +116,28 @@ fn config(load: Load, role: Role, side: Side, carrier: sealcast_proto::session::
     };
     let pinned = (role == Role::Viewer).then(|| Identity::from_seed(&[1; 32]).peer_id());
     let delivery = delivery();
-    Ok(offer.session(role, side, pinned, None, Way { carrier, delivery }))
+    Ok(offer.session(role, side, pinned, None, CarrierConfig { carrier, delivery }))
 }
 
-/// What a session has told.
+/// Counts the bytes of frames that arrive.
 #[derive(Default)]
-struct News {
-    events: Vec<Event>,
-    assembler: Assembler,
+struct Counter {
     bytes: u64,
 }
 
-impl News {
-    fn take(&mut self, media: &Assembled) {
+impl connection::Listener for Counter {
+    fn media(&mut self, media: Assembled, _: Instant) -> bool {
         if let Assembled::Frame(frame) = media {
             self.bytes += frame.data.len() as u64;
         }
-    }
-}
-
-impl connection::Listener for News {
-    fn media(&mut self, record: Opened<'_>, _: Instant) -> Result<(), SessionError> {
-        let media = self.assembler.take(&record);
-        self.take(&media.map_err(|_| SessionError::PeerMisbehaved)?);
-        Ok(())
-    }
-
-    fn assembled(&mut self, media: Assembled, _: Instant) -> bool {
-        self.take(&media);
         false
     }
-
-    fn event(&mut self, event: Event) {
-        self.events.push(event);
-    }
-
-    fn refused(&mut self, _: Refusal, _: bool) {}
 }
 
 /// One end, its clocks read when its session was established.
 struct End {
     connection: Connection<AnyTransport>,
-    news: News,
+    received: Counter,
     began: Option<(Instant, Duration)>,
 }
 
@@ -167,16 +145,16 @@ impl End {
     fn new(carriage: AnyTransport, session: Session, clock: Clock, metrics: Metrics) -> Self {
         Self {
             connection: Connection::new(carriage, session, clock, metrics),
-            news: News::default(),
+            received: Counter::default(),
             began: None,
         }
     }
 
     fn work(&mut self) -> Result<(), Ended> {
-        let worked = self.connection.work(&mut self.news);
-        for event in std::mem::take(&mut self.news.events) {
+        let worked = self.connection.work(&mut self.received);
+        for event in std::mem::take(&mut self.connection.events) {
             match event {
-                Event::PeerProved(_) => self.connection.tell(Input::Admit, &mut self.news)?,
+                Event::PeerProved(_) => self.connection.handle(Input::Admit, &mut self.received)?,
                 Event::Established(_) => self.began = Some((Instant::now(), thread_cpu_time())),
                 _ => {}
             }
@@ -212,10 +190,8 @@ impl End {
 
     fn send(&mut self, number: u64, data: &[u8], clock: Clock) -> Result<(), Ended> {
         let now = clock.now();
-        let frame = OutgoingFrame {
+        let bytes = OutgoingPackets {
             stream: VIDEO,
-            codec: Codec::Mjpeg,
-            keyframe: true,
             preamble: Preamble {
                 frame: number,
                 captured: now.wall,
@@ -225,7 +201,7 @@ impl End {
             data,
         };
         self.connection
-            .seal(|session, out| session.seal_frame(now, &frame, out))?;
+            .seal(|session, out| session.seal_packets(now, &bytes, out))?;
         self.work()
     }
 }
@@ -254,7 +230,7 @@ async fn publish(load: Load, port: &mpsc::Sender<u16>) -> Result<Carried> {
     let (elapsed, publisher_cpu) = end.spent();
     let counts = end.connection.session.outbound_counts().unwrap_or_default();
     let close = Input::Close(CloseReason::EndOfStream, "");
-    let closed = end.connection.tell(close, &mut end.news);
+    let closed = end.connection.handle(close, &mut end.received);
     closed.map_err(|ended| broken("publisher", &ended))?;
     end.connection.say_goodbye(GOODBYE_PATIENCE).await;
     Ok(Carried {
@@ -289,12 +265,12 @@ async fn view(load: Load, port: u16) -> Result<Carried> {
             break ended;
         }
     };
-    if !matches!(ended, Ended::InWords) {
+    if !matches!(ended, Ended::Closed) {
         return Err(broken("viewer", &ended));
     }
     let counts = end.connection.session.inbound_counts().unwrap_or_default();
     Ok(Carried {
-        bytes: end.news.bytes,
+        bytes: end.received.bytes,
         viewer_cpu: end.spent().1,
         arrived: counts.sources + counts.repairs + counts.late,
         ..Carried::default()

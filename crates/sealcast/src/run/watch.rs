@@ -1,30 +1,29 @@
 //! The viewer: a session, a queue, a sink; connected again when the connection breaks.
 
+use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::Duration;
 
-use sealcast_proto::keys::{Invite, Role, Side};
-use sealcast_proto::session::{Delivery, Event, Facts, Input, Session, SessionError};
-use sealcast_proto::unit::Selection;
+use sealcast_proto::keys::{self, Invite, Peer, Side};
+use sealcast_proto::session::{Delivery, Input, Session, SessionError};
 use sealcast_proto::wire::{CloseReason, Ticket};
 use tokio::sync::watch;
 
 use super::admission::Verdict;
-use super::connection::{Connection, Ended};
-use super::ended::{end_in_words, handshake_failure, handshake_outcome, last_words_failure};
+use super::connection::Ended;
+use super::ended::{end_in_words, handshake_failure, last_words_failure};
 use super::observe::HandshakeTimer;
-use super::offer::Way;
+use super::offer::CarrierConfig;
 use super::received::{Delivered, Receiver};
 use super::retry::turned_on;
 use super::serve_viewer::VIDEO;
-use super::steering::announce;
+use super::session_task::{Role, SessionTask};
 use super::{Admission, FrameQueue, Observation, Offer, QueueLimits, Retry, sink_thread};
 use crate::failure::{Failure, FailureKind, Result};
 use crate::keys::entropy;
-use crate::meter::labels;
 use crate::meter::logs::Phase;
 use crate::sink::Sink;
-use crate::transport::{self, AnyTransport, Listener, Transport};
+use crate::transport::{self, AnyTransport, Listener};
 
 /// How long a closing session may take to say goodbye.
 const GOODBYE_PATIENCE: Duration = Duration::from_millis(500);
@@ -197,8 +196,10 @@ impl Viewer {
                     Ok(connected) => connected,
                     Err(failure) => return Ok(After::Broken(failure)),
                 };
-                let way = Way { carrier, delivery };
-                let (session, keygen) = self.offer.initiate(Role::Viewer, ticket, way, &self.observation)?;
+                let carrier_config = CarrierConfig { carrier, delivery };
+                let (session, keygen) =
+                    self.offer
+                        .initiate(keys::Role::Viewer, ticket, carrier_config, &self.observation)?;
                 let timer = HandshakeTimer::begin("initiator", Some(keygen));
                 (transport, session, remote, timer)
             }
@@ -207,49 +208,39 @@ impl Viewer {
                     let what = format!("a connection could not be accepted ({error})");
                     Failure::new(FailureKind::Network, what, "try again")
                 })?;
-                let way = Way {
+                let carrier_config = CarrierConfig {
                     carrier: accepted.carrier,
                     delivery,
                 };
-                let config = self
-                    .offer
-                    .session(Role::Viewer, Side::Responder, None, invite.clone(), way);
+                let config = self.offer.session(
+                    keys::Role::Viewer,
+                    Side::Responder,
+                    None,
+                    invite.clone(),
+                    carrier_config,
+                );
                 let session = Session::respond(config, entropy::random()?, self.observation.clock.now());
                 let timer = HandshakeTimer::begin("responder", None);
                 (accepted.carriage, session, accepted.remote.to_string(), timer)
             }
         };
         self.observation.set_phase(Phase::Handshake);
-        self.run_session(transport, session, &remote, &timer).await
+        self.run_session(transport, session, remote, timer).await
     }
 
     async fn run_session(
         &mut self,
         transport: AnyTransport,
         session: Session,
-        remote: &str,
-        timer: &HandshakeTimer,
+        remote: String,
+        timer: HandshakeTimer,
     ) -> Result<After> {
         let observation = Arc::clone(&self.observation);
-        let metrics = observation.metrics.clone();
-        let connection = Connection::new(transport, session, observation.clock, metrics);
-        let receiver = Receiver::new(observation, Arc::clone(&self.queue));
-        let mut task = SessionTask {
-            viewer: self,
-            connection,
-            receiver,
-            timer,
-            remote,
-            facts: None,
-            last_words: None,
-        };
-        let ended = match task.run().await {
-            Ok(never) => match never {},
-            Err(ended) => ended,
-        };
-        // The peer's last words may still be among the news.
-        let _ = task.take_events();
-        Ok(task.end(ended).await)
+        let receiver = Receiver::new(&session, Arc::clone(&observation), Arc::clone(&self.queue));
+        let stop = self.stop.clone();
+        let mut task = SessionTask::new(transport, session, receiver, &observation, timer, remote);
+        let ended = task.run(self, stop).await;
+        Ok(self.end(task, ended).await)
     }
 
     fn admission(&self) -> Option<&Admission> {
@@ -258,130 +249,30 @@ impl Viewer {
             PublisherAt::Listen { admission, .. } => Some(admission),
         }
     }
-}
 
-struct SessionTask<'a, T> {
-    viewer: &'a mut Viewer,
-    connection: Connection<T>,
-    receiver: Receiver,
-    timer: &'a HandshakeTimer,
-    remote: &'a str,
-    facts: Option<Facts>,
-    last_words: Option<(CloseReason, String)>,
-}
-
-impl<T: Transport> SessionTask<'_, T> {
-    async fn run(&mut self) -> Result<std::convert::Infallible, Ended> {
-        loop {
-            self.connection.work(&mut self.receiver)?;
-            self.receiver.count(self.connection.session.inbound_counts());
-            self.take_events()?;
-            if self.facts.is_some() && self.receiver.take_keyframe_request() {
-                self.connection
-                    .tell(Input::RequestKeyframe(VIDEO), &mut self.receiver)?;
-            }
-            tokio::select! {
-                waited = self.connection.wait() => waited?,
-                _ = turned_on(&mut self.viewer.stop) => {
-                    self.connection.tell(Input::Close(CloseReason::GoingAway, "the viewer stops"), &mut self.receiver)?;
-                }
-            }
+    async fn end(&mut self, mut task: Task, ended: Ended) -> After {
+        task.note_failed_handshake(&ended);
+        let (established, last_words) = (task.established, task.last_words.take());
+        let remote = std::mem::take(&mut task.remote);
+        task.say_goodbye(GOODBYE_PATIENCE).await;
+        if let Some((CloseReason::NotAuthorised, _)) = last_words {
+            self.refused_in_words |= self.admission().is_none();
         }
-    }
-
-    fn take_events(&mut self) -> Result<(), Ended> {
-        while !self.receiver.events.is_empty() {
-            for event in std::mem::take(&mut self.receiver.events) {
-                self.take_event(event)?;
-            }
-        }
-        Ok(())
-    }
-
-    fn take_event(&mut self, event: Event) -> Result<(), Ended> {
-        let observation = &self.viewer.observation;
-        match event {
-            Event::PeerProved(peer) => {
-                let verdict = self
-                    .viewer
-                    .admission()
-                    .map_or(Verdict::Refused, |admission| admission.judge(&peer));
-                let input = if verdict == Verdict::Refused {
-                    tracing::warn!(publisher = %peer.id, from = self.remote, "refused a publisher: it is not allowed");
-                    Input::Close(
-                        CloseReason::NotAuthorised,
-                        "not on the viewer's allow list and no valid invite",
-                    )
-                } else {
-                    Input::Admit
-                };
-                return self.connection.tell(input, &mut self.receiver);
-            }
-            Event::Established(facts) => {
-                observation.established("watching", self.timer, &facts, self.connection.cost, self.remote);
-                observation.selection(Selection::All);
-                self.facts = Some(facts);
-                self.viewer.established = true;
-                self.viewer.connected = true;
-            }
-            Event::Rekeyed { epoch, .. } => {
-                observation.metrics.set_epoch(epoch);
-                observation.metrics.record_rekey(labels::RekeyCause::Demand);
-                tracing::debug!(epoch, "new keys");
-            }
-            Event::Clock(estimate) => observation.clock_estimate(estimate.offset, estimate.uncertainty),
-            Event::Closed { reason, text } => {
-                let own_choice = self.viewer.admission().is_none();
-                self.viewer.refused_in_words |= own_choice && reason == CloseReason::NotAuthorised;
-                self.last_words = Some((reason, text));
-            }
-            Event::Selection(selection) => {
-                announce("the publisher", selection);
-                observation.selection(selection);
-            }
-            Event::Stalled => {
-                tracing::warn!(
-                    from = self.remote,
-                    "nothing was heard from the publisher for 2 s: waiting for it"
-                );
-            }
-            Event::Resumed => tracing::info!(from = self.remote, "the publisher is heard again"),
-            Event::KeyframeRequested(_) | Event::Gateway(_) => {}
-        }
-        Ok(())
-    }
-
-    async fn end(self, ended: Ended) -> After {
-        let Self {
-            viewer,
-            connection,
-            facts,
-            last_words,
-            remote,
-            timer,
-            ..
-        } = self;
-        if facts.is_none() {
-            let row = timer.row(handshake_outcome(&ended), remote.to_owned(), None, connection.cost);
-            viewer.observation.handshake(row);
-        }
-        connection.say_goodbye(GOODBYE_PATIENCE).await;
-        let established = facts.is_some();
-        if !established && viewer.admission().is_some() {
+        if !established && self.admission().is_some() {
             let words = end_in_words(&ended).unwrap_or_else(|| "it was not let in".to_owned());
             tracing::warn!(from = remote, "not the publisher: {words}");
             return After::Stranger;
         }
         match (ended, last_words) {
-            (_, Some((reason, text))) => match last_words_failure(remote, reason, &text) {
+            (_, Some((reason, text))) => match last_words_failure(&remote, reason, &text) {
                 Some(failure) => After::Broken(failure),
                 None => {
                     tracing::info!("the stream has ended");
                     After::Done
                 }
             },
-            (Ended::InWords, None) => After::Done,
-            (Ended::Session(SessionError::Handshake(error)), None) => After::Broken(handshake_failure(remote, error)),
+            (Ended::Closed, None) => After::Done,
+            (Ended::Session(SessionError::Handshake(error)), None) => After::Broken(handshake_failure(&remote, error)),
             (ended, None) => {
                 let words = end_in_words(&ended).unwrap_or_default();
                 let hint = match ended {
@@ -392,5 +283,54 @@ impl<T: Transport> SessionTask<'_, T> {
                 After::Broken(Failure::new(FailureKind::Network, format!("{remote}: {words}"), hint))
             }
         }
+    }
+}
+
+type Task = SessionTask<AnyTransport, Receiver>;
+
+impl Role<AnyTransport> for Viewer {
+    type Listener = Receiver;
+    type Woken = Infallible;
+
+    const PUBLISHES: bool = false;
+    const PEER: &'static str = "publisher";
+    const ESTABLISHED: &'static str = "watching";
+    const STOPPING: &'static str = "the viewer stops";
+
+    fn admit(&mut self, task: &Task, peer: &Peer) -> Input<'static> {
+        let verdict = self
+            .admission()
+            .map_or(Verdict::Refused, |admission| admission.judge(peer));
+        if verdict == Verdict::Refused {
+            tracing::warn!(publisher = %peer.id, from = task.remote, "refused a publisher: it is not allowed");
+            Input::Close(
+                CloseReason::NotAuthorised,
+                "not on the viewer's allow list and no valid invite",
+            )
+        } else {
+            Input::Admit
+        }
+    }
+
+    fn established(&mut self, _: &mut Task) -> Result<(), Ended> {
+        self.established = true;
+        self.connected = true;
+        Ok(())
+    }
+
+    fn send(&mut self, task: &mut Task) -> Result<(), Ended> {
+        task.listener.count(task.connection.session.inbound_counts());
+        if task.established && task.listener.take_keyframe_request() {
+            task.handle(Input::RequestKeyframe(VIDEO))?;
+        }
+        Ok(())
+    }
+
+    async fn wait(&mut self) -> Infallible {
+        std::future::pending().await
+    }
+
+    fn woken(&mut self, _: &mut Task, never: Infallible) -> Result<bool, Ended> {
+        match never {}
     }
 }

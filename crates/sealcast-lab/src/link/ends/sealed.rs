@@ -10,7 +10,7 @@ use sealcast::keys::{entropy, mechanism};
 use sealcast::media::{Codec, Frame, FrameRate, ReceivedFrame, StreamInfo};
 use sealcast::meter::metrics::Metrics;
 use sealcast::run::{
-    Admission, Observation, ObserveOptions, Offer, PublishOptions, PublisherAt, QueueLimits, Steering, Viewers,
+    Admission, Observation, ObserveOptions, Offer, PublishOptions, PublisherAt, QueueLimits, RuntimeSettings, Viewers,
     WatchOptions, build_info,
 };
 use sealcast::sink::Sink;
@@ -61,7 +61,7 @@ pub(super) fn publish(config: &EndConfig, repair: &str) -> Result<Vec<Row>> {
                 listener,
                 delivery: url.options.delivery(Mtu::default()),
             },
-            steering: Steering::new(Selection::All),
+            settings: RuntimeSettings::new(Selection::All),
             control: None,
         };
         let (_never, stop) = watch::channel(false);

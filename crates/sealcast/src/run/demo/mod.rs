@@ -20,7 +20,7 @@ use super::publish::{Publisher, Viewers};
 use super::retry::turned_on;
 use super::watch::{PublisherAt, WatchOptions, watch};
 use super::{
-    Admission, Observation, ObserveOptions, Observing, Offer, PublishOptions, QueueLimits, Steering, build_info,
+    Admission, Observation, ObserveOptions, Observing, Offer, PublishOptions, QueueLimits, RuntimeSettings, build_info,
 };
 use crate::failure::{Failure, FailureKind, Result};
 use crate::keys::allow::AllowList;
@@ -158,7 +158,7 @@ fn camera_end(options: &DemoOptions, source: Box<dyn Source>, metrics: Metrics) 
             listener,
             delivery: Delivery::default(),
         },
-        steering: Steering::new(Selection::All),
+        settings: RuntimeSettings::new(Selection::All),
         control: None,
     };
     Ok((publish_options, ticket))

@@ -2,20 +2,20 @@
 //! between (protocol.md §9).
 //!
 //! ```text
-//! camera gateway:  upstream (RTSP client, one a camera) ─► audience ─► a queue a session ─► session: seal
-//! viewer gateway:  link: open ─► audience (one a camera) ─┬► a queue a player ─► player (RTSP server)
-//!                                                         └► an outlet a player, where it watches over UDP
+//! camera gateway:  upstream (RTSP client, one a camera) ─► subscribers ─► a queue a session ─► session: seal
+//! viewer gateway:  link: open ─► subscribers (of one camera) ─┬► a queue a player ─► player (RTSP server)
+//!                                                             └► an RTP sender a player, where it watches over UDP
 //! ```
 //!
-//! Wishes go the other way: from a player to the desk of its camera at the viewer gateway, from there in one voice to
-//! the camera gateway, and to the camera from the desk there.
+//! Requests go the other way: from a player to the request multiplexer of its camera at the viewer gateway, which sends
+//! one for all players to the camera gateway, and to the camera from the multiplexer there.
 
-mod audience;
 mod camera;
-mod desk;
-mod outlet;
-mod packet_run;
-mod ports;
+mod packet_batch;
+mod request_mux;
+mod rtp_ports;
+mod rtp_sender;
+mod subscribers;
 mod viewer;
 
 pub use camera::{CameraAt, CameraGatewayOptions, Cameras, Renewal, camera_gateway, check_selection};
@@ -34,10 +34,10 @@ const PACKETS: QueueLimits = QueueLimits {
     frames: 2048,
     bytes: 8 << 20,
 };
-/// News that wait for one session or player: the answers to what it may ask at once, and the end of all its cameras.
-const MAX_NEWS: usize = 64;
+/// Events that wait for one session or player: the answers to what it may ask at once, and the end of all its cameras.
+const MAX_EVENTS: usize = 64;
 /// Wishes that wait for a camera, or for the link.
-const MAX_WISHES: usize = 64;
+const MAX_REQUESTS: usize = 64;
 
 /// Let the tasks go first that were just given packets: this one has nothing better to do than to look for more.
 async fn after_others() {

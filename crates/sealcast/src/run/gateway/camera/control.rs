@@ -6,7 +6,7 @@ use sealcast_proto::unit::Selection;
 
 use super::Shared;
 use crate::run::control::Controlled;
-use crate::run::{Observation, Steering};
+use crate::run::{Observation, RuntimeSettings};
 
 /// Whether packets that nobody here reads can be encrypted by a selection.
 ///
@@ -23,8 +23,8 @@ pub fn check_selection(selection: Selection) -> Result<(), &'static str> {
 }
 
 impl Controlled for Shared {
-    fn steering(&self) -> &Steering {
-        &self.steering
+    fn settings(&self) -> &RuntimeSettings {
+        &self.settings
     }
 
     fn observation(&self) -> &Observation {

@@ -1,11 +1,10 @@
 //! The camera gateway: RTSP client towards cameras, publisher of sealed sessions.
 
 mod cameras;
-mod changes;
+mod connect;
 mod control;
-mod notes;
-mod reach;
-mod roster;
+mod metric_batch;
+mod registry;
 mod session;
 mod upstream;
 
@@ -23,12 +22,12 @@ use tokio::task::JoinSet;
 
 pub use control::check_selection;
 
-use self::roster::{Changes, Roster};
+use self::registry::{Changes, Registry};
 use crate::failure::Result;
-use crate::run::accept::{Door, Guest};
+use crate::run::accept::{Acceptor, PendingSession};
 use crate::run::control::{Controlled, commands};
 use crate::run::retry::turned_on;
-use crate::run::{Admission, ControlSocket, Observation, Offer, Steering};
+use crate::run::{Admission, ControlSocket, Observation, Offer, RuntimeSettings};
 use crate::transport::Listener;
 
 /// The first rate of a session, bit/s: cameras send when they send, and are held back only where the path is known to
@@ -56,7 +55,7 @@ pub struct CameraGatewayOptions {
     /// How media is delivered where it may be lost.
     pub delivery: Delivery,
     /// What is encrypted, at first and later; one that [`check_selection`] accepts.
-    pub steering: Steering,
+    pub settings: RuntimeSettings,
     /// Where commands come in.
     pub control: Option<ControlSocket>,
     /// What takes the place of cameras and admission while the gateway runs.
@@ -73,23 +72,23 @@ pub struct Renewal {
 
 /// What the sessions share.
 struct Shared {
-    roster: watch::Sender<Roster>,
+    registry: watch::Sender<Registry>,
     observation: Arc<Observation>,
     admission: Admission,
     max_viewers: usize,
     viewers: AtomicUsize,
     next_id: AtomicU64,
-    steering: Steering,
+    settings: RuntimeSettings,
 }
 
 impl Shared {
     /// Serve these cameras from now on. Sessions leave those that are gone, whose tasks then end.
     fn serve_cameras(&self, cameras: Cameras, upstreams: &mut JoinSet<()>) -> Changes {
         while upstreams.try_join_next().is_some() {}
-        let (roster, changes) = self.roster.borrow().renewed(cameras, |target, wishes| {
-            upstreams.spawn(upstream::keep(target, wishes, Arc::clone(&self.observation)));
+        let (registry, changes) = self.registry.borrow().renewed(cameras, |target, requests| {
+            upstreams.spawn(upstream::keep(target, requests, Arc::clone(&self.observation)));
         });
-        self.roster.send_replace(roster);
+        self.registry.send_replace(registry);
         changes
     }
 
@@ -114,16 +113,16 @@ pub async fn camera_gateway(
     observation: Arc<Observation>,
     mut stop: watch::Receiver<bool>,
 ) -> Result<()> {
-    options.steering.begin(&observation);
+    options.settings.begin(&observation);
     let mut upstreams = JoinSet::new();
     let shared = Arc::new(Shared {
-        roster: watch::Sender::new(Roster::default()),
+        registry: watch::Sender::new(Registry::default()),
         observation: Arc::clone(&observation),
         admission: options.admission,
         max_viewers: options.max_viewers,
         viewers: AtomicUsize::new(0),
         next_id: AtomicU64::new(0),
-        steering: options.steering,
+        settings: options.settings,
     });
     let end: Arc<dyn Controlled> = Arc::<Shared>::clone(&shared);
     shared.serve_cameras(options.cameras, &mut upstreams);
@@ -135,7 +134,7 @@ pub async fn camera_gateway(
         }
         std::future::pending().await
     };
-    let door = Door {
+    let door = Acceptor {
         offer: &options.offer,
         invite: options.invite.as_ref(),
         delivery: Delivery {
@@ -152,7 +151,7 @@ pub async fn camera_gateway(
     };
     let (sessions_stop, sessions_stopped) = watch::channel(false);
     let mut sessions = JoinSet::new();
-    let serve = |guest: Guest| session::serve(Arc::clone(&shared), guest, sessions_stopped.clone());
+    let serve = |pending: PendingSession| session::serve(Arc::clone(&shared), pending, sessions_stopped.clone());
     let outcome = tokio::select! {
         outcome = door.accept(options.listener, &mut sessions, serve) => outcome,
         never = commands(options.control, end) => match never {},

@@ -7,30 +7,26 @@ use std::time::{Duration, Instant};
 
 use sealcast_proto::keys::Peer;
 use sealcast_proto::rtsp::{CameraNumber, CarriedStatus, GatewayMessage, Parameters, put_packet};
-use sealcast_proto::session::{Event, Input, OutgoingFrame};
-use sealcast_proto::unit::{Codec, Preamble};
+use sealcast_proto::session::{Event, Input, OutgoingPackets};
+use sealcast_proto::unit::Preamble;
 use sealcast_proto::wire::{CloseReason, MAX_STREAM};
 use tokio::sync::mpsc::error::TrySendError;
 use tokio::sync::{mpsc, watch};
 
-use super::super::audience::{News, Packet, PacketQueue, Watcher};
-use super::super::desk::{Ask, What, Wish};
-use super::super::{GOODBYE_PATIENCE, MAX_NEWS, PACKETS};
+use super::super::request_mux::{Action, Question, Request};
+use super::super::subscribers::{Packet, PacketQueue, Subscriber, SubscriberEvent};
+use super::super::{GOODBYE_PATIENCE, MAX_EVENTS, PACKETS};
 use super::Shared;
-use super::changes::changed;
-use super::notes::{Notes, Sealed};
-use super::roster::{Camera, View};
-use crate::meter::labels::{self, DropCause};
-use crate::run::accept::Guest;
+use super::metric_batch::{MetricBatch, SealedUnit};
+use super::registry::{Camera, Snapshot};
+use crate::meter::labels::DropCause;
+use crate::run::accept::PendingSession;
 use crate::run::admission::Places;
 use crate::run::clock::nanos;
-use crate::run::connection::{Connection, Ended};
-use crate::run::ended::{end_in_words, handshake_outcome};
-use crate::run::observe::HandshakeTimer;
-use crate::run::seldom::Seldom;
+use crate::run::connection::{Ended, NoMedia};
+use crate::run::runtime_settings::SettingsReceiver;
 use crate::run::send_times::SendTimes;
-use crate::run::sender_inbox::SenderInbox;
-use crate::run::steering::Steered;
+use crate::run::session_task::{Role, SessionTask};
 use crate::transport::AnyTransport;
 
 /// Answers that are kept, to be said again to who did not hear them.
@@ -60,188 +56,171 @@ struct Asked {
     answer: Option<Vec<u8>>,
 }
 
-struct SessionTask<T> {
+/// The camera gateway's end of a session.
+struct SessionRole {
     shared: Arc<Shared>,
-    connection: Connection<T>,
-    inbox: SenderInbox,
-    timer: HandshakeTimer,
-    remote: String,
     peer: Option<Peer>,
-    stood: bool,
-    /// Everything that its seats share; the slot is that of no camera.
-    watcher: Watcher,
-    news: mpsc::Receiver<News>,
-    view: View,
+    /// Everything that its subscriptions share; the slot is that of no camera.
+    subscriber: Subscriber,
+    events: mpsc::Receiver<SubscriberEvent>,
+    snapshot: Snapshot,
     cameras: Vec<Known>,
     /// The newest questions.
     asked: VecDeque<Asked>,
+    /// The next packets can be sealed.
+    ready: bool,
+    /// Nothing but packets came since the last turn.
+    only_packets: bool,
     /// A packet that is taken from the queue and belongs to the next frame.
     ahead: Option<Packet>,
     frame: Vec<u8>,
-    notes: Notes,
+    metrics: MetricBatch,
     times: SendTimes,
     /// What all sessions are to bring about.
-    steered: Steered,
+    settings: SettingsReceiver,
 }
 
+type Task = SessionTask<AnyTransport, NoMedia>;
+
 /// Serve one viewer gateway until it goes or the program stops.
-pub(super) async fn serve(shared: Arc<Shared>, guest: Guest, stop: watch::Receiver<bool>) {
-    let observation = &shared.observation;
-    let connection = Connection::new(
-        guest.transport,
-        guest.session,
-        observation.clock,
-        observation.metrics.clone(),
+pub(super) async fn serve(shared: Arc<Shared>, pending: PendingSession, stop: watch::Receiver<bool>) {
+    let mut task = SessionTask::new(
+        pending.transport,
+        pending.session,
+        NoMedia,
+        &shared.observation,
+        pending.timer,
+        pending.remote,
     );
-    let (sender, news) = mpsc::channel(MAX_NEWS);
-    let watcher = Watcher {
+    let (sender, events) = mpsc::channel(MAX_EVENTS);
+    let subscriber = Subscriber {
         id: shared.next_id.fetch_add(1, Ordering::Relaxed),
         slot: 0,
         queue: Arc::new(PacketQueue::new(PACKETS)),
-        outlet: None,
-        news: sender,
+        rtp_sender: None,
+        events: sender,
     };
-    let mut task = SessionTask {
-        connection,
-        inbox: SenderInbox::default(),
-        timer: guest.timer,
-        remote: guest.remote,
+    let mut role = SessionRole {
         peer: None,
-        stood: false,
-        watcher,
-        news,
-        view: View::new(shared.roster.subscribe()),
+        subscriber,
+        events,
+        snapshot: Snapshot::new(shared.registry.subscribe()),
         cameras: Vec::new(),
         asked: VecDeque::new(),
+        ready: false,
+        only_packets: false,
         ahead: None,
         frame: Vec::new(),
-        notes: Notes::default(),
+        metrics: MetricBatch::default(),
         times: SendTimes::default(),
-        steered: shared.steering.steered(),
+        settings: shared.settings.subscribe(),
         shared,
     };
-    let ended = match task.run(stop).await {
-        Ok(never) => match never {},
-        Err(ended) => ended,
-    };
-    // What the session still had to tell, such as the peer's last words.
-    let _ = task.take_events();
-    task.take_down_notes();
-    task.leave(ended).await;
+    let ended = task.run(&mut role, stop).await;
+    role.record_metrics(&task);
+    if task.established {
+        role.shared.count_viewer(false);
+    }
+    task.note_failed_handshake(&ended);
+    task.log_end::<SessionRole>(&ended);
+    role.leave_cameras().await;
+    task.say_goodbye(GOODBYE_PATIENCE).await;
 }
 
-impl SessionTask<AnyTransport> {
-    async fn run(&mut self, mut stop: watch::Receiver<bool>) -> Result<std::convert::Infallible, Ended> {
-        let queue = Arc::clone(&self.watcher.queue);
-        let (mut packets_came, mut stopped) = (false, false);
-        // Before it is waited for, all of it is looked at once.
-        stop.mark_changed();
-        let mut changes = Seldom::new(changed(&self.steered, &self.view, Some(&stop)));
-        loop {
-            // Packets are on their way before anything else is looked at.
-            let only_packets = std::mem::take(&mut packets_came);
-            if !only_packets {
-                self.connection.work(&mut self.inbox)?;
-                self.take_events()?;
-            }
-            self.send_packets()?;
-            if !only_packets || self.notes.are_many() {
-                self.take_down_notes();
-            }
-            tokio::select! {
-                // Packets first: they all leave above, and then everything else is looked at before this waits.
-                biased;
-                () = queue.changed(), if self.stood && self.connection.ready_for_frame() => packets_came = true,
-                waited = self.connection.wait() => waited?,
-                Some(news) = self.news.recv() => self.take_news(news)?,
-                () = &mut changes => {
-                    let over = *stop.borrow_and_update() || stop.has_changed().is_err();
-                    // From here on: what is done now takes everything until then into account.
-                    let stop = (!over).then_some(&stop);
-                    changes.set(changed(&self.steered, &self.view, stop));
-                    self.steer()?;
-                    self.take_roster()?;
-                    if over && !std::mem::replace(&mut stopped, true) {
-                        let close = Input::Close(CloseReason::GoingAway, "the gateway stops");
-                        self.connection.tell(close, &mut self.inbox)?;
-                    }
-                }
-            }
-        }
+/// Why a session's task woke up.
+enum Woken {
+    Packets,
+    SubscriberEvent(SubscriberEvent),
+    /// Something else is wanted of all sessions.
+    Settings,
+    /// Cameras and lists were read again.
+    Registry,
+}
+
+impl Role<AnyTransport> for SessionRole {
+    type Listener = NoMedia;
+    type Woken = Woken;
+
+    const PUBLISHES: bool = true;
+    const PEER: &'static str = "viewer gateway";
+    const ESTABLISHED: &'static str = "a viewer gateway is here";
+    const STOPPING: &'static str = "the gateway stops";
+
+    fn admit(&mut self, task: &Task, peer: &Peer) -> Input<'static> {
+        let places = Places {
+            taken: self.shared.viewers.load(Ordering::Relaxed),
+            most: self.shared.max_viewers,
+        };
+        self.shared.admission.admit(peer, &task.remote, places)
     }
 
-    fn take_events(&mut self) -> Result<(), Ended> {
-        while !self.inbox.events.is_empty() {
-            for event in std::mem::take(&mut self.inbox.events) {
-                self.take_event(event)?;
-            }
-        }
-        Ok(())
+    fn established(&mut self, task: &mut Task) -> Result<(), Ended> {
+        self.peer = task.peer;
+        self.shared.count_viewer(true);
+        self.apply_settings(task)?;
+        self.take_registry(task)
     }
 
-    fn take_event(&mut self, event: Event) -> Result<(), Ended> {
-        let observation = &self.shared.observation;
+    fn event(&mut self, task: &mut Task, event: Event) -> Result<(), Ended> {
         match event {
-            Event::PeerProved(peer) => {
-                self.peer = Some(peer);
-                let places = Places {
-                    taken: self.shared.viewers.load(Ordering::Relaxed),
-                    most: self.shared.max_viewers,
-                };
-                let input = self.shared.admission.admit(&peer, &self.remote, places);
-                return self.connection.tell(input, &mut self.inbox);
-            }
-            Event::Established(facts) => {
-                let cost = self.connection.cost;
-                observation.established("a viewer gateway is here", &self.timer, &facts, cost, &self.remote);
-                self.peer = Some(facts.peer);
-                self.stood = true;
-                self.shared.count_viewer(true);
-                self.steer()?;
-                return self.take_roster();
-            }
-            Event::Gateway(message) => return self.take_message(message),
-            Event::Rekeyed { epoch, cause } => {
-                observation.metrics.set_epoch(epoch);
-                observation.metrics.record_rekey(labels::RekeyCause::from(cause));
-                tracing::debug!(viewer = %self.name(), epoch, "new keys");
-            }
-            Event::Stalled => tracing::warn!(
-                viewer = %self.name(),
-                "nothing was heard from the viewer gateway for 2 s: it is sent nothing until it is"
-            ),
-            Event::Resumed => {
-                tracing::info!(viewer = %self.name(), "the viewer gateway is heard again");
-                self.watcher.queue.clear();
-            }
-            Event::Clock(estimate) => observation.clock_estimate(estimate.offset, estimate.uncertainty),
-            Event::Closed { reason, text } => {
-                tracing::info!(viewer = %self.name(), %reason, text, "the viewer gateway left");
-            }
-            Event::Selection(selection) => {
-                tracing::info!(viewer = %self.name(), encrypt = %selection, "what is encrypted for a viewer gateway");
-            }
-            Event::KeyframeRequested(_) => {}
+            Event::Gateway(message) => return self.take_message(task, message),
+            Event::Resumed => self.subscriber.queue.clear(),
+            _ => {}
         }
         Ok(())
     }
 
+    fn send(&mut self, task: &mut Task) -> Result<(), Ended> {
+        let only_packets = std::mem::take(&mut self.only_packets);
+        self.send_packets(task)?;
+        if !only_packets || self.metrics.is_full() {
+            self.record_metrics(task);
+        }
+        self.ready = task.established && task.connection.ready_for_frame();
+        Ok(())
+    }
+
+    async fn wait(&mut self) -> Woken {
+        tokio::select! {
+            biased;
+            () = self.subscriber.queue.changed(), if self.ready => Woken::Packets,
+            Some(event) = self.events.recv() => Woken::SubscriberEvent(event),
+            () = self.settings.changed() => Woken::Settings,
+            () = self.snapshot.changed() => Woken::Registry,
+        }
+    }
+
+    fn woken(&mut self, task: &mut Task, woken: Woken) -> Result<bool, Ended> {
+        match woken {
+            Woken::Packets => {
+                self.only_packets = true;
+                return Ok(true);
+            }
+            Woken::SubscriberEvent(event) => self.take_subscriber_event(task, event)?,
+            Woken::Settings => self.apply_settings(task)?,
+            Woken::Registry => self.take_registry(task)?,
+        }
+        Ok(false)
+    }
+}
+
+impl SessionRole {
     /// Bring about what the gateway wants of every session.
-    fn steer(&mut self) -> Result<(), Ended> {
-        if !self.stood {
+    fn apply_settings(&mut self, task: &mut Task) -> Result<(), Ended> {
+        if !task.established {
             return Ok(());
         }
-        self.steered.bring_about(&mut self.connection, &mut self.inbox)
+        self.settings.apply(&mut task.connection, &mut task.listener)
     }
 
-    fn take_message(&mut self, message: GatewayMessage) -> Result<(), Ended> {
+    fn take_message(&mut self, task: &mut Task, message: GatewayMessage) -> Result<(), Ended> {
         match message {
             GatewayMessage::Describe { request, path } => {
-                if self.is_new(request, true)? {
-                    self.take_roster()?;
+                if self.is_new(task, request, true)? {
+                    self.take_registry(task)?;
                     match self.number_of(&path) {
-                        Ok(slot) => self.ask(slot, request, What::Describe)?,
-                        Err(status) => self.answer(request, 0, status, Parameters::default())?,
+                        Ok(slot) => self.ask(task, slot, request, Action::Describe)?,
+                        Err(status) => self.answer(task, request, 0, status, Parameters::default())?,
                     }
                 }
                 Ok(())
@@ -252,15 +231,15 @@ impl SessionTask<AnyTransport> {
                 verb,
                 with,
             } => {
-                if self.is_new(request, false)? {
-                    self.ask(slot_of(camera), request, What::Command(verb, with))?;
+                if self.is_new(task, request, false)? {
+                    self.ask(task, slot_of(camera), request, Action::Command(verb, with))?;
                 }
                 Ok(())
             }
             GatewayMessage::Packet { camera, channel, bytes } => {
                 if let Some(camera) = self.camera(slot_of(camera)) {
                     // A report that finds no room is followed by another.
-                    let _ = camera.wishes.try_send(Wish::Rtcp(channel, bytes));
+                    let _ = camera.requests.try_send(Request::Rtcp(channel, bytes));
                 }
                 Ok(())
             }
@@ -269,10 +248,10 @@ impl SessionTask<AnyTransport> {
     }
 
     /// Whether a question is asked for the first time. One that was answered is answered again.
-    fn is_new(&mut self, request: u32, describe: bool) -> Result<bool, Ended> {
+    fn is_new(&mut self, task: &mut Task, request: u32, describe: bool) -> Result<bool, Ended> {
         if let Some(asked) = self.asked.iter().find(|asked| asked.request == request) {
             if let Some(answer) = &asked.answer {
-                self.connection.tell(Input::Gateway(answer), &mut self.inbox)?;
+                task.handle(Input::Gateway(answer))?;
             }
             return Ok(false);
         }
@@ -295,7 +274,7 @@ impl SessionTask<AnyTransport> {
 
     /// The slot of the camera at a path, from its first description on.
     fn number_of(&mut self, path: &str) -> Result<u8, CarriedStatus> {
-        let seen = self.peer.and_then(|peer| self.view.camera(path, &peer.id));
+        let seen = self.peer.and_then(|peer| self.snapshot.camera(path, &peer.id));
         let camera = seen.ok_or(CarriedStatus::of_camera(404))?;
         if let Some(at) = self.cameras.iter().position(|known| known.path == camera.path) {
             self.cameras[at].camera = Some(camera);
@@ -314,35 +293,35 @@ impl SessionTask<AnyTransport> {
     }
 
     /// Cameras and lists may have been read again: leave what the viewer gateway does not see any more.
-    fn take_roster(&mut self) -> Result<(), Ended> {
-        let Some(peer) = self.peer.filter(|_| self.stood) else {
+    fn take_registry(&mut self, task: &mut Task) -> Result<(), Ended> {
+        let Some(peer) = self.peer.filter(|_| task.established) else {
             return Ok(());
         };
         if !self.shared.admission.admits(&peer.id) {
             let why = "not on the allow list any more";
-            tracing::warn!(viewer = %self.name(), "{why}: the session ends");
+            tracing::warn!(viewer = %task.name(), "{why}: the session ends");
             let close = Input::Close(CloseReason::NotAuthorised, why);
-            return self.connection.tell(close, &mut self.inbox);
+            return task.handle(close);
         }
         for slot in 0..self.cameras.len() {
-            let lost = |camera: &Arc<Camera>| self.view.lost(camera, &peer.id);
+            let lost = |camera: &Arc<Camera>| self.snapshot.lost(camera, &peer.id);
             let known = &mut self.cameras[slot].camera;
             if let Some(status) = known.as_ref().and_then(lost)
                 && let Some(camera) = known.take()
             {
-                self.lose(slot as u8, &camera, status)?;
+                self.lose(task, slot as u8, &camera, status)?;
             }
         }
         Ok(())
     }
 
     /// Leave a camera, and tell the viewer gateway that it has ended.
-    fn lose(&mut self, slot: u8, camera: &Camera, status: CarriedStatus) -> Result<(), Ended> {
-        let leave = Wish::Leave(self.watcher_of(slot));
-        if let Err(TrySendError::Full(leave)) = camera.wishes.try_send(leave) {
-            let wishes = camera.wishes.clone();
+    fn lose(&mut self, task: &mut Task, slot: u8, camera: &Camera, status: CarriedStatus) -> Result<(), Ended> {
+        let leave = Request::Leave(self.subscriber_of(slot));
+        if let Err(TrySendError::Full(leave)) = camera.requests.try_send(leave) {
+            let requests = camera.requests.clone();
             // The camera must hear of it, and the other cameras' packets must not wait for that.
-            tokio::spawn(async move { wishes.send(leave).await });
+            tokio::spawn(async move { requests.send(leave).await });
         }
         let unanswered = |asked: &&Asked| asked.slot == Some(slot) && asked.answer.is_none();
         let requests: Vec<u32> = self
@@ -352,55 +331,66 @@ impl SessionTask<AnyTransport> {
             .map(|asked| asked.request)
             .collect();
         for request in requests {
-            self.answer(request, slot, status, Parameters::default())?;
+            self.answer(task, request, slot, status, Parameters::default())?;
         }
         let Some(camera) = number(slot) else { return Ok(()) };
-        self.say(&GatewayMessage::Ended { camera, status }).map(drop)
+        self.say(task, &GatewayMessage::Ended { camera, status }).map(drop)
     }
 
-    fn watcher_of(&self, slot: u8) -> Watcher {
-        Watcher {
+    fn subscriber_of(&self, slot: u8) -> Subscriber {
+        Subscriber {
             slot,
-            ..self.watcher.clone()
+            ..self.subscriber.clone()
         }
     }
 
-    fn ask(&mut self, slot: u8, request: u32, what: What) -> Result<(), Ended> {
-        let watcher = self.watcher_of(slot);
+    fn ask(&mut self, task: &mut Task, slot: u8, request: u32, action: Action) -> Result<(), Ended> {
+        let subscriber = self.subscriber_of(slot);
         if let Some(asked) = self.asked.iter_mut().find(|asked| asked.request == request) {
             asked.slot = Some(slot);
         }
         let refused = match self.camera(slot) {
             None => CarriedStatus::of_camera(404),
-            Some(camera) => match camera.wishes.try_send(Wish::Ask(Ask { watcher, request, what })) {
+            Some(camera) => match camera.requests.try_send(Request::Question(Question {
+                subscriber,
+                request,
+                action,
+            })) {
                 Ok(()) => return Ok(()),
                 Err(_) => CarriedStatus::of_camera(503),
             },
         };
-        self.answer(request, slot, refused, Parameters::default())
+        self.answer(task, request, slot, refused, Parameters::default())
     }
 
-    fn take_news(&mut self, news: News) -> Result<(), Ended> {
-        let (News::Answer { slot, .. } | News::Ended { slot, .. }) = &news;
+    fn take_subscriber_event(&mut self, task: &mut Task, event: SubscriberEvent) -> Result<(), Ended> {
+        let (SubscriberEvent::Answer { slot, .. } | SubscriberEvent::Ended { slot, .. }) = &event;
         if self.camera(*slot).is_none() {
             // What was to be said was said when it was lost.
             return Ok(());
         }
-        match news {
-            News::Answer {
+        match event {
+            SubscriberEvent::Answer {
                 request,
                 slot,
                 status,
                 with,
-            } => self.answer(request, slot, status, with),
-            News::Ended { slot, status } => {
+            } => self.answer(task, request, slot, status, with),
+            SubscriberEvent::Ended { slot, status } => {
                 let Some(camera) = number(slot) else { return Ok(()) };
-                self.say(&GatewayMessage::Ended { camera, status }).map(drop)
+                self.say(task, &GatewayMessage::Ended { camera, status }).map(drop)
             }
         }
     }
 
-    fn answer(&mut self, request: u32, slot: u8, status: CarriedStatus, with: Parameters) -> Result<(), Ended> {
+    fn answer(
+        &mut self,
+        task: &mut Task,
+        request: u32,
+        slot: u8,
+        status: CarriedStatus,
+        with: Parameters,
+    ) -> Result<(), Ended> {
         let asked = self.asked.iter().position(|asked| asked.request == request);
         let describe = asked.is_some_and(|at| self.asked[at].describe);
         let camera = number(slot).filter(|_| status.is_ok() || !describe);
@@ -410,11 +400,11 @@ impl SessionTask<AnyTransport> {
             status,
             with,
         };
-        let said = match self.say(&answer(status, with))? {
+        let said = match self.say(task, &answer(status, with))? {
             Some(said) => Some(said),
             None => {
                 tracing::warn!("a camera's answer is too long to cross and was left out");
-                self.say(&answer(CarriedStatus::BAD_GATEWAY, Parameters::default()))?
+                self.say(task, &answer(CarriedStatus::BAD_GATEWAY, Parameters::default()))?
             }
         };
         if let Some(at) = asked {
@@ -424,44 +414,44 @@ impl SessionTask<AnyTransport> {
     }
 
     /// Say something; the bytes that were said, or `None` if they are too many.
-    fn say(&mut self, message: &GatewayMessage) -> Result<Option<Vec<u8>>, Ended> {
+    fn say(&mut self, task: &mut Task, message: &GatewayMessage) -> Result<Option<Vec<u8>>, Ended> {
         let Ok(bytes) = message.to_bytes() else { return Ok(None) };
-        self.connection.tell(Input::Gateway(&bytes), &mut self.inbox)?;
+        task.handle(Input::Gateway(&bytes))?;
         Ok(Some(bytes))
     }
 
-    fn send_packets(&mut self) -> Result<(), Ended> {
+    fn send_packets(&mut self, task: &mut Task) -> Result<(), Ended> {
         let mut more = true;
-        while more && self.stood && self.connection.ready_for_frame() {
-            let Some(first) = self.gather(Instant::now()) else {
+        while more && task.established && task.connection.ready_for_frame() {
+            let Some(first) = self.gather(task, Instant::now()) else {
                 break;
             };
-            let room = self.connection.room();
-            let mut sealed = self.seal_frame(first)?;
+            let room = task.connection.room();
+            let mut sealed = self.seal_frame(task, first)?;
             // What came together leaves together.
-            while self.connection.backlog() < room {
-                let Some(frame) = self.gather(sealed) else {
+            while task.connection.backlog() < room {
+                let Some(frame) = self.gather(task, sealed) else {
                     more = false;
                     break;
                 };
-                sealed = self.seal_frame(frame)?;
+                sealed = self.seal_frame(task, frame)?;
             }
-            self.connection.send(&mut self.inbox)?;
-            self.notes.handed();
-            self.note_sent();
-            self.take_events()?;
+            task.connection.send(&mut task.listener)?;
+            self.metrics.handed();
+            self.note_sent(task);
+            task.take_events(self)?;
         }
-        self.note_sent();
-        self.connection.session.media_waits(self.watcher.queue.bytes());
+        self.note_sent(task);
+        task.connection.session.media_waits(self.subscriber.queue.bytes());
         Ok(())
     }
 
     /// Put packets of one camera that came together into a frame: their slot, and when the first came. Where media may
     /// be lost a packet travels alone, so that it is lost alone. `now` may be a little while ago.
-    fn gather(&mut self, now: Instant) -> Option<(u8, Instant)> {
-        let alone = self.connection.session.holds_media();
+    fn gather(&mut self, task: &mut Task, now: Instant) -> Option<(u8, Instant)> {
+        let alone = task.connection.session.holds_media();
         let first = loop {
-            let packet = self.ahead.take().or_else(|| self.watcher.queue.pop())?;
+            let packet = self.ahead.take().or_else(|| self.subscriber.queue.pop())?;
             if self.camera(packet.slot).is_none() {
                 continue;
             }
@@ -473,7 +463,7 @@ impl SessionTask<AnyTransport> {
         self.frame.clear();
         self.put(&first);
         while !alone && self.frame.len() < MAX_TOGETHER {
-            let Some(next) = self.watcher.queue.pop() else { break };
+            let Some(next) = self.subscriber.queue.pop() else { break };
             if next.slot != first.slot {
                 self.ahead = Some(next);
                 break;
@@ -486,11 +476,11 @@ impl SessionTask<AnyTransport> {
     fn put(&mut self, packet: &Packet) {
         // A packet of RTSP or UDP has at most 65 535 bytes.
         let _ = put_packet(&mut self.frame, packet.channel, &packet.bytes);
-        self.notes.arrived(packet.arrived);
+        self.metrics.arrived(packet.arrived);
     }
 
     /// Seal the frame that was gathered; when that was done.
-    fn seal_frame(&mut self, (slot, arrived): (u8, Instant)) -> Result<Instant, Ended> {
+    fn seal_frame(&mut self, task: &mut Task, (slot, arrived): (u8, Instant)) -> Result<Instant, Ended> {
         let (Some(known), Some(camera)) = (self.cameras.get_mut(usize::from(slot)), number(slot)) else {
             return Ok(Instant::now());
         };
@@ -498,11 +488,8 @@ impl SessionTask<AnyTransport> {
         let first = *known.began.get_or_insert(arrived);
         let came = clock.wall(arrived);
         let (previous_seal, previous_send) = self.times.previous();
-        let outgoing = OutgoingFrame {
+        let packets = OutgoingPackets {
             stream: camera.stream(),
-            // Nobody here reads what it is; a selection that would have to is refused.
-            codec: Codec::Mjpeg,
-            keyframe: true,
             preamble: Preamble {
                 frame: known.frame,
                 media_time: nanos(arrived.saturating_duration_since(first)),
@@ -514,61 +501,37 @@ impl SessionTask<AnyTransport> {
             data: &self.frame,
         };
         known.frame += 1;
-        let from = self.connection.outgoing_len();
+        let from = task.connection.outgoing_len();
         let began = Instant::now();
-        let made = self
+        let made = task
             .connection
-            .seal(|session, out| session.seal_frame(clock.at(began), &outgoing, out))?;
+            .seal(|session, out| session.seal_packets(clock.at(began), &packets, out))?;
         let sealed = Instant::now();
         let took = sealed - began;
-        let wire_bytes = (self.connection.outgoing_len() - from) as u64;
+        let wire_bytes = (task.connection.outgoing_len() - from) as u64;
         self.times.sealed(took, sealed);
-        self.notes.sealed(Sealed { made, wire_bytes, took });
+        self.metrics.sealed(SealedUnit { made, wire_bytes, took });
         Ok(sealed)
     }
 
-    fn note_sent(&mut self) {
-        if self.connection.backlog() == 0 {
-            self.notes.sent(self.times.left());
+    fn note_sent(&mut self, task: &mut Task) {
+        if task.connection.backlog() == 0 {
+            self.metrics.sent(self.times.left());
         }
     }
 
-    fn take_down_notes(&mut self) {
-        let counts = self.connection.session.outbound_counts();
-        self.notes.take_down(&self.shared.observation, counts);
+    fn record_metrics(&mut self, task: &Task) {
+        let counts = task.connection.session.outbound_counts();
+        self.metrics.record(&self.shared.observation, counts);
     }
 
-    fn name(&self) -> String {
-        self.peer.map_or_else(|| self.remote.clone(), |peer| peer.id.short())
-    }
-
-    async fn leave(self, ended: Ended) {
-        let name = self.name();
-        let observation = &self.shared.observation;
-        if self.stood {
-            self.shared.count_viewer(false);
-        } else {
-            let peer = self
-                .peer
-                .map_or_else(|| self.remote.clone(), |peer| peer.id.to_string());
-            let row = self
-                .timer
-                .row(handshake_outcome(&ended), peer, None, self.connection.cost);
-            observation.handshake(row);
-        }
-        if self.inbox.refused > 0 {
-            tracing::warn!(viewer = %name, records = self.inbox.refused, "records of this viewer gateway were refused");
-        }
-        if let Some(words) = end_in_words(&ended) {
-            tracing::warn!(viewer = %name, from = self.remote, "{words}");
-        }
+    /// Leave all cameras. Each must hear of it: its queue moves as long as the camera's task runs.
+    async fn leave_cameras(self) {
         for (slot, known) in (0..).zip(&self.cameras) {
             if let Some(camera) = &known.camera {
-                // The camera must hear of it: its queue moves as long as the camera's task runs.
-                let _ = camera.wishes.send(Wish::Leave(self.watcher_of(slot))).await;
+                let _ = camera.requests.send(Request::Leave(self.subscriber_of(slot))).await;
             }
         }
-        self.connection.say_goodbye(GOODBYE_PATIENCE).await;
     }
 }
 

@@ -14,10 +14,10 @@ use sealcast_proto::rtsp::{
 use tokio::sync::mpsc;
 
 use super::super::after_others;
-use super::super::desk::{Desk, Order, Wish};
-use super::super::ports::{Ports, Senders};
+use super::super::request_mux::{Action, Request, RequestMux};
+use super::super::rtp_ports::{RtpPorts, Senders};
 use super::cameras::Target;
-use super::reach::{Line, reach};
+use super::connect::{RtspConnection, connect};
 use crate::failure::Result;
 use crate::keys::entropy;
 use crate::run::Observation;
@@ -55,7 +55,7 @@ enum End {
 
 impl End {
     /// What those who watch are told, and the log.
-    fn told(&self) -> (CarriedStatus, String) {
+    fn describe(&self) -> (CarriedStatus, String) {
         match self {
             Self::Unneeded | Self::Stopping => (CarriedStatus::OK, "nobody needs the camera any more".to_owned()),
             Self::Machine(error @ CameraError::Silent) => (CarriedStatus::TIMEOUT, error.to_string()),
@@ -107,26 +107,26 @@ struct Away {
 }
 
 /// Look after one camera for as long as anybody can ask for it.
-pub(super) async fn keep(target: Arc<Target>, mut wishes: mpsc::Receiver<Wish>, observation: Arc<Observation>) {
-    let mut desk = Desk::default();
+pub(super) async fn keep(target: Arc<Target>, mut requests: mpsc::Receiver<Request>, observation: Arc<Observation>) {
+    let mut mux = RequestMux::default();
     let mut away: Option<Away> = None;
     loop {
-        while desk.is_idle() {
+        while mux.is_idle() {
             away = None;
-            match wishes.recv().await {
-                Some(Wish::Ask(ask)) => desk.ask(ask),
+            match requests.recv().await {
+                Some(Request::Question(ask)) => mux.ask(ask),
                 // Nothing is left of what they are about.
-                Some(Wish::Rtcp(..) | Wish::Leave(_)) => {}
+                Some(Request::Rtcp(..) | Request::Leave(_)) => {}
                 None => return,
             }
         }
         let reached = tokio::select! {
-            reached = reach(&target, away.as_ref().map(|away| away.until)) => reached,
-            needed = attend(&mut wishes, &mut desk) => if needed { return } else { continue },
+            reached = connect(&target, away.as_ref().map(|away| away.until)) => reached,
+            needed = attend(&mut requests, &mut mux) => if needed { return } else { continue },
         };
         let ended = match reached {
-            Ok(line) => {
-                let mut upstream = match Upstream::new(&target, line, &mut desk, &observation) {
+            Ok(connection) => {
+                let mut upstream = match Upstream::new(&target, connection, &mut mux, &observation) {
                     Ok(upstream) => upstream,
                     Err(failure) => {
                         tracing::warn!("{failure}");
@@ -134,55 +134,55 @@ pub(super) async fn keep(target: Arc<Target>, mut wishes: mpsc::Receiver<Wish>, 
                     }
                 };
                 upstream.before = away.take().map(|away: Away| away.sdp);
-                let ended = upstream.run(&mut wishes).await;
+                let ended = upstream.run(&mut requests).await;
                 away = upstream.away(&ended);
                 ended
             }
             Err(failure) => {
                 tracing::warn!("{failure}");
-                desk.end(CarriedStatus::of_camera(503));
+                mux.end(CarriedStatus::of_camera(503));
                 continue;
             }
         };
-        let (camera, (status, words)) = (target.url.as_str(), ended.told());
+        let (camera, (status, words)) = (target.url.as_str(), ended.describe());
         match ended {
             End::Stopping => return,
             End::Unneeded => tracing::info!(camera, "{words}"),
             _ if away.is_some() => {
                 tracing::warn!(camera, "{words}: waiting for it to come back");
-                desk.away();
+                mux.away();
             }
             _ => {
                 tracing::warn!(camera, "{words}");
-                desk.end(status);
+                mux.end(status);
             }
         }
     }
 }
 
-/// Take wishes while there is no connection: questions wait for it. Ends when nobody needs it any more, with `false`,
+/// Take requests while there is no connection: questions wait for it. Ends when nobody needs it any more, with `false`,
 /// or when the gateway stops.
-async fn attend(wishes: &mut mpsc::Receiver<Wish>, desk: &mut Desk) -> bool {
-    while !desk.is_idle() {
-        match wishes.recv().await {
-            Some(Wish::Ask(ask)) => desk.ask(ask),
-            Some(Wish::Leave(watcher)) => desk.leave(watcher),
-            Some(Wish::Rtcp(..)) => {}
+async fn attend(requests: &mut mpsc::Receiver<Request>, mux: &mut RequestMux) -> bool {
+    while !mux.is_idle() {
+        match requests.recv().await {
+            Some(Request::Question(ask)) => mux.ask(ask),
+            Some(Request::Leave(subscriber)) => mux.leave(subscriber),
+            Some(Request::Rtcp(..)) => {}
             None => return true,
         }
-        desk.away();
+        mux.away();
     }
     false
 }
 
 struct Upstream<'a> {
-    desk: &'a mut Desk,
+    mux: &'a mut RequestMux,
     observation: &'a Arc<Observation>,
-    line: StreamTransport<Box<dyn ByteStream>>,
+    connection: StreamTransport<Box<dyn ByteStream>>,
     remote: IpAddr,
     local: IpAddr,
     client: CameraClient,
-    ports: Ports,
+    ports: RtpPorts,
     description: Option<Vec<u8>>,
     /// The description of old, where the camera went while it was watched.
     before: Option<Vec<u8>>,
@@ -200,7 +200,12 @@ struct Upstream<'a> {
 }
 
 impl<'a> Upstream<'a> {
-    fn new(target: &Target, line: Line, desk: &'a mut Desk, observation: &'a Arc<Observation>) -> Result<Self> {
+    fn new(
+        target: &Target,
+        connection: RtspConnection,
+        mux: &'a mut RequestMux,
+        observation: &'a Arc<Observation>,
+    ) -> Result<Self> {
         let options = &target.options;
         let config = CameraConfig {
             url: target.url.clone(),
@@ -215,13 +220,13 @@ impl<'a> Upstream<'a> {
         };
         tracing::info!(camera = target.url.as_str(), "connected to the camera");
         Ok(Self {
-            desk,
+            mux,
             observation,
-            line: line.stream,
-            remote: line.remote,
-            local: line.local,
+            connection: connection.stream,
+            remote: connection.remote,
+            local: connection.local,
             client: CameraClient::new(config, observation.clock.now().monotonic),
-            ports: Ports::default(),
+            ports: RtpPorts::default(),
             description: None,
             before: None,
             going_on: false,
@@ -234,15 +239,15 @@ impl<'a> Upstream<'a> {
         })
     }
 
-    async fn run(&mut self, wishes: &mut mpsc::Receiver<Wish>) -> End {
-        match self.serve(wishes).await {
+    async fn run(&mut self, requests: &mut mpsc::Receiver<Request>) -> End {
+        match self.serve(requests).await {
             Ok(never) => match never {},
             Err(end) => end,
         }
     }
 
-    async fn serve(&mut self, wishes: &mut mpsc::Receiver<Wish>) -> Result<std::convert::Infallible, End> {
-        self.tell(CameraInput::Timeout)?;
+    async fn serve(&mut self, requests: &mut mpsc::Receiver<Request>) -> Result<std::convert::Infallible, End> {
+        self.handle(CameraInput::Timeout)?;
         let mut came = false;
         let (mut due, mut looking) = (Alarm::default(), Alarm::default());
         loop {
@@ -253,12 +258,12 @@ impl<'a> Upstream<'a> {
             let wake = self.patience();
             tokio::select! {
                 biased;
-                progress = self.line.wait() => match progress.map_err(End::Broken)? {
+                progress = self.connection.wait() => match progress.map_err(End::Broken)? {
                     Progress::Read => {
                         self.heard.store(true, Ordering::Relaxed);
                         came = true;
                         let now = self.observation.clock.now().monotonic;
-                        let handled = self.client.handle(now, CameraInput::Bytes(self.line.take_bytes()));
+                        let handled = self.client.handle(now, CameraInput::Bytes(self.connection.take_bytes()));
                         handled.map_err(End::Machine)?;
                         for (track, theirs) in self.client.ports() {
                             self.ports.expect(track, theirs.map_or(Senders::First, Senders::At));
@@ -267,17 +272,17 @@ impl<'a> Upstream<'a> {
                     Progress::Wrote => {}
                     Progress::Closed => return Err(End::Closed),
                 },
-                wish = wishes.recv(), if self.stopping.is_none() => match wish {
-                    Some(wish) => self.take_wish(wish),
+                request = requests.recv(), if self.stopping.is_none() => match request {
+                    Some(request) => self.take_request(request),
                     None => self.stopping = Some(Instant::now()),
                 },
-                () = due.rings(deadline) => self.tell(CameraInput::Timeout)?,
+                () = due.rings(deadline) => self.handle(CameraInput::Timeout)?,
                 () = looking.rings(Some(wake)) => self.look()?,
             }
         }
     }
 
-    fn tell(&mut self, input: CameraInput<'_>) -> Result<(), End> {
+    fn handle(&mut self, input: CameraInput<'_>) -> Result<(), End> {
         let now = self.observation.clock.now().monotonic;
         self.client.handle(now, input).map_err(End::Machine)
     }
@@ -286,8 +291,8 @@ impl<'a> Upstream<'a> {
     fn work(&mut self) -> Result<Duration, End> {
         loop {
             let deadline = self.drain()?;
-            if !self.next_order()? {
-                self.line.flush_now().map_err(End::Broken)?;
+            if !self.next_action()? {
+                self.connection.flush_now().map_err(End::Broken)?;
                 if self.torn_down {
                     return Err(if self.stopping.is_some() {
                         End::Stopping
@@ -295,7 +300,7 @@ impl<'a> Upstream<'a> {
                         End::Unneeded
                     });
                 }
-                if self.line.backlog() > MAX_UNSENT {
+                if self.connection.backlog() > MAX_UNSENT {
                     return Err(End::Deaf);
                 }
                 return Ok(deadline);
@@ -307,10 +312,10 @@ impl<'a> Upstream<'a> {
         let arrived = Instant::now();
         loop {
             match self.client.poll() {
-                CameraOutput::Transmit(bytes) => self.line.outgoing().extend_from_slice(&bytes),
+                CameraOutput::Transmit(bytes) => self.connection.outgoing().extend_from_slice(&bytes),
                 CameraOutput::Packet(channel, bytes) => {
-                    let (audience, metrics) = (&self.desk.audience, &self.observation.metrics);
-                    audience.deliver(channel, &Bytes::from(bytes), arrived, metrics);
+                    let (subscribers, metrics) = (&self.mux.subscribers, &self.observation.metrics);
+                    subscribers.deliver(channel, &Bytes::from(bytes), arrived, metrics);
                 }
                 CameraOutput::Event(event) => self.take_event(event)?,
                 CameraOutput::Timeout(deadline) => return Ok(deadline),
@@ -324,10 +329,10 @@ impl<'a> Upstream<'a> {
             CameraEvent::OpenPorts { track } => {
                 let ports = self.open_ports(track);
                 let ports = ports.inspect_err(|error| tracing::warn!("no UDP ports for a camera ({error})"));
-                self.tell(CameraInput::Ports(ports.ok()))?;
+                self.handle(CameraInput::Ports(ports.ok()))?;
             }
             CameraEvent::Answered { status, with, .. } => {
-                let told = self.desk.answered(status, with);
+                let told = self.mux.answered(status, with);
                 if std::mem::take(&mut self.going_on) && !status.is_ok() {
                     return Err(End::Refused(status));
                 }
@@ -338,27 +343,27 @@ impl<'a> Upstream<'a> {
     }
 
     fn open_ports(&mut self, track: Track) -> io::Result<sealcast_proto::rtsp::PortPair> {
-        let (audience, heard) = (Arc::clone(&self.desk.audience), Arc::clone(&self.heard));
+        let (subscribers, heard) = (Arc::clone(&self.mux.subscribers), Arc::clone(&self.heard));
         let metrics = self.observation.metrics.clone();
         self.ports
             .open(track, self.local, self.remote, move |channel, bytes, arrived| {
                 heard.store(true, Ordering::Relaxed);
-                audience.deliver(channel, &bytes, arrived, &metrics);
+                subscribers.deliver(channel, &bytes, arrived, &metrics);
             })
     }
 
-    /// Give the camera its next order, if there is one and the camera is ready for it.
-    fn next_order(&mut self) -> Result<bool, End> {
+    /// Give the camera its next action, if there is one and the camera is ready for it.
+    fn next_action(&mut self) -> Result<bool, End> {
         if let Some(before) = &self.before {
             let Some(sdp) = &self.description else { return Ok(false) };
             if !same_media(before, sdp) {
                 return Err(End::Changed);
             }
             self.before = None;
-            if let Some(order) = self.desk.go_on() {
+            if let Some(action) = self.mux.go_on() {
                 tracing::info!("the camera is back: who watched goes on");
                 self.going_on = true;
-                return self.give(order);
+                return self.give(action);
             }
         }
         if self.describing {
@@ -366,18 +371,18 @@ impl<'a> Upstream<'a> {
                 return Ok(false);
             };
             self.describing = false;
-            self.desk.answered(CarriedStatus::OK, Parameters::of_body(sdp));
+            self.mux.answered(CarriedStatus::OK, Parameters::of_body(sdp));
         }
-        match self.desk.next_order() {
+        match self.mux.next_action() {
             None => Ok(false),
-            Some(order) => self.give(order),
+            Some(action) => self.give(action),
         }
     }
 
-    fn give(&mut self, order: Order) -> Result<bool, End> {
-        match order {
-            Order::Describe => self.describing = true,
-            Order::Command(verb, with) => self.tell(CameraInput::Command(0, verb, &with))?,
+    fn give(&mut self, action: Action) -> Result<bool, End> {
+        match action {
+            Action::Describe => self.describing = true,
+            Action::Command(verb, with) => self.handle(CameraInput::Command(0, verb, &with))?,
         }
         Ok(true)
     }
@@ -385,22 +390,22 @@ impl<'a> Upstream<'a> {
     /// Whether those who watch may wait for the camera after that, and how.
     fn away(&mut self, ended: &End) -> Option<Away> {
         let sdp = self.before.take().or_else(|| self.description.take())?;
-        let until = self.desk.audience.delivered()? + RETURN_PATIENCE;
-        let waits = ended.may_return() && !self.desk.audience.receives().is_empty();
+        let until = self.mux.subscribers.delivered()? + RETURN_PATIENCE;
+        let waits = ended.may_return() && !self.mux.subscribers.receives().is_empty();
         waits.then_some(Away { sdp, until })
     }
 
-    fn take_wish(&mut self, wish: Wish) {
-        match wish {
-            Wish::Ask(ask) => self.desk.ask(ask),
-            Wish::Leave(watcher) => self.desk.leave(watcher),
-            Wish::Rtcp(channel, packet) => self.send_rtcp(channel, &packet),
+    fn take_request(&mut self, request: Request) {
+        match request {
+            Request::Question(ask) => self.mux.ask(ask),
+            Request::Leave(subscriber) => self.mux.leave(subscriber),
+            Request::Rtcp(channel, packet) => self.send_rtcp(channel, &packet),
         }
     }
 
     fn send_rtcp(&mut self, channel: Channel, packet: &[u8]) {
         match self.client.route(channel) {
-            Some(Route::Interleaved(number)) => put_data(self.line.outgoing(), number, packet),
+            Some(Route::Interleaved(number)) => put_data(self.connection.outgoing(), number, packet),
             Some(Route::Udp { port }) => {
                 self.ports
                     .send(channel, SocketAddr::new(self.remote, port), packet, packet.len());
@@ -411,7 +416,7 @@ impl<'a> Upstream<'a> {
 
     /// When to look whether it is still needed and still there.
     fn patience(&mut self) -> Instant {
-        let idle = self.desk.is_idle();
+        let idle = self.mux.is_idle();
         self.idle_since = idle.then(|| self.idle_since.unwrap_or_else(Instant::now));
         let idle_until = self.idle_since.map(|since| since + IDLE_PATIENCE);
         let stop = self
@@ -435,7 +440,7 @@ impl<'a> Upstream<'a> {
         if self.looked.elapsed() >= SILENCE_PATIENCE {
             self.looked = Instant::now();
             let heard = self.heard.swap(false, Ordering::Relaxed);
-            if !heard && !self.desk.audience.receives().is_empty() {
+            if !heard && !self.mux.subscribers.receives().is_empty() {
                 return Err(End::Silent);
             }
         }

@@ -11,7 +11,7 @@ use crate::meter::stage::Stage;
 use crate::run::Observation;
 
 /// A frame on its way through the pair.
-pub(super) struct Journey<'a> {
+pub(super) struct FrameTimeline<'a> {
     /// The path of its camera.
     pub(super) camera: &'a str,
     pub(super) carrier: &'static str,
@@ -24,16 +24,16 @@ pub(super) struct Journey<'a> {
 }
 
 /// Take down a unit of a frame: how it came, and when it was opened.
-pub(super) fn note(observation: &Observation, journey: &Journey<'_>, unit: UnitArrival, opened: Instant) {
-    let link = observation.since(Stage::Link, unit.sealed_at, opened, journey.clock);
+pub(super) fn note(observation: &Observation, timeline: &FrameTimeline<'_>, unit: UnitArrival, opened: Instant) {
+    let link = observation.since(Stage::Link, unit.sealed_at, opened, timeline.clock);
     if let Some(logs) = observation.logs() {
-        logs.unit(row(observation, journey, unit, opened, link));
+        logs.unit(row(observation, timeline, unit, opened, link));
     }
 }
 
 fn row(
     observation: &Observation,
-    journey: &Journey<'_>,
+    timeline: &FrameTimeline<'_>,
     arrival: UnitArrival,
     opened: Instant,
     link: Option<u64>,
@@ -43,24 +43,24 @@ fn row(
     let arrived_ns = clock.wall_at(arrival.arrived);
     let ours = |peer: ClockEstimate| i128::from(arrival.sealed_at) - i128::from(peer.offset);
     // A peer that stamps before 1970 has no clock worth mapping.
-    let sealed_ns = journey.clock.map(|peer| u64::try_from(ours(peer)).unwrap_or(0));
+    let sealed_ns = timeline.clock.map(|peer| u64::try_from(ours(peer)).unwrap_or(0));
     UnitRow {
         time: Timestamp::now(),
-        camera: journey.camera.to_owned(),
-        frame: journey.preamble.frame,
+        camera: timeline.camera.to_owned(),
+        frame: timeline.preamble.frame,
         unit: arrival.index,
         bytes: arrival.bytes,
-        carrier: journey.carrier,
+        carrier: timeline.carrier,
         encrypted: arrival.encrypted,
         repaired: arrival.repaired,
         sealed_ns,
         arrived_ns,
         opened_ns: clock.wall(opened),
-        camera_gateway_us: micros(arrival.sealed_at.saturating_sub(journey.preamble.captured)),
+        camera_gateway_us: micros(arrival.sealed_at.saturating_sub(timeline.preamble.captured)),
         network_us: sealed_ns.map(|sealed| micros(arrived_ns.saturating_sub(sealed))),
         link_us: link.map(micros),
-        viewer_gateway_us: (journey.queued - journey.arrived).as_secs_f64() * 1e6,
-        clock_offset_us: journey.clock.map(|peer| peer.offset as f64 / 1e3),
-        clock_uncertainty_us: journey.clock.map(|peer| micros(peer.uncertainty)),
+        viewer_gateway_us: (timeline.queued - timeline.arrived).as_secs_f64() * 1e6,
+        clock_offset_us: timeline.clock.map(|peer| peer.offset as f64 / 1e3),
+        clock_uncertainty_us: timeline.clock.map(|peer| micros(peer.uncertainty)),
     }
 }

@@ -3,34 +3,32 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use sealcast_proto::keys::Role;
-use sealcast_proto::session::{Delivery, Event, Facts, InboundCounts, Input, Session, SessionError};
-use sealcast_proto::unit::Selection;
+use sealcast_proto::keys;
+use sealcast_proto::rtsp::GatewayMessage;
+use sealcast_proto::session::{Delivery, Event, InboundCounts, Input, SessionError};
 use sealcast_proto::wire::{CloseReason, Ticket};
 use tokio::sync::{mpsc, watch};
 
-use super::super::desk::Wish;
+use super::super::request_mux::Request;
 use super::super::{GOODBYE_PATIENCE, after_others};
-use super::inbox::{Came, Inbox};
-use super::latency::{self, Journey};
-use super::table::Table;
+use super::cameras::Cameras;
+use super::latency::{self, FrameTimeline};
+use super::receive_handler::{ArrivedFrame, ReceiveHandler};
 use crate::failure::{Failure, FailureKind, Result};
-use crate::meter::labels::{self, Direction};
+use crate::meter::labels::Direction;
 use crate::meter::logs::Phase;
 use crate::meter::stage::Stage;
-use crate::run::alarm::Alarm;
-use crate::run::connection::{Connection, Ended};
-use crate::run::ended::{end_in_words, handshake_failure, handshake_outcome, last_words_failure};
+use crate::run::connection::Ended;
+use crate::run::ended::{end_in_words, handshake_failure, last_words_failure};
 use crate::run::observe::HandshakeTimer;
-use crate::run::offer::Way;
+use crate::run::offer::CarrierConfig;
 use crate::run::retry::turned_on;
-use crate::run::seldom::Seldom;
-use crate::run::steering::announce;
+use crate::run::session_task::{Role, SessionTask};
 use crate::run::{Observation, Offer, Retry};
 use crate::transport::{self, AnyTransport};
 
-/// How frames came is taken down when so many were handed on, or so long after the first of them: what that needs
-/// would be fetched into the processor's caches for each.
+/// Metrics of frames are recorded in batches of 32 frames or 50 ms: recording each by itself misses the processor's
+/// caches each time.
 const NOTED_TOGETHER: usize = 32;
 const NOTED_WITHIN: Duration = Duration::from_millis(50);
 
@@ -40,7 +38,7 @@ pub(super) struct Link {
     offer: Offer,
     budget: Duration,
     observation: Arc<Observation>,
-    table: Table,
+    cameras: Cameras,
     /// A session has stood since the gateway began.
     established: bool,
 }
@@ -60,14 +58,14 @@ impl Link {
         offer: Offer,
         budget: Duration,
         observation: Arc<Observation>,
-        wishes: mpsc::Receiver<(String, Wish)>,
+        requests: mpsc::Receiver<(String, Request)>,
     ) -> Self {
         Self {
             ticket,
             offer,
             budget,
             observation,
-            table: Table::new(wishes),
+            cameras: Cameras::new(requests),
             established: false,
         }
     }
@@ -82,7 +80,7 @@ impl Link {
             let metrics = self.observation.metrics.clone();
             let connected = tokio::select! {
                 connected = transport::connect(&self.ticket, self.offer.unit, metrics) => connected,
-                never = wait_offline(&mut self.table) => match never {},
+                never = wait_offline(&mut self.cameras) => match never {},
                 _ = turned_on(&mut stop) => return Ok(()),
             };
             let failure = match connected {
@@ -108,7 +106,7 @@ impl Link {
             self.observation.set_phase(Phase::Idle);
             tokio::select! {
                 () = retry.wait() => {}
-                never = wait_offline(&mut self.table) => match never {},
+                never = wait_offline(&mut self.cameras) => match never {},
                 _ = turned_on(&mut stop) => return Ok(()),
             }
         }
@@ -126,235 +124,206 @@ impl Link {
             tell_units: true,
             ..Delivery::default()
         };
-        let way = Way { carrier, delivery };
-        let (session, keygen) = self
-            .offer
-            .initiate(Role::Viewer, &self.ticket, way, &self.observation)?;
+        let carrier_config = CarrierConfig { carrier, delivery };
+        let (session, keygen) =
+            self.offer
+                .initiate(keys::Role::Viewer, &self.ticket, carrier_config, &self.observation)?;
         let timer = HandshakeTimer::begin("initiator", Some(keygen));
         let remote = format!("{}:{}", self.ticket.host, self.ticket.port);
-        let mut task = LinkTask::new(self, carriage, session, timer, remote);
-        let ended = match task.run(stop).await {
-            Ok(never) => match never {},
-            Err(ended) => ended,
+        let observation = Arc::clone(&self.observation);
+        let mut task = SessionTask::new(
+            carriage,
+            session,
+            ReceiveHandler::default(),
+            &observation,
+            timer,
+            remote,
+        );
+        let mut role = LinkRole {
+            link: self,
+            handed: Vec::new(),
+            counted: InboundCounts::default(),
         };
-        // The peer's last words may still be among the news.
-        let _ = task.take_events();
-        task.note_frames();
-        Ok(task.end(ended).await)
+        let ended = task.run(&mut role, stop).await;
+        role.note_frames(&task);
+        self.cameras.end();
+        Ok(end(task, ended).await)
     }
 }
 
-/// Take wishes while there is no session: questions wait for one.
-async fn wait_offline(table: &mut Table) -> std::convert::Infallible {
+/// Take requests while there is no session: questions wait for one.
+async fn wait_offline(cameras: &mut Cameras) -> std::convert::Infallible {
     loop {
         // Reports to a camera that cannot be reached are of no use later.
-        drop(table.take_wish().await);
+        drop(cameras.take_request().await);
     }
 }
 
-struct LinkTask<'a> {
+/// The viewer gateway's end of the session.
+struct LinkRole<'a> {
     link: &'a mut Link,
-    connection: Connection<AnyTransport>,
-    inbox: Inbox,
     /// Frames that were handed on, and are to be taken down.
-    handed: Vec<Came>,
-    timer: HandshakeTimer,
-    remote: String,
-    facts: Option<Facts>,
-    last_words: Option<(CloseReason, String)>,
+    handed: Vec<ArrivedFrame>,
     counted: InboundCounts,
 }
 
-impl<'a> LinkTask<'a> {
-    fn new(
-        link: &'a mut Link,
-        carriage: AnyTransport,
-        session: Session,
-        timer: HandshakeTimer,
-        remote: String,
-    ) -> Self {
-        let (clock, metrics) = (link.observation.clock, link.observation.metrics.clone());
-        Self {
-            link,
-            connection: Connection::new(carriage, session, clock, metrics),
-            inbox: Inbox::new(clock),
-            handed: Vec::new(),
-            timer,
-            remote,
-            facts: None,
-            last_words: None,
-            counted: InboundCounts::default(),
+type Task = SessionTask<AnyTransport, ReceiveHandler>;
+
+/// Why the link's task woke up.
+enum Woken {
+    /// A player's request: a message to send at once, if it takes one.
+    Request(Option<GatewayMessage>),
+    /// A question is to be asked again.
+    AskAgain,
+}
+
+impl Role<AnyTransport> for LinkRole<'_> {
+    type Listener = ReceiveHandler;
+    type Woken = Woken;
+
+    const PUBLISHES: bool = false;
+    const PEER: &'static str = "camera gateway";
+    const ESTABLISHED: &'static str = "linked to the camera gateway";
+    const STOPPING: &'static str = "the gateway stops";
+
+    fn established(&mut self, _: &mut Task) -> Result<(), Ended> {
+        self.link.established = true;
+        Ok(())
+    }
+
+    fn event(&mut self, _: &mut Task, event: Event) -> Result<(), Ended> {
+        if let Event::Gateway(message) = event {
+            self.link.cameras.take_message(message);
+        }
+        Ok(())
+    }
+
+    async fn received(&mut self, task: &mut Task) -> Result<(), Ended> {
+        // What came is handed on before anything is said about it.
+        if self.forward(task)? {
+            after_others().await;
+        }
+        if self.is_to_note(task) {
+            self.note_frames(task);
+        }
+        Ok(())
+    }
+
+    fn send(&mut self, task: &mut Task) -> Result<(), Ended> {
+        if task.established {
+            for question in self.link.cameras.questions() {
+                task.handle(Input::Gateway(&question))?;
+            }
+        }
+        Ok(())
+    }
+
+    async fn wait(&mut self) -> Woken {
+        let cameras = &mut self.link.cameras;
+        let wake = cameras.wake();
+        let ask_again = async {
+            match wake {
+                Some(at) => tokio::time::sleep_until(at.into()).await,
+                None => std::future::pending().await,
+            }
+        };
+        tokio::select! {
+            message = cameras.take_request() => Woken::Request(message),
+            () = ask_again => Woken::AskAgain,
         }
     }
 
-    async fn run(&mut self, mut stop: watch::Receiver<bool>) -> Result<std::convert::Infallible, Ended> {
-        let mut again = Alarm::default();
-        let mut stopping = Seldom::new(turned_on(&mut stop));
-        let mut stopped = false;
-        loop {
-            let received = self.connection.receive(&mut self.inbox);
-            self.take_events()?;
-            // What came is handed on before anything is said about it.
-            if self.hand_on()? {
-                after_others().await;
-            }
-            if self.is_to_note() {
-                self.note_frames();
-            }
-            self.connection.finish(received, &mut self.inbox)?;
-            if self.facts.is_some() {
-                for question in self.link.table.questions() {
-                    self.connection.tell(Input::Gateway(&question), &mut self.inbox)?;
-                }
-            }
-            let wake = self.link.table.wake();
-            tokio::select! {
-                biased;
-                waited = self.connection.wait() => waited?,
-                message = self.link.table.take_wish() => {
-                    let message = message.filter(|_| self.facts.is_some());
-                    // A report that is too long for any camera is dropped.
-                    if let Some(Ok(bytes)) = message.map(|message| message.to_bytes()) {
-                        self.connection.tell(Input::Gateway(&bytes), &mut self.inbox)?;
-                    }
-                }
-                () = again.rings(wake) => {}
-                _ = &mut stopping, if !stopped => {
-                    stopped = true;
-                    self.connection.tell(Input::Close(CloseReason::GoingAway, "the gateway stops"), &mut self.inbox)?;
-                }
-            }
+    fn woken(&mut self, task: &mut Task, woken: Woken) -> Result<bool, Ended> {
+        if let Woken::Request(Some(message)) = woken
+            && task.established
+            // A report that is too long for any camera is dropped.
+            && let Ok(bytes) = message.to_bytes()
+        {
+            task.handle(Input::Gateway(&bytes))?;
         }
+        Ok(false)
     }
+}
 
+impl LinkRole<'_> {
     /// Hand on what came; whether players have to be waited for.
-    fn hand_on(&mut self) -> Result<bool, Ended> {
-        if self.inbox.frames.is_empty() {
+    fn forward(&mut self, task: &mut Task) -> Result<bool, Ended> {
+        let frames = &mut task.listener.frames;
+        if frames.is_empty() {
             return Ok(false);
         }
-        let (table, metrics) = (&mut self.link.table, &self.link.observation.metrics);
+        let (cameras, metrics) = (&mut self.link.cameras, &self.link.observation.metrics);
         let mut queued = false;
-        for came in &mut self.inbox.frames {
-            queued |= table
+        for came in frames.iter_mut() {
+            queued |= cameras
                 .take_frame(&mut came.frame, came.arrived, metrics)
                 .map_err(Ended::Session)?;
             came.queued = Instant::now();
         }
-        table.send_off(metrics);
-        self.handed.append(&mut self.inbox.frames);
+        cameras.send_off(metrics);
+        self.handed.append(frames);
         Ok(queued)
     }
 
     /// Whether it is time to take frames down. A log tells of each as it comes.
-    fn is_to_note(&self) -> bool {
+    fn is_to_note(&self, task: &Task) -> bool {
         self.handed.first().is_some_and(|first| {
-            let waited = self.connection.arrived.saturating_duration_since(first.arrived);
+            let waited = task.connection.arrived.saturating_duration_since(first.arrived);
             let logged = self.link.observation.logs().is_some();
             logged || self.handed.len() >= NOTED_TOGETHER || waited >= NOTED_WITHIN
         })
     }
 
     /// Take down how what was handed on had come: nobody waits for that.
-    fn note_frames(&mut self) {
+    fn note_frames(&mut self, task: &Task) {
         let observation = &self.link.observation;
         let metrics = &observation.metrics;
-        let (clock, carrier) = (self.inbox.clock, self.link.ticket.transport.name());
+        let (clock, carrier) = (task.listener.clock, self.link.ticket.transport.name());
         for came in self.handed.drain(..) {
             metrics.record_stage(Stage::Open, came.opened - came.arrived);
             metrics.record_frame(Direction::In);
             observation.since(Stage::Network, came.frame.sealed_at, came.arrived, clock);
-            let journey = Journey {
-                camera: self.link.table.path_of(came.frame.stream),
+            let timeline = FrameTimeline {
+                camera: self.link.cameras.path_of(came.frame.stream),
                 carrier,
                 preamble: came.frame.preamble,
                 arrived: came.arrived,
                 queued: came.queued,
                 clock,
             };
-            for (unit, opened) in came.units() {
-                latency::note(observation, &journey, unit, opened);
+            for unit in &came.frame.units {
+                latency::note(observation, &timeline, *unit, came.opened);
             }
         }
-        if let Some(counts) = self.connection.session.inbound_counts() {
+        if let Some(counts) = task.connection.session.inbound_counts() {
             metrics.media_came(&mut self.counted, counts);
         }
     }
+}
 
-    fn take_events(&mut self) -> Result<(), Ended> {
-        while !self.inbox.events.is_empty() {
-            for event in std::mem::take(&mut self.inbox.events) {
-                self.take_event(event);
-            }
-        }
-        Ok(())
+async fn end(mut task: Task, ended: Ended) -> Departure {
+    task.note_failed_handshake(&ended);
+    let refused = task.connection.refused;
+    if refused > 0 {
+        tracing::warn!(records = refused, "records of the camera gateway were refused");
     }
-
-    fn take_event(&mut self, event: Event) {
-        let observation = &self.link.observation;
-        match event {
-            Event::Established(facts) => {
-                let what = "linked to the camera gateway";
-                observation.established(what, &self.timer, &facts, self.connection.cost, &self.remote);
-                observation.selection(Selection::All);
-                self.facts = Some(facts);
-                self.link.established = true;
-            }
-            Event::Gateway(message) => self.link.table.heard(message),
-            Event::Rekeyed { epoch, cause } => {
-                observation.metrics.set_epoch(epoch);
-                observation.metrics.record_rekey(labels::RekeyCause::from(cause));
-                tracing::debug!(epoch, "new keys");
-            }
-            Event::Clock(estimate) => observation.clock_estimate(estimate.offset, estimate.uncertainty),
-            Event::Closed { reason, text } => self.last_words = Some((reason, text)),
-            Event::Stalled => tracing::warn!(
-                from = self.remote,
-                "nothing was heard from the camera gateway for 2 s: waiting for it"
-            ),
-            Event::Resumed => tracing::info!(from = self.remote, "the camera gateway is heard again"),
-            Event::Selection(selection) => {
-                announce("the camera gateway", selection);
-                observation.selection(selection);
-            }
-            Event::PeerProved(_) | Event::KeyframeRequested(_) => {}
+    let (stood, last_words) = (task.established, task.last_words.take());
+    let remote = std::mem::take(&mut task.remote);
+    task.say_goodbye(GOODBYE_PATIENCE).await;
+    let refused_in_words = matches!(last_words, Some((CloseReason::NotAuthorised, _)));
+    let said = last_words.and_then(|(reason, text)| last_words_failure(&remote, reason, &text));
+    let failure = match (said, ended) {
+        (Some(failure), _) => failure,
+        (None, Ended::Session(SessionError::Handshake(error))) => handshake_failure(&remote, error),
+        (None, ended) => {
+            let words = end_in_words(&ended).unwrap_or_else(|| "the session is over".to_owned());
+            let hint = "the camera gateway may be restarting, or the network is down";
+            Failure::new(FailureKind::Network, format!("{remote}: {words}"), hint)
         }
-    }
-
-    async fn end(self, ended: Ended) -> Departure {
-        let Self {
-            link,
-            connection,
-            inbox,
-            timer,
-            remote,
-            facts,
-            last_words,
-            ..
-        } = self;
-        link.table.end();
-        if facts.is_none() {
-            let row = timer.row(handshake_outcome(&ended), remote.clone(), None, connection.cost);
-            link.observation.handshake(row);
-        }
-        if inbox.refused > 0 {
-            tracing::warn!(records = inbox.refused, "records of the camera gateway were refused");
-        }
-        connection.say_goodbye(GOODBYE_PATIENCE).await;
-        let refused_in_words = matches!(last_words, Some((CloseReason::NotAuthorised, _)));
-        let said = last_words.and_then(|(reason, text)| last_words_failure(&remote, reason, &text));
-        let failure = match (said, ended) {
-            (Some(failure), _) => failure,
-            (None, Ended::Session(SessionError::Handshake(error))) => handshake_failure(&remote, error),
-            (None, ended) => {
-                let words = end_in_words(&ended).unwrap_or_else(|| "the session is over".to_owned());
-                let hint = "the camera gateway may be restarting, or the network is down";
-                Failure::new(FailureKind::Network, format!("{remote}: {words}"), hint)
-            }
-        };
-        Departure {
-            failure,
-            refused_in_words,
-            stood: facts.is_some(),
-        }
+    };
+    Departure {
+        failure,
+        refused_in_words,
+        stood,
     }
 }

@@ -1,10 +1,10 @@
 //! The viewer gateway: viewer of a sealed session, RTSP server towards players.
 
-mod inbox;
+mod cameras;
 mod latency;
 mod link;
 mod player;
-mod table;
+mod receive_handler;
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -17,8 +17,8 @@ use tokio::net::TcpListener;
 use tokio::sync::{Semaphore, mpsc, watch};
 use tokio::task::JoinSet;
 
-use super::MAX_WISHES;
-use super::desk::Wish;
+use super::MAX_REQUESTS;
+use super::request_mux::Request;
 use crate::failure::Result;
 use crate::run::retry::turned_on;
 use crate::run::{Observation, Offer};
@@ -48,7 +48,7 @@ pub struct ViewerGatewayOptions {
 /// What the players share.
 struct Shared {
     /// Wishes about the camera at a path.
-    wishes: mpsc::Sender<(String, Wish)>,
+    requests: mpsc::Sender<(String, Request)>,
     login: Option<(Credentials, DigestAlgorithm)>,
     observation: Arc<Observation>,
 }
@@ -65,14 +65,14 @@ pub async fn viewer_gateway(
     observation.selection(Selection::All);
     let listener = tcp::listen(options.rtsp)?;
     tracing::info!(address = %options.rtsp, "players are served");
-    let (sender, wishes) = mpsc::channel(MAX_WISHES);
+    let (sender, requests) = mpsc::channel(MAX_REQUESTS);
     let shared = Arc::new(Shared {
-        wishes: sender,
+        requests: sender,
         login: options.login,
         observation: Arc::clone(&observation),
     });
     let (link_stop, link_stopped) = watch::channel(false);
-    let link = link::Link::new(options.ticket, options.offer, options.budget, observation, wishes);
+    let link = link::Link::new(options.ticket, options.offer, options.budget, observation, requests);
     // A task of its own: to wake the one that the program began with takes a system call.
     let mut linked = JoinSet::new();
     linked.spawn(link.keep(link_stopped));

@@ -12,11 +12,11 @@ use sealcast_proto::rtsp::{
 };
 use tokio::sync::mpsc;
 
-use super::super::audience::{News, Packet, PacketQueue, Watcher};
-use super::super::desk::{Ask, What, Wish};
-use super::super::outlet::{Outlet, Way};
-use super::super::ports::{Ports, Senders};
-use super::super::{MAX_NEWS, PACKETS};
+use super::super::request_mux::{Action, Question, Request};
+use super::super::rtp_ports::{RtpPorts, Senders};
+use super::super::rtp_sender::{RtpSender, UdpRoute};
+use super::super::subscribers::{Packet, PacketQueue, Subscriber, SubscriberEvent};
+use super::super::{MAX_EVENTS, PACKETS};
 use super::Shared;
 use crate::keys::entropy;
 use crate::meter::stage::Stage;
@@ -61,20 +61,20 @@ struct Asking {
 
 struct Player {
     shared: Arc<Shared>,
-    line: TcpTransport,
+    connection: TcpTransport,
     remote: IpAddr,
     local: IpAddr,
     machine: PlayerServer,
-    ports: Ports,
+    ports: RtpPorts,
     /// What comes from it over UDP.
     reports: mpsc::Receiver<Report>,
     reporter: mpsc::Sender<Report>,
-    watcher: Watcher,
+    subscriber: Subscriber,
     /// Where packets leave for it over UDP.
-    outlet: Arc<Outlet>,
+    rtp_sender: Arc<RtpSender>,
     /// When the packets came that are being handed to its connection.
     handed: Vec<Instant>,
-    news: mpsc::Receiver<News>,
+    events: mpsc::Receiver<SubscriberEvent>,
     /// The camera that was described last.
     path: String,
     /// The question that is not answered.
@@ -87,8 +87,8 @@ struct Player {
 }
 
 /// Serve one player until it goes.
-pub(super) async fn serve(shared: Arc<Shared>, id: u64, line: TcpTransport) {
-    let (Ok((local, remote)), Ok(entropy)) = (line.addresses(), entropy::random()) else {
+pub(super) async fn serve(shared: Arc<Shared>, id: u64, connection: TcpTransport) {
+    let (Ok((local, remote)), Ok(entropy)) = (connection.addresses(), entropy::random()) else {
         tracing::warn!("a player was gone at once, or the system has no random bytes");
         return;
     };
@@ -97,27 +97,27 @@ pub(super) async fn serve(shared: Arc<Shared>, id: u64, line: TcpTransport) {
         udp: true,
         entropy,
     };
-    let (sender, news) = mpsc::channel(MAX_NEWS);
+    let (sender, events) = mpsc::channel(MAX_EVENTS);
     let (reporter, reports) = mpsc::channel(MAX_REPORTS);
-    let outlet = Arc::new(Outlet::default());
+    let rtp_sender = Arc::new(RtpSender::default());
     let mut player = Player {
-        line,
+        connection,
         remote: remote.ip().to_canonical(),
         local: local.ip(),
         machine: PlayerServer::new(config, shared.observation.clock.now().monotonic),
-        ports: Ports::default(),
+        ports: RtpPorts::default(),
         reports,
         reporter,
-        watcher: Watcher {
+        subscriber: Subscriber {
             id,
             slot: 0,
             queue: Arc::new(PacketQueue::new(PACKETS)),
-            outlet: Some(Arc::clone(&outlet)),
-            news: sender,
+            rtp_sender: Some(Arc::clone(&rtp_sender)),
+            events: sender,
         },
-        outlet,
+        rtp_sender,
         handed: Vec::new(),
-        news,
+        events,
         path: String::new(),
         asking: None,
         watches: false,
@@ -131,7 +131,7 @@ pub(super) async fn serve(shared: Arc<Shared>, id: u64, line: TcpTransport) {
         Err(end) => end,
     };
     // What the machine says last, such as why it was refused, is worth one attempt.
-    let _ = player.line.flush_now();
+    let _ = player.connection.flush_now();
     player.leave().await;
     let player = remote;
     match end {
@@ -146,7 +146,7 @@ pub(super) async fn serve(shared: Arc<Shared>, id: u64, line: TcpTransport) {
 
 impl Player {
     async fn run(&mut self) -> Result<std::convert::Infallible, End> {
-        let queue = Arc::clone(&self.watcher.queue);
+        let queue = Arc::clone(&self.subscriber.queue);
         let (mut due, mut lost) = (Alarm::default(), Alarm::default());
         loop {
             let deadline = self.work().await?;
@@ -157,24 +157,24 @@ impl Player {
                 // Packets first: they all leave above, and then everything else is looked at before this waits.
                 biased;
                 () = queue.changed(), if ready => {}
-                progress = self.line.wait() => match progress.map_err(End::Broken)? {
+                progress = self.connection.wait() => match progress.map_err(End::Broken)? {
                     Progress::Read => {
                         let now = self.shared.observation.clock.now().monotonic;
-                        let bytes = self.line.take_bytes();
+                        let bytes = self.connection.take_bytes();
                         let handled = self.machine.handle(now, PlayerInput::Bytes(bytes));
                         self.ended(handled)?;
                     }
                     Progress::Wrote => self.moved = Instant::now(),
                     Progress::Closed => return Err(End::Closed),
                 },
-                Some(news) = self.news.recv() => self.take_news(news)?,
+                Some(event) = self.events.recv() => self.take_subscriber_event(event)?,
                 Some((channel, report)) = self.reports.recv() => {
-                    self.tell(PlayerInput::Alive)?;
+                    self.handle(PlayerInput::Alive)?;
                     if channel.rtcp {
-                        self.pass_on(channel, report.to_vec());
+                        self.forward_report(channel, report.to_vec());
                     }
                 }
-                () = due.rings(deadline) => self.tell(PlayerInput::Timeout)?,
+                () = due.rings(deadline) => self.handle(PlayerInput::Timeout)?,
                 () = lost.rings(patience), if patience.is_some() => {
                     if patience.is_some_and(|patience| Instant::now() >= patience) {
                         return Err(self.lost_patience());
@@ -187,24 +187,28 @@ impl Player {
     /// Whether it can take a packet.
     fn ready(&self) -> bool {
         let commanding = self.asking.as_ref().is_some_and(|asking| asking.command);
-        self.watches && !commanding && self.line.backlog() < BACKLOG_LOW
+        self.watches && !commanding && self.connection.backlog() < BACKLOG_LOW
     }
 
     /// When patience with it ends.
     fn patience(&mut self) -> Option<Instant> {
-        if self.line.backlog() == 0 {
+        if self.connection.backlog() == 0 {
             self.moved = Instant::now();
         }
-        let slow = (self.line.backlog() > 0).then(|| self.moved + SLOW_PATIENCE);
+        let slow = (self.connection.backlog() > 0).then(|| self.moved + SLOW_PATIENCE);
         let idle = (!self.watches).then_some(self.idle_until);
         slow.into_iter().chain(idle).min()
     }
 
     fn lost_patience(&self) -> End {
-        if self.line.backlog() > 0 { End::Slow } else { End::Idle }
+        if self.connection.backlog() > 0 {
+            End::Slow
+        } else {
+            End::Idle
+        }
     }
 
-    fn tell(&mut self, input: PlayerInput<'_>) -> Result<(), End> {
+    fn handle(&mut self, input: PlayerInput<'_>) -> Result<(), End> {
         let now = self.shared.observation.clock.now().monotonic;
         let handled = self.machine.handle(now, input);
         self.ended(handled)
@@ -214,7 +218,7 @@ impl Player {
     fn ended(&mut self, handled: Result<(), PlayerError>) -> Result<(), End> {
         handled.map_err(|error| {
             while let PlayerOutput::Transmit(bytes) = self.machine.poll() {
-                self.line.outgoing().extend_from_slice(&bytes);
+                self.connection.outgoing().extend_from_slice(&bytes);
             }
             End::Machine(error)
         })
@@ -224,26 +228,26 @@ impl Player {
     async fn work(&mut self) -> Result<Duration, End> {
         let deadline = loop {
             match self.machine.poll() {
-                PlayerOutput::Transmit(bytes) => self.line.outgoing().extend_from_slice(&bytes),
+                PlayerOutput::Transmit(bytes) => self.connection.outgoing().extend_from_slice(&bytes),
                 PlayerOutput::Event(event) => self.take_event(event).await?,
                 PlayerOutput::Timeout(deadline) => break deadline,
             }
             self.idle_until = Instant::now() + IDLE_PATIENCE;
         };
-        self.outlet.lead(self.ways());
+        self.rtp_sender.set_routes(self.routes());
         while self.ready()
-            && let Some(packet) = self.watcher.queue.pop()
+            && let Some(packet) = self.subscriber.queue.pop()
         {
             self.send(packet);
         }
-        self.line.flush_now().map_err(End::Broken)?;
+        self.connection.flush_now().map_err(End::Broken)?;
         let (now, metrics) = (Instant::now(), &self.shared.observation.metrics);
         for arrived in self.handed.drain(..) {
             metrics.record_stage(Stage::Deliver, now - arrived);
         }
-        self.outlet.send(metrics);
-        self.outlet.set_open(self.ready());
-        if self.line.backlog() > MAX_UNSENT {
+        self.rtp_sender.send(metrics);
+        self.rtp_sender.set_open(self.ready());
+        if self.connection.backlog() > MAX_UNSENT {
             return Err(End::Slow);
         }
         Ok(deadline)
@@ -252,27 +256,27 @@ impl Player {
     fn send(&mut self, packet: Packet) {
         match self.machine.route(packet.channel) {
             Some(Route::Interleaved(number)) => {
-                put_data(self.line.outgoing(), number, &packet.bytes);
+                put_data(self.connection.outgoing(), number, &packet.bytes);
                 self.handed.push(packet.arrived);
             }
-            Some(Route::Udp { .. }) => self.outlet.put(packet),
+            Some(Route::Udp { .. }) => self.rtp_sender.put(packet),
             None => {}
         }
     }
 
     /// Where what it watches over UDP leaves.
-    fn ways(&self) -> Vec<Way> {
+    fn routes(&self) -> Vec<UdpRoute> {
         let channels = |track| [false, true].map(|rtcp| Channel { track, rtcp });
-        let ways = self.ports.tracks().flat_map(channels).filter_map(|channel| {
+        let routes = self.ports.tracks().flat_map(channels).filter_map(|channel| {
             let (Some(Route::Udp { port }), Some(socket)) = (self.machine.route(channel), self.ports.socket(channel))
             else {
                 return None;
             };
             let path = Path::to(socket.fit((self.remote, port).into()));
             let socket = Arc::clone(socket);
-            Some(Way { channel, socket, path })
+            Some(UdpRoute { channel, socket, path })
         });
-        ways.collect()
+        routes.collect()
     }
 
     async fn take_event(&mut self, event: PlayerEvent) -> Result<(), End> {
@@ -282,21 +286,21 @@ impl Player {
                     self.leave().await;
                     self.path = path;
                 }
-                self.ask(number, What::Describe).await;
+                self.ask(number, Action::Describe).await;
             }
             PlayerEvent::OpenPorts { number, track, .. } => {
                 let ports = self.open_ports(track);
                 let ports = ports.inspect_err(|error| tracing::warn!("no UDP ports for a player ({error})"));
-                self.tell(PlayerInput::Answer(number, PlayerAnswer::Ports(ports.ok())))?;
+                self.handle(PlayerInput::Answer(number, PlayerAnswer::Ports(ports.ok())))?;
             }
             PlayerEvent::Command { number, verb, with } => {
                 self.watches |= matches!(verb, Verb::Play(_));
-                self.ask(number, What::Command(verb, with)).await;
+                self.ask(number, Action::Command(verb, with)).await;
             }
-            PlayerEvent::Rtcp(channel, report) => self.pass_on(channel, report),
+            PlayerEvent::Rtcp(channel, report) => self.forward_report(channel, report),
             PlayerEvent::TornDown => {
                 self.leave().await;
-                self.ports = Ports::default();
+                self.ports = RtpPorts::default();
             }
         }
         Ok(())
@@ -314,40 +318,40 @@ impl Player {
         Ok(pair)
     }
 
-    async fn ask(&mut self, request: u32, what: What) {
-        let command = matches!(what, What::Command(..));
+    async fn ask(&mut self, request: u32, action: Action) {
+        let command = matches!(action, Action::Command(..));
         if command {
-            self.outlet.set_open(false);
+            self.rtp_sender.set_open(false);
         }
         self.asking = Some(Asking {
             number: request,
             command,
         });
-        let ask = Ask {
-            watcher: self.watcher.clone(),
+        let ask = Question {
+            subscriber: self.subscriber.clone(),
             request,
-            what,
+            action,
         };
-        self.wish(Wish::Ask(ask)).await;
+        self.request(Request::Question(ask)).await;
     }
 
     /// The link always listens, but for when the gateway stops.
-    async fn wish(&self, wish: Wish) {
-        let _ = self.shared.wishes.send((self.path.clone(), wish)).await;
+    async fn request(&self, request: Request) {
+        let _ = self.shared.requests.send((self.path.clone(), request)).await;
     }
 
-    fn pass_on(&self, channel: Channel, report: Vec<u8>) {
-        let wish = (self.path.clone(), Wish::Rtcp(channel, report));
+    fn forward_report(&self, channel: Channel, report: Vec<u8>) {
+        let request = (self.path.clone(), Request::Rtcp(channel, report));
         // A report that finds no room is followed by another.
-        let _ = self.shared.wishes.try_send(wish);
+        let _ = self.shared.requests.try_send(request);
     }
 
-    fn take_news(&mut self, news: News) -> Result<(), End> {
-        match news {
-            News::Answer {
+    fn take_subscriber_event(&mut self, event: SubscriberEvent) -> Result<(), End> {
+        match event {
+            SubscriberEvent::Answer {
                 request, status, with, ..
             } => self.answer(request, status, &with),
-            News::Ended { status, .. } => Err(End::Camera(status)),
+            SubscriberEvent::Ended { status, .. } => Err(End::Camera(status)),
         }
     }
 
@@ -361,16 +365,16 @@ impl Player {
             (false, true) => PlayerAnswer::Described(Ok(&with.body)),
             (false, false) => PlayerAnswer::Described(Err(status)),
         };
-        self.tell(PlayerInput::Answer(request, answer))
+        self.handle(PlayerInput::Answer(request, answer))
     }
 
     /// It does not watch any more.
     async fn leave(&mut self) {
-        self.outlet.set_open(false);
-        self.outlet.lead(Vec::new());
+        self.rtp_sender.set_open(false);
+        self.rtp_sender.set_routes(Vec::new());
         if std::mem::take(&mut self.watches) {
-            self.wish(Wish::Leave(self.watcher.clone())).await;
-            self.watcher.queue.clear();
+            self.request(Request::Leave(self.subscriber.clone())).await;
+            self.subscriber.queue.clear();
         }
     }
 }

@@ -5,49 +5,49 @@ use std::time::Instant;
 
 use sealcast_proto::rtsp::Channel;
 
-use super::audience::Packet;
-use super::packet_run::PacketRun;
-use super::ports::send_from;
+use super::packet_batch::PacketBatch;
+use super::rtp_ports::send_from;
+use super::subscribers::Packet;
 use crate::meter::labels::DropCause;
 use crate::meter::metrics::Metrics;
 use crate::meter::stage::Stage;
 use crate::transport::udp::{DatagramSocket, Path};
 
 /// From which of our ports the packets of a channel leave, and where to.
-pub(super) struct Way {
+pub(super) struct UdpRoute {
     pub(super) channel: Channel,
     pub(super) socket: Arc<DatagramSocket>,
     pub(super) path: Path,
 }
 
-/// The ways to one player. While it is open, who delivers a packet sends it from here: the player's task, which looks
+/// The routes to one player. While it is open, who delivers a packet sends it from here: the player's task, which looks
 /// at much else, need not wake up for it.
 #[derive(Default)]
-pub(super) struct Outlet {
+pub(super) struct RtpSender {
     state: Mutex<State>,
 }
 
 #[derive(Default)]
 struct State {
     open: bool,
-    ways: Vec<Way>,
+    routes: Vec<UdpRoute>,
     /// What is to leave next.
-    run: PacketRun,
+    batch: PacketBatch,
     /// When what has left had come.
     handed: Vec<Instant>,
     /// How much did not.
     missed: usize,
 }
 
-impl Outlet {
+impl RtpSender {
     fn lock(&self) -> MutexGuard<'_, State> {
         // It is consistent between statements; a panic elsewhere does not spoil it.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Packets leave on these ways from now on.
-    pub(super) fn lead(&self, ways: Vec<Way>) {
-        self.lock().ways = ways;
+    /// Packets leave on these routes from now on.
+    pub(super) fn set_routes(&self, routes: Vec<UdpRoute>) {
+        self.lock().routes = routes;
     }
 
     /// Whether packets leave without passing through the player's queue. It is opened when that is empty.
@@ -58,7 +58,7 @@ impl Outlet {
     /// Take a packet that was just delivered; it comes back if it has to be queued.
     pub(super) fn take(&self, packet: Packet) -> Result<(), Packet> {
         let mut state = self.lock();
-        if !state.open || state.way(packet.channel).is_none() {
+        if !state.open || state.route(packet.channel).is_none() {
             return Err(packet);
         }
         state.put(packet);
@@ -73,7 +73,7 @@ impl Outlet {
     /// Send what is there, and count what was.
     pub(super) fn send(&self, metrics: &Metrics) {
         let state = &mut *self.lock();
-        state.send_run();
+        state.send_batch();
         if !state.handed.is_empty() {
             let now = Instant::now();
             for arrived in state.handed.drain(..) {
@@ -88,24 +88,24 @@ impl Outlet {
 }
 
 impl State {
-    fn way(&self, channel: Channel) -> Option<&Way> {
-        self.ways.iter().find(|way| way.channel == channel)
+    fn route(&self, channel: Channel) -> Option<&UdpRoute> {
+        self.routes.iter().find(|route| route.channel == channel)
     }
 
     fn put(&mut self, packet: Packet) {
-        if !self.run.takes(&packet) {
-            self.send_run();
+        if !self.batch.takes(&packet) {
+            self.send_batch();
         }
-        self.run.put(packet);
+        self.batch.put(packet);
     }
 
-    fn send_run(&mut self) {
-        let ways = &self.ways;
+    fn send_batch(&mut self) {
+        let routes = &self.routes;
         let leave = |channel, packets: &[u8], size| {
-            let way = ways.iter().find(|way| way.channel == channel);
-            way.map_or(0, |way| send_from(&way.socket, way.path, packets, size))
+            let route = routes.iter().find(|route| route.channel == channel);
+            route.map_or(0, |route| send_from(&route.socket, route.path, packets, size))
         };
-        self.missed += self.run.send(leave, &mut self.handed);
+        self.missed += self.batch.send(leave, &mut self.handed);
     }
 }
 
@@ -118,7 +118,7 @@ mod tests {
     use bytes::Bytes;
     use sealcast_proto::rtsp::Track;
 
-    use super::super::ports::Ports;
+    use super::super::rtp_ports::RtpPorts;
     use super::*;
     use crate::meter::metrics::BuildInfo;
 
@@ -134,15 +134,15 @@ mod tests {
         }
     }
 
-    /// An outlet for RTP alone to a player, and our ports.
-    fn outlet(player: &UdpSocket) -> (Outlet, Ports) {
+    /// A sender for RTP alone to a player, and our ports.
+    fn rtp_sender(player: &UdpSocket) -> (RtpSender, RtpPorts) {
         let Packet { channel, .. } = packet(false, 0);
-        let (outlet, mut ports) = (Outlet::default(), Ports::default());
+        let (rtp_sender, mut ports) = (RtpSender::default(), RtpPorts::default());
         ports.open(channel.track, HERE, HERE, |_, _, _| {}).expect("ports");
         let socket = Arc::clone(ports.socket(channel).expect("it was opened"));
         let path = Path::to(player.local_addr().expect("bound"));
-        outlet.lead(vec![Way { channel, socket, path }]);
-        (outlet, ports)
+        rtp_sender.set_routes(vec![UdpRoute { channel, socket, path }]);
+        (rtp_sender, ports)
     }
 
     fn player() -> UdpSocket {
@@ -162,18 +162,18 @@ mod tests {
     #[tokio::test]
     async fn what_it_takes_while_it_is_open_leaves_and_the_rest_comes_back() {
         let (player, metrics) = (player(), Metrics::new(BuildInfo::default()));
-        let (outlet, _ports) = outlet(&player);
-        assert!(outlet.take(packet(false, 1)).is_err(), "it is not open yet");
-        outlet.put(packet(false, 2));
-        outlet.send(&metrics);
-        outlet.set_open(true);
-        assert!(outlet.take(packet(true, 3)).is_err(), "reports have another way");
+        let (rtp_sender, _ports) = rtp_sender(&player);
+        assert!(rtp_sender.take(packet(false, 1)).is_err(), "it is not open yet");
+        rtp_sender.put(packet(false, 2));
+        rtp_sender.send(&metrics);
+        rtp_sender.set_open(true);
+        assert!(rtp_sender.take(packet(true, 3)).is_err(), "reports have another route");
         for mark in [4, 5] {
-            assert!(outlet.take(packet(false, mark)).is_ok());
+            assert!(rtp_sender.take(packet(false, mark)).is_ok());
         }
-        outlet.send(&metrics);
-        outlet.set_open(false);
-        assert!(outlet.take(packet(false, 6)).is_err(), "it was closed");
+        rtp_sender.send(&metrics);
+        rtp_sender.set_open(false);
+        assert!(rtp_sender.take(packet(false, 6)).is_err(), "it was closed");
         assert_eq!([next(&player), next(&player), next(&player)], [2, 4, 5]);
         assert_eq!(metrics.totals().all_frames_dropped(), 0);
     }
@@ -181,10 +181,10 @@ mod tests {
     #[tokio::test]
     async fn what_finds_no_way_is_counted_as_dropped() {
         let (player, metrics) = (player(), Metrics::new(BuildInfo::default()));
-        let (outlet, _ports) = outlet(&player);
-        outlet.lead(Vec::new());
-        outlet.put(packet(false, 1));
-        outlet.send(&metrics);
+        let (rtp_sender, _ports) = rtp_sender(&player);
+        rtp_sender.set_routes(Vec::new());
+        rtp_sender.put(packet(false, 1));
+        rtp_sender.send(&metrics);
         assert_eq!(metrics.totals().all_frames_dropped(), 1);
         player.set_nonblocking(true).expect("an option of all systems");
         let nothing = player.recv(&mut [0; 10]).map_err(|error| error.kind());

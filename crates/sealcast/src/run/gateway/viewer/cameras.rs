@@ -8,7 +8,7 @@ use sealcast_proto::session::SessionError;
 use sealcast_proto::unit::AssembledFrame;
 use tokio::sync::mpsc;
 
-use super::super::desk::{Desk, Order, Wish};
+use super::super::request_mux::{Action, Request, RequestMux};
 use crate::meter::labels::DropCause;
 use crate::meter::metrics::Metrics;
 
@@ -30,7 +30,7 @@ struct Camera {
     /// The path that it was first asked for by, and others that turned out to be its own as well.
     paths: Vec<String>,
     number: Option<CameraNumber>,
-    desk: Desk,
+    mux: RequestMux,
     asked: Option<Asked>,
     /// Number of the next frame, once one has come.
     frame: Option<u64>,
@@ -39,53 +39,53 @@ struct Camera {
 }
 
 /// All of them, whether the link stands or not.
-pub(super) struct Table {
-    wishes: mpsc::Receiver<(String, Wish)>,
+pub(super) struct Cameras {
+    requests: mpsc::Receiver<(String, Request)>,
     cameras: Vec<Camera>,
-    requests: u32,
+    last_request: u32,
 }
 
-impl Table {
-    pub(super) fn new(wishes: mpsc::Receiver<(String, Wish)>) -> Self {
+impl Cameras {
+    pub(super) fn new(requests: mpsc::Receiver<(String, Request)>) -> Self {
         Self {
-            wishes,
+            requests,
             cameras: Vec::new(),
-            requests: 0,
+            last_request: 0,
         }
     }
 
-    /// Wait for a player's wish and take it. A message to be said at once, if there is one. Cancel-safe.
-    pub(super) async fn take_wish(&mut self) -> Option<GatewayMessage> {
-        let Some((path, wish)) = self.wishes.recv().await else {
-            // Nobody is left who could wish.
+    /// Wait for a player's request and take it. A message to be said at once, if there is one. Cancel-safe.
+    pub(super) async fn take_request(&mut self) -> Option<GatewayMessage> {
+        let Some((path, request)) = self.requests.recv().await else {
+            // No player is left.
             return std::future::pending().await;
         };
         let known = self.cameras.iter_mut().find(|camera| camera.paths.contains(&path));
-        match (wish, known) {
-            (Wish::Ask(ask), Some(camera)) => camera.desk.ask(ask),
-            (Wish::Ask(ask), None) => {
+        match (request, known) {
+            (Request::Question(ask), Some(camera)) => camera.mux.ask(ask),
+            (Request::Question(ask), None) => {
                 self.forget_unneeded();
                 if self.cameras.iter().map(|camera| camera.paths.len()).sum::<usize>() >= MAX_PATHS {
                     ask.settle(CarriedStatus::of_camera(503));
                     return None;
                 }
-                let mut desk = Desk::default();
-                desk.ask(ask);
+                let mut mux = RequestMux::default();
+                mux.ask(ask);
                 self.cameras.push(Camera {
                     paths: vec![path],
                     number: None,
-                    desk,
+                    mux,
                     asked: None,
                     frame: None,
                     handed: false,
                 });
             }
-            (Wish::Leave(watcher), Some(camera)) => camera.desk.leave(watcher),
-            (Wish::Rtcp(channel, bytes), Some(camera)) => {
+            (Request::Leave(subscriber), Some(camera)) => camera.mux.leave(subscriber),
+            (Request::Rtcp(channel, bytes), Some(camera)) => {
                 let camera = camera.number?;
                 return Some(GatewayMessage::Packet { camera, channel, bytes });
             }
-            (Wish::Leave(_) | Wish::Rtcp(..), None) => {}
+            (Request::Leave(_) | Request::Rtcp(..), None) => {}
         }
         None
     }
@@ -93,7 +93,7 @@ impl Table {
     /// Forget paths that turned out to be no camera's, and those that nobody uses any more.
     fn forget_unneeded(&mut self) {
         self.cameras.retain_mut(|camera| {
-            let idle = camera.desk.is_idle();
+            let idle = camera.mux.is_idle();
             if idle {
                 camera.paths.truncate(1);
             }
@@ -107,17 +107,17 @@ impl Table {
         let mut questions = Vec::new();
         for camera in &mut self.cameras {
             if camera.asked.take_if(|asked| asked.until <= now).is_some() {
-                camera.desk.answered(CarriedStatus::TIMEOUT, Parameters::default());
+                camera.mux.answered(CarriedStatus::TIMEOUT, Parameters::default());
             }
             if let Some(asked) = camera.asked.as_mut().filter(|asked| asked.again <= now) {
                 asked.again = now + ASK_AGAIN;
                 questions.push(asked.message.clone());
             }
             while camera.asked.is_none() {
-                let Some(order) = camera.desk.next_order() else { break };
-                self.requests = self.requests.wrapping_add(1);
-                let request = self.requests;
-                match camera.question(request, order) {
+                let Some(action) = camera.mux.next_action() else { break };
+                self.last_request = self.last_request.wrapping_add(1);
+                let request = self.last_request;
+                match camera.question(request, action) {
                     Ok(message) => {
                         questions.push(message.clone());
                         camera.asked = Some(Asked {
@@ -128,7 +128,7 @@ impl Table {
                         });
                     }
                     Err(status) => {
-                        camera.desk.answered(status, Parameters::default());
+                        camera.mux.answered(status, Parameters::default());
                     }
                 }
             }
@@ -143,7 +143,7 @@ impl Table {
     }
 
     /// The camera gateway has said something.
-    pub(super) fn heard(&mut self, message: GatewayMessage) {
+    pub(super) fn take_message(&mut self, message: GatewayMessage) {
         match message {
             GatewayMessage::Answer {
                 request,
@@ -159,7 +159,7 @@ impl Table {
                 else {
                     return;
                 };
-                self.cameras[at].desk.answered(status, with);
+                self.cameras[at].mux.answered(status, with);
                 if let Some(number) = number {
                     self.is_number(at, number);
                 }
@@ -187,7 +187,7 @@ impl Table {
         let other = self.cameras.remove(at);
         let owner = &mut self.cameras[owner - usize::from(owner > at)];
         owner.paths.extend(other.paths);
-        owner.desk.take_over(other.desk);
+        owner.mux.take_over(other.mux);
     }
 
     /// Hand the packets of a frame that `arrived` to the players who watch its camera, who share its data; whether any
@@ -215,8 +215,8 @@ impl Table {
         let mut queued = false;
         for packet in packets(&data) {
             let (channel, bytes) = packet.map_err(|_| SessionError::PeerMisbehaved)?;
-            let audience = &camera.desk.audience;
-            queued |= audience.deliver(channel, &data.slice_ref(bytes), arrived, metrics);
+            let subscribers = &camera.mux.subscribers;
+            queued |= subscribers.deliver(channel, &data.slice_ref(bytes), arrived, metrics);
         }
         Ok(queued)
     }
@@ -225,7 +225,7 @@ impl Table {
     pub(super) fn send_off(&mut self, metrics: &Metrics) {
         for camera in &mut self.cameras {
             if std::mem::take(&mut camera.handed) {
-                camera.desk.audience.send_off(metrics);
+                camera.mux.subscribers.send_off(metrics);
             }
         }
     }
@@ -250,13 +250,13 @@ impl Camera {
     }
 
     /// The message that puts a question, or why it cannot be put.
-    fn question(&self, request: u32, order: Order) -> Result<Vec<u8>, CarriedStatus> {
-        let message = match order {
-            Order::Describe => GatewayMessage::Describe {
+    fn question(&self, request: u32, action: Action) -> Result<Vec<u8>, CarriedStatus> {
+        let message = match action {
+            Action::Describe => GatewayMessage::Describe {
                 request,
                 path: self.paths[0].clone(),
             },
-            Order::Command(verb, with) => GatewayMessage::Command {
+            Action::Command(verb, with) => GatewayMessage::Command {
                 request,
                 // The player speaks of a camera that ended since.
                 camera: self.number.ok_or(CarriedStatus::of_camera(454))?,
@@ -272,6 +272,6 @@ impl Camera {
         self.asked = None;
         self.number = None;
         self.frame = None;
-        self.desk.end(status);
+        self.mux.end(status);
     }
 }

@@ -11,15 +11,15 @@ use sealcast_proto::unit::{Selection, Unit};
 use sealcast_proto::wire::CloseReason;
 use tokio::sync::watch;
 
-use super::accept::Guest;
+use super::accept::PendingSession;
 use super::build_info;
 use super::connection::Connection;
 use super::observe::HandshakeTimer;
-use super::offer::Way;
+use super::offer::CarrierConfig;
 use super::received::Receiver;
 use super::serve_viewer::serve_viewer;
 use super::shared::Shared;
-use super::{Admission, FrameQueue, Hub, Observation, ObserveOptions, Offer, QueueLimits, Steering};
+use super::{Admission, FrameQueue, Hub, Observation, ObserveOptions, Offer, QueueLimits, RuntimeSettings};
 use crate::keys::allow::AllowList;
 use crate::keys::mechanism;
 use crate::media::{Codec, Frame, FrameRate, StreamInfo};
@@ -27,8 +27,8 @@ use crate::meter::metrics::Metrics;
 use crate::transport::memory_pair;
 
 /// As over TCP.
-fn way() -> Way {
-    Way {
+fn carrier_config() -> CarrierConfig {
+    CarrierConfig {
         carrier: Carrier::Stream,
         delivery: Delivery::default(),
     }
@@ -88,29 +88,39 @@ async fn frames_reach_a_viewer_through_memory_as_they_do_through_tcp() {
         wire_tap: None,
         offer: offer(2),
         invite: Some(invite.clone()),
-        steering: Steering::new(Selection::All),
+        settings: RuntimeSettings::new(Selection::All),
     });
     // Far smaller than a frame, so that both ends must wait for each other.
     let (near, far) = memory_pair(1000);
-    let config = shared
-        .offer
-        .session(Role::Publisher, Side::Responder, None, Some(invite.clone()), way());
+    let config = shared.offer.session(
+        Role::Publisher,
+        Side::Responder,
+        None,
+        Some(invite.clone()),
+        carrier_config(),
+    );
     let session = Session::respond(config, [4; 32], observation.clock.now());
     let (_stop, stopped) = watch::channel(false);
-    let guest = Guest {
+    let pending = PendingSession {
         transport: near,
         session,
-        follower: None,
+        delay_rate: None,
         remote: "memory".to_owned(),
         timer: HandshakeTimer::begin("responder", None),
     };
-    let serving = tokio::spawn(serve_viewer(shared, guest, stopped));
+    let serving = tokio::spawn(serve_viewer(shared, pending, stopped));
 
     let publisher = Identity::from_seed(&[2; 32]).peer_id();
-    let config = offer(1).session(Role::Viewer, Side::Initiator, Some(publisher), Some(invite), way());
+    let config = offer(1).session(
+        Role::Viewer,
+        Side::Initiator,
+        Some(publisher),
+        Some(invite),
+        carrier_config(),
+    );
     let session = Session::initiate(config, [3; 32], observation.clock.now()).expect("complete");
     let queue = Arc::new(FrameQueue::new(QueueLimits::default()));
-    let mut receiver = Receiver::new(Arc::clone(&observation), Arc::clone(&queue));
+    let mut receiver = Receiver::new(&session, Arc::clone(&observation), Arc::clone(&queue));
     let mut viewer = Connection::new(far, session, observation.clock, observation.metrics.clone());
     let picture: Vec<u8> = (0..50_000_u32).map(|byte| byte as u8).collect();
     let mut received = Vec::new();
@@ -125,7 +135,7 @@ async fn frames_reach_a_viewer_through_memory_as_they_do_through_tcp() {
     }
     assert!(received.iter().all(|delivered| delivered.frame.data[..] == picture[..]));
     viewer
-        .tell(Input::Close(CloseReason::GoingAway, "seen enough"), &mut receiver)
+        .handle(Input::Close(CloseReason::GoingAway, "seen enough"), &mut receiver)
         .expect("the publisher listens");
     viewer.say_goodbye(Duration::from_secs(1)).await;
     let departure = serving.await.expect("no panic");

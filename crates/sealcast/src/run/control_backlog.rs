@@ -7,14 +7,14 @@ const MAX_UNREAD_CONTROL: u64 = 512 * 1024;
 /// Counts the control records that a peer makes us queue without reading. Frames need no such count: what is not sent
 /// of them is dropped from their queue.
 #[derive(Default)]
-pub(super) struct Unread {
+pub(super) struct ControlBacklog {
     queued: u64,
     /// The count began when this much had been queued, and begins anew once that is sent.
     since: u64,
     control: u64,
 }
 
-impl Unread {
+impl ControlBacklog {
     /// A frame was queued.
     pub(super) fn frame(&mut self, bytes: u64) {
         self.queued += bytes;
@@ -42,7 +42,7 @@ mod tests {
 
     #[test]
     fn a_peer_that_asks_and_does_not_read_is_found_out() {
-        let mut unread = Unread::default();
+        let mut unread = ControlBacklog::default();
         let mut backlog = 0;
         let asked = (0..u32::MAX).find(|_| {
             unread.control(69);
@@ -54,7 +54,7 @@ mod tests {
 
     #[test]
     fn a_slow_peer_that_reads_may_go_on_for_ever() {
-        let mut unread = Unread::default();
+        let mut unread = ControlBacklog::default();
         for _ in 0..100_000 {
             unread.frame(20_000);
             unread.control(69);

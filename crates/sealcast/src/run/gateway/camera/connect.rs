@@ -13,11 +13,11 @@ use crate::transport::tcp::connect_stream;
 use crate::transport::tls::connect_pinned;
 use crate::transport::{ByteStream, StreamTransport};
 
-/// How long a camera is tried for before who asks is told that it cannot be reached.
-const REACH_PATIENCE: Duration = Duration::from_secs(5);
+/// Connect timeout; after it those who asked for the camera get 503.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// A connection to a camera.
-pub(super) struct Line {
+pub(super) struct RtspConnection {
     pub(super) stream: StreamTransport<Box<dyn ByteStream>>,
     /// Our address on it.
     pub(super) local: IpAddr,
@@ -29,9 +29,9 @@ pub(super) struct Line {
 ///
 /// # Errors
 /// It cannot be reached, or is not the one that is pinned.
-pub(super) async fn reach(target: &Target, away_until: Option<Instant>) -> Result<Line> {
+pub(super) async fn connect(target: &Target, away_until: Option<Instant>) -> Result<RtspConnection> {
     let CameraUrl { host, port, .. } = &target.url;
-    let until = away_until.unwrap_or_else(|| Instant::now() + REACH_PATIENCE);
+    let until = away_until.unwrap_or_else(|| Instant::now() + CONNECT_TIMEOUT);
     let tried = tokio::time::timeout_at(until.into(), async {
         let mut retry = Retry::default();
         if away_until.is_some() {
@@ -55,7 +55,7 @@ pub(super) async fn reach(target: &Target, away_until: Option<Instant>) -> Resul
     })
 }
 
-async fn on_stream(target: &Target, stream: TcpStream) -> Result<Line> {
+async fn on_stream(target: &Target, stream: TcpStream) -> Result<RtspConnection> {
     let addresses = stream.local_addr().and_then(|local| Ok((local, stream.peer_addr()?)));
     let (local, remote) = addresses.map_err(|error| {
         let what = format!("the connection to the camera {} broke ({error})", target.url);
@@ -67,7 +67,7 @@ async fn on_stream(target: &Target, stream: TcpStream) -> Result<Line> {
     } else {
         Box::new(stream)
     };
-    Ok(Line {
+    Ok(RtspConnection {
         stream: StreamTransport::new(stream),
         local: local.ip(),
         remote: remote.ip().to_canonical(),

@@ -8,15 +8,15 @@ use sealcast_proto::keys::PeerId;
 use sealcast_proto::rtsp::CarriedStatus;
 use tokio::sync::{mpsc, watch};
 
-use super::super::MAX_WISHES;
-use super::super::desk::Wish;
+use super::super::MAX_REQUESTS;
+use super::super::request_mux::Request;
 use super::cameras::{CameraAt, Cameras, Target, shown};
 use crate::keys::allow::AllowList;
 
 /// A camera as its sessions know it. Its task ends when nobody knows it any more.
 pub(super) struct Camera {
     pub(super) path: Option<String>,
-    pub(super) wishes: mpsc::Sender<Wish>,
+    pub(super) requests: mpsc::Sender<Request>,
 }
 
 struct Entry {
@@ -33,7 +33,7 @@ impl Entry {
 
 /// The cameras, no two at one path.
 #[derive(Default)]
-pub(super) struct Roster {
+pub(super) struct Registry {
     entries: Vec<Entry>,
 }
 
@@ -63,12 +63,12 @@ impl Changes {
     }
 }
 
-impl Roster {
+impl Registry {
     /// What it becomes with these cameras: those that are what they were go on, and `start` is called for the others.
     pub(super) fn renewed(
         &self,
         cameras: Cameras,
-        mut start: impl FnMut(Arc<Target>, mpsc::Receiver<Wish>),
+        mut start: impl FnMut(Arc<Target>, mpsc::Receiver<Request>),
     ) -> (Self, Changes) {
         let (mut next, mut changes) = (Self::default(), Changes::default());
         for CameraAt { path, target, allow } in cameras.0 {
@@ -92,10 +92,10 @@ impl Roster {
                 &mut changes.added
             };
             list.push(name);
-            let (sender, wishes) = mpsc::channel(MAX_WISHES);
+            let (sender, requests) = mpsc::channel(MAX_REQUESTS);
             let target = Arc::new(target);
-            start(Arc::clone(&target), wishes);
-            let camera = Arc::new(Camera { path, wishes: sender });
+            start(Arc::clone(&target), requests);
+            let camera = Arc::new(Camera { path, requests: sender });
             next.entries.push(Entry { camera, target, allow });
         }
         let gone = |entry: &&Entry| next.entries.iter().all(|other| other.camera.path != entry.camera.path);
@@ -115,42 +115,45 @@ impl Roster {
 }
 
 /// The cameras as one viewer gateway's session sees them.
-pub(super) struct View {
-    roster: watch::Receiver<Roster>,
+pub(super) struct Snapshot {
+    registry: watch::Receiver<Registry>,
     /// Paths of cameras of which it has been logged that it may not see them.
     denied: BTreeSet<Option<String>>,
 }
 
-impl View {
-    pub(super) fn new(roster: watch::Receiver<Roster>) -> Self {
+impl Snapshot {
+    pub(super) fn new(registry: watch::Receiver<Registry>) -> Self {
         Self {
-            roster,
+            registry,
             denied: BTreeSet::new(),
         }
     }
 
-    /// What becomes of the roster when the cameras are read again.
-    pub(super) fn roster(&self) -> watch::Receiver<Roster> {
-        self.roster.clone()
+    /// Wait until the cameras are read again. Cancel-safe.
+    pub(super) async fn changed(&mut self) {
+        if self.registry.changed().await.is_err() {
+            // The gateway stops: they will not be read again.
+            std::future::pending().await
+        }
     }
 
     /// The camera that the peer sees at a path. Those that it may not see do not exist for it.
     pub(super) fn camera(&mut self, path: &str, peer: &PeerId) -> Option<Arc<Camera>> {
-        let roster = self.roster.borrow();
-        if let Some(hidden) = roster.at(path, |_| true).filter(|entry| !entry.admits(peer))
+        let registry = self.registry.borrow();
+        if let Some(hidden) = registry.at(path, |_| true).filter(|entry| !entry.admits(peer))
             && self.denied.insert(hidden.camera.path.clone())
         {
             let camera = shown(hidden.camera.path.as_deref());
             tracing::warn!(%peer, camera, "this peer may not see the camera: it is told that there is none");
         }
-        let seen = roster.at(path, |entry| entry.admits(peer))?;
+        let seen = registry.at(path, |entry| entry.admits(peer))?;
         Some(Arc::clone(&seen.camera))
     }
 
     /// Why the peer does not see a camera any more, if so.
     pub(super) fn lost(&self, camera: &Arc<Camera>, peer: &PeerId) -> Option<CarriedStatus> {
-        let roster = self.roster.borrow();
-        let now = roster.entries.iter().find(|entry| entry.camera.path == camera.path);
+        let registry = self.registry.borrow();
+        let now = registry.entries.iter().find(|entry| entry.camera.path == camera.path);
         match now.filter(|entry| entry.admits(peer)) {
             Some(entry) if Arc::ptr_eq(&entry.camera, camera) => None,
             // It is begun anew.
@@ -161,5 +164,5 @@ impl View {
 }
 
 #[cfg(test)]
-#[path = "roster_tests.rs"]
+#[path = "registry_tests.rs"]
 mod tests;

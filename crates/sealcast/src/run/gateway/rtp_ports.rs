@@ -56,7 +56,7 @@ impl Intake {
 
 /// The ports of the tracks of one camera or player. Dropping it closes them.
 #[derive(Default)]
-pub(super) struct Ports {
+pub(super) struct RtpPorts {
     tracks: Vec<Pair>,
 }
 
@@ -81,7 +81,7 @@ struct Pair {
     _receiving: JoinSet<()>,
 }
 
-impl Ports {
+impl RtpPorts {
     /// Bind a pair for a track at `ip`, instead of any it had, and hand what comes `from` there to `take`, as soon as
     /// it is said what to [`expect`](Self::expect).
     ///
@@ -212,9 +212,9 @@ mod tests {
     }
 
     /// A pair of ports, and what is heard there.
-    fn opened() -> (Ports, PortPair, Heard) {
+    fn opened() -> (RtpPorts, PortPair, Heard) {
         let (sender, heard) = mpsc::unbounded_channel();
-        let mut ports = Ports::default();
+        let mut ports = RtpPorts::default();
         let take = move |channel: Channel, bytes: Bytes, _| sender.send((channel, bytes)).expect("it listens");
         let pair = ports.open(rtcp().track, HERE, HERE, take).expect("ports");
         (ports, pair, heard)

@@ -33,7 +33,7 @@ const BASE_DRIFT: Duration = Duration::from_millis(1);
 
 /// What a viewer's path looks like.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Look {
+pub(super) struct PathSample {
     /// Bytes of media that the carrier has taken so far.
     pub(super) left: u64,
     /// The round trip, smoothed.
@@ -74,7 +74,7 @@ impl Seen {
 
 /// Finds out what one viewer's path carries. Tell it of every frame, and have it [`look`](Self::look) several times in
 /// half a second.
-pub(super) struct Follower {
+pub(super) struct DelayBasedRate {
     bounds: RateConfig,
     /// Bit/s; none until a queue stood for the first time: the source makes what it was configured for.
     target: Option<f64>,
@@ -87,7 +87,7 @@ pub(super) struct Follower {
     resting: bool,
 }
 
-impl Follower {
+impl DelayBasedRate {
     /// One that keeps its target within `bounds`.
     pub(super) fn new(bounds: RateConfig) -> Self {
         Self {
@@ -115,7 +115,7 @@ impl Follower {
     }
 
     /// What the source should make, bit/s, by the way the path looks `now`; none where it has always kept up.
-    pub(super) fn look(&mut self, now: Instant, path: &Look) -> Option<u64> {
+    pub(super) fn look(&mut self, now: Instant, path: &PathSample) -> Option<u64> {
         self.base = self.base.saturating_add(BASE_DRIFT).min(path.round_trip);
         let mut seen = self.seen.take().unwrap_or_else(|| Seen::nothing(now, path.left));
         seen.packets = seen.packets.min(path.round_trip.saturating_sub(self.base));
@@ -156,5 +156,5 @@ impl Follower {
 }
 
 #[cfg(test)]
-#[path = "follow_tests.rs"]
+#[path = "delay_rate_tests.rs"]
 mod tests;

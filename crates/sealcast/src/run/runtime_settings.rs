@@ -18,11 +18,11 @@ struct Wanted {
 }
 
 /// Changes a running end that publishes.
-pub struct Steering {
+pub struct RuntimeSettings {
     wanted: watch::Sender<Wanted>,
 }
 
-impl Steering {
+impl RuntimeSettings {
     /// An end that begins with that selection.
     pub fn new(selection: Selection) -> Self {
         let wanted = Wanted { selection, rekeys: 0 };
@@ -56,43 +56,37 @@ impl Steering {
     }
 
     /// What is wanted, for one viewer's task. Epochs asked for before it came are none of its business.
-    pub(super) fn steered(&self) -> Steered {
+    pub(super) fn subscribe(&self) -> SettingsReceiver {
         let wanted = self.wanted.subscribe();
         let rekeys = wanted.borrow().rekeys;
-        Steered { wanted, rekeys }
+        SettingsReceiver { wanted, rekeys }
     }
 }
 
 /// What one viewer's session has seen to of what is wanted.
-#[derive(Clone)]
-pub(super) struct Steered {
+pub(super) struct SettingsReceiver {
     wanted: watch::Receiver<Wanted>,
     rekeys: u64,
 }
 
-impl Steered {
+impl SettingsReceiver {
     /// Wait until something else is wanted. Cancel-safe.
     pub(super) async fn changed(&mut self) {
         // It fails only without a sender, which is one of what the tasks share.
         let _ = self.wanted.changed().await;
     }
 
-    /// Wait for nothing that is wanted already.
-    pub(super) fn pass_over(&mut self) {
-        self.wanted.mark_unchanged();
-    }
-
     /// Bring about what is wanted, in a session that stands.
-    pub(super) fn bring_about<T: Transport>(
+    pub(super) fn apply<T: Transport>(
         &mut self,
         connection: &mut Connection<T>,
         listener: &mut impl Listener,
     ) -> Result<(), Ended> {
         let wanted = *self.wanted.borrow_and_update();
-        connection.tell(Input::Select(wanted.selection), listener)?;
+        connection.handle(Input::Select(wanted.selection), listener)?;
         if wanted.rekeys != self.rekeys {
             self.rekeys = wanted.rekeys;
-            connection.tell(Input::Rekey, listener)?;
+            connection.handle(Input::Rekey, listener)?;
         }
         Ok(())
     }

@@ -1,4 +1,4 @@
-//! What is to be taken down of packets once they have left.
+//! Metrics of packets, recorded in batches once the packets have left.
 
 use std::time::{Duration, Instant};
 
@@ -7,21 +7,20 @@ use sealcast_proto::session::{OutboundCounts, SealedRecords};
 use crate::meter::stage::Stage;
 use crate::run::Observation;
 
-/// Frames of which notes are kept before they are taken down: what that needs would be fetched into the processor's
-/// caches for each.
+/// Units of a batch: recording each by itself would miss the processor's caches each time.
 const TOGETHER: usize = 32;
 
 /// A frame that was sealed.
-pub(super) struct Sealed {
+pub(super) struct SealedUnit {
     pub(super) made: SealedRecords,
     pub(super) wire_bytes: u64,
     pub(super) took: Duration,
 }
 
-/// What was noted of a session's packets and not taken down yet.
+/// What is known of a session's packets and not recorded yet.
 #[derive(Default)]
-pub(super) struct Notes {
-    sealed: Vec<Sealed>,
+pub(super) struct MetricBatch {
+    sealed: Vec<SealedUnit>,
     /// When the packets came that are about to leave.
     arrivals: Vec<Instant>,
     /// How long those took that have left.
@@ -31,8 +30,8 @@ pub(super) struct Notes {
     counted: OutboundCounts,
 }
 
-impl Notes {
-    pub(super) fn sealed(&mut self, sealed: Sealed) {
+impl MetricBatch {
+    pub(super) fn sealed(&mut self, sealed: SealedUnit) {
         self.sealed.push(sealed);
     }
 
@@ -52,13 +51,13 @@ impl Notes {
         self.sent.extend(took);
     }
 
-    /// Whether there are as many as are taken down together.
-    pub(super) fn are_many(&self) -> bool {
+    /// Whether it holds a whole batch.
+    pub(super) fn is_full(&self) -> bool {
         self.sealed.len() >= TOGETHER
     }
 
-    /// Take them down, and what the session counted.
-    pub(super) fn take_down(&mut self, observation: &Observation, counts: Option<OutboundCounts>) {
+    /// Record it, and what the session counted.
+    pub(super) fn record(&mut self, observation: &Observation, counts: Option<OutboundCounts>) {
         let metrics = &observation.metrics;
         for sealed in self.sealed.drain(..) {
             observation.frame_sealed(sealed.made, sealed.wire_bytes, sealed.took);

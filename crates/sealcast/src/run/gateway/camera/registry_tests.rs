@@ -14,21 +14,21 @@ fn cameras(named: &[(&str, &[PeerId])]) -> Cameras {
     Cameras::new(named.iter().map(camera).collect()).expect("no two at one path")
 }
 
-/// The roster that comes next, how many cameras were started for it, and what became of the others.
-fn renewed(roster: &Roster, named: &[(&str, &[PeerId])]) -> (Roster, usize, Changes) {
+/// The registry that comes next, how many cameras were started for it, and what became of the others.
+fn renewed(registry: &Registry, named: &[(&str, &[PeerId])]) -> (Registry, usize, Changes) {
     let mut started = 0;
-    let (next, changes) = roster.renewed(cameras(named), |_, _| started += 1);
+    let (next, changes) = registry.renewed(cameras(named), |_, _| started += 1);
     (next, started, changes)
 }
 
-fn view(roster: Roster) -> View {
-    View::new(watch::Sender::new(roster).subscribe())
+fn snapshot(registry: Registry) -> Snapshot {
+    Snapshot::new(watch::Sender::new(registry).subscribe())
 }
 
 #[test]
 fn only_what_changed_is_started_and_everything_is_told() {
     let (first, started, changes) = renewed(
-        &Roster::default(),
+        &Registry::default(),
         &[("a=rtsp://h/1", &[]), ("b=rtsp://h/2", &[]), ("c=rtsp://h/3", &[])],
     );
     assert_eq!((started, changes.added.join(" ")), (3, "a b c".to_owned()));
@@ -50,39 +50,42 @@ fn only_what_changed_is_started_and_everything_is_told() {
         allow_changed: words(&["a"]),
     };
     assert_eq!(changes, expected);
-    let camera = |roster: &Roster, path| Arc::clone(&roster.at(path, |_| true).expect("it is there").camera);
+    let camera = |registry: &Registry, path| Arc::clone(&registry.at(path, |_| true).expect("it is there").camera);
     let [a, b, c] = ["a", "b", "c"].map(|path| camera(&first, path));
     assert!(Arc::ptr_eq(&a, &camera(&second, "a")) && !Arc::ptr_eq(&b, &camera(&second, "b")));
-    let view = view(second);
+    let snapshot = snapshot(second);
     let lost =
-        [(&a, FRIEND), (&a, STRANGER), (&b, FRIEND), (&c, FRIEND)].map(|(camera, peer)| view.lost(camera, &peer));
+        [(&a, FRIEND), (&a, STRANGER), (&b, FRIEND), (&c, FRIEND)].map(|(camera, peer)| snapshot.lost(camera, &peer));
     let status = |code| Some(CarriedStatus::of_camera(code));
     assert_eq!(lost, [None, status(404), status(503), status(404)]);
 }
 
 #[test]
 fn a_camera_that_a_peer_may_not_see_does_not_exist_for_it() {
-    let (roster, ..) = renewed(
-        &Roster::default(),
+    let (registry, ..) = renewed(
+        &Registry::default(),
         &[("a=rtsp://h/1", &[FRIEND]), ("b=rtsp://h/2", &[])],
     );
-    let mut view = view(roster);
+    let mut snapshot = snapshot(registry);
     for (path, peer, seen) in [
         ("a", FRIEND, true),
         ("a", STRANGER, false),
         ("b", STRANGER, true),
         ("c", FRIEND, false),
     ] {
-        assert_eq!(view.camera(path, &peer).is_some(), seen, "{path}");
+        assert_eq!(snapshot.camera(path, &peer).is_some(), seen, "{path}");
     }
-    let said: Vec<_> = view.denied.into_iter().collect();
+    let said: Vec<_> = snapshot.denied.into_iter().collect();
     assert_eq!(said, [Some("a".to_owned())], "what is not there is not hidden");
 }
 
 #[test]
 fn where_a_camera_is_hidden_the_one_of_every_other_path_is_seen() {
-    let (roster, ..) = renewed(&Roster::default(), &[("a=rtsp://h/1", &[FRIEND]), ("rtsp://h/2", &[])]);
-    let mut view = view(roster);
-    let path = |peer| view.camera("a", &peer).expect("one of them").path.clone();
+    let (registry, ..) = renewed(
+        &Registry::default(),
+        &[("a=rtsp://h/1", &[FRIEND]), ("rtsp://h/2", &[])],
+    );
+    let mut snapshot = snapshot(registry);
+    let path = |peer| snapshot.camera("a", &peer).expect("one of them").path.clone();
     assert_eq!([FRIEND, STRANGER].map(path), [Some("a".to_owned()), None]);
 }

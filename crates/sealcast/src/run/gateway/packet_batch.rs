@@ -4,21 +4,21 @@ use std::time::Instant;
 
 use sealcast_proto::rtsp::Channel;
 
-use super::audience::Packet;
+use super::subscribers::Packet;
 
-/// Most packets in a run, and most bytes: what the kernel cuts up at once.
+/// Most packets in a batch, and most bytes: what the kernel cuts up at once.
 const MAX_PACKETS: usize = 64;
 const MAX_BYTES: usize = 65_507;
 
 /// Packets of one channel: all are as long as the first, but the last may be shorter.
 #[derive(Default)]
-pub(super) struct PacketRun {
+pub(super) struct PacketBatch {
     packets: Vec<Packet>,
     /// One behind the other, where there are several.
     joined: Vec<u8>,
 }
 
-impl PacketRun {
+impl PacketBatch {
     /// Whether a packet can leave with those that are there.
     pub(super) fn takes(&self, packet: &Packet) -> bool {
         let (Some(first), Some(last)) = (self.packets.first(), self.packets.last()) else {
@@ -71,7 +71,7 @@ mod tests {
     use bytes::Bytes;
     use sealcast_proto::rtsp::Track;
 
-    use super::super::ports::Ports;
+    use super::super::rtp_ports::RtpPorts;
     use super::*;
 
     fn packet(rtcp: bool, mark: u8, length: usize) -> Packet {
@@ -86,28 +86,28 @@ mod tests {
 
     #[test]
     fn packets_of_one_length_and_a_shorter_one_make_a_run() {
-        let mut run = PacketRun::default();
+        let mut batch = PacketBatch::default();
         for _ in 0..2 {
-            assert!(run.takes(&packet(false, 1, 100)));
-            run.put(packet(false, 1, 100));
+            assert!(batch.takes(&packet(false, 1, 100)));
+            batch.put(packet(false, 1, 100));
         }
-        assert!(!run.takes(&packet(true, 1, 100)), "it is for another port");
-        let mut reports = PacketRun::default();
+        assert!(!batch.takes(&packet(true, 1, 100)), "it is for another port");
+        let mut reports = PacketBatch::default();
         reports.put(packet(true, 1, 100));
         assert!(!reports.takes(&packet(true, 1, 100)), "a report is alone");
-        assert!(!run.takes(&packet(false, 1, 101)) && !run.takes(&packet(false, 1, 0)));
-        run.put(packet(false, 1, 40));
-        assert!(!run.takes(&packet(false, 1, 40)), "a shorter one is the last");
+        assert!(!batch.takes(&packet(false, 1, 101)) && !batch.takes(&packet(false, 1, 0)));
+        batch.put(packet(false, 1, 40));
+        assert!(!batch.takes(&packet(false, 1, 40)), "a shorter one is the last");
     }
 
     #[test]
     fn neither_many_packets_nor_many_bytes_make_a_run_longer_than_the_kernel_takes() {
         for (length, most) in [(10, MAX_PACKETS), (1400, MAX_BYTES / 1400), (40_000, 1)] {
-            let mut run = PacketRun::default();
-            while run.takes(&packet(false, 1, length)) {
-                run.put(packet(false, 1, length));
+            let mut batch = PacketBatch::default();
+            while batch.takes(&packet(false, 1, length)) {
+                batch.put(packet(false, 1, length));
             }
-            assert_eq!(run.packets.len(), most, "of {length} bytes");
+            assert_eq!(batch.packets.len(), most, "of {length} bytes");
         }
     }
 
@@ -126,22 +126,22 @@ mod tests {
             .set_read_timeout(Some(Duration::from_secs(20)))
             .expect("an option of all systems");
         let port = player.local_addr().expect("bound").port();
-        let mut ports = Ports::default();
+        let mut ports = RtpPorts::default();
         let track = Track::new(0).expect("a track");
         ports.open(track, here, here, |_, _, _| {}).expect("ports");
-        let (mut run, mut handed) = (PacketRun::default(), Vec::new());
+        let (mut batch, mut handed) = (PacketBatch::default(), Vec::new());
         let to = SocketAddr::new(here, port);
         let leave = |channel, packets: &[u8], size| ports.send(channel, to, packets, size);
         let lengths = [1200, 1200, 1200, 300, 9000, 9000, 60_000, 7];
         for (mark, length) in (0..).zip(lengths) {
             let packet = packet(false, mark, length);
-            if !run.takes(&packet) {
-                assert_eq!(run.send(leave, &mut handed), 0);
+            if !batch.takes(&packet) {
+                assert_eq!(batch.send(leave, &mut handed), 0);
             }
-            run.put(packet);
+            batch.put(packet);
         }
-        assert_eq!(run.send(leave, &mut handed), 0);
-        assert_eq!(run.send(leave, &mut handed), 0, "nothing is sent twice");
+        assert_eq!(batch.send(leave, &mut handed), 0);
+        assert_eq!(batch.send(leave, &mut handed), 0, "nothing is sent twice");
         assert_eq!(handed.len(), lengths.len());
         let mut room = vec![0; 65_536];
         for (mark, length) in (0..).zip(lengths) {

@@ -15,7 +15,7 @@ const RTT: Duration = Duration::from_millis(20);
 
 /// An encoder of 25 pictures a second, a queue that drops what waited for 400 ms, and a path, in steps of 10 ms.
 struct Path {
-    follower: Follower,
+    delay_rate: DelayBasedRate,
     now: Instant,
     steps: u32,
     /// Bit/s.
@@ -31,7 +31,7 @@ struct Path {
 impl Path {
     fn of(carries: u64) -> Self {
         Self {
-            follower: Follower::new(BOUNDS),
+            delay_rate: DelayBasedRate::new(BOUNDS),
             now: Instant::now(),
             steps: 0,
             carries,
@@ -64,7 +64,7 @@ impl Path {
             let bytes = rate / 8 / 25 * if keyframe { 6 } else { 1 } * 50 / 55;
             self.queue.push_back((bytes, self.now));
             if self.queue.len() == 1 {
-                self.follower.frame(Duration::ZERO);
+                self.delay_rate.frame(Duration::ZERO);
             }
         }
         let mut room = self.carries / 8 / 100;
@@ -82,19 +82,19 @@ impl Path {
                 if waited >= Duration::from_millis(400) {
                     self.queue.clear();
                     self.dropped += 1;
-                    self.follower.dropped();
+                    self.delay_rate.dropped();
                 } else {
-                    self.follower.frame(waited);
+                    self.delay_rate.frame(waited);
                 }
             }
         }
         if self.steps.is_multiple_of(10) {
-            let look = Look {
+            let look = PathSample {
                 left: self.left,
                 round_trip: self.round_trip,
                 blocked: !self.queue.is_empty(),
             };
-            self.target = self.follower.look(self.now, &look);
+            self.target = self.delay_rate.look(self.now, &look);
         }
     }
 }
@@ -162,14 +162,14 @@ fn a_source_that_pauses_says_nothing_of_the_path() {
     let mut path = Path::of(2_000_000);
     path.run(20);
     let before = path.target;
-    let look = Look {
+    let look = PathSample {
         left: path.left,
         round_trip: RTT,
         blocked: false,
     };
     for _ in 0..100 {
         path.now += INTERVAL;
-        path.target = path.follower.look(path.now, &look);
+        path.target = path.delay_rate.look(path.now, &look);
     }
     // The first look ends an interval that began while it ran.
     let moved = path

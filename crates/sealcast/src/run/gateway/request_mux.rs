@@ -1,0 +1,194 @@
+//! Multiplexes the RTSP requests of all subscribers of a camera onto its one RTSP session. Both gateways have one for
+//! each camera.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use sealcast_proto::rtsp::{CarriedHeader, CarriedStatus, Channel, Parameters, Verb};
+
+use super::MAX_REQUESTS;
+use super::subscribers::{Outcome, Subscriber, SubscriberEvent, Subscribers};
+
+/// An RTSP request, as it is put to a camera.
+pub(super) enum Action {
+    /// The camera's description is asked for.
+    Describe,
+    Command(Verb, Parameters),
+}
+
+/// A subscriber's action that awaits an answer.
+pub(super) struct Question {
+    pub(super) subscriber: Subscriber,
+    /// The subscriber's number for it.
+    pub(super) request: u32,
+    pub(super) action: Action,
+}
+
+impl Question {
+    /// Answer it without asking the camera.
+    pub(super) fn settle(self, status: CarriedStatus) {
+        answer(&self.subscriber, self.request, status, Parameters::default());
+    }
+}
+
+/// What a subscriber sends to its camera's [`RequestMux`].
+pub(super) enum Request {
+    Question(Question),
+    /// An RTCP packet for the camera.
+    Rtcp(Channel, Vec<u8>),
+    /// A subscriber is gone.
+    Leave(Subscriber),
+}
+
+/// An action that the camera was sent and has not answered.
+struct Pending {
+    /// The subscriber to answer, and its number for the question; none where a subscriber left.
+    asker: Option<(Subscriber, u32)>,
+    /// `None` for a description.
+    verb: Option<Verb>,
+    /// It was sent on behalf of all subscribers together.
+    for_all: bool,
+}
+
+/// The requests of one camera's subscribers. One action is pending at a time; the questions after it wait.
+#[derive(Default)]
+pub(super) struct RequestMux {
+    pub(super) subscribers: Arc<Subscribers>,
+    waiting: VecDeque<Question>,
+    left: Vec<Subscriber>,
+    pending: Option<Pending>,
+}
+
+impl RequestMux {
+    /// Take a question. Beyond [`MAX_REQUESTS`] it is answered with 503.
+    pub(super) fn ask(&mut self, question: Question) {
+        if self.waiting.len() < MAX_REQUESTS {
+            self.waiting.push_back(question);
+        } else {
+            question.settle(CarriedStatus::of_camera(503));
+        }
+    }
+
+    /// A subscriber has left: its questions need no answer, and its subscription ends.
+    pub(super) fn leave(&mut self, subscriber: Subscriber) {
+        self.waiting.retain(|question| question.subscriber.id != subscriber.id);
+        self.left.push(subscriber);
+    }
+
+    /// Take the questions of another mux that turned out to be the same camera's. It has no subscriptions yet.
+    pub(super) fn take_over(&mut self, other: Self) {
+        for ask in other.waiting {
+            self.ask(ask);
+        }
+        self.left.extend(other.left);
+    }
+
+    /// The next action to send to the camera, if none is pending; its answer goes to [`answered`](Self::answered).
+    pub(super) fn next_action(&mut self) -> Option<Action> {
+        while self.pending.is_none() {
+            let (asker, action) = if let Some(subscriber) = self.left.pop() {
+                let teardown = Action::Command(Verb::Teardown, Parameters::default());
+                ((subscriber, None), teardown)
+            } else {
+                let ask = self.waiting.pop_front()?;
+                ((ask.subscriber, Some(ask.request)), ask.action)
+            };
+            let (subscriber, request) = asker;
+            let action = match action {
+                Action::Describe => Some((Action::Describe, false)),
+                Action::Command(verb, with) => self.decide(&subscriber, verb, with),
+            };
+            match (action, request) {
+                (Some((action, for_all)), request) => {
+                    let asker = request.map(|request| (subscriber, request));
+                    return Some(self.send(action, asker, for_all));
+                }
+                (None, Some(request)) => answer(&subscriber, request, CarriedStatus::OK, Parameters::default()),
+                (None, None) => {}
+            }
+        }
+        None
+    }
+
+    fn decide(&self, subscriber: &Subscriber, verb: Verb, with: Parameters) -> Option<(Action, bool)> {
+        match self.subscribers.request(subscriber, verb) {
+            Outcome::Done => None,
+            Outcome::Forward(verb) => Some((Action::Command(verb, with), false)),
+            Outcome::ForwardForAll(verb) => Some((Action::Command(verb, Parameters::default()), true)),
+        }
+    }
+
+    fn send(&mut self, action: Action, asker: Option<(Subscriber, u32)>, for_all: bool) -> Action {
+        let verb = match &action {
+            Action::Describe => None,
+            Action::Command(verb, _) => Some(*verb),
+        };
+        self.pending = Some(Pending { asker, verb, for_all });
+        action
+    }
+
+    /// The camera has answered the pending action, or will not. Returns its verb, if it was a command.
+    pub(super) fn answered(&mut self, status: CarriedStatus, mut with: Parameters) -> Option<Verb> {
+        let pending = self.pending.take()?;
+        if pending.verb.is_none() && status.is_ok() {
+            self.subscribers.described(&with.body);
+        }
+        if pending.for_all {
+            // Where others' packets are in the stream is not where the asker's begin.
+            with.remove(CarriedHeader::RtpInfo);
+        }
+        if let Some((subscriber, request)) = pending.asker {
+            if matches!(pending.verb, Some(Verb::Play(_))) && !status.is_ok() {
+                self.subscribers.refuse(subscriber.id);
+            }
+            answer(&subscriber, request, status, with);
+        }
+        pending.verb
+    }
+
+    /// The camera is away: what it was told is not done, and who leaves or has left needs no word of it.
+    pub(super) fn away(&mut self) {
+        self.answered(CarriedStatus::BAD_GATEWAY, Parameters::default());
+        for subscriber in self.left.drain(..) {
+            self.subscribers.request(&subscriber, Verb::Teardown);
+        }
+        let leaves = |ask: &Question| matches!(ask.action, Action::Command(Verb::Teardown, _));
+        let (leaving, waiting) = self.waiting.drain(..).partition::<VecDeque<Question>, _>(leaves);
+        self.waiting = waiting;
+        for ask in leaving {
+            self.subscribers.request(&ask.subscriber, Verb::Teardown);
+            ask.settle(CarriedStatus::OK);
+        }
+    }
+
+    /// The camera is back: what to tell it for those who watched it before, if anybody did.
+    pub(super) fn go_on(&mut self) -> Option<Action> {
+        let play = Some(self.subscribers.receives()).filter(|tracks| !tracks.is_empty())?;
+        let action = Action::Command(Verb::Play(play), Parameters::default());
+        Some(self.send(action, None, true))
+    }
+
+    /// Whether nobody watches, asks or waits.
+    pub(super) fn is_idle(&self) -> bool {
+        self.pending.is_none() && self.waiting.is_empty() && self.left.is_empty() && self.subscribers.is_empty()
+    }
+
+    /// The camera is gone: who watches it or asks for something is told.
+    pub(super) fn end(&mut self, status: CarriedStatus) {
+        self.left.clear();
+        self.answered(status, Parameters::default());
+        for ask in self.waiting.drain(..) {
+            ask.settle(status);
+        }
+        self.subscribers.end(status);
+    }
+}
+
+fn answer(subscriber: &Subscriber, request: u32, status: CarriedStatus, with: Parameters) {
+    subscriber.notify(SubscriberEvent::Answer {
+        request,
+        slot: subscriber.slot,
+        status,
+        with,
+    });
+}

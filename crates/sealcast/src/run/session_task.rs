@@ -1,0 +1,264 @@
+//! The task of one session: the loop and the events that all roles share.
+
+use std::convert::Infallible;
+use std::sync::Arc;
+use std::time::Duration;
+
+use sealcast_proto::keys::Peer;
+use sealcast_proto::session::{Event, Facts, Input, Session};
+use sealcast_proto::unit::Selection;
+use sealcast_proto::wire::CloseReason;
+use tokio::sync::watch;
+
+use super::Observation;
+use super::connection::{Connection, Ended, Listener};
+use super::ended::{end_in_words, handshake_outcome};
+use super::observe::HandshakeTimer;
+use super::retry::turned_on;
+use super::runtime_settings::announce;
+use crate::meter::labels;
+use crate::transport::Transport;
+
+/// One end of a session: a publisher's or a viewer's, with or without a gateway. [`SessionTask::run`] calls it.
+pub(super) trait Role<T: Transport>: Sized {
+    /// Receives the session's media.
+    type Listener: Listener;
+    /// Why [`wait`](Self::wait) returned.
+    type Woken;
+
+    /// Whether this end sends the media.
+    const PUBLISHES: bool;
+    /// The peer in logs: "viewer".
+    const PEER: &'static str;
+    /// Logged when the session is established.
+    const ESTABLISHED: &'static str;
+    /// Told to the peer when the program stops.
+    const STOPPING: &'static str;
+
+    /// Responder: the peer proved its identity. Let it in, or tell it why not. An end that connects is never asked.
+    fn admit(&mut self, _task: &SessionTask<T, Self::Listener>, _peer: &Peer) -> Input<'static> {
+        Input::Close(CloseReason::NotAuthorised, "nobody is let in here")
+    }
+
+    /// The session is established.
+    fn established(&mut self, task: &mut SessionTask<T, Self::Listener>) -> Result<(), Ended>;
+
+    /// Take an event that means something to this role alone. The task has logged it.
+    fn event(&mut self, _task: &mut SessionTask<T, Self::Listener>, _event: Event) -> Result<(), Ended> {
+        Ok(())
+    }
+
+    /// Forward what the session handed out, before anything is sent to the peer.
+    async fn received(&mut self, _task: &mut SessionTask<T, Self::Listener>) -> Result<(), Ended> {
+        Ok(())
+    }
+
+    /// Send what there is to send, once all that came is dealt with.
+    fn send(&mut self, task: &mut SessionTask<T, Self::Listener>) -> Result<(), Ended>;
+
+    /// Wait for work that does not come from the session. Cancel-safe.
+    async fn wait(&mut self) -> Self::Woken;
+
+    /// Do that work. Returns whether [`send`](Self::send) is all that must follow before the next wait: media that came
+    /// from elsewhere need not wait until the session's carrier was looked at.
+    fn woken(&mut self, task: &mut SessionTask<T, Self::Listener>, woken: Self::Woken) -> Result<bool, Ended>;
+}
+
+/// A session on its carrier, and what every role knows of it.
+pub(super) struct SessionTask<T, L> {
+    pub(super) connection: Connection<T>,
+    pub(super) listener: L,
+    pub(super) observation: Arc<Observation>,
+    pub(super) remote: String,
+    /// Who the peer proved to be.
+    pub(super) peer: Option<Peer>,
+    /// The session was established, however it ended.
+    pub(super) established: bool,
+    /// Why the peer closed the session, in its own words.
+    pub(super) last_words: Option<(CloseReason, String)>,
+    timer: HandshakeTimer,
+}
+
+impl<T: Transport, L: Listener> SessionTask<T, L> {
+    pub(super) fn new(
+        transport: T,
+        session: Session,
+        listener: L,
+        observation: &Arc<Observation>,
+        timer: HandshakeTimer,
+        remote: String,
+    ) -> Self {
+        let connection = Connection::new(transport, session, observation.clock, observation.metrics.clone());
+        Self {
+            connection,
+            listener,
+            observation: Arc::clone(observation),
+            remote,
+            peer: None,
+            established: false,
+            last_words: None,
+            timer,
+        }
+    }
+
+    /// Run until the session ends. Once `stop` turns true it is closed.
+    pub(super) async fn run<R>(&mut self, role: &mut R, stop: watch::Receiver<bool>) -> Ended
+    where
+        R: Role<T, Listener = L>,
+    {
+        let ended = match self.serve(role, stop).await {
+            Ok(never) => match never {},
+            Err(ended) => ended,
+        };
+        // The peer's last words may still be among the events.
+        let _ = self.take_events(role);
+        ended
+    }
+
+    async fn serve<R>(&mut self, role: &mut R, mut stop: watch::Receiver<bool>) -> Result<Infallible, Ended>
+    where
+        R: Role<T, Listener = L>,
+    {
+        let mut only_media = false;
+        loop {
+            if !std::mem::take(&mut only_media) {
+                let received = self.connection.receive(&mut self.listener);
+                if received.is_ok() {
+                    self.take_events(role)?;
+                }
+                role.received(self).await?;
+                self.connection.finish(received, &mut self.listener)?;
+                self.take_events(role)?;
+            }
+            role.send(self)?;
+            tokio::select! {
+                // Media that waits to be sent comes first; everything else is dealt with before the next wait.
+                biased;
+                woken = role.wait() => only_media = role.woken(self, woken)?,
+                waited = self.connection.wait() => waited?,
+                _ = turned_on(&mut stop) => self.handle(Input::Close(CloseReason::GoingAway, R::STOPPING))?,
+            }
+        }
+    }
+
+    /// Tell the session something, and send what comes of it.
+    pub(super) fn handle(&mut self, input: Input<'_>) -> Result<(), Ended> {
+        self.connection.handle(input, &mut self.listener)
+    }
+
+    /// Take what the session told since the last time.
+    pub(super) fn take_events<R>(&mut self, role: &mut R) -> Result<(), Ended>
+    where
+        R: Role<T, Listener = L>,
+    {
+        while let Some(event) = self.connection.events.pop_front() {
+            self.take_event(role, event)?;
+        }
+        Ok(())
+    }
+
+    fn take_event<R>(&mut self, role: &mut R, event: Event) -> Result<(), Ended>
+    where
+        R: Role<T, Listener = L>,
+    {
+        match &event {
+            Event::PeerProved(peer) => {
+                self.peer = Some(*peer);
+                let input = role.admit(self, peer);
+                return self.handle(input);
+            }
+            Event::Established(facts) => {
+                self.note_established(R::ESTABLISHED, facts);
+                if !R::PUBLISHES {
+                    self.observation.selection(Selection::All);
+                }
+                return role.established(self);
+            }
+            Event::Rekeyed { epoch, cause } => {
+                self.observation.metrics.set_epoch(*epoch);
+                self.observation.metrics.record_rekey(labels::RekeyCause::from(*cause));
+                tracing::debug!(peer = %self.name(), epoch, "new keys");
+            }
+            Event::Clock(estimate) => self.observation.clock_estimate(estimate.offset, estimate.uncertainty),
+            Event::Closed { reason, text } => {
+                if R::PUBLISHES {
+                    tracing::info!(viewer = %self.name(), %reason, text, "the {} left", R::PEER);
+                }
+                self.last_words = Some((*reason, text.clone()));
+            }
+            Event::Selection(selection) if R::PUBLISHES => {
+                tracing::info!(viewer = %self.name(), encrypt = %selection, "what is encrypted for a {}", R::PEER);
+            }
+            Event::Selection(selection) => {
+                announce(&format!("the {}", R::PEER), *selection);
+                self.observation.selection(*selection);
+            }
+            Event::Stalled => self.log_stalled::<R>(),
+            Event::Resumed if R::PUBLISHES => {
+                tracing::info!(viewer = %self.name(), "the {} is heard again", R::PEER);
+            }
+            Event::Resumed => tracing::info!(from = self.remote, "the {} is heard again", R::PEER),
+            Event::KeyframeRequested(_) | Event::Gateway(_) => {}
+        }
+        role.event(self, event)
+    }
+
+    fn note_established(&mut self, what: &'static str, facts: &Facts) {
+        let cost = self.connection.cost;
+        self.observation
+            .established(what, &self.timer, facts, cost, &self.remote);
+        self.peer = Some(facts.peer);
+        self.established = true;
+    }
+
+    fn log_stalled<R: Role<T>>(&self) {
+        let peer = R::PEER;
+        if R::PUBLISHES {
+            let viewer = self.name();
+            tracing::warn!(
+                viewer,
+                "nothing was heard from the {peer} for 2 s: it is sent nothing until it is"
+            );
+        } else {
+            tracing::warn!(
+                from = self.remote,
+                "nothing was heard from the {peer} for 2 s: waiting for it"
+            );
+        }
+    }
+
+    /// The peer in logs: its identity once that is proved, its address before.
+    pub(super) fn name(&self) -> String {
+        self.peer.map_or_else(|| self.remote.clone(), |peer| peer.id.short())
+    }
+
+    /// Record the handshake, if it was all there was.
+    pub(super) fn note_failed_handshake(&self, ended: &Ended) {
+        if self.established {
+            return;
+        }
+        let peer = self
+            .peer
+            .map_or_else(|| self.remote.clone(), |peer| peer.id.to_string());
+        let row = self
+            .timer
+            .row(handshake_outcome(ended), peer, None, self.connection.cost);
+        self.observation.handshake(row);
+    }
+
+    /// Publisher: log how a viewer's session ended.
+    pub(super) fn log_end<R: Role<T>>(&self, ended: &Ended) {
+        let refused = self.connection.refused;
+        if refused > 0 {
+            tracing::warn!(viewer = %self.name(), records = refused, "records of this {} were refused", R::PEER);
+        }
+        if let Some(words) = end_in_words(ended) {
+            tracing::warn!(viewer = %self.name(), from = self.remote, "{words}");
+        }
+    }
+
+    /// Send the last words, for at most as long as `patience`.
+    pub(super) async fn say_goodbye(self, patience: Duration) {
+        self.connection.say_goodbye(patience).await;
+    }
+}
