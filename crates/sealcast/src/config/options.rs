@@ -117,7 +117,7 @@ options! {
         /// The rest is authenticated and can be seen by anybody: for measurements
         encrypt: String { flag("encrypt", "SELECTION", PUBLISHERS).default("all").study() }
 
-        /// Repeat what rate:PERCENT draws: any whole number
+        /// Repeat what rate:PERCENT draws: a whole number from 0 to 9223372036854775807
         encrypt_seed: Option<u64> {
             flag("encrypt-seed", "N", PUBLISHERS).unset("every run draws anew").example("1").study()
         }

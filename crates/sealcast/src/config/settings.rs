@@ -14,7 +14,7 @@ use super::secrets::redact;
 use crate::failure::{Failure, FailureKind, Result};
 
 /// Where a value comes from. A later kind overrides an earlier one.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Origin {
     /// The configuration file: its path, with line and column of the key.
     File(String),
