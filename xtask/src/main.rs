@@ -10,6 +10,7 @@ mod codec;
 mod dist;
 mod formal;
 mod fuzz;
+mod installed;
 mod kernels;
 mod load;
 mod packages;
@@ -42,6 +43,7 @@ cargo xtask COMMAND
   formal [--install]        run the Verifpal models of docs/formal against what they say of themselves
   sanitizer                 the cipher crate's tests under the address sanitizer
   aarch64                   the same tests on aarch64, in an emulator
+  installed                 the program built alone refuses study suites, and holds none of their code
   reference                 check vectors/ against the Python reference
   dist                      the program to install, compiled by what runs how often in it (20 minutes)
 ";
@@ -67,6 +69,7 @@ fn main() -> ExitCode {
         },
         ["sanitizer"] => summary.step("sanitizer", kernels::sanitizer),
         ["aarch64"] => summary.step("aarch64", kernels::aarch64),
+        ["installed"] => summary.step("installed", installed::step),
         ["dist"] => summary.step("dist", dist::step),
         ["reference"] => summary.step("reference", reference::step),
         ["formal"] => summary.step("formal", formal::step),

@@ -12,44 +12,14 @@ use sealcast_proto::session::RekeyPolicy;
 use sealcast_proto::unit::{Selection, Unit};
 use sealcast_proto::wire::{MAX_TICKET, Ticket};
 
-use super::args::{ObserveArgs, OfferArgs};
-use crate::config::{FileConfig, Settings, in_force, list_in_force};
+use super::args::SessionArgs;
+use crate::config::{Config, Settings};
 use crate::failure::{Failure, FailureKind, Result};
 use crate::keys::allow::AllowList;
-use crate::keys::{files, mechanism, study};
+use crate::keys::{files, mechanism};
+use crate::meter::power::MeterSpec;
 use crate::run::{Admission, ObserveOptions, Offer};
 use crate::transport::ListenUrl;
-
-/// What holds when neither flag, environment nor file says otherwise; `config check` prints them.
-pub(super) const DEFAULTS: &[(&str, &str)] = &[
-    ("publish.listen", "tcp://[::]:9553"),
-    (
-        "publish.suites",
-        "aes-256-gcm, aes-128-gcm, aegis-128x4, chacha20-poly1305",
-    ),
-    ("publish.mechanisms", "x25519-mlkem768, sntrup761-x25519"),
-    ("publish.allow", "~/.config/sealcast/allow"),
-    ("publish.open", "false"),
-    ("publish.invite", "true"),
-    ("publish.max_viewers", "16"),
-    ("publish.queue_frames", "60"),
-    ("publish.rekey_seconds", "600"),
-    ("publish.rekey_records", "1048576"),
-    ("publish.encrypt", "all"),
-    ("publish.unit", "frame"),
-    ("publish.bitrate_min", "150000"),
-    ("watch.to", "http://127.0.0.1:9880"),
-    ("watch.reconnect", "true"),
-    ("demo.source", "test:640x480@25"),
-    ("demo.headless", "false"),
-    ("observe.meter", "auto"),
-    ("identity.file", "~/.config/sealcast/identity"),
-];
-
-/// Where to wait for viewers by default.
-pub(super) const DEFAULT_LISTEN: &str = "tcp://[::]:9553";
-/// Most viewers at once by default.
-pub(super) const DEFAULT_MAX_VIEWERS: u32 = 16;
 
 /// The names of the recommended suites.
 pub(super) fn suite_names() -> Vec<String> {
@@ -60,11 +30,8 @@ fn usage(what: String, hint: impl Into<String>) -> Failure {
     Failure::new(FailureKind::Usage, what, hint)
 }
 
-/// The suites of these names; all recommended ones for none.
-pub(super) fn suites(names: &[String]) -> Result<Vec<Suite>> {
-    if names.is_empty() {
-        return Ok(suite::RECOMMENDED.to_vec());
-    }
+/// The suites of the settings.
+fn suites(settings: &Settings) -> Result<Vec<Suite>> {
     let known = |name: &String| {
         Suite::by_name(name).ok_or_else(|| {
             usage(
@@ -73,11 +40,15 @@ pub(super) fn suites(names: &[String]) -> Result<Vec<Suite>> {
             )
         })
     };
-    distinct(names.iter().map(known).collect::<Result<Vec<_>>>()?, |suite| suite.id)
+    let list: Result<Vec<_>> = settings.config.session.suites.iter().map(known).collect();
+    list.and_then(|list| distinct(list, |suite| suite.id))
+        .map_err(|failure| settings.placed("session.suites", failure))
 }
 
 /// The study suite of a cipher, alone: what is measured must not be another one.
+#[cfg(feature = "study")]
 fn study_suite(cipher: &str) -> Result<Vec<Suite>> {
+    use crate::keys::study;
     let suite = study::by_cipher(cipher).ok_or_else(|| {
         let all: Vec<_> = study::STUDY.iter().map(study::cipher).collect();
         usage(
@@ -92,18 +63,25 @@ fn study_suite(cipher: &str) -> Result<Vec<Suite>> {
     Ok(vec![suite])
 }
 
-/// The suites that an end offers.
-pub(super) fn offered_suites(typed: Vec<String>, study: Option<&str>, config: &FileConfig) -> Result<Vec<Suite>> {
-    if let Some(cipher) = study {
-        return study_suite(cipher);
-    }
-    let by_flag = !typed.is_empty();
-    suites(&list_in_force(typed, config.publish.suites.as_ref())).map_err(|failure| configured(by_flag, failure))
+#[cfg(not(feature = "study"))]
+fn study_suite(_cipher: &str) -> Result<Vec<Suite>> {
+    Err(usage(
+        "this program was built without study suites".to_owned(),
+        "build it with `--features study`, or use the laboratory's, which `cargo build --workspace` makes",
+    ))
 }
 
-/// The mechanisms of these names; the default ones for none.
-pub(super) fn mechanisms(names: &[String]) -> Result<Vec<Arc<dyn Mechanism>>> {
-    let known = |name: &str| {
+/// The suites that an end offers.
+pub(super) fn offered_suites(args: &SessionArgs, settings: &Settings) -> Result<Vec<Suite>> {
+    match &args.insecure_study_suite {
+        Some(cipher) => study_suite(cipher),
+        None => suites(settings),
+    }
+}
+
+/// The mechanisms that an end offers.
+pub(super) fn offered_mechanisms(settings: &Settings) -> Result<Vec<Arc<dyn Mechanism>>> {
+    let known = |name: &String| {
         mechanism::by_name(name).ok_or_else(|| {
             let all: Vec<_> = mechanism::names().collect();
             usage(
@@ -112,12 +90,9 @@ pub(super) fn mechanisms(names: &[String]) -> Result<Vec<Arc<dyn Mechanism>>> {
             )
         })
     };
-    let list: Result<Vec<_>> = if names.is_empty() {
-        mechanism::DEFAULT.iter().map(|name| known(name)).collect()
-    } else {
-        names.iter().map(|name| known(name)).collect()
-    };
-    distinct(list?, |mechanism| mechanism.id())
+    let list: Result<Vec<_>> = settings.config.session.mechanisms.iter().map(known).collect();
+    list.and_then(|list| distinct(list, |mechanism| mechanism.id()))
+        .map_err(|failure| settings.placed("session.mechanisms", failure))
 }
 
 fn distinct<T>(list: Vec<T>, id: impl Fn(&T) -> u8) -> Result<Vec<T>> {
@@ -131,17 +106,11 @@ fn distinct<T>(list: Vec<T>, id: impl Fn(&T) -> u8) -> Result<Vec<T>> {
 }
 
 /// Identity, suites, mechanisms and epochs; the identity that is typed or configured, or the one at home.
-pub(super) fn own_offer(args: &OfferArgs, sealing: Sealing, config: &FileConfig) -> Result<Offer> {
-    let identity = in_force(args.identity.clone(), config.identity.file.as_ref());
-    let mechanisms_typed = !args.mechanisms.is_empty();
-    let mechanisms = mechanisms(&list_in_force(
-        args.mechanisms.clone(),
-        config.publish.mechanisms.as_ref(),
-    ));
+pub(super) fn own_offer(args: &SessionArgs, sealing: Sealing, settings: &Settings) -> Result<Offer> {
     Ok(Offer {
-        identity: Arc::new(files::identity_or_default(identity.as_deref())?),
-        suites: offered_suites(args.suites.clone(), args.insecure_study_suite.as_deref(), config)?,
-        mechanisms: mechanisms.map_err(|failure| configured(mechanisms_typed, failure))?,
+        identity: Arc::new(files::identity_or_default(settings.config.identity.file.as_deref())?),
+        suites: offered_suites(args, settings)?,
+        mechanisms: offered_mechanisms(settings)?,
         rekey: sealing.rekey,
         unit: sealing.unit,
         selection_seed: sealing.seed,
@@ -166,51 +135,44 @@ impl Sealing {
     }
 }
 
-/// What is encrypted: as typed or configured, else everything.
-pub(super) fn selection(typed: Option<&str>, config: &FileConfig) -> Result<Selection> {
-    let text = typed.or(config.publish.encrypt.as_deref());
-    text.map_or(Ok(Selection::All), |text| {
-        text.parse::<Selection>().map_err(|error| {
-            let failure = usage(format!("\"{text}\" says nothing to encrypt"), error.to_string());
-            configured(typed.is_some(), failure)
-        })
+/// What is encrypted.
+pub(super) fn selection(settings: &Settings) -> Result<Selection> {
+    let text = &settings.config.publish.encrypt;
+    text.parse::<Selection>().map_err(|error| {
+        let failure = usage(format!("\"{text}\" says nothing to encrypt"), error.to_string());
+        settings.placed("publish.encrypt", failure)
     })
 }
 
-/// What is sealed at once: as typed or configured, else a frame.
-pub(super) fn unit(typed: Option<&str>, config: &FileConfig) -> Result<Unit> {
-    let text = typed.or(config.publish.unit.as_deref());
-    text.map_or(Ok(Unit::Frame), |text| {
-        text.parse::<Unit>().map_err(|error| {
-            let failure = usage(format!("\"{text}\" is no unit to seal"), error.to_string());
-            configured(typed.is_some(), failure)
-        })
+/// What is sealed at once, if the user wants anything in particular.
+pub(super) fn unit(settings: &Settings) -> Result<Option<Unit>> {
+    let Some(text) = &settings.config.publish.unit else {
+        return Ok(None);
+    };
+    text.parse::<Unit>().map(Some).map_err(|error| {
+        let failure = usage(format!("\"{text}\" is no unit to seal"), error.to_string());
+        settings.placed("publish.unit", failure)
     })
-}
-
-/// What was not typed stands in the file or in the environment, and is wrong there.
-pub(super) fn configured(typed: bool, mut failure: Failure) -> Failure {
-    if !typed && failure.kind == FailureKind::Usage {
-        failure.kind = FailureKind::Config;
-    }
-    failure
 }
 
 /// When epochs end.
-pub(super) fn rekey(seconds: Option<u64>, records: Option<u64>, config: &FileConfig) -> Result<RekeyPolicy> {
-    let typed = seconds.is_some() || records.is_some();
-    let number = |value: Option<std::num::NonZeroU64>| value.map(std::num::NonZero::get);
-    let seconds = in_force(seconds, number(config.publish.rekey_seconds).as_ref()).unwrap_or(600);
-    let records = in_force(records, number(config.publish.rekey_records).as_ref()).unwrap_or(1 << 20);
+pub(super) fn rekey(settings: &Settings) -> Result<RekeyPolicy> {
+    let publish = &settings.config.publish;
+    let (seconds, records) = (publish.rekey_seconds, publish.rekey_records);
     RekeyPolicy::new(records, Duration::from_secs(seconds)).ok_or_else(|| {
         let what = format!("epochs of {seconds} s and {records} records are outside the protocol's bounds");
-        configured(typed, usage(what, "choose 1 to 600 s and 16 to 1048576 records"))
+        let failure = usage(what, "choose 1 to 600 s and 16 to 1048576 records");
+        let wrong = match (1..=600).contains(&seconds) {
+            true => "publish.rekey_records",
+            false => "publish.rekey_seconds",
+        };
+        settings.placed(wrong, failure)
     })
 }
 
 /// Within what bounds the bit rate may follow the path. A source that encodes makes no more than its own `bitrate`
 /// where no maximum is configured.
-pub(super) fn rate(config: &FileConfig) -> Result<RateConfig> {
+pub(super) fn rate(config: &Config) -> Result<RateConfig> {
     let number = |value: Option<std::num::NonZeroU32>| value.map(|value| u64::from(value.get()));
     let publish = &config.publish;
     let (min, bitrate, max) = (
@@ -259,25 +221,30 @@ pub(super) fn admission(allow: Option<&Path>, list: &str, open: bool) -> Result<
 }
 
 /// What to observe.
-pub(super) fn observe(args: &ObserveArgs, config: &FileConfig) -> Result<ObserveOptions> {
-    let meter = config.observe.meter.as_deref().map(str::parse).transpose();
-    let meter = meter.map_err(|failure| configured(args.meter.is_some(), failure))?;
+pub(super) fn observe(settings: &Settings) -> Result<ObserveOptions> {
+    let observe = &settings.config.observe;
     Ok(ObserveOptions {
-        report: in_force(args.report.clone(), config.observe.report.as_ref()),
-        log_dir: in_force(args.log_dir.clone(), config.observe.log_dir.as_ref()),
-        metrics: in_force(args.metrics, config.observe.metrics.as_ref()),
-        meter: in_force(args.meter.clone(), meter.as_ref()).unwrap_or_default(),
+        report: observe.report.clone(),
+        log_dir: observe.log_dir.clone(),
+        metrics: observe.metrics,
+        meter: meter(settings)?,
     })
 }
 
-/// What file and environment configure.
-pub(super) fn settings(args: &ObserveArgs) -> Result<Settings> {
-    Settings::gather(args.config.config.as_deref(), std::env::vars_os())
+fn meter(settings: &Settings) -> Result<MeterSpec> {
+    let meter = settings.config.observe.meter.parse();
+    meter.map_err(|failure| settings.placed("observe.meter", failure))
 }
 
-/// Where to listen, as typed.
-pub(super) fn listen_url(typed: &str) -> Result<ListenUrl> {
-    typed.parse()
+/// What file, environment and flags say.
+pub(super) fn settings(args: &SessionArgs) -> Result<Settings> {
+    Settings::gather(args.config.config.as_deref(), std::env::vars_os(), args.flags.values())
+}
+
+/// Where an end that publishes waits for viewers.
+pub(super) fn listen_url(settings: &Settings) -> Result<ListenUrl> {
+    let url = settings.config.publish.listen.parse();
+    url.map_err(|failure| settings.placed("publish.listen", failure))
 }
 
 /// A ticket as typed: itself, `@FILE`, or `-` for standard input.
@@ -308,26 +275,23 @@ fn ticket_from_stdin() -> Result<String> {
     Ok(text.trim().to_owned())
 }
 
-/// Check what a configuration file says beyond its form.
-pub(super) fn check(config: &FileConfig) -> Result<()> {
-    check_values(config).map_err(|failure| configured(false, failure))
-}
-
-fn check_values(config: &FileConfig) -> Result<()> {
-    suites(config.publish.suites.as_deref().unwrap_or_default())?;
-    mechanisms(config.publish.mechanisms.as_deref().unwrap_or_default())?;
-    rekey(None, None, config)?;
-    selection(None, config)?;
-    unit(None, config)?;
+/// Check what a configuration says beyond its form.
+pub(super) fn check(settings: &Settings) -> Result<()> {
+    let config = &settings.config;
+    suites(settings)?;
+    offered_mechanisms(settings)?;
+    rekey(settings)?;
+    selection(settings)?;
+    unit(settings)?;
     rate(config)?;
-    if let Some(listen) = &config.publish.listen {
-        listen_url(listen)?;
-    }
+    meter(settings)?;
+    listen_url(settings)?;
     if let Some(source) = &config.publish.source {
-        source.parse::<crate::source::SourceUrl>()?;
+        let source = source.parse::<crate::source::SourceUrl>();
+        source.map_err(|failure| settings.placed("publish.source", failure))?;
     }
-    if config.gateway.has_cameras() {
-        super::gateway::configured_cameras(config)?;
+    if config.gateway.camera_file.is_some() || !config.gateway.camera.is_empty() {
+        super::gateway::configured_cameras(settings)?;
     }
     Ok(())
 }
@@ -339,7 +303,7 @@ mod tests {
     use super::*;
 
     fn bounds(min: u32, bitrate: u32, max: u32) -> Result<RateConfig> {
-        let mut config = FileConfig::default();
+        let mut config = Config::default();
         config.publish.bitrate_min = NonZeroU32::new(min);
         config.publish.bitrate = NonZeroU32::new(bitrate);
         config.publish.bitrate_max = NonZeroU32::new(max);
@@ -371,5 +335,13 @@ mod tests {
             assert_eq!(failure.kind, FailureKind::Config);
             assert!(names.iter().all(|name| failure.what.contains(name)), "{failure}");
         }
+    }
+
+    #[test]
+    fn the_defaults_are_the_recommended_suites_and_the_default_mechanisms() {
+        let session = Config::default().session;
+        assert_eq!(session.suites, suite_names());
+        assert_eq!(session.mechanisms, mechanism::DEFAULT);
+        check(&Settings::default()).expect("the defaults are valid");
     }
 }

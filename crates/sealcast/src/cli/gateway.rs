@@ -1,7 +1,6 @@
 //! `sealcast gateway camera` and `sealcast gateway viewer`.
 
 use std::convert::Infallible;
-use std::net::{Ipv4Addr, SocketAddr};
 use std::path::Path;
 use std::time::Duration;
 
@@ -13,10 +12,10 @@ use tokio::signal::unix::Signal;
 use tokio::sync::mpsc;
 use zeroize::Zeroizing;
 
-use super::args::{GatewayCameraArgs, GatewayCommand, GatewayViewerArgs, PublisherArgs};
+use super::args::{GatewayCameraArgs, GatewayCommand, GatewayViewerArgs};
 use super::{build, publish, shutdown, watch};
-use crate::config::camera::{self as config, Allow};
-use crate::config::{FileConfig, in_force};
+use crate::config::camera::{Allow, Camera};
+use crate::config::{Config, Settings};
 use crate::failure::{Failure, FailureKind, Result};
 use crate::keys::allow::AllowList;
 use crate::keys::files;
@@ -29,9 +28,6 @@ use crate::run::{Observation, RuntimeSettings, build_info};
 use crate::source::rtsp::RtspOptions;
 use crate::transport::{DEFAULT_LATENCY_MS, Listener, Mtu};
 
-/// Where players are served by default.
-const DEFAULT_RTSP: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCALHOST), 9554);
-
 pub(super) fn run(command: GatewayCommand) -> Result<()> {
     let runtime = shutdown::single_threaded_runtime()?;
     match command {
@@ -43,33 +39,34 @@ pub(super) fn run(command: GatewayCommand) -> Result<()> {
 async fn run_camera(args: GatewayCameraArgs) -> Result<()> {
     // From here on the signal does not end the program.
     let hangups = shutdown::hangups()?;
-    let settings = build::settings(&args.observe)?;
-    let config = &settings.config;
-    let cameras = cameras(&args, config)?;
-    let publisher = &args.publisher;
-    let selection = selection(publisher, config)?;
-    let sealing = publish::publisher_sealing(publisher, config)?;
-    let mut offer = build::own_offer(&publisher.offer, sealing, config)?;
-    let admission = publish::admission(publisher, config)?;
-    let control = publish::control_socket(publisher, config)?;
+    let settings = build::settings(&args.session)?;
+    let configured = &settings.config.publish;
+    let cameras = cameras(&args, &settings)?;
+    let selection = selection(&settings)?;
+    let sealing = publish::publisher_sealing(&settings)?;
+    let mut offer = build::own_offer(&args.session, sealing, &settings)?;
+    let admission = publish::admission(&settings.config)?;
+    let control = publish::control_socket(&settings.config)?;
     let metrics = Metrics::new(build_info());
     // Cameras make packets for paths of 1500 bytes: where one does not fit with what sealing adds, two have to leave.
     let (identity, mtu) = (&offer.identity, Mtu::Auto);
-    let (listener, delivery, ticket) = publish::listen(publisher, config, identity, metrics.clone(), mtu)?;
+    let (listener, delivery, ticket) = publish::listen(&settings, identity, metrics.clone(), mtu)?;
     // Over QUIC a frame has a stream of its own, which is too much for a packet.
     let datagrams = match listener {
         Listener::Tcp(_) => None,
         Listener::Udp(_) => Some("udp"),
         Listener::Quic(_) => Some("quic"),
     };
-    offer.unit = publish::unit_in_force(offer.unit, publisher, config, datagrams)?;
-    publish::hand_out_as_asked(&ticket, publisher, config)?;
-    let observing = Observation::start("gateway camera", build::observe(&args.observe, config)?, metrics).await?;
+    offer.unit = publish::unit_in_force(&settings, datagrams)?;
+    publish::hand_out(&ticket, configured.ticket_file.as_deref())?;
+    let observing = Observation::start("gateway camera", build::observe(&settings)?, metrics).await?;
     let observation = observing.observation();
     let peer = offer.identity.peer_id();
     observation.setting("peer", &peer.to_string());
     observation.setting("unit", &offer.unit.to_string());
-    publish::seed_in_force(publisher, config).inspect(|seed| observation.setting("encrypt_seed", &seed.to_string()));
+    if let Some(seed) = configured.encrypt_seed {
+        observation.setting("encrypt_seed", &seed.to_string());
+    }
     tracing::info!(%peer, cameras = cameras.count(), "camera gateway");
     let (renew, renewals) = mpsc::channel(1);
     let options = CameraGatewayOptions {
@@ -77,27 +74,27 @@ async fn run_camera(args: GatewayCameraArgs) -> Result<()> {
         offer,
         invite: ticket.invite,
         admission,
-        max_viewers: publish::max_viewers(publisher, config),
+        max_viewers: configured.max_viewers.get() as usize,
         listener,
         delivery,
         settings: RuntimeSettings::new(selection),
         control,
         renewals,
     };
-    let stop = shutdown::stop_signal(args.observe.seconds)?;
+    let stop = shutdown::stop_signal(args.session.seconds)?;
     let outcome = tokio::select! {
         outcome = camera_gateway(options, observation, stop) => outcome,
-        never = read_again(&args, config, hangups, renew) => match never {},
+        never = read_again(&args, &settings.config, hangups, renew) => match never {},
     };
     observing.finish(outcome)
 }
 
 /// What is encrypted of packets that nobody here reads.
-fn selection(args: &PublisherArgs, config: &FileConfig) -> Result<Selection> {
-    let selection = build::selection(args.encrypt.as_deref(), config)?;
+fn selection(settings: &Settings) -> Result<Selection> {
+    let selection = build::selection(settings)?;
     let checked = check_selection(selection).map_err(|why| {
         let what = format!("\"{selection}\" is nothing that a gateway can encrypt");
-        build::configured(args.encrypt.is_some(), Failure::new(FailureKind::Usage, what, why))
+        settings.placed("publish.encrypt", Failure::new(FailureKind::Usage, what, why))
     });
     checked.map(|()| selection)
 }
@@ -105,7 +102,7 @@ fn selection(args: &PublisherArgs, config: &FileConfig) -> Result<Selection> {
 /// Read cameras and allow lists again whenever that is asked for. What cannot be used changes nothing.
 async fn read_again(
     args: &GatewayCameraArgs,
-    first: &FileConfig,
+    first: &Config,
     mut hangups: Signal,
     renew: mpsc::Sender<Renewal>,
 ) -> Infallible {
@@ -121,59 +118,51 @@ async fn read_again(
     }
 }
 
-fn renewal(args: &GatewayCameraArgs, first: &FileConfig) -> Result<Renewal> {
-    let config = build::settings(&args.observe)?.config;
+fn renewal(args: &GatewayCameraArgs, first: &Config) -> Result<Renewal> {
+    let settings = build::settings(&args.session)?;
     let renewal = Renewal {
-        cameras: cameras(args, &config)?,
-        admission: publish::admission(&args.publisher, &config)?,
+        cameras: cameras(args, &settings)?,
+        admission: publish::admission(&settings.config)?,
     };
-    if fixed(config) != fixed(first.clone()) {
+    if fixed(settings.config) != fixed(first.clone()) {
         tracing::warn!("other settings than cameras and who is let in have changed: they wait for a restart");
     }
     Ok(renewal)
 }
 
 /// What of a configuration holds as long as the program runs.
-fn fixed(mut config: FileConfig) -> FileConfig {
+fn fixed(mut config: Config) -> Config {
     (config.gateway.camera, config.gateway.camera_file) = Default::default();
     (config.publish.allow, config.publish.open) = Default::default();
     config
 }
 
 /// The cameras as typed, or as configured.
-fn cameras(args: &GatewayCameraArgs, config: &FileConfig) -> Result<Cameras> {
-    if !args.cameras.is_empty() {
-        return Cameras::new(
-            args.cameras
-                .iter()
-                .map(|camera| camera.parse())
-                .collect::<Result<_>>()?,
-        );
+fn cameras(args: &GatewayCameraArgs, settings: &Settings) -> Result<Cameras> {
+    if args.cameras.is_empty() {
+        return configured_cameras(settings);
     }
-    match &args.camera_file {
-        Some(path) => listed(path),
-        None if config.gateway.has_cameras() => {
-            configured_cameras(config).map_err(|failure| build::configured(false, failure))
-        }
-        None => Cameras::new(Vec::new()),
-    }
+    let cameras = args.cameras.iter().map(|camera| camera.parse());
+    Cameras::new(cameras.collect::<Result<_>>()?)
 }
 
 /// The cameras of a configuration: its sections, or the lines of the file that it names.
-pub(super) fn configured_cameras(config: &FileConfig) -> Result<Cameras> {
-    match &config.gateway.camera_file {
-        Some(path) => listed(path),
-        None => {
-            let named = |camera: &config::Camera| {
-                section(camera).map_err(|mut failure| {
-                    let path = camera.path.as_deref().unwrap_or("every path");
-                    failure.what = format!("the camera at {path}: {}", failure.what);
-                    failure
-                })
-            };
-            Cameras::new(config.gateway.camera.iter().map(named).collect::<Result<_>>()?)
-        }
+pub(super) fn configured_cameras(settings: &Settings) -> Result<Cameras> {
+    let gateway = &settings.config.gateway;
+    if let Some(path) = &gateway.camera_file {
+        return listed(path).map_err(|failure| settings.placed("gateway.camera_file", failure));
     }
+    let named = |camera: &Camera| {
+        section(camera).map_err(|mut failure| {
+            let path = camera.path.as_deref().unwrap_or("every path");
+            failure.what = format!("the camera at {path}: {}", failure.what);
+            failure
+        })
+    };
+    let cameras = gateway.camera.iter().map(named).collect::<Result<_>>();
+    cameras
+        .and_then(Cameras::new)
+        .map_err(|failure| settings.placed("gateway.camera", failure))
 }
 
 /// The cameras of a file, one in each line.
@@ -185,7 +174,7 @@ fn listed(path: &Path) -> Result<Cameras> {
 }
 
 /// The camera of a section.
-fn section(camera: &config::Camera) -> Result<CameraAt> {
+fn section(camera: &Camera) -> Result<CameraAt> {
     let secret = camera.url_file.as_deref().map(files::read_secret).transpose()?;
     let url = match (&camera.url, &secret) {
         (Some(url), _) => url,
@@ -209,24 +198,19 @@ fn peer(text: &String) -> Result<PeerId> {
 }
 
 async fn run_viewer(args: GatewayViewerArgs) -> Result<()> {
-    let settings = build::settings(&args.observe)?;
-    let config = &settings.config;
-    let gateway = &config.gateway;
-    let ticket = watch::ticket_in_force(args.peer.as_ref(), gateway.peer.as_ref(), gateway.peer_file.as_deref())?;
-    let ticket = build::ticket(&ticket)?;
-    let login = login(&args, config)?;
-    let offer = build::own_offer(
-        &args.offer,
-        build::Sealing::without_media(RekeyPolicy::default()),
-        config,
-    )?;
+    let settings = build::settings(&args.session)?;
+    let gateway = &settings.config.gateway;
+    let ticket = watch::ticket_in_force(gateway.peer.as_ref(), gateway.peer_file.as_deref())?;
+    let login = login(&settings)?;
+    let sealing = build::Sealing::without_media(RekeyPolicy::default());
+    let offer = build::own_offer(&args.session, sealing, &settings)?;
     let metrics = Metrics::new(build_info());
-    let latency = args.latency.or(ticket.latency).unwrap_or(DEFAULT_LATENCY_MS);
-    let rtsp = in_force(args.rtsp, gateway.rtsp.as_ref()).unwrap_or(DEFAULT_RTSP);
+    let latency = args.latency.latency.or(ticket.latency).unwrap_or(DEFAULT_LATENCY_MS);
+    let rtsp = gateway.rtsp;
     if login.is_none() && !rtsp.ip().is_loopback() {
         tracing::warn!(address = %rtsp, "whoever reaches this address sees the cameras: set --rtsp-user");
     }
-    let observing = Observation::start("gateway viewer", build::observe(&args.observe, config)?, metrics).await?;
+    let observing = Observation::start("gateway viewer", build::observe(&settings)?, metrics).await?;
     let observation = observing.observation();
     let peer = offer.identity.peer_id();
     observation.setting("peer", &peer.to_string());
@@ -239,21 +223,17 @@ async fn run_viewer(args: GatewayViewerArgs) -> Result<()> {
         rtsp,
         login,
     };
-    let outcome = viewer_gateway(options, observation, shutdown::stop_signal(args.observe.seconds)?).await;
+    let outcome = viewer_gateway(options, observation, shutdown::stop_signal(args.session.seconds)?).await;
     observing.finish(outcome)
 }
 
 /// What players must give, if anything.
-fn login(args: &GatewayViewerArgs, config: &FileConfig) -> Result<Option<(Credentials, DigestAlgorithm)>> {
-    let user = in_force(args.rtsp_user.clone(), config.gateway.rtsp_user.as_ref());
-    let file = in_force(
-        args.rtsp_password_file.clone(),
-        config.gateway.rtsp_password_file.as_ref(),
-    );
-    match (user, file) {
+fn login(settings: &Settings) -> Result<Option<(Credentials, DigestAlgorithm)>> {
+    let gateway = &settings.config.gateway;
+    match (&gateway.rtsp_user, &gateway.rtsp_password_file) {
         (None, None) => Ok(None),
         (Some(user), Some(file)) => {
-            let text = files::read_secret(&file)?;
+            let text = files::read_secret(file)?;
             let password = text.lines().next().unwrap_or_default().to_owned();
             // The only one that all players know.
             let algorithm = DigestAlgorithm::Md5;

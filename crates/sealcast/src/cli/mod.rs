@@ -4,6 +4,7 @@ mod args;
 mod build;
 mod control;
 mod demo;
+mod flags;
 mod gateway;
 mod publish;
 mod shutdown;
@@ -19,7 +20,7 @@ use sealcast_proto::seal::{RecordMeta, SealLimits};
 use sealcast_proto::wire::Flags;
 
 use crate::codec::asm_active;
-use crate::config::Settings;
+use crate::config::{self, Settings};
 use crate::failure::Result;
 use crate::keys::{files, mechanism};
 use crate::platform::print_config::{BuildConfig, Facts};
@@ -66,6 +67,10 @@ fn dispatch(arguments: Arguments) -> Result<()> {
         Command::PrintConfig(args) => print_config(&args),
         Command::Config(args) => match args.command {
             ConfigCommand::Check(args) => config_check(&args),
+            ConfigCommand::Example => {
+                print!("{}", config::example());
+                Ok(())
+            }
         },
         Command::Publish(args) => publish::run(args),
         Command::Watch(args) => watch::run(args),
@@ -124,7 +129,7 @@ fn aegis_speed() -> probe::SuiteSpeed {
 }
 
 fn config_check(args: &args::ConfigArg) -> Result<()> {
-    let settings = Settings::gather(args.config.as_deref(), std::env::vars_os())?;
-    print!("{}", settings.table(build::DEFAULTS));
-    build::check(&settings.config)
+    let settings = Settings::gather(args.config.as_deref(), std::env::vars_os(), [])?;
+    print!("{}", settings.table());
+    build::check(&settings)
 }

@@ -1,15 +1,13 @@
 //! `sealcast publish`.
 
-use std::num::NonZero;
-
 use sealcast_proto::keys::{Identity, Invite, PeerId};
 use sealcast_proto::session::Delivery;
 use sealcast_proto::unit::Unit;
 use sealcast_proto::wire::{Host, Ticket, TransportKind};
 
-use super::args::{PublishArgs, PublisherArgs};
+use super::args::PublishArgs;
 use super::{build, shutdown};
-use crate::config::{FileConfig, flag_in_force, in_force};
+use crate::config::{Config, Settings};
 use crate::failure::{Failure, FailureKind, Result};
 use crate::keys::{entropy, files};
 use crate::meter::metrics::Metrics;
@@ -24,35 +22,37 @@ pub(super) fn run(args: PublishArgs) -> Result<()> {
 }
 
 async fn run_async(args: PublishArgs) -> Result<()> {
-    let settings = build::settings(&args.observe)?;
-    let config = &settings.config;
-    let source_url = source_url(&args, config)?;
+    let settings = build::settings(&args.session)?;
+    let configured = &settings.config.publish;
+    let source_url = source_url(&settings.config)?;
     // What cannot be a source is said before anything is made or bound.
-    source_url.parse::<source::SourceUrl>()?;
-    let rate = build::rate(config)?;
-    let publisher = &args.publisher;
-    let selection = build::selection(publisher.encrypt.as_deref(), config)?;
-    let sealing = publisher_sealing(publisher, config)?;
-    let mut offer = build::own_offer(&publisher.offer, sealing, config)?;
+    let checked = source_url.parse::<source::SourceUrl>();
+    checked.map_err(|failure| settings.placed("publish.source", failure))?;
+    let rate = build::rate(&settings.config)?;
+    let selection = build::selection(&settings)?;
+    let sealing = publisher_sealing(&settings)?;
+    let mut offer = build::own_offer(&args.session, sealing, &settings)?;
     let peer = offer.identity.peer_id();
-    let admission = admission(publisher, config)?;
+    let admission = admission(&settings.config)?;
 
-    let control = control_socket(publisher, config)?;
+    let control = control_socket(&settings.config)?;
     let metrics = Metrics::new(build_info());
-    let (viewers, ticket) = viewers(&args, config, &offer.identity, metrics.clone())?;
-    offer.unit = unit_in_force(offer.unit, publisher, config, scheme_of_datagrams(&viewers))?;
+    let (viewers, ticket) = viewers(&settings, &offer.identity, metrics.clone())?;
+    offer.unit = unit_in_force(&settings, scheme_of_datagrams(&viewers))?;
     // The ticket is handed out only when there is something to see.
     let source = open_source(source_url.clone()).await?;
     if let Some(ticket) = &ticket {
-        hand_out_as_asked(ticket, publisher, config)?;
+        hand_out(ticket, configured.ticket_file.as_deref())?;
     }
     let info = source.info();
-    let observing = Observation::start("publish", build::observe(&args.observe, config)?, metrics).await?;
+    let observing = Observation::start("publish", build::observe(&settings)?, metrics).await?;
     let observation = observing.observation();
     observation.setting("source", &source_url);
     observation.setting("peer", &peer.to_string());
     observation.setting("unit", &offer.unit.to_string());
-    seed_in_force(publisher, config).inspect(|seed| observation.setting("encrypt_seed", &seed.to_string()));
+    if let Some(seed) = configured.encrypt_seed {
+        observation.setting("encrypt_seed", &seed.to_string());
+    }
     tracing::info!(
         source = %crate::config::secrets::redact(&source_url),
         codec = info.codec.name(),
@@ -65,42 +65,37 @@ async fn run_async(args: PublishArgs) -> Result<()> {
         offer,
         invite: ticket.and_then(|ticket| ticket.invite),
         admission,
-        max_viewers: max_viewers(publisher, config),
-        queue: queue(&args, config),
+        max_viewers: configured.max_viewers.get() as usize,
+        queue: QueueLimits {
+            frames: configured.queue_frames.get() as usize,
+            ..QueueLimits::default()
+        },
         rate,
         viewers,
         settings: RuntimeSettings::new(selection),
         control,
     };
-    let outcome = publish(options, observation, shutdown::stop_signal(args.observe.seconds)?).await;
+    let outcome = publish(options, observation, shutdown::stop_signal(args.session.seconds)?).await;
     observing.finish(outcome)
 }
 
 /// How an end that publishes seals; what a selection by rate draws from is random unless the user wants it repeated.
-pub(super) fn publisher_sealing(args: &PublisherArgs, config: &FileConfig) -> Result<build::Sealing> {
-    let seed = seed_in_force(args, config);
+pub(super) fn publisher_sealing(settings: &Settings) -> Result<build::Sealing> {
+    let seed = settings.config.publish.encrypt_seed;
     Ok(build::Sealing {
-        rekey: build::rekey(args.rekey_seconds, args.rekey_records, config)?,
-        unit: build::unit(args.unit.as_deref(), config)?,
+        rekey: build::rekey(settings)?,
+        unit: build::unit(settings)?.unwrap_or(Unit::Frame),
         seed: seed.map_or_else(|| entropy::random().map(u64::from_be_bytes), Ok)?,
     })
 }
 
-/// What a selection by rate is to draw from, if the user wants it repeated.
-pub(super) fn seed_in_force(args: &PublisherArgs, config: &FileConfig) -> Option<u64> {
-    in_force(args.encrypt_seed, config.publish.encrypt_seed.as_ref())
-}
-
-/// Who is let in.
-pub(super) fn admission(args: &PublisherArgs, config: &FileConfig) -> Result<Admission> {
-    let allow = in_force(args.allow.clone(), config.publish.allow.as_ref());
-    let open = flag_in_force(args.open, config.publish.open);
-    build::admission(allow.as_deref(), build::ALLOWED_VIEWERS, open)
-}
-
-pub(super) fn max_viewers(args: &PublisherArgs, config: &FileConfig) -> usize {
-    let configured = config.publish.max_viewers.map(NonZero::get);
-    in_force(args.max_viewers, configured.as_ref()).unwrap_or(build::DEFAULT_MAX_VIEWERS) as usize
+/// The viewers that are let in.
+pub(super) fn admission(config: &Config) -> Result<Admission> {
+    build::admission(
+        config.publish.allow.as_deref(),
+        build::ALLOWED_VIEWERS,
+        config.publish.open,
+    )
 }
 
 /// The scheme by which viewers come, if it has datagrams and no frame fits them.
@@ -112,54 +107,37 @@ fn scheme_of_datagrams(viewers: &Viewers) -> Option<&'static str> {
     udp.then_some("udp")
 }
 
-/// The unit that is sealed where the viewers are. A frame does not fit a datagram: who asks for it there is told, and
-/// who asks for nothing gets packets.
-pub(super) fn unit_in_force(
-    unit: Unit,
-    args: &PublisherArgs,
-    config: &FileConfig,
-    datagrams: Option<&str>,
-) -> Result<Unit> {
-    let Some(scheme) = datagrams.filter(|_| unit == Unit::Frame) else {
-        return Ok(unit);
-    };
-    if args.unit.is_none() && config.publish.unit.is_none() {
-        return Ok(Unit::Packet);
+/// The unit that is sealed where the viewers are. Frames do not fit in datagrams, so to ask for them there is an error,
+/// and the default is packets.
+pub(super) fn unit_in_force(settings: &Settings, datagrams: Option<&str>) -> Result<Unit> {
+    match (build::unit(settings)?, datagrams) {
+        (None, None) => Ok(Unit::Frame),
+        (None, Some(_)) => Ok(Unit::Packet),
+        (Some(Unit::Frame), Some(scheme)) => {
+            let failure = Failure::new(
+                FailureKind::Usage,
+                format!("a whole frame cannot be sealed at once over {scheme}://: it does not fit a datagram"),
+                "use --unit packet or --unit chunk:N, or tcp://",
+            );
+            Err(settings.placed("publish.unit", failure))
+        }
+        (Some(unit), _) => Ok(unit),
     }
-    let failure = Failure::new(
-        FailureKind::Usage,
-        format!("a whole frame cannot be sealed at once over {scheme}://: it does not fit a datagram"),
-        "use --unit packet or --unit chunk:N, or tcp://",
-    );
-    Err(build::configured(args.unit.is_some(), failure))
 }
 
-fn queue(args: &PublishArgs, config: &FileConfig) -> QueueLimits {
-    let configured = config.publish.queue_frames.map(NonZero::get);
-    let frames = in_force(args.queue_frames, configured.as_ref());
-    let mut queue = QueueLimits::default();
-    queue.frames = frames.map_or(queue.frames, |frames| frames.max(1) as usize);
-    queue
+/// The socket that commands come in at, if the user wants any.
+pub(super) fn control_socket(config: &Config) -> Result<Option<ControlSocket>> {
+    config.publish.control.as_deref().map(ControlSocket::bind).transpose()
 }
 
-/// Where commands come in, if the user wants any.
-pub(super) fn control_socket(args: &PublisherArgs, config: &FileConfig) -> Result<Option<ControlSocket>> {
-    let path = in_force(args.control.clone(), config.publish.control.as_ref());
-    path.as_deref().map(ControlSocket::bind).transpose()
-}
-
-fn source_url(args: &PublishArgs, config: &FileConfig) -> Result<String> {
-    if let Some(url) = in_force(args.source.clone(), config.publish.source.as_ref()) {
-        return Ok(with_bitrate(url, config));
-    }
-    match &config.publish.source_file {
-        Some(path) => Ok(files::read_secret(path)?
-            .lines()
-            .next()
-            .unwrap_or_default()
-            .trim()
-            .to_owned()),
-        None => Err(Failure::new(
+fn source_url(config: &Config) -> Result<String> {
+    match (&config.publish.source, &config.publish.source_file) {
+        (Some(url), _) => Ok(with_bitrate(url.clone(), config)),
+        (None, Some(path)) => {
+            let text = files::read_secret(path)?;
+            Ok(text.lines().next().unwrap_or_default().trim().to_owned())
+        }
+        (None, None) => Err(Failure::new(
             FailureKind::Usage,
             "there is no source to publish",
             format!("name one: {}", source::SOURCE_URLS),
@@ -168,7 +146,7 @@ fn source_url(args: &PublishArgs, config: &FileConfig) -> Result<String> {
 }
 
 /// The configured bit rates go to sources that are encoded here, unless their URL says its own.
-fn with_bitrate(mut url: String, config: &FileConfig) -> String {
+fn with_bitrate(mut url: String, config: &Config) -> String {
     if !url.starts_with("test:") {
         return url;
     }
@@ -196,44 +174,32 @@ async fn open_source(url: String) -> Result<Box<dyn source::Source>> {
 }
 
 /// Where viewers come from, and the ticket that lets them in where they come to us.
-fn viewers(
-    args: &PublishArgs,
-    config: &FileConfig,
-    identity: &Identity,
-    metrics: Metrics,
-) -> Result<(Viewers, Option<Ticket>)> {
-    let to = args
-        .to
-        .clone()
-        .or_else(|| config.publish.to.clone().filter(|_| args.publisher.listen.is_none()));
-    if let Some(to) = to {
-        return Ok((Viewers::Connect(build::ticket(&to)?), None));
+fn viewers(settings: &Settings, identity: &Identity, metrics: Metrics) -> Result<(Viewers, Option<Ticket>)> {
+    if let Some(to) = &settings.config.publish.to {
+        return Ok((Viewers::Connect(build::ticket(to)?), None));
     }
-    let (listener, delivery, ticket) = listen(&args.publisher, config, identity, metrics, Mtu::default())?;
+    let (listener, delivery, ticket) = listen(settings, identity, metrics, Mtu::default())?;
     Ok((Viewers::Listen { listener, delivery }, Some(ticket)))
 }
 
 /// The socket at which an end that publishes listens, how media is delivered there, and the ticket that leads to it.
 /// Datagrams are as `mtu` says where the options do not.
 pub(super) fn listen(
-    args: &PublisherArgs,
-    config: &FileConfig,
+    settings: &Settings,
     identity: &Identity,
     metrics: Metrics,
     mtu: Mtu,
 ) -> Result<(Listener, Delivery, Ticket)> {
-    let listen = in_force(args.listen.clone(), config.publish.listen.as_ref());
-    let listen = build::listen_url(listen.as_deref().unwrap_or(build::DEFAULT_LISTEN))
-        .map_err(|failure| build::configured(args.listen.is_some(), failure))?;
-    let wants_invite = !args.no_invite && config.publish.invite.unwrap_or(true);
-    let invite = if wants_invite {
-        Some(Invite::new(entropy::random()?))
-    } else {
-        None
+    let configured = &settings.config.publish;
+    let url = build::listen_url(settings)?;
+    let invite = match configured.invite {
+        true => Some(Invite::new(entropy::random()?)),
+        false => None,
     };
-    let listener = Listener::bind(&listen, identity, metrics)?;
-    let delivery = listen.options.delivery(mtu);
-    let ticket = ticket_for(&listener, listen, args.host.as_deref(), identity.peer_id(), invite)?;
+    let listener = Listener::bind(&url, identity, metrics)?;
+    let delivery = url.options.delivery(mtu);
+    let ticket = ticket_for(&listener, url, configured.host.as_deref(), identity.peer_id(), invite)
+        .map_err(|failure| settings.placed("publish.host", failure))?;
     Ok((listener, delivery, ticket))
 }
 
@@ -257,12 +223,6 @@ pub(super) fn ticket_for(
             "check --host",
         )
     })
-}
-
-/// Print the ticket, or write it, as the end that publishes was asked to.
-pub(super) fn hand_out_as_asked(ticket: &Ticket, args: &PublisherArgs, config: &FileConfig) -> Result<()> {
-    let file = in_force(args.ticket_file.clone(), config.publish.ticket_file.as_ref());
-    hand_out(ticket, file.as_deref())
 }
 
 /// Print the ticket, or write it where only its owner can read it.

@@ -5,39 +5,33 @@ use std::time::Duration;
 
 use sealcast_proto::keys::Invite;
 use sealcast_proto::session::RekeyPolicy;
+use sealcast_proto::wire::Ticket;
 
 use super::args::WatchArgs;
 use super::publish::{hand_out, ticket_for};
 use super::{build, shutdown};
-use crate::config::in_force;
 use crate::failure::{Failure, FailureKind, Result};
 use crate::keys::entropy;
 use crate::meter::metrics::Metrics;
 use crate::run::{Observation, PublisherAt, QueueLimits, WatchOptions, build_info, watch};
 use crate::sink;
-use crate::transport::{DEFAULT_LATENCY_MS, Listener};
-
-/// Where the picture goes when nothing is said.
-const DEFAULT_SINK: &str = "http://127.0.0.1:9880";
+use crate::transport::{DEFAULT_LATENCY_MS, ListenUrl, Listener};
 
 pub(super) fn run(args: WatchArgs) -> Result<()> {
     shutdown::runtime()?.block_on(run_async(args))
 }
 
 async fn run_async(args: WatchArgs) -> Result<()> {
-    let settings = build::settings(&args.observe)?;
-    let config = &settings.config;
-    let offer = build::own_offer(
-        &args.offer,
-        build::Sealing::without_media(RekeyPolicy::default()),
-        config,
-    )?;
+    let settings = build::settings(&args.session)?;
+    let configured = &settings.config.watch;
+    let sealing = build::Sealing::without_media(RekeyPolicy::default());
+    let offer = build::own_offer(&args.session, sealing, &settings)?;
     let peer = offer.identity.peer_id();
     let metrics = Metrics::new(build_info());
     let budget;
     let publisher = match &args.listen {
         Some(listen) => {
-            let listen = build::listen_url(listen)?;
+            let listen: ListenUrl = listen.parse()?;
             let listener = Listener::bind(&listen, &offer.identity, metrics.clone())?;
             budget = listen.options.latency;
             let invite = Invite::new(entropy::random()?);
@@ -51,55 +45,43 @@ async fn run_async(args: WatchArgs) -> Result<()> {
             }
         }
         None => {
-            let watch = &config.watch;
-            let ticket = ticket_in_force(
-                args.ticket.as_ref(),
-                watch.ticket.as_ref(),
-                watch.ticket_file.as_deref(),
-            )?;
-            let ticket = build::ticket(&ticket)?;
+            let ticket = ticket_in_force(configured.ticket.as_ref(), configured.ticket_file.as_deref())?;
             budget = Duration::from_millis(ticket.latency.unwrap_or(DEFAULT_LATENCY_MS).into());
             PublisherAt::Connect(ticket)
         }
     };
     let asked = args
         .latency
+        .latency
         .map(|milliseconds| Duration::from_millis(milliseconds.into()));
-    let sink_url = in_force(args.to.clone(), config.watch.to.as_ref()).unwrap_or_else(|| DEFAULT_SINK.to_owned());
-    let sink = sink::open(&sink_url)?;
-    let observing = Observation::start("watch", build::observe(&args.observe, config)?, metrics).await?;
+    let sink_url = &configured.to;
+    let sink = sink::open(sink_url).map_err(|failure| settings.placed("watch.to", failure))?;
+    let observing = Observation::start("watch", build::observe(&settings)?, metrics).await?;
     let observation = observing.observation();
-    observation.setting("sink", &sink_url);
+    observation.setting("sink", sink_url);
     observation.setting("peer", &peer.to_string());
     tracing::info!(peer = %peer, sink = sink_url, "viewer");
-    let reconnect = !args.no_reconnect && config.watch.reconnect.unwrap_or(true);
     let options = WatchOptions {
         publisher,
         offer,
         sink,
         budget: asked.unwrap_or(budget),
         queue: QueueLimits::default(),
-        reconnect,
+        reconnect: configured.reconnect,
     };
-    let outcome = watch(options, observation, shutdown::stop_signal(args.observe.seconds)?).await;
+    let outcome = watch(options, observation, shutdown::stop_signal(args.session.seconds)?).await;
     observing.finish(outcome)
 }
 
-/// The ticket as typed, else as configured: itself, or the file that it is in.
-pub(super) fn ticket_in_force(
-    typed: Option<&String>,
-    configured: Option<&String>,
-    file: Option<&Path>,
-) -> Result<String> {
-    if let Some(ticket) = typed.or(configured) {
-        return Ok(ticket.clone());
-    }
-    let path = file.ok_or_else(|| {
-        Failure::new(
+/// The ticket, which is given itself or is in a file.
+pub(super) fn ticket_in_force(ticket: Option<&String>, file: Option<&Path>) -> Result<Ticket> {
+    match (ticket, file) {
+        (Some(ticket), _) => build::ticket(ticket),
+        (None, Some(path)) => build::ticket(&format!("@{}", path.display())),
+        (None, None) => Err(Failure::new(
             FailureKind::Usage,
             "there is no ticket to watch with",
             "give the line that the publisher printed, or @FILE with it",
-        )
-    })?;
-    Ok(format!("@{}", path.display()))
+        )),
+    }
 }

@@ -4,7 +4,6 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
-use super::file::Problem;
 use super::secrets::has_secret;
 use crate::keys::fingerprint::Fingerprint;
 use crate::source::rtsp::Transport;
@@ -37,26 +36,46 @@ pub enum Allow {
     Peers(Vec<String>),
 }
 
+/// The cameras of the example file.
+pub(super) const EXAMPLE: &str = r#"# [[gateway.camera]]
+# path = "front"
+## Where it is. transport = "udp" asks for datagrams first; without it, "tcp".
+# url = "rtsp://192.0.2.10/stream1"
+# transport = "udp"
+## The viewer gateways that may see it: their peer ids, or a file with one on each line. Without it, all.
+# allow = ["mfrggzdfmztwq2lkmfrggzdfmztwq2lkmfrggzdfmztwq2lkmfrq"]
+
+# [[gateway.camera]]
+# path = "yard"
+## For a URL with a password: a file whose first line it is. Only its owner may read it. Excludes url.
+# url_file = "/etc/sealcast/yard-url"
+## The certificate of a camera at rtsps://, which is believed by nothing else.
+# fingerprint = "sha256:ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"
+# allow = "/etc/sealcast/yard-allowed"
+"#;
+
+/// Something wrong with the camera whose number is `at`; without a key, with all of it.
+pub(super) struct Problem {
+    pub(super) at: usize,
+    pub(super) key: &'static str,
+    pub(super) what: &'static str,
+    pub(super) hint: &'static str,
+}
+
 /// What the types cannot say of the cameras.
 pub(super) fn check(cameras: &[Camera]) -> Result<(), Problem> {
     for (at, camera) in cameras.iter().enumerate() {
         let (key, what, hint) = match (&camera.url, &camera.url_file) {
             (Some(url), _) if has_secret(url) => (
                 "url",
-                "the url of a camera carries a password, which must not stand in a configuration file",
-                "write the URL into a file only you may read, and name that file in url_file",
+                "the url of a camera carries a password, which must not be in a configuration file",
+                "write the URL into a file that only you can read, and name that file in url_file",
             ),
             (Some(_), Some(_)) => ("url_file", "url and url_file exclude each other", "keep one of them"),
             (None, None) => ("", "a camera has no url", "add url = \"rtsp://HOST/PATH\", or url_file"),
             _ => continue,
         };
-        return Err(Problem {
-            section: "gateway",
-            element: Some(("camera", at)),
-            key,
-            what: what.to_owned(),
-            hint,
-        });
+        return Err(Problem { at, key, what, hint });
     }
     Ok(())
 }
@@ -66,6 +85,7 @@ mod tests {
     use std::path::Path;
 
     use super::super::file::parse;
+    use super::super::options::Config;
     use super::*;
 
     const PIN: &str = "sha256:ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad";
@@ -77,7 +97,7 @@ mod tests {
              fingerprint = \"{PIN}\"\nallow = [\"a\", \"b\"]\ntransport = \"tcp\"\n\
              [[gateway.camera]]\nurl_file = \"/yard\"\nallow = \"/friends\"\n"
         );
-        let config = parse(&text, Path::new("some.toml")).unwrap();
+        let config: Config = toml::from_str(&text).unwrap();
         let [front, yard] = &config.gateway.camera[..] else {
             panic!("two cameras")
         };

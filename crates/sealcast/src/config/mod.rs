@@ -1,13 +1,15 @@
-//! The configuration file, and what of it is in force beside flags and environment.
+//! The options of the program, and what of them is in force.
 //!
-//! A flag overrides the environment, the environment overrides the file. Every option is described in
-//! `docs/sealcast.example.toml`.
+//! A flag overrides the environment, the environment overrides the file, and the file overrides the defaults.
 
 pub mod camera;
-pub mod file;
-pub mod keys;
+mod example;
+mod file;
+pub mod option;
+pub mod options;
 pub mod secrets;
 pub mod settings;
 
-pub use file::{FileConfig, load};
-pub use settings::{Origin, Settings, flag_in_force, in_force, list_in_force};
+pub use example::example;
+pub use options::Config;
+pub use settings::{Origin, Settings};

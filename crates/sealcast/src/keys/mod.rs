@@ -5,4 +5,5 @@ pub mod entropy;
 pub mod files;
 pub mod fingerprint;
 pub mod mechanism;
+#[cfg(feature = "study")]
 pub mod study;

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::config::keys::nearest;
+use crate::config::option::nearest;
 use crate::failure::{Failure, FailureKind, Result};
 use sealcast_proto::rate::RateConfig;
 use sealcast_proto::session::{self, Delivery};

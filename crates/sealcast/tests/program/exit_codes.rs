@@ -317,7 +317,14 @@ fn configuration() {
     home.write("form.toml", "[publish\n");
     home.write("zero.toml", "[publish]\nsource = \"test:\"\nrekey_seconds = 0\n");
     home.write("long.toml", "[publish]\nsource = \"test:\"\nrekey_seconds = 601\n");
-    home.write("suite.toml", "[publish]\nsource = \"test:\"\nsuites = [\"rot13\"]\n");
+    home.write(
+        "suite.toml",
+        "[publish]\nsource = \"test:\"\n[session]\nsuites = [\"rot13\"]\n",
+    );
+    home.write(
+        "place.toml",
+        "[publish]\nsource = \"test:\"\nsuites = [\"aes-256-gcm\"]\n",
+    );
     home.write(
         "mtu.toml",
         "[publish]\nsource = \"test:\"\nlisten = \"udp://[::]?mtu=9\"\n",
@@ -334,8 +341,12 @@ fn configuration() {
             case("kind.toml", &["kind.toml, line 2, column 10", "expected a string"]),
             case("form.toml", &["form.toml, line 1"]),
             case("zero.toml", &["zero.toml, line 3"]),
-            case("long.toml", &["601 s", "1 to 600"]),
-            case("suite.toml", &["rot13", "aes-256-gcm"]),
+            case("long.toml", &["long.toml, line 3", "601 s", "1 to 600"]),
+            case("suite.toml", &["suite.toml, line 4", "rot13", "aes-256-gcm"]),
+            case(
+                "place.toml",
+                &["place.toml, line 3", "belongs into the section [session]"],
+            ),
             case("mtu.toml", &["mtu cannot be \"9\"", "1200 to 8972"]),
         ]);
     }
@@ -346,7 +357,13 @@ fn configuration() {
             "tcp://[::]:1",
             "did you mean SEALCAST_PUBLISH_LISTEN?",
         ),
+        (
+            "SEALCAST_PUBLISH_SUITES",
+            "aes-256-gcm",
+            "did you mean SEALCAST_SESSION_SUITES?",
+        ),
         ("SEALCAST_PUBLISH_OPEN", "maybe", "true or false"),
+        ("SEALCAST_SESSION_SUITES", "rot13", "there is no suite"),
     ] {
         let mut command = home.command();
         command.args(["publish", "test:"]).env(name, value);

@@ -48,7 +48,7 @@ impl Listener for ReceiveHandler {
         self.clock = Some(estimate);
     }
 
-    fn refused(&mut self, reason: Refusal, total: u64, in_order: bool) {
+    fn refused(&mut self, reason: Refusal, total: u64, _: bool) {
         if total.is_power_of_two() {
             let what = match reason {
                 Refusal::Cleartext => "refused a record in clear: the camera gateway has not said that it leaves any",

@@ -1,0 +1,152 @@
+//! The flags of the declared options: each command takes those that name it.
+
+use clap::error::Result;
+use clap::{Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches};
+use toml::Value;
+
+use crate::config::option::{Flag, Kind, Opt};
+use crate::config::options::OPTIONS;
+
+/// The options that the command line sets.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Flags(Vec<(&'static Opt, Value)>);
+
+impl Flags {
+    /// What is set, to be laid over file and environment.
+    pub(super) fn values(&self) -> impl Iterator<Item = (&'static Opt, Value)> {
+        self.0.iter().cloned()
+    }
+}
+
+impl Args for Flags {
+    fn augment_args(command: Command) -> Command {
+        let name = command.get_name().to_owned();
+        let taken: Vec<&Opt> = OPTIONS
+            .iter()
+            .filter(|opt| opt.commands.contains(&name.as_str()))
+            .collect();
+        taken.iter().fold(command, |command, opt| {
+            let others = taken.iter().filter(|other| opt.conflicts_with(other));
+            command.arg(argument(opt).conflicts_with_all(others.map(|other| other.path)))
+        })
+    }
+
+    fn augment_args_for_update(command: Command) -> Command {
+        Self::augment_args(command)
+    }
+}
+
+impl FromArgMatches for Flags {
+    fn from_arg_matches(matches: &ArgMatches) -> Result<Self> {
+        let set = OPTIONS.iter().filter_map(|opt| Some((opt, value(opt, matches)?)));
+        Ok(Self(set.collect()))
+    }
+
+    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<()> {
+        *self = Self::from_arg_matches(matches)?;
+        Ok(())
+    }
+}
+
+fn argument(opt: &'static Opt) -> Arg {
+    let with_default = || match opt.shown_default() {
+        Some(default) => format!("{} [default: {default}]", opt.help),
+        None => opt.help.to_owned(),
+    };
+    let arg = Arg::new(opt.path);
+    let valued = |arg: Arg, value| {
+        let arg = arg.value_name(value).value_parser(|text: &str| opt.read(text));
+        let action = match opt.kind {
+            Kind::List => ArgAction::Append,
+            _ => ArgAction::Set,
+        };
+        arg.action(action).help(with_default())
+    };
+    let arg = match opt.flag {
+        Flag::Positional(value) => valued(arg, value),
+        Flag::Value(name, value) => valued(arg.long(name), value),
+        Flag::On(name) => arg.long(name).action(ArgAction::SetTrue).help(opt.help),
+        Flag::Off(name, help) => arg.long(name).action(ArgAction::SetTrue).help(help),
+        Flag::None => unreachable!("no command takes it"),
+    };
+    match opt.study {
+        true => arg.help_heading(STUDY),
+        false => arg,
+    }
+}
+
+/// Heading of the options that only measurements need.
+pub(super) const STUDY: &str = "Study";
+
+/// The value of an option, if the command takes it and it was given. The words of a list may come in several flags.
+fn value(opt: &Opt, matches: &ArgMatches) -> Option<Value> {
+    if let Flag::On(_) | Flag::Off(..) = opt.flag {
+        let given = matches.try_get_one::<bool>(opt.path).ok()??;
+        return given.then_some(Value::Boolean(matches!(opt.flag, Flag::On(_))));
+    }
+    let mut values = matches.try_get_many::<Value>(opt.path).ok()??.cloned();
+    match opt.kind {
+        Kind::List => Some(Value::Array(
+            values
+                .filter_map(|list| list.try_into::<Vec<Value>>().ok())
+                .flatten()
+                .collect(),
+        )),
+        _ => values.next(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn flags(command: &'static str, words: &[&str]) -> Result<Vec<(String, String)>> {
+        let command = Flags::augment_args(Command::new(command).no_binary_name(true));
+        let flags = Flags::from_arg_matches(&command.try_get_matches_from(words)?)?;
+        let shown = |(opt, value): (&Opt, Value)| (opt.path.to_owned(), value.to_string());
+        Ok(flags.values().map(shown).collect())
+    }
+
+    fn one(path: &str, value: &str) -> Vec<(String, String)> {
+        vec![(path.to_owned(), value.to_owned())]
+    }
+
+    #[test]
+    fn a_command_takes_the_options_that_name_it_and_reads_them_by_their_kind() {
+        for (words, path, value) in [
+            (&["--max-viewers", "3"][..], "publish.max_viewers", "3"),
+            (&["test:"], "publish.source", "\"test:\""),
+            (&["--no-invite"], "publish.invite", "false"),
+            (&["--open"], "publish.open", "true"),
+            (
+                &["--suite", "a,b", "--suite", "c"],
+                "session.suites",
+                "[\"a\", \"b\", \"c\"]",
+            ),
+        ] {
+            assert_eq!(flags("publish", words).unwrap(), one(path, value));
+        }
+        assert_eq!(flags("publish", &[]).unwrap(), []);
+        assert!(flags("watch", &["--max-viewers", "3"]).is_err());
+        assert_eq!(flags("watch", &["x"]).unwrap(), one("watch.ticket", "\"x\""));
+    }
+
+    #[test]
+    fn values_that_are_none_and_flags_that_exclude_each_other_are_refused() {
+        assert!(flags("publish", &["--max-viewers", "0"]).is_err());
+        assert!(flags("publish", &["--metrics", "here"]).is_err());
+        assert!(flags("publish", &["--to", "a", "--listen", "b"]).is_err());
+    }
+
+    #[test]
+    fn every_flag_is_of_a_command_that_there_is() {
+        use clap::CommandFactory as _;
+        let program = super::super::args::Arguments::command();
+        let gateway = program.find_subcommand("gateway").unwrap();
+        for name in OPTIONS.iter().flat_map(|opt| opt.commands) {
+            let found = program.find_subcommand(name).or_else(|| gateway.find_subcommand(name));
+            assert!(found.is_some(), "no command is called {name}");
+        }
+        program.debug_assert();
+    }
+}

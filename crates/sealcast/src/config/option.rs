@@ -1,0 +1,281 @@
+//! The declaration of an option: its flag, key, variable, kind, default and help.
+
+use std::net::SocketAddr;
+use std::num::{NonZeroU32, NonZeroU64};
+use std::path::PathBuf;
+
+use serde::de::DeserializeOwned;
+use toml::Value;
+
+use super::camera::Camera;
+use super::secrets::redact;
+
+/// Form of a value. Flags, variables and defaults are text, which is read by it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// Taken as it is.
+    Text,
+    /// `true` or `false`.
+    Switch,
+    /// A whole number.
+    Number,
+    /// Names separated by commas.
+    List,
+    /// Tables, which only the file can hold.
+    Tables,
+}
+
+/// A type that a setting can have.
+pub trait Setting: DeserializeOwned {
+    /// Form of its values.
+    const KIND: Kind;
+
+    /// The value of an option that nothing sets and that declares no default.
+    fn unset() -> Option<Self> {
+        None
+    }
+}
+
+macro_rules! settings {
+    ($($type:ty: $kind:ident,)*) => { $(impl Setting for $type { const KIND: Kind = Kind::$kind; })* };
+}
+
+settings! {
+    String: Text,
+    PathBuf: Text,
+    SocketAddr: Text,
+    bool: Switch,
+    u64: Number,
+    NonZeroU32: Number,
+    NonZeroU64: Number,
+    Vec<String>: List,
+}
+
+impl<T: Setting> Setting for Option<T> {
+    const KIND: Kind = T::KIND;
+
+    fn unset() -> Option<Self> {
+        Some(None)
+    }
+}
+
+impl Setting for Vec<Camera> {
+    const KIND: Kind = Kind::Tables;
+
+    fn unset() -> Option<Self> {
+        Some(Self::new())
+    }
+}
+
+/// How an option is given on the command line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Flag {
+    /// Not at all.
+    None,
+    /// A word without a flag; its name in the usage.
+    Positional(&'static str),
+    /// `--name VALUE`.
+    Value(&'static str, &'static str),
+    /// `--name`, which turns it on.
+    On(&'static str),
+    /// `--name`, which turns it off, and the help for that.
+    Off(&'static str, &'static str),
+}
+
+/// An option. The fields up to `accepts` are filled in by [`options`](super::options).
+#[derive(Clone, Copy, Debug)]
+pub struct Opt {
+    /// Section of the configuration, without brackets.
+    pub section: &'static str,
+    /// Name within the section.
+    pub key: &'static str,
+    /// `section.key`.
+    pub path: &'static str,
+    /// Meaning, with unit and range, without a full stop at the end.
+    pub help: &'static str,
+    /// Form of its value.
+    pub kind: Kind,
+    /// Whether a value is one of the option's type.
+    pub accepts: fn(Value) -> Result<(), toml::de::Error>,
+    /// How it is given on the command line.
+    pub flag: Flag,
+    /// The commands with that flag; `camera` and `viewer` are those of `gateway`.
+    pub commands: &'static [&'static str],
+    /// Value where nothing sets it, in the form of a variable.
+    pub default: Option<&'static str>,
+    /// For an option without a default: the behaviour where nothing sets it, for readers only.
+    pub unset: Option<&'static str>,
+    /// Value for the example file, in the form of a variable; the default where there is none.
+    pub example: Option<&'static str>,
+    /// The secret that its text may carry. In a configuration file it must not.
+    pub secret: Option<&'static str>,
+    /// Key of the same section that cannot be set beside it.
+    pub excludes: Option<&'static str>,
+    /// Whether only measurements need it.
+    pub study: bool,
+}
+
+/// Whether `value` is a `T`.
+pub(super) fn accepts<T: Setting>(value: Value) -> Result<(), toml::de::Error> {
+    value.try_into::<T>().map(drop)
+}
+
+/// An option that only file and environment can set.
+pub(super) const fn key() -> Opt {
+    Opt {
+        section: "",
+        key: "",
+        path: "",
+        help: "",
+        kind: Kind::Text,
+        accepts: accepts::<String>,
+        flag: Flag::None,
+        commands: &[],
+        default: None,
+        unset: None,
+        example: None,
+        secret: None,
+        excludes: None,
+        study: false,
+    }
+}
+
+/// An option that is a word of these commands, called `value` in their usage.
+pub(super) const fn positional(value: &'static str, commands: &'static [&'static str]) -> Opt {
+    given(Flag::Positional(value), commands)
+}
+
+/// An option with the flag `--name VALUE` of these commands.
+pub(super) const fn flag(name: &'static str, value: &'static str, commands: &'static [&'static str]) -> Opt {
+    given(Flag::Value(name, value), commands)
+}
+
+/// A switch, off by default, with the flag `--name` of these commands.
+pub(super) const fn on_flag(name: &'static str, commands: &'static [&'static str]) -> Opt {
+    given(Flag::On(name), commands).default("false")
+}
+
+/// A switch, on by default, which the flag `--name` of these commands turns off.
+pub(super) const fn off_flag(name: &'static str, help: &'static str, commands: &'static [&'static str]) -> Opt {
+    given(Flag::Off(name, help), commands).default("true")
+}
+
+const fn given(flag: Flag, commands: &'static [&'static str]) -> Opt {
+    Opt {
+        flag,
+        commands,
+        ..key()
+    }
+}
+
+macro_rules! setters {
+    ($($field:ident)*) => {$(
+        pub(super) const fn $field(mut self, text: &'static str) -> Self {
+            self.$field = Some(text);
+            self
+        }
+    )*};
+}
+
+impl Opt {
+    setters! { default unset example secret excludes }
+
+    pub(super) const fn study(mut self) -> Self {
+        self.study = true;
+        self
+    }
+
+    /// The environment variable that sets it, such as `SEALCAST_PUBLISH_LISTEN`.
+    pub fn variable(&self) -> String {
+        format!("SEALCAST_{}_{}", self.section, self.key).to_uppercase()
+    }
+
+    /// The value where nothing sets it, for readers.
+    pub fn shown_default(&self) -> Option<&'static str> {
+        self.default.or(self.unset)
+    }
+
+    /// Whether the two cannot be set beside each other.
+    pub fn conflicts_with(&self, other: &Self) -> bool {
+        self.section == other.section && (self.excludes == Some(other.key) || other.excludes == Some(self.key))
+    }
+
+    /// Reads the text of a flag, a variable or a default.
+    ///
+    /// # Errors
+    /// The reason why it cannot be the option's value; secrets are left out.
+    pub fn read(&self, text: &str) -> Result<Value, String> {
+        let value = match self.kind {
+            Kind::Text => Value::String(text.to_owned()),
+            Kind::Switch => Value::Boolean(match text {
+                "true" | "1" => true,
+                "false" | "0" => false,
+                _ => return Err("it must be true or false".to_owned()),
+            }),
+            Kind::Number => Value::Integer(text.parse().map_err(|_| "it must be a whole number")?),
+            Kind::List => {
+                let words = text.split(',').map(str::trim).filter(|word| !word.is_empty());
+                Value::Array(words.map(|word| Value::String(word.to_owned())).collect())
+            }
+            Kind::Tables => return Err("only the configuration file can hold tables".to_owned()),
+        };
+        (self.accepts)(value.clone()).map_err(|error| redact(error.message()).into_owned())?;
+        Ok(value)
+    }
+}
+
+/// Of `valid`, the word that `wrong` was probably meant to be, if any is near enough.
+pub fn nearest<'a>(wrong: &str, valid: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    let plain = |word: &str| word.to_lowercase().replace('-', "_");
+    let wrong = plain(wrong);
+    let scored = valid
+        .into_iter()
+        .map(|word| (strsim::damerau_levenshtein(&wrong, &plain(word)), word));
+    let (distance, word) = scored.min_by_key(|(distance, _)| *distance)?;
+    (distance <= (word.len() / 3).max(1)).then_some(word)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::options::OPTIONS;
+    use super::*;
+
+    #[test]
+    fn a_misspelt_word_finds_its_neighbour_and_a_foreign_one_does_not() {
+        let valid = ["listen", "suites", "rekey_seconds", "to"];
+        assert_eq!(nearest("lisen", valid), Some("listen"));
+        assert_eq!(nearest("rekey-second", valid), Some("rekey_seconds"));
+        assert_eq!(nearest("Suite", valid), Some("suites"));
+        assert_eq!(nearest("colour", valid), None);
+        assert_eq!(nearest("listen", []), None);
+    }
+
+    #[test]
+    fn paths_and_variables_name_section_and_key() {
+        let listen = OPTIONS.iter().find(|opt| opt.path == "publish.listen").unwrap();
+        assert_eq!(listen.variable(), "SEALCAST_PUBLISH_LISTEN");
+        assert_eq!((listen.section, listen.key), ("publish", "listen"));
+    }
+
+    #[test]
+    fn defaults_and_examples_are_values_of_their_options() {
+        for opt in OPTIONS.iter().filter(|opt| opt.kind != Kind::Tables) {
+            assert!(opt.example.or(opt.default).is_some(), "{} shows no example", opt.path);
+            for text in opt.default.iter().chain(&opt.example) {
+                opt.read(text).unwrap_or_else(|why| panic!("{}: {why}", opt.path));
+            }
+        }
+    }
+
+    #[test]
+    fn keys_that_are_excluded_and_flags_are_declared_once() {
+        for opt in OPTIONS {
+            if let Some(key) = opt.excludes {
+                let other = |other: &&Opt| other.section == opt.section && other.key == key;
+                assert!(OPTIONS.iter().any(|it| other(&it)), "{} excludes {key}", opt.path);
+            }
+            assert_eq!(opt.flag == Flag::None, opt.commands.is_empty(), "{}", opt.path);
+            assert_eq!(OPTIONS.iter().filter(|other| other.path == opt.path).count(), 1);
+        }
+    }
+}

@@ -1,0 +1,252 @@
+//! Every option of the program that a configuration can hold, declared once.
+//!
+//! An entry is a key's help, its name and type, and how else it is set. The sections of [`Config`], the flags of the
+//! commands, the environment variables, `config check` and `docs/sealcast.example.toml` follow from it. Options that
+//! only a command line can have are in `cli/args.rs`.
+#![allow(rustdoc::broken_intra_doc_links, reason = "help texts are not links")]
+
+use std::net::SocketAddr;
+use std::num::{NonZeroU32, NonZeroU64};
+use std::path::PathBuf;
+
+use serde::Deserialize;
+
+use super::camera::{self, Camera};
+use super::option::{Opt, Setting, accepts, flag, key, off_flag, on_flag, positional};
+
+macro_rules! options {
+    ($($(#[doc = $about:literal])+ $section:ident: $Section:ident {
+        $($(#[doc = $help:literal])+ $key:ident: $type:ty { $more:expr })*
+    })*) => {
+        /// What is in force, or what a configuration file says over the defaults.
+        #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+        #[serde(default, deny_unknown_fields)]
+        pub struct Config {
+            $($(#[doc = $about])+ pub $section: $Section,)*
+        }
+
+        $($(#[doc = $about])+
+        #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+        #[serde(default, deny_unknown_fields)]
+        pub struct $Section {
+            $($(#[doc = $help])+ pub $key: $type,)*
+        }
+
+        impl Default for $Section {
+            fn default() -> Self {
+                Self { $($key: default_of(concat!(stringify!($section), ".", stringify!($key))),)* }
+            }
+        })*
+
+        /// The sections with their meanings, in the order of the example file.
+        pub const SECTIONS: &[(&str, &str)] = &[$((stringify!($section), concat!($($about),+))),*];
+
+        /// Every option, in the order of the example file.
+        pub static OPTIONS: &[Opt] = &[$($(Opt {
+            section: stringify!($section),
+            key: stringify!($key),
+            path: concat!(stringify!($section), ".", stringify!($key)),
+            help: concat!($($help),+).trim_ascii_start(),
+            kind: <$type as Setting>::KIND,
+            accepts: accepts::<$type>,
+            ..$more
+        }),*),*];
+    };
+}
+
+const PUBLISH: &[&str] = &["publish"];
+const PUBLISHERS: &[&str] = &["publish", "camera"];
+const WATCH: &[&str] = &["watch"];
+const CAMERA: &[&str] = &["camera"];
+const VIEWER: &[&str] = &["viewer"];
+const DEMO: &[&str] = &["demo"];
+const PEERS: &[&str] = &["publish", "watch", "camera", "viewer"];
+const ALL: &[&str] = &["publish", "watch", "camera", "viewer", "demo"];
+
+options! {
+    /// What an end that publishes does: `publish`, and `gateway camera` in all but where its pictures come from.
+    publish: Publish {
+        /// Where frames come from: test:[WxH@fps], file:CLIP[?loop], rtsp://…, or - for standard input
+        source: Option<String> { positional("SOURCE", PUBLISH).secret("a password").example("test:640x480@25") }
+
+        /// File whose first line is the source, for one with a password
+        source_file: Option<PathBuf> { key().excludes("source").example("/etc/sealcast/camera-url") }
+
+        /// Where to wait for viewers: tcp://, udp:// or quic://. What may follow the ? of the latter two is in
+        /// docs/networks.md, as in udp://[::]:9553?latency=200&fec=auto&nack=on&rate=on&pace=on&mtu=1200
+        listen: String { flag("listen", "URL", PUBLISHERS).default("tcp://[::]:9553") }
+
+        /// Connect to a listening viewer instead: its ticket, @FILE, or - for standard input
+        to: Option<String> { flag("to", "TICKET", PUBLISH).excludes("listen").example("@/etc/sealcast/viewer-ticket") }
+
+        /// The host to put into the ticket, as viewers reach it
+        host: Option<String> {
+            flag("host", "HOST", PUBLISHERS).unset("the address that is listened at").example("camera.example")
+        }
+
+        /// File of the peer ids that are let in, one on each line
+        allow: Option<PathBuf> {
+            flag("allow", "FILE", PUBLISHERS).unset("~/.config/sealcast/allow").example("/etc/sealcast/allowed")
+        }
+
+        /// Let everybody in who proves any identity. Think twice
+        open: bool { on_flag("open", PUBLISHERS) }
+
+        /// Put an invite into the ticket, which lets its holder in
+        invite: bool {
+            off_flag("no-invite", "Print a ticket without an invite: only listed viewers get in", PUBLISHERS)
+        }
+
+        /// Write the ticket to a new file that only you can read, instead of printing it. Whoever reads a ticket with
+        /// an invite can watch
+        ticket_file: Option<PathBuf> { flag("ticket-file", "FILE", PUBLISHERS).example("/run/sealcast/ticket") }
+
+        /// Most viewers at once, from 1
+        max_viewers: NonZeroU32 { flag("max-viewers", "N", PUBLISHERS).default("16") }
+
+        /// Frames queued for a slow viewer before whole groups of pictures are dropped, from 1
+        queue_frames: NonZeroU32 { flag("queue-frames", "N", PUBLISH).default("60") }
+
+        /// Begin a new epoch of keys after this many seconds, 1 to 600
+        rekey_seconds: u64 { flag("rekey-seconds", "N", PUBLISHERS).default("600") }
+
+        /// Begin a new epoch of keys after this many records, 16 to 1048576
+        rekey_records: u64 { flag("rekey-records", "N", PUBLISHERS).default("1048576") }
+
+        /// What to encrypt: all, none, rate:PERCENT, and where frames are read keyframes, headers or headers+keyframes.
+        /// The rest is authenticated and can be seen by anybody: for measurements
+        encrypt: String { flag("encrypt", "SELECTION", PUBLISHERS).default("all").study() }
+
+        /// Repeat what rate:PERCENT draws: a whole number from 0 to 9223372036854775807
+        encrypt_seed: Option<u64> {
+            flag("encrypt-seed", "N", PUBLISHERS).unset("every run draws anew").example("1").study()
+        }
+
+        /// What is sealed at once: frame, packet, or chunk:BYTES of 16 to 65535 bytes
+        unit: Option<String> {
+            flag("unit", "UNIT", PUBLISHERS).unset("frame; packet in datagrams").example("frame").study()
+        }
+
+        /// Make a socket that only you can write to, for `sealcast control`
+        control: Option<PathBuf> { flag("control", "PATH", PUBLISHERS).example("/run/sealcast/control") }
+
+        /// Bits per second, from 1, for sources that are encoded here
+        bitrate: Option<NonZeroU32> { key().example("2000000") }
+
+        /// Bits per second that the bit rate may fall to where the path to the slowest viewer carries no more. A viewer
+        /// with a slower path loses frames
+        bitrate_min: Option<NonZeroU32> { key().unset("150000").example("150000") }
+
+        /// Bits per second that the bit rate may grow to where all paths carry more
+        bitrate_max: Option<NonZeroU32> { key().unset("no further than bitrate").example("6000000") }
+    }
+
+    /// What `watch` does.
+    watch: Watch {
+        /// The publisher's ticket, @FILE, or - for standard input. Others on this machine can read an argument: prefer
+        /// @FILE or SEALCAST_WATCH_TICKET for a ticket with an invite
+        ticket: Option<String> {
+            positional("TICKET", WATCH)
+                .secret("an invite")
+                .example("sealcast://camera.example:9553/mfrggzdfmztwq2lkmfrggzdfmztwq2lkmfrggzdfmztwq2lkmfrq")
+        }
+
+        /// File whose first line is the ticket, for one with an invite
+        ticket_file: Option<PathBuf> { key().excludes("ticket").example("/etc/sealcast/ticket") }
+
+        /// Where frames go: null:, file:OUT.mp4|.h264|.mjpeg, - for standard output, or http://127.0.0.1:9880
+        to: String { flag("to", "SINK", WATCH).default("http://127.0.0.1:9880").example("file:out.mp4") }
+
+        /// Connect again when the connection breaks
+        reconnect: bool { off_flag("no-reconnect", "Do not connect again when the connection breaks", WATCH) }
+    }
+
+    /// What `demo` does.
+    demo: Demo {
+        /// Where frames come from: test:[WxH@fps], file:CLIP or rtsp://HOST/PATH
+        source: String { positional("SOURCE", DEMO).secret("a password").default("test:640x480@25") }
+
+        /// Seconds until it stops, from 1. --seconds overrides it
+        seconds: Option<NonZeroU64> { key().unset("until interrupted").example("30") }
+
+        /// No page: print the figures at the end
+        headless: bool { on_flag("headless", DEMO) }
+    }
+
+    /// What the gateways do. `[publish]` holds for `gateway camera` as well.
+    gateway: Gateway {
+        /// A file that only you can read, with a camera in each line: PATH=URL, or URL alone for every path
+        camera_file: Option<PathBuf> {
+            flag("camera-file", "FILE", CAMERA).excludes("camera").example("/etc/sealcast/cameras")
+        }
+
+        /// The camera gateway's ticket, @FILE, or - for standard input
+        peer: Option<String> {
+            flag("peer", "TICKET", VIEWER)
+                .secret("an invite")
+                .example("sealcast://camera.example:9553/mfrggzdfmztwq2lkmfrggzdfmztwq2lkmfrggzdfmztwq2lkmfrq")
+        }
+
+        /// File that only you can read, whose first line is that ticket, for one with an invite
+        peer_file: Option<PathBuf> { key().excludes("peer").example("/etc/sealcast/gateway.ticket") }
+
+        /// Where to serve players
+        rtsp: SocketAddr { flag("rtsp", "ADDRESS:PORT", VIEWER).default("127.0.0.1:9554") }
+
+        /// Ask players for this user name, and for the password in the password file
+        rtsp_user: Option<String> { flag("rtsp-user", "NAME", VIEWER).example("player") }
+
+        /// A file that only you can read, whose first line is the players' password
+        rtsp_password_file: Option<PathBuf> {
+            flag("rtsp-password-file", "FILE", VIEWER).example("/etc/sealcast/player.password")
+        }
+
+        /// The cameras of `gateway camera`, a section for each, behind the other keys of [gateway]. They are read again
+        /// on SIGHUP. Players ask for one by its path, and for the one that has none at every other path
+        camera: Vec<Camera> { key().example(camera::EXAMPLE) }
+    }
+
+    /// What every command offers the other end of a session: `publish`, `watch`, `gateway` and `demo`.
+    session: Session {
+        /// Suites, best first
+        suites: Vec<String> {
+            flag("suite", "NAME", ALL).default("aes-256-gcm, aes-128-gcm, aegis-128x4, chacha20-poly1305")
+        }
+
+        /// Key mechanisms, best first
+        mechanisms: Vec<String> { flag("mech", "NAME", ALL).default("x25519-mlkem768, sntrup761-x25519") }
+    }
+
+    /// Who this end is.
+    identity: Identity {
+        /// Identity file, which only you can read; the one at home is made when missing
+        file: Option<PathBuf> {
+            flag("identity", "FILE", PEERS).unset("~/.config/sealcast/identity").example("/etc/sealcast/identity")
+        }
+    }
+
+    /// What is measured, and where it goes.
+    observe: Observe {
+        /// Write a JSON summary at exit
+        report: Option<PathBuf> { flag("report", "FILE", ALL).example("report.json") }
+
+        /// Write CSV logs: handshake.csv, steady_stream.csv, frames_latency.csv and, at a viewer gateway,
+        /// network_latency.csv
+        log_dir: Option<PathBuf> { flag("log-dir", "DIR", ALL).example("logs") }
+
+        /// Serve Prometheus metrics, on loopback only
+        metrics: Option<SocketAddr> { flag("metrics", "ADDRESS:PORT", ALL).example("127.0.0.1:9464") }
+
+        /// What measures energy: auto, none, rapl[:FOLDER], hwmon[:NAME], ina219:/dev/i2c-1@0x40[,shunt=0.1,amps=2] in
+        /// ohms and amperes, or serial:/dev/ttyUSB0[,baud=115200]; docs/meters.md has more
+        meter: String { flag("meter", "METER", ALL).default("auto").study() }
+    }
+}
+
+/// The default of the option at `path`.
+fn default_of<T: Setting>(path: &str) -> T {
+    let opt = OPTIONS.iter().find(|opt| opt.path == path);
+    let default = opt.and_then(|opt| opt.read(opt.default?).ok());
+    let default = default.map_or_else(T::unset, |value| value.try_into().ok());
+    default.expect("a type that cannot be unset has a default, which a test reads")
+}
