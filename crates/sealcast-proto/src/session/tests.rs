@@ -128,6 +128,8 @@ fn connections_end_after_the_record_after_which_the_reference_ends_them() {
         };
         let secret = |epoch: &Epoch| EpochSecret::new(Secret::from_bytes(&epoch.secret.array()), epoch.epoch);
         let mut session = session(suite, side, Role::Viewer, set.epochs.iter().map(secret).collect());
+        // These records hold no frames: it is the record layer that is compared.
+        session.assembler = None;
         for (number, step) in case.steps.iter().enumerate() {
             let mut record = step.record.0.clone();
             let handled = session.handle(now(number as u64), Input::Message(&mut record));
