@@ -12,7 +12,7 @@ use super::contender::{self, Contender};
 use super::measure::{Bench, Timed};
 use super::nature;
 use super::workload;
-use crate::statistics::median;
+use crate::harness::statistics::median;
 
 /// Frames that are enciphered while memory is watched.
 const FRAMES: u8 = 25;

@@ -8,8 +8,8 @@ use super::plot::{self, Bar};
 use super::record::Record;
 use super::summary::Line;
 use super::table::short;
+use crate::harness::statistics::Estimate;
 use crate::page::{escape, row};
-use crate::statistics::Estimate;
 
 /// A chart: heading, unit, and what is drawn of each contender.
 type Chart = (&'static str, &'static str, fn(&Line) -> Option<Estimate>);

@@ -5,8 +5,8 @@ use super::figures::figure;
 use super::measure::Timed;
 use super::record::Record;
 use super::table::{Row, SHOWN, short};
+use crate::harness::statistics::Estimate;
 use crate::page::row;
-use crate::statistics::Estimate;
 
 /// The part of the page about it.
 pub(super) fn part(record: &Record, rows: &[Row]) -> String {

@@ -9,7 +9,7 @@ use super::contender::{Contender, set_iv};
 use super::nature;
 use super::worker::{Act, Done, Turn, Worker};
 use super::workload::Workload;
-use crate::statistics::median;
+use crate::harness::statistics::median;
 
 /// A timed stretch is no shorter than this, if there is enough to do: reading the clock takes some 30 ns.
 const LEAST: Duration = Duration::from_micros(200);

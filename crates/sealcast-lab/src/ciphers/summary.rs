@@ -9,7 +9,7 @@ use super::measure::{SetUp, Timed};
 use super::nature;
 use super::record::{Record, Round};
 use super::workload::FRAMES_NAME;
-use crate::statistics::Estimate;
+use crate::harness::statistics::Estimate;
 
 /// A line of `ciphers.csv`. Figures per frame and per byte are of H.264 frames; None is what is not known, or was not
 /// measured.

@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use super::measure::{Cell, SetUp, Timed};
 use super::record::Record;
-use crate::statistics::{Estimate, interval, median};
+use crate::harness::statistics::{Estimate, interval, median};
 
 /// A line of `table.csv`: a contender on a workload. Intervals are 95 %.
 #[derive(Clone, Debug, Serialize)]

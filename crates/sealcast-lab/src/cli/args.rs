@@ -12,7 +12,8 @@ use sealcast_proto::sim::LinkProfile;
 
 use crate::ciphers::External;
 use crate::ciphers::load::Sink;
-use crate::throughput::Carrier;
+use crate::experiments::link;
+use crate::experiments::throughput::Carrier;
 
 /// How a profile is written, for the help.
 const PROFILE_HELP: &str = "A profile is one line of words, all of them optional:
@@ -45,6 +46,8 @@ pub(super) enum Command {
     Proxy(ProxyArgs),
     /// Measure how much sessions carry for each second of processor time, beside other programs
     Throughput(ThroughputArgs),
+    /// Measure what a definition says: one of your own, or one that is built in with other figures
+    Run(RunArgs),
     /// Measure what ciphers cost on packets and on frames of video
     Ciphers(CiphersArgs),
     /// Measure how many raw frames a second are enciphered in time, with and without an image filter before
@@ -78,6 +81,41 @@ pub(super) enum Command {
     /// The program `sealcast` of this build
     #[command(hide = true)]
     Sealcast(SealcastArgs),
+}
+
+/// What every experiment can be told.
+#[derive(Args, Debug)]
+pub(super) struct CommonArgs {
+    /// Less of everything, in at most three minutes
+    #[arg(long)]
+    pub(super) quick: bool,
+    /// Measure these cases and systems alone; of a kind of which none is named, all
+    #[arg(long, value_name = "NAMES", value_delimiter = ',')]
+    pub(super) only: Vec<String>,
+    /// How often everything is measured
+    #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u16).range(1..=1000))]
+    pub(super) rounds: Option<u16>,
+    /// Seconds that count in each measurement
+    #[arg(long, value_name = "NUMBER")]
+    pub(super) seconds: Option<f64>,
+    /// Decides the order of turns, and which packets are lost
+    #[arg(long, value_name = "NUMBER")]
+    pub(super) seed: Option<u64>,
+    /// Measure so many at the same time
+    #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u16).range(1..=64))]
+    pub(super) at_once: Option<u16>,
+    /// Write record.jsonl, table.csv, table.md and report.html into this folder; go on with what is there
+    #[arg(long, value_name = "FOLDER")]
+    pub(super) out: Option<PathBuf>,
+}
+
+#[derive(Args, Debug)]
+pub(super) struct RunArgs {
+    /// The definition of an experiment, in TOML
+    #[arg(value_name = "FILE")]
+    pub(super) file: PathBuf,
+    #[command(flatten)]
+    pub(super) common: CommonArgs,
 }
 
 #[derive(Args, Debug)]
@@ -215,30 +253,11 @@ pub(super) struct DelaySendArgs {
 
 #[derive(Args, Debug)]
 pub(super) struct LinkCommand {
-    /// One short round, for a first look
-    #[arg(long)]
-    pub(super) quick: bool,
-    /// Write table.csv, record.json, report.html and what each run noted into this folder
-    #[arg(long, value_name = "FOLDER")]
-    pub(super) out: Option<PathBuf>,
-    /// Measure these alone: sealcast-none, sealcast-fec, sealcast-nack, sealcast, srt, srt-aes, rtp
-    #[arg(long, value_name = "SYSTEMS", value_delimiter = ',')]
-    pub(super) only: Vec<String>,
+    #[command(flatten)]
+    pub(super) common: CommonArgs,
     /// Percent of packets lost, each way: 1,2,5,10 if not said; 2r is random alone, 2b in bursts alone
     #[arg(long, value_name = "PERCENT", value_delimiter = ',')]
     pub(super) loss: Vec<String>,
-    /// Seconds that count in each run: 60, or 10 with --quick
-    #[arg(long, value_name = "NUMBER")]
-    pub(super) seconds: Option<u32>,
-    /// Runs of each system at each point: 3, or 1 with --quick
-    #[arg(long, value_name = "NUMBER")]
-    pub(super) rounds: Option<usize>,
-    /// Decides which packets are lost
-    #[arg(long, value_name = "NUMBER", default_value_t = 1)]
-    pub(super) seed: u64,
-    /// Measure so many losses at the same time, each on a link of its own
-    #[arg(long, value_name = "NUMBER", default_value_t = 1)]
-    pub(super) at_once: usize,
     /// Do without network namespaces even as root
     #[arg(long)]
     pub(super) proxy: bool,
@@ -248,7 +267,10 @@ pub(super) struct LinkCommand {
 pub(super) struct LinkEndArgs {
     /// What carries the frames
     #[arg(long)]
-    pub(super) system: String,
+    pub(super) carrier: link::Carrier,
+    /// Options of its URL
+    #[arg(long)]
+    pub(super) options: String,
     /// Where to send to, receive at or listen
     #[arg(long)]
     pub(super) address: SocketAddr,
@@ -265,21 +287,11 @@ pub(super) struct LinkEndArgs {
 
 #[derive(Args, Debug)]
 pub(super) struct GatewayCommand {
-    /// One round of a second, for a first look
-    #[arg(long)]
-    pub(super) quick: bool,
-    /// How often everything is measured: 7, or 1 with --quick
-    #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u16).range(1..=1000))]
-    pub(super) rounds: Option<u16>,
-    /// Seconds of each measurement: 4, or 1 with --quick
-    #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u32).range(1..=40))]
-    pub(super) seconds: Option<u32>,
+    #[command(flatten)]
+    pub(super) common: CommonArgs,
     /// Keep processors from going to sleep between packets: waking up takes virtual ones longer than carrying a packet
     #[arg(long)]
     pub(super) awake: bool,
-    /// Measure these loads (such as udp-250) and systems (such as relay) alone
-    #[arg(long, value_name = "NAMES", value_delimiter = ',')]
-    pub(super) only: Vec<String>,
     /// Measure the gateways of another build of sealcast too; may be repeated
     #[arg(long, value_name = "PROGRAM")]
     pub(super) also: Vec<PathBuf>,
@@ -290,9 +302,6 @@ pub(super) struct GatewayCommand {
     /// The boringtun-cli to run (needs root)
     #[arg(long, value_name = "PROGRAM", default_value = "boringtun-cli")]
     pub(super) boringtun: String,
-    /// Write record.json, table.md and report.html into this folder
-    #[arg(long, value_name = "FOLDER")]
-    pub(super) out: Option<PathBuf>,
 }
 
 #[derive(Args, Debug)]

@@ -6,7 +6,7 @@ use sealcast::failure::{Failure, FailureKind, Result};
 
 use super::args::{DelayCommand, DelayEndArgs, DelaySendArgs};
 use super::control;
-use crate::delay::{self, DelayEnd, DelayOptions, MEDIA};
+use crate::experiments::delay::{self, DelayEnd, DelayOptions, MEDIA};
 
 /// Rounds: in full, and with `--quick`.
 const ROUNDS: (u16, u16) = (15, 3);

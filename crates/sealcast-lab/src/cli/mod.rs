@@ -10,6 +10,7 @@ mod link;
 mod load;
 mod net;
 mod proxy;
+mod run;
 mod throughput;
 mod verify;
 
@@ -22,6 +23,7 @@ use args::{Arguments, Command};
 /// Run the command that the process's arguments name.
 pub fn run() -> ExitCode {
     let done = match Arguments::parse().command {
+        Command::Run(args) => run::run(&args),
         Command::Net(args) => net::run(&args),
         Command::Proxy(args) => proxy::run(&args),
         Command::Throughput(args) => throughput::run(&args),

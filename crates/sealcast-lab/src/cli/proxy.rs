@@ -10,7 +10,7 @@ use sealcast_proto::sim::LinkCounts;
 
 use super::args::ProxyArgs;
 use super::control::{self, Controlled, Signals};
-use crate::facts;
+use crate::harness::environment;
 use crate::proxy::{Links, TcpProxy, UdpProxy, Way, stream_profile};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -113,7 +113,7 @@ pub(super) fn counts_in_words(counts: &LinkCounts) -> String {
 
 fn report(up: &LinkCounts, down: &LinkCounts) -> String {
     let (up, down) = (counts_in_words(up), counts_in_words(down));
-    let control = facts::congestion_control();
+    let control = environment::congestion_control();
     format!("up: {up}\ndown: {down}\nTCP congestion control: {control}\n")
 }
 

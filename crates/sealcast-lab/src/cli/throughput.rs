@@ -8,7 +8,7 @@ use sealcast_proto::seal::Suite;
 use sealcast_proto::seal::suite::{AEGIS_128X4, AES_128_GCM, RECOMMENDED};
 
 use super::args::ThroughputArgs;
-use crate::throughput::{Carrier, Plan, measure, write};
+use crate::experiments::throughput::{Carrier, Plan, measure, write};
 
 /// What `--quick` takes: enough to see that everything works.
 const QUICK: (usize, Duration) = (1, Duration::from_millis(200));

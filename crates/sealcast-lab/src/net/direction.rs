@@ -145,7 +145,7 @@ impl Shared {
 
     fn pump(&self, from: &SyncDevice, to: &SyncDevice) {
         // If it cannot be, the link is less precise, which the report shows.
-        crate::on_time::go_first();
+        crate::harness::on_time::go_first();
         let mut buffer = vec![0; MAX_PACKET];
         while !self.stop.load(Ordering::Relaxed) {
             let moved = self.state().move_packets(self.epoch, from, to, &mut buffer);

@@ -6,7 +6,7 @@ use std::process::Command;
 use sealcast::failure::{Failure, FailureKind, Result};
 
 use super::{DEVICE, DEVICE_QUEUE, End, NetConfig};
-use crate::facts::CONGESTION_CONTROL;
+use crate::harness::environment::CONGESTION_CONTROL;
 
 /// A network namespace; deleted when dropped.
 pub(crate) struct Namespace {

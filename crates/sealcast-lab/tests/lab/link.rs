@@ -4,6 +4,8 @@
 use std::path::Path;
 use std::process::{Command, Output};
 
+use serde_json::Value;
+
 const LAB: &str = env!("CARGO_BIN_EXE_sealcast-lab");
 
 fn lab(arguments: &[&str], out: &Path) -> Output {
@@ -25,7 +27,7 @@ fn a_quick_run_writes_a_table_a_record_and_a_page() {
         said.contains("TCP congestion control: ") && said.contains("a proxy in this process"),
         "{said}"
     );
-    let srt = !told.contains("SRT is left out");
+    let srt = !told.contains("srt is left out");
 
     let rows = check_table(out.path(), srt);
     check_record(out.path(), rows);
@@ -77,22 +79,23 @@ fn check_table(out: &Path, srt: bool) -> usize {
 }
 
 fn check_record(out: &Path, rows: usize) {
-    let record: serde_json::Value = serde_json::from_str(&read(out, "record.json")).expect("JSON");
-    assert_eq!(record["table"].as_array().map(Vec::len), Some(rows));
-    assert_eq!(record["profiles"][0], "delay=20ms loss=2%");
-    for key in [
-        "machine",
-        "versions",
-        "congestion_control",
-        "seed",
-        "method",
-        "verdicts",
-        "load_average",
-    ] {
-        assert!(!record[key].is_null(), "{key}");
-    }
+    let text = read(out, "record.jsonl");
+    let mut lines = text
+        .lines()
+        .map(|line| serde_json::from_str::<Value>(line).expect("JSON"));
+    let header = lines.next().expect("a first line");
+    assert_eq!(header["definition"]["case"][0]["link"], "delay=20ms loss=2%");
+    assert!(header["environment"]["machine"].is_object() && header["definition"]["method"].is_array());
+    let turns: Vec<Value> = lines.collect();
+    assert_eq!(turns.len(), rows);
+    assert!(
+        turns
+            .iter()
+            .all(|turn| turn["load_average"].is_string() && turn["sample"].is_object()),
+        "{turns:?}"
+    );
     let page = read(out, "report.html");
-    assert_eq!(page.matches("<svg").count(), 2, "bars, and one figure of delays");
+    assert_eq!(page.matches("<svg").count(), 1, "one figure of delays");
     assert!(
         !page.contains("<script") && !page.contains("src=\"http"),
         "it needs nothing else"
@@ -100,10 +103,51 @@ fn check_record(out: &Path, rows: usize) {
 }
 
 #[test]
+fn a_run_that_was_killed_goes_on_and_another_one_is_refused() {
+    let out = tempfile::tempdir().expect("a folder");
+    let begin = [
+        "--quick",
+        "--loss",
+        "0r",
+        "--seconds",
+        "1",
+        "--proxy",
+        "--only",
+        "sealcast,rtp",
+    ];
+    let run = lab(&begin, out.path());
+    assert!(run.status.success(), "{}", String::from_utf8_lossy(&run.stderr));
+    let whole = read(out.path(), "record.jsonl");
+    let ends: Vec<usize> = whole.match_indices('\n').map(|(at, _)| at).collect();
+    assert_eq!(ends.len(), 3, "what is measured, and two turns: {whole}");
+    // As a kill in the middle of writing the second turn leaves it.
+    std::fs::write(out.path().join("record.jsonl"), &whole[..ends[1] + 20]).expect("written");
+
+    let run = lab(&begin, out.path());
+    let told = String::from_utf8_lossy(&run.stderr);
+    assert!(
+        run.status.success() && told.contains("1 of 2 turns are in the record already"),
+        "{told}"
+    );
+    let again = read(out.path(), "record.jsonl");
+    assert!(
+        again.starts_with(&whole[..=ends[1]]) && again.lines().count() == 3,
+        "{again}"
+    );
+
+    let run = lab(&["--quick", "--loss", "1r", "--proxy"], out.path());
+    let told = String::from_utf8_lossy(&run.stderr);
+    assert!(
+        run.status.code() == Some(2) && told.contains("another definition"),
+        "{told}"
+    );
+}
+
+#[test]
 fn what_cannot_be_measured_is_refused_in_words() {
     let out = tempfile::tempdir().expect("a folder");
     for (arguments, words) in [
-        (["--only", "quic"], "choose among sealcast-none"),
+        (["--only", "quic"], "sealcast-none, sealcast-fec"),
         (["--loss", "2%"], "such as 2, 2r"),
     ] {
         let run = lab(&arguments, out.path());

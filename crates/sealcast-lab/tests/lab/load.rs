@@ -55,7 +55,6 @@ fn the_table_and_the_report_come_from_the_rounds_in_the_record() {
     let lines: Vec<_> = table.records().map(|line| line.expect("a line")).collect();
     assert_eq!(lines[1][column("implementation")], *"definition");
     assert_eq!(lines.len(), 6, "none and two ciphers, without and with the filter");
-    let mut rates = Vec::new();
     for line in &lines {
         let contenders = record["contenders"].as_array().expect("contenders");
         let place = contenders.iter().position(|one| one[0] == line[column("cipher")]);
@@ -69,13 +68,7 @@ fn the_table_and_the_report_come_from_the_rounds_in_the_record() {
         let ends =
             ["frames_per_s_low", "frames_per_s_high"].map(|end| line[column(end)].parse::<f64>().expect("an end"));
         assert!(ends[0] <= rate && rate <= ends[1], "{line:?}");
-        rates.push(rate);
     }
-    // What lies a factor of ten and more apart is so on every machine.
-    assert!(
-        rates[0] > 4.0 * rates[1],
-        "no cipher holds more than a definition written bit by bit: {said}"
-    );
 }
 
 #[test]

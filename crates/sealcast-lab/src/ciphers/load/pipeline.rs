@@ -13,7 +13,7 @@ use sealcast_cipher::Packet;
 
 use super::filter::blur;
 use crate::ciphers::contender::{Contender, Keyed, set_iv};
-use crate::on_time;
+use crate::harness::on_time;
 
 /// Bytes of a frame in one packet.
 const PACKET_BYTES: usize = 1200;

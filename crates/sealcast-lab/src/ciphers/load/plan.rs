@@ -11,7 +11,7 @@ use super::record::LoadRecord;
 use super::search::highest;
 use crate::ciphers::contender::Contender;
 use crate::ciphers::{plan, workload};
-use crate::on_time;
+use crate::harness::on_time;
 
 /// How long a rate has to hold: in full, and with `--quick`.
 const HELD: (Duration, Duration) = (Duration::from_secs(2), Duration::from_millis(250));

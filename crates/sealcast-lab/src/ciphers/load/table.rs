@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use super::record::LoadRecord;
 use crate::ciphers::table::short;
-use crate::statistics::{interval, median};
+use crate::harness::statistics::{interval, median};
 
 /// A line of `table.csv`. The interval is 95 %, and there is none of one round.
 #[derive(Clone, Debug, Serialize)]

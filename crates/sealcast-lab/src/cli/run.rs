@@ -1,0 +1,75 @@
+//! `sealcast-lab run`, and what all experiments have in common on the command line.
+
+use std::process::ExitCode;
+
+use sealcast::failure::{Failure, FailureKind, Result};
+
+use super::args::{CommonArgs, RunArgs};
+use super::control;
+use crate::experiments;
+use crate::harness::{self, Definition, Experiment};
+
+pub(super) fn run(args: &RunArgs) -> Result<ExitCode> {
+    let text = std::fs::read_to_string(&args.file).map_err(|error| {
+        let what = format!("{} cannot be read ({error})", args.file.display());
+        Failure::new(FailureKind::Usage, what, "name the TOML file of a definition")
+    })?;
+    let mut definition = begin(&text, &args.common)?;
+    definition.only(&args.common.only)?;
+    measure(definition, &args.common)
+}
+
+/// A definition, with less of everything if that is asked for.
+pub(super) fn begin(text: &str, common: &CommonArgs) -> Result<Definition> {
+    let mut definition = Definition::parse(text)?;
+    if common.quick {
+        definition.quicken();
+    }
+    definition.rounds = common.rounds.map_or(definition.rounds, usize::from);
+    definition.seconds = common.seconds.unwrap_or(definition.seconds);
+    definition.seed = common.seed.unwrap_or(definition.seed);
+    definition.at_once = common.at_once.map_or(definition.at_once, u64::from);
+    if !(definition.seconds > 0.0 && definition.seconds <= MAX_SECONDS) {
+        let what = format!("--seconds {} is no time to measure", definition.seconds);
+        return Err(Failure::new(
+            FailureKind::Usage,
+            what,
+            "name more than 0 and at most 3600",
+        ));
+    }
+    Ok(definition)
+}
+
+/// The longest that one measurement may take.
+const MAX_SECONDS: f64 = 3600.0;
+
+/// The definition that an experiment has built in.
+pub(super) fn built_in(experiment: &Experiment, common: &CommonArgs) -> Result<Definition> {
+    begin(experiment.definition, common)
+}
+
+/// Measures, says what was found, and writes it where it is asked for.
+pub(super) fn measure(definition: Definition, common: &CommonArgs) -> Result<ExitCode> {
+    let experiment = experiments::by_name(&definition.experiment)?;
+    let method = match definition.method.is_empty() {
+        true => Definition::parse(experiment.definition)?.method,
+        false => definition.method.clone(),
+    };
+    let scratch = tempfile::tempdir().map_err(|error| {
+        let what = format!("there is no room for temporary files ({error})");
+        Failure::new(FailureKind::Sink, what, "set TMPDIR")
+    })?;
+    let folder = common.out.clone().unwrap_or_else(|| scratch.path().to_owned());
+    let results = control::until_signalled(move |stop| {
+        harness::run(experiment, &definition, &folder, stop, &|words| eprintln!("{words}"))
+    })?;
+    print!("{}", harness::terminal(&results));
+    if let Some(out) = &common.out {
+        harness::write(&results, &method, out)?;
+        println!(
+            "written: record.jsonl, table.csv, table.md and report.html in {}",
+            out.display()
+        );
+    }
+    Ok(ExitCode::SUCCESS)
+}

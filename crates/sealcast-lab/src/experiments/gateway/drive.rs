@@ -1,0 +1,141 @@
+//! One measurement: frames are sent at their times, and it is noted when they come out.
+
+use std::io;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use sealcast::failure::{Failure, FailureKind, Result};
+use sealcast_proto::sim::Random;
+
+use super::course::{Come, Course, Out};
+use super::load::Load;
+use super::packet::{self, Frame, since};
+use crate::harness::on_time;
+use crate::harness::process::{Stop, stopped};
+use crate::harness::processor;
+
+/// Before what counts; also finds out whether anything comes through.
+const WARM_UP: Duration = Duration::from_millis(300);
+/// What is still under way after the last frame gets so long at most.
+const DRAIN: Duration = Duration::from_millis(500);
+/// How often it is looked whether all has come.
+const LOOK: Duration = Duration::from_millis(5);
+
+/// What came of one measurement.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Outcome {
+    /// Of each frame that came out, in nanoseconds, sorted.
+    pub(super) delays: Vec<u64>,
+    pub(super) packets: u64,
+    pub(super) arrived: u64,
+    /// Processor time of all that lies between.
+    pub(super) cpu: Duration,
+    pub(super) elapsed: Duration,
+}
+
+/// Let a load through for so long.
+pub(super) fn drive(course: &mut Course, load: &Load, time: Duration, stop: Stop<'_>) -> Result<Outcome> {
+    let warm = run(course, load, WARM_UP, stop)?;
+    if warm.arrived == 0 {
+        return Err(broken(&"no packet came out"));
+    }
+    run(course, load, time, stop)
+}
+
+fn broken(error: &dyn std::fmt::Display) -> Failure {
+    let what = format!("nothing comes through ({error})");
+    Failure::new(FailureKind::Network, what, "see whether it works by itself")
+}
+
+fn run(course: &mut Course, load: &Load, time: Duration, stop: Stop<'_>) -> Result<Outcome> {
+    let before = processor::time_of_all(&course.processes)?;
+    let (epoch, began) = (course.epoch, Instant::now());
+    let begin = since(epoch);
+    let lanes = course.lanes.iter_mut();
+    let (mut outs, comes): (Vec<&mut Out>, Vec<&mut Come>) = lanes.map(|lane| (&mut lane.out, &mut lane.come)).unzip();
+    let (over, arrived) = (AtomicBool::new(false), AtomicU64::new(0));
+    let done = thread::scope(|scope| {
+        let receive = |come| scope.spawn(|| receive(come, epoch, begin, &over, &arrived));
+        let receivers: Vec<_> = comes.into_iter().map(receive).collect();
+        let sending = scope.spawn(|| send(&mut outs, load, epoch, time, stop));
+        let sent = sending
+            .join()
+            .unwrap_or_else(|_| Err(io::Error::other("a thread panicked")));
+        let elapsed = began.elapsed();
+        let drained = Instant::now();
+        let all = *sent.as_ref().unwrap_or(&0);
+        while arrived.load(Ordering::Relaxed) < all && drained.elapsed() < DRAIN {
+            thread::sleep(LOOK);
+        }
+        over.store(true, Ordering::Relaxed);
+        let mut delays = Vec::new();
+        for receiver in receivers {
+            let came = receiver.join();
+            delays.extend(came.unwrap_or_else(|_| Err(io::Error::other("a thread panicked")))?);
+        }
+        Ok::<_, io::Error>((sent?, delays, elapsed))
+    });
+    if stop.load(Ordering::Relaxed) {
+        return Err(stopped());
+    }
+    let (packets, mut delays, elapsed) = done.map_err(|error| broken(&error))?;
+    delays.sort_unstable();
+    Ok(Outcome {
+        delays,
+        packets,
+        arrived: arrived.into_inner(),
+        cpu: processor::time_of_all(&course.processes)?.saturating_sub(before),
+        elapsed,
+    })
+}
+
+/// Send for `time`; how many packets.
+fn send(outs: &mut [&mut Out], load: &Load, epoch: Instant, time: Duration, stop: Stop<'_>) -> io::Result<u64> {
+    on_time::go_first();
+    // The same for everybody.
+    let mut random = Random::new(1);
+    let begin = epoch.elapsed();
+    let phases = load.phases(&mut random);
+    let mut packets = 0;
+    for number in 0.. {
+        let began = Duration::from_secs(1) * number / load.rate;
+        for &(phase, camera) in &phases {
+            let due = begin + began + phase;
+            if due >= begin + time || stop.load(Ordering::Relaxed) {
+                return Ok(packets);
+            }
+            on_time::wait(epoch, due, load.precise());
+            let frame = Frame::now(load.draw(&mut random), load.bytes, epoch);
+            outs[camera].send(&frame)?;
+            packets += frame.packets as u64;
+        }
+    }
+    Ok(packets)
+}
+
+/// Receive what leaves from `begin` on until it is over; the delays of whole frames.
+fn receive(
+    come: &mut Come,
+    epoch: Instant,
+    begin: u64,
+    over: &AtomicBool,
+    arrived: &AtomicU64,
+) -> io::Result<Vec<u64>> {
+    on_time::go_first();
+    let (mut delays, mut left) = (Vec::new(), None);
+    while !over.load(Ordering::Relaxed) {
+        come.receive(|bytes| {
+            let now = since(epoch);
+            let Some(seen) = packet::read(bytes).filter(|seen| seen.stamp.is_none_or(|left| left >= begin)) else {
+                return;
+            };
+            arrived.fetch_add(1, Ordering::Relaxed);
+            left = seen.stamp.or(left);
+            if seen.last {
+                delays.extend(left.take().map(|left| now.saturating_sub(left)));
+            }
+        })?;
+    }
+    Ok(delays)
+}

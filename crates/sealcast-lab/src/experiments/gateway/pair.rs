@@ -1,0 +1,118 @@
+//! A pair of gateways as their users run them, with cameras before and players behind.
+
+use std::io;
+use std::net::{Ipv4Addr, TcpListener};
+use std::path::Path;
+use std::process::Command;
+use std::time::Duration;
+
+use sealcast::failure::{Failure, Result};
+use sealcast_proto::wire::MAX_STREAM;
+
+use super::camera::Cameras;
+use super::course::{Course, Lane};
+use super::load::Load;
+use super::player;
+use super::system::{Gateways, course};
+use crate::experiments::throughput::Carrier;
+use crate::harness::process::{Program, Stop, own_program};
+
+/// Cameras of one session, and so of one viewer gateway.
+pub(super) const MAX_CAMERAS: usize = MAX_STREAM as usize;
+/// How long a gateway may take to be there.
+const PATIENCE: Duration = Duration::from_secs(60);
+/// What tickets begin with.
+const TICKET: &str = "sealcast://";
+
+/// How many viewer gateways a load takes.
+pub(super) fn viewers(load: &Load) -> usize {
+    load.cameras.div_ceil(MAX_CAMERAS)
+}
+
+/// Gateways with everything on loopback.
+pub(super) fn open(
+    gateways: &Gateways,
+    load: &Load,
+    scratch: &Path,
+    stop: Stop<'_>,
+    unusable: impl Fn(io::Error) -> Failure,
+) -> Result<Course> {
+    let cameras = Cameras::start(load.carrier).map_err(&unusable)?;
+    let start = |name: &'static str, file: &str, arguments: Vec<String>| {
+        let mut command = gateway(gateways.program.as_deref())?;
+        command.args(arguments).env("SEALCAST_HOME", scratch.join(file));
+        Program::start(name, command, &scratch.join(format!("{file}.txt")))
+    };
+    let mut arguments = words(&["camera", "--open", "--listen"]);
+    arguments.push(match gateways.options.as_str() {
+        "" => format!("{}://127.0.0.1:0", load.carrier),
+        options => format!("{}://127.0.0.1:0?{options}", load.carrier),
+    });
+    let asked = match load.carrier {
+        Carrier::Udp => "?transport=udp",
+        Carrier::Tcp => "",
+    };
+    for camera in 0..load.cameras {
+        arguments.push("--camera".to_owned());
+        arguments.push(format!("{camera}=rtsp://127.0.0.1:{}/{camera}{asked}", cameras.port));
+    }
+    let mut programs = vec![start("the camera gateway", "camera", arguments)?];
+    let ticket = TICKET.to_owned() + &programs[0].line(TICKET, PATIENCE, stop)?;
+    let mut ports = Vec::new();
+    for at in 0..viewers(load) {
+        let port = free_port().map_err(&unusable)?;
+        let mut arguments = words(&["viewer", "--peer", &ticket, "--rtsp"]);
+        arguments.push(format!("127.0.0.1:{port}"));
+        programs.push(start("the viewer gateway", &format!("viewer-{at}"), arguments)?);
+        ports.push(port);
+    }
+    let lanes = lanes(load, &cameras, &ports).map_err(unusable)?;
+    let processes: Vec<u32> = programs.iter().map(Program::id).collect();
+    Ok(course(lanes, processes, (programs, cameras)))
+}
+
+fn words(words: &[&str]) -> Vec<String> {
+    words.iter().map(|&word| word.to_owned()).collect()
+}
+
+/// `sealcast gateway`, with nothing that this process was started with.
+fn gateway(program: Option<&Path>) -> Result<Command> {
+    let mut command = match program {
+        Some(program) => Command::new(program),
+        None => {
+            let mut own = own_program()?;
+            own.arg("sealcast");
+            own
+        }
+    };
+    for (name, _) in std::env::vars_os() {
+        if name.to_string_lossy().starts_with("SEALCAST_") {
+            command.env_remove(name);
+        }
+    }
+    command.arg("gateway");
+    Ok(command)
+}
+
+/// A player for each camera.
+fn lanes(load: &Load, cameras: &Cameras, ports: &[u16]) -> io::Result<Vec<Lane>> {
+    let mut lanes = Vec::new();
+    for camera in 0..load.cameras {
+        let (come, session) = player::watch(ports[camera / MAX_CAMERAS], &camera.to_string(), load.carrier)?;
+        let (played, out) = cameras.next()?;
+        if played != camera {
+            return Err(io::Error::other(format!("camera {played} plays instead of {camera}")));
+        }
+        lanes.push(Lane {
+            out,
+            come,
+            _session: session,
+        });
+    }
+    Ok(lanes)
+}
+
+/// A port that nobody listens at.
+fn free_port() -> io::Result<u16> {
+    Ok(TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?.local_addr()?.port())
+}

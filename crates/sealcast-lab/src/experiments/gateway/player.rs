@@ -1,0 +1,138 @@
+//! Players: an RTSP client that leaves receiving to others.
+
+use std::io::{self, ErrorKind, Read, Write};
+use std::net::{Ipv4Addr, TcpStream, UdpSocket};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use sealcast_proto::rtsp::{Message, MessageReader, Method, Request, Response};
+
+use super::course::{Come, LOOK, RTP, STREAM_ROOM, unless_silent};
+use crate::experiments::throughput::Carrier;
+
+/// How long a server may take to be there, and to answer.
+const PATIENCE: Duration = Duration::from_secs(15);
+/// Between two tries to connect.
+const RETRY: Duration = Duration::from_millis(20);
+
+/// Connect to a server of this machine that may not listen yet.
+pub(super) fn connect(port: u16) -> io::Result<TcpStream> {
+    let began = Instant::now();
+    let stream = loop {
+        match TcpStream::connect((Ipv4Addr::LOCALHOST, port)) {
+            Ok(stream) => break stream,
+            Err(error) if began.elapsed() > PATIENCE => return Err(error),
+            Err(_) => thread::sleep(RETRY),
+        }
+    };
+    stream.set_nodelay(true)?;
+    stream.set_read_timeout(Some(LOOK))?;
+    Ok(stream)
+}
+
+/// An RTSP client on a stream whose reads end after [`LOOK`].
+pub(super) struct Player<S> {
+    stream: S,
+    url: String,
+    reader: MessageReader,
+    session: Option<String>,
+    asked: u32,
+}
+
+impl<S: Read + Write + Send + 'static> Player<S> {
+    pub(super) fn new(stream: S, url: String) -> Self {
+        Self {
+            stream,
+            url,
+            reader: MessageReader::default(),
+            session: None,
+            asked: 0,
+        }
+    }
+
+    /// Play the one track on this connection.
+    pub(super) fn interleaved(mut self) -> io::Result<Come> {
+        self.play(&format!("RTP/AVP/TCP;unicast;interleaved={RTP}-{}", RTP + 1))?;
+        Ok(Come::stream(self.stream, self.reader))
+    }
+
+    /// Play the one track over UDP; the connection is to be kept.
+    pub(super) fn datagrams(mut self) -> io::Result<(Come, S)> {
+        let socket = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0))?;
+        // Nobody sends reports, but a pair it has to be.
+        let port = socket.local_addr()?.port();
+        self.play(&format!("RTP/AVP;unicast;client_port={port}-{}", port.wrapping_add(1)))?;
+        Ok((Come::datagrams(socket)?, self.stream))
+    }
+
+    fn play(&mut self, transport: &str) -> io::Result<()> {
+        let described = self.ask(Method::Describe, "", None)?;
+        let base = described.headers.get("Content-Base").unwrap_or(&self.url);
+        let base = base.trim_end_matches('/').to_owned();
+        let text = String::from_utf8_lossy(&described.body).into_owned();
+        let track = text.lines().rev().find_map(|line| line.strip_prefix("a=control:"));
+        let track = track.ok_or_else(|| io::Error::other("the description names no track"))?;
+        let track = if track.contains("://") {
+            track.to_owned()
+        } else {
+            format!("{base}/{track}")
+        };
+        self.ask(Method::Setup, &track, Some(transport))?;
+        self.ask(Method::Play, "", None)?;
+        Ok(())
+    }
+
+    /// Ask about all, or about a track by its URL. Packets that come before the answer are left out.
+    fn ask(&mut self, method: Method, track: &str, transport: Option<&str>) -> io::Result<Response> {
+        let name = method.name().to_owned();
+        let url = if track.is_empty() { &self.url } else { track };
+        let mut request = Request::new(method, url);
+        self.asked += 1;
+        request.headers.add("CSeq", self.asked.to_string());
+        if let Some(session) = &self.session {
+            request.headers.add("Session", session.clone());
+        }
+        if let Some(transport) = transport {
+            request.headers.add("Transport", transport);
+        }
+        self.stream.write_all(&request.to_bytes())?;
+        let response = self.answer()?;
+        if response.status != 200 {
+            return Err(io::Error::other(format!(
+                "{name} was answered with status {}",
+                response.status
+            )));
+        }
+        if let Some(session) = response.headers.get("Session") {
+            self.session = session.split(';').next().map(str::to_owned);
+        }
+        Ok(response)
+    }
+
+    fn answer(&mut self) -> io::Result<Response> {
+        let began = Instant::now();
+        let mut room = vec![0; STREAM_ROOM];
+        while began.elapsed() < PATIENCE {
+            while let Some(message) = self.reader.next_message().map_err(io::Error::other)? {
+                if let Message::Response(response) = message {
+                    return Ok(response);
+                }
+            }
+            match self.stream.read(&mut room) {
+                Ok(0) => return Err(ErrorKind::UnexpectedEof.into()),
+                Ok(length) => self.reader.push(&room[..length]).map_err(io::Error::other)?,
+                Err(error) => unless_silent(error)?,
+            }
+        }
+        Err(ErrorKind::TimedOut.into())
+    }
+}
+
+/// A player at a server's port, and its connection where packets do not come on it.
+pub(super) fn watch(port: u16, path: &str, carrier: Carrier) -> io::Result<(Come, Option<TcpStream>)> {
+    let player = Player::new(connect(port)?, format!("rtsp://127.0.0.1:{port}/{path}"));
+    match carrier {
+        Carrier::Tcp => Ok((player.interleaved()?, None)),
+        Carrier::Udp => player.datagrams().map(|(come, session)| (come, Some(session))),
+    }
+}

@@ -1,0 +1,38 @@
+//! What carries the frames.
+
+use std::fmt;
+
+use serde::Deserialize;
+
+/// What carries the frames.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, clap::ValueEnum)]
+#[serde(rename_all = "lowercase")]
+pub enum Carrier {
+    /// This program's publisher and viewer.
+    Sealcast,
+    /// `srt-live-transmit` at both ends.
+    Srt,
+    /// RTP over UDP, nothing repaired.
+    Rtp,
+}
+
+/// What an end has to know of a system.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct System {
+    /// What carries the frames.
+    pub carrier: Carrier,
+    /// Options of its URL, such as `fec=auto&nack=on`.
+    #[serde(default)]
+    pub options: String,
+}
+
+impl fmt::Display for Carrier {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Sealcast => "sealcast",
+            Self::Srt => "srt",
+            Self::Rtp => "rtp",
+        })
+    }
+}

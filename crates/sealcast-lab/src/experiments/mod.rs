@@ -1,0 +1,59 @@
+//! The experiments that are built in: each a definition, an engine and columns.
+
+pub mod delay;
+pub mod gateway;
+pub mod link;
+pub mod throughput;
+
+use sealcast::failure::{Failure, FailureKind, Result};
+
+use crate::harness::Experiment;
+
+/// Those that a definition can name.
+pub static ALL: [&Experiment; 2] = [&gateway::GATEWAY, &link::LINK];
+
+/// The experiment that a definition names.
+///
+/// # Errors
+/// There is none of this name; those that there are are told.
+pub fn by_name(name: &str) -> Result<&'static Experiment> {
+    let known = ALL.into_iter().find(|experiment| experiment.name == name);
+    known.ok_or_else(|| {
+        let names: Vec<&str> = ALL.iter().map(|experiment| experiment.name).collect();
+        let what = format!("there is no experiment `{name}`");
+        Failure::new(FailureKind::Usage, what, format!("choose among {}", names.join(", ")))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::harness::Definition;
+
+    #[test]
+    fn every_built_in_definition_can_be_read_and_says_what_would_disprove_it() {
+        for experiment in ALL {
+            let definition = Definition::parse(experiment.definition).expect(experiment.name);
+            assert_eq!(definition.experiment, experiment.name);
+            let known = |name: &String| definition.systems.iter().any(|system| system.name == *name);
+            let named = [&definition.subject, &definition.baseline]
+                .into_iter()
+                .chain(&definition.rivals);
+            assert!(named.filter(|name| !name.is_empty()).all(known), "{}", experiment.name);
+            let columns = (experiment.columns)();
+            for target in &definition.targets {
+                assert!(
+                    columns.iter().any(|column| column.key == target.column),
+                    "{}",
+                    target.column
+                );
+                assert!(
+                    target.cases.iter().all(|case| definition.case(case).is_some()),
+                    "{:?}",
+                    target.cases
+                );
+            }
+            assert!(!definition.method.is_empty() && !definition.disproved_by.is_empty());
+        }
+    }
+}

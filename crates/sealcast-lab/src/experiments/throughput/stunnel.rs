@@ -1,0 +1,202 @@
+//! stunnel: TLS 1.3 around a stream, in and out again, by two processes of its own.
+
+use std::fs;
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use sealcast::failure::{Failure, FailureKind, Result};
+
+use super::{Carrier, Contender, Sample, bare};
+use crate::harness::processor;
+
+/// How long a program may take to be there.
+pub(super) const START_PATIENCE: Duration = Duration::from_secs(5);
+/// How often it is looked.
+pub(super) const LOOK: Duration = Duration::from_millis(20);
+/// How long a connection may take to come through.
+const ACCEPT_PATIENCE: Duration = Duration::from_secs(5);
+
+/// A program that ends with us.
+pub(crate) struct Running(Child);
+
+impl Running {
+    pub(crate) fn start(command: &mut Command) -> Result<Self> {
+        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+        let name = command.get_program().display().to_string();
+        let child = command.spawn().map_err(|error| {
+            let what = format!("`{name}` cannot be started ({error})");
+            Failure::new(FailureKind::Usage, what, "install it to have it measured")
+        })?;
+        Ok(Self(child))
+    }
+
+    /// Its process.
+    pub(crate) fn id(&self) -> u32 {
+        self.0.id()
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        // It fails only for one that has ended.
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// Both processes, and where what went through them comes out.
+pub(crate) struct Stunnel {
+    near: Running,
+    far: Running,
+    to: SocketAddr,
+    out: TcpListener,
+    _folder: tempfile::TempDir,
+}
+
+impl Stunnel {
+    pub(crate) fn start() -> Result<Self> {
+        let unusable = |what: String| Failure::new(FailureKind::Usage, what, "install stunnel and openssl");
+        let folder = tempfile::tempdir().map_err(|error| unusable(format!("no folder for its files ({error})")))?;
+        certificate(folder.path())?;
+        let bind = || TcpListener::bind("127.0.0.1:0").and_then(|socket| Ok((socket.local_addr()?, socket)));
+        let ports = bind().and_then(|out| Ok((out, bind()?, bind()?)));
+        let ((out_at, out), (to, near), (between, far)) =
+            ports.map_err(|error| unusable(format!("no free ports ({error})")))?;
+        // It wants to listen there itself.
+        drop((near, far));
+        let common = "foreground = yes\nsslVersion = TLSv1.3\nciphersuites = TLS_AES_128_GCM_SHA256\npid =\n[x]\n";
+        let start = |name: &str, own: String| {
+            let file = folder.path().join(name);
+            let written = fs::write(&file, format!("{common}{own}"));
+            written.map_err(|error| unusable(format!("{} cannot be written ({error})", file.display())))?;
+            Running::start(Command::new("stunnel").arg(&file))
+        };
+        let (certificate, key) = (folder.path().join("cert.pem"), folder.path().join("key.pem"));
+        let far = start(
+            "far.conf",
+            format!(
+                "accept = {between}\nconnect = {out_at}\ncert = {}\nkey = {}\n",
+                certificate.display(),
+                key.display()
+            ),
+        )?;
+        let near = start(
+            "near.conf",
+            format!("client = yes\naccept = {to}\nconnect = {between}\n"),
+        )?;
+        let stunnel = Self {
+            near,
+            far,
+            to,
+            out,
+            _folder: folder,
+        };
+        stunnel.wait(&[between, to])?;
+        Ok(stunnel)
+    }
+
+    /// Both processes.
+    pub(crate) fn processes(&self) -> [u32; 2] {
+        [self.near.id(), self.far.id()]
+    }
+
+    /// A stream into it, and where that comes out.
+    pub(crate) fn through(&self) -> std::io::Result<(TcpStream, TcpStream)> {
+        let inward = TcpStream::connect(self.to)?;
+        Ok((inward, accept(&self.out)?))
+    }
+
+    /// Until both listen.
+    fn wait(&self, at: &[SocketAddr]) -> Result<()> {
+        let began = Instant::now();
+        while !at.iter().all(|&address| listens(address)) {
+            if began.elapsed() > START_PATIENCE {
+                let what = "stunnel does not listen within 5 s";
+                return Err(Failure::new(
+                    FailureKind::Network,
+                    what,
+                    "see whether it works by itself",
+                ));
+            }
+            std::thread::sleep(LOOK);
+        }
+        Ok(())
+    }
+}
+
+/// Whether somebody listens there. Connecting to see would end up at our own listener.
+fn listens(address: SocketAddr) -> bool {
+    let port = format!("0100007F:{:04X} 00000000:0000 0A", address.port());
+    fs::read_to_string("/proc/net/tcp").is_ok_and(|table| table.contains(&port))
+}
+
+/// Accept, but not for ever: what stands between may have failed.
+pub(crate) fn accept(listener: &TcpListener) -> std::io::Result<TcpStream> {
+    listener.set_nonblocking(true)?;
+    let began = Instant::now();
+    loop {
+        match listener.accept() {
+            Ok((stream, _)) => {
+                stream.set_nonblocking(false)?;
+                return Ok(stream);
+            }
+            Err(error) if error.kind() == std::io::ErrorKind::WouldBlock && began.elapsed() < ACCEPT_PATIENCE => {
+                std::thread::sleep(Duration::from_millis(1));
+            }
+            Err(error) => return Err(error),
+        }
+    }
+}
+
+/// Make `cert.pem` and `key.pem` for the name `localhost` in a folder.
+pub(crate) fn certificate(folder: &Path) -> Result<()> {
+    let made = Command::new("openssl")
+        .args([
+            "req",
+            "-x509",
+            "-newkey",
+            "ec",
+            "-pkeyopt",
+            "ec_paramgen_curve:prime256v1",
+            "-nodes",
+        ])
+        .args(["-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost"])
+        .args(["-addext", "basicConstraints=critical,CA:FALSE", "-days", "2", "-keyout"])
+        .arg(folder.join("key.pem"))
+        .arg("-out")
+        .arg(folder.join("cert.pem"))
+        .output();
+    if made.is_ok_and(|output| output.status.success()) {
+        return Ok(());
+    }
+    let what = "`openssl` makes no certificate for it";
+    Err(Failure::new(FailureKind::Usage, what, "install stunnel and openssl"))
+}
+
+impl Contender for Stunnel {
+    fn name(&self) -> String {
+        "stunnel, TLS 1.3 with AES-128-GCM".to_owned()
+    }
+
+    fn carrier(&self) -> Carrier {
+        Carrier::Tcp
+    }
+
+    fn counted(&self) -> &'static str {
+        "its two processes"
+    }
+
+    fn measure(&mut self, time: Duration) -> Result<Sample> {
+        let before = processor::time_of_all(&self.processes())?;
+        let sample = bare::stream(&self.out, self.to, time).map_err(|error| {
+            let what = format!("nothing comes through stunnel ({error})");
+            Failure::new(FailureKind::Network, what, "see whether it works by itself")
+        })?;
+        Ok(Sample {
+            cpu: processor::time_of_all(&self.processes())?.saturating_sub(before),
+            ..sample
+        })
+    }
+}

@@ -1,0 +1,299 @@
+//! Pictures of figures: bars, which are HTML, and curves, which are SVG. Colours are the page's, so that they follow
+//! its light and dark. Names stand beside what they name.
+
+use std::fmt::Write;
+
+use super::column::Column;
+use super::experiment::{Axis, Chart};
+use super::number;
+use super::page::escape;
+use super::results::{Results, Row};
+
+/// Size of a chart of curves, and where its field begins and ends, in its own units.
+const WIDTH: f64 = 460.0;
+const HEIGHT: f64 = 300.0;
+const LEFT: f64 = 52.0;
+const RIGHT: f64 = 8.0;
+const TOP: f64 = 24.0;
+const BOTTOM: f64 = 40.0;
+/// Between the lines of two names.
+const LINE: f64 = 14.0;
+/// Differences of more times than this are drawn on a logarithmic axis: lengths do not compare on it, but on another
+/// the short ones could not be seen.
+const SPREAD: f64 = 20.0;
+/// Colours that the page has for systems.
+const COLOURS: usize = 8;
+
+/// The class of a system's colour.
+pub(crate) fn colour(results: &Results, row: &Row) -> String {
+    let place = results
+        .definition
+        .systems
+        .iter()
+        .position(|system| system.name == row.system.name);
+    format!("c{}", place.unwrap_or(0) % COLOURS)
+}
+
+/// Bars of a column, by cases; empty where there is no figure.
+pub(crate) fn bars(results: &Results, column: &Column) -> String {
+    let Some(at) = results.columns.iter().position(|other| other.key == column.key) else {
+        return String::new();
+    };
+    let figures = || results.rows.iter().filter_map(|row| Some((row, row.figures[at]?)));
+    let values = || figures().map(|(_, figure)| figure.high).filter(|value| *value > 0.0);
+    let least = figures()
+        .map(|(_, figure)| figure.low)
+        .filter(|value| *value > 0.0)
+        .fold(f64::INFINITY, f64::min);
+    let most = values().fold(f64::NEG_INFINITY, f64::max);
+    if !most.is_finite() || !least.is_finite() {
+        return String::new();
+    }
+    let log = column.unit != "%" && most > least * SPREAD;
+    let from = if log { 10_f64.powf(least.log10().floor()) } else { 0.0 };
+    let axis = Axis {
+        title: column.title,
+        from,
+        to: if column.unit == "%" { 1.0_f64.max(most) } else { most },
+        log,
+        percent: false,
+    };
+    let scale = if log { "; lengths are logarithmic" } else { "" };
+    let mut html = format!(
+        "<article><h2>{} <small>{}{scale}</small></h2>\n",
+        escape(column.title),
+        escape(column.unit)
+    );
+    let all: Vec<_> = figures().collect();
+    for group in all.chunk_by(|a, b| a.0.case.name == b.0.case.name) {
+        let _ = writeln!(html, "<h3>{}</h3><div class=\"bars\">", escape(&group[0].0.case.name));
+        for (row, figure) in group {
+            let [middle, low, high] = [figure.median, figure.low, figure.high].map(|value| axis.place(value) * 100.0);
+            let _ = writeln!(
+                html,
+                "<span>{}</span><div class=\"bar {}\"><i style=\"width:{middle:.1}%\"></i>\
+                 <u style=\"left:{low:.1}%;width:{:.1}%\"></u></div><b>{}</b>",
+                escape(&row.system.name),
+                colour(results, row),
+                high - low,
+                column.written(figure.median),
+            );
+        }
+        html.push_str("</div>\n");
+    }
+    html + "</article>\n"
+}
+
+/// A chart of curves for each case; empty where there is none.
+pub(crate) fn curves(results: &Results, chart: &Chart) -> String {
+    let cases = results.rows.chunk_by(|a, b| a.case.name == b.case.name);
+    let drawn: Vec<String> = cases.filter_map(|rows| case(results, chart, rows)).collect();
+    if drawn.is_empty() {
+        return String::new();
+    }
+    format!(
+        "<section><p class=\"words\">{}</p><div class=\"charts\">\n{}</div></section>\n",
+        escape(chart.words),
+        drawn.concat()
+    )
+}
+
+fn case(results: &Results, chart: &Chart, rows: &[Row]) -> Option<String> {
+    let curves: Vec<(&Row, Vec<(f64, f64)>)> = rows
+        .iter()
+        .filter_map(|row| {
+            let values = row.curve(chart.series);
+            (values.len() > 1).then(|| (row, points(chart, &values)))
+        })
+        .collect();
+    let name = escape(&rows.first()?.case.name);
+    if curves.is_empty() {
+        return None;
+    }
+    let mut svg = format!(
+        "<article><h2>{name}</h2><svg viewBox=\"0 0 {WIDTH} {HEIGHT}\" role=\"img\" aria-label=\"{}, {name}\">\n",
+        escape(chart.y.title)
+    );
+    grid(&mut svg, chart);
+    for (row, points) in &curves {
+        let path: Vec<String> = points.iter().map(|(x, y)| format!("{x:.1},{y:.1}")).collect();
+        let _ = writeln!(
+            svg,
+            "<polyline class=\"{}\" points=\"{}\"/>",
+            colour(results, row),
+            path.join(" ")
+        );
+    }
+    names(&mut svg, results, &curves);
+    Some(svg + "</svg></article>\n")
+}
+
+fn points(chart: &Chart, values: &[f64]) -> Vec<(f64, f64)> {
+    let last = (values.len() - 1) as f64;
+    let all = values.iter().enumerate();
+    all.map(|(at, &value)| (across(at as f64 / last), down(chart.y.place(value))))
+        .collect()
+}
+
+fn across(along: f64) -> f64 {
+    LEFT + along * (WIDTH - LEFT - RIGHT)
+}
+
+fn down(along: f64) -> f64 {
+    HEIGHT - BOTTOM - along * (HEIGHT - TOP - BOTTOM)
+}
+
+/// Lines at round values, and what they are.
+fn grid(svg: &mut String, chart: &Chart) {
+    let (top, bottom, right) = (TOP, HEIGHT - BOTTOM, WIDTH - RIGHT);
+    for value in ticks(&chart.y) {
+        let y = down(chart.y.place(value));
+        let _ = writeln!(
+            svg,
+            "<path class=\"grid\" d=\"M{LEFT} {y:.1}H{right}\"/><text x=\"{:.1}\" y=\"{:.1}\" class=\"end\">{}</text>",
+            LEFT - 5.0,
+            y + 4.0,
+            label(&chart.y, value)
+        );
+    }
+    for value in ticks(&chart.x) {
+        let x = across(chart.x.place(value));
+        let _ = writeln!(
+            svg,
+            "<path class=\"grid\" d=\"M{x:.1} {top}V{bottom}\"/><text x=\"{x:.1}\" y=\"{:.1}\" class=\"{}\">{}</text>",
+            bottom + 15.0,
+            // The last one would not fit otherwise.
+            if x > right - LINE { "end" } else { "mid" },
+            label(&chart.x, value)
+        );
+    }
+    let middle = f64::midpoint(LEFT, right);
+    let _ = writeln!(
+        svg,
+        "<text x=\"{middle}\" y=\"{}\" class=\"mid\">{}</text><text x=\"{}\" y=\"{}\" class=\"title\">{}</text>",
+        HEIGHT - 6.0,
+        escape(chart.x.title),
+        4.0,
+        TOP - 12.0,
+        escape(chart.y.title)
+    );
+    if let Some((value, words)) = chart.mark {
+        let x = across(chart.x.place(value));
+        let _ = writeln!(
+            svg,
+            "<path class=\"mark\" d=\"M{x:.1} {top}V{bottom}\"/><text x=\"{:.1}\" y=\"{:.1}\" class=\"end\">{}</text>",
+            x - 4.0,
+            bottom - 5.0,
+            escape(words)
+        );
+    }
+}
+
+/// Each curve's name beside it, every one on a line of its own so that none hides another.
+fn names(svg: &mut String, results: &Results, curves: &[(&Row, Vec<(f64, f64)>)]) {
+    let share = (HEIGHT - TOP - BOTTOM - 2.0 * LINE) / (curves.len() + 1) as f64;
+    let mut order: Vec<_> = curves.iter().collect();
+    let half = f64::midpoint(TOP, HEIGHT - BOTTOM);
+    order.sort_by(|a, b| crossing(&a.1, half).0.total_cmp(&crossing(&b.1, half).0).reverse());
+    let mut taken: Vec<f64> = Vec::new();
+    for (at, (row, points)) in order.into_iter().enumerate() {
+        // A curve that ends above this line has its name where it comes down.
+        let end = points.last().map_or(HEIGHT, |point| point.1) - 5.0;
+        let mut y = end.min(TOP + 2.0 * LINE + share * (at + 1) as f64);
+        while taken.iter().any(|other: &f64| (other - y).abs() < LINE) {
+            y -= LINE;
+        }
+        let x = crossing(points, y).0;
+        taken.push(y);
+        // To the left of its curve where there is no room on the right.
+        let (x, side) = if x > WIDTH * 0.7 {
+            (x - 5.0, "end")
+        } else {
+            (x + 5.0, "start")
+        };
+        let _ = writeln!(
+            svg,
+            "<text x=\"{x:.1}\" y=\"{y:.1}\" class=\"name {side} {}\">{}</text>",
+            colour(results, row),
+            escape(&row.system.name)
+        );
+    }
+}
+
+/// Where a curve first comes to a height; its last point if it never does.
+fn crossing(points: &[(f64, f64)], height: f64) -> (f64, f64) {
+    let crosses = |pair: &&[(f64, f64)]| (pair[0].1 - height) * (pair[1].1 - height) <= 0.0;
+    let found = points.windows(2).find(crosses).map(|pair| (pair[1].0, height));
+    found.or(points.last().copied()).unwrap_or((LEFT, height))
+}
+
+/// Round values on an axis, some five of them; powers of ten on a logarithmic one.
+fn ticks(axis: &Axis) -> Vec<f64> {
+    if axis.log {
+        let powers = axis.from.log10().ceil() as i32..=(axis.to.log10() + 1e-9).floor() as i32;
+        return powers.map(|power| 10_f64.powi(power)).collect();
+    }
+    let rough = (axis.to - axis.from) / 5.0;
+    let power = 10_f64.powf(rough.log10().floor());
+    let step = [1.0, 2.0, 5.0, 10.0].map(|digit| digit * power);
+    let step = step.into_iter().find(|step| *step >= rough).unwrap_or(rough);
+    let first = (axis.from / step).ceil() as i64;
+    let last = (axis.to / step + 1e-9).floor() as i64;
+    (first..=last).map(|count| count as f64 * step).collect()
+}
+
+fn label(axis: &Axis, value: f64) -> String {
+    let value = if axis.percent { value * 100.0 } else { value };
+    let digits = (0..4).find(|digits| {
+        let power = 10_f64.powi(*digits);
+        (value * power - (value * power).round()).abs() < 1e-6
+    });
+    let text = number::written(value, digits.unwrap_or(4) as usize);
+    if axis.percent { format!("{text} %") } else { text }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn axis(from: f64, to: f64, log: bool) -> Axis {
+        Axis {
+            title: "",
+            from,
+            to,
+            log,
+            percent: false,
+        }
+    }
+
+    #[test]
+    fn an_axis_has_round_values() {
+        assert_eq!(ticks(&axis(0.0, 240.0, false)), [0.0, 50.0, 100.0, 150.0, 200.0]);
+        assert_eq!(ticks(&axis(0.0, 1.02, false)).len(), 3);
+        let logarithmic = ticks(&axis(1e-4, 1.0, true));
+        assert_eq!(logarithmic.len(), 5);
+        let percent = Axis {
+            percent: true,
+            ..axis(1e-4, 1.0, true)
+        };
+        let labels: Vec<String> = logarithmic.iter().map(|value| label(&percent, *value)).collect();
+        assert_eq!(labels, ["0.01 %", "0.1 %", "1 %", "10 %", "100 %"]);
+    }
+
+    #[test]
+    fn a_value_is_found_where_it_is_drawn() {
+        for axis in [axis(0.0, 240.0, false), axis(10.0, 1e6, true)] {
+            for (step, value) in axis.steps(5).enumerate() {
+                assert!((axis.place(value) - step as f64 / 4.0).abs() < 1e-9);
+            }
+            assert_eq!((axis.place(axis.from / 2.0), axis.place(axis.to * 2.0)), (0.0, 1.0));
+        }
+    }
+
+    #[test]
+    fn a_name_stands_where_its_curve_is() {
+        let points = [(0.0, 0.0), (10.0, 50.0), (20.0, 100.0)];
+        assert_eq!(crossing(&points, 40.0), (10.0, 40.0));
+        assert_eq!(crossing(&points, 400.0), (20.0, 100.0));
+    }
+}

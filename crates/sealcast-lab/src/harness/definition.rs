@@ -1,0 +1,279 @@
+//! What an experiment measures, as data: a TOML file. `definitions/` has those that are built in.
+
+use sealcast::failure::{Failure, FailureKind, Result};
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+
+/// An experiment as its file defines it, flags of the command line applied.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Definition {
+    /// The engine that measures: the name of a built-in experiment.
+    pub experiment: String,
+    /// Heading of the page.
+    pub title: String,
+    /// The question, in one sentence.
+    pub asks: String,
+    /// The result that would answer it otherwise than expected, in one sentence.
+    pub disproved_by: String,
+    /// How the figures come about, a paragraph each; those of the built-in definition if there are none.
+    #[serde(default)]
+    pub method: Vec<String>,
+    /// How often everything is measured, at least 1.
+    pub rounds: usize,
+    /// Seconds that count in each measurement.
+    pub seconds: f64,
+    /// Decides the order of turns, and whatever else is drawn.
+    #[serde(default = "one")]
+    pub seed: u64,
+    /// Measurements at the same time.
+    #[serde(default = "one")]
+    pub at_once: u64,
+    /// The system that the others are compared with within a round, in columns that say so.
+    #[serde(default)]
+    pub baseline: String,
+    /// The system that findings are about.
+    #[serde(default)]
+    pub subject: String,
+    /// Systems that findings compare the subject with.
+    #[serde(default)]
+    pub rivals: Vec<String>,
+    /// Less of everything, for a first look within three minutes.
+    #[serde(default)]
+    pub quick: Quick,
+    /// Values that figures have to reach.
+    #[serde(default, rename = "target")]
+    pub targets: Vec<Target>,
+    /// What the engine has to know beside cases and systems.
+    #[serde(default)]
+    pub settings: toml::Table,
+    /// The circumstances under which systems are measured: loads, links, media.
+    #[serde(rename = "case")]
+    pub cases: Vec<Entry>,
+    /// What is compared.
+    #[serde(rename = "system")]
+    pub systems: Vec<Entry>,
+}
+
+fn one() -> u64 {
+    1
+}
+
+/// What `--quick` changes.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Quick {
+    /// Rounds instead.
+    pub rounds: Option<usize>,
+    /// Seconds of each measurement instead.
+    pub seconds: Option<f64>,
+    /// Cases that are left; all if none is named.
+    pub cases: Vec<String>,
+    /// Systems that are left; all if none is named.
+    pub systems: Vec<String>,
+}
+
+/// A value that a figure of a system in a case has to reach.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Target {
+    /// The cases it is for.
+    pub cases: Vec<String>,
+    /// The column by its key, in the column's unit.
+    pub column: String,
+    /// The figure is to be no more.
+    #[serde(default)]
+    pub at_most: Option<f64>,
+    /// The figure is to be no less.
+    #[serde(default)]
+    pub at_least: Option<f64>,
+}
+
+/// A case or a system: its name, what it is, and what the engine has to know of it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Entry {
+    /// In options, tables and records.
+    pub name: String,
+    /// What it is, in words; may be empty.
+    #[serde(default)]
+    pub words: String,
+    /// What the engine reads.
+    #[serde(flatten)]
+    pub fields: toml::Table,
+}
+
+impl Entry {
+    /// What the engine has to know of it.
+    ///
+    /// # Errors
+    /// A field is missing, unknown or of another kind; which is said.
+    pub fn read<T: DeserializeOwned>(&self) -> Result<T> {
+        self.fields
+            .clone()
+            .try_into()
+            .map_err(|error: toml::de::Error| refused(&format!("`{}`: {}", self.name, error.message())))
+    }
+}
+
+impl Definition {
+    /// Reads a definition.
+    ///
+    /// # Errors
+    /// It is no TOML of this form; where and why is said.
+    pub fn parse(text: &str) -> Result<Self> {
+        let definition: Self = toml::from_str(text).map_err(|error| refused(&error))?;
+        let named = [(&definition.cases, "case"), (&definition.systems, "system")];
+        for (entries, kind) in named {
+            if entries.is_empty() {
+                return Err(refused(&format!("there is no {kind}")));
+            }
+            for (at, entry) in entries.iter().enumerate() {
+                if entries[..at].iter().any(|other| other.name == entry.name) {
+                    return Err(refused(&format!("there are two of the {kind} `{}`", entry.name)));
+                }
+            }
+        }
+        if definition.rounds == 0 || definition.seconds <= 0.0 {
+            return Err(refused(&"rounds and seconds must be above 0"));
+        }
+        Ok(definition)
+    }
+
+    /// What the engine has to know beside cases and systems.
+    ///
+    /// # Errors
+    /// A setting is missing, unknown or of another kind; which is said.
+    pub fn settings<T: DeserializeOwned>(&self) -> Result<T> {
+        let read = self.settings.clone().try_into();
+        read.map_err(|error: toml::de::Error| refused(&format!("settings: {}", error.message())))
+    }
+
+    /// Less of everything.
+    pub fn quicken(&mut self) {
+        let quick = std::mem::take(&mut self.quick);
+        self.rounds = quick.rounds.unwrap_or(self.rounds);
+        self.seconds = quick.seconds.unwrap_or(self.seconds);
+        keep(&mut self.cases, &quick.cases);
+        keep(&mut self.systems, &quick.systems);
+    }
+
+    /// Leaves the cases and systems that are named; of a kind of which none is named, all.
+    ///
+    /// # Errors
+    /// A name is neither's; those that there are are told.
+    pub fn only(&mut self, names: &[String]) -> Result<()> {
+        let known: Vec<&str> = self
+            .cases
+            .iter()
+            .chain(&self.systems)
+            .map(|entry| entry.name.as_str())
+            .collect();
+        if let Some(wrong) = names.iter().find(|name| !known.contains(&name.as_str())) {
+            return Err(Failure::new(
+                FailureKind::Usage,
+                format!("--only {wrong} is neither a case nor a system"),
+                format!("choose among {}", known.join(", ")),
+            ));
+        }
+        keep(&mut self.cases, names);
+        keep(&mut self.systems, names);
+        Ok(())
+    }
+
+    /// The case of this name.
+    pub fn case(&self, name: &str) -> Option<&Entry> {
+        self.cases.iter().find(|case| case.name == name)
+    }
+}
+
+/// Leaves those that are named, or all if none of them is.
+fn keep(entries: &mut Vec<Entry>, names: &[String]) {
+    let named = |entry: &Entry| names.contains(&entry.name);
+    if entries.iter().any(named) {
+        entries.retain(named);
+    }
+}
+
+fn refused(why: &dyn std::fmt::Display) -> Failure {
+    let what = format!("the definition cannot be used: {why}");
+    Failure::new(
+        FailureKind::Usage,
+        what,
+        "see those in crates/sealcast-lab/definitions for how one is written",
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SMALL: &str = r#"
+        experiment = "gateway"
+        title = "Small"
+        asks = "Is it small?"
+        disproved_by = "It is large."
+        rounds = 7
+        seconds = 4
+        [quick]
+        rounds = 1
+        cases = ["b"]
+        [[case]]
+        name = "a"
+        rate = 250
+        [[case]]
+        name = "b"
+        rate = 30
+        [[system]]
+        name = "relay"
+        [[system]]
+        name = "sealcast"
+    "#;
+
+    fn names(entries: &[Entry]) -> Vec<&str> {
+        entries.iter().map(|entry| entry.name.as_str()).collect()
+    }
+
+    #[test]
+    fn quick_is_less_and_only_leaves_all_of_a_kind_of_which_none_is_named() {
+        let mut definition = Definition::parse(SMALL).expect("it is right");
+        let mut quick = definition.clone();
+        quick.quicken();
+        assert_eq!((quick.rounds, quick.seconds), (1, 4.0));
+        assert_eq!((names(&quick.cases), quick.systems.len()), (vec!["b"], 2));
+        definition.only(&["sealcast".to_owned()]).expect("it is there");
+        assert_eq!(
+            (names(&definition.systems), definition.cases.len()),
+            (vec!["sealcast"], 2)
+        );
+        let refused = definition.only(&["udp-9".to_owned()]).expect_err("unknown");
+        assert_eq!(refused.hint, "choose among a, b, sealcast");
+    }
+
+    #[test]
+    fn an_entry_tells_the_engine_its_fields_and_names_those_that_are_wrong() {
+        #[derive(Deserialize)]
+        #[serde(deny_unknown_fields)]
+        struct Load {
+            rate: u32,
+        }
+        let definition = Definition::parse(SMALL).expect("it is right");
+        assert_eq!(definition.cases[1].read::<Load>().expect("a rate").rate, 30);
+        let refused = definition.systems[0].read::<Load>().err().expect("no rate");
+        assert!(
+            refused.what.contains("`relay`") && refused.what.contains("rate"),
+            "{refused}"
+        );
+    }
+
+    #[test]
+    fn a_definition_that_cannot_be_measured_is_refused_in_words() {
+        for (from, to, words) in [
+            ("rounds = 7", "rounds = 0", "above 0"),
+            ("name = \"b\"", "name = \"a\"", "two of the case `a`"),
+            ("title", "tilte", "unknown field `tilte`"),
+        ] {
+            let refused = Definition::parse(&SMALL.replacen(from, to, 1)).expect_err(words);
+            assert!(refused.what.contains(words), "{refused}");
+        }
+    }
+}

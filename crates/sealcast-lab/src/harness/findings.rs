@@ -1,0 +1,302 @@
+//! What was found, in sentences: each difference between the subject and a rival that matters to a person.
+
+use super::column::{Better, Column, Finding};
+use super::definition::Target;
+use super::number::{signed, written};
+use super::results::{Results, Row};
+use super::statistics::Estimate;
+
+/// A comparison of the subject with a rival in one case and one column.
+struct Compared<'a> {
+    case: &'a str,
+    column: &'a Column,
+    finding: Finding,
+    more: Estimate,
+}
+
+/// What a comparison shows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Shown {
+    Less,
+    More,
+    /// The interval holds no difference, or the difference matters to nobody.
+    Alike,
+}
+
+impl Compared<'_> {
+    /// Of one round there is no interval: then what was seen is told, and that it is one round.
+    fn shown(&self) -> Shown {
+        let even = if self.finding.ratio { 1.0 } else { 0.0 };
+        match self.more {
+            more if (more.median - even).abs() < self.finding.matters => Shown::Alike,
+            more if more.low > even => Shown::More,
+            more if more.high < even => Shown::Less,
+            _ => Shown::Alike,
+        }
+    }
+
+    fn unit(&self) -> &'static str {
+        match self.column.unit {
+            "%" => "points",
+            unit => unit,
+        }
+    }
+
+    /// The size of the difference, without its sign.
+    fn size(&self) -> f64 {
+        if self.finding.ratio {
+            self.more.median
+        } else {
+            self.more.median.abs()
+        }
+    }
+
+    fn digits(&self) -> usize {
+        match self.finding.ratio {
+            true if self.more.median < 0.1 => 4,
+            true => 2,
+            false => self.column.digits,
+        }
+    }
+
+    /// For the list of all comparisons.
+    fn detail(&self, subject: &str, rival: &str) -> String {
+        let Estimate { median, low, high } = self.more;
+        let digits = self.digits();
+        let say = |value: f64| match self.finding.ratio {
+            true => written(value, digits),
+            false => signed(value, digits),
+        };
+        let unit = if self.finding.ratio { "times" } else { self.unit() };
+        let judged = match (self.shown(), self.finding.better) {
+            (Shown::Alike, _) => "not told apart",
+            (Shown::Less, Better::Less) | (Shown::More, Better::More) => "better",
+            _ => "worse",
+        };
+        let interval = match low == high {
+            true => "one round, no interval".to_owned(),
+            false => format!("{} to {}", say(low), say(high)),
+        };
+        format!(
+            "{}: {} of {subject} against {rival}: {} {unit} ({interval}): {judged}",
+            self.case,
+            self.column.title,
+            say(median)
+        )
+    }
+}
+
+/// A sentence for each rival: every column in which there is a difference that matters, and where there is none.
+pub(crate) fn headline(results: &Results) -> Vec<String> {
+    let subject = &results.definition.subject;
+    let rivals = results.definition.rivals.iter();
+    rivals
+        .filter_map(|rival| {
+            let parts: Vec<String> = results
+                .columns
+                .iter()
+                .filter_map(|column| {
+                    let compared = compared(results, column, rival);
+                    (!compared.is_empty()).then(|| summed_up(column, &compared))
+                })
+                .collect();
+            let once = if results.rounds() == 1 {
+                " One round: see whether it holds."
+            } else {
+                ""
+            };
+            (!parts.is_empty()).then(|| format!("{subject} beside {rival}: {}.{once}", parts.join("; ")))
+        })
+        .collect()
+}
+
+/// Each comparison by itself.
+pub(crate) fn details(results: &Results) -> Vec<String> {
+    let mut details = Vec::new();
+    for rival in &results.definition.rivals {
+        let all = results
+            .columns
+            .iter()
+            .flat_map(|column| compared(results, column, rival));
+        details.extend(all.map(|compared| compared.detail(&results.definition.subject, rival)));
+    }
+    details
+}
+
+fn compared<'a>(results: &'a Results, column: &'a Column, rival: &str) -> Vec<Compared<'a>> {
+    let Some(finding) = column.finding else {
+        return Vec::new();
+    };
+    let cases = results.definition.cases.iter();
+    cases
+        .filter_map(|case| {
+            let own = results.row(&case.name, &results.definition.subject)?;
+            let other = results.row(&case.name, rival)?;
+            let more = column.compared(finding, &own.lent(), &other.lent())?;
+            Some(Compared {
+                case: &case.name,
+                column,
+                finding,
+                more,
+            })
+        })
+        .collect()
+}
+
+/// A column over all cases: where there is less, where more, where neither.
+fn summed_up(column: &Column, all: &[Compared<'_>]) -> String {
+    let parts: Vec<String> = [
+        (Shown::Less, "less"),
+        (Shown::More, "more"),
+        (Shown::Alike, "not told apart"),
+    ]
+    .into_iter()
+    .filter_map(|(shown, words)| {
+        let own: Vec<&Compared<'_>> = all.iter().filter(|compared| compared.shown() == shown).collect();
+        let first = own.first()?;
+        let size = match shown {
+            Shown::Alike => String::new(),
+            _ => format!(" ({})", range(first, &own)),
+        };
+        Some(match all.len() {
+            1 => format!("{words}{size}"),
+            count => format!("{words} in {} of {count} cases{size}", own.len()),
+        })
+    })
+    .collect();
+    format!("{} {}", column.title, parts.join(", "))
+}
+
+fn range(first: &Compared<'_>, all: &[&Compared<'_>]) -> String {
+    let sizes = all.iter().map(|compared| compared.size());
+    let least = written(sizes.clone().fold(f64::INFINITY, f64::min), first.digits());
+    let most = written(sizes.fold(f64::NEG_INFINITY, f64::max), first.digits());
+    let size = if least == most {
+        least
+    } else {
+        format!("{least} to {most}")
+    };
+    match first.finding.ratio {
+        true => format!("{size} times as much"),
+        false => format!("by {size} {}", first.unit()).trim_end().to_owned(),
+    }
+}
+
+/// Whether the subject, and each variant of it (`subject with …`), has the values that it is to reach.
+pub(crate) fn targets(results: &Results) -> Vec<String> {
+    let subject = &results.definition.subject;
+    let variant = format!("{subject} ");
+    let own = |row: &&Row| row.system.name == *subject || row.system.name.starts_with(&variant);
+    let mut judged = Vec::new();
+    for row in results.rows.iter().filter(own) {
+        let targets = results
+            .definition
+            .targets
+            .iter()
+            .filter(|target| target.cases.contains(&row.case.name));
+        judged.extend(targets.filter_map(|target| judge(results, row, target)));
+    }
+    judged
+}
+
+fn judge(results: &Results, row: &Row, target: &Target) -> Option<String> {
+    let at = results.columns.iter().position(|column| column.key == target.column)?;
+    let (column, figure) = (&results.columns[at], row.figures[at]?);
+    let value = figure.median * column.scale;
+    let met = target.at_most.is_none_or(|most| value <= most) && target.at_least.is_none_or(|least| value >= least);
+    let bounds = [("at most", target.at_most), ("at least", target.at_least)];
+    let bounds: Vec<String> = bounds
+        .iter()
+        .filter_map(|(words, bound)| Some(format!("{words} {} {}", written((*bound)?, column.digits), column.unit)))
+        .collect();
+    let interval = match figure.low == figure.high {
+        true => String::new(),
+        false => format!(" ({} to {})", column.written(figure.low), column.written(figure.high)),
+    };
+    Some(format!(
+        "{}, {}: {} of {} is {}: {}{interval}",
+        row.case.name,
+        row.system.name,
+        column.title,
+        bounds.join(" and ").trim_end(),
+        if met { "met" } else { "missed" },
+        column.written(figure.median),
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::harness::definition::Definition;
+    use crate::harness::record::{Header, Outcome, Record};
+    use crate::harness::sample::Sample;
+    use crate::harness::turn::Turn;
+
+    const DEFINITION: &str = "experiment = \"e\"\ntitle = \"t\"\nasks = \"a\"\ndisproved_by = \"d\"\nrounds = 2\n\
+        seconds = 1\nsubject = \"ours\"\nrivals = [\"theirs\"]\n[[target]]\ncases = [\"near\"]\ncolumn = \"ms\"\n\
+        at_most = 5.0\n[[case]]\nname = \"near\"\n[[case]]\nname = \"far\"\n[[system]]\nname = \"ours\"\n\
+        [[system]]\nname = \"theirs\"\n";
+
+    fn results(values: &[(&str, &str, f64)]) -> Results {
+        let folder = tempfile::tempdir().expect("a folder");
+        let definition = Definition::parse(DEFINITION).expect("it is right");
+        let header = Header::new(&definition, Vec::new(), Vec::new());
+        let mut record = Record::open(folder.path(), header).expect("new");
+        for (round, drift) in [0.0, 0.5].into_iter().enumerate() {
+            for &(case, system, ms) in values {
+                let turn = Turn {
+                    round,
+                    case: case.to_owned(),
+                    system: system.to_owned(),
+                };
+                let sample = Sample::default()
+                    .with("ms", ms + drift)
+                    .with_series("good", vec![0.9, 1.0]);
+                record.add(turn, Outcome::Sample(sample)).expect("written");
+            }
+        }
+        let columns = vec![
+            Column::share("good", "good", "share shown", 30).found(Better::More, 0.1),
+            Column::median("ms", "delay", "ms").found(Better::Less, 1.0),
+        ];
+        Results::new(definition, columns, Vec::new(), record)
+    }
+
+    #[test]
+    fn every_difference_that_matters_is_named_with_its_range() {
+        let found = results(&[
+            ("near", "ours", 4.0),
+            ("near", "theirs", 130.0),
+            ("far", "ours", 20.0),
+            ("far", "theirs", 138.0),
+        ]);
+        let headline = headline(&found);
+        assert_eq!(
+            headline,
+            [
+                "ours beside theirs: share shown not told apart in 2 of 2 cases; delay less in 2 of 2 cases (by 118.0 \
+                 to 126.0 ms)."
+            ]
+        );
+        assert!(
+            details(&found)
+                .iter()
+                .any(|line| line.contains("far: delay of ours against theirs: −118.0 ms"))
+        );
+        assert_eq!(
+            targets(&found),
+            ["near, ours: delay of at most 5.0 ms is met: 4.2 (4.0 to 4.5)"]
+        );
+    }
+
+    #[test]
+    fn a_difference_that_matters_to_nobody_is_none() {
+        let found = results(&[("near", "ours", 130.9), ("near", "theirs", 130.0)]);
+        assert!(
+            headline(&found)[0].ends_with("delay not told apart."),
+            "{:?}",
+            headline(&found)
+        );
+        assert!(targets(&found)[0].contains("is missed"), "{:?}", targets(&found));
+    }
+}

@@ -1,0 +1,36 @@
+//! The harness: all that experiments have in common. An experiment is a definition (`definitions/NAME.toml`), an engine
+//! that measures one turn, and columns (`experiments/NAME/{engine,columns}.rs`).
+//!
+//! [`run`] takes turns and appends each to the record ([`record`]); [`results`] makes figures of it by
+//! the columns, [`findings`] sentences, and [`report`] the files that people read.
+
+pub(crate) mod awake;
+mod chart;
+pub(crate) mod column;
+pub(crate) mod definition;
+pub(crate) mod environment;
+pub(crate) mod experiment;
+mod findings;
+pub(crate) mod number;
+pub(crate) mod on_time;
+mod page;
+pub(crate) mod process;
+pub(crate) mod processor;
+mod record;
+mod report;
+mod results;
+mod run;
+mod sample;
+pub(crate) mod statistics;
+mod table;
+mod turn;
+
+pub use column::{Better, Column};
+pub use definition::{Definition, Entry};
+pub use experiment::{Axis, Chart, Engine, Experiment, Opened, Place};
+pub use report::write;
+pub use results::{Results, Row};
+pub use run::run;
+pub use sample::Sample;
+pub use table::terminal;
+pub use turn::Turn;

@@ -1,0 +1,65 @@
+//! Numbers as people read them.
+
+/// Between thousands: a narrow space at which no line breaks.
+const APART: char = '\u{202f}';
+
+/// With so many digits after the point, and thousands set apart.
+pub(crate) fn written(value: f64, digits: usize) -> String {
+    if !value.is_finite() {
+        return "-".to_owned();
+    }
+    let text = format!("{:.digits$}", value.abs());
+    let (whole, rest) = text
+        .split_once('.')
+        .map_or((text.as_str(), ""), |(whole, rest)| (whole, rest));
+    let zero = text.bytes().all(|byte| matches!(byte, b'0' | b'.'));
+    let mut said = String::from(if value < 0.0 && !zero { "−" } else { "" });
+    for (at, digit) in whole.chars().enumerate() {
+        // A number of four digits is read at a glance.
+        if at > 0 && whole.len() > 4 && (whole.len() - at).is_multiple_of(3) {
+            said.push(APART);
+        }
+        said.push(digit);
+    }
+    if !rest.is_empty() {
+        said.push('.');
+        said.push_str(rest);
+    }
+    said
+}
+
+/// The same with its sign.
+pub(crate) fn signed(value: f64, digits: usize) -> String {
+    let text = written(value, digits);
+    if text.starts_with(['−', '-']) {
+        text
+    } else {
+        format!("+{text}")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn thousands_are_set_apart_from_five_digits_on() {
+        assert_eq!(written(1_234_567.891, 1), "1\u{202f}234\u{202f}567.9");
+        assert_eq!(
+            (written(1234.0, 0), written(-12_345.0, 0)),
+            ("1234".to_owned(), "−12\u{202f}345".to_owned())
+        );
+        assert_eq!(
+            (written(-0.001, 2), written(f64::NAN, 2)),
+            ("0.00".to_owned(), "-".to_owned())
+        );
+    }
+
+    #[test]
+    fn a_sign_is_always_there_where_it_is_asked_for() {
+        assert_eq!(
+            [signed(1.0, 1), signed(-1.0, 1), signed(0.0, 0)],
+            ["+1.0", "−1.0", "+0"]
+        );
+    }
+}

@@ -1,0 +1,164 @@
+//! The page: one file that needs nothing else. What was found comes first, then pictures, the table and the method.
+
+use std::fmt::Write;
+
+use super::column::Column;
+use super::definition::{Definition, Entry};
+use super::results::{Results, Row};
+use super::statistics::Estimate;
+use super::{chart, findings};
+
+/// The same look as the demo's page.
+const STYLE: &str = include_str!("page.css");
+
+/// Text as HTML.
+pub(crate) fn escape(text: &str) -> String {
+    text.replace('&', "&amp;")
+        .replace('<', "&lt;")
+        .replace('>', "&gt;")
+        .replace('"', "&quot;")
+}
+
+/// The page in HTML.
+pub(crate) fn page(results: &Results, method: &[String]) -> String {
+    let definition = &results.definition;
+    let title = escape(&definition.title);
+    let mut page = format!(
+        "<!doctype html>\n<html lang=\"en\"><meta charset=\"utf-8\">\n\
+         <meta name=\"viewport\" content=\"width=device-width\">\n<title>{title}</title>\n<style>\n{STYLE}</style>\n\
+         <header><h1>{title}</h1><p>{}</p></header>\n<main>\n",
+        escape(&definition.asks)
+    );
+    found(&mut page, results);
+    for drawn in &results.charts {
+        page.push_str(&chart::curves(results, drawn));
+    }
+    page.push_str("<div class=\"charts\">\n");
+    for column in results.columns.iter().filter(|column| column.drawn) {
+        page.push_str(&chart::bars(results, column));
+    }
+    page.push_str("</div>\n");
+    table(&mut page, results);
+    entries(&mut page, definition);
+    list(&mut page, "Method", method.iter().map(|words| escape(words)));
+    let disproof = format!("Otherwise than expected would be: {}", definition.disproved_by);
+    let _ = writeln!(
+        page,
+        "<article class=\"prose\"><h2>What would disprove it</h2><p>{}</p></article>",
+        escape(&disproof)
+    );
+    surroundings(&mut page, results);
+    page + "</main>\n</html>\n"
+}
+
+fn found(page: &mut String, results: &Results) {
+    page.push_str("<article class=\"found\">\n");
+    for sentence in findings::headline(results) {
+        let _ = writeln!(page, "<p class=\"verdict\">{}</p>", escape(&sentence));
+    }
+    let targets = findings::targets(results);
+    if !targets.is_empty() {
+        page.push_str("<h2>Targets</h2><ul>\n");
+        for target in targets {
+            let class = if target.contains(" is missed: ") { "bad" } else { "good" };
+            let _ = writeln!(page, "<li class=\"{class}\">{}</li>", escape(&target));
+        }
+        page.push_str("</ul>\n");
+    }
+    if !results.missing.is_empty() {
+        page.push_str("<h2>Not measured</h2><ul>\n");
+        for missing in &results.missing {
+            let _ = writeln!(page, "<li>{}</li>", escape(missing));
+        }
+        page.push_str("</ul>\n");
+    }
+    let details = findings::details(results);
+    if !details.is_empty() {
+        page.push_str("<details><summary>Each comparison</summary><ul>\n");
+        for detail in details {
+            let _ = writeln!(page, "<li>{}</li>", escape(&detail));
+        }
+        page.push_str("</ul></details>\n");
+    }
+    page.push_str("</article>\n");
+}
+
+fn table(page: &mut String, results: &Results) {
+    let shown = || results.columns.iter().enumerate().filter(|(_, column)| column.shown);
+    page.push_str(
+        "<article class=\"wide\"><h2>Figures <small>95 % intervals below; none of one round</small></h2>\n\
+         <table>\n<tr><th></th>",
+    );
+    for (_, column) in shown() {
+        let _ = write!(
+            page,
+            "<th>{}<small>{}</small></th>",
+            escape(column.title),
+            escape(column.unit)
+        );
+    }
+    page.push_str("</tr>\n");
+    for rows in results.rows.chunk_by(|a, b| a.case.name == b.case.name) {
+        let span = shown().count() + 1;
+        let _ = writeln!(
+            page,
+            "<tr class=\"case\"><td colspan=\"{span}\">{}</td></tr>",
+            escape(&rows[0].case.name)
+        );
+        for row in rows {
+            let _ = write!(
+                page,
+                "<tr><td class=\"{}\">{}</td>",
+                chart::colour(results, row),
+                escape(&row.system.name)
+            );
+            for (at, column) in shown() {
+                page.push_str(&cell(column, row, at));
+            }
+            page.push_str("</tr>\n");
+        }
+    }
+    page.push_str("</table></article>\n");
+}
+
+fn cell(column: &Column, row: &Row, at: usize) -> String {
+    match row.figures[at] {
+        None => "<td>–</td>".to_owned(),
+        Some(Estimate { median, low, high }) if low == high => format!("<td>{}</td>", column.written(median)),
+        Some(Estimate { median, low, high }) => {
+            let [median, low, high] = [median, low, high].map(|value| column.written(value));
+            format!("<td>{median}<small>{low} to {high}</small></td>")
+        }
+    }
+}
+
+/// What cases and systems are.
+fn entries(page: &mut String, definition: &Definition) {
+    let described = |entry: &Entry| match entry.words.as_str() {
+        "" => None,
+        words => Some(format!("<b>{}</b>: {}", escape(&entry.name), escape(words))),
+    };
+    for (heading, entries) in [("Cases", &definition.cases), ("Systems", &definition.systems)] {
+        list(page, heading, entries.iter().filter_map(described));
+    }
+}
+
+/// Paragraphs of HTML under a heading; nothing if there are none.
+fn list(page: &mut String, heading: &str, paragraphs: impl Iterator<Item = String>) {
+    let paragraphs: String = paragraphs.map(|words| format!("<p>{words}</p>\n")).collect();
+    if !paragraphs.is_empty() {
+        let _ = writeln!(
+            page,
+            "<article class=\"prose\"><h2>{heading}</h2>\n{paragraphs}</article>"
+        );
+    }
+}
+
+fn surroundings(page: &mut String, results: &Results) {
+    page.push_str("<article class=\"prose\"><h2>Where and when</h2><dl>\n");
+    let rounds = ("rounds".to_owned(), results.rounds().to_string());
+    for (name, value) in results.facts.iter().chain([&rounds]) {
+        let _ = writeln!(page, "<dt>{}</dt><dd>{}</dd>", escape(name), escape(value));
+    }
+    page.push_str("</dl></article>\n");
+}

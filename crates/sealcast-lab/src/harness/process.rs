@@ -1,0 +1,197 @@
+//! A program of a run: talked with by lines, and gone when it is dropped.
+
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, Write};
+use std::path::Path;
+use std::process::{Child, ChildStdin, Command, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::time::{Duration, Instant};
+
+use std::os::unix::process::CommandExt;
+
+use rustix::process::{Pid, Signal, kill_process};
+use sealcast::failure::{Failure, FailureKind, Result};
+
+/// How often it is looked whether a program has ended, and whether to stop.
+const LOOK: Duration = Duration::from_millis(20);
+/// Most letters of a program's last line in a failure.
+const MAX_WORDS: usize = 300;
+/// How long a program may take to end once it was asked to.
+const GRACE: Duration = Duration::from_secs(1);
+
+/// What a signal, or nothing, says to everything that waits.
+pub(crate) type Stop<'a> = &'a AtomicBool;
+
+pub(crate) struct Program {
+    name: &'static str,
+    child: Child,
+    lines: Receiver<String>,
+    stdin: Option<ChildStdin>,
+}
+
+/// The words for a run that somebody ended.
+pub(crate) fn stopped() -> Failure {
+    Failure::new(FailureKind::Usage, "the measurement was stopped", "start it again")
+}
+
+/// Sleep, but not on when told to stop.
+pub(crate) fn pause(time: Duration, stop: Stop<'_>) -> Result<()> {
+    let end = Instant::now() + time;
+    while Instant::now() < end {
+        if stop.load(Ordering::Relaxed) {
+            return Err(stopped());
+        }
+        std::thread::sleep(LOOK.min(end.saturating_duration_since(Instant::now())));
+    }
+    Ok(())
+}
+
+/// This program, run anew.
+pub(crate) fn own_program() -> Result<Command> {
+    let own = std::env::current_exe().map_err(|error| {
+        let what = format!("this program cannot find itself ({error})");
+        Failure::new(FailureKind::Internal, what, "please report this")
+    })?;
+    Ok(Command::new(own))
+}
+
+/// The last line of what each program printed, since its files go with the measurement.
+pub(crate) fn last_words(scratch: &Path) -> String {
+    let files = std::fs::read_dir(scratch)
+        .into_iter()
+        .flatten()
+        .filter_map(io::Result::ok);
+    let logs = files.filter(|file| file.path().extension().is_some_and(|kind| kind == "txt"));
+    let words = logs.filter_map(|file| {
+        let text = std::fs::read(file.path()).ok()?;
+        let text = String::from_utf8_lossy(&text);
+        let line: String = text.lines().last()?.chars().take(MAX_WORDS).collect();
+        Some(format!("; {}: {line}", file.file_name().display()))
+    });
+    words.collect()
+}
+
+impl Program {
+    /// Its process.
+    pub(crate) fn id(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// Start it; what it says beyond lines goes to the file `log`.
+    pub(crate) fn start(name: &'static str, mut command: Command, log: &Path) -> Result<Self> {
+        let errors = File::create(log).map_err(|error| {
+            let what = format!("{} cannot be written ({error})", log.display());
+            Failure::new(FailureKind::Sink, what, "choose another --out")
+        })?;
+        // In a group of its own: Ctrl-C is for this process, which takes everything down in good order.
+        command
+            .process_group(0)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(errors);
+        let mut child = command.spawn().map_err(|error| {
+            let what = format!("{name} cannot be started ({error})");
+            Failure::new(FailureKind::Usage, what, "see whether it is installed")
+        })?;
+        let (sender, lines) = channel();
+        let stdout = child.stdout.take();
+        std::thread::spawn(move || {
+            let stdout = stdout.map(BufReader::new).into_iter();
+            for line in stdout.flat_map(BufRead::lines).map_while(io::Result::ok) {
+                if sender.send(line).is_err() {
+                    return;
+                }
+            }
+        });
+        let stdin = child.stdin.take();
+        Ok(Self {
+            name,
+            child,
+            lines,
+            stdin,
+        })
+    }
+
+    /// What follows `prefix` in the first line that begins so.
+    pub(crate) fn line(&self, prefix: &str, patience: Duration, stop: Stop<'_>) -> Result<String> {
+        let end = Instant::now() + patience;
+        while Instant::now() < end {
+            if stop.load(Ordering::Relaxed) {
+                return Err(stopped());
+            }
+            match self.lines.recv_timeout(LOOK) {
+                Ok(line) => {
+                    if let Some(rest) = line.strip_prefix(prefix) {
+                        return Ok(rest.to_owned());
+                    }
+                }
+                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => break,
+            }
+        }
+        let what = format!(
+            "{} did not say `{}` within {} s",
+            self.name,
+            prefix.trim(),
+            patience.as_secs()
+        );
+        Err(Failure::new(
+            FailureKind::Network,
+            what,
+            "see what it printed, in the files of the run",
+        ))
+    }
+
+    /// Say a line to it.
+    pub(crate) fn say(&mut self, line: &str) {
+        if let Some(stdin) = &mut self.stdin {
+            // One that has ended shows in what it leaves.
+            let _ = writeln!(stdin, "{line}");
+        }
+    }
+
+    /// Say that nothing more will be said.
+    pub(crate) fn hush(&mut self) {
+        self.stdin = None;
+    }
+
+    /// Until it has ended by itself.
+    pub(crate) fn ended(&mut self, patience: Duration, stop: Stop<'_>) -> Result<()> {
+        let end = Instant::now() + patience;
+        loop {
+            let what = match self.child.try_wait() {
+                Ok(Some(status)) if status.success() => return Ok(()),
+                Ok(Some(status)) => format!("{} failed ({status})", self.name),
+                Ok(None) if Instant::now() < end => {
+                    pause(LOOK, stop)?;
+                    continue;
+                }
+                Ok(None) => format!("{} did not end in time", self.name),
+                Err(error) => format!("{} cannot be waited for ({error})", self.name),
+            };
+            return Err(Failure::new(
+                FailureKind::Network,
+                what,
+                "see what it printed, in the files of the run",
+            ));
+        }
+    }
+}
+
+impl Drop for Program {
+    fn drop(&mut self) {
+        let ended = |child: &mut Child| !matches!(child.try_wait(), Ok(None));
+        let end = Instant::now() + GRACE;
+        // It may have something to finish.
+        if !ended(&mut self.child) {
+            let _ = kill_process(Pid::from_child(&self.child), Signal::TERM);
+        }
+        while !ended(&mut self.child) && Instant::now() < end {
+            std::thread::sleep(LOOK);
+        }
+        // Neither fails unless it has ended.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}

@@ -1,0 +1,27 @@
+//! The files that a run leaves beside its record.
+
+use std::path::Path;
+
+use sealcast::failure::Result;
+
+use super::record::unwritable;
+use super::results::Results;
+use super::{page, table};
+
+/// Writes `table.csv`, `table.md` and `report.html` into a folder that is there.
+///
+/// # Errors
+/// A file cannot be written.
+pub fn write(results: &Results, method: &[String], folder: &Path) -> Result<()> {
+    let csv = table::csv(results).map_err(|error| unwritable(folder, &error))?;
+    let files = [
+        ("table.csv", csv),
+        ("table.md", table::terminal(results).into_bytes()),
+        ("report.html", page::page(results, method).into_bytes()),
+    ];
+    for (name, bytes) in files {
+        let path = folder.join(name);
+        std::fs::write(&path, bytes).map_err(|error| unwritable(&path, &error))?;
+    }
+    Ok(())
+}

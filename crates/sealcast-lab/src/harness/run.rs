@@ -1,0 +1,280 @@
+//! A run: everybody takes its turns, and the record grows.
+
+use std::collections::VecDeque;
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use sealcast::failure::{Failure, FailureKind, Result};
+
+use super::definition::Definition;
+use super::experiment::{Engine, Experiment, Place};
+use super::process::{Stop, stopped};
+use super::record::{Header, Outcome, Record};
+use super::results::Results;
+use super::sample::Sample;
+use super::turn::{Turn, turns};
+
+struct Bench<'a> {
+    definition: &'a Definition,
+    engine: &'a dyn Engine,
+    experiment: &'a Experiment,
+    queue: Mutex<VecDeque<Turn>>,
+    record: Mutex<Record>,
+    /// All turns of this run.
+    count: usize,
+    began: Instant,
+    stop: Stop<'a>,
+    told: &'a (dyn Fn(&str) + Sync),
+}
+
+/// Measures what the record in `folder` lacks; `told` hears how far it is, and `stop` ends it when it turns true.
+///
+/// # Errors
+/// The engine cannot be set up, nothing can be measured, the record is of another measurement, or it was stopped. A
+/// turn that fails twice is noted instead.
+pub fn run(
+    experiment: &Experiment,
+    definition: &Definition,
+    folder: &Path,
+    stop: &AtomicBool,
+    told: &(dyn Fn(&str) + Sync),
+) -> Result<Results> {
+    std::fs::create_dir_all(folder).map_err(|error| super::record::unwritable(folder, &error))?;
+    let opened = (experiment.open)(definition, &Place { folder })?;
+    for (name, value) in &opened.facts {
+        told(&format!("{name}: {value}"));
+    }
+    for (system, why) in &opened.absent {
+        told(&format!("{system} is left out: {why}"));
+    }
+    let engine = &*opened.engine;
+    let there = |name: &str| !opened.absent.iter().any(|(absent, _)| absent == name);
+    let all = turns(definition, |case, system| {
+        there(&system.name) && engine.suits(case, system)
+    });
+    if all.is_empty() {
+        let what = "there is nothing to measure: no system can be had that suits a case";
+        let hint = opened.absent.first().map_or("name others", |(_, why)| why);
+        return Err(Failure::new(FailureKind::Usage, what, hint));
+    }
+    let header = Header::new(definition, opened.facts.clone(), opened.absent.clone());
+    let record = Record::open(folder, header)?;
+    let left: VecDeque<Turn> = all.iter().filter(|turn| !record.has(turn)).cloned().collect();
+    if left.len() < all.len() {
+        told(&format!(
+            "{} of {} turns are in the record already",
+            all.len() - left.len(),
+            all.len()
+        ));
+    }
+    let bench = Bench {
+        definition,
+        engine,
+        experiment,
+        count: left.len(),
+        queue: Mutex::new(left),
+        record: Mutex::new(record),
+        began: Instant::now(),
+        stop,
+        told,
+    };
+    let workers = definition.at_once.max(1);
+    std::thread::scope(|scope| {
+        let workers: Vec<_> = (0..workers).map(|_| scope.spawn(|| bench.work())).collect();
+        let ends = workers.into_iter().map(|worker| worker.join());
+        ends.map(|end| end.unwrap_or_else(|_| Err(stopped())))
+            .collect::<Result<Vec<()>>>()
+    })?;
+    let record = bench.record.into_inner().unwrap_or_else(PoisonError::into_inner);
+    Ok(Results::new(
+        definition.clone(),
+        (experiment.columns)(),
+        (experiment.charts)(definition),
+        record,
+    ))
+}
+
+impl Bench<'_> {
+    /// Takes turns until there are none.
+    fn work(&self) -> Result<()> {
+        loop {
+            let Some(turn) = lock(&self.queue).pop_front() else {
+                return Ok(());
+            };
+            let taken = self.take(&turn);
+            if taken.is_err() {
+                // The others need not go on.
+                lock(&self.queue).clear();
+                return taken;
+            }
+        }
+    }
+
+    /// A turn that fails is taken once more; if it fails again, the run goes on without it.
+    fn take(&self, turn: &Turn) -> Result<()> {
+        let mut outcome = self.once(turn)?;
+        if let Outcome::Failure(why) = &outcome {
+            (self.told)(&format!("{}, {}: {why}; once more", turn.case, turn.system));
+            outcome = self.once(turn)?;
+        }
+        let said = match &outcome {
+            Outcome::Sample(sample) => self.said(sample),
+            Outcome::Failure(why) => format!("left out: {why}"),
+        };
+        let done = self.count - lock(&self.queue).len();
+        (self.told)(&format!(
+            "{done} of {}{}: round {}, {}, {}: {said}",
+            self.count,
+            self.remaining(done),
+            turn.round + 1,
+            turn.case,
+            turn.system
+        ));
+        lock(&self.record).add(turn.clone(), outcome)
+    }
+
+    fn once(&self, turn: &Turn) -> Result<Outcome> {
+        if self.stop.load(Ordering::Relaxed) {
+            return Err(stopped());
+        }
+        match self.engine.measure(turn, self.definition.seconds, self.stop) {
+            Ok(sample) => Ok(Outcome::Sample(sample)),
+            Err(failure) if self.stop.load(Ordering::Relaxed) => Err(failure),
+            Err(failure) => Ok(Outcome::Failure(failure.to_string())),
+        }
+    }
+
+    /// What a sample says in the columns that findings are about.
+    fn said(&self, sample: &Sample) -> String {
+        let figures = (self.experiment.columns)()
+            .into_iter()
+            .filter(|column| column.finding.is_some());
+        let said = figures.filter_map(|column| {
+            let figure = column.figure(&[(0, sample)], &[])?;
+            Some(format!(
+                "{} {} {}",
+                column.title,
+                column.written(figure.median),
+                column.unit
+            ))
+        });
+        said.collect::<Vec<_>>().join(", ")
+    }
+
+    /// The time that the turns which are left will take, if they take as long as those before.
+    fn remaining(&self, done: usize) -> String {
+        let left = self
+            .began
+            .elapsed()
+            .mul_f64((self.count - done) as f64 / done.max(1) as f64);
+        if done == self.count {
+            String::new()
+        } else {
+            format!(", {} left", time(left))
+        }
+    }
+}
+
+/// A time in words, as exactly as it matters.
+fn time(time: Duration) -> String {
+    match time.as_secs() {
+        seconds @ ..90 => format!("{seconds} s"),
+        seconds @ ..5400 => format!("{} min", seconds.div_ceil(60)),
+        seconds => format!("{} h {} min", seconds / 3600, seconds % 3600 / 60),
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::harness::column::Column;
+    use crate::harness::definition::Entry;
+    use crate::harness::experiment::Opened;
+
+    /// Fails where it is told to, and is killed after so many turns.
+    struct Fake {
+        fails: &'static str,
+    }
+
+    impl Engine for Fake {
+        fn suits(&self, case: &Entry, system: &Entry) -> bool {
+            (case.name.as_str(), system.name.as_str()) != ("a", "y")
+        }
+
+        fn measure(&self, turn: &Turn, _: f64, stop: Stop<'_>) -> Result<Sample> {
+            if turn.case == self.fails {
+                return Err(Failure::new(FailureKind::Network, "no route", "none"));
+            }
+            // Once round 1 is reached somebody presses Ctrl-C.
+            stop.fetch_or(turn.round == 1, Ordering::Relaxed);
+            Ok(Sample::default().with("ms", 1.0 + turn.round as f64))
+        }
+    }
+
+    const DEFINITION: &str = "experiment = \"fake\"\ntitle = \"t\"\nasks = \"a\"\ndisproved_by = \"d\"\nrounds = 3\n\
+        seconds = 1\n[[case]]\nname = \"a\"\n[[case]]\nname = \"b\"\n[[system]]\nname = \"x\"\n\
+        [[system]]\nname = \"y\"\n";
+
+    fn fake() -> Experiment {
+        Experiment {
+            name: "fake",
+            definition: DEFINITION,
+            open: |_, _| Ok(Opened::new(Fake { fails: "b" })),
+            columns: || vec![Column::median("ms", "time", "ms")],
+            charts: |_| Vec::new(),
+        }
+    }
+
+    #[test]
+    fn a_run_that_was_stopped_goes_on_and_takes_again_only_what_failed() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let definition = Definition::parse(DEFINITION).expect("it is right");
+        let stop = AtomicBool::new(false);
+        let told = Mutex::new(Vec::new());
+        let tell = |words: &str| lock(&told).push(words.to_owned());
+        assert!(
+            run(&fake(), &definition, folder.path(), &stop, &tell).is_err(),
+            "it was stopped"
+        );
+        let before = lock(&told).len();
+        assert!(before > 0);
+
+        stop.store(false, Ordering::Relaxed);
+        let mut rest = definition.clone();
+        rest.rounds = 2;
+        let results = run(&fake(), &rest, folder.path(), &stop, &tell);
+        // Round 1 stops it again, if that was not in the record.
+        let results = match results {
+            Ok(results) => results,
+            Err(_) => {
+                stop.store(false, Ordering::Relaxed);
+                run(&fake(), &rest, folder.path(), &stop, &tell).expect("it goes on")
+            }
+        };
+        let samples: Vec<usize> = results.rows.iter().map(|row| row.samples.len()).collect();
+        assert_eq!(
+            samples,
+            [2],
+            "x in the case a, in two rounds; y does not suit it, b fails"
+        );
+        assert_eq!(results.missing.len(), 4, "{:?}", results.missing);
+        assert!(results.missing[0].contains("no route"), "{:?}", results.missing);
+        let said = lock(&told).join("\n");
+        assert!(
+            said.contains("turns are in the record already") && said.contains(" left"),
+            "{said}"
+        );
+    }
+
+    #[test]
+    fn a_time_is_told_as_exactly_as_it_matters() {
+        let told = [5, 89, 90, 5399, 5400, 9000].map(|seconds| time(Duration::from_secs(seconds)));
+        assert_eq!(told, ["5 s", "89 s", "2 min", "90 min", "1 h 30 min", "2 h 30 min"]);
+    }
+}

@@ -1,0 +1,38 @@
+//! What one measurement gives.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+/// Values by their names, and series of values. A value that could not be had is not there.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Sample {
+    /// Single values.
+    pub values: BTreeMap<String, f64>,
+    /// Several of a kind: a value for each second, or a curve on the grid of its chart.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub series: BTreeMap<String, Vec<f64>>,
+}
+
+impl Sample {
+    /// With this value too; one that is not finite is none.
+    #[must_use]
+    pub fn with(mut self, name: &str, value: f64) -> Self {
+        if value.is_finite() {
+            self.values.insert(name.to_owned(), value);
+        }
+        self
+    }
+
+    /// With this series too.
+    #[must_use]
+    pub fn with_series(mut self, name: &str, series: Vec<f64>) -> Self {
+        self.series.insert(name.to_owned(), series);
+        self
+    }
+
+    /// The value of this name.
+    pub fn value(&self, name: &str) -> Option<f64> {
+        self.values.get(name).copied()
+    }
+}

@@ -1,0 +1,135 @@
+//! The table, for terminals, documents and programs.
+
+use std::fmt::Write;
+
+use super::column::Column;
+use super::definition::Entry;
+use super::findings;
+use super::results::{Results, Row};
+use super::statistics::Estimate;
+
+/// What was found, and the table as Markdown, so that it can be put into documents.
+pub fn terminal(results: &Results) -> String {
+    let mut text = String::new();
+    for sentence in findings::headline(results) {
+        let _ = writeln!(text, "{sentence}\n");
+    }
+    text.push_str(&markdown(results));
+    text.push('\n');
+    let targets = findings::targets(results).into_iter().map(|target| ("target", target));
+    let missing = results.missing.iter().map(|missing| ("not measured", missing.clone()));
+    let facts = results.facts.iter().map(|(name, value)| (name.as_str(), value.clone()));
+    for (name, words) in targets.chain(missing).chain(facts) {
+        let _ = writeln!(text, "* {name}: {words}");
+    }
+    text
+}
+
+/// The table alone.
+pub(crate) fn markdown(results: &Results) -> String {
+    let columns = || results.columns.iter().filter(|column| column.shown);
+    let mut lines = vec![vec!["case".to_owned(), "system".to_owned()]];
+    lines[0].extend(columns().map(Column::head));
+    for row in &results.rows {
+        let cells = results
+            .columns
+            .iter()
+            .zip(&row.figures)
+            .filter(|(column, _)| column.shown);
+        let mut line = vec![row.case.name.clone(), row.system.name.clone()];
+        line.extend(cells.map(|(column, figure)| cell(column, *figure)));
+        lines.push(line);
+    }
+    let width = |at: usize| lines.iter().map(|line| line[at].chars().count()).max().unwrap_or(0);
+    let widths: Vec<usize> = (0..lines[0].len()).map(width).collect();
+    let mut text = String::new();
+    for (index, line) in lines.iter().enumerate() {
+        for (at, (cell, width)) in line.iter().zip(&widths).enumerate() {
+            let _ = match at {
+                0 | 1 => write!(text, "| {cell:width$} "),
+                _ => write!(text, "| {cell:>width$} "),
+            };
+        }
+        text.push_str("|\n");
+        if index == 0 {
+            for (at, width) in widths.iter().enumerate() {
+                let dashes = "-".repeat(width + 1);
+                text.push_str(&if at < 2 {
+                    format!("|{dashes}-")
+                } else {
+                    format!("|{dashes}:")
+                });
+            }
+            text.push_str("|\n");
+        }
+    }
+    text
+}
+
+/// A figure with its interval, for people; of one sample there is no interval.
+fn cell(column: &Column, figure: Option<Estimate>) -> String {
+    match figure {
+        None => "-".to_owned(),
+        Some(Estimate { median, low, high }) if low == high => column.written(median),
+        Some(Estimate { median, low, high }) => {
+            let [median, low, high] = [median, low, high].map(|value| column.written(value));
+            format!("{median} ({low} to {high})")
+        }
+    }
+}
+
+/// `table.csv`: what cases and systems are, then all columns, with the ends of their intervals.
+///
+/// # Errors
+/// Never in memory; the writer's type has one.
+pub(crate) fn csv(results: &Results) -> csv::Result<Vec<u8>> {
+    let mut out = csv::Writer::from_writer(Vec::new());
+    let [cases, systems] = [&results.definition.cases, &results.definition.systems].map(|entries| fields(entries));
+    let mut head = vec!["case".to_owned()];
+    head.extend(cases.iter().map(|&name| name.to_owned()));
+    head.push("system".to_owned());
+    head.extend(systems.iter().map(|&name| name.to_owned()));
+    head.push("rounds".to_owned());
+    head.extend(results.columns.iter().flat_map(Column::names));
+    out.write_record(head)?;
+    for row in &results.rows {
+        let mut line = vec![row.case.name.clone()];
+        line.extend(cases.iter().map(|name| value(&row.case, name)));
+        line.push(row.system.name.clone());
+        line.extend(systems.iter().map(|name| value(&row.system, name)));
+        line.push(row.samples.len().to_string());
+        line.extend(figures(results, row));
+        out.write_record(line)?;
+    }
+    out.into_inner().map_err(|error| error.into_error().into())
+}
+
+/// The names of single values that any of them has.
+fn fields(entries: &[Entry]) -> Vec<&str> {
+    let mut names: Vec<&str> = Vec::new();
+    for (name, value) in entries.iter().flat_map(|entry| &entry.fields) {
+        let single = !value.is_array() && !value.is_table();
+        if single && !names.contains(&name.as_str()) {
+            names.push(name);
+        }
+    }
+    names
+}
+
+fn value(entry: &Entry, name: &str) -> String {
+    match entry.fields.get(name) {
+        Some(toml::Value::String(text)) => text.clone(),
+        Some(value) => value.to_string(),
+        None => String::new(),
+    }
+}
+
+fn figures(results: &Results, row: &Row) -> Vec<String> {
+    let mut values = Vec::new();
+    for (column, figure) in results.columns.iter().zip(&row.figures) {
+        let parts = figure.map(|figure| [figure.median, figure.low, figure.high]);
+        let count = if column.is_estimate() { 3 } else { 1 };
+        values.extend((0..count).map(|at| parts.map_or_else(String::new, |parts| parts[at].to_string())));
+    }
+    values
+}
