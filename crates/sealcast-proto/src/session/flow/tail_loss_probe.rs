@@ -110,8 +110,8 @@ impl RepeatedTail {
         }
     }
 
-    /// How many copies of `record` the sender may have made unasked by `wall` on our clock, of records that it keeps for
-    /// so long. `clock` is its clock, as far as that is known.
+    /// How many copies of `record` the sender may have made unasked by `wall` on our clock. It keeps what it sent for
+    /// as long as `kept`, and `clock` is its clock, as far as that is known.
     pub(super) fn copies(&self, record: Repeated, wall: u64, clock: Option<ClockEstimate>, kept: Duration) -> u32 {
         // The sender's timer is a round trip longer. What is known of its clock is known to half of the shortest one.
         let wait = REPORT_SLACK + Duration::from_nanos(clock.map_or(0, |clock| clock.uncertainty));

@@ -132,8 +132,8 @@ impl RtpPorts {
         Ok(PortPair { rtp, rtcp })
     }
 
-    /// Listen from now on, and to nobody but these. What came before is lost, and so it should be: another stream of the
-    /// same machine may still be sent to a port that was its own before.
+    /// Listen from now on, and to nobody but these. What came before is lost, and so it should be: another stream of
+    /// the same machine may still be sent to a port that was its own before.
     pub(super) fn expect(&self, track: Track, senders: Senders) {
         for pair in self.tracks.iter().filter(|pair| pair.track == track) {
             // Said of every track with each message of a camera: it does not change.
