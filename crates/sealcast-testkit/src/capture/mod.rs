@@ -19,14 +19,11 @@ pub const RUN: usize = 16;
 const FILE_HEADER: usize = 24;
 const PACKET_HEADER: usize = 16;
 
-/// The last packet that a capture waits for.
-const END: &[u8] = b"all that was sent before has been captured";
-
 /// A capture of everything on one port of the loopback interface.
 pub struct Capture {
     tcpdump: Program,
     file: PathBuf,
-    /// Captured as well: the end is sent from here to itself.
+    /// Captured as well: what a capture waits for last is sent from here to itself.
     end: UdpSocket,
 }
 
@@ -61,11 +58,13 @@ impl Capture {
     /// Everything that was captured, complete.
     pub fn stop(mut self) -> Vec<u8> {
         let address = self.end.local_addr().expect("bound");
-        self.end.send_to(END, address).expect("sent");
+        // Others' captures may end in this one.
+        let last = format!("the last packet at {address}");
+        self.end.send_to(last.as_bytes(), address).expect("sent");
         let began = Instant::now();
         let captured = loop {
             let mut captured = std::fs::read(&self.file).expect("a capture");
-            if let Some(at) = start_of(END, &captured) {
+            if let Some(at) = start_of(last.as_bytes(), &captured) {
                 captured.truncate(at);
                 break captured;
             }

@@ -142,8 +142,8 @@ fn cut(data: &[u8]) -> std::slice::Chunks<'_, u8> {
     data.chunks(found.unwrap_or(data.len()).max(1))
 }
 
-/// What left is what entered, bit for bit and in order; whether nothing that entered before it is missing. A player that
-/// goes leaves the rest where it is.
+/// What left is what entered, bit for bit and in order; whether nothing that entered before it is missing. A player
+/// that goes leaves the rest where it is.
 pub fn carried_whole(left: &[Vec<Vec<u8>>], entered: &[Vec<Vec<u8>>]) -> bool {
     assert_eq!(left.len(), entered.len(), "other tracks were set up");
     for (channel, (left, entered)) in left.iter().zip(entered).enumerate() {

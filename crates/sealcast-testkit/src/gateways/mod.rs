@@ -24,7 +24,8 @@ pub enum Plain {
     Udp,
 }
 
-/// The digests of what ffmpeg as a player receives, in the format framemd5. It may complain of datagrams that were lost.
+/// The digests of what ffmpeg as a player receives, by its format framemd5. It may complain of datagrams that were
+/// lost.
 pub fn digests_by_ffmpeg(arguments: &[&str]) -> Vec<String> {
     let text = String::from_utf8(played_by_ffmpeg(&[arguments, &["-f", "framemd5", "-"]].concat())).expect("text");
     let lines = text.lines().filter(|line| !line.starts_with('#'));

@@ -17,8 +17,8 @@ use sealcast_testkit::servers::{gstreamer, jpeg_clip, vlc};
 const PICTURES: usize = 60;
 const PASSWORD: &str = "correct-h0rse";
 
-/// Watch until pictures of the camera's file have come, one after the other; the viewer. Again where some are missing: a
-/// busy machine drops frames.
+/// Watch until pictures of the camera's file have come, one after the other; the viewer that did. Again where some are
+/// missing: a busy machine drops frames.
 fn assert_shows(publisher: &mut Publisher, file: &Path, name: &str) -> Program {
     let original = pictures(&["-i", path(file)]);
     let viewer_home = home();
@@ -43,6 +43,8 @@ fn assert_shows(publisher: &mut Publisher, file: &Path, name: &str) -> Program {
 /// Watch until more has come than some pictures of a file take, which has so many.
 fn watched(publisher: &Publisher, file: &Path, pictures: usize, out: &Path) -> Program {
     let viewer_home = home();
+    // That of an attempt before.
+    let _ = std::fs::remove_file(out);
     let mut viewer = watch(viewer_home.path(), &publisher.ticket, &["--to", &file_url(out)]);
     let length = |file: &Path| std::fs::metadata(file).map_or(0, |data| data.len() as usize);
     // Keyframes are longer than others.
