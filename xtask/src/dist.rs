@@ -21,7 +21,14 @@ const LOADS: [&[&str]; 2] = [
         "--seconds=3",
         "--only=sealcast,udp-250,udp-2500,udp-frames,tcp-30,tcp-300,cameras-udp,cameras-tcp",
     ],
-    &["link", "--quick", "--proxy", "--only=sealcast", "--loss=2r"],
+    &[
+        "link",
+        "--quick",
+        "--seconds=10",
+        "--proxy",
+        "--only=sealcast",
+        "--loss=2r",
+    ],
 ];
 
 pub(crate) fn step() -> Outcome {

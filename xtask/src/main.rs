@@ -110,6 +110,7 @@ fn nightly(summary: &mut Summary, fuzzing: Duration) -> bool {
     test(summary);
     under_load(summary, 1);
     summary.step("long tests", checks::nightly_tests);
+    summary.step("installed", installed::step);
     summary.step("sanitizer", kernels::sanitizer);
     summary.step("aarch64", kernels::aarch64);
     summary.step("fuzz", || fuzz::step(fuzzing, None));

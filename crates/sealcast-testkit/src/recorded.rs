@@ -1,6 +1,6 @@
 //! Mechanisms without randomness. X25519 and P-256 compute with the recorded secrets; the others, which this crate does
-//! not know, give back what was recorded: `keys/mechanism/vector_tests.rs` of the program holds the real ones to the same
-//! cases.
+//! not know, give back what was recorded: `keys/mechanism/vector_tests.rs` of the program holds the real ones to the
+//! same cases.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};

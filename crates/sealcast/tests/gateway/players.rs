@@ -192,12 +192,19 @@ fn gstreamer_writes_the_same_stream_as_without_gateways() {
 fn by_retina(url: &str, transport: &str) -> Option<(Vec<u8>, Vec<Vec<u8>>)> {
     let mut source = source::open(&format!("{url}?transport={transport}")).ok()?;
     let parameters = source.info().parameters.to_vec();
-    let numbered = (0..).zip(std::iter::from_fn(|| source.next().ok().flatten()));
-    let whole = numbered.take_while(|(number, frame)| frame.number == *number);
-    Some((
-        parameters,
-        whole.take(PICTURES).map(|(_, frame)| frame.data.to_vec()).collect(),
-    ))
+    let mut before = None;
+    let mut whole = Vec::new();
+    while whole.len() < PICTURES
+        && let Ok(Some(frame)) = source.next()
+    {
+        // They come at 25 a second.
+        if before.is_some_and(|before| frame.media_time > before + Duration::from_millis(60)) {
+            break;
+        }
+        before = Some(frame.media_time);
+        whole.push(frame.data.to_vec());
+    }
+    Some((parameters, whole))
 }
 
 #[test]

@@ -231,19 +231,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn of_a_cipher_the_fastest_is_measured_unless_others_are_named() {
+    fn of_a_cipher_one_implementation_is_measured_unless_others_are_named() {
         let names = |only: &[&str]| ciphers(&only.iter().map(|&name| name.to_owned()).collect::<Vec<_>>());
         let usual = names(&[]).expect("usual");
-        let rc4 = if cfg!(target_arch = "x86_64") {
-            "rc4/x86_64"
-        } else {
-            "rc4/words"
-        };
-        assert_eq!(usual[..3], ["none", rc4, "xor/definition"]);
-        assert!(usual.len() == 4 && usual[3].starts_with("aes-128-ctr/"), "{usual:?}");
+        let ciphers: Vec<&str> = usual.iter().filter_map(|name| name.split('/').next()).collect();
+        assert_eq!(ciphers, ["none", "rc4", "xor", "aes-128-ctr"]);
         assert_eq!(names(&["none"]).expect("none"), ["none"]);
-        let fastest = names(&["trivium"]).expect("it is there");
-        assert!(fastest.len() == 2 && fastest[1] != "trivium/definition", "{fastest:?}");
+        let one = names(&["trivium"]).expect("it is there");
+        assert!(one.len() == 2 && one[1].starts_with("trivium/"), "{one:?}");
         let two = names(&["hc-128/definition", "hc-128/words"]).expect("they are there");
         assert_eq!(two, ["none", "hc-128/definition", "hc-128/words"]);
         assert!(names(&["rot13"]).is_err());
