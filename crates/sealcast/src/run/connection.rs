@@ -180,7 +180,7 @@ impl<T: Transport> Connection<T> {
         flushed
     }
 
-    /// Tell the session that all media received so far has been processed, if that is so.
+    /// Tell the session that all received media has been processed, unless more waits to be read.
     fn catch_up(&mut self, listener: &mut impl Listener) -> Result<(), Ended> {
         if self.transport.is_behind() {
             return Ok(());
@@ -335,7 +335,7 @@ impl<T: Transport> Connection<T> {
         told
     }
 
-    /// Seal a frame or packet into the carrier's buffer.
+    /// Call `seal` with the session and the carrier's buffer, and count the sealed bytes as media.
     pub(super) fn seal(
         &mut self,
         seal: impl FnOnce(&mut Session, &mut Vec<u8>) -> Result<SealedRecords, SessionError>,

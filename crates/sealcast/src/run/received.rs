@@ -163,7 +163,7 @@ impl Listener for Receiver {
                 // The missing data may include a new description, so show nothing with the old one.
                 self.info = None;
             }
-            // Every picture of Motion JPEG is a keyframe.
+            // Every picture of Motion JPEG is a keyframe, so only other codecs need a request.
             Assembled::Lost => {
                 self.wants_keyframe |= self.info.as_ref().is_none_or(|info| info.codec != Codec::Mjpeg);
             }

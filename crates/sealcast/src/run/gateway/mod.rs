@@ -2,9 +2,9 @@
 //! (protocol.md §9).
 //!
 //! ```text
-//! camera gateway:  upstream (RTSP client, one a camera) ─► subscribers ─► a queue a session ─► session: seal
-//! viewer gateway:  link: open ─► subscribers (of one camera) ─┬► a queue a player ─► player (RTSP server)
-//!                                                             └► an RTP sender a player, where it watches over UDP
+//! camera gateway:  upstream (one RTSP client per camera) ─► subscribers ─► queue per session ─► session: seal
+//! viewer gateway:  link: open ─► subscribers (of one camera) ─┬► queue per player ─► player (RTSP server)
+//!                                                             └► RTP sender per player that watches over UDP
 //! ```
 //!
 //! Requests travel the other way: from a player to the request multiplexer of its camera at the viewer gateway, which

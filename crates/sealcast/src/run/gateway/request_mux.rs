@@ -149,8 +149,8 @@ impl RequestMux {
         pending.verb
     }
 
-    /// The camera is away. Fail the pending request, and end the subscriptions of those who leave without telling the
-    /// camera.
+    /// The camera is away. Fail the pending request, and end the subscriptions of leaving subscribers without asking
+    /// the camera.
     pub(super) fn away(&mut self) {
         self.answered(CarriedStatus::BAD_GATEWAY, Parameters::default());
         for subscriber in self.left.drain(..) {

@@ -8,7 +8,8 @@ use super::Shared;
 use crate::run::control::Controlled;
 use crate::run::{Observation, RuntimeSettings};
 
-/// Check that a selection is possible at a gateway, which does not parse the packets that it forwards.
+/// Check that a selection is possible at a gateway, which seals packets without splitting them into frames and
+/// headers.
 ///
 /// # Errors
 /// The reason why it is not possible.
