@@ -38,7 +38,7 @@ type Timer = Either<Sleep, KernelTimer>;
 
 impl Alarm {
     /// Optimise for a deadline that is set and cancelled with every picture. With a runtime timer for a deadline less
-    /// than 64 ms away, the runtime wakes at every multiple of 64 ms, and once more at the old time of a postponed
+    /// than 64 ms away, the runtime wakes every 64 ms, and once more at the old time of a postponed
     /// deadline. That is expensive for a program whose code has left the processor's caches. From now on a kernel
     /// timer is used instead, if a file descriptor is available.
     pub(super) fn set_often(&mut self) {
