@@ -1,4 +1,4 @@
-//! A bell that one task waits for.
+//! A wake-up signal for a single task.
 
 use std::future::poll_fn;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -6,8 +6,8 @@ use std::task::Poll;
 
 use futures_util::task::AtomicWaker;
 
-/// Tells one task that something came. A task that waits anew for every packet keeps its place here, where it would
-/// line up and leave again at a notifier for many.
+/// Wakes one task. It is cheaper than a notifier for many tasks for a task that waits again after every packet: the
+/// task's waker stays registered, where a notifier would add it to a list and remove it each time.
 #[derive(Debug, Default)]
 pub(crate) struct Bell {
     rung: AtomicBool,
@@ -15,20 +15,21 @@ pub(crate) struct Bell {
 }
 
 impl Bell {
-    /// Wake the task that waits, or have the next wait end at once.
+    /// Wake the waiting task, or let the next wait return at once.
     pub(crate) fn ring(&self) {
         self.rung.store(true, Ordering::Release);
         self.task.wake();
     }
 
-    /// Wait until it rang since the last wait. Cancel-safe. Of two tasks that wait the newer one is woken.
+    /// Wait for a ring since the last wait. Cancel-safe. If two tasks wait, only the one that registered last is
+    /// woken.
     pub(crate) async fn rings(&self) {
         poll_fn(|context| {
             if self.rung.swap(false, Ordering::AcqRel) {
                 return Poll::Ready(());
             }
             self.task.register(context.waker());
-            // It may have rung before we stood there.
+            // Check again: it may have rung before the waker was registered.
             if self.rung.swap(false, Ordering::AcqRel) {
                 Poll::Ready(())
             } else {

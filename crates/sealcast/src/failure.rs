@@ -1,21 +1,21 @@
-//! How a command fails: one sentence on what happened, one on what to do, and an exit code.
+//! Failures of commands: a sentence about the problem, a sentence about the remedy, and an exit code.
 
 use std::fmt;
 
-/// What kind of thing went wrong. Each kind has its own exit code, listed in `docs/exit-codes.md`.
+/// The kind of a failure. Each kind has its own exit code, listed in `docs/exit-codes.md`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FailureKind {
     /// A defect of sealcast itself. Exit code 1.
     Internal,
-    /// The command line does not make sense. Exit code 2.
+    /// The command line is invalid. Exit code 2.
     Usage,
     /// The source cannot be opened, read or understood. Exit code 3.
     Source,
     /// The sink cannot be written. Exit code 4.
     Sink,
-    /// The network: an address cannot be reached or bound, a peer is gone. Exit code 5.
+    /// A network error: an address cannot be reached or bound, or a peer is gone. Exit code 5.
     Network,
-    /// A peer is not who it should be, or does not let us in. Exit code 6.
+    /// A peer has an unexpected identity, or it does not admit us. Exit code 6.
     Refused,
     /// An identity, ticket or allow-list file cannot be used. Exit code 7.
     Keys,
@@ -42,19 +42,19 @@ impl FailureKind {
     }
 }
 
-/// A failure in words: `what` happened, to which peer or file, and what to do next.
+/// A failure as shown to the user: the problem, the peer or file concerned, and the next step.
 #[derive(Clone, Debug)]
 pub struct Failure {
     /// The kind, for the exit code.
     pub kind: FailureKind,
-    /// What happened, naming the peer or file. No full stop at the end.
+    /// The problem, naming the peer or file. No full stop at the end.
     pub what: String,
-    /// What the user can do about it. No full stop at the end.
+    /// The remedy open to the user. No full stop at the end.
     pub hint: String,
 }
 
 impl Failure {
-    /// A failure of `kind`: `what` happened; `hint` says what to do.
+    /// A failure of `kind`: `what` is the problem, `hint` the remedy.
     pub fn new(kind: FailureKind, what: impl Into<String>, hint: impl Into<String>) -> Self {
         Self {
             kind,
@@ -72,5 +72,5 @@ impl fmt::Display for Failure {
 
 impl std::error::Error for Failure {}
 
-/// What every fallible step of the program returns.
+/// The result of every fallible step of the program.
 pub type Result<T, E = Failure> = std::result::Result<T, E>;

@@ -1,4 +1,4 @@
-//! The sealcast program as a library: sources, codecs, sinks, transports and the tasks that pump [`sealcast_proto`].
+//! The sealcast program as a library: sources, codecs, sinks, transports and the tasks that drive [`sealcast_proto`].
 #![forbid(unsafe_code)]
 
 mod bell;

@@ -1,33 +1,33 @@
-//! What flows between source, session and sink: encoded frames, and the raw pictures at either end.
+//! The media types that pass between source, session and sink: encoded frames, and the raw pictures at either end.
 
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 pub use sealcast_proto::unit::{Codec, FrameRate, StreamInfo};
 
-/// One access unit as its source made it: H.264 in Annex B with start codes (parameter sets in front of every
-/// keyframe), or one JPEG image.
+/// One access unit as the source made it: H.264 in Annex B with start codes (parameter sets before every keyframe),
+/// or one JPEG image.
 #[derive(Clone, Debug)]
 pub struct Frame {
-    /// Number of the frame in its stream, from 0. The pump numbers frames as it hands them out, so that a gap always
-    /// means that one was lost after that; sources write 0.
+    /// Frame number in its stream, from 0. Sources write 0; the source thread sets the number as it publishes the
+    /// frame, so a gap always means that a frame was lost after that point.
     pub number: u64,
-    /// Whether it can be decoded without earlier frames. Always true for Motion JPEG.
+    /// True if it can be decoded without earlier frames. Always true for Motion JPEG.
     pub keyframe: bool,
-    /// Presentation time since the stream began.
+    /// Presentation time since the start of the stream.
     pub media_time: Duration,
-    /// When the source began to take the picture; equal to `captured` where the source cannot tell.
+    /// Start of the picture's capture; equal to `captured` if the source does not know it.
     pub began: Instant,
-    /// When the picture was complete at the source.
+    /// Time at which the picture was complete at the source.
     pub captured: Instant,
-    /// When it had been encoded; equal to `captured` where the source delivers encoded frames.
+    /// Time at which encoding was complete; equal to `captured` if the source delivers encoded frames.
     pub encoded: Instant,
     /// The access unit.
     pub data: Bytes,
 }
 
-/// A raw picture in planar YUV 4:2:0 (I420), without padding: `y` is `width * height` bytes, `u` and `v` a quarter of
-/// it each. Width and height are even.
+/// A raw picture in planar YUV 4:2:0 (I420) without padding: `y` has `width * height` bytes, `u` and `v` a quarter of
+/// that each. Width and height are even.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Picture {
     /// Width in pixels, even.
@@ -36,9 +36,9 @@ pub struct Picture {
     pub height: usize,
     /// Luma.
     pub y: Vec<u8>,
-    /// Blue difference.
+    /// Blue-difference chroma.
     pub u: Vec<u8>,
-    /// Red difference.
+    /// Red-difference chroma.
     pub v: Vec<u8>,
 }
 
@@ -46,7 +46,7 @@ impl Picture {
     /// A black picture.
     ///
     /// # Panics
-    /// If `width` or `height` is odd: callers check sizes where they enter the program.
+    /// If `width` or `height` is odd; callers validate sizes where they enter the program.
     pub fn black(width: usize, height: usize) -> Self {
         assert!(
             width.is_multiple_of(2) && height.is_multiple_of(2),
@@ -63,17 +63,18 @@ impl Picture {
     }
 }
 
-/// A frame as the viewer received, verified and opened it.
+/// A frame that the viewer has received, verified and opened.
 #[derive(Clone, Debug)]
 pub struct ReceivedFrame {
     /// Number of the frame in its stream, as counted by the source.
     pub number: u64,
-    /// Whether it can be decoded without earlier frames.
+    /// True if it can be decoded without earlier frames.
     pub keyframe: bool,
-    /// Presentation time since the stream began.
+    /// Presentation time since the start of the stream.
     pub media_time: Duration,
-    /// When the last byte of the frame had arrived, been verified and opened, on this machine's monotonic clock.
+    /// Time at which the last byte of the frame had arrived and was verified and opened, on this machine's monotonic
+    /// clock.
     pub opened: Instant,
-    /// The access unit, as [`Frame::data`].
+    /// The access unit, as in [`Frame::data`].
     pub data: Bytes,
 }

@@ -1,4 +1,4 @@
-//! Descriptors that the runtime watches.
+//! File descriptors watched by the runtime.
 
 use std::io;
 use std::os::fd::AsRawFd;
@@ -6,8 +6,8 @@ use std::os::fd::AsRawFd;
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 
-/// Have the runtime watch a descriptor for one thing alone. A socket for datagrams that is watched for room as well as
-/// for what comes wakes its task after every datagram that left, which costs as much as the datagram did.
+/// Register a descriptor with the runtime for a single interest. A datagram socket watched for both reading and
+/// writing wakes its task after every datagram it sends, which costs as much as sending the datagram.
 #[allow(
     deprecated,
     reason = "the successor is `unsafe` for owners that may change their descriptor, which none of ours does"

@@ -1,5 +1,5 @@
-//! The commands, and the options that only a command line can have: the others are declared in `config/options.rs`. Doc
-//! comments here are the help that the program prints.
+//! The commands, and the options that exist only on the command line; all others are declared in `config/options.rs`.
+//! The program prints the doc comments here as its help.
 #![allow(rustdoc::broken_intra_doc_links, reason = "help texts are not links")]
 
 use std::path::PathBuf;
@@ -96,7 +96,7 @@ pub(super) struct ConfigArg {
     pub(super) config: Option<PathBuf>,
 }
 
-/// What every command with a session takes.
+/// Arguments of every command with a session.
 #[derive(Debug, Args)]
 pub(super) struct SessionArgs {
     #[command(flatten)]
@@ -154,7 +154,7 @@ pub(super) struct GatewayViewerArgs {
     pub(super) session: SessionArgs,
 }
 
-/// What a ticket can say as well.
+/// An argument that overrides a ticket.
 #[derive(Debug, Args)]
 pub(super) struct LatencyArg {
     /// Over UDP and QUIC, how many milliseconds later than by the fastest path a frame or packet may be, 0 to 10000; 0

@@ -1,4 +1,4 @@
-//! From what was typed and configured to what the program needs.
+//! Conversion of the command line and the configuration into the program's settings.
 
 use std::io::Read;
 use std::path::Path;
@@ -30,7 +30,7 @@ fn usage(what: String, hint: impl Into<String>) -> Failure {
     Failure::new(FailureKind::Usage, what, hint)
 }
 
-/// The suites of the settings.
+/// The suites in the settings.
 fn suites(settings: &Settings) -> Result<Vec<Suite>> {
     let known = |name: &String| {
         Suite::by_name(name).ok_or_else(|| {
@@ -45,7 +45,7 @@ fn suites(settings: &Settings) -> Result<Vec<Suite>> {
         .map_err(|failure| settings.placed("session.suites", failure))
 }
 
-/// The study suite of a cipher, alone: what is measured must not be another one.
+/// The study suite of a cipher as the only suite, so that the measurement cannot use another one.
 #[cfg(feature = "study")]
 fn study_suite(cipher: &str) -> Result<Vec<Suite>> {
     use crate::keys::study;
@@ -105,7 +105,8 @@ fn distinct<T>(list: Vec<T>, id: impl Fn(&T) -> u8) -> Result<Vec<T>> {
     }
 }
 
-/// Identity, suites, mechanisms and epochs; the identity that is typed or configured, or the one at home.
+/// Identity, suites, mechanisms and epochs of this end. The identity is the configured one, or the default one in the
+/// user's folder.
 pub(super) fn own_offer(args: &SessionArgs, sealing: Sealing, settings: &Settings) -> Result<Offer> {
     Ok(Offer {
         identity: Arc::new(files::identity_or_default(settings.config.identity.file.as_deref())?),
@@ -117,7 +118,7 @@ pub(super) fn own_offer(args: &SessionArgs, sealing: Sealing, settings: &Setting
     })
 }
 
-/// How a session seals: its epochs and units, and what a selection by rate draws from.
+/// The sealing parameters of a session: its epochs, its unit, and the seed of a selection by rate.
 pub(super) struct Sealing {
     pub(super) rekey: RekeyPolicy,
     pub(super) unit: Unit,
@@ -125,7 +126,7 @@ pub(super) struct Sealing {
 }
 
 impl Sealing {
-    /// What an end that seals no media needs.
+    /// The parameters of an end that seals no media.
     pub(super) fn without_media(rekey: RekeyPolicy) -> Self {
         Self {
             rekey,
@@ -135,7 +136,7 @@ impl Sealing {
     }
 }
 
-/// What is encrypted.
+/// The selection of the parts to encrypt.
 pub(super) fn selection(settings: &Settings) -> Result<Selection> {
     let text = &settings.config.publish.encrypt;
     text.parse::<Selection>().map_err(|error| {
@@ -144,7 +145,7 @@ pub(super) fn selection(settings: &Settings) -> Result<Selection> {
     })
 }
 
-/// What is sealed at once, if the user wants anything in particular.
+/// The unit of sealing, if the user has set one.
 pub(super) fn unit(settings: &Settings) -> Result<Option<Unit>> {
     let Some(text) = &settings.config.publish.unit else {
         return Ok(None);
@@ -155,7 +156,7 @@ pub(super) fn unit(settings: &Settings) -> Result<Option<Unit>> {
     })
 }
 
-/// When epochs end.
+/// The limits after which an epoch ends.
 pub(super) fn rekey(settings: &Settings) -> Result<RekeyPolicy> {
     let publish = &settings.config.publish;
     let (seconds, records) = (publish.rekey_seconds, publish.rekey_records);
@@ -170,8 +171,7 @@ pub(super) fn rekey(settings: &Settings) -> Result<RekeyPolicy> {
     })
 }
 
-/// Within what bounds the bit rate may follow the path. A source that encodes makes no more than its own `bitrate`
-/// where no maximum is configured.
+/// The bounds of the bit rate. If no maximum is configured, a source that encodes does not exceed its own `bitrate`.
 pub(super) fn rate(config: &Config) -> Result<RateConfig> {
     let number = |value: Option<std::num::NonZeroU32>| value.map(|value| u64::from(value.get()));
     let publish = &config.publish;
@@ -194,7 +194,7 @@ pub(super) fn rate(config: &Config) -> Result<RateConfig> {
         ));
     }
     let defaults = RateConfig::default();
-    // A rate that was configured below the default minimum is meant.
+    // A configured rate below the default minimum lowers that minimum.
     let min = min.unwrap_or_else(|| stated.iter().fold(defaults.min, |min, &(_, bits)| min.min(bits)));
     let max = max.unwrap_or(defaults.max).max(min);
     let start = bitrate.unwrap_or(defaults.start).clamp(min, max);
@@ -206,12 +206,13 @@ pub(super) fn rate(config: &Config) -> Result<RateConfig> {
     })
 }
 
-/// The list at home of viewers that may watch us.
+/// Default allow list of viewers that may watch us.
 pub(super) const ALLOWED_VIEWERS: &str = "allow";
-/// The list at home of publishers that may show us something: who may watch may not thereby show.
+/// Default allow list of publishers that may send to us. It is separate because permission to watch must not imply
+/// permission to publish.
 pub(super) const ALLOWED_PUBLISHERS: &str = "allow-publishers";
 
-/// The peers that are let in: of the named file, or of `list` at home.
+/// The admission rules, with the peers from the given file or from the default list `list`.
 pub(super) fn admission(allow: Option<&Path>, list: &str, open: bool) -> Result<Admission> {
     let path = match allow {
         Some(path) => path.to_owned(),
@@ -220,7 +221,7 @@ pub(super) fn admission(allow: Option<&Path>, list: &str, open: bool) -> Result<
     Ok(Admission::new(AllowList::open(&path)?, open))
 }
 
-/// What to observe.
+/// The observations requested by the user.
 pub(super) fn observe(settings: &Settings) -> Result<ObserveOptions> {
     let observe = &settings.config.observe;
     Ok(ObserveOptions {
@@ -236,18 +237,18 @@ fn meter(settings: &Settings) -> Result<MeterSpec> {
     meter.map_err(|failure| settings.placed("observe.meter", failure))
 }
 
-/// What file, environment and flags say.
+/// The settings from file, environment and flags.
 pub(super) fn settings(args: &SessionArgs) -> Result<Settings> {
     Settings::gather(args.config.config.as_deref(), std::env::vars_os(), args.flags.values())
 }
 
-/// Where an end that publishes waits for viewers.
+/// The address at which a publishing end listens for viewers.
 pub(super) fn listen_url(settings: &Settings) -> Result<ListenUrl> {
     let url = settings.config.publish.listen.parse();
     url.map_err(|failure| settings.placed("publish.listen", failure))
 }
 
-/// A ticket as typed: itself, `@FILE`, or `-` for standard input.
+/// A ticket given as text, as `@FILE`, or as `-` for standard input.
 pub(super) fn ticket(typed: &str) -> Result<Ticket> {
     let text = match typed.strip_prefix('@') {
         Some(path) => files::read_secret(Path::new(path))?.trim().to_owned(),
@@ -275,7 +276,7 @@ fn ticket_from_stdin() -> Result<String> {
     Ok(text.trim().to_owned())
 }
 
-/// Check what a configuration says beyond its form.
+/// Check a configuration beyond its syntax and types.
 pub(super) fn check(settings: &Settings) -> Result<()> {
     let config = &settings.config;
     suites(settings)?;

@@ -1,4 +1,4 @@
-//! `sealcast control`: say a command to a running end that publishes.
+//! `sealcast control`: sends a command to a running publishing end.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::os::unix::net::UnixStream;
@@ -8,9 +8,9 @@ use super::args::ControlArgs;
 use crate::failure::{Failure, FailureKind, Result};
 use crate::run::MAX_COMMAND;
 
-/// Longest that an answer may take.
+/// Time limit for the answer.
 const PATIENCE: Duration = Duration::from_secs(5);
-/// Longest answer that is read.
+/// Maximum length of the answer in bytes.
 const MAX_ANSWER: u64 = 4096;
 
 pub(super) fn run(args: &ControlArgs) -> Result<()> {

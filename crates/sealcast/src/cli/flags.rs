@@ -1,4 +1,4 @@
-//! The flags of the declared options: each command takes those that name it.
+//! The flags of the declared options. Each command has the flags of the options that name the command.
 
 use clap::error::Result;
 use clap::{Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches};
@@ -7,12 +7,12 @@ use toml::Value;
 use crate::config::option::{Flag, Kind, Opt};
 use crate::config::options::OPTIONS;
 
-/// The options that the command line sets.
+/// The options set on the command line.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Flags(Vec<(&'static Opt, Value)>);
 
 impl Flags {
-    /// What is set, to be laid over file and environment.
+    /// The values set, which override file and environment.
     pub(super) fn values(&self) -> impl Iterator<Item = (&'static Opt, Value)> {
         self.0.iter().cloned()
     }
@@ -75,10 +75,11 @@ fn argument(opt: &'static Opt) -> Arg {
     }
 }
 
-/// Heading of the options that only measurements need.
+/// Heading of the options used only for measurements.
 pub(super) const STUDY: &str = "Study";
 
-/// The value of an option, if the command takes it and it was given. The words of a list may come in several flags.
+/// The value of an option, if the command has it and it was given. The items of a list may be spread over several
+/// flags.
 fn value(opt: &Opt, matches: &ArgMatches) -> Option<Value> {
     if let Flag::On(_) | Flag::Off(..) = opt.flag {
         let given = matches.try_get_one::<bool>(opt.path).ok()??;

@@ -37,7 +37,7 @@ pub(super) fn run(command: GatewayCommand) -> Result<()> {
 }
 
 async fn run_camera(args: GatewayCameraArgs) -> Result<()> {
-    // From here on the signal does not end the program.
+    // From here on SIGHUP no longer ends the program.
     let hangups = shutdown::hangups()?;
     let settings = build::settings(&args.session)?;
     let configured = &settings.config.publish;
@@ -48,10 +48,11 @@ async fn run_camera(args: GatewayCameraArgs) -> Result<()> {
     let admission = publish::admission(&settings.config)?;
     let control = publish::control_socket(&settings.config)?;
     let metrics = Metrics::new(build_info());
-    // Cameras make packets for paths of 1500 bytes: where one does not fit with what sealing adds, two have to leave.
+    // Cameras make packets for an MTU of 1500 bytes. A packet that does not fit together with the bytes that sealing
+    // adds needs two datagrams.
     let (identity, mtu) = (&offer.identity, Mtu::Auto);
     let (listener, delivery, ticket) = publish::listen(&settings, identity, metrics.clone(), mtu)?;
-    // Over QUIC a frame has a stream of its own, which is too much for a packet.
+    // QUIC would use one stream per frame, which is too expensive for single packets; use its datagrams.
     let datagrams = match listener {
         Listener::Tcp(_) => None,
         Listener::Udp(_) => Some("udp"),
@@ -89,7 +90,7 @@ async fn run_camera(args: GatewayCameraArgs) -> Result<()> {
     observing.finish(outcome)
 }
 
-/// What is encrypted of packets that nobody here reads.
+/// The selection of the parts to encrypt; a gateway cannot select by frames or headers.
 fn selection(settings: &Settings) -> Result<Selection> {
     let selection = build::selection(settings)?;
     let checked = check_selection(selection).map_err(|why| {
@@ -99,7 +100,7 @@ fn selection(settings: &Settings) -> Result<Selection> {
     checked.map(|()| selection)
 }
 
-/// Read cameras and allow lists again whenever that is asked for. What cannot be used changes nothing.
+/// Read the cameras and allow lists again on every SIGHUP. An invalid configuration changes nothing.
 async fn read_again(
     args: &GatewayCameraArgs,
     first: &Config,
@@ -111,7 +112,7 @@ async fn read_again(
             return std::future::pending().await;
         }
         match renewal(args, first) {
-            // The gateway is ending if it takes nothing.
+            // Sending fails only while the gateway is ending.
             Ok(renewal) => drop(renew.send(renewal).await),
             Err(failure) => tracing::error!("everything stays as it was: {failure}"),
         }
@@ -130,14 +131,14 @@ fn renewal(args: &GatewayCameraArgs, first: &Config) -> Result<Renewal> {
     Ok(renewal)
 }
 
-/// What of a configuration holds as long as the program runs.
+/// The part of a configuration that cannot change while the program runs.
 fn fixed(mut config: Config) -> Config {
     (config.gateway.camera, config.gateway.camera_file) = Default::default();
     (config.publish.allow, config.publish.open) = Default::default();
     config
 }
 
-/// The cameras as typed, or as configured.
+/// The cameras from the command line, or else from the configuration.
 fn cameras(args: &GatewayCameraArgs, settings: &Settings) -> Result<Cameras> {
     if args.cameras.is_empty() {
         return configured_cameras(settings);
@@ -165,7 +166,7 @@ pub(super) fn configured_cameras(settings: &Settings) -> Result<Cameras> {
         .map_err(|failure| settings.placed("gateway.camera", failure))
 }
 
-/// The cameras of a file, one in each line.
+/// The cameras in a file, one per line.
 fn listed(path: &Path) -> Result<Cameras> {
     let text = files::read_secret(path)?;
     let lines = text.lines().map(str::trim);
@@ -227,7 +228,7 @@ async fn run_viewer(args: GatewayViewerArgs) -> Result<()> {
     observing.finish(outcome)
 }
 
-/// What players must give, if anything.
+/// The login that players need, if one is configured.
 fn login(settings: &Settings) -> Result<Option<(Credentials, DigestAlgorithm)>> {
     let gateway = &settings.config.gateway;
     match (&gateway.rtsp_user, &gateway.rtsp_password_file) {
@@ -235,7 +236,7 @@ fn login(settings: &Settings) -> Result<Option<(Credentials, DigestAlgorithm)>> 
         (Some(user), Some(file)) => {
             let text = files::read_secret(file)?;
             let password = text.lines().next().unwrap_or_default().to_owned();
-            // The only one that all players know.
+            // MD5 is the only algorithm that all players support.
             let algorithm = DigestAlgorithm::Md5;
             Ok(Some((Credentials::new(user, Zeroizing::new(password)), algorithm)))
         }

@@ -1,4 +1,4 @@
-//! The command line: what the user typed, and what the program needs, made of it once.
+//! The command line. It is parsed once and converted into the program's settings.
 
 mod args;
 mod build;
@@ -27,12 +27,12 @@ use crate::platform::print_config::{BuildConfig, Facts};
 use crate::platform::{compare, probe};
 use args::{Arguments, Command, ConfigCommand, KeygenArgs, PrintConfigArgs};
 
-/// Run the command that the process's arguments name.
+/// Run the command given by the process's arguments.
 pub fn run() -> ExitCode {
     run_with(std::env::args_os())
 }
 
-/// Run the command that these arguments name; the first is the program's own name.
+/// Run the command given by these arguments; the first is the program's own name.
 pub fn run_with(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     let arguments = Arguments::parse_from(arguments);
     init_log(arguments.verbose);
@@ -112,9 +112,9 @@ fn print_config(args: &PrintConfigArgs) -> Result<()> {
     Ok(())
 }
 
-/// The speed of the suite that is not the library's, through our own record layer.
+/// Speed of the suite that we implement ourselves, measured through our record layer.
 fn aegis_speed() -> probe::SuiteSpeed {
-    // Keys that protect nothing: what is sealed here goes nowhere.
+    // Throw-away keys: the data sealed here is discarded.
     let secret = EpochSecret::new(Secret::extract(b"measurement", b"aegis"), 0);
     let mut keys = secret.keys(&AEGIS_128X4, Side::Initiator, SealLimits::COUNTER);
     let meta = RecordMeta {
@@ -123,7 +123,7 @@ fn aegis_speed() -> probe::SuiteSpeed {
         timestamp: 0,
     };
     probe::measure(AEGIS_128X4.name, probe::PROBE_TIME, |record| {
-        // Four thousand million records are not reached in a fraction of a second.
+        // The limit of about four thousand million records is not reached in a fraction of a second.
         let _ = keys.media_sealer.seal_in_place(meta, record);
     })
 }

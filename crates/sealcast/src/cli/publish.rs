@@ -25,7 +25,7 @@ async fn run_async(args: PublishArgs) -> Result<()> {
     let settings = build::settings(&args.session)?;
     let configured = &settings.config.publish;
     let source_url = source_url(&settings.config)?;
-    // What cannot be a source is said before anything is made or bound.
+    // Reject an invalid source before anything is created or bound.
     let checked = source_url.parse::<source::SourceUrl>();
     checked.map_err(|failure| settings.placed("publish.source", failure))?;
     let rate = build::rate(&settings.config)?;
@@ -39,7 +39,7 @@ async fn run_async(args: PublishArgs) -> Result<()> {
     let metrics = Metrics::new(build_info());
     let (viewers, ticket) = viewers(&settings, &offer.identity, metrics.clone())?;
     offer.unit = unit_in_force(&settings, scheme_of_datagrams(&viewers))?;
-    // The ticket is handed out only when there is something to see.
+    // Open the source first, so that the ticket is handed out only when there is something to see.
     let source = open_source(source_url.clone()).await?;
     if let Some(ticket) = &ticket {
         hand_out(ticket, configured.ticket_file.as_deref())?;
@@ -79,7 +79,8 @@ async fn run_async(args: PublishArgs) -> Result<()> {
     observing.finish(outcome)
 }
 
-/// How an end that publishes seals; what a selection by rate draws from is random unless the user wants it repeated.
+/// The sealing parameters of a publishing end. The seed of a selection by rate is random unless the user sets it to
+/// repeat a run.
 pub(super) fn publisher_sealing(settings: &Settings) -> Result<build::Sealing> {
     let seed = settings.config.publish.encrypt_seed;
     Ok(build::Sealing {
@@ -89,7 +90,7 @@ pub(super) fn publisher_sealing(settings: &Settings) -> Result<build::Sealing> {
     })
 }
 
-/// The viewers that are let in.
+/// The admission rules for viewers.
 pub(super) fn admission(config: &Config) -> Result<Admission> {
     build::admission(
         config.publish.allow.as_deref(),
@@ -98,7 +99,7 @@ pub(super) fn admission(config: &Config) -> Result<Admission> {
     )
 }
 
-/// The scheme by which viewers come, if it has datagrams and no frame fits them.
+/// The viewers' scheme, if it uses datagrams and frames do not fit in them.
 fn scheme_of_datagrams(viewers: &Viewers) -> Option<&'static str> {
     let udp = match viewers {
         Viewers::Listen { listener, .. } => matches!(listener, Listener::Udp(_)),
@@ -107,8 +108,8 @@ fn scheme_of_datagrams(viewers: &Viewers) -> Option<&'static str> {
     udp.then_some("udp")
 }
 
-/// The unit that is sealed where the viewers are. Frames do not fit in datagrams, so to ask for them there is an error,
-/// and the default is packets.
+/// The unit of sealing for the viewers' transport. Frames do not fit in datagrams: there the default is packets, and
+/// asking for frames is an error.
 pub(super) fn unit_in_force(settings: &Settings, datagrams: Option<&str>) -> Result<Unit> {
     match (build::unit(settings)?, datagrams) {
         (None, None) => Ok(Unit::Frame),
@@ -125,7 +126,7 @@ pub(super) fn unit_in_force(settings: &Settings, datagrams: Option<&str>) -> Res
     }
 }
 
-/// The socket that commands come in at, if the user wants any.
+/// The socket for commands, if the user wants one.
 pub(super) fn control_socket(config: &Config) -> Result<Option<ControlSocket>> {
     config.publish.control.as_deref().map(ControlSocket::bind).transpose()
 }
@@ -145,7 +146,7 @@ fn source_url(config: &Config) -> Result<String> {
     }
 }
 
-/// The configured bit rates go to sources that are encoded here, unless their URL says its own.
+/// The source URL with the configured bit rates, for sources that are encoded here. Rates in the URL take precedence.
 fn with_bitrate(mut url: String, config: &Config) -> String {
     if !url.starts_with("test:") {
         return url;
@@ -160,7 +161,7 @@ fn with_bitrate(mut url: String, config: &Config) -> String {
     url
 }
 
-/// Open the source on a thread that may wait for it.
+/// Open the source on a separate thread, which may block.
 async fn open_source(url: String) -> Result<Box<dyn source::Source>> {
     tokio::task::spawn_blocking(move || source::open(&url))
         .await
@@ -173,7 +174,7 @@ async fn open_source(url: String) -> Result<Box<dyn source::Source>> {
         })?
 }
 
-/// Where viewers come from, and the ticket that lets them in where they come to us.
+/// The origin of the viewers, and the ticket to hand out if they connect to us.
 fn viewers(settings: &Settings, identity: &Identity, metrics: Metrics) -> Result<(Viewers, Option<Ticket>)> {
     if let Some(to) = &settings.config.publish.to {
         return Ok((Viewers::Connect(build::ticket(to)?), None));
@@ -182,8 +183,8 @@ fn viewers(settings: &Settings, identity: &Identity, metrics: Metrics) -> Result
     Ok((Viewers::Listen { listener, delivery }, Some(ticket)))
 }
 
-/// The socket at which an end that publishes listens, how media is delivered there, and the ticket that leads to it.
-/// Datagrams are as `mtu` says where the options do not.
+/// The listening socket of a publishing end, its delivery of media, and the ticket that leads to it. `mtu` applies if
+/// the URL's options do not set the MTU.
 pub(super) fn listen(
     settings: &Settings,
     identity: &Identity,
@@ -215,7 +216,7 @@ pub(super) fn ticket_for(
     if let Some(host) = host {
         ticket.host = Host::Name(host.to_owned());
     }
-    // Read back what will be printed: a host that was typed wrong shows here and not at the viewer.
+    // Parse the ticket that will be printed: a mistyped host is reported here and not at the viewer.
     ticket.reveal().parse::<Ticket>().map_err(|error| {
         Failure::new(
             FailureKind::Usage,
@@ -225,7 +226,7 @@ pub(super) fn ticket_for(
     })
 }
 
-/// Print the ticket, or write it where only its owner can read it.
+/// Print the ticket, or write it to a file that only its owner can read.
 pub(super) fn hand_out(ticket: &Ticket, file: Option<&std::path::Path>) -> Result<()> {
     let line = ticket.reveal() + "\n";
     match file {

@@ -1,4 +1,4 @@
-//! Signals: stopping, by one or when the time is up, and reading the configuration again.
+//! Signals and timers: stopping the program, and reading the configuration again.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use tokio::sync::watch;
 
 use crate::failure::{Failure, FailureKind, Result};
 
-/// A value that turns true on Ctrl-C, on SIGTERM, and after `seconds`.
+/// A value that turns true on Ctrl-C, on SIGTERM, or after `seconds`.
 pub(super) fn stop_signal(seconds: Option<u64>) -> Result<watch::Receiver<bool>> {
     let (mut interrupt, mut terminate) = (listen(SignalKind::interrupt())?, listen(SignalKind::terminate())?);
     let (stop, stopped) = watch::channel(false);
@@ -24,9 +24,9 @@ pub(super) fn stop_signal(seconds: Option<u64>) -> Result<watch::Receiver<bool>>
             _ = terminate.recv() => {}
             () = time_is_up => {}
         }
-        // Nobody listens once everything has ended by itself.
+        // Sending fails if everything has already ended by itself.
         let _ = stop.send(true);
-        // Keep the channel open, and let a second signal end the program at once.
+        // Keep the channel open. A second signal ends the program at once.
         tokio::select! {
             _ = interrupt.recv() => {}
             _ = terminate.recv() => {}
@@ -36,7 +36,8 @@ pub(super) fn stop_signal(seconds: Option<u64>) -> Result<watch::Receiver<bool>>
     Ok(stopped)
 }
 
-/// SIGHUP, by which daemons are asked to read their configuration again. It does not end the program any more.
+/// A stream of SIGHUP signals, the usual request to a daemon to read its configuration again. From now on SIGHUP does
+/// not end the program.
 pub(super) fn hangups() -> Result<Signal> {
     listen(SignalKind::hangup())
 }
@@ -48,13 +49,13 @@ fn listen(kind: SignalKind) -> Result<Signal> {
     })
 }
 
-/// The runtime that long-running commands run in.
+/// The runtime of long-running commands.
 pub(super) fn runtime() -> Result<Runtime> {
     built(Builder::new_multi_thread().worker_threads(2))
 }
 
-/// The runtime of programs that pass packets on: a packet that wakes another thread costs more than all that is done
-/// with it.
+/// The runtime of programs that forward packets. It has one thread: waking another thread for a packet costs more
+/// than all the work on that packet.
 pub(super) fn single_threaded_runtime() -> Result<Runtime> {
     built(&mut Builder::new_current_thread())
 }

@@ -73,7 +73,7 @@ async fn run_async(args: WatchArgs) -> Result<()> {
     observing.finish(outcome)
 }
 
-/// The ticket, which is given itself or is in a file.
+/// The ticket, given as text or in a file.
 pub(super) fn ticket_in_force(ticket: Option<&String>, file: Option<&Path>) -> Result<Ticket> {
     match (ticket, file) {
         (Some(ticket), _) => build::ticket(ticket),

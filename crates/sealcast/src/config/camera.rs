@@ -8,25 +8,25 @@ use super::secrets::has_secret;
 use crate::keys::fingerprint::Fingerprint;
 use crate::source::rtsp::Transport;
 
-/// A camera, where players find it, and who may see it.
+/// A camera's address, its path for players, and the viewer gateways that may see it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Camera {
-    /// Path by which players ask for it; without it, every path that is no other camera's.
+    /// Path that players use for it; without it, every path that no other camera has.
     pub path: Option<String>,
-    /// Where it is; without a password in it.
+    /// Its RTSP URL, which must not contain a password.
     pub url: Option<String>,
-    /// File whose first line is that URL, for one with a password.
+    /// File whose first line is the URL, for a URL with a password.
     pub url_file: Option<PathBuf>,
-    /// Fingerprint of the certificate that it shows at an `rtsps://` URL.
+    /// Fingerprint of the camera's certificate, for an `rtsps://` URL.
     pub fingerprint: Option<Fingerprint>,
-    /// Which viewer gateways may see it; without it, all that are let in.
+    /// The viewer gateways that may see it; without it, all admitted ones.
     pub allow: Option<Allow>,
-    /// How its packets travel.
+    /// Transport of its packets.
     pub transport: Option<Transport>,
 }
 
-/// Viewer gateways.
+/// A list of viewer gateways.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(untagged, expecting = "expected a file, or a list of peer ids")]
 pub enum Allow {
@@ -54,7 +54,7 @@ pub(super) const EXAMPLE: &str = r#"# [[gateway.camera]]
 # allow = "/etc/sealcast/yard-allowed"
 "#;
 
-/// Something wrong with the camera whose number is `at`; without a key, with all of it.
+/// A problem with the camera at index `at`. Without a key, it concerns the whole camera.
 pub(super) struct Problem {
     pub(super) at: usize,
     pub(super) key: &'static str,
@@ -62,7 +62,7 @@ pub(super) struct Problem {
     pub(super) hint: &'static str,
 }
 
-/// What the types cannot say of the cameras.
+/// Check the conditions that the types of the fields cannot express.
 pub(super) fn check(cameras: &[Camera]) -> Result<(), Problem> {
     for (at, camera) in cameras.iter().enumerate() {
         let (key, what, hint) = match (&camera.url, &camera.url_file) {

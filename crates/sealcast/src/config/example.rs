@@ -1,4 +1,4 @@
-//! `docs/sealcast.example.toml`, made of the options.
+//! `docs/sealcast.example.toml`, generated from the declared options.
 
 use super::option::{Kind, Opt};
 use super::options::{OPTIONS, SECTIONS};
@@ -15,10 +15,10 @@ const HEAD: &str = "\
 # may read, and name that file.
 ";
 
-/// Width of a line of help, without its `## `.
+/// Maximum width of a line of help, without its `## `.
 const WIDTH: usize = 117;
 
-/// A configuration file with every option, none of them set.
+/// A configuration file that shows every option and sets none.
 pub fn example() -> String {
     let mut text = HEAD.to_owned();
     for (section, about) in SECTIONS {
@@ -49,7 +49,7 @@ fn entry(opt: &Opt) -> String {
     format!("\n{}{setting}", comment(&help))
 }
 
-/// `text` in lines of `## `.
+/// `text` as lines that begin with `## `.
 fn comment(text: &str) -> String {
     let mut lines = vec![String::new()];
     for word in text.split_whitespace() {

@@ -1,4 +1,4 @@
-//! The configuration file: its values with their places, and the words when something in it is wrong.
+//! The configuration file: its values with their positions, and the messages for errors in it.
 
 use std::fs::File;
 use std::io::Read as _;
@@ -14,7 +14,7 @@ use super::options::{Config, OPTIONS};
 use super::secrets::{has_secret, redact};
 use crate::failure::{Failure, FailureKind, Result};
 
-/// Longest configuration file; anything longer is some other file.
+/// Maximum size of a configuration file in bytes; a longer file is surely something else.
 const MAX_FILE: u64 = 1024 * 1024;
 
 /// A value in a file.
@@ -26,11 +26,11 @@ pub(super) struct Entry {
     pub(super) place: String,
 }
 
-/// Reads the configuration file at `path`.
+/// Read the configuration file at `path`.
 ///
 /// # Errors
-/// Kind `Config`, with line, column and the nearest valid key, if it cannot be read or something in it is wrong, or if
-/// it holds a secret.
+/// Kind `Config`, with line, column and the nearest valid key, if the file cannot be read, contains an error or holds
+/// a secret.
 pub(super) fn load(path: &Path) -> Result<Vec<Entry>> {
     parse(&read(path)?, path)
 }
@@ -50,9 +50,9 @@ fn read(path: &Path) -> Result<String> {
     Ok(text)
 }
 
-/// Parses `text`, which came from `path`.
+/// Parse `text`, which was read from `path`.
 pub(super) fn parse(text: &str, path: &Path) -> Result<Vec<Entry>> {
-    // Config refuses unknown keys and wrong types with their spans; toml's tables alone would not.
+    // `Config` rejects unknown keys and wrong types with their positions; toml's own tables would not.
     let refused = |error: toml::de::Error| {
         let message = error.message().lines().next().unwrap_or_default();
         wrong(&place(text, path, error.span()), &redact(message), &hint(message))
@@ -76,7 +76,8 @@ pub(super) fn parse(text: &str, path: &Path) -> Result<Vec<Entry>> {
     Ok(entries)
 }
 
-/// What the types cannot say: keys that exclude each other, and secrets that belong into files of their own.
+/// Check the conditions that the types cannot express: keys that exclude each other, and secrets that belong in
+/// separate files.
 fn check(entries: &[Entry]) -> Result<()> {
     for Entry { opt, value, place } in entries {
         if let Some(other) = entries
@@ -109,7 +110,7 @@ fn wrong(place: &str, what: &str, hint: &str) -> Failure {
     Failure::new(FailureKind::Config, format!("{place}: {what}"), hint)
 }
 
-/// The file, and line and column of `span` in its text. The line itself is not shown: there may be a secret in it.
+/// The file name with line and column of `span`. The line itself is not shown because it may contain a secret.
 fn place(text: &str, path: &Path, span: Option<Range<usize>>) -> String {
     let Some(span) = span else {
         return path.display().to_string();
@@ -120,7 +121,7 @@ fn place(text: &str, path: &Path, span: Option<Range<usize>>) -> String {
     format!("{}, line {line}, column {column}", path.display())
 }
 
-/// A way out of a message of the parser.
+/// The hint for an error message of the parser.
 fn hint(message: &str) -> String {
     let mut quoted = message.split('`').skip(1).step_by(2);
     if !message.starts_with("unknown ") {
@@ -142,7 +143,7 @@ fn hint(message: &str) -> String {
     format!("valid here are {}", valid.join(", "))
 }
 
-/// The key of a camera, or the whole camera where it lacks that key.
+/// The position of a camera's key, or of the whole camera if it lacks that key.
 fn camera_span(table: &DeTable<'_>, at: usize, key: &str) -> Option<Range<usize>> {
     let camera = table.get("gateway")?.get_ref().get("camera")?.get_ref().get(at)?;
     let mut keys = camera.get_ref().as_table()?.keys();

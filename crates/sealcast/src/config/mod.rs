@@ -1,4 +1,4 @@
-//! The options of the program, and what of them is in force.
+//! The options of the program and their effective values.
 //!
 //! A flag overrides the environment, the environment overrides the file, and the file overrides the defaults.
 

@@ -10,10 +10,10 @@ use toml::Value;
 use super::camera::Camera;
 use super::secrets::redact;
 
-/// Form of a value. Flags, variables and defaults are text, which is read by it.
+/// Form of a value. It determines how the text of a flag, a variable or a default is parsed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// Taken as it is.
+    /// Text, used unchanged.
     Text,
     /// `true` or `false`.
     Switch,
@@ -25,12 +25,12 @@ pub enum Kind {
     Tables,
 }
 
-/// A type that a setting can have.
+/// A type that an option can have.
 pub trait Setting: DeserializeOwned {
-    /// Form of its values.
+    /// Form of the type's values.
     const KIND: Kind;
 
-    /// The value of an option that nothing sets and that declares no default.
+    /// The value of an option without a default if nothing sets it; `None` if the type has no such value.
     fn unset() -> Option<Self> {
         None
     }
@@ -67,18 +67,18 @@ impl Setting for Vec<Camera> {
     }
 }
 
-/// How an option is given on the command line.
+/// Form of an option on the command line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Flag {
-    /// Not at all.
+    /// It cannot be given there.
     None,
-    /// A word without a flag; its name in the usage.
+    /// A positional argument, with its name in the usage.
     Positional(&'static str),
     /// `--name VALUE`.
     Value(&'static str, &'static str),
     /// `--name`, which turns it on.
     On(&'static str),
-    /// `--name`, which turns it off, and the help for that.
+    /// `--name`, which turns it off, with the help text of the flag.
     Off(&'static str, &'static str),
 }
 
@@ -95,32 +95,32 @@ pub struct Opt {
     pub help: &'static str,
     /// Form of its value.
     pub kind: Kind,
-    /// Whether a value is one of the option's type.
+    /// Returns an error if a value does not have the option's type.
     pub accepts: fn(Value) -> Result<(), toml::de::Error>,
-    /// How it is given on the command line.
+    /// Form on the command line.
     pub flag: Flag,
-    /// The commands with that flag; `camera` and `viewer` are those of `gateway`.
+    /// The commands that take it; `camera` and `viewer` are those of `gateway`.
     pub commands: &'static [&'static str],
-    /// Value where nothing sets it, in the form of a variable.
+    /// The default value, in the form of a variable's text.
     pub default: Option<&'static str>,
-    /// For an option without a default: the behaviour where nothing sets it, for readers only.
+    /// For an option without a default: a description of the behaviour if nothing sets it, shown to the user only.
     pub unset: Option<&'static str>,
-    /// Value for the example file, in the form of a variable; the default where there is none.
+    /// Value for the example file, in the form of a variable's text; `None` to show the default.
     pub example: Option<&'static str>,
-    /// The secret that its text may carry. In a configuration file it must not.
+    /// The kind of secret that its text may contain. A configuration file must not contain it.
     pub secret: Option<&'static str>,
-    /// Key of the same section that cannot be set beside it.
+    /// Key of the same section that cannot be set together with it.
     pub excludes: Option<&'static str>,
-    /// Whether only measurements need it.
+    /// True if it is needed only for measurements.
     pub study: bool,
 }
 
-/// Whether `value` is a `T`.
+/// Returns an error if `value` is not a `T`.
 pub(super) fn accepts<T: Setting>(value: Value) -> Result<(), toml::de::Error> {
     value.try_into::<T>().map(drop)
 }
 
-/// An option that only file and environment can set.
+/// An option that can be set only in the file and in the environment.
 pub(super) const fn key() -> Opt {
     Opt {
         section: "",
@@ -140,22 +140,22 @@ pub(super) const fn key() -> Opt {
     }
 }
 
-/// An option that is a word of these commands, called `value` in their usage.
+/// An option given as a positional argument of these commands; `value` is its name in the usage.
 pub(super) const fn positional(value: &'static str, commands: &'static [&'static str]) -> Opt {
     given(Flag::Positional(value), commands)
 }
 
-/// An option with the flag `--name VALUE` of these commands.
+/// An option with the flag `--name VALUE` on these commands.
 pub(super) const fn flag(name: &'static str, value: &'static str, commands: &'static [&'static str]) -> Opt {
     given(Flag::Value(name, value), commands)
 }
 
-/// A switch, off by default, with the flag `--name` of these commands.
+/// A switch, off by default; the flag `--name` of these commands turns it on.
 pub(super) const fn on_flag(name: &'static str, commands: &'static [&'static str]) -> Opt {
     given(Flag::On(name), commands).default("false")
 }
 
-/// A switch, on by default, which the flag `--name` of these commands turns off.
+/// A switch, on by default; the flag `--name` of these commands turns it off.
 pub(super) const fn off_flag(name: &'static str, help: &'static str, commands: &'static [&'static str]) -> Opt {
     given(Flag::Off(name, help), commands).default("true")
 }
@@ -185,25 +185,25 @@ impl Opt {
         self
     }
 
-    /// The environment variable that sets it, such as `SEALCAST_PUBLISH_LISTEN`.
+    /// The environment variable for it, such as `SEALCAST_PUBLISH_LISTEN`.
     pub fn variable(&self) -> String {
         format!("SEALCAST_{}_{}", self.section, self.key).to_uppercase()
     }
 
-    /// The value where nothing sets it, for readers.
+    /// The value if nothing sets it, as shown to the user.
     pub fn shown_default(&self) -> Option<&'static str> {
         self.default.or(self.unset)
     }
 
-    /// Whether the two cannot be set beside each other.
+    /// True if the two options cannot be set together.
     pub fn conflicts_with(&self, other: &Self) -> bool {
         self.section == other.section && (self.excludes == Some(other.key) || other.excludes == Some(self.key))
     }
 
-    /// Reads the text of a flag, a variable or a default.
+    /// Parse the text of a flag, a variable or a default.
     ///
     /// # Errors
-    /// The reason why it cannot be the option's value; secrets are left out.
+    /// The reason why the text is no valid value; secrets are left out.
     pub fn read(&self, text: &str) -> Result<Value, String> {
         let value = match self.kind {
             Kind::Text => Value::String(text.to_owned()),
@@ -224,7 +224,7 @@ impl Opt {
     }
 }
 
-/// Of `valid`, the word that `wrong` was probably meant to be, if any is near enough.
+/// The word among `valid` that `wrong` was probably meant to be, if any is similar enough.
 pub fn nearest<'a>(wrong: &str, valid: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let plain = |word: &str| word.to_lowercase().replace('-', "_");
     let wrong = plain(wrong);

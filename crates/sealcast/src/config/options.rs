@@ -1,8 +1,8 @@
-//! Every option of the program that a configuration can hold, declared once.
+//! Declarations of all options that a configuration can hold.
 //!
-//! An entry is a key's help, its name and type, and how else it is set. The sections of [`Config`], the flags of the
-//! commands, the environment variables, `config check` and `docs/sealcast.example.toml` follow from it. Options that
-//! only a command line can have are in `cli/args.rs`.
+//! An entry declares a key's help text, its name and type, and the other ways to set it. The sections of [`Config`],
+//! the flags of the commands, the environment variables, `config check` and `docs/sealcast.example.toml` are
+//! generated from it. Options that exist only on the command line are in `cli/args.rs`.
 #![allow(rustdoc::broken_intra_doc_links, reason = "help texts are not links")]
 
 use std::net::SocketAddr;
@@ -18,7 +18,7 @@ macro_rules! options {
     ($($(#[doc = $about:literal])+ $section:ident: $Section:ident {
         $($(#[doc = $help:literal])+ $key:ident: $type:ty { $more:expr })*
     })*) => {
-        /// What is in force, or what a configuration file says over the defaults.
+        /// The effective options, or those of a configuration file over the defaults.
         #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
         #[serde(default, deny_unknown_fields)]
         pub struct Config {

@@ -1,4 +1,4 @@
-//! What must not be shown or stored: invites in tickets, passwords in URLs.
+//! Secrets that must not be shown or stored: invites in tickets, passwords in URLs.
 
 use std::borrow::Cow;
 use std::fs::File;
@@ -7,14 +7,14 @@ use std::path::Path;
 
 use crate::failure::{Failure, FailureKind, Result};
 
-/// Stands where a secret was.
+/// Replacement text for a secret.
 const HIDDEN: &str = "***";
 
-/// Longest file that a secret is read from, in bytes.
+/// Maximum size in bytes of a file that contains a secret.
 const MAX_SECRET_FILE: u64 = 4096;
 
-/// Reads the first line of the file at `path`: a ticket with an invite, a source with a password. Other users who may
-/// read the file are warned of.
+/// Read the first line of the file at `path`, such as a ticket with an invite or a source with a password. Logs a
+/// warning if other users may read the file.
 ///
 /// # Errors
 /// Kind `Keys` if the file cannot be read, is longer than 4096 bytes, or has an empty first line.
@@ -58,8 +58,8 @@ fn warn_if_public(file: &File, path: &Path) {
 #[cfg(not(unix))]
 fn warn_if_public(_file: &File, _path: &Path) {}
 
-/// `text` with the password of every URL in it and everything after a `#` of one hidden. Fit for logs, reports and
-/// screens.
+/// `text` with the password of every URL, and everything after a URL's `#`, replaced. The result is safe for logs,
+/// reports and screens.
 pub fn redact(text: &str) -> Cow<'_, str> {
     if !text.contains("://") {
         return Cow::Borrowed(text);
@@ -69,7 +69,7 @@ pub fn redact(text: &str) -> Cow<'_, str> {
     while let Some(scheme_end) = rest.find("://") {
         let (scheme, after) = rest.split_at(scheme_end + 3);
         shown.push_str(scheme);
-        // The URL ends where no URL can go on; quotes and commas surround it in lists and pipelines.
+        // A URL ends at white space, a quote or an angle bracket, none of which it can contain.
         let end = after
             .find(|c: char| c.is_whitespace() || matches!(c, '"' | '\'' | '<' | '>'))
             .unwrap_or(after.len());
@@ -81,17 +81,17 @@ pub fn redact(text: &str) -> Cow<'_, str> {
     Cow::Owned(shown)
 }
 
-/// Whether `text` carries a secret that [`redact`] would hide.
+/// True if `text` contains a secret that [`redact`] would hide.
 pub fn has_secret(text: &str) -> bool {
     redact(text) != text
 }
 
-/// Writes a URL without its scheme.
+/// Write a URL without its scheme to `shown`, with its secrets hidden.
 fn redact_url(url: &str, shown: &mut String) {
     let (url, fragment) = url.split_once('#').map_or((url, false), |(url, _)| (url, true));
     let (url, option) = credentials_option(url);
-    // A password may hold a slash where the URL is not well formed: hide up to the last `@`, rather too much than too
-    // little.
+    // In a malformed URL the password may contain a slash, so hide everything up to the last `@`; hiding too much is
+    // better than too little.
     match url.rsplit_once('@') {
         Some((user, host)) => {
             if let Some((name, _)) = user.split_once(':') {
@@ -113,7 +113,7 @@ fn redact_url(url: &str, shown: &mut String) {
     }
 }
 
-/// Parts a URL before the option `credentials=@FILE`, whose `@` names a file: what stands before it is no password.
+/// Split a URL before the option `credentials=@FILE`. Its `@` names a file, so the text before it is not a password.
 fn credentials_option(url: &str) -> (&str, &str) {
     let begins = ["?credentials=@", "&credentials=@"];
     let at = begins.iter().find_map(|begin| url.rfind(begin));

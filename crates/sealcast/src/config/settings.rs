@@ -1,4 +1,4 @@
-//! What is in force: the defaults, with the file, the environment and the flags over them, in this order.
+//! The effective settings: the defaults, overridden by the file, then the environment, then the flags.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -13,31 +13,31 @@ use super::options::{Config, OPTIONS};
 use super::secrets::redact;
 use crate::failure::{Failure, FailureKind, Result};
 
-/// Where a value comes from. A later kind overrides an earlier one.
+/// Origin of a value. A later kind overrides an earlier one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Origin {
     /// The configuration file: its path, with line and column of the key.
     File(String),
-    /// An environment variable, with its name.
+    /// The environment variable with this name.
     Environment(String),
     /// The command line.
     Flag,
 }
 
-/// What is in force, and where it comes from.
+/// The effective settings and the origin of each.
 #[derive(Clone, Debug, Default)]
 pub struct Settings {
-    /// What is in force.
+    /// The effective settings.
     pub config: Config,
     values: BTreeMap<&'static str, (Origin, Value)>,
 }
 
 impl Settings {
-    /// Reads the file at `path`, if one is named, and lays the `SEALCAST_SECTION_KEY` variables of `environment` (pass
-    /// [`std::env::vars_os`]) and the values of `flags` over it.
+    /// Read the file at `path`, if there is one, and override it with the `SEALCAST_SECTION_KEY` variables in
+    /// `environment` (pass [`std::env::vars_os`]) and then with the values of `flags`.
     ///
     /// # Errors
-    /// Kind `Config`, naming the place in the file or the variable.
+    /// Kind `Config`, naming the position in the file or the variable.
     pub fn gather(
         path: Option<&Path>,
         environment: impl IntoIterator<Item = (OsString, OsString)>,
@@ -65,8 +65,8 @@ impl Settings {
         Ok(settings)
     }
 
-    /// A value overrides what earlier origins say of its own key and of the keys that it excludes. An empty list sets
-    /// nothing.
+    /// Set a value. It overrides values of earlier origins for its own key and for the keys that it excludes. An
+    /// empty list sets nothing.
     fn set(&mut self, opt: &'static Opt, origin: Origin, value: Value) {
         if value.as_array().is_some_and(Vec::is_empty) {
             return;
@@ -83,7 +83,8 @@ impl Settings {
         self.values.insert(opt.path, (origin, value));
     }
 
-    /// Two variables can exclude each other; in a file that has been refused with its place, and among flags by clap.
+    /// Reject variables that exclude each other. For the file this was already checked, with the position; clap
+    /// checks the flags.
     fn check_exclusive(&self) -> Result<()> {
         let set: Vec<&Opt> = OPTIONS
             .iter()
@@ -118,13 +119,13 @@ impl Settings {
         })
     }
 
-    /// Where `section.key` comes from; `None` if nothing sets it.
+    /// Origin of `section.key`; `None` if nothing sets it.
     pub fn origin(&self, path: &str) -> Option<&Origin> {
         self.values.get(path).map(|value| &value.0)
     }
 
-    /// A failure to use the value of `section.key`: what was not typed is wrong where it was configured, and the
-    /// failure says where.
+    /// Adapt a failure about the value of `section.key`: if the value was not typed on the command line, the failure
+    /// is one of the configuration and names its origin.
     pub fn placed(&self, path: &str, mut failure: Failure) -> Failure {
         if failure.kind != FailureKind::Usage {
             return failure;
@@ -139,7 +140,7 @@ impl Settings {
         failure
     }
 
-    /// What `config check` prints: every key, its value without secrets, and where that comes from.
+    /// The output of `config check`: every key, its value without secrets, and its origin.
     pub fn table(&self) -> String {
         let mut text = String::new();
         for opt in OPTIONS {
@@ -152,7 +153,7 @@ impl Settings {
             };
             let mut line = |value: &str| writeln!(text, "{:<26}{:<44}  {origin}", opt.path, redact(value));
             let _ = match self.values.get(opt.path) {
-                // A line for each table.
+                // One line for each table.
                 Some((_, Value::Array(list))) if opt.kind == Kind::Tables => {
                     list.iter().try_for_each(|table| line(&table.to_string()))
                 }
@@ -163,8 +164,8 @@ impl Settings {
     }
 }
 
-/// The option that the variable `name` sets; `None` for a variable that is none of ours. A variable that begins like
-/// one of a section and is not known is refused: it is a typing error, and the option would silently stay unset.
+/// The option set by the variable `name`; `None` if the variable is not one of ours. An unknown variable that begins
+/// like one of a section is an error: it is probably misspelled, and the option would silently stay unset.
 fn option_of(name: &str) -> Result<Option<&'static Opt>> {
     if let Some(opt) = OPTIONS.iter().find(|opt| opt.variable() == name) {
         return Ok(Some(opt));

@@ -1,4 +1,4 @@
-//! Connections that come in, each served in a task of its own.
+//! Incoming connections, each served in a task of its own.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,13 +16,13 @@ use crate::failure::Result;
 use crate::keys::entropy;
 use crate::transport::{AnyTransport, Listener};
 
-/// Connections that may be in their handshake, or watching, at once beyond the viewers allowed: what strangers can
-/// occupy.
+/// Number of connections allowed beyond the maximum number of viewers, in handshake or established. It limits the
+/// resources that unauthenticated peers can occupy.
 const MAX_PENDING: usize = 64;
-/// Pause after a connection that could not be accepted.
+/// Pause after an error from accept.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
-/// What a publisher brings to the sessions of those who come.
+/// A publisher's settings for incoming sessions.
 pub(super) struct Acceptor<'a> {
     pub(super) offer: &'a Offer,
     pub(super) invite: Option<&'a Invite>,
@@ -31,18 +31,18 @@ pub(super) struct Acceptor<'a> {
     pub(super) max_viewers: usize,
 }
 
-/// Somebody who has come or was called, and whose handshake is to begin.
+/// A new connection, incoming or outgoing, whose handshake has not begun.
 pub(super) struct PendingSession<T = AnyTransport> {
     pub(super) transport: T,
     pub(super) session: Session,
-    /// What finds out what the path carries, where the session does not.
+    /// Estimates the path's capacity if the session does not.
     pub(super) delay_rate: Option<DelayBasedRate>,
     pub(super) remote: String,
     pub(super) timer: HandshakeTimer,
 }
 
 impl Acceptor<'_> {
-    /// Accept for ever, and `serve` each who comes in one of `tasks`.
+    /// Accept connections forever, and `serve` each in one of `tasks`.
     pub(super) async fn accept<F>(
         &self,
         mut listener: Listener,
@@ -58,7 +58,7 @@ impl Acceptor<'_> {
             let accepted = match listener.accept(self.offer.unit).await {
                 Ok(accepted) => accepted,
                 Err(error) => {
-                    // Out of descriptors, or a connection that broke before it was taken: both pass.
+                    // Too few descriptors, or a connection that broke before it was accepted; both are temporary.
                     tracing::warn!("a connection could not be accepted: {error}");
                     tokio::time::sleep(ACCEPT_PAUSE).await;
                     continue;

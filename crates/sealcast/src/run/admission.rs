@@ -1,4 +1,4 @@
-//! Who is let in.
+//! Admission of peers.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -8,7 +8,7 @@ use sealcast_proto::wire::CloseReason;
 
 use crate::keys::allow::AllowList;
 
-/// Decides on peers that have proved who they are.
+/// Decides on peers that have proved their identity.
 pub struct Admission {
     rules: Mutex<Rules>,
 }
@@ -18,20 +18,20 @@ struct Rules {
     open: bool,
 }
 
-/// Why a peer is let in, or that it is not.
+/// The decision on a peer, with its reason.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
-    /// It is on the list.
+    /// Admitted: on the allow list.
     Listed,
-    /// It proved the invite and was put on the list.
+    /// Admitted: it proved the invite and was added to the list.
     Enrolled,
-    /// Everybody is let in.
+    /// Admitted: everybody is.
     Open,
-    /// It is not let in.
+    /// Not admitted.
     Refused,
 }
 
-/// How many may watch, and do.
+/// Current and maximum number of viewers.
 #[derive(Clone, Copy)]
 pub(super) struct Places {
     pub(super) taken: usize,
@@ -39,7 +39,7 @@ pub(super) struct Places {
 }
 
 impl Admission {
-    /// Let in whom `list` names, whoever proves the invite, and with `open` everybody.
+    /// Admits the peers on `list`, peers that prove the invite and, if `open`, everybody.
     pub fn new(list: AllowList, open: bool) -> Self {
         Self {
             rules: Mutex::new(Rules { list, open }),
@@ -47,11 +47,11 @@ impl Admission {
     }
 
     fn rules(&self) -> MutexGuard<'_, Rules> {
-        // The rules are consistent between statements; a panic elsewhere does not spoil them.
+        // Each statement leaves the rules consistent, so a panic in another thread does no harm.
         self.rules.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Decide by other rules from now on. Who was enrolled and could not be written down stays so until exit.
+    /// Replace the rules. Peers that were enrolled but could not be written to the file stay admitted until exit.
     pub(super) fn renew(&self, by: Self) {
         let mut new = by.rules.into_inner().unwrap_or_else(PoisonError::into_inner);
         let mut rules = self.rules();
@@ -59,7 +59,7 @@ impl Admission {
         *rules = new;
     }
 
-    /// Decide on a peer. Enrolment that cannot be written down is logged and lasts until exit.
+    /// Decide on a peer. If an enrolment cannot be written to the file, this is logged and it lasts until exit.
     pub fn judge(&self, peer: &Peer) -> Verdict {
         let mut rules = self.rules();
         if rules.list.contains(&peer.id) {
@@ -74,7 +74,8 @@ impl Admission {
         if rules.open { Verdict::Open } else { Verdict::Refused }
     }
 
-    /// What the session of a viewer that has proved who it is, and came `from` there, is to be told.
+    /// Decide on a viewer that has proved its identity and connects `from` this address. Returns the input for its
+    /// session.
     pub(super) fn admit(&self, peer: &Peer, from: &str, places: Places) -> Input<'static> {
         let verdict = self.judge(peer);
         let peer = peer.id;
@@ -98,12 +99,12 @@ impl Admission {
         }
     }
 
-    /// Whether the peer is on the list already.
+    /// True if the peer is already on the list.
     pub fn knows(&self, peer: &PeerId) -> bool {
         self.rules().list.contains(peer)
     }
 
-    /// Whether a peer that was let in would be let in again.
+    /// True if a peer that was admitted before would be admitted again.
     pub(super) fn admits(&self, peer: &PeerId) -> bool {
         let rules = self.rules();
         rules.open || rules.list.contains(peer)

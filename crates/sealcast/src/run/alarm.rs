@@ -1,4 +1,4 @@
-//! A timer that is moved as seldom as can be.
+//! A timer that is re-armed as seldom as possible.
 
 use std::future::Future;
 use std::io;
@@ -18,28 +18,29 @@ use tokio::time::{Sleep, sleep_until};
 use super::seldom::Seldom;
 use crate::watch::watch_for;
 
-/// An alarm is not put off for less than this: it rather rings in vain.
+/// Do not postpone the timer by less than this: re-arming it costs more than one spurious wake-up.
 const WORTHWHILE: Duration = Duration::from_millis(20);
-/// Waits are whole multiples of this, so that what is due soon after one thing is done together with it.
+/// Round waits up to a multiple of this, so that deadlines close to each other share one wake-up.
 const GRAIN: Duration = Duration::from_millis(1);
 
-/// Rings when it should, and now and then before: who waits looks what time it is. Most deadlines move away with each
-/// packet, and that costs nothing here.
+/// A timer that never fires late but may fire early; the caller checks the time. Most deadlines are postponed with
+/// each packet, and this timer makes that free.
 #[derive(Default)]
 pub(super) struct Alarm {
     often: bool,
     timer: Option<Seldom<Timer>>,
-    /// When the timer ends.
+    /// Expiry time of the armed timer.
     set: Option<Instant>,
 }
 
-/// The runtime's timer, or one of the kernel's.
+/// A timer of the runtime or of the kernel.
 type Timer = Either<Sleep, KernelTimer>;
 
 impl Alarm {
-    /// From now on for a deadline that comes and goes with each picture. The runtime's timers wake it every 64 ms on
-    /// the way to one that is nearer than that, and once where one was that is put off; to a program whose code has
-    /// left the processor's caches that is dear. This takes a timer of the kernel's, where there is a descriptor left.
+    /// Optimise for a deadline that is set and cancelled with every picture. With a runtime timer for a deadline less
+    /// than 64 ms away, the runtime wakes every 64 ms, and once more at the old time of a postponed
+    /// deadline. That is expensive for a program whose code has left the processor's caches. From now on a kernel
+    /// timer is used instead, if a file descriptor is available.
     pub(super) fn set_often(&mut self) {
         if !self.often {
             *self = Self {
@@ -49,12 +50,12 @@ impl Alarm {
         }
     }
 
-    /// Wait until `deadline`, or an earlier one that was waited for before; for ever where there is none. Cancel-safe.
+    /// Wait until `deadline` or an earlier deadline of a previous call; forever if there is none. Cancel-safe.
     pub(super) async fn rings(&mut self, deadline: Option<Instant>) {
         let Some(deadline) = deadline else {
             return std::future::pending().await;
         };
-        // A timer that moves away is mostly left where it is.
+        // A timer whose deadline was postponed mostly stays as it is.
         if self
             .set
             .is_none_or(|set| deadline < set || deadline >= set + WORTHWHILE)
@@ -92,7 +93,7 @@ impl Alarm {
     }
 }
 
-/// A timer of the kernel's.
+/// A timer of the kernel (timerfd).
 struct KernelTimer(AsyncFd<OwnedFd>);
 
 impl KernelTimer {
@@ -104,9 +105,9 @@ impl KernelTimer {
         Ok(timer)
     }
 
-    /// Whatever it was set to before leaves nothing behind.
+    /// Re-arm the timer. This also clears an expiry that was not yet read.
     fn reset(&self, wait: Duration) -> io::Result<()> {
-        // A wait of nothing would be no timer at all.
+        // A wait of zero would disarm the timer.
         let grains = wait.as_nanos().div_ceil(GRAIN.as_nanos()).max(1);
         let wait = GRAIN.saturating_mul(u32::try_from(grains).unwrap_or(u32::MAX));
         let once = Itimerspec {
@@ -124,7 +125,7 @@ impl Future for KernelTimer {
     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<()> {
         match ready!(self.0.poll_read_ready(context)) {
             Ok(mut guard) => guard.clear_ready(),
-            // The runtime is shut down, and everything with it.
+            // The runtime is shutting down.
             Err(_) => return Poll::Pending,
         }
         Poll::Ready(())
@@ -139,7 +140,7 @@ mod tests {
 
     const MS: Duration = Duration::from_millis(1);
 
-    /// Wait for a moment, and go away.
+    /// Poll the alarm once, then cancel the wait.
     async fn glance(alarm: &mut Alarm, deadline: Instant) {
         tokio::select! {
             biased;
@@ -148,7 +149,7 @@ mod tests {
         }
     }
 
-    /// Never late, and early only as it was waited for before.
+    /// Never late, and early only because of an earlier deadline.
     async fn rings_in_time(mut alarm: Alarm) {
         let far = Instant::now() + 60_000 * MS;
         glance(&mut alarm, far).await;

@@ -1,10 +1,11 @@
-//! The program's clocks, read here and passed into the protocol.
+//! The program's clocks. They are read here and passed into the protocol, which reads no clock itself.
 
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use sealcast_proto::clock::Now;
 
-/// A monotonic clock with a wall clock tied to it at one moment: stamps taken by it never jump against each other.
+/// A monotonic clock and a wall clock derived from it. The system's wall clock is read only once, so stamps taken
+/// here never jump relative to each other.
 #[derive(Clone, Copy, Debug)]
 pub struct Clock {
     origin: Instant,
@@ -35,12 +36,12 @@ impl Clock {
         }
     }
 
-    /// Wall clock at a monotonic time of [`Now`], ns since 1970.
+    /// The wall clock at a monotonic time of [`Now`], in ns since 1970.
     pub fn wall_at(&self, monotonic: Duration) -> u64 {
         self.wall_at_origin.saturating_add(nanos(monotonic))
     }
 
-    /// Wall clock at `instant`, ns since 1970.
+    /// The wall clock at `instant`, in ns since 1970.
     pub fn wall(&self, instant: Instant) -> u64 {
         match instant.checked_duration_since(self.origin) {
             Some(after) => self.wall_at_origin.saturating_add(nanos(after)),
@@ -50,13 +51,13 @@ impl Clock {
         }
     }
 
-    /// The instant of a monotonic time of [`Now`]; `None` for one that never comes.
+    /// The instant of a monotonic time of [`Now`]; `None` for `Duration::MAX`, which means never.
     pub fn instant(&self, monotonic: Duration) -> Option<Instant> {
         self.origin.checked_add(monotonic).filter(|_| monotonic < Duration::MAX)
     }
 }
 
-/// Whole nanoseconds, saturating.
+/// Duration in whole nanoseconds, saturating.
 pub(super) fn nanos(duration: Duration) -> u64 {
     u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
 }

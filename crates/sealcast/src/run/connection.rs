@@ -1,4 +1,4 @@
-//! A session on its carrier: the loop that both ends share.
+//! A session on its carrier: the loop shared by both ends.
 
 use std::collections::VecDeque;
 use std::io;
@@ -21,28 +21,28 @@ use crate::meter::metrics::{Metrics, Overhead};
 use crate::meter::resources::thread_cpu_time;
 use crate::transport::{Progress, Transport};
 
-/// The next frame is sealed only when less than this waits to be sent: what is sealed can no longer be dropped.
+/// Seal the next frame only while fewer bytes than this are queued: a sealed frame can no longer be dropped.
 const BACKLOG_LOW: usize = 64 * 1024;
-/// The same where the session paces: what waits there waits for the path.
+/// The same limit for a session that paces its media: the bytes queued there wait for the path.
 const HELD_LOW: usize = 4 * 1024;
-/// Bytes that are sealed before they are sent, where they may all leave at once: more would make the first wait.
+/// Limit on the bytes sealed before they are sent together; more would delay the first of them.
 const RUN: usize = 20 * 1024;
 
-/// Receives what a session hands out while its connection works.
+/// Receives the output of a session while its connection runs.
 pub(super) trait Listener {
-    /// Take media. `arrived` is when the last record that it waited for was read, or given up. Returns whether nothing
-    /// follows at once, as at the end of a picture.
+    /// Take media. `arrived` is the time at which the last record it needed was read or given up. Returns true if no
+    /// more media is expected at once, as at the end of a picture.
     fn media(&mut self, media: Assembled, arrived: Instant) -> bool;
 
-    /// Take a new estimate of the peer's clock, before the media that comes after it.
+    /// Take a new estimate of the peer's clock. It applies to the media that follows.
     fn clock(&mut self, _: ClockEstimate) {}
 
-    /// A record was refused, and counted: the `total`th. Where records come `in_order`, the record is missing now;
-    /// elsewhere the session knows by itself what is missing, and forgeries achieve nothing.
+    /// A record was refused; `total` counts refusals including this one. If records arrive `in_order`, this record is
+    /// now missing. Otherwise the session detects missing records itself, and forged ones have no effect.
     fn refused(&mut self, _reason: Refusal, _total: u64, _in_order: bool) {}
 }
 
-/// The listener of an end that sends media: a viewer has none.
+/// The listener of an end that sends media: it receives none.
 pub(super) struct NoMedia;
 
 impl Listener for NoMedia {
@@ -51,7 +51,7 @@ impl Listener for NoMedia {
     }
 }
 
-/// Why a connection ended.
+/// Reason for the end of a connection.
 #[derive(Debug)]
 pub(super) enum Ended {
     /// The session failed.
@@ -66,7 +66,7 @@ pub(super) enum Ended {
     PeerNotReading,
 }
 
-/// What the handshake cost.
+/// Cost of the handshake: bytes sent and received, and CPU time.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct HandshakeCost {
     pub(super) sent: u64,
@@ -80,16 +80,16 @@ pub(super) struct Connection<T> {
     pub(super) session: Session,
     clock: Clock,
     metrics: Metrics,
-    /// When the session wanted to be called, when it was last waited for.
+    /// The session's deadline at the start of the last wait.
     deadline: Duration,
     alarm: Alarm,
     closed: bool,
     control_backlog: ControlBacklog,
-    /// When messages were taken last.
+    /// Time at which messages were last read.
     pub(super) arrived: Instant,
-    /// Nothing follows at once on the media that came last.
+    /// No more media is expected at once after the last media.
     pauses: bool,
-    /// What the session told, until its task takes it.
+    /// Events of the session that its task has not taken yet.
     pub(super) events: VecDeque<Event>,
     /// Records refused since the session began.
     pub(super) refused: u64,
@@ -116,10 +116,11 @@ impl<T: Transport> Connection<T> {
         }
     }
 
-    /// Wait until there may be work. Cancel-safe.
+    /// Wait until there may be something to do. Cancel-safe.
     pub(super) async fn wait(&mut self) -> Result<(), Ended> {
         if self.transport.is_datagram() && self.session.is_established() {
-            // Strangers take no descriptor, and over a byte stream there is little to wait for.
+            // Only established sessions: unauthenticated peers must not use up file descriptors. A byte stream has
+            // few deadlines, so the runtime's timer is good enough there.
             self.alarm.set_often();
         }
         self.deadline = self.session.deadline();
@@ -128,7 +129,7 @@ impl<T: Transport> Connection<T> {
             biased;
             progress = self.transport.wait() => match progress.map_err(Ended::Carrier)? {
                 Progress::Read if !self.transport.is_datagram() => {
-                    // It only notes the time, and cannot fail.
+                    // This call only notes the time and cannot fail.
                     let _ = self.session.handle(self.clock.now(), Input::PartOfMessage);
                 }
                 Progress::Read | Progress::Wrote => {}
@@ -139,20 +140,21 @@ impl<T: Transport> Connection<T> {
         Ok(())
     }
 
-    /// Do what can be done now: take messages, meet deadlines, send.
+    /// Do all pending work: read messages, handle deadlines, send.
     pub(super) fn work(&mut self, listener: &mut impl Listener) -> Result<(), Ended> {
         let received = self.receive(listener);
         self.finish(received, listener)
     }
 
-    /// Take messages and meet deadlines. Whatever comes of it, [`finish`](Self::finish) sends what there is to say.
+    /// Read messages and handle deadlines. Call [`finish`](Self::finish) whatever the result: it sends the pending
+    /// replies.
     pub(super) fn receive(&mut self, listener: &mut impl Listener) -> Result<(), Ended> {
         let received = self.take_messages(listener);
         self.drain_session(listener, false);
         received
     }
 
-    /// Send what can be sent, after what was [received](Self::receive).
+    /// Send everything that can be sent, after [`receive`](Self::receive), whose result is `received`.
     pub(super) fn finish(&mut self, received: Result<(), Ended>, listener: &mut impl Listener) -> Result<(), Ended> {
         let caught_up = self.catch_up(listener);
         let flushed = self.transport.flush_now().map_err(Ended::Carrier);
@@ -161,7 +163,7 @@ impl<T: Transport> Connection<T> {
             self.drain_session(listener, false);
         }
         let control = if self.session.holds_media() {
-            // Media waits for the path beside what is queued.
+            // Paced media waits for the path and is counted apart from this queue.
             self.transport.outgoing().len()
         } else {
             self.transport.backlog()
@@ -178,7 +180,7 @@ impl<T: Transport> Connection<T> {
         flushed
     }
 
-    /// Tell the session that all media that had come was taken, if it was.
+    /// Tell the session that all received media has been processed, unless more waits to be read.
     fn catch_up(&mut self, listener: &mut impl Listener) -> Result<(), Ended> {
         if self.transport.is_behind() {
             return Ok(());
@@ -203,7 +205,7 @@ impl<T: Transport> Connection<T> {
     fn take_messages_timed(&mut self, listener: &mut impl Listener, opened: &mut Opening) -> Result<(), Ended> {
         let datagrams = self.transport.is_datagram();
         let framing = if datagrams { 0 } else { LENGTH_PREFIX };
-        // What is handed out now was read before: it has all come by this time.
+        // All messages returned below were read before this point, so this is the latest time of their arrival.
         let arrived = Instant::now();
         self.arrived = arrived;
         loop {
@@ -221,7 +223,7 @@ impl<T: Transport> Connection<T> {
                     if established {
                         self.metrics.record_refused(OpenFailure::Malformed);
                     }
-                    // The session's own error would be the same; this one ends it with the right words to the peer.
+                    // The session would report the same error; closing it here sends the peer a clear reason.
                     let _ = self
                         .session
                         .handle(now, Input::Close(CloseReason::ProtocolError, "framing was lost"));
@@ -238,7 +240,7 @@ impl<T: Transport> Connection<T> {
                 self.metrics.record_refused(OpenFailure::Malformed);
             }
             match handled.map_err(Ended::Session)? {
-                // The session counts them.
+                // The session counts duplicates.
                 Handled::Duplicate => {}
                 Handled::Refused(reason) => {
                     self.metrics.record_refused(open_failure(reason));
@@ -265,8 +267,8 @@ impl<T: Transport> Connection<T> {
         Ok(())
     }
 
-    /// Queue what the session wants sent and pass its news on. It counts as the handshake's while there is no session
-    /// yet, and when it is `handshaking` that made the session.
+    /// Queue the session's messages for sending and pass on its events and media. Bytes count as the handshake's
+    /// until the session is established, or if `handshaking`, which marks the message that established it.
     fn drain_session(&mut self, listener: &mut impl Listener, handshaking: bool) {
         while self.session.has_output() {
             match self.session.poll() {
@@ -289,22 +291,23 @@ impl<T: Transport> Connection<T> {
                     self.events.push_back(event);
                 }
                 Output::Media(media) => self.pauses = listener.media(media, self.arrived),
-                // It is asked for when there is nothing to do but wait for it.
+                // The deadline is read separately, before the next wait.
                 Output::Timeout(_) => return,
             }
         }
     }
 
-    /// Send what was sealed, and nothing else.
+    /// Send the sealed media, and nothing else.
     pub(super) fn send(&mut self, listener: &mut impl Listener) -> Result<(), Ended> {
         self.transport.flush_now().map_err(Ended::Carrier)?;
         self.send_packets()?;
-        // What has to wait waits until a time of its own.
+        // The session may have set a deadline for media that must wait.
         self.drain_session(listener, false);
         Ok(())
     }
 
-    /// Send what media may leave now, where the session holds it; whether any did. The session has more to say then.
+    /// Send the media that may leave now, if the session paces it. Returns true if any was sent; the session then has
+    /// more output.
     fn send_packets(&mut self) -> Result<bool, Ended> {
         let mut any = false;
         let mut now = self.clock.now();
@@ -320,10 +323,11 @@ impl<T: Transport> Connection<T> {
         Ok(any)
     }
 
-    /// Tell the session something, and send what comes of it.
+    /// Pass an input to the session and send the resulting output.
     pub(super) fn handle(&mut self, input: Input<'_>, listener: &mut impl Listener) -> Result<(), Ended> {
         let now = self.clock.now();
-        // The welcome establishes the session and is the handshake's last message, as the other end counts it, too.
+        // The welcome message establishes the session and is the last of the handshake; the other end counts it the
+        // same way.
         let handshaking = !self.session.is_established();
         let told = self.session.handle(now, input).map(drop).map_err(Ended::Session);
         self.drain_session(listener, handshaking);
@@ -331,7 +335,7 @@ impl<T: Transport> Connection<T> {
         told
     }
 
-    /// Seal something into the carrier's buffer.
+    /// Call `seal` with the session and the carrier's buffer, and count the sealed bytes as media.
     pub(super) fn seal(
         &mut self,
         seal: impl FnOnce(&mut Session, &mut Vec<u8>) -> Result<SealedRecords, SessionError>,
@@ -343,13 +347,13 @@ impl<T: Transport> Connection<T> {
         sealed.map_err(Ended::Session)
     }
 
-    /// Bytes queued and not yet taken by the carrier.
+    /// Bytes queued that the carrier has not yet taken.
     pub(super) fn backlog(&self) -> usize {
         self.transport.backlog() + self.session.media_backlog()
     }
 
-    /// The sample that a delay-based rate needs; `waiting` is whether a frame waits to be sealed. None where the
-    /// carrier knows no round trip.
+    /// The sample needed by a delay-based rate. `waiting` is true if a frame waits to be sealed. Returns `None` if
+    /// the carrier does not measure the round trip.
     pub(super) fn look(&self, waiting: bool) -> Option<PathSample> {
         let round_trip = self.transport.round_trip()?;
         let sent = self.session.outbound_counts().unwrap_or_default().bytes;
@@ -360,12 +364,13 @@ impl<T: Transport> Connection<T> {
         })
     }
 
-    /// Whether what was sent has arrived, or had time to.
+    /// True if all sent media has arrived or had enough time to arrive.
     pub(super) fn settled(&self) -> bool {
         self.session.media_settled(self.clock.now())
     }
 
-    /// Whether the next frame can be sealed: what is sealed can no longer be dropped.
+    /// True if the next frame can be sealed. A sealed frame can no longer be dropped, so few bytes may be queued
+    /// ahead of it.
     pub(super) fn ready_for_frame(&self) -> bool {
         let low = if self.session.holds_media() {
             HELD_LOW
@@ -375,8 +380,8 @@ impl<T: Transport> Connection<T> {
         self.backlog() < low && !self.session.is_stalled()
     }
 
-    /// Bytes that may be queued so that they leave at once: frames that came together are sealed up to that, and then
-    /// [sent](Self::send) together.
+    /// Bytes that may be queued for sending at once. Frames that arrived together are sealed up to this limit and
+    /// then [sent](Self::send) together.
     pub(super) fn room(&mut self) -> usize {
         if !self.session.holds_media() {
             return BACKLOG_LOW;
@@ -385,7 +390,7 @@ impl<T: Transport> Connection<T> {
         usize::try_from(allowance).unwrap_or(usize::MAX).clamp(HELD_LOW, RUN)
     }
 
-    /// The last queued bytes, for a look at what the network carries.
+    /// The bytes queued from offset `from` on, for inspection of the data that goes to the network.
     pub(super) fn outgoing_tail(&mut self, from: usize) -> &[u8] {
         let outgoing = self.transport.outgoing();
         &outgoing[from.min(outgoing.len())..]
@@ -396,9 +401,9 @@ impl<T: Transport> Connection<T> {
         self.transport.outgoing().len()
     }
 
-    /// Try for a moment to get the last words out.
+    /// Try to send the close message, for at most `patience`.
     pub(super) async fn say_goodbye(mut self, patience: Duration) {
-        // A session that failed by itself still has to say why.
+        // A session that failed has still to send its reason.
         loop {
             match self.session.poll() {
                 Output::Transmit(message) => write_framed(self.transport.outgoing(), &message),
@@ -406,7 +411,7 @@ impl<T: Transport> Connection<T> {
                 Output::Timeout(_) => break,
             }
         }
-        // Once the other end has closed there is nothing to wait for, and waiting would not wait.
+        // Stop once the other end has closed: `wait` would return at once, and the loop would spin.
         let flush = async {
             while self.transport.flush_now().is_ok() && self.transport.backlog() > 0 {
                 if !matches!(self.transport.wait().await, Ok(Progress::Read | Progress::Wrote)) {
@@ -415,12 +420,12 @@ impl<T: Transport> Connection<T> {
             }
             self.transport.finish().await;
         };
-        // A peer that does not listen any more is not waited for.
+        // Do not wait longer for a peer that no longer reads.
         let _ = tokio::time::timeout(patience, flush).await;
         self.repeat_goodbye().await;
     }
 
-    /// Datagrams may be lost: the session says its last words more than once.
+    /// Repeat the close message over datagrams, which may be lost. The session sets the times.
     async fn repeat_goodbye(&mut self) {
         loop {
             match self.session.poll() {
@@ -428,7 +433,7 @@ impl<T: Transport> Connection<T> {
                 Output::Event(_) | Output::Media(_) => {}
                 Output::Timeout(Duration::MAX) => break,
                 Output::Timeout(deadline) => {
-                    // What cannot leave now is not worth more.
+                    // A message that cannot leave now is not worth another attempt.
                     let _ = self.transport.flush_now();
                     let Some(at) = self.clock.instant(deadline).filter(|_| self.session.is_over()) else {
                         break;
@@ -442,7 +447,7 @@ impl<T: Transport> Connection<T> {
     }
 }
 
-/// Records of one kind, one after the other, that are yet to be counted.
+/// A run of records of the same kind that is not yet added to the metrics.
 #[derive(Default)]
 struct Opening {
     kind: Option<RecordKind>,
@@ -468,7 +473,7 @@ impl Opening {
     }
 }
 
-/// What one record costs beyond its payload.
+/// The bytes that one record adds to its payload.
 pub(super) fn overhead(preamble: u64) -> Overhead {
     Overhead {
         header: sealcast_proto::wire::HEADER_LEN as u64,
@@ -478,7 +483,7 @@ pub(super) fn overhead(preamble: u64) -> Overhead {
     }
 }
 
-/// What the header of a message tells the meters.
+/// The facts about a message that the metrics need, taken from its header.
 struct Described {
     /// None for a message of the handshake.
     kind: Option<RecordKind>,
@@ -486,7 +491,7 @@ struct Described {
 }
 
 /// Describe a message by its header, before it is opened. Records in clear are counted here only on a byte stream;
-/// elsewhere the session counts them.
+/// otherwise the session counts them.
 fn describe(message: &[u8], datagrams: bool, stream: bool) -> Described {
     let header = Header::parse(message, Accept::ClearMedia).ok().filter(|_| stream);
     if let Some(header) = header.filter(|header| header.kind == Kind::Media) {

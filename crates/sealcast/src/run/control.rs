@@ -1,5 +1,5 @@
-//! The control socket: commands to a running end that publishes, one a line, from whoever may write to a file of its
-//! user.
+//! The control socket: commands to a running publishing end, one per line, from any process that may write to the
+//! socket file, which only its owner may.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -21,37 +21,37 @@ use super::runtime_settings::{THIS, announce};
 use super::{Observation, RuntimeSettings};
 use crate::failure::{Failure, FailureKind, Result};
 
-/// Longest command in bytes, its line end included.
+/// Maximum length of a command in bytes, including the line end.
 pub const MAX_COMMAND: usize = 256;
-/// Longest that a connection may take for its next command.
+/// Time limit for each command on a connection.
 const COMMAND_PATIENCE: Duration = Duration::from_secs(30);
-/// Connections at once; more wait.
+/// Maximum number of connections at once; further ones wait.
 const MAX_CONNECTIONS: usize = 8;
 
 const HELP: &str = "encrypt all|none|rate:P|keyframes|headers|headers+keyframes (a gateway: the first three); \
                     rekey: new keys for every viewer; keyframe: ask the source for one; status; help";
 
-/// An end that publishes, as its control socket knows it.
+/// A publishing end, as seen by its control socket.
 pub(super) trait Controlled: Send + Sync + 'static {
-    /// What of it can be changed.
+    /// The settings that can be changed.
     fn settings(&self) -> &RuntimeSettings;
 
     fn observation(&self) -> &Observation;
 
-    /// How many watch.
+    /// Number of viewers.
     fn viewers(&self) -> usize;
 
-    /// Frames of its source, so far.
+    /// Number of frames from its source so far.
     fn frames(&self) -> u64;
 
-    /// Whether it can encrypt by that selection; if not, why.
+    /// Returns the reason if the end cannot encrypt by that selection.
     fn check(&self, selection: Selection) -> std::result::Result<(), &'static str>;
 
-    /// Ask the source for a keyframe; if it cannot be asked, why.
+    /// Request a keyframe from the source. Returns the reason if that is impossible.
     fn request_keyframe(&self) -> std::result::Result<(), &'static str>;
 }
 
-/// Take commands for as long as this is waited for.
+/// Serve commands; never returns.
 pub(super) async fn commands(socket: Option<ControlSocket>, end: Arc<dyn Controlled>) -> std::convert::Infallible {
     if let Some(socket) = socket {
         socket.serve(end).await;
@@ -59,18 +59,18 @@ pub(super) async fn commands(socket: Option<ControlSocket>, end: Arc<dyn Control
     std::future::pending().await
 }
 
-/// A socket that commands come in on. Its file is removed when it is dropped.
+/// A socket for commands. Dropping it removes its file.
 pub struct ControlSocket {
     listener: UnixListener,
     path: PathBuf,
 }
 
 impl ControlSocket {
-    /// Make the socket, for this user alone. One that a program left behind is replaced.
+    /// Create the socket, accessible to this user only. It replaces a socket file left behind by an earlier program.
     ///
     /// # Errors
-    /// Kind `Usage` where something else is at `path`, or a running program listens there; kind `Internal` where the
-    /// system makes no socket.
+    /// Kind `Usage` if `path` is taken by something else, if a running program listens there, or if the socket cannot
+    /// be made.
     pub fn bind(path: &Path) -> Result<Self> {
         if let Ok(found) = fs::symlink_metadata(path) {
             if !found.file_type().is_socket() {
@@ -95,7 +95,8 @@ impl ControlSocket {
         })
     }
 
-    /// Serve commands until dropped; what is connected then holds nothing of the end any longer.
+    /// Serve commands until dropped. Dropping it also closes the open connections, so they keep no reference to
+    /// `end`.
     async fn serve(self, end: Arc<dyn Controlled>) {
         let places = Arc::new(Semaphore::new(MAX_CONNECTIONS));
         let mut connections = JoinSet::new();
@@ -108,7 +109,7 @@ impl ControlSocket {
                 Ok((stream, _)) => {
                     let end = Arc::clone(&end);
                     connections.spawn(async move {
-                        // A client that went away without its answer is its own affair.
+                        // An error here means only that the client left before it had its answer.
                         let _ = converse(stream, &*end).await;
                         drop(place);
                     });
@@ -129,7 +130,7 @@ impl Drop for ControlSocket {
     }
 }
 
-/// Nobody can connect before `listen`, and by then the file is closed to others.
+/// Create the listening socket. Nobody can connect before `listen`, and the permissions are restricted before that.
 fn listen(path: &Path) -> io::Result<UnixListener> {
     let socket = Socket::new(Domain::UNIX, Type::STREAM, None)?;
     socket.bind(&SockAddr::unix(path)?)?;
@@ -145,7 +146,7 @@ fn unusable(path: &Path, error: &io::Error) -> Failure {
     Failure::new(FailureKind::Usage, what, hint)
 }
 
-/// Answer the commands of one connection, a line each.
+/// Answer the commands of one connection, one per line.
 async fn converse(stream: UnixStream, end: &dyn Controlled) -> io::Result<()> {
     let (reading, mut writing) = stream.into_split();
     let mut lines = BufReader::with_capacity(MAX_COMMAND, reading);
@@ -170,7 +171,7 @@ async fn converse(stream: UnixStream, end: &dyn Controlled) -> io::Result<()> {
     }
 }
 
-/// Do what a command says, and say what was done, or why not.
+/// Run a command. Returns the text of the answer: the effect, or the error.
 fn answer(command: &str, end: &dyn Controlled) -> Result<String, String> {
     let (verb, rest) = command.split_once(' ').unwrap_or((command, ""));
     match (verb, rest.trim()) {
@@ -192,7 +193,7 @@ fn answer(command: &str, end: &dyn Controlled) -> Result<String, String> {
         ("status", "") => Ok(status(end)),
         ("help", "") => Ok(HELP.to_owned()),
         ("", _) => Err("an empty command; help shows them".to_owned()),
-        // What came is not repeated: it may be anything, and answers end up in terminals.
+        // Do not echo the command: it may contain anything, and answers end up in terminals.
         _ => Err("there is no such command; help shows them".to_owned()),
     }
 }

@@ -1,15 +1,15 @@
-//! Whether a peer that talks also listens.
+//! Detection of a peer that sends requests and does not read the answers.
 
-/// Answers and other control records that may wait for a peer while it takes nothing of what was queued before them.
-/// In minutes of waiting, an honest peer is not sent as much.
+/// Maximum bytes of control records queued while the peer reads nothing of the data queued before them. An honest
+/// peer would not reach this in minutes.
 const MAX_UNREAD_CONTROL: u64 = 512 * 1024;
 
-/// Counts the control records that a peer makes us queue without reading. Frames need no such count: what is not sent
-/// of them is dropped from their queue.
+/// Counts the control records queued for a peer that does not read. Frames need no such count: unsent frames are
+/// dropped from their queue.
 #[derive(Default)]
 pub(super) struct ControlBacklog {
     queued: u64,
-    /// The count began when this much had been queued, and begins anew once that is sent.
+    /// Value of `queued` at the start of the count. Once that much has been sent, the count starts again.
     since: u64,
     control: u64,
 }
@@ -26,7 +26,7 @@ impl ControlBacklog {
         self.control += bytes;
     }
 
-    /// Whether too much waits, when `backlog` bytes of all that was queued are not sent yet.
+    /// True if too much waits. `backlog` is the number of queued bytes not yet sent.
     pub(super) fn too_much(&mut self, backlog: usize) -> bool {
         if self.queued.saturating_sub(backlog as u64) >= self.since {
             self.since = self.queued;

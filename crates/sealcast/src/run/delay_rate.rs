@@ -1,52 +1,52 @@
-//! What a source should make where the carrier's own congestion control decides how fast it leaves, and does not say:
-//! the path is too slow when everything waits.
+//! Target rate for a source on carriers whose own congestion control sets the sending rate and does not report it. If
+//! everything has to wait, the path is too slow.
 //!
-//! A burst, such as a keyframe's, makes a queue that runs empty again; one that does not *stands* (RFC 8289, section
-//! 3). So it is the least wait of an interval that counts: of frames at this end, and of packets on the path, where it
-//! is the round trip beyond the shortest. What answers is the rate controller of Google's congestion control
-//! (draft-ietf-rmcat-gcc-02, section 5.5): a cut to a part of what left meanwhile, and slow growth near the rate at
-//! which a queue stood last.
+//! A burst, such as a keyframe's, makes a queue that soon drains; a queue that does not drain is a *standing* queue
+//! (RFC 8289, section 3). So the measure is the minimum wait in an interval: of frames at this end, plus that of
+//! packets on the path, which is the round trip minus its minimum. The reaction is that of the rate controller in
+//! Google's congestion control (draft-ietf-rmcat-gcc-02, section 5.5): a cut to a fraction of the rate sent in that
+//! interval, and slow growth near the rate at which a queue last stood.
 
 use std::time::{Duration, Instant};
 
 use sealcast_proto::rate::RateConfig;
 
-/// How long it is watched whether a queue runs empty: longer than a keyframe takes.
+/// Interval in which a queue should drain at least once: longer than a keyframe takes.
 const INTERVAL: Duration = Duration::from_millis(500);
-/// A queue in which everything waits so long stands.
+/// A queue is standing if the minimum wait is at least this.
 const STANDING: Duration = Duration::from_millis(100);
-/// The rate may grow where something waits less than this.
+/// The rate may grow while the minimum wait is below this.
 const FREE: Duration = Duration::from_millis(50);
-/// Part of what left that a cut leaves (the draft's beta).
+/// Fraction of the sent rate to which a cut reduces the target (the draft's beta).
 const CUT: f64 = 0.85;
-/// Least part of the target that one cut leaves: an interval may have seen little of the path.
+/// Smallest fraction of the target that one cut leaves: an interval may contain only a small sample of the path.
 const LEAST_PART: f64 = 0.3;
-/// Growth in an interval, far from the rate at which a queue stood and near it.
+/// Growth factors per interval: far from the rate at which a queue last stood, and near it.
 const GROWTH: f64 = 1.1;
 const GROWTH_NEAR: f64 = 1.015;
-/// How near that is, as parts of that rate.
+/// Range that counts as near, as a fraction of that rate.
 const NEAR: std::ops::Range<f64> = 0.8..1.1;
-/// The target grows no further above what really leaves than by this factor.
+/// The target grows no further than this factor above the rate actually sent.
 const UNUSED: f64 = 1.5;
-/// How much longer the shortest round trip is taken for at each look, so that another path's is found.
+/// Increase of the minimum round trip at each sample, so that a change to a longer path is recognised.
 const BASE_DRIFT: Duration = Duration::from_millis(1);
 
-/// What a viewer's path looks like.
+/// A sample of the state of a viewer's path.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct PathSample {
-    /// Bytes of media that the carrier has taken so far.
+    /// Number of media bytes taken by the carrier so far.
     pub(super) left: u64,
-    /// The round trip, smoothed.
+    /// Smoothed round trip.
     pub(super) round_trip: Duration,
-    /// A frame waits for the carrier.
+    /// True if a frame waits for the carrier.
     pub(super) blocked: bool,
 }
 
-/// What was seen since the interval began.
+/// Measurements since the start of the interval.
 struct Seen {
     since: Instant,
     left: u64,
-    /// The least wait of a frame, where one left, and of packets on the path.
+    /// Minimum wait of the frames that left, if any did, and of packets on the path.
     frame: Option<Duration>,
     packets: Duration,
     dropped: bool,
@@ -63,7 +63,7 @@ impl Seen {
         }
     }
 
-    /// The least that anything waited; `None` where nothing wanted to leave.
+    /// The minimum wait in total; `None` if there was nothing to send.
     fn wait(&self, blocked: bool) -> Option<Duration> {
         if self.dropped || (blocked && self.frame.is_none()) {
             return Some(Duration::MAX);
@@ -72,23 +72,23 @@ impl Seen {
     }
 }
 
-/// Finds out what one viewer's path carries. Tell it of every frame, and have it [`look`](Self::look) several times in
-/// half a second.
+/// Estimates the capacity of one viewer's path. Report every frame to it, and call [`look`](Self::look) several times
+/// per half second.
 pub(super) struct DelayBasedRate {
     bounds: RateConfig,
-    /// Bit/s; none until a queue stood for the first time: the source makes what it was configured for.
+    /// Target in bit/s. `None` until a queue first stands: until then the source keeps its configured rate.
     target: Option<f64>,
-    /// What left when a queue stood last, bit/s.
+    /// Rate sent while a queue last stood, bit/s.
     met: f64,
-    /// The shortest round trip of late.
+    /// Recent minimum of the round trip.
     base: Duration,
     seen: Option<Seen>,
-    /// A cut was made in the last interval, and this one still shows what was before it.
+    /// True after a cut: the next interval still shows its causes, so it causes no second cut.
     resting: bool,
 }
 
 impl DelayBasedRate {
-    /// One that keeps its target within `bounds`.
+    /// An estimator whose target stays within `bounds`.
     pub(super) fn new(bounds: RateConfig) -> Self {
         Self {
             bounds,
@@ -100,21 +100,21 @@ impl DelayBasedRate {
         }
     }
 
-    /// A frame goes to the carrier, after so long a wait.
+    /// Note that a frame goes to the carrier after waiting this long.
     pub(super) fn frame(&mut self, waited: Duration) {
         if let Some(seen) = &mut self.seen {
             seen.frame = Some(seen.frame.map_or(waited, |least| least.min(waited)));
         }
     }
 
-    /// Frames were dropped because they had waited for too long.
+    /// Note that frames were dropped because they had waited too long.
     pub(super) fn dropped(&mut self) {
         if let Some(seen) = &mut self.seen {
             seen.dropped = true;
         }
     }
 
-    /// What the source should make, bit/s, by the way the path looks `now`; none where it has always kept up.
+    /// Take a sample and return the source's target rate in bit/s; `None` if the path has always kept up.
     pub(super) fn look(&mut self, now: Instant, path: &PathSample) -> Option<u64> {
         self.base = self.base.saturating_add(BASE_DRIFT).min(path.round_trip);
         let mut seen = self.seen.take().unwrap_or_else(|| Seen::nothing(now, path.left));
@@ -129,10 +129,10 @@ impl DelayBasedRate {
         self.target.map(|target| target as u64)
     }
 
-    /// An interval is over, in which everything waited for at least `wait` and so many bit/s left.
+    /// Evaluate an interval: everything waited at least `wait`, and `rate` bit/s left.
     fn settle(&mut self, wait: Option<Duration>, rate: f64) {
         let rested = std::mem::take(&mut self.resting);
-        // Where nothing leaves at all the path is away, and how fast it is nobody knows.
+        // If nothing leaves at all, the path is interrupted and its capacity unknown.
         let Some(wait) = wait.filter(|_| rate > 0.0) else {
             return;
         };
@@ -140,7 +140,7 @@ impl DelayBasedRate {
         if wait >= STANDING && !rested {
             self.resting = true;
             self.met = rate;
-            // What waits is no reason to make more.
+            // A standing queue must never raise the target.
             let most = self.target.unwrap_or(f64::MAX);
             self.set((rate * CUT).max(target * LEAST_PART).min(most));
         } else if wait < FREE && self.target.is_some_and(|target| target < rate * UNUSED) {

@@ -9,19 +9,20 @@ const BOUNDS: RateConfig = RateConfig {
     max: 20_000_000,
     unsteered: false,
 };
-/// What the encoder was configured for, bit/s.
+/// The encoder's configured rate, bit/s.
 const CONFIGURED: u64 = 8_000_000;
 const RTT: Duration = Duration::from_millis(20);
 
-/// An encoder of 25 pictures a second, a queue that drops what waited for 400 ms, and a path, in steps of 10 ms.
+/// A simulation in steps of 10 ms: an encoder of 25 pictures per second, a queue that drops frames after 400 ms, and
+/// a path.
 struct Path {
     delay_rate: DelayBasedRate,
     now: Instant,
     steps: u32,
-    /// Bit/s.
+    /// Capacity in bit/s.
     carries: u64,
     round_trip: Duration,
-    /// Bytes and birth of what waits; the first may have left in part.
+    /// Size and creation time of the queued frames; part of the first may already have left.
     queue: VecDeque<(u64, Instant)>,
     left: u64,
     target: Option<u64>,
@@ -43,7 +44,7 @@ impl Path {
         }
     }
 
-    /// Let seconds pass; the lowest and highest target meanwhile.
+    /// Simulate some seconds. Returns the lowest and the highest target in that time.
     fn run(&mut self, seconds: u32) -> (u64, u64) {
         let mut range = (u64::MAX, 0);
         for _ in 0..seconds * 100 {
@@ -59,7 +60,7 @@ impl Path {
         self.steps += 1;
         if self.steps.is_multiple_of(4) {
             let rate = self.target.unwrap_or(CONFIGURED).min(CONFIGURED);
-            // A keyframe in two seconds, as long as six other frames.
+            // A keyframe every two seconds, six times as large as other frames.
             let keyframe = self.steps.is_multiple_of(200);
             let bytes = rate / 8 / 25 * if keyframe { 6 } else { 1 } * 50 / 55;
             self.queue.push_back((bytes, self.now));
@@ -152,7 +153,7 @@ fn a_queue_on_the_path_counts_and_a_longer_path_does_not() {
     let cut = path.target.expect("packets wait on the path");
     assert!(cut < CONFIGURED, "{cut}");
     path.run(40);
-    // The longer round trip is that of another path.
+    // The longer round trip belongs to another path.
     let (lowest, _) = path.run(20);
     assert!(lowest >= CONFIGURED, "{lowest}");
 }
@@ -171,7 +172,7 @@ fn a_source_that_pauses_says_nothing_of_the_path() {
         path.now += INTERVAL;
         path.target = path.delay_rate.look(path.now, &look);
     }
-    // The first look ends an interval that began while it ran.
+    // The first sample ends an interval that had already begun.
     let moved = path
         .target
         .zip(before)

@@ -1,4 +1,4 @@
-//! How connections end, in words, in labels and as failures.
+//! Ends of connections as log messages, metric labels and failures.
 
 use sealcast_proto::keys::HandshakeError;
 use sealcast_proto::session::SessionError;
@@ -8,7 +8,7 @@ use super::connection::Ended;
 use crate::failure::{Failure, FailureKind};
 use crate::meter::labels::HandshakeOutcome;
 
-/// What to log about an end, or `None` for one that was said in words already.
+/// The log message for an end, or `None` if the end was already logged.
 pub(super) fn end_in_words(ended: &Ended) -> Option<String> {
     match ended {
         Ended::Session(SessionError::Handshake(error)) => Some(format!("the handshake failed: {error}")),
@@ -20,7 +20,7 @@ pub(super) fn end_in_words(ended: &Ended) -> Option<String> {
     }
 }
 
-/// The label of a handshake that did not succeed.
+/// The metric label of a handshake that failed.
 pub(super) fn handshake_outcome(ended: &Ended) -> HandshakeOutcome {
     match ended {
         Ended::Session(SessionError::Handshake(HandshakeError::Timeout)) => HandshakeOutcome::TimedOut,
@@ -32,7 +32,7 @@ pub(super) fn handshake_outcome(ended: &Ended) -> HandshakeOutcome {
     }
 }
 
-/// What a publisher's last words mean for a viewer; `None` if the stream is over.
+/// The failure that a publisher's close message means for a viewer; `None` if the stream ended normally.
 pub(super) fn last_words_failure(remote: &str, reason: CloseReason, text: &str) -> Option<Failure> {
     let said = if text.is_empty() {
         reason.to_string()
@@ -53,7 +53,7 @@ pub(super) fn last_words_failure(remote: &str, reason: CloseReason, text: &str) 
     }
 }
 
-/// What a handshake that failed means for a viewer.
+/// The failure that an unsuccessful handshake means for a viewer.
 pub(super) fn handshake_failure(remote: &str, error: HandshakeError) -> Failure {
     let (kind, hint) = match error {
         HandshakeError::WrongPeer(_) | HandshakeError::OwnIdentity | HandshakeError::Signature => (

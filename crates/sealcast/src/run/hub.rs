@@ -1,4 +1,4 @@
-//! From one source to every viewer.
+//! Distribution of frames from one source to all viewers.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -23,26 +23,26 @@ impl Queued for Arc<Frame> {
     }
 }
 
-/// How the source ended.
+/// The end of the source.
 #[derive(Clone, Debug)]
 pub enum SourceEnd {
-    /// It has no more frames.
+    /// The source has no more frames.
     Complete,
-    /// It failed.
+    /// The source failed.
     Failed(Failure),
 }
 
-/// Viewers together get a keyframe on request at most this often: one that asks without end must not spoil the picture
-/// of the others.
+/// Minimum time between keyframes on request, for all viewers together: a viewer that sends endless requests must not
+/// spoil the picture of the others.
 const KEYFRAME_INTERVAL: Duration = Duration::from_millis(250);
 
-/// No viewer has stated a target.
+/// No viewer has set a target.
 const NO_TARGET: u64 = u64::MAX;
 
 struct Viewer {
     id: u64,
     queue: Arc<FrameQueue<Arc<Frame>>>,
-    /// Bits per second that its path carries, if it said so.
+    /// Capacity of the viewer's path in bit/s, if known.
     target: Option<u64>,
 }
 
@@ -54,14 +54,14 @@ struct State {
     end: Option<SourceEnd>,
 }
 
-/// Hands every frame to every viewer's queue. The source never waits for a viewer.
+/// Puts every frame into every viewer's queue. The source never waits for a viewer.
 pub struct Hub {
     state: Mutex<State>,
     joined: Condvar,
     limits: QueueLimits,
     metrics: Metrics,
     rate: RateConfig,
-    /// What the source should make, bit/s: the lowest that a viewer stated, [`NO_TARGET`] where none did.
+    /// Target rate of the source in bit/s: the lowest target of any viewer, or [`NO_TARGET`] if none is set.
     target: AtomicU64,
     wants_keyframe: AtomicBool,
     last_request: Mutex<Option<Instant>>,
@@ -92,7 +92,7 @@ impl Hub {
         }
     }
 
-    /// The same hub with these bounds of what viewers may state: however slow a path is, the picture keeps the least.
+    /// Sets the bounds of the viewers' targets. However slow a path is, the source keeps the minimum.
     pub fn with_rate(mut self, rate: RateConfig) -> Self {
         self.rate = rate;
         self
@@ -104,11 +104,11 @@ impl Hub {
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
-        // The state is consistent between statements; a panic elsewhere does not spoil it.
+        // Each statement leaves the state consistent, so a panic in another thread does no harm.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A new viewer's queue, and its number for [`leave`](Self::leave). A keyframe is asked for on its behalf.
+    /// Add a viewer. Returns its number, for [`leave`](Self::leave), and its queue. Also requests a keyframe for it.
     pub(super) fn join(&self) -> (u64, Arc<FrameQueue<Arc<Frame>>>) {
         let queue = Arc::new(FrameQueue::new(self.limits));
         let mut state = self.lock();
@@ -136,12 +136,12 @@ impl Hub {
         self.settle_target(&state);
     }
 
-    /// How many viewers there are.
+    /// Number of current viewers.
     pub fn viewers(&self) -> usize {
         self.lock().viewers.len()
     }
 
-    /// What the stream is, once the source is open.
+    /// The stream's description, once the source is open.
     pub fn info(&self) -> Option<StreamInfo> {
         self.lock().info.clone()
     }
@@ -152,19 +152,19 @@ impl Hub {
         state.info_version += 1;
     }
 
-    /// The stream's description and its version, if it is newer than `version`.
+    /// The version of the stream's description, and the description itself if it is newer than `version`.
     pub(super) fn info_since(&self, version: u64) -> (u64, Option<StreamInfo>) {
         let state = self.lock();
         let newer = state.info.as_ref().filter(|_| state.info_version > version).cloned();
         (state.info_version, newer)
     }
 
-    /// Ask the source for a keyframe.
+    /// Request a keyframe from the source.
     pub fn request_keyframe(&self) {
         self.wants_keyframe.store(true, Ordering::Relaxed);
     }
 
-    /// Whether the source should be asked now. A request that comes too soon after another waits.
+    /// True if the source should be asked for a keyframe now. A request that follows another too soon is delayed.
     pub(super) fn take_keyframe_request(&self) -> bool {
         let mut last = self.last_request.lock().unwrap_or_else(PoisonError::into_inner);
         let due = last.is_none_or(|last| last.elapsed() >= KEYFRAME_INTERVAL);
@@ -175,9 +175,9 @@ impl Hub {
         ask
     }
 
-    /// State how many bits per second of picture the path to viewer `id` carries; `None` where nothing is known, as
-    /// over TCP. There is one source for all: it gets the lowest of what is stated, so that one slow viewer holds
-    /// everybody back. A number that is no viewer's is ignored.
+    /// Set the capacity of the path to viewer `id`, in bit/s; `None` if it is unknown, as over TCP. All viewers share
+    /// one source, which gets the lowest of the targets, so one slow viewer reduces the rate for everybody. An
+    /// unknown `id` is ignored.
     pub fn set_target(&self, id: u64, bits_per_second: Option<u64>) {
         let mut state = self.lock();
         if let Some(viewer) = state.viewers.iter_mut().find(|viewer| viewer.id == id) {
@@ -193,17 +193,17 @@ impl Hub {
         self.target.store(target, Ordering::Relaxed);
     }
 
-    /// What the source should make, bit/s; `u64::MAX`, as much as it was configured for, where no viewer stated any.
+    /// Target rate of the source in bit/s; `u64::MAX`, the source's configured rate, if no viewer has set a target.
     pub fn target(&self) -> u64 {
         self.target.load(Ordering::Relaxed)
     }
 
-    /// Frames the source has made.
+    /// Number of frames from the source so far.
     pub fn frames(&self) -> u64 {
         self.frames.load(Ordering::Relaxed)
     }
 
-    /// Hand a frame to every viewer.
+    /// Put a frame into every viewer's queue.
     pub(super) fn publish(&self, frame: Frame) {
         self.frames.fetch_add(1, Ordering::Relaxed);
         let frame = Arc::new(frame);
@@ -219,7 +219,7 @@ impl Hub {
         }
     }
 
-    /// The source has ended: viewers get what is queued and are told.
+    /// The source has ended: viewers receive the queued frames and then learn of the end.
     pub(super) fn finish(&self, end: SourceEnd) {
         let mut state = self.lock();
         state.end = Some(end);
@@ -228,7 +228,7 @@ impl Hub {
         }
     }
 
-    /// How the source ended, if it has.
+    /// The end of the source, if it has ended.
     pub fn end(&self) -> Option<SourceEnd> {
         self.lock().end.clone()
     }
@@ -243,7 +243,7 @@ impl Hub {
         self.stopping.load(Ordering::Relaxed)
     }
 
-    /// Wait, in the source's thread, until somebody watches or the hub stops.
+    /// Wait, on the source's thread, until there is a viewer or the hub stops.
     pub(super) fn wait_for_viewer(&self) {
         let mut state = self.lock();
         while state.viewers.is_empty() && !self.stopping() {

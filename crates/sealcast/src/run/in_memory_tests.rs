@@ -1,4 +1,4 @@
-//! A publisher's task and a viewer's session on carriers in memory, instead of TCP.
+//! A publisher's task and a viewer's session on carriers in memory instead of TCP.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -26,7 +26,7 @@ use crate::media::{Codec, Frame, FrameRate, StreamInfo};
 use crate::meter::metrics::Metrics;
 use crate::transport::memory_pair;
 
-/// As over TCP.
+/// The carrier behaves like TCP.
 fn carrier_config() -> CarrierConfig {
     CarrierConfig {
         carrier: Carrier::Stream,
@@ -130,7 +130,7 @@ async fn frames_reach_a_viewer_through_memory_as_they_do_through_tcp() {
             hub.publish(frame(hub.frames(), &picture));
         }
         received.extend(std::iter::from_fn(|| queue.pop()));
-        // Frames are published here, without a byte from the other end to wake us up.
+        // Publish frames here: no byte from the other end wakes the task.
         let _ = tokio::time::timeout(Duration::from_millis(5), viewer.wait()).await;
     }
     assert!(received.iter().all(|delivered| delivered.frame.data[..] == picture[..]));

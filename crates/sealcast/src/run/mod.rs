@@ -1,7 +1,7 @@
-//! The running program: tasks and threads that pump sessions, sources and sinks.
+//! The running program: tasks and threads that drive sessions, sources and sinks.
 //!
 //! ```text
-//! publisher:  source thread ─► hub ─► one bounded queue a viewer ─► viewer task: seal ─► transport
+//! publisher:  source thread ─► hub ─► one bounded queue per viewer ─► viewer task: seal ─► transport
 //! viewer:     transport ─► session task: open, assemble ─► one bounded queue ─► sink thread
 //! ```
 

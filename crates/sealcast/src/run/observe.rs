@@ -1,4 +1,4 @@
-//! What every long-running command observes: metrics, logs, resources and the report.
+//! Observations of every long-running command: metrics, logs, resources and the report.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -26,27 +26,27 @@ use crate::meter::resources::{ResourceSample, ResourceSampler, SAMPLE_PERIOD, UN
 use crate::meter::serve::{MetricsServer, Reach};
 use crate::meter::stage::Stage;
 
-/// What the user asked to have observed.
+/// Observations requested by the user.
 #[derive(Clone, Debug, Default)]
 pub struct ObserveOptions {
-    /// Where to write the JSON summary at the end.
+    /// File for the JSON summary at the end.
     pub report: Option<PathBuf>,
-    /// Where to write CSV logs.
+    /// Folder for CSV logs.
     pub log_dir: Option<PathBuf>,
-    /// Where to serve metrics.
+    /// Address to serve metrics at.
     pub metrics: Option<SocketAddr>,
-    /// What measures energy.
+    /// The energy meter.
     pub meter: MeterSpec,
 }
 
 impl ObserveOptions {
-    /// Whether anybody is to be told what was observed.
+    /// True if any output of the observations is requested.
     fn asks(&self) -> bool {
         self.report.is_some() || self.log_dir.is_some() || self.metrics.is_some()
     }
 }
 
-/// Everything observed in one run. Shared by its tasks.
+/// All observations of one run, shared by its tasks.
 pub struct Observation {
     /// Counters and stage times.
     pub metrics: Metrics,
@@ -57,7 +57,7 @@ pub struct Observation {
     phase: AtomicU8,
 }
 
-/// Owns what must be ended: the sampler, the log thread.
+/// Owns the parts that must be shut down: the sampler and the log thread.
 pub struct Observing {
     observation: Arc<Observation>,
     options: ObserveOptions,
@@ -78,10 +78,11 @@ pub fn build_info() -> BuildInfo {
 }
 
 impl Observation {
-    /// Begin to observe `command`, which counts in `metrics`.
+    /// Start observing `command`, whose counters are in `metrics`.
     ///
     /// # Errors
-    /// The log directory cannot be written, the metrics address cannot be bound, or the meter is not there.
+    /// The report or the log directory cannot be written, the metrics address cannot be bound, or the meter is
+    /// missing.
     pub async fn start(command: &str, options: ObserveOptions, metrics: Metrics) -> Result<Observing> {
         options.report.as_deref().map_or(Ok(()), Report::check_place)?;
         let mut energy = options.meter.open()?;
@@ -121,12 +122,12 @@ impl Observation {
         change(&mut self.report.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// What the stream is doing, for the logs.
+    /// Set the phase of the stream, for the logs.
     pub fn set_phase(&self, phase: Phase) {
         self.phase.store(phase as u8, Ordering::Relaxed);
     }
 
-    /// What the stream is doing.
+    /// Phase of the stream.
     pub fn phase(&self) -> Phase {
         let phase = self.phase.load(Ordering::Relaxed);
         let known = [Phase::Handshake, Phase::Steady, Phase::Idle];
@@ -136,19 +137,19 @@ impl Observation {
             .unwrap_or(Phase::Idle)
     }
 
-    /// State a setting in the report.
+    /// Put a setting into the report.
     pub fn setting(&self, name: &str, value: &str) {
         self.report(|report| report.setting(name, value));
     }
 
-    /// What the stream's publisher encrypts has changed, or is said for the first time.
+    /// Record the publisher's selection of the parts to encrypt, at the start and after each change.
     pub fn selection(&self, selection: Selection) {
         let selection = selection.to_string();
         self.metrics.set_selection(&selection);
         self.setting("encrypt", &selection);
     }
 
-    /// A handshake has ended.
+    /// Record the end of a handshake.
     pub fn handshake(&self, row: HandshakeRow) {
         self.metrics.record_handshake(row.outcome);
         if let Some(logs) = &self.logs {
@@ -157,7 +158,7 @@ impl Observation {
         self.report(|report| report.handshake(row));
     }
 
-    /// A session stands: say so, and take down its handshake.
+    /// Log an established session and record its handshake.
     pub(super) fn established(
         &self,
         what: &'static str,
@@ -180,8 +181,8 @@ impl Observation {
         self.set_phase(Phase::Steady);
     }
 
-    /// Record a stage that begins with a stamp of the peer's and ends here: how long it took, ns, where the peer's
-    /// clock is known.
+    /// Record a stage that starts at a time stamp of the peer and ends here at `end`. Returns its duration in ns, if
+    /// the peer's clock is known.
     pub(super) fn since(&self, stage: Stage, stamp: u64, end: Instant, clock: Option<ClockEstimate>) -> Option<u64> {
         let clock = clock?;
         let end = i128::from(self.clock.wall(end)) + i128::from(clock.offset);
@@ -190,7 +191,7 @@ impl Observation {
         Some(stages.record_between_clocks(stage, difference, clock.uncertainty))
     }
 
-    /// A frame was sealed, and how long that took.
+    /// Record a sealed frame and the time taken to seal it.
     pub(super) fn frame_sealed(&self, made: SealedRecords, wire_bytes: u64, took: Duration) {
         let metrics = &self.metrics;
         metrics.record_stage(Stage::Seal, took);
@@ -200,7 +201,7 @@ impl Observation {
         metrics.record_frame(Direction::Out);
     }
 
-    /// The peer's clock was estimated anew.
+    /// Record a new estimate of the peer's clock.
     pub fn clock_estimate(&self, offset_ns: i64, uncertainty_ns: u64) {
         self.metrics.set_clock(offset_ns, uncertainty_ns);
         self.report(|report| {
@@ -213,42 +214,42 @@ impl Observation {
         });
     }
 
-    /// A comparison for the report.
+    /// Put a comparison into the report.
     pub fn paired(&self, name: &str, summary: PairedSummary) {
         self.report(|report| report.paired.insert(name.to_owned(), summary));
     }
 
-    /// The newest handshake that succeeded.
+    /// The latest successful handshake.
     pub fn last_handshake(&self) -> Option<HandshakeRow> {
         self.report(|report| report.last_handshake().cloned())
     }
 
-    /// How well the peer's clock is known, ns.
+    /// Uncertainty of the peer's clock, ns.
     pub fn clock_uncertainty(&self) -> Option<u64> {
         self.report(|report| report.clock.map(|clock| clock.uncertainty_ns))
     }
 
-    /// The per-frame log, where there is one.
+    /// The CSV logs, if they are enabled.
     pub fn logs(&self) -> Option<&LogHandle> {
         self.logs.as_ref()
     }
 }
 
 impl Observing {
-    /// The shared part.
+    /// The part shared by the tasks.
     pub fn observation(&self) -> Arc<Observation> {
         Arc::clone(&self.observation)
     }
 
-    /// The newest resource sample.
+    /// The latest resource sample.
     pub fn resources(&self) -> ResourceSample {
         self.sampler.latest()
     }
 
-    /// End: write the logs' rest and the report. `outcome` is how the run ended.
+    /// Finish: write the remaining logs and the report. `outcome` is the result of the run.
     ///
     /// # Errors
-    /// The run's own failure first; else that the report cannot be written.
+    /// The failure of the run, if it failed; otherwise a failure to write the report.
     pub fn finish(self, outcome: Result<()>) -> Result<()> {
         let resources = self.sampler.summary();
         drop(self.sampler);
@@ -275,7 +276,7 @@ impl Observing {
     }
 }
 
-/// The counts above 0, in words.
+/// The counts above 0 as text.
 fn listed(counts: &BTreeMap<&'static str, u64>) -> String {
     let counted = counts.iter().filter(|&(_, &count)| count > 0);
     let words: Vec<String> = counted.map(|(name, count)| format!("{name} {count}")).collect();
@@ -286,7 +287,7 @@ fn listed(counts: &BTreeMap<&'static str, u64>) -> String {
     }
 }
 
-/// Logs the running stream ten times a second.
+/// Returns a function that logs the running stream; the sampler calls it ten times a second.
 fn steady_logger(observation: Arc<Observation>) -> impl FnMut(&ResourceSample) + Send + 'static {
     let mut before = (Instant::now(), 0_u64, 0_u64);
     let mut joules_before = 0.0;

@@ -1,4 +1,4 @@
-//! What an end brings to every handshake.
+//! The settings that an end uses in every handshake.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -14,7 +14,7 @@ use super::delay_rate::DelayBasedRate;
 use crate::failure::{Failure, FailureKind, Result};
 use crate::keys::entropy;
 
-/// A session's carrier, and how media is delivered on it.
+/// A session's carrier, and the delivery of media on it.
 #[derive(Clone, Copy)]
 pub(super) struct CarrierConfig {
     pub(super) carrier: Carrier,
@@ -22,17 +22,17 @@ pub(super) struct CarrierConfig {
 }
 
 impl CarrierConfig {
-    /// What finds out for the source what the carrier carries, where neither the system nor the session does.
+    /// The estimator of the path's capacity, if neither the system nor the session measures it.
     pub(super) fn delay_rate(self) -> Option<DelayBasedRate> {
         let on_streams = self.carrier == Carrier::Quic(QuicMedia::Streams);
         self.delivery.rate.filter(|_| on_streams).map(DelayBasedRate::new)
     }
 
-    /// What of the delivery the carrier does not do by itself.
+    /// The delivery without the functions that the carrier itself provides.
     fn suited_delivery(self) -> Delivery {
         match self.carrier {
             Carrier::Stream | Carrier::Datagrams(_) => self.delivery,
-            // QUIC finds out how long its packets may be.
+            // QUIC discovers the maximum packet size itself.
             Carrier::Quic(QuicMedia::Datagrams(_)) => Delivery {
                 mtu: Mtu::Discover,
                 ..self.delivery
@@ -48,20 +48,20 @@ impl CarrierConfig {
     }
 }
 
-/// What both commands bring to every handshake.
+/// The settings that each end uses in every handshake.
 #[derive(Clone)]
 pub struct Offer {
-    /// Who this end is.
+    /// This end's identity.
     pub identity: Arc<Identity>,
     /// Suites, best first.
     pub suites: Vec<Suite>,
     /// Mechanisms, best first.
     pub mechanisms: Vec<Arc<dyn Mechanism>>,
-    /// When new epochs begin.
+    /// Limits after which a new epoch begins.
     pub rekey: RekeyPolicy,
-    /// What is sealed at once.
+    /// Unit of sealing.
     pub unit: Unit,
-    /// What a selection by rate draws from; not a secret.
+    /// Seed of the random draws of a selection by rate; not a secret.
     pub selection_seed: u64,
 }
 
@@ -92,7 +92,7 @@ impl Offer {
         }
     }
 
-    /// A session of the end that connects, and how long making its key pair took.
+    /// Create the session of the connecting end. Also returns the time taken to generate its key pair.
     pub(super) fn initiate(
         &self,
         role: Role,

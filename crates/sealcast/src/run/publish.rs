@@ -1,4 +1,4 @@
-//! The publisher: one source, a listening socket (or a viewer to connect to), a task for every viewer.
+//! The publisher: one source, a listening socket (or a viewer to connect to), and a task for every viewer.
 
 use std::sync::Arc;
 use std::thread::JoinHandle;
@@ -26,52 +26,52 @@ use crate::failure::{Failure, FailureKind, Result};
 use crate::source::Source;
 use crate::transport::{self, Listener};
 
-/// The first rate for a source that is passed through, bit/s: more than most cameras make.
+/// The start rate for a source whose rate cannot be changed, bit/s: above the rate of most cameras.
 pub(super) const PASSED_THROUGH: u64 = 30_000_000;
-/// How long viewers may take to receive what is queued when the source ends.
+/// Time limit for sending the queued frames to the viewers after the source has ended.
 const DRAIN_PATIENCE: Duration = Duration::from_secs(10);
 
-/// A connection that lasted this long was no failed attempt.
+/// A connection that lasted this long counts as a success and resets the retry delay.
 const STABLE: Duration = Duration::from_secs(5);
 
-/// Where a publisher's viewers come from.
+/// Origin of a publisher's viewers.
 pub enum Viewers {
     /// They connect to this socket.
     Listen {
         /// The socket.
         listener: Listener,
-        /// How media is delivered where it may be lost.
+        /// Delivery of media on carriers that may lose it.
         delivery: Delivery,
     },
     /// The publisher connects to a listening viewer.
     Connect(Ticket),
 }
 
-/// What a publisher needs.
+/// The settings of a publisher.
 pub struct PublishOptions {
-    /// Where frames come from.
+    /// The source of frames.
     pub source: Box<dyn Source>,
     /// Identity, suites, mechanisms.
     pub offer: Offer,
     /// The invite of the ticket, if there is one.
     pub invite: Option<Invite>,
-    /// Who is let in.
+    /// Decides which viewers are admitted.
     pub admission: Admission,
-    /// Most viewers at once.
+    /// Maximum number of viewers at once.
     pub max_viewers: usize,
     /// Limits of each viewer's queue.
     pub queue: QueueLimits,
-    /// Bounds of the bit rate, where paths are measured and the source can follow.
+    /// Bounds of the bit rate. They apply where the path is measured and the source can change its rate.
     pub rate: RateConfig,
-    /// Where viewers come from.
+    /// Origin of the viewers.
     pub viewers: Viewers,
-    /// What is encrypted, at first and later.
+    /// Settings that can change at run time, such as the parts to encrypt.
     pub settings: RuntimeSettings,
-    /// Where commands come in.
+    /// The socket for commands.
     pub control: Option<ControlSocket>,
 }
 
-/// A publisher whose source runs.
+/// A publisher whose source is running.
 pub struct Publisher {
     shared: Arc<Shared>,
     viewers: Viewers,
@@ -82,7 +82,7 @@ pub struct Publisher {
 /// Publish until the source ends or `stop` turns true.
 ///
 /// # Errors
-/// The source failed, or a viewer that should be connected to refuses us.
+/// The source failed, or the viewer that the publisher connects to refuses it.
 pub async fn publish(
     options: PublishOptions,
     observation: Arc<Observation>,
@@ -122,7 +122,7 @@ impl Publisher {
         })
     }
 
-    /// Where the frames pass, for the demo.
+    /// The hub of the frames, for the demo.
     pub(super) fn hub(&self) -> Arc<Hub> {
         Arc::clone(&self.shared.hub)
     }
@@ -153,7 +153,7 @@ impl Publisher {
                 outcome = &mut serving => Err(outcome),
                 never = controlled => match never {},
                 _ = turned_on(&mut stop) => {
-                    // Nobody is left to hear it if all tasks have ended.
+                    // Sending fails if all tasks have already ended.
                     let _ = tasks_stop.send(true);
                     Ok(Ok(()))
                 }
@@ -163,7 +163,8 @@ impl Publisher {
                 }),
             };
             if outcome.is_ok() && connects {
-                // The one viewer is served here and in no task: it gets the rest of the stream, and a goodbye.
+                // The only viewer is served here and not in a task of its own: let it receive the rest of the stream
+                // and the close message.
                 let _ = tokio::time::timeout(DRAIN_PATIENCE, serving).await;
             }
             outcome.unwrap_or_else(|served| served)
@@ -178,8 +179,8 @@ impl Publisher {
     }
 }
 
-/// The bounds of the rate for a source. One that cannot follow makes what it makes: nothing is won by beginning below
-/// that, and pictures are lost.
+/// The bounds of the rate for a source. A source whose rate cannot be changed keeps its own rate: starting below that
+/// would gain nothing and lose pictures.
 fn first_rate(source: &mut dyn Source, rate: RateConfig) -> RateConfig {
     if source.set_bitrate(u64::MAX) {
         return rate;
@@ -191,7 +192,7 @@ fn first_rate(source: &mut dyn Source, rate: RateConfig) -> RateConfig {
     }
 }
 
-/// Wait until the source has ended and, for a moment, until the viewers' tasks have noticed.
+/// Wait until the source has ended.
 async fn source_end(hub: &Hub) -> SourceEnd {
     loop {
         if let Some(end) = hub.end() {
@@ -201,7 +202,7 @@ async fn source_end(hub: &Hub) -> SourceEnd {
     }
 }
 
-/// Accept viewers, each in a task of its own.
+/// Accept viewers and serve each in a task of its own.
 async fn accept(
     shared: &Arc<Shared>,
     listener: Listener,
@@ -228,7 +229,7 @@ async fn accept(
     door.accept(listener, tasks, serve).await
 }
 
-/// Connect to a listening viewer, again and again.
+/// Keep a connection to a listening viewer, reconnecting after failures.
 async fn keep_connected(shared: &Arc<Shared>, ticket: &Ticket, stop: &watch::Receiver<bool>) -> Result<()> {
     let mut retry = Retry::default();
     let mut established = false;
@@ -263,7 +264,8 @@ async fn keep_connected(shared: &Arc<Shared>, ticket: &Ticket, stop: &watch::Rec
                 if let Some(failure) = refusal(ticket, &departure, established) {
                     return Err(failure);
                 }
-                // Once a session stood, a handshake that fails may be somebody else's doing.
+                // After one session was established, a failed handshake may be an attacker's doing and no reason to
+                // give up.
                 established |= departure.stood;
                 if departure.stood && began.elapsed() > STABLE {
                     retry = Retry::default();
@@ -279,7 +281,7 @@ async fn keep_connected(shared: &Arc<Shared>, ticket: &Ticket, stop: &watch::Rec
     }
 }
 
-/// Wait until the source has ended or the program is to stop.
+/// Wait until the source has ended or the program should stop.
 async fn over(hub: &Hub, stop: &watch::Receiver<bool>) {
     let mut stop = stop.clone();
     tokio::select! {
@@ -288,7 +290,7 @@ async fn over(hub: &Hub, stop: &watch::Receiver<bool>) {
     }
 }
 
-/// Why it makes no sense to connect to that viewer again, if it makes none.
+/// The failure that makes another attempt to connect pointless, if there is one.
 fn refusal(ticket: &Ticket, departure: &Departure, established: bool) -> Option<Failure> {
     let at = format!("the viewer at {}:{}", ticket.host, ticket.port);
     match (&departure.ended, departure.reason) {

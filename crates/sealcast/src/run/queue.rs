@@ -1,4 +1,4 @@
-//! Bounded queues of frames that drop whole groups of pictures, oldest first.
+//! Bounded queues of frames. A full queue drops whole groups of pictures, oldest first.
 
 use std::collections::VecDeque;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
@@ -6,25 +6,25 @@ use std::time::Duration;
 
 use crate::bell::Bell;
 
-/// What a queue must know of a frame.
+/// The properties of a frame that a queue needs.
 pub trait Queued: Send {
-    /// Whether it can be decoded without earlier frames.
+    /// True if it can be decoded without earlier frames.
     fn keyframe(&self) -> bool;
     /// Its size in bytes.
     fn size(&self) -> usize;
 }
 
-/// How much a queue may hold.
+/// Capacity of a queue.
 #[derive(Clone, Copy, Debug)]
 pub struct QueueLimits {
-    /// Frames, at least 1.
+    /// Number of frames, at least 1.
     pub frames: usize,
-    /// Bytes; one frame is always taken.
+    /// Number of bytes; a single frame is accepted at any size.
     pub bytes: usize,
 }
 
 impl Default for QueueLimits {
-    /// About two seconds of video at 30 frames a second.
+    /// About two seconds of video at 30 frames per second.
     fn default() -> Self {
         Self {
             frames: 60,
@@ -33,21 +33,21 @@ impl Default for QueueLimits {
     }
 }
 
-/// What became of a frame that was pushed.
+/// Result of pushing a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Pushed {
-    /// Frames that were dropped, the pushed one included if it was. What comes before the first keyframe does not
-    /// count: there was nothing yet that it is missing from.
+    /// Number of frames dropped, possibly including the pushed one. Frames before the first keyframe do not count:
+    /// the consumer had no stream yet to miss them from.
     pub dropped: usize,
-    /// Nothing more will be taken before a keyframe: one should be asked for.
+    /// True if the queue accepts nothing more until a keyframe, so one should be requested.
     pub wants_keyframe: bool,
 }
 
-/// Where a consumer that fell behind goes on.
+/// Result of skipping ahead for a consumer that fell behind.
 pub struct Skipped<F> {
-    /// Frames that were dropped.
+    /// Number of frames dropped.
     pub dropped: usize,
-    /// The next frame, if there is a keyframe already.
+    /// The next frame, if a keyframe is available.
     pub next: Option<F>,
 }
 
@@ -58,12 +58,12 @@ struct State<F> {
     skipping: bool,
     closed: bool,
     emptied: u64,
-    /// Threads that wait for a frame: to wake nobody takes a system call as well.
+    /// Number of threads waiting for a frame. If there are none, the system call that would wake them is saved.
     threads: usize,
 }
 
 impl<F> State<F> {
-    /// Forget everything: how much it was.
+    /// Drop all queued frames. Returns their number.
     fn clear(&mut self) -> usize {
         let count = self.frames.len();
         self.frames.clear();
@@ -74,7 +74,7 @@ impl<F> State<F> {
     }
 }
 
-/// A bounded queue between one producer, who never waits, and one consumer.
+/// A bounded queue between one producer, which never waits, and one consumer.
 pub struct FrameQueue<F> {
     limits: QueueLimits,
     state: Mutex<State<F>>,
@@ -83,7 +83,7 @@ pub struct FrameQueue<F> {
 }
 
 impl<F: Queued> FrameQueue<F> {
-    /// An empty queue. Its first frame will be a keyframe.
+    /// An empty queue. It accepts no frame before the first keyframe.
     pub fn new(limits: QueueLimits) -> Self {
         let state = State {
             frames: VecDeque::new(),
@@ -103,12 +103,12 @@ impl<F: Queued> FrameQueue<F> {
     }
 
     fn lock(&self) -> MutexGuard<'_, State<F>> {
-        // The state is consistent between statements; a panic elsewhere does not spoil it.
+        // Each statement leaves the state consistent, so a panic in another thread does no harm.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Put a frame in. When the queue is full, everything up to the newest keyframe is dropped; without one in the
-    /// queue all of it is, and what follows until the next.
+    /// Add a frame. If the queue is full, all frames before its newest keyframe are dropped. If it holds no later
+    /// keyframe, all its frames and all that follow until the next keyframe are dropped.
     pub fn push(&self, frame: F) -> Pushed {
         let mut state = self.lock();
         if state.closed {
@@ -145,7 +145,7 @@ impl<F: Queued> FrameQueue<F> {
         }
     }
 
-    /// Bytes that it holds.
+    /// Number of bytes in the queue.
     pub fn bytes(&self) -> usize {
         self.lock().bytes
     }
@@ -158,7 +158,8 @@ impl<F: Queued> FrameQueue<F> {
         Some(frame)
     }
 
-    /// Go on from `frame`, which was taken and has waited for too long, at the newest keyframe.
+    /// Drop `frame`, which was taken from the queue and waited too long, and continue at the newest keyframe. If the
+    /// queue holds no keyframe and `frame` is one, it is returned instead.
     pub fn skip_to_keyframe(&self, frame: F) -> Skipped<F> {
         let mut state = self.lock();
         let newest = state.frames.iter().rposition(Queued::keyframe);
@@ -185,13 +186,13 @@ impl<F: Queued> FrameQueue<F> {
         }
     }
 
-    /// Forget what is queued; the next frame will be a keyframe.
+    /// Drop all queued frames; the next frame will be a keyframe.
     pub fn clear(&self) {
         self.lock().clear();
     }
 
-    /// Forget what is queued if one more frame of that size does not fit: how many frames that were, and how often
-    /// all that was queued was forgotten until now.
+    /// Drop all queued frames if another frame of `size` bytes does not fit. Returns the number of frames dropped and
+    /// the number of times so far that the queue was emptied by dropping.
     pub fn make_room(&self, size: usize) -> (usize, u64) {
         let mut state = self.lock();
         let frames = state.frames.len();
@@ -200,19 +201,19 @@ impl<F: Queued> FrameQueue<F> {
         (dropped, state.emptied)
     }
 
-    /// How often all that was queued was forgotten.
+    /// Number of times that the queue was emptied by dropping all its frames.
     pub fn emptied(&self) -> u64 {
         self.lock().emptied
     }
 
-    /// No more frames will come; those inside can still be taken.
+    /// Accept no more frames; the queued ones can still be taken.
     pub fn close(&self) {
         let mut state = self.lock();
         state.closed = true;
         self.wake(state);
     }
 
-    /// Whether it is closed and empty.
+    /// True if the queue is closed and empty.
     pub fn finished(&self) -> bool {
         let state = self.lock();
         state.closed && state.frames.is_empty()
@@ -227,12 +228,12 @@ impl<F: Queued> FrameQueue<F> {
         }
     }
 
-    /// Wait, in a task, until something was pushed or the queue was closed since the last wait. Cancel-safe.
+    /// Wait, in a task, until a frame was pushed or the queue was closed since the last wait. Cancel-safe.
     pub async fn changed(&self) {
         self.task.rings().await;
     }
 
-    /// Wait, in a thread, for the next frame; `None` once the queue is closed and empty.
+    /// Wait, on a thread, for the next frame; `None` once the queue is closed and empty.
     pub fn wait_pop(&self) -> Option<F> {
         let mut state = self.lock();
         loop {

@@ -1,4 +1,4 @@
-//! The receiving side of a viewer: frames that its session hands out go into the sink's queue.
+//! The receiving side of a viewer: puts the frames of its session into the sink's queue.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -17,7 +17,7 @@ use crate::media::ReceivedFrame;
 use crate::meter::labels::{Direction, DropCause};
 use crate::meter::stage::Stage;
 
-/// A keyframe is asked for at most this often.
+/// Minimum time between two keyframe requests.
 const REQUEST_INTERVAL: Duration = Duration::from_millis(250);
 
 /// A frame on its way to the sink, and its timeline.
@@ -27,7 +27,7 @@ pub(super) struct Delivered {
     pub(super) timeline: FrameTimeline,
 }
 
-/// When a frame was where. Stamps are the publisher's wall clock unless they are instants.
+/// Time stamps of a frame along its way. They are on the publisher's wall clock unless they are instants.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct FrameTimeline {
     pub(super) preamble: Preamble,
@@ -47,24 +47,25 @@ impl Queued for Delivered {
     }
 }
 
-/// The listening side of a viewer's session.
+/// The listener of a viewer's session.
 pub(super) struct Receiver {
     observation: Arc<Observation>,
     queue: Arc<FrameQueue<Delivered>>,
-    /// Media comes in order, so that what is missing was removed on the way.
+    /// Media arrives in order, so anything missing was removed on the way.
     in_order: bool,
     info: Option<Arc<StreamInfo>>,
     clock: Option<ClockEstimate>,
-    /// A frame was dropped for want of a description: those that need it cannot be shown either.
+    /// A frame was dropped because the stream's description is missing; the frames that depend on it cannot be shown
+    /// either.
     undescribed: bool,
     last_request: Option<Instant>,
     wants_keyframe: bool,
-    /// What had come as media when it was counted last.
+    /// Media counters of the session at the last update of the metrics.
     counted: InboundCounts,
 }
 
 impl Receiver {
-    /// The receiver of that session.
+    /// The receiver of the given session.
     pub(super) fn new(session: &Session, observation: Arc<Observation>, queue: Arc<FrameQueue<Delivered>>) -> Self {
         Self {
             observation,
@@ -79,14 +80,14 @@ impl Receiver {
         }
     }
 
-    /// Count what came as media since the last time.
+    /// Add the media received since the last call to the metrics.
     pub(super) fn count(&mut self, counts: Option<InboundCounts>) {
         if let Some(counts) = counts {
             self.observation.metrics.media_came(&mut self.counted, counts);
         }
     }
 
-    /// Whether a keyframe should be asked for now; at most every quarter of a second.
+    /// True if a keyframe should be requested now; at most once every 250 ms.
     pub(super) fn take_keyframe_request(&mut self) -> bool {
         let due = self.last_request.is_none_or(|last| last.elapsed() >= REQUEST_INTERVAL);
         let ask = self.wants_keyframe && due;
@@ -103,7 +104,7 @@ impl Receiver {
         }
         self.undescribed &= !frame.keyframe;
         let Some(info) = self.info.as_ref().filter(|_| !self.undescribed) else {
-            // The description was lost with whatever else is missing; it comes again with the keyframe.
+            // The description was lost with other data; it is sent again with the next keyframe.
             self.undescribed = true;
             self.observation.metrics.record_dropped(DropCause::Gap, 1);
             self.wants_keyframe = true;
@@ -159,10 +160,10 @@ impl Listener for Receiver {
                 self.wants_keyframe = true;
             }
             Assembled::Lost if self.in_order => {
-                // A new description may be among what is missing: nothing is shown by one that may be out of date.
+                // The missing data may include a new description, so show nothing with the old one.
                 self.info = None;
             }
-            // Every picture of Motion JPEG is a keyframe.
+            // Every picture of Motion JPEG is a keyframe, so only other codecs need a request.
             Assembled::Lost => {
                 self.wants_keyframe |= self.info.as_ref().is_none_or(|info| info.codec != Codec::Mjpeg);
             }

@@ -1,11 +1,11 @@
-//! Trying again, each time a little later.
+//! Retries with growing delays.
 
 use std::time::Duration;
 
 const FIRST: Duration = Duration::from_millis(200);
 const LONGEST: Duration = Duration::from_secs(5);
 
-/// Waits between attempts: 0.2 s, doubling up to 5 s.
+/// Delays between attempts: 0.2 s, doubling up to 5 s.
 pub(super) struct Retry {
     next: Duration,
 }
@@ -23,7 +23,7 @@ impl Retry {
     }
 }
 
-/// Wait until a switch turns true, or nobody is left to turn it.
+/// Wait until the switch turns true, or until its sender is gone. Returns true if it was turned on.
 pub(super) async fn turned_on(switch: &mut tokio::sync::watch::Receiver<bool>) -> bool {
     switch.wait_for(|on| *on).await.is_ok()
 }

@@ -1,4 +1,4 @@
-//! What of a running publisher can be changed: for all its viewers, those to come included.
+//! Settings of a running publisher that can be changed. A change applies to current and future viewers.
 
 use sealcast_proto::session::Input;
 use sealcast_proto::unit::Selection;
@@ -8,22 +8,22 @@ use super::Observation;
 use super::connection::{Connection, Ended, Listener};
 use crate::transport::Transport;
 
-/// What the viewers' tasks are to bring about.
+/// The requested settings, which each viewer's task applies.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Wanted {
-    /// What is encrypted.
+    /// The parts of the stream to encrypt.
     selection: Selection,
-    /// How often somebody asked for a new epoch.
+    /// Number of requests for a new epoch so far.
     rekeys: u64,
 }
 
-/// Changes a running end that publishes.
+/// Changes the settings of a running publishing end.
 pub struct RuntimeSettings {
     wanted: watch::Sender<Wanted>,
 }
 
 impl RuntimeSettings {
-    /// An end that begins with that selection.
+    /// Settings that start with this selection.
     pub fn new(selection: Selection) -> Self {
         let wanted = Wanted { selection, rekeys: 0 };
         Self {
@@ -31,22 +31,22 @@ impl RuntimeSettings {
         }
     }
 
-    /// What is to be encrypted.
+    /// The selection of the stream's parts to encrypt.
     pub fn selection(&self) -> Selection {
         self.wanted.borrow().selection
     }
 
-    /// Encrypt by another selection from now on, as soon as each viewer has agreed.
+    /// Switch to another selection. For each viewer it takes effect as soon as that viewer has agreed.
     pub(super) fn select(&self, selection: Selection) {
         self.wanted.send_modify(|wanted| wanted.selection = selection);
     }
 
-    /// Begin a new epoch with every viewer.
+    /// Start a new epoch with every viewer.
     pub(super) fn rekey(&self) {
         self.wanted.send_modify(|wanted| wanted.rekeys += 1);
     }
 
-    /// Say what an end that begins to publish leaves in clear, and take it down.
+    /// At the start of publishing, log which parts stay in clear and record the selection.
     pub(super) fn begin(&self, observation: &Observation) {
         let selection = self.selection();
         if selection != Selection::All {
@@ -55,7 +55,7 @@ impl RuntimeSettings {
         observation.selection(selection);
     }
 
-    /// What is wanted, for one viewer's task. Epochs asked for before it came are none of its business.
+    /// The requested settings for one viewer's task. It does not apply requests for new epochs made before this call.
     pub(super) fn subscribe(&self) -> SettingsReceiver {
         let wanted = self.wanted.subscribe();
         let rekeys = wanted.borrow().rekeys;
@@ -63,20 +63,20 @@ impl RuntimeSettings {
     }
 }
 
-/// What one viewer's session has seen to of what is wanted.
+/// The requested settings as one viewer's session has applied them.
 pub(super) struct SettingsReceiver {
     wanted: watch::Receiver<Wanted>,
     rekeys: u64,
 }
 
 impl SettingsReceiver {
-    /// Wait until something else is wanted. Cancel-safe.
+    /// Wait until the requested settings change. Cancel-safe.
     pub(super) async fn changed(&mut self) {
-        // It fails only without a sender, which is one of what the tasks share.
+        // It fails only without a sender, and the tasks' shared state holds one.
         let _ = self.wanted.changed().await;
     }
 
-    /// Bring about what is wanted, in a session that stands.
+    /// Apply the requested settings to an established session.
     pub(super) fn apply<T: Transport>(
         &mut self,
         connection: &mut Connection<T>,
@@ -92,7 +92,7 @@ impl SettingsReceiver {
     }
 }
 
-/// What a selection leaves in clear, in words; `None` where that is nothing.
+/// A description of the parts that a selection leaves in clear; `None` if it leaves none.
 pub(super) fn in_clear(selection: Selection) -> Option<String> {
     Some(match selection {
         Selection::All => return None,
@@ -107,10 +107,10 @@ pub(super) fn in_clear(selection: Selection) -> Option<String> {
     })
 }
 
-/// How [`announce`] names the publisher that says it.
+/// Name that [`announce`] uses for this publisher.
 pub(super) const THIS: &str = "this publisher";
 
-/// Say loudly what a publisher leaves in clear.
+/// Log the parts that a publisher leaves in clear, as a warning.
 pub(super) fn announce(whose: &str, selection: Selection) {
     match in_clear(selection) {
         Some(clear) => {

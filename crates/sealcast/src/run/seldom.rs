@@ -1,4 +1,4 @@
-//! Waiting for what seldom happens, beside what happens all the time.
+//! Futures that rarely wake, in tasks that wake for every packet.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -8,8 +8,8 @@ use std::task::{Context, Poll, Wake, Waker};
 
 use futures_util::task::AtomicWaker;
 
-/// A future that is polled only when it woke us itself. A task that waits for several things polls all of them
-/// whichever has come; what seldom has would cost as much as what comes with every packet.
+/// A future that is polled only after its own wake-up. A task that waits for several futures polls all of them on
+/// every wake-up; without this, a rare event would cost as much as one that comes with every packet.
 pub(super) struct Seldom<F> {
     future: Pin<Box<F>>,
     flag: Arc<Flag>,
@@ -43,7 +43,7 @@ impl<F> Seldom<F> {
         }
     }
 
-    /// What is waited for, to be changed and then polled again.
+    /// Access to the inner future, to change it. It is polled again afterwards.
     pub(super) fn change(&mut self) -> Pin<&mut F> {
         self.flag.woken.store(true, Ordering::Release);
         self.future.as_mut()
@@ -54,7 +54,7 @@ impl<F: Future> Future for Seldom<F> {
     type Output = F::Output;
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<F::Output> {
-        // Who is to be woken stands there before it is looked whether anything was.
+        // Register the waker before checking the flag, so that no wake-up is missed.
         self.flag.task.register(context.waker());
         if !self.flag.woken.swap(false, Ordering::AcqRel) {
             return Poll::Pending;

@@ -1,8 +1,8 @@
-//! How long sealing a session's last frame took, and handing it to the network.
+//! Time taken to seal a session's last frame and to pass it to the network.
 
 use std::time::{Duration, Instant};
 
-/// The stamps of the frame before, which the next one carries.
+/// The seal and send times of the previous frame. The next frame carries them to the viewer.
 #[derive(Default)]
 pub(super) struct SendTimes {
     seal: Duration,
@@ -11,19 +11,19 @@ pub(super) struct SendTimes {
 }
 
 impl SendTimes {
-    /// What sealing and sending the frame before took, in nanoseconds, saturating.
+    /// The times taken to seal and to send the previous frame, in nanoseconds, saturating.
     pub(super) fn previous(&self) -> (u32, u32) {
         let nanos = |time: Duration| u32::try_from(time.as_nanos()).unwrap_or(u32::MAX);
         (nanos(self.seal), nanos(self.send))
     }
 
-    /// A frame is sealed since `now`.
+    /// Note that a frame was sealed: sealing took `took` and ended at `now`.
     pub(super) fn sealed(&mut self, took: Duration, now: Instant) {
         self.seal = took;
         self.sending_since = Some(now);
     }
 
-    /// Nothing waits to be sent: how long that took, when the last frame has left with it.
+    /// Note that nothing is queued for sending. Returns the send time of the last frame if that has just left.
     pub(super) fn left(&mut self) -> Option<Duration> {
         self.send = self.sending_since.take()?.elapsed();
         Some(self.send)

@@ -1,4 +1,4 @@
-//! One viewer of a publisher, in a task of its own.
+//! One viewer of a publisher, served in a task of its own.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -26,37 +26,37 @@ use crate::meter::logs::Phase;
 use crate::meter::stage::Stage;
 use crate::transport::Transport;
 
-/// How often what the path carries is told to the source.
+/// Minimum time between updates of the target rate from the path's capacity.
 const TARGET_INTERVAL: Duration = Duration::from_millis(100);
-/// How often it is looked whether the end of the stream has arrived.
+/// Interval of the check that the end of the stream has arrived.
 const SETTLING: Duration = Duration::from_millis(20);
-/// A frame that waited longer than this for a path to be free is dropped, with its group of pictures.
+/// A frame that waited longer than this for the path is dropped with its group of pictures.
 const MOST_WAIT: Duration = Duration::from_millis(400);
-/// How long a closing session may take to say goodbye.
+/// Time limit for sending the close message.
 const GOODBYE_PATIENCE: Duration = Duration::from_secs(1);
 /// The stream number of the video.
 pub(super) const VIDEO: u32 = 1;
 
-/// A viewer that was let in.
+/// An admitted viewer.
 struct Subscription {
     id: u64,
     queue: Arc<FrameQueue<Arc<Frame>>>,
     info_version: u64,
-    /// How the stream is coded; the keyframes of a video codec are few and far between.
+    /// Codec of the stream. With a video codec, keyframes are rare.
     codec: Codec,
     times: SendTimes,
-    /// When the path's target was told last.
+    /// Time of the last update of the target rate.
     target_told: Option<Instant>,
-    /// What had left as media when it was counted last.
+    /// Media counters of the session at the last update of the metrics.
     counted: OutboundCounts,
 }
 
-/// How a viewer's session ended.
+/// The end of a viewer's session.
 pub(super) struct Departure {
     pub(super) ended: Ended,
-    /// The viewer's own words, if it had any.
+    /// Reason in the viewer's close message, if it sent one.
     pub(super) reason: Option<CloseReason>,
-    /// Whether a session stood.
+    /// True if the session was established.
     pub(super) stood: bool,
 }
 
@@ -67,13 +67,13 @@ struct ViewerRole {
     shared: Arc<Shared>,
     delay_rate: Option<DelayBasedRate>,
     subscription: Option<Subscription>,
-    /// The next frame can be sealed.
+    /// True if the next frame can be sealed.
     ready: bool,
-    /// What all viewers' tasks are to bring about.
+    /// Requested settings, shared by all viewers' tasks.
     settings: SettingsReceiver,
 }
 
-/// Serve one viewer until it goes, the source ends or the program stops.
+/// Serve one viewer until it leaves, the source ends or the program stops.
 pub(super) async fn serve_viewer<T: Transport>(
     shared: Arc<Shared>,
     pending: PendingSession<T>,
@@ -107,11 +107,11 @@ pub(super) async fn serve_viewer<T: Transport>(
     departure
 }
 
-/// Why a viewer's task woke up.
+/// Reason for the wake-up of a viewer's task.
 enum Woken {
-    /// A frame waits, or it is time to look whether the end of the stream has arrived.
+    /// A frame is queued, or it is time to check that the end of the stream has arrived.
     Frames,
-    /// Something else is wanted of all sessions.
+    /// The requested settings have changed.
     Settings,
 }
 
@@ -138,7 +138,7 @@ impl<T: Transport> Role<T> for ViewerRole {
             id,
             queue,
             info_version: 0,
-            // Its keyframes are all there are, until the description comes.
+            // Until the description is known, treat the stream as one of keyframes only.
             codec: Codec::Mjpeg,
             times: SendTimes::default(),
             target_told: None,
@@ -150,7 +150,7 @@ impl<T: Transport> Role<T> for ViewerRole {
     fn event(&mut self, _: &mut Task<T>, event: Event) -> Result<(), Ended> {
         match event {
             Event::KeyframeRequested(_) => {
-                // A viewer that lost something may have lost the stream's description: it comes again.
+                // The viewer may also have lost the stream's description, so send it again.
                 if let Some(subscription) = &mut self.subscription {
                     subscription.info_version = 0;
                 }
@@ -161,7 +161,7 @@ impl<T: Transport> Role<T> for ViewerRole {
                     subscription.queue.clear();
                 }
             }
-            // A viewer gateway's questions among them: there is no gateway here.
+            // Includes requests for a gateway: this end is none.
             _ => return Ok(()),
         }
         self.shared.hub.request_keyframe();
@@ -201,7 +201,7 @@ impl<T: Transport> Role<T> for ViewerRole {
 }
 
 impl ViewerRole {
-    /// Bring about what the publisher wants of every session.
+    /// Apply the publisher's requested settings to this session.
     fn apply_settings<T: Transport>(&mut self, task: &mut Task<T>) -> Result<(), Ended> {
         self.settings.apply(&mut task.connection, &mut task.listener)
     }
@@ -233,7 +233,7 @@ impl ViewerRole {
         Ok(())
     }
 
-    /// The next frame to seal. What waited for too long is dropped, up to the newest keyframe.
+    /// The next frame to seal. If it waited too long, drop all frames before the newest keyframe.
     fn next_frame<T: Transport>(&mut self, task: &mut Task<T>) -> Option<Arc<Frame>> {
         let subscription = self.subscription.as_ref()?;
         let frame = subscription.queue.pop()?;
@@ -258,7 +258,7 @@ impl ViewerRole {
         skipped.next
     }
 
-    /// Tell the source what the path carries, and the meters what left.
+    /// Update the source's target rate and the metrics of sent media.
     fn note_path<T: Transport>(&mut self, task: &mut Task<T>) {
         let Some(subscription) = &mut self.subscription else {
             return;
@@ -292,14 +292,14 @@ impl ViewerRole {
         }
     }
 
-    /// Seal a frame for this viewer and hand it to the network.
+    /// Seal a frame for this viewer and pass it to the network.
     fn send_frame<T: Transport>(&mut self, task: &mut Task<T>, frame: &Frame) -> Result<(), Ended> {
         let Some(subscription) = &mut self.subscription else {
             return Ok(());
         };
         let observation = &self.shared.observation;
         let clock = observation.clock;
-        // A video keyframe carries its description along: a viewer that missed a new one need not ask.
+        // Repeat the description with every video keyframe, so that a viewer that lost it need not ask.
         let known = if frame.keyframe && subscription.codec == Codec::H264 {
             0
         } else {
@@ -345,7 +345,7 @@ impl ViewerRole {
         Ok(())
     }
 
-    /// When the last frame has left, take down how long that took.
+    /// Record the send time of the last frame once all of it has been sent.
     fn note_sent<T: Transport>(&mut self, task: &mut Task<T>) {
         let backlog = task.connection.backlog();
         let subscription = self.subscription.as_mut().filter(|_| backlog == 0);
@@ -354,7 +354,7 @@ impl ViewerRole {
         }
     }
 
-    /// Give up the place at the hub, if there was one.
+    /// Leave the hub, if this viewer had joined it.
     fn leave(&mut self) {
         if let Some(subscription) = self.subscription.take() {
             self.shared.hub.leave(subscription.id);

@@ -1,4 +1,4 @@
-//! The task of one session: the loop and the events that all roles share.
+//! The task of one session: the loop and the event handling shared by all roles.
 
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -19,23 +19,25 @@ use super::runtime_settings::announce;
 use crate::meter::labels;
 use crate::transport::Transport;
 
-/// One end of a session: a publisher's or a viewer's, with or without a gateway. [`SessionTask::run`] calls it.
+/// One end of a session: a publisher's or a viewer's, with or without a gateway. [`SessionTask::run`] calls its
+/// methods.
 pub(super) trait Role<T: Transport>: Sized {
     /// Receives the session's media.
     type Listener: Listener;
-    /// Why [`wait`](Self::wait) returned.
+    /// Result of [`wait`](Self::wait): the reason for the wake-up.
     type Woken;
 
-    /// Whether this end sends the media.
+    /// True if this end sends the media.
     const PUBLISHES: bool;
-    /// The peer in logs: "viewer".
+    /// Name of the peer in logs, such as "viewer".
     const PEER: &'static str;
-    /// Logged when the session is established.
+    /// Message logged when the session is established.
     const ESTABLISHED: &'static str;
-    /// Told to the peer when the program stops.
+    /// Reason sent to the peer when the program stops.
     const STOPPING: &'static str;
 
-    /// Responder: the peer proved its identity. Let it in, or tell it why not. An end that connects is never asked.
+    /// Decide on a peer that has proved its identity: admit it, or close with a reason. Called on the responder only,
+    /// never on the end that connects.
     fn admit(&mut self, _task: &SessionTask<T, Self::Listener>, _peer: &Peer) -> Input<'static> {
         Input::Close(CloseReason::NotAuthorised, "nobody is let in here")
     }
@@ -43,38 +45,38 @@ pub(super) trait Role<T: Transport>: Sized {
     /// The session is established.
     fn established(&mut self, task: &mut SessionTask<T, Self::Listener>) -> Result<(), Ended>;
 
-    /// Take an event that means something to this role alone. The task has logged it.
+    /// Handle an event specific to this role. The task has already logged it.
     fn event(&mut self, _task: &mut SessionTask<T, Self::Listener>, _event: Event) -> Result<(), Ended> {
         Ok(())
     }
 
-    /// Forward what the session handed out, before anything is sent to the peer.
+    /// Forward the media received from the session, before anything is sent to the peer.
     async fn received(&mut self, _task: &mut SessionTask<T, Self::Listener>) -> Result<(), Ended> {
         Ok(())
     }
 
-    /// Send what there is to send, once all that came is dealt with.
+    /// Send all pending data, after all received messages have been processed.
     fn send(&mut self, task: &mut SessionTask<T, Self::Listener>) -> Result<(), Ended>;
 
     /// Wait for work that does not come from the session. Cancel-safe.
     async fn wait(&mut self) -> Self::Woken;
 
-    /// Do that work. Returns whether [`send`](Self::send) is all that must follow before the next wait: media that came
-    /// from elsewhere need not wait until the session's carrier was looked at.
+    /// Do that work. Returns true if only [`send`](Self::send) must follow before the next wait: media from elsewhere
+    /// need not wait until the session's carrier has been read.
     fn woken(&mut self, task: &mut SessionTask<T, Self::Listener>, woken: Self::Woken) -> Result<bool, Ended>;
 }
 
-/// A session on its carrier, and what every role knows of it.
+/// A session on its carrier, with the state common to all roles.
 pub(super) struct SessionTask<T, L> {
     pub(super) connection: Connection<T>,
     pub(super) listener: L,
     pub(super) observation: Arc<Observation>,
     pub(super) remote: String,
-    /// Who the peer proved to be.
+    /// The identity that the peer has proved.
     pub(super) peer: Option<Peer>,
-    /// The session was established, however it ended.
+    /// True once the session has been established, whatever its end.
     pub(super) established: bool,
-    /// Why the peer closed the session, in its own words.
+    /// Reason and text of the peer's close message.
     pub(super) last_words: Option<(CloseReason, String)>,
     timer: HandshakeTimer,
 }
@@ -101,7 +103,7 @@ impl<T: Transport, L: Listener> SessionTask<T, L> {
         }
     }
 
-    /// Run until the session ends. Once `stop` turns true it is closed.
+    /// Run until the session ends. It is closed once `stop` turns true.
     pub(super) async fn run<R>(&mut self, role: &mut R, stop: watch::Receiver<bool>) -> Ended
     where
         R: Role<T, Listener = L>,
@@ -110,7 +112,7 @@ impl<T: Transport, L: Listener> SessionTask<T, L> {
             Ok(never) => match never {},
             Err(ended) => ended,
         };
-        // The peer's last words may still be among the events.
+        // The peer's close message may still be among the events.
         let _ = self.take_events(role);
         ended
     }
@@ -132,7 +134,7 @@ impl<T: Transport, L: Listener> SessionTask<T, L> {
             }
             role.send(self)?;
             tokio::select! {
-                // Media that waits to be sent comes first; everything else is dealt with before the next wait.
+                // Send waiting media first; everything else is handled before the next wait.
                 biased;
                 woken = role.wait() => only_media = role.woken(self, woken)?,
                 waited = self.connection.wait() => waited?,
@@ -141,12 +143,12 @@ impl<T: Transport, L: Listener> SessionTask<T, L> {
         }
     }
 
-    /// Tell the session something, and send what comes of it.
+    /// Pass an input to the session and send the resulting output.
     pub(super) fn handle(&mut self, input: Input<'_>) -> Result<(), Ended> {
         self.connection.handle(input, &mut self.listener)
     }
 
-    /// Take what the session told since the last time.
+    /// Handle the events of the session since the last call.
     pub(super) fn take_events<R>(&mut self, role: &mut R) -> Result<(), Ended>
     where
         R: Role<T, Listener = L>,
@@ -227,12 +229,12 @@ impl<T: Transport, L: Listener> SessionTask<T, L> {
         }
     }
 
-    /// The peer in logs: its identity once that is proved, its address before.
+    /// The peer's name in logs: its identity once that is proved, its address before.
     pub(super) fn name(&self) -> String {
         self.peer.map_or_else(|| self.remote.clone(), |peer| peer.id.short())
     }
 
-    /// Record the handshake, if it was all there was.
+    /// Record the handshake if the session ended before it was established.
     pub(super) fn note_failed_handshake(&self, ended: &Ended) {
         if self.established {
             return;
@@ -246,7 +248,7 @@ impl<T: Transport, L: Listener> SessionTask<T, L> {
         self.observation.handshake(row);
     }
 
-    /// Publisher: log how a viewer's session ended.
+    /// Log the end of a viewer's session, at the publisher.
     pub(super) fn log_end<R: Role<T>>(&self, ended: &Ended) {
         let refused = self.connection.refused;
         if refused > 0 {
@@ -257,7 +259,7 @@ impl<T: Transport, L: Listener> SessionTask<T, L> {
         }
     }
 
-    /// Send the last words, for at most as long as `patience`.
+    /// Send the close message, for at most `patience`.
     pub(super) async fn say_goodbye(self, patience: Duration) {
         self.connection.say_goodbye(patience).await;
     }

@@ -1,4 +1,4 @@
-//! What the tasks of a publisher's viewers share.
+//! State shared by the tasks of a publisher's viewers.
 
 use std::sync::Arc;
 
@@ -8,10 +8,10 @@ use sealcast_proto::unit::Selection;
 use super::control::Controlled;
 use super::{Admission, Hub, Observation, Offer, RuntimeSettings};
 
-/// Looks at every sealed record on its way out.
+/// Inspects every sealed record on its way out.
 pub(super) type WireTap = Box<dyn Fn(&[u8]) + Send + Sync>;
 
-/// What the viewers' tasks share.
+/// State shared by the viewers' tasks.
 pub(super) struct Shared {
     pub(super) hub: Arc<Hub>,
     pub(super) observation: Arc<Observation>,

@@ -15,8 +15,8 @@ use crate::meter::logs::FrameRow;
 use crate::meter::stage::Stage;
 use crate::sink::Sink;
 
-/// Feed `sink` from `queue` on a thread of its own until the queue is closed and empty, or the sink fails. `failed` is
-/// called on failure so that the session can be ended.
+/// Feed `sink` from `queue` on a new thread until the queue is closed and empty, or the sink fails. On failure
+/// `failed` is called so that the session can be ended.
 pub(super) fn start(
     mut sink: Box<dyn Sink>,
     queue: Arc<FrameQueue<Delivered>>,
@@ -29,7 +29,7 @@ pub(super) fn start(
             queue.close();
             failed();
         }
-        // Complete the file whatever happened; the first failure is the one to report.
+        // Complete the file in any case, but report the first failure.
         written.and(sink.finish())
     };
     std::thread::Builder::new()
@@ -52,7 +52,7 @@ fn feed(sink: &mut dyn Sink, queue: &FrameQueue<Delivered>, observation: &Observ
         let decode = sink.decode_time();
         if let Some(decode) = decode {
             observation.metrics.record_stage(Stage::Decode, decode);
-            // From the complete picture at the source until now, as far as the clocks can tell.
+            // From the complete picture at the source until now, if the peer's clock is known.
             observation.since(
                 Stage::EndToEnd,
                 timeline.preamble.captured,

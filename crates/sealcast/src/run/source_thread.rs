@@ -11,10 +11,10 @@ use crate::meter::metrics::Metrics;
 use crate::meter::stage::Stage;
 use crate::source::{Source, contain};
 
-/// Watches the frames a source makes; the demo shows the camera's picture with it.
+/// Called with each frame of the source; the demo shows the camera's picture with it.
 pub(super) type Tap = Box<dyn FnMut(&Frame) + Send>;
 
-/// Pump `source` into `hub` on a thread of its own until it ends or the hub stops.
+/// Forward frames from `source` to `hub` on a new thread until the source ends or the hub stops.
 pub(super) fn start(
     mut source: Box<dyn Source>,
     hub: Arc<Hub>,
@@ -41,7 +41,7 @@ pub(super) fn start(
 fn pump(source: &mut dyn Source, hub: &Hub, metrics: &Metrics, tap: &mut Option<Tap>) -> Result<()> {
     let mut number = 0;
     let mut info = source.info();
-    // What the source makes unless told otherwise.
+    // The source starts at its own rate.
     let mut target = u64::MAX;
     if source.waits_for_viewers() {
         hub.wait_for_viewer();
@@ -56,7 +56,7 @@ fn pump(source: &mut dyn Source, hub: &Hub, metrics: &Metrics, tap: &mut Option<
             tracing::trace!(target, follows, "another bit rate was asked of the source");
         }
         let Some(mut frame) = source.next()? else { break };
-        // Numbers count what was handed out here: a gap then always means that something was lost after this point.
+        // Number the frames as they are published: a gap then always means a loss after this point.
         frame.number = number;
         number += 1;
         metrics.record_stage(Stage::Capture, frame.captured.saturating_duration_since(frame.began));
@@ -85,7 +85,7 @@ mod tests {
     use crate::media::{Codec, FrameRate, StreamInfo};
     use crate::run::{QueueLimits, build_info};
 
-    /// A source whose library panics on what its camera sent.
+    /// A source whose library panics on its camera's data.
     struct Crashing;
 
     impl Source for Crashing {
@@ -109,7 +109,7 @@ mod tests {
         fn request_keyframe(&mut self) {}
     }
 
-    /// Takes down what is asked of it, and has viewers state targets as it goes.
+    /// Records the requested rates, and sets viewers' targets as it goes.
     struct Listening {
         hub: Arc<Hub>,
         viewer: u64,

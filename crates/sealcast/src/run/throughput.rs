@@ -1,5 +1,5 @@
-//! How much a session carries: a publisher that always has another frame and a viewer that throws them away, each on a
-//! thread of its own, over the loop and the carriers that the program itself uses.
+//! Measurement of a session's throughput: a publisher that always has another frame and a viewer that discards them,
+//! each on its own thread, with the program's own session loop and carriers.
 
 use std::sync::{Arc, mpsc};
 use std::time::{Duration, Instant};
@@ -21,56 +21,56 @@ use crate::meter::metrics::{BuildInfo, Metrics};
 use crate::meter::resources::thread_cpu_time;
 use crate::transport::{self, AnyTransport, Listener};
 
-/// Bytes under way at most where the carrier does not hold the publisher back: less than a socket takes, and little
+/// Maximum bytes in flight if the carrier does not limit the publisher: less than a socket buffer holds, and small
 /// enough to stay in the processor's cache.
 const CREDIT: u64 = 512 * 1024;
-/// How often it is looked whether the end of the stream has arrived.
+/// Interval of the check that the end of the stream has arrived.
 const SETTLING: Duration = Duration::from_millis(20);
-/// How long the ends may take to say goodbye.
+/// Time limit for the close messages.
 const GOODBYE_PATIENCE: Duration = Duration::from_millis(500);
-/// The mechanism of the handshake, which is not measured.
+/// The handshake's mechanism; the handshake is not measured.
 const MECHANISM: &str = "x25519";
 
-/// What to send.
+/// The load to send.
 #[derive(Clone, Copy, Debug)]
 pub struct Load {
     /// The suite.
     pub suite: Suite,
-    /// What carries the session: TCP or UDP.
+    /// The session's transport: TCP or UDP.
     pub transport: TransportKind,
-    /// Bytes of each frame, 1 to [`MAX_FRAME`](sealcast_proto::unit::MAX_FRAME).
+    /// Frame size in bytes, 1 to [`MAX_FRAME`](sealcast_proto::unit::MAX_FRAME).
     pub frame: usize,
-    /// How long frames are sent.
+    /// Duration of sending.
     pub time: Duration,
 }
 
-/// What came of it.
+/// Result of the measurement.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Carried {
-    /// Bytes of the frames that arrived whole.
+    /// Bytes in the frames that arrived complete.
     pub bytes: u64,
-    /// From the established session to the end of the stream, at the publisher.
+    /// Time from the established session to the end of the stream, at the publisher.
     pub elapsed: Duration,
-    /// CPU time of the publisher in that time, user and system.
+    /// CPU time of the publisher in that period, user and system.
     pub publisher_cpu: Duration,
     /// CPU time of the viewer, likewise.
     pub viewer_cpu: Duration,
-    /// Datagrams of media that were sent, again or for the first time; 0 on TCP.
+    /// Media datagrams sent, including resent ones; 0 on TCP.
     pub sent: u64,
-    /// Those that arrived.
+    /// Media datagrams that arrived.
     pub arrived: u64,
 }
 
-/// Publish to ourselves over the loopback interface.
+/// Run a publisher and a viewer in this process over the loopback interface.
 ///
 /// # Errors
-/// The transport is none that can be listened at, or the session breaks.
+/// The transport cannot listen, or the session breaks.
 pub fn carry(load: Load) -> Result<Carried> {
     let (port, listening) = mpsc::channel();
     let publisher = std::thread::spawn(move || runtime()?.block_on(publish(load, &port)));
     let viewed = match listening.recv() {
         Ok(port) => runtime()?.block_on(view(load, port)),
-        // The publisher says why.
+        // The publisher reports the reason.
         Err(_) => Ok(Carried::default()),
     };
     let published = publisher.join().map_err(|_| defect("the publisher panicked"))??;
@@ -92,7 +92,7 @@ fn defect(what: &str) -> Failure {
     Failure::new(FailureKind::Internal, what, "please report this")
 }
 
-/// As fast as it goes: nothing is spread over time, repaired ahead or held back by an estimate.
+/// Delivery at full speed: without FEC, pacing or a rate estimate.
 fn delivery() -> Delivery {
     Delivery {
         fec: Fec::Off,
@@ -119,7 +119,7 @@ fn config(load: Load, role: Role, side: Side, carrier: sealcast_proto::session::
     Ok(offer.session(role, side, pinned, None, CarrierConfig { carrier, delivery }))
 }
 
-/// Counts the bytes of frames that arrive.
+/// Counts the bytes of received frames.
 #[derive(Default)]
 struct Counter {
     bytes: u64,
@@ -134,7 +134,7 @@ impl connection::Listener for Counter {
     }
 }
 
-/// One end, its clocks read when its session was established.
+/// One end. It reads its clocks when its session is established.
 struct End {
     connection: Connection<AnyTransport>,
     received: Counter,
@@ -162,14 +162,14 @@ impl End {
         worked
     }
 
-    /// Time and CPU time since the session was established.
+    /// Elapsed time and CPU time since the session was established.
     fn spent(&self) -> (Duration, Duration) {
         self.began.map_or_else(Default::default, |(began, cpu)| {
             (began.elapsed(), thread_cpu_time().saturating_sub(cpu))
         })
     }
 
-    /// Send frames until the time is over and all has arrived.
+    /// Send frames until the time is over and all have arrived.
     async fn flood(&mut self, load: Load, clock: Clock) -> Result<(), Ended> {
         let data = vec![0x5A; load.frame];
         let mut frame = 0;
@@ -217,7 +217,7 @@ async fn publish(load: Load, port: &mpsc::Sender<u16>) -> Result<Carried> {
     let url = format!("{name}://127.0.0.1:0").parse()?;
     let identity = Identity::from_seed(&[1; 32]);
     let mut listener = Listener::bind(&url, &identity, metrics.clone())?;
-    // The viewer waits for it, or is gone.
+    // Sending fails only if the viewer is gone.
     let _ = port.send(listener.local_address()?.port());
     let accepted = listener.accept(Unit::Frame).await;
     let accepted = accepted.map_err(|error| defect(&format!("the viewer's connection broke ({error})")))?;

@@ -1,4 +1,4 @@
-//! The viewer: a session, a queue, a sink; connected again when the connection breaks.
+//! The viewer: a session, a queue and a sink. It reconnects when the connection breaks.
 
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -25,47 +25,47 @@ use crate::meter::logs::Phase;
 use crate::sink::Sink;
 use crate::transport::{self, AnyTransport, Listener};
 
-/// How long a closing session may take to say goodbye.
+/// Time limit for sending the close message.
 const GOODBYE_PATIENCE: Duration = Duration::from_millis(500);
 
-/// Where the publisher is.
+/// The direction of the connection between viewer and publisher.
 pub enum PublisherAt {
-    /// We connect to it.
+    /// The viewer connects to the publisher.
     Connect(Ticket),
-    /// It connects to us.
+    /// The publisher connects to the viewer.
     Listen {
         /// The socket.
         listener: Listener,
-        /// The invite of our ticket.
+        /// The invite in the viewer's ticket.
         invite: Option<Invite>,
-        /// Which publishers are let in.
+        /// Decides which publishers are admitted.
         admission: Admission,
     },
 }
 
-/// What a viewer needs.
+/// The settings of a viewer.
 pub struct WatchOptions {
-    /// Where the publisher is.
+    /// The direction of the connection, with the publisher's address.
     pub publisher: PublisherAt,
     /// Identity, suites, mechanisms.
     pub offer: Offer,
-    /// Where frames go.
+    /// The destination of the frames.
     pub sink: Box<dyn Sink>,
-    /// How much later than the fastest path a frame may be, where media may be lost.
+    /// Maximum delay of a frame over the fastest path, on carriers that may lose media.
     pub budget: Duration,
     /// Limits of the sink's queue.
     pub queue: QueueLimits,
-    /// Whether to connect again when the connection breaks.
+    /// True to reconnect when the connection breaks.
     pub reconnect: bool,
 }
 
-/// How one connection ended, as far as going on is concerned.
+/// Consequence of a connection's end for the viewer.
 enum After {
-    /// The stream is over, or the user stopped.
+    /// The stream is over, or the user stopped it.
     Done,
-    /// Something that may pass.
+    /// A failure that may be temporary.
     Broken(Failure),
-    /// Somebody came to our port who is not the publisher we wait for: nothing they do or say ends us.
+    /// The peer that connected is not the expected publisher. Nothing that such a peer does may end the viewer.
     Stranger,
 }
 
@@ -76,11 +76,11 @@ struct Viewer {
     observation: Arc<Observation>,
     queue: Arc<FrameQueue<Delivered>>,
     stop: watch::Receiver<bool>,
-    /// A session has stood since the program began.
+    /// True once a session has been established since the program began.
     established: bool,
-    /// A session has stood since the last pause.
+    /// True if a session has been established since the last retry delay.
     connected: bool,
-    /// The publisher itself, authenticated, has refused us.
+    /// True once the authenticated publisher itself has refused us.
     refused_in_words: bool,
 }
 
@@ -97,7 +97,7 @@ pub async fn watch(
     let queue = Arc::new(FrameQueue::new(options.queue));
     let (sink_failed, mut sink_fails) = watch::channel(false);
     let failed = move || {
-        // Nobody listens once the session has ended by itself.
+        // Sending fails if the session has already ended.
         let _ = sink_failed.send(true);
     };
     let sink = sink_thread::start(options.sink, Arc::clone(&queue), Arc::clone(&observation), failed)?;
@@ -133,13 +133,13 @@ pub async fn watch(
             "please report this",
         )),
     };
-    // A sink that failed is why the session was stopped.
+    // If the sink failed, that is the reason why the session was stopped, so its failure comes first.
     written.and(outcome)
 }
 
-/// Tell the session to end, and give it a moment to say goodbye.
+/// Stop the session and allow a short time for its close message.
 async fn stop_session(stop: &watch::Sender<bool>, watching: impl Future<Output = Result<()>>) -> Result<()> {
-    // A session that is gone needs no telling.
+    // Sending fails if the session is already gone.
     let _ = stop.send(true);
     let _ = tokio::time::timeout(GOODBYE_PATIENCE * 2, watching).await;
     Ok(())
@@ -173,8 +173,8 @@ impl Viewer {
         }
     }
 
-    /// Whether trying again makes sense. Once a session stood, a handshake that fails is perhaps somebody else's doing,
-    /// who must not be able to end us; a publisher's own authentic refusal is not.
+    /// True if another attempt makes sense. After one session was established, a failed handshake may be an
+    /// attacker's doing and must not end the viewer. An authenticated refusal by the publisher does end it.
     fn may_pass(&self, failure: &Failure) -> bool {
         match failure.kind {
             FailureKind::Network | FailureKind::Limit => true,

@@ -1,4 +1,4 @@
-//! The demo's figures, for its page and its table.
+//! The demo's figures, for its page and for the table in the terminal.
 
 use std::fmt::Write as _;
 use std::sync::Arc;
@@ -16,7 +16,7 @@ use crate::web::demo::{
     DemoStats, Estimate, FrameCounts, MachineStats, Price, SessionStats, Spread, Stage as PageStage, StageStats,
 };
 
-/// The stages of the page, in the order in which a frame passes them.
+/// The stages shown on the page, in the order in which a frame passes through them.
 const STAGES: [(Stage, PageStage); 7] = [
     (Stage::Capture, PageStage::Capture),
     (Stage::Encode, PageStage::Encode),
@@ -27,7 +27,7 @@ const STAGES: [(Stage, PageStage); 7] = [
     (Stage::Decode, PageStage::Decode),
 ];
 
-/// Makes the figures from what was observed.
+/// Computes the figures from the observations.
 pub(super) struct Figures {
     source: String,
     frame_interval_us: f64,
@@ -69,7 +69,7 @@ impl Figures {
                 suite: handshake.as_ref().map(|row| row.suite.clone()).unwrap_or_default(),
                 mechanism: handshake.as_ref().map(|row| row.mechanism.clone()).unwrap_or_default(),
                 epoch: metrics.epoch(),
-                // Both ends are in this process and count each rekeying.
+                // Both ends run in this process, so each rekeying is counted twice.
                 rekeys: totals.rekeys.values().sum::<u64>() / 2,
                 handshake_us: handshake.map(|row| row.duration_ms * 1e3),
             },

@@ -1,5 +1,5 @@
-//! Everything on this machine: a synthetic camera, the sealed stream over loopback, the viewer, and what protection
-//! costs.
+//! The demo, with everything on this machine: a synthetic camera, the sealed stream over loopback, the viewer, and
+//! the cost of protection.
 
 mod figures;
 mod pictures;
@@ -34,18 +34,18 @@ use figures::Figures;
 use pictures::{CameraTap, PreviewSink, WirePicture};
 use price::PriceMeter;
 
-/// How often the page's figures are renewed.
+/// Interval of the updates of the page's figures.
 const FIGURES_INTERVAL: Duration = Duration::from_millis(400);
-/// The page's port unless the user names one.
+/// Default port of the page.
 const PAGE_PORT: u16 = 9881;
-/// What the report calls the comparison.
+/// Name of the comparison in the report.
 const PRICE_NAME: &str = "seal and open a frame, minus the same steps without a cipher, ns";
 
-/// What the demo shows.
+/// The settings of the demo.
 pub struct DemoOptions {
     /// URL of the source.
     pub source: String,
-    /// Whether to do without the page and print the figures at the end.
+    /// True to serve no page and print the figures at the end.
     pub headless: bool,
     /// URL of the page.
     pub page: String,
@@ -53,14 +53,14 @@ pub struct DemoOptions {
     pub suites: Vec<Suite>,
     /// Mechanisms, best first.
     pub mechanisms: Vec<Arc<dyn Mechanism>>,
-    /// What to observe.
+    /// Observations requested by the user.
     pub observe: ObserveOptions,
 }
 
 /// Run the demo until `stop` turns true or the source ends.
 ///
 /// # Errors
-/// The source cannot be opened, or a port cannot be had.
+/// The source cannot be opened, or a port cannot be bound.
 pub async fn demo(options: DemoOptions, stop: watch::Receiver<bool>) -> Result<()> {
     let observing = Observation::start("demo", options.observe.clone(), Metrics::new(build_info())).await?;
     let outcome = run(&options, &observing, stop).await;
@@ -105,7 +105,7 @@ async fn run(options: &DemoOptions, observing: &Observing, stop: watch::Receiver
     let mut watching = tokio::spawn(watch(watch_options, Arc::clone(&observation), viewer_stopped));
     let outcome = show_until_over(&feeds, &mut figures, observing, &price, stop, &mut watching).await;
     if !watching.is_finished() {
-        // The viewer first, so that it leaves in good order.
+        // Stop the viewer first, so that it can close its session properly.
         let _ = viewer_stop.send(true);
         let _ = watching.await;
     }
@@ -139,7 +139,7 @@ fn offer(options: &DemoOptions, identity: Arc<Identity>) -> Offer {
     }
 }
 
-/// The publisher's options, listening on loopback, and the ticket for its only viewer.
+/// The publisher's options, with a listener on loopback, and the ticket for its only viewer.
 fn camera_end(options: &DemoOptions, source: Box<dyn Source>, metrics: Metrics) -> Result<(PublishOptions, Ticket)> {
     let url: ListenUrl = "tcp://127.0.0.1:0".parse()?;
     let identity = Arc::new(entropy::identity()?);
@@ -164,7 +164,7 @@ fn camera_end(options: &DemoOptions, source: Box<dyn Source>, metrics: Metrics) 
     Ok((publish_options, ticket))
 }
 
-/// Renew the page's figures until the user stops or the stream ends.
+/// Update the page's figures until the user stops or the stream ends.
 async fn show_until_over(
     feeds: &DemoFeeds,
     figures: &mut Figures,

@@ -1,4 +1,4 @@
-//! The demo's three pictures.
+//! The demo's three pictures: the camera's own, the data on the network, and the viewer's.
 
 use std::sync::Arc;
 use std::sync::Mutex;
@@ -19,10 +19,10 @@ const PREVIEW_WIDTH: usize = 480;
 const PREVIEW_QUALITY: u8 = 75;
 /// Size of the picture of sealed bytes.
 const WIRE_SIZE: (u16, u16) = (128, 96);
-/// Previews are made at most this often: they are for looking at.
+/// Minimum time between previews; people would not notice more.
 const PREVIEW_INTERVAL: Duration = Duration::from_millis(80);
 
-/// Whether a preview is due.
+/// Limits the rate of previews.
 #[derive(Default)]
 struct Pace(Option<Instant>);
 
@@ -36,7 +36,7 @@ impl Pace {
     }
 }
 
-/// Shows the camera's own picture: its frames are decoded on a thread of their own, before any sealing.
+/// Shows the camera's own picture: a separate thread decodes its frames before they are sealed.
 pub(super) struct CameraTap {
     frames: SyncSender<(Bytes, bool)>,
     measured: SyncSender<Bytes>,
@@ -50,7 +50,7 @@ impl CameraTap {
         thread("camera picture", move || {
             let mut pace = Pace::default();
             for (frame, _) in waiting {
-                // A frame that does not decode is not shown; the next keyframe heals it.
+                // Skip a frame that cannot be decoded; the next keyframe repairs the picture.
                 if let Ok(Some(picture)) = decoder.decode(&frame)
                     && feeds.watched()
                     && pace.due()
@@ -67,7 +67,7 @@ impl CameraTap {
     }
 
     pub(super) fn take(&mut self, frame: &Frame) {
-        // Measuring and showing leave frames out rather than hold up the camera.
+        // If the queue is full, skip the frame: measurements and previews must not delay the camera.
         let _ = self.measured.try_send(frame.data.clone());
         if self.lost && !frame.keyframe {
             return;
@@ -76,7 +76,7 @@ impl CameraTap {
     }
 }
 
-/// Shows what the network carries: the sealed records themselves, as grey dots.
+/// Shows the data on the network: the bytes of the sealed records as grey dots.
 pub(super) struct WirePicture {
     records: SyncSender<Vec<u8>>,
     pace: Mutex<Pace>,
@@ -102,7 +102,7 @@ impl WirePicture {
         let due = self.pace.lock().is_ok_and(|mut pace| pace.due());
         if due {
             let size = usize::from(WIRE_SIZE.0) * usize::from(WIRE_SIZE.1);
-            // One that does not fit is left out.
+            // If the queue is full, skip this record.
             let _ = self.records.try_send(bytes[..bytes.len().min(size)].to_vec());
         }
     }
@@ -154,7 +154,7 @@ impl Sink for PreviewSink {
             && self.feeds.watched()
             && self.pace.due()
         {
-            // The page shows the newest it gets; one that does not fit is left out.
+            // If the queue is full, skip this picture; the page gets a newer one soon.
             let _ = pictures.try_send(picture);
         }
         Ok(())

@@ -1,4 +1,4 @@
-//! What sealing and opening a frame costs, beside the same steps without a cipher.
+//! Cost of sealing and opening a frame, compared with the same steps without a cipher.
 
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -12,14 +12,14 @@ use sealcast_proto::wire::{Accept, Flags, TAG_LEN};
 use crate::failure::{Failure, FailureKind, Result};
 use crate::meter::paired::{self, Paired, PairedSummary};
 
-/// Pairs that the figures rest on: the newest.
+/// Number of pairs in the summary: the latest ones.
 const PAIRS: usize = 1000;
-/// The summary is made anew after this many frames: its bootstrap takes some milliseconds.
+/// Recompute the summary after this many frames; its bootstrap takes some milliseconds.
 const FRAMES_PER_SUMMARY: usize = 20;
-/// Frames that may wait to be measured; the rest is left out.
+/// Maximum number of frames queued for measurement; further ones are skipped.
 const WAITING: usize = 4;
 
-/// A key that does nothing: what is left is the cost of everything but the cipher. It never meets a network.
+/// A key that does nothing, to measure the cost of everything but the cipher. It is never used on a network.
 struct InsecureNullKey;
 
 impl PacketKey for InsecureNullKey {
@@ -40,7 +40,7 @@ const INSECURE_NULL: Suite = Suite {
     make_key: |_| Box::new(InsecureNullKey),
 };
 
-/// Measures on a thread of its own, on the frames that it is given.
+/// Measures the frames it is given, on a thread of its own.
 pub(super) struct PriceMeter {
     frames: SyncSender<Bytes>,
     summary: Arc<Mutex<Option<PairedSummary>>>,
@@ -62,12 +62,12 @@ impl PriceMeter {
         Ok(Self { frames, summary })
     }
 
-    /// Where frames to measure with are sent; what does not fit is left out.
+    /// Sender for the frames to measure. If its queue is full, frames are skipped.
     pub(super) fn frames(&self) -> SyncSender<Bytes> {
         self.frames.clone()
     }
 
-    /// The comparison so far: A without a cipher, B sealed, in nanoseconds per frame.
+    /// The comparison so far, in nanoseconds per frame: A without a cipher, B sealed.
     pub(super) fn summary(&self) -> Option<PairedSummary> {
         *self.summary.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -78,7 +78,7 @@ fn measure(frames: &Receiver<Bytes>, suite: Suite, summary: &Mutex<Option<Paired
     let mut pairs = Paired::new(PAIRS);
     let mut buffer = Vec::new();
     for (count, frame) in frames.iter().enumerate() {
-        // Once without taking the time, so that both sides find the frame and the code in the cache.
+        // Run once without timing, so that both sides find the frame and the code in the cache.
         plain.carry(&frame, &mut buffer);
         sealed.carry(&frame, &mut buffer);
         for _ in 0..2 {
@@ -96,7 +96,7 @@ fn measure(frames: &Receiver<Bytes>, suite: Suite, summary: &Mutex<Option<Paired
     }
 }
 
-/// A sealer and the opener of what it seals.
+/// A sealer and the matching opener.
 struct Ends {
     suite: Suite,
     sealing: EpochKeys,
@@ -115,7 +115,7 @@ impl Ends {
         }
     }
 
-    /// Keys for measuring only: nothing is protected with them.
+    /// Keys for measuring only; they protect nothing.
     fn keys(suite: &Suite, epoch: u64) -> (EpochKeys, EpochKeys) {
         let secret = EpochSecret::new(Secret::extract(b"measurement", suite.name.as_bytes()), epoch);
         let limits = SealLimits {

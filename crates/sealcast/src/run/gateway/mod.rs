@@ -1,14 +1,14 @@
-//! The gateway pair: cameras that speak RTSP on one side, players that speak RTSP on the other, and a sealed session
-//! between (protocol.md §9).
+//! The gateway pair: RTSP cameras on one side, RTSP players on the other, and a sealed session in between
+//! (protocol.md §9).
 //!
 //! ```text
-//! camera gateway:  upstream (RTSP client, one a camera) ─► subscribers ─► a queue a session ─► session: seal
-//! viewer gateway:  link: open ─► subscribers (of one camera) ─┬► a queue a player ─► player (RTSP server)
-//!                                                             └► an RTP sender a player, where it watches over UDP
+//! camera gateway:  upstream (one RTSP client per camera) ─► subscribers ─► queue per session ─► session: seal
+//! viewer gateway:  link: open ─► subscribers (of one camera) ─┬► queue per player ─► player (RTSP server)
+//!                                                             └► RTP sender per player that watches over UDP
 //! ```
 //!
-//! Requests go the other way: from a player to the request multiplexer of its camera at the viewer gateway, which sends
-//! one for all players to the camera gateway, and to the camera from the multiplexer there.
+//! Requests travel the other way: from a player to the request multiplexer of its camera at the viewer gateway, which
+//! sends one request for all players to the camera gateway, and from the multiplexer there to the camera.
 
 mod camera;
 mod packet_batch;
@@ -27,19 +27,20 @@ use std::time::Duration;
 
 use super::QueueLimits;
 
-/// How long a closing session may take to say goodbye.
+/// Time limit for sending the close message.
 const GOODBYE_PATIENCE: Duration = Duration::from_millis(500);
-/// The packets that wait for one session or player. A picture of a large camera is some hundred packets.
+/// Limit of the queue of one session or player. A picture of a large camera has some hundred packets.
 const PACKETS: QueueLimits = QueueLimits {
     frames: 2048,
     bytes: 8 << 20,
 };
-/// Events that wait for one session or player: the answers to what it may ask at once, and the end of all its cameras.
+/// Maximum number of queued events per session or player. It covers the answers to all requests that may be open at
+/// once, and the end of every camera.
 const MAX_EVENTS: usize = 64;
-/// Wishes that wait for a camera, or for the link.
+/// Maximum number of requests queued for a camera or for the link.
 const MAX_REQUESTS: usize = 64;
 
-/// Let the tasks go first that were just given packets: this one has nothing better to do than to look for more.
+/// Let the tasks that were just given packets run first: this task would only look for more packets.
 async fn after_others() {
     let mut waited = false;
     poll_fn(|context| {

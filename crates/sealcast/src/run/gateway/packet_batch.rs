@@ -1,4 +1,4 @@
-//! Packets that leave for a player together.
+//! Packets that are sent to a player in one system call.
 
 use std::time::Instant;
 
@@ -6,20 +6,20 @@ use sealcast_proto::rtsp::Channel;
 
 use super::subscribers::Packet;
 
-/// Most packets in a batch, and most bytes: what the kernel cuts up at once.
+/// Maximum number of packets and bytes in a batch: the kernel's limits for one segmented send.
 const MAX_PACKETS: usize = 64;
 const MAX_BYTES: usize = 65_507;
 
-/// Packets of one channel: all are as long as the first, but the last may be shorter.
+/// Packets of one channel. All are as long as the first, except that the last may be shorter.
 #[derive(Default)]
 pub(super) struct PacketBatch {
     packets: Vec<Packet>,
-    /// One behind the other, where there are several.
+    /// The packets' bytes, concatenated; unused while there is only one packet.
     joined: Vec<u8>,
 }
 
 impl PacketBatch {
-    /// Whether a packet can leave with those that are there.
+    /// True if the packet can be added to this batch.
     pub(super) fn takes(&self, packet: &Packet) -> bool {
         let (Some(first), Some(last)) = (self.packets.first(), self.packets.last()) else {
             return true;
@@ -27,11 +27,11 @@ impl PacketBatch {
         let size = first.bytes.len();
         let goes_on = last.bytes.len() == size && (1..=size).contains(&packet.bytes.len());
         let bounded = self.packets.len() < MAX_PACKETS && (self.packets.len() + 1) * size <= MAX_BYTES;
-        // Reports are few, and each is alone.
+        // RTCP reports are rare, and each is sent alone.
         packet.channel == first.channel && !packet.channel.rtcp && goes_on && bounded
     }
 
-    /// Put a packet in that it [takes](Self::takes).
+    /// Add a packet that the batch [takes](Self::takes).
     pub(super) fn put(&mut self, packet: Packet) {
         if let [first] = &self.packets[..] {
             self.joined.extend_from_slice(&first.bytes);
@@ -42,8 +42,9 @@ impl PacketBatch {
         self.packets.push(packet);
     }
 
-    /// Send what there is with `leave`, which is told the channel and the length of all packets but the last, and says
-    /// how many were taken. When those had come is noted in `handed`; how many were not taken.
+    /// Send the batch with `leave`. It gets the channel, the bytes and the length of each packet (the last may be
+    /// shorter), and returns the number of packets sent. The arrival times of those are added to `handed`. Returns
+    /// the number of packets that were not sent.
     pub(super) fn send(
         &mut self,
         leave: impl FnOnce(Channel, &[u8], usize) -> usize,

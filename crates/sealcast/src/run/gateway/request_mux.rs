@@ -1,5 +1,5 @@
-//! Multiplexes the RTSP requests of all subscribers of a camera onto its one RTSP session. Both gateways have one for
-//! each camera.
+//! Multiplexes the RTSP requests of all subscribers of a camera onto its single RTSP session. Both gateways have one
+//! multiplexer per camera.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -9,48 +9,48 @@ use sealcast_proto::rtsp::{CarriedHeader, CarriedStatus, Channel, Parameters, Ve
 use super::MAX_REQUESTS;
 use super::subscribers::{Outcome, Subscriber, SubscriberEvent, Subscribers};
 
-/// An RTSP request, as it is put to a camera.
+/// An RTSP request for a camera.
 pub(super) enum Action {
-    /// The camera's description is asked for.
+    /// A request for the camera's description.
     Describe,
     Command(Verb, Parameters),
 }
 
-/// A subscriber's action that awaits an answer.
+/// A subscriber's request that needs an answer.
 pub(super) struct Question {
     pub(super) subscriber: Subscriber,
-    /// The subscriber's number for it.
+    /// The subscriber's number for the request.
     pub(super) request: u32,
     pub(super) action: Action,
 }
 
 impl Question {
-    /// Answer it without asking the camera.
+    /// Answer the request without asking the camera.
     pub(super) fn settle(self, status: CarriedStatus) {
         answer(&self.subscriber, self.request, status, Parameters::default());
     }
 }
 
-/// What a subscriber sends to its camera's [`RequestMux`].
+/// A message from a subscriber to its camera's [`RequestMux`].
 pub(super) enum Request {
     Question(Question),
     /// An RTCP packet for the camera.
     Rtcp(Channel, Vec<u8>),
-    /// A subscriber is gone.
+    /// The subscriber has left.
     Leave(Subscriber),
 }
 
-/// An action that the camera was sent and has not answered.
+/// A request sent to the camera and not yet answered.
 struct Pending {
-    /// The subscriber to answer, and its number for the question; none where a subscriber left.
+    /// The subscriber to answer and its number for the request. None if no subscriber waits for the answer.
     asker: Option<(Subscriber, u32)>,
-    /// `None` for a description.
+    /// `None` for a description request.
     verb: Option<Verb>,
-    /// It was sent on behalf of all subscribers together.
+    /// True if it was sent on behalf of all subscribers.
     for_all: bool,
 }
 
-/// The requests of one camera's subscribers. One action is pending at a time; the questions after it wait.
+/// The requests of one camera's subscribers. One request is pending at a time; the others wait.
 #[derive(Default)]
 pub(super) struct RequestMux {
     pub(super) subscribers: Arc<Subscribers>,
@@ -60,7 +60,7 @@ pub(super) struct RequestMux {
 }
 
 impl RequestMux {
-    /// Take a question. Beyond [`MAX_REQUESTS`] it is answered with 503.
+    /// Queue a request. If more than [`MAX_REQUESTS`] wait, it is answered with 503.
     pub(super) fn ask(&mut self, question: Question) {
         if self.waiting.len() < MAX_REQUESTS {
             self.waiting.push_back(question);
@@ -69,13 +69,14 @@ impl RequestMux {
         }
     }
 
-    /// A subscriber has left: its questions need no answer, and its subscription ends.
+    /// A subscriber has left: drop its requests unanswered and end its subscription.
     pub(super) fn leave(&mut self, subscriber: Subscriber) {
         self.waiting.retain(|question| question.subscriber.id != subscriber.id);
         self.left.push(subscriber);
     }
 
-    /// Take the questions of another mux that turned out to be the same camera's. It has no subscriptions yet.
+    /// Take the requests of another multiplexer that turned out to serve the same camera. It has no subscriptions
+    /// yet.
     pub(super) fn take_over(&mut self, other: Self) {
         for ask in other.waiting {
             self.ask(ask);
@@ -83,7 +84,7 @@ impl RequestMux {
         self.left.extend(other.left);
     }
 
-    /// The next action to send to the camera, if none is pending; its answer goes to [`answered`](Self::answered).
+    /// The next request to send to the camera, if none is pending. Pass its answer to [`answered`](Self::answered).
     pub(super) fn next_action(&mut self) -> Option<Action> {
         while self.pending.is_none() {
             let (asker, action) = if let Some(subscriber) = self.left.pop() {
@@ -127,14 +128,16 @@ impl RequestMux {
         action
     }
 
-    /// The camera has answered the pending action, or will not. Returns its verb, if it was a command.
+    /// Finish the pending request with the camera's answer, or with an error status if there will be none. Returns
+    /// its verb, if it was a command.
     pub(super) fn answered(&mut self, status: CarriedStatus, mut with: Parameters) -> Option<Verb> {
         let pending = self.pending.take()?;
         if pending.verb.is_none() && status.is_ok() {
             self.subscribers.described(&with.body);
         }
         if pending.for_all {
-            // Where others' packets are in the stream is not where the asker's begin.
+            // RTP-Info describes the position of the shared stream, which is not where this subscriber's packets
+            // begin.
             with.remove(CarriedHeader::RtpInfo);
         }
         if let Some((subscriber, request)) = pending.asker {
@@ -146,7 +149,8 @@ impl RequestMux {
         pending.verb
     }
 
-    /// The camera is away: what it was told is not done, and who leaves or has left needs no word of it.
+    /// The camera is away. Fail the pending request, and end the subscriptions of leaving subscribers without asking
+    /// the camera.
     pub(super) fn away(&mut self) {
         self.answered(CarriedStatus::BAD_GATEWAY, Parameters::default());
         for subscriber in self.left.drain(..) {
@@ -161,19 +165,19 @@ impl RequestMux {
         }
     }
 
-    /// The camera is back: what to tell it for those who watched it before, if anybody did.
+    /// The camera is back. Returns the PLAY request for the tracks that subscribers still receive, if there are any.
     pub(super) fn go_on(&mut self) -> Option<Action> {
         let play = Some(self.subscribers.receives()).filter(|tracks| !tracks.is_empty())?;
         let action = Action::Command(Verb::Play(play), Parameters::default());
         Some(self.send(action, None, true))
     }
 
-    /// Whether nobody watches, asks or waits.
+    /// True if there are no subscribers and no requests.
     pub(super) fn is_idle(&self) -> bool {
         self.pending.is_none() && self.waiting.is_empty() && self.left.is_empty() && self.subscribers.is_empty()
     }
 
-    /// The camera is gone: who watches it or asks for something is told.
+    /// The camera is gone: answer all requests with `status` and notify all subscribers.
     pub(super) fn end(&mut self, status: CarriedStatus) {
         self.left.clear();
         self.answered(status, Parameters::default());

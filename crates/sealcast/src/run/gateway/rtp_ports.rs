@@ -1,4 +1,4 @@
-//! Pairs of UDP ports for RTP and RTCP on a plain side.
+//! Pairs of UDP ports for RTP and RTCP, on the side of a camera or player.
 
 use std::cell::RefCell;
 use std::io;
@@ -13,39 +13,39 @@ use tokio::task::JoinSet;
 use super::after_others;
 use crate::transport::udp::{DatagramSocket, Fragments, Path, Runs};
 
-/// Attempts at two neighbouring ports before none is said to be free.
+/// Number of attempts to find two adjacent free ports.
 const ATTEMPTS: usize = 64;
 
-/// Packets lie together in rooms of this length, which is used again once all of them have gone on.
+/// Size of the buffer that received packets share. It is reused once all its packets have been forwarded.
 const ROOM: usize = 16 * 1024;
 
 thread_local! {
-    /// Of all ports: there are hundreds, and what is used for each packet stays in the processor's caches.
+    /// Shared by all ports, of which there are hundreds, so that the buffers stay in the processor's caches.
     static INTAKE: RefCell<Intake> = RefCell::new(Intake {
         came: Runs::for_socket(),
         room: BytesMut::with_capacity(ROOM),
     });
 }
 
-/// Where packets are received.
+/// Receive buffers.
 struct Intake {
     came: Runs,
     room: BytesMut,
 }
 
 impl Intake {
-    /// Hand on what has come to a socket.
+    /// Pass the datagrams received on a socket to `take`, if their sender is `expected`.
     fn receive(
         &mut self,
         socket: &DatagramSocket,
         expected: impl Fn(SocketAddr) -> bool,
         take: impl Fn(Bytes, Instant),
     ) {
-        // Errors are about packets sent before.
+        // Errors concern packets sent earlier.
         let _ = self.came.receive(socket);
         let arrived = Instant::now();
         while let Some((path, packet)) = self.came.next() {
-            // Anybody can send anything here.
+            // Drop datagrams from other senders: anybody can send to this port.
             if expected(path.remote) && !packet.is_empty() {
                 self.room.extend_from_slice(packet);
                 take(self.room.split().freeze(), arrived);
@@ -60,33 +60,34 @@ pub(super) struct RtpPorts {
     tracks: Vec<Pair>,
 }
 
-/// Which ports of the other side are listened to.
+/// The ports of the other side from which packets are accepted.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Senders {
-    /// These, which it has named.
+    /// The ports that the other side has named.
     At(PortPair),
-    /// At each socket the one from which the first packet comes: the other side named none, and keeps to those it has.
+    /// On each socket, the port that the first packet comes from. For a side that named no ports but keeps to the
+    /// same ones.
     First,
-    /// Any, of which there may be another with each packet: address translation stands between.
+    /// Any port, even a different one for each packet, because of address translation on the way.
     Any,
 }
 
 struct Pair {
     track: Track,
-    /// For RTP and for RTCP.
+    /// The sockets for RTP and for RTCP.
     sockets: [Arc<DatagramSocket>; 2],
-    /// Who is listened to, once it is known.
+    /// The accepted senders; nothing is accepted until they are set.
     senders: Arc<OnceLock<Senders>>,
-    /// Ends with the pair.
+    /// The receiving tasks, which end with the pair.
     _receiving: JoinSet<()>,
 }
 
 impl RtpPorts {
-    /// Bind a pair for a track at `ip`, instead of any it had, and hand what comes `from` there to `take`, as soon as
-    /// it is said what to [`expect`](Self::expect).
+    /// Bind a pair for a track at `ip`, replacing any earlier pair of that track. Pass packets from the address
+    /// `from` to `take`, once [`expect`](Self::expect) has set their senders.
     ///
     /// # Errors
-    /// There is no pair to be had.
+    /// No pair of ports is available.
     pub(super) fn open(
         &mut self,
         track: Track,
@@ -132,22 +133,22 @@ impl RtpPorts {
         Ok(PortPair { rtp, rtcp })
     }
 
-    /// Listen from now on, and to nobody but these. What came before is lost, and so it should be: another stream of
-    /// the same machine may still be sent to a port that was its own before.
+    /// Accept packets from now on, but only from `senders`. Earlier packets are dropped on purpose: another stream of
+    /// the same machine may still be sent to a port that it used before.
     pub(super) fn expect(&self, track: Track, senders: Senders) {
         for pair in self.tracks.iter().filter(|pair| pair.track == track) {
-            // Said of every track with each message of a camera: it does not change.
+            // This is set again with each message of a camera and does not change, so an error means nothing.
             let _ = pair.senders.set(senders);
         }
     }
 
-    /// Send packets of `size` bytes, the last perhaps shorter, from the channel's port: how many were taken.
+    /// Send packets of `size` bytes (the last may be shorter) from the channel's port. Returns the number sent.
     pub(super) fn send(&self, channel: Channel, to: SocketAddr, packets: &[u8], size: usize) -> usize {
         let socket = self.socket(channel);
         socket.map_or(0, |socket| send_from(socket, Path::to(socket.fit(to)), packets, size))
     }
 
-    /// The socket of a channel's port.
+    /// The socket for a channel.
     pub(super) fn socket(&self, channel: Channel) -> Option<&Arc<DatagramSocket>> {
         let pair = self.tracks.iter().find(|pair| pair.track == channel.track)?;
         Some(&pair.sockets[usize::from(channel.rtcp)])
@@ -159,14 +160,14 @@ impl RtpPorts {
     }
 }
 
-/// The port of the first sender, who alone is listened to from then on.
+/// The port of the first sender; from then on only packets from it are accepted.
 fn listen_to(channel: Channel, sender: SocketAddr) -> u16 {
     tracing::debug!(?channel, port = sender.port(), "listening to the first that sends");
     sender.port()
 }
 
-/// Send packets of `size` bytes, the last perhaps shorter: how many were taken. What the socket does not take at once
-/// is lost, as it may be on the way.
+/// Send packets of `size` bytes; the last may be shorter. Returns the number sent. Packets that the socket does not
+/// accept at once are dropped, as they could be on the way.
 pub(super) fn send_from(socket: &DatagramSocket, path: Path, packets: &[u8], size: usize) -> usize {
     if size == 0 {
         return 0;
@@ -175,9 +176,9 @@ pub(super) fn send_from(socket: &DatagramSocket, path: Path, packets: &[u8], siz
     sent.bytes.div_ceil(size) - sent.too_long - sent.unreachable
 }
 
-/// Two neighbouring ports, the first even: players and cameras of old assume so.
+/// Bind two adjacent ports, the first of them even, as older players and cameras expect.
 fn bind_pair(ip: IpAddr) -> io::Result<[DatagramSocket; 2]> {
-    // Packets of a camera that sends over TCP may be of any length.
+    // A packet that the camera sent over TCP may have any length, so allow IP fragmentation.
     let bind = |port: u16| DatagramSocket::bind((ip, port).into(), Fragments::Allowed);
     for _ in 0..ATTEMPTS {
         let first = bind(0)?;
@@ -211,7 +212,7 @@ mod tests {
         Channel { track, rtcp: true }
     }
 
-    /// A pair of ports, and what is heard there.
+    /// A pair of ports, and a receiver of the packets that arrive there.
     fn opened() -> (RtpPorts, PortPair, Heard) {
         let (sender, heard) = mpsc::unbounded_channel();
         let mut ports = RtpPorts::default();

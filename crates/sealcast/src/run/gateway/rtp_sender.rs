@@ -1,4 +1,4 @@
-//! Where packets leave for a player over UDP.
+//! Sending of packets to a player over UDP.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
@@ -13,15 +13,15 @@ use crate::meter::metrics::Metrics;
 use crate::meter::stage::Stage;
 use crate::transport::udp::{DatagramSocket, Path};
 
-/// From which of our ports the packets of a channel leave, and where to.
+/// The local socket and the destination of a channel's packets.
 pub(super) struct UdpRoute {
     pub(super) channel: Channel,
     pub(super) socket: Arc<DatagramSocket>,
     pub(super) path: Path,
 }
 
-/// The routes to one player. While it is open, who delivers a packet sends it from here: the player's task, which looks
-/// at much else, need not wake up for it.
+/// The UDP routes to one player. While it is open, the task that delivers a packet also sends it here. That saves a
+/// wake-up of the player's task, which polls much else.
 #[derive(Default)]
 pub(super) struct RtpSender {
     state: Mutex<State>,
@@ -31,31 +31,31 @@ pub(super) struct RtpSender {
 struct State {
     open: bool,
     routes: Vec<UdpRoute>,
-    /// What is to leave next.
+    /// The packets to send next.
     batch: PacketBatch,
-    /// When what has left had come.
+    /// Arrival times of the packets sent.
     handed: Vec<Instant>,
-    /// How much did not.
+    /// Number of packets that could not be sent.
     missed: usize,
 }
 
 impl RtpSender {
     fn lock(&self) -> MutexGuard<'_, State> {
-        // It is consistent between statements; a panic elsewhere does not spoil it.
+        // Each statement leaves the state consistent, so a panic in another thread does no harm.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Packets leave on these routes from now on.
+    /// Replace the routes.
     pub(super) fn set_routes(&self, routes: Vec<UdpRoute>) {
         self.lock().routes = routes;
     }
 
-    /// Whether packets leave without passing through the player's queue. It is opened when that is empty.
+    /// Open or close the direct path that bypasses the player's queue. Open it only while that queue is empty.
     pub(super) fn set_open(&self, open: bool) {
         self.lock().open = open;
     }
 
-    /// Take a packet that was just delivered; it comes back if it has to be queued.
+    /// Take a packet that was just delivered. It is returned if it has to be queued.
     pub(super) fn take(&self, packet: Packet) -> Result<(), Packet> {
         let mut state = self.lock();
         if !state.open || state.route(packet.channel).is_none() {
@@ -65,12 +65,12 @@ impl RtpSender {
         Ok(())
     }
 
-    /// Put in a packet out of the player's queue.
+    /// Add a packet from the player's queue.
     pub(super) fn put(&self, packet: Packet) {
         self.lock().put(packet);
     }
 
-    /// Send what is there, and count what was.
+    /// Send the pending packets and update the metrics.
     pub(super) fn send(&self, metrics: &Metrics) {
         let state = &mut *self.lock();
         state.send_batch();
@@ -134,7 +134,7 @@ mod tests {
         }
     }
 
-    /// A sender for RTP alone to a player, and our ports.
+    /// A sender with a route for RTP only, and our ports.
     fn rtp_sender(player: &UdpSocket) -> (RtpSender, RtpPorts) {
         let Packet { channel, .. } = packet(false, 0);
         let (rtp_sender, mut ports) = (RtpSender::default(), RtpPorts::default());

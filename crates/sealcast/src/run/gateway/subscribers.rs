@@ -13,24 +13,24 @@ use crate::meter::metrics::Metrics;
 use crate::run::FrameQueue;
 use crate::run::queue::Queued;
 
-/// Video is held back from a subscriber that joins, or lost some of it, until a keyframe begins, and at most for this
-/// long: some cameras refresh their pictures piece by piece and send no keyframes.
+/// Maximum time to hold video back from a subscriber that joined or lost packets. It normally ends with a keyframe,
+/// but some cameras refresh the picture piece by piece and send none.
 pub(super) const KEYFRAME_PATIENCE: Duration = Duration::from_secs(10);
 
-/// An RTP or RTCP packet of a camera, as it came.
+/// An RTP or RTCP packet from a camera, unchanged.
 pub(super) struct Packet {
-    /// The subscriber's own name for the camera.
+    /// The subscriber's number for the camera.
     pub(super) slot: u8,
     pub(super) channel: Channel,
     pub(super) bytes: Bytes,
     pub(super) arrived: Instant,
 }
 
-/// Packets on their way to one subscriber.
+/// Queue of packets for one subscriber.
 pub(super) type PacketQueue = FrameQueue<Packet>;
 
 impl Queued for Packet {
-    /// Where one may begin is decided before packets are queued.
+    /// The start of video at a keyframe is decided before packets are queued.
     fn keyframe(&self) -> bool {
         true
     }
@@ -40,9 +40,9 @@ impl Queued for Packet {
     }
 }
 
-/// What a subscriber hears of its camera.
+/// An event of a camera, sent to a subscriber.
 pub(super) enum SubscriberEvent {
-    /// The answer to what it asked by that number.
+    /// The answer to the subscriber's request with that number.
     Answer {
         request: u32,
         slot: u8,
@@ -53,25 +53,25 @@ pub(super) enum SubscriberEvent {
     Ended { slot: u8, status: CarriedStatus },
 }
 
-/// A session or a player.
+/// A session of a viewer gateway, or a player.
 #[derive(Clone)]
 pub(super) struct Subscriber {
-    /// Another for each.
+    /// A unique number.
     pub(super) id: u64,
-    /// Its own name for this camera.
+    /// The subscriber's own number for this camera.
     pub(super) slot: u8,
     pub(super) queue: Arc<PacketQueue>,
-    /// Where packets may leave for a player without passing through its queue.
+    /// The direct UDP path to a player, which bypasses its queue.
     pub(super) rtp_sender: Option<Arc<RtpSender>>,
     pub(super) events: mpsc::Sender<SubscriberEvent>,
 }
 
-/// What became of a packet for one subscriber.
+/// Result of delivering a packet to one subscriber.
 #[derive(Clone, Copy, Default)]
 struct Delivered {
-    /// Packets that were dropped for it, or it itself.
+    /// Number of packets dropped for the subscriber, possibly including this one.
     dropped: usize,
-    /// It waits in a queue.
+    /// True if the packet was queued.
     queued: bool,
 }
 
@@ -84,27 +84,27 @@ impl Subscriber {
     }
 }
 
-/// What the camera must be sent for a subscriber's request.
+/// The part of a subscriber's request that the camera must see.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Outcome {
-    /// The request as it is.
+    /// Forward the request unchanged.
     Forward(Verb),
-    /// This, on behalf of all subscribers: without the details of the one that asked.
+    /// Forward this verb on behalf of all subscribers, without the parameters of the one that asked.
     ForwardForAll(Verb),
-    /// Nothing: the request is done.
+    /// Forward nothing: the request is complete.
     Done,
 }
 
 struct Subscription {
     subscriber: Subscriber,
-    /// What it receives; none while it pauses.
+    /// The tracks that it receives; none while it pauses.
     tracks: TrackSet,
-    /// Video of which it receives nothing before a keyframe, or before that time.
+    /// Video tracks held back until a keyframe, or until `held_until`.
     held: TrackSet,
     held_until: Instant,
-    /// What is held back follows what it had already, and is counted.
+    /// True if the held packets continue a stream it already had, so they count as dropped.
     missing: bool,
-    /// How often its queue had been emptied when that was last looked at.
+    /// Last seen number of times that its queue was emptied.
     emptied: u64,
 }
 
@@ -114,13 +114,13 @@ impl Subscription {
         self.held_until = now + KEYFRAME_PATIENCE;
     }
 
-    /// Queue or send a packet, unless it is held back.
+    /// Queue or send a packet, unless its track is held back.
     fn deliver(&mut self, packet: Packet, keyframes: &Keyframes) -> Delivered {
         let (channel, arrived) = (packet.channel, packet.arrived);
         let (dropped, emptied) = self.subscriber.queue.make_room(packet.bytes.len());
         let mut handed = Delivered { dropped, queued: false };
         if emptied != std::mem::replace(&mut self.emptied, emptied) {
-            // Half a picture would be shown broken, and so would all until the next keyframe.
+            // The rest of a picture would be shown broken, and so would all pictures until the next keyframe.
             self.hold(keyframes.tracks(), arrived);
             self.missing = true;
         }
@@ -143,7 +143,7 @@ impl Subscription {
     }
 }
 
-/// Who watches one camera.
+/// The subscriptions to one camera.
 #[derive(Default)]
 pub(super) struct Subscribers {
     state: Mutex<State>,
@@ -153,7 +153,7 @@ pub(super) struct Subscribers {
 struct State {
     subscriptions: Vec<Subscription>,
     keyframes: Keyframes,
-    /// When the camera's last packet came.
+    /// Arrival time of the camera's last packet.
     delivered: Option<Instant>,
 }
 
@@ -167,17 +167,17 @@ fn union(subscriptions: &[Subscription]) -> TrackSet {
 
 impl Subscribers {
     fn lock(&self) -> MutexGuard<'_, State> {
-        // It is consistent between statements; a panic elsewhere does not spoil it.
+        // Each statement leaves the state consistent, so a panic in another thread does no harm.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The camera has described itself.
+    /// Take the camera's description (SDP), which tells how to recognise keyframes.
     pub(super) fn described(&self, sdp: &[u8]) {
         self.lock().keyframes = Keyframes::of_description(sdp);
     }
 
-    /// Deliver a packet to all subscribers of its track. Returns whether it waits in a queue. Where subscribers have
-    /// RTP senders, call [`send_off`](Self::send_off) after the last packet.
+    /// Deliver a packet to all subscribers of its track. Returns true if it was queued for any of them. For
+    /// subscribers with an RTP sender, call [`send_off`](Self::send_off) after the last packet.
     pub(super) fn deliver(&self, channel: Channel, bytes: &Bytes, arrived: Instant, metrics: &Metrics) -> bool {
         let (mut dropped, mut queued) = (0, false);
         let state = &mut *self.lock();
@@ -201,7 +201,7 @@ impl Subscribers {
         queued
     }
 
-    /// Send what is in the RTP senders of those who watch.
+    /// Send the packets that wait in the subscribers' RTP senders.
     pub(super) fn send_off(&self, metrics: &Metrics) {
         for subscription in &self.lock().subscriptions {
             if let Some(rtp_sender) = &subscription.subscriber.rtp_sender {
@@ -210,24 +210,24 @@ impl Subscribers {
         }
     }
 
-    /// When the camera's last packet came, if one did.
+    /// Arrival time of the camera's last packet, if there was one.
     pub(super) fn delivered(&self) -> Option<Instant> {
         self.lock().delivered
     }
 
-    /// Whether nobody receives or pauses.
+    /// True if there are no subscribers, not even paused ones.
     pub(super) fn is_empty(&self) -> bool {
         self.lock().subscriptions.is_empty()
     }
 
-    /// What anybody receives.
+    /// The tracks that at least one subscriber receives.
     pub(super) fn receives(&self) -> TrackSet {
         union(&self.lock().subscriptions)
     }
 
-    /// Handle a subscriber's request locally where possible; return what to forward to the camera. A subscriber that
-    /// plays is registered before the camera is asked, so that it misses no packet. One that joins others begins with a
-    /// keyframe.
+    /// Handle a subscriber's request locally if possible; return the part to forward to the camera. On PLAY the
+    /// subscriber is registered before the camera is asked, so that it misses no packet. If others already receive
+    /// the stream, it starts with a keyframe.
     pub(super) fn request(&self, subscriber: &Subscriber, verb: Verb) -> Outcome {
         let State {
             subscriptions,
@@ -247,7 +247,7 @@ impl Subscribers {
             }
             Verb::Pause => TrackSet::default(),
             Verb::Teardown if subscriptions.is_empty() && subscription.is_some() => return Outcome::Forward(verb),
-            // Those who stay may all be pausing.
+            // The remaining subscribers may all be paused.
             Verb::Teardown if others.is_empty() && subscription.is_some() => {
                 return Outcome::ForwardForAll(Verb::Pause);
             }
@@ -282,7 +282,7 @@ impl Subscribers {
             .retain(|subscription| subscription.subscriber.id != id);
     }
 
-    /// The camera is gone: tell all subscribers, and remove them.
+    /// The camera is gone: notify all subscribers and remove them.
     pub(super) fn end(&self, status: CarriedStatus) {
         for Subscription { subscriber, .. } in self.lock().subscriptions.drain(..) {
             let slot = subscriber.slot;

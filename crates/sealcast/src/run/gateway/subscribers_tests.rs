@@ -8,7 +8,7 @@ fn subscriber(id: u64) -> Subscriber {
         slot: 0,
         queue: Arc::new(PacketQueue::new(PACKETS)),
         rtp_sender: None,
-        // Nobody listens to events here.
+        // The events are not read in these tests.
         events: mpsc::channel(1).0,
     }
 }
@@ -88,7 +88,7 @@ fn packets_reach_those_who_receive_their_track_and_a_full_queue_keeps_the_newest
     for number in 0..=PACKETS.frames {
         deliver(0, number.to_string());
     }
-    // The two before were in the queue as well when one more than it holds came.
+    // The two earlier packets were still queued when the packet beyond its capacity arrived.
     let left = all.queue.pop().expect("queued").bytes;
     assert_eq!(left, (PACKETS.frames - 2).to_string());
     assert_eq!(metrics.totals().all_frames_dropped(), PACKETS.frames as u64);
@@ -98,7 +98,7 @@ const SDP: &[u8] = b"v=0\nm=video 0 RTP/AVP 96\na=rtpmap:96 H264/90000\nm=audio 
 const KEYFRAME: &[u8] = &[0x65, 0x88];
 const OTHER: &[u8] = &[0x41, 0x9a];
 
-/// The subscribers of a camera with H.264 and sound, and the time it is there.
+/// The subscribers of a camera with H.264 video and sound, its metrics, and the current time.
 fn cinema() -> (Subscribers, Metrics, Instant) {
     let subscribers = Subscribers::default();
     subscribers.described(SDP);
@@ -110,7 +110,7 @@ fn rtp(payload: &[u8]) -> Bytes {
     [&[0x80, 96, 0, 1, 0, 0, 0, 2, 0, 0, 0, 3], payload].concat().into()
 }
 
-/// What is left in a queue: the channels.
+/// The channels of the packets left in a queue.
 fn drained(subscriber: &Subscriber) -> Vec<u8> {
     std::iter::from_fn(|| subscriber.queue.pop())
         .map(|packet| packet.channel.number())
@@ -141,7 +141,7 @@ fn video_without_keyframes_is_held_back_for_ten_seconds_and_not_longer() {
     let second = subscriber(2);
     subscribers.request(&subscriber(1), play(1));
     subscribers.request(&second, play(1));
-    // It began to be held before this.
+    // Holding began before this point.
     let now = Instant::now();
     subscribers.deliver(channel(0), &rtp(OTHER), now + KEYFRAME_PATIENCE / 2, &metrics);
     assert_eq!(drained(&second), [0; 0]);
@@ -156,7 +156,8 @@ fn a_track_that_nobody_else_receives_is_not_held_back() {
     let (first, second) = (subscriber(1), subscriber(2));
     subscribers.request(&first, play(0b10));
     subscribers.request(&second, play(0b11));
-    // Nor from who has it and asks once more, when another has it too.
+    // Repeating PLAY for tracks it already receives holds nothing back either, even if another subscriber has them
+    // too.
     subscribers.request(&first, play(0b11));
     subscribers.request(&second, play(0b11));
     subscribers.deliver(channel(0), &rtp(OTHER), now, &metrics);
@@ -185,7 +186,7 @@ fn a_queue_that_one_camera_filled_goes_on_with_whole_pictures_of_the_other() {
     let session = subscriber(1);
     subscribers.request(&session, play(1));
     subscribers.deliver(channel(0), &rtp(KEYFRAME), now, &metrics);
-    // The other camera's doing.
+    // The other camera's packets filled the queue.
     session.queue.clear();
     subscribers.deliver(channel(0), &rtp(OTHER), now, &metrics);
     assert!(session.queue.pop().is_none());

@@ -1,4 +1,4 @@
-//! Cameras as their owner names them.
+//! The cameras as configured by their owner.
 
 use sealcast_proto::rtsp::{CameraUrl, MAX_PATH};
 
@@ -6,16 +6,16 @@ use crate::failure::{Failure, FailureKind, Result};
 use crate::keys::allow::AllowList;
 use crate::source::rtsp::RtspOptions;
 
-/// A camera, the path by which players ask for it, and who may.
+/// A camera, the path that players use for it, and the viewer gateways that may see it.
 pub struct CameraAt {
-    /// Without slashes around it; `None` for every path that is no other camera's.
+    /// The path without leading and trailing slashes; `None` for every path that no other camera has.
     pub(super) path: Option<String>,
     pub(super) target: Target,
-    /// The viewer gateways that may see it; `None` for all that are let in.
+    /// The viewer gateways that may see it; `None` for all admitted ones.
     pub(super) allow: Option<AllowList>,
 }
 
-/// Where a camera is and how it is spoken to: another one makes it another camera.
+/// A camera's address and connection settings. If they change, it counts as a different camera.
 #[derive(PartialEq, Eq)]
 pub(super) struct Target {
     pub(super) url: CameraUrl,
@@ -27,11 +27,11 @@ fn usage(what: impl Into<String>, hint: &str) -> Failure {
 }
 
 impl CameraAt {
-    /// A camera at a path, or at every path that is no other camera's. With a list, others than its peers are answered
+    /// A camera at a path, or at every path that no other camera has. With a list, other viewer gateways are answered
     /// as if there were no such camera.
     ///
     /// # Errors
-    /// Kind `Usage`: the path is too long or has control characters, or cameras have no such URL.
+    /// Kind `Usage`: the path is too long or has control characters, or the URL is not valid for a camera.
     pub fn new(path: Option<&str>, options: RtspOptions, allow: Option<AllowList>) -> Result<Self> {
         let path = path.map(|path| path.trim_matches('/').to_owned());
         let wrong = |path: &String| path.len() > MAX_PATH || path.chars().any(char::is_control);
@@ -62,14 +62,14 @@ impl std::str::FromStr for CameraAt {
     }
 }
 
-/// Cameras, no two at one path.
+/// The cameras; no two have the same path.
 pub struct Cameras(pub(super) Vec<CameraAt>);
 
 impl Cameras {
-    /// These cameras.
+    /// Checks the cameras.
     ///
     /// # Errors
-    /// Kind `Usage`: there is none, or two would be at one path.
+    /// Kind `Usage`: there are none, or two have the same path.
     pub fn new(cameras: Vec<CameraAt>) -> Result<Self> {
         if cameras.is_empty() {
             let hint = "name one: --camera rtsp://HOST/PATH, or with a password in --camera-file or [[gateway.camera]]";
@@ -84,13 +84,13 @@ impl Cameras {
         Ok(Self(cameras))
     }
 
-    /// How many there are.
+    /// Number of cameras.
     pub fn count(&self) -> usize {
         self.0.len()
     }
 }
 
-/// A camera's path as a person reads it.
+/// A camera's path as shown to the user.
 pub(super) fn shown(path: Option<&str>) -> &str {
     path.unwrap_or("every path")
 }

@@ -1,4 +1,4 @@
-//! The connection to a camera: TCP, and TLS on it where the camera's URL says so.
+//! The connection to a camera: TCP, with TLS on top if the camera's URL asks for it.
 
 use std::net::IpAddr;
 use std::time::{Duration, Instant};
@@ -13,22 +13,23 @@ use crate::transport::tcp::connect_stream;
 use crate::transport::tls::connect_pinned;
 use crate::transport::{ByteStream, StreamTransport};
 
-/// Connect timeout; after it those who asked for the camera get 503.
+/// Connect timeout; after it the clients that asked for the camera get 503.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// A connection to a camera.
 pub(super) struct RtspConnection {
     pub(super) stream: StreamTransport<Box<dyn ByteStream>>,
-    /// Our address on it.
+    /// Our address on this connection.
     pub(super) local: IpAddr,
-    /// The camera's.
+    /// The camera's address.
     pub(super) remote: IpAddr,
 }
 
-/// Connect to a camera, again and again for a while; to one that went and is waited for until then, only after a pause.
+/// Connect to a camera, with retries until the connect timeout. After a camera went away, begin with a pause and try
+/// until `away_until`.
 ///
 /// # Errors
-/// It cannot be reached, or is not the one that is pinned.
+/// The camera cannot be reached, or does not have the pinned certificate.
 pub(super) async fn connect(target: &Target, away_until: Option<Instant>) -> Result<RtspConnection> {
     let CameraUrl { host, port, .. } = &target.url;
     let until = away_until.unwrap_or_else(|| Instant::now() + CONNECT_TIMEOUT);

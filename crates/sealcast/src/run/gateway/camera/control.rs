@@ -1,4 +1,4 @@
-//! What of a camera gateway can be changed while it runs.
+//! Limits on changes to a running camera gateway.
 
 use std::sync::atomic::Ordering;
 
@@ -8,10 +8,11 @@ use super::Shared;
 use crate::run::control::Controlled;
 use crate::run::{Observation, RuntimeSettings};
 
-/// Whether packets that nobody here reads can be encrypted by a selection.
+/// Check that a selection is possible at a gateway, which seals packets without splitting them into frames and
+/// headers.
 ///
 /// # Errors
-/// Why not, in words.
+/// The reason why it is not possible.
 pub fn check_selection(selection: Selection) -> Result<(), &'static str> {
     match selection {
         Selection::All | Selection::None | Selection::Rate(_) => Ok(()),

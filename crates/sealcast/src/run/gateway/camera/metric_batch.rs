@@ -7,25 +7,25 @@ use sealcast_proto::session::{OutboundCounts, SealedRecords};
 use crate::meter::stage::Stage;
 use crate::run::Observation;
 
-/// Units of a batch: recording each by itself would miss the processor's caches each time.
+/// Units per batch. Recording units one by one would miss the processor's caches each time.
 const TOGETHER: usize = 32;
 
-/// A frame that was sealed.
+/// The facts about a sealed frame.
 pub(super) struct SealedUnit {
     pub(super) made: SealedRecords,
     pub(super) wire_bytes: u64,
     pub(super) took: Duration,
 }
 
-/// What is known of a session's packets and not recorded yet.
+/// Measurements of a session's packets that are not recorded yet.
 #[derive(Default)]
 pub(super) struct MetricBatch {
     sealed: Vec<SealedUnit>,
-    /// When the packets came that are about to leave.
+    /// Arrival times of the packets about to be sent.
     arrivals: Vec<Instant>,
-    /// How long those took that have left.
+    /// Forwarding times of the packets sent.
     forwarded: Vec<Duration>,
-    /// How long it took to hand frames to the network.
+    /// Times taken to pass frames to the network.
     sent: Vec<Duration>,
     counted: OutboundCounts,
 }
@@ -35,12 +35,12 @@ impl MetricBatch {
         self.sealed.push(sealed);
     }
 
-    /// A packet that `arrived` is about to leave.
+    /// Note that a packet that came at `arrived` is about to be sent.
     pub(super) fn arrived(&mut self, arrived: Instant) {
         self.arrivals.push(arrived);
     }
 
-    /// What was about to leave was handed to the network.
+    /// Note that the pending packets were passed to the network.
     pub(super) fn handed(&mut self) {
         let now = Instant::now();
         let took = self.arrivals.drain(..).map(|arrived| now - arrived);
@@ -51,12 +51,12 @@ impl MetricBatch {
         self.sent.extend(took);
     }
 
-    /// Whether it holds a whole batch.
+    /// True if it holds a whole batch.
     pub(super) fn is_full(&self) -> bool {
         self.sealed.len() >= TOGETHER
     }
 
-    /// Record it, and what the session counted.
+    /// Record the batch and the session's counters.
     pub(super) fn record(&mut self, observation: &Observation, counts: Option<OutboundCounts>) {
         let metrics = &observation.metrics;
         for sealed in self.sealed.drain(..) {

@@ -30,15 +30,15 @@ use crate::run::retry::turned_on;
 use crate::run::{Admission, ControlSocket, Observation, Offer, RuntimeSettings};
 use crate::transport::Listener;
 
-/// The first rate of a session, bit/s: cameras send when they send, and are held back only where the path is known to
-/// carry less.
+/// Start rate of a session, bit/s. A camera's rate cannot be steered, so its packets are slowed down only when the
+/// path is known to carry less.
 const FIRST_RATE: u64 = 200_000_000;
-/// And the greatest it grows to.
+/// Maximum rate of a session, bit/s.
 const MOST_RATE: u64 = 1_000_000_000;
-/// How long sessions and cameras may take to end when the gateway stops.
+/// Time limit for sessions and cameras to end when the gateway stops.
 const STOP_PATIENCE: Duration = Duration::from_secs(3);
 
-/// What a camera gateway needs.
+/// The settings of a camera gateway.
 pub struct CameraGatewayOptions {
     /// The cameras.
     pub cameras: Cameras,
@@ -46,31 +46,31 @@ pub struct CameraGatewayOptions {
     pub offer: Offer,
     /// The invite of the ticket, if there is one.
     pub invite: Option<Invite>,
-    /// Which viewer gateways are let in.
+    /// Decides which viewer gateways are admitted.
     pub admission: Admission,
-    /// Most viewer gateways at once.
+    /// Maximum number of viewer gateways at once.
     pub max_viewers: usize,
-    /// Where they connect to.
+    /// The socket that they connect to.
     pub listener: Listener,
-    /// How media is delivered where it may be lost.
+    /// Delivery of media on carriers that may lose it.
     pub delivery: Delivery,
-    /// What is encrypted, at first and later; one that [`check_selection`] accepts.
+    /// Settings that can change at run time. [`check_selection`] must accept the selection.
     pub settings: RuntimeSettings,
-    /// Where commands come in.
+    /// The socket for commands.
     pub control: Option<ControlSocket>,
-    /// What takes the place of cameras and admission while the gateway runs.
+    /// New cameras and admission rules for the running gateway.
     pub renewals: mpsc::Receiver<Renewal>,
 }
 
-/// Cameras and lists that were read again.
+/// A new set of cameras and admission rules, after the files were read again.
 pub struct Renewal {
     /// The cameras.
     pub cameras: Cameras,
-    /// Which viewer gateways are let in. The session of one that is not any more ends.
+    /// Decides which viewer gateways are admitted. The session of one that no longer is admitted ends.
     pub admission: Admission,
 }
 
-/// What the sessions share.
+/// State shared by the sessions.
 struct Shared {
     registry: watch::Sender<Registry>,
     observation: Arc<Observation>,
@@ -82,7 +82,7 @@ struct Shared {
 }
 
 impl Shared {
-    /// Serve these cameras from now on. Sessions leave those that are gone, whose tasks then end.
+    /// Serve these cameras from now on. Sessions leave removed cameras, whose tasks then end.
     fn serve_cameras(&self, cameras: Cameras, upstreams: &mut JoinSet<()>) -> Changes {
         while upstreams.try_join_next().is_some() {}
         let (registry, changes) = self.registry.borrow().renewed(cameras, |target, requests| {
@@ -92,7 +92,7 @@ impl Shared {
         changes
     }
 
-    /// A viewer gateway has come, or gone.
+    /// Count a viewer gateway that came or left. Returns the new number.
     fn count_viewer(&self, came: bool) -> usize {
         let viewers = if came {
             self.viewers.fetch_add(1, Ordering::Relaxed) + 1
@@ -107,7 +107,7 @@ impl Shared {
 /// Serve cameras to viewer gateways until `stop` turns true.
 ///
 /// # Errors
-/// The system gives no random bytes.
+/// The system provides no random bytes.
 pub async fn camera_gateway(
     options: CameraGatewayOptions,
     observation: Arc<Observation>,
@@ -158,9 +158,9 @@ pub async fn camera_gateway(
         outcome = renew => outcome,
         _ = turned_on(&mut stop) => Ok(()),
     };
-    // Nobody is left to hear it if all sessions have ended.
+    // Sending fails if all sessions have already ended.
     let _ = sessions_stop.send(true);
-    // The cameras go when nobody can ask for them any more.
+    // The cameras' tasks end once nothing can send them requests.
     drop(shared);
     let ended = async {
         while sessions.join_next().await.is_some() {}

@@ -1,4 +1,4 @@
-//! The cameras that are served, which of them a viewer gateway may see, and what becomes of them when they are read
+//! The cameras in service, the viewer gateways that may see them, and the changes when the configuration is read
 //! again.
 
 use std::collections::BTreeSet;
@@ -13,7 +13,7 @@ use super::super::request_mux::Request;
 use super::cameras::{CameraAt, Cameras, Target, shown};
 use crate::keys::allow::AllowList;
 
-/// A camera as its sessions know it. Its task ends when nobody knows it any more.
+/// A camera as its sessions know it. Its task ends when the last reference is dropped.
 pub(super) struct Camera {
     pub(super) path: Option<String>,
     pub(super) requests: mpsc::Sender<Request>,
@@ -31,22 +31,22 @@ impl Entry {
     }
 }
 
-/// The cameras, no two at one path.
+/// The cameras; no two have the same path.
 #[derive(Default)]
 pub(super) struct Registry {
     entries: Vec<Entry>,
 }
 
-/// What became of cameras that were read again, by their paths.
+/// Changes after the configuration was read again: the paths of the cameras concerned.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Changes {
     added: Vec<String>,
     removed: Vec<String>,
-    /// These are begun anew.
+    /// Cameras that are started again because their settings changed.
     changed: Vec<String>,
-    /// These stream on.
+    /// Cameras that continue without interruption.
     unchanged: Vec<String>,
-    /// Those among them that others may see than before.
+    /// Those of the unchanged cameras whose allow list changed.
     allow_changed: Vec<String>,
 }
 
@@ -64,7 +64,7 @@ impl Changes {
 }
 
 impl Registry {
-    /// What it becomes with these cameras: those that are what they were go on, and `start` is called for the others.
+    /// The registry for a new set of cameras. Unchanged cameras continue; `start` is called for all others.
     pub(super) fn renewed(
         &self,
         cameras: Cameras,
@@ -106,7 +106,7 @@ impl Registry {
         (next, changes)
     }
 
-    /// The camera at a path, among those for which `sees` holds.
+    /// The camera for a path, among the entries accepted by `sees`.
     fn at(&self, path: &str, sees: impl Fn(&Entry) -> bool) -> Option<&Entry> {
         let entries = || self.entries.iter().filter(|entry| sees(entry));
         let named = entries().find(|entry| entry.camera.path.as_deref() == Some(path));
@@ -114,10 +114,10 @@ impl Registry {
     }
 }
 
-/// The cameras as one viewer gateway's session sees them.
+/// The cameras as seen by one viewer gateway's session.
 pub(super) struct Snapshot {
     registry: watch::Receiver<Registry>,
-    /// Paths of cameras of which it has been logged that it may not see them.
+    /// Paths of cameras for which a denial has already been logged.
     denied: BTreeSet<Option<String>>,
 }
 
@@ -132,12 +132,12 @@ impl Snapshot {
     /// Wait until the cameras are read again. Cancel-safe.
     pub(super) async fn changed(&mut self) {
         if self.registry.changed().await.is_err() {
-            // The gateway stops: they will not be read again.
+            // The gateway is stopping, so the cameras will not be read again.
             std::future::pending().await
         }
     }
 
-    /// The camera that the peer sees at a path. Those that it may not see do not exist for it.
+    /// The camera that the peer sees at a path. A camera that it may not see does not exist for it.
     pub(super) fn camera(&mut self, path: &str, peer: &PeerId) -> Option<Arc<Camera>> {
         let registry = self.registry.borrow();
         if let Some(hidden) = registry.at(path, |_| true).filter(|entry| !entry.admits(peer))
@@ -150,13 +150,13 @@ impl Snapshot {
         Some(Arc::clone(&seen.camera))
     }
 
-    /// Why the peer does not see a camera any more, if so.
+    /// The status to report if the peer no longer sees a camera.
     pub(super) fn lost(&self, camera: &Arc<Camera>, peer: &PeerId) -> Option<CarriedStatus> {
         let registry = self.registry.borrow();
         let now = registry.entries.iter().find(|entry| entry.camera.path == camera.path);
         match now.filter(|entry| entry.admits(peer)) {
             Some(entry) if Arc::ptr_eq(&entry.camera, camera) => None,
-            // It is begun anew.
+            // The camera was restarted with other settings, so the client may ask again.
             Some(_) => Some(CarriedStatus::of_camera(503)),
             None => Some(CarriedStatus::of_camera(404)),
         }

@@ -14,7 +14,7 @@ fn cameras(named: &[(&str, &[PeerId])]) -> Cameras {
     Cameras::new(named.iter().map(camera).collect()).expect("no two at one path")
 }
 
-/// The registry that comes next, how many cameras were started for it, and what became of the others.
+/// The registry for the new cameras, the number of cameras started for it, and the changes.
 fn renewed(registry: &Registry, named: &[(&str, &[PeerId])]) -> (Registry, usize, Changes) {
     let mut started = 0;
     let (next, changes) = registry.renewed(cameras(named), |_, _| started += 1);

@@ -29,30 +29,30 @@ use crate::run::send_times::SendTimes;
 use crate::run::session_task::{Role, SessionTask};
 use crate::transport::AnyTransport;
 
-/// Answers that are kept, to be said again to who did not hear them.
+/// Number of requests that are remembered with their answers, to repeat an answer that was lost.
 const MAX_REMEMBERED: usize = 64;
-/// Bytes of packets that are sealed together on a byte stream, where they came together.
+/// Maximum bytes of packets sealed in one frame on a byte stream, if they arrived together.
 const MAX_TOGETHER: usize = 64 * 1024;
-/// A packet that waited longer than this for a path to be free is dropped.
+/// A packet that waited longer than this for the path is dropped.
 const MOST_WAIT: Duration = Duration::from_millis(400);
 
-/// A camera that the viewer gateway has asked for; its place in the list is its number, less one.
+/// A camera that the viewer gateway has asked for. Its index in the list is its camera number minus one.
 struct Known {
     path: Option<String>,
-    /// `None` once the viewer gateway does not see it any more.
+    /// `None` once the viewer gateway no longer sees it.
     camera: Option<Arc<Camera>>,
-    /// Of the next frame of its stream.
+    /// Number of the next frame in its stream.
     frame: u64,
     began: Option<Instant>,
 }
 
-/// A question of the viewer gateway's.
+/// A request from the viewer gateway.
 struct Asked {
     request: u32,
     describe: bool,
-    /// Of the camera that was asked.
+    /// Index of the camera it concerns.
     slot: Option<u8>,
-    /// What it was answered, once it was.
+    /// The answer that was sent, if any.
     answer: Option<Vec<u8>>,
 }
 
@@ -60,29 +60,29 @@ struct Asked {
 struct SessionRole {
     shared: Arc<Shared>,
     peer: Option<Peer>,
-    /// Everything that its subscriptions share; the slot is that of no camera.
+    /// Template for its subscriptions; its slot belongs to no camera.
     subscriber: Subscriber,
     events: mpsc::Receiver<SubscriberEvent>,
     snapshot: Snapshot,
     cameras: Vec<Known>,
-    /// The newest questions.
+    /// The latest requests.
     asked: VecDeque<Asked>,
-    /// The next packets can be sealed.
+    /// True if the next packets can be sealed.
     ready: bool,
-    /// Nothing but packets came since the last turn.
+    /// True if only packets have arrived since the last turn of the loop.
     only_packets: bool,
-    /// A packet that is taken from the queue and belongs to the next frame.
+    /// A packet already taken from the queue that belongs to the next frame.
     ahead: Option<Packet>,
     frame: Vec<u8>,
     metrics: MetricBatch,
     times: SendTimes,
-    /// What all sessions are to bring about.
+    /// Requested settings, shared by all sessions.
     settings: SettingsReceiver,
 }
 
 type Task = SessionTask<AnyTransport, NoMedia>;
 
-/// Serve one viewer gateway until it goes or the program stops.
+/// Serve one viewer gateway until it leaves or the program stops.
 pub(super) async fn serve(shared: Arc<Shared>, pending: PendingSession, stop: watch::Receiver<bool>) {
     let mut task = SessionTask::new(
         pending.transport,
@@ -127,13 +127,13 @@ pub(super) async fn serve(shared: Arc<Shared>, pending: PendingSession, stop: wa
     task.say_goodbye(GOODBYE_PATIENCE).await;
 }
 
-/// Why a session's task woke up.
+/// Reason for the wake-up of a session's task.
 enum Woken {
     Packets,
     SubscriberEvent(SubscriberEvent),
-    /// Something else is wanted of all sessions.
+    /// The requested settings have changed.
     Settings,
-    /// Cameras and lists were read again.
+    /// The cameras and lists were read again.
     Registry,
 }
 
@@ -205,7 +205,7 @@ impl Role<AnyTransport> for SessionRole {
 }
 
 impl SessionRole {
-    /// Bring about what the gateway wants of every session.
+    /// Apply the gateway's requested settings to this session.
     fn apply_settings(&mut self, task: &mut Task) -> Result<(), Ended> {
         if !task.established {
             return Ok(());
@@ -238,7 +238,7 @@ impl SessionRole {
             }
             GatewayMessage::Packet { camera, channel, bytes } => {
                 if let Some(camera) = self.camera(slot_of(camera)) {
-                    // A report that finds no room is followed by another.
+                    // If there is no room, drop the report; another will follow.
                     let _ = camera.requests.try_send(Request::Rtcp(channel, bytes));
                 }
                 Ok(())
@@ -247,7 +247,7 @@ impl SessionRole {
         }
     }
 
-    /// Whether a question is asked for the first time. One that was answered is answered again.
+    /// True if the request is new. If it was already answered, its answer is sent again.
     fn is_new(&mut self, task: &mut Task, request: u32, describe: bool) -> Result<bool, Ended> {
         if let Some(asked) = self.asked.iter().find(|asked| asked.request == request) {
             if let Some(answer) = &asked.answer {
@@ -267,12 +267,12 @@ impl SessionRole {
         Ok(true)
     }
 
-    /// The camera in a slot, if the viewer gateway sees it.
+    /// The camera in a slot, if the viewer gateway still sees it.
     fn camera(&self, slot: u8) -> Option<&Arc<Camera>> {
         self.cameras.get(usize::from(slot))?.camera.as_ref()
     }
 
-    /// The slot of the camera at a path, from its first description on.
+    /// The slot of the camera at a path. It is assigned at the camera's first description and then kept.
     fn number_of(&mut self, path: &str) -> Result<u8, CarriedStatus> {
         let seen = self.peer.and_then(|peer| self.snapshot.camera(path, &peer.id));
         let camera = seen.ok_or(CarriedStatus::of_camera(404))?;
@@ -292,7 +292,8 @@ impl SessionRole {
         Ok((self.cameras.len() - 1) as u8)
     }
 
-    /// Cameras and lists may have been read again: leave what the viewer gateway does not see any more.
+    /// Apply changes after the cameras and lists were read again: leave the cameras that the viewer gateway no longer
+    /// sees, or end the session.
     fn take_registry(&mut self, task: &mut Task) -> Result<(), Ended> {
         let Some(peer) = self.peer.filter(|_| task.established) else {
             return Ok(());
@@ -315,12 +316,12 @@ impl SessionRole {
         Ok(())
     }
 
-    /// Leave a camera, and tell the viewer gateway that it has ended.
+    /// Leave a camera and report its end to the viewer gateway.
     fn lose(&mut self, task: &mut Task, slot: u8, camera: &Camera, status: CarriedStatus) -> Result<(), Ended> {
         let leave = Request::Leave(self.subscriber_of(slot));
         if let Err(TrySendError::Full(leave)) = camera.requests.try_send(leave) {
             let requests = camera.requests.clone();
-            // The camera must hear of it, and the other cameras' packets must not wait for that.
+            // The camera must get this message, but the packets of other cameras must not wait for that.
             tokio::spawn(async move { requests.send(leave).await });
         }
         let unanswered = |asked: &&Asked| asked.slot == Some(slot) && asked.answer.is_none();
@@ -366,7 +367,7 @@ impl SessionRole {
     fn take_subscriber_event(&mut self, task: &mut Task, event: SubscriberEvent) -> Result<(), Ended> {
         let (SubscriberEvent::Answer { slot, .. } | SubscriberEvent::Ended { slot, .. }) = &event;
         if self.camera(*slot).is_none() {
-            // What was to be said was said when it was lost.
+            // The viewer gateway was told when the camera was lost.
             return Ok(());
         }
         match event {
@@ -413,7 +414,7 @@ impl SessionRole {
         Ok(())
     }
 
-    /// Say something; the bytes that were said, or `None` if they are too many.
+    /// Send a message. Returns its bytes, or `None` if it is too long.
     fn say(&mut self, task: &mut Task, message: &GatewayMessage) -> Result<Option<Vec<u8>>, Ended> {
         let Ok(bytes) = message.to_bytes() else { return Ok(None) };
         task.handle(Input::Gateway(&bytes))?;
@@ -428,7 +429,7 @@ impl SessionRole {
             };
             let room = task.connection.room();
             let mut sealed = self.seal_frame(task, first)?;
-            // What came together leaves together.
+            // Seal packets that arrived together up to the limit, then send them together.
             while task.connection.backlog() < room {
                 let Some(frame) = self.gather(task, sealed) else {
                     more = false;
@@ -446,8 +447,9 @@ impl SessionRole {
         Ok(())
     }
 
-    /// Put packets of one camera that came together into a frame: their slot, and when the first came. Where media may
-    /// be lost a packet travels alone, so that it is lost alone. `now` may be a little while ago.
+    /// Put packets of one camera that arrived together into a frame. Returns their slot and the arrival time of the
+    /// first. On carriers that may lose media each packet gets a frame of its own, so that a loss affects only one.
+    /// `now` may be slightly in the past.
     fn gather(&mut self, task: &mut Task, now: Instant) -> Option<(u8, Instant)> {
         let alone = task.connection.session.holds_media();
         let first = loop {
@@ -474,12 +476,12 @@ impl SessionRole {
     }
 
     fn put(&mut self, packet: &Packet) {
-        // A packet of RTSP or UDP has at most 65 535 bytes.
+        // Cannot fail: a packet from RTSP or UDP has at most 65 535 bytes.
         let _ = put_packet(&mut self.frame, packet.channel, &packet.bytes);
         self.metrics.arrived(packet.arrived);
     }
 
-    /// Seal the frame that was gathered; when that was done.
+    /// Seal the gathered frame. Returns the time at which that was done.
     fn seal_frame(&mut self, task: &mut Task, (slot, arrived): (u8, Instant)) -> Result<Instant, Ended> {
         let (Some(known), Some(camera)) = (self.cameras.get_mut(usize::from(slot)), number(slot)) else {
             return Ok(Instant::now());
@@ -525,7 +527,7 @@ impl SessionRole {
         self.metrics.record(&self.shared.observation, counts);
     }
 
-    /// Leave all cameras. Each must hear of it: its queue moves as long as the camera's task runs.
+    /// Leave all cameras. Wait until each has the message: the queues move as long as the cameras' tasks run.
     async fn leave_cameras(self) {
         for (slot, known) in (0..).zip(&self.cameras) {
             if let Some(camera) = &known.camera {
@@ -535,7 +537,7 @@ impl SessionRole {
     }
 }
 
-/// Slots count from 0, cameras from 1.
+/// Slots count from 0, camera numbers from 1.
 fn number(slot: u8) -> Option<CameraNumber> {
     CameraNumber::new(slot + 1)
 }

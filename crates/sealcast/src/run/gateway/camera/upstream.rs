@@ -1,4 +1,4 @@
-//! One camera: connected to while somebody asks for it or watches it.
+//! One camera. It is connected while there are requests for it or subscribers to it.
 
 use std::io;
 use std::net::{IpAddr, SocketAddr};
@@ -25,36 +25,36 @@ use crate::run::alarm::Alarm;
 use crate::source::rtsp::Transport as Lowers;
 use crate::transport::{ByteStream, Progress, StreamTransport, Transport};
 
-/// How long players wait without a packet for a camera that is away to come back.
+/// After the last packet, players wait at most this long for a camera to come back.
 const RETURN_PATIENCE: Duration = Duration::from_secs(30);
-/// How long a connection is kept that nobody needs: players ask, and play a moment later.
+/// Time to keep an unused connection open: players often ask for the description and start to play a moment later.
 const IDLE_PATIENCE: Duration = Duration::from_secs(10);
-/// A camera that is watched and sends nothing for so long is gone; it is noticed within twice that.
+/// A camera with subscribers that sends nothing for this long is gone. Detection takes up to twice as long.
 const SILENCE_PATIENCE: Duration = Duration::from_secs(10);
-/// How long a camera may take to answer the last TEARDOWN.
+/// Time limit for the camera's answer to the last TEARDOWN.
 const TEARDOWN_PATIENCE: Duration = Duration::from_secs(1);
-/// Bytes that may wait for a camera that does not read. Beyond that, it is gone.
+/// Maximum bytes queued for a camera that does not read. Beyond that it counts as gone.
 const MAX_UNSENT: usize = 256 * 1024;
 
-/// Why a connection to a camera ended.
+/// Reason for the end of a connection to a camera.
 enum End {
-    /// Nobody needs it.
+    /// No requests and no subscribers are left.
     Unneeded,
-    /// The gateway stops.
+    /// The gateway is stopping.
     Stopping,
     Machine(CameraError),
     Broken(io::Error),
     Closed,
     Silent,
     Deaf,
-    /// It came back and is another.
+    /// The camera came back with a different description.
     Changed,
-    /// It came back and does not go on.
+    /// The camera came back and refused to resume playing.
     Refused(CarriedStatus),
 }
 
 impl End {
-    /// What those who watch are told, and the log.
+    /// The status for the subscribers and the text for the log.
     fn describe(&self) -> (CarriedStatus, String) {
         match self {
             Self::Unneeded | Self::Stopping => (CarriedStatus::OK, "nobody needs the camera any more".to_owned()),
@@ -85,7 +85,7 @@ impl End {
         }
     }
 
-    /// Whether the camera may come back as it was.
+    /// True if the camera may come back unchanged.
     fn may_return(&self) -> bool {
         match self {
             Self::Broken(_) | Self::Closed | Self::Silent | Self::Deaf | Self::Refused(_) => true,
@@ -98,15 +98,15 @@ impl End {
     }
 }
 
-/// A camera that went while it was watched.
+/// A camera that went away while it had subscribers.
 struct Away {
-    /// Its description.
+    /// Its description before it went away.
     sdp: Vec<u8>,
-    /// When it is given up.
+    /// Time at which to give it up.
     until: Instant,
 }
 
-/// Look after one camera for as long as anybody can ask for it.
+/// Run the task of one camera until all senders of requests are gone.
 pub(super) async fn keep(target: Arc<Target>, mut requests: mpsc::Receiver<Request>, observation: Arc<Observation>) {
     let mut mux = RequestMux::default();
     let mut away: Option<Away> = None;
@@ -115,7 +115,7 @@ pub(super) async fn keep(target: Arc<Target>, mut requests: mpsc::Receiver<Reque
             away = None;
             match requests.recv().await {
                 Some(Request::Question(ask)) => mux.ask(ask),
-                // Nothing is left of what they are about.
+                // These concern an earlier connection, of which nothing is left.
                 Some(Request::Rtcp(..) | Request::Leave(_)) => {}
                 None => return,
             }
@@ -160,8 +160,8 @@ pub(super) async fn keep(target: Arc<Target>, mut requests: mpsc::Receiver<Reque
     }
 }
 
-/// Take requests while there is no connection: questions wait for it. Ends when nobody needs it any more, with `false`,
-/// or when the gateway stops.
+/// Take requests while there is no connection; they wait for it. Returns false once nothing needs the connection any
+/// more, or true when the gateway stops.
 async fn attend(requests: &mut mpsc::Receiver<Request>, mux: &mut RequestMux) -> bool {
     while !mux.is_idle() {
         match requests.recv().await {
@@ -184,15 +184,15 @@ struct Upstream<'a> {
     client: CameraClient,
     ports: RtpPorts,
     description: Option<Vec<u8>>,
-    /// The description of old, where the camera went while it was watched.
+    /// The earlier description, if the camera went away while it had subscribers.
     before: Option<Vec<u8>>,
-    /// It has been told to go on where it went.
+    /// True while a PLAY to resume after a reconnect is pending.
     going_on: bool,
-    /// The description is being waited for.
+    /// True while waiting for the description.
     describing: bool,
-    /// When nobody began to need it.
+    /// Time since which the connection has been unused.
     idle_since: Option<Instant>,
-    /// When it was last looked whether anything came, and whether anything did since.
+    /// Time of the last silence check. `heard` is true if data has arrived since.
     looked: Instant,
     heard: Arc<AtomicBool>,
     torn_down: bool,
@@ -287,7 +287,7 @@ impl<'a> Upstream<'a> {
         self.client.handle(now, input).map_err(End::Machine)
     }
 
-    /// Do what can be done now; when the machine wants to be told the time.
+    /// Do all pending work. Returns the next deadline of the RTSP client.
     fn work(&mut self) -> Result<Duration, End> {
         loop {
             let deadline = self.drain()?;
@@ -352,7 +352,7 @@ impl<'a> Upstream<'a> {
             })
     }
 
-    /// Give the camera its next action, if there is one and the camera is ready for it.
+    /// Send the camera its next request, if there is one and the camera is ready for it.
     fn next_action(&mut self) -> Result<bool, End> {
         if let Some(before) = &self.before {
             let Some(sdp) = &self.description else { return Ok(false) };
@@ -387,7 +387,7 @@ impl<'a> Upstream<'a> {
         Ok(true)
     }
 
-    /// Whether those who watch may wait for the camera after that, and how.
+    /// The state to wait with, if the subscribers may wait for the camera after this end.
     fn away(&mut self, ended: &End) -> Option<Away> {
         let sdp = self.before.take().or_else(|| self.description.take())?;
         let until = self.mux.subscribers.delivered()? + RETURN_PATIENCE;
@@ -414,7 +414,7 @@ impl<'a> Upstream<'a> {
         }
     }
 
-    /// When to look whether it is still needed and still there.
+    /// Time of the next check that the connection is still needed and the camera still sends.
     fn patience(&mut self) -> Instant {
         let idle = self.mux.is_idle();
         self.idle_since = idle.then(|| self.idle_since.unwrap_or_else(Instant::now));

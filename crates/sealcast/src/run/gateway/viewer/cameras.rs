@@ -1,4 +1,4 @@
-//! The cameras that players ask for, and what is to be said to the camera gateway about them.
+//! The cameras that players have asked for, and the messages to the camera gateway about them.
 
 use std::time::{Duration, Instant};
 
@@ -12,12 +12,12 @@ use super::super::request_mux::{Action, Request, RequestMux};
 use crate::meter::labels::DropCause;
 use crate::meter::metrics::Metrics;
 
-/// A question that is not answered is asked again this often.
+/// Interval for repeating a request that was not answered.
 const ASK_AGAIN: Duration = Duration::from_millis(500);
-/// Most paths that players ask for at once.
+/// Maximum number of paths that players may ask for at once.
 const MAX_PATHS: usize = 64;
 
-/// A question that has been put to the camera gateway.
+/// A request sent to the camera gateway.
 struct Asked {
     request: u32,
     message: Vec<u8>,
@@ -27,18 +27,18 @@ struct Asked {
 
 /// A camera that players have asked for.
 struct Camera {
-    /// The path that it was first asked for by, and others that turned out to be its own as well.
+    /// The path of the first request, and further paths that turned out to lead to the same camera.
     paths: Vec<String>,
     number: Option<CameraNumber>,
     mux: RequestMux,
     asked: Option<Asked>,
-    /// Number of the next frame, once one has come.
+    /// Number of the next frame, once the first has arrived.
     frame: Option<u64>,
-    /// Packets were handed out that are to be sent off.
+    /// True if packets were delivered since the last [`Cameras::send_off`].
     handed: bool,
 }
 
-/// All of them, whether the link stands or not.
+/// All these cameras. They outlive a session of the link.
 pub(super) struct Cameras {
     requests: mpsc::Receiver<(String, Request)>,
     cameras: Vec<Camera>,
@@ -54,10 +54,10 @@ impl Cameras {
         }
     }
 
-    /// Wait for a player's request and take it. A message to be said at once, if there is one. Cancel-safe.
+    /// Wait for a player's request and take it. Returns a message to send at once, if there is one. Cancel-safe.
     pub(super) async fn take_request(&mut self) -> Option<GatewayMessage> {
         let Some((path, request)) = self.requests.recv().await else {
-            // No player is left.
+            // No player can send a request any more.
             return std::future::pending().await;
         };
         let known = self.cameras.iter_mut().find(|camera| camera.paths.contains(&path));
@@ -90,7 +90,7 @@ impl Cameras {
         None
     }
 
-    /// Forget paths that turned out to be no camera's, and those that nobody uses any more.
+    /// Remove paths for which there is no camera, and paths that are no longer used.
     fn forget_unneeded(&mut self) {
         self.cameras.retain_mut(|camera| {
             let idle = camera.mux.is_idle();
@@ -101,7 +101,7 @@ impl Cameras {
         });
     }
 
-    /// Questions to be put now, for the first time or again. Those that found no answer in time are given up.
+    /// The requests to send now, for the first time or again. Requests without an answer in time are given up.
     pub(super) fn questions(&mut self) -> Vec<Vec<u8>> {
         let now = Instant::now();
         let mut questions = Vec::new();
@@ -136,13 +136,13 @@ impl Cameras {
         questions
     }
 
-    /// When a question is to be asked again.
+    /// Time at which to send a request again or give it up.
     pub(super) fn wake(&self) -> Option<Instant> {
         let asked = self.cameras.iter().filter_map(|camera| camera.asked.as_ref());
         asked.map(|asked| asked.again.min(asked.until)).min()
     }
 
-    /// The camera gateway has said something.
+    /// Handle a message from the camera gateway.
     pub(super) fn take_message(&mut self, message: GatewayMessage) {
         match message {
             GatewayMessage::Answer {
@@ -177,7 +177,8 @@ impl Cameras {
         }
     }
 
-    /// The camera at this place has this number. If another has it, both are one and get one voice.
+    /// Assign a number to the camera at index `at`. If another entry already has that number, both are the same
+    /// camera and are merged.
     fn is_number(&mut self, at: usize, number: CameraNumber) {
         let owner = self.cameras.iter().position(|camera| camera.number == Some(number));
         let Some(owner) = owner.filter(|&owner| owner != at) else {
@@ -190,18 +191,18 @@ impl Cameras {
         owner.mux.take_over(other.mux);
     }
 
-    /// Hand the packets of a frame that `arrived` to the players who watch its camera, who share its data; whether any
-    /// waits in a queue. [`send_off`](Self::send_off) follows.
+    /// Deliver the packets of a frame that `arrived` to its camera's players; they share its data. Returns true if
+    /// any packet was queued. Call [`send_off`](Self::send_off) afterwards.
     ///
     /// # Errors
-    /// [`SessionError::PeerMisbehaved`]: the frame breaks the form.
+    /// [`SessionError::PeerMisbehaved`]: the frame is malformed.
     pub(super) fn take_frame(
         &mut self,
         frame: &mut AssembledFrame,
         arrived: Instant,
         metrics: &Metrics,
     ) -> Result<bool, SessionError> {
-        // Packets of a camera that has just ended may still be on their way.
+        // Packets of a camera that has just ended may still arrive.
         let Some(camera) = self.cameras.iter_mut().find(|camera| camera.has(frame.stream)) else {
             return Ok(false);
         };
@@ -221,7 +222,7 @@ impl Cameras {
         Ok(queued)
     }
 
-    /// Send what players take at once of what was handed out.
+    /// Send the delivered packets that bypass the players' queues.
     pub(super) fn send_off(&mut self, metrics: &Metrics) {
         for camera in &mut self.cameras {
             if std::mem::take(&mut camera.handed) {
@@ -230,13 +231,13 @@ impl Cameras {
         }
     }
 
-    /// The path of the camera with a stream, empty if there is none.
+    /// The path of the camera with that stream; empty if there is none.
     pub(super) fn path_of(&self, stream: u32) -> &str {
         let camera = self.cameras.iter().find(|camera| camera.has(stream));
         camera.map_or("", |camera| &camera.paths[0])
     }
 
-    /// The link is gone, and with it all cameras.
+    /// The link is down: end all cameras.
     pub(super) fn end(&mut self) {
         for camera in &mut self.cameras {
             camera.end(CarriedStatus::of_camera(503));
@@ -249,7 +250,7 @@ impl Camera {
         self.number.is_some_and(|number| number.stream() == stream)
     }
 
-    /// The message that puts a question, or why it cannot be put.
+    /// The message for a request, or the status if it cannot be sent.
     fn question(&self, request: u32, action: Action) -> Result<Vec<u8>, CarriedStatus> {
         let message = match action {
             Action::Describe => GatewayMessage::Describe {
@@ -258,7 +259,7 @@ impl Camera {
             },
             Action::Command(verb, with) => GatewayMessage::Command {
                 request,
-                // The player speaks of a camera that ended since.
+                // Without a number, the camera has ended since the player described it.
                 camera: self.number.ok_or(CarriedStatus::of_camera(454))?,
                 verb,
                 with,
@@ -267,7 +268,7 @@ impl Camera {
         message.to_bytes().map_err(|_| CarriedStatus::of_camera(413))
     }
 
-    /// It is gone, or cannot be reached.
+    /// The camera is gone or cannot be reached.
     fn end(&mut self, status: CarriedStatus) {
         self.asked = None;
         self.number = None;

@@ -1,4 +1,4 @@
-//! What the latency log and the histograms tell of each sealed unit that crossed the link.
+//! Latency log and histograms of the sealed units that crossed the link.
 
 use std::time::Instant;
 
@@ -10,20 +10,20 @@ use crate::meter::logs::UnitRow;
 use crate::meter::stage::Stage;
 use crate::run::Observation;
 
-/// A frame on its way through the pair.
+/// Time stamps of a frame on its way through the gateway pair.
 pub(super) struct FrameTimeline<'a> {
     /// The path of its camera.
     pub(super) camera: &'a str,
     pub(super) carrier: &'static str,
     pub(super) preamble: Preamble,
-    /// When nothing of it, or before it, was waited for any longer.
+    /// Time at which all of its records, and those before it, had arrived or been given up.
     pub(super) arrived: Instant,
-    /// When its packets were on their way to the players.
+    /// Time at which its packets had been queued for or sent to the players.
     pub(super) queued: Instant,
     pub(super) clock: Option<ClockEstimate>,
 }
 
-/// Take down a unit of a frame: how it came, and when it was opened.
+/// Record the times of one unit of a frame, which was opened at `opened`.
 pub(super) fn note(observation: &Observation, timeline: &FrameTimeline<'_>, unit: UnitArrival, opened: Instant) {
     let link = observation.since(Stage::Link, unit.sealed_at, opened, timeline.clock);
     if let Some(logs) = observation.logs() {
@@ -42,7 +42,7 @@ fn row(
     let clock = observation.clock;
     let arrived_ns = clock.wall_at(arrival.arrived);
     let ours = |peer: ClockEstimate| i128::from(arrival.sealed_at) - i128::from(peer.offset);
-    // A peer that stamps before 1970 has no clock worth mapping.
+    // Before 1970: the peer's clock was never set, so its stamps mean nothing.
     let sealed_ns = timeline.clock.map(|peer| u64::try_from(ours(peer)).unwrap_or(0));
     UnitRow {
         time: Timestamp::now(),

@@ -1,4 +1,4 @@
-//! The viewer gateway's session with the camera gateway, connected again when it breaks.
+//! The viewer gateway's session with the camera gateway. It is connected again when it breaks.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -27,28 +27,28 @@ use crate::run::session_task::{Role, SessionTask};
 use crate::run::{Observation, Offer, Retry};
 use crate::transport::{self, AnyTransport};
 
-/// Metrics of frames are recorded in batches of 32 frames or 50 ms: recording each by itself misses the processor's
-/// caches each time.
+/// Record the metrics of frames in batches of 32 frames or 50 ms; recording frames one by one would miss the
+/// processor's caches each time.
 const NOTED_TOGETHER: usize = 32;
 const NOTED_WITHIN: Duration = Duration::from_millis(50);
 
-/// The link, whether it stands or not.
+/// The link to the camera gateway, connected or not.
 pub(super) struct Link {
     ticket: Ticket,
     offer: Offer,
     budget: Duration,
     observation: Arc<Observation>,
     cameras: Cameras,
-    /// A session has stood since the gateway began.
+    /// True once a session has been established since the gateway started.
     established: bool,
 }
 
-/// How a session ended, as far as going on is concerned.
+/// Consequence of a session's end for the link.
 struct Departure {
     failure: Failure,
-    /// The camera gateway itself, authenticated, has refused us.
+    /// True if the authenticated camera gateway itself has refused us.
     refused_in_words: bool,
-    /// Whether the session stood.
+    /// True if the session was established.
     stood: bool,
 }
 
@@ -70,10 +70,10 @@ impl Link {
         }
     }
 
-    /// Keep the link until `stop` turns true.
+    /// Keep the link connected until `stop` turns true.
     ///
     /// # Errors
-    /// The camera gateway refuses us, or is not the one in the ticket.
+    /// The camera gateway refuses us, or it is not the one in the ticket.
     pub(super) async fn keep(mut self, mut stop: watch::Receiver<bool>) -> Result<()> {
         let mut retry = Retry::default();
         loop {
@@ -92,8 +92,8 @@ impl Link {
                     if *stop.borrow() {
                         return Ok(());
                     }
-                    // Once a session stood, a handshake that fails is perhaps somebody else's doing, who must not be
-                    // able to end us.
+                    // After one session was established, a failed handshake may be an attacker's doing and must not
+                    // end the gateway.
                     let refused = departure.failure.kind == FailureKind::Refused;
                     if refused && (departure.refused_in_words || !self.established) {
                         return Err(departure.failure);
@@ -151,10 +151,10 @@ impl Link {
     }
 }
 
-/// Take requests while there is no session: questions wait for one.
+/// Take requests while there is no session; they wait for one.
 async fn wait_offline(cameras: &mut Cameras) -> std::convert::Infallible {
     loop {
-        // Reports to a camera that cannot be reached are of no use later.
+        // RTCP reports are dropped: they would be outdated when the camera can be reached again.
         drop(cameras.take_request().await);
     }
 }
@@ -162,18 +162,18 @@ async fn wait_offline(cameras: &mut Cameras) -> std::convert::Infallible {
 /// The viewer gateway's end of the session.
 struct LinkRole<'a> {
     link: &'a mut Link,
-    /// Frames that were handed on, and are to be taken down.
+    /// Frames already forwarded whose metrics are not recorded yet.
     handed: Vec<ArrivedFrame>,
     counted: InboundCounts,
 }
 
 type Task = SessionTask<AnyTransport, ReceiveHandler>;
 
-/// Why the link's task woke up.
+/// Reason for the wake-up of the link's task.
 enum Woken {
-    /// A player's request: a message to send at once, if it takes one.
+    /// A player's request, with the message to send at once, if any.
     Request(Option<GatewayMessage>),
-    /// A question is to be asked again.
+    /// A request must be sent again.
     AskAgain,
 }
 
@@ -199,7 +199,7 @@ impl Role<AnyTransport> for LinkRole<'_> {
     }
 
     async fn received(&mut self, task: &mut Task) -> Result<(), Ended> {
-        // What came is handed on before anything is said about it.
+        // Forward the received frames before sending feedback on them.
         if self.forward(task)? {
             after_others().await;
         }
@@ -236,7 +236,7 @@ impl Role<AnyTransport> for LinkRole<'_> {
     fn woken(&mut self, task: &mut Task, woken: Woken) -> Result<bool, Ended> {
         if let Woken::Request(Some(message)) = woken
             && task.established
-            // A report that is too long for any camera is dropped.
+            // Drop a report that does not fit in a message.
             && let Ok(bytes) = message.to_bytes()
         {
             task.handle(Input::Gateway(&bytes))?;
@@ -246,7 +246,7 @@ impl Role<AnyTransport> for LinkRole<'_> {
 }
 
 impl LinkRole<'_> {
-    /// Hand on what came; whether players have to be waited for.
+    /// Forward the received frames. Returns true if packets were queued, so that the players' tasks should run.
     fn forward(&mut self, task: &mut Task) -> Result<bool, Ended> {
         let frames = &mut task.listener.frames;
         if frames.is_empty() {
@@ -265,7 +265,7 @@ impl LinkRole<'_> {
         Ok(queued)
     }
 
-    /// Whether it is time to take frames down. A log tells of each as it comes.
+    /// True if it is time to record the forwarded frames. With a log, each frame is recorded as it comes.
     fn is_to_note(&self, task: &Task) -> bool {
         self.handed.first().is_some_and(|first| {
             let waited = task.connection.arrived.saturating_duration_since(first.arrived);
@@ -274,7 +274,7 @@ impl LinkRole<'_> {
         })
     }
 
-    /// Take down how what was handed on had come: nobody waits for that.
+    /// Record the metrics of the forwarded frames. This runs after forwarding, so it delays no packet.
     fn note_frames(&mut self, task: &Task) {
         let observation = &self.link.observation;
         let metrics = &observation.metrics;

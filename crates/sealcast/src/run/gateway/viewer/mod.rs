@@ -1,4 +1,4 @@
-//! The viewer gateway: viewer of a sealed session, RTSP server towards players.
+//! The viewer gateway: viewer of a sealed session, and RTSP server for players.
 
 mod cameras;
 mod latency;
@@ -24,30 +24,30 @@ use crate::run::retry::turned_on;
 use crate::run::{Observation, Offer};
 use crate::transport::tcp;
 
-/// Most players at once.
+/// Maximum number of players at once.
 const MAX_PLAYERS: usize = 64;
-/// Pause after a connection that could not be accepted.
+/// Pause after an error from accept.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
-/// How long the session may take to end when the gateway stops.
+/// Time limit for the session to end when the gateway stops.
 const STOP_PATIENCE: Duration = Duration::from_secs(2);
 
-/// What a viewer gateway needs.
+/// The settings of a viewer gateway.
 pub struct ViewerGatewayOptions {
-    /// The camera gateway's.
+    /// The camera gateway's ticket.
     pub ticket: Ticket,
     /// Identity, suites, mechanisms.
     pub offer: Offer,
-    /// How much later than the fastest path a packet may be, where media may be lost.
+    /// Maximum delay of a packet over the fastest path, on carriers that may lose media.
     pub budget: Duration,
-    /// Where players come in.
+    /// The address at which to serve players.
     pub rtsp: SocketAddr,
-    /// Who may watch, where not anybody who reaches that address.
+    /// The login that players need; `None` admits anybody who can reach the address.
     pub login: Option<(Credentials, DigestAlgorithm)>,
 }
 
-/// What the players share.
+/// State shared by the players.
 struct Shared {
-    /// Wishes about the camera at a path.
+    /// Requests with the path of their camera.
     requests: mpsc::Sender<(String, Request)>,
     login: Option<(Credentials, DigestAlgorithm)>,
     observation: Arc<Observation>,
@@ -56,7 +56,7 @@ struct Shared {
 /// Serve players until `stop` turns true.
 ///
 /// # Errors
-/// The address cannot be listened at, or the camera gateway refuses us.
+/// The address cannot be bound, or the camera gateway refuses us.
 pub async fn viewer_gateway(
     options: ViewerGatewayOptions,
     observation: Arc<Observation>,
@@ -73,7 +73,7 @@ pub async fn viewer_gateway(
     });
     let (link_stop, link_stopped) = watch::channel(false);
     let link = link::Link::new(options.ticket, options.offer, options.budget, observation, requests);
-    // A task of its own: to wake the one that the program began with takes a system call.
+    // Run the link in a task of its own: waking the runtime's main task takes a system call.
     let mut linked = JoinSet::new();
     linked.spawn(link.keep(link_stopped));
     let mut players = JoinSet::new();
@@ -83,7 +83,7 @@ pub async fn viewer_gateway(
         _ = turned_on(&mut stop) => {}
     }
     players.shutdown().await;
-    // A link that is gone needs no telling.
+    // Sending fails if the link has already ended.
     let _ = link_stop.send(true);
     let outcome = tokio::time::timeout(STOP_PATIENCE, outcome_of(&mut linked)).await;
     outcome.unwrap_or(Ok(()))
@@ -100,7 +100,7 @@ async fn outcome_of(linked: &mut JoinSet<Result<()>>) -> Result<()> {
     }
 }
 
-/// Accept players, each in a task of its own.
+/// Accept players and serve each in a task of its own.
 async fn accept(listener: &TcpListener, shared: &Arc<Shared>, players: &mut JoinSet<()>) -> std::convert::Infallible {
     let places = Arc::new(Semaphore::new(MAX_PLAYERS));
     let mut next_id = 0;

@@ -1,4 +1,4 @@
-//! One player at the viewer gateway.
+//! One player of the viewer gateway.
 
 use std::io;
 use std::net::IpAddr;
@@ -24,25 +24,25 @@ use crate::run::alarm::Alarm;
 use crate::transport::udp::Path;
 use crate::transport::{Progress, TcpTransport, Transport};
 
-/// Packets are handed to the connection only while less than this waits to be sent: what waits there is not dropped.
+/// Pass packets to the connection only while fewer bytes than this are queued there: queued bytes cannot be dropped.
 const BACKLOG_LOW: usize = 64 * 1024;
-/// Bytes that may wait for a player that asks and does not read the answers.
+/// Maximum bytes queued for a player that sends requests and does not read the answers.
 const MAX_UNSENT: usize = 1 << 20;
-/// A player that takes nothing of what is sent to it for so long is gone.
+/// A player that reads nothing of the data sent to it for this long is disconnected.
 const SLOW_PATIENCE: Duration = Duration::from_secs(10);
-/// A player that has come and asks nothing for so long is none.
+/// A connection without a request for this long after it was opened is closed.
 const FIRST_PATIENCE: Duration = Duration::from_secs(10);
-/// A player that does not watch and asks nothing more for so long is gone.
+/// A player that neither watches nor sends a request for this long is disconnected.
 const IDLE_PATIENCE: Duration = Duration::from_secs(60);
-/// Reports over UDP that wait to be passed on.
+/// Maximum number of queued packets that came from the player over UDP.
 const MAX_REPORTS: usize = 64;
 
-/// A packet of a player's.
+/// A packet from the player over UDP.
 type Report = (Channel, Bytes);
 
-/// Why a player's connection ended.
+/// Reason for the end of a player's connection.
 enum End {
-    /// It went.
+    /// The player closed it.
     Closed,
     Machine(PlayerError),
     Broken(io::Error),
@@ -52,10 +52,11 @@ enum End {
     Idle,
 }
 
-/// A question to the link.
+/// A request that waits for the link's answer.
 struct Asking {
     number: u32,
-    /// A command rather than a description. Packets wait until it is answered: the answer comes first.
+    /// True for a command, false for a description. Packets wait until a command is answered, because its answer must
+    /// come first.
     command: bool,
 }
 
@@ -66,27 +67,28 @@ struct Player {
     local: IpAddr,
     machine: PlayerServer,
     ports: RtpPorts,
-    /// What comes from it over UDP.
+    /// Packets from the player over UDP.
     reports: mpsc::Receiver<Report>,
     reporter: mpsc::Sender<Report>,
     subscriber: Subscriber,
-    /// Where packets leave for it over UDP.
+    /// Sends packets to the player over UDP.
     rtp_sender: Arc<RtpSender>,
-    /// When the packets came that are being handed to its connection.
+    /// Arrival times of the packets being passed to its connection.
     handed: Vec<Instant>,
     events: mpsc::Receiver<SubscriberEvent>,
-    /// The camera that was described last.
+    /// The path of the camera described last.
     path: String,
-    /// The question that is not answered.
+    /// The request that is not answered yet.
     asking: Option<Asking>,
     watches: bool,
-    /// When it is given up if it neither watches nor asks anything. Bytes that make no request do not count.
+    /// Time at which to disconnect it if it neither watches nor sends a request. Bytes that are no valid request do
+    /// not extend it.
     idle_until: Instant,
-    /// When it last took something, or had taken everything.
+    /// Time at which it last read something or had read everything.
     moved: Instant,
 }
 
-/// Serve one player until it goes.
+/// Serve one player until it leaves.
 pub(super) async fn serve(shared: Arc<Shared>, id: u64, connection: TcpTransport) {
     let (Ok((local, remote)), Ok(entropy)) = (connection.addresses(), entropy::random()) else {
         tracing::warn!("a player was gone at once, or the system has no random bytes");
@@ -130,7 +132,7 @@ pub(super) async fn serve(shared: Arc<Shared>, id: u64, connection: TcpTransport
         Ok(never) => match never {},
         Err(end) => end,
     };
-    // What the machine says last, such as why it was refused, is worth one attempt.
+    // Try once to send the last response, such as the reason for a refusal.
     let _ = player.connection.flush_now();
     player.leave().await;
     let player = remote;
@@ -154,7 +156,8 @@ impl Player {
             let ready = self.ready();
             let patience = self.patience();
             tokio::select! {
-                // Packets first: they all leave above, and then everything else is looked at before this waits.
+                // Packets come first. That starves nothing: the loop sends all of them above and then polls
+                // everything else before it waits.
                 biased;
                 () = queue.changed(), if ready => {}
                 progress = self.connection.wait() => match progress.map_err(End::Broken)? {
@@ -184,13 +187,13 @@ impl Player {
         }
     }
 
-    /// Whether it can take a packet.
+    /// True if it can take a packet.
     fn ready(&self) -> bool {
         let commanding = self.asking.as_ref().is_some_and(|asking| asking.command);
         self.watches && !commanding && self.connection.backlog() < BACKLOG_LOW
     }
 
-    /// When patience with it ends.
+    /// Time at which the player is disconnected for reading too slowly or being idle.
     fn patience(&mut self) -> Option<Instant> {
         if self.connection.backlog() == 0 {
             self.moved = Instant::now();
@@ -214,7 +217,7 @@ impl Player {
         self.ended(handled)
     }
 
-    /// What a machine that has ended still says goes out.
+    /// If the RTSP server has ended with an error, queue its last response.
     fn ended(&mut self, handled: Result<(), PlayerError>) -> Result<(), End> {
         handled.map_err(|error| {
             while let PlayerOutput::Transmit(bytes) = self.machine.poll() {
@@ -224,7 +227,7 @@ impl Player {
         })
     }
 
-    /// Do what can be done now; when the machine wants to be told the time.
+    /// Do all pending work. Returns the next deadline of the RTSP server.
     async fn work(&mut self) -> Result<Duration, End> {
         let deadline = loop {
             match self.machine.poll() {
@@ -264,7 +267,7 @@ impl Player {
         }
     }
 
-    /// Where what it watches over UDP leaves.
+    /// The routes of the tracks that the player receives over UDP.
     fn routes(&self) -> Vec<UdpRoute> {
         let channels = |track| [false, true].map(|rtcp| Channel { track, rtcp });
         let routes = self.ports.tracks().flat_map(channels).filter_map(|channel| {
@@ -309,11 +312,11 @@ impl Player {
     fn open_ports(&mut self, track: Track) -> io::Result<PortPair> {
         let reports = self.reporter.clone();
         let take = move |channel, bytes, _| {
-            // A report that finds no room is followed by another.
+            // If there is no room, drop the report; another will follow.
             let _ = reports.try_send((channel, bytes));
         };
         let pair = self.ports.open(track, self.local, self.remote, take)?;
-        // What stands between may change the ports of a player.
+        // Address translation on the way may change the player's ports.
         self.ports.expect(track, Senders::Any);
         Ok(pair)
     }
@@ -335,14 +338,14 @@ impl Player {
         self.request(Request::Question(ask)).await;
     }
 
-    /// The link always listens, but for when the gateway stops.
+    /// Send a request to the link, which always reads them. This fails only when the gateway is stopping.
     async fn request(&self, request: Request) {
         let _ = self.shared.requests.send((self.path.clone(), request)).await;
     }
 
     fn forward_report(&self, channel: Channel, report: Vec<u8>) {
         let request = (self.path.clone(), Request::Rtcp(channel, report));
-        // A report that finds no room is followed by another.
+        // If there is no room, drop the report; another will follow.
         let _ = self.shared.requests.try_send(request);
     }
 
@@ -356,7 +359,7 @@ impl Player {
     }
 
     fn answer(&mut self, request: u32, status: CarriedStatus, with: &Parameters) -> Result<(), End> {
-        // One that comes too late was given up by the machine, and perhaps followed by another question.
+        // Ignore a late answer: its request was given up, and another may have followed.
         let Some(asking) = self.asking.take_if(|asking| asking.number == request) else {
             return Ok(());
         };
@@ -368,7 +371,7 @@ impl Player {
         self.handle(PlayerInput::Answer(request, answer))
     }
 
-    /// It does not watch any more.
+    /// The player stops watching.
     async fn leave(&mut self) {
         self.rtp_sender.set_open(false);
         self.rtp_sender.set_routes(Vec::new());

@@ -1,4 +1,4 @@
-//! What the session with the camera gateway hands out.
+//! Receiver of the media from the session with the camera gateway.
 
 use std::time::Instant;
 
@@ -9,18 +9,19 @@ use sealcast_proto::unit::{Assembled, AssembledFrame};
 
 use crate::run::connection::Listener;
 
-/// A frame that has come.
+/// A received frame with its time stamps.
 pub(super) struct ArrivedFrame {
     pub(super) frame: AssembledFrame,
-    /// When its last record arrived and, where media comes in any order, nothing before it was waited for any longer.
+    /// Time at which its last record arrived. If media may arrive out of order: the time at which, in addition,
+    /// everything before it had arrived or been given up.
     pub(super) arrived: Instant,
-    /// When all of it was opened.
+    /// Time at which all of it was opened.
     pub(super) opened: Instant,
-    /// When its packets were on their way to the players, once they are.
+    /// Time at which its packets had been queued for or sent to the players.
     pub(super) queued: Instant,
 }
 
-/// Frames, until the link's task forwards them.
+/// Collects frames until the link's task forwards them.
 #[derive(Default)]
 pub(super) struct ReceiveHandler {
     pub(super) frames: Vec<ArrivedFrame>,
@@ -30,7 +31,7 @@ pub(super) struct ReceiveHandler {
 impl Listener for ReceiveHandler {
     fn media(&mut self, media: Assembled, arrived: Instant) -> bool {
         let opened = Instant::now();
-        // Every frame is a keyframe: a lost one is lost alone, and shows in the numbers of the frames.
+        // Ignore reports of loss: frames do not depend on each other, and gaps show in the frame numbers.
         let Assembled::Frame(frame) = media else {
             return false;
         };
