@@ -122,7 +122,7 @@ impl Watch {
     /// Probe `connection`'s path if it has been silent for longer than two round trips.
     pub(super) fn poll(&mut self, context: &mut Context<'_>, connection: &Connection) {
         while self.tick.poll_tick(context).is_ready() {
-            // After the peer has moved to another path, fetch the window of that path.
+            // Fetch the window each time: after the peer has migrated, the new path has a window of its own.
             let Ok(window) = connection.congestion_state().into_any().downcast::<Window>() else {
                 return;
             };
