@@ -174,8 +174,8 @@ fn sniff_annex_b(head: &[u8]) -> MediaResult<Format> {
     if zeros < 2 || head.get(zeros) != Some(&1) {
         return Err(unknown());
     }
-    // HEVC begins with a VPS (type 32), or at least a delimiter (35); its NAL header has two bytes and ends with
-    // layer 0 and temporal id plus 1.
+    // HEVC begins with a VPS (type 32), or at least a delimiter (35). Its NAL header has two bytes, and the second
+    // one is 1: layer id 0, nuh_temporal_id_plus1 1.
     let first = find_start_code(head, 0)
         .and_then(|at| head.get(at + 3..))
         .unwrap_or_default();

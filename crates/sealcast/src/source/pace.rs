@@ -16,7 +16,7 @@ const WAIT_LIMIT: Duration = Duration::from_secs(SOURCE_PATIENCE.as_secs() / 2);
 /// Waits until frames are due.
 #[derive(Debug, Default)]
 pub struct Pacer {
-    /// The instant that corresponds to a media time.
+    /// An instant and the media time that corresponds to it.
     origin: Option<(Instant, Duration)>,
 }
 
