@@ -18,7 +18,7 @@ const MAX_PEERS: usize = 10_000;
 pub struct AllowList {
     path: Option<PathBuf>,
     peers: BTreeSet<PeerId>,
-    /// Peers that were enrolled but could not be written to a file.
+    /// Enrolled peers that are in no file.
     unwritten: BTreeSet<PeerId>,
 }
 

@@ -36,16 +36,16 @@ pub enum Progress {
     Closed,
 }
 
-/// Carries messages. Sealing appends to [`outgoing`](Self::outgoing) and opening works in the buffer that
-/// [`message`](Self::message) lends, so that no message is copied in between.
+/// Carries messages. Records are sealed into the buffer [`outgoing`](Self::outgoing) and opened in place in the slice
+/// that [`message`](Self::message) returns, so that no message is copied in between.
 pub trait Transport: Send {
     /// Wait until bytes have been received or queued bytes have been sent. Cancel-safe.
     fn wait(&mut self) -> impl Future<Output = io::Result<Progress>> + Send;
 
-    /// Send what can be sent without waiting.
+    /// Send as much queued data as is possible without waiting.
     ///
     /// # Errors
-    /// The carrier failed.
+    /// The connection failed.
     fn flush_now(&mut self) -> io::Result<()>;
 
     /// Returns the next complete message and removes it from the queue.

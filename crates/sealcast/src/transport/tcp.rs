@@ -20,7 +20,7 @@ const SEND_BUFFER: usize = 256 * 1024;
 /// Mbit/s.
 const RECEIVE_BUFFER: usize = 1024 * 1024;
 
-/// A TCP connection as a carrier.
+/// A TCP connection that carries messages.
 pub type TcpTransport = StreamTransport<TcpStream>;
 
 /// Listen at an address; port 0 takes a free one.

@@ -21,7 +21,7 @@ use crate::failure::{Failure, FailureKind, Result};
 use crate::media::{Codec, Frame, Picture, StreamInfo};
 use crate::source::Source;
 
-/// Open a test card from the text after `test:`:
+/// Open a test card from the text after `test:`, which has the form
 /// `[WIDTHxHEIGHT][@FPS][?codec=h264|mjpeg&bitrate=BITS&bitrate_max=BITS&gop=FRAMES&quality=1..100&frames=N&bars]`.
 ///
 /// # Errors

@@ -54,7 +54,7 @@ impl Incoming {
         self.streams.retain_mut(|stream| match stream.poll_read(context) {
             Ok(read) => {
                 any |= read;
-                // Remove a closed stream once all its records have been delivered.
+                // Keep a closed stream until all its records have been delivered; message() then removes it.
                 true
             }
             Err(_) => {

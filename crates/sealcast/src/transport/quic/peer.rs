@@ -44,7 +44,7 @@ pub struct QuicTransport {
     established: bool,
 }
 
-/// Media on the way out.
+/// Queue for outgoing media: on streams or in datagrams.
 enum Outgoing {
     Groups(Groups),
     Datagrams(Datagrams),
@@ -95,7 +95,7 @@ impl QuicTransport {
         SocketAddr::new(address.ip().to_canonical(), address.port())
     }
 
-    /// Carriage of this end's media.
+    /// The way that this end's media is sent: on streams or in datagrams.
     pub fn media(&self) -> QuicMedia {
         self.media
     }
