@@ -70,7 +70,7 @@ pub trait Transport: Send {
     /// [`wait`](Self::wait).
     ///
     /// # Errors
-    /// The carrier failed.
+    /// The connection failed.
     ///
     /// # Panics
     /// If `size` is 0.
