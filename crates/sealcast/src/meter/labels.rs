@@ -116,7 +116,7 @@ label_values! {
 label_values! {
     /// Answer to a peer without a session.
     DoorAnswer {
-        /// A retry cookie, in answer to a first handshake message without one.
+        /// A retry cookie, in answer to a request for one (the message `knock` of docs/protocol.md, section 7).
         Cookie => "cookie",
         /// The session is unknown.
         Unknown => "unknown",
