@@ -1,16 +1,16 @@
-//! Whether the H.264 codec was built with its assembly kernels.
+//! Detects whether the H.264 codec was built with its assembly kernels.
 //!
-//! The codec's build silently leaves them out where `nasm` is missing, and the program is then about 2.5 times slower
-//! at encoding. Nothing in the codec's interface tells. So the program looks at itself: one of the assembly files
-//! carries a table of 80 bytes that no compiler would put together, and that survives stripping. (A timing would be a
-//! guess on a busy machine; the build's environment says what was installed, not what was linked.)
+//! The codec's build silently leaves them out if `nasm` is missing; encoding is then about 2.5 times slower, and
+//! nothing in the codec's interface shows it. So the program inspects its own file: one of the assembly files
+//! contains a table of 80 bytes that no compiler would produce and that survives stripping. (A timing would be
+//! unreliable on a busy machine, and the build's environment shows what was installed, not what was linked.)
 
 use std::fs;
 use std::hint::black_box;
 use std::sync::OnceLock;
 
-/// The table in front of `intra_pred.asm` of the encoder, every word negated: this program must not contain the table
-/// itself merely because it looks for it.
+/// The table at the beginning of the encoder's `intra_pred.asm`, every word negated: this program must not contain
+/// the table itself merely because it searches for it.
 const TABLE_NEGATED: [i16; 40] = [
     7, 6, 5, 4, 3, 2, 1, 0, //
     -1, -2, -3, -4, -5, -6, -7, -8, //
@@ -19,18 +19,18 @@ const TABLE_NEGATED: [i16; 40] = [
     3, 2, 1, 0, -1, -2, -3, -4,
 ];
 
-/// Whether the H.264 codec in this program has its assembly kernels; without, encoding costs about 2.5 times as much.
-/// `None` where the program cannot read its own file.
+/// True if the H.264 codec in this program has its assembly kernels; without them encoding takes about 2.5 times as
+/// long. `None` if the program cannot read its own file.
 ///
-/// Reads the program's file on the first call (tens of milliseconds), so ask for it when reporting, not when starting.
+/// The first call reads the program's file (tens of milliseconds), so call it when reporting, not at startup.
 pub fn asm_active() -> Option<bool> {
     static ACTIVE: OnceLock<Option<bool>> = OnceLock::new();
     *ACTIVE.get_or_init(|| {
         if !cfg!(any(target_arch = "x86", target_arch = "x86_64")) {
-            // ARM kernels come through the C compiler, which cannot be missing; other machines have none.
+            // ARM kernels are built by the C compiler, which cannot be missing; other architectures have none.
             return Some(cfg!(any(target_arch = "arm", target_arch = "aarch64")));
         }
-        // The link still opens where the file was replaced while running, as an upgrade does.
+        // The link still works after the file was replaced while running, as by an upgrade.
         let own = fs::read("/proc/self/exe").or_else(|_| fs::read(std::env::current_exe()?));
         own.ok().map(|bytes| contains_table(&bytes))
     })

@@ -1,4 +1,4 @@
-//! H.264 by openh264: one picture in, one frame out, without delay on either side.
+//! H.264 by openh264: each picture gives one frame at once, without delay in either direction.
 
 use std::num::NonZeroU32;
 
@@ -14,26 +14,26 @@ use crate::codec::{check_size, moved};
 use crate::failure::{Failure, FailureKind, Result};
 use crate::media::{FrameRate, Picture};
 
-/// The encoder's own bounds, for landscape pictures; portrait ones have them exchanged.
+/// Maximum size that the encoder accepts for landscape pictures; for portrait ones the sides are swapped.
 const MAX_ENCODED: (usize, usize) = (3840, 2160);
 
-/// Fastest pictures that the encoder's rate control knows, per second.
+/// Highest frame rate that the encoder's rate control supports, per second.
 const MAX_CONTROLLED_HZ: f32 = 60.0;
 
-/// Smallest side the encoder takes: one macroblock.
+/// Smallest side that the encoder accepts: one macroblock.
 const MIN_ENCODED: usize = 16;
 
-/// Seconds from keyframe to keyframe unless told otherwise: the longest wait of a viewer who joins, or of a file cut.
+/// Default keyframe interval in seconds: the longest wait of a viewer who joins, and the precision of cutting a file.
 const KEYFRAME_SECONDS: u32 = 2;
 
-/// The encoder starts again with another bit rate at most so many times a second,
+/// Limit of restarts with another bit rate per second,
 const RESTARTS_A_SECOND: u32 = 1;
-/// or so many times where the target fell by more than a quarter: what is too much queues on the way.
+/// and the limit if the target fell by more than a quarter: then the excess would queue on the path.
 const DEEP_FALLS_A_SECOND: u32 = 4;
-/// A higher bit rate waits for the next keyframe, but no longer than so many seconds.
+/// A higher bit rate waits for the next keyframe, but at most this many seconds.
 const RISE_PATIENCE: u32 = 2;
 
-/// What to encode.
+/// Settings of the encoder.
 #[derive(Clone, Copy, Debug)]
 pub struct H264Settings {
     /// Width in pixels, even.
@@ -42,9 +42,9 @@ pub struct H264Settings {
     pub height: usize,
     /// Frames per second, for the rate control.
     pub rate: FrameRate,
-    /// Bits per second to aim at. A keyframe takes about ten times the share of another frame.
+    /// Target bit rate per second. A keyframe takes about ten times the share of another frame.
     pub bitrate: u32,
-    /// A keyframe at every so many frames; `None`: only when asked for.
+    /// Number of frames from keyframe to keyframe; `None`: keyframes only on request.
     pub keyframe_interval: Option<NonZeroU32>,
 }
 
@@ -64,7 +64,7 @@ impl H264Settings {
         }
     }
 
-    /// About how many frames come in a second, at least one.
+    /// Approximate frames per second, at least one.
     fn frames_a_second(&self) -> u32 {
         (self.rate.numerator / self.rate.denominator.max(1)).max(1)
     }
@@ -89,24 +89,25 @@ impl H264Settings {
     }
 
     fn start(&self, control: RateControlMode) -> Result<Encoder> {
-        // The range of f32 is ample for a rate; it is a hint to the rate control.
+        // f32 is precise enough: the rate is only a hint to the rate control.
         let hz = self.rate.numerator as f32 / self.rate.denominator.max(1) as f32;
-        // Above its limit it takes the rate for the limit, and gives each picture too many bits.
+        // The encoder clamps the rate to its limit and would give each picture too many bits, so lower the bit rate
+        // in proportion.
         let bitrate = self.bitrate as f32 * (MAX_CONTROLLED_HZ / hz).min(1.0);
         let config = EncoderConfig::new()
             .bitrate(BitRate::from_bps(bitrate as u32))
             .max_frame_rate(MaxRate::from_hz(hz))
             .rate_control_mode(control)
-            // On by default, and then pictures go in and nothing comes out.
+            // On by default; then some pictures go in without a frame coming out.
             .skip_frames(false)
-            // On by default, and then large frames come when nobody expects them.
+            // On by default; then large frames come at unexpected times.
             .scene_change_detect(false)
             .usage_type(UsageType::CameraVideoRealTime)
             .profile(Profile::Baseline)
             .complexity(Complexity::Low)
-            // More would cut the picture into slices and cost quality; one core keeps up with 1080p.
+            // More threads would cut the picture into slices and cost quality; one core is enough for 1080p.
             .num_threads(1)
-            // Keyframes are counted here, so that one on demand restarts the interval.
+            // Keyframes are scheduled here, so that one on request restarts the interval.
             .intra_frame_period(IntraFramePeriod::from_num_frames(0))
             .vui(VuiConfig::bt601());
         Encoder::with_api_config(OpenH264API::from_source(), config).map_err(|e| {
@@ -125,20 +126,20 @@ pub struct H264Encoder {
     settings: H264Settings,
     parameters: Vec<u8>,
     since_keyframe: u32,
-    /// The bit rate to aim at from the next start of the encoder on.
+    /// Target bit rate to use from the next restart of the encoder.
     wanted: u32,
     since_start: u32,
 }
 
 impl H264Encoder {
-    /// An encoder; its first frame is a keyframe.
+    /// Creates an encoder; its first frame is a keyframe.
     ///
     /// # Errors
-    /// If the encoder cannot do that size, or cannot start.
+    /// The encoder does not support that size, or cannot start.
     pub fn new(settings: H264Settings) -> Result<Self> {
         settings.check()?;
-        // The parameter sets must be known before the first picture. They follow from the settings alone, so an encoder
-        // that is thrown away tells them, and the rate control of the real one starts undisturbed.
+        // The parameter sets must be known before the first picture. They depend only on the settings, so a temporary
+        // encoder produces them; this leaves the rate control of the real one undisturbed.
         let mut probe = settings.start(RateControlMode::Off)?;
         let first = encode(&mut probe, &Picture::black(settings.width, settings.height))?.0;
         let parameters = parameter_sets(&first);
@@ -152,7 +153,7 @@ impl H264Encoder {
         })
     }
 
-    /// SPS and PPS in Annex B, the same that stand in front of every keyframe.
+    /// SPS and PPS in Annex B, the same as before every keyframe.
     pub fn parameters(&self) -> &[u8] {
         &self.parameters
     }
@@ -162,11 +163,11 @@ impl H264Encoder {
         self.since_keyframe = 0;
     }
 
-    /// Aim at so many bits per second from now on. A change of less than a tenth is passed over.
+    /// Set the target to this many bits per second. Changes of less than a tenth are ignored.
     ///
-    /// The library's interface cannot change the rate of a running encoder without `unsafe`, so the encoder starts
-    /// again, which costs a keyframe: at once where the rate falls, at the next keyframe where it rises, and at most
-    /// once a second unless it falls by more than a quarter.
+    /// The library cannot change the rate of a running encoder without `unsafe`, so the encoder restarts, which costs
+    /// a keyframe: at once if the rate falls, at the next keyframe if it rises, and at most once a second unless it
+    /// falls by more than a quarter.
     pub fn set_bitrate(&mut self, bits_per_second: u32) {
         self.wanted = if moved(self.settings.bitrate.into(), bits_per_second.into()) {
             bits_per_second
@@ -175,7 +176,7 @@ impl H264Encoder {
         };
     }
 
-    /// Whether the encoder should start again before the next picture.
+    /// True if the encoder should restart before the next picture.
     fn restart_due(&self) -> bool {
         let (current, wanted, second) = (
             u64::from(self.settings.bitrate),
@@ -200,10 +201,10 @@ impl H264Encoder {
         Ok(())
     }
 
-    /// Encode one picture: the access unit, and whether it is a keyframe (with parameter sets in front).
+    /// Encode one picture. Returns the access unit, and true if it is a keyframe (with parameter sets in front).
     ///
     /// # Errors
-    /// If the picture has another size than the settings, or the encoder fails.
+    /// The picture does not have the size in the settings, or the encoder failed.
     pub fn encode(&mut self, picture: &Picture) -> Result<(Vec<u8>, bool)> {
         if (picture.width, picture.height) != (self.settings.width, self.settings.height) {
             return Err(Failure::new(
@@ -218,13 +219,13 @@ impl H264Encoder {
         if self.restart_due() {
             self.restart()?;
         }
-        // The very first frame is a keyframe by itself, and forcing it is harmless.
+        // The very first frame is a keyframe anyway; forcing it does no harm.
         if self.since_keyframe == 0 {
             self.encoder.force_intra_frame();
         }
         let (data, keyframe) = encode(&mut self.encoder, picture)?;
         if self.since_start == 0 {
-            // The level follows from the bit rate too.
+            // The level in the SPS depends on the bit rate, too.
             self.parameters = parameter_sets(&data);
         }
         self.since_start = self.since_start.saturating_add(1);
@@ -271,7 +272,8 @@ fn parameter_sets(annex_b: &[u8]) -> Vec<u8> {
     starts.push(annex_b.len() + 3);
     let mut sets = Vec::new();
     for pair in starts.windows(2) {
-        // A start code of four bytes leaves a zero at the end of the unit before; no unit ends in a zero itself.
+        // A start code of four bytes begins with a zero that is cut with the previous unit; no unit itself ends in a
+        // zero.
         let unit = &annex_b[pair[0]..pair[1] - 3];
         let unit = &unit[..unit.iter().rposition(|&byte| byte != 0).map_or(0, |last| last + 1)];
         if unit.first().is_some_and(|header| matches!(header & 0x1f, 7 | 8)) {
@@ -282,7 +284,7 @@ fn parameter_sets(annex_b: &[u8]) -> Vec<u8> {
     sets
 }
 
-/// Shows a picture to the encoder without copying it.
+/// Passes a picture to the encoder without copying it.
 struct Planes<'a>(&'a Picture);
 
 impl YUVSource for Planes<'_> {
@@ -305,16 +307,16 @@ impl YUVSource for Planes<'_> {
 
 /// Decodes H.264 in Annex B, one frame at a time, without delay.
 ///
-/// The codec is C++ that parses what it gets: frames from the network must have been verified before they come here.
+/// The codec is C++ code that parses its input: frames from the network must be verified before they are decoded.
 pub struct H264Decoder {
     decoder: Decoder,
 }
 
 impl H264Decoder {
-    /// A decoder that waits for a keyframe.
+    /// Creates a decoder that waits for a keyframe.
     ///
     /// # Errors
-    /// If the decoder cannot start.
+    /// The decoder cannot start.
     pub fn new() -> Result<Self> {
         let config = DecoderConfig::new().flush_after_decode(Flush::NoFlush);
         let decoder = Decoder::with_api_config(OpenH264API::from_source(), config).map_err(|e| {
@@ -327,11 +329,11 @@ impl H264Decoder {
         Ok(Self { decoder })
     }
 
-    /// Decode one access unit; `None` where it holds parameter sets alone.
+    /// Decode one access unit; `None` if it contains only parameter sets.
     ///
     /// # Errors
-    /// If the frame is damaged, or a frame before it is missing. The decoder stays usable: ask for a keyframe, and
-    /// skip frames until it comes.
+    /// The frame is damaged, or an earlier frame is missing. The decoder stays usable: request a keyframe, and skip
+    /// frames until it arrives.
     pub fn decode(&mut self, frame: &[u8]) -> Result<Option<Picture>> {
         let decoded = self.decoder.decode(frame).map_err(|e| {
             Failure::new(
@@ -354,7 +356,7 @@ impl H264Decoder {
     }
 }
 
-/// A plane without the padding of its rows.
+/// Copies a plane without the padding of its rows.
 fn pack(plane: &[u8], stride: usize, width: usize, height: usize) -> Vec<u8> {
     let mut out = Vec::with_capacity(width * height);
     for row in plane.chunks(stride).take(height) {

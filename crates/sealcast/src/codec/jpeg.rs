@@ -10,21 +10,22 @@ use crate::codec::{MAX_SIDE, check_size, shrink};
 use crate::failure::{Failure, FailureKind, Result};
 use crate::media::Picture;
 
-/// Luma in video range (16 to 235) to full range (0 to 255), as JPEG files have it.
+/// Luma from video range (16 to 235) to full range (0 to 255), which JPEG files use.
 const LUMA_TO_FULL: [u8; 256] = range_table(16, 219, 0, 255);
-/// Chroma in video range (16 to 240) to full range, around 128.
+/// Chroma from video range (16 to 240) to full range, around 128.
 const CHROMA_TO_FULL: [u8; 256] = range_table(128, 224, 128, 255);
-/// Luma in full range to video range.
+/// Luma from full range to video range.
 const LUMA_TO_VIDEO: [u8; 256] = range_table(0, 255, 16, 219);
-/// Chroma in full range to video range.
+/// Chroma from full range to video range.
 const CHROMA_TO_VIDEO: [u8; 256] = range_table(128, 255, 128, 224);
 
-/// `to + (x - from) * to_span / from_span`, rounded and kept to a byte, for every byte.
+/// `to + (x - from) * to_span / from_span` for every byte, rounded and clamped to a byte.
 const fn range_table(from: i32, from_span: i32, to: i32, to_span: i32) -> [u8; 256] {
     let mut table = [0; 256];
     let mut x = 0;
     while x < 256 {
-        // The offset of 512 spans keeps the dividend positive, so that the division rounds one way.
+        // The offset of 512 spans keeps the dividend positive, so that the division always rounds in the same
+        // direction.
         let value = to + ((x - from) * to_span * 2 + from_span + from_span * 1024) / (from_span * 2) - 512;
         table[x as usize] = if value < 0 {
             0
@@ -41,7 +42,7 @@ const fn range_table(from: i32, from_span: i32, to: i32, to_span: i32) -> [u8; 2
 /// Encode a picture as a baseline JPEG with 4:2:0 chroma. `quality` is 1 to 100.
 ///
 /// # Errors
-/// If the picture is too large for a JPEG.
+/// The picture is too large for a JPEG.
 pub fn encode(picture: &Picture, quality: u8) -> Result<Vec<u8>> {
     let fail = |why: String| {
         Failure::new(
@@ -51,7 +52,7 @@ pub fn encode(picture: &Picture, quality: u8) -> Result<Vec<u8>> {
         )
     };
     check_size(picture.width, picture.height)?;
-    // About a byte for four pixels at ordinary qualities: mostly one allocation.
+    // About one byte for four pixels at usual qualities, so mostly one allocation.
     let mut out = Vec::with_capacity(picture.y.len() / 4 + 1024);
     let mut encoder = Encoder::new(&mut out, quality.clamp(1, 100));
     encoder.set_sampling_factor(SamplingFactor::R_4_2_0);
@@ -69,8 +70,8 @@ pub fn preview(picture: &Picture, max_width: usize, quality: u8) -> Result<Vec<u
     encode(&shrink(picture, max_width), quality)
 }
 
-/// Shows I420 in video range to the encoder as rows of YCbCr in full range. The encoder takes every second chroma value
-/// of every second row back out, so nothing is lost by doubling them.
+/// Presents I420 in video range to the encoder as rows of YCbCr in full range. The encoder drops every second chroma
+/// value of every second row again, so doubling them loses nothing.
 struct FullRange<'a>(&'a Picture);
 
 impl ImageBuffer for FullRange<'_> {
@@ -79,7 +80,7 @@ impl ImageBuffer for FullRange<'_> {
     }
 
     fn width(&self) -> u16 {
-        // Sizes are checked against MAX_SIDE before.
+        // Sizes have been checked against MAX_SIDE.
         u16::try_from(self.0.width).unwrap_or(u16::MAX)
     }
 
@@ -105,10 +106,11 @@ impl ImageBuffer for FullRange<'_> {
     }
 }
 
-/// Decode a JPEG of any chroma subsampling, grey ones too. An odd last column or row is left out.
+/// Decode a JPEG of any chroma subsampling, or a grey one. An odd last column or row is dropped.
 ///
 /// # Errors
-/// If it is not a JPEG, is damaged, is not YCbCr or grey, or is larger than [`MAX_PIXELS`](crate::codec::MAX_PIXELS).
+/// The data is not a JPEG, is damaged, is not YCbCr or grey, or is larger than
+/// [`MAX_PIXELS`](crate::codec::MAX_PIXELS).
 pub fn decode(jpeg: &[u8]) -> Result<Picture> {
     let fail = |why: String| {
         Failure::new(
@@ -145,7 +147,7 @@ pub fn decode(jpeg: &[u8]) -> Result<Picture> {
     Ok(picture)
 }
 
-/// Interleaved YCbCr in full range to I420 in video range, the chroma averaged over two by two pixels.
+/// Converts interleaved YCbCr in full range to I420 in video range; chroma is averaged over two by two pixels.
 fn subsample(pixels: &[u8], full_width: usize, picture: &mut Picture) {
     let (width, half) = (picture.width, picture.width / 2);
     let planes = picture

@@ -1,27 +1,27 @@
-//! The quality of Motion JPEG that makes a given bit rate.
+//! Rate control for Motion JPEG: finds the quality that gives a target bit rate.
 
 use super::moved;
 use crate::media::FrameRate;
 
-/// Lowest quality that is chosen: below it a picture is hardly one.
+/// Lowest quality used; below it a picture is hardly recognisable.
 const MIN_QUALITY: f64 = 5.0;
-/// The size of a JPEG falls about with this power of its quantizer.
+/// The size of a JPEG falls approximately with this power of its quantizer.
 const POWER: f64 = 0.7;
-/// Part of the way to the quantizer that would have been right which one frame goes: pictures differ.
+/// Fraction of the correction that is applied after each frame; less than 1, because pictures differ.
 const STEP: f64 = 0.4;
 
-/// Chooses the quality of each frame from the size of the one before.
+/// Chooses the quality of each frame from the size of the previous one.
 pub struct JpegRate {
     rate: FrameRate,
     /// The highest quality, 1 to 100.
     best: u8,
     target: Option<u64>,
-    /// The quantizer in force, in percent of the standard's tables.
+    /// The current quantizer, in percent of the standard's tables.
     quantizer: f64,
 }
 
 impl JpegRate {
-    /// Frames of quality `best`, 1 to 100, until a bit rate is asked for.
+    /// All frames have quality `best`, 1 to 100, until a bit rate is set.
     pub fn new(rate: FrameRate, best: u8) -> Self {
         let best = best.clamp(1, 100);
         Self {
@@ -32,34 +32,34 @@ impl JpegRate {
         }
     }
 
-    /// Aim at so many bits per second, with the first quality as the best and 5 as the worst: where even that is too
-    /// much, the target is missed. A change of less than a tenth is passed over.
+    /// Set the target to this many bits per second, with a quality between 5 and the initial one; if quality 5 is
+    /// still too large, the target is exceeded. Changes of less than a tenth are ignored.
     pub fn set_bitrate(&mut self, bits_per_second: u64) {
         if self.target.is_none_or(|target| moved(target, bits_per_second)) {
             self.target = Some(bits_per_second);
         }
     }
 
-    /// The quality for the next frame, 1 to 100.
+    /// Quality for the next frame, 1 to 100.
     pub fn quality(&self) -> u8 {
-        // In range: the quantizer is kept so.
+        // In range: the quantizer is clamped.
         quality(self.quantizer).round() as u8
     }
 
-    /// A frame of so many bytes was made with [`quality`](Self::quality).
+    /// Report the size in bytes of a frame made with [`quality`](Self::quality).
     pub fn made(&mut self, bytes: usize) {
         let Some(target) = self.target else { return };
         let hz = f64::from(self.rate.numerator) / f64::from(self.rate.denominator.max(1));
         let wanted = (target as f64 / 8.0 / hz.max(0.01)).max(1.0);
         let factor = (bytes.max(1) as f64 / wanted).powf(STEP / POWER);
         let worst = quantizer(MIN_QUALITY.min(self.best.into()));
-        // The best quality may be 100, whose quantizer is zero: multiplied it would stay there for ever.
+        // Quality 100 has the quantizer 0, and multiplying it would leave it at 0 for ever.
         let least = quantizer(self.best.into()).max(1.0);
         self.quantizer = (self.quantizer.max(least) * factor).clamp(least, worst.max(least));
     }
 }
 
-/// The usual scale of libjpeg: quality 50 is the standard's tables as they are.
+/// Scale of libjpeg: quality 50 means the standard's tables unchanged.
 fn quantizer(quality: f64) -> f64 {
     if quality < 50.0 {
         5000.0 / quality

@@ -1,8 +1,8 @@
-//! Pictures to frames and back.
+//! Encoding pictures to frames, and decoding frames to pictures.
 //!
-//! Pictures are in video range (luma 16 to 235) and BT.601 throughout the program; [`jpeg`] converts from and to the
-//! full range of JPEG files. H.264 from a camera is shown as it is: a camera that codes full range looks slightly too
-//! contrasty, and nothing else depends on it.
+//! The program uses pictures in video range (luma 16 to 235) and BT.601 throughout; [`jpeg`] converts from and to the
+//! full range of JPEG files. H.264 from a camera is displayed unconverted: a camera that uses full range looks
+//! slightly too contrasty, with no other effect.
 
 mod asm;
 pub mod h264;
@@ -20,25 +20,26 @@ pub use scale::shrink;
 use crate::failure::{Failure, FailureKind, Result};
 use crate::media::{Codec, Picture};
 
-/// Largest width or height of a picture that is decoded, in pixels.
+/// Maximum width or height of a decoded picture, in pixels.
 pub const MAX_SIDE: usize = 8192;
 
-/// Most pixels of a picture that is decoded: 8K cinema. It bounds what one hostile JPEG can make us allocate.
+/// Maximum number of pixels of a decoded picture: 8K cinema. It limits the memory that one hostile JPEG can make us
+/// allocate.
 pub const MAX_PIXELS: usize = 8192 * 4320;
 
-/// Turns the frames of one stream back into pictures.
+/// Decodes the frames of one stream.
 pub enum Decoder {
-    /// H.264; it must see every frame since a keyframe, in order.
+    /// H.264; must get every frame since a keyframe, in order.
     H264(Box<H264Decoder>),
-    /// Motion JPEG; every frame stands alone.
+    /// Motion JPEG; every frame is independent.
     Mjpeg,
 }
 
 impl Decoder {
-    /// A decoder for streams of `codec`.
+    /// Creates a decoder for streams of `codec`.
     ///
     /// # Errors
-    /// If the H.264 decoder cannot be started (out of memory).
+    /// The H.264 decoder cannot start (out of memory).
     pub fn new(codec: Codec) -> Result<Self> {
         Ok(match codec {
             Codec::H264 => Self::H264(Box::new(H264Decoder::new()?)),
@@ -46,10 +47,10 @@ impl Decoder {
         })
     }
 
-    /// Decode one frame. `None` where it holds no picture (parameter sets alone).
+    /// Decode one frame. `None` if it contains no picture (only parameter sets).
     ///
     /// # Errors
-    /// If the frame is damaged or refers to a missing one: ask for a keyframe and skip frames until it comes.
+    /// The frame is damaged, or refers to a missing one: request a keyframe and skip frames until it arrives.
     pub fn decode(&mut self, frame: &[u8]) -> Result<Option<Picture>> {
         match self {
             Self::H264(decoder) => decoder.decode(frame),
@@ -58,12 +59,12 @@ impl Decoder {
     }
 }
 
-/// Whether a target bit rate moved far enough, by more than a tenth, for an encoder to follow.
+/// True if a target bit rate changed enough, by more than a tenth, for an encoder to follow.
 pub(crate) fn moved(from: u64, to: u64) -> bool {
     u128::from(from.abs_diff(to)) * 10 > u128::from(from)
 }
 
-/// Refuse pictures that nothing here can hold: odd sides, none at all, or more than [`MAX_PIXELS`].
+/// Refuse unsupported picture sizes: odd sides, no pixels, or more than [`MAX_PIXELS`].
 fn check_size(width: usize, height: usize) -> Result<()> {
     let even = width.is_multiple_of(2) && height.is_multiple_of(2);
     let held = width > 0 && height > 0 && width <= MAX_SIDE && height <= MAX_SIDE && width * height <= MAX_PIXELS;

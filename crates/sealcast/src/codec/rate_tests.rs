@@ -1,4 +1,4 @@
-//! Encoders that follow a target bit rate, on the moving test card.
+//! Tests of encoders that follow a target bit rate, on the moving test card.
 
 use std::num::NonZeroU32;
 use std::time::Duration;
@@ -13,7 +13,7 @@ const RATE: FrameRate = FrameRate {
     denominator: 1,
 };
 
-/// Draws the pictures of a card of 640x480 one after the other.
+/// Draws consecutive pictures of a card of 640x480.
 struct Pictures {
     painter: CardPainter,
     number: u32,
@@ -27,7 +27,7 @@ impl Pictures {
         }
     }
 
-    /// Bits per second of so many seconds of pictures, and how many keyframes they had.
+    /// Encodes pictures for `seconds`; returns the bits per second and the number of keyframes.
     fn encode(&mut self, seconds: u64, mut encode: impl FnMut(&Picture) -> (usize, bool)) -> (u64, u32) {
         let (mut bytes, mut keyframes) = (0, 0);
         for _ in 0..seconds * HZ {
@@ -69,7 +69,7 @@ fn h264_follows_its_target_up_and_down_with_keyframes_at_intervals_and_without()
         let (mut encoder, mut pictures) = (encoder(2_000_000, gop), Pictures::new());
         for target in [2_000_000, 600_000, 3_000_000, 1_000_000, 300_000] {
             encoder.set_bitrate(target);
-            // A rise may wait for two seconds.
+            // A rise may wait up to two seconds.
             pictures.encode(2, |picture| h264(&mut encoder, picture));
             let (made, _) = pictures.encode(4, |picture| h264(&mut encoder, picture));
             assert_near(made, target.into());

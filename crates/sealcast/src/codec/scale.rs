@@ -1,11 +1,11 @@
-//! Smaller pictures for previews.
+//! Downscaled pictures for previews.
 
 use std::borrow::Cow;
 
 use crate::media::Picture;
 
-/// The picture made at most `max_width` wide by a whole factor, each pixel the mean of those it stands for; the picture
-/// itself where it is small enough. Cheap enough to do for every frame, and meant for previews only.
+/// Shrinks the picture by a whole factor to a width of at most `max_width`, each pixel the mean of those it replaces;
+/// a picture that is small enough is returned unchanged. Cheap enough for every frame, and meant for previews only.
 pub fn shrink(picture: &Picture, max_width: usize) -> Cow<'_, Picture> {
     let factor = picture.width.div_ceil(max_width.max(2));
     if factor <= 1 {

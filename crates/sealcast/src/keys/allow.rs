@@ -1,4 +1,4 @@
-//! The allow list: which peers are let in without an invite.
+//! The allow list: peers that are admitted without an invite.
 
 use std::collections::BTreeSet;
 use std::fs::{self, OpenOptions};
@@ -10,25 +10,25 @@ use sealcast_proto::keys::PeerId;
 
 use crate::failure::{Failure, FailureKind, Result};
 
-/// Most peers on a list.
+/// Maximum number of peers on a list.
 const MAX_PEERS: usize = 10_000;
 
-/// Peers that are let in, and the file that remembers them: one peer id a line, perhaps followed by a comment.
+/// Admitted peers, and the file that stores them: one peer id per line, optionally followed by a comment.
 #[derive(Default, PartialEq, Eq)]
 pub struct AllowList {
     path: Option<PathBuf>,
     peers: BTreeSet<PeerId>,
-    /// Those of them that were enrolled and stand in no file.
+    /// Enrolled peers that are in no file.
     unwritten: BTreeSet<PeerId>,
 }
 
 impl AllowList {
-    /// A list that is forgotten at exit.
+    /// An empty list without a file, lost at exit.
     pub fn in_memory() -> Self {
         Self::default()
     }
 
-    /// A list of these peers, of no file.
+    /// A list of these peers, without a file.
     pub fn of(peers: impl IntoIterator<Item = PeerId>) -> Self {
         Self {
             peers: peers.into_iter().collect(),
@@ -36,19 +36,19 @@ impl AllowList {
         }
     }
 
-    /// The list of a file that must be there.
+    /// Reads the list from a file that must exist.
     ///
     /// # Errors
-    /// The file cannot be read, or a line of it begins with no peer id.
+    /// The file cannot be read, or a line does not begin with a peer id.
     pub fn read(path: &Path) -> Result<Self> {
         let text = fs::read_to_string(path).map_err(|error| unreadable(path, &error))?;
         Self::parse(&text, path)
     }
 
-    /// The list of a file, empty if the file does not exist yet.
+    /// Reads the list from a file; the list is empty if the file does not exist yet.
     ///
     /// # Errors
-    /// The file cannot be read, or a line of it begins with no peer id.
+    /// The file cannot be read, or a line does not begin with a peer id.
     pub fn open(path: &Path) -> Result<Self> {
         match fs::read_to_string(path) {
             Ok(text) => Self::parse(&text, path),
@@ -83,21 +83,21 @@ impl AllowList {
         })
     }
 
-    /// Whether the peer is let in.
+    /// True if the peer is admitted.
     pub fn contains(&self, peer: &PeerId) -> bool {
         self.peers.contains(peer)
     }
 
-    /// Keep those who stand in no file, though the list was read again.
+    /// Take over the enrolled peers that are in no file from the list `before`, after the file was read again.
     pub fn keep_unwritten(&mut self, before: &Self) {
         self.unwritten.extend(&before.unwritten);
         self.peers.extend(&before.unwritten);
     }
 
-    /// Let an invited peer in from now on, also after a restart.
+    /// Admit an invited peer from now on, also after a restart.
     ///
     /// # Errors
-    /// The file cannot be written; the peer is remembered until exit all the same.
+    /// The file cannot be written; the peer is still admitted until exit.
     pub fn enrol(&mut self, peer: PeerId) -> Result<()> {
         if !self.peers.insert(peer) {
             return Ok(());
@@ -107,7 +107,7 @@ impl AllowList {
             return Ok(());
         };
         if let Some(parent) = path.parent() {
-            // A failure shows when the file is opened.
+            // If this fails, opening the file reports the error.
             let _ = fs::create_dir_all(parent);
         }
         let file = OpenOptions::new().append(true).create(true).mode(0o600).open(path);

@@ -1,4 +1,4 @@
-//! Randomness: the operating system's generator, mixed with `/dev/hwrng` where there is one (PI-1).
+//! Randomness: the operating system's generator, mixed with `/dev/hwrng` if it exists (PI-1).
 
 use std::fs::File;
 use std::io::Read;
@@ -12,10 +12,11 @@ use crate::failure::{Failure, FailureKind, Result};
 
 const HARDWARE: &str = "/dev/hwrng";
 
-/// `N` random bytes, at most 64. Mixing can only add: the result is as good as the better of the two sources.
+/// Returns `N` random bytes, at most 64. Mixing cannot weaken the result: it is as good as the better of the two
+/// sources.
 ///
 /// # Errors
-/// The operating system's generator failed: nothing can be done without it.
+/// The operating system's generator failed. There is no fallback.
 pub fn random<const N: usize>() -> Result<[u8; N]> {
     let mut system = Zeroizing::new([0; 64]);
     SystemRandom::new().fill(system.as_mut()).map_err(|_| {
@@ -36,7 +37,7 @@ pub fn random<const N: usize>() -> Result<[u8; N]> {
     Ok(out)
 }
 
-/// A new identity.
+/// Creates a new identity.
 ///
 /// # Errors
 /// As [`random`].
@@ -44,7 +45,7 @@ pub fn identity() -> Result<Identity> {
     Ok(Identity::from_seed(&Zeroizing::new(random::<32>()?)))
 }
 
-/// Whether a hardware generator is mixed in.
+/// True if a hardware generator is mixed in.
 pub fn hardware_present() -> bool {
     hardware_bytes().is_some()
 }

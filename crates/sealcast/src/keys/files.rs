@@ -1,4 +1,4 @@
-//! Identity files and other secrets that come from files.
+//! Identity files and other secrets read from files.
 
 use std::fs::{self, OpenOptions};
 use std::io::{ErrorKind, Write};
@@ -11,10 +11,10 @@ use zeroize::Zeroizing;
 use super::entropy;
 use crate::failure::{Failure, FailureKind, Result};
 
-/// Longest secret file read, bytes: an identity has 73, a ticket at most 512.
+/// Maximum length in bytes of a secret file: an identity has 73 bytes, a ticket at most 512.
 const MAX_SECRET_FILE: u64 = 4096;
 
-/// The directory for identities and allow lists: `$SEALCAST_HOME`, `$XDG_CONFIG_HOME/sealcast` or `~/.config/sealcast`.
+/// Directory for identities and allow lists: `$SEALCAST_HOME`, `$XDG_CONFIG_HOME/sealcast` or `~/.config/sealcast`.
 ///
 /// # Errors
 /// None of the variables is set.
@@ -36,7 +36,7 @@ pub fn home() -> Result<PathBuf> {
         })
 }
 
-/// Make an identity and write it to a new file with mode 0600.
+/// Create an identity and write it to a new file with mode 0600.
 ///
 /// # Errors
 /// The file exists already (it is never overwritten), or cannot be written.
@@ -73,10 +73,10 @@ pub fn write_secret(path: &Path, secret: &[u8]) -> Result<()> {
     })
 }
 
-/// Read a file that holds a secret. Refused if anybody but its owner can read it.
+/// Read a file that holds a secret. Refused if anyone but its owner can read it.
 ///
 /// # Errors
-/// Missing, unreadable, too open or far too long.
+/// The file is missing, unreadable, readable by others, or far too long.
 pub fn read_secret(path: &Path) -> Result<Zeroizing<String>> {
     let fail = |what: String, hint: &str| Failure::new(FailureKind::Keys, what, hint);
     let shown = path.display();
@@ -113,7 +113,7 @@ pub fn read_secret(path: &Path) -> Result<Zeroizing<String>> {
 /// Read an identity file.
 ///
 /// # Errors
-/// As [`read_secret`], or it is no identity.
+/// As [`read_secret`], or the file does not hold an identity.
 pub fn read_identity(path: &Path) -> Result<Identity> {
     let text = read_secret(path)?;
     Identity::from_file_text(&text).map_err(|error| {
@@ -122,8 +122,8 @@ pub fn read_identity(path: &Path) -> Result<Identity> {
     })
 }
 
-/// The identity to use: of the named file, of a systemd credential `sealcast-identity`, or the one at home, which is
-/// made when missing.
+/// The identity to use: from the named file, from the systemd credential `sealcast-identity`, or from the default
+/// file, which is created if it does not exist.
 ///
 /// # Errors
 /// As [`read_identity`] and [`create_identity`].

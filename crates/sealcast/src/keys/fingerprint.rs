@@ -1,4 +1,4 @@
-//! The fingerprint by which a certificate is known that no authority vouches for.
+//! Fingerprints, which identify certificates that no authority vouches for.
 
 use std::fmt;
 use std::str::FromStr;
@@ -9,17 +9,18 @@ use serde::{Deserialize, Serialize};
 
 use crate::failure::{Failure, FailureKind};
 
-/// Bytes of SHA-256.
+/// Length of a SHA-256 digest in bytes.
 const LENGTH: usize = 32;
 const HASH: &str = "sha256:";
 
-/// SHA-256 of a certificate as it crosses, in DER: what `openssl x509 -noout -fingerprint -sha256` prints.
+/// SHA-256 of a certificate in DER, as sent in the TLS handshake: the value that `openssl x509 -noout -fingerprint
+/// -sha256` prints.
 #[derive(Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct Fingerprint([u8; LENGTH]);
 
 impl Fingerprint {
-    /// The fingerprint of a certificate in DER.
+    /// Computes the fingerprint of a certificate in DER.
     pub fn of(certificate: &[u8]) -> Self {
         let mut bytes = [0; LENGTH];
         bytes.copy_from_slice(digest(&SHA256, certificate).as_ref());
@@ -30,7 +31,7 @@ impl Fingerprint {
 impl FromStr for Fingerprint {
     type Err = Failure;
 
-    /// Read `sha256:` and 64 hexadecimal digits, of either case, with colons between them or not.
+    /// Parses `sha256:` and 64 hexadecimal digits in either case, with or without colons between them.
     fn from_str(text: &str) -> Result<Self, Failure> {
         let digits = text.strip_prefix(HASH).map(|digits| digits.replace(':', ""));
         let bytes = digits.and_then(|digits| HEXLOWER_PERMISSIVE.decode(digits.as_bytes()).ok());

@@ -1,4 +1,4 @@
-//! Keys of this machine: entropy, mechanisms, study suites, identity files, allow lists and fingerprints.
+//! Keys of this machine: entropy, key mechanisms, study suites, identity files, allow lists and fingerprints.
 
 pub mod allow;
 pub mod entropy;

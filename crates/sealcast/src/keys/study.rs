@@ -1,8 +1,8 @@
-//! Study suites: the ciphers of the laboratory in live sessions, to be looked at and measured.
+//! Study suites: ciphers of the laboratory in live sessions, for demonstrations and measurements.
 //!
-//! Each is a stream cipher with Poly1305 over header and ciphertext as RFC 8439, section 2.8, puts them together; the
+//! Each suite is a stream cipher with Poly1305 over header and ciphertext, combined as in RFC 8439, section 2.8; the
 //! one-time key is the first 32 bytes of the record's keystream. Most of these ciphers are old, broken or have short
-//! keys, so a session has one only where both ends asked for it by its name, and no other suite then.
+//! keys. A session therefore uses one only if both ends requested it by name, and then offers no other suite.
 
 use aws_lc_rs::cipher::{AES_128, EncryptingKey, EncryptionContext, UnboundCipherKey};
 use aws_lc_rs::constant_time::verify_slices_are_equal;
@@ -14,18 +14,18 @@ use sealcast_proto::seal::{Nonce, OpenFailed, PacketKey, Suite};
 use sealcast_proto::wire::TAG_LEN;
 use zeroize::Zeroizing;
 
-/// Bytes of a one-time key of Poly1305.
+/// Length of Poly1305's one-time key in bytes.
 const MAC_KEY: usize = 32;
-/// Bytes of the record's counter in a nonce.
+/// Length of the record counter in a nonce, in bytes.
 const COUNTER: usize = 4;
-/// Longest IV of any cipher.
+/// Length of the longest IV of any cipher, in bytes.
 const MAX_IV: usize = 16;
-/// Bytes of a block of AES, which its counter counts.
+/// Length of an AES block in bytes.
 const AES_BLOCK: usize = 16;
 
 macro_rules! suites {
     ($($id:literal $cipher:literal $key_len:literal,)*) => {
-        /// All of them.
+        /// All study suites.
         pub const STUDY: &[Suite] = &[$(Suite {
             id: $id,
             name: concat!("insecure-", $cipher),
@@ -51,27 +51,27 @@ suites! {
     235 "xor" 16,
 }
 
-/// The study suite of a cipher's name, with `insecure-` before it or without.
+/// The study suite of the cipher `name`, with or without the prefix `insecure-`.
 pub fn by_cipher(name: &str) -> Option<Suite> {
     let mut all = STUDY.iter().copied();
     all.find(|suite| suite.name == name || cipher(suite) == name)
 }
 
-/// The name of a study suite's cipher.
+/// Name of a study suite's cipher.
 pub fn cipher(suite: &Suite) -> &'static str {
     suite.name.trim_start_matches("insecure-")
 }
 
-/// The number that a record is sealed under: its key's base, and its counter.
+/// The number that a record is sealed under: the base of its key, combined with the record's counter.
 type Number = [u8; 12];
 
-/// Where keystreams come from.
+/// Generator of keystreams.
 enum Stream {
-    /// AES in counter mode, from a library.
+    /// AES in counter mode, from the cryptography library.
     AesCtr(Box<EncryptingKey>),
-    /// A cipher with an IV for each record, and how long that is.
+    /// A cipher with an IV for each record, and the length of the IV in bytes.
     WithIv(Box<Study>, usize),
-    /// A cipher without IVs: the record's number becomes part of its key.
+    /// A cipher without IVs: the record's number becomes part of its key instead.
     Rekeyed(Zeroizing<Vec<u8>>, &'static Implementation),
 }
 
@@ -92,7 +92,7 @@ impl Stream {
         }
     }
 
-    /// A record's keystream, from its beginning.
+    /// Starts the keystream of a record.
     fn start(&self, number: Number) -> Running<'_> {
         match self {
             Self::AesCtr(key) => Running::AesCtr { key, number, blocks: 0 },
@@ -110,8 +110,8 @@ impl Stream {
 
 const SIZES: &str = "a cipher takes the sizes that it names";
 
-/// The record's number in so many bytes. Where there is no room for all of it, base and counter lie upon each other:
-/// different numbers differ all the same, since the base is the key's.
+/// The record's number as an IV of `bytes` bytes. In a short IV base and counter overlap; the IVs of different
+/// records still differ, since the base is constant for a key.
 fn iv(number: Number, bytes: usize) -> [u8; MAX_IV] {
     let (base, counter) = number.split_at(number.len() - COUNTER);
     let mut iv = [0; MAX_IV];
@@ -124,7 +124,7 @@ fn iv(number: Number, bytes: usize) -> [u8; MAX_IV] {
     iv
 }
 
-/// A keystream on its way. All calls but the last take whole blocks of AES.
+/// A keystream in progress. All calls but the last must take a multiple of the AES block length.
 #[allow(clippy::large_enum_variant, reason = "it lives as long as a record takes")]
 enum Running<'a> {
     AesCtr {
@@ -155,7 +155,7 @@ impl Running<'_> {
 struct StudyKey(Stream);
 
 impl StudyKey {
-    /// The keystream behind the one-time key, and that key, ready for a record.
+    /// Starts a record: returns the keystream after the one-time key, and Poly1305 with that key.
     fn start(&self, nonce: Nonce) -> (Running<'_>, Poly1305) {
         let mut keystream = self.0.start(nonce.twelve());
         let mut key = Zeroizing::new([0; MAC_KEY]);
@@ -164,7 +164,7 @@ impl StudyKey {
     }
 }
 
-/// Poly1305 over both, each filled up to whole blocks, and over their lengths.
+/// Poly1305 over associated data and ciphertext, each padded to whole blocks, and over their lengths.
 fn tag(mut mac: Poly1305, associated: &[u8], ciphertext: &[u8]) -> Block {
     mac.update_padded(associated);
     mac.update_padded(ciphertext);

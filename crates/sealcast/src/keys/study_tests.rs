@@ -23,7 +23,7 @@ fn every_cipher_of_the_laboratory_has_one_suite_and_none_is_a_recommended_one() 
     assert!(RECOMMENDED.iter().all(|suite| by_cipher(suite.name).is_none()));
 }
 
-/// RFC 8439, section 2.8.2, but for the cipher: the MAC of its ciphertext under its one-time key.
+/// RFC 8439, section 2.8.2, except for the cipher: the MAC of its ciphertext under its one-time key.
 #[test]
 fn the_tag_is_that_of_rfc_8439() {
     let hex = |text: &str| {
@@ -44,7 +44,7 @@ fn the_tag_is_that_of_rfc_8439() {
     assert_eq!(made.as_slice(), hex("1ae10b594f09e26a7e902ecbd0600691"));
 }
 
-/// RFC 3686, section 6, test vector 1: the counter's block is the second one, behind that of zero.
+/// RFC 3686, section 6, test vector 1. The vector's first counter block is our second one, after block zero.
 #[test]
 fn aes_counts_blocks_as_rfc_3686_does() {
     let key = *b"\xAE\x68\x52\xF8\x12\x10\x67\xCC\x4B\xF7\xA5\x76\x55\x77\xF3\x9E";
@@ -72,7 +72,7 @@ fn no_two_records_have_the_same_iv() {
     }
 }
 
-/// Keys of two ends that met at the same secret.
+/// Keys of two ends that agreed on the same secret.
 fn ends(suite: &Suite) -> [EpochKeys; 2] {
     let secret = EpochSecret::new(Secret::extract(b"study", suite.name.as_bytes()), 0);
     [Side::Responder, Side::Initiator].map(|side| secret.keys(suite, side, SealLimits::COUNTER))
@@ -113,7 +113,7 @@ fn records_of_every_suite_open_at_the_other_end_and_altered_ones_do_not() {
                 suite.name
             );
         }
-        // The same payload again is another record.
+        // Sealing the same payload again gives another record.
         let again = [sealed(&mut ours, &[0; 64]), sealed(&mut ours, &[0; 64])]
             .map(|record| record[record.len() - 64..].to_vec());
         assert_ne!(again[0], again[1], "{}", suite.name);

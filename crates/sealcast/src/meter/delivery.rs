@@ -1,4 +1,4 @@
-//! What became of media on carriers that may lose it.
+//! Counters of media on transports with loss.
 
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::registry::Registry;
@@ -8,7 +8,7 @@ use super::families::{self, Counts, Seconds, seconds};
 use super::labels::{Direction, MediaPacket, MediaStream};
 use super::metrics::Metrics;
 
-/// The families, in the registry.
+/// The metric families in the registry.
 pub(super) struct Delivery {
     pub(super) packets: Counts,
     streams: Counts,
@@ -40,12 +40,12 @@ impl Metrics {
         self.delivery().streams.add(what as usize, 1);
     }
 
-    /// QUIC streams of media that came to this.
+    /// Number of QUIC media streams with this fate.
     pub fn media_streams(&self, what: MediaStream) -> u64 {
         self.delivery().streams.get(what as usize)
     }
 
-    /// Counts what left since `counted`, which becomes `counts`.
+    /// Counts what was sent since `counted`, and sets `counted` to `counts`.
     pub fn media_left(&self, counted: &mut OutboundCounts, counts: OutboundCounts) {
         let delivery = self.delivery();
         let packets = [
@@ -60,7 +60,7 @@ impl Metrics {
         *counted = counts;
     }
 
-    /// Counts what came since `counted`, which becomes `counts`.
+    /// Counts what was received since `counted`, and sets `counted` to `counts`.
     pub fn media_came(&self, counted: &mut InboundCounts, counts: InboundCounts) {
         let packets = [
             (MediaPacket::Source, counts.sources - counted.sources),
@@ -79,7 +79,7 @@ impl Metrics {
         *counted = counts;
     }
 
-    /// States what is known of the path: its loss, and what it carries where that is estimated.
+    /// Sets the path's loss, and its estimated capacity if there is an estimate.
     pub fn path(&self, loss: Option<f64>, target: Option<u64>) {
         let delivery = self.delivery();
         loss.inspect(|&loss| {

@@ -1,4 +1,4 @@
-//! The metric families and how they are written out.
+//! The metric families and their text output.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -17,7 +17,7 @@ use super::labels::{Direction, RecordKind};
 use super::metrics::BuildInfo;
 use super::stage::{Stage, StageTimes};
 
-/// Upper bounds of the time histograms in seconds: 1 µs to 10 s, two steps or three per decade.
+/// Upper bounds of the time histograms in seconds: 1 µs to 10 s, two or three steps per decade.
 const TIME_BUCKETS: [f64; 20] = [
     1e-6, 2e-6, 5e-6, 1e-5, 2e-5, 5e-5, 1e-4, 2e-4, 5e-4, 1e-3, 2e-3, 5e-3, 1e-2, 2e-2, 5e-2, 0.1, 0.2, 0.5, 1.0, 10.0,
 ];
@@ -26,7 +26,7 @@ type Labels<const N: usize> = [(&'static str, &'static str); N];
 pub(super) type NamedLabel = [(&'static str, String); 1];
 pub(super) type Seconds = Gauge<f64, AtomicU64>;
 
-/// Counters that differ in one label, looked up by the discriminant of the label's enum.
+/// Counters that differ in one label, indexed by the discriminant of the label's enum.
 pub(super) struct Counts {
     names: &'static [&'static str],
     counters: Vec<Counter>,
@@ -41,7 +41,7 @@ impl Counts {
         names: &'static [&'static str],
     ) -> Self {
         let family = Family::<Labels<1>, Counter>::default();
-        // All label values exist from the start, so that a dashboard sees a 0 and not a gap.
+        // Create the counters of all label values now, so that a dashboard shows 0 instead of a gap.
         let counters = names
             .iter()
             .map(|value| family.get_or_create_owned(&[(label, *value)]))
@@ -148,7 +148,8 @@ pub(super) fn energy(registry: &mut Registry) -> Family<NamedLabel, Counter<f64,
     family
 }
 
-/// Writes the stage histograms at scrape time, so that a frame is recorded once and not once per form of output.
+/// Writes the stage histograms when Prometheus fetches them, so that a frame is recorded once and not once per output
+/// format.
 #[derive(Debug)]
 pub(super) struct StageCollector {
     pub(super) stages: StageTimes,

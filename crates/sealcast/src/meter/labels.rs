@@ -1,9 +1,9 @@
-//! The closed sets of label values: what is counted apart. One name each, the same in metrics, logs and reports.
+//! The closed sets of label values. Each value has one name, the same in metrics, logs and reports.
 
 use sealcast_proto::session;
 use serde::{Serialize, Serializer};
 
-/// Declares an enum whose every value has one name, with the list of all values.
+/// Declares an enum with a name for each value, and the list of all values.
 macro_rules! label_values {
     ($(#[$meta:meta])* $name:ident { $($(#[$value_meta:meta])* $value:ident => $text:literal,)+ }) => {
         $(#[$meta])*
@@ -11,13 +11,13 @@ macro_rules! label_values {
         pub enum $name { $($(#[$value_meta])* $value,)+ }
 
         impl $name {
-            /// Every value, in the order of its discriminants.
+            /// All values, in the order of their discriminants.
             pub const ALL: &'static [Self] = &[$(Self::$value,)+];
 
             /// The names of [`ALL`](Self::ALL).
             pub const NAMES: &'static [&'static str] = &[$($text,)+];
 
-            /// The name in metrics, logs and reports.
+            /// Name in metrics, logs and reports.
             pub fn name(self) -> &'static str {
                 match self { $(Self::$value => $text,)+ }
             }
@@ -32,7 +32,7 @@ macro_rules! label_values {
 }
 
 label_values! {
-    /// Which way something went.
+    /// Direction of the data.
     Direction {
         /// Sealed and sent.
         Out => "out",
@@ -42,9 +42,9 @@ label_values! {
 }
 
 label_values! {
-    /// What a record carries.
+    /// Contents of a record.
     RecordKind {
-        /// A frame or part of one.
+        /// A frame or a part of one.
         Media => "media",
         /// A codec configuration.
         Config => "config",
@@ -54,135 +54,135 @@ label_values! {
 }
 
 label_values! {
-    /// What a sealed stream carries beyond the coded frames.
+    /// Data that a sealed stream carries in addition to the coded frames.
     OverheadKind {
         /// Record headers.
         Header => "header",
         /// Authentication tags.
         Tag => "tag",
-        /// The stamps in front of each frame.
+        /// Timestamps before each frame.
         Preamble => "preamble",
-        /// The lengths in front of messages on a byte stream.
+        /// Length prefixes of messages on a byte stream.
         Framing => "framing",
     }
 }
 
 label_values! {
-    /// Why a record was refused, in the order of the checks (docs/protocol.md, section 2).
+    /// Reason for refusing a record, in the order of the checks (docs/protocol.md, section 2).
     OpenFailure {
-        /// The header does not make sense.
+        /// The header is invalid.
         Malformed => "malformed",
         /// The record claims not to be encrypted.
         Cleartext => "cleartext",
-        /// No key for its epoch.
+        /// There is no key for its epoch.
         UnknownEpoch => "unknown_epoch",
         /// Opened before, or too old to tell.
         Replay => "replay",
-        /// The tag does not verify: forged or damaged.
+        /// The tag does not verify: the record is forged or damaged.
         Tag => "tag",
     }
 }
 
 label_values! {
-    /// Why a datagram that came was not handed to any session (docs/protocol.md, section 7).
+    /// Reason for not delivering a received datagram to a session (docs/protocol.md, section 7).
     DatagramRefusal {
-        /// Too short to name a connection, or longer than any may be.
+        /// Too short for a connection number, or longer than allowed.
         Malformed => "malformed",
-        /// Of no session, and without a valid cookie.
+        /// Belongs to no session, and has no valid cookie.
         Stranger => "stranger",
-        /// A record of a session that is gone.
+        /// A record of a session that no longer exists.
         Unknown => "unknown",
-        /// A new session, when there are as many as there may be.
+        /// Begins a new session when the maximum number of sessions is reached.
         Busy => "busy",
-        /// Its session's queue was full.
+        /// The queue of its session was full.
         Queue => "queue",
-        /// From another address than the one that was written to.
+        /// Came from an address other than the one that we sent to.
         Foreign => "foreign",
     }
 }
 
 label_values! {
-    /// Why a datagram was given up instead of sent.
+    /// Reason for dropping a datagram instead of sending it.
     DatagramUnsent {
-        /// Longer than the path carries.
+        /// Exceeds the path MTU.
         TooLong => "too_long",
-        /// The system knows no way to the peer, or forbids it.
+        /// The system has no route to the peer, or forbids sending to it.
         Unreachable => "unreachable",
-        /// An answer to a stranger, when the socket was full.
+        /// An answer to a peer without a session, when the socket was full.
         Full => "full",
     }
 }
 
 label_values! {
-    /// What a stranger was answered, without a session.
+    /// Answer to a peer without a session.
     DoorAnswer {
-        /// A cookie for a knock.
+        /// A retry cookie, in answer to a request for one (the message `knock` of docs/protocol.md, section 7).
         Cookie => "cookie",
-        /// That its session is unknown.
+        /// The session is unknown.
         Unknown => "unknown",
-        /// On QUIC, that it shall begin again with a token.
+        /// QUIC only: a Retry packet, after which the peer begins again with a token.
         Retry => "retry",
     }
 }
 
 label_values! {
-    /// What became of media records where they may be lost.
+    /// Fate of a media record on a transport with loss.
     MediaPacket {
         /// A part of a frame, sent or received.
         Source => "source",
         /// A repair symbol, sent or received.
         Repair => "repair",
-        /// A part of a frame that was sent again.
+        /// A part of a frame that was resent.
         Resent => "resent",
-        /// A part of a frame that repair symbols brought back.
+        /// A part of a frame that was recovered from repair symbols.
         Recovered => "recovered",
-        /// One that was asked for.
+        /// A record that was requested again (NACK).
         Asked => "asked",
-        /// A block of them that was given up.
+        /// A block of records that was given up.
         GivenUp => "given-up",
-        /// One that came when nobody needed it any more.
+        /// A record that arrived too late to be needed.
         Late => "late",
     }
 }
 
 label_values! {
-    /// What became of QUIC streams of media, one for each group of pictures.
+    /// Fate of a QUIC stream of media, one for each group of pictures.
     MediaStream {
-        /// Begun here.
+        /// Opened by this end.
         Begun => "begun",
-        /// Given up here before all of it had arrived: it was out of date.
+        /// Reset by this end before all of it had arrived, because it was outdated.
         Reset => "reset",
-        /// Given up by the other end.
+        /// Reset by the other end.
         Lost => "lost",
     }
 }
 
 label_values! {
-    /// Why an epoch ended.
+    /// Reason for ending an epoch.
     RekeyCause {
-        /// Its time was up.
+        /// The time limit was reached.
         Time => "time",
-        /// It had sealed as many records as it may.
+        /// The limit of sealed records was reached.
         Count => "count",
-        /// Somebody asked for it.
+        /// A rekey was requested.
         Demand => "demand",
     }
 }
 
 label_values! {
-    /// Why a frame was dropped.
+    /// Reason for dropping a frame.
     DropCause {
         /// A bounded queue was full: the network or the sink is slower than the source.
         Queue => "queue",
-        /// A frame before it is missing, so it cannot be decoded.
+        /// An earlier frame is missing, so this one cannot be decoded.
         Gap => "gap",
-        /// The source left it out.
+        /// The source skipped it.
         Source => "source",
     }
 }
 
 impl From<Option<session::RekeyCause>> for RekeyCause {
-    /// A viewer is not told, and must assume that somebody wanted it.
+    /// A viewer does not learn the cause, and counts it as a request.
     fn from(cause: Option<session::RekeyCause>) -> Self {
         match cause {
             Some(session::RekeyCause::Time) => Self::Time,
@@ -200,15 +200,15 @@ impl Default for HandshakeOutcome {
 }
 
 label_values! {
-    /// How a handshake ended.
+    /// Outcome of a handshake.
     HandshakeOutcome {
         /// Both ends are authenticated, the session is established.
         Established => "established",
-        /// The peer is not who it should be, or is not allowed in.
+        /// The peer is not the expected one, or is not admitted.
         Refused => "refused",
-        /// A message did not make sense.
+        /// A message was invalid.
         Malformed => "malformed",
-        /// It took too long.
+        /// The handshake timed out.
         TimedOut => "timed_out",
         /// The connection broke.
         Disconnected => "disconnected",

@@ -1,29 +1,29 @@
-//! The rows of the CSV logs. Column names carry their units; an empty cell means *not measured*.
+//! The rows of the CSV logs. Column names include units; an empty cell means *not measured*.
 
 use jiff::Timestamp;
 use serde::{Serialize, Serializer};
 
 use super::labels::HandshakeOutcome;
 
-/// What the stream was doing when a row was logged.
+/// State of the stream when a row was logged.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Phase {
     /// A session is being established.
     Handshake,
-    /// Frames flow.
+    /// Frames are being transferred.
     #[default]
     Steady,
-    /// A publisher without viewers, a viewer without a publisher.
+    /// A publisher without viewers, or a viewer without a publisher.
     Idle,
 }
 
-/// ISO 8601 in UTC with microseconds, the same width on every line.
+/// ISO 8601 in UTC with microseconds; every value has the same width.
 pub(super) fn iso<S: Serializer>(time: &Timestamp, serializer: S) -> Result<S::Ok, S::Error> {
     serializer.collect_str(&format_args!("{time:.6}"))
 }
 
-/// Declares a row with its columns, so that header and fields cannot part ways.
+/// Declares a row and its column names together, so that header and fields cannot differ.
 macro_rules! row {
     ($(#[$meta:meta])* $name:ident { $($(#[$field_meta:meta])* $field:ident: $type:ty,)+ }) => {
         $(#[$meta])*
@@ -38,49 +38,49 @@ macro_rules! row {
 }
 
 row! {
-    /// One handshake, whatever its outcome: a line of `handshake.csv`.
+    /// One handshake with any outcome: a line of `handshake.csv`.
     HandshakeRow {
-        /// When it began: the connection's first byte.
+        /// Start of the handshake: the first byte of the connection.
         #[serde(serialize_with = "iso")]
         start: Timestamp,
-        /// When it ended.
+        /// End of the handshake.
         #[serde(serialize_with = "iso")]
         end: Timestamp,
-        /// Always [`Phase::Handshake`] in a handshake of its own.
+        /// Always [`Phase::Handshake`] for a separate handshake.
         phase: Phase,
-        /// How long it took, by the monotonic clock, in milliseconds.
+        /// Duration by the monotonic clock, in milliseconds.
         duration_ms: f64,
-        /// Key establishment mechanism; empty if none was agreed on.
+        /// Key establishment mechanism; empty if none was negotiated.
         mechanism: String,
-        /// Suite; empty if none was agreed on.
+        /// Suite; empty if none was negotiated.
         suite: String,
-        /// This end's part: `initiator` or `responder`.
+        /// Role of this end: `initiator` or `responder`.
         role: String,
         /// Peer id, or the address of a peer that was not authenticated.
         peer: String,
-        /// Handshake bytes sent, framing included.
+        /// Handshake bytes sent, including framing.
         bytes_sent: u64,
-        /// Handshake bytes received, framing included.
+        /// Handshake bytes received, including framing.
         bytes_received: u64,
-        /// Making this end's key pair, before the handshake began, in milliseconds; only where this end initiated.
+        /// Time for generating this end's key pair before the handshake, in milliseconds; only for the initiator.
         keygen_ms: Option<f64>,
-        /// CPU time of the handshake's computations on this end, in milliseconds.
+        /// CPU time of this end's handshake computations, in milliseconds.
         cpu_ms: Option<f64>,
-        /// How it ended.
+        /// Outcome.
         outcome: HandshakeOutcome,
     }
 }
 
 row! {
-    /// The running stream at one moment, ten times a second: a line of `steady_stream.csv`. Counts are totals since the
+    /// State of the running stream, ten times a second: a line of `steady_stream.csv`. Counts are totals since the
     /// start.
     SteadyRow {
-        /// When.
+        /// Time of the sample.
         #[serde(serialize_with = "iso")]
         time: Timestamp,
-        /// What the stream was doing.
+        /// State of the stream.
         phase: Phase,
-        /// CPU use since the row before, in percent of one core.
+        /// CPU use since the previous row, in percent of one core.
         cpu_percent: Option<f64>,
         /// Resident memory in bytes.
         rss_bytes: Option<u64>,
@@ -88,11 +88,11 @@ row! {
         temperature_celsius: Option<f64>,
         /// Frames sent, or received and opened.
         frames: u64,
-        /// Frames per second since the row before.
+        /// Frames per second since the previous row.
         fps: f64,
         /// Bytes on the wire.
         bytes: u64,
-        /// Megabits per second since the row before.
+        /// Megabits per second since the previous row.
         mbit_s: f64,
         /// Records sealed.
         records_sealed: u64,
@@ -102,100 +102,102 @@ row! {
         open_failures: u64,
         /// Frames dropped.
         dropped: u64,
-        /// Power now in watts, of all that the meter covers.
+        /// Current power in watts, of everything that the meter covers.
         power_watts: Option<f64>,
-        /// Energy since the start in joules, of all that the meter covers.
+        /// Energy since the start in joules, of everything that the meter covers.
         energy_joules: Option<f64>,
     }
 }
 
 row! {
-    /// One sealed unit at a viewer gateway: a line of `network_latency.csv`. Stamps are by the viewer gateway's clock,
-    /// in ns since 1970; what rests on the camera gateway's stamp is empty before the first exchange of clocks.
+    /// One sealed unit at a viewer gateway: a line of `network_latency.csv`. Timestamps are by the viewer gateway's
+    /// clock, in ns since 1970; values that depend on the camera gateway's timestamp are empty before the first clock
+    /// exchange.
     UnitRow {
-        /// When the row was made.
+        /// Time when the row was created.
         #[serde(serialize_with = "iso")]
         time: Timestamp,
-        /// The path by which players ask for the camera; empty if it had just ended.
+        /// The path under which players request the camera; empty if it had just ended.
         camera: String,
-        /// Number of the frame that the unit is of: packets that were sealed together.
+        /// Number of the frame that the unit belongs to: packets sealed together.
         frame: u64,
-        /// Place of the unit in it, from 0.
+        /// Index of the unit in the frame, from 0.
         unit: u32,
-        /// Length of its record in bytes, header and tag included.
+        /// Length of its record in bytes, including header and tag.
         bytes: u32,
-        /// What the gateways are connected by: tcp, udp or quic.
+        /// Transport between the gateways: tcp, udp or quic.
         carrier: &'static str,
-        /// Whether it was encrypted, and not authenticated in clear.
+        /// True if it was encrypted; false if it was authenticated in clear.
         encrypted: bool,
-        /// Whether it did not come itself, but was put together from repair symbols.
+        /// True if it was recovered from repair symbols instead of being received.
         repaired: bool,
-        /// When its frame was about to be sealed: the camera gateway's stamp, mapped.
+        /// Time just before its frame was sealed: the camera gateway's timestamp, converted.
         sealed_ns: Option<u64>,
-        /// When it came, or could be put together.
+        /// Time when it arrived or could be recovered.
         arrived_ns: u64,
-        /// When it was open and, in datagrams, its frame's turn had come.
+        /// Time when it was opened and, in datagrams, its frame was next in order.
         opened_ns: u64,
-        /// The camera gateway's share: from the arrival of its frame's first packet to the stamp, in microseconds.
+        /// The camera gateway's share: from the arrival of the frame's first packet to the timestamp, in
+        /// microseconds.
         camera_gateway_us: f64,
-        /// From the stamp to its arrival, in microseconds, never negative.
+        /// From the timestamp to its arrival, in microseconds, never negative.
         network_us: Option<f64>,
-        /// From the stamp until it was open, in microseconds, never negative.
+        /// From the timestamp until it was opened, in microseconds, never negative.
         link_us: Option<f64>,
-        /// The viewer gateway's share: from when nothing of its frame was waited for any longer until its packets stood
-        /// in the players' queues, in microseconds.
+        /// The viewer gateway's share: from the moment when its frame no longer waited for anything until its packets
+        /// were in the players' queues, in microseconds.
         viewer_gateway_us: f64,
         /// The camera gateway's clock minus the viewer gateway's, in microseconds.
         clock_offset_us: Option<f64>,
-        /// How far that may be from the truth, in microseconds.
+        /// Uncertainty of the clock offset, in microseconds.
         clock_uncertainty_us: Option<f64>,
     }
 }
 
 row! {
-    /// One frame at the viewer: a line of `frames_latency.csv`. Stamps are wall clocks in ns since 1970: the first
-    /// three the publisher's, the others the viewer's; the offset is what to add to the viewer's clock to have the
-    /// publisher's.
+    /// One frame at the viewer: a line of `frames_latency.csv`. Timestamps are wall clocks in ns since 1970: the
+    /// first three by the publisher's clock, the others by the viewer's. The offset, added to the viewer's clock,
+    /// gives the publisher's.
     FrameRow {
-        /// When the row was made.
+        /// Time when the row was created.
         #[serde(serialize_with = "iso")]
         time: Timestamp,
-        /// What the stream was doing.
+        /// State of the stream.
         phase: Phase,
         /// Number of the frame.
         frame: u64,
-        /// Whether it can be decoded without earlier frames.
+        /// True if it can be decoded without earlier frames.
         keyframe: bool,
         /// Size of the coded frame in bytes.
         bytes: u64,
-        /// When the picture was complete at the source.
+        /// Time when the picture was complete at the source.
         captured_ns: u64,
-        /// When it was encoded.
+        /// Time when it was encoded.
         encoded_ns: u64,
-        /// When it was sealed.
+        /// Time when it was sealed.
         sealed_ns: u64,
-        /// When its last byte had arrived.
+        /// Time when its last byte had arrived.
         received_ns: u64,
-        /// When it was verified and opened.
+        /// Time when it was verified and opened.
         opened_ns: u64,
-        /// When it was decoded, where it was.
+        /// Time when it was decoded, if it was.
         decoded_ns: Option<u64>,
-        /// Stage: encoding, in microseconds.
+        /// Encode stage, in microseconds.
         encode_us: f64,
-        /// Stage: sealing, of the previous frame, in microseconds; the frame itself cannot carry it.
+        /// Seal stage of the previous frame, in microseconds; a frame cannot carry its own value.
         seal_us: Option<f64>,
-        /// Stage: handing to the network, of the previous frame, in microseconds.
+        /// Send stage of the previous frame, in microseconds.
         send_us: Option<f64>,
-        /// Stage: from just before sealing to arrival, in microseconds, by the corrected clock, never negative; empty
-        /// before the first exchange of clocks.
+        /// Network stage: from just before sealing to arrival, in microseconds, by the corrected clock, never
+        /// negative; empty before the first clock exchange.
         network_us: Option<f64>,
-        /// Stage: opening, in microseconds.
+        /// Open stage, in microseconds.
         open_us: f64,
-        /// Stage: decoding, in microseconds.
+        /// Decode stage, in microseconds.
         decode_us: Option<f64>,
         /// The publisher's clock minus the viewer's, in microseconds.
         clock_offset_us: f64,
-        /// How far that may be from the truth, in microseconds.
+        /// Uncertainty of the clock offset, in microseconds.
         clock_uncertainty_us: f64,
     }
 }

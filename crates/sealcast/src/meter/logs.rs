@@ -1,5 +1,5 @@
-//! The CSV logs: one line per handshake, per tenth of a second, per frame at the viewer, and per sealed unit at a
-//! viewer gateway.
+//! CSV logs: one row per handshake, per tenth of a second, per frame at the viewer, and per sealed unit at a viewer
+//! gateway.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufRead, BufReader, ErrorKind, Seek, SeekFrom, Write};
@@ -15,14 +15,14 @@ use serde::Serialize;
 pub use super::log_rows::{FrameRow, HandshakeRow, Phase, SteadyRow, UnitRow};
 use crate::failure::{Failure, FailureKind, Result};
 
-/// Rows that may wait for the writer: at 60 frames a second more than four minutes, of units of 128 bytes at 4 Mbit/s
-/// four seconds. Beyond it rows are lost, and counted.
+/// Maximum of rows queued for the writer: at 60 frames a second more than four minutes, for units of 128 bytes at 4
+/// Mbit/s four seconds. Further rows are dropped and counted.
 const QUEUE_ROWS: usize = 16_384;
 
-/// A log that has grown so long, in bytes, is set aside and begun anew: of each there are at most two such files.
+/// A log that reaches this length in bytes is renamed and a new one begun, so each log has at most two such files.
 const MAX_LOG: u64 = 1 << 30;
 
-/// How often rows reach the files: what a crash can lose.
+/// Interval for flushing rows to the files: a crash loses at most this much.
 const FLUSH_PERIOD: Duration = Duration::from_secs(1);
 
 const HANDSHAKE: usize = 0;
@@ -50,21 +50,22 @@ struct Shared {
     failure: Mutex<Option<Failure>>,
 }
 
-/// How logging went.
+/// Result of logging.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct LogSummary {
     /// The directory.
     pub directory: PathBuf,
     /// Rows written.
     pub rows: u64,
-    /// Rows lost: the disk was too slow, or full.
+    /// Rows lost because the disk was too slow or full.
     pub lost_rows: u64,
-    /// What went wrong, in words.
+    /// The error, if there was one.
     pub failure: Option<String>,
 }
 
-/// A directory of CSV logs that a thread of its own writes. Logging never waits for the disk: a row that finds the
-/// queue full is lost, and counted. Clone a [`LogHandle`] for every task; [`finish`](Self::finish) writes the rest.
+/// A directory of CSV logs, written by a separate thread. Logging never waits for the disk: if the queue is full, the
+/// row is dropped and counted. Clone a [`LogHandle`] for every task; [`finish`](Self::finish) writes the remaining
+/// rows.
 #[derive(Debug)]
 pub struct LogDir {
     handle: LogHandle,
@@ -72,7 +73,7 @@ pub struct LogDir {
     directory: PathBuf,
 }
 
-/// Takes rows for the logs of a [`LogDir`]. Each row costs an allocation or two and never blocks.
+/// Accepts rows for the logs of a [`LogDir`]. Each row costs an allocation or two and never blocks.
 #[derive(Clone)]
 pub struct LogHandle {
     queue: SyncSender<Option<Row>>,
@@ -88,10 +89,10 @@ impl std::fmt::Debug for LogHandle {
 }
 
 impl LogDir {
-    /// Opens the logs in `directory`, which is made if it is not there. Logs of an earlier run are continued.
+    /// Opens the logs in `directory`, which is created if it does not exist. Logs of an earlier run are continued.
     ///
     /// # Errors
-    /// Kind `Sink` if the directory or a file cannot be made or written, or if a file there has other columns.
+    /// Kind `Sink` if the directory or a file cannot be created or written, or if an existing file has other columns.
     pub fn create(directory: &Path) -> Result<Self> {
         fs::create_dir_all(directory).map_err(|error| refuse(directory, "cannot be made", &error))?;
         let mut files = Vec::with_capacity(FILES.len());
@@ -121,12 +122,12 @@ impl LogDir {
         })
     }
 
-    /// A handle to log with.
+    /// Returns a handle to log with.
     pub fn handle(&self) -> LogHandle {
         self.handle.clone()
     }
 
-    /// Writes what is still waiting, closes the files and says how it went. Rows logged after this are lost.
+    /// Writes the remaining rows, closes the files and returns the result. Rows logged after this are lost.
     pub fn finish(mut self) -> LogSummary {
         self.close();
         let shared = &self.handle.shared;
@@ -140,7 +141,7 @@ impl LogDir {
 
     fn close(&mut self) {
         if let Some(thread) = self.thread.take() {
-            // The thread is gone already only if it panicked; there is nobody left to wake then.
+            // Sending fails only if the thread has panicked; then it need not be woken.
             let _ = self.handle.queue.send(None);
             let _ = thread.join();
         }
@@ -179,7 +180,7 @@ impl LogHandle {
         self.shared.lost.load(Ordering::Relaxed)
     }
 
-    /// What went wrong with a file first, if anything did; the stream goes on without that log.
+    /// The first error of a file, if any. The stream continues without that log.
     pub fn failure(&self) -> Option<Failure> {
         self.shared
             .failure
@@ -195,13 +196,13 @@ impl LogHandle {
     }
 }
 
-/// One open log. After an error it stays closed: a log with a hole and a torn line in it helps nobody.
+/// One open log. After an error it stays closed: a log with a gap and an incomplete row is of no use.
 struct LogFile {
     path: PathBuf,
     header: &'static [&'static str],
     writer: Option<csv::Writer<File>>,
     unflushed: u64,
-    /// From which length on it is set aside.
+    /// Length in bytes at which it is renamed.
     most: u64,
 }
 
@@ -210,7 +211,7 @@ impl LogFile {
         let mut file = appending(path).map_err(|error| refuse(path, "cannot be opened for writing", &error))?;
         let fresh =
             continue_log(&mut file, &header.join(",")).map_err(|error| refuse(path, "cannot be continued", &error))?;
-        // A disk that is full already is found before the stream starts.
+        // Write the header now, so that a full disk is noticed before the stream starts.
         let writer = begin(file, header, fresh).map_err(|error| refuse(path, "cannot be written", &error))?;
         Ok(Self {
             path: path.to_owned(),
@@ -221,7 +222,7 @@ impl LogFile {
         })
     }
 
-    /// Writes a row and reports whether it is on its way to the file.
+    /// Writes a row; returns true if it is on its way to the file.
     fn write(&mut self, row: &impl Serialize) -> io::Result<bool> {
         let Some(writer) = self.writer.as_mut() else {
             return Ok(false);
@@ -231,7 +232,7 @@ impl LogFile {
         Ok(true)
     }
 
-    /// Hands what was written to the system; returns how many rows that were.
+    /// Flushes written rows to the operating system; returns their number.
     fn flush(&mut self) -> io::Result<u64> {
         let Some(writer) = self.writer.as_mut() else {
             return Ok(0);
@@ -251,7 +252,7 @@ fn appending(path: &Path) -> io::Result<File> {
     OpenOptions::new().read(true).append(true).create(true).open(path)
 }
 
-/// A writer of rows, with the header before them and on the disk where the file is `fresh`.
+/// Creates a writer of rows. If the file is `fresh`, the header is written and flushed first.
 fn begin(file: File, header: &[&str], fresh: bool) -> io::Result<csv::Writer<File>> {
     let mut writer = csv::WriterBuilder::new().has_headers(false).from_writer(file);
     if fresh {
@@ -261,10 +262,10 @@ fn begin(file: File, header: &[&str], fresh: bool) -> io::Result<csv::Writer<Fil
     Ok(writer)
 }
 
-/// Prepares `file` for appending and says whether it still needs its header. A file with another header is refused; a
-/// last line that a crash cut off is ended, so that it spoils no other.
+/// Prepares `file` for appending; returns true if it still needs its header. A file with another header is refused.
+/// If a crash cut off the last line, that line is terminated, so that it does not damage the next one.
 fn continue_log(file: &mut File, header: &str) -> io::Result<bool> {
-    // A device or pipe has no earlier content, and no length to ask for.
+    // A device or pipe has no earlier content and no length.
     if !file.metadata()?.is_file() || file.metadata()?.len() == 0 {
         return Ok(true);
     }
@@ -323,7 +324,7 @@ impl Writer {
                 Ok(None) | Err(RecvTimeoutError::Disconnected) => break,
                 Err(RecvTimeoutError::Timeout) => {}
             }
-            // Asked after every row: under load the queue may never run dry.
+            // Check after every row: under load the queue may never be empty.
             if Instant::now() >= flush_due {
                 self.flush();
                 flush_due = Instant::now() + FLUSH_PERIOD;
@@ -356,7 +357,7 @@ impl Writer {
     fn fail(&mut self, file: usize, lost: u64, error: &io::Error) {
         let log = &mut self.files[file];
         if let Some(writer) = log.writer.take() {
-            // Dropping the writer would try, and fail, to write its buffer once more.
+            // Dropping the writer would try to write its buffer again, and fail again.
             drop(writer.into_inner());
         }
         let lost = lost + std::mem::take(&mut log.unflushed);

@@ -1,4 +1,4 @@
-//! Counters and gauges for Prometheus, and the same figures for logs and reports.
+//! Counters and gauges for Prometheus; logs and reports use the same values.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -20,60 +20,60 @@ use super::labels::{Direction, DropCause, HandshakeOutcome, OpenFailure, Overhea
 use super::resources::ResourceSample;
 use super::stage::{Stage, StageTimes};
 
-/// What one sealed record carries beyond coded frames, in bytes.
+/// Bytes that one sealed record carries in addition to coded frames.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Overhead {
     /// Record header.
     pub header: u64,
     /// Authentication tag.
     pub tag: u64,
-    /// Stamps in front of the frame; 0 on every record but a frame's first.
+    /// Timestamps before the frame; 0 for every record except the first of a frame.
     pub preamble: u64,
-    /// Length on a byte stream.
+    /// Length prefix on a byte stream.
     pub framing: u64,
 }
 
-/// What the build is, for `sealcast_build_info`.
+/// Description of the build, for `sealcast_build_info`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct BuildInfo {
     /// Version of sealcast.
     pub version: String,
-    /// Names of the suites this build can seal with.
+    /// Names of the suites that this build supports.
     pub suites: Vec<String>,
     /// Names of the key establishment mechanisms.
     pub mechanisms: Vec<String>,
 }
 
-/// Every counter at one moment, for logs and reports.
+/// All counters at one moment, for logs and reports.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Totals {
     /// Frames sealed and sent.
     pub frames_out: u64,
     /// Frames received, verified and opened.
     pub frames_in: u64,
-    /// Bytes of sealed records sent, framing included.
+    /// Bytes of sealed records sent, including framing.
     pub bytes_out: u64,
-    /// Bytes of records received and opened, framing included.
+    /// Bytes of records received and opened, including framing.
     pub bytes_in: u64,
     /// Records sealed.
     pub records_sealed: u64,
     /// Records opened.
     pub records_opened: u64,
-    /// Of the records sealed, how many left their payload in clear.
+    /// Records sealed whose payload was left in clear; included in `records_sealed`.
     pub records_sealed_in_clear: u64,
-    /// Of the records opened, how many came with their payload in clear.
+    /// Records opened whose payload was in clear; included in `records_opened`.
     pub records_opened_in_clear: u64,
-    /// Bytes sent beyond coded frames, by kind.
+    /// Bytes sent in addition to coded frames, by kind.
     pub overhead_bytes: BTreeMap<&'static str, u64>,
-    /// Second copies of media records, as repair brings them.
+    /// Media records received twice, which repair can cause.
     pub records_duplicate: u64,
     /// Records refused, by reason.
     pub open_failures: BTreeMap<&'static str, u64>,
-    /// Datagrams that were handed to no session, by reason.
+    /// Received datagrams that were not delivered to a session, by reason.
     pub datagrams_refused: BTreeMap<&'static str, u64>,
-    /// Datagrams given up instead of sent, by reason.
+    /// Datagrams dropped instead of sent, by reason.
     pub datagrams_unsent: BTreeMap<&'static str, u64>,
-    /// Datagrams sent to strangers, by what they say.
+    /// Datagrams sent to peers without a session, by content.
     pub door_answers: BTreeMap<&'static str, u64>,
     /// Frames dropped, by cause.
     pub frames_dropped: BTreeMap<&'static str, u64>,
@@ -81,7 +81,7 @@ pub struct Totals {
     pub rekeys: BTreeMap<&'static str, u64>,
     /// Handshakes, by outcome.
     pub handshakes: BTreeMap<&'static str, u64>,
-    /// Media records where they may be lost, by what became of them.
+    /// Media records on transports with loss, by outcome.
     pub media_packets: BTreeMap<&'static str, u64>,
 }
 
@@ -91,7 +91,7 @@ impl Totals {
         self.open_failures.values().sum()
     }
 
-    /// Datagrams handed to no session for any reason.
+    /// Datagrams not delivered to a session, for any reason.
     pub fn all_datagrams_refused(&self) -> u64 {
         self.datagrams_refused.values().sum()
     }
@@ -130,8 +130,8 @@ struct Inner {
     energy: Family<NamedLabel, Counter<f64, AtomicU64>>,
 }
 
-/// Everything the program counts. A clone is another handle on the same counters: give one to every task. The counting
-/// methods are a few atomic instructions; those that record times take one short lock. None allocates.
+/// All counters of the program. Clones share the same counters: give one to every task. Counting takes a few atomic
+/// instructions, recording a time one short lock. Neither allocates.
 #[derive(Clone)]
 pub struct Metrics {
     inner: Arc<Inner>,
@@ -146,7 +146,7 @@ impl fmt::Debug for Metrics {
 }
 
 impl Metrics {
-    /// Counters at zero for the build described by `build`.
+    /// All counters at zero, for the build described by `build`.
     pub fn new(build: BuildInfo) -> Self {
         let mut registry = Registry::with_prefix("sealcast");
         let r = &mut registry;
@@ -206,7 +206,7 @@ impl Metrics {
         Self { inner: Arc::new(inner) }
     }
 
-    /// What the build is.
+    /// Description of the build.
     pub fn build(&self) -> &BuildInfo {
         &self.inner.build
     }
@@ -225,13 +225,13 @@ impl Metrics {
         &self.inner.stages
     }
 
-    /// Counts a record sealed: `wire_bytes` on the wire in all, of which `overhead` are no coded frame.
+    /// Counts a sealed record of `wire_bytes` bytes on the wire, of which `overhead` is not part of a coded frame.
     pub fn record_sealed(&self, kind: RecordKind, wire_bytes: u64, overhead: Overhead) {
         self.records_sealed(kind, 1, wire_bytes, overhead);
     }
 
-    /// Counts `records` records that carry one frame: `wire_bytes` in all; `overhead` is that of the first, the others
-    /// have no preamble.
+    /// Counts `records` records that carry one frame, of `wire_bytes` bytes in total. `overhead` is that of the
+    /// first; the others have no preamble.
     pub fn records_sealed(&self, kind: RecordKind, records: u64, wire_bytes: u64, overhead: Overhead) {
         let Overhead {
             header, tag, framing, ..
@@ -248,12 +248,12 @@ impl Metrics {
             .add(OverheadKind::Framing as usize, framing * records);
     }
 
-    /// Counts `records` media records, counted as sealed or opened already, whose payload is in clear.
+    /// Counts `records` media records with a payload in clear, in addition to counting them as sealed or opened.
     pub fn records_in_clear(&self, direction: Direction, records: u64) {
         self.inner.clear.add(direction as usize, records);
     }
 
-    /// Sets what is encrypted, by its name.
+    /// Sets the name of the selection, the parts of the stream that are encrypted.
     pub fn set_selection(&self, selection: &str) {
         self.inner.selection.clear();
         self.inner
@@ -262,58 +262,58 @@ impl Metrics {
             .set(1);
     }
 
-    /// Counts a record received, verified and opened: `wire_bytes` on the wire in all.
+    /// Counts a record that was received, verified and opened, of `wire_bytes` bytes on the wire.
     pub fn record_opened(&self, kind: RecordKind, wire_bytes: u64) {
         self.records_opened(kind, 1, wire_bytes);
     }
 
-    /// Counts several of them, `wire_bytes` in all.
+    /// Counts several such records, of `wire_bytes` bytes in total.
     pub fn records_opened(&self, kind: RecordKind, records: u64, wire_bytes: u64) {
         self.inner.records[Direction::In as usize].add(kind as usize, records);
         self.inner.bytes.add(Direction::In as usize, wire_bytes);
     }
 
-    /// Counts a record refused.
+    /// Counts a refused record.
     pub fn record_refused(&self, reason: OpenFailure) {
         self.inner.open_failures.add(reason as usize, 1);
     }
 
-    /// Counts `count` datagrams that were handed to no session.
+    /// Counts `count` datagrams that were not delivered to a session.
     pub fn datagrams_refused(&self, reason: DatagramRefusal, count: u64) {
         self.inner.datagrams_refused.add(reason as usize, count);
     }
 
-    /// Datagrams that were handed to no session for `reason`, so far.
+    /// Number of datagrams not delivered to a session for `reason` so far.
     pub fn datagrams_refused_for(&self, reason: DatagramRefusal) -> u64 {
         self.inner.datagrams_refused.get(reason as usize)
     }
 
-    /// Counts `count` datagrams that were given up instead of sent.
+    /// Counts `count` datagrams that were dropped instead of sent.
     pub fn datagrams_unsent(&self, reason: DatagramUnsent, count: u64) {
         self.inner.datagrams_unsent.add(reason as usize, count);
     }
 
-    /// Datagrams that were given up for `reason`, so far.
+    /// Number of datagrams dropped for `reason` so far.
     pub fn datagrams_unsent_for(&self, reason: DatagramUnsent) -> u64 {
         self.inner.datagrams_unsent.get(reason as usize)
     }
 
-    /// Counts a datagram sent to a stranger.
+    /// Counts a datagram sent to a peer without a session.
     pub fn door_answered(&self, answer: DoorAnswer) {
         self.inner.door_answers.add(answer as usize, 1);
     }
 
-    /// Strangers that got `answer`, so far.
+    /// Number of times that `answer` was sent so far.
     pub fn door_answers(&self, answer: DoorAnswer) -> u64 {
         self.inner.door_answers.get(answer as usize)
     }
 
-    /// Counts a whole frame sent or opened.
+    /// Counts a complete frame sent or opened.
     pub fn record_frame(&self, direction: Direction) {
         self.inner.frames.add(direction as usize, 1);
     }
 
-    /// Counts `count` frames dropped.
+    /// Counts `count` dropped frames.
     pub fn record_dropped(&self, cause: DropCause, count: u64) {
         self.inner.frames_dropped.add(cause as usize, count);
     }
@@ -328,7 +328,7 @@ impl Metrics {
         self.inner.handshakes.add(outcome as usize, 1);
     }
 
-    /// Records how long a stage took.
+    /// Records the duration of a stage.
     pub fn record_stage(&self, stage: Stage, time: Duration) {
         self.inner.stages.record(stage, time);
     }
@@ -338,25 +338,26 @@ impl Metrics {
         self.inner.epoch.set(i64::try_from(epoch).unwrap_or(i64::MAX));
     }
 
-    /// The epoch as last set.
+    /// The epoch set last.
     pub fn epoch(&self) -> u64 {
         u64::try_from(self.inner.epoch.get()).unwrap_or_default()
     }
 
-    /// Sets how many viewers have an established session.
+    /// Sets the number of viewers with an established session.
     pub fn set_viewers(&self, viewers: usize) {
         self.inner.viewers.set(i64::try_from(viewers).unwrap_or(i64::MAX));
     }
 
-    /// Sets the estimate of the peer's clock: its offset from ours and the uncertainty of that, in nanoseconds.
+    /// Sets the estimate of the peer's clock: its offset from our clock and the uncertainty of the offset, in
+    /// nanoseconds.
     pub fn set_clock(&self, offset_ns: i64, uncertainty_ns: u64) {
         self.inner.clock_offset.set(offset_ns as f64 / 1e9);
         self.inner.clock_uncertainty.set(uncertainty_ns as f64 / 1e9);
     }
 
-    /// Takes over what the sampler measured. What it could not measure stays absent.
+    /// Sets the values that the sampler measured. Values that it could not measure stay absent.
     pub fn set_resources(&self, sample: &ResourceSample) {
-        // The counter may only grow, so it is raised to the new total.
+        // A Prometheus counter can only be incremented, so add the difference to the new total.
         let counted = self.inner.cpu_seconds.get();
         self.inner.cpu_seconds.inc_by((sample.cpu_seconds - counted).max(0.0));
         if let Some(rss) = sample.rss_bytes {
@@ -374,7 +375,7 @@ impl Metrics {
         }
     }
 
-    /// Every counter at this moment.
+    /// The current values of all counters.
     pub fn totals(&self) -> Totals {
         let inner = &self.inner;
         let records = |direction: Direction| inner.records[direction as usize].list().values().sum();
@@ -403,8 +404,7 @@ impl Metrics {
     /// All metrics in the OpenMetrics text format.
     pub fn encode(&self) -> String {
         let mut text = String::with_capacity(16 * 1024);
-        // Writing into a String cannot fail; should an encoder refuse nevertheless, what is there so far is worth
-        // having.
+        // Writing into a String cannot fail. If an encoder fails nevertheless, the text so far is still useful.
         if encode(&mut text, &self.inner.registry).is_err() {
             tracing::warn!("the metrics could not be encoded completely");
         }

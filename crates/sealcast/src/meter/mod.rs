@@ -1,4 +1,5 @@
-//! What the stream costs: stage times, counters, CPU, memory, temperature, energy, and the files that keep them.
+//! Measurements of a stream's cost: stage times, counters, CPU, memory, temperature, energy, and the files that store
+//! them.
 
 mod delivery;
 mod families;

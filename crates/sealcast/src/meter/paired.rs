@@ -1,29 +1,30 @@
-//! Is B dearer than A? Answered from interleaved pairs with a bootstrap confidence interval, not from two averages.
+//! Compares the cost of A and B by interleaved pairs with a bootstrap confidence interval, instead of by two
+//! averages.
 
 use std::collections::VecDeque;
 
 use serde::Serialize;
 
-/// Resamples of the bootstrap: enough that the ends of a 95 % interval rest on 50 of them each.
+/// Resamples of the bootstrap: enough that each end of a 95 % interval is based on 50 of them.
 const RESAMPLES: usize = 2000;
 
-/// Fewest pairs that an interval is computed from; with fewer it would say more than is known.
+/// Minimum number of pairs for an interval; with fewer it would suggest more than is known.
 pub const MIN_PAIRS: usize = 6;
 
-/// Which of the two things to measure.
+/// The two things to compare.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Side {
-    /// The first: by custom the plain one.
+    /// The first one: by convention the plain one.
     A,
-    /// The second: by custom the sealed one.
+    /// The second one: by convention the sealed one.
     B,
 }
 
-/// Differences of pairs measured close together. `median_difference` is the median of B − A within pairs, which is not
-/// the difference of the medians; all values are in the unit that was recorded.
+/// Statistics of pairs measured close together. `median_difference` is the median of B − A within pairs, which is not
+/// the difference of the medians. All values are in the unit that was recorded.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct PairedSummary {
-    /// Pairs the figures rest on.
+    /// Number of pairs.
     pub n: usize,
     /// Median of the A values.
     pub median_a: f64,
@@ -33,19 +34,19 @@ pub struct PairedSummary {
     pub median_difference: f64,
     /// Lower end of the 95 % confidence interval of `median_difference`.
     pub ci95_low: f64,
-    /// Upper end of it.
+    /// Upper end of the 95 % confidence interval of `median_difference`.
     pub ci95_high: f64,
 }
 
 impl PairedSummary {
-    /// Whether a difference was shown: the interval does not contain 0.
+    /// True if a difference was shown: the interval does not contain 0.
     pub fn shows_difference(&self) -> bool {
         self.ci95_low > 0.0 || self.ci95_high < 0.0
     }
 }
 
-/// Collects pairs in the order A B B A, so that a slow drift of the machine falls on both sides alike. Holds the newest
-/// pairs only, so memory is bounded however long it runs.
+/// Collects pairs in the order A B B A, so that a slow drift of the machine affects both sides alike. Keeps only the
+/// newest pairs, so memory is bounded.
 #[derive(Clone, Debug)]
 pub struct Paired {
     pairs: VecDeque<(f64, f64)>,
@@ -55,7 +56,7 @@ pub struct Paired {
 }
 
 impl Paired {
-    /// No pairs yet; at most `capacity` will be held, the newest.
+    /// Creates an empty collection that keeps at most the newest `capacity` pairs.
     pub fn new(capacity: usize) -> Self {
         let capacity = capacity.max(MIN_PAIRS);
         Self {
@@ -66,7 +67,7 @@ impl Paired {
         }
     }
 
-    /// What to measure next.
+    /// The side to measure next.
     pub fn next_side(&self) -> Side {
         match self.step {
             0 | 3 => Side::A,
@@ -74,7 +75,7 @@ impl Paired {
         }
     }
 
-    /// Takes the value of [`next_side`](Self::next_side). A value that is not finite discards the pair it belongs to.
+    /// Records the value of [`next_side`](Self::next_side). A value that is not finite discards its pair.
     pub fn record(&mut self, value: f64) {
         match self.step {
             0 | 2 => self.half = value,
@@ -84,7 +85,7 @@ impl Paired {
         self.step = (self.step + 1) % 4;
     }
 
-    /// Adds a pair that was measured elsewhere, in whatever order.
+    /// Adds a pair that was measured elsewhere, in any order.
     pub fn push(&mut self, a: f64, b: f64) {
         if !(a.is_finite() && b.is_finite()) {
             return;
@@ -95,18 +96,18 @@ impl Paired {
         self.pairs.push_back((a, b));
     }
 
-    /// Pairs held.
+    /// Number of pairs held.
     pub fn len(&self) -> usize {
         self.pairs.len()
     }
 
-    /// Whether no pair is held.
+    /// True if no pair is held.
     pub fn is_empty(&self) -> bool {
         self.pairs.is_empty()
     }
 
-    /// The differences with their interval: a percentile bootstrap of the median, the same for the same pairs. `None`
-    /// for fewer than [`MIN_PAIRS`] pairs. Pairs are taken as independent of each other.
+    /// Computes the differences and their interval: a percentile bootstrap of the median, which gives the same result
+    /// for the same pairs. `None` for fewer than [`MIN_PAIRS`] pairs. Pairs are assumed to be independent.
     pub fn summary(&self) -> Option<PairedSummary> {
         if self.pairs.len() < MIN_PAIRS {
             return None;
@@ -124,7 +125,7 @@ impl Paired {
     }
 }
 
-/// Median of values that are finite and at least one; their order changes.
+/// Median of at least one finite value; reorders the values.
 fn median(values: &mut [f64]) -> f64 {
     let middle = values.len() / 2;
     let odd = !values.len().is_multiple_of(2);
@@ -150,7 +151,7 @@ fn bootstrap_interval(differences: &[f64]) -> (f64, f64) {
     (medians[tail], medians[RESAMPLES - 1 - tail])
 }
 
-/// Marsaglia's xorshift64*: a fixed sequence of even spread, for resampling only; not for secrets.
+/// Marsaglia's xorshift64*: a fixed, evenly distributed sequence for resampling only; not for secrets.
 struct Xorshift(u64);
 
 impl Xorshift {
@@ -165,7 +166,7 @@ impl Xorshift {
         self.0.wrapping_mul(0x2545_F491_4F6C_DD1D)
     }
 
-    /// A number below `bound`, which is far below 2³², so that the bias is too.
+    /// A number below `bound`. `bound` is far below 2³², so the bias is negligible.
     fn below(&mut self, bound: usize) -> usize {
         (((self.next() >> 32) * bound as u64) >> 32) as usize
     }

@@ -1,4 +1,4 @@
-//! The summary of a run as JSON: what ran where, how it went, and how the figures came about.
+//! Summary of a run as JSON: machine and build, results, and how the values were measured.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::io::{self, BufWriter, ErrorKind, Write};
@@ -19,13 +19,14 @@ use crate::config::secrets::redact;
 use crate::failure::{Failure, FailureKind, Result};
 use crate::platform::machine::Machine;
 
-/// Version of the report's form. It grows when a field changes its meaning or goes; new fields may appear without.
+/// Version of the report format. It increases when a field changes its meaning or is removed; new fields may be added
+/// without.
 pub const SCHEMA: &str = "sealcast-report/1";
 
-/// Handshakes kept in full; of more, the newest are, and the others are counted.
+/// Maximum of handshakes stored in full: the newest ones. The others are only counted.
 const MAX_HANDSHAKES: usize = 1000;
 
-/// How the figures came about, for whoever reads the report without the program at hand.
+/// Explains how the values were measured, for readers who do not have the program.
 const METHOD: &[&str] = &[
     "Stage times come from the monotonic clock, one record per frame, kept in histograms with three significant \
      digits; percentiles are those of all frames since the start.",
@@ -40,60 +41,60 @@ const METHOD: &[&str] = &[
      out.",
 ];
 
-/// The clock of the peer as this end last estimated it.
+/// The peer's clock as this end last estimated it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct ClockReport {
     /// The peer's wall clock minus ours, in nanoseconds.
     pub offset_ns: i64,
-    /// How far that may be from the truth, in nanoseconds.
+    /// Uncertainty of the offset, in nanoseconds.
     pub uncertainty_ns: u64,
-    /// Exchanges the estimate rests on.
+    /// Number of exchanges that the estimate is based on.
     pub exchanges: u64,
 }
 
-/// The summary of a run.
+/// Summary of a run.
 #[derive(Clone, Debug, Serialize)]
 pub struct Report {
     /// [`SCHEMA`].
     pub schema: &'static str,
-    /// The command that ran, such as `publish`.
+    /// The command, such as `publish`.
     pub command: String,
     /// The build.
     pub build: BuildInfo,
     /// The machine.
     pub machine: Machine,
-    /// When the run began.
+    /// Start of the run.
     #[serde(serialize_with = "iso")]
     pub start: Timestamp,
-    /// When it ended.
+    /// End of the run.
     #[serde(serialize_with = "iso")]
     pub end: Timestamp,
-    /// Settings in force, without secrets: see [`setting`](Self::setting).
+    /// Settings in use, without secrets: see [`setting`](Self::setting).
     configuration: BTreeMap<String, String>,
-    /// How the run ended: `completed`, or the failure in words.
+    /// Outcome of the run: `completed`, or the failure's message.
     pub outcome: String,
     handshakes: VecDeque<HandshakeRow>,
     handshakes_omitted: u64,
     /// Frames, records, bytes, refusals, drops and rekeys.
     pub totals: Totals,
-    /// Statistics by stage, of the stages that recorded anything.
+    /// Statistics by stage, for the stages that recorded anything.
     pub stages: BTreeMap<&'static str, StageSnapshot>,
-    /// The peer's clock, where one was estimated.
+    /// The peer's clock, if it was estimated.
     pub clock: Option<ClockReport>,
-    /// What the process used, where it was sampled.
+    /// Resources used by the process, if they were sampled.
     pub resources: Option<ResourceSummary>,
-    /// Energy in joules by what the stream was doing, to a tenth of a second; empty where no meter was read.
+    /// Energy in joules by state of the stream, accurate to a tenth of a second; empty if no meter was read.
     energy_joules_by_phase: BTreeMap<Phase, f64>,
-    /// Paired differences by what was compared, such as `sealed minus plain, ns per frame`.
+    /// Paired differences by comparison, such as `sealed minus plain, ns per frame`.
     pub paired: BTreeMap<String, PairedSummary>,
-    /// How logging went, where it was on.
+    /// Result of logging, if it was on.
     pub logs: Option<LogSummary>,
-    /// How the figures came about.
+    /// Explains how the values were measured.
     pub method: Vec<String>,
 }
 
 impl Report {
-    /// A report on `command` that began at `start`, empty so far.
+    /// Creates an empty report on `command`, which began at `start`.
     pub fn new(command: &str, build: BuildInfo, start: Timestamp) -> Self {
         Self {
             schema: SCHEMA,
@@ -117,13 +118,13 @@ impl Report {
         }
     }
 
-    /// States a setting in force. Passwords and invites in URLs are hidden; a value that is a secret as a whole must
-    /// not be given.
+    /// Records a setting in use. Passwords and invites in URLs are hidden; never pass a value that is a secret as a
+    /// whole.
     pub fn setting(&mut self, name: &str, value: &str) {
         self.configuration.insert(name.to_owned(), redact(value).into_owned());
     }
 
-    /// Adds a handshake. Of more than a thousand the oldest are only counted.
+    /// Adds a handshake. Beyond a thousand, the oldest are only counted.
     pub fn handshake(&mut self, row: HandshakeRow) {
         if self.handshakes.len() == MAX_HANDSHAKES {
             self.handshakes.pop_front();
@@ -132,19 +133,19 @@ impl Report {
         self.handshakes.push_back(row);
     }
 
-    /// Adds what was drawn in `phase`, in joules.
+    /// Adds energy used in `phase`, in joules.
     pub fn energy(&mut self, phase: Phase, joules: f64) {
         *self.energy_joules_by_phase.entry(phase).or_default() += joules;
     }
 
-    /// The newest handshake that succeeded.
+    /// The newest successful handshake.
     pub fn last_handshake(&self) -> Option<&HandshakeRow> {
         self.handshakes
             .iter()
             .rfind(|row| row.outcome == HandshakeOutcome::Established)
     }
 
-    /// Takes over every counter and stage.
+    /// Copies all counters and stage statistics.
     pub fn take_metrics(&mut self, metrics: &Metrics) {
         self.totals = metrics.totals();
         self.stages = metrics
@@ -155,18 +156,18 @@ impl Report {
             .collect();
     }
 
-    /// Writes the report to `path`, in whose place a complete report appears or nothing changes.
+    /// Writes the report to `path` atomically: either the complete report appears there, or nothing changes.
     ///
     /// # Errors
-    /// Kind `Sink`, with the path and what to do.
+    /// Kind `Sink`, with the path and a hint.
     pub fn write(&self, path: &Path) -> Result<()> {
         self.try_write(path).map_err(|error| unwritable(path, &error))
     }
 
-    /// Sees before a long run whether `path` can be a report's place at all.
+    /// Checks before a long run that a report can be written to `path`.
     ///
     /// # Errors
-    /// Kind `Sink`: it is a directory, or lies in none.
+    /// Kind `Sink`: `path` is a directory, or its parent is not one.
     pub fn check_place(path: &Path) -> Result<()> {
         let wrong = if path.is_dir() {
             ErrorKind::IsADirectory
@@ -182,7 +183,7 @@ impl Report {
         if path.is_dir() {
             return Err(ErrorKind::IsADirectory.into());
         }
-        // Renaming over a device such as /dev/stdout would replace it; only files are replaced.
+        // Renaming would replace a device such as /dev/stdout; only regular files are replaced.
         if path.metadata().is_ok_and(|metadata| !metadata.is_file()) {
             return self
                 .write_json(std::fs::OpenOptions::new().write(true).open(path)?)
@@ -191,7 +192,7 @@ impl Report {
         let directory = directory_of(path);
         let mut builder = Builder::new();
         #[cfg(unix)]
-        // As any other file: the user's umask decides who may read it.
+        // Permissions as for any new file: the user's umask decides who may read it.
         builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
         let temporary = builder.prefix(".sealcast-report").tempfile_in(directory)?;
         self.write_json(temporary.as_file())?;

@@ -1,4 +1,4 @@
-//! What this process uses: CPU time, memory, and the machine's temperature and energy where they can be read.
+//! Resources used by this process: CPU time, memory, and the machine's temperature and energy if they can be read.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -13,23 +13,23 @@ use serde::Serialize;
 use super::power::{HWMON, Meter, NumberFile, Sample, Tally, Thermometers};
 use crate::failure::{Failure, FailureKind, Result};
 
-/// How often the sampler looks where somebody wants to know: 10 Hz.
+/// Sampling period if the values are logged, reported, exported or include energy: 10 Hz.
 pub const SAMPLE_PERIOD: Duration = Duration::from_millis(100);
-/// How often it looks where nobody asked for logs, a report, metrics or energy: each time takes processor time from
-/// what it looks at.
+/// Sampling period if nobody requested logs, a report, metrics or energy: every sample costs the observed process CPU
+/// time.
 pub const UNASKED_PERIOD: Duration = Duration::from_secs(1);
 
-/// How many samples pass between two looks at the temperature sensors: they are slow to read and slow to change.
+/// Samples between two readings of the temperature sensors, which are slow to read and change slowly.
 const SAMPLES_PER_TEMPERATURE: u32 = 10;
 
-/// Pages of memory that this process has; the second number is those that are resident.
+/// Memory of this process in pages; the second number counts the resident ones.
 const STATM: &str = "/proc/self/statm";
 const RESIDENT: usize = 1;
 
-/// Where the kernel keeps temperatures where hwmon has none.
+/// Temperatures of the kernel that are used if hwmon has none.
 const THERMAL: &str = "/sys/class/thermal";
 
-/// What is printed for a figure this machine cannot give.
+/// Printed for a value that this machine cannot measure.
 pub const NOT_MEASURABLE: &str = "not measurable here";
 
 /// CPU time that all threads of this process have used so far, user and system together.
@@ -37,8 +37,8 @@ pub fn process_cpu_time() -> Duration {
     cpu_clock(ClockId::ProcessCPUTime)
 }
 
-/// CPU time that the calling thread has used so far. The difference over a piece of work that stays on one thread is
-/// what the work cost, whoever else was using the CPU.
+/// CPU time that the calling thread has used so far. The difference over work that stays on one thread is the cost of
+/// the work, independent of the load on the CPU.
 pub fn thread_cpu_time() -> Duration {
     cpu_clock(ClockId::ThreadCPUTime)
 }
@@ -51,22 +51,24 @@ fn cpu_clock(clock: ClockId) -> Duration {
     )
 }
 
-/// What the process uses at one moment. `None` and absent entries mean that this machine cannot tell, never 0.
+/// Resources used by the process at one moment. `None` and absent entries mean that this machine cannot measure the
+/// value, never 0.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct ResourceSample {
-    /// CPU seconds used since the process began, all threads.
+    /// CPU seconds used since the process started, by all threads.
     pub cpu_seconds: f64,
-    /// CPU use since the sample before, in percent of one core: two busy cores make 200. `None` in the first sample.
+    /// CPU use since the previous sample, in percent of one core: two busy cores make 200. `None` in the first
+    /// sample.
     pub cpu_percent: Option<f64>,
     /// Resident memory in bytes.
     pub rss_bytes: Option<u64>,
     /// Temperature in °C by sensor.
     pub temperatures: BTreeMap<String, f64>,
-    /// Power now in watts: of all that the meter covers, not of this process alone.
+    /// Current power in watts, of everything that the meter covers, not only this process.
     pub power_watts: Option<f64>,
-    /// Energy in joules since the sampler began: of all that the meter covers, not of this process alone.
+    /// Energy in joules since the sampler started, of everything that the meter covers, not only this process.
     pub joules: Option<f64>,
-    /// The same by channel of the meter. Those that are parts of others are not part of the sum.
+    /// The same by channel of the meter. Channels that are parts of others are not included in the sum.
     pub energy_joules: BTreeMap<String, f64>,
 }
 
@@ -85,11 +87,11 @@ pub fn figure(value: Option<f64>, decimals: usize, unit: &str) -> String {
     )
 }
 
-/// A meter, and what its samples come to.
+/// A meter, and the totals of its samples.
 struct Metered {
     meter: Box<dyn Meter>,
     tally: Tally,
-    /// Kept, since it is filled ten times a second.
+    /// Kept to reuse the allocation, since it is filled ten times a second.
     samples: Vec<Sample>,
 }
 
@@ -110,8 +112,8 @@ impl Metered {
     }
 }
 
-/// Reads what the process uses, one sample at a time. Everything is found and opened once: a sample costs some
-/// microseconds, since it is taken beside a gateway that handles a packet in tens of them.
+/// Reads the resources used by the process, one sample at a time. All files are found and opened once: a sample may
+/// cost only some microseconds, since it is taken in a gateway that handles a packet in tens of them.
 pub struct ResourceProbe {
     began: Instant,
     statm: Option<NumberFile>,
@@ -119,14 +121,14 @@ pub struct ResourceProbe {
     thermometers: Metered,
     temperatures: BTreeMap<String, f64>,
     meter: Option<Metered>,
-    /// The meter failed, and what it tells of now is over.
+    /// True after the meter has failed; its current values are then no longer valid.
     failed: bool,
     before: Option<(Instant, Duration)>,
     samples: u32,
 }
 
 impl ResourceProbe {
-    /// Finds out what can be measured here; energy by `meter`.
+    /// Finds out what can be measured on this machine; `meter` measures energy.
     pub fn new(meter: Option<Box<dyn Meter>>) -> Self {
         let thermometers = Thermometers::find(Path::new(HWMON), Path::new(THERMAL));
         Self {
@@ -168,7 +170,8 @@ impl ResourceProbe {
         }
     }
 
-    /// A meter that fails is not read again: what it told before stands, and what comes after is missed.
+    /// Reads the meter. After a failure it is not read again: its totals are kept, and the time from then on counts
+    /// as missed.
     fn read_meter(&mut self, since: Duration) {
         if let Some(metered) = self.meter.as_mut().filter(|_| !self.failed)
             && let Err(failure) = metered.read(since)
@@ -183,7 +186,7 @@ impl ResourceProbe {
         Some(pages * self.page_bytes).filter(|bytes| *bytes > 0)
     }
 
-    /// Says to the meter that it is over.
+    /// Tells the meter that the run has ended.
     fn end(&mut self) {
         if let Some(metered) = self.meter.as_mut().filter(|_| !self.failed)
             && let Err(failure) = metered.meter.end()
@@ -192,33 +195,33 @@ impl ResourceProbe {
         }
     }
 
-    /// The time that no sample of the meter covers.
+    /// The time not covered by samples of the meter.
     fn missed(&self) -> Duration {
         let tally = self.meter.as_ref().map(|metered| &metered.tally);
         tally.map(Tally::missed).unwrap_or_default()
     }
 }
 
-/// What the samples of a run add up to.
+/// Totals of a run's samples.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct ResourceSummary {
-    /// How many samples were taken.
+    /// Number of samples.
     pub samples: u64,
-    /// Wall-clock seconds sampled.
+    /// Wall-clock seconds covered by samples.
     pub seconds: f64,
-    /// CPU seconds used in that time, all threads.
+    /// CPU seconds used in that time, by all threads.
     pub cpu_seconds: f64,
     /// Mean CPU use in percent of one core.
     pub cpu_percent: Option<f64>,
-    /// Largest resident memory seen, in bytes.
+    /// Highest resident memory, in bytes.
     pub max_rss_bytes: Option<u64>,
-    /// Highest temperature seen on any sensor, in °C.
+    /// Highest temperature of any sensor, in °C.
     pub max_temperature_celsius: Option<f64>,
-    /// Energy in joules: of all that the meter covers, not of this process alone.
+    /// Energy in joules, of everything that the meter covers, not only this process.
     pub joules: Option<f64>,
     /// The same by channel of the meter.
     pub energy_joules: BTreeMap<String, f64>,
-    /// Seconds of which the meter told nothing in time, and whose energy is not counted.
+    /// Seconds for which the meter delivered no sample in time; their energy is not included.
     pub energy_missed_seconds: f64,
 }
 
@@ -228,7 +231,7 @@ struct Sampled {
     summary: ResourceSummary,
 }
 
-/// Samples what the process uses on a thread of its own, until dropped.
+/// Samples the resources used by the process on a separate thread, until dropped.
 #[derive(Debug)]
 pub struct ResourceSampler {
     shared: Arc<Mutex<Sampled>>,
@@ -237,10 +240,11 @@ pub struct ResourceSampler {
 }
 
 impl ResourceSampler {
-    /// Starts sampling every `period`, energy by `meter`; `each` is called with every sample, on the sampler's thread.
+    /// Starts sampling every `period`; `meter` measures energy. `each` is called with every sample, on the sampler's
+    /// thread.
     ///
     /// # Errors
-    /// If the system gives no thread: kind `Internal`.
+    /// The system cannot start a thread: kind `Internal`.
     pub fn start(
         meter: Option<Box<dyn Meter>>,
         period: Duration,
@@ -268,7 +272,7 @@ impl ResourceSampler {
         })
     }
 
-    /// The latest sample; all empty before the first.
+    /// The latest sample; empty before the first one.
     pub fn latest(&self) -> ResourceSample {
         self.shared
             .lock()
@@ -277,7 +281,7 @@ impl ResourceSampler {
             .clone()
     }
 
-    /// What the samples so far add up to.
+    /// Totals of the samples so far.
     pub fn summary(&self) -> ResourceSummary {
         self.shared
             .lock()
@@ -289,7 +293,7 @@ impl ResourceSampler {
 
 impl Drop for ResourceSampler {
     fn drop(&mut self) {
-        // The thread waits on this channel: closing it wakes and ends it at once.
+        // The thread waits on this channel: closing it wakes and ends the thread at once.
         self.stop = None;
         if let Some(thread) = self.thread.take() {
             let _ = thread.join();
@@ -317,7 +321,7 @@ fn run_sampler(
             sampled.summary.energy_missed_seconds = probe.missed().as_secs_f64();
             sampled.latest = sample;
         }
-        // A sample that comes late moves the later ones: catching up would bunch them.
+        // A late sample delays the following ones: catching up would take several in a short time.
         due = (due + period).max(Instant::now());
         match stop.recv_timeout(due.saturating_duration_since(Instant::now())) {
             Err(RecvTimeoutError::Timeout) => {}
@@ -420,7 +424,7 @@ mod tests {
         assert!(rss.abs_diff(kib * 1024) < rss / 2, "{rss} bytes, and {kib} KiB");
     }
 
-    /// Draws 4 W, and says when it is over.
+    /// A meter that measures 4 W and reports on a channel when the run ends.
     struct Told(About, std::sync::mpsc::Sender<&'static str>);
 
     impl Meter for Told {

@@ -1,4 +1,4 @@
-//! The metrics over HTTP, for Prometheus to fetch.
+//! HTTP server for the metrics, which Prometheus fetches.
 
 use std::future::Future;
 use std::io::ErrorKind;
@@ -16,16 +16,16 @@ use crate::failure::{Failure, FailureKind, Result};
 
 const OPEN_METRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
-/// Who may reach the metrics.
+/// Allowed reach of the metrics.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reach {
-    /// This machine only: an address that is not a loopback address is refused.
+    /// This machine only: an address other than a loopback address is refused.
     Loopback,
-    /// Whoever can reach the address: the user asked for it in so many words.
+    /// Every machine that can reach the address, because the user explicitly asked for it.
     Anyone,
 }
 
-/// A bound address on which the metrics will be served.
+/// A bound address to serve the metrics on.
 #[derive(Debug)]
 pub struct MetricsServer {
     listener: TcpListener,
@@ -34,11 +34,11 @@ pub struct MetricsServer {
 }
 
 impl MetricsServer {
-    /// Binds `address`; port 0 takes any free port.
+    /// Binds `address`; port 0 takes a free port.
     ///
     /// # Errors
-    /// If the address is not a loopback address and `reach` does not allow that (kind `Usage`), or if it cannot be
-    /// bound, for instance because the port is in use (kind `Network`).
+    /// The address is not a loopback address and `reach` does not allow others (kind `Usage`), or it cannot be bound,
+    /// for instance because the port is in use (kind `Network`).
     pub async fn bind(address: SocketAddr, reach: Reach, metrics: Metrics) -> Result<Self> {
         if reach == Reach::Loopback && !address.ip().is_loopback() {
             return Err(Failure::new(
@@ -70,7 +70,7 @@ impl MetricsServer {
         })
     }
 
-    /// The address bound, with the port in use.
+    /// The bound address, with the actual port.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
@@ -78,7 +78,7 @@ impl MetricsServer {
     /// Serves `/metrics` and `/health` until `stop` completes.
     ///
     /// # Errors
-    /// If the listening socket breaks: kind `Network`.
+    /// The listening socket broke: kind `Network`.
     pub async fn serve(self, stop: impl Future<Output = ()> + Send + 'static) -> Result<()> {
         let address = self.address;
         axum::serve(self.listener, router(self.metrics))
@@ -94,7 +94,7 @@ impl MetricsServer {
     }
 }
 
-/// `/metrics` and `/health`, for a server that has other pages as well.
+/// `/metrics` and `/health`, for a server that has other pages, too.
 pub fn router(metrics: Metrics) -> Router {
     Router::new()
         .route("/metrics", get(metrics_page))

@@ -1,4 +1,4 @@
-//! How long each stage of a frame's way takes: one histogram per stage, cheap to record into.
+//! Duration of each stage that a frame passes: one histogram per stage, cheap to record into.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -6,45 +6,45 @@ use std::time::Duration;
 use hdrhistogram::Histogram;
 use serde::Serialize;
 
-/// Shortest and longest time a histogram tells apart, in nanoseconds: 1 ns to 60 s. Longer times count as 60 s.
+/// Shortest and longest time that a histogram resolves, in nanoseconds: 1 ns to 60 s. Longer times count as 60 s.
 const LOWEST_NS: u64 = 1;
 const HIGHEST_NS: u64 = 60_000_000_000;
-/// Three significant digits: every figure read back is within 0.1 % of what was recorded.
+/// Three significant digits: every value read back is within 0.1 % of the recorded one.
 const SIGNIFICANT_DIGITS: u8 = 3;
 
-/// One stage of a frame's way from the camera to the screen.
+/// One stage of a frame's path from the camera to the screen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Stage {
-    /// From the start of a picture to the picture complete at the source.
+    /// From the start of a picture until the picture is complete at the source.
     Capture,
     /// From the complete picture to the encoded frame.
     Encode,
-    /// At a camera gateway, of each packet: from its arrival from the camera until it is sealed and handed to the link
-    /// or, where that takes no more, to what waits for it. Sealing is inside.
+    /// At a camera gateway, for each packet: from its arrival from the camera until it is sealed and passed to the
+    /// link or, if the link is full, to the queue before it. Includes sealing.
     Forward,
     /// Sealing all records of a frame.
     Seal,
-    /// Handing the sealed records to the network.
+    /// Passing the sealed records to the network.
     Send,
-    /// From just before sealing to arrival at the viewer, by the viewer's corrected clock; sealing and sending are
-    /// inside.
+    /// From just before sealing to arrival at the viewer, by the viewer's corrected clock. Includes sealing and
+    /// sending.
     Network,
-    /// At a viewer gateway, of each sealed unit: from just before sealing until it is opened, by the viewer's corrected
-    /// clock. The network stage and opening are inside.
+    /// At a viewer gateway, for each sealed unit: from just before sealing until it is opened, by the viewer's
+    /// corrected clock. Includes the network stage and opening.
     Link,
     /// Opening and verifying all records of a frame.
     Open,
     /// From the opened frame to the decoded picture.
     Decode,
-    /// At a viewer gateway, of each packet and player: from the arrival of what it came in until it is handed to the
-    /// player's connection. Opening is inside.
+    /// At a viewer gateway, for each packet and player: from the arrival of the unit that contained it until it is
+    /// passed to the player's connection. Includes opening.
     Deliver,
     /// From the complete picture at the source to the decoded picture at the viewer, by the viewer's corrected clock.
     EndToEnd,
 }
 
 impl Stage {
-    /// Every stage, in the order a frame passes them.
+    /// All stages, in the order in which a frame passes them.
     pub const ALL: [Self; 11] = [
         Self::Capture,
         Self::Encode,
@@ -59,7 +59,7 @@ impl Stage {
         Self::EndToEnd,
     ];
 
-    /// The name in metrics, logs and reports.
+    /// Name in metrics, logs and reports.
     pub fn name(self) -> &'static str {
         match self {
             Self::Capture => "capture",
@@ -80,7 +80,7 @@ impl Stage {
 /// Statistics of one stage. All times are in nanoseconds; all are 0 while `count` is 0.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct StageSnapshot {
-    /// How many times were recorded.
+    /// Number of recorded times.
     pub count: u64,
     /// Shortest time.
     pub min_ns: u64,
@@ -90,14 +90,14 @@ pub struct StageSnapshot {
     pub p90_ns: u64,
     /// 99th percentile.
     pub p99_ns: u64,
-    /// Longest time (60 s where it was longer).
+    /// Longest time (60 s if it was longer).
     pub max_ns: u64,
     /// Arithmetic mean, exact.
     pub mean_ns: f64,
-    /// Standard deviation of what was recorded.
+    /// Standard deviation.
     pub stddev_ns: f64,
-    /// How many of `count` are smaller than the clock's uncertainty, those recorded as 0 because they came out negative
-    /// included. Only a stage that spans two clocks has any.
+    /// Number of times below the clock's uncertainty, including those recorded as 0 because they came out negative.
+    /// Always 0 for a stage measured with a single clock.
     pub below_uncertainty: u64,
 }
 
@@ -110,7 +110,7 @@ struct Cell {
 
 impl Cell {
     fn new() -> Self {
-        // The bounds are constants that the histogram accepts; a test holds them to it.
+        // The bounds are constants that the histogram accepts; a test checks that.
         let histogram = Histogram::new_with_bounds(LOWEST_NS, HIGHEST_NS, SIGNIFICANT_DIGITS)
             .expect("the bounds of the stage histogram are valid");
         Self {
@@ -128,7 +128,7 @@ impl Cell {
 }
 
 /// One histogram per stage, shared by the tasks that record into them. Recording takes one short lock and allocates
-/// nothing. A clone records into the same histograms.
+/// nothing. Clones record into the same histograms.
 #[derive(Clone, Debug)]
 pub struct StageTimes {
     cells: Arc<[Mutex<Cell>; Stage::ALL.len()]>,
@@ -154,10 +154,11 @@ impl StageTimes {
             .record(u64::try_from(time.as_nanos()).unwrap_or(u64::MAX));
     }
 
-    /// Records a time that spans two clocks, with how far the clocks may be apart. Returns the time recorded, in ns.
+    /// Records a time measured with two clocks, with the uncertainty of their offset. Returns the recorded time in
+    /// ns.
     ///
-    /// A negative difference is a statement about the clocks, not about the network: it is recorded as 0. It and every
-    /// time smaller than the uncertainty are counted as below the uncertainty, so that a reader knows how much of the
+    /// A negative difference says something about the clocks, not about the network: it is recorded as 0. All times
+    /// below the uncertainty, these zeros included, are counted separately, so that a reader knows which part of the
     /// distribution is noise.
     pub fn record_between_clocks(&self, stage: Stage, difference_ns: i64, uncertainty_ns: u64) -> u64 {
         let ns = u64::try_from(difference_ns).unwrap_or(0);
@@ -189,7 +190,7 @@ impl StageTimes {
         }
     }
 
-    /// Every stage that has recorded anything, in the order a frame passes them.
+    /// All stages that have recorded anything, in the order in which a frame passes them.
     pub fn snapshots(&self) -> Vec<(Stage, StageSnapshot)> {
         Stage::ALL
             .into_iter()
@@ -198,8 +199,8 @@ impl StageTimes {
             .collect()
     }
 
-    /// The distribution of `stage` in Prometheus' form: sum in seconds, count, and per upper bound (seconds, ascending;
-    /// the last one unbounded) how many times fell between it and the bound before.
+    /// The distribution of `stage` in Prometheus' form: sum in seconds, count, and for each upper bound (seconds,
+    /// ascending; the last one unbounded) the number of times between it and the previous bound.
     pub fn buckets(&self, stage: Stage, upper_bounds_seconds: &[f64]) -> (f64, u64, Vec<(f64, u64)>) {
         let cell = self.cell(stage);
         let mut from = 0;
@@ -213,15 +214,15 @@ impl StageTimes {
                 .min(cell.histogram.len() - counted);
             buckets.push((bound, count));
             counted += count;
-            // The histogram's slots are wider than 1 ns from 2 µs on: the next bucket begins with the slot after this
-            // one.
+            // Above 2 µs the histogram's slots are wider than 1 ns, so the next bucket begins with the slot after
+            // this one.
             from = cell.histogram.next_non_equivalent(to);
         }
         buckets.push((f64::MAX, cell.histogram.len() - counted));
         (cell.sum_ns as f64 / 1e9, cell.histogram.len(), buckets)
     }
 
-    /// A panic elsewhere leaves at worst one record half counted, so a poisoned lock is still good to use.
+    /// Ignores lock poisoning: a panic elsewhere leaves at most one record half counted.
     fn cell(&self, stage: Stage) -> MutexGuard<'_, Cell> {
         self.cells[stage as usize]
             .lock()

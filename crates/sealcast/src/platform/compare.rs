@@ -1,5 +1,5 @@
-//! Sealing with and without the processor's AES instructions. The cryptography library decides once, at its first use,
-//! so the program runs itself again with an environment that hides the instructions from it.
+//! Compares sealing with and without the processor's AES instructions. The cryptography library detects them once, at
+//! its first use, so the program runs itself again with an environment that hides them from the library.
 
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -9,23 +9,23 @@ use serde::{Deserialize, Serialize};
 use super::probe::{AesInUse, SuiteSpeed};
 use crate::failure::{Failure, FailureKind, Result};
 
-/// Rounds of the comparison; the median of each figure counts.
+/// Rounds of the comparison; each figure is the median over the rounds.
 const ROUNDS: usize = 3;
 
 /// One setting of the cryptography library.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Variant {
-    /// What the library may use.
+    /// Instructions that the library may use.
     pub name: &'static str,
-    /// Environment that restricts it to that.
+    /// Environment variable that restricts the library to them.
     environment: Option<(&'static str, &'static str)>,
 }
 
-/// The settings that can be compared on this architecture: everything first, then with ever less. Empty where the
-/// library offers no way to hide instructions from it.
+/// The settings that can be compared on this architecture, beginning with all instructions, then with fewer each
+/// time. Empty if the library offers no way to hide instructions.
 pub fn variants() -> Vec<Variant> {
-    // The masks clear bits of the CPUID words as the library keeps them. x86: AES-NI is bit 57 and PCLMULQDQ bit 33 of
-    // the first pair, VAES bit 41 and VPCLMULQDQ bit 42 of the second. Arm: AES is bit 2, PMULL bit 5.
+    // The masks clear bits of the CPUID words as the library stores them. x86: AES-NI is bit 57 and PCLMULQDQ bit 33
+    // of the first pair, VAES bit 41 and VPCLMULQDQ bit 42 of the second. Arm: AES is bit 2, PMULL bit 5.
     let restricted: &[(&'static str, &'static str, &'static str)] =
         if cfg!(any(target_arch = "x86_64", target_arch = "x86")) {
             &[
@@ -49,27 +49,27 @@ pub fn variants() -> Vec<Variant> {
     .collect()
 }
 
-/// How fast the suites are under one setting.
+/// Speeds of the suites under one setting.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct ComparedRun {
-    /// What the library could use.
+    /// Instructions that the library could use.
     pub variant: &'static str,
-    /// Which AES it used, judged by the speeds.
+    /// The AES implementation that it used, inferred from the speeds.
     pub aes_in_use: AesInUse,
     /// Median speeds.
     pub speeds: Vec<SuiteSpeed>,
 }
 
-/// What is read of the other run's output; `print-config --json` prints more.
+/// The fields read from the child's output; `print-config --json` prints more.
 #[derive(Deserialize)]
 struct ChildOutput {
     speeds: Vec<SuiteSpeed>,
 }
 
-/// Runs `program` with `arguments`, which print the JSON of a configuration, once per setting and round.
+/// Runs `program` with `arguments`, which must print a configuration as JSON, once per setting and round.
 ///
 /// # Errors
-/// Kind `Usage` where nothing can be compared on this architecture; kind `Internal` if the program cannot run itself.
+/// Kind `Usage` if nothing can be compared on this architecture; kind `Internal` if the program cannot run itself.
 pub fn compare(program: &Path, arguments: &[&str]) -> Result<Vec<ComparedRun>> {
     let variants = variants();
     if variants.is_empty() {
@@ -81,7 +81,7 @@ pub fn compare(program: &Path, arguments: &[&str]) -> Result<Vec<ComparedRun>> {
     }
     let mut rounds = vec![Vec::new(); variants.len()];
     for round in 0..ROUNDS {
-        // There and back, so that a slow drift of the machine falls on all alike.
+        // Measure forwards, then backwards, so that a slow drift of the machine affects all settings alike.
         for step in 0..variants.len() {
             let index = if round % 2 == 0 {
                 step
@@ -141,7 +141,7 @@ fn summarize(variant: &'static str, rounds: &[Vec<SuiteSpeed>]) -> ComparedRun {
 mod tests {
     use super::*;
 
-    /// Stands in for the program: AES is as slow as the environment says.
+    /// Stands in for the program; the environment decides how slow AES is.
     const SCRIPT: &str = r#"
         [ -n "$OPENSSL_ia32cap$OPENSSL_armcap" ] && aes=0.25 || aes=10.5
         echo '{"version":"1","speeds":[{"suite":"aes-128-gcm","gigabytes_per_second":'$aes'},
@@ -160,7 +160,7 @@ mod tests {
         assert_eq!(runs.last().unwrap().variant, "software");
     }
 
-    /// Not a check by itself: the test below runs this one in processes of its own.
+    /// Not a check by itself: the test below runs this one in separate processes.
     #[test]
     fn speeds_are_printed() {
         let speeds = super::super::probe::measure_library_suites();

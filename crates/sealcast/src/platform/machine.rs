@@ -1,29 +1,29 @@
-//! What the machine is: processor, its cryptographic instructions, kernel.
+//! Description of the machine: processor, its cryptographic instructions, kernel.
 
 use std::fmt::Write as _;
 use std::fs;
 
 use serde::Serialize;
 
-/// An instruction set extension that speeds up sealing, and whether this processor has it.
+/// An instruction set extension that speeds up sealing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct CpuFeature {
-    /// Name, in lower case, as the processor's maker calls it.
+    /// Name in lower case, as used by the processor's vendor.
     pub name: &'static str,
-    /// Whether processor and system offer it to this process.
+    /// True if the processor and the operating system offer it to this process.
     pub detected: bool,
 }
 
-/// The machine as far as figures depend on it.
+/// The properties of the machine that measurements depend on.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Machine {
     /// Processor model, or `unknown`.
     pub cpu_model: String,
     /// Architecture, such as `x86_64`.
     pub architecture: &'static str,
-    /// Extensions that sealing could use here.
+    /// Extensions that sealcast could use on this architecture.
     pub cpu_features: Vec<CpuFeature>,
-    /// Logical cores this process may use.
+    /// Logical cores available to this process.
     pub cores: usize,
     /// Operating system, such as `linux`.
     pub system: &'static str,
@@ -32,7 +32,7 @@ pub struct Machine {
 }
 
 impl Machine {
-    /// Looks at the machine.
+    /// Detects the properties of this machine.
     pub fn detect() -> Self {
         Self {
             cpu_model: cpu_model(&fs::read_to_string("/proc/cpuinfo").unwrap_or_default()),
@@ -44,7 +44,7 @@ impl Machine {
         }
     }
 
-    /// The detected extensions in one line, or `none`.
+    /// The detected extensions on one line, or `none`.
     pub fn features_line(&self) -> String {
         let mut line = String::new();
         for feature in self.cpu_features.iter().filter(|feature| feature.detected) {
@@ -55,7 +55,8 @@ impl Machine {
     }
 }
 
-/// The model in `/proc/cpuinfo`. Arm has no `model name` line there: the board's name or the part number stands in.
+/// The processor model in `/proc/cpuinfo`. On Arm there is no `model name` line: the board's name or the part number
+/// is used instead.
 fn cpu_model(cpuinfo: &str) -> String {
     let value = |key: &str| {
         let mut fields = cpuinfo.lines().filter_map(|line| line.split_once(':'));

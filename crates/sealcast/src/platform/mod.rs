@@ -1,4 +1,4 @@
-//! The machine this runs on: what it is, and what of it the cryptography uses.
+//! The machine that the program runs on, and the processor features that the cryptography uses.
 
 pub mod compare;
 pub mod machine;

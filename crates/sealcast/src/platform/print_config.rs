@@ -1,4 +1,4 @@
-//! What `print-config` shows: versions, what can be negotiated, the machine, and what of it is in use.
+//! Contents of `print-config`: versions, what can be negotiated, the machine, and which of its features are in use.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -10,16 +10,16 @@ use super::machine::Machine;
 use super::probe::{AesInUse, SuiteSpeed, measure_library_suites};
 use super::versions::LIBRARIES;
 
-/// What the rest of the program knows about itself.
+/// Facts that the rest of the program supplies.
 #[derive(Clone, Debug, Default)]
 pub struct Facts {
     /// Names of the suites, preferred first.
     pub suites: Vec<String>,
     /// Names of the key establishment mechanisms, preferred first.
     pub mechanisms: Vec<String>,
-    /// Whether the H.264 codec was built with its assembly routines, if that could be found out.
+    /// True if the H.264 codec was built with its assembly routines; `None` if unknown.
     pub codec_assembly: Option<bool>,
-    /// Speeds of suites that are not the cryptography library's, measured with [`measure`](super::probe::measure).
+    /// Speeds of suites outside the cryptography library, measured with [`measure`](super::probe::measure).
     pub more_speeds: Vec<SuiteSpeed>,
 }
 
@@ -28,7 +28,7 @@ pub struct Facts {
 pub struct BuildConfig {
     /// Version of sealcast.
     pub version: &'static str,
-    /// Libraries that figures depend on, with their versions.
+    /// Libraries that measurements depend on, with their versions.
     pub libraries: BTreeMap<&'static str, &'static str>,
     /// Names of the suites, preferred first.
     pub suites: Vec<String>,
@@ -36,19 +36,19 @@ pub struct BuildConfig {
     pub mechanisms: Vec<String>,
     /// The machine.
     pub machine: Machine,
-    /// Which AES the cryptography library uses, judged by its speed.
+    /// AES implementation that the cryptography library uses, inferred from its speed.
     pub aes_in_use: AesInUse,
-    /// How fast each suite seals on one core.
+    /// Sealing speed of each suite on one core.
     pub speeds: Vec<SuiteSpeed>,
-    /// Whether the H.264 codec was built with its assembly routines; `None` if that could not be found out.
+    /// True if the H.264 codec was built with its assembly routines; `None` if unknown.
     pub codec_assembly: Option<bool>,
-    /// Speeds with ever fewer instructions, where that was asked for.
+    /// Speeds with fewer and fewer instructions, if requested.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub comparison: Option<Vec<ComparedRun>>,
 }
 
 impl BuildConfig {
-    /// Looks at the machine and measures the suites; takes about a tenth of a second.
+    /// Inspects the machine and measures the suites; takes about a tenth of a second.
     pub fn collect(facts: Facts) -> Self {
         let mut speeds = measure_library_suites();
         speeds.extend(facts.more_speeds);
@@ -67,7 +67,7 @@ impl BuildConfig {
 
     /// As JSON, for programs.
     pub fn to_json(&self) -> String {
-        // Nothing in it can fail to serialize: no maps with odd keys, no foreign types.
+        // Serialization cannot fail here: there are no maps with non-string keys and no foreign types.
         serde_json::to_string_pretty(self).unwrap_or_default()
     }
 
@@ -126,7 +126,7 @@ impl Table {
         let _ = writeln!(self.text, "{name:<22}{value}");
     }
 
-    /// One line per setting, one column per suite, and how many times slower than with everything.
+    /// One line per setting and one column per suite, with the slowdown relative to all instructions.
     fn comparison(&mut self, runs: &[ComparedRun]) {
         let Some(best) = runs.first() else { return };
         self.text.push('\n');

@@ -1,25 +1,25 @@
-//! How fast each suite seals here, measured: the one way to know that the processor's AES instructions are in use, and
-//! not only present.
+//! Measured sealing speed of each suite on this machine. Only a measurement shows that the processor's AES
+//! instructions are in use, and not merely present.
 
 use std::time::{Duration, Instant};
 
 use aws_lc_rs::aead::{AES_128_GCM, AES_256_GCM, Aad, Algorithm, CHACHA20_POLY1305, LessSafeKey, Nonce, UnboundKey};
 use serde::{Deserialize, Serialize};
 
-/// How long each suite is measured.
+/// Time spent on measuring each suite.
 pub const PROBE_TIME: Duration = Duration::from_millis(20);
 
-/// Size of a sealed message: a frame's worth, long enough that the cost per byte shows.
+/// Length of a sealed message in bytes: that of a frame, so that the cost per byte dominates.
 pub const PROBE_MESSAGE: usize = 16 * 1024;
 
-/// The measurement is cut into this many slices, of which the median counts: one interruption must not decide.
+/// Number of slices of a measurement; the median of them counts, so that one interruption does not affect the result.
 const SLICES: usize = 5;
 
-/// AES-GCM in hardware is several times as fast as ChaCha20-Poly1305, in software well below it; beyond this ratio it
-/// must be hardware.
+/// Above this ratio to ChaCha20-Poly1305, AES-GCM must run in hardware: there it is several times as fast, in
+/// software much slower.
 const HARDWARE_RATIO: f64 = 1.5;
 
-/// How fast a suite seals.
+/// Sealing speed of a suite.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct SuiteSpeed {
     /// Name of the suite.
@@ -28,7 +28,7 @@ pub struct SuiteSpeed {
     pub gigabytes_per_second: f64,
 }
 
-/// Which AES the cryptography library uses, by its speed.
+/// AES implementation that the cryptography library uses, inferred from its speed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum AesInUse {
@@ -36,12 +36,12 @@ pub enum AesInUse {
     Hardware,
     /// A software implementation.
     Software,
-    /// The speeds needed for an answer are not there.
+    /// The speeds needed for an answer are missing.
     Unknown,
 }
 
 impl AesInUse {
-    /// Judges by AES-128-GCM beside ChaCha20-Poly1305, which needs no special instructions.
+    /// Compares AES-128-GCM with ChaCha20-Poly1305, which needs no special instructions.
     pub fn judge(speeds: &[SuiteSpeed]) -> Self {
         let speed = |name: &str| {
             speeds
@@ -60,7 +60,7 @@ impl AesInUse {
 /// Measures `seal` on messages of [`PROBE_MESSAGE`] bytes for about `time`, in GB/s.
 pub fn measure(suite: &str, time: Duration, mut seal: impl FnMut(&mut [u8])) -> SuiteSpeed {
     let mut message = vec![0x5a; PROBE_MESSAGE];
-    // The first calls pay for cold caches and for the library's own detection.
+    // The first calls are slower: caches are cold, and the library detects the processor's features.
     (0..8).for_each(|_| seal(&mut message));
     let mut slices: Vec<f64> = (0..SLICES)
         .map(|_| {
@@ -83,7 +83,7 @@ pub fn measure(suite: &str, time: Duration, mut seal: impl FnMut(&mut [u8])) -> 
     }
 }
 
-/// Measures the suites of the cryptography library, each for [`PROBE_TIME`]. A suite that the library refuses is left
+/// Measures the suites of the cryptography library, each for [`PROBE_TIME`]. Suites that the library refuses are left
 /// out.
 pub fn measure_library_suites() -> Vec<SuiteSpeed> {
     let suites: [(&str, &'static Algorithm); 3] = [
@@ -98,7 +98,7 @@ pub fn measure_library_suites() -> Vec<SuiteSpeed> {
 }
 
 fn measure_algorithm(name: &str, algorithm: &'static Algorithm) -> Option<SuiteSpeed> {
-    // A key that protects nothing: what is sealed here goes nowhere.
+    // A constant key is fine: nothing sealed here leaves the program.
     let key = LessSafeKey::new(UnboundKey::new(algorithm, &[0x17; 32][..algorithm.key_len()]).ok()?);
     let mut counter = 0u32;
     let mut refused = false;

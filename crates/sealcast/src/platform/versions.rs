@@ -1,6 +1,6 @@
-//! Versions of the libraries whose speed and behaviour a figure depends on.
+//! Versions of the libraries that measurements and behaviour depend on.
 
-/// Name and version of each, as `Cargo.lock` has them; a test holds the two together.
+/// Name and version of each library as in `Cargo.lock`; a test compares the two.
 pub const LIBRARIES: &[(&str, &str)] = &[("aws-lc-rs", "1.19.0"), ("aws-lc-sys", "0.47.0"), ("openh264", "0.9.9")];
 
 #[cfg(test)]

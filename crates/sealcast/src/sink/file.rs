@@ -1,4 +1,4 @@
-//! Frames into a file, in the format its name says.
+//! Writes frames to a file, in the format given by its name.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, ErrorKind, Write};
@@ -9,7 +9,7 @@ use super::file_mp4::Fragmenter;
 use crate::failure::{Failure, FailureKind, Result};
 use crate::media::{Codec, ReceivedFrame, StreamInfo};
 
-/// What the name of a file asks for.
+/// File format, chosen by the extension.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Format {
     /// An H.264 byte stream.
@@ -36,34 +36,34 @@ impl Format {
     }
 }
 
-/// Records to a file.
+/// Writes records to a file.
 ///
-/// Every frame of a byte stream, and every fragment (at most a second) of an MP4 file, goes to the operating system in
-/// one piece and at once, so a process that is killed loses no more than that, and what it leaves plays.
+/// Each frame of a byte stream, and each fragment (at most a second) of an MP4 file, is passed to the operating
+/// system at once and in one piece. A process that is killed loses no more than that, and the file up to there plays.
 #[derive(Debug)]
 pub struct FileSink {
     path: PathBuf,
     format: Format,
     file: File,
     regular: bool,
-    /// Whether the file is ours to remove, should nothing be written.
+    /// True if the file is ours to remove should nothing be written.
     created: bool,
-    /// Bytes of whole frames or fragments so far.
+    /// Bytes of complete frames or fragments so far.
     written: u64,
     codec: Option<Codec>,
     mp4: Option<Fragmenter>,
 }
 
 impl FileSink {
-    /// Creates the file at `path`. An existing one is left alone unless `overwrite` is set; then it is emptied when
-    /// the first frame comes.
+    /// Creates the file at `path`. An existing file is refused unless `overwrite` is set; then it is emptied when the
+    /// first frame arrives.
     ///
     /// # Errors
-    /// If the name does not say what to write, the file exists, or it cannot be created.
+    /// The name does not select a format, the file exists, or it cannot be created.
     pub fn create(path: &Path, overwrite: bool) -> Result<Self> {
         let format = Format::of(path)?;
         let fail = |e: io::Error| told(path, &e);
-        // Devices and pipes are there to be written; only a file can be lost.
+        // Only a regular file can be lost; devices and pipes exist to be written to.
         let existing = fs::metadata(path).ok();
         let regular = existing.as_ref().is_none_or(fs::Metadata::is_file);
         if existing.as_ref().is_some_and(fs::Metadata::is_dir) {
@@ -94,7 +94,7 @@ impl FileSink {
         }
         if let Err(e) = self.file.write_all(bytes) {
             if self.regular {
-                // Half a fragment at the end confuses players. That this may fail too changes nothing.
+                // Half a fragment at the end confuses players. If truncating fails, too, the file stays as it is.
                 let _ = self.file.set_len(self.written);
             }
             return Err(told(&self.path, &e));
@@ -168,13 +168,13 @@ impl Sink for FileSink {
 impl Drop for FileSink {
     fn drop(&mut self) {
         if self.created && self.written == 0 {
-            // An empty file is no recording, and would be in the way of the next attempt.
+            // An empty file is not a recording, and would make the next attempt fail.
             let _ = fs::remove_file(&self.path);
         }
     }
 }
 
-/// Whether the device, or this user's share of it, is full.
+/// True if the device, or this user's quota on it, is full.
 pub(super) fn full_disk(error: &io::Error) -> bool {
     matches!(error.kind(), ErrorKind::StorageFull | ErrorKind::QuotaExceeded)
 }

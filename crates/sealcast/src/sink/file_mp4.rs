@@ -1,4 +1,4 @@
-//! Fragmented MP4, made in memory piece by piece: every piece that is written leaves a file that plays.
+//! Creates fragmented MP4 in memory, piece by piece: after each written piece the file plays.
 
 use std::collections::VecDeque;
 use std::num::NonZeroU32;
@@ -11,13 +11,13 @@ use super::file_mp4_entry::{Description, describe};
 use crate::media::{Codec, ReceivedFrame, StreamInfo};
 use crate::source::h264::nal_units;
 
-/// Ticks per second: every usual frame rate divides it.
+/// Ticks per second, a multiple of every usual frame rate.
 const TIMESCALE: u32 = 90_000;
 
-/// A fragment ends before it holds more than this, so that a kill loses less than a second.
+/// Maximum duration of a fragment, so that a killed process loses less than a second.
 const FRAGMENT_TICKS: u64 = TIMESCALE as u64 * 9 / 10;
 
-/// A fragment also ends when it has grown to this, whatever its time.
+/// Maximum size of a fragment in bytes, whatever its duration.
 const FRAGMENT_BYTES: usize = 32 << 20;
 
 type Result<T> = std::result::Result<T, String>;
@@ -30,12 +30,12 @@ struct Held {
     data: Vec<u8>,
 }
 
-/// Turns frames into the bytes of an MP4 file.
+/// Converts frames to the bytes of an MP4 file.
 pub(super) struct Fragmenter {
     info: StreamInfo,
     muxer: Fmp4SegmentMuxer,
     description: Option<Description>,
-    /// Not written until the first fragment is.
+    /// True until the header has been written, together with the first fragment.
     header_due: bool,
     first_shown: Option<Duration>,
     clock: DecodeClock,
@@ -65,13 +65,13 @@ impl Fragmenter {
         }
     }
 
-    /// Takes the next frame; returns what is to be written now.
+    /// Takes the next frame; returns the bytes to write now.
     pub(super) fn push(&mut self, frame: &ReceivedFrame) -> Result<Option<Vec<u8>>> {
         let description = match &self.description {
             Some(description) => description,
             None => {
                 if !frame.keyframe {
-                    // Nothing can be decoded before the first keyframe.
+                    // Frames before the first keyframe cannot be decoded.
                     return Ok(None);
                 }
                 let description = describe(&self.info, &frame.data)?;
@@ -84,7 +84,7 @@ impl Fragmenter {
             Codec::Mjpeg => frame.data.to_vec(),
         };
         let first = *self.first_shown.get_or_insert(frame.media_time);
-        // What is shown before the first keyframe cannot be decoded, and time in the file begins with it.
+        // Pictures shown before the first keyframe cannot be decoded; time in the file begins with the keyframe.
         let shown = to_ticks(frame.media_time.saturating_sub(first));
         let decoded = self.clock.decoded(shown);
         let shift = i64::try_from(i128::from(shown) - i128::from(decoded)).unwrap_or(0);
@@ -113,7 +113,7 @@ impl Fragmenter {
         }
     }
 
-    /// The last fragment.
+    /// Returns the last fragment.
     pub(super) fn finish(&mut self) -> Result<Option<Vec<u8>>> {
         if let Some(last) = self.held.take() {
             self.add(last, self.last_duration);
@@ -166,13 +166,13 @@ impl std::fmt::Debug for Fragmenter {
 }
 
 fn to_ticks(time: Duration) -> u64 {
-    // Rounded: frame times are fractions that nanoseconds cut off.
+    // Round: frame times are fractions of a second, truncated to nanoseconds.
     let ticks = (time.as_nanos() * u128::from(TIMESCALE) + 500_000_000) / 1_000_000_000;
     u64::try_from(ticks).unwrap_or(u64::MAX)
 }
 
-/// Access units in MP4 have lengths instead of start codes, and the parameter sets of the header are not repeated.
-/// Sets that differ from those stay: players follow a change of size by them.
+/// Replaces start codes by lengths, as MP4 requires, and drops parameter sets that are equal to those in the header.
+/// Different ones stay: players need them to follow a change of size.
 fn with_lengths(unit: &[u8], sets: &[Vec<u8>]) -> Vec<u8> {
     let mut out = Vec::with_capacity(unit.len() + 16);
     for nal in nal_units(unit).filter(|nal| !sets.iter().any(|set| set == nal)) {
@@ -182,8 +182,8 @@ fn with_lengths(unit: &[u8], sets: &[Vec<u8>]) -> Vec<u8> {
     out
 }
 
-/// Gives frames decoding times, which MP4 wants and frames do not carry: the times at which they are shown, in rising
-/// order. With pictures that overtake others a frame's decoding time is the smallest of the last few showing times.
+/// Computes decoding times, which MP4 requires and frames do not carry: the presentation times in ascending order.
+/// With reordered pictures (B-frames), a frame's decoding time is the smallest of the last few presentation times.
 #[derive(Debug, Default)]
 struct DecodeClock {
     window: VecDeque<u64>,
@@ -194,7 +194,7 @@ struct DecodeClock {
 
 impl DecodeClock {
     fn new(depth: usize, frame: u64) -> Self {
-        // The window begins with frames before the first one; `lead` keeps their times from being negative.
+        // The window starts with imaginary frames before the first one; `lead` keeps their times from being negative.
         let lead = depth as u64 * frame;
         Self {
             window: (0..depth as u64).map(|n| n * frame).collect(),

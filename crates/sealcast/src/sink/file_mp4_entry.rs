@@ -1,4 +1,4 @@
-//! What an MP4 file says of its video: the sample entry.
+//! The sample entry of an MP4 file, which describes its video.
 
 use shiguredo_mp4::Uint;
 use shiguredo_mp4::boxes::{Avc1Box, AvccBox, SampleEntry, UnknownBox, VisualSampleEntryFields};
@@ -10,13 +10,13 @@ use crate::source::h264::{ParameterSets, nal_units, read_sps};
 
 type Result<T> = std::result::Result<T, String>;
 
-/// The sample entry, and what came with finding it.
+/// The sample entry, and what was learned while creating it.
 #[derive(Debug)]
 pub(super) struct Description {
     pub(super) entry: SampleEntry,
-    /// The parameter sets in it.
+    /// The parameter sets in the sample entry.
     pub(super) sets: Vec<Vec<u8>>,
-    /// How many pictures may overtake another.
+    /// Number of pictures that may be reordered before another one.
     pub(super) reorder: usize,
 }
 
@@ -62,7 +62,7 @@ fn describe_h264(info: &StreamInfo, keyframe: &[u8]) -> Result<Description> {
         return Err("its first keyframe comes without a picture parameter set".into());
     }
     let sequence = read_sps(&sps_list[0]).map_err(|e| format!("the stream {e}"))?;
-    // ISO/IEC 14496-15: these profiles have no more to say.
+    // ISO/IEC 14496-15: these profiles have no chroma fields.
     let chroma = sequence.chroma.filter(|_| !matches!(profile, 66 | 77 | 88));
     let avcc_box = AvccBox {
         avc_profile_indication: *profile,
@@ -89,7 +89,7 @@ fn describe_h264(info: &StreamInfo, keyframe: &[u8]) -> Result<Description> {
     })
 }
 
-/// JPEG has no sample entry of its own in the standard; MPEG-4 systems number it (`mp4v` with an `esds` box).
+/// The standard has no sample entry for JPEG; MPEG-4 Systems assigns it a number (`mp4v` with an `esds` box).
 fn jpeg_entry(info: &StreamInfo) -> shiguredo_mp4::Result<SampleEntry> {
     const VISUAL_STREAM: u8 = 4 << 2 | 1;
     const PREDEFINED_MP4: u8 = 2;

@@ -29,7 +29,7 @@ fn frame(number: u64, millis: u64) -> ReceivedFrame {
 
 #[test]
 fn decoding_times_rise_and_stay_below_the_window() {
-    // I P B B: shown as 0 3 1 2.
+    // I P B B: presented in the order 0 3 1 2.
     let mut clock = DecodeClock::new(2, 10);
     let decoded = [0, 30, 10, 20, 60, 40, 50].map(|shown| clock.decoded(shown));
     assert_eq!(decoded, [0, 10, 20, 30, 40, 50, 60]);

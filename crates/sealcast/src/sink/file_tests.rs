@@ -41,7 +41,7 @@ fn an_existing_file_is_safe_unless_overwriting_is_asked_for() {
     let failure = FileSink::create(&path, false).expect_err("it exists");
     assert_eq!(failure.kind, FailureKind::Sink);
     assert!(failure.hint.contains("?overwrite"), "{failure}");
-    // Nothing came: the old recording stays.
+    // No frame arrived: the old recording stays.
     drop(FileSink::create(&path, true).expect("asked for"));
     assert_eq!(fs::read(&path).expect("the file"), b"precious");
     let mut sink = FileSink::create(&path, true).expect("asked for");
@@ -129,7 +129,7 @@ fn a_full_device_is_told() {
     }
 }
 
-/// A file system of one megabyte, which only root may mount.
+/// A file system of one megabyte; only root may mount it.
 struct TinyDisk(tempfile::TempDir);
 
 impl TinyDisk {
@@ -161,7 +161,7 @@ fn what_fits_on_a_full_disk_plays() {
     encoder
         .encode(&[9; 256], 16, 16, jpeg_encoder::ColorType::Luma)
         .expect("a picture");
-    // What follows the end of an image is ignored; it only makes the file grow.
+    // Bytes after the end of an image are ignored; they only make the file grow.
     image.resize(20_000, 0);
     let mut sink = FileSink::create(&path, false).expect("fine");
     sink.start(&info(Codec::Mjpeg)).expect("fine");

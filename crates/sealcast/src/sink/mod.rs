@@ -1,4 +1,4 @@
-//! Where frames go: the `Sink` seam and the URLs that name its implementations.
+//! Outputs for frames: the `Sink` trait, and the URLs that name its implementations.
 
 mod file;
 mod file_mp4;
@@ -18,26 +18,26 @@ use std::time::Duration;
 use crate::failure::Result;
 use crate::media::{ReceivedFrame, StreamInfo};
 
-/// Takes verified frames. Runs on a thread of its own, so its methods may block; a bounded queue stands before it.
+/// Takes verified frames. Runs on a separate thread behind a bounded queue, so its methods may block.
 pub trait Sink: Send {
     /// The stream begins, or its parameters changed.
     ///
     /// # Errors
-    /// If this sink cannot take such a stream (an `.mjpeg` file for H.264): kind `Sink`.
+    /// This sink cannot store such a stream (an `.mjpeg` file for H.264): kind `Sink`.
     fn start(&mut self, info: &StreamInfo) -> Result<()>;
 
-    /// One frame, in order. The first frame after `start`, and after a gap in the numbers, is a keyframe.
+    /// Takes one frame, in order. The first frame after `start`, and after a gap in the frame numbers, is a keyframe.
     ///
     /// # Errors
-    /// A full disk, a closed pipe: kind `Sink`, with what to do.
+    /// The disk is full or the pipe closed: kind `Sink`, with a hint.
     fn write(&mut self, frame: &ReceivedFrame) -> Result<()>;
 
-    /// How long decoding the last written frame took, for sinks that decode.
+    /// Time for decoding the last written frame, for sinks that decode.
     fn decode_time(&self) -> Option<Duration> {
         None
     }
 
-    /// The stream is over: complete the file so that it plays. Called once, also after a failure elsewhere.
+    /// The stream has ended: complete the file so that it plays. Called once, also after a failure elsewhere.
     ///
     /// # Errors
     /// As [`write`](Self::write).

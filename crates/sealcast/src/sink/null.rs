@@ -1,4 +1,4 @@
-//! The sink that only counts.
+//! A sink that only counts.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -7,7 +7,7 @@ use super::Sink;
 use crate::failure::Result;
 use crate::media::{ReceivedFrame, StreamInfo};
 
-/// What a [`NullSink`] has counted; it may be read while the sink runs.
+/// Counters of a [`NullSink`]; they may be read while the sink runs.
 #[derive(Debug, Default)]
 pub struct NullCounts {
     frames: AtomicU64,
@@ -21,25 +21,25 @@ impl NullCounts {
         self.frames.load(Ordering::Relaxed)
     }
 
-    /// Keyframes among them.
+    /// Keyframes so far.
     pub fn keyframes(&self) -> u64 {
         self.keyframes.load(Ordering::Relaxed)
     }
 
-    /// Their bytes.
+    /// Bytes of all frames so far.
     pub fn bytes(&self) -> u64 {
         self.bytes.load(Ordering::Relaxed)
     }
 }
 
-/// Counts frames and bytes, and forgets them.
+/// Counts frames and bytes, and discards them.
 #[derive(Debug, Default)]
 pub struct NullSink {
     counts: Arc<NullCounts>,
 }
 
 impl NullSink {
-    /// A view of the counts that outlives the sink.
+    /// The counters; they remain available after the sink is gone.
     pub fn counts(&self) -> Arc<NullCounts> {
         Arc::clone(&self.counts)
     }

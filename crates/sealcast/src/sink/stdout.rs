@@ -1,4 +1,4 @@
-//! Frames to standard output, to pipe them into a player.
+//! Writes frames to standard output, to pipe them into a player.
 
 use std::fs::File;
 use std::io::{self, ErrorKind, Write};
@@ -9,26 +9,26 @@ use super::file::full_disk;
 use crate::failure::{Failure, FailureKind, Result};
 use crate::media::{ReceivedFrame, StreamInfo};
 
-/// Writes access units or JPEG images one behind the other, each as soon as it comes.
+/// Writes access units or JPEG images back to back, each as soon as it arrives.
 #[derive(Debug)]
 pub struct StdoutSink<W> {
     output: W,
 }
 
 impl StdoutSink<File> {
-    /// Takes standard output.
+    /// Opens standard output.
     ///
     /// # Errors
-    /// If it is closed.
+    /// Standard output is closed.
     pub fn open() -> Result<Self> {
-        // The standard library's own handle looks for line ends in everything that passes; a second handle does not.
+        // The standard library's own handle searches all output for line ends; a second handle does not.
         let handle = io::stdout().as_fd().try_clone_to_owned().map_err(|e| told(&e))?;
         Ok(Self { output: handle.into() })
     }
 }
 
 impl<W: Write> StdoutSink<W> {
-    /// Writes to something else.
+    /// Writes to another output.
     pub fn to(output: W) -> Self {
         Self { output }
     }

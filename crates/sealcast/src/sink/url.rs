@@ -1,16 +1,16 @@
-//! The URLs that name sinks.
+//! URLs of sinks.
 
 use super::{FileSink, NullSink, Sink, StdoutSink, http};
 use crate::failure::{Failure, FailureKind, Result};
 use crate::source::{Options, file_path};
 
-/// What a sink URL may look like, for help and error messages.
+/// Forms of a sink URL, for help and error messages.
 pub const SINK_URLS: &str = "null:, file:OUT.mp4[?overwrite], file:OUT.h264, file:OUT.mjpeg, http://ADDRESS:PORT, or -";
 
-/// Opens the sink that `url` names.
+/// Opens the sink of `url`.
 ///
 /// # Errors
-/// Kind `Usage` if it names none, kind `Sink` if it cannot be opened.
+/// Kind `Usage` if the URL names no sink, kind `Sink` if the sink cannot be opened.
 pub fn open(url: &str) -> Result<Box<dyn Sink>> {
     if url == "-" {
         return Ok(Box::new(StdoutSink::open()?));

@@ -1,4 +1,4 @@
-//! H.264 byte streams (Annex B): cut into access units, incrementally and within bounds.
+//! Splits H.264 byte streams (Annex B) into access units, incrementally and with bounded memory.
 
 use std::io::Read;
 
@@ -8,39 +8,39 @@ use super::coded::{ASSUMED_RATE, CodedFrame, MAX_FRAME_BYTES, MediaError, Result
 use super::h264::{Stream, find_start_code, nal_type, start_code_begin, too_large};
 use crate::media::{FrameRate, StreamInfo};
 
-/// How much is read from a file at once.
+/// Bytes read from a file at once.
 const CHUNK_BYTES: usize = 64 << 10;
 
-/// Cuts a byte stream into access units, however it is chopped up on arrival. A unit is complete when the next one
+/// Splits a byte stream into access units, whatever pieces it arrives in. A unit is complete when the next one
 /// begins, as in every parser of raw H.264; a field of an interlaced picture counts as a unit.
 #[derive(Debug, Default)]
 pub struct Splitter {
     buffer: BytesMut,
-    /// Everything before this has been looked at.
+    /// Bytes before this position have been searched.
     scanned: usize,
     has_slice: bool,
 }
 
 impl Splitter {
-    /// Appends what has arrived.
+    /// Appends received bytes.
     pub fn push(&mut self, bytes: &[u8]) {
         self.buffer.extend_from_slice(bytes);
     }
 
-    /// The next complete access unit, or `None` until more has arrived.
+    /// Returns the next complete access unit, or `None` until more bytes have arrived.
     ///
     /// # Errors
-    /// If a unit grows beyond [`MAX_FRAME_BYTES`].
+    /// A unit grows beyond [`MAX_FRAME_BYTES`].
     pub fn next_unit(&mut self) -> Result<Option<Bytes>> {
         while let Some(at) = find_start_code(&self.buffer, self.scanned) {
-            // The unit's header and the first byte behind it decide.
+            // The NAL header and the byte after it decide whether a new access unit begins here.
             let Some(&[header, first]) = self.buffer.get(at + 3..at + 5).and_then(|bytes| bytes.first_chunk()) else {
                 self.scanned = at;
                 return self.undecided();
             };
             let kind = header & 0x1f;
             let is_slice = (nal_type::SLICE..=nal_type::IDR).contains(&kind);
-            // first_mb_in_slice is ue(v): a leading 1 bit says that the slice begins the picture.
+            // first_mb_in_slice is ue(v): a leading 1 bit means 0, so the slice is the first of its picture.
             let begins = (is_slice && !matches!(kind, 3 | 4) && first & 0x80 != 0) || opens_a_unit(kind);
             self.scanned = at + 3;
             if begins && self.has_slice {
@@ -51,7 +51,7 @@ impl Splitter {
             }
             self.has_slice |= is_slice;
         }
-        // The last three bytes may be the beginning of a start code, and the one before them belongs to it.
+        // The last three bytes may begin a start code, and the byte before them may belong to it.
         self.scanned = self.scanned.max(self.buffer.len().saturating_sub(3));
         self.undecided()
     }
@@ -64,16 +64,16 @@ impl Splitter {
         }
     }
 
-    /// What is left at the end of the stream, where it holds a picture.
+    /// Returns the rest at the end of the stream if it contains a picture.
     pub fn finish(&mut self) -> Option<Bytes> {
-        // A slice header of which only one byte came is no picture; nor are parameter sets alone.
+        // Parameter sets alone are no picture, nor is a slice cut off after its first byte.
         let rest = self.buffer.split().freeze();
         self.scanned = 0;
         std::mem::take(&mut self.has_slice).then_some(rest)
     }
 }
 
-/// Whether a unit of this type, coming after a slice, belongs to the next picture (ITU-T H.264, 7.4.1.2.3).
+/// True if a unit of this type, following a slice, belongs to the next picture (ITU-T H.264, 7.4.1.2.3).
 fn opens_a_unit(kind: u8) -> bool {
     matches!(
         kind,
@@ -81,10 +81,10 @@ fn opens_a_unit(kind: u8) -> bool {
     )
 }
 
-/// Cuts a whole byte stream into its access units.
+/// Splits a complete byte stream into its access units.
 ///
 /// # Errors
-/// If one is larger than [`MAX_FRAME_BYTES`].
+/// A unit is larger than [`MAX_FRAME_BYTES`].
 pub fn split_access_units(data: &[u8]) -> Result<Vec<Bytes>> {
     let mut splitter = Splitter::default();
     let mut units = Vec::new();
@@ -112,10 +112,10 @@ pub struct AnnexBReader<R> {
 }
 
 impl<R: Read> AnnexBReader<R> {
-    /// Reads up to the first keyframe, which says what the stream is. `rate` overrides the rate in the stream.
+    /// Reads up to the first keyframe, which describes the stream. `rate` overrides the rate that the stream states.
     ///
     /// # Errors
-    /// If there is none, or the stream is wrong.
+    /// There is no keyframe, or the stream is invalid.
     pub fn open(input: R, rate: Option<FrameRate>) -> Result<Self> {
         let mut reader = Self {
             input,
@@ -134,20 +134,20 @@ impl<R: Read> AnnexBReader<R> {
         Ok(reader)
     }
 
-    /// What the stream is.
+    /// Description of the stream.
     pub fn info(&self) -> StreamInfo {
         self.stream.info(self.rate)
     }
 
-    /// The input, to read it once more.
+    /// Returns the input, to read it again.
     pub fn into_input(self) -> R {
         self.input
     }
 
-    /// The next frame.
+    /// Returns the next frame.
     ///
     /// # Errors
-    /// If reading fails or the stream is wrong.
+    /// Reading fails, or the stream is invalid.
     pub fn next_frame(&mut self) -> Result<Option<CodedFrame>> {
         match self.ahead.take() {
             Some(frame) => Ok(Some(frame)),
@@ -169,7 +169,7 @@ impl<R: Read> AnnexBReader<R> {
             let at = at_rate(self.count, rate);
             self.count += 1;
             let duration = at_rate(1, rate);
-            // A byte stream carries no times; decode order is the best there is.
+            // A byte stream carries no timestamps; decode order is the best approximation.
             return Ok(Some(CodedFrame {
                 keyframe,
                 presented: at,

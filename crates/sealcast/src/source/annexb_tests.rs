@@ -4,7 +4,7 @@ fn nal(kind: u8, first: u8, fill: usize) -> Vec<u8> {
     [&[0, 0, 0, 1, kind, first][..], &vec![0xab; fill]].concat()
 }
 
-/// What an encoder with two slices per picture and everything optional writes.
+/// Output of an encoder with two slices per picture and everything optional.
 fn pictures() -> Vec<Vec<u8>> {
     let head = [
         nal(0x09, 0xf0, 0),
@@ -48,7 +48,7 @@ fn it_does_not_matter_how_the_stream_is_chopped() {
 #[test]
 fn short_start_codes_do_as_well() {
     let stream = pictures().concat().windows(5).fold(Vec::new(), |mut out, window| {
-        // Every zero in front of a short start code goes.
+        // All zeros before a short start code are removed.
         if window[..4] != [0, 0, 0, 1] {
             out.push(window[0]);
         }

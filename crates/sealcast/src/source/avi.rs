@@ -1,8 +1,8 @@
-//! Motion JPEG in AVI: a walker over RIFF chunks that trusts no length.
+//! Reads Motion JPEG from AVI files: parses RIFF chunks without trusting any length.
 //!
-//! It walks `movi` from front to back and needs no index, so a recording without `idx1` plays, and so do the further
-//! RIFF parts of an OpenDML file. The sizes of lists are not used to find anything; the sizes of chunks are checked
-//! against the file.
+//! It parses `movi` from front to back and needs no index, so recordings without `idx1` play, and so do the
+//! additional RIFF parts of an OpenDML file. The sizes of lists are ignored; the sizes of chunks are checked against
+//! the file.
 
 use std::io::{Read, Seek, SeekFrom};
 
@@ -13,13 +13,14 @@ use super::h264::too_large;
 use super::mjpeg::image_size;
 use crate::media::{Codec, FrameRate, StreamInfo};
 
-/// The header list of a real file has some hundred bytes, or some ten thousand with an OpenDML super index.
+/// Maximum size of the header list in bytes. A real one has some hundred bytes, or some ten thousand with an OpenDML
+/// super index.
 const MAX_HEADER_BYTES: u64 = 1 << 20;
 
-/// Between two frames of a real file lie at most some audio and index chunks.
+/// Maximum of chunks between two frames. A real file has at most some audio and index chunks there.
 const MAX_CHUNKS_BETWEEN_FRAMES: usize = 10_000;
 
-/// Streams (video, audio, subtitles) whose headers are looked at.
+/// Maximum of streams (video, audio, subtitles) whose headers are parsed.
 const MAX_STREAMS: usize = 100;
 
 /// Reads Motion JPEG frames from an AVI file.
@@ -27,19 +28,19 @@ const MAX_STREAMS: usize = 100;
 pub struct AviReader<R> {
     input: R,
     length: u64,
-    /// Where the file says that its first RIFF part ends.
+    /// End of the first RIFF part according to the file.
     promised: u64,
-    /// Where the next chunk header lies.
+    /// Position of the next chunk header.
     at: u64,
     video: Video,
     frames_at: u64,
     count: u64,
 }
 
-/// What the header says of the video stream.
+/// Header fields of the video stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Video {
-    /// The two digits in front of its chunks.
+    /// Two-digit stream number at the beginning of its chunk ids.
     digits: [u8; 2],
     rate: FrameRate,
     width: u16,
@@ -55,7 +56,7 @@ impl<R: Read + Seek> AviReader<R> {
     /// Reads the headers, up to the first frame. `rate` overrides the rate in the file.
     ///
     /// # Errors
-    /// If this is no AVI file, or holds no Motion JPEG.
+    /// It is not an AVI file, or contains no Motion JPEG.
     pub fn open(mut input: R, rate: Option<FrameRate>) -> Result<Self> {
         let length = input.seek(SeekFrom::End(0))?;
         input.seek(SeekFrom::Start(0))?;
@@ -92,13 +93,13 @@ impl<R: Read + Seek> AviReader<R> {
         let first = reader
             .next_frame()?
             .ok_or(MediaError::Empty("its movi list has no video chunk"))?;
-        // What the header says of the size is often wrong; the image is not.
+        // The size in the header is often wrong; that of the image is right.
         (reader.video.width, reader.video.height) = image_size(&first.data)?;
         reader.rewind();
         Ok(reader)
     }
 
-    /// What the stream is.
+    /// Description of the stream.
     pub fn info(&self) -> StreamInfo {
         let Video {
             rate, width, height, ..
@@ -112,15 +113,15 @@ impl<R: Read + Seek> AviReader<R> {
         }
     }
 
-    /// Starts again at the first frame.
+    /// Rewinds to the first frame.
     pub fn rewind(&mut self) {
         (self.at, self.count) = (self.frames_at, 0);
     }
 
-    /// The next frame.
+    /// Returns the next frame.
     ///
     /// # Errors
-    /// If reading fails, or the file breaks off or contradicts itself.
+    /// Reading fails, or the file is truncated or contradicts itself.
     pub fn next_frame(&mut self) -> Result<Option<CodedFrame>> {
         for _ in 0..MAX_CHUNKS_BETWEEN_FRAMES {
             let Some(chunk) = self.chunk()? else { return self.end() };
@@ -139,7 +140,7 @@ impl<R: Read + Seek> AviReader<R> {
             }
             let (at, duration) = (at_rate(self.count, self.video.rate), at_rate(1, self.video.rate));
             self.count += 1;
-            // An empty chunk says that the picture before is shown once more.
+            // An empty chunk means that the previous picture is shown once more.
             if chunk.size == 0 {
                 continue;
             }
@@ -164,7 +165,7 @@ impl<R: Read + Seek> AviReader<R> {
     }
 
     fn end(&self) -> Result<Option<CodedFrame>> {
-        // A recorder that was killed leaves 0 or the largest number here; anything else is a promise.
+        // A recorder that was killed leaves 0 or the largest number here; any other value must be the real size.
         let is_promise = self.promised > 12 && self.promised < u64::from(u32::MAX);
         if is_promise && self.promised > self.length + 1 {
             let missing = self.promised - self.length;
@@ -184,7 +185,7 @@ impl<R: Read + Seek> AviReader<R> {
         Ok(data.into())
     }
 
-    /// Steps into the lists that hold frames; true if it did.
+    /// Enters the lists that contain frames; returns true if it did.
     fn descend(&mut self, chunk: &Chunk) -> Result<bool> {
         if &chunk.id != b"LIST" && &chunk.id != b"RIFF" {
             return Ok(false);
@@ -198,7 +199,7 @@ impl<R: Read + Seek> AviReader<R> {
         Ok(holds_frames)
     }
 
-    /// The header of the chunk at `at`, or `None` at the end of the file.
+    /// Reads the chunk header at `at`; `None` at the end of the file.
     fn chunk(&mut self) -> Result<Option<Chunk>> {
         if self.at >= self.length {
             return Ok(None);
@@ -258,7 +259,7 @@ fn le16(bytes: &[u8], at: usize) -> Option<u16> {
     bytes.get(at..at + 2)?.first_chunk().copied().map(u16::from_le_bytes)
 }
 
-/// The chunks in a piece of memory; ends where one does not fit.
+/// Iterates over the chunks in memory; stops at one that does not fit.
 fn chunks(mut data: &[u8]) -> impl Iterator<Item = ([u8; 4], &[u8])> {
     std::iter::from_fn(move || {
         let id = *data.first_chunk()?;

@@ -29,7 +29,7 @@ fn jpeg() -> Vec<u8> {
     out
 }
 
-/// A file with audio first and video second, whose frames lie in `movi` behind `chunks`.
+/// A file with audio as the first and video as the second stream; the frames follow `chunks` in `movi`.
 fn avi(codec: &[u8; 4], chunks: &[u8]) -> Vec<u8> {
     let header = list(
         b"hdrl",

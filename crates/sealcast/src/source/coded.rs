@@ -1,4 +1,4 @@
-//! What the readers of media files have in common: the frame as a file holds it, and how a file can be wrong.
+//! Types shared by the readers of media files: the frame as stored in a file, and the errors of a file.
 
 use std::io;
 use std::time::Duration;
@@ -7,53 +7,53 @@ use bytes::Bytes;
 
 use crate::media::FrameRate;
 
-/// The largest frame any source delivers: what fits into one record of the protocol. A longer one in a file or from a
-/// camera is damage, not video.
+/// Maximum size of a frame from any source: it must fit into one record of the protocol. A longer one in a file or
+/// from a camera is a sign of damage.
 pub const MAX_FRAME_BYTES: usize = 8 << 20;
 
-/// The rate assumed where a stream does not name one.
+/// Frame rate assumed if the stream does not state one.
 pub(super) const ASSUMED_RATE: FrameRate = FrameRate {
     numerator: 25,
     denominator: 1,
 };
 
-/// One frame as a file holds it, in decode order.
+/// One frame as stored in a file, in decode order.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CodedFrame {
-    /// Whether it can be decoded without earlier frames.
+    /// True if it can be decoded without earlier frames.
     pub keyframe: bool,
-    /// When it is to be shown, counted from the first picture shown.
+    /// Presentation time, relative to the first picture shown.
     pub presented: Duration,
-    /// When it is to be decoded, and so delivered, counted from the first frame.
+    /// Decoding time, which is also the time of delivery, relative to the first frame.
     pub decoded: Duration,
-    /// How long until the next frame is due.
+    /// Time until the next frame is due.
     pub duration: Duration,
     /// The access unit in Annex B, or the JPEG image.
     pub data: Bytes,
 }
 
-/// Why a media file cannot be read further. The words continue a sentence that begins with the file's name.
+/// Reason why a media file cannot be read further. The message continues a sentence that begins with the file's name.
 #[derive(Debug, thiserror::Error)]
 pub enum MediaError {
-    /// The operating system refused.
+    /// An error of the operating system.
     #[error("cannot be read: {0}")]
     Io(#[from] io::Error),
-    /// The file ends where more was promised.
+    /// The file ends prematurely.
     #[error("breaks off: {0}")]
     Truncated(String),
     /// The file contradicts itself or its format.
     #[error("is damaged: {0}")]
     Damaged(String),
-    /// The file is sound but holds what sealcast does not carry.
+    /// The file is valid, but contains something that sealcast does not carry.
     #[error("holds {0}, not H.264 or Motion JPEG video")]
     Unsupported(String),
-    /// There is nothing to play.
+    /// The file contains nothing to play.
     #[error("holds no frames: {0}")]
     Empty(&'static str),
 }
 
 impl MediaError {
-    /// What the user can do about it.
+    /// Advice for the user.
     pub fn hint(&self) -> &'static str {
         match self {
             Self::Io(_) => "check that the file exists and may be read",
@@ -67,22 +67,22 @@ impl MediaError {
     }
 }
 
-/// What reading a media file returns.
+/// Result of reading a media file.
 pub(super) type Result<T> = std::result::Result<T, MediaError>;
 
-/// `ticks` of a clock that runs at `numerator / denominator` ticks per second, as a duration; the largest one where it
-/// does not fit.
+/// Converts `ticks` of a clock with `numerator / denominator` ticks per second to a duration; saturates at the
+/// maximum.
 pub(super) fn ticks(ticks: u64, numerator: u32, denominator: u32) -> Duration {
     let nanos = u128::from(ticks) * u128::from(denominator) * 1_000_000_000 / u128::from(numerator.max(1));
     u64::try_from(nanos).map_or(Duration::from_secs(u64::MAX / 1_000_000_000), Duration::from_nanos)
 }
 
-/// When frame `index` of a stream of constant `rate` is due.
+/// Time when frame `index` of a stream with the constant `rate` is due.
 pub(super) fn at_rate(index: u64, rate: FrameRate) -> Duration {
     ticks(index, rate.numerator, rate.denominator)
 }
 
-/// A rate in lowest terms, where it is one that a camera can have (0.01 to 1000 frames per second).
+/// Returns a rate in lowest terms if it is plausible for a camera (0.01 to 1000 frames per second).
 pub(super) fn sane_rate(numerator: u32, denominator: u32) -> Option<FrameRate> {
     if numerator == 0 || denominator == 0 {
         return None;

@@ -1,4 +1,4 @@
-//! Frames from a file, in real time, once or again and again.
+//! Plays a file in real time, once or repeatedly.
 
 use std::fs::File;
 use std::io::{ErrorKind, Read, Seek, SeekFrom};
@@ -16,17 +16,17 @@ use super::{MAX_FRAME_BYTES, Source};
 use crate::failure::{Failure, FailureKind, Result};
 use crate::media::{Frame, FrameRate, StreamInfo};
 
-/// How much of a file is looked at to tell what it is.
+/// Bytes of a file that are inspected to detect its format.
 const SNIFF_BYTES: usize = 4096;
 
-/// How a file is played.
+/// Options for playing a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FileOptions {
-    /// Begin again at the end, with times and numbers that go on.
+    /// Start again at the end, with continuing times and frame numbers.
     pub looped: bool,
-    /// Frames per second, over what the file says. For byte streams it also sets the pace.
+    /// Frames per second, overriding the file's rate. For byte streams it also sets the pace.
     pub rate: Option<FrameRate>,
-    /// Deliver frames when they are due; otherwise as fast as they are asked for.
+    /// True: deliver frames when they are due; false: as fast as they are requested.
     pub paced: bool,
 }
 
@@ -40,7 +40,7 @@ impl Default for FileOptions {
     }
 }
 
-/// A media file whose format its content decides.
+/// A media file; its content determines the format.
 #[derive(Debug)]
 pub enum Container<R> {
     /// MP4.
@@ -54,10 +54,10 @@ pub enum Container<R> {
 }
 
 impl<R: Read + Seek> Container<R> {
-    /// Looks what it is, and opens it.
+    /// Detects the format and opens the file.
     ///
     /// # Errors
-    /// If it is nothing that sealcast reads, or damaged.
+    /// The format is not supported, or the file is damaged.
     pub fn open(mut input: R, rate: Option<FrameRate>) -> MediaResult<Self> {
         let mut head = Vec::new();
         input.seek(SeekFrom::Start(0))?;
@@ -71,7 +71,7 @@ impl<R: Read + Seek> Container<R> {
         }
     }
 
-    /// What the stream is.
+    /// Description of the stream.
     pub fn info(&self) -> StreamInfo {
         match self {
             Self::Mp4(reader) => reader.info(),
@@ -81,10 +81,10 @@ impl<R: Read + Seek> Container<R> {
         }
     }
 
-    /// The next frame, in decode order.
+    /// Returns the next frame, in decode order.
     ///
     /// # Errors
-    /// If reading fails, or the file breaks off or contradicts itself.
+    /// Reading fails, or the file is truncated or contradicts itself.
     pub fn next_frame(&mut self) -> MediaResult<Option<CodedFrame>> {
         match self {
             Self::Mp4(reader) => reader.next_frame(),
@@ -94,10 +94,10 @@ impl<R: Read + Seek> Container<R> {
         }
     }
 
-    /// The same file from its beginning.
+    /// The same file, rewound to its beginning.
     ///
     /// # Errors
-    /// If reading fails.
+    /// Reading fails.
     pub fn rewound(self, rate: Option<FrameRate>) -> MediaResult<Self> {
         match self {
             Self::Mp4(mut reader) => {
@@ -122,7 +122,7 @@ impl<R: Read + Seek> Container<R> {
     }
 }
 
-/// What a file or stream is.
+/// Format of a file or stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Format {
     Mp4,
@@ -131,7 +131,7 @@ pub(super) enum Format {
     Jpegs,
 }
 
-/// Tells by its first bytes what a file or stream is.
+/// Detects the format of a file or stream by its first bytes.
 pub(super) fn sniff(head: &[u8]) -> MediaResult<Format> {
     const MP4_FIRST_BOXES: [&[u8]; 8] = [b"ftyp", b"styp", b"moov", b"moof", b"mdat", b"free", b"skip", b"wide"];
     if head.is_empty() {
@@ -167,15 +167,15 @@ pub(super) fn sniff(head: &[u8]) -> MediaResult<Format> {
     sniff_annex_b(head)
 }
 
-/// A byte stream begins with zeros and a start code, and its NAL headers leave the forbidden bit alone.
+/// A byte stream begins with zeros and a start code, and its NAL headers have the forbidden bit clear.
 fn sniff_annex_b(head: &[u8]) -> MediaResult<Format> {
     let unknown = || MediaError::Unsupported("data in no format known here".into());
     let zeros = head.iter().take_while(|byte| **byte == 0).count();
     if zeros < 2 || head.get(zeros) != Some(&1) {
         return Err(unknown());
     }
-    // HEVC begins with a VPS (type 32), or at least a delimiter (35), in a header of two bytes that ends with layer
-    // and temporal numbers 0 and 1.
+    // HEVC begins with a VPS (type 32), or at least a delimiter (35). Its NAL header has two bytes, and the second
+    // one is 1: layer id 0, nuh_temporal_id_plus1 1.
     let first = find_start_code(head, 0)
         .and_then(|at| head.get(at + 3..))
         .unwrap_or_default();
@@ -188,7 +188,7 @@ fn sniff_annex_b(head: &[u8]) -> MediaResult<Format> {
     }
 }
 
-/// The failure of reading the file or stream called `name`.
+/// The failure for an error of the file or stream `name`.
 pub(super) fn failure(name: &str, error: &MediaError) -> Failure {
     let hint = match error {
         MediaError::Io(e) if e.kind() == ErrorKind::PermissionDenied => {
@@ -201,18 +201,18 @@ pub(super) fn failure(name: &str, error: &MediaError) -> Failure {
     Failure::new(FailureKind::Source, format!("{name} {error}"), hint)
 }
 
-/// Plays a file as if a camera made it.
+/// Plays a file like a camera.
 #[derive(Debug)]
 pub struct FileSource {
     name: String,
     options: FileOptions,
-    /// Gone after a failure.
+    /// `None` after a failure.
     container: Option<Container<File>>,
     info: StreamInfo,
     pacer: Pacer,
-    /// What earlier rounds of a looped file took.
+    /// Duration of the completed rounds of a looped file.
     elapsed: Duration,
-    /// Where this round will end.
+    /// End time of the current round.
     round_end: Duration,
 }
 
@@ -220,7 +220,7 @@ impl FileSource {
     /// Opens the file at `path`.
     ///
     /// # Errors
-    /// If it cannot be read, or is nothing that sealcast plays.
+    /// It cannot be read, or its format is not supported.
     pub fn open(path: &Path, options: FileOptions) -> Result<Self> {
         let name = path.display().to_string();
         let fail = |error: MediaError| failure(&name, &error);
@@ -260,7 +260,7 @@ impl FileSource {
         if !self.options.looped {
             return Ok(None);
         }
-        // A file of one frame that lasts no time must not spin.
+        // Avoid a busy loop for a file with a single frame of zero duration.
         let round = self
             .round_end
             .saturating_sub(self.elapsed)

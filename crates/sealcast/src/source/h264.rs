@@ -1,4 +1,4 @@
-//! What a source must know of H.264: where NAL units begin, what the parameter sets say, which units are keyframes.
+//! H.264 parsing for sources: boundaries of NAL units, contents of parameter sets, and detection of keyframes.
 
 use std::collections::BTreeMap;
 
@@ -9,10 +9,11 @@ use h264_reader::rbsp::{BitRead, BitReader, ByteReader};
 use super::coded::{ASSUMED_RATE, MAX_FRAME_BYTES, MediaError, Result, sane_rate};
 use crate::media::{Codec, FrameRate, StreamInfo};
 
-/// What stands before every NAL unit that sealcast writes.
+/// The start code before every NAL unit that sealcast writes.
 pub const START_CODE: [u8; 4] = [0, 0, 0, 1];
 
-/// A longer parameter set is ignored: real ones have some dozens of bytes, and the last one of each number is kept.
+/// Longer parameter sets are ignored: real ones have some dozens of bytes, and the latest one of each number is
+/// stored.
 const MAX_PARAMETER_SET_BYTES: usize = 1024;
 
 /// NAL unit types (ITU-T H.264, table 7-1).
@@ -25,16 +26,16 @@ pub(super) mod nal_type {
     pub(crate) const AUD: u8 = 9;
 }
 
-/// The type of a NAL unit, 0 for an empty one.
+/// The type of a NAL unit; 0 for an empty one.
 pub(super) fn kind(nal: &[u8]) -> u8 {
     nal.first().map_or(0, |header| header & 0x1f)
 }
 
-/// The position of the next start code `00 00 01` at or after `from`.
+/// Returns the position of the next start code `00 00 01` at or after `from`.
 pub(super) fn find_start_code(data: &[u8], from: usize) -> Option<usize> {
     let mut at = from;
     while at + 3 <= data.len() {
-        // The third byte decides how far to go: anything above 1 cannot be part of a start code that begins here.
+        // The third byte decides how far to skip: a value above 1 cannot be part of a start code that begins here.
         match data[at + 2] {
             0 => at += 1,
             1 if data[at] == 0 && data[at + 1] == 0 => return Some(at),
@@ -44,7 +45,7 @@ pub(super) fn find_start_code(data: &[u8], from: usize) -> Option<usize> {
     None
 }
 
-/// The NAL units of an Annex B byte stream, without start codes and padding zeros.
+/// The NAL units of an Annex B byte stream, without start codes and zero padding.
 pub fn nal_units(data: &[u8]) -> impl Iterator<Item = &[u8]> {
     let mut next = find_start_code(data, 0);
     std::iter::from_fn(move || {
@@ -59,38 +60,38 @@ pub fn nal_units(data: &[u8]) -> impl Iterator<Item = &[u8]> {
     .filter(|unit| !unit.is_empty())
 }
 
-/// What a sequence parameter set says about the pictures.
+/// Contents of a sequence parameter set (SPS) that describe the pictures.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sequence {
-    /// Width in pixels, cropped.
+    /// Width in pixels, after cropping.
     pub width: u16,
-    /// Height in pixels, cropped.
+    /// Height in pixels, after cropping.
     pub height: u16,
-    /// Frames per second, where it is written.
+    /// Frames per second, if stated.
     pub rate: Option<FrameRate>,
-    /// Whether pictures may be coded as fields.
+    /// True if pictures may be coded as fields.
     pub fields: bool,
-    /// How many pictures may overtake another between decoding and showing.
+    /// Maximum number of pictures that may precede another one in decoding order and follow it in output order.
     pub reorder: usize,
-    /// How samples are stored, where the profile leaves a choice.
+    /// Format of the samples, if the profile allows several.
     pub chroma: Option<Chroma>,
 }
 
-/// How samples are stored.
+/// Format of the samples.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Chroma {
     /// `chroma_format_idc`: 1 is 4:2:0.
     pub format: u8,
     /// Bits per luma sample.
     pub luma_bits: u8,
-    /// Bits per colour sample.
+    /// Bits per chroma sample.
     pub chroma_bits: u8,
 }
 
-/// Reads a sequence parameter set (with its NAL header).
+/// Parses a sequence parameter set (with its NAL header).
 ///
 /// # Errors
-/// In words, where it cannot be parsed or its size is absurd.
+/// A message if it cannot be parsed or its size is implausible.
 pub fn read_sps(nal: &[u8]) -> Result<Sequence> {
     let damaged = |what: String| MediaError::Damaged(format!("its sequence parameter set {what}"));
     let bits = BitReader::new(ByteReader::skipping_h264_header(nal));
@@ -103,7 +104,7 @@ pub fn read_sps(nal: &[u8]) -> Result<Sequence> {
         return Err(damaged(format!("asks for pictures of {width}x{height} pixels")));
     };
     let vui = sps.vui_parameters.as_ref();
-    // Two ticks make a frame, because a tick is a field.
+    // A tick is the duration of a field, so two ticks make a frame.
     let rate = vui
         .and_then(|vui| vui.timing_info.as_ref())
         .and_then(|timing| sane_rate(timing.time_scale, timing.num_units_in_tick.checked_mul(2)?));
@@ -136,7 +137,7 @@ fn chroma(sps: &SeqParameterSet) -> Option<Chroma> {
     })
 }
 
-/// The deepest reordering the SPS allows. Where it does not say, two pictures: what encoders do by default.
+/// The maximum reordering that the SPS allows. If it does not say, two pictures, which is the default of encoders.
 fn reorder(sps: &SeqParameterSet) -> usize {
     const BASELINE: u8 = 66;
     const MAX_DPB: u32 = 16;
@@ -152,7 +153,7 @@ fn reorder(sps: &SeqParameterSet) -> usize {
     }
 }
 
-/// The parameter sets of a stream: the latest of each number.
+/// The parameter sets of a stream: the latest one of each number.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ParameterSets {
     sps: BTreeMap<u32, Bytes>,
@@ -160,9 +161,9 @@ pub struct ParameterSets {
 }
 
 impl ParameterSets {
-    /// Keeps `nal` if it is a parameter set; says whether that changed anything.
+    /// Stores `nal` if it is a parameter set; returns true if that changed anything.
     pub fn learn(&mut self, nal: &[u8]) -> bool {
-        // The numbers an SPS and a PPS may have bound these maps.
+        // The range of SPS and PPS numbers bounds the size of these maps.
         let (sets, skipped_bits, last_number) = match kind(nal) {
             nal_type::SPS => (&mut self.sps, 24, 31),
             nal_type::PPS => (&mut self.pps, 0, 255),
@@ -193,12 +194,12 @@ impl ParameterSets {
         self.pps.values()
     }
 
-    /// Whether a decoder could start with them.
+    /// True if a decoder could start with them.
     pub fn is_complete(&self) -> bool {
         !self.sps.is_empty() && !self.pps.is_empty()
     }
 
-    /// All of them in Annex B.
+    /// All parameter sets in Annex B.
     pub fn to_annex_b(&self) -> Vec<u8> {
         let mut out = Vec::new();
         for nal in self.sps().chain(self.pps()) {
@@ -209,8 +210,8 @@ impl ParameterSets {
     }
 }
 
-/// Turns access units of one stream into frames that each stand on their own feet: it knows which are keyframes and
-/// puts the parameter sets in front of those that lack them.
+/// Converts the access units of one stream to self-contained frames: detects keyframes, and adds the parameter sets
+/// to those that lack them.
 #[derive(Clone, Debug, Default)]
 pub struct Stream {
     sets: ParameterSets,
@@ -218,10 +219,10 @@ pub struct Stream {
 }
 
 impl Stream {
-    /// Learns a parameter set that came outside of the stream, or in it.
+    /// Stores a parameter set that arrived outside the stream or in it.
     ///
     /// # Errors
-    /// If it is a sequence parameter set that cannot be used.
+    /// It is a sequence parameter set that cannot be used.
     pub fn learn(&mut self, nal: &[u8]) -> Result<()> {
         if self.sets.learn(nal) && kind(nal) == nal_type::SPS {
             self.sequence = Some(read_sps(nal)?);
@@ -229,17 +230,17 @@ impl Stream {
         Ok(())
     }
 
-    /// What the latest sequence parameter set said.
+    /// Contents of the latest sequence parameter set.
     pub fn sequence(&self) -> Option<Sequence> {
         self.sequence
     }
 
-    /// Whether a decoder could start at a keyframe now.
+    /// True if a decoder could start at a keyframe now.
     pub fn is_decodable(&self) -> bool {
         self.sequence.is_some() && self.sets.is_complete()
     }
 
-    /// What the stream is; `rate` overrides what the stream says of itself.
+    /// Description of the stream; `rate` overrides the rate that the stream states.
     pub fn info(&self, rate: Option<FrameRate>) -> StreamInfo {
         let (width, height) = self
             .sequence
@@ -256,11 +257,11 @@ impl Stream {
         }
     }
 
-    /// Looks at an access unit in Annex B: the frame to deliver, and whether it is a keyframe. `sync` says that the
-    /// container calls it one.
+    /// Inspects an access unit in Annex B; returns the frame to deliver, and true if it is a keyframe. `sync` is true
+    /// if the container marks it as one.
     ///
     /// # Errors
-    /// If a parameter set in it cannot be used, or the frame is too large.
+    /// A parameter set in it cannot be used, or the frame is too large.
     pub fn finish(&mut self, unit: Bytes, sync: bool) -> Result<(Bytes, bool)> {
         let (mut keyframe, mut intra, mut has_sps, mut has_pps) = (false, sync, false, false);
         for nal in nal_units(&unit) {
@@ -274,7 +275,7 @@ impl Stream {
             }
             self.learn(nal)?;
         }
-        // A container's word counts only where the slices do not contradict it: some mark every frame.
+        // Trust the container's mark only if the slices do not contradict it: some containers mark every frame.
         keyframe |= intra;
         let unit = if keyframe && !(has_sps && has_pps) {
             self.with_sets(&unit, has_sps, has_pps)
@@ -287,8 +288,8 @@ impl Stream {
         Ok((unit, keyframe))
     }
 
-    /// The access unit with the missing parameter sets in front, behind the delimiter that must stay first. Everything
-    /// else stays byte for byte.
+    /// The access unit with the missing parameter sets inserted, after the access unit delimiter, which must stay
+    /// first. All other bytes are unchanged.
     fn with_sets(&self, unit: &[u8], has_sps: bool, has_pps: bool) -> Bytes {
         let sets = self
             .sets
@@ -296,7 +297,7 @@ impl Stream {
             .filter(|_| !has_sps)
             .chain(self.sets.pps().filter(|_| !has_pps));
         let split = match nal_units(unit).next() {
-            // A PPS may follow its SPS only: behind everything that is no slice.
+            // A PPS must follow its SPS, so insert it after all units before the first slice.
             _ if has_sps => first_slice(unit),
             Some(nal) if kind(nal) == nal_type::AUD => {
                 let begin = find_start_code(unit, 0).unwrap_or(0) + 3;
@@ -315,14 +316,14 @@ impl Stream {
     }
 }
 
-/// The error for a frame that no record can carry.
+/// The error for a frame that does not fit into a record.
 pub(super) fn too_large(bytes: usize) -> MediaError {
     MediaError::Damaged(format!(
         "a frame of {bytes} bytes is larger than the limit of {MAX_FRAME_BYTES}"
     ))
 }
 
-/// Where the start code of the first slice begins.
+/// Position of the start code of the first slice.
 fn first_slice(unit: &[u8]) -> usize {
     let mut from = 0;
     while let Some(at) = find_start_code(unit, from) {
@@ -337,7 +338,7 @@ fn first_slice(unit: &[u8]) -> usize {
     unit.len()
 }
 
-/// A start code of four bytes begins one byte before `00 00 01`.
+/// Start of the start code at `at`: a start code of four bytes begins one byte before `00 00 01`.
 pub(super) fn start_code_begin(data: &[u8], at: usize) -> usize {
     if at > 0 && data.get(at - 1) == Some(&0) {
         at - 1
@@ -346,15 +347,15 @@ pub(super) fn start_code_begin(data: &[u8], at: usize) -> usize {
     }
 }
 
-/// Whether a SEI unit begins with a recovery point after which every picture is right at once: how encoders mark a
-/// keyframe of an open group of pictures.
+/// True if a SEI unit begins with a recovery point after which every picture is correct at once: this is how encoders
+/// mark the keyframe of an open group of pictures.
 fn is_exact_recovery_point(nal: &[u8]) -> bool {
     const RECOVERY_POINT: u8 = 6;
-    // Payload type, payload size, then recovery_frame_cnt as ue(v): a leading 1 bit says zero.
+    // Payload type, payload size, then recovery_frame_cnt as ue(v), where a leading 1 bit means zero.
     matches!(nal, [_, RECOVERY_POINT, size, first, ..] if *size > 0 && *size < 255 && first & 0x80 != 0)
 }
 
-/// Whether a slice is predicted from nothing but itself (slice types I and SI).
+/// True if a slice is intra-predicted only (slice types I and SI).
 fn is_intra_slice(nal: &[u8]) -> bool {
     let mut bits = BitReader::new(ByteReader::skipping_h264_header(nal));
     let slice_type = bits

@@ -1,4 +1,4 @@
-//! Concatenated JPEG images: cut into images by their markers, incrementally and within bounds.
+//! Splits concatenated JPEG images by their markers, incrementally and with bounded memory.
 
 use std::io::{ErrorKind, Read};
 
@@ -10,37 +10,37 @@ use super::coded::{ASSUMED_RATE, CodedFrame, MAX_FRAME_BYTES, MediaError, Result
 use super::h264::too_large;
 use crate::media::{Codec, FrameRate, StreamInfo};
 
-/// How much is read from a file at once.
+/// Bytes read from a file at once.
 const CHUNK_BYTES: usize = 64 << 10;
 
 const SOI: u8 = 0xd8;
 const EOI: u8 = 0xd9;
 const SOS: u8 = 0xda;
 
-/// Where in an image the splitter stands.
+/// State of the splitter within an image.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Place {
-    /// Before an image: whatever is not `ff d8` is skipped.
+    /// Before an image: everything that is not `ff d8` is skipped.
     #[default]
     Outside,
-    /// A marker's `ff` must come.
+    /// The next byte must be the `ff` of a marker.
     Marker,
-    /// The marker's code must come.
+    /// The next byte must be the code of a marker.
     Code,
-    /// The first byte of a segment's length must come.
+    /// The next byte is the first one of a segment's length.
     Length { scan: bool },
-    /// The second byte.
+    /// The next byte is the second one of the length.
     LengthLow { scan: bool, high: u8 },
-    /// So many bytes of a segment remain.
+    /// `left` bytes of a segment remain.
     Segment { scan: bool, left: usize },
-    /// In the compressed data.
+    /// In the entropy-coded data.
     Scan,
-    /// In the compressed data, behind an `ff`.
+    /// In the entropy-coded data, after an `ff`.
     ScanMarker,
 }
 
-/// Cuts a byte stream into JPEG images, however it is chopped up on arrival. It walks the segments, so a thumbnail
-/// inside an image does not end it; what lies between images (padding, multipart boundaries) is dropped.
+/// Splits a byte stream into JPEG images, whatever pieces it arrives in. It parses the segments, so a thumbnail
+/// inside an image does not end it. Bytes between images (padding, multipart boundaries) are dropped.
 #[derive(Debug, Default)]
 pub struct Splitter {
     buffer: BytesMut,
@@ -50,20 +50,20 @@ pub struct Splitter {
 }
 
 impl Splitter {
-    /// Appends what has arrived.
+    /// Appends received bytes.
     pub fn push(&mut self, bytes: &[u8]) {
         self.buffer.extend_from_slice(bytes);
     }
 
-    /// Whether an image has begun and not ended.
+    /// True if an image has begun and not ended.
     pub fn is_inside(&self) -> bool {
         self.place != Place::Outside
     }
 
-    /// The next complete image, or `None` until more has arrived.
+    /// Returns the next complete image, or `None` until more bytes have arrived.
     ///
     /// # Errors
-    /// If what follows is no image, or one grows beyond [`MAX_FRAME_BYTES`].
+    /// The data is not an image, or an image grows beyond [`MAX_FRAME_BYTES`].
     pub fn next_image(&mut self) -> Result<Option<Bytes>> {
         loop {
             if self.place == Place::Outside && !self.skip_to_image()? {
@@ -84,7 +84,7 @@ impl Splitter {
         }
     }
 
-    /// Drops what lies before the next image; says whether one begins.
+    /// Drops the bytes before the next image; returns true if one begins.
     fn skip_to_image(&mut self) -> Result<bool> {
         let begin = self.buffer.windows(2).position(|pair| pair == [0xff, SOI]);
         // The last byte may be the first half of the marker.
@@ -100,7 +100,7 @@ impl Splitter {
         Ok(begin.is_some())
     }
 
-    /// Looks at the byte at `scanned` and moves on; true behind the end of the image.
+    /// Processes the byte at `scanned`; returns true after the end of the image.
     fn step(&mut self, byte: u8) -> Result<bool> {
         let mut taken = 1;
         self.place = match self.place {
@@ -116,7 +116,7 @@ impl Splitter {
                     self.scanned += 1;
                     return Ok(true);
                 }
-                // Markers without a segment: TEM and the restarts.
+                // Markers without a segment: TEM and the restart markers.
                 0x01 | 0xd0..=0xd7 => Place::Marker,
                 0x00 | SOI => return Err(MediaError::Damaged("a JPEG image begins inside another".into())),
                 code => Place::Length { scan: code == SOS },
@@ -142,7 +142,7 @@ impl Splitter {
             Place::ScanMarker => match byte {
                 0x00 | 0xd0..=0xd7 => Place::Scan,
                 0xff => Place::ScanMarker,
-                // Another segment between two scans of a progressive image, or the end.
+                // Either another segment between two scans of a progressive image, or the end of the image.
                 _ => {
                     taken = 0;
                     Place::Code
@@ -162,10 +162,10 @@ impl Splitter {
     }
 }
 
-/// Width and height of a JPEG image.
+/// Returns the width and height of a JPEG image.
 ///
 /// # Errors
-/// If it is none.
+/// It is not a JPEG image.
 pub fn image_size(image: &[u8]) -> Result<(u16, u16)> {
     let mut decoder = JpegDecoder::new(ZCursor::new(image));
     let damaged = |why: String| MediaError::Damaged(format!("a JPEG image has no valid header: {why}"));
@@ -174,10 +174,10 @@ pub fn image_size(image: &[u8]) -> Result<(u16, u16)> {
     Ok((info.width, info.height))
 }
 
-/// Cuts concatenated JPEG images apart.
+/// Splits concatenated JPEG images.
 ///
 /// # Errors
-/// If what follows is no image, or one is larger than [`MAX_FRAME_BYTES`].
+/// The data is not an image, or an image is larger than [`MAX_FRAME_BYTES`].
 pub fn split_images(data: &[u8]) -> Result<Vec<Bytes>> {
     let mut splitter = Splitter::default();
     let mut images = Vec::new();
@@ -202,10 +202,10 @@ pub struct JpegReader<R> {
 }
 
 impl<R: Read> JpegReader<R> {
-    /// Reads the first image. `rate` is the rate to play at, 25 frames per second where nobody says.
+    /// Reads the first image. `rate` is the playback rate, by default 25 frames per second.
     ///
     /// # Errors
-    /// If there is none.
+    /// There is no image.
     pub fn open(input: R, rate: Option<FrameRate>) -> Result<Self> {
         let rate = rate.unwrap_or(ASSUMED_RATE);
         let mut reader = Self {
@@ -222,7 +222,7 @@ impl<R: Read> JpegReader<R> {
         Ok(reader)
     }
 
-    /// What the stream is.
+    /// Description of the stream.
     pub fn info(&self) -> StreamInfo {
         let (width, height) = self.size;
         StreamInfo {
@@ -234,15 +234,15 @@ impl<R: Read> JpegReader<R> {
         }
     }
 
-    /// The input, to read it once more.
+    /// Returns the input, to read it again.
     pub fn into_input(self) -> R {
         self.input
     }
 
-    /// The next frame.
+    /// Returns the next frame.
     ///
     /// # Errors
-    /// If reading fails, or what follows is no image.
+    /// Reading fails, or the data is not an image.
     pub fn next_frame(&mut self) -> Result<Option<CodedFrame>> {
         match self.ahead.take() {
             Some(frame) => Ok(Some(frame)),

@@ -10,7 +10,7 @@ fn image(side: u16, shade: u8) -> Vec<u8> {
     out
 }
 
-/// An image whose application segment holds a whole smaller image, as a camera's thumbnail.
+/// An image with a complete smaller image in its application segment, like a camera's thumbnail.
 fn with_thumbnail() -> Vec<u8> {
     let (inner, outer) = (image(8, 7), image(16, 200));
     let length = u16::try_from(inner.len() + 2).expect("small").to_be_bytes();

@@ -1,4 +1,4 @@
-//! Where frames come from: the `Source` seam and the URLs that name its implementations.
+//! Inputs of frames: the `Source` trait, and the URLs that name its implementations.
 
 pub mod annexb;
 pub mod avi;
@@ -30,41 +30,44 @@ pub use url::{SOURCE_URLS, SourceUrl, open, parse_rate};
 use crate::failure::{Failure, FailureKind, Result};
 use crate::media::{Frame, StreamInfo};
 
-/// Makes frames. Runs on a thread of its own, so its methods may block, but never for longer than
-/// [`SOURCE_PATIENCE`] without returning a frame or a failure.
+/// Produces frames. Runs on a separate thread, so its methods may block, but must return a frame or a failure within
+/// [`SOURCE_PATIENCE`].
 pub trait Source: Send {
-    /// What the stream is. Known once the source is open; a later change (new SPS, other size) shows in a later call.
+    /// Description of the stream, valid once the source is open. After a later change (new SPS, other size) a later
+    /// call returns the new description.
     fn info(&self) -> StreamInfo;
 
-    /// The next frame, in real time (a file source waits until the frame is due), or `None` at the end of the stream.
+    /// Returns the next frame in real time (a file source waits until the frame is due), or `None` at the end of the
+    /// stream.
     ///
     /// # Errors
-    /// A camera that hangs up, a file that breaks off, an encoder that fails: in words, with kind `Source`.
+    /// The camera disconnects, the file is truncated, or the encoder fails: kind `Source`, with a message.
     fn next(&mut self) -> Result<Option<Frame>>;
 
-    /// Ask that the next frame be a keyframe. Sources that do not encode ignore it.
+    /// Request that the next frame be a keyframe. Sources that do not encode ignore it.
     fn request_keyframe(&mut self);
 
-    /// Ask for about so many bits per second from now on; whether the source can follow. Only sources that encode can:
-    /// they make no more than they were configured for, so that `u64::MAX` asks for that, and may pass small changes
-    /// over. Sources that pass encoded frames through ignore it; for them frames are dropped in the viewers' queues.
+    /// Request this many bits per second from now on; returns true if the source can follow. Only sources that encode
+    /// can: they never exceed their configured rate, so `u64::MAX` requests that rate, and they may ignore small
+    /// changes. Sources that pass encoded frames through ignore the request; for them frames are dropped in the
+    /// viewers' queues.
     fn set_bitrate(&mut self, bits_per_second: u64) -> bool {
         let _ = bits_per_second;
         false
     }
 
-    /// Whether the source may wait, losing nothing, until somebody watches (a file played once), or runs on regardless
+    /// True if the source may wait without loss until somebody watches (a file played once); false if it must run on
     /// (a camera).
     fn waits_for_viewers(&self) -> bool {
         false
     }
 }
 
-/// Run what works on a camera's or a file's bytes. A parser that panics on them, ours or a library's, is the source's
-/// failure and must not take the publisher down or leave it hanging.
+/// Runs code that parses the bytes of a camera or file. A parser that panics on them, ours or a library's, counts as
+/// a failure of the source; it must not abort or hang the publisher.
 ///
 /// # Errors
-/// Kind `Source`, for a panic too.
+/// Kind `Source`, also for a panic.
 pub(crate) fn contain<T>(work: impl FnOnce() -> Result<T>) -> Result<T> {
     std::panic::catch_unwind(std::panic::AssertUnwindSafe(work)).unwrap_or_else(|_| {
         Err(Failure::new(
@@ -75,5 +78,5 @@ pub(crate) fn contain<T>(work: impl FnOnce() -> Result<T>) -> Result<T> {
     })
 }
 
-/// Longest time a source may stay silent before it must report a failure.
+/// A source that is silent for this long must report a failure.
 pub const SOURCE_PATIENCE: std::time::Duration = std::time::Duration::from_secs(10);

@@ -1,7 +1,7 @@
-//! H.264 and Motion JPEG in MP4, plain or fragmented, read frame by frame.
+//! Reads H.264 and Motion JPEG from MP4 files, plain or fragmented, frame by frame.
 //!
-//! The boxes are parsed by `shiguredo_mp4`; its demuxers are not used, because they want every fragment in memory and
-//! refuse fragments with absolute offsets, which is what ffmpeg writes.
+//! `shiguredo_mp4` parses the boxes. Its demuxers are not used, because they need every fragment in memory and refuse
+//! fragments with absolute offsets, which ffmpeg writes.
 
 use std::collections::VecDeque;
 use std::io::{Read, Seek, SeekFrom};
@@ -17,16 +17,16 @@ use super::mp4_fragments::{Defaults, fragment_samples};
 use super::mp4_track::{Entry, Movie, SampleAt, Track, read_movie};
 use crate::media::{Codec, FrameRate, StreamInfo};
 
-/// The index (`moov`) of a day of video takes some 50 MB.
+/// Maximum size of the index (`moov`) in bytes; that of a day of video takes some 50 MB.
 const MAX_INDEX_BYTES: u64 = 128 << 20;
 
-/// The index (`moof`) of one fragment.
+/// Maximum size of a fragment's index (`moof`) in bytes.
 const MAX_FRAGMENT_INDEX_BYTES: u64 = 4 << 20;
 
-/// Boxes on the way to the index or to the next fragment.
+/// Maximum of boxes skipped before the index or the next fragment.
 const MAX_BOXES_IN_A_ROW: usize = 4096;
 
-/// How many samples from the start are looked at to find the first one shown: more than a decoder may reorder.
+/// Number of initial samples searched for the first one shown: more than a decoder may reorder.
 const REORDER_LIMIT: usize = 32;
 
 /// Reads frames from an MP4 file.
@@ -35,13 +35,13 @@ pub struct Mp4Reader<R> {
     length: u64,
     track: Track,
     defaults: Option<Defaults>,
-    /// Next sample of the index, from 1.
+    /// Number of the next sample in the index, from 1.
     next_sample: u32,
-    /// Where the next box after the index lies, for fragments.
+    /// Position of the next box after the index, for fragments.
     at: u64,
     after_index: u64,
     fragment: VecDeque<SampleAt>,
-    /// Where the next fragment begins in time, where it does not say.
+    /// Start time of the next fragment, used if the fragment does not state one.
     fragment_time: u64,
     first_decoded: u64,
     first_shown: i128,
@@ -54,10 +54,10 @@ pub struct Mp4Reader<R> {
 }
 
 impl<R: Read + Seek> Mp4Reader<R> {
-    /// Reads the index and the first keyframe. `rate` overrides the rate that is announced, not the frames' times.
+    /// Reads the index and the first keyframe. `rate` overrides the announced rate, but not the frames' times.
     ///
     /// # Errors
-    /// If this is no MP4 file, or it holds no video that sealcast carries.
+    /// It is not an MP4 file, or it holds no video that sealcast carries.
     pub fn open(mut input: R, rate: Option<FrameRate>) -> Result<Self> {
         let length = input.seek(SeekFrom::End(0))?;
         let (index, after_index) = find_index(&mut input, length)?;
@@ -93,7 +93,7 @@ impl<R: Read + Seek> Mp4Reader<R> {
         Ok(reader)
     }
 
-    /// What the stream is.
+    /// Description of the stream.
     pub fn info(&self) -> StreamInfo {
         let info = self.stream.info(self.rate);
         match self.track.entries.first() {
@@ -110,17 +110,17 @@ impl<R: Read + Seek> Mp4Reader<R> {
         }
     }
 
-    /// Starts again at the first frame.
+    /// Rewinds to the first frame.
     pub fn rewind(&mut self) {
         (self.next_sample, self.at, self.fragment_time) = (1, self.after_index, 0);
         (self.started, self.ahead, self.description) = (false, None, None);
         self.fragment.clear();
     }
 
-    /// The next frame, in decode order.
+    /// Returns the next frame, in decode order.
     ///
     /// # Errors
-    /// If reading fails, or the file breaks off or contradicts itself.
+    /// Reading fails, or the file is truncated or contradicts itself.
     pub fn next_frame(&mut self) -> Result<Option<CodedFrame>> {
         match self.ahead.take() {
             Some(frame) => Ok(Some(frame)),
@@ -128,7 +128,7 @@ impl<R: Read + Seek> Mp4Reader<R> {
         }
     }
 
-    /// Learns when the first frame is decoded and when the first one is shown, which need not be the same frame.
+    /// Finds the first decoding time and the first presentation time, which may belong to different frames.
     fn find_beginning(&mut self) -> Result<()> {
         let mut first = Vec::new();
         while first.len() < REORDER_LIMIT {
@@ -136,7 +136,7 @@ impl<R: Read + Seek> Mp4Reader<R> {
                 Ok(Some(sample)) => first.push(sample),
                 Ok(None) => break,
                 Err(e) if first.is_empty() => return Err(e),
-                // Reading will come to it again, and report it then.
+                // Reading will reach this error again, and report it then.
                 Err(_) => break,
             }
         }
@@ -166,7 +166,7 @@ impl<R: Read + Seek> Mp4Reader<R> {
         Ok(None)
     }
 
-    /// Where the next sample lies: from the index first, then from the fragments.
+    /// Position of the next sample, first from the index, then from the fragments.
     fn sample(&mut self) -> Result<Option<SampleAt>> {
         if let Some(sample) = NonZeroU32::new(self.next_sample).and_then(|number| self.track.sample(number)) {
             self.next_sample = self.next_sample.saturating_add(1);
@@ -195,7 +195,7 @@ impl<R: Read + Seek> Mp4Reader<R> {
         )))
     }
 
-    /// Reads a sample: the frame to deliver, and whether it is a keyframe.
+    /// Reads a sample; returns the frame to deliver, and true if it is a keyframe.
     fn load(&mut self, sample: &SampleAt) -> Result<(Bytes, bool)> {
         let end = sample.offset.saturating_add(u64::from(sample.size));
         if end > self.length {
@@ -239,7 +239,7 @@ impl<R> std::fmt::Debug for Mp4Reader<R> {
     }
 }
 
-/// Reads the box `moov`; also says where the box after it begins.
+/// Reads the box `moov`; also returns the position of the next box.
 fn find_index<R: Read + Seek>(input: &mut R, length: u64) -> Result<(Vec<u8>, u64)> {
     let mut at = 0;
     for _ in 0..MAX_BOXES_IN_A_ROW {
@@ -280,7 +280,7 @@ fn read_whole<R: Read + Seek>(input: &mut R, found: &BoxAt, length: u64, limit: 
     Ok(data)
 }
 
-/// Replaces the lengths before NAL units by start codes.
+/// Replaces the lengths before NAL units with start codes.
 fn to_annex_b(sample: &[u8], length_bytes: usize) -> Result<Bytes> {
     let mut out = BytesMut::with_capacity(sample.len() + 64);
     let mut rest = sample;

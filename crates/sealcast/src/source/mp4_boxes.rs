@@ -1,4 +1,4 @@
-//! Box headers of MP4, in files and in memory.
+//! Headers of MP4 boxes, in files and in memory.
 
 use std::io::{Read, Seek, SeekFrom};
 
@@ -16,12 +16,12 @@ pub(super) struct BoxAt {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Child<'a> {
     pub(super) kind: [u8; 4],
-    /// With its header.
+    /// The box including its header.
     pub(super) whole: &'a [u8],
     pub(super) body: &'a [u8],
 }
 
-/// Type, length of the header and length of the box; a length of 0 says "to the end".
+/// Type, length of the header and length of the box; a length of 0 means "to the end of the file".
 fn header(head: &[u8]) -> Option<([u8; 4], usize, u64)> {
     let short = u32::from_be_bytes(*head.first_chunk()?);
     let kind = *head.get(4..)?.first_chunk()?;
@@ -31,7 +31,8 @@ fn header(head: &[u8]) -> Option<([u8; 4], usize, u64)> {
     }
 }
 
-/// The header of the box at `at` of a file of `length` bytes, or `None` at its end. The box may reach beyond the end.
+/// Reads the header of the box at `at` in a file of `length` bytes; `None` at the end of the file. The box may extend
+/// beyond the end.
 pub(super) fn read_box_at<R: Read + Seek>(input: &mut R, at: u64, length: u64) -> Result<Option<BoxAt>> {
     let left = length.saturating_sub(at);
     if left == 0 {
@@ -43,7 +44,7 @@ pub(super) fn read_box_at<R: Read + Seek>(input: &mut R, at: u64, length: u64) -
     input.read_exact(&mut head[..have])?;
     let cut = || MediaError::Truncated(format!("inside the box header at byte {at}"));
     let (kind, header_bytes, size) = header(&head[..have]).ok_or_else(cut)?;
-    // Four zeros: what a recorder that was killed may leave behind.
+    // Type 0: a recorder that was killed may leave zeros behind.
     if kind == [0; 4] {
         return Err(MediaError::Truncated(format!(
             "zeros where a box should begin, at byte {at}"
@@ -62,7 +63,7 @@ pub(super) fn read_box_at<R: Read + Seek>(input: &mut R, at: u64, length: u64) -
     }))
 }
 
-/// The boxes in a piece of memory; ends where one does not fit.
+/// Iterates over the boxes in memory; stops at one that does not fit.
 pub(super) fn children(mut data: &[u8]) -> impl Iterator<Item = Child<'_>> {
     std::iter::from_fn(move || {
         let (kind, header_bytes, size) = header(data)?;
@@ -78,7 +79,7 @@ pub(super) fn children(mut data: &[u8]) -> impl Iterator<Item = Child<'_>> {
     })
 }
 
-/// The first box of type `kind` in a piece of memory.
+/// Returns the first box of type `kind` in memory.
 pub(super) fn child<'a>(data: &'a [u8], kind: &[u8; 4]) -> Option<Child<'a>> {
     children(data).find(|child| &child.kind == kind)
 }

@@ -1,4 +1,4 @@
-//! The fragments of an MP4 file (`moof`): where their samples lie.
+//! The fragments of an MP4 file (`moof`), and the positions of their samples.
 
 use std::collections::VecDeque;
 
@@ -9,10 +9,10 @@ use super::coded::{MediaError, Result};
 use super::mp4_boxes::children;
 use super::mp4_track::{SampleAt, damaged};
 
-/// Samples of one fragment: hours of video.
+/// Maximum of samples in one fragment: hours of video.
 const MAX_SAMPLES_PER_FRAGMENT: u64 = 1 << 20;
 
-/// What holds for samples of fragments that do not say otherwise.
+/// Defaults for samples of fragments that do not state their own values.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Defaults {
     description: u32,
@@ -22,7 +22,7 @@ pub(super) struct Defaults {
 }
 
 impl Defaults {
-    /// Those of track `id`.
+    /// The defaults of track `id`.
     pub(super) fn of(mvex: &MvexBox, id: u32) -> Self {
         let trex = mvex.trex_boxes.iter().find(|trex| trex.track_id == id);
         Self {
@@ -34,8 +34,8 @@ impl Defaults {
     }
 }
 
-/// The samples of track `id` in the fragment `moof`, which lies at byte `at`. `time` is where it begins if it does not
-/// say, and becomes where it ends.
+/// Returns the samples of track `id` in the fragment `moof`, which is at byte `at`. `time` is its start time if it
+/// states none, and is set to its end time.
 pub(super) fn fragment_samples(
     moof: &[u8],
     at: u64,
@@ -52,8 +52,8 @@ pub(super) fn fragment_samples(
         .enumerate()
         .filter(|(_, traf)| traf.tfhd_box.track_id == id)
     {
-        // Without a base the first track counts from the fragment, a later one from the end of the one before; nobody
-        // writes files that need the latter.
+        // Without a base the offsets of the first track are relative to the fragment, those of a later one to the end
+        // of the previous one's data. The latter is not supported, since nobody writes such files.
         let head = &traf.tfhd_box;
         if number > 0 && head.base_data_offset.is_none() && !head.default_base_is_moof {
             return Err(MediaError::Unsupported(
@@ -112,8 +112,8 @@ fn add_samples(
     Ok(())
 }
 
-/// A run whose samples all take their defaults needs no bytes for them, so a few bytes could claim any number: the
-/// counts are checked before the library makes a list of them.
+/// Checks the sample counts before the library creates a list of samples. A run whose samples all have default values
+/// needs no bytes for them, so a few bytes could claim any number of samples.
 fn check_sample_count(moof: &[u8]) -> Result<()> {
     let body = children(moof).next().map(|moof| moof.body).unwrap_or_default();
     let mut count = 0;

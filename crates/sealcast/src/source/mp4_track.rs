@@ -1,4 +1,4 @@
-//! The video track of an MP4 file: what its frames are, and where they lie.
+//! The video track of an MP4 file: format and positions of its frames.
 
 use std::num::NonZeroU32;
 
@@ -11,40 +11,40 @@ use super::mp4_boxes::{Child, child, children};
 use super::mp4_fragments::Defaults;
 use crate::media::FrameRate;
 
-/// Bytes of a visual sample entry before its boxes.
+/// Length in bytes of the fixed fields of a visual sample entry, before its boxes.
 const VISUAL_FIELDS_BYTES: usize = 78;
 
-/// MPEG-4 systems' number for JPEG.
+/// Object type of JPEG in MPEG-4 Systems.
 pub(crate) const JPEG_OBJECT_TYPE: u8 = 0x6c;
 
-/// What samples are.
+/// Format of the samples.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Entry {
-    /// H.264 with lengths of so many bytes before NAL units, and these parameter sets.
+    /// H.264 with length fields of `length_bytes` bytes before NAL units, and these parameter sets.
     Avc { length_bytes: usize, sets: Vec<Vec<u8>> },
     /// One JPEG image each.
     Jpeg,
-    /// What sealcast does not carry, by its name.
+    /// A format that sealcast does not carry, by its name.
     Other(String),
 }
 
-/// Where a sample lies, and when it is due.
+/// Position and times of a sample.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct SampleAt {
     pub(super) offset: u64,
     pub(super) size: u32,
     /// Decoding time in ticks.
     pub(super) decoded: u64,
-    /// From decoding to showing, in ticks.
+    /// Presentation time minus decoding time, in ticks.
     pub(super) shift: i64,
     pub(super) duration: u32,
     pub(super) sync: bool,
-    /// Which entry describes it, from 0.
+    /// Index of the sample entry that describes it, from 0.
     pub(super) description: usize,
 }
 
 impl SampleAt {
-    /// When it is shown, in ticks.
+    /// Presentation time, in ticks.
     pub(super) fn shown(&self) -> i128 {
         i128::from(self.decoded) + i128::from(self.shift)
     }
@@ -60,7 +60,7 @@ pub(super) struct Track {
 }
 
 impl Track {
-    /// Where sample `number`, from 1, lies.
+    /// Returns the position of sample `number`, counted from 1.
     pub(super) fn sample(&self, number: NonZeroU32) -> Option<SampleAt> {
         let sample = self.table.get_sample(number)?;
         Some(SampleAt {
@@ -75,10 +75,10 @@ impl Track {
     }
 }
 
-/// What the index says.
+/// Contents of the index.
 pub(super) struct Movie {
     pub(super) track: Track,
-    /// Present where fragments may follow.
+    /// Present if fragments may follow.
     pub(super) defaults: Option<Defaults>,
 }
 
@@ -88,7 +88,7 @@ pub(super) fn read_movie(index: &[u8]) -> Result<Movie> {
     let mut others = Vec::new();
     let mut found = None;
     for trak in children(body).filter(|child| &child.kind == b"trak") {
-        // Other tracks are left alone: what is odd in them is no reason to refuse the video.
+        // Skip other tracks without checking them: an error in them is no reason to refuse the video.
         match handler(&trak) {
             Some(kind) if &kind == b"vide" => {}
             Some(kind) => {
@@ -121,7 +121,7 @@ pub(super) fn read_movie(index: &[u8]) -> Result<Movie> {
     Ok(Movie { track, defaults })
 }
 
-/// The words for a box that the library could not parse.
+/// The error for a box that the library could not parse.
 pub(super) fn damaged(error: shiguredo_mp4::Error) -> MediaError {
     MediaError::Damaged(format!("its index cannot be understood ({})", error.reason))
 }
@@ -150,7 +150,7 @@ fn read_track(trak: &Child<'_>) -> Result<Track> {
     })
 }
 
-/// Tracks that change from H.264 to JPEG exist in test suites only.
+/// Refuses tracks that change from H.264 to JPEG, which exist only in test suites.
 fn check_descriptions(stsd: &StsdBox, entries: &[Entry]) -> Result<()> {
     let codecs = entries.iter().map(std::mem::discriminant).collect::<Vec<_>>();
     match codecs.iter().all(|codec| Some(codec) == codecs.first()) && !stsd.entries.is_empty() {
@@ -168,7 +168,7 @@ fn describe(entry: &SampleEntry) -> Result<Entry> {
         SampleEntry::Vp09(_) => name("VP9"),
         SampleEntry::Av01(_) => name("AV1"),
         SampleEntry::Unknown(unknown) => match unknown.box_type.as_bytes() {
-            // As avc1, but the parameter sets may also come between the frames.
+            // As avc1, but parameter sets may also be stored between the frames.
             b"avc3" => {
                 let size = u32::try_from(unknown.payload.len() + 8).unwrap_or(0);
                 let avc1 = [&size.to_be_bytes()[..], b"avc1", &unknown.payload].concat();
@@ -193,20 +193,20 @@ fn avc_entry(avc: &Avc1Box) -> Entry {
     }
 }
 
-/// The object type in the `esds` box of an MPEG-4 sample entry.
+/// Returns the object type in the `esds` box of an MPEG-4 sample entry.
 fn object_type(payload: &[u8]) -> Option<u8> {
     const ES_DESCRIPTOR: u8 = 3;
     const DECODER_CONFIG: u8 = 4;
     let esds = child(payload.get(VISUAL_FIELDS_BYTES..)?, b"esds")?;
     let rest = descriptor(esds.body.get(4..)?, ES_DESCRIPTOR)?;
-    // Behind the number and without the optional fields, which nobody writes into MP4.
+    // Skip the id and flags; assume that no optional fields follow, since nobody writes them into MP4.
     descriptor(rest.get(3..)?, DECODER_CONFIG)?.first().copied()
 }
 
-/// What lies behind the head of a descriptor with this tag.
+/// Returns the contents of a descriptor with this tag.
 fn descriptor(data: &[u8], tag: u8) -> Option<&[u8]> {
     let (first, mut rest) = data.split_first()?;
-    // The length has up to four bytes, all but the last with their top bit set.
+    // The length has up to four bytes; all but the last have their top bit set.
     for _ in 0..4 {
         let (byte, tail) = rest.split_first()?;
         rest = tail;

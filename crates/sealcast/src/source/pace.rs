@@ -1,27 +1,27 @@
-//! Plays a file's own time against the clock.
+//! Plays a file in real time, according to its timestamps.
 
 use std::thread;
 use std::time::{Duration, Instant};
 
 use super::SOURCE_PATIENCE;
 
-/// A frame that is later than this restarts the schedule: whoever stopped asking (nobody watched, the machine slept)
-/// gets real time again, not a burst of everything missed.
+/// A frame that is later than this restarts the schedule: after a pause of the caller (nobody watched, the machine
+/// slept) playback continues in real time, without a burst of all missed frames.
 const LAG_LIMIT: Duration = Duration::from_millis(500);
 
-/// Longest wait for one frame. A file with longer gaps plays them shortened, because a source must answer within
-/// [`SOURCE_PATIENCE`]; its media time stays as it is.
+/// Maximum wait for one frame. Longer gaps in a file are shortened, because a source must answer within
+/// [`SOURCE_PATIENCE`]; the media time stays unchanged.
 const WAIT_LIMIT: Duration = Duration::from_secs(SOURCE_PATIENCE.as_secs() / 2);
 
 /// Waits until frames are due.
 #[derive(Debug, Default)]
 pub struct Pacer {
-    /// The instant at which media time zero was, or would have been.
+    /// An instant and the media time that corresponds to it.
     origin: Option<(Instant, Duration)>,
 }
 
 impl Pacer {
-    /// How long to wait, at `now`, for a frame that is due at `due` on the file's clock.
+    /// Returns the time to wait, at `now`, for a frame that is due at `due` on the file's clock.
     pub fn wait(&mut self, now: Instant, due: Duration) -> Duration {
         let (started, first) = *self.origin.get_or_insert((now, due));
         let target = started + due.saturating_sub(first);

@@ -1,4 +1,4 @@
-//! Frames from a camera that speaks RTSP, by the `retina` library.
+//! Frames from an RTSP camera, through the `retina` library.
 
 use std::time::{Duration, Instant};
 
@@ -10,39 +10,40 @@ use super::{SOURCE_PATIENCE, Source};
 use crate::failure::{Failure, FailureKind, Result};
 use crate::media::{Frame, StreamInfo};
 
-/// First and longest pause between two attempts to reach a camera that was up once.
+/// First and longest pause between attempts to reconnect to a camera.
 const BACKOFF: (Duration, Duration) = (Duration::from_millis(200), Duration::from_secs(5));
 
-/// A camera that sends nothing for so long is asked again, if it may be.
+/// Reconnect to a camera that sends nothing for this long, unless that is disabled.
 const STALL: Duration = Duration::from_secs(4);
 
 /// A camera.
 ///
-/// When it hangs up or falls silent it is called again, with longer and longer pauses, as long as one call of
-/// [`next`](Source::next) may take; then `next` fails. Calling `next` after that tries again.
+/// When the camera disconnects or falls silent, the source reconnects with increasing pauses for as long as one call
+/// of [`next`](Source::next) may take; then `next` fails. Calling `next` again continues to try.
 pub struct RtspSource {
     options: RtspOptions,
-    /// `None` only while the source is dropped.
+    /// `None` only during drop.
     runtime: Option<Runtime>,
     session: Option<Session>,
     info: StreamInfo,
     ahead: Option<Arrived>,
-    /// Frames wait for a keyframe: at the start, after packets were lost, after a new call.
+    /// True while waiting for a keyframe: at the start, after lost packets, and after reconnecting.
     waiting: bool,
-    /// The frame delivered last: when it came and its media time.
+    /// Arrival and media time of the last delivered frame.
     last: Option<(Instant, Duration)>,
-    /// What to add to the times of this call.
+    /// Offset to add to the times of the current connection.
     base: Duration,
-    /// The time of the first frame of this call on the camera's clock.
+    /// Time of the first frame of the current connection, on the camera's clock.
     first: Option<Duration>,
     backoff: Duration,
 }
 
 impl RtspSource {
-    /// Calls the camera and waits for its first keyframe. Must not be called from asynchronous code, as it blocks.
+    /// Connects to the camera and waits for its first keyframe. It blocks, so do not call it from asynchronous code.
     ///
     /// # Errors
-    /// If the camera cannot be reached, does not let us in, has no such stream or none that sealcast carries.
+    /// The camera cannot be reached, refuses the login, lacks the requested stream, or has none that sealcast
+    /// carries.
     pub fn open(options: RtspOptions) -> Result<Self> {
         let runtime = Builder::new_current_thread().enable_all().build().map_err(|e| {
             Failure::new(
@@ -69,7 +70,7 @@ impl RtspSource {
         Ok(source)
     }
 
-    /// The next frame of the present call that can be shown.
+    /// Returns the next decodable frame of the current connection.
     fn receive_once(&mut self, deadline: Instant) -> Result<Arrived> {
         loop {
             let (Some(runtime), Some(session)) = (&self.runtime, &mut self.session) else {
@@ -100,7 +101,7 @@ impl RtspSource {
         }
     }
 
-    /// Calls the camera again.
+    /// Reconnects to the camera.
     fn reconnect(&mut self, deadline: Instant) -> Result<()> {
         let pause = self.backoff.min(deadline.saturating_duration_since(Instant::now()));
         self.backoff = (self.backoff * 2).min(BACKOFF.1);
@@ -109,7 +110,7 @@ impl RtspSource {
         };
         let options = &self.options;
         let session = runtime.block_on(async {
-            // Not a thread's sleep: the end of the call before is still being told to the camera.
+            // Not a thread's sleep: the runtime must keep running to finish the TEARDOWN of the previous connection.
             tokio::time::sleep(pause).await;
             Session::connect(options, deadline).await
         })?;
@@ -146,7 +147,7 @@ impl RtspSource {
             self.hang_up();
             let final_word = !self.options.reconnect || error.kind != FailureKind::Source;
             if final_word || Instant::now() + self.backoff >= deadline {
-                // The first failure tells more than that of the last attempt.
+                // The first failure is more informative than that of the last attempt.
                 return Err(failure.unwrap_or(error));
             }
             tracing::warn!(camera = %self.options.shown(), reason = %error.what, "calling the camera again");
@@ -161,7 +162,7 @@ impl RtspSource {
         }
     }
 
-    /// The media time of a frame: the camera's own clock, continued over calls by ours.
+    /// Media time of a frame by the camera's clock, continued by our clock across connections.
     fn media_time(&mut self, frame: &Arrived) -> Duration {
         let first = match self.first {
             Some(first) => first,
@@ -217,7 +218,7 @@ impl Drop for RtspSource {
         let (Some(runtime), Some(session)) = (self.runtime.take(), self.session.take()) else {
             return;
         };
-        // On a thread of its own, because a runtime may not block, nor be dropped, where another one runs.
+        // On a separate thread, because a runtime must not block, nor be dropped, inside another one.
         let teardown = std::thread::Builder::new()
             .name("teardown".into())
             .spawn(move || session.tear_down(runtime));

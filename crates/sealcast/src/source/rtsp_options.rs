@@ -1,4 +1,4 @@
-//! How to reach a camera, and the secrets that must not be shown.
+//! Address of a camera, options for reaching it, and secrets that must not be displayed.
 
 use std::fmt;
 use std::path::Path;
@@ -10,36 +10,36 @@ use url::Url;
 use crate::failure::{Failure, FailureKind, Result};
 use crate::keys::fingerprint::Fingerprint;
 
-/// The environment variable that may hold the camera's password.
+/// Environment variable for the camera's password.
 pub(super) const PASSWORD_VARIABLE: &str = "SEALCAST_RTSP_PASSWORD";
 
-/// A credentials file has one line.
+/// Maximum length in bytes of a credentials file, which has one line.
 const MAX_CREDENTIALS_BYTES: u64 = 4096;
 
-/// How the camera's packets travel.
+/// Transport of the camera's packets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Transport {
-    /// TCP, or UDP where the camera refuses TCP: what holds where nothing is said.
+    /// The default: TCP, or UDP if the camera refuses TCP.
     #[serde(skip)]
     Auto,
-    /// Between the RTSP messages, on one TCP connection.
+    /// Interleaved with the RTSP messages on one TCP connection.
     Tcp,
-    /// As UDP datagrams. One that comes out of order counts as lost.
+    /// UDP datagrams. A datagram that arrives out of order counts as lost.
     Udp,
 }
 
-/// A camera, and how to reach it.
+/// A camera, and the options for reaching it.
 #[derive(Clone, PartialEq, Eq)]
 pub struct RtspOptions {
-    /// Without user, password and our options.
+    /// The URL without user, password and our options.
     pub(super) url: Url,
     pub(super) credentials: Option<Credentials>,
-    /// How packets travel.
+    /// Transport of the packets.
     pub transport: Transport,
-    /// The certificate that a camera shows within TLS.
+    /// Pinned fingerprint of the camera's TLS certificate.
     pub(crate) fingerprint: Option<Fingerprint>,
-    /// Whether a camera that was up once is called again when it hangs up.
+    /// True if the source reconnects after the camera disconnects.
     pub reconnect: bool,
 }
 
@@ -51,7 +51,7 @@ impl RtspOptions {
     /// `SEALCAST_RTSP_PASSWORD`.
     ///
     /// # Errors
-    /// Kind `Usage`. No message repeats the URL, since it may hold a password.
+    /// Kind `Usage`. The messages never repeat the URL, since it may hold a password.
     pub fn parse(text: &str) -> Result<Self> {
         let usage = |what: &str, hint: &str| Failure::new(FailureKind::Usage, what, hint);
         let shape = "write rtsp://USER:PASSWORD@HOST:PORT/PATH, with %23 for # and %40 for @ in the password";
@@ -64,7 +64,7 @@ impl RtspOptions {
         cleared.map_err(|()| usage("the camera's URL names no host", shape))?;
         let (mut transport, mut fingerprint, mut reconnect, mut file) = (None, None, true, None);
         let mut theirs = Vec::new();
-        // Kept byte for byte: cameras are particular about the order and the escapes of their own options.
+        // Keep the camera's own options byte for byte: cameras are particular about their order and escapes.
         for pair in url
             .query()
             .unwrap_or_default()
@@ -102,10 +102,10 @@ impl RtspOptions {
         options.with(transport, fingerprint)
     }
 
-    /// The same camera with what was said of it beside its URL, which holds before what the URL says.
+    /// Applies options that were given separately from the URL; they override those of the URL.
     ///
     /// # Errors
-    /// Kind `Usage`: that does not go together with the URL's scheme.
+    /// Kind `Usage`: an option does not fit the URL's scheme.
     pub(crate) fn with(mut self, transport: Option<Transport>, fingerprint: Option<Fingerprint>) -> Result<Self> {
         self.transport = transport.unwrap_or(self.transport);
         self.fingerprint = fingerprint.or(self.fingerprint);
@@ -130,7 +130,7 @@ impl RtspOptions {
             .map(|login| (&*login.username, &*login.password))
     }
 
-    /// The camera's URL, without secrets.
+    /// The camera's URL without secrets.
     pub fn shown(&self) -> &str {
         self.url.as_str()
     }
@@ -182,7 +182,7 @@ fn read_credentials(file: &str) -> Result<Credentials> {
     })
 }
 
-/// Undoes the escapes (`%40`) of a URL's part; one that is none stays.
+/// Decodes the percent escapes (`%40`) in a part of a URL; invalid ones are kept.
 fn unescape(text: &str) -> String {
     let mut out = Vec::with_capacity(text.len());
     let mut rest = text.as_bytes();

@@ -1,4 +1,4 @@
-//! One call to a camera: from DESCRIBE to TEARDOWN.
+//! One RTSP session with a camera: from DESCRIBE to TEARDOWN.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -17,46 +17,46 @@ use super::rtsp_options::{PASSWORD_VARIABLE, RtspOptions, Transport};
 use crate::failure::{Failure, FailureKind, Result};
 use crate::media::{Codec, FrameRate, StreamInfo};
 
-/// How long the camera may take to confirm that we hang up.
+/// Time for the camera to confirm the TEARDOWN.
 const TEARDOWN_PATIENCE: Duration = Duration::from_secs(1);
 
-/// RTSP's answer to a transport that the camera does not have.
+/// RTSP status code of a camera that does not support the requested transport.
 const UNSUPPORTED_TRANSPORT: u16 = 461;
 
-/// A frame as it came.
+/// A received frame.
 #[derive(Debug)]
 pub(super) struct Arrived {
     pub(super) keyframe: bool,
-    /// Whether packets were lost before it.
+    /// True if packets before it were lost.
     pub(super) lost: bool,
-    /// On the camera's clock, from the beginning of this call.
+    /// Time on the camera's clock, relative to the start of this session.
     pub(super) time: Duration,
-    /// When its last packet came.
+    /// Time when its last packet arrived.
     pub(super) captured: Instant,
     pub(super) data: Bytes,
 }
 
-/// A camera that is sending.
+/// An RTSP session in the playing state.
 pub(super) struct Session {
     options: RtspOptions,
     demuxed: Pin<Box<Demuxed>>,
     group: Arc<SessionGroup>,
-    /// Which of the camera's streams.
+    /// Index of the camera's stream.
     number: usize,
     codec: Codec,
     rate: Option<FrameRate>,
     h264: Stream,
     size: (u16, u16),
-    /// The camera's time of the first frame, in its ticks.
+    /// The camera's timestamp of the first frame, in ticks.
     origin: Option<i64>,
-    /// Whether the frame before came with a hole.
+    /// True if the previous frame was incomplete.
     spoilt: bool,
-    /// What was wrong with the packets since the last good frame.
+    /// The error in packets received since the last good frame.
     complaint: Option<String>,
 }
 
 impl Session {
-    /// Calls the camera and has it send.
+    /// Connects to the camera and starts playing.
     pub(super) async fn connect(options: &RtspOptions, deadline: Instant) -> Result<Self> {
         let silent = || {
             let hint = "check that the camera is on, and that its address and port are right";
@@ -89,7 +89,7 @@ impl Session {
             .teardown(TeardownPolicy::Auto);
         let mut session = client::Session::describe(options.url.clone(), session_options).await?;
         let (number, codec, rate) = choose(session.streams())?;
-        // Parameter sets are put in by us, behind the access unit delimiter, which must stay first.
+        // We insert the parameter sets ourselves, after the access unit delimiter, which must stay first.
         let format = FrameFormat {
             parameter_set_insertion: ParameterSetInsertion::Never,
             ..FrameFormat::SIMPLE
@@ -122,7 +122,7 @@ impl Session {
             spoilt: false,
             complaint: None,
         };
-        // What is wrong with them shows again with the first frame.
+        // An error in them is reported with the first frame.
         let _ = new.learn_parameters();
         Ok(new)
     }
@@ -159,7 +159,7 @@ impl Session {
                     }
                 }
                 Some(Ok(_)) => {}
-                // A packet from the middle of a frame, as the first one often is, or one that makes no sense.
+                // A packet from the middle of a frame, as the first one often is, or an invalid one.
                 Some(Err(e)) if is_about_a_packet(&e) => {
                     self.spoilt = true;
                     self.complaint = Some(first_line(&e));
@@ -184,7 +184,7 @@ impl Session {
         let captured = frame.end_ctx().received();
         let stamp = frame.timestamp();
         let origin = *self.origin.get_or_insert(stamp.timestamp());
-        // A picture that overtakes the first one would be before the beginning.
+        // A picture that is shown before the first one would get a negative time.
         let ticks = u64::try_from(stamp.timestamp().saturating_sub(origin)).unwrap_or(0);
         let time = super::coded::ticks(ticks, stamp.clock_rate().get(), 1);
         if frame.has_new_parameters() {
@@ -197,7 +197,7 @@ impl Session {
                 (data, keyframe && self.h264.is_decodable())
             }
             Codec::Mjpeg => {
-                // A lost packet leaves a hole that the library does not see at the end of an image.
+                // If the last packets of an image are lost, the library does not notice.
                 if data.len() > MAX_FRAME_BYTES || !data.ends_with(&[0xff, 0xd9]) {
                     self.spoilt = true;
                     return Ok(None);
@@ -216,7 +216,7 @@ impl Session {
         .filter(|arrived| !arrived.data.is_empty()))
     }
 
-    /// Takes over the parameter sets from the session description, or from the latest frame.
+    /// Stores the parameter sets of the session description, or of the latest frame.
     fn learn_parameters(&mut self) -> std::result::Result<(), MediaError> {
         let stream = &self.demuxed.streams()[self.number];
         match stream.parameters() {
@@ -227,7 +227,7 @@ impl Session {
         }
     }
 
-    /// Hangs up, and waits a moment for the camera to have understood.
+    /// Sends TEARDOWN, and waits a moment for the camera to confirm it.
     pub(super) fn tear_down(self, runtime: Runtime) {
         let Self { demuxed, group, .. } = self;
         runtime.block_on(async {
@@ -248,7 +248,7 @@ impl From<retina::Error> for Refusal {
     }
 }
 
-/// The first stream of the camera's that sealcast carries.
+/// The first stream of the camera that sealcast can carry.
 fn choose(streams: &[client::Stream]) -> std::result::Result<(usize, Codec, Option<FrameRate>), Refusal> {
     for (number, stream) in streams
         .iter()
@@ -277,24 +277,24 @@ fn choose(streams: &[client::Stream]) -> std::result::Result<(usize, Codec, Opti
     Err(Refusal::Codec(if names.is_empty() { "nothing".into() } else { names }))
 }
 
-/// The failure of a camera that was there.
+/// The failure for a camera that was reachable before.
 pub(super) fn lost(options: &RtspOptions, what: &str) -> Failure {
     let hint = "check the camera and the network to it";
     Failure::new(FailureKind::Source, format!("{} failed: {what}", options.shown()), hint)
 }
 
-/// Whether an error is about one packet, behind which the stream goes on. The library tells only in its text, which
-/// then names the packet.
+/// True if an error concerns a single packet, after which the stream continues. The library shows this only in its
+/// message, which then names the packet.
 fn is_about_a_packet(error: &retina::Error) -> bool {
     error.to_string().contains("\npkt: ")
 }
 
-/// The library's messages go on with the details of its connection.
+/// Keep the first line only: the library appends details of its connection.
 fn first_line(error: &retina::Error) -> String {
     error.to_string().lines().next().unwrap_or_default().to_owned()
 }
 
-/// What an error of the library means.
+/// Translates an error of the library into a failure.
 fn answer(options: &RtspOptions, error: &retina::Error) -> Failure {
     let camera = options.shown();
     let fail = |what: &str, hint: &str| Failure::new(FailureKind::Source, format!("{camera} {what}"), hint);

@@ -1,4 +1,4 @@
-//! Frames from standard input: what another program pipes in, as fast as it comes.
+//! Frames from standard input, piped in by another program, as fast as they arrive.
 
 use std::io::{self, Chain, Cursor, ErrorKind, Read};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
@@ -13,19 +13,19 @@ use super::{SOURCE_PATIENCE, Source};
 use crate::failure::{Failure, FailureKind, Result};
 use crate::media::{Frame, FrameRate, StreamInfo};
 
-/// How much is read at once.
+/// Bytes read at once.
 const CHUNK_BYTES: usize = 64 << 10;
 
-/// Chunks that wait between the thread that reads and the source.
+/// Maximum of chunks queued between the reading thread and the source.
 const CHUNKS_WAITING: usize = 8;
 
-/// Enough of the beginning to tell what comes.
+/// Number of initial bytes needed to detect the format.
 const SNIFF_BYTES: usize = 12;
 
-/// What the source is called in messages.
+/// Name of the source in messages.
 const NAME: &str = "standard input";
 
-/// Bytes from a thread that may block for ever, handed to one that may not.
+/// Passes bytes from a thread whose reads may block for ever to a reader with a timeout.
 #[derive(Debug)]
 struct PatientReader {
     chunks: Receiver<io::Result<Vec<u8>>>,
@@ -35,7 +35,7 @@ struct PatientReader {
 impl PatientReader {
     fn new(input: impl Read + Send + 'static) -> io::Result<Self> {
         let (sender, chunks) = sync_channel(CHUNKS_WAITING);
-        // The thread ends with its input, or when nobody listens any more; nothing can interrupt a read before that.
+        // The thread ends with its input, or when the receiver is gone; a read in progress cannot be interrupted.
         thread::Builder::new()
             .name("stdin".into())
             .spawn(move || pump(input, &sender))?;
@@ -89,9 +89,9 @@ enum Reader {
     Jpegs(Box<JpegReader<Input>>),
 }
 
-/// Delivers what is piped in: an H.264 byte stream or concatenated JPEG images.
+/// Delivers piped input: an H.264 byte stream or concatenated JPEG images.
 ///
-/// A frame of a byte stream ends where the next one begins, so it is delivered when that has arrived.
+/// A frame of a byte stream ends where the next one begins, so it is delivered only when the next one arrives.
 #[derive(Debug)]
 pub struct StdinSource {
     reader: Reader,
@@ -102,12 +102,12 @@ impl StdinSource {
     /// Waits for the first frame on standard input.
     ///
     /// # Errors
-    /// If nothing comes, or nothing that sealcast reads.
+    /// Nothing arrives, or the format is not supported.
     pub fn open(rate: Option<FrameRate>) -> Result<Self> {
         Self::from_reader(io::stdin(), rate)
     }
 
-    /// The same from anything that can be read.
+    /// As [`open`](Self::open), but from any reader.
     ///
     /// # Errors
     /// As [`open`](Self::open).

@@ -1,4 +1,4 @@
-//! The URLs that name sources, and their options.
+//! URLs of sources, and their options.
 
 use std::path::PathBuf;
 use std::str::FromStr;
@@ -12,19 +12,19 @@ use super::{Source, contain, rtsp, test_card};
 use crate::failure::{Failure, FailureKind, Result};
 use crate::media::FrameRate;
 
-/// What a source URL may look like, for help and error messages.
+/// Forms of a source URL, for help and error messages.
 pub const SOURCE_URLS: &str = "test:[WxH@fps], file:CLIP[?loop&fps=N], rtsp://[USER:PASSWORD@]HOST[:PORT]/PATH, or -";
 
-/// A source as the user names it.
+/// A parsed source URL.
 #[derive(Clone, Debug)]
 pub enum SourceUrl {
-    /// `test:` and what follows: the synthetic camera.
+    /// `test:` and the text after it: the synthetic camera.
     Test(String),
     /// `file:PATH`.
     File(PathBuf, FileOptions),
     /// `rtsp://…`: a camera.
     Rtsp(rtsp::RtspOptions),
-    /// `-`: standard input, and the frame rate where the user gives one.
+    /// `-`: standard input, and the frame rate if the user gives one.
     Stdin(Option<FrameRate>),
 }
 
@@ -68,7 +68,7 @@ impl FromStr for SourceUrl {
 }
 
 fn unknown(text: &str) -> Failure {
-    // A URL of any scheme may hold a password.
+    // Show only the scheme: a URL of any scheme may hold a password.
     let shown = text.split_once("://").map_or(text, |(scheme, _)| scheme);
     Failure::new(
         FailureKind::Usage,
@@ -77,10 +77,10 @@ fn unknown(text: &str) -> Failure {
     )
 }
 
-/// Opens the source that `url` names.
+/// Opens the source of `url`.
 ///
 /// # Errors
-/// Kind `Usage` if it names none, kind `Source` if it cannot be opened.
+/// Kind `Usage` if the URL names no source, kind `Source` if the source cannot be opened.
 pub fn open(url: &str) -> Result<Box<dyn Source>> {
     let url = url.parse()?;
     contain(|| open_parsed(url))
@@ -95,10 +95,10 @@ fn open_parsed(url: SourceUrl) -> Result<Box<dyn Source>> {
     }
 }
 
-/// The path in a `file:` URL: `file:PATH` as typed, `file:///PATH` with its escapes undone.
+/// The path in a `file:` URL: `file:PATH` as typed, `file:///PATH` with percent escapes decoded.
 ///
 /// # Errors
-/// Kind `Usage` if there is none, or it lies on another machine.
+/// Kind `Usage` if there is no path, or it is on another machine.
 pub(crate) fn file_path(path: &str) -> Result<PathBuf> {
     let usage = |what: String| Failure::new(FailureKind::Usage, what, "write file:PATH, as in file:clip.mp4");
     if path.is_empty() {
@@ -112,10 +112,10 @@ pub(crate) fn file_path(path: &str) -> Result<PathBuf> {
         .map_err(|()| usage(format!("file:{path} does not name a file on this machine")))
 }
 
-/// `25`, `29.97` or `30000/1001`.
+/// Parses `25`, `29.97` or `30000/1001`.
 ///
 /// # Errors
-/// Kind `Usage` if it is no rate.
+/// Kind `Usage` if it is not a rate.
 pub fn parse_rate(text: &str) -> Result<FrameRate> {
     let rate = match text.split_once('/') {
         Some((numerator, denominator)) => numerator
@@ -141,7 +141,7 @@ pub fn parse_rate(text: &str) -> Result<FrameRate> {
     })
 }
 
-/// The options behind the `?` of a URL.
+/// The options after the `?` of a URL.
 #[derive(Debug)]
 pub(crate) struct Options(Vec<(String, String)>);
 
@@ -153,19 +153,19 @@ impl Options {
         (path, Self(options.filter(|(key, _)| !key.is_empty()).collect()))
     }
 
-    /// Takes the value of option `name`.
+    /// Removes option `name` and returns its value.
     pub(crate) fn take(&mut self, name: &str) -> Option<String> {
         let at = self.0.iter().position(|(key, _)| key == name)?;
         Some(self.0.swap_remove(at).1)
     }
 
-    /// Takes an option that has no value.
+    /// Removes an option without a value; returns true if it was present.
     pub(crate) fn flag(&mut self, name: &str) -> bool {
         self.take(name)
             .is_some_and(|value| !matches!(value.as_str(), "0" | "no" | "off" | "false"))
     }
 
-    /// Refuses what nobody took; `known` lists what there is.
+    /// Refuses the remaining options as unknown; `known` lists the valid ones.
     pub(crate) fn finish(self, known: &str) -> Result<()> {
         match self.0.first() {
             None => Ok(()),

@@ -1,4 +1,4 @@
-//! The carrier that a URL or a ticket names: one type for all of them, since which it is shows only at run time.
+//! The transport that a URL or a ticket names: one type for all of them, since the kind is known only at run time.
 
 use std::io;
 use std::net::SocketAddr;
@@ -17,41 +17,41 @@ use crate::failure::{Failure, FailureKind, Result};
 use crate::keys::entropy;
 use crate::meter::metrics::Metrics;
 
-/// A connection over any carrier.
+/// A connection over any transport.
 pub enum AnyTransport {
-    /// A byte stream.
+    /// TCP.
     Tcp(TcpTransport),
-    /// Datagrams.
+    /// UDP.
     Udp(Box<UdpTransport>),
-    /// Streams and datagrams over QUIC.
+    /// Streams and datagrams of QUIC.
     Quic(Box<QuicTransport>),
 }
 
-/// A connection that somebody opened to us.
+/// An incoming connection.
 pub struct Accepted {
-    /// What carries it.
+    /// The transport of the connection.
     pub carriage: AnyTransport,
-    /// What its session must know of that.
+    /// The properties of the transport that the session must know.
     pub carrier: Carrier,
-    /// Where it came from.
+    /// Address of the peer.
     pub remote: SocketAddr,
 }
 
-/// Where connections come in.
+/// Listens for incoming connections.
 pub enum Listener {
-    /// At a TCP port.
+    /// On a TCP port.
     Tcp(TcpListener),
-    /// At a UDP port.
+    /// On a UDP port.
     Udp(UdpListener),
-    /// At a UDP port, for QUIC.
+    /// On a UDP port, for QUIC.
     Quic(QuicListener),
 }
 
 impl Listener {
-    /// Listen where `url` says; port 0 takes a free one. `identity` is whose end this is.
+    /// Listen at the address of `url`; port 0 takes a free port. `identity` is the identity of this end.
     ///
     /// # Errors
-    /// The port is taken, or the address is not ours.
+    /// The port is taken, or the address does not belong to this machine.
     pub fn bind(url: &ListenUrl, identity: &Identity, metrics: Metrics) -> Result<Self> {
         match url.transport() {
             TransportKind::Tcp => tcp::listen(url.address).map(Self::Tcp),
@@ -60,10 +60,10 @@ impl Listener {
         }
     }
 
-    /// The address listened at.
+    /// The address that is listened at.
     ///
     /// # Errors
-    /// The system cannot tell: the socket is broken.
+    /// The system cannot report it: the socket is broken.
     pub fn local_address(&self) -> Result<SocketAddr> {
         let address = match self {
             Self::Tcp(listener) => listener.local_addr(),
@@ -76,10 +76,11 @@ impl Listener {
         })
     }
 
-    /// The next connection, for an end that seals by `unit`: over QUIC that decides how media travels. Cancel-safe.
+    /// Returns the next connection. `unit` is the sealing unit of this end; over QUIC it decides how media travels.
+    /// Cancel-safe.
     ///
     /// # Errors
-    /// The system is out of something, or the connection broke before it was taken: both pass.
+    /// The system is out of a resource, or the connection broke before it was accepted. Both are temporary.
     pub async fn accept(&mut self, unit: Unit) -> io::Result<Accepted> {
         match self {
             Self::Tcp(listener) => {
@@ -110,7 +111,7 @@ impl Listener {
     }
 }
 
-/// Connect to the end that a ticket names, for an end that seals by `unit`.
+/// Connect to the peer that a ticket names. `unit` is the sealing unit of this end.
 ///
 /// # Errors
 /// The name is unknown, or no address answers.
@@ -136,7 +137,7 @@ pub async fn connect(ticket: &Ticket, unit: Unit, metrics: Metrics) -> Result<(A
     }
 }
 
-/// Do the same with whatever transport it is.
+/// Evaluates the same expression for every transport.
 macro_rules! each {
     ($carriage:expr, $transport:ident => $what:expr) => {
         match $carriage {

@@ -1,10 +1,10 @@
-//! The in-memory sibling of TCP.
+//! An in-memory transport, the counterpart of TCP.
 
 use tokio::io::DuplexStream;
 
 use super::StreamTransport;
 
-/// Two carriers joined in memory, each direction holding at most `capacity` bytes.
+/// Two transports connected in memory; each direction holds at most `capacity` bytes.
 pub fn memory_pair(capacity: usize) -> (StreamTransport<DuplexStream>, StreamTransport<DuplexStream>) {
     let (left, right) = tokio::io::duplex(capacity);
     (StreamTransport::new(left), StreamTransport::new(right))

@@ -1,4 +1,4 @@
-//! What carries messages between two ends: the `Transport` seam, and the URLs that name its implementations.
+//! Transport of messages between two ends: the `Transport` trait, and the URLs that name its implementations.
 
 mod any;
 mod memory;
@@ -25,52 +25,52 @@ pub use stream::StreamTransport;
 pub use tcp::TcpTransport;
 pub use url::{DEFAULT_PORT, ListenUrl};
 
-/// What came of waiting for a carrier.
+/// Result of waiting on a transport.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Progress {
-    /// Bytes came.
+    /// Bytes were received.
     Read,
-    /// Bytes left.
+    /// Bytes were sent.
     Wrote,
-    /// The other end has closed: nothing more will come.
+    /// The other end closed the connection; nothing more will be received.
     Closed,
 }
 
-/// Carries messages. Sealing appends to [`outgoing`](Self::outgoing) and opening works in the buffer that
-/// [`message`](Self::message) lends, so that no message is copied in between.
+/// Carries messages. Records are sealed into the buffer [`outgoing`](Self::outgoing) and opened in place in the slice
+/// that [`message`](Self::message) returns, so that no message is copied in between.
 pub trait Transport: Send {
-    /// Wait until bytes came or queued ones left. Cancel-safe.
+    /// Wait until bytes have been received or queued bytes have been sent. Cancel-safe.
     fn wait(&mut self) -> impl Future<Output = io::Result<Progress>> + Send;
 
-    /// Send what can be sent without waiting.
+    /// Send as much queued data as is possible without waiting.
     ///
     /// # Errors
-    /// The carrier failed.
+    /// The connection failed.
     fn flush_now(&mut self) -> io::Result<()>;
 
-    /// The next whole message, which is gone after this call.
+    /// Returns the next complete message and removes it from the queue.
     ///
     /// # Errors
-    /// [`Malformed`]: framing is lost.
+    /// [`Malformed`]: the framing is lost, so no further message can be found.
     fn message(&mut self, limit: MessageLength) -> Result<Option<&mut [u8]>, Malformed>;
 
-    /// Where messages to send are appended, in the carrier's framing.
+    /// The buffer to append outgoing messages to, in the transport's framing.
     fn outgoing(&mut self) -> &mut Vec<u8>;
 
     /// Bytes queued and not yet sent.
     fn backlog(&self) -> usize;
 
-    /// How long a packet and its acknowledgement take, smoothed; none where the carrier does not tell.
+    /// Smoothed round-trip time of a packet and its acknowledgement; `None` if the transport does not report it.
     fn round_trip(&self) -> Option<Duration> {
         None
     }
 
-    /// Send messages that lie one behind the other, all of `size` bytes but for the last, which may be shorter, without
-    /// the carrier's framing. Whether they were taken: if not, the carrier is full; try again after
+    /// Send messages stored back to back, without the transport's framing. All have `size` bytes except the last,
+    /// which may be shorter. Returns false if the transport is full and took nothing; try again after
     /// [`wait`](Self::wait).
     ///
     /// # Errors
-    /// The carrier failed.
+    /// The connection failed.
     ///
     /// # Panics
     /// If `size` is 0.
@@ -81,25 +81,25 @@ pub trait Transport: Send {
         Ok(true)
     }
 
-    /// The peer is not there: what is still here of the media that was sent need not arrive any more.
+    /// Drop media that is queued but not yet sent: the peer is gone, so it need not arrive any more.
     fn forget_media(&mut self) {}
 
-    /// Nothing more will be sent: give what was sent time to arrive before the carrier goes. A stream of the system
-    /// sees to that by itself, and of datagrams nobody knows.
+    /// Nothing more will be sent: wait until sent data has had time to arrive before the connection is closed. The
+    /// default does nothing: for TCP the operating system takes care of it, and UDP offers no way to know.
     fn finish(&mut self) -> impl Future<Output = ()> + Send {
         std::future::ready(())
     }
 
-    /// The last message was authentic and newer than any before it: answers go from now on where it came from. A
-    /// stream has one other end and nothing to do.
+    /// The last message was authentic and newer than any before it: from now on, send replies to the address it came
+    /// from. A stream has a fixed peer, so the default does nothing.
     fn follow(&mut self) {}
 
-    /// Whether more had come than was taken at once, and the rest is about to be.
+    /// True if more data had arrived than was read at once, and the rest is about to be read.
     fn is_behind(&self) -> bool {
         false
     }
 
-    /// Whether messages travel in datagrams, which may be lost, doubled and reordered, and have no length before them.
+    /// True if messages travel in datagrams, which may be lost, duplicated and reordered, and carry no length prefix.
     fn is_datagram(&self) -> bool {
         false
     }

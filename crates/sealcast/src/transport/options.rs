@@ -1,4 +1,4 @@
-//! How a stream of datagrams is carried: what follows the `?` of a URL to listen at.
+//! Options for carrying a stream in datagrams: the part after the `?` of a listening URL.
 
 use std::time::Duration;
 
@@ -8,29 +8,29 @@ use sealcast_proto::rate::RateConfig;
 use sealcast_proto::session::{self, Delivery};
 use sealcast_proto::wire::{BASE_DATAGRAM, MAX_DATAGRAM, MAX_LATENCY};
 
-/// The viewer's budget when nothing is said, in milliseconds (protocol.md §6).
+/// Default latency budget of the viewer, in milliseconds (protocol.md §6).
 pub const DEFAULT_LATENCY_MS: u16 = 120;
-/// Most repair that may be asked for, in percent of what is sent.
+/// Highest FEC rate that may be requested, in percent of the sent data.
 const MAX_FEC: u8 = 50;
 
-/// How much repair is sent with each frame.
+/// Amount of repair data (FEC) sent with each frame.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Fec {
-    /// As much as the losses of the path ask for.
+    /// Adapts to the loss rate of the path.
     #[default]
     Auto,
     /// None.
     Off,
-    /// That many percent of the frame, 0 to 50.
+    /// This many percent of the frame, 0 to 50.
     Percent(u8),
 }
 
-/// How long datagrams are, in bytes of UDP payload.
+/// Length of datagrams, in bytes of UDP payload.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mtu {
-    /// As long as the path is found to carry.
+    /// The longest that path MTU discovery finds.
     Auto,
-    /// At most so many, 1200 to 8972.
+    /// At most this many bytes, 1200 to 8972.
     Bytes(u16),
 }
 
@@ -40,20 +40,21 @@ impl Default for Mtu {
     }
 }
 
-/// How a stream is carried over UDP or QUIC.
+/// Options for carrying a stream over UDP or QUIC.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NetworkOptions {
-    /// The viewer's budget: how much later than by the fastest path a frame may be. At most 10 s, whole milliseconds.
+    /// The viewer's latency budget: how much later a frame may be than over the fastest path. At most 10 s, in whole
+    /// milliseconds.
     pub latency: Duration,
-    /// Repair that is sent ahead of losses.
+    /// Repair data sent ahead of losses.
     pub fec: Fec,
-    /// Whether lost records are asked for again.
+    /// True if lost records are requested again (NACK).
     pub nack: bool,
-    /// Whether the encoder's rate follows what the path carries.
+    /// True if the encoder's bit rate follows the capacity of the path.
     pub rate: bool,
-    /// Whether a frame's datagrams are spread over time.
+    /// True if the datagrams of a frame are spread over time (pacing).
     pub pace: bool,
-    /// How long datagrams are; as the command has it where nothing is said. QUIC decides for itself.
+    /// Length of datagrams; `None` means the default of the command. QUIC chooses for itself.
     pub mtu: Option<Mtu>,
 }
 
@@ -71,8 +72,8 @@ impl Default for NetworkOptions {
 }
 
 impl NetworkOptions {
-    /// The same in the protocol's words, with datagrams as `usual` where nothing is said of them. Bounds of the rate
-    /// are the publisher's to add.
+    /// These options as the protocol's [`Delivery`], with `usual` as the datagram length if none is set. The
+    /// publisher adds the bounds of the bit rate.
     pub fn delivery(&self, usual: Mtu) -> Delivery {
         Delivery {
             budget: self.latency,
@@ -92,10 +93,10 @@ impl NetworkOptions {
         }
     }
 
-    /// Read `key=value&key=value` of a URL with `scheme`; `keys` are those it has.
+    /// Parse the `key=value&key=value` of a URL with `scheme`; `keys` are the keys that the scheme has.
     ///
     /// # Errors
-    /// Kind `Usage`, naming the key and what it takes.
+    /// Kind `Usage`, naming the key and its allowed values.
     pub(super) fn parse(query: &str, scheme: &str, keys: &[&str]) -> Result<Self> {
         let usage = |what: String, hint: String| Failure::new(FailureKind::Usage, what, hint);
         let mut options = Self::default();
@@ -121,7 +122,7 @@ impl NetworkOptions {
         Ok(options)
     }
 
-    /// Set one option; if the value does not fit, what the key takes.
+    /// Set one option. If the value is invalid, the error lists the allowed values.
     fn set(&mut self, key: &str, value: &str) -> std::result::Result<(), String> {
         match key {
             "latency" => {
@@ -159,7 +160,7 @@ impl NetworkOptions {
     }
 }
 
-/// A decimal number within its bounds.
+/// Parses a decimal number from `least` to `most`.
 fn number(text: &str, least: u32, most: u32) -> Option<u32> {
     let digits = text.bytes().all(|byte| byte.is_ascii_digit());
     let number = text.parse().ok().filter(|_| digits)?;

@@ -1,4 +1,4 @@
-//! Messages over any byte stream.
+//! Messages over a byte stream.
 
 use std::future::poll_fn;
 use std::io;
@@ -12,20 +12,21 @@ use tokio::net::TcpStream;
 
 use super::{Progress, Transport};
 
-/// Bytes read at once, and what an unauthenticated peer can make us hold.
+/// Bytes read at once. Also the most that an unauthenticated peer can make us hold.
 const READ_CHUNK: usize = 64 * 1024;
-/// Capacity kept for sending when a burst is over.
+/// Capacity of the send buffer that is kept after a burst.
 const OUTGOING_KEPT: usize = 256 * 1024;
 
-/// What a carrier can be made of, where it is known only at run time.
+/// A byte stream whose type is known only at run time.
 pub(crate) trait ByteStream: AsyncRead + AsyncWrite + Unpin + Send {}
 
 impl<S: AsyncRead + AsyncWrite + Unpin + Send> ByteStream for S {}
 
-/// A byte stream as a carrier of messages.
+/// Carries messages over a byte stream.
 pub struct StreamTransport<S> {
     stream: S,
-    /// Received bytes are `incoming[start..end]`; the buffer only grows for a message whose length is within its limit.
+    /// Received bytes are `incoming[start..end]`. The buffer grows only for a message whose length is within its
+    /// limit.
     incoming: Vec<u8>,
     start: usize,
     end: usize,
@@ -48,27 +49,27 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> StreamTransport<S> {
         }
     }
 
-    /// Take everything that has come, as it came: for a protocol with a framing of its own.
+    /// Takes all received bytes as they are, for a protocol with a framing of its own.
     pub(crate) fn take_bytes(&mut self) -> &[u8] {
         let came = self.start..self.end;
         (self.start, self.end) = (0, 0);
         &self.incoming[came]
     }
 
-    /// What it was made of.
+    /// The underlying stream.
     pub(super) fn inner_mut(&mut self) -> &mut S {
         &mut self.stream
     }
 
-    /// Whether the other end has finished the stream.
+    /// True if the other end has finished the stream.
     pub(super) fn is_closed(&self) -> bool {
         self.closed
     }
 
-    /// The length of the next message, if it has come whole. If not, room is made for it.
+    /// Returns the length of the next message if all of it has arrived. Otherwise makes room for it.
     ///
     /// # Errors
-    /// [`Malformed`]: framing is lost.
+    /// [`Malformed`]: the framing is lost.
     pub(super) fn next_length(&mut self, limit: MessageLength) -> Result<Option<usize>, Malformed> {
         let Some(length) = message_length(&self.incoming[self.start..self.end], limit)? else {
             self.make_room(LENGTH_PREFIX);
@@ -82,7 +83,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> StreamTransport<S> {
         Ok(Some(length))
     }
 
-    /// Write as much as is taken; whether anything was.
+    /// Writes as much as the stream accepts; returns true if anything was written.
     pub(super) fn poll_write(&mut self, context: &mut Context<'_>) -> io::Result<bool> {
         let mut moved = false;
         while self.sent < self.outgoing.len() {
@@ -96,12 +97,12 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> StreamTransport<S> {
                 Poll::Pending => break,
             }
         }
-        // TLS may hold what it took; a wait registers for the rest.
+        // TLS may buffer what it accepted; a later wait() registers the waker for the rest.
         if let Poll::Ready(Err(error)) = Pin::new(&mut self.stream).poll_flush(context) {
             return Err(error);
         }
         if self.sent > 0 && self.sent == self.outgoing.len() {
-            // Who sends long messages one after the other needs the room again at once.
+            // A sender of consecutive long messages needs the capacity again at once.
             let burst_is_over = self.outgoing.len() <= OUTGOING_KEPT;
             self.outgoing.clear();
             self.sent = 0;
@@ -112,14 +113,14 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> StreamTransport<S> {
         Ok(moved)
     }
 
-    /// Read what is there, as far as there is room; whether anything was.
+    /// Reads available bytes as far as there is room; returns true if anything was read.
     pub(super) fn poll_read(&mut self, context: &mut Context<'_>) -> io::Result<bool> {
         if self.closed {
             return Ok(false);
         }
         if self.end == self.incoming.len() {
-            // Whole messages are taken between reads, so a full buffer holds a part of one, which message() made room
-            // for.
+            // Complete messages are taken between reads, so a full buffer holds a partial message, for which
+            // message() has made room.
             return Ok(false);
         }
         let mut room = ReadBuf::new(&mut self.incoming[self.end..]);
@@ -135,7 +136,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> StreamTransport<S> {
         }
     }
 
-    /// Make room so that a message of `needed` bytes fits whole, and a read always finds space.
+    /// Makes room so that a message of `needed` bytes fits completely and every read has space.
     fn make_room(&mut self, needed: usize) {
         if self.start > 0 && (self.start == self.end || self.incoming.len() - self.start < needed.max(READ_CHUNK)) {
             self.incoming.copy_within(self.start..self.end, 0);
@@ -174,7 +175,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> Transport for StreamTransport<S> 
     }
 
     fn flush_now(&mut self) -> io::Result<()> {
-        // A later wait() registers the real waker for what could not be sent.
+        // A later wait() registers the real waker for bytes that could not be sent.
         let mut context = Context::from_waker(Waker::noop());
         self.poll_write(&mut context).map(drop)
     }

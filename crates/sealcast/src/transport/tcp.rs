@@ -11,27 +11,28 @@ use tokio::net::{TcpListener, TcpStream, lookup_host};
 use super::StreamTransport;
 use crate::failure::{Failure, FailureKind, Result};
 
-/// Longest wait for one address to accept a connection.
+/// Connect timeout for each address.
 const CONNECT_PATIENCE: Duration = Duration::from_secs(5);
-/// Bytes the kernel may hold on their way out: more would only age there, out of reach of the dropping of old pictures.
+/// Size of the kernel's send buffer. A larger one would only let frames age where old ones can no longer be dropped.
 const SEND_BUFFER: usize = 256 * 1024;
-/// The same for what has arrived: a viewer that stood still should go on with the newest picture, and the kernel's own
-/// limit is tens of megabytes. A link of 100 ms still carries some 80 Mbit/s.
+/// Size of the kernel's receive buffer. After a stall a viewer should continue with the newest picture, and the
+/// kernel's own limit is tens of megabytes. With this size a link with a round trip of 100 ms still carries some 80
+/// Mbit/s.
 const RECEIVE_BUFFER: usize = 1024 * 1024;
 
-/// A TCP connection as a carrier.
+/// A TCP connection that carries messages.
 pub type TcpTransport = StreamTransport<TcpStream>;
 
 /// Listen at an address; port 0 takes a free one.
 ///
 /// # Errors
-/// The port is taken, or the address is not ours.
+/// The port is taken, or the address does not belong to this machine.
 pub(crate) fn listen(address: SocketAddr) -> Result<TcpListener> {
     let bind = || {
         let socket = socket2::Socket::new(socket2::Domain::for_address(address), socket2::Type::STREAM, None)?;
         socket.set_reuse_address(true)?;
         if address.is_ipv6() {
-            // [::] takes IPv4 as well, whatever the system's default.
+            // [::] also accepts IPv4, whatever the system's default.
             socket.set_only_v6(false)?;
         }
         socket.set_nonblocking(true)?;
@@ -67,7 +68,8 @@ pub(super) async fn connect(host: &Host, port: u16) -> Result<TcpTransport> {
     connect_stream(&name, port).await.map(StreamTransport::new)
 }
 
-/// A connection for low delay to the first address of a name, or to an address, without brackets.
+/// Connects with low-delay settings to the first address of a name that answers, or to an address written without
+/// brackets.
 ///
 /// # Errors
 /// The name is unknown, or no address answers.
@@ -98,13 +100,13 @@ pub(crate) async fn connect_stream(name: &str, port: u16) -> Result<TcpStream> {
     ))
 }
 
-/// Set a connection that came in up for low delay.
+/// Apply the low-delay settings to an accepted connection.
 pub(crate) fn prepare(stream: TcpStream) -> TcpTransport {
     tune(&stream);
     StreamTransport::new(stream)
 }
 
-/// Set a connection up for low delay. What the system does not know is left as it is.
+/// Apply the low-delay settings. Options that the system does not support are left as they are.
 fn tune(stream: &TcpStream) {
     let socket = SockRef::from(stream);
     let keepalive = TcpKeepalive::new()

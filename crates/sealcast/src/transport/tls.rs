@@ -1,4 +1,4 @@
-//! TLS in which no authority has a say: who the other end is shows in our own handshake, or in a fingerprint.
+//! TLS without certificate authorities: a peer is authenticated by our own handshake or by a certificate fingerprint.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ use tokio_rustls::client::TlsStream;
 use crate::failure::{Failure, FailureKind, Result};
 use crate::keys::fingerprint::Fingerprint;
 
-/// Takes any certificate, of an end that proves to hold its key. Whether it is the right one is asked elsewhere.
+/// Accepts any certificate whose key the other end proves to hold. The caller checks whether it is the right one.
 #[derive(Debug)]
 pub(super) struct AnyCertificate(pub(super) Arc<CryptoProvider>);
 
@@ -55,12 +55,12 @@ impl ServerCertVerifier for AnyCertificate {
     }
 }
 
-/// TLS 1.2 or 1.3 on a connection to a camera whose certificate has the pinned fingerprint. That is looked at when the
-/// handshake is through, so that every fingerprint that is named is one whose key the other end holds; nothing is said
-/// to the camera before.
+/// Opens TLS 1.2 or 1.3 to a camera whose certificate has the pinned fingerprint. The fingerprint is checked after
+/// the handshake, so that an error only ever names a certificate whose key the other end holds. Nothing else is sent
+/// to the camera before the check.
 ///
 /// # Errors
-/// Kind `Refused` for another certificate, and where none is pinned; kind `Network` where there is no TLS.
+/// Kind `Refused` for another certificate, and if none is pinned; kind `Network` if the port does not speak TLS.
 pub(crate) async fn connect_pinned(
     stream: TcpStream,
     (host, port): (&str, u16),
@@ -101,7 +101,7 @@ fn client_config() -> Result<ClientConfig, Error> {
         .dangerous()
         .with_custom_certificate_verifier(Arc::new(verifier))
         .with_no_client_auth();
-    // Every connection proves anew that the camera holds the key.
+    // No session resumption: in every connection the camera must prove again that it holds the key.
     config.resumption = Resumption::disabled();
     Ok(config)
 }

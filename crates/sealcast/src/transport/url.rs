@@ -1,4 +1,4 @@
-//! The URLs that say where to listen.
+//! URLs for listening.
 
 use std::net::{IpAddr, SocketAddr};
 use std::str::FromStr;
@@ -10,20 +10,21 @@ use super::options::{DEFAULT_LATENCY_MS, NetworkOptions};
 use crate::config::secrets::redact;
 use crate::failure::{Failure, FailureKind, Result};
 
-/// The port when a URL names none: free in the lists of MediaMTX, go2rtc and moq.
+/// Default port: MediaMTX, go2rtc and moq do not use it.
 pub const DEFAULT_PORT: u16 = 9553;
 
-/// What a URL of each scheme may say after its `?`.
+/// Options that a URL of each scheme may have after its `?`.
 const UDP_KEYS: &[&str] = &["latency", "fec", "nack", "rate", "pace", "mtu"];
 const QUIC_KEYS: &[&str] = &["latency", "fec", "nack", "rate", "pace"];
 
-/// Where to listen, and how the stream is carried: `tcp://ADDRESS[:PORT]`, or `udp://` or `quic://` with
-/// `[?latency=120&fec=auto|off|N&nack=on|off&rate=on|off&pace=on|off&mtu=1200|auto]`, the last not for QUIC.
+/// Address to listen at, and options for carrying the stream: `tcp://ADDRESS[:PORT]`, or `udp://` or `quic://` with
+/// `[?latency=120&fec=auto|off|N&nack=on|off&rate=on|off&pace=on|off&mtu=1200|auto]`; `mtu` is not available for
+/// QUIC.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ListenUrl {
-    /// The address; an unspecified one means all of this machine's.
+    /// The address; the unspecified address means all addresses of this machine.
     pub address: SocketAddr,
-    /// How datagrams are carried. Means nothing with TCP.
+    /// Options for datagrams. Without effect for TCP.
     pub options: NetworkOptions,
     transport: TransportKind,
 }
@@ -39,7 +40,7 @@ impl FromStr for ListenUrl {
             "tcp" => (TransportKind::Tcp, &[][..]),
             "udp" => (TransportKind::Udp, UDP_KEYS),
             "quic" => (TransportKind::Quic, QUIC_KEYS),
-            // Whatever was typed here by mistake may hold a secret.
+            // Do not print the text as it is: a mistyped URL may hold a secret.
             _ => {
                 return Err(usage(
                     format!("\"{}\" does not say where to listen", redact(text)),
@@ -66,7 +67,7 @@ impl FromStr for ListenUrl {
     }
 }
 
-/// An address with or without its port; an IPv6 one may lack its brackets then.
+/// Parses an address with or without a port. An IPv6 address without a port may also lack its brackets.
 fn parse_address(text: &str) -> Option<SocketAddr> {
     if let Ok(address) = text.parse() {
         return Some(address);
@@ -80,18 +81,18 @@ fn parse_address(text: &str) -> Option<SocketAddr> {
 }
 
 impl ListenUrl {
-    /// The carrier that tickets name.
+    /// The transport that tickets name.
     pub fn transport(&self) -> TransportKind {
         self.transport
     }
 
-    /// The budget that tickets name, in milliseconds: none with TCP, and none where it is what viewers take anyway.
+    /// The latency budget for tickets, in milliseconds. `None` for TCP, and if it equals the viewers' default.
     fn ticket_latency(&self) -> Option<u16> {
         let latency = u16::try_from(self.options.latency.as_millis()).unwrap_or(u16::MAX);
         (self.transport != TransportKind::Tcp && latency != DEFAULT_LATENCY_MS).then_some(latency)
     }
 
-    /// The ticket of `peer`, who listens at `bound`.
+    /// The ticket of `peer`, which listens at `bound`.
     pub fn ticket(&self, bound: SocketAddr, peer: PeerId, invite: Option<Invite>) -> Ticket {
         Ticket {
             host: Self::ticket_host(bound),
@@ -103,8 +104,8 @@ impl ListenUrl {
         }
     }
 
-    /// The host for a ticket when listening at `bound`: the address itself or, for all addresses, this machine's name
-    /// for itself.
+    /// The host for a ticket when listening at `bound`: the address itself or, if that is unspecified, this machine's
+    /// own address towards the network.
     fn ticket_host(bound: SocketAddr) -> Host {
         match bound.ip() {
             ip if ip.is_unspecified() => own_address(bound).unwrap_or(Host::Name("localhost".to_owned())),
@@ -114,7 +115,7 @@ impl ListenUrl {
     }
 }
 
-/// The address this machine would use towards the network. Connecting a datagram socket sends nothing.
+/// The source address that this machine would use towards the network. Connecting a UDP socket sends nothing.
 fn own_address(bound: SocketAddr) -> Option<Host> {
     let (local, far): (SocketAddr, SocketAddr) = if bound.is_ipv4() {
         (([0, 0, 0, 0], 0).into(), ([192, 0, 2, 1], 9).into())

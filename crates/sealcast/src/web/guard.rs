@@ -1,4 +1,4 @@
-//! What every page needs: answers for nobody but the user in front of it.
+//! Protection that every page needs: only the user of this machine may see the answers.
 
 use axum::Router;
 use axum::extract::Request;
@@ -7,25 +7,25 @@ use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Response};
 use std::net::IpAddr;
 
-/// Everything comes from this server, nothing is inline, nobody frames it.
+/// All content comes from this server, nothing is inline, and no page may put it into a frame.
 const CONTENT_POLICY: &str = "default-src 'none'; img-src 'self'; style-src 'self'; script-src 'self'; \
                               connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
-/// Headers of every answer.
+/// Headers of every response.
 const HEADERS: [(HeaderName, &str); 5] = [
     (header::CONTENT_SECURITY_POLICY, CONTENT_POLICY),
     (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
     (header::REFERRER_POLICY, "no-referrer"),
     (header::CACHE_CONTROL, "no-store"),
-    // Without it any page on the web could show our picture in an image of its own.
+    // Without it any page on the web could display our picture in an image of its own.
     (HeaderName::from_static("cross-origin-resource-policy"), "same-origin"),
 ];
 
-/// Let only requests through that name this server by an address or as localhost, and put security headers on every
-/// answer.
+/// Accepts only requests that address this server by an IP address or as localhost, and adds security headers to
+/// every response.
 ///
-/// A page on the web can make its own name point at our address (DNS rebinding) and then read what we serve as if it
-/// were its own. Such a request carries the page's name as its host; one typed by the user carries an address.
+/// A page on the web can make its own name point to our address (DNS rebinding) and then read our content as if it
+/// were its own. Such a request has the page's name as its host; a request typed by the user has an address.
 pub fn guarded(router: Router) -> Router {
     router.layer(middleware::from_fn(guard))
 }
@@ -48,7 +48,7 @@ fn names_this_machine(headers: &HeaderMap) -> bool {
     let (Some(Ok(host)), None) = (hosts.next().map(HeaderValue::to_str), hosts.next()) else {
         return false;
     };
-    // The port does not matter: a forwarded one (ssh -L) is honest, and a rebinding page has the right one anyway.
+    // Ignore the port: a forwarded one (ssh -L) is legitimate, and a rebinding page has the right one anyway.
     let host = match host.strip_prefix('[') {
         Some(bracketed) => bracketed.split_once(']').map_or("", |(address, _)| address),
         None => host.rsplit_once(':').map_or(host, |(name, _)| name),

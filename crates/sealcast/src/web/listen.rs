@@ -1,4 +1,4 @@
-//! Where a page listens: an address that only this machine reaches unless asked otherwise, and a bounded number of
+//! Listening for HTTP: by default on an address that only this machine can reach, and with a limited number of
 //! connections.
 
 use std::io;
@@ -15,29 +15,29 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use crate::config::secrets::redact;
 use crate::failure::{Failure, FailureKind, Result};
 
-/// Most connections at once; further ones wait in the system's backlog.
+/// Maximum of concurrent connections; further ones wait in the system's backlog.
 const MAX_CONNECTIONS: usize = 64;
 
-/// Pause after a failure to accept (too many open files), so that it does not become a busy loop.
+/// Pause after accept() fails (too many open files), to avoid a busy loop.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
-/// Where to listen, in words.
+/// The address to listen at, as the user writes it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Listen {
-    /// Address and port; port 0 takes any free one.
+    /// Address and port; port 0 takes a free port.
     pub address: SocketAddr,
-    /// Whether other machines may see it.
+    /// True if other machines may access it.
     pub public: bool,
 }
 
 impl Listen {
-    /// Parse `http://127.0.0.1:9880[?public]`; without a port, `default_port`. `content` says what would be open to the
-    /// network, for the refusal of addresses beyond this machine.
+    /// Parse `http://127.0.0.1:9880[?public]`; without a port, `default_port`. `content` names what would be open to
+    /// the network, for the message that refuses an address beyond this machine.
     ///
     /// # Errors
-    /// If it makes no sense, or is reachable from other machines without `?public`: kind `Usage`.
+    /// The URL is invalid, or other machines could reach the address without `?public`: kind `Usage`.
     pub fn parse(url: &str, default_port: u16, content: &str) -> Result<Self> {
-        // Whatever was typed here by mistake may hold a secret.
+        // Do not print the text as it is: a mistyped URL may hold a secret.
         let shown = redact(url);
         let usage = |why: &str, hint: String| Err(Failure::new(FailureKind::Usage, format!("'{shown}': {why}"), hint));
         let example = format!("write an address such as http://127.0.0.1:{default_port}");
@@ -73,7 +73,7 @@ impl Listen {
     /// Bind the address.
     ///
     /// # Errors
-    /// If it is taken, or not ours: kind `Network`.
+    /// The address is taken, or does not belong to this machine: kind `Network`.
     pub fn bind(self) -> Result<Listener> {
         let address = self.address;
         let bound = StdListener::bind(address).and_then(|listener| {
@@ -106,7 +106,7 @@ impl Listen {
     }
 }
 
-/// `127.0.0.1`, `127.0.0.1:80`, `[::1]` or `[::1]:80`.
+/// Parses `127.0.0.1`, `127.0.0.1:80`, `[::1]` or `[::1]:80`.
 fn parse_address(text: &str, default_port: u16) -> Option<SocketAddr> {
     let bare = text.strip_prefix('[').and_then(|t| t.strip_suffix(']')).unwrap_or(text);
     text.parse()
@@ -114,7 +114,7 @@ fn parse_address(text: &str, default_port: u16) -> Option<SocketAddr> {
         .or_else(|| Some(SocketAddr::new(bare.parse().ok()?, default_port)))
 }
 
-/// A bound address. It is handed to the runtime that serves it.
+/// A bound address, to be passed to the runtime that serves it.
 #[derive(Debug)]
 pub struct Listener {
     listen: Listen,
@@ -122,15 +122,15 @@ pub struct Listener {
 }
 
 impl Listener {
-    /// Where it listens, with the port that was really taken.
+    /// The address that it listens at, with the actual port.
     pub fn listen(&self) -> Listen {
         self.listen
     }
 
-    /// Hand it to the runtime that this is called on.
+    /// Registers it with the current runtime.
     ///
     /// # Errors
-    /// If the runtime has no I/O.
+    /// The runtime has no I/O.
     pub(crate) fn start(self) -> Result<Accepting> {
         let listener = TcpListener::from_std(self.listener).map_err(|e| {
             Failure::new(
@@ -146,7 +146,7 @@ impl Listener {
     }
 }
 
-/// Accepts connections while there is room.
+/// Accepts connections up to the limit.
 pub(crate) struct Accepting {
     listener: TcpListener,
     room: Arc<Semaphore>,
@@ -158,14 +158,14 @@ impl axum::serve::Listener for Accepting {
 
     async fn accept(&mut self) -> (Connection, SocketAddr) {
         loop {
-            // The semaphore is never closed; waiting for ever would be right if it were.
+            // The semaphore is never closed; if it were, waiting for ever would be right.
             let Ok(permit) = Arc::clone(&self.room).acquire_owned().await else {
                 std::future::pending::<()>().await;
                 continue;
             };
             match self.listener.accept().await {
                 Ok((stream, peer)) => {
-                    // Pictures are written whole; waiting to fill a segment only delays their last one.
+                    // Pictures are written in one piece; Nagle's algorithm would only delay the last segment of each.
                     let _ = stream.set_nodelay(true);
                     return (
                         Connection {
@@ -188,7 +188,7 @@ impl axum::serve::Listener for Accepting {
     }
 }
 
-/// A connection that counts against the bound until it is closed.
+/// A connection that counts against the limit until it is closed.
 pub(crate) struct Connection {
     stream: TcpStream,
     _permit: OwnedSemaphorePermit,

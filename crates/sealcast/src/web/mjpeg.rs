@@ -1,4 +1,4 @@
-//! A moving picture that every browser shows in a plain image: JPEGs one after the other in one answer.
+//! Moving pictures that every browser shows in a plain image: consecutive JPEGs in one response.
 
 use std::convert::Infallible;
 
@@ -12,22 +12,22 @@ use tokio::sync::watch;
 const TYPE: &str = "multipart/x-mixed-replace; boundary=picture";
 const BOUNDARY: &str = "\r\n--picture\r\n";
 
-/// An answer that shows the newest JPEG each time the browser has room for one, until the sender is gone. Empty values
-/// are not shown. A slow browser skips pictures; nothing queues up.
+/// A response that sends the newest JPEG each time the browser has room for one, until the sender is dropped. Empty
+/// values are skipped. A slow browser misses pictures; nothing queues up.
 pub fn jpeg_stream(pictures: watch::Receiver<Bytes>) -> Response {
     jpeg_stream_by(pictures, |picture: Bytes| {
         std::future::ready((!picture.is_empty()).then_some(picture))
     })
 }
 
-/// As [`jpeg_stream`], where `jpeg` makes the JPEG of a value when it is about to be sent, or says that there is none.
+/// As [`jpeg_stream`], but `jpeg` converts a value to a JPEG just before it is sent, or returns `None` to skip it.
 pub fn jpeg_stream_by<T, F, R>(mut values: watch::Receiver<T>, jpeg: F) -> Response
 where
     T: Clone + Send + Sync + 'static,
     F: Fn(T) -> R + Send + 'static,
     R: Future<Output = Option<Bytes>> + Send,
 {
-    // What is there already is shown at once.
+    // Show an existing picture at once.
     values.mark_changed();
     let parts = stream::unfold((values, jpeg, true), async |(mut values, jpeg, first)| {
         loop {
@@ -41,8 +41,8 @@ where
     ([(header::CONTENT_TYPE, TYPE)], Body::from_stream(parts)).into_response()
 }
 
-/// One picture with its header. The boundary that announces the next one follows at once: browsers show a picture when
-/// they have seen it, and would otherwise be one picture late.
+/// One picture with its header, followed at once by the boundary of the next one: browsers show a picture only when
+/// they have received that boundary, and would otherwise be one picture late.
 fn part(picture: &[u8], first: bool) -> Bytes {
     let head = format!("Content-Type: image/jpeg\r\nContent-Length: {}\r\n\r\n", picture.len());
     let mut part = BytesMut::with_capacity(picture.len() + head.len() + 2 * BOUNDARY.len());

@@ -1,4 +1,4 @@
-//! The HTTP pages: the viewer's picture, the demo, the metrics.
+//! The HTTP pages: the viewer's picture, the demo, and the metrics.
 
 pub mod demo;
 mod guard;

@@ -1,4 +1,4 @@
-//! Serving a page until its owner is done.
+//! Serves a page until its owner stops it.
 
 use std::time::Duration;
 
@@ -10,18 +10,18 @@ use tokio::sync::watch;
 use crate::failure::{Failure, FailureKind, Result};
 use crate::web::{Listener, guarded};
 
-/// How long open connections may take to end when the page does.
+/// Time for open connections to end when the page is stopped.
 const GRACE: Duration = Duration::from_millis(300);
 
-/// Serve `router`, guarded, until `closed` is ready; then connections have [`GRACE`] to end.
+/// Serve `router`, guarded, until `closed` completes; then connections have [`GRACE`] to end.
 ///
 /// # Errors
-/// If the listener cannot be used on this runtime.
+/// The listener cannot be used on this runtime.
 pub(crate) async fn serve_until(listener: Listener, router: Router, closed: impl Future<Output = ()>) -> Result<()> {
     let address = listener.listen().address;
     let (stop, mut stopped) = watch::channel(false);
     let stopping = async move {
-        // An error means that nobody is left to say stop: stop as well.
+        // An error means that the sender is gone: stop in that case, too.
         let _ = stopped.wait_for(|stop| *stop).await;
     };
     let served = axum::serve(listener.start()?, guarded(router))
@@ -44,7 +44,7 @@ pub(crate) async fn serve_until(listener: Listener, router: Router, closed: impl
     })
 }
 
-/// An answer that is part of the program.
+/// A response with static text.
 pub(crate) fn text(kind: &'static str, text: &'static str) -> Response {
     ([(header::CONTENT_TYPE, kind)], text).into_response()
 }

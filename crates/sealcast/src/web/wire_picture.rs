@@ -1,12 +1,12 @@
-//! The sealed bytes as a picture: what somebody in between sees.
+//! Draws the sealed bytes as a picture, to show what an eavesdropper sees.
 
 use jpeg_encoder::{ColorType, Encoder};
 
-/// Quality high enough that neighbouring bytes stay apart.
+/// JPEG quality, high enough that neighbouring bytes stay distinguishable.
 const QUALITY: u8 = 90;
 
-/// Draw bytes as a grey JPEG of `width` by `height` pixels: one byte one pixel, from left to right and from top to
-/// bottom, black behind the last byte. The same bytes always give the same picture. Empty where a side is 0.
+/// Draw bytes as a grey JPEG of `width` by `height` pixels, one pixel per byte, from left to right and top to bottom,
+/// black after the last byte. The same bytes always give the same picture. Empty if a side is 0.
 pub fn wire_picture(bytes: &[u8], width: u16, height: u16) -> Vec<u8> {
     let size = usize::from(width) * usize::from(height);
     let mut pixels = bytes[..bytes.len().min(size)].to_vec();

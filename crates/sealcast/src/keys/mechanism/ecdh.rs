@@ -1,4 +1,4 @@
-//! Diffie-Hellman as a key encapsulation: the ciphertext is the responder's fresh public key.
+//! Diffie-Hellman as a key encapsulation mechanism: the ciphertext is the responder's ephemeral public key.
 
 use aws_lc_rs::agreement::{Algorithm, ECDH_P256, PrivateKey, UnparsedPublicKey, X25519, agree};
 use sealcast_proto::keys::{DecapsulationKey, Mechanism, MechanismError, SharedSecret};
@@ -6,7 +6,7 @@ use zeroize::Zeroizing;
 
 use crate::keys::entropy;
 
-/// Keys tried before giving up: a random string is no P-256 key once in 2³², so two are already plenty.
+/// Attempts to generate a key: a random string is an invalid P-256 key once in 2³², so two are already plenty.
 const ATTEMPTS: usize = 8;
 
 /// X25519 or ECDH on P-256.
@@ -35,16 +35,16 @@ impl Ecdh {
         }
     }
 
-    /// The key of a recorded secret: for checking recorded transcripts, never for a handshake.
+    /// The key of a recorded secret, for checking recorded transcripts; never for a handshake.
     ///
     /// # Errors
-    /// [`MechanismError::Library`] for bytes that are no secret key.
+    /// [`MechanismError::Library`] if the bytes are not a secret key.
     pub fn key_from_secret(&self, secret: &[u8]) -> Result<Box<dyn DecapsulationKey>, MechanismError> {
         let key = PrivateKey::from_private_key(self.algorithm, secret).map_err(|_| MechanismError::Library)?;
         Ok(Box::new(EcdhKey::new(key)?))
     }
 
-    /// A key from our own mixed entropy rather than the library's generator alone.
+    /// Generates a key from our own mixed entropy rather than from the library's generator alone.
     fn fresh_key(&self) -> Result<EcdhKey, MechanismError> {
         for _ in 0..ATTEMPTS {
             let seed = Zeroizing::new(entropy::random::<32>().map_err(|_| MechanismError::Library)?);
@@ -69,7 +69,8 @@ impl EcdhKey {
     }
 
     fn agree(&self, peer: &[u8]) -> Result<SharedSecret, MechanismError> {
-        // The library also reads compressed and hybrid points; the protocol has one spelling, that of our own share.
+        // The library also accepts compressed and hybrid points; the protocol allows only one encoding, that of our
+        // own share.
         let curve_point = self.key.algorithm() == &ECDH_P256;
         if peer.len() != self.share.len() || (curve_point && peer[0] != self.share[0]) {
             return Err(MechanismError::Peer);

@@ -1,10 +1,10 @@
-//! Two mechanisms side by side: broken only when both are.
+//! Two mechanisms combined: secure as long as either of them is.
 
 use sealcast_proto::keys::{DecapsulationKey, Mechanism, MechanismError, SharedSecret};
 
 use super::{Ecdh, MlKem768, Sntrup761};
 
-/// A lattice mechanism followed by X25519: shares, ciphertexts and secrets are the parts one after the other.
+/// A lattice mechanism followed by X25519. Shares, ciphertexts and secrets are the concatenated parts.
 pub struct Hybrid {
     id: u8,
     name: &'static str,
@@ -41,7 +41,7 @@ impl Hybrid {
 }
 
 impl Hybrid {
-    /// The key of two recorded ones: for checking recorded transcripts, never for a handshake.
+    /// The key of two recorded keys, for checking recorded transcripts; never for a handshake.
     pub fn key_of_parts(
         &self,
         lattice: Box<dyn DecapsulationKey>,

@@ -11,16 +11,16 @@ struct MlKemKey {
     share: Vec<u8>,
 }
 
-/// Length of a decapsulation key (FIPS 203).
+/// Length of a decapsulation key in bytes (FIPS 203).
 const SECRET_LEN: usize = 2400;
-/// Where the encapsulation key stands in it.
+/// Position of the encapsulation key in it.
 const PUBLIC: std::ops::Range<usize> = 1152..2336;
 
 impl MlKem768 {
-    /// The key of a recorded secret (FIPS 203, 2400 bytes): for checking recorded transcripts, never for a handshake.
+    /// The key of a recorded secret (FIPS 203, 2400 bytes), for checking recorded transcripts; never for a handshake.
     ///
     /// # Errors
-    /// [`MechanismError::Library`] for bytes that are no secret key.
+    /// [`MechanismError::Library`] if the bytes are not a secret key.
     pub fn key_from_secret(&self, secret: &[u8]) -> Result<Box<dyn DecapsulationKey>, MechanismError> {
         if secret.len() != SECRET_LEN {
             return Err(MechanismError::Library);

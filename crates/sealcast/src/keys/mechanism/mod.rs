@@ -1,4 +1,4 @@
-//! The key mechanisms of protocol.md §3 on `aws-lc-rs`, and `sntrup` for what it lacks.
+//! The key mechanisms of protocol.md §3: from `aws-lc-rs`, and from `sntrup` for the one that it lacks.
 
 mod ecdh;
 mod hybrid;
@@ -18,10 +18,10 @@ pub use mlkem::MlKem768;
 pub use rsa::Rsa2048;
 pub use sntrup::Sntrup761;
 
-/// A mechanism's constructor beside its name.
+/// A mechanism's name and constructor.
 type Entry = (&'static str, fn() -> Arc<dyn Mechanism>);
 
-/// All mechanisms, in the order of preference.
+/// All mechanisms in order of preference.
 const ALL: [Entry; 6] = [
     ("x25519-mlkem768", || Arc::new(Hybrid::x25519_mlkem768())),
     ("sntrup761-x25519", || Arc::new(Hybrid::sntrup761_x25519())),
@@ -31,15 +31,15 @@ const ALL: [Entry; 6] = [
     ("rsa2048", || Arc::new(Rsa2048)),
 ];
 
-/// What is offered and accepted unless the user says otherwise: both hybrids, nothing that a quantum computer breaks.
+/// Mechanisms offered and accepted by default: both hybrids, none that a quantum computer could break.
 pub const DEFAULT: [&str; 2] = ["x25519-mlkem768", "sntrup761-x25519"];
 
-/// The mechanism of that name.
+/// Returns the mechanism of that name.
 pub fn by_name(name: &str) -> Option<Arc<dyn Mechanism>> {
     ALL.iter().find(|(known, _)| *known == name).map(|(_, make)| make())
 }
 
-/// The names of all mechanisms, in the order of preference.
+/// The names of all mechanisms, in order of preference.
 pub fn names() -> impl Iterator<Item = &'static str> {
     ALL.iter().map(|(name, _)| *name)
 }

@@ -1,4 +1,4 @@
-//! RSA-2048 key transport with OAEP and a key made for this one handshake: for comparison and compatibility (PI-1).
+//! RSA-2048 key transport with OAEP and an ephemeral key, for comparison and compatibility (PI-1).
 
 use aws_lc_rs::encoding::AsDer;
 use aws_lc_rs::rsa::{
@@ -12,8 +12,8 @@ use crate::keys::entropy;
 
 const MODULUS_BITS: usize = 2048;
 const SECRET_LEN: usize = 32;
-/// A SubjectPublicKeyInfo of 2048 bits and the exponent 65537 has this length and this end; its beginning is the same
-/// in all.
+/// Length of a SubjectPublicKeyInfo with a modulus of 2048 bits and the exponent 65537. The bytes before and after
+/// the modulus are the same for all keys.
 const SHARE_LEN: usize = 294;
 const SHARE_END: [u8; 5] = [0x02, 0x03, 0x01, 0x00, 0x01];
 
@@ -26,10 +26,10 @@ struct RsaKey {
 }
 
 impl Rsa2048 {
-    /// The key of a recorded secret (PKCS #8 in DER): for checking recorded transcripts, never for a handshake.
+    /// The key of a recorded secret (PKCS #8 in DER), for checking recorded transcripts; never for a handshake.
     ///
     /// # Errors
-    /// [`MechanismError::Library`] for bytes that are no secret key of 2048 bits.
+    /// [`MechanismError::Library`] if the bytes are not a secret key of 2048 bits.
     pub fn key_from_secret(&self, pkcs8: &[u8]) -> Result<Box<dyn DecapsulationKey>, MechanismError> {
         let key = PrivateDecryptingKey::from_pkcs8(pkcs8).map_err(|_| MechanismError::Library)?;
         Ok(Box::new(RsaKey::new(key)?))
@@ -52,7 +52,7 @@ fn has_form(share: &[u8]) -> bool {
     share.len() == SHARE_LEN && share.ends_with(&SHARE_END)
 }
 
-/// The peer's key, in its one encoding.
+/// Parses the peer's key; only one encoding is accepted.
 fn parse_share(share: &[u8]) -> Result<OaepPublicEncryptingKey, MechanismError> {
     if !has_form(share) {
         return Err(MechanismError::Peer);

@@ -5,7 +5,7 @@ use rand::rand_core::UnwrapErr;
 use rand::rngs::SysRng;
 use sealcast_proto::keys::{DecapsulationKey, Mechanism, MechanismError, SharedSecret};
 
-/// sntrup761 as half of a hybrid; its identifier is not on the wire.
+/// sntrup761 as half of a hybrid. Its identifier is never sent.
 pub struct Sntrup761;
 
 struct SntrupKey {
@@ -14,11 +14,11 @@ struct SntrupKey {
 }
 
 impl Sntrup761 {
-    /// The key of a recorded secret (NTRU Prime encoding, 1763 bytes): for checking recorded transcripts, never for a
+    /// The key of a recorded secret (NTRU Prime encoding, 1763 bytes), for checking recorded transcripts; never for a
     /// handshake.
     ///
     /// # Errors
-    /// [`MechanismError::Library`] for bytes that are no secret key.
+    /// [`MechanismError::Library`] if the bytes are not a secret key.
     pub fn key_from_secret(&self, secret: &[u8]) -> Result<Box<dyn DecapsulationKey>, MechanismError> {
         let key = sntrup761::DecapsulationKey::try_from(secret).map_err(|_| MechanismError::Library)?;
         let share = key.encapsulation_key().as_ref().to_vec();
@@ -26,7 +26,7 @@ impl Sntrup761 {
     }
 }
 
-/// The operating system's generator, with no state in our memory that would have to be wiped.
+/// The operating system's generator; it leaves no state in our memory that would have to be wiped.
 fn system_rng() -> UnwrapErr<SysRng> {
     UnwrapErr(SysRng)
 }

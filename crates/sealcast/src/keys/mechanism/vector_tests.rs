@@ -1,4 +1,4 @@
-//! The real mechanisms against `vectors/handshake.json`, and the lengths of protocol.md §3.
+//! Checks the real mechanisms against `vectors/handshake.json`, and the lengths of protocol.md §3.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex};
@@ -28,7 +28,7 @@ fn real(id: u8) -> Arc<dyn Mechanism> {
     by_name(name).expect("the program has it")
 }
 
-/// The real key of a recorded pair.
+/// The real key of a recorded key pair.
 fn key(pair: &KeyPair) -> Box<dyn DecapsulationKey> {
     let secret = |name: &str| &pair.secrets[name].0[..];
     let curve = || Ecdh::x25519().key_from_secret(secret("x25519_secret"));
@@ -49,7 +49,7 @@ fn key(pair: &KeyPair) -> Box<dyn DecapsulationKey> {
     key
 }
 
-/// A real mechanism whose key pairs are recorded.
+/// A real mechanism that returns recorded key pairs.
 struct WithKeys {
     id: u8,
     keys: Arc<Mutex<VecDeque<KeyPair>>>,
@@ -95,13 +95,13 @@ fn recorded_ciphertexts_give_the_recorded_secrets() {
     assert_eq!(seen.keys().copied().collect::<Vec<_>>(), TABLE.map(|row| row.0));
 }
 
-/// Every case that a mechanism decides: bad shares and ciphertexts, and those that give another secret.
+/// Every case that depends on a mechanism: invalid shares and ciphertexts, and those that lead to a different secret.
 #[test]
 fn bad_shares_and_ciphertexts_are_refused_as_by_the_reference() {
     let file = load::<File>("handshake");
     let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
     for case in &file.refused {
-        // A responder's reply is random here, so what it said after one cannot be compared.
+        // The responder's reply is random here, so messages after it cannot be compared.
         let replied = case.encapsulation.is_some();
         let about_keys = matches!(
             case.expect.as_str(),

@@ -1,4 +1,5 @@
-//! A measuring board on a serial line, such as an Arduino with an INA219. Its lines are described in `docs/meters.md`.
+//! A measuring board on a serial line, such as an Arduino with an INA219. `docs/meters.md` describes the format of
+//! its lines.
 
 use std::fs::File;
 use std::io::{self, ErrorKind, Read, Write};
@@ -11,17 +12,17 @@ use rustix::termios::{ControlModes, OptionalActions, QueueSelector, tcflush, tcg
 use super::sample::{About, Channel, Meter, Quantity, Sample};
 use crate::failure::{Failure, FailureKind, Result};
 
-/// A longer line is no sample.
+/// Maximum length of a sample's line.
 const MAX_LINE: usize = 80;
-/// Bytes that are taken in one reading. What a board sends meanwhile waits for the next one.
+/// Maximum of bytes taken in one call. Data that the board sends meanwhile waits for the next call.
 const MAX_READ: usize = 16 * 1024;
-/// So many lines in a row that are no samples, and the board is not what it should be.
+/// After this many consecutive lines that are not samples, the device is not a supported board.
 const MAX_GARBAGE: u32 = 20;
-/// More power than any board measures, in milliwatts: a line says so that was damaged.
+/// More power in milliwatts than any board measures: the line must be damaged.
 const MOST_MILLIWATTS: f64 = 1e7;
-/// A board that is opened may begin anew, which takes it a second or two.
+/// Time allowed for the first sample: a board may restart when the line is opened, which takes it a second or two.
 const OPENING: Duration = Duration::from_secs(5);
-/// How long a board may say nothing.
+/// A board that is silent for longer than this is considered gone.
 const SILENCE: Duration = Duration::from_secs(2);
 
 /// A board on a serial line.
@@ -31,15 +32,15 @@ pub struct Board {
     lines: Lines,
     clock: BoardClock,
     garbage: u32,
-    /// When the last sample came, on the clock that is passed in.
+    /// Time of the last sample, on the clock passed in by the caller.
     heard: Option<Duration>,
 }
 
 impl Board {
-    /// Opens the line at `baud`, and waits until the board sends samples.
+    /// Opens the line at `baud` bits per second and waits until the board sends samples.
     ///
     /// # Errors
-    /// The line cannot be opened or set up, or no board sends samples there.
+    /// The line cannot be opened or configured, or no board sends samples on it.
     pub fn open(path: &Path, baud: u32) -> Result<Self> {
         let name = format!("serial:{}", path.display());
         let port = open_line(path, baud).map_err(|error| {
@@ -89,7 +90,7 @@ impl Board {
         Ok(())
     }
 
-    /// Everything that has come, as samples.
+    /// Takes all received data as samples.
     fn take(&mut self, samples: &mut Vec<Sample>) -> Result<()> {
         let mut bytes = [0; MAX_READ];
         let length = match self.port.read(&mut bytes) {
@@ -167,7 +168,7 @@ impl Meter for Board {
         &self.about
     }
 
-    /// Sends `start NAME`, and forgets what came before. Characters that are not printable ASCII become `?`.
+    /// Sends `start NAME`, and discards earlier data. Characters that are not printable ASCII become `?`.
     fn begin(&mut self, what: &str) -> Result<()> {
         tcflush(&self.port, QueueSelector::IFlush).map_err(|error| self.gone(&error))?;
         self.lines = Lines::default();
@@ -185,7 +186,7 @@ impl Meter for Board {
         let before = samples.len();
         self.take(samples)?;
         let heard = *self.heard.get_or_insert(now);
-        // It is later now than the board was heard, unless the clock that is passed in is another one.
+        // `heard` is later than `now` only if the caller passes in another clock than before; then start over.
         if samples.len() > before || heard > now {
             self.heard = Some(now);
         } else if now - heard > SILENCE {
@@ -195,7 +196,7 @@ impl Meter for Board {
     }
 }
 
-/// Opens a serial line: no echo, no translation, no signals, and reading that does not wait.
+/// Opens a serial line: no echo, no translation, no signals, non-blocking reads.
 fn open_line(path: &Path, baud: u32) -> io::Result<File> {
     let flags = OFlags::RDWR | OFlags::NOCTTY | OFlags::NONBLOCK | OFlags::CLOEXEC;
     let line = rustix::fs::open(path, flags, Mode::empty())?;
@@ -207,7 +208,7 @@ fn open_line(path: &Path, baud: u32) -> io::Result<File> {
     Ok(File::from(line))
 }
 
-/// Lines from pieces of them. The first one is left out: who opens a line comes in the middle of it.
+/// Assembles lines from pieces. The first line is dropped, since the port is usually opened in the middle of one.
 #[derive(Debug, Default)]
 struct Lines {
     begun: bool,
@@ -215,7 +216,7 @@ struct Lines {
 }
 
 impl Lines {
-    /// The lines that `bytes` complete. Of one that is too long, the beginning stands for it.
+    /// Returns the lines that `bytes` complete. A line that is too long is cut off.
     fn push(&mut self, bytes: &[u8]) -> Vec<String> {
         let mut complete = Vec::new();
         for &byte in bytes {
@@ -234,7 +235,8 @@ impl Lines {
     }
 }
 
-/// The time and the power of `MILLISECONDS,MILLIWATTS,MILLIAMPERES`. The last field shows that the one before is whole.
+/// Parses the time and the power of `MILLISECONDS,MILLIWATTS,MILLIAMPERES`. The last field proves that the second one
+/// is complete.
 fn parse(line: &str) -> Option<(u32, f64)> {
     if line.len() > MAX_LINE {
         return None;
@@ -253,7 +255,7 @@ struct BoardClock {
 }
 
 impl BoardClock {
-    /// Time since the first sample; `None` if it is before the last one.
+    /// Time since the first sample; `None` if it is before the previous sample.
     fn at(&mut self, millis: u32) -> Option<Duration> {
         let apart = millis.wrapping_sub(self.last.replace(millis).unwrap_or(millis));
         self.total += Duration::from_millis(apart.into());

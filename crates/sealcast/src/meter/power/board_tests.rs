@@ -1,4 +1,4 @@
-//! A board that a pair of pseudo terminals plays.
+//! Tests with a board simulated by a pair of pseudo terminals.
 
 use std::fs::File;
 use std::io::{BufRead, BufReader, Write};
@@ -14,14 +14,14 @@ use super::board::Board;
 use super::energy::Tally;
 use super::sample::{Meter, Sample};
 
-/// How long anything may take on a machine that is busy otherwise.
+/// Timeout for every step, long enough for a busy machine.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// The board's end of the line, and the path of ours.
+/// The board's end of the line, and the path of our end.
 struct Line {
     board: File,
     path: PathBuf,
-    /// Keeps the terminal alive, and raw from the start, while nobody else has it open.
+    /// Keeps the terminal alive and in raw mode from the start, while nothing else has it open.
     _held: File,
 }
 
@@ -41,7 +41,7 @@ fn line() -> Line {
     }
 }
 
-/// Sends these texts, one every 5 ms, over and over until told to stop.
+/// Sends these texts repeatedly, one every 5 ms, until told to stop.
 fn play(line: &Line, texts: impl Fn(u64) -> Option<String> + Send + 'static) -> (Sender<()>, JoinHandle<()>) {
     let mut board = line.board.try_clone().unwrap();
     let (stop, stopped) = channel();
@@ -60,7 +60,7 @@ fn play_until(board: &mut File, texts: impl Fn(u64) -> Option<String>, stopped: 
     }
 }
 
-/// The next lines that the board hears. The system hands them over one by one, and perhaps a little later.
+/// The next lines that the board receives. The system delivers them one by one, and perhaps with a delay.
 fn heard(line: &Line, lines: usize) -> String {
     let board = BufReader::new(line.board.try_clone().unwrap());
     let (sender, heard) = channel();
@@ -72,7 +72,7 @@ fn heard(line: &Line, lines: usize) -> String {
     heard.recv_timeout(PATIENCE).expect("that it hears so much")
 }
 
-/// At least so many samples, however long the board takes to send them: no time passes on the clock that is passed in.
+/// Reads at least `enough` samples, however long the board takes: the clock passed in stands still.
 fn samples(meter: &mut Board, enough: usize) -> Vec<Sample> {
     let (began, mut samples) = (Instant::now(), Vec::new());
     while samples.len() < enough {
@@ -87,7 +87,7 @@ fn watts(samples: &[Sample]) -> Vec<f64> {
     samples.iter().map(|sample| sample.value).collect()
 }
 
-/// What a board with a steady 2 W on a 5 V line sends.
+/// The line that a board sends for a steady 2 W at 5 V.
 fn steady(number: u64) -> Option<String> {
     Some(format!("{},2000.0,400.0\r\n", 1_000 + 5 * number))
 }
@@ -156,7 +156,7 @@ fn a_line_at_another_speed_is_told_from_a_board() {
     player.join().unwrap();
 }
 
-/// What reading comes to, at these times on a clock of our own.
+/// Results of reading at these times of a simulated clock.
 fn read_at(meter: &mut Board, seconds: &[f64]) -> Vec<Result<Vec<Sample>, String>> {
     let read = |&seconds: &f64| {
         let mut samples = Vec::new();
@@ -187,7 +187,7 @@ fn a_board_that_is_unplugged_or_begins_anew_is_an_error() {
     drop(stop);
     player.join().unwrap();
     (&line.board).write_all(b"3,2000,400\n").unwrap();
-    // The system hands the line over a little later.
+    // The system delivers the line with a delay.
     let mut reads = std::iter::repeat_with(|| read_at(&mut meter, &[1.0]).remove(0));
     let why = reads.find_map(Result::err).unwrap();
     assert!(why.contains("begun anew"), "{why}");
@@ -205,7 +205,7 @@ fn the_boards_clock_may_wrap_around() {
     });
     let mut meter = Board::open(&line.path, 115_200).unwrap();
     let mut tally = Tally::new(&meter.about().channels);
-    // The clock wraps around within the first sixty.
+    // The clock wraps around within the first sixty samples.
     let read = samples(&mut meter, 100);
     read.iter().for_each(|sample| tally.add(sample));
     let joules = tally.counted_joules().unwrap();

@@ -1,28 +1,28 @@
-//! Energy from samples.
+//! Computes energy from samples.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
 
 use super::sample::{Channel, Quantity, Sample};
 
-/// Power is integrated between samples that are no further apart. Over a longer gap nobody knows what it was.
+/// Longest time between two samples over which power is integrated. Over a longer gap the power is unknown.
 pub const LONGEST_GAP: Duration = Duration::from_millis(500);
 
-/// The integral of power over time by the trapezoidal rule: between two samples, their mean for as long as they are
-/// apart.
+/// The integral of power over time by the trapezoidal rule: the mean of two consecutive samples times the time
+/// between them.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Trapezoid {
     last: Option<(Duration, f64)>,
     /// Energy so far, in joules.
     pub joules: f64,
-    /// The time that this energy is of.
+    /// The time that this energy covers.
     pub covered: Duration,
-    /// The time of gaps longer than [`LONGEST_GAP`], which are left out.
+    /// The time in gaps longer than [`LONGEST_GAP`], which are left out.
     pub missed: Duration,
 }
 
 impl Trapezoid {
-    /// Adds a sample of `watts`. One that is not later than the one before takes its place.
+    /// Adds a sample of `watts`. A sample that is not later than the previous one replaces it.
     pub fn add(&mut self, at: Duration, watts: f64) {
         if let Some((before, watts_before)) = self.last {
             let apart = at.saturating_sub(before);
@@ -37,13 +37,13 @@ impl Trapezoid {
     }
 }
 
-/// What one channel's samples come to.
+/// Totals of one channel's samples.
 #[derive(Clone, Copy, Debug, Default)]
 struct Account {
     energy: Trapezoid,
-    /// Of a channel of energy: the sample before.
+    /// Previous sample of an energy channel.
     counter: Option<(Duration, f64)>,
-    /// Watts or °C, by the latest sample.
+    /// Latest value in watts or °C.
     latest: Option<f64>,
 }
 
@@ -55,7 +55,7 @@ impl Account {
         };
         let apart = at - before;
         let used = joules - joules_before;
-        // A counter that falls has begun anew, and nobody knows where it was then.
+        // A falling counter has been reset, and its value at the reset is unknown.
         if used < 0.0 {
             self.energy.missed += apart;
             return;
@@ -66,7 +66,7 @@ impl Account {
     }
 }
 
-/// What a meter's samples come to, channel by channel.
+/// Totals of a meter's samples, by channel.
 #[derive(Clone, Debug)]
 pub struct Tally {
     channels: Vec<Channel>,
@@ -74,7 +74,7 @@ pub struct Tally {
 }
 
 impl Tally {
-    /// Nothing so far.
+    /// Empty totals.
     pub fn new(channels: &[Channel]) -> Self {
         Self {
             channels: channels.to_vec(),
@@ -82,7 +82,7 @@ impl Tally {
         }
     }
 
-    /// Adds a sample of one of the channels.
+    /// Adds a sample of one channel.
     pub fn add(&mut self, sample: &Sample) {
         let Sample { channel, at, value } = *sample;
         let account = &mut self.accounts[channel];
@@ -102,12 +102,12 @@ impl Tally {
             .collect()
     }
 
-    /// Joules by channel.
+    /// Energy in joules by channel.
     pub fn joules(&self) -> BTreeMap<String, f64> {
         self.by_channel(|quantity, account| (quantity != Quantity::Celsius).then_some(account.energy.joules))
     }
 
-    /// Temperatures by channel.
+    /// Temperatures in °C by channel.
     pub fn celsius(&self) -> BTreeMap<String, f64> {
         self.by_channel(|quantity, account| account.latest.filter(|_| quantity == Quantity::Celsius))
     }
@@ -117,18 +117,19 @@ impl Tally {
         both.filter_map(|(channel, account)| channel.counted.then_some(account))
     }
 
-    /// Joules of all channels that count.
+    /// Energy in joules of all channels that are part of the sum.
     pub fn counted_joules(&self) -> Option<f64> {
         let energies = self.counted().map(|account| account.energy);
         energies.map(|energy| energy.joules).reduce(|sum, more| sum + more)
     }
 
-    /// Power now, of all channels that count; `None` before there are enough samples.
+    /// Current power of all channels that are part of the sum; `None` before there are enough samples.
     pub fn watts_now(&self) -> Option<f64> {
         sum(self.counted().map(|account| account.latest))
     }
 
-    /// Mean power over the time covered, of all channels that count; `None` if a channel has nothing of it.
+    /// Mean power over the covered time, of all channels that are part of the sum; `None` if one of them covers no
+    /// time.
     pub fn mean_watts(&self) -> Option<f64> {
         sum(self.counted().map(|account| {
             let seconds = account.energy.covered.as_secs_f64();
@@ -136,7 +137,7 @@ impl Tally {
         }))
     }
 
-    /// The longest time that any channel which counts has missed.
+    /// Longest time missed by any channel that is part of the sum.
     pub fn missed(&self) -> Duration {
         self.counted()
             .map(|account| account.energy.missed)
@@ -145,7 +146,7 @@ impl Tally {
     }
 }
 
-/// None of nothing, or if one of them is none.
+/// Sum of the values; `None` if there are no values, or if one of them is `None`.
 fn sum(values: impl Iterator<Item = Option<f64>>) -> Option<f64> {
     let all: Option<Vec<f64>> = values.collect();
     all?.into_iter().reduce(|sum, more| sum + more)

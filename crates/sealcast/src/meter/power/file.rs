@@ -1,4 +1,4 @@
-//! Files of the kernel that hold a number, kept open and read again and again.
+//! Kernel files that contain a number, kept open to be read repeatedly.
 
 use std::fs::{self, File};
 use std::io;
@@ -7,10 +7,10 @@ use std::path::{Path, PathBuf};
 
 use crate::failure::{Failure, FailureKind, Result};
 
-/// Longer than any number and the newline behind it.
+/// Longer than any number and its newline.
 const MAX_NUMBER: usize = 64;
 
-/// A file whose content is read anew each time, at the price of one system call.
+/// A file whose current content is read with a single system call each time.
 #[derive(Debug)]
 pub(crate) struct NumberFile {
     path: PathBuf,
@@ -23,7 +23,7 @@ impl NumberFile {
         Ok(Self { path, file })
     }
 
-    /// The number at `field`, counted from 0, between white space.
+    /// The number in the field with index `field`, counted from 0; fields are separated by white space.
     pub(crate) fn field(&self, field: usize) -> io::Result<u64> {
         self.parsed(field)
     }
@@ -41,7 +41,7 @@ impl NumberFile {
         number.ok_or_else(|| io::Error::new(io::ErrorKind::InvalidData, "it holds no number"))
     }
 
-    /// The first number, or why there is none.
+    /// The first number, or an error that explains why there is none.
     ///
     /// # Errors
     /// Kind `Source`, with the file.
@@ -50,12 +50,12 @@ impl NumberFile {
     }
 }
 
-/// A file's one line, if it can be read.
+/// The single line of a file, or `None` if it cannot be read.
 pub(crate) fn line(path: &Path) -> Option<String> {
     Some(fs::read_to_string(path).ok()?.trim().to_owned())
 }
 
-/// The folders in `tree`, in order of their names; none if it cannot be read.
+/// The folders in `tree`, sorted by name; empty if it cannot be read.
 pub(crate) fn folders(tree: &Path) -> Vec<PathBuf> {
     let entries = fs::read_dir(tree).into_iter().flatten().flatten();
     let mut folders: Vec<_> = entries.map(|entry| entry.path()).collect();
@@ -63,7 +63,7 @@ pub(crate) fn folders(tree: &Path) -> Vec<PathBuf> {
     folders
 }
 
-/// A file of a meter cannot be read.
+/// The failure for a meter's file that cannot be read.
 pub(crate) fn unreadable(path: &Path, error: &io::Error) -> Failure {
     let hint = match error.kind() {
         io::ErrorKind::PermissionDenied => "run as root, or let this user read the file",

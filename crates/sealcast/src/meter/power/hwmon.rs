@@ -1,4 +1,4 @@
-//! Sensors of the kernel's hwmon tree: power, energy, temperature.
+//! Sensors in the kernel's hwmon tree: power, energy, temperature.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -10,12 +10,12 @@ use crate::failure::{Failure, FailureKind, Result};
 /// Zones of the kernel's thermal tree, for machines whose hwmon tree has no temperature.
 const ZONE: &str = "thermal_zone";
 
-/// Files of one quantity: `power1_input`, or `power1_average` where there is no other.
+/// Files of one quantity: `power1_input`, or `power1_average` if there is no `_input`.
 struct Kind {
     prefix: &'static str,
     suffixes: &'static [&'static str],
     quantity: Quantity,
-    /// How many of the file's units one of the quantity's is.
+    /// Number of the file's units per unit of the quantity.
     scale: f64,
 }
 
@@ -57,10 +57,10 @@ impl Sensor {
     }
 }
 
-/// A file that is there: `power1`, what it is called, and where it is.
+/// An existing sensor: `power1`, its label, and its path.
 type Found = (String, String, PathBuf);
 
-/// The files of one kind in a chip's folder, by number.
+/// Finds the files of one kind in a chip's folder, ordered by number.
 fn found(folder: &Path, kind: &Kind) -> Vec<Found> {
     let numbered = folders(folder).into_iter().filter_map(|path| {
         let name = path.file_name()?.to_str()?.strip_prefix(kind.prefix)?;
@@ -80,7 +80,7 @@ fn found(folder: &Path, kind: &Kind) -> Vec<Found> {
     named.collect()
 }
 
-/// A chip that tells power or energy: a supply, a monitor of a rail, a processor that has no powercap tree.
+/// A chip that measures power or energy: a power supply, a monitor of a rail, or a processor without a powercap tree.
 #[derive(Debug)]
 pub struct Chip {
     about: About,
@@ -88,12 +88,12 @@ pub struct Chip {
 }
 
 impl Chip {
-    /// Opens a chip in an hwmon tree, which usually is `/sys/class/hwmon`. `name` is that of the chip, as its file
-    /// `name` has it, or `chip/channel`, such as `ina226/power1`; it can be left out where there is no choice.
+    /// Opens a chip in an hwmon tree, usually `/sys/class/hwmon`. `name` is the content of the chip's file `name`, or
+    /// `chip/channel`, such as `ina226/power1`; it may be omitted if there is only one.
     ///
     /// # Errors
-    /// Nothing there tells power or energy, or not under this name, or it may not be read; or there is a choice, and
-    /// then the words list it.
+    /// Nothing there measures power or energy, or not under this name, or it may not be read; or there are several,
+    /// which the message lists.
     pub fn open(tree: &Path, name: Option<&str>) -> Result<Self> {
         let (wanted, channel) = match name.map(|name| name.split_once('/').unwrap_or((name, ""))) {
             Some((chip, channel)) => (Some(chip), Some(channel).filter(|channel| !channel.is_empty())),
@@ -176,7 +176,7 @@ impl Meter for Chip {
     }
 }
 
-/// All temperatures that the kernel tells.
+/// All temperatures that the kernel provides.
 #[derive(Debug)]
 pub struct Thermometers {
     about: About,
@@ -184,8 +184,8 @@ pub struct Thermometers {
 }
 
 impl Thermometers {
-    /// Those of an hwmon tree, and where it has none, the zones of a thermal tree. Usually `/sys/class/hwmon` and
-    /// `/sys/class/thermal`.
+    /// Finds the temperatures in an hwmon tree or, if that has none, the zones of a thermal tree. Usually
+    /// `/sys/class/hwmon` and `/sys/class/thermal`.
     pub fn find(hwmon: &Path, thermal: &Path) -> Self {
         let mut there: Vec<(String, PathBuf)> = Vec::new();
         for folder in folders(hwmon) {
@@ -202,7 +202,7 @@ impl Thermometers {
         }
         let (mut channels, mut sensors) = (Vec::new(), Vec::new());
         for (name, path) in there {
-            // A sensor that tells nothing now may later; one that may not be read will not.
+            // A sensor without a value now may have one later, but one that may not be read will stay so.
             let Ok(sensor) = Sensor::open(path, TEMPERATURE.scale) else {
                 continue;
             };
@@ -229,7 +229,7 @@ impl Meter for Thermometers {
         &self.about
     }
 
-    /// Sensors that tell nothing now are left out.
+    /// Sensors without a current value are left out.
     fn read(&mut self, now: Duration, samples: &mut Vec<Sample>) -> Result<()> {
         let told = self.sensors.iter().enumerate().filter_map(|(channel, sensor)| {
             let value = sensor.value().ok()?;

@@ -13,33 +13,34 @@ const BUS_VOLTAGE: u8 = 0x02;
 const CURRENT: u8 = 0x04;
 const CALIBRATION: u8 = 0x05;
 
-/// Bus voltages up to 32 V; the mean of 16 samples of 12 bits, of the bus and of the shunt; both over and over.
+/// Configuration: bus voltages up to 32 V; 12-bit samples averaged over 16, for both bus and shunt; continuous
+/// measurement.
 const RANGE_32_V: u16 = 1 << 13;
 const MEAN_OF_16: u16 = 0b1100 << 7 | 0b1100 << 3;
 const CONTINUOUS: u16 = 0b111;
 
-/// One measurement of both takes twice 8.51 ms.
+/// Sampling period: one measurement of both voltages takes twice 8.51 ms.
 const PERIOD: Duration = Duration::from_millis(20);
 
-/// Of the bus voltage register: the current was too much for the calibration.
+/// Flag in the bus voltage register: the current exceeded the range of the calibration.
 const OVERFLOW: u16 = 1;
-/// Volts of one step of the bus voltage, above the three bits that are none of it.
+/// Volts per step of the bus voltage, which is stored above three status bits.
 const BUS_STEP: f64 = 4e-3;
 const BUS_SHIFT: u32 = 3;
-/// Of the equation for the calibration: 0.04096 = 4096 · 10 µV.
+/// Constant of the calibration equation: 0.04096 = 4096 · 10 µV.
 const SCALE: f64 = 0.04096;
 /// The current register has 15 bits and a sign.
 const STEPS: f64 = 32768.0;
-/// Full scales of the shunt voltage in volts, in order of the gain's two bits.
+/// Full-scale shunt voltages in volts, indexed by the two bits of the gain.
 const GAINS: [f64; 4] = [0.04, 0.08, 0.16, 0.32];
 const GAIN_SHIFT: u32 = 11;
 
-/// What the chip is wired to.
+/// The chip's shunt resistor.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Shunt {
     /// Resistance in ohms; modules usually have 0.1.
     pub ohms: f64,
-    /// The most current expected, in amperes. The less, the finer the steps: each is `amps` / 32768.
+    /// Maximum expected current in amperes. A lower value gives finer steps: each is `amps` / 32768.
     pub amps: f64,
 }
 
@@ -50,16 +51,16 @@ impl Default for Shunt {
 }
 
 impl Shunt {
-    /// The gain's bits, and the calibration.
+    /// Computes the gain bits and the calibration.
     ///
     /// # Errors
-    /// Kind `Usage`: the chip cannot measure this, in words.
+    /// Kind `Usage`: the chip cannot measure this current; the message says why.
     pub(super) fn settings(&self) -> Result<(u16, u16)> {
         let Self { ohms, amps } = *self;
         let failed = |what: String| Failure::new(FailureKind::Usage, what, "see docs/meters.md for shunt and amps");
         let volts = ohms * amps;
         let gain = GAINS.iter().position(|scale| volts <= scale * (1.0 + 1e-9));
-        // The comparison is also false of what is not a number.
+        // The comparison is also false for NaN.
         let gain = gain.filter(|_| ohms > 0.0 && amps > 0.0).ok_or_else(|| {
             let most = GAINS[GAINS.len() - 1];
             failed(format!(
@@ -70,7 +71,7 @@ impl Shunt {
         if calibration > f64::from(u16::MAX) {
             return Err(failed(format!("{ohms} ohms and {amps} A are too little for an INA219")));
         }
-        // The lowest bit is always 0.
+        // The lowest bit of the calibration is always 0.
         Ok((gain as u16, calibration as u16 & !1))
     }
 }
@@ -81,15 +82,15 @@ pub struct Ina219<B> {
     address: u8,
     about: About,
     shunt: Shunt,
-    /// Amperes of one step of the current register.
+    /// Amperes per step of the current register.
     step: f64,
 }
 
 impl<B: I2c> Ina219<B> {
-    /// Sets up the chip at `address` of the bus that is called `place`.
+    /// Sets up the chip at `address` of the bus named `place`.
     ///
     /// # Errors
-    /// It does not answer, is no INA219, or cannot measure what the shunt lets through.
+    /// It does not answer, is not an INA219, or cannot measure the current of this shunt.
     pub fn open(bus: B, place: &str, address: u8, shunt: Shunt) -> Result<Self> {
         let (gain, calibration) = shunt.settings()?;
         let about = About {
@@ -103,7 +104,7 @@ impl<B: I2c> Ina219<B> {
                 counted: true,
             }],
         };
-        // The calibration is cut to whole steps: what one is worth follows from it.
+        // The calibration was truncated to an integer, so compute the exact step from it.
         let step = SCALE / (f64::from(calibration) * shunt.ohms);
         let mut chip = Self {
             bus,
@@ -148,7 +149,7 @@ impl<B: I2c> Ina219<B> {
         Ok(u16::from_be_bytes(bytes))
     }
 
-    /// The power now, in watts; negative if the current flows backwards.
+    /// Current power in watts; negative if the current flows backwards.
     fn watts(&mut self) -> Result<f64> {
         let bus = self.register(BUS_VOLTAGE)?;
         let current = self.register(CURRENT)?.cast_signed();
@@ -188,7 +189,7 @@ mod tests {
 
     const ADDRESS: u8 = 0x40;
 
-    /// Registers that compute as the datasheet says, behind a bus.
+    /// A simulated bus with registers that compute as the datasheet says.
     struct Chip {
         registers: [u16; 6],
         chosen: u8,
@@ -237,7 +238,7 @@ mod tests {
         }
     }
 
-    /// 1 mA a step, as the example has it.
+    /// 1 mA per step, as in the example.
     const SHUNT: Shunt = Shunt {
         ohms: 0.002,
         amps: 32.768,

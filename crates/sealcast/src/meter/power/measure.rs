@@ -1,4 +1,4 @@
-//! What a piece of work draws.
+//! Measures the power used by a piece of work.
 
 use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
 use std::thread;
@@ -8,19 +8,19 @@ use super::energy::Tally;
 use super::sample::Meter;
 use crate::failure::{Failure, FailureKind, Result};
 
-/// What a meter read while something was done.
+/// Readings of a meter during a piece of work.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Drawn {
     /// Mean power.
     pub watts: f64,
-    /// How long it took.
+    /// Duration of the work.
     pub took: Duration,
 }
 
-/// Does `work` on this thread while another one reads the meter, which is told the name of it.
+/// Runs `work` on this thread while another thread reads the meter. The meter gets the name `what`.
 ///
 /// # Errors
-/// The meter fails, is too slow for work this short, or misses a part of it.
+/// The meter failed, is too slow for such short work, or missed a part of it.
 pub fn measure<R>(meter: &mut dyn Meter, what: &str, work: impl FnOnce() -> R) -> Result<(R, Drawn)> {
     let mut tally = Tally::new(&meter.about().channels);
     let start = Instant::now();
@@ -38,7 +38,7 @@ pub fn measure<R>(meter: &mut dyn Meter, what: &str, work: impl FnOnce() -> R) -
     });
     let sampled = sampled.unwrap_or_else(|panic| std::panic::resume_unwind(panic));
     let sampled = sampled.and_then(|()| read(meter, start, &mut tally));
-    // It has ended for the meter too, whether it could be read or not.
+    // Report the end to the meter even if reading failed.
     sampled.and(meter.end())?;
     let name = &meter.about().name;
     let failed = |what: String| Failure::new(FailureKind::Source, what, "measure for longer, on a machine less busy");
@@ -77,8 +77,8 @@ mod tests {
     use super::super::sample::{About, Channel, Quantity, Sample};
     use super::*;
 
-    /// Is read every 5 ms on a clock of its own, whatever the machine's says, and tells what `watts` makes of that
-    /// time; nothing at all while that is `None`.
+    /// A simulated meter with a clock of its own that advances by 5 ms at each reading. It returns the power that
+    /// `watts` computes for that time, and no sample if that is `None`.
     struct Told {
         about: About,
         watts: fn(u64) -> Option<f64>,
@@ -108,7 +108,7 @@ mod tests {
             }
         }
 
-        /// Work until the meter was read so often.
+        /// Work that lasts until the meter has been read `readings` times.
         fn work(&self, readings: u64) -> impl FnOnce() -> u64 + use<> {
             let read = Arc::clone(&self.readings);
             move || {

@@ -1,5 +1,5 @@
-//! Meters of energy, power and temperature behind one seam, and what is made of their samples. Set-up of each meter:
-//! `docs/meters.md`.
+//! Meters of energy, power and temperature behind one trait, and computations on their samples. `docs/meters.md`
+//! describes how to set up each meter.
 
 mod board;
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! The processor's energy counters, as the kernel's powercap tree has them (RAPL).
+//! The processor's energy counters in the kernel's powercap tree (RAPL).
 
 use std::path::Path;
 use std::time::Duration;
@@ -7,14 +7,14 @@ use super::file::{NumberFile, folders, line, unreadable};
 use super::sample::{About, Channel, Meter, Quantity, Sample};
 use crate::failure::{Failure, FailureKind, Result};
 
-/// The energy counters of the processor: packages, and the memory's where there is one.
+/// The processor's energy counters: those of packages, and of the memory if there is one.
 #[derive(Debug)]
 pub struct Rapl {
     about: About,
     domains: Vec<Domain>,
 }
 
-/// One counter, which wraps around at a range that it states.
+/// One counter, which wraps around at the maximum that it states.
 #[derive(Debug)]
 struct Domain {
     counter: NumberFile,
@@ -24,10 +24,10 @@ struct Domain {
 }
 
 impl Rapl {
-    /// Opens the counters in a powercap tree, which usually is `/sys/class/powercap`.
+    /// Opens the counters in a powercap tree, usually `/sys/class/powercap`.
     ///
     /// # Errors
-    /// There are none, as on virtual machines; or they may not be read, as without root; or none of them counts.
+    /// There are none, as on virtual machines; or they may not be read, as without root; or none of them counts up.
     pub fn open(tree: &Path) -> Result<Self> {
         let mut domains = Vec::new();
         let mut channels = Vec::new();
@@ -43,7 +43,7 @@ impl Rapl {
                 Err(error) => return Err(unreadable(&path, &error)),
             };
             let last_uj = counter.number()?;
-            // Some virtual machines have the files, and nothing behind them.
+            // Some virtual machines have the files, but no counters behind them.
             if last_uj == 0 {
                 continue;
             }
@@ -77,8 +77,8 @@ impl Rapl {
     }
 }
 
-/// Packages and their memory count; cores and graphics are part of a package, `psys` contains all, and the second way
-/// to the same counters (`intel-rapl-mmio`) would count them twice.
+/// True if a zone is part of the sum: packages and their memory. Cores and graphics are part of a package, `psys`
+/// contains everything, and the second interface to the same counters (`intel-rapl-mmio`) would count them twice.
 fn counts(zone: &str, name: &str) -> bool {
     zone.starts_with("intel-rapl:") && (name.starts_with("package") || name == "dram")
 }
@@ -101,7 +101,7 @@ impl Meter for Rapl {
 }
 
 impl Domain {
-    /// Since it was opened.
+    /// Joules since the counter was opened.
     fn joules(&mut self) -> Result<f64> {
         let now_uj = self.counter.number()?;
         let used = match now_uj.checked_sub(self.last_uj) {

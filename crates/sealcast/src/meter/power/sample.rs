@@ -1,52 +1,53 @@
-//! What every meter can do.
+//! The interface that all meters implement.
 
 use std::time::Duration;
 
 use crate::failure::Result;
 
-/// What the numbers of a channel are.
+/// Quantity of a channel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Quantity {
-    /// Energy since some beginning, in joules: it never falls, and its differences count.
+    /// Energy in joules since an arbitrary start: it never falls, and only differences are meaningful.
     Joules,
-    /// Power at a moment, in watts.
+    /// Momentary power, in watts.
     Watts,
     /// Temperature, in °C.
     Celsius,
 }
 
-/// One of the things that a meter reads.
+/// One value that a meter reads.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Channel {
-    /// Its name in metrics, logs and reports.
+    /// Name in metrics, logs and reports.
     pub name: String,
-    /// What its numbers are.
+    /// Quantity of its values.
     pub quantity: Quantity,
-    /// Whether it is a part of the meter's sum. What another channel contains already is not.
+    /// True if it is part of the meter's sum; false if another channel already contains it.
     pub counted: bool,
 }
 
-/// What a meter is.
+/// Description of a meter.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct About {
-    /// Its name, as on the command line.
+    /// Name, as on the command line.
     pub name: String,
-    /// What it measures, and what it does not see.
+    /// The consumers that it measures, and those that it does not see.
     pub covers: String,
-    /// How finely it measures, in words.
+    /// Resolution of its values, as text.
     pub resolution: &'static str,
-    /// How often it is worth reading.
+    /// Useful sampling period.
     pub period: Duration,
-    /// What it reads.
+    /// The channels that it reads.
     pub channels: Vec<Channel>,
 }
 
-/// One number of one channel.
+/// One value of one channel.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Sample {
-    /// Place in [`About::channels`].
+    /// Index into [`About::channels`].
     pub channel: usize,
-    /// When it held: on the clock that was passed in, or on the meter's own where it has one. Differences count.
+    /// Time of the value, on the clock passed in or, if it has one, on the meter's own. Only differences are
+    /// meaningful.
     pub at: Duration,
     /// In the unit of the channel's [`Quantity`].
     pub value: f64,
@@ -54,29 +55,29 @@ pub struct Sample {
 
 /// A meter of energy, power or temperature.
 pub trait Meter: Send {
-    /// What it is.
+    /// Description of the meter.
     fn about(&self) -> &About;
 
-    /// Something begins that a meter with a log of its own should name.
+    /// Announces the beginning of something that a meter with its own log should name.
     ///
     /// # Errors
-    /// The meter cannot be told.
+    /// The meter cannot be notified.
     fn begin(&mut self, _what: &str) -> Result<()> {
         Ok(())
     }
 
-    /// It has ended.
+    /// Announces the end of it.
     ///
     /// # Errors
-    /// The meter cannot be told.
+    /// The meter cannot be notified.
     fn end(&mut self) -> Result<()> {
         Ok(())
     }
 
-    /// Appends what can be read at `now`: one number of each channel, or all that came since the call before. Does not
+    /// Appends the values available at `now`: one per channel, or all that arrived since the previous call. Does not
     /// wait for more.
     ///
     /// # Errors
-    /// The meter is gone, silent, or says what cannot be; in words, with what to do.
+    /// The meter is gone, silent, or returns impossible values; the message says so, with a hint.
     fn read(&mut self, now: Duration, samples: &mut Vec<Sample>) -> Result<()>;
 }

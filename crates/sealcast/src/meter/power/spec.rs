@@ -1,4 +1,4 @@
-//! Which meter, as it is named on the command line.
+//! Selection of a meter on the command line.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -14,24 +14,24 @@ use super::rapl::Rapl;
 use super::sample::Meter;
 use crate::failure::{Failure, FailureKind, Result};
 
-/// What is said where nothing measures energy.
+/// Message if nothing measures energy.
 const NOT_MEASURABLE: &str = "not measurable here: no energy counter";
 
-/// Where the kernel keeps energy counters, unless another place is named.
+/// Default location of the kernel's energy counters.
 const POWERCAP: &str = "/sys/class/powercap";
-/// Where the kernel keeps sensors.
+/// Location of the kernel's sensors.
 pub(crate) const HWMON: &str = "/sys/class/hwmon";
-/// The address that an INA219 has with both address pins at ground.
+/// Address of an INA219 with both address pins at ground.
 const ADDRESS: u8 = 0x40;
 /// Addresses on an I2C bus that are not reserved.
 const ADDRESSES: std::ops::RangeInclusive<u8> = 0x08..=0x77;
-/// Bits per second of a serial line, if not said.
+/// Default bit rate of a serial line, per second.
 const BAUD: u32 = 115_200;
 
-/// The meter that was asked for.
+/// The requested meter.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub enum MeterSpec {
-    /// Whatever is there without being asked for: energy counters of the processor, else the one channel of hwmon.
+    /// A meter that needs no configuration: energy counters of the processor, otherwise the only channel of hwmon.
     #[default]
     Auto,
     /// None.
@@ -44,9 +44,9 @@ pub enum MeterSpec {
     Ina219 {
         /// The bus, such as `/dev/i2c-1`.
         bus: PathBuf,
-        /// Its address there.
+        /// Its address on the bus.
         address: u8,
-        /// What it is wired to.
+        /// The shunt resistor that it is connected to.
         shunt: Shunt,
     },
     /// A board on a serial line.
@@ -58,11 +58,11 @@ pub enum MeterSpec {
     },
 }
 
-/// A meter that was opened, or why there is none.
+/// An opened meter, or the reason why there is none.
 pub struct Opened {
     /// The meter.
     pub meter: Option<Box<dyn Meter>>,
-    /// What it is and covers, or why there is none.
+    /// Description of the meter and of what it covers, or the reason why there is none.
     pub words: String,
 }
 
@@ -78,10 +78,10 @@ impl From<Box<dyn Meter>> for Opened {
 }
 
 impl MeterSpec {
-    /// Opens the meter. With [`Auto`](Self::Auto) and [`None`](Self::None) there may be none.
+    /// Opens the meter. With [`Auto`](Self::Auto) and [`None`](Self::None) the result may be no meter.
     ///
     /// # Errors
-    /// A meter that was named is not there, or may not be used; kind `Source`, with the file and what to do.
+    /// The named meter does not exist, or may not be used; kind `Source`, with the file and a hint.
     pub fn open(&self) -> Result<Opened> {
         let meter: Box<dyn Meter> = match self {
             Self::Auto => return Ok(automatic(Path::new(POWERCAP), Path::new(HWMON))),
@@ -103,7 +103,7 @@ impl MeterSpec {
     }
 }
 
-/// What these trees have, or why it is nothing.
+/// Opens a meter in these trees, or gives the reason why there is none.
 fn automatic(powercap: &Path, hwmon: &Path) -> Opened {
     let rapl = Rapl::open(powercap).map(|rapl| Box::new(rapl) as Box<dyn Meter>);
     let meter = rapl.or_else(|first| match Chip::open(hwmon, None) {
@@ -145,8 +145,8 @@ fn not_a_meter(text: &str) -> Failure {
     Failure::new(FailureKind::Usage, what, hint)
 }
 
-/// `/dev/i2c-1@0x40,shunt=0.1,amps=2`, all but the bus optional. None if it is something else; an error if it is that,
-/// and the chip cannot measure it.
+/// Parses `/dev/i2c-1@0x40,shunt=0.1,amps=2`; everything after the bus is optional. `None` if the text has another
+/// form; an error if it has this form, but the chip cannot measure such a current.
 fn ina219(text: &str) -> Option<Result<MeterSpec>> {
     let mut words = text.split(',');
     let place = words.next().filter(|place| !place.is_empty())?;
@@ -167,7 +167,7 @@ fn ina219(text: &str) -> Option<Result<MeterSpec>> {
     ADDRESSES.contains(&address).then(|| shunt.settings().map(|_| spec))
 }
 
-/// `/dev/ttyUSB0,baud=115200`.
+/// Parses `/dev/ttyUSB0,baud=115200`.
 fn serial(text: &str) -> Option<MeterSpec> {
     let (port, baud) = match text.split_once(',') {
         Some((port, option)) => (port, option.strip_prefix("baud=")?.parse().ok()?),

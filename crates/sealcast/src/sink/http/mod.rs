@@ -1,7 +1,7 @@
-//! `http://127.0.0.1:9880`: the decoded picture in a browser.
+//! `http://127.0.0.1:9880`: shows the decoded picture in a browser.
 //!
-//! Every frame is decoded as it comes, because H.264 needs it; a JPEG is made only while somebody looks, once for all
-//! who do.
+//! Every frame is decoded when it arrives, because H.264 requires it. A JPEG is encoded only while a page is open,
+//! and only once for all open pages.
 
 mod page;
 
@@ -19,7 +19,7 @@ use crate::media::{Codec, ReceivedFrame, StreamInfo};
 use crate::sink::Sink;
 use crate::web::{Listen, Listener};
 
-/// Port of the page unless the URL names one.
+/// Default port of the page.
 pub const DEFAULT_PORT: u16 = 9880;
 
 /// A sink that serves the picture to browsers.
@@ -27,18 +27,18 @@ pub struct HttpSink {
     address: Listen,
     newest: watch::Sender<Newest>,
     decoder: Option<Decoder>,
-    /// Set after a frame that did not decode, until the next keyframe.
+    /// True after a frame that could not be decoded, until the next keyframe.
     lost: bool,
     decode_time: Option<Duration>,
-    /// Ends the server when dropped.
+    /// Stops the server when dropped.
     _server: oneshot::Sender<()>,
 }
 
 /// Open the sink: bind the address and serve the page, which waits for a picture.
 ///
 /// # Errors
-/// If the URL makes no sense or would open the picture to the network unasked (kind `Usage`), or the address cannot be
-/// bound (kind `Network`).
+/// The URL is invalid, or would open the picture to the network without the user's consent (kind `Usage`), or the
+/// address cannot be bound (kind `Network`).
 pub fn open(url: &str) -> Result<HttpSink> {
     let listener = Listen::parse(url, DEFAULT_PORT, "the decrypted picture")?.bind()?;
     HttpSink::serve(listener)
@@ -66,7 +66,7 @@ impl HttpSink {
                 if let Err(failure) = runtime.block_on(page::serve(listener, shown, closed)) {
                     tracing::error!(%failure, "the page is gone");
                 }
-                // A JPEG under way must not hold up the end.
+                // Do not wait for a JPEG that is still being encoded.
                 runtime.shutdown_background();
             })
             .map_err(fail)?;
@@ -80,12 +80,12 @@ impl HttpSink {
         })
     }
 
-    /// Where the page is, with the port that was really taken.
+    /// Address of the page, with the actual port.
     pub fn address(&self) -> Listen {
         self.address
     }
 
-    /// The picture of a frame, or `None` where it has none or does not decode.
+    /// The picture of a frame, or `None` if it has none or cannot be decoded.
     fn decode(&mut self, frame: &ReceivedFrame) -> Option<Shown> {
         let decoder = self.decoder.as_mut()?;
         match decoder {
@@ -103,7 +103,7 @@ impl HttpSink {
                 picture.map(|picture| Shown::Picture(Arc::new(picture)))
             }
             Err(failure) => {
-                // A picture that is not shown is no reason to end the stream: the next keyframe heals it.
+                // An undecodable picture is no reason to end the stream: the next keyframe repairs it.
                 tracing::warn!(number = frame.number, %failure, "a frame is not shown");
                 self.lost = true;
                 self.newest.send_modify(|newest| newest.undecoded += 1);
@@ -145,7 +145,7 @@ impl Sink for HttpSink {
     }
 
     fn finish(&mut self) -> Result<()> {
-        // The last picture stays until the sink is dropped.
+        // Keep the last picture on the page until the sink is dropped.
         self.newest.send_modify(|newest| newest.ended = true);
         Ok(())
     }

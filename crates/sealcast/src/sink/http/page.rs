@@ -17,39 +17,39 @@ use crate::media::Picture;
 use crate::web::serve::{serve_until, text};
 use crate::web::{Listener, jpeg_stream_by};
 
-/// Quality of the JPEGs: artefacts that the codec did not make are hard to see.
+/// JPEG quality, high enough that artefacts in addition to the codec's own are hard to see.
 const QUALITY: u8 = 85;
 
-/// What is to be seen.
+/// The content to show.
 #[derive(Clone, Debug)]
 pub(super) enum Shown {
-    /// A picture of which a JPEG must be made.
+    /// A picture to be encoded as a JPEG.
     Picture(Arc<Picture>),
-    /// A frame that is a JPEG.
+    /// A frame that already is a JPEG.
     Jpeg(Bytes),
 }
 
-/// The state of the stream, as the sink saw it last.
+/// The latest state of the stream in the sink.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Newest {
-    /// Codec and size in words; empty before the stream begins.
+    /// Description of codec and size; empty before the stream begins.
     pub(super) stream: Bytes,
     /// The picture.
     pub(super) shown: Option<Shown>,
-    /// Pictures so far: the number of `shown`.
+    /// Number of pictures so far, which is also the number of `shown`.
     pub(super) pictures: u64,
     /// Frames so far.
     pub(super) frames: u64,
-    /// Frames that did not decode.
+    /// Number of frames that could not be decoded.
     pub(super) undecoded: u64,
-    /// Whether the stream is over.
+    /// True if the stream has ended.
     pub(super) ended: bool,
 }
 
 #[derive(Clone)]
 struct Page {
     newest: watch::Receiver<Newest>,
-    /// The last JPEG made, with its picture's number: the first who asks makes it, the others share it.
+    /// The last JPEG encoded, with its picture's number: the first request encodes it, the others share it.
     made: Arc<Mutex<(u64, Bytes)>>,
 }
 
@@ -68,7 +68,7 @@ impl Page {
     }
 }
 
-/// Serve until `closed` ends.
+/// Serve until `closed` completes.
 pub(super) async fn serve(
     listener: Listener,
     newest: watch::Receiver<Newest>,
@@ -95,7 +95,7 @@ pub(super) async fn serve(
         .route("/snapshot.jpg", get(snapshot))
         .route("/health", get(health))
         .with_state(page);
-    // The sink says that it is done by dropping its end.
+    // The sink signals the end by dropping its sender.
     let closed = async { drop(closed.await) };
     serve_until(listener, router, closed).await
 }

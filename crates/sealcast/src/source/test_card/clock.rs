@@ -1,6 +1,6 @@
-//! The clock that a machine reads from the picture: a strip of black and white cells along the lower edge.
+//! A machine-readable clock in the picture: a strip of black and white cells along the lower edge.
 //!
-//! `docs/test-card.md` says how to decode it without this program.
+//! `docs/test-card.md` describes how to decode it without this program.
 
 use crate::media::Picture;
 
@@ -8,20 +8,20 @@ use crate::media::Picture;
 const BLACK: u8 = 16;
 /// Luma of a white cell.
 const WHITE: u8 = 235;
-/// Cells from left to right: two of marks, a word of 32 bits, two of marks.
+/// Cells from left to right: two marks, a word of 32 bits, two marks.
 pub(super) const COLUMNS: usize = 36;
 /// Cells from top to bottom: frame number, wall clock (two rows), checksum.
 pub(super) const ROWS: usize = 4;
-/// Columns of marks on either side.
+/// Columns of marks on each side.
 const MARKS: usize = 2;
-/// Smallest cell, in pixels: below, the chroma planes and the codecs' blocks blur neighbours into each other.
+/// Smallest cell in pixels: in smaller ones the chroma planes and the codecs' blocks blur neighbours into each other.
 const MIN_CELL: usize = 4;
-/// Cells at least this large are laid on the grid of the codecs' macroblocks, so that one cell never disturbs another.
+/// Cells of at least this size are aligned to the codecs' macroblocks, so that no cell disturbs another.
 const MACROBLOCK: usize = 16;
-/// Least difference between the white and the black marks for the strip to count as one.
+/// Minimum difference between white and black marks for a strip to be recognised.
 const MIN_CONTRAST: usize = 40;
 
-/// What the strip of one picture says.
+/// The values in the strip of one picture.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CardClock {
     /// The frame's number (the low 32 bits).
@@ -30,7 +30,7 @@ pub struct CardClock {
     pub wall_us: u64,
 }
 
-/// Where the strip lies in a picture. It follows from the picture's size alone.
+/// Position of the strip in a picture. It depends only on the picture's size.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Layout {
     /// Left edge of the first cell.
@@ -42,9 +42,9 @@ pub(super) struct Layout {
 }
 
 impl Layout {
-    /// The layout for a size, or `None` where the strip does not fit.
+    /// The layout for a picture size, or `None` if the strip does not fit.
     pub(super) fn new(width: usize, height: usize) -> Option<Self> {
-        // The strip and the margin below it take five cells: at most a quarter of the height.
+        // The strip and the margin below it are five cells high: at most a quarter of the picture's height.
         let cell = (width / COLUMNS).min(height / (4 * (ROWS + 1)));
         let grid = if cell >= MACROBLOCK { MACROBLOCK } else { 2 };
         let cell = cell / grid * grid;
@@ -57,7 +57,7 @@ impl Layout {
     }
 }
 
-/// Whether the cell of the marks is white: a chequered pattern, with a white cell in the upper left corner.
+/// True if a cell of the marks is white: a chequered pattern, with a white cell in the upper left corner.
 fn mark(column: usize, row: usize) -> bool {
     (column + row).is_multiple_of(2)
 }
@@ -66,7 +66,7 @@ fn words(clock: CardClock) -> [u32; ROWS] {
     let mut bytes = [0u8; 12];
     bytes[..4].copy_from_slice(&clock.event.to_be_bytes());
     bytes[4..].copy_from_slice(&clock.wall_us.to_be_bytes());
-    // The shifts take the two halves of the time; nothing is lost.
+    // The two casts take the upper and the lower half of the time; nothing is lost.
     [
         clock.event,
         (clock.wall_us >> 32) as u32,
@@ -75,7 +75,7 @@ fn words(clock: CardClock) -> [u32; ROWS] {
     ]
 }
 
-/// CRC-32 as in Ethernet, ZIP and PNG. Twelve bytes a picture need no table.
+/// CRC-32 as in Ethernet, ZIP and PNG. For twelve bytes per picture a table is not worthwhile.
 fn crc32(bytes: &[u8]) -> u32 {
     !bytes.iter().fold(u32::MAX, |crc, &byte| {
         (0..8).fold(crc ^ u32::from(byte), |crc, _| {
@@ -84,7 +84,7 @@ fn crc32(bytes: &[u8]) -> u32 {
     })
 }
 
-/// Draw the strip into a picture whose luma is black there.
+/// Draw the strip into a picture whose luma is black at its place.
 pub(super) fn draw(picture: &mut Picture, layout: Layout, clock: CardClock) {
     for (row, word) in words(clock).into_iter().enumerate() {
         for column in 0..COLUMNS {
@@ -101,7 +101,7 @@ pub(super) fn draw(picture: &mut Picture, layout: Layout, clock: CardClock) {
     }
 }
 
-/// Mean luma of the inner half of a cell, where neither the codecs' ringing nor a small shift reaches.
+/// Mean luma of the inner half of a cell, which neither codec ringing nor a small shift affects.
 fn level(picture: &Picture, layout: Layout, column: usize, row: usize) -> usize {
     let (inset, side) = (layout.cell / 4, layout.cell - 2 * (layout.cell / 4));
     let (x, y) = (
@@ -116,8 +116,8 @@ fn level(picture: &Picture, layout: Layout, column: usize, row: usize) -> usize 
         / (side * side)
 }
 
-/// Read the clock of a test card from the picture alone. `None` where there is none, or it is too damaged to be sure:
-/// the marks must be in place and the checksum right.
+/// Read the clock of a test card from the picture alone. `None` if there is no clock, or it is too damaged to be
+/// sure: the marks must be present and the checksum correct.
 pub fn read_clock(picture: &Picture) -> Option<CardClock> {
     let layout = Layout::new(picture.width, picture.height)?;
     let marks: Vec<(bool, usize)> = (0..ROWS)
@@ -129,7 +129,7 @@ pub fn read_clock(picture: &Picture) -> Option<CardClock> {
         .map(|(column, row)| (mark(column, row), level(picture, layout, column, row)))
         .collect();
     let sum = |white: bool| marks.iter().filter(|m| m.0 == white).map(|m| m.1).sum::<usize>();
-    // Eight cells of either kind.
+    // There are eight mark cells of each colour.
     let (white, black) = (sum(true) / 8, sum(false) / 8);
     let threshold = (white + black) / 2;
     if white < black + MIN_CONTRAST || marks.iter().any(|&(white, level)| white != (level > threshold)) {

@@ -1,5 +1,5 @@
-//! Draws the test card straight into I420: colour bars under a sweeping line and a bouncing block, a scrolling texture
-//! that gives the codec work, numbers for people and the strip for machines.
+//! Draws the test card directly into I420: colour bars below a sweeping line and a bouncing block, a scrolling
+//! texture that is hard to compress, numbers for people, and the strip for machines.
 
 use std::time::Duration;
 
@@ -19,28 +19,28 @@ const BARS: [[u8; 3]; 7] = [
     [65, 100, 212],
     [35, 212, 114],
 ];
-/// The dark field behind the numbers.
+/// The dark background of the numbers.
 const PANEL: [u8; 3] = [24, 132, 126];
 /// The bouncing block: orange.
 const BLOCK: [u8; 3] = [150, 60, 180];
 const BLACK: [u8; 3] = [16, 128, 128];
 const WHITE: u8 = 235;
-/// Time of one sweep of the line across the bars.
+/// Duration of one sweep of the line across the bars.
 const SWEEP: Duration = Duration::from_secs(4);
 
-/// Whole pixels of an animation: `span * elapsed / period`, within one period.
+/// Position of an animation in whole pixels: `span * elapsed / period`, repeated every period.
 fn along(span: usize, elapsed: Duration, period: Duration) -> usize {
     let part = elapsed.as_nanos() % period.as_nanos();
     usize::try_from(span as u128 * part / period.as_nanos()).unwrap_or(0)
 }
 
-/// There and back again: a triangle wave from 0 to `span` and back within `period`.
+/// Position in a triangle wave: from 0 to `span` and back within `period`.
 fn bounce(span: usize, elapsed: Duration, period: Duration) -> usize {
     let there = along(2 * span, elapsed, period);
     there.min(2 * span - there)
 }
 
-/// Fill a rectangle; its sides are rounded down to even pixels, which is what 4:2:0 can show.
+/// Fill a rectangle. Its sides are rounded down to even pixels, the resolution of 4:2:0.
 fn fill(picture: &mut Picture, (x, y): (usize, usize), (w, h): (usize, usize), colour: [u8; 3]) {
     let (width, x, y, w, h) = (picture.width, x & !1, y & !1, w & !1, h & !1);
     for line in picture.y.chunks_exact_mut(width).skip(y).take(h) {
@@ -53,9 +53,9 @@ fn fill(picture: &mut Picture, (x, y): (usize, usize), (w, h): (usize, usize), c
     }
 }
 
-/// A texture that repeats from left to right, with detail at every size, as natural pictures have.
+/// A texture that repeats horizontally, with details of every size, like natural pictures.
 fn texture(width: usize, height: usize) -> Vec<u8> {
-    // Any fixed scrambling of the coordinates will do; this one is the finalizer of MurmurHash3.
+    // Any fixed hash of the coordinates would do; this one is the finalizer of MurmurHash3.
     let noise = |x: usize, y: usize, octave: usize| {
         let mut h = (x as u32).wrapping_mul(0x9E37_79B1) ^ (y as u32).wrapping_mul(0x85EB_CA77) ^ octave as u32;
         h = (h ^ h >> 16).wrapping_mul(0x85EB_CA6B);
@@ -80,11 +80,11 @@ fn texture(width: usize, height: usize) -> Vec<u8> {
     out
 }
 
-/// Grain like a sensor's, larger than `len` by `GRAIN_STARTS`, in the range of -8 to 7 above a base of 8.
+/// Sensor-like noise (grain), longer than `len` by `GRAIN_STARTS`, in the range of -8 to 7 above a base of 8.
 fn grain(len: usize) -> Vec<u8> {
     let mut state = 0x9E37_79B9_7F4A_7C15u64;
     let step = |state: &mut u64| {
-        // xorshift64: fast, and any noise will do.
+        // xorshift64: fast, and the quality of the noise does not matter.
         *state ^= *state << 13;
         *state ^= *state >> 7;
         *state ^= *state << 17;
@@ -93,31 +93,31 @@ fn grain(len: usize) -> Vec<u8> {
     (0..len + GRAIN_STARTS).map(|_| step(&mut state)).collect()
 }
 
-/// The texture keeps away from the ends of the range, so that no sum leaves a byte.
+/// Adds grain to the texture. The texture's range leaves room for it, so that no sum overflows a byte.
 fn add_grain(to: &mut [u8], texture: &[u8], grain: &[u8]) {
     for ((to, texture), grain) in to.iter_mut().zip(texture).zip(grain) {
         *to = texture - 8 + grain;
     }
 }
 
-/// Places where the grain of a picture may begin, so that no two pictures in a row have the same.
+/// Number of offsets at which the grain of a picture may begin, so that consecutive pictures have different grain.
 const GRAIN_STARTS: usize = 4096;
 
-/// Draws the cards of one stream, over and over into the same picture.
+/// Draws the cards of one stream, always into the same picture.
 pub(super) struct Card {
     picture: Picture,
-    /// What stands still: bars and panel.
+    /// The parts that do not move: bars and panel.
     background: Picture,
     texture: Vec<u8>,
     grain: Vec<u8>,
     layout: Layout,
-    /// Rows where the texture begins, where the panel begins, where the strip's field begins.
+    /// First rows of the texture, of the panel, and of the strip's field.
     rows: [usize; 3],
     moving: bool,
 }
 
 impl Card {
-    /// A card for pictures of that size, or `None` where the clock does not fit. Without `moving`, only clock and
+    /// A card for pictures of that size, or `None` if the clock does not fit. Without `moving`, only clock and
     /// numbers change.
     pub(super) fn new(width: usize, height: usize, moving: bool) -> Option<Self> {
         let layout = Layout::new(width, height)?;
@@ -144,7 +144,7 @@ impl Card {
         })
     }
 
-    /// Draw everything but the clock: what is seen `elapsed` after the start.
+    /// Draw everything except the clock, as it looks `elapsed` after the start.
     pub(super) fn draw_scene(&mut self, elapsed: Duration) {
         let (width, rows) = (self.picture.width, self.rows);
         let (upper, panel) = (width * rows[0], width * rows[1]..width * rows[2]);
@@ -175,11 +175,11 @@ impl Card {
         );
     }
 
-    /// The scrolling texture under fresh grain: without it the codec would not spend the bits it was given.
+    /// Draw the scrolling texture with new grain: without grain the codec would not use its full bit rate.
     fn draw_texture(&mut self, elapsed: Duration) {
         let (width, upper) = (self.picture.width, self.picture.width * self.rows[0]);
         let shift = along(width, elapsed, 2 * SWEEP);
-        // An odd multiplier sends neighbouring times far apart.
+        // Multiplying by an odd number turns consecutive times into very different values.
         let scrambled = (elapsed.as_micros() as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15);
         let start = usize::try_from(scrambled >> 52).unwrap_or(0);
         let lines = self.picture.y[upper..]
@@ -194,7 +194,7 @@ impl Card {
         }
     }
 
-    /// Draw the clock in figures, as a hand that turns once a second, and as the strip.
+    /// Draw the clock as digits, as a hand that turns once per second, and as the strip.
     pub(super) fn draw_clock(&mut self, clock: CardClock) -> &Picture {
         let (width, panel, strip) = (self.picture.width, self.rows[1], self.rows[2]);
         let room = strip - panel;
@@ -219,7 +219,7 @@ impl Card {
         &self.picture
     }
 
-    /// A dial with one turn a second at the right end of the panel.
+    /// A dial at the right end of the panel, with one turn per second.
     fn draw_hand(&mut self, wall_us: u64, room: usize) {
         let radius = (room / 3).min(self.picture.width / 6) as f64;
         let (x, y) = (

@@ -1,13 +1,13 @@
-//! Letters for the test card: five by seven dots, only the ones it needs.
+//! Font of the test card: five by seven dots, only the characters that it needs.
 
 use crate::media::Picture;
 
-/// Dots from one letter to the next.
+/// Distance between the left edges of two letters, in dots.
 pub(super) const ADVANCE: usize = 6;
-/// Dots from the top to the bottom of a letter.
+/// Height of a letter, in dots.
 pub(super) const HEIGHT: usize = 7;
 
-/// Seven rows of five dots, the leftmost in bit 4. Letters that are not here are blank.
+/// Seven rows of five dots, the leftmost in bit 4. Characters not listed are blank.
 fn glyph(letter: u8) -> [u8; HEIGHT] {
     match letter {
         b'0' => [0x0E, 0x11, 0x13, 0x15, 0x19, 0x11, 0x0E],
@@ -30,8 +30,8 @@ fn glyph(letter: u8) -> [u8; HEIGHT] {
     }
 }
 
-/// Write `text` with its upper left corner at `x`, `y`, each dot a square of `scale` pixels of luma `value`. What does
-/// not fit on the right is left out; the caller sees to the lower edge.
+/// Write `text` with its upper left corner at `x`, `y`, each dot a square of `scale` pixels with luma `value`. Text
+/// beyond the right edge is cut off; the caller must check the lower edge.
 pub(super) fn write(picture: &mut Picture, text: &[u8], (x, y): (usize, usize), scale: usize, value: u8) {
     let width = picture.width;
     for (index, &letter) in text.iter().enumerate() {

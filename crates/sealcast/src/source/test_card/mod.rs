@@ -1,4 +1,4 @@
-//! A camera that needs no camera: a card with a clock in its picture, in real time.
+//! A synthetic camera: shows a card with a clock in its picture, in real time.
 //!
 //! `docs/test-card.md` describes the card and how to read its clock without this program.
 
@@ -21,22 +21,22 @@ use crate::failure::{Failure, FailureKind, Result};
 use crate::media::{Codec, Frame, Picture, StreamInfo};
 use crate::source::Source;
 
-/// Open a test card from what follows `test:`:
+/// Open a test card from the text after `test:`, which has the form
 /// `[WIDTHxHEIGHT][@FPS][?codec=h264|mjpeg&bitrate=BITS&bitrate_max=BITS&gop=FRAMES&quality=1..100&frames=N&bars]`.
 ///
 /// # Errors
-/// If the words make no sense (kind `Usage`), or the encoder does not start.
+/// The text is invalid (kind `Usage`), or the encoder does not start.
 pub fn open(rest: &str) -> Result<Box<dyn Source>> {
     Ok(Box::new(TestCard::new(Spec::parse(rest)?)?))
 }
 
-/// Draws the cards of a test card source without encoding or pacing them, for previews and measurements.
+/// Draws the cards of a test card source without encoding or timing, for previews and measurements.
 pub struct CardPainter {
     card: Card,
 }
 
 impl CardPainter {
-    /// A painter for pictures of that size; `None` where the clock does not fit or a side is odd.
+    /// A painter for pictures of that size; `None` if the clock does not fit or a side is odd.
     pub fn new(width: usize, height: usize) -> Option<Self> {
         let even = width.is_multiple_of(2) && height.is_multiple_of(2);
         even.then(|| Card::new(width, height, true))
@@ -44,7 +44,7 @@ impl CardPainter {
             .map(|card| Self { card })
     }
 
-    /// The card with that clock, `elapsed` after the start of the motion.
+    /// Returns the card with that clock, `elapsed` after the start of the motion.
     pub fn paint(&mut self, clock: CardClock, elapsed: Duration) -> &Picture {
         self.card.draw_scene(elapsed);
         self.card.draw_clock(clock)
@@ -60,11 +60,11 @@ struct TestCard {
     spec: Spec,
     card: Card,
     coder: Coder,
-    /// When frame 0 was due; set by the first call of `next`.
+    /// Time when frame 0 was due; set by the first call of `next`.
     start: Option<Instant>,
     /// Number of the next frame.
     number: u64,
-    /// Frames made.
+    /// Number of frames made.
     made: u64,
 }
 
@@ -100,14 +100,14 @@ impl TestCard {
         })
     }
 
-    /// When a frame is due, since the start. Computed from its number each time, so that no error adds up.
+    /// Time from the start until a frame is due. Always computed from its number, so that errors do not accumulate.
     fn due(&self, number: u64) -> Duration {
         let nanos = u128::from(number) * 1_000_000_000 * u128::from(self.spec.rate.denominator);
-        // Half a millennium fits.
+        // A u64 holds half a millennium in nanoseconds.
         Duration::from_nanos(u64::try_from(nanos / u128::from(self.spec.rate.numerator)).unwrap_or(u64::MAX))
     }
 
-    /// Number of the last frame due by now.
+    /// Number of the last frame that is due by now.
     fn last_due(&self, elapsed: Duration) -> u64 {
         let rate = self.spec.rate;
         let frames = elapsed.as_nanos() * u128::from(rate.numerator) / u128::from(rate.denominator) / 1_000_000_000;
@@ -121,7 +121,7 @@ impl Source for TestCard {
             Coder::H264(encoder) => encoder.parameters().to_vec(),
             Coder::Mjpeg(_) => Vec::new(),
         };
-        // The spec keeps sides far below.
+        // The spec limits the sides to far less.
         let side = |pixels: usize| u16::try_from(pixels).unwrap_or(u16::MAX);
         StreamInfo {
             codec: self.spec.codec,
@@ -137,14 +137,14 @@ impl Source for TestCard {
             return Ok(None);
         }
         let start = *self.start.get_or_insert_with(Instant::now);
-        // Late by more than a frame: skip to the one that is due, and let the gap in the event IDs tell.
+        // Late by more than a frame: skip to the frame that is due; the gap in the event IDs shows the loss.
         let number = self.number.max(self.last_due(start.elapsed()));
         let media_time = self.due(number);
         thread::sleep((start + media_time).saturating_duration_since(Instant::now()));
 
         let began = Instant::now();
         self.card.draw_scene(media_time);
-        // The clock comes last, so that it says when the picture was complete. The low bits of the number are enough.
+        // Draw the clock last, so that it shows when the picture was complete. The low bits of the number are enough.
         let clock = CardClock {
             event: number as u32,
             wall_us: wall_us(),
@@ -192,7 +192,7 @@ impl Source for TestCard {
     }
 }
 
-/// The wall clock in microseconds since 1970; 0 for a clock that stands before.
+/// The wall clock in microseconds since 1970; 0 if the clock is set to a time before that.
 fn wall_us() -> u64 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     u64::try_from(since.as_micros()).unwrap_or(u64::MAX)
@@ -202,7 +202,7 @@ fn wall_us() -> u64 {
 mod tests {
     use super::*;
 
-    /// Bits per second of the next `frames` frames as if none had been skipped.
+    /// Bits per second of the next `frames` frames, as if none had been skipped.
     fn made(card: &mut TestCard, frames: u32) -> f64 {
         let mut bytes = 0;
         for _ in 0..frames {

@@ -1,21 +1,21 @@
-//! What stands behind `test:` on the command line.
+//! Parses the text after `test:` on the command line.
 
 use crate::failure::{Failure, FailureKind, Result};
 use crate::media::{Codec, FrameRate};
 
-/// Largest picture drawn: what the H.264 encoder takes.
+/// Largest picture: the maximum of the H.264 encoder.
 const MAX_WIDTH: usize = 3840;
 const MAX_HEIGHT: usize = 2160;
-/// Smallest picture drawn: the clock must fit.
+/// Smallest picture: the clock must fit.
 const MIN_WIDTH: usize = 160;
 const MIN_HEIGHT: usize = 120;
 /// Lowest and highest bit rate of H.264.
 pub(super) const MIN_BITRATE: u32 = 20_000;
 const MAX_BITRATE: u32 = 200_000_000;
-/// Fastest pictures, per second.
+/// Highest frame rate, per second.
 const MAX_HZ: u32 = 240;
 
-/// A test card in words.
+/// Parsed description of a test card.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Spec {
     pub(super) width: usize,
@@ -24,15 +24,15 @@ pub(super) struct Spec {
     pub(super) codec: Codec,
     /// H.264: bits per second.
     pub(super) bitrate: u32,
-    /// H.264: what the bit rate may grow to where the path allows it; `None`: no further than `bitrate`.
+    /// H.264: maximum that the bit rate may rise to if the path allows it; `None`: no more than `bitrate`.
     pub(super) bitrate_max: Option<u32>,
-    /// H.264: frames from keyframe to keyframe; 0: on demand only; `None`: two seconds.
+    /// H.264: frames from keyframe to keyframe; 0: only on request; `None`: two seconds.
     pub(super) gop: Option<u32>,
     /// Motion JPEG: 1 to 100.
     pub(super) quality: u8,
-    /// Frames until the end; `None`: without end.
+    /// Number of frames until the end; `None`: endless.
     pub(super) frames: Option<u64>,
-    /// Nothing moves but the clock.
+    /// True if nothing moves except the clock.
     pub(super) bars: bool,
 }
 
@@ -61,7 +61,7 @@ fn usage(what: String, hint: impl Into<String>) -> Failure {
 }
 
 impl Spec {
-    /// Parse what follows `test:`.
+    /// Parse the text after `test:`.
     pub(super) fn parse(rest: &str) -> Result<Self> {
         let mut spec = Self::default();
         let (picture, query) = rest.split_once('?').unwrap_or((rest, ""));
@@ -151,7 +151,7 @@ impl Spec {
     }
 }
 
-/// `25`, `29.97` or `30000/1001`.
+/// Parses `25`, `29.97` or `30000/1001`.
 fn parse_rate(text: &str) -> Option<FrameRate> {
     let (numerator, denominator) = if let Some((n, d)) = text.split_once('/') {
         (n.parse().ok()?, d.parse().ok()?)
@@ -170,7 +170,7 @@ fn parse_rate(text: &str) -> Option<FrameRate> {
     sane.then_some(FrameRate { numerator, denominator })
 }
 
-/// `1500000`, `300k` or `1.5M`.
+/// Parses `1500000`, `300k` or `1.5M`.
 fn parse_bits(text: &str) -> Option<u32> {
     let (number, unit) = match text.as_bytes().last()? {
         b'k' => (&text[..text.len() - 1], 1e3),
@@ -178,7 +178,7 @@ fn parse_bits(text: &str) -> Option<u32> {
         _ => (text, 1.0),
     };
     let bits = number.parse::<f64>().ok()? * unit;
-    // Finite and in range after the check, so the conversion only drops a fraction of a bit.
+    // Finite and in range after this check, so the cast only drops a fraction of a bit.
     (1.0..=f64::from(u32::MAX)).contains(&bits).then_some(bits as u32)
 }
 

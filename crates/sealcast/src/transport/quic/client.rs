@@ -14,9 +14,9 @@ use super::{config, tls};
 use crate::failure::{Failure, FailureKind, Result};
 use crate::meter::metrics::Metrics;
 
-/// Longest wait for one address to answer.
+/// Connect timeout for each address.
 const CONNECT_PATIENCE: Duration = Duration::from_secs(5);
-/// Most addresses of one name that are tried.
+/// Maximum number of addresses of one name that are tried.
 const MAX_CANDIDATES: usize = 4;
 
 struct Connected {
@@ -25,7 +25,7 @@ struct Connected {
     endpoint: Endpoint,
 }
 
-/// Connect to the first address of `host` that answers, for an end that seals by `unit`.
+/// Connect to the first address of `host` that answers. `unit` is the sealing unit of this end.
 ///
 /// # Errors
 /// The name is unknown, or no address answers.

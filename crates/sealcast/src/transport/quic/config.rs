@@ -1,4 +1,4 @@
-//! What quinn is configured with: bounds that fit a live stream.
+//! Configuration of quinn: bounds that fit a live stream.
 
 use std::io;
 use std::net::SocketAddr;
@@ -20,30 +20,32 @@ use super::window::Windows;
 use crate::failure::Result;
 use crate::keys::entropy;
 
-/// Streams of media that may be open at once. With Motion JPEG each picture has its own, and a path of half a second
-/// holds 15 of them.
+/// Maximum of concurrently open media streams. With Motion JPEG each picture has its own stream, and a path with a
+/// delay of half a second holds 15 of them.
 pub(super) const MAX_MEDIA_STREAMS: u32 = 32;
-/// Bytes a peer may have under way on one stream, and on all together: 50 Mbit/s over 300 ms.
+/// Bytes that a peer may have in flight on one stream, and on all together: enough for 50 Mbit/s over 300 ms.
 const STREAM_WINDOW: u32 = 2 << 20;
 const RECEIVE_WINDOW: u32 = 4 << 20;
-/// Bytes of datagrams that wait for the congestion control: more would only age there.
+/// Bytes of datagrams waiting for congestion control. In a larger queue they would only age.
 pub(super) const DATAGRAMS_OUT: usize = 32 << 10;
-/// Bytes of datagrams that wait to be read. Older ones go for newer ones.
+/// Bytes of received datagrams waiting to be read. Newer datagrams replace the oldest ones.
 const DATAGRAMS_IN: usize = 2 << 20;
-/// Without news an endpoint sends something this often, so that no firewall on the way forgets it.
+/// Keep-alive interval of an idle connection, short enough that firewalls on the path do not forget it.
 const KEEP_ALIVE: Duration = Duration::from_secs(5);
-/// What is sent before anything is known of the path.
+/// Initial congestion window in bytes, used before anything is known of the path.
 const INITIAL_WINDOW: u64 = 32 << 10;
-/// Connections of strangers that wait to be looked at, and what each, and all, may send meanwhile.
+/// Maximum of incoming connections waiting to be accepted, and the bytes that each, and all together, may send until
+/// then.
 const MAX_INCOMING: usize = 64;
 const INCOMING_BYTES: u64 = 16 << 10;
-/// Bytes the kernel may hold on their way out and in, as for UDP.
+/// Sizes of the kernel's send and receive buffers, the same as for UDP.
 const SEND_BUFFER: usize = 2 << 20;
 const RECEIVE_BUFFER: usize = 8 << 20;
-/// Length of the connection IDs that others address us by.
+/// Length of our connection IDs.
 const CONNECTION_ID: usize = 8;
 
-/// What holds for a connection from either end. A session outlives [`STALL_TIMEOUT`] of silence, so its carrier does.
+/// Settings for a connection, the same on both ends. A session survives silence for [`STALL_TIMEOUT`], so the
+/// connection below it must do so, too.
 fn transport(control_streams: u32) -> Arc<TransportConfig> {
     let mut congestion = BbrConfig::default();
     congestion.initial_window(INITIAL_WINDOW);
@@ -63,10 +65,10 @@ fn transport(control_streams: u32) -> Arc<TransportConfig> {
     Arc::new(config)
 }
 
-/// The listening end's configuration.
+/// Configuration of the listening end.
 ///
 /// # Errors
-/// The TLS library fails.
+/// The TLS library failed.
 pub(super) fn server() -> std::result::Result<ServerConfig, rustls::Error> {
     let mut config = ServerConfig::with_crypto(Arc::new(tls::server()?));
     config
@@ -78,21 +80,21 @@ pub(super) fn server() -> std::result::Result<ServerConfig, rustls::Error> {
     Ok(config)
 }
 
-/// The connecting end's configuration.
+/// Configuration of the connecting end.
 ///
 /// # Errors
-/// The TLS library fails.
+/// The TLS library failed.
 pub(super) fn client() -> std::result::Result<ClientConfig, rustls::Error> {
     let mut config = ClientConfig::new(Arc::new(tls::client()?));
     config.transport_config(transport(0));
     Ok(config)
 }
 
-/// What an endpoint signs its stateless resets with, and its connection IDs. A listener that was started again must
-/// still be believed when it says that it knows a connection no more: its key comes from its identity.
+/// Keys of an endpoint for its stateless resets and connection IDs. Peers must still accept a stateless reset from a
+/// listener that was restarted, so its reset key is derived from its identity.
 ///
 /// # Errors
-/// There is no randomness.
+/// No randomness is available.
 pub(super) fn endpoint(identity: Option<&Identity>) -> Result<EndpointConfig> {
     let mut reset: [u8; 32] = entropy::random()?;
     if let Some(identity) = identity {
@@ -110,7 +112,8 @@ pub(super) fn endpoint(identity: Option<&Identity>) -> Result<EndpointConfig> {
     Ok(config)
 }
 
-/// Makes connection IDs that look random. quinn's own are only answered with a reset by the endpoint that made them.
+/// Generates connection IDs that look random. With quinn's own generator an endpoint sends stateless resets only for
+/// connection IDs that it made itself, so not after a restart.
 struct Numbered {
     key: hmac::Key,
     count: u64,
@@ -132,10 +135,10 @@ impl ConnectionIdGenerator for Numbered {
     }
 }
 
-/// A socket for an endpoint; `[::]` takes IPv4 as well.
+/// Opens a socket for an endpoint; `[::]` also accepts IPv4.
 ///
 /// # Errors
-/// The port is taken, or the address is not ours.
+/// The port is taken, or the address does not belong to this machine.
 pub(super) fn socket(address: SocketAddr) -> io::Result<std::net::UdpSocket> {
     let socket = Socket::new(Domain::for_address(address), Type::DGRAM, None)?;
     if address.is_ipv6() {

@@ -1,4 +1,4 @@
-//! Media that goes in datagrams, one record in each.
+//! Media in QUIC datagrams, one record in each.
 
 use std::collections::VecDeque;
 
@@ -10,19 +10,20 @@ use super::config::DATAGRAMS_OUT;
 use crate::meter::labels::DatagramUnsent;
 use crate::meter::metrics::Metrics;
 
-/// What QUIC adds to a datagram, at most: a packet's header with a connection ID of 20 bytes, the frame's and the tag.
+/// Maximum overhead of a QUIC datagram: the packet header with a connection ID of 20 bytes, the frame header and the
+/// tag.
 const OVERHEAD: usize = 50;
-/// What quinn counts for each datagram besides its bytes, at most.
+/// Maximum that quinn counts for each datagram in addition to its bytes.
 const ACCOUNTED: usize = 64;
 
-/// The longest record. Every path of QUIC carries packets of 1200 bytes, so it stays right whatever becomes of the
-/// path.
+/// Maximum length of a record. Every QUIC path carries packets of 1200 bytes, so this stays valid if the path
+/// changes.
 pub(super) fn longest(connection: &Connection) -> usize {
     let now = connection.max_datagram_size().unwrap_or(BASE_DATAGRAM);
     now.min(BASE_DATAGRAM - OVERHEAD)
 }
 
-/// Datagrams that quinn had no room for yet.
+/// Queue of datagrams that quinn had no room for yet.
 pub(super) struct Datagrams {
     waiting: VecDeque<Bytes>,
     bytes: usize,
@@ -38,13 +39,13 @@ impl Datagrams {
         }
     }
 
-    /// Take a run of records; `false` if earlier ones still wait.
+    /// Takes a run of records; returns `false` if earlier ones are still queued.
     pub(super) fn send(&mut self, connection: &Connection, packets: &[u8], size: usize) -> bool {
         self.flush(connection);
         if !self.waiting.is_empty() {
             return false;
         }
-        // One allocation for the run.
+        // Copies the run once; the datagrams share the allocation.
         let run = Bytes::copy_from_slice(packets);
         let cuts = (0..run.len()).step_by(size);
         self.waiting
@@ -54,7 +55,7 @@ impl Datagrams {
         true
     }
 
-    /// Hand over what there is room for; whether anything was.
+    /// Passes datagrams to quinn as far as it has room; returns true if it took any.
     pub(super) fn flush(&mut self, connection: &Connection) -> bool {
         let before = self.waiting.len();
         let mut room = if before > 0 {
@@ -73,20 +74,20 @@ impl Datagrams {
             match connection.send_datagram(next) {
                 Ok(()) => {}
                 Err(SendDatagramError::TooLarge) => self.metrics.datagrams_unsent(DatagramUnsent::TooLong, 1),
-                // The peer takes none, or is gone, which the control stream tells.
+                // The peer accepts no datagrams, or is gone; the control stream reports the latter.
                 Err(_) => self.metrics.datagrams_unsent(DatagramUnsent::Unreachable, 1),
             }
         }
         self.waiting.len() < before
     }
 
-    /// Drop what waits.
+    /// Drops all queued datagrams.
     pub(super) fn forget(&mut self) {
         self.waiting.clear();
         self.bytes = 0;
     }
 
-    /// Bytes that have not left this machine.
+    /// Bytes that have not left this machine yet.
     pub(super) fn backlog(&self, connection: &Connection) -> usize {
         let free = connection.datagram_send_buffer_space() + ACCOUNTED;
         self.bytes + DATAGRAMS_OUT.saturating_sub(free)

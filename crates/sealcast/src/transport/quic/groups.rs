@@ -1,4 +1,4 @@
-//! Media that goes on streams, one for each group of pictures: an old one can be given up for a new one.
+//! Media on QUIC streams, one stream for each group of pictures, so that an old group can be dropped for a new one.
 
 use std::collections::VecDeque;
 use std::io;
@@ -12,23 +12,23 @@ use sealcast_proto::wire::{Accept, Header, LENGTH_PREFIX};
 use crate::meter::labels::MediaStream;
 use crate::meter::metrics::Metrics;
 
-/// A group is out of date when this many newer ones have begun.
+/// A group is outdated once this many newer groups have begun,
 const NEWER_GROUPS: usize = 2;
-/// And when it ended as long ago as this and two round trips: groups of a single picture follow each other faster than
-/// they can be acknowledged.
+/// and once this time plus two round trips have passed since its end: groups of a single picture follow each other
+/// faster than they can be acknowledged.
 const OUT_OF_DATE: Duration = Duration::from_millis(120);
-/// What a stream is reset with.
+/// Error code for resetting the stream of an outdated group.
 const OUTDATED: VarInt = VarInt::from_u32(1);
-/// Least bytes that quinn may hold for us, whatever it thinks of the path.
+/// Minimum send window in bytes, whatever quinn estimates of the path.
 const LEAST_WINDOW: u64 = 16 << 10;
 
-/// A group that was handed over whole.
+/// A group that has been passed to quinn completely.
 struct Older {
     stream: SendStream,
     ended: Instant,
 }
 
-/// A record, with its length, of which quinn took only the first bytes.
+/// A record with its length prefix, of which quinn has taken only the first bytes.
 struct Waiting {
     begins: bool,
     bytes: Vec<u8>,
@@ -38,14 +38,16 @@ struct Waiting {
 /// The streams of the groups, newest last.
 pub(super) struct Groups {
     current: Option<SendStream>,
-    /// A group was begun, or waits to be.
+    /// True if a group has begun, or waits for its stream.
     begun: bool,
-    /// Its last record was a description: the keyframe belongs to it.
+    /// True if the last record of the group was a stream description, so the keyframe after it belongs to the same
+    /// group.
     described: bool,
     older: VecDeque<Older>,
     waiting: VecDeque<Waiting>,
     bytes: usize,
-    /// Older groups go first, so that their last packets are not held up by a keyframe.
+    /// Priority of the newest group. Older groups have a higher one, so that a keyframe does not delay their last
+    /// packets.
     priority: i32,
     metrics: Metrics,
 }
@@ -64,9 +66,9 @@ impl Groups {
         }
     }
 
-    /// Take a run of records; `false` if earlier ones still wait.
+    /// Takes a run of records; returns `false` if earlier ones are still queued.
     pub(super) fn send(&mut self, connection: &Connection, packets: &[u8], size: usize) -> io::Result<bool> {
-        // wait() registers the real waker for what was not taken.
+        // wait() registers the real waker for data that could not be sent.
         let mut context = Context::from_waker(Waker::noop());
         let mut open = std::pin::pin!(connection.open_uni());
         self.poll_write(&mut context, connection, open.as_mut());
@@ -95,7 +97,7 @@ impl Groups {
         Ok(true)
     }
 
-    /// Whether a new group begins with this record: with a description, or with a keyframe that none stands before.
+    /// True if this record begins a new group: a stream description, or a keyframe without a description before it.
     fn begins(&mut self, record: &[u8]) -> bool {
         let flags = Header::parse(record, Accept::ClearMedia).map(|header| header.flags);
         let described = std::mem::take(&mut self.described);
@@ -107,7 +109,7 @@ impl Groups {
         begins || !begun
     }
 
-    /// Hand over what waits, as far as it is taken; whether anything was.
+    /// Writes queued data as far as quinn takes it; returns true if anything was written.
     pub(super) fn poll_write<'a>(
         &mut self,
         context: &mut Context<'_>,
@@ -137,7 +139,7 @@ impl Groups {
         any
     }
 
-    /// Open the stream of a new group; whether there is one.
+    /// Opens the stream of a new group; returns true if there is one.
     fn poll_begin<'a>(
         &mut self,
         context: &mut Context<'_>,
@@ -150,16 +152,16 @@ impl Groups {
         open.set(connection.open_uni());
         let now = Instant::now();
         if let Some(mut stream) = self.current.take() {
-            // It fails for one that the peer has stopped.
+            // It fails if the peer has stopped the stream.
             let _ = stream.finish();
             self.older.push_back(Older { stream, ended: now });
         }
         set_window(connection);
         self.give_up_old(now, OUT_OF_DATE + connection.rtt() * 2);
-        // Without a connection records go nowhere, and the control stream tells of it.
+        // If the connection is gone, records are discarded; the control stream reports the error.
         if let Ok(stream) = opened {
             self.priority = self.priority.saturating_sub(1);
-            // It fails for a stream that is closed.
+            // It fails for a closed stream.
             let _ = stream.set_priority(self.priority);
             self.metrics.media_stream(MediaStream::Begun);
             self.current = Some(stream);
@@ -180,13 +182,13 @@ impl Groups {
     }
 
     fn give_up(&self, mut stream: SendStream) {
-        // It fails for one of which all has arrived.
+        // It fails if all data of the stream has arrived.
         if stream.reset(OUTDATED).is_ok() {
             self.metrics.media_stream(MediaStream::Reset);
         }
     }
 
-    /// Give up all that was begun: nobody wants to see it later.
+    /// Drops all groups: nobody wants to see them later.
     pub(super) fn forget(&mut self) {
         let older = std::mem::take(&mut self.older);
         let streams = older.into_iter().map(|older| older.stream);
@@ -198,7 +200,7 @@ impl Groups {
         self.begun = false;
     }
 
-    /// How many bytes the group's stream takes.
+    /// Writes to the group's stream; returns the number of bytes taken.
     fn write(&mut self, context: &mut Context<'_>, bytes: &[u8]) -> usize {
         let mut taken = 0;
         while let Some(stream) = self.current.as_mut() {
@@ -220,13 +222,14 @@ impl Groups {
         bytes.len()
     }
 
-    /// Bytes that quinn has not taken.
+    /// Bytes that quinn has not taken yet.
     pub(super) fn backlog(&self) -> usize {
         self.bytes
     }
 }
 
-/// Let quinn hold what the path may have in flight and little more: what waits there can no longer be dropped.
+/// Limit quinn's send window to little more than the path can have in flight: data queued there can no longer be
+/// dropped.
 fn set_window(connection: &Connection) {
     let window = connection.stats().path.cwnd;
     connection.set_send_window((window + window / 4).max(LEAST_WINDOW));

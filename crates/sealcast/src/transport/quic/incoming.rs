@@ -1,4 +1,4 @@
-//! Media that comes: on streams, each of its own, and in datagrams.
+//! Received media: on streams, one per group of pictures, and in datagrams.
 
 use std::collections::VecDeque;
 use std::pin::Pin;
@@ -13,15 +13,15 @@ use crate::meter::labels::MediaStream;
 use crate::meter::metrics::Metrics;
 use crate::transport::{StreamTransport, Transport};
 
-/// Datagrams taken at once, so that whoever floods us does not keep others from their turn.
+/// Maximum of datagrams read at once, so that a peer that floods us does not block other tasks.
 const DATAGRAMS_AT_ONCE: usize = 64;
 
-/// What of the peer's media has come and was not handed out.
+/// Received media that has not been delivered yet.
 pub(super) struct Incoming {
-    /// In the order in which they were opened. quinn lets the peer open no more than it was told.
+    /// Streams in the order in which they were opened. quinn limits how many the peer may open.
     streams: Vec<StreamTransport<Join<RecvStream, Sink>>>,
     datagrams: VecDeque<Bytes>,
-    /// The datagram that was handed out last.
+    /// The datagram that was delivered last.
     lent: BytesMut,
     metrics: Metrics,
 }
@@ -36,7 +36,7 @@ impl Incoming {
         }
     }
 
-    /// Take what is there; whether anything was.
+    /// Reads available data; returns true if there was any.
     pub(super) fn poll<'a>(
         &mut self,
         context: &mut Context<'_>,
@@ -44,7 +44,7 @@ impl Incoming {
         mut opened: Pin<&mut AcceptUni<'a>>,
         mut datagram: Pin<&mut ReadDatagram<'a>>,
     ) -> bool {
-        // What fails here fails on the control stream, too, which tells of it.
+        // An error here also occurs on the control stream, which reports it.
         while let Poll::Ready(Ok(stream)) = opened.as_mut().poll(context) {
             self.streams.push(StreamTransport::new(join(stream, sink())));
             opened.set(connection.accept_uni());
@@ -54,7 +54,7 @@ impl Incoming {
         self.streams.retain_mut(|stream| match stream.poll_read(context) {
             Ok(read) => {
                 any |= read;
-                // A closed one goes when what came of it has been handed out.
+                // Keep a closed stream until all its records have been delivered; message() then removes it.
                 true
             }
             Err(_) => {
@@ -73,10 +73,10 @@ impl Incoming {
         any
     }
 
-    /// The next whole record.
+    /// Returns the next complete record.
     ///
     /// # Errors
-    /// A stream has lost its framing.
+    /// The framing of a stream is lost.
     pub(super) fn message(&mut self) -> Result<Option<&mut [u8]>, Malformed> {
         let limit = MessageLength::Record;
         let mut found = None;
@@ -90,7 +90,7 @@ impl Incoming {
             return self.streams[at].message(limit);
         }
         self.streams.retain(|stream| !stream.is_closed());
-        // An empty one only asks whether the path is there.
+        // Skip empty datagrams: the peer sends them only to probe the path.
         let Some(datagram) = std::iter::from_fn(|| self.datagrams.pop_front()).find(|datagram| !datagram.is_empty())
         else {
             return Ok(None);

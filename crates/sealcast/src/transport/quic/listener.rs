@@ -1,4 +1,4 @@
-//! One endpoint for many peers, and what strangers may do at it.
+//! One QUIC endpoint for many peers, with limits for unauthenticated ones.
 
 use std::io;
 use std::net::SocketAddr;
@@ -16,10 +16,10 @@ use crate::failure::{Failure, FailureKind, Result};
 use crate::meter::labels::{DatagramRefusal, DoorAnswer};
 use crate::meter::metrics::Metrics;
 
-/// Connections that may be in QUIC's own handshake at once.
+/// Maximum of concurrent QUIC handshakes.
 const MAX_HANDSHAKES: usize = 64;
 
-/// Accepts the connections that strangers open at one address.
+/// Accepts the connections that peers open at one address.
 pub struct QuicListener {
     endpoint: Endpoint,
     address: SocketAddr,
@@ -33,11 +33,11 @@ struct Begun {
     control: (SendStream, RecvStream),
 }
 
-/// Listen at an address; port 0 takes a free one, and `[::]` takes IPv4 as well. A stranger costs no memory until it
-/// has shown, with the token of a Retry packet, that it receives at the address it writes from.
+/// Listen at an address; port 0 takes a free port, and `[::]` also accepts IPv4. An unknown sender costs no memory
+/// until it has shown, with the token of a Retry packet, that it receives at its source address.
 ///
 /// # Errors
-/// The port is taken, the address is not ours, or there is no randomness.
+/// The port is taken, the address does not belong to this machine, or there is no randomness.
 pub(in crate::transport) fn listen(address: SocketAddr, identity: &Identity, metrics: Metrics) -> Result<QuicListener> {
     let config = config::server().map_err(|error| {
         let what = format!("QUIC cannot be set up ({error})");
@@ -69,20 +69,20 @@ pub(in crate::transport) fn listen(address: SocketAddr, identity: &Identity, met
 }
 
 impl QuicListener {
-    /// The address listened at.
+    /// The address that is listened at.
     pub fn local_address(&self) -> SocketAddr {
         self.address
     }
 
-    /// The next connection whose control stream is open, for an end that seals by `unit`. Cancel-safe.
+    /// Returns the next connection whose control stream is open. `unit` is the sealing unit of this end. Cancel-safe.
     ///
     /// # Errors
-    /// The endpoint has ended, which it does only with the program.
+    /// The endpoint has ended, which happens only when the program ends.
     pub async fn accept(&mut self, unit: Unit) -> io::Result<QuicTransport> {
         loop {
             tokio::select! {
                 Some(begun) = self.handshakes.join_next() => {
-                    // A handshake that failed has said so where it did.
+                    // A failed handshake has already been reported where it failed.
                     if let Ok(Some(Begun { connection, control })) = begun {
                         let metrics = self.metrics.clone();
                         return Ok(QuicTransport::new(connection, control, None, unit, metrics));
@@ -100,7 +100,7 @@ impl QuicListener {
         if !incoming.remote_address_validated() {
             self.metrics.door_answered(DoorAnswer::Retry);
             if let Err(error) = incoming.retry() {
-                // It came with a token that is none.
+                // It came with an invalid token.
                 error.into_incoming().ignore();
             }
         } else if self.handshakes.len() >= MAX_HANDSHAKES {
@@ -113,7 +113,7 @@ impl QuicListener {
     }
 }
 
-/// QUIC's handshake, and the initiator's stream.
+/// Completes the QUIC handshake and accepts the control stream, which the connecting end opens.
 async fn begin(incoming: Incoming) -> Option<Begun> {
     let from = incoming.remote_address();
     let begin = async {

@@ -1,5 +1,5 @@
-//! QUIC (protocol.md §8): a stream for control messages, and streams or datagrams for media. What it encrypts and whom
-//! it talks to is not trusted: our own records and handshake run inside.
+//! QUIC (protocol.md §8): a stream for control messages, and streams or datagrams for media. Neither its encryption
+//! nor its authentication is trusted: our own records and handshake run inside.
 
 mod client;
 mod config;

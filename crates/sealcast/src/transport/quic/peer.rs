@@ -1,4 +1,4 @@
-//! One peer's connection as a carrier of messages.
+//! The QUIC connection of one peer as a transport of messages.
 
 use std::future::{Future, poll_fn};
 use std::io;
@@ -21,28 +21,30 @@ use super::window::Watch;
 use crate::meter::metrics::Metrics;
 use crate::transport::{Progress, StreamTransport, Transport};
 
-/// How often it is looked whether datagrams have left: quinn tells only of those that it had no room for.
+/// Interval for checking whether queued datagrams have been sent: quinn gives no notice of that, except after its
+/// queue was full.
 const LOOK: Duration = Duration::from_millis(2);
-/// Fewer bytes than this that have not left hold nobody up.
+/// A backlog below this many bytes is not worth waiting for.
 const LITTLE: usize = 4 << 10;
-/// How a connection is closed whose session has ended, in words or without.
+/// Error code for closing the connection of a session that has ended, with a final message or without.
 const ENDED: VarInt = VarInt::from_u32(0);
 
 /// A QUIC connection between this end and one peer.
 pub struct QuicTransport {
     connection: Connection,
-    /// The connecting end has an endpoint of its own, which lives as long as its connection.
+    /// The endpoint of the connecting end, which must live as long as the connection.
     endpoint: Option<Endpoint>,
     control: StreamTransport<Join<RecvStream, SendStream>>,
     media: QuicMedia,
     outgoing: Outgoing,
     incoming: Incoming,
     watch: Watch,
-    /// Media is taken only once the session stands: it may overtake the handshake, and strangers have none.
+    /// Media is read only once the session is established: it may overtake the handshake, and an unauthenticated peer
+    /// may send none.
     established: bool,
 }
 
-/// How media leaves.
+/// Queue for outgoing media: on streams or in datagrams.
 enum Outgoing {
     Groups(Groups),
     Datagrams(Datagrams),
@@ -58,7 +60,7 @@ impl Outgoing {
 }
 
 impl QuicTransport {
-    /// `unit` is what this end seals at once: whole frames go on streams, shorter records in datagrams.
+    /// `unit` is the sealing unit of this end: whole frames go on streams, shorter records in datagrams.
     pub(super) fn new(
         connection: Connection,
         (send, receive): (SendStream, RecvStream),
@@ -73,7 +75,7 @@ impl QuicTransport {
                 Outgoing::Datagrams(Datagrams::new(metrics.clone())),
             ),
         };
-        // Control messages go before all media. It fails for a stream that is closed, which shows soon enough.
+        // Control messages go before all media. It fails for a closed stream, which wait() reports.
         let _ = send.set_priority(i32::MAX);
         Self {
             connection,
@@ -87,19 +89,19 @@ impl QuicTransport {
         }
     }
 
-    /// Where the peer is at the moment: its address may change.
+    /// The peer's current address, which may change.
     pub fn remote(&self) -> SocketAddr {
         let address = self.connection.remote_address();
         SocketAddr::new(address.ip().to_canonical(), address.port())
     }
 
-    /// How this end's media travels.
+    /// The way that this end's media is sent: on streams or in datagrams.
     pub fn media(&self) -> QuicMedia {
         self.media
     }
 }
 
-/// What the end of a connection means.
+/// Translates the reason why the connection ended.
 fn ended(reason: ConnectionError) -> io::Result<Progress> {
     match reason {
         ConnectionError::ApplicationClosed(_)
@@ -115,7 +117,7 @@ fn ended(reason: ConnectionError) -> io::Result<Progress> {
 
 impl Transport for QuicTransport {
     async fn wait(&mut self) -> io::Result<Progress> {
-        // A peer that floods us must not keep the other tasks of this thread from their turn.
+        // Yield to the other tasks of this thread, even if a peer floods us.
         consume_budget().await;
         let Self {
             connection,
@@ -144,7 +146,7 @@ impl Transport for QuicTransport {
             if *established {
                 read |= incoming.poll(context, connection, opened.as_mut(), datagram.as_mut());
             }
-            // What came before the end is read before anybody hears of the end.
+            // Deliver everything that was received before reporting the end.
             if read {
                 return Poll::Ready(Ok(Progress::Read));
             }
@@ -169,7 +171,7 @@ impl Transport for QuicTransport {
         if let Outgoing::Datagrams(datagrams) = &mut self.outgoing {
             datagrams.flush(&self.connection);
         }
-        // What broke is told by wait(), after the peer's last words.
+        // wait() reports the error, after the peer's last messages.
         let _ = self.control.flush_now();
         Ok(())
     }
@@ -213,7 +215,7 @@ impl Transport for QuicTransport {
             return;
         }
         let send = self.control.inner_mut().writer_mut();
-        // It fails where there is nothing to wait for.
+        // It fails if there is nothing to wait for.
         if send.finish().is_ok() {
             let _ = send.stopped().await;
         }

@@ -1,4 +1,4 @@
-//! The carrier's TLS: a certificate that nobody believes, and a client that believes any.
+//! TLS of the QUIC transport: a certificate without meaning, and a client that accepts any certificate.
 
 use std::sync::Arc;
 
@@ -13,12 +13,12 @@ use rustls::{ClientConfig, Error, ServerConfig};
 
 use super::super::tls::AnyCertificate;
 
-/// The protocol's name (protocol.md §8).
+/// The ALPN protocol name (protocol.md §8).
 const ALPN: &[u8] = b"sealcast/1";
-/// What the client calls every server: the true name is nobody's business on the way.
+/// The server name that the client sends to every server, so that the real name stays private.
 pub(super) const SERVER_NAME: &str = "sealcast";
 
-/// Fast and short, since none of it is what protects the stream.
+/// Fast algorithms with short keys and messages, since this TLS is not what protects the stream.
 fn provider() -> Arc<CryptoProvider> {
     Arc::new(CryptoProvider {
         cipher_suites: vec![
@@ -34,10 +34,10 @@ fn internal(_: impl std::fmt::Debug) -> Error {
     Error::General("the cryptographic library refused a fresh key".to_owned())
 }
 
-/// The listening end's TLS, with a fresh certificate.
+/// TLS configuration of the listening end, with a new certificate.
 ///
 /// # Errors
-/// The library fails.
+/// The library failed.
 pub(super) fn server() -> Result<QuicServerConfig, Error> {
     let key = Ed25519KeyPair::generate().map_err(internal)?;
     let der = key.to_pkcs8v1().map_err(internal)?;
@@ -51,10 +51,11 @@ pub(super) fn server() -> Result<QuicServerConfig, Error> {
     QuicServerConfig::try_from(config).map_err(internal)
 }
 
-/// The connecting end's TLS, which takes any certificate: who the peer is shows in our own handshake (keys.md).
+/// TLS configuration of the connecting end. It accepts any certificate: our own handshake authenticates the peer
+/// (keys.md).
 ///
 /// # Errors
-/// The library fails.
+/// The library failed.
 pub(super) fn client() -> Result<QuicClientConfig, Error> {
     let provider = provider();
     let verifier = AnyCertificate(Arc::clone(&provider));
@@ -68,7 +69,7 @@ pub(super) fn client() -> Result<QuicClientConfig, Error> {
     QuicClientConfig::try_from(config).map_err(internal)
 }
 
-/// DER: a value's tag, length and content.
+/// Encodes a DER value: tag, length and content.
 fn der(tag: u8, parts: &[&[u8]]) -> Vec<u8> {
     let content = parts.concat();
     let length = u16::try_from(content.len()).expect("certificates are short");
@@ -83,7 +84,8 @@ fn der(tag: u8, parts: &[&[u8]]) -> Vec<u8> {
     out
 }
 
-/// A self-signed X.509 certificate of an Ed25519 key (RFC 5280, RFC 8410) that says nothing: TLS wants one.
+/// A self-signed X.509 certificate of an Ed25519 key (RFC 5280, RFC 8410). It says nothing about the peer; TLS
+/// requires one.
 fn certificate(key: &Ed25519KeyPair) -> Vec<u8> {
     const SEQUENCE: u8 = 0x30;
     const BIT_STRING: u8 = 0x03;
@@ -134,7 +136,7 @@ mod tests {
         let pem = file.path().with_extension("pem");
         let pem_path = pem.to_str().expect("a path in UTF-8");
         run(&["x509", "-inform", "der", "-in", path, "-out", pem_path]);
-        // Trusted as its own root, its signature is the question.
+        // The certificate is trusted as its own root, so that only its signature is checked.
         run(&["verify", "-check_ss_sig", "-CAfile", pem_path, pem_path]);
         std::fs::remove_file(pem).expect("it was there");
     }

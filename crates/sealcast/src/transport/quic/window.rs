@@ -1,8 +1,8 @@
-//! The congestion window: BBR's, and room for a question where nothing is acknowledged any more.
+//! Congestion window: that of BBR, extended by room for a probe when nothing is acknowledged any more.
 //!
-//! QUIC asks a silent path again after twice the time each time (RFC 9002, 6.2), without an upper bound: after an
-//! outage of ten seconds it may be silent for ten more. What the window has room for is not held back by that, so
-//! this end asks [every so often](ASK) and needs as long as this, at most, to see that the path is back.
+//! On a silent path QUIC doubles the interval between probes each time (RFC 9002, 6.2) without an upper bound: after
+//! an outage of ten seconds it may stay silent for ten more. Data that fits into the window is not subject to that,
+//! so this end sends a probe [every 250 ms](ASK) and notices within that time that the path works again.
 
 use std::any::Any;
 use std::sync::Arc;
@@ -16,23 +16,23 @@ use quinn::congestion::{BbrConfig, Controller, ControllerFactory, ControllerMetr
 use quinn_proto::RttEstimator;
 use tokio::time::{Interval, MissedTickBehavior, interval};
 
-/// How often a path is asked that acknowledges nothing.
+/// Interval between probes of a path that acknowledges nothing.
 const ASK: Duration = Duration::from_millis(250);
-/// Room for one question: the largest packet, and what is sent with it.
+/// Room for one probe in bytes: the largest packet, and the data sent with it.
 const QUESTION: u64 = 3000;
 
-/// What the two sides of a window share: quinn, which asks for it, and the carrier, which sees the silence.
+/// State of a window shared by quinn, which queries the window, and the transport, which notices the silence.
 #[derive(Default)]
 struct Shared {
-    /// Bytes that were sent and neither acknowledged nor given up.
+    /// Bytes sent that are neither acknowledged nor considered lost.
     in_flight: AtomicU64,
-    /// How often something was acknowledged.
+    /// Number of acknowledgements received.
     acknowledged: AtomicU64,
-    /// How many bytes may be in flight whatever BBR says.
+    /// Bytes that may be in flight, whatever BBR says.
     allowed: AtomicU64,
 }
 
-/// Makes the windows of an endpoint's connections.
+/// Creates the congestion windows of an endpoint's connections.
 pub(super) struct Windows(pub(super) Arc<BbrConfig>);
 
 impl ControllerFactory for Windows {
@@ -100,11 +100,11 @@ impl Controller for Window {
     }
 }
 
-/// Watches for silence, and asks.
+/// Detects that a path is silent, and sends probes.
 pub(super) struct Watch {
     tick: Interval,
     acknowledged: u64,
-    /// For how long nothing was acknowledged.
+    /// Time since the last acknowledgement.
     silent: Duration,
 }
 
@@ -119,10 +119,10 @@ impl Watch {
         }
     }
 
-    /// Ask `connection`'s path if it has been silent for longer than two round trips.
+    /// Probe `connection`'s path if it has been silent for longer than two round trips.
     pub(super) fn poll(&mut self, context: &mut Context<'_>, connection: &Connection) {
         while self.tick.poll_tick(context).is_ready() {
-            // A path that another end has moved to has a window of its own.
+            // Fetch the window each time: after the peer has migrated, the new path has a window of its own.
             let Ok(window) = connection.congestion_state().into_any().downcast::<Window>() else {
                 return;
             };
@@ -136,7 +136,8 @@ impl Watch {
             }
             if self.silent > connection.rtt() * 2 {
                 shared.allowed.store(in_flight + QUESTION, Ordering::Relaxed);
-                // It is nobody's record, and fails where the connection has ended, which is told elsewhere.
+                // An empty datagram is not a record. Sending fails if the connection has ended, which is reported
+                // elsewhere.
                 let _ = connection.send_datagram(Bytes::new());
             }
         }

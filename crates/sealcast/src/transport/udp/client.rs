@@ -1,4 +1,4 @@
-//! The end that connects.
+//! The connecting end of UDP.
 
 use std::io;
 use std::net::SocketAddr;
@@ -13,15 +13,15 @@ use super::{Path, Runs};
 use crate::failure::{Failure, FailureKind, Result};
 use crate::meter::metrics::Metrics;
 
-/// Most addresses of one name that are tried, all at once.
+/// Maximum number of addresses of one name that are tried, all at the same time.
 const MAX_CANDIDATES: usize = 4;
-/// How long nothing can be sent before the socket is taken for one of a network that is gone.
+/// If nothing could be sent for this long, open a new socket: the network of the old one is probably gone.
 const REBIND_AFTER: Duration = Duration::from_secs(3);
 
-/// Get ready to talk to `host`. Nothing is sent yet. What is sent goes to all addresses of a name, until one answers.
+/// Prepare to talk to `host`. Nothing is sent yet. Datagrams go to all addresses of a name until one of them answers.
 ///
 /// # Errors
-/// The name is unknown or has no address, or no socket can be had.
+/// The name is unknown or has no address, or no socket can be opened.
 pub async fn connect(host: &Host, port: u16, metrics: Metrics) -> Result<UdpTransport> {
     let fail = |why: String, hint: &str| {
         Failure::new(
@@ -46,24 +46,24 @@ pub async fn connect(host: &Host, port: u16, metrics: Metrics) -> Result<UdpTran
     transport.ok_or_else(|| fail("this machine can write to no address of it".to_owned(), hint))
 }
 
-/// Get ready to talk to whoever answers first at one of `addresses`, as [`connect`] does; `None` if this machine can
-/// write to none of them.
+/// Prepare to talk to the first of `addresses` that answers, as [`connect`] does. Returns `None` if this machine can
+/// send to none of them.
 ///
 /// # Errors
-/// No socket can be had.
+/// No socket can be opened.
 pub fn connect_any(addresses: &[SocketAddr], metrics: Metrics) -> io::Result<Option<UdpTransport>> {
     let far = FarEnd::open(&addresses[..addresses.len().min(MAX_CANDIDATES)])?;
     Ok(far.map(|far| UdpTransport::connected(far, metrics)))
 }
 
-/// The other end, as a connecting end sees it: at one address, which is perhaps still to be found out.
+/// The peer as the connecting end sees it: one address, which may still have to be found out of several.
 pub(super) struct FarEnd {
     pub(super) socket: DatagramSocket,
-    /// Where it may be; one alone once it has answered.
+    /// Possible addresses of the peer; only one remains after it has answered.
     candidates: Vec<SocketAddr>,
-    /// The connection of what was sent: an answer names it.
+    /// The connection number of the datagrams sent; an answer carries the same one.
     connection: Option<u32>,
-    /// Since when nothing could be sent.
+    /// Start of the time in which nothing could be sent.
     failing: Option<Instant>,
 }
 
@@ -71,7 +71,7 @@ impl FarEnd {
     fn open(addresses: &[SocketAddr]) -> io::Result<Option<Self>> {
         let socket = bind_any(addresses.iter().any(SocketAddr::is_ipv6))?;
         let mut candidates: Vec<SocketAddr> = addresses.iter().map(|&address| socket.fit(address)).collect();
-        // Without IPv6 on this machine the socket takes only the IPv4 ones.
+        // Without IPv6 on this machine the socket can only use the IPv4 addresses.
         candidates.retain(|address| address.is_ipv4() == socket.local_address().is_ipv4());
         Ok((!candidates.is_empty()).then_some(Self {
             socket,
@@ -81,7 +81,7 @@ impl FarEnd {
         }))
     }
 
-    /// Go on from another port, and after a change of networks from another address.
+    /// Continue from a new port and, after a change of networks, from a new local address.
     pub(super) fn rebind(&mut self) -> io::Result<()> {
         self.socket = bind_any(self.socket.local_address().is_ipv6())?;
         self.candidates = self
@@ -92,7 +92,7 @@ impl FarEnd {
         Ok(())
     }
 
-    /// Where the other end is, as far as is known.
+    /// The peer's address, as far as it is known.
     pub(super) fn path(&self) -> Path {
         Path::to(self.candidates[0])
     }
@@ -100,7 +100,7 @@ impl FarEnd {
     pub(super) fn send(&mut self, bytes: &[u8], segment: usize) -> Sent {
         self.connection = sealcast_proto::wire::connection_of(bytes);
         let mut sent = Sent::default();
-        // The first address that can be written to says how it went.
+        // Report the result of the first address that can be sent to.
         for (nth, &candidate) in self.candidates.iter().enumerate() {
             let tried = self.socket.try_send_run(Path::to(candidate), bytes, segment);
             if nth == 0 || sent.unreachable > 0 {
@@ -130,8 +130,8 @@ impl FarEnd {
         }
     }
 
-    /// Whether a datagram comes from where we wrote to. The first that names our connection settles which address the
-    /// other end has.
+    /// True if a datagram comes from an address that we sent to. The first one with our connection number decides
+    /// which of the addresses is the peer's.
     pub(super) fn recognises(&mut self, path: Path, connection: Option<u32>) -> bool {
         let known = self.candidates.contains(&path.remote);
         if known && self.candidates.len() > 1 && connection.is_some() && connection == self.connection {

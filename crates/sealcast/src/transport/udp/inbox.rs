@@ -1,16 +1,16 @@
-//! What the listener's reader has received for one peer.
+//! Queue of datagrams that the listener's reader has received for one peer.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use super::runs::{Path, Runs};
 use crate::bell::Bell;
 
-/// Bytes that may wait for a peer's task. A peer that floods us loses what is above that.
+/// Maximum of queued bytes per peer. If a peer floods us, the excess is dropped.
 pub(super) const INBOX_BYTES: usize = 512 * 1024;
-/// Runs of datagrams that may wait.
+/// Maximum of queued runs of datagrams.
 pub(super) const INBOX_RUNS: usize = 1024;
 
-/// A bounded queue of datagrams, copied once on the way in and swapped out whole.
+/// A bounded queue of datagrams. Datagrams are copied once on the way in, and the whole queue is swapped out.
 #[derive(Default)]
 pub(super) struct Inbox {
     state: Mutex<State>,
@@ -28,7 +28,7 @@ impl Inbox {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Put datagrams in; whether there was room.
+    /// Queues datagrams; returns false if there is no room.
     pub(super) fn put(&self, path: Path, stride: usize, datagrams: &[u8]) -> bool {
         let mut state = self.lock();
         if state.runs.bytes.len() + datagrams.len() > INBOX_BYTES || state.runs.runs.len() == INBOX_RUNS {
@@ -40,7 +40,7 @@ impl Inbox {
         true
     }
 
-    /// Exchange all that waits for `empty`'s buffers; whether there is anything.
+    /// Swaps all queued datagrams for the buffers of `empty`; returns true if there are any.
     pub(super) fn take(&self, empty: &mut Runs) -> bool {
         empty.clear();
         empty.bytes.clear();
@@ -48,7 +48,7 @@ impl Inbox {
         !empty.is_empty()
     }
 
-    /// Nothing more will come.
+    /// Marks the queue as closed: nothing more will be queued.
     pub(super) fn close(&self) {
         self.lock().closed = true;
         self.news.ring();
@@ -58,7 +58,7 @@ impl Inbox {
         self.lock().closed
     }
 
-    /// Wait until something came since the last wait, or may have.
+    /// Wait until something may have been queued since the last wait.
     pub(super) async fn news(&self) {
         self.news.rings().await;
     }

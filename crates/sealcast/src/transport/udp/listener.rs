@@ -1,4 +1,4 @@
-//! One socket for many peers, and the front door that strangers stand before.
+//! One socket for many peers. It answers unknown senders without keeping state for them.
 
 use std::collections::BTreeMap;
 use std::convert::Infallible;
@@ -21,31 +21,32 @@ use crate::keys::entropy;
 use crate::meter::labels::{DatagramRefusal, DatagramUnsent, DoorAnswer};
 use crate::meter::metrics::Metrics;
 
-/// Sessions that may be in their handshake, or stand, at once. Whoever accepts them may set a lower bound.
+/// Maximum of concurrent sessions, those in their handshake included. The code that accepts them may set a lower
+/// limit.
 const MAX_PEERS: usize = 1024;
-/// New sessions that may wait to be accepted.
+/// Maximum of new sessions waiting to be accepted.
 const MAX_WAITING: usize = 64;
-/// Answers a second that a session is unknown, in all.
+/// Maximum of "session unknown" answers per second, to all senders together.
 const MAX_UNKNOWN: u32 = 100;
-/// How long cookies are made under one secret; they are good for one more such time.
+/// Lifetime of the secret for retry cookies. A cookie stays valid for one more such period.
 const SECRET_LIFE: Duration = Duration::from_secs(60);
-/// Pause after the socket failed.
+/// Pause after a socket error.
 const RETRY: Duration = Duration::from_millis(100);
 
-/// Accepts the sessions that strangers begin at one address.
+/// Accepts the sessions that peers begin at one address.
 pub struct UdpListener {
     new: mpsc::Receiver<Begun>,
     shared: Arc<Shared>,
     metrics: Metrics,
-    /// The reader works as long as anybody holds one of these.
+    /// The reader runs as long as a clone of this exists.
     alive: mpsc::Sender<Infallible>,
 }
 
-/// Listen at an address; port 0 takes a free one, and `[::]` takes IPv4 as well. Strangers cost one MAC for each of
-/// their datagrams, and no memory, until they have shown that they receive at the address they write from.
+/// Listen at an address; port 0 takes a free port, and `[::]` also accepts IPv4. A datagram of an unknown sender
+/// costs one MAC and no memory, until the sender has shown that it receives at its source address.
 ///
 /// # Errors
-/// The port is taken, the address is not ours, or there is no randomness.
+/// The port is taken, the address does not belong to this machine, or there is no randomness.
 pub fn listen(address: SocketAddr, metrics: Metrics) -> Result<UdpListener> {
     let socket = DatagramSocket::bind(address, Fragments::Forbidden).map_err(|error| cannot_listen(address, &error))?;
     let (accept, new) = mpsc::channel(MAX_WAITING);
@@ -85,11 +86,11 @@ fn cannot_listen(address: SocketAddr, error: &io::Error) -> Failure {
 }
 
 impl UdpListener {
-    /// The next session that somebody begins, and how it does; the first datagram of its handshake waits in it.
+    /// Returns the next session and how it begins; the first datagram of its handshake is already queued in it.
     /// Cancel-safe.
     ///
     /// # Errors
-    /// The socket's reader has ended, which it does only with the program.
+    /// The socket's reader has ended, which happens only when the program ends.
     pub async fn accept(&mut self) -> io::Result<(UdpTransport, Entry)> {
         let gone = || io::Error::new(io::ErrorKind::BrokenPipe, "the reader of the UDP socket has ended");
         let begun = self.new.recv().await.ok_or_else(gone)?;
@@ -106,7 +107,7 @@ impl UdpListener {
         Ok((UdpTransport::accepted(place, begun.path, self.metrics.clone()), entry))
     }
 
-    /// The address listened at.
+    /// The address that is listened at.
     pub fn local_address(&self) -> SocketAddr {
         self.shared.socket.local_address()
     }
@@ -116,7 +117,7 @@ impl Drop for UdpListener {
     fn drop(&mut self) {
         let mut peers = self.shared.peers();
         peers.closed = true;
-        // Sessions that were accepted go on; the others have nobody.
+        // Accepted sessions continue; the waiting ones will never be accepted.
         while let Ok(begun) = self.new.try_recv() {
             peers.inboxes.remove(&begun.connection);
         }
@@ -131,7 +132,7 @@ struct Begun {
     inbox: Arc<Inbox>,
 }
 
-/// What the reader and the peers' tasks share.
+/// State shared by the reader and the peers' tasks.
 struct Shared {
     socket: DatagramSocket,
     peers: Mutex<Peers>,
@@ -140,7 +141,7 @@ struct Shared {
 #[derive(Default)]
 struct Peers {
     inboxes: BTreeMap<u32, Arc<Inbox>>,
-    /// Nobody accepts sessions any more.
+    /// No more sessions are accepted.
     closed: bool,
 }
 
@@ -150,7 +151,7 @@ impl Shared {
     }
 }
 
-/// A peer's entry in the listener's table, which goes with it.
+/// A peer's entry in the listener's table; dropping it removes the entry.
 pub(super) struct Place {
     shared: Arc<Shared>,
     inbox: Arc<Inbox>,
@@ -174,7 +175,7 @@ impl Drop for Place {
     }
 }
 
-/// Lets through so many in a second.
+/// Allows a limited number of events per second.
 struct Limiter {
     began: Instant,
     passed: u32,
@@ -263,11 +264,11 @@ impl Reader {
         }
     }
 
-    /// A stranger receives at its address, and begins a session.
+    /// Begins a session for a sender that has proven, with its cookie, that it receives at its source address.
     fn begin(&self, peers: &mut Peers, named: (u32, [u8; COOKIE_LEN]), run: Run, datagram: &[u8]) {
         let (connection, cookie) = named;
         if let Some(inbox) = peers.inboxes.get(&connection) {
-            // An earlier datagram of the same run began it.
+            // An earlier datagram of the same run began the session.
             inbox.put(run.path, run.stride, datagram);
             return;
         }

@@ -1,4 +1,4 @@
-//! Datagrams over UDP (protocol.md §7): sockets that send and receive in batches, and a listener for many peers.
+//! UDP (protocol.md §7): sockets that send and receive in batches, and a listener for many peers.
 
 mod client;
 mod inbox;

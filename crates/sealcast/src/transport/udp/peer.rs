@@ -1,4 +1,4 @@
-//! One peer's datagrams as a carrier of messages.
+//! The datagrams of one peer as a transport of messages.
 
 use std::io;
 use std::net::SocketAddr;
@@ -14,34 +14,34 @@ use crate::meter::labels::{DatagramRefusal, DatagramUnsent};
 use crate::meter::metrics::Metrics;
 use crate::transport::{Progress, Transport};
 
-/// Capacity kept for sending when a burst is over.
+/// Capacity of the send buffer that is kept after a burst.
 const OUTGOING_KEPT: usize = 256 * 1024;
 
-/// Datagrams between this end and one peer: over a socket of its own, or over a listener's. Messages that are lent
-/// begin with the connection number, and those that are queued must.
+/// Datagrams between this end and one peer, over a socket of its own or over a listener's socket. Received messages
+/// begin with the connection number, and queued messages must begin with it.
 pub struct UdpTransport {
     way: Way,
     incoming: Runs,
-    /// Where the last message came from.
+    /// The path on which the last message came.
     last: Option<Path>,
-    /// Messages to send, each after its length; `outgoing[..sent]` are gone.
+    /// Messages to send, each after its length; `outgoing[..sent]` has been sent.
     outgoing: Vec<u8>,
     sent: usize,
-    /// What a full socket left of a run.
+    /// The part of a run that a full socket did not take.
     rest: Vec<u8>,
     rest_sent: usize,
     rest_size: usize,
-    /// The socket takes nothing at the moment.
+    /// True while the socket takes nothing.
     full: bool,
     metrics: Metrics,
 }
 
-/// How datagrams get to the other end.
+/// The route of datagrams to the peer.
 enum Way {
     Connected(FarEnd),
     Accepted {
         place: Place,
-        /// Where the newest authentic message came from.
+        /// The path of the newest authentic message.
         path: Path,
     },
 }
@@ -93,7 +93,7 @@ impl UdpTransport {
         }
     }
 
-    /// Where datagrams go at the moment.
+    /// The address that datagrams are currently sent to.
     pub fn remote(&self) -> SocketAddr {
         match &self.way {
             Way::Connected(far) => far.path().shown(),
@@ -106,11 +106,11 @@ impl UdpTransport {
         self.way.socket().local_address()
     }
 
-    /// Go on from a new socket, as after a change of networks; the session does not notice. It happens by itself after
-    /// 3 s in which nothing could be sent. The socket of a listener stays as it is.
+    /// Continue on a new socket, as after a change of networks; the session does not notice. It also happens
+    /// automatically after 3 s in which nothing could be sent. A listener's socket stays as it is.
     ///
     /// # Errors
-    /// No socket can be had. The old one stays in use.
+    /// No socket can be opened. The old one stays in use.
     pub fn rebind(&mut self) -> io::Result<()> {
         match &mut self.way {
             Way::Connected(far) => far.rebind(),
@@ -118,14 +118,14 @@ impl UdpTransport {
         }
     }
 
-    /// Send what is queued until the socket is full; whether anything left.
+    /// Sends queued data until the socket is full; returns true if anything was sent.
     fn flush(&mut self) -> bool {
         let before = self.backlog();
         if before == 0 {
             return false;
         }
         self.full = false;
-        // Control messages are small, and what waits for them waits longer.
+        // Send control messages before media: they are small, and a delayed one makes the peer wait longer still.
         self.flush_messages();
         if !self.full && self.rest_sent < self.rest.len() {
             let sent = self
@@ -145,7 +145,7 @@ impl UdpTransport {
         while !self.full {
             let queued = &self.outgoing[self.sent..];
             let Ok(Some(length)) = message_length(queued, MessageLength::Record) else {
-                // Whoever queues messages gives them a length.
+                // Every queued message has a length prefix.
                 debug_assert!(queued.is_empty(), "a message without its length");
                 empty(&mut self.outgoing);
                 self.sent = 0;
@@ -168,7 +168,7 @@ impl UdpTransport {
         }
     }
 
-    /// Wait until something may have come.
+    /// Wait until something may have been received.
     async fn news(way: &Way) {
         match way {
             Way::Connected(far) => far.socket.readable().await,
@@ -176,11 +176,11 @@ impl UdpTransport {
         }
     }
 
-    /// Why a datagram is not handed out, if it is not.
+    /// The reason to drop a datagram, or `None` if it may be delivered.
     fn refuse(&mut self, path: Path, length: usize, connection: Option<u32>) -> Option<DatagramRefusal> {
         let foreign = match &mut self.way {
             Way::Connected(far) => !far.recognises(path, connection),
-            // The listener chose by the connection; addresses may change.
+            // The listener chose the session by the connection number; the address may change.
             Way::Accepted { .. } => false,
         };
         if foreign {
@@ -193,7 +193,7 @@ impl UdpTransport {
     }
 }
 
-/// Empty a buffer, and give back what a burst made of it.
+/// Empties a buffer, and releases the capacity that a burst added.
 fn empty(buffer: &mut Vec<u8>) {
     buffer.clear();
     if buffer.capacity() > OUTGOING_KEPT {
@@ -203,7 +203,7 @@ fn empty(buffer: &mut Vec<u8>) {
 
 impl Transport for UdpTransport {
     async fn wait(&mut self) -> io::Result<Progress> {
-        // A peer that floods us must not keep the other tasks of this thread from their turn.
+        // Yield to the other tasks of this thread, even if a peer floods us.
         consume_budget().await;
         loop {
             if !self.full && self.flush() {
@@ -222,7 +222,7 @@ impl Transport for UdpTransport {
                 () = self.way.socket().writable(), if self.full => {
                     self.full = false;
                     if self.backlog() == 0 {
-                        // Nothing of ours waits, but somebody's packets may.
+                        // Nothing of ours is queued, but the caller may have packets to send.
                         return Ok(Progress::Wrote);
                     }
                 }
@@ -235,7 +235,7 @@ impl Transport for UdpTransport {
         Ok(())
     }
 
-    // What is too long for a datagram never got here, and a datagram's end is never in doubt.
+    // A message too long for a datagram cannot arrive, and a datagram marks its own end: no limit is needed.
     fn message(&mut self, _limit: MessageLength) -> Result<Option<&mut [u8]>, Malformed> {
         loop {
             let Some((path, range)) = self.incoming.next_range() else {
@@ -272,7 +272,7 @@ impl Transport for UdpTransport {
         if sent.bytes == 0 {
             return Ok(false);
         }
-        // A part is gone and must not be sent twice, so the rest is ours now.
+        // Part of the run has been sent and must not be sent twice, so the rest is copied and sent later.
         self.rest.extend_from_slice(&packets[sent.bytes..]);
         self.rest_size = size;
         Ok(true)
@@ -309,7 +309,7 @@ mod tests {
             .collect()
     }
 
-    // The loopback interface takes whatever it is given, so the socket is only said to be full.
+    // The loopback interface takes everything, so the test only pretends that the socket is full.
     #[tokio::test]
     async fn a_full_socket_takes_no_run_and_the_rest_of_one_goes_before_the_next() {
         let far = UdpSocket::bind("127.0.0.1:0").expect("the loopback interface");

@@ -1,32 +1,32 @@
-//! Datagrams that were received, lying one behind the other.
+//! Received datagrams, stored back to back.
 
 use std::net::{IpAddr, SocketAddr};
 use std::ops::Range;
 
 use sealcast_proto::wire::{AddressBytes, connection_of};
 
-/// Between which addresses a datagram travels.
+/// The two addresses that a datagram travels between.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Path {
-    /// The other end, as the socket's family writes it.
+    /// The peer's address, in the form of the socket's address family.
     pub remote: SocketAddr,
-    /// Our address, where it is known. A peer takes answers only from the address it wrote to, and a machine may have
+    /// Our address, if known. A peer accepts answers only from the address it sent to, and a machine may have
     /// several.
     pub local: Option<IpAddr>,
 }
 
 impl Path {
-    /// The way to an address, from whichever of ours the system chooses.
+    /// The path to an address, from the local address that the system chooses.
     pub fn to(remote: SocketAddr) -> Self {
         Self { remote, local: None }
     }
 
-    /// The other end as people write it: an IPv4 address that came through an IPv6 socket is IPv4 again.
+    /// The peer's address for display: an IPv4 address mapped into IPv6 is shown as IPv4.
     pub fn shown(&self) -> SocketAddr {
         SocketAddr::new(self.remote.ip().to_canonical(), self.remote.port())
     }
 
-    /// The other end in the form that cookies are made for.
+    /// The peer's address in the form that retry cookies are computed from.
     pub(super) fn bytes(&self) -> AddressBytes {
         let ip = match self.remote.ip() {
             IpAddr::V4(ip) => ip.to_ipv6_mapped(),
@@ -39,7 +39,7 @@ impl Path {
     }
 }
 
-/// Datagrams that came on one path: all of `stride` bytes but for the last, which may be shorter.
+/// Datagrams received on one path; all have `stride` bytes except the last, which may be shorter.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Run {
     pub(super) path: Path,
@@ -48,19 +48,19 @@ pub(super) struct Run {
     pub(super) end: usize,
 }
 
-/// Received datagrams in one buffer, handed out in place and in order.
+/// Received datagrams in one buffer, delivered in place and in order.
 #[derive(Debug, Default)]
 pub struct Runs {
     pub(super) bytes: Vec<u8>,
     pub(super) runs: Vec<Run>,
     run: usize,
-    /// How much of the first run is gone.
+    /// Bytes of the first run that have already been delivered.
     taken: usize,
     pub(super) full: bool,
 }
 
 impl Runs {
-    /// No datagrams, in buffers that are there already. Only what is written to takes memory.
+    /// Empty, with buffers allocated in advance. Pages take memory only once they are written.
     pub(super) fn with_buffers(bytes: usize, runs: usize) -> Self {
         Self {
             bytes: vec![0; bytes],
@@ -71,17 +71,17 @@ impl Runs {
         }
     }
 
-    /// Whether there was room for no more, so that more may be waiting.
+    /// True if the buffers were filled, so that more datagrams may be waiting.
     pub(super) fn is_full(&self) -> bool {
         self.full
     }
 
-    /// Whether all were handed out.
+    /// True if all datagrams have been delivered.
     pub fn is_empty(&self) -> bool {
         self.run == self.runs.len()
     }
 
-    /// Forget all datagrams; buffers stay.
+    /// Discards all datagrams; keeps the buffers.
     pub(super) fn clear(&mut self) {
         self.runs.clear();
         self.run = 0;
@@ -89,14 +89,14 @@ impl Runs {
         self.full = false;
     }
 
-    /// The next datagram and where it came from.
+    /// Returns the next datagram and its path.
     #[expect(clippy::should_implement_trait, reason = "it lends from itself")]
     pub fn next(&mut self) -> Option<(Path, &mut [u8])> {
         let (path, range) = self.next_range()?;
         Some((path, &mut self.bytes[range]))
     }
 
-    /// The next datagram's place, for [`slice`](Self::slice).
+    /// Returns the position of the next datagram, for [`slice`](Self::slice).
     pub(super) fn next_range(&mut self) -> Option<(Path, Range<usize>)> {
         let run = *self.runs.get(self.run)?;
         let from = run.start + self.taken;
@@ -109,7 +109,8 @@ impl Runs {
         &mut self.bytes[range]
     }
 
-    /// The next datagrams that came on one path and name one connection; `None` for one too short to name any.
+    /// Returns the next datagrams with the same path and connection number; `None` as the number of a datagram that
+    /// is too short to hold one.
     pub(super) fn next_of_connection(&mut self) -> Option<(Option<u32>, Run)> {
         let run = *self.runs.get(self.run)?;
         let from = run.start + self.taken;

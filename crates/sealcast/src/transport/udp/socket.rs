@@ -1,4 +1,4 @@
-//! One UDP socket: runs of datagrams leave and arrive with one system call, where the kernel can.
+//! A UDP socket that sends and receives runs of datagrams with one system call, if the kernel can.
 
 use std::io::{self, IoSliceMut};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
@@ -14,30 +14,30 @@ use tokio::io::unix::AsyncFd;
 use super::runs::{Path, Run, Runs};
 use crate::watch::watch_for;
 
-/// Most bytes in one UDP packet, and so in what is handed to the kernel to be cut up.
+/// Maximum payload of a UDP packet, and so of a run that the kernel cuts into datagrams (GSO).
 const MAX_PAYLOAD: usize = 65_507;
-/// Bytes that one received run may have: the kernel joins packets to no more.
+/// Maximum length of a received run: the kernel joins at most this much (GRO).
 const MAX_RUN: usize = 65_536;
 /// Runs received with one system call.
 const BATCH: usize = 8;
-/// Bytes the kernel may hold on their way out. More would only age there.
+/// Size of the kernel's send buffer. In a larger one data would only age.
 const SEND_BUFFER: usize = 2 * 1024 * 1024;
-/// Bytes the kernel may hold of what arrived, where it allows as much: a burst must outlast a pause of its reader.
+/// Size of the kernel's receive buffer, if the system allows it: it must hold a burst while the reader pauses.
 const RECEIVE_BUFFER: usize = 8 * 1024 * 1024;
-/// When a full socket is tried again that cannot be watched.
+/// Retry interval for a full socket that cannot be watched for lack of a file descriptor.
 const FULL_PATIENCE: Duration = Duration::from_millis(1);
-/// Errors passed over while receiving. What the network says about packets sent before is reported once each; an error
-/// that stays is the socket's own.
+/// Number of errors ignored in one receive call. Network errors about earlier packets are reported once each; an
+/// error that persists is the socket's own.
 const STALE_ERRORS: usize = 16;
 
-/// What became of a run of datagrams.
+/// Result of sending a run of datagrams.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Sent {
-    /// Bytes that are dealt with, from the front. Less than all: the socket is full.
+    /// Bytes handled, from the front of the run. Fewer than all: the socket is full.
     pub bytes: usize,
-    /// Datagrams among them that were given up because they are longer than the path carries.
+    /// Datagrams among them that were dropped because they exceed the path MTU.
     pub too_long: usize,
-    /// Datagrams among them that the system did not take for another reason: no way to the peer, or a firewall.
+    /// Datagrams among them that the system rejected for another reason: no route to the peer, or a firewall.
     pub unreachable: usize,
 }
 
@@ -50,20 +50,20 @@ pub struct DatagramSocket {
     fragments: Fragments,
 }
 
-/// What becomes of a datagram that is longer than the path carries.
+/// Treatment of datagrams that exceed the path MTU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fragments {
-    /// It is not sent.
+    /// They are not sent.
     Forbidden,
-    /// It is cut up on its way, and lost as a whole with any of its pieces.
+    /// They are fragmented on the way; losing one fragment loses the datagram.
     Allowed,
 }
 
 impl DatagramSocket {
-    /// Bind to an address; port 0 takes a free one. `[::]` takes IPv4 as well.
+    /// Bind to an address; port 0 takes a free port. `[::]` also accepts IPv4.
     ///
     /// # Errors
-    /// The port is taken, or the address is not ours.
+    /// The port is taken, or the address does not belong to this machine.
     pub fn bind(address: SocketAddr, fragments: Fragments) -> io::Result<Self> {
         let socket = Socket::new(Domain::for_address(address), Type::DGRAM, None)?;
         if address.is_ipv6() {
@@ -81,7 +81,7 @@ impl DatagramSocket {
             }
         }
         match fragments {
-            // The state has forbidden them.
+            // UdpSocketState::new() has forbidden fragmentation.
             Fragments::Allowed => allow_fragments(&socket, address.is_ipv6())?,
             Fragments::Forbidden if state.may_fragment() => {
                 tracing::warn!("this system cannot forbid that datagrams are fragmented");
@@ -103,7 +103,7 @@ impl DatagramSocket {
         self.local
     }
 
-    /// An address in the form that this socket takes and reports.
+    /// Converts an address to the form that this socket takes and reports (IPv4 mapped into IPv6, or not).
     pub fn fit(&self, address: SocketAddr) -> SocketAddr {
         match (self.local, address) {
             (SocketAddr::V6(_), SocketAddr::V4(v4)) => (v4.ip().to_ipv6_mapped(), v4.port()).into(),
@@ -112,13 +112,13 @@ impl DatagramSocket {
         }
     }
 
-    /// Whether packets are sent with the "do not fragment" bit.
+    /// True if packets are sent with the "do not fragment" bit.
     pub fn forbids_fragments(&self) -> bool {
         !self.state.may_fragment()
     }
 
-    /// Send `bytes` as datagrams of `segment` bytes, the last perhaps shorter, without waiting. What the network says
-    /// about a datagram is no error of the socket.
+    /// Sends `bytes` as datagrams of `segment` bytes, the last perhaps shorter, without waiting. Network errors about
+    /// a datagram are not errors of the socket.
     ///
     /// # Panics
     /// If `segment` is 0.
@@ -136,16 +136,17 @@ impl DatagramSocket {
                 continue;
             };
             match Errno::from_io_error(&error) {
-                // The runtime has an error of its own for a socket that it knows to be full.
+                // tokio returns an error of its own for a socket that it knows to be full.
                 _ if error.kind() == io::ErrorKind::WouldBlock => break,
-                // What the network said about an earlier packet; this one was not tried.
+                // An ICMP error about an earlier packet; this one was not sent yet.
                 Some(Errno::CONNREFUSED | Errno::CONNRESET) if !reported => {
                     reported = true;
                     continue;
                 }
-                // The interface cannot cut runs up. The state has noted it and asks for single datagrams from now on.
+                // The interface does not support GSO. UdpSocketState has noted it and allows only single datagrams
+                // from now on.
                 Some(Errno::INVAL | Errno::IO) if chunk.len() > segment => continue,
-                // What is cut up into datagrams is not cut up into fragments as well.
+                // The kernel does not fragment the datagrams of a GSO run, so send them one by one.
                 Some(Errno::MSGSIZE) if chunk.len() > segment && self.fragments == Fragments::Allowed => {
                     together = false;
                     continue;
@@ -163,7 +164,7 @@ impl DatagramSocket {
 
     fn send_chunk(&self, path: Path, contents: &[u8], segment: usize) -> io::Result<()> {
         if contents.len() <= segment && (path.local.is_none() || !self.local.ip().is_unspecified()) {
-            // Nothing is left for the kernel to be told besides.
+            // No source address or segment size to pass, so the plain system call is enough.
             return self.io.get_ref().send_to(contents, path.remote).map(drop);
         }
         let transmit = Transmit {
@@ -176,44 +177,44 @@ impl DatagramSocket {
         self.state.try_send(UdpSockRef::from(self.io.get_ref()), &transmit)
     }
 
-    /// Wait until the socket may take something.
+    /// Wait until the socket may accept data.
     pub async fn writable(&self) {
         let watched = self.io.get_ref().try_clone();
         match watched.and_then(|socket| watch_for(socket, Interest::WRITABLE)) {
-            // It fails only when the runtime is shut down, and then nobody waits any more.
+            // It fails only when the runtime shuts down, and then no task waits any more.
             Ok(socket) => drop(socket.writable().await),
-            // Without a free descriptor it is tried again in a while.
+            // Without a free file descriptor, try again after a short sleep.
             Err(_) => tokio::time::sleep(FULL_PATIENCE).await,
         }
     }
 
-    /// Wait until something may have come.
+    /// Wait until something may have been received.
     pub async fn readable(&self) {
         let _ = self.io.readable().await;
     }
 }
 
-/// Let routers, or this machine, cut up what is longer than the path carries, as sockets do of themselves.
+/// Allow routers and this machine to fragment datagrams that exceed the path MTU, which is the default of sockets.
 fn allow_fragments(socket: &Socket, is_ipv6: bool) -> io::Result<()> {
     use rustix::net::sockopt;
     if is_ipv6 {
         sockopt::set_ipv6_mtu_discover(socket, Ipv6PathMtuDiscovery::WANT)?;
     }
-    // Of an IPv6 socket it is about the IPv4 addresses that it takes as well.
+    // On an IPv6 socket this option applies to the IPv4 traffic.
     sockopt::set_ip_mtu_discover(socket, Ipv4PathMtuDiscovery::WANT)?;
     Ok(())
 }
 
 impl Runs {
-    /// Room for one batch of a socket.
+    /// Buffers for one batch of a socket.
     pub fn for_socket() -> Self {
         Self::with_buffers(BATCH * MAX_RUN, BATCH)
     }
 
-    /// Receive a batch, in place of what was there; whether anything came.
+    /// Receives a batch, replacing the previous contents; returns true if anything was received.
     ///
     /// # Errors
-    /// The socket is broken. What the network says about packets that we sent is no error.
+    /// The socket is broken. Network errors about packets that we sent are not reported.
     pub fn receive(&mut self, socket: &DatagramSocket) -> io::Result<bool> {
         self.clear();
         let mut metas = [RecvMeta::default(); BATCH];
@@ -224,7 +225,8 @@ impl Runs {
             let mut count = 0;
             let received = socket.io.try_io(Interest::READABLE, |io| {
                 count = socket.state.recv(UdpSockRef::from(io), &mut slices, &mut metas)?;
-                // Less than there was room for was all: the runtime need not find that out with another call.
+                // Fewer runs than a full batch means that the queue is empty: saves tokio another system call to find
+                // that out.
                 if count < BATCH {
                     return Err(io::ErrorKind::WouldBlock.into());
                 }
@@ -253,7 +255,7 @@ impl Runs {
     }
 }
 
-/// All addresses of this machine, in both families where the machine has both.
+/// Bind to all addresses of this machine, of both families if the machine has both.
 pub(super) fn bind_any(with_ipv6: bool) -> io::Result<DatagramSocket> {
     let bind = |ip: IpAddr| DatagramSocket::bind((ip, 0).into(), Fragments::Forbidden);
     let v4 = || bind(Ipv4Addr::UNSPECIFIED.into());

@@ -1,4 +1,4 @@
-//! The demo's page: the camera's picture, what the network carries, the viewer's picture, and the figures beside them.
+//! The demo's page: the camera's picture, the sealed data on the network, the viewer's picture, and statistics.
 
 mod stats;
 
@@ -20,10 +20,11 @@ use crate::failure::{Failure, FailureKind, Result};
 use crate::web::serve::{serve_until, text};
 use crate::web::{Listener, jpeg_stream};
 
-/// Figures are sent no more often than this: faster, nobody can read them.
+/// Minimum interval between updates of the statistics: nobody can read faster ones.
 const STATS_INTERVAL: Duration = Duration::from_millis(250);
 
-/// What the demo feeds its page with. Values replace each other: a page that is slow, or not open, costs nothing.
+/// Inputs of the demo's page. A new value replaces the previous one, so a page that is slow or not open costs
+/// nothing.
 #[derive(Debug)]
 pub struct DemoFeeds {
     camera: watch::Sender<Bytes>,
@@ -32,7 +33,7 @@ pub struct DemoFeeds {
     stats: watch::Sender<Bytes>,
 }
 
-/// The page's ends of [`DemoFeeds`].
+/// The receivers of [`DemoFeeds`], for the page.
 #[derive(Clone, Debug)]
 pub struct DemoReceivers {
     camera: watch::Receiver<Bytes>,
@@ -54,7 +55,7 @@ impl Default for DemoFeeds {
 }
 
 impl DemoFeeds {
-    /// The page's ends, for [`serve`].
+    /// Returns the receivers, for [`serve`].
     pub fn receivers(&self) -> DemoReceivers {
         DemoReceivers {
             camera: self.camera.subscribe(),
@@ -64,30 +65,30 @@ impl DemoFeeds {
         }
     }
 
-    /// Whether somebody looks at the pictures: if not, they need not be made. [`serve`] holds one receiver itself.
+    /// True if a page is open; otherwise no pictures need to be made. [`serve`] itself holds one receiver.
     pub fn watched(&self) -> bool {
         self.camera.receiver_count() > 1 || self.wire.receiver_count() > 1 || self.viewer.receiver_count() > 1
     }
 
-    /// The camera's picture, a JPEG (see [`jpeg::preview`](crate::codec::jpeg::preview)).
+    /// Set the camera's picture, a JPEG (see [`jpeg::preview`](crate::codec::jpeg::preview)).
     pub fn show_camera(&self, jpeg: Vec<u8>) {
         self.camera.send_replace(jpeg.into());
     }
 
-    /// What the network carries, a JPEG (see [`wire_picture`](crate::web::wire_picture)).
+    /// Set the picture of the sealed data, a JPEG (see [`wire_picture`](crate::web::wire_picture)).
     pub fn show_wire(&self, jpeg: Vec<u8>) {
         self.wire.send_replace(jpeg.into());
     }
 
-    /// The viewer's picture, a JPEG.
+    /// Set the viewer's picture, a JPEG.
     pub fn show_viewer(&self, jpeg: Vec<u8>) {
         self.viewer.send_replace(jpeg.into());
     }
 
-    /// The figures; two to four times a second is right.
+    /// Set the statistics; call it two to four times a second.
     ///
     /// # Errors
-    /// If a figure is no number that JSON knows.
+    /// A value is not a number that JSON can represent.
     pub fn show_stats(&self, stats: &DemoStats) -> Result<()> {
         let json = serde_json::to_vec(stats).map_err(|e| {
             Failure::new(
@@ -101,10 +102,10 @@ impl DemoFeeds {
     }
 }
 
-/// Serve the page until `closed` is ready, then end its connections.
+/// Serve the page until `closed` completes, then end its connections.
 ///
 /// # Errors
-/// If the listener cannot be used on this runtime.
+/// The listener cannot be used on this runtime.
 pub async fn serve(listener: Listener, feeds: DemoReceivers, closed: impl Future<Output = ()> + Send) -> Result<()> {
     let router = Router::new()
         .route(
