@@ -245,10 +245,17 @@ fn aes_without_the_processors_instructions_is_measured_beside_and_still_right() 
         .flat_map(|round| round["switched"].as_array().expect("a list"))
         .collect();
     // Each of them held itself to the published values first.
-    assert_eq!(switched.len(), left.list("rounds").len(), "AES-GCM, once a round, and not RC4");
+    assert_eq!(
+        switched.len(),
+        left.list("rounds").len(),
+        "AES-GCM, once a round, and not RC4"
+    );
     for one in switched {
         for of in ["with", "without"] {
-            assert!(number(&one[of]["seal_ns"]) > 0.0 && number(&one[of]["bytes"]) > 0.0, "{one}");
+            assert!(
+                number(&one[of]["seal_ns"]) > 0.0 && number(&one[of]["bytes"]) > 0.0,
+                "{one}"
+            );
         }
     }
 }

@@ -39,7 +39,8 @@ impl Program {
     /// Start the laboratory's publisher (`link-send`) or viewer (`link-receive`).
     fn start(net: &Net, verb: &str, folder: &Path, frames: usize) -> Self {
         let mut command = net.command(End::B, LAB);
-        command.args([verb, "--system", "sealcast", "--frames", &frames.to_string()]);
+        command.args([verb, "--carrier", "sealcast", "--options", "fec=auto&nack=on"]);
+        command.args(["--frames", &frames.to_string()]);
         command.args(["--address", &format!("{}:{PORT}", End::B.ipv4())]);
         command.arg("--rows").arg(folder.join(format!("{verb}.csv")));
         command.arg("--metrics").arg(folder.join(format!("{verb}.prom")));

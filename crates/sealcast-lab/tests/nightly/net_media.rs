@@ -74,7 +74,15 @@ fn count(file: &Path, filter: &str) -> usize {
 fn end(net: &Net, end: End, verb: &str, dir: &Path) -> Running {
     let mut command = net.command(end, LAB);
     let address = format!("{}:0", End::A.ipv4());
-    command.args([verb, "--system", "sealcast", "--address", &address]);
+    command.args([
+        verb,
+        "--carrier",
+        "sealcast",
+        "--options",
+        "fec=auto&nack=on",
+        "--address",
+        &address,
+    ]);
     command.args(["--frames", &FRAMES.to_string()]);
     command.arg("--rows").arg(dir.join(format!("{verb}.csv")));
     command.arg("--metrics").arg(dir.join(format!("{verb}.prom")));

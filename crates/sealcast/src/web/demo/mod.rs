@@ -75,7 +75,7 @@ impl DemoFeeds {
         self.camera.send_replace(jpeg.into());
     }
 
-    /// Set the picture of the sealed data, a JPEG (see [`wire_picture`](crate::web::wire_picture)).
+    /// Set the picture of the sealed data, a JPEG (see [`wire_picture`](crate::web::wire_picture())).
     pub fn show_wire(&self, jpeg: Vec<u8>) {
         self.wire.send_replace(jpeg.into());
     }
