@@ -1,4 +1,4 @@
-//! The programs that cargo builds beside the tests.
+//! The programs that cargo builds along with the tests.
 
 use std::path::{Path, PathBuf};
 

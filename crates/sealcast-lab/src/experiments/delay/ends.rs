@@ -39,7 +39,7 @@ const QUIET: Duration = Duration::from_millis(500);
 /// Configuration of an end.
 #[derive(Clone, Debug)]
 pub struct DelayEnd {
-    /// What is sent.
+    /// The medium to send.
     pub medium: Medium,
     /// `none`, or a cipher's implementation such as `rc4/definition`.
     pub cipher: String,
