@@ -8,7 +8,6 @@ use std::time::{Duration, Instant};
 const PATIENCE: Duration = Duration::from_secs(120);
 /// Duration of the first visit to a page; each further visit takes twice as long, up to the longest. The page's
 /// picture streams never end, and on a busy machine a browser takes long to reach their beginning.
-/// streams of pictures never end, and a browser on a busy machine comes to their beginning late.
 const FIRST_LOOK: Duration = Duration::from_secs(1);
 const LONGEST_LOOK: Duration = Duration::from_secs(16);
 

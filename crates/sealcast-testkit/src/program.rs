@@ -303,7 +303,6 @@ pub fn invite(ticket: &str) -> &str {
 
 /// A free port for a test. No other test gets it, and the system does not assign it as an ephemeral port; it remains
 /// free until the test uses it.
-/// is free until the test uses it.
 pub fn free_port() -> u16 {
     static CLAIMS: Mutex<Vec<UnixDatagram>> = Mutex::new(Vec::new());
     loop {

@@ -18,7 +18,6 @@
 //!
 //! A stage of g T is a sum of some coefficients of g. The taps at the stage and at the three below it select them,
 //! which is known at compile time.
-//! which, is known when this is compiled.
 
 use super::clocks::CLOCKS;
 use super::versions::{MOST_STAGES, Version, bit};

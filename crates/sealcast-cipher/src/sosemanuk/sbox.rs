@@ -3,7 +3,6 @@
 //!
 //! Circuits with few operations and low depth, found by a beam search whose only information about Serpent was the
 //! tables that are in the test: 14 to 18 operations, at most 6 of them in sequence.
-//! else: 14 to 18 operations, of which at most 6 wait for each other.
 
 use crate::registers::Words;
 
