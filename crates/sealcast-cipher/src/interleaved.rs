@@ -38,7 +38,7 @@ pub trait Streams<const LANES: usize, const RUN: usize>: Sized {
 pub struct Rows<'a, 'b, const LANES: usize, const RUN: usize> {
     packets: &'a mut [Packet<'b>],
     at: usize,
-    /// Replacement rows for packets without a whole row left: first for the last part, then for nothing.
+    /// Rows for packets that have no whole row left: each holds the last part of its packet, and later is a dummy.
     spare: &'a mut [[u8; RUN]; LANES],
 }
 

@@ -52,7 +52,7 @@ pub struct Camera {
 /// State that a test changes while the camera runs.
 struct State {
     codec: Mutex<&'static str>,
-    /// The first connections, this many, behave as if dead.
+    /// Number of connections, counted from the first, that behave as if dead.
     silent: AtomicUsize,
     gone: AtomicBool,
 }
