@@ -75,7 +75,7 @@ pub struct Ends {
 }
 
 impl Ends {
-    /// Ends that pin each other's identity. `publishes`: true if the initiator is the publisher.
+    /// Two ends; the initiator pins the responder's identity. `publishes`: true if the initiator is the publisher.
     pub fn new(publishes: bool, carrier: Carrier) -> Self {
         let (first, second) = (
             Arc::new(Identity::from_seed(&[1; 32])),
