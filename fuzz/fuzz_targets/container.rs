@@ -1,4 +1,4 @@
-//! Media files that somebody else made: whatever they hold, reading them ends, and no frame is larger than allowed.
+//! Third-party media files: whatever they contain, reading them ends, and no frame is larger than allowed.
 #![no_main]
 
 use std::io::Cursor;
@@ -11,7 +11,7 @@ fuzz_target!(|bytes: &[u8]| {
         return;
     };
     let mut frames = Vec::new();
-    // A frame takes at least a byte of the file, so more than that is a loop.
+    // A frame takes at least one byte of the file, so more frames than bytes mean an endless loop.
     for _ in 0..=bytes.len() {
         match container.next_frame() {
             Ok(Some(frame)) => {

@@ -1,5 +1,5 @@
-//! A handshake over datagrams that are lost, repeated, altered and invented: what is not authenticated ends nothing,
-//! and a network that in the end lets things pass gets a session.
+//! A handshake over datagrams that are lost, repeated, altered and forged: nothing unauthenticated ends it, and a
+//! network that finally delivers datagrams gets a session.
 #![no_main]
 
 use std::time::Duration;
@@ -11,9 +11,9 @@ use sealcast_proto::session::SessionError;
 use sealcast_proto::sim::{Direction, LinkProfile, WORLD_ADDRESS};
 use sealcast_proto::wire::{COOKIE_LEN, Unconnected};
 
-/// Each drop costs one wait of half a second at most, and a handshake has five.
+/// Each drop costs at most one wait of half a second, and a handshake has five seconds.
 const FEW_DROPS: usize = 6;
-/// The first refused message of a handshake ends it no earlier than this.
+/// A handshake continues at least this long after the first refused message.
 const DOUBT: Duration = Duration::from_secs(1);
 
 #[derive(Debug, Arbitrary)]
@@ -34,7 +34,7 @@ enum Invention {
         count: u8,
         part: Vec<u8>,
     },
-    /// Of our connection, without a key.
+    /// A datagram with our connection's number and arbitrary content.
     Bare(Vec<u8>),
     Raw(Vec<u8>),
 }
@@ -69,7 +69,7 @@ fuzz_target!(|plan: Plan| {
     for (wait, to_initiator, invention) in plan.inventions.iter().take(64) {
         world.run(Duration::from_millis(u64::from(*wait) % 100), &mut judge);
         let datagram = invention.bytes(&cookie);
-        // Who sees the cookies can take part.
+        // A network that sees the cookies can take part.
         honest &= !datagram.windows(COOKIE_LEN).any(|window| *window == cookie) && !matches!(datagram.get(4), Some(8));
         let greeting = cookies.judge(&WORLD_ADDRESS, &datagram);
         if let Unconnected::Retry(answer) = &greeting {

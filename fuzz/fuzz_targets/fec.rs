@@ -1,5 +1,5 @@
-//! One block, its pieces in any order, some of them again, some not what was encoded: what honest pieces bring back is
-//! what was encoded, and what others bring in is bounded and does not panic.
+//! One block with its pieces in any order, some repeated, some forged: honest pieces recover the encoded records;
+//! forged ones have bounded effect and do not panic.
 #![no_main]
 
 use std::collections::BTreeSet;
@@ -12,10 +12,10 @@ use sealcast_proto::repair::{
 
 #[derive(Debug, Arbitrary)]
 struct Plan {
-    /// Lengths of the records. What is in them follows from their place.
+    /// Lengths of the records. Their content follows from their index.
     lengths: Vec<u16>,
     repairs: u8,
-    /// Another block than the records', by its numbers.
+    /// The numbers of sources and repairs to announce, if not the true ones.
     announced: Option<(u8, u8)>,
     steps: Vec<Step>,
 }
@@ -29,7 +29,7 @@ enum Step {
     Recover,
 }
 
-/// Long symbols out of few bytes.
+/// Builds long symbols from few bytes of input.
 #[derive(Debug, Arbitrary)]
 struct Filling {
     begin: [u8; 4],
@@ -45,13 +45,13 @@ impl Filling {
     }
 }
 
-/// What must be true of the block.
+/// The expected state of the block.
 struct Model {
     records: Vec<Vec<u8>>,
     symbols: Vec<Vec<u8>>,
     sources: BTreeSet<usize>,
     repairs: BTreeSet<usize>,
-    /// Nothing was taken but what was encoded.
+    /// True while only encoded pieces were accepted.
     honest: bool,
 }
 
@@ -112,7 +112,7 @@ impl Model {
     }
 }
 
-/// A record that looks unlike its neighbours.
+/// A record that differs from its neighbours.
 fn record(index: usize, length: u16) -> Vec<u8> {
     let length = 1 + usize::from(length) % (MAX_SYMBOL - 2);
     (0..length).map(|at| (index * 89 + at * 7 + (at >> 5)) as u8).collect()

@@ -1,5 +1,4 @@
-//! A handshake in which the network alters messages or puts its own in their place: both ends finish only if it did
-//! not.
+//! A handshake in which the network alters or replaces messages: both ends finish only if it did neither.
 #![no_main]
 
 use libfuzzer_sys::arbitrary::{self, Arbitrary};
@@ -15,7 +14,7 @@ struct Plan {
     network: Vec<Act>,
 }
 
-/// What happens to the next message.
+/// The network's action on the next message.
 #[derive(Debug, Arbitrary)]
 enum Act {
     Pass,
@@ -55,7 +54,7 @@ fuzz_target!(|plan: Plan| {
     let mut to_responder = hello;
     let mut initiator_done = None;
     let mut responder_done = None;
-    // Hello, retry, hello, reply, finish: more there are not.
+    // Hello, retry, hello, reply, finish: there are no other messages.
     for _ in 0..3 {
         match responder.handle(&network.carry(&to_responder)) {
             Ok(ResponderStep::Send(answer)) => match initiator.handle(&network.carry(&answer)) {

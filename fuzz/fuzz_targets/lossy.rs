@@ -1,5 +1,5 @@
-//! Two sessions over datagrams and a virtual clock, with a network that drops, delays, repeats, alters and invents:
-//! what is shown is what was sent, in order and never twice; nothing but silence and spent keys ends a session.
+//! Two sessions over datagrams and a virtual clock, with a network that drops, delays, repeats, alters and forges.
+//! Frames are shown as they were sent, in order and never twice; only silence and exhausted keys end a session.
 #![no_main]
 
 use std::time::Duration;
@@ -17,7 +17,7 @@ use sealcast_proto::wire::CloseReason;
 struct Plan {
     publishes: bool,
     unit: u16,
-    /// Hundredths; others are adaptive, or none.
+    /// Percent; other values mean adaptive, or none.
     fec: u8,
     nack: bool,
     rate: bool,
@@ -121,7 +121,7 @@ struct Run {
     world: World,
     viewer: Direction,
     publisher: Direction,
-    /// Lengths of the frames so far.
+    /// Lengths of the frames sent so far.
     sent: Vec<u16>,
 }
 
@@ -140,7 +140,7 @@ impl Run {
             },
             data: &data,
         };
-        // Before the session is established, and after its end, this does nothing.
+        // Before the session is established and after its end, this has no effect.
         let _ = self.world.publish(self.publisher, &frame);
     }
 
@@ -158,7 +158,7 @@ impl Run {
         let _ = self.world.describe(self.publisher, 1, &info);
     }
 
-    /// What is shown is what was sent, in order, never twice.
+    /// Checks that frames are shown as they were sent, in order and never twice.
     fn check(&mut self) {
         assert!(self.world.end(self.publisher).assembled.is_empty());
         let mut next = 0;
@@ -173,7 +173,8 @@ impl Run {
         for end in [&self.world.initiator, &self.world.responder] {
             let expected = matches!(
                 end.error,
-                // Told to do what is not its part, it says so and goes on to its end: the fuzzer's own doing.
+                // The fuzzer itself may give a session a command of the other role; the session reports that and
+                // continues to its end.
                 None | Some(SessionError::Handshake(_) | SessionError::PeerLost | SessionError::PeerForgot)
                     | Some(SessionError::KeyLimit | SessionError::Misuse)
             );
@@ -237,7 +238,7 @@ fuzz_target!(|plan: Plan| {
             }
             _ => {}
         }
-        // A session that cannot be told anything is over.
+        // A session that accepts no more input is over.
         for end in [&run.world.initiator, &run.world.responder] {
             assert!(end.error.is_none() || end.session.is_over(), "{:?}", end.error);
         }

@@ -1,4 +1,4 @@
-//! A session whose peer is authenticated and hostile: it seals what it likes under the right keys.
+//! A session with an authenticated but malicious peer, which seals arbitrary content under the right keys.
 #![no_main]
 
 use std::time::Duration;
@@ -13,9 +13,9 @@ use sealcast_proto::session::{Carrier, Input, OutgoingFrame, Output, QuicMedia, 
 use sealcast_proto::unit::{Assembled, Codec, MAX_FRAME, Preamble};
 use sealcast_proto::wire::{Control, Feedback, Flags};
 
-/// More than one input can make a session say: what is longer is a loop.
+/// More outputs than one input can cause; exceeding it means an endless loop.
 const MAX_OUTPUTS: usize = 24;
-/// Most datagrams of media that may leave at once: all that was sealed, and all that may be sent again.
+/// Largest number of media datagrams that may be sent at once: all that were sealed, and all that may be sent again.
 const MAX_PACKETS: usize = 64 * 100 + 1024;
 
 #[derive(Clone, Copy, Debug, Arbitrary)]
@@ -60,7 +60,7 @@ enum Step {
         count: u8,
         bytes: Vec<u8>,
     },
-    /// What the session itself is told to send.
+    /// A frame that the session itself sends.
     Frame {
         keyframe: bool,
         length: u16,
@@ -104,7 +104,7 @@ impl Peer {
         message
     }
 
-    /// The message of a step, if it is one.
+    /// The message of a step, if it has one.
     fn say(&mut self, step: Step) -> Vec<u8> {
         match step {
             Step::Control(payload) => self.control(&payload),
@@ -203,7 +203,7 @@ fuzz_target!(|plan: Plan| {
     }
 });
 
-/// Have the session send a frame, if it is a publisher.
+/// Makes the session send a frame, if it is a publisher.
 fn publish(session: &mut Session, now: Now, keyframe: bool, length: u16) {
     if session.media_backlog() > 1 << 20 {
         return;
@@ -218,7 +218,7 @@ fn publish(session: &mut Session, now: Now, keyframe: bool, length: u16) {
     let _ = session.seal_frame(now, &frame, &mut Vec::new());
 }
 
-/// Take what the session wants done, and its deadline.
+/// Handles all outputs of the session, and returns its deadline.
 fn drain(session: &mut Session, now: Now) -> Duration {
     let mut packets = 0;
     while let Some(run) = session.poll_packets(now) {

@@ -1,4 +1,4 @@
-//! Byte streams from cameras and pipes, cut at every possible place: the pieces make no difference.
+//! Byte streams from cameras and pipes, cut at every possible position: the cuts do not change the result.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

@@ -1,5 +1,5 @@
-//! A viewer whose publisher is authenticated and hostile: unit headers, parts of frames and repair symbols that do not
-//! fit together. The suite checks nothing, so what is recovered may be anything as well.
+//! A viewer whose publisher is authenticated but malicious: unit headers, parts of frames and repair symbols that
+//! contradict each other. The suite does not authenticate, so recovered records are arbitrary, too.
 #![no_main]
 
 use std::time::Duration;
@@ -15,7 +15,7 @@ use sealcast_proto::session::{Carrier, Input, Output, QuicMedia, Session};
 use sealcast_proto::unit::{Assembled, MAX_FRAME, PREAMBLE_LEN, UnitHeader};
 use sealcast_proto::wire::Flags;
 
-/// What one record can bring about: every block that is held, and a word or two.
+/// More outputs than one record can cause: every block that is held, and a few more.
 const MAX_OUTPUTS: usize = 2048;
 
 #[derive(Debug, Arbitrary)]
@@ -27,7 +27,7 @@ struct Plan {
 
 #[derive(Debug, Arbitrary)]
 enum Step {
-    /// One record, its number counted from the last one's.
+    /// One record; its number is relative to the previous one's.
     Unit {
         ahead: i8,
         far: u8,
@@ -38,7 +38,7 @@ enum Step {
         length: u16,
         begin: [u8; 4],
     },
-    /// A good block; `lost` says which of its records do not come.
+    /// A correct block; `lost` selects the records that do not arrive.
     Block {
         sources: u8,
         repairs: u8,
@@ -48,7 +48,7 @@ enum Step {
         length: u16,
         lost: u128,
         lost_repairs: u64,
-        /// One of the symbols has another byte.
+        /// Changes one byte of one symbol.
         spoilt: Option<(u8, u16, u8)>,
     },
     Skip(u32),
@@ -174,7 +174,7 @@ impl Publisher {
     }
 }
 
-/// Take what the session wants done, and its deadline.
+/// Handles all outputs of the session, and returns its deadline.
 fn drain(session: &mut Session, _: Now) -> Duration {
     for _ in 0..MAX_OUTPUTS {
         match session.poll() {

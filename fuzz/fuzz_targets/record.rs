@@ -1,4 +1,4 @@
-//! Records of one epoch, sealed, altered, repeated and reordered: each opens at most once, and only unaltered.
+//! Records of one epoch, sealed, altered, repeated and reordered: each opens at most once, and only if unaltered.
 #![no_main]
 
 use std::collections::BTreeSet;

@@ -1,5 +1,5 @@
-//! A camera that somebody else controls: whatever it answers, calling it ends soon after it hangs up, and it cannot
-//! have us keep more than it sent.
+//! A malicious camera: whatever it answers, opening it ends soon after it hangs up, and memory use is bounded by the
+//! bytes it sent.
 #![no_main]
 
 use std::io::{Read, Write};
@@ -10,24 +10,24 @@ use std::{panic, thread};
 use libfuzzer_sys::fuzz_target;
 use sealcast::source;
 
-/// Stands between two answers.
+/// Separates two answers in the input.
 const SEPARATOR: &[u8] = &[0xff, 0x00];
 
-/// Stands for the number of the request, without which no answer gets past the client's first check.
+/// Placeholder for the request's number. Without the right number, no answer passes the client's first check.
 const NUMBER: &[u8] = b"CSeq: ?";
 
-/// No request of the client's is longer.
+/// No request of the client is longer.
 const MAX_REQUEST_BYTES: usize = 1 << 16;
 
-/// Far less than the patience with a camera that is silent, since this one hangs up.
+/// Far below the timeout for a silent camera, since this one hangs up.
 const PROMPT: Duration = Duration::from_secs(5);
 
-/// The parser of session descriptions (sdp-types 0.1.8, below retina) panics on a line without a key behind a medium.
-/// That is known and not ours to mend, and must not hide what else is wrong.
+/// The SDP parser (sdp-types 0.1.8, a dependency of retina) panics on a line without a key after a media line. This
+/// bug is known and in third-party code; it must not hide others.
 const KNOWN_PANIC: &str = "/sdp-types-0.1.8/src/parser.rs";
 
 fuzz_target!(init: {
-    // Fuzzing's own hook, which ends the process, is in place by now.
+    // libFuzzer's own hook, which ends the process, is already installed.
     let fatal = panic::take_hook();
     panic::set_hook(Box::new(move |info| {
         if !info.location().is_some_and(|at| at.file().ends_with(KNOWN_PANIC)) {
@@ -35,19 +35,19 @@ fuzz_target!(init: {
         }
     }));
 }, |bytes: &[u8]| {
-    // A listener for each input, so that a late call for the one before cannot take answers of this one.
+    // A new listener for each input, so that a late connection of the previous input cannot take answers of this one.
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port is free");
     let address = listener.local_addr().expect("it is bound");
     let began = Instant::now();
     thread::scope(|scope| {
         scope.spawn(move || {
             let Ok((client, _)) = listener.accept() else { return };
-            // Nobody answers a second call.
+            // A second connection gets no answer.
             drop(listener);
             let _ = answer(client, bytes);
         });
         let url = format!("rtsp://{address}/x?reconnect=no&transport=tcp");
-        // Only the known panic comes back.
+        // Only the known panic returns here.
         let Ok(Ok(mut camera)) = panic::catch_unwind(|| source::open(&url)) else {
             return;
         };
@@ -55,14 +55,14 @@ fuzz_target!(init: {
         while let Ok(Some(frame)) = camera.next() {
             assert!(!frame.data.is_empty() && frame.data.len() <= source::MAX_FRAME_BYTES);
             total += 1;
-            // A frame takes at least a byte of the input, so more than that is a loop.
+            // A frame takes at least one byte of the input, so more frames than bytes mean an endless loop.
             assert!(total <= bytes.len(), "a camera that hung up goes on");
         }
     });
     assert!(began.elapsed() < PROMPT, "a camera that hung up was waited for");
 });
 
-/// Answers each request with the next part of the input, and hangs up.
+/// Answers each request with the next part of the input, then hangs up.
 fn answer(mut client: TcpStream, bytes: &[u8]) -> std::io::Result<()> {
     client.set_read_timeout(Some(Duration::from_millis(500)))?;
     client.set_nodelay(true)?;
@@ -85,7 +85,7 @@ fn answer(mut client: TcpStream, bytes: &[u8]) -> std::io::Result<()> {
         }
     }
     client.shutdown(Shutdown::Write)?;
-    // Closing while a request is unread would take back answers that the client has not seen yet.
+    // Closing while a request is unread would discard answers that the client has not read yet.
     while client.read(&mut [0; 1024])? > 0 {}
     Ok(())
 }

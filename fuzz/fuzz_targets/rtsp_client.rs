@@ -1,5 +1,5 @@
-//! A camera that sends anything, and a program that asks what it likes: nothing panics, requests are bounded by answers
-//! and commands, and the password is in no event and no error.
+//! A camera that sends arbitrary messages, and a program that gives arbitrary commands: nothing panics, the number of
+//! requests is bounded by answers and commands, and the password is in no event and no error.
 #![no_main]
 
 use std::time::Duration;
@@ -22,9 +22,9 @@ struct Plan {
 #[derive(Debug, Arbitrary)]
 enum Step {
     Bytes(Vec<u8>),
-    /// An answer to what is under way.
+    /// An answer to the pending request.
     Response(u16, String, Vec<u8>),
-    /// One that sets a track up.
+    /// An answer that sets up a track.
     SetUp(u8, u8, bool),
     Command(u8, u16, String, Vec<u8>),
     Ports(Option<(u16, u16)>),
@@ -90,12 +90,12 @@ fuzz_target!(|plan: Plan| {
     }
 });
 
-/// Whether ports are to be opened.
+/// Handles all outputs; returns true if ports are to be opened.
 fn drain(client: &mut CameraClient) -> bool {
     let mut opening = false;
     loop {
         match client.poll() {
-            // Basic writes it in base64, to the camera alone; in clear it is nowhere.
+            // Basic authentication sends it in base64, to the camera alone; it never appears in clear.
             CameraOutput::Transmit(bytes) => {
                 assert!(
                     !bytes

@@ -1,5 +1,5 @@
-//! Packets between RTSP messages and packets in frames: they come out exactly as they went in, and a frame that
-//! somebody else made gives whole packets or an error.
+//! Packets between RTSP messages, and packets in frames: they come out exactly as they went in, and a third-party
+//! frame gives complete packets or an error.
 #![no_main]
 
 use libfuzzer_sys::arbitrary::{self, Arbitrary};

@@ -1,10 +1,11 @@
-//! RTSP in any pieces: what is read does not depend on where it was split, and what is written again is read the same.
+//! RTSP in arbitrary pieces: the parsed message does not depend on the splits, and survives writing and parsing
+//! again.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
 use sealcast_proto::rtsp::{MAX_UNREAD, Message, MessageReader, NotRtsp, put_data};
 
-/// What is longer is read whole and byte by byte only: splitting at every point takes the square of the length.
+/// Longer inputs are only read whole and byte by byte, since splitting at every position takes quadratic time.
 const MAX_SPLIT: usize = 300;
 
 fuzz_target!(|bytes: &[u8]| {
@@ -23,7 +24,7 @@ fuzz_target!(|bytes: &[u8]| {
         let mut written = Vec::new();
         match &message {
             Message::Request(request) if request.version_one => written = request.to_bytes(),
-            // The other version is written by one name, whatever it was.
+            // Unknown versions are all written as one, so the text may differ.
             Message::Request(_) => continue,
             Message::Response(response) => written = response.to_bytes(),
             Message::Data { channel, bytes } => put_data(&mut written, *channel, bytes),

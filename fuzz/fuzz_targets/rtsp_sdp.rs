@@ -1,5 +1,5 @@
-//! Descriptions that somebody else made: what crosses tells nothing of the camera's address, has a control URL for each
-//! track, and would cross again unchanged.
+//! Third-party session descriptions: the description forwarded to the other gateway does not reveal the camera's
+//! address, has a control URL for each track, and would be forwarded again unchanged.
 #![no_main]
 
 use std::time::Duration;
@@ -13,7 +13,7 @@ const HOST: &[u8] = b"192.0.2.7";
 const NOW: Duration = Duration::from_secs(1);
 
 fuzz_target!(|bytes: &[u8]| {
-    // So that the camera's address stands where nobody thought of it.
+    // Puts the camera's address in unexpected places.
     let sdp: Vec<u8> = bytes
         .iter()
         .flat_map(|byte| if *byte == 1 { HOST } else { std::slice::from_ref(byte) })

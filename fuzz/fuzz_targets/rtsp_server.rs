@@ -1,5 +1,5 @@
-//! A player that sends anything, and a program that answers what it likes: nothing panics, what goes out is bounded by
-//! what came in, and the password that is asked for is in none of it.
+//! A player that sends arbitrary messages, and a program that gives arbitrary answers: nothing panics, the output is
+//! bounded by the input, and it never contains the password that players need.
 #![no_main]
 
 use std::time::Duration;
@@ -12,9 +12,9 @@ use sealcast_proto::rtsp::{
 };
 
 const PASSWORD: &str = "k9Zt3qLwX1";
-/// A response to the shortest request is longer than it.
+/// Allowance per request byte: a response is longer than the shortest request.
 const GROWTH: usize = 64;
-/// And an answer of the program has a body and headers of its own.
+/// Allowance per step: an answer of the program has a body and headers of its own.
 const FOR_EACH_STEP: usize = 16 << 10;
 
 #[derive(Debug, Arbitrary)]
@@ -27,7 +27,7 @@ struct Plan {
 #[derive(Debug, Arbitrary)]
 enum Step {
     Bytes(Vec<u8>),
-    /// A request that gets past the first checks.
+    /// A request that passes the first checks.
     Request(u8, String, String),
     Described(u8, Result<Vec<u8>, u16>),
     Ports(u8, Option<(u16, u16)>),
@@ -103,7 +103,7 @@ fuzz_target!(|plan: Plan| {
     }
 });
 
-/// How much goes out; none of it secret, and everything of use to somebody.
+/// Number of bytes sent. Checks that none of them are secret and that every output is meaningful.
 fn drain(player: &mut PlayerServer) -> usize {
     let mut went = 0;
     loop {

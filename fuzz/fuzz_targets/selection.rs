@@ -1,4 +1,5 @@
-//! Frames of any bytes, cut by every selection into every unit: the units are the frame, and what must be encrypted is.
+//! Frames of arbitrary bytes, split into units by every selection: the units together are the frame, and all parts
+//! that must be encrypted are.
 #![no_main]
 
 use libfuzzer_sys::arbitrary::{self, Arbitrary};

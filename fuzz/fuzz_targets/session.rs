@@ -1,5 +1,5 @@
-//! Two sessions on a byte stream and a virtual clock, with a network that drops, repeats, alters and invents messages.
-//! What a viewer gets is what the publisher sent, each record at most once.
+//! Two sessions on a byte stream and a virtual clock, with a network that drops, repeats, alters and forges messages.
+//! A viewer gets exactly what the publisher sent, each record at most once.
 #![no_main]
 
 use std::time::Duration;
@@ -18,7 +18,7 @@ use sealcast_proto::wire::{
 struct Plan {
     publishes: bool,
     unit: u16,
-    /// The network leaves alone what comes before this message.
+    /// The network does not touch messages before this one.
     peace: u8,
     network: Vec<Act>,
     steps: Vec<Step>,
@@ -96,7 +96,7 @@ fuzz_target!(|plan: Plan| {
     }
 });
 
-/// What the publisher sealed: frames with their preambles, and in how many records.
+/// The frames that the publisher sealed, with their preambles, and the number of records of each.
 #[derive(Default)]
 struct Sent {
     frames: Vec<Vec<u8>>,

@@ -1,4 +1,4 @@
-//! Source URLs as people type them. A password must not come back in an error.
+//! Source URLs as users type them. A password must not appear in an error.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

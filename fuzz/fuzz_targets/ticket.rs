@@ -1,4 +1,4 @@
-//! Texts that people paste: tickets, peer ids, invites, identity files. Each has one spelling.
+//! Texts that users paste: tickets, peer ids, invites, identity files. Each has exactly one spelling.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

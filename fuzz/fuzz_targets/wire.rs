@@ -1,4 +1,4 @@
-//! Everything that is read from bytes without a key: what is accepted is written again as the same bytes.
+//! All parsers of bytes that need no key: accepted input is written again as the same bytes.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
@@ -45,7 +45,7 @@ fuzz_target!(|bytes: &[u8]| {
     }
     let mut framed = Vec::new();
     write_framed(&mut framed, bytes);
-    // Framing survives being cut at every point.
+    // Framing works for input cut at any position.
     for cut in 0..framed.len().min(16) {
         let length = message_length(&framed[..cut], MessageLength::Record);
         let whole = cut >= LENGTH_PREFIX;

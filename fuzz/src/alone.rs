@@ -1,4 +1,4 @@
-//! One session, and a peer that is the fuzz target itself.
+//! A single session whose peer is the fuzz target itself.
 
 use std::time::Duration;
 
@@ -38,7 +38,7 @@ pub fn handshake(ends: &Ends) -> (Session, EpochKeys) {
     (session, keys)
 }
 
-/// Let time pass, from deadline to deadline; `drain` takes what the session wants done and says its next one.
+/// Lets time pass, from deadline to deadline; `drain` handles the session's outputs and returns its next deadline.
 pub fn wait_until(
     session: &mut Session,
     now: &mut Now,

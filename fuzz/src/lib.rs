@@ -1,4 +1,4 @@
-//! What the fuzz targets share: two ends that can be repeated, byte for byte.
+//! Common parts of the fuzz targets: two ends whose behaviour is reproducible byte for byte.
 
 mod alone;
 
@@ -15,7 +15,7 @@ use sealcast_proto::sim::{Direction, InsecureMechanism, LinkProfile, Verdict, WO
 use sealcast_proto::unit::{Permille, Selection, Unit};
 use sealcast_proto::wire::{COOKIE_LEN, RetryCookies, TAG_LEN};
 
-/// Where both clocks stand at first.
+/// The start time of both clocks.
 pub const START: Now = Now {
     monotonic: Duration::from_secs(100),
     wall: 1_700_000_000_000_000_000,
@@ -26,10 +26,10 @@ pub const RANDOM_INITIATOR: [u8; 32] = [3; 32];
 /// See [`RANDOM_INITIATOR`].
 pub const RANDOM_RESPONDER: [u8; 32] = [4; 32];
 
-/// The connection of all sessions over datagrams.
+/// The connection number of all sessions over datagrams.
 pub const CONNECTION: u32 = 0xC0FF_EE00;
 
-/// A suite that hides and checks nothing, so that every input reaches the code behind authentication.
+/// A suite that neither encrypts nor authenticates, so that every input reaches the code behind authentication.
 pub const NULL: Suite = Suite {
     id: 250,
     name: "insecure-null",
@@ -50,14 +50,14 @@ impl PacketKey for NullKey {
     }
 }
 
-/// The cookies of a responder, and the cookie it gives.
+/// The cookie generator of a responder, and the cookie that it issues.
 pub fn cookies() -> (RetryCookies, [u8; COOKIE_LEN]) {
     let cookies = RetryCookies::new([6; 32]);
     let cookie = cookies.cookie(&WORLD_ADDRESS, CONNECTION);
     (cookies, cookie)
 }
 
-/// A fragment of a handshake message, as it stands in a datagram.
+/// A fragment of a handshake message, as in a datagram.
 pub fn fragment(cookie: &[u8; COOKIE_LEN], message: u8, index: u8, count: u8, part: &[u8]) -> Vec<u8> {
     let head = [message, index, count];
     [&CONNECTION.to_be_bytes()[..], &[0x06], cookie, &head, part].concat()
@@ -66,7 +66,7 @@ pub fn fragment(cookie: &[u8; COOKIE_LEN], message: u8, index: u8, count: u8, pa
 /// Bytes of a fragment before its part.
 pub const FRAGMENT_HEADER: usize = 4 + 1 + COOKIE_LEN + 3;
 
-/// The two ends of a connection, configured to find together.
+/// The two ends of a connection, with matching configurations.
 pub struct Ends {
     /// Opens the connection.
     pub initiator: SessionConfig,
@@ -75,7 +75,7 @@ pub struct Ends {
 }
 
 impl Ends {
-    /// An end that pins the other. `publishes` says whether the initiator is the publisher.
+    /// Two ends; the initiator pins the responder's identity. `publishes`: true if the initiator is the publisher.
     pub fn new(publishes: bool, carrier: Carrier) -> Self {
         let (first, second) = (
             Arc::new(Identity::from_seed(&[1; 32])),
@@ -89,7 +89,7 @@ impl Ends {
         }
     }
 
-    /// The same on datagrams.
+    /// As [`Ends::new`], over datagrams.
     pub fn on_datagrams(publishes: bool) -> Self {
         let (_, cookie) = cookies();
         let (connection, random) = (CONNECTION, [7; COOKIE_LEN]);
@@ -130,7 +130,7 @@ fn config(
         pinned,
         invite: Some(Invite::new([9; 16])),
     };
-    // Few records and little time, so that rekeying happens within one input.
+    // Small limits, so that rekeying happens within one input.
     let rekey = RekeyPolicy::new(16, Duration::from_secs(2)).expect("within the limits");
     SessionConfig {
         handshake,
@@ -143,7 +143,7 @@ fn config(
     }
 }
 
-/// The selection that two bytes name.
+/// The selection for two bytes of input.
 pub fn selection(mode: u8, share: u8) -> Selection {
     match mode % 6 {
         0 => Selection::All,
@@ -155,7 +155,7 @@ pub fn selection(mode: u8, share: u8) -> Selection {
     }
 }
 
-/// The unit that a number names.
+/// The unit for a number of the input.
 pub fn unit(number: u16) -> Unit {
     match number {
         0 => Unit::Frame,
@@ -164,7 +164,7 @@ pub fn unit(number: u16) -> Unit {
     }
 }
 
-/// What a network can do with a message.
+/// The network's action on a message.
 #[derive(Clone, Copy, Debug, arbitrary::Arbitrary)]
 pub enum Act {
     /// It arrives.
@@ -177,7 +177,7 @@ pub enum Act {
     Edit(Edit),
 }
 
-/// A judge that lets `peace` messages pass, then does `acts`, then lets everything pass.
+/// A judge that delivers `peace` messages, then applies `acts`, then delivers everything.
 pub fn judge(peace: u32, acts: Vec<Act>) -> impl FnMut(Direction, &mut Vec<u8>) -> Verdict {
     let mut passed = 0_u32;
     let mut acts = acts.into_iter();
@@ -198,29 +198,29 @@ pub fn judge(peace: u32, acts: Vec<Act>) -> impl FnMut(Direction, &mut Vec<u8>) 
     }
 }
 
-/// A change that a network can make to a message.
+/// A change to a message.
 #[derive(Clone, Copy, Debug, arbitrary::Arbitrary)]
 pub enum Edit {
-    /// One byte becomes another.
+    /// XORs one byte.
     Flip {
-        /// Where, counted round and round.
+        /// Its position, modulo the length.
         at: u16,
-        /// What it is combined with; 0 changes nothing.
+        /// The value to XOR; 0 changes nothing.
         with: u8,
     },
-    /// The end is missing.
+    /// Truncates the message.
     Cut(u16),
-    /// Something stands in between.
+    /// Inserts a byte.
     Insert {
-        /// Where, counted round and round.
+        /// Its position, modulo the length.
         at: u16,
-        /// What.
+        /// Its value.
         byte: u8,
     },
 }
 
 impl Edit {
-    /// Make the change.
+    /// Applies the change.
     pub fn apply(self, message: &mut Vec<u8>) {
         let place = |at: u16, length: usize| usize::from(at) % length.max(1);
         match self {

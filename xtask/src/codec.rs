@@ -1,14 +1,14 @@
-//! Is the H.264 codec's assembly in the program?
+//! Checks that the program contains the H.264 codec's assembly.
 //!
-//! Where nasm is missing, the codec is compiled without it: silently, and two and a half times slower. That is allowed
-//! on a machine without nasm; on one that has it, it means that the codec was compiled before nasm came, and cargo does
-//! not notice the difference.
+//! Without nasm, the codec is compiled without assembly, silently, and is two and a half times slower. That is
+//! allowed on a machine without nasm. If nasm is installed, it means that the codec was compiled before nasm was
+//! installed, which cargo does not notice.
 
 use crate::checks;
 use crate::shell::{cargo, command, exists, output, run, target_dir};
 use crate::summary::Outcome;
 
-/// The codec's functions that have hand-written twins.
+/// Functions of the codec that have assembly versions.
 const FAMILY: &str = "WelsSampleSatd";
 const TWINS: [&str; 3] = ["_sse2", "_sse41", "_avx2"];
 
@@ -41,7 +41,7 @@ fn rebuild() -> Outcome {
     }
 }
 
-/// How many of the codec's assembly functions the program's symbol table names.
+/// The number of the codec's assembly functions in the program's symbol table.
 fn count() -> Result<usize, String> {
     let program = target_dir().join("debug/sealcast");
     let symbols = output(command("nm", &[]).arg(&program)).ok_or("nm cannot read the program's symbols")?;

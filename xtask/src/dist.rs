@@ -1,9 +1,9 @@
-//! The program for those who install it, arranged for how it is used.
+//! Builds the program for distribution, with its code laid out by profile.
 //!
-//! It is compiled once so that it counts what runs how often, put under the laboratory's loads, and compiled again with
-//! the counts: what runs for every packet lies close together then, and what hardly ever runs lies out of its way. A
-//! camera's next packet comes milliseconds after the last, and finds the processor's caches cold: what has to be
-//! fetched into them is most of a gateway's delay.
+//! It is compiled with execution counters, run under the laboratory's loads, and compiled again with these counts.
+//! Code that runs for every packet is then placed together, and rarely used code elsewhere. A camera's next packet
+//! comes milliseconds after the last, and finds the processor's caches cold: loading code into them is most of a
+//! gateway's delay.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -12,8 +12,8 @@ use std::time::SystemTime;
 use crate::shell::{cargo, command, output, run, target_dir};
 use crate::summary::Outcome;
 
-/// What the program is trained with: gateways, and frames over datagrams of which some are lost, at the rates of
-/// cameras. A load as fast as the machine can would count so often that all else is taken for rare.
+/// The training loads: gateways, and frames over datagrams with losses, at the rates of cameras. A load at full speed
+/// would have such high counts that all other code would be considered rare.
 const LOADS: [&[&str]; 2] = [
     &[
         "gateway",
@@ -48,7 +48,7 @@ fn build() -> Result<PathBuf, String> {
     let merger = merger(&host)?;
     let place = target_dir().join("pgo");
     let counts = place.join("counts");
-    // Those of another build would be mixed in.
+    // Counts of another build would be mixed in.
     let _ = std::fs::remove_dir_all(&counts);
 
     println!("1 of 3: the program that counts");
@@ -60,7 +60,7 @@ fn build() -> Result<PathBuf, String> {
     for load in LOADS {
         run(&mut command(built.join("sealcast-lab"), load))?;
     }
-    // Cargo compiles again where it is told of another file, and not where the file has changed.
+    // A new file name each time, since cargo recompiles if the flags change, but not if only the file's content does.
     let seconds = SystemTime::UNIX_EPOCH.elapsed().map_or(0, |time| time.as_secs());
     let merged = place.join(format!("{seconds}.profdata"));
     run(Command::new(&merger)
@@ -78,8 +78,8 @@ fn build() -> Result<PathBuf, String> {
     Ok(built.join("sealcast"))
 }
 
-/// The laboratory is compiled each time: without it cargo gives functions other names than those that were counted.
-/// With a target of its own the flags are not for build scripts and macros, which would count themselves.
+/// Compiles the laboratory each time, too: without it cargo gives functions other names than in the counted build. An
+/// explicit target keeps the flags from build scripts and macros, which would otherwise count themselves.
 fn compile(programs: &[&str], host: &str, place: &Path, flags: &str) -> Command {
     let mut command = cargo(&["build", "--profile=dist", "--locked"]);
     command.args(programs);
@@ -88,7 +88,7 @@ fn compile(programs: &[&str], host: &str, place: &Path, flags: &str) -> Command 
     command
 }
 
-/// The compiler's own tool: its files are not those of another version.
+/// The compiler's own tool, since other versions use other file formats.
 fn merger(host: &str) -> Result<PathBuf, String> {
     let root = output(&mut command("rustc", &["--print", "sysroot"])).ok_or("`rustc --print sysroot` failed")?;
     let merger = Path::new(root.trim())

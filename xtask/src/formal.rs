@@ -1,4 +1,4 @@
-//! Runs the models of docs/formal and compares what Verifpal finds with what each model says of itself.
+//! Runs the models in docs/formal and compares Verifpal's results with the expectations in each model.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use crate::shell::{cargo, command, exists, output, root, run};
 use crate::summary::Outcome;
 
-/// The language changes between releases of Verifpal, so the models name the one that they are written for.
+/// The language changes between releases of Verifpal; the models are written for this one.
 const VERIFPAL: &str = "1.6.7";
 const EXPECT: &str = "// expect: ";
 const SESSIONS: &str = "// sessions: ";
@@ -26,7 +26,8 @@ pub(crate) fn step() -> Outcome {
     }
 }
 
-/// Verifpal asks for a newer compiler than it needs; the variable keeps its dependencies to those that ours compiles.
+/// Verifpal declares a newer compiler than it needs; the variable limits its dependencies to versions that our
+/// compiler supports.
 pub(crate) fn install() -> Outcome {
     let version = format!("verifpal@{VERIFPAL}");
     let mut command = cargo(&["install", &version, "--ignore-rust-version"]);
@@ -87,7 +88,7 @@ fn verify(model: &Path) -> Result<(), String> {
     Ok(())
 }
 
-/// What the model says of its queries, in their order: `pass`, or `fail because …`.
+/// The expectations for the model's queries, in order: `pass`, or `fail because …`.
 fn expected(source: &str) -> Result<Vec<bool>, String> {
     let lines = source.lines().filter_map(|line| line.trim().strip_prefix(EXPECT));
     lines
@@ -99,7 +100,7 @@ fn expected(source: &str) -> Result<Vec<bool>, String> {
         .collect()
 }
 
-/// Verifpal's result code: a letter for the kind of each query, then 0 where it holds and 1 where it is broken.
+/// Parses Verifpal's result code: for each query a letter for its kind, then 0 if it holds and 1 if it is broken.
 fn outcomes(report: &str) -> Vec<bool> {
     let code = report.lines().last().unwrap_or_default().trim();
     code.chars()

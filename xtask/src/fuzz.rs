@@ -1,4 +1,4 @@
-//! Runs the fuzz targets of fuzz/, each for a while.
+//! Runs the fuzz targets in fuzz/, each for some time.
 
 use std::fs;
 use std::num::NonZero;
@@ -38,14 +38,14 @@ pub(crate) fn install() -> Outcome {
     Outcome::of(run(&mut nightly_cargo(&["install", "--locked", "cargo-fuzz"])))
 }
 
-/// Build them together: the compiler has more to do at once than for one after the other.
+/// Builds all targets with one command, which uses the processors better than one after the other.
 fn build(only: Option<&str>) -> Result<(), String> {
     let mut command = nightly_cargo(&["fuzz", "build"]);
     command.args(only);
     run(&mut command)
 }
 
-/// Run as many at once as there are processors; what was wrong with them.
+/// Runs one target per processor at once; returns the failures.
 fn fuzz_all(targets: &[String], time: Duration) -> Vec<String> {
     let workers = thread::available_parallelism().map_or(1, NonZero::get);
     let (next, broken) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
@@ -63,7 +63,7 @@ fn fuzz_all(targets: &[String], time: Duration) -> Vec<String> {
     broken.into_inner().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Committed seeds are read, discoveries go to the ignored corpus folder.
+/// Reads the committed seeds; new inputs go to the ignored corpus folder.
 fn fuzz(target: &str, time: Duration) -> Result<(), String> {
     let corpus = format!("fuzz/corpus/{target}");
     fs::create_dir_all(root().join(&corpus)).map_err(|error| format!("{corpus}: {error}"))?;

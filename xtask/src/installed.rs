@@ -1,16 +1,16 @@
-//! The program as it is installed: built alone, where the features of the laboratory do not reach it.
+//! Tests the program as users install it: built alone, without the features that the laboratory enables.
 
 use std::fs;
 
 use crate::shell::{cargo, command, run, target_dir};
 use crate::summary::Outcome;
 
-/// Exit code of a wrong option.
+/// Exit code for invalid options.
 const USAGE: i32 = 2;
-/// The crate of the study kernels, in symbols and in the paths of its sources.
+/// The crate of the study kernels, as it appears in symbols and in paths of source files.
 const KERNELS: [&str; 2] = ["sealcast_cipher", "sealcast-cipher"];
 
-/// Without its study suites the program says how to get them, and holds none of their code.
+/// Checks that without its study suites the program explains how to get them, and contains none of their code.
 pub(crate) fn step() -> Outcome {
     Outcome::of(
         build()
@@ -29,7 +29,8 @@ fn program() -> std::path::PathBuf {
 
 fn refuses_study_suites() -> Result<(), String> {
     let typed = ["publish", "test:", "--insecure-study-suite", "trivium"];
-    // It must not come so far as to make an identity; where it does, not at the home of whoever runs this.
+    // It must fail before it creates an identity. If it does not, the identity must not go to the home of the user
+    // who runs this.
     let home = target_dir().join("installed");
     let output = command(program(), &typed).env("HOME", &home).output();
     let output = output.map_err(|error| format!("the program did not start: {error}"))?;

@@ -1,5 +1,5 @@
-//! The tests of the cipher crate, the only one with `unsafe` code, where more is seen than in a plain run: under the
-//! address sanitizer, and on aarch64, whose kernels no other machine runs.
+//! Tests of the cipher crate, the only one with `unsafe` code, in environments that detect more faults than a plain
+//! run: under the address sanitizer, and on aarch64, whose kernels run on no other machine.
 
 use std::process::Command;
 
@@ -11,7 +11,7 @@ const FOREIGN: &str = "aarch64-unknown-linux-gnu";
 const LINKER: &str = "aarch64-linux-gnu-gcc";
 const EMULATOR: &str = "qemu-aarch64";
 
-/// Every load and store of the kernels is checked. The compiler is the pinned one, whose sanitizer is there, but not
+/// Checks every load and store of the kernels. Uses the pinned compiler, which has the sanitizer, though it is not
 /// stable yet.
 pub(crate) fn sanitizer() -> Outcome {
     if !cfg!(all(target_arch = "x86_64", target_os = "linux")) {
@@ -24,7 +24,7 @@ pub(crate) fn sanitizer() -> Outcome {
     Outcome::of(run(&mut command))
 }
 
-/// On a machine of another kind they run in an emulator, under which the kernels are as right and not as fast.
+/// On other machines an emulator runs them, with correct results but lower speed.
 pub(crate) fn aarch64() -> Outcome {
     if cfg!(target_arch = "aarch64") {
         return Outcome::Skipped("this is such a machine: the step `tests` has run them".to_owned());
@@ -49,7 +49,7 @@ pub(crate) fn aarch64() -> Outcome {
     Outcome::of(run(&mut command))
 }
 
-/// Published values, and each kernel beside its definition; folders of vectors would take minutes here.
+/// Published values, and each kernel compared with its definition; folders of vectors would take minutes here.
 fn tests(target: &str) -> Command {
     cargo(&[
         "test",

@@ -1,4 +1,4 @@
-//! Load beside the tests: no verdict of theirs may depend on how busy the machine is.
+//! Load during the tests: no result may depend on how busy the machine is.
 
 use std::fs::{self, File};
 use std::hint;
@@ -9,12 +9,12 @@ use std::thread;
 
 use crate::shell::target_dir;
 
-/// Threads that do nothing but run.
+/// Number of threads that spin.
 const BUSY: usize = 2;
-/// What the disk writer writes before it waits for the disk, and then again.
+/// Bytes that the disk writer writes between two syncs.
 const WRITTEN: usize = 32 << 20;
 
-/// Runs `work` beside two busy threads and a disk writer.
+/// Runs `work` together with two spinning threads and a disk writer.
 pub(crate) fn beside<T>(work: impl FnOnce() -> T) -> T {
     let over = AtomicBool::new(false);
     let file = target_dir().join("load.tmp");
@@ -31,7 +31,7 @@ pub(crate) fn beside<T>(work: impl FnOnce() -> T) -> T {
         over.store(true, Ordering::Relaxed);
         done
     });
-    // It is not there where the disk was full from the beginning.
+    // The file does not exist if the disk was full from the beginning.
     let _ = fs::remove_file(&file);
     done
 }

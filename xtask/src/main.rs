@@ -1,7 +1,7 @@
-//! The one door for people and for CI.
+//! The common entry point for developers and CI.
 //!
 //! `cargo xtask test` on a fresh Debian machine installs what the tests need and runs every check that a change must
-//! pass; `nightly` adds what takes long. Only the standard library is used, so this program builds in seconds.
+//! pass; `nightly` adds the slow ones. Only the standard library is used, so this program builds in seconds.
 
 #![forbid(unsafe_code)]
 
@@ -88,10 +88,10 @@ fn usage() -> ExitCode {
     ExitCode::from(2)
 }
 
-/// How long each target is fuzzed every night.
+/// Time for each fuzz target every night.
 const FUZZING: Duration = Duration::from_secs(180);
 
-/// Every step runs even after one has failed, except those that need the build.
+/// Runs every step even after one has failed, except those that need the build.
 fn test(summary: &mut Summary) -> bool {
     summary.step("packages", packages::install);
     check(summary);

@@ -1,9 +1,9 @@
-//! The system packages that the tests use, and how they come onto a Debian machine.
+//! The system packages that the tests use, and their installation on Debian.
 
 use crate::shell::{command, exists, output, run};
 use crate::summary::Outcome;
 
-/// Package and what it is for. The program itself needs none of them.
+/// Package and purpose. The program itself needs none of them.
 const PACKAGES: [(&str, &str); 22] = [
     ("nasm", "assembles the H.264 codec's fast code"),
     ("ffmpeg", "makes and checks clips"),
@@ -29,7 +29,7 @@ const PACKAGES: [(&str, &str); 22] = [
     ("libc6-dev-arm64-cross", "their C library"),
 ];
 
-/// Installs what is missing, and says in plain words what it does or why it cannot.
+/// Installs missing packages, and reports what it does or why it cannot.
 pub(crate) fn install() -> Outcome {
     if !exists("apt-get") || !exists("dpkg-query") {
         let all: Vec<&str> = PACKAGES.iter().map(|package| package.0).collect();
@@ -68,7 +68,7 @@ fn missing() -> Vec<(&'static str, &'static str)> {
     PACKAGES.into_iter().filter(|package| !here(package.0)).collect()
 }
 
-/// What to write before `apt-get`: nothing for root, sudo where it is there.
+/// The prefix for `apt-get`: empty for root, sudo if it exists.
 fn privilege() -> Option<&'static [&'static str]> {
     let root = output(&mut command("id", &["-u"])).is_some_and(|id| id.trim() == "0");
     match root {

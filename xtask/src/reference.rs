@@ -1,4 +1,4 @@
-//! vectors/ against the Python reference: the same wire, written a second time from the same pages.
+//! Checks vectors/ with the Python reference, a second implementation of the same specification.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -20,7 +20,7 @@ pub(crate) fn step() -> Outcome {
     Outcome::of(run(&mut command(python, &["vectors/reference/generate.py", "--check"])))
 }
 
-/// A virtual environment with what the reference imports; made once per content of its requirements.
+/// A virtual environment with the reference's dependencies; created once for each content of its requirements.
 fn prepare(venv: &Path, requirements: &Path) -> Result<(), String> {
     let wanted = fs::read_to_string(requirements).map_err(|error| format!("requirements.txt: {error}"))?;
     let stamp: PathBuf = venv.join("requirements.installed");

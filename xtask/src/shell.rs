@@ -3,13 +3,13 @@
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// The root of the repository, wherever the command was typed.
+/// The root of the repository, independent of the current folder.
 pub(crate) fn root() -> PathBuf {
     let manifest = std::env::var_os("CARGO_MANIFEST_DIR").map_or_else(|| PathBuf::from("xtask"), PathBuf::from);
     manifest.parent().map_or_else(|| PathBuf::from("."), Path::to_path_buf)
 }
 
-/// Where cargo puts what it builds.
+/// Cargo's target folder.
 pub(crate) fn target_dir() -> PathBuf {
     let root = root();
     std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), |dir| root.join(dir))
@@ -22,13 +22,14 @@ pub(crate) fn command(program: impl AsRef<Path>, arguments: &[&str]) -> Command 
     command
 }
 
-/// The cargo that runs this program, with the workspace's own tool chain.
+/// The cargo that runs this program, with the workspace's own toolchain.
 pub(crate) fn cargo(arguments: &[&str]) -> Command {
     let program = std::env::var_os("CARGO").map_or_else(|| PathBuf::from("cargo"), PathBuf::from);
     command(program, arguments)
 }
 
-/// A cargo subcommand under another tool chain: rustup's proxy chooses it, so this one's settings must not leak in.
+/// A cargo subcommand with another toolchain. rustup's proxy selects it, so variables of this one must not be
+/// inherited.
 pub(crate) fn nightly_cargo(arguments: &[&str]) -> Command {
     let mut command = command("cargo", &["+nightly"]);
     command.args(arguments);
@@ -38,7 +39,7 @@ pub(crate) fn nightly_cargo(arguments: &[&str]) -> Command {
     command
 }
 
-/// Prints the command, runs it with its output shown, and says how it failed.
+/// Prints the command, runs it with its output shown, and returns how it failed.
 pub(crate) fn run(command: &mut Command) -> Result<(), String> {
     println!("$ {}", line(command));
     match command.status() {
@@ -48,7 +49,7 @@ pub(crate) fn run(command: &mut Command) -> Result<(), String> {
     }
 }
 
-/// The same for one of several that run at once: what it says is shown whole, when it has ended.
+/// As [`run`], for one of several concurrent commands: its output is shown as a whole when it has ended.
 pub(crate) fn run_whole(command: &mut Command) -> Result<(), String> {
     let line = line(command);
     let outcome = command.stdin(Stdio::null()).output();
@@ -61,7 +62,7 @@ pub(crate) fn run_whole(command: &mut Command) -> Result<(), String> {
     }
 }
 
-/// Runs the command quietly and returns its standard output; none if it failed or is not there.
+/// Runs the command quietly and returns its standard output; `None` if it failed or does not exist.
 pub(crate) fn output(command: &mut Command) -> Option<String> {
     let output = command.stdin(Stdio::null()).stderr(Stdio::null()).output().ok()?;
     output
@@ -70,7 +71,7 @@ pub(crate) fn output(command: &mut Command) -> Option<String> {
         .then(|| String::from_utf8_lossy(&output.stdout).into_owned())
 }
 
-/// Is this program on the path?
+/// True if this program is in `PATH`.
 pub(crate) fn exists(program: &str) -> bool {
     let path = std::env::var_os("PATH").unwrap_or_default();
     std::env::split_paths(&path).any(|folder| folder.join(program).is_file())

@@ -1,9 +1,9 @@
-//! Steps, what became of them, and the table at the end.
+//! Steps, their outcomes, and the table at the end.
 
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
-/// What became of a step; the text says what a reader wants to know about it.
+/// The outcome of a step; the text has details for readers.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Outcome {
     Ok(String),
@@ -16,7 +16,7 @@ impl Outcome {
         Self::Ok(String::new())
     }
 
-    /// Ok or failed, as a command ended.
+    /// Success or failure of a command.
     pub(crate) fn of(result: Result<(), String>) -> Self {
         match result {
             Ok(()) => Self::ok(),
@@ -39,7 +39,7 @@ pub(crate) struct Summary {
 }
 
 impl Summary {
-    /// Runs one step and says aloud how it ended. True unless it failed.
+    /// Runs one step and prints its outcome. Returns true unless it failed.
     pub(crate) fn step(&mut self, name: &'static str, run: impl FnOnce() -> Outcome) -> bool {
         println!("\n== {name}");
         let start = Instant::now();
@@ -60,7 +60,7 @@ impl Summary {
         !failed
     }
 
-    /// `N passed, N failed, N skipped`
+    /// The counts as `N passed, N failed, N skipped`.
     fn count(&self) -> (String, bool) {
         let mut counts = [0_usize; 3];
         for (_, outcome, _) in &self.rows {

@@ -1,28 +1,27 @@
-//! A cipher with its key loaded, its keystream, and the seam behind which every implementation stands.
+//! A cipher with its key loaded, its keystream, and the trait that every implementation provides.
 
 use zeroize::Zeroize;
 
 use crate::sizes::{Facts, Refused};
 
-/// One implementation of one cipher: the part that differs between two of them.
+/// One implementation of one cipher: the part that differs between implementations.
 ///
-/// Sizes are checked, odd lengths are cut up and secrets are wiped by [`Cipher`] and [`Keystream`], once for all
-/// kernels. The state's [`Zeroize`] has to wipe all of it; what a compiler spills onto the stack while a kernel runs is
-/// out of reach.
+/// [`Cipher`] and [`Keystream`] check sizes, split odd lengths and wipe secrets, once for all kernels. The state's
+/// [`Zeroize`] must wipe all of it. Values that a compiler spills onto the stack while a kernel runs cannot be wiped.
 pub trait Kernel: Zeroize + Sized {
-    /// What the cipher is, the same value for all its kernels.
+    /// The properties of the cipher, equal for all its kernels.
     const FACTS: &'static Facts;
 
-    /// Which of the cipher's kernels this is: `definition`, `words`, or the instruction set that it is made of.
+    /// Name of the kernel: `definition`, `words`, or the instruction set that it uses.
     const NAME: &'static str;
 
-    /// The key, prepared as far as that does not depend on an IV.
+    /// The key, after all preparation that does not depend on an IV.
     type Key: Zeroize;
 
-    /// The keystream that one step yields, at least one byte.
+    /// The keystream of one step, at least one byte.
     type Block: Block;
 
-    /// Does this machine have the instructions that the kernel is made of?
+    /// True if this machine has the instructions that the kernel uses.
     fn available() -> bool {
         true
     }
@@ -30,17 +29,18 @@ pub trait Kernel: Zeroize + Sized {
     /// Prepares a key of one of [`Facts::key_bytes`].
     ///
     /// # Panics
-    /// The kernel is not [available](Self::available): no key, no keystream, no instruction that is not there.
+    /// The kernel is not [available](Self::available). Without a key there is no keystream, so unavailable
+    /// instructions are never executed.
     fn expand(key: &[u8]) -> Self::Key;
 
-    /// The state from which the keystream of an IV of one of [`Facts::iv_bytes`] starts.
+    /// The initial state for an IV of one of [`Facts::iv_bytes`].
     fn start(key: &Self::Key, iv: &[u8]) -> Self;
 
     /// The next bytes of the keystream.
     fn step(&mut self) -> Self::Block;
 
-    /// Enciphers or deciphers packets whose IVs have right sizes. Kernels that work on several packets at once replace
-    /// it.
+    /// Enciphers or deciphers packets whose IVs have valid sizes. Kernels that handle several packets at once
+    /// override it.
     fn xor_batch(key: &Self::Key, packets: &mut [Packet<'_>]) {
         xor_one_by_one::<Self>(key, packets);
     }
@@ -55,10 +55,10 @@ pub(crate) fn xor_one_by_one<K: Kernel>(key: &K::Key, packets: &mut [Packet<'_>]
 
 /// An array of bytes, as [`Kernel::step`] returns it.
 pub trait Block: AsRef<[u8]> + Zeroize {
-    /// Bytes in it.
+    /// Its length in bytes.
     const BYTES: usize;
 
-    /// All of them zero.
+    /// All bytes zero.
     const ZERO: Self;
 }
 
@@ -69,13 +69,14 @@ impl<const N: usize> Block for [u8; N] {
 
 /// A buffer that is enciphered or deciphered in place, under an IV of its own.
 pub struct Packet<'a> {
-    /// Never the same twice under one key, or the XOR of two packets' contents is public.
+    /// Must never repeat under one key, since the XOR of two packets with the same IV reveals the XOR of their
+    /// contents.
     pub iv: &'a [u8],
-    /// What the keystream is laid over, from its first byte on.
+    /// The data to encipher or decipher, with the keystream's first byte for its first byte.
     pub data: &'a mut [u8],
 }
 
-/// A cipher with its key loaded. The key is wiped when it is dropped.
+/// A cipher with its key loaded. Dropping it wipes the key.
 pub struct Cipher<K: Kernel> {
     key: K::Key,
 }
@@ -103,11 +104,11 @@ impl<K: Kernel> Cipher<K> {
         Ok(Keystream::start(&self.key, iv))
     }
 
-    /// Enciphers or deciphers packets, each under its own IV: with kernels that work side by side on several packets
-    /// this is many times faster than one after another.
+    /// Enciphers or deciphers packets, each under its own IV. Kernels that handle several packets in parallel are
+    /// many times faster with this function than packet by packet.
     ///
     /// # Errors
-    /// An IV has a wrong size; then no packet was touched.
+    /// An IV has an invalid size; then no packet was changed.
     pub fn xor_batch(&self, packets: &mut [Packet<'_>]) -> Result<(), Refused> {
         packets.iter().try_for_each(|packet| K::FACTS.check_iv(packet.iv))?;
         K::xor_batch(&self.key, packets);
@@ -121,10 +122,10 @@ impl<K: Kernel> Drop for Cipher<K> {
     }
 }
 
-/// The keystream of one key and one IV. Its state is wiped when it is dropped.
+/// The keystream of one key and one IV. Dropping it wipes its state.
 pub struct Keystream<K: Kernel> {
     state: K,
-    /// The last block of which not everything was needed.
+    /// The last block, if part of it is unused.
     block: K::Block,
     used: usize,
 }
@@ -138,7 +139,8 @@ impl<K: Kernel> Keystream<K> {
         }
     }
 
-    /// Lays the next `data.len()` bytes of the keystream over the data. Any split into calls gives the same stream.
+    /// XORs the next `data.len()` bytes of the keystream into the data. The result does not depend on how data is
+    /// split into calls.
     pub fn xor(&mut self, data: &mut [u8]) {
         let left = K::Block::BYTES - self.used;
         let (head, rest) = data.split_at_mut(data.len().min(left));
@@ -165,7 +167,7 @@ impl<K: Kernel> Drop for Keystream<K> {
     }
 }
 
-/// As far as the shorter of the two reaches; by words, since compilers take a loop over bytes for a reason to shuffle.
+/// Stops at the end of the shorter slice. Works by words, since compilers turn a loop over bytes into shuffles.
 #[inline(always)]
 pub(crate) fn xor_into(data: &mut [u8], keystream: &[u8]) {
     let length = data.len().min(keystream.len());

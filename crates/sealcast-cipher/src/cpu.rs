@@ -1,36 +1,36 @@
-//! What this processor can execute: found out once, at run time, and kept as values that prove it.
+//! Instruction sets of this processor: detected once, at run time, and represented by values that prove their
+//! presence.
 //!
-//! A function compiled for more instructions than every processor has is safe to call only where these are. So a kernel
-//! made of them keeps a proof in its key, and there is no way to a proof but through [`Cpu::detect`], nor to a register
-//! but with a proof.
+//! A function compiled for additional instructions is safe to call only on processors that have them. Such a kernel
+//! therefore keeps a proof in its key. A proof can only be obtained from [`Cpu::detect`], and vector registers only
+//! with a proof.
 #![allow(unsafe_code)]
 
 use zeroize::Zeroize;
 
-/// Proof that this processor has some instructions.
+/// Proof that this processor has certain instructions.
 pub trait Cpu: Copy + Zeroize {
-    /// As kernels made of them are called.
+    /// The name of kernels that use them.
     const NAME: &'static str;
 
-    /// Asks the processor.
+    /// Detects them.
     fn detect() -> Option<Self>;
 
-    /// Does the work in a function of its own that is compiled for these instructions. Elsewhere each of them would be
-    /// a call.
+    /// Runs the task in a function compiled for these instructions. Elsewhere each of them would be a function call.
     fn run<T: Task>(self, task: T) -> T::Output;
 }
 
-/// Work for [`Cpu::run`].
+/// A task for [`Cpu::run`].
 pub trait Task {
-    /// What comes of it.
+    /// Its result.
     type Output;
 
-    /// Has to be `#[inline(always)]`, like all that it calls for each word: a function of its own would be compiled for
-    /// every processor.
+    /// Must be `#[inline(always)]`, like all functions that it calls for each word: a separate function would be
+    /// compiled for the baseline processor.
     fn run(self) -> Self::Output;
 }
 
-/// What every processor has.
+/// The baseline that every processor has.
 impl Cpu for () {
     const NAME: &'static str = "words";
 
@@ -44,7 +44,7 @@ impl Cpu for () {
     }
 }
 
-/// A proof for features of x86-64, whose names stand once each for `cpufeatures` and for the compiler.
+/// A proof for x86-64 features, whose names are listed only once for `cpufeatures` and the compiler.
 #[cfg(target_arch = "x86_64")]
 macro_rules! features {
     ($(#[$doc:meta])* $visible:vis $cpu:ident, $name:ident: $($feature:tt),+) => {
@@ -72,7 +72,7 @@ macro_rules! features {
             }
         }
 
-        /// A proof is no secret: wiping a key leaves it as it is.
+        /// A proof is not secret, so wiping a key leaves it unchanged.
         impl Zeroize for $cpu {
             fn zeroize(&mut self) {}
         }
@@ -81,23 +81,23 @@ macro_rules! features {
 
 #[cfg(target_arch = "x86_64")]
 features! {
-    /// Proof that this processor and its operating system have AVX2.
+    /// Proof that this processor and its operating system support AVX2.
     pub Avx2, avx2: "avx2"
 }
 
 #[cfg(target_arch = "x86_64")]
 features! {
-    /// Proof that they have AVX-512 as it is since Ice Lake and Zen 4: F, BW, DQ, VL, VBMI and VBMI2, and GFNI.
+    /// Proof of AVX-512 as in Ice Lake, Zen 4 and later: F, BW, DQ, VL, VBMI and VBMI2, and GFNI.
     pub Avx512, avx512: "avx512f", "avx512bw", "avx512dq", "avx512vl", "avx512vbmi", "avx512vbmi2", "gfni"
 }
 
 #[cfg(target_arch = "x86_64")]
 features! {
-    /// Proof that they have SHA extensions and SSSE3.
+    /// Proof of SHA extensions and SSSE3.
     pub(crate) Sha, sha: "sha", "ssse3"
 }
 
-/// Proof that this processor has NEON: every one of aarch64 with a floating-point unit does.
+/// Proof that this processor has NEON, as every aarch64 processor with a floating-point unit does.
 #[cfg(target_arch = "aarch64")]
 #[derive(Clone, Copy)]
 pub struct Neon(());
@@ -116,7 +116,7 @@ impl Cpu for Neon {
     }
 }
 
-/// As for those of x86-64.
+/// A proof is not secret, as on x86-64.
 #[cfg(target_arch = "aarch64")]
 impl Zeroize for Neon {
     fn zeroize(&mut self) {}

@@ -1,4 +1,4 @@
-//! A batch as a matrix: each packet a row of its own, all rows growing alike.
+//! A batch as a matrix: each packet is a row, and all rows advance at the same rate.
 
 use core::marker::PhantomData;
 
@@ -9,28 +9,28 @@ use crate::cpu::{Cpu, Task};
 use crate::sizes::Facts;
 use crate::wipe::wipe;
 
-/// The keystreams of `LANES` packets at once, by `RUN` bytes of each.
+/// The keystreams of `LANES` packets at once, `RUN` bytes of each per step.
 pub trait Streams<const LANES: usize, const RUN: usize>: Sized {
-    /// The kernel for packets that stand alone or are few.
+    /// The kernel for single packets and small groups.
     type Alone: Kernel;
 
-    /// Proof that this processor can do it.
+    /// Proof that this processor supports it.
     type Cpu: Cpu;
 
     /// As [`Kernel::NAME`].
     const NAME: &'static str = Self::Cpu::NAME;
 
-    /// Fewer packets than these are faster with [`Self::Alone`]. Lanes without a packet cost nothing.
+    /// Smaller groups are faster with [`Self::Alone`]. Lanes without a packet cost nothing.
     const LEAST: usize = 2;
 
-    /// The state from which the keystreams of these IVs, of right sizes, start.
+    /// The initial state for these IVs, whose sizes are valid.
     fn start(cpu: Self::Cpu, key: &<Self::Alone as Kernel>::Key, ivs: &[&[u8]; LANES]) -> Self;
 
-    /// Lays the next bytes of each keystream over a row.
+    /// XORs the next bytes of each keystream into its row.
     fn xor(&mut self, rows: Rows<'_, '_, LANES, RUN>);
 
-    /// Wipes a state that lives in memory. One that is to live in registers is out of reach: to wipe it would be to put
-    /// it into memory first.
+    /// Wipes a state that is in memory. A state meant for registers cannot be wiped: that would force it into memory
+    /// first.
     fn wipe(&mut self) {}
 }
 
@@ -38,12 +38,12 @@ pub trait Streams<const LANES: usize, const RUN: usize>: Sized {
 pub struct Rows<'a, 'b, const LANES: usize, const RUN: usize> {
     packets: &'a mut [Packet<'b>],
     at: usize,
-    /// What stands in for a row where a packet has no whole one left: once at its end, then behind it.
+    /// Rows for packets that have no whole row left: each holds the last part of its packet, and later is a dummy.
     spare: &'a mut [[u8; RUN]; LANES],
 }
 
 impl<const LANES: usize, const RUN: usize> Rows<'_, '_, LANES, RUN> {
-    /// One of them.
+    /// One row.
     #[inline(always)]
     pub(crate) fn row(&mut self, lane: usize) -> &mut [u8; RUN] {
         let rest = self
@@ -56,7 +56,7 @@ impl<const LANES: usize, const RUN: usize> Rows<'_, '_, LANES, RUN> {
         }
     }
 
-    /// All of them.
+    /// All rows.
     #[inline(always)]
     pub(crate) fn each(&mut self) -> [&mut [u8; RUN]; LANES] {
         let mut rows = self.spare.each_mut();
@@ -69,8 +69,8 @@ impl<const LANES: usize, const RUN: usize> Rows<'_, '_, LANES, RUN> {
     }
 }
 
-/// Enciphers or deciphers packets, `LANES` at a time. These take as long as the longest of them, and lanes without a
-/// packet run along.
+/// Enciphers or deciphers packets, `LANES` at a time. A group takes as long as its longest packet, and lanes without
+/// a packet are computed, too.
 pub(crate) fn xor_batch<const LANES: usize, const RUN: usize, S: Streams<LANES, RUN>>(
     cpu: S::Cpu,
     key: &<S::Alone as Kernel>::Key,
@@ -134,13 +134,13 @@ fn xor_group<const LANES: usize, const RUN: usize, S: Streams<LANES, RUN>>(
     }
 }
 
-/// A kernel that leaves single streams to [`Streams::Alone`].
+/// A kernel that handles single streams with [`Streams::Alone`].
 pub struct Batched<const LANES: usize, const RUN: usize, S: Streams<LANES, RUN>> {
     stream: S::Alone,
     lanes: PhantomData<S>,
 }
 
-/// The key of the kernel for single packets, and the proof that there are lanes for several.
+/// The key of the kernel for single packets, and the proof that this processor supports parallel lanes.
 #[derive(Zeroize)]
 pub struct BatchedKey<Key: Zeroize, C: Cpu> {
     key: Key,

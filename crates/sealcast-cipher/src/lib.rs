@@ -1,14 +1,15 @@
 //! Study ciphers for the sealcast laboratory: verified, portable definitions and fast kernels, without an allocator.
 //!
-//! They are here to be measured. Keys of 80 bits, a broken RC4 and bare XOR protect nobody, and no keystream alone
-//! keeps anybody from altering a message. The live program's recommended suites come from `sealcast-proto`.
+//! They exist for measurements. Keys of 80 bits, a broken RC4 and bare XOR provide no security, and a keystream alone
+//! does not protect a message from being altered. The live program's recommended suites come from `sealcast-proto`.
 //!
-//! Each cipher has a module. Its `Definition` follows the publication as literally as it can; `Words`, where that can
-//! be improved upon, is equal to it and faster, and some have kernels for processors with AVX2, AVX-512, NEON or SHA
-//! extensions, most of which work on many packets at once, RC4 one in assembly for x86-64. [`Cipher`] loads a key into
-//! any of them that this machine can run; [`IMPLEMENTATIONS`] has all by name.
+//! Each cipher has a module. Its `Definition` follows the publication as literally as possible. `Words`, if an
+//! improvement is possible, gives the same result faster. Some ciphers have kernels for processors with AVX2,
+//! AVX-512, NEON or SHA extensions, most of which handle many packets at once; RC4 has one in x86-64 assembly.
+//! [`Cipher`] loads a key into any of them that this machine supports; [`IMPLEMENTATIONS`] lists all by name.
 //!
-//! Constant time is not claimed: RC4, HC-128 and Sosemanuk look up tables by secrets, and definitions branch on them.
+//! The ciphers do not run in constant time: RC4, HC-128 and Sosemanuk use secrets as table indices, and definitions
+//! branch on secrets.
 //!
 //! ```
 //! use sealcast_cipher::{Cipher, implementations_of, trivium};
@@ -23,7 +24,7 @@
 //! # Ok::<(), sealcast_cipher::Refused>(())
 //! ```
 #![no_std]
-// Allowed again, file by file, where a processor's own instructions are called or written.
+// Allowed again in the files that use a processor's special instructions or assembly.
 #![deny(unsafe_code)]
 
 mod cipher;

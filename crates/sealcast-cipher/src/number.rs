@@ -1,6 +1,6 @@
 //! Bytes read as one number.
 
-/// At most 16 bytes, the lowest first.
+/// At most 16 bytes, least significant first.
 #[inline(always)]
 pub(crate) fn little_endian(bytes: &[u8]) -> u128 {
     let (words, rest) = bytes.as_chunks::<4>();
@@ -13,7 +13,7 @@ pub(crate) fn little_endian(bytes: &[u8]) -> u128 {
     })
 }
 
-/// At most 16 bytes, the highest first.
+/// At most 16 bytes, most significant first.
 #[inline(always)]
 pub(crate) fn big_endian(bytes: &[u8]) -> u128 {
     let (words, rest) = bytes.as_chunks::<4>();
@@ -23,7 +23,7 @@ pub(crate) fn big_endian(bytes: &[u8]) -> u128 {
     rest.iter().fold(number, |number, &byte| number << 8 | u128::from(byte))
 }
 
-/// The `N` little-endian words that the bytes begin with.
+/// The first `N` little-endian words of the bytes.
 pub(crate) fn words<const N: usize>(bytes: &[u8]) -> [u32; N] {
     let (words, _) = bytes.as_chunks::<4>();
     core::array::from_fn(|i| u32::from_le_bytes(words[i]))

@@ -1,17 +1,17 @@
-//! A handful of published values of each cipher, for whoever wants to see before use that a kernel is right.
+//! A few published values of each cipher, to check a kernel before use.
 
-/// Bytes of a keystream that somebody published; keys, IVs and bytes in upper-case hexadecimal.
+/// A published part of a keystream; key, IV and bytes in upper-case hexadecimal.
 #[derive(Debug)]
 pub struct Published {
     /// The cipher, as in [`Facts::name`](crate::Facts::name).
     pub cipher: &'static str,
     /// The key.
     pub key: &'static str,
-    /// The IV; empty where there is none.
+    /// The IV; empty if there is none.
     pub iv: &'static str,
-    /// Where in the keystream the bytes begin, in bytes.
+    /// Offset of the bytes in the keystream.
     pub from: usize,
-    /// The bytes from there on.
+    /// The keystream bytes at that offset.
     pub bytes: &'static str,
 }
 
@@ -119,7 +119,7 @@ pub const PUBLISHED: &[Published] = &[
     of("trivium", "0053A6F94C9FF24598EB", "00000000000000000000", 131_008, "10D80B17A6730D965DBC946F45B1D582"),
     of("trivium", "00400000000000000000", "00000000", 0, "61208D286BC1DC431171EDA5CAF79D95"),
     of("trivium", "00400000000000000000", "00000000", 448, "178B25236ED340462A30E65B5AEC541A"),
-    // By definition: the key again and again.
+    // By definition: the repeated key.
     of("xor", "0102030405", "", 0, "0102030405010203040501020304050102030405"),
     of("xor", "0102030405", "", 131_063, "0405010203040501"),
 ];

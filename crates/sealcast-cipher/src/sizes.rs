@@ -1,15 +1,15 @@
-//! What is known of a cipher before a key is loaded: its name, the sizes it takes, where it was published.
+//! Properties of a cipher that do not depend on a key: name, valid sizes, publication.
 
 use core::fmt;
 
-/// What a cipher is called and takes, whichever kernel runs it.
+/// Name and valid sizes of a cipher, common to all its kernels.
 #[derive(Debug)]
 pub struct Facts {
-    /// Lower case, as in the files of vectors: `grain-128a`.
+    /// Lower case, as in files of test vectors: `grain-128a`.
     pub name: &'static str,
-    /// Key sizes, in bytes.
+    /// Valid key sizes in bytes.
     pub key_bytes: Sizes,
-    /// IV sizes, in bytes; exactly 0 where the cipher has none.
+    /// Valid IV sizes in bytes; exactly 0 if the cipher has none.
     pub iv_bytes: Sizes,
     /// The publication that this crate follows.
     pub source: &'static str,
@@ -38,14 +38,14 @@ impl Facts {
     }
 }
 
-/// A set of sizes in bytes: from the least to the most in equal steps.
+/// A set of sizes in bytes: an arithmetic sequence.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sizes {
     /// The smallest.
     pub least: usize,
     /// The largest.
     pub most: usize,
-    /// From one to the next, at least 1.
+    /// The difference between neighbours, at least 1.
     pub step: usize,
 }
 
@@ -58,13 +58,13 @@ impl Sizes {
         Self { least, most, step }
     }
 
-    /// Is it one of them?
+    /// True if the size is in the set.
     #[must_use]
     pub fn contains(self, bytes: usize) -> bool {
         (self.least..=self.most).contains(&bytes) && (bytes - self.least).is_multiple_of(self.step)
     }
 
-    /// All of them, the smallest first.
+    /// All sizes in ascending order.
     pub fn iter(self) -> impl Iterator<Item = usize> {
         (self.least..=self.most).step_by(self.step)
     }
@@ -83,21 +83,21 @@ impl fmt::Display for Sizes {
     }
 }
 
-/// Why a cipher does not take what it was given.
+/// The reason why a cipher refuses its input.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Refused {
-    /// A key or an IV has a size that the cipher does not have.
+    /// The cipher has no keys or IVs of this size.
     Size {
         /// [`Facts::name`].
         cipher: &'static str,
         /// `key` or `IV`.
         input: &'static str,
-        /// What it takes.
+        /// The valid sizes.
         allowed: Sizes,
-        /// Bytes that it was given.
+        /// The given size in bytes.
         given: usize,
     },
-    /// This machine lacks instructions that the kernel is made of.
+    /// This machine lacks instructions that the kernel uses.
     Machine {
         /// [`Facts::name`].
         cipher: &'static str,

@@ -1,4 +1,4 @@
-//! All kernels of all ciphers by name, without generics, for programs that choose at run time.
+//! All kernels of all ciphers by name, without generics, for programs that select one at run time.
 
 use crate::cipher::{Cipher, Kernel, Keystream, Packet};
 use crate::sizes::{Facts, Refused};
@@ -6,13 +6,13 @@ use crate::{grain_128a, grain_v1, hc_128, mickey, rabbit, rc4, salsa20, sosemanu
 
 /// One kernel of one cipher.
 pub struct Implementation {
-    /// What the cipher is.
+    /// Properties of the cipher.
     pub facts: &'static Facts,
-    /// Which of its kernels this is.
+    /// The name of the kernel.
     pub kernel: &'static str,
-    /// Bytes that a loaded key takes.
+    /// Size of a loaded key in bytes.
     pub key_state_bytes: usize,
-    /// Bytes that a running keystream takes, with the rest of its last block.
+    /// Size of a running keystream in bytes, with the rest of its last block.
     pub state_bytes: usize,
     /// As [`Kernel::available`].
     pub available: fn() -> bool,
@@ -20,8 +20,8 @@ pub struct Implementation {
     pub load: fn(key: &[u8]) -> Result<Study, Refused>,
 }
 
-/// The kernels of the cipher of this name that this machine can run: the definition first, the fastest last. None, if
-/// there is no such cipher.
+/// The kernels of the named cipher that this machine supports: the definition first, the fastest last. Empty if there
+/// is no such cipher.
 pub fn implementations_of(cipher: &str) -> impl Iterator<Item = &'static Implementation> {
     IMPLEMENTATIONS
         .iter()
@@ -41,8 +41,8 @@ const fn implementation<K: Kernel>(load: fn(&[u8]) -> Result<Study, Refused>) ->
 
 macro_rules! studies {
     ($($(#[$when:meta])? $name:ident: $kernel:ty,)*) => {
-        /// Every kernel, available here or not: ciphers in order of their names, of each the definition first and the
-        /// fastest last.
+        /// All kernels, including those not available here: ciphers in alphabetical order, each with its definition
+        /// first and its fastest kernel last.
         pub const IMPLEMENTATIONS: &[Implementation] = &[
             $($(#[$when])? implementation::<$kernel>(|key| {
                 Cipher::new(key).map(|cipher| Study(Keyed::$name(cipher)))
@@ -67,7 +67,7 @@ macro_rules! studies {
             pub fn keystream(&self, iv: &[u8]) -> Result<StudyKeystream, Refused> {
                 match &self.0 {
                     $($(#[$when])? Keyed::$name(cipher) => {
-                        // Built where it is returned: each further move copies room for HC-128's tables.
+                        // Constructed in place: each further move would copy room for HC-128's tables.
                         cipher.keystream(iv).map(|keystream| StudyKeystream(Running::$name(keystream)))
                     })*
                 }
@@ -76,7 +76,7 @@ macro_rules! studies {
             /// As [`Cipher::xor_batch`].
             ///
             /// # Errors
-            /// An IV has a wrong size; then no packet was touched.
+            /// An IV has an invalid size; then no packet was changed.
             pub fn xor_batch(&self, packets: &mut [Packet<'_>]) -> Result<(), Refused> {
                 match &self.0 {
                     $($(#[$when])? Keyed::$name(cipher) => cipher.xor_batch(packets),)*
@@ -95,10 +95,10 @@ macro_rules! studies {
     };
 }
 
-/// A cipher with its key loaded, whichever it is. Made by [`Implementation::load`].
+/// Any cipher with its key loaded. Made by [`Implementation::load`].
 pub struct Study(Keyed);
 
-/// The keystream of one key and one IV, whichever cipher's.
+/// The keystream of any cipher with one key and one IV.
 pub struct StudyKeystream(Running);
 
 studies! {

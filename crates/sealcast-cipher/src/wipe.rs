@@ -2,8 +2,8 @@
 
 use zeroize::optimization_barrier;
 
-/// Puts a value without secrets in the place of one with. An array's own `zeroize` writes element by element, which for
-/// tables of some KiB takes a good part of the time that a packet does.
+/// Overwrites a value with secrets by one without. An array's own `zeroize` writes element by element, which for
+/// tables of some KiB takes a substantial part of a packet's time.
 #[inline(always)]
 pub(crate) fn wipe<T>(secret: &mut T, nothing: T) {
     *secret = nothing;

@@ -1,5 +1,4 @@
-//! XOR with a repeated key, the cheapest thing that anybody ever called a cipher: a lower bound on cost, and no
-//! secrecy.
+//! XOR with a repeated key, the cheapest operation ever called a cipher: a lower bound on cost, without any secrecy.
 
 use zeroize::Zeroize;
 
@@ -8,7 +7,7 @@ use crate::sizes::{Facts, Sizes};
 
 const MOST_KEY_BYTES: usize = 256;
 
-/// Bytes of one step.
+/// Bytes per step.
 const RUN: usize = 64;
 
 const FACTS: Facts = Facts {
@@ -18,10 +17,10 @@ const FACTS: Facts = Facts {
     source: "Vigenère's cipher over bytes, as in comparisons of ciphers for video",
 };
 
-/// The key over and over again, from its first byte.
+/// The repeated key, from its first byte.
 #[derive(Clone, Zeroize)]
 pub struct Definition {
-    /// Repeated past its end, so that a step can start at any byte of the key.
+    /// Extended by its own beginning, so that a step can start at any byte of the key.
     key: [u8; MOST_KEY_BYTES + RUN],
     key_bytes: usize,
     at: usize,

@@ -1,6 +1,6 @@
-//! What reports as HTML have in common: one file that needs nothing else.
+//! Common parts of HTML reports: one self-contained file.
 
-/// Charts are drawn on white; in the dark they are turned over, hues kept.
+/// Charts are drawn for a white background; in dark mode they are inverted, with their hues kept.
 const STYLE: &str = ":root{color-scheme:light dark}\
     body{font:15px/1.45 sans-serif;max-width:76em;margin:2em auto;padding:0 1em;color:light-dark(#222,#ddd);\
     background:light-dark(#fff,#191919)}table{border-collapse:collapse;margin:1em 0;display:block;overflow-x:auto}\
@@ -8,7 +8,7 @@ const STYLE: &str = ":root{color-scheme:light dark}\
     svg{max-width:100%;height:auto}figure{display:inline-block;margin:.5em}\
     @media(prefers-color-scheme:dark){svg{filter:invert(.9) hue-rotate(180deg)}}";
 
-/// How a page begins.
+/// The beginning of a page.
 pub(crate) fn head(title: &str, heading: &str) -> String {
     format!(
         "<!doctype html>\n<html lang=\"en\"><meta charset=\"utf-8\">\n<title>{}</title>\n\
@@ -26,7 +26,7 @@ pub(crate) fn row(tag: &str, cells: impl IntoIterator<Item = impl AsRef<str>>) -
     format!("<tr>{}</tr>\n", cells.collect::<String>())
 }
 
-/// Text as HTML.
+/// Escapes text for HTML.
 pub(crate) fn escape(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
 }

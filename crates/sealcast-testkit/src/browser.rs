@@ -4,14 +4,14 @@ use std::net::SocketAddr;
 use std::process::{Command, Output};
 use std::time::{Duration, Instant};
 
-/// How long to look at a page for what should be on it.
+/// Time limit for the expected content to appear.
 const PATIENCE: Duration = Duration::from_secs(120);
-/// A first look at a page takes so long, and each further one twice as long as the one before, up to the longest: its
-/// streams of pictures never end, and a browser on a busy machine comes to their beginning late.
+/// Duration of the first visit to a page; each further visit takes twice as long, up to the longest. The page's
+/// picture streams never end, and on a busy machine a browser takes long to reach their beginning.
 const FIRST_LOOK: Duration = Duration::from_secs(1);
 const LONGEST_LOOK: Duration = Duration::from_secs(16);
 
-/// The page's elements as text, once it contains all of `ready`, or as it was at last if it never does.
+/// The text of the page's elements, once it contains all of `ready`; the last text if that never happens.
 pub fn page(address: SocketAddr, ready: &[&str]) -> (String, Output) {
     let text = |output: &Output| String::from_utf8_lossy(&output.stdout).into_owned();
     let output = look(address, &["--dump-dom"], |output| {
@@ -21,7 +21,7 @@ pub fn page(address: SocketAddr, ready: &[&str]) -> (String, Output) {
     (text(&output), output)
 }
 
-/// Run Chromium without a window on the page, again and again until `ready` says that it shows what it should.
+/// Runs headless Chromium on the page repeatedly until `ready` returns true.
 pub fn look(address: SocketAddr, arguments: &[&str], mut ready: impl FnMut(&Output) -> bool) -> Output {
     let deadline = Instant::now() + PATIENCE;
     let mut time = FIRST_LOOK;

@@ -1,4 +1,4 @@
-//! An energy counter that is none: a powercap tree in a folder of its own, which counts at a power that is known.
+//! A simulated energy counter: a powercap tree in a temporary folder, which counts at a known power.
 
 use std::fs::{self, File};
 use std::os::unix::fs::FileExt;
@@ -11,7 +11,7 @@ use tempfile::TempDir;
 
 /// How often the counter is updated.
 const UPDATE: Duration = Duration::from_millis(1);
-/// It begins so far before it wraps around, in microjoules.
+/// Distance of its start value from the wrap-around, in microjoules.
 const RANGE_UJ: u64 = 1_000_000_000;
 const BEFORE_WRAP_UJ: u64 = 3_000_000;
 
@@ -25,7 +25,7 @@ pub struct Counter {
 }
 
 impl Counter {
-    /// One package, which draws `watts`.
+    /// Starts a counter with one package, which draws `watts`.
     pub fn start(watts: f64) -> Self {
         let tree = tempfile::tempdir().expect("a folder");
         let zone = tree.path().join("intel-rapl:0");
@@ -33,7 +33,7 @@ impl Counter {
         fs::write(zone.join("name"), "package-0\n").expect("a file");
         fs::write(zone.join("max_energy_range_uj"), format!("{RANGE_UJ}\n")).expect("a file");
         let counter = File::create(zone.join("energy_uj")).expect("a file");
-        // As many digits always, so that a reader never finds half of an old number.
+        // Always the same number of digits, so that a reader never sees part of an old number.
         let count = move |uj: u64| counter.write_all_at(format!("{:010}\n", uj % RANGE_UJ).as_bytes(), 0);
         count(RANGE_UJ - BEFORE_WRAP_UJ).expect("it is written");
         let (stop, stopped) = channel();
@@ -53,13 +53,13 @@ impl Counter {
         }
     }
 
-    /// No less than it has counted.
+    /// At least the energy that it has counted so far.
     #[allow(dead_code, reason = "not every test binary asks")]
     pub fn joules(&self) -> f64 {
         self.began.elapsed().as_secs_f64() * self.watts
     }
 
-    /// For `--meter rapl:`.
+    /// The path for `--meter rapl:`.
     pub fn tree(&self) -> &Path {
         self.tree.path()
     }

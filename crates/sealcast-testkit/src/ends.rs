@@ -11,29 +11,29 @@ use sealcast_proto::sim::{Direction, InsecureMechanism, LinkProfile, WORLD_ADDRE
 use sealcast_proto::unit::{Codec, Unit};
 use sealcast_proto::wire::RetryCookies;
 
-/// When every world begins.
+/// The start time of every simulated world.
 pub const START: Now = Now {
     monotonic: Duration::from_secs(100),
     wall: 1_700_000_000_000_000_000,
 };
 
-/// An identity that follows from one byte.
+/// An identity derived from one byte.
 pub fn identity(seed: u8) -> Arc<Identity> {
     Arc::new(Identity::from_seed(&[seed; 32]))
 }
 
-/// Two ends before they begin.
+/// Configuration of the two ends.
 pub struct Setup {
     /// The end that connects.
     pub viewer: SessionConfig,
     /// The end that answers.
     pub publisher: SessionConfig,
-    /// How long a message is on its way.
+    /// One-way delay of messages.
     pub delay: Duration,
 }
 
 impl Default for Setup {
-    /// A viewer that connects to a publisher it pins, on a stream.
+    /// A viewer that connects to a publisher whose identity it pins, over a stream.
     fn default() -> Self {
         let (viewer, publisher) = (identity(1), identity(2));
         let mechanism: Arc<dyn Mechanism> = Arc::new(InsecureMechanism::new(7));
@@ -63,14 +63,14 @@ impl Default for Setup {
 }
 
 impl Setup {
-    /// The two ends, of which nothing has been delivered yet.
+    /// The two ends, before the first message is delivered.
     pub fn world(self) -> World {
         let viewer = Session::initiate(self.viewer, [3; 32], START).expect("the configuration is complete");
         let publisher = Session::respond(self.publisher, [4; 32], START);
         World::new(viewer, publisher, self.delay, START)
     }
 
-    /// The same two on datagrams, over a link of this profile.
+    /// The two ends over datagrams, on a link with this profile.
     pub fn datagrams(mut self, profile: &str, seed: u64) -> World {
         let profile: LinkProfile = profile.parse().expect("a profile");
         let cookies = RetryCookies::new([6; 32]);
@@ -95,7 +95,7 @@ impl Setup {
     }
 }
 
-/// Seal a frame at the publisher and put its records on the link.
+/// Seals a frame at the publisher and puts its records on the link.
 pub fn publish(world: &mut World, number: u64, keyframe: bool, data: &[u8]) {
     let mut out = Vec::new();
     let frame = sealcast_proto::session::OutgoingFrame {
@@ -119,7 +119,7 @@ pub fn publish(world: &mut World, number: u64, keyframe: bool, data: &[u8]) {
     }
 }
 
-/// Split what was written for a byte stream into messages.
+/// Splits the output for a byte stream into messages.
 pub fn records(mut stream: &[u8]) -> Vec<Vec<u8>> {
     let mut records = Vec::new();
     while let Some((prefix, rest)) = stream.split_first_chunk::<4>() {
@@ -130,7 +130,7 @@ pub fn records(mut stream: &[u8]) -> Vec<Vec<u8>> {
     records
 }
 
-/// Whether the viewer seals under the publisher's epoch, or under the one before while the switch is on its way.
+/// True if the viewer seals under the publisher's epoch, or under the one before while the switch is in flight.
 pub fn of_one_mind(world: &World) -> bool {
     let [viewer, publisher] = [&world.initiator, &world.responder].map(|end| end.session.epoch());
     viewer

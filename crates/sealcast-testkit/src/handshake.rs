@@ -1,4 +1,4 @@
-//! The structures of `vectors/handshake.json`, and driving one end through what a case says it saw.
+//! The structures of `vectors/handshake.json`, and functions that drive one end through a recorded case.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -36,7 +36,7 @@ pub struct Config {
     pub cookie: Option<Hex>,
 }
 
-/// A key pair of the initiator; `secrets` by the names of vectors/README.md.
+/// A key pair of the initiator; `secrets` are named as in vectors/README.md.
 #[derive(Clone, Deserialize)]
 pub struct KeyPair {
     pub hello: u8,
@@ -46,7 +46,7 @@ pub struct KeyPair {
     pub secrets: BTreeMap<String, Hex>,
 }
 
-/// What the responder got out of a mechanism; `secrets` as in [`KeyPair`].
+/// A mechanism's result at the responder; `secrets` as in [`KeyPair`].
 #[derive(Clone, Deserialize)]
 pub struct Encapsulation {
     pub ciphertext: Hex,
@@ -133,7 +133,7 @@ fn suite(id: u8) -> Suite {
     })
 }
 
-/// The configuration of an end, with `mechanism` for each identifier it offers.
+/// The configuration of an end; `mechanism` is called for each identifier that it offers.
 pub fn configuration(config: &Config, mechanism: &dyn Fn(u8) -> Arc<dyn Mechanism>) -> HandshakeConfig {
     let identity = Identity::from_seed(&config.identity_seed.array());
     assert_eq!(identity.peer_id(), PeerId(config.peer_id.array()));
@@ -151,14 +151,14 @@ pub fn configuration(config: &Config, mechanism: &dyn Fn(u8) -> Arc<dyn Mechanis
     }
 }
 
-/// The machine of an initiator and its hello.
+/// The state machine of an initiator, and its hello.
 pub fn initiator(config: &Config, mechanism: &dyn Fn(u8) -> Arc<dyn Mechanism>) -> (Initiator, Vec<u8>) {
     let guess = config.share_mechanism.expect("initiators have a first guess");
     let configured = configuration(config, mechanism);
     Initiator::guessing(configured, config.random.array(), guess).expect("the configuration is complete")
 }
 
-/// The machine of a responder.
+/// The state machine of a responder.
 pub fn responder(config: &Config, mechanism: &dyn Fn(u8) -> Arc<dyn Mechanism>) -> Responder {
     let cookie = config
         .cookie
@@ -167,7 +167,7 @@ pub fn responder(config: &Config, mechanism: &dyn Fn(u8) -> Arc<dyn Mechanism>) 
     Responder::new(configuration(config, mechanism), config.random.array(), cookie.0)
 }
 
-/// What the end of a case makes of its last message, after everything it saw before came out as recorded.
+/// The result of a case's last message at its end, after all earlier messages gave the recorded results.
 pub fn outcome(
     case: &Refused,
     config: &Config,

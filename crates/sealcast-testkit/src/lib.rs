@@ -1,6 +1,6 @@
-//! What the tests of several crates share. It is a development dependency only.
+//! Common parts of the tests of several crates. A development dependency only.
 //!
-//! Without the feature `program` there is what tests of the protocol need; with it, also what drives the program.
+//! Without the feature `program` it has the parts for protocol tests; with it, also those that run the program.
 #![forbid(unsafe_code)]
 
 #[cfg(feature = "program")]

@@ -1,4 +1,4 @@
-//! What the media tests share: real clips, ffmpeg as the judge, and a pump from sources to sinks.
+//! Common parts of the media tests: real clips, ffmpeg as the reference, and a pump from sources to sinks.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -15,7 +15,7 @@ pub const STREET_MJPEG: &str = "street-640x480-25fps-mjpeg.avi";
 /// H.264 with audio, 1280x720.
 pub const BUNNY: &str = "bunny-1280x720-25fps-aac.mp4";
 
-/// Real footage where it is there, else a clip of the same kind made by ffmpeg.
+/// Real footage if it is available, otherwise a similar clip made by ffmpeg.
 pub fn clip(name: &str, scratch: &Path) -> PathBuf {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let asked = std::env::var_os("SEALCAST_CLIPS").map(PathBuf::from);
@@ -55,7 +55,7 @@ pub fn path(path: &Path) -> &str {
     path.to_str().expect("test paths are UTF-8")
 }
 
-/// A command that the tests need; `cargo xtask test` installs what is missing.
+/// A command that the tests need; `cargo xtask test` installs missing ones.
 pub fn tool(name: &str) -> Command {
     let found = Command::new("sh")
         .args(["-c", &format!("command -v {name}")])
@@ -68,7 +68,7 @@ pub fn tool(name: &str) -> Command {
     Command::new(name)
 }
 
-/// Runs ffmpeg over what there is, quietly and for two minutes at most; returns its standard output.
+/// Runs ffmpeg, which overwrites existing files, quietly and for at most two minutes; returns its standard output.
 pub fn ffmpeg(args: &[&str]) -> Vec<u8> {
     let output = tool("timeout")
         .args(["120", "ffmpeg", "-nostdin", "-hide_banner", "-loglevel", "error", "-y"])
@@ -98,7 +98,7 @@ pub fn pictures(input: &[&str]) -> Vec<String> {
         .collect()
 }
 
-/// The presentation times of a file's frames in milliseconds, sorted, from the first.
+/// The presentation times of a file's frames in milliseconds, sorted, relative to the first.
 pub fn times(file: &Path) -> Vec<i64> {
     let output = tool("ffprobe")
         .args([
@@ -128,7 +128,7 @@ pub fn times(file: &Path) -> Vec<i64> {
     times
 }
 
-/// Opens a file to be read as fast as it goes.
+/// Opens a file without pacing, to be read at full speed.
 pub fn unpaced(file: &Path) -> FileSource {
     FileSource::open(
         file,
@@ -140,7 +140,7 @@ pub fn unpaced(file: &Path) -> FileSource {
     .expect("the clip opens")
 }
 
-/// A frame as a viewer would receive it.
+/// A frame as a viewer receives it.
 pub fn received(frame: &Frame) -> ReceivedFrame {
     ReceivedFrame {
         number: frame.number,

@@ -1,4 +1,4 @@
-//! The program as its user runs it: every end a process of its own, with a home of its own.
+//! The program as users run it: each end is a process with a home directory of its own.
 
 use std::ffi::OsStr;
 use std::hash::{BuildHasher, Hasher, RandomState};
@@ -19,15 +19,16 @@ use tempfile::TempDir;
 use crate::built::built;
 use crate::media::{ffmpeg, path};
 
-/// How long anything may take that takes no time of its own, on a machine that is busy otherwise.
+/// Time limit for anything that takes no considerable time itself, on a busy machine.
 pub const PATIENCE: Duration = Duration::from_secs(60);
-/// How often the tests look whether something has happened.
+/// Poll interval of the tests.
 const LOOK: Duration = Duration::from_millis(10);
 
-/// Most attempts at what a machine that stands still may spoil: it loses datagrams, and time-outs of programs pass.
+/// Maximum number of attempts at something that fails if the machine stands still: then datagrams are lost, and
+/// timeouts of programs expire.
 const TRIES: usize = 5;
 
-/// Whether one of several attempts succeeds. What must never happen, an attempt asserts itself.
+/// True if one of several attempts succeeds. An attempt itself asserts conditions that must always hold.
 pub fn succeeds_once(what: &str, attempt: impl Fn() -> Result<(), String>) -> bool {
     (1..=TRIES).any(|number| match attempt() {
         Ok(()) => true,
@@ -38,12 +39,12 @@ pub fn succeeds_once(what: &str, attempt: impl Fn() -> Result<(), String>) -> bo
     })
 }
 
-/// A directory for one end: its keys, and what the test wants it to write.
+/// A directory for one end: its keys, and files of the test.
 pub fn home() -> TempDir {
     tempfile::tempdir().expect("a temporary directory")
 }
 
-/// The program with a home, and with nothing that this process was started with.
+/// The program with a home and no other inherited settings.
 pub fn sealcast(home: &Path) -> Command {
     let mut command = Command::new(built("sealcast"));
     for (name, _) in std::env::vars_os() {
@@ -55,7 +56,7 @@ pub fn sealcast(home: &Path) -> Command {
     command
 }
 
-/// A running program. It ends with the test, and shows what it said if the test failed.
+/// A running program. It ends with the test, and its output is shown if the test failed.
 pub struct Program {
     name: &'static str,
     child: Child,
@@ -75,7 +76,7 @@ impl Drop for Program {
 }
 
 impl Program {
-    /// Run a command whose standard output is read by lines.
+    /// Runs a command and reads its standard output by lines.
     pub fn run(name: &'static str, mut command: Command) -> Self {
         let (mut program, output) = Self::piped(name, command.stdout(Stdio::piped()));
         let (sender, lines) = channel();
@@ -87,7 +88,7 @@ impl Program {
         program
     }
 
-    /// Run a command whose standard output somebody else reads.
+    /// Runs a command; the caller reads its standard output.
     pub fn piped(name: &'static str, command: &mut Command) -> (Self, ChildStdout) {
         command.stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = command.spawn().expect("the program starts");
@@ -110,12 +111,12 @@ impl Program {
         (program, output)
     }
 
-    /// The process's number.
+    /// The process id.
     pub fn id(&self) -> u32 {
         self.child.id()
     }
 
-    /// Everything on its standard error so far.
+    /// Its standard error so far.
     pub fn said(&self) -> String {
         self.said.lock().expect("not poisoned").clone()
     }
@@ -127,18 +128,18 @@ impl Program {
         line.unwrap_or_else(|_| panic!("{} printed nothing", self.name))
     }
 
-    /// What is left of its standard output.
+    /// The remaining lines of its standard output.
     pub fn rest(&self) -> Vec<String> {
         let lines = self.lines.as_ref().expect("its output is read by lines");
         lines.iter().collect()
     }
 
-    /// Wait until its standard error contains `words`; how long that took.
+    /// Waits until its standard error contains `words`; returns the time taken.
     pub fn says(&self, words: &str, within: Duration) -> Duration {
         self.says_times(words, 1, within)
     }
 
-    /// Wait until its standard error contains `words` so many times.
+    /// Waits until its standard error contains `words` `times` times; returns the time taken.
     pub fn says_times(&self, words: &str, times: usize, within: Duration) -> Duration {
         let began = Instant::now();
         loop {
@@ -154,7 +155,7 @@ impl Program {
         }
     }
 
-    /// The exit code, once it ends by itself.
+    /// Waits until it ends by itself; returns the exit code.
     pub fn ends(&mut self, within: Duration) -> i32 {
         let began = Instant::now();
         let status = loop {
@@ -164,19 +165,19 @@ impl Program {
             assert!(began.elapsed() < within, "{} does not end within {within:?}", self.name);
             thread::sleep(LOOK);
         };
-        // Its last words are read before anybody looks at them.
+        // Reads the rest of its output before anyone evaluates it.
         let reader = self.reader.take().map(thread::JoinHandle::join);
         assert!(reader.is_none_or(|read| read.is_ok()));
         status.code().unwrap_or(-1)
     }
 
-    /// It ends by itself and says that all went well.
+    /// Checks that it ends by itself and successfully.
     pub fn succeeds(&mut self, within: Duration) {
         let code = self.ends(within);
         assert_eq!(code, 0, "exit code of {}", self.name);
     }
 
-    /// Send it a signal by its name.
+    /// Sends it a signal by name.
     pub fn signal(&self, name: &str) {
         let sent = Command::new("kill")
             .args([&format!("-{name}"), &self.id().to_string()])
@@ -184,7 +185,7 @@ impl Program {
         assert!(sent.is_ok_and(|status| status.success()), "no signal for {}", self.name);
     }
 
-    /// What it serves at the address that it said.
+    /// Its metrics, from the address that it printed.
     pub fn metrics(&self) -> String {
         let said = self.said();
         let address = said.split("http://").nth(1).and_then(|rest| rest.split('/').next());
@@ -201,7 +202,7 @@ impl Program {
         answer
     }
 
-    /// What it counts by this name, labels and all, among its metrics; 0 before it counts any.
+    /// The value of the metric with this name and these labels; 0 if it does not exist yet.
     pub fn counts(&self, name: &str) -> f64 {
         let metrics = self.metrics();
         let mut values = metrics
@@ -210,21 +211,21 @@ impl Program {
         values.next().map_or(0.0, |value| value.parse().expect("a number"))
     }
 
-    /// Wait until it counts so many.
+    /// Waits until a metric has at least this value.
     pub fn has_counted(&self, name: &str, enough: f64) {
         until(&format!("{} counts {enough} of {name}", self.name), || {
             self.counts(name) >= enough
         });
     }
 
-    /// Ask it to stop; it does, and says that all went well.
+    /// Stops it and checks that it ends successfully.
     pub fn stop(&mut self) {
         self.signal("TERM");
         self.succeeds(PATIENCE);
     }
 }
 
-/// Look again and again until something has happened.
+/// Calls `happened` repeatedly until it returns true.
 pub fn until(what: &str, mut happened: impl FnMut() -> bool) {
     let began = Instant::now();
     while !happened() {
@@ -233,8 +234,8 @@ pub fn until(what: &str, mut happened: impl FnMut() -> bool) {
     }
 }
 
-/// Do it again where a session broke. Between ends on one machine that is so only where a process stood still for two
-/// seconds, and a clip that is played once then goes on without its viewer.
+/// Repeats a run in which a session broke. Between ends on one machine that happens only if a process stood still for
+/// two seconds; a clip that is played once then continues without its viewer.
 pub fn unbroken<T>(mut run: impl FnMut() -> Option<T>) -> T {
     let mut runs = (0..3).filter_map(|_| run());
     runs.next().expect("a session that does not break")
@@ -244,7 +245,7 @@ pub fn unbroken<T>(mut run: impl FnMut() -> Option<T>) -> T {
 pub struct Publisher {
     /// Its process.
     pub program: Program,
-    /// What viewers need.
+    /// The ticket for viewers.
     pub ticket: String,
 }
 
@@ -252,7 +253,7 @@ fn arguments<'a>(first: &[&'a str], more: &[&'a str]) -> Vec<&'a str> {
     [first, more].concat()
 }
 
-/// Publish at a free port of this machine, unless `more` says where.
+/// Publishes at a free local port, unless `more` has a listening URL.
 pub fn publish(home: &Path, source: &str, more: &[&str]) -> Publisher {
     let mut command = sealcast(home);
     command.args(arguments(&["publish", source], more));
@@ -262,7 +263,7 @@ pub fn publish(home: &Path, source: &str, more: &[&str]) -> Publisher {
     publish_by(command)
 }
 
-/// Publish with a command made for it.
+/// Publishes with a prepared command.
 pub fn publish_by(command: Command) -> Publisher {
     let program = Program::run("the publisher", command);
     let ticket = program.line();
@@ -270,20 +271,20 @@ pub fn publish_by(command: Command) -> Publisher {
     Publisher { program, ticket }
 }
 
-/// Watch with a ticket.
+/// Watches with a ticket.
 pub fn watch(home: &Path, ticket: &str, more: &[&str]) -> Program {
     let mut command = sealcast(home);
     command.args(arguments(&["watch", ticket], more));
     Program::run("the viewer", command)
 }
 
-/// Watch with a ticket, for a program that reads the video from a pipe.
+/// Watches with a ticket and returns a pipe for a program that reads the video.
 pub fn watch_piped(home: &Path, ticket: &str) -> (Program, ChildStdout) {
     let mut command = sealcast(home);
     Program::piped("the viewer", command.args(["watch", ticket, "--to", "-"]))
 }
 
-/// `file:` and the path, as sources and sinks are named.
+/// A file as the URL of a source or sink: `file:` and the path.
 pub fn file_url(file: &Path) -> String {
     format!("file:{}", path(file))
 }
@@ -295,13 +296,13 @@ pub fn port(ticket: &str) -> u16 {
     port.expect("a port")
 }
 
-/// The invite of a ticket: its secret.
+/// The invite secret of a ticket.
 pub fn invite(ticket: &str) -> &str {
     ticket.split_once('#').expect("an invite").1
 }
 
-/// A port that nobody listens at, that no other test is given, and that the system gives to nobody who asks for any: it
-/// is free until the test uses it.
+/// A free port for a test. No other test gets it, and the system does not assign it as an ephemeral port; it remains
+/// free until the test uses it.
 pub fn free_port() -> u16 {
     static CLAIMS: Mutex<Vec<UnixDatagram>> = Mutex::new(Vec::new());
     loop {
@@ -313,14 +314,14 @@ pub fn free_port() -> u16 {
             && TcpListener::bind(here).is_ok()
             && UdpSocket::bind(here).is_ok()
         {
-            // It is this process's for as long as that runs.
+            // Reserved for this process as long as it runs.
             CLAIMS.lock().expect("not poisoned").push(claim);
             return here.1;
         }
     }
 }
 
-/// The first seconds of a clip, as they are.
+/// The first seconds of a clip, without re-encoding.
 pub fn beginning(clip: &Path, seconds: u32, dir: &Path) -> PathBuf {
     let name = clip.file_name().map(OsStr::to_os_string).expect("a file");
     let cut = dir.join(name);
@@ -329,7 +330,7 @@ pub fn beginning(clip: &Path, seconds: u32, dir: &Path) -> PathBuf {
     cut
 }
 
-/// A report that the program wrote.
+/// A report of the program.
 pub fn report(file: &Path) -> Value {
     let text = std::fs::read_to_string(file).expect("a report");
     serde_json::from_str(&text).expect("JSON")
@@ -341,7 +342,7 @@ pub fn number(report: &Value, pointer: &str) -> f64 {
     value.unwrap_or_else(|| panic!("no number at {pointer} in {report:#}"))
 }
 
-/// Frames that a viewer's report counts as missing.
+/// Number of missing frames in a viewer's report.
 pub fn counted_missing(report: &Value) -> f64 {
     ["gap", "queue"]
         .map(|cause| number(report, &format!("/totals/frames_dropped/{cause}")))
@@ -349,8 +350,9 @@ pub fn counted_missing(report: &Value) -> f64 {
         .sum()
 }
 
-/// Fails unless the frames that came were numbered one after the other, but for those that the viewer's report counts
-/// as missing, and for where a new session begins: on a machine that stands still frames are dropped, and peers lost.
+/// Fails unless the received frames are numbered consecutively, except for frames that the viewer's report counts as
+/// missing and for the start of a new session: if the machine stands still, frames are dropped and peers are given
+/// up.
 pub fn assert_accounted(numbers: &[u64], report: &Value) {
     assert!(!numbers.is_empty(), "no frame came");
     let mut jumps: Vec<u64> = numbers
@@ -370,7 +372,7 @@ pub fn assert_accounted(numbers: &[u64], report: &Value) {
     );
 }
 
-/// Where a run of pictures begins in the original, all of it found there one after the other.
+/// The index in the original at which the received run of pictures begins; fails if it does not match there.
 pub fn run_of(received: &[String], original: &[String]) -> usize {
     let first = received.first().expect("at least one picture");
     let begin = original.iter().position(|digest| digest == first);

@@ -1,6 +1,6 @@
-//! Mechanisms without randomness. X25519 and P-256 compute with the recorded secrets; the others, which this crate does
-//! not know, give back what was recorded: `keys/mechanism/vector_tests.rs` of the program holds the real ones to the
-//! same cases.
+//! Mechanisms without randomness. X25519 and P-256 compute with the recorded secrets. The others, which this crate
+//! does not implement, return the recorded values; `keys/mechanism/vector_tests.rs` of the program checks the real
+//! ones against the same cases.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
@@ -10,18 +10,18 @@ use sealcast_proto::keys::{DecapsulationKey, Mechanism, MechanismError, SharedSe
 
 use crate::handshake::{Encapsulation, KeyPair};
 
-/// What all mechanisms of one end draw from.
+/// The recorded values for all mechanisms of one end.
 pub struct Recording {
     keys: Mutex<VecDeque<KeyPair>>,
     encapsulation: Option<Encapsulation>,
-    /// The share that `encapsulation` was made for, where it is known.
+    /// The share for which `encapsulation` was made, if known.
     share: Option<Vec<u8>>,
-    /// What a ciphertext that was not recorded gives.
+    /// The result for a ciphertext that was not recorded.
     otherwise: Result<(), MechanismError>,
 }
 
 impl Recording {
-    /// From the key pairs and the encapsulation of one end.
+    /// Made of the key pairs and the encapsulation of one end.
     pub fn new(
         keys: &[KeyPair],
         encapsulation: Option<&Encapsulation>,
@@ -67,7 +67,7 @@ fn curve(id: u8) -> Option<(&'static Algorithm, &'static str, usize)> {
     }
 }
 
-/// The library also reads compressed and hybrid points.
+/// Checks the form, since the library also accepts compressed and hybrid points.
 fn check_form(public: &[u8], length: usize) -> Result<(), MechanismError> {
     let fits = public.len() == length && (length != 65 || public[0] == 4);
     fits.then_some(()).ok_or(MechanismError::Peer)

@@ -1,4 +1,5 @@
-//! A stream from a publisher to a viewer over datagrams, frame by frame in virtual time, and what was shown of it.
+//! A stream from a publisher to a viewer over datagrams, frame by frame in virtual time, and a record of the frames
+//! shown.
 
 use std::time::Duration;
 
@@ -10,29 +11,29 @@ use sealcast_proto::wire::BASE_DATAGRAM;
 
 use crate::ends::Setup;
 
-/// Towards the publisher, or by it.
+/// Messages to the publisher, or the publisher's end.
 pub const PUBLISHER: Direction = Direction::ToResponder;
-/// Towards the viewer, or by it.
+/// Messages to the viewer, or the viewer's end.
 pub const VIEWER: Direction = Direction::ToInitiator;
 
-/// A viewer that waits for a keyframe asks for one this often.
+/// Interval of a viewer's requests while it waits for a keyframe.
 const ASK_INTERVAL: Duration = Duration::from_millis(250);
 
 /// Decides on every message; see [`World::run`].
 pub type Judge<'a> = &'a mut dyn FnMut(Direction, &mut Vec<u8>) -> Verdict;
 
-/// What is published.
+/// Properties of the published stream.
 #[derive(Clone, Copy)]
 pub struct Kind {
-    /// Between two frames.
+    /// Time between two frames.
     pub interval: Duration,
-    /// Frames from keyframe to keyframe, where none is asked for.
+    /// Frames from keyframe to keyframe, without requests.
     pub group: u64,
     /// Length of a keyframe.
     pub keyframe_bytes: u64,
-    /// Length of another frame.
+    /// Length of other frames.
     pub bytes: u64,
-    /// Whether the publisher does what the viewer asks for.
+    /// True if the publisher sends requested keyframes.
     pub honours: bool,
 }
 
@@ -45,7 +46,7 @@ pub const CAMERA: Kind = Kind {
     honours: true,
 };
 
-/// What is delivered of a stream that no encoder adapts: the rate never falls below it.
+/// Delivery settings for a stream that no encoder adapts: the rate never falls below the stream's.
 pub fn steady() -> Delivery {
     Delivery {
         rate: Some(RateConfig {
@@ -54,13 +55,13 @@ pub fn steady() -> Delivery {
             max: 100_000_000,
             unsteered: false,
         }),
-        // A path of which nothing is found out: the simulated ones carry more than any real one.
+        // Fixed, so that no path MTU is probed: the simulated paths carry longer datagrams than any real one.
         mtu: Mtu::Fixed(BASE_DATAGRAM),
         ..Delivery::default()
     }
 }
 
-/// The usual two ends, with this delivery at both.
+/// The default ends, both with these delivery settings.
 pub fn setup(delivery: Delivery) -> Setup {
     let mut setup = Setup::default();
     setup.viewer.delivery = delivery;
@@ -68,7 +69,7 @@ pub fn setup(delivery: Delivery) -> Setup {
     setup
 }
 
-/// What the publisher says of its stream.
+/// The publisher's stream description.
 pub fn info() -> StreamInfo {
     StreamInfo {
         codec: Codec::H264,
@@ -82,7 +83,7 @@ pub fn info() -> StreamInfo {
     }
 }
 
-/// What a frame of that number consists of.
+/// The content of the frame with this number.
 pub fn frame_bytes(number: u64, length: u64) -> Vec<u8> {
     (0..length).map(|at| (at ^ number) as u8).collect()
 }
@@ -90,9 +91,9 @@ pub fn frame_bytes(number: u64, length: u64) -> Vec<u8> {
 /// A frame that was sealed.
 #[derive(Clone, Copy)]
 pub struct Sent {
-    /// When, on the monotonic clock.
+    /// Time of sealing, on the monotonic clock.
     pub at: Duration,
-    /// Whether it can be decoded without those before.
+    /// True if it can be decoded without earlier frames.
     pub keyframe: bool,
     length: u64,
 }
@@ -102,25 +103,25 @@ pub struct Sent {
 pub struct Shown {
     /// Its number.
     pub number: u64,
-    /// When, on the monotonic clock.
+    /// Time at which it was shown, on the monotonic clock.
     pub at: Duration,
 }
 
-/// The stream, and what was seen of it.
+/// The stream and the record of its frames.
 pub struct Show {
     /// The two ends and the link.
     pub world: World,
-    /// What is published.
+    /// Properties of the published stream.
     pub kind: Kind,
     /// Every frame that was sealed.
     pub sent: Vec<Sent>,
     /// Every frame that was shown.
     pub shown: Vec<Shown>,
-    /// How the units of each of them came, where the viewer is told.
+    /// For each shown frame, the arrivals of its units, if the viewer reports them.
     pub units: Vec<Vec<UnitArrival>>,
-    /// Keyframes that the viewer asked for.
+    /// Number of keyframes that the viewer requested.
     pub asked: u32,
-    /// Keyframes that were sent because they were asked for.
+    /// Number of keyframes sent on request.
     pub honoured: u32,
     events_seen: usize,
     waiting: bool,
@@ -128,7 +129,7 @@ pub struct Show {
 }
 
 impl Show {
-    /// Both ends established, over a link of this profile.
+    /// Both ends with an established session, over a link with this profile.
     pub fn new(setup: Setup, profile: &str, seed: u64, kind: Kind) -> Self {
         let mut world = setup.datagrams(profile, seed);
         world.run_cleanly(Duration::from_secs(5));
@@ -148,12 +149,12 @@ impl Show {
         }
     }
 
-    /// Publish `count` frames at their times, with every message delivered.
+    /// Publishes `count` frames at their times, with every message delivered.
     pub fn play(&mut self, count: u64) {
         self.play_judged(count, &mut |_, _| Verdict::Deliver);
     }
 
-    /// Publish `count` frames at their times, with a judge over every message.
+    /// Publishes `count` frames at their times; `judge` decides on every message.
     pub fn play_judged(&mut self, count: u64, judge: Judge<'_>) {
         for _ in 0..count {
             let requested = self.requested();
@@ -165,13 +166,13 @@ impl Show {
         }
     }
 
-    /// Let time pass without frames.
+    /// Lets time pass without frames.
     pub fn pause(&mut self, length: Duration) {
         self.world.run_cleanly(length);
         self.watch();
     }
 
-    /// Seal the next frame now.
+    /// Seals the next frame now.
     pub fn publish(&mut self, keyframe: bool) {
         let number = self.sent.len() as u64;
         let length = if keyframe {
@@ -198,7 +199,7 @@ impl Show {
         self.sent.push(Sent { at, keyframe, length });
     }
 
-    /// Whether the viewer asked for a keyframe since the last time.
+    /// True if the viewer requested a keyframe since the last call.
     fn requested(&mut self) -> bool {
         let events = &self.world.responder.events;
         let asked = |event: &Event| matches!(event, Event::KeyframeRequested(1));
@@ -207,7 +208,7 @@ impl Show {
         requested
     }
 
-    /// Take what the viewer got; each frame must be what was sent, in order, and come once.
+    /// Collects the frames that the viewer received; each must equal the sent one, in order and without duplicates.
     pub fn watch(&mut self) {
         for (at, media) in std::mem::take(&mut self.world.initiator.assembled) {
             match media {
@@ -241,7 +242,7 @@ impl Show {
         self.shown.iter().map(|shown| shown.number).collect()
     }
 
-    /// How long after it was sealed each frame was shown.
+    /// For each shown frame, the time from sealing to showing.
     pub fn delays(&self) -> Vec<Duration> {
         let delay = |shown: &Shown| shown.at - self.sent[shown.number as usize].at;
         self.shown.iter().map(delay).collect()

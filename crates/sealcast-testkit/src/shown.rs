@@ -1,13 +1,13 @@
-//! The commands that the documents show.
+//! Finds and checks the commands in the documents.
 
 use std::path::{Path, PathBuf};
 use std::process::Output;
 
-/// Lines in the fenced blocks of a document that begin with one of these prompts, without it and without comments.
+/// Lines in the fenced blocks of a document that begin with one of these prompts; prompt and comments are removed.
 pub fn commands(document: &str, prompts: &[&str]) -> Vec<String> {
     let mut fenced = false;
     let mut found = Vec::new();
-    // A line that ends in a backslash goes on in the next.
+    // A line that ends with a backslash continues on the next.
     let document = document.replace("\\\n", " ");
     for line in document.lines().map(str::trim_start) {
         if line.starts_with("```") {
@@ -15,7 +15,7 @@ pub fn commands(document: &str, prompts: &[&str]) -> Vec<String> {
             continue;
         }
         let rest = prompts.iter().find_map(|prompt| line.strip_prefix(prompt));
-        // The floor plan draws arrows.
+        // Skips lines of diagrams, which draw arrows that look like a prompt but are not ASCII.
         if let (true, Some(rest)) = (fenced, rest.filter(|rest| rest.is_ascii())) {
             found.push(rest.split(" #").next().unwrap_or_default().trim().to_owned());
         }
@@ -23,7 +23,7 @@ pub fn commands(document: &str, prompts: &[&str]) -> Vec<String> {
     found
 }
 
-/// Fails if `parse` does not succeed with every command shown, or if there are fewer than `least`.
+/// Fails if `parse` does not succeed for every command, or if there are fewer than `least` commands.
 pub fn assert_understood(prompts: &[&str], least: usize, parse: impl Fn(&str) -> Output) {
     let mut tried = 0;
     for path in documents() {

@@ -1,19 +1,19 @@
-//! A stranger who speaks as much of the protocol as stands before a session (protocol.md §7).
+//! A peer without keys, which speaks only the part of the protocol before a session (protocol.md §7).
 
 use std::net::{SocketAddr, UdpSocket};
 use std::time::Duration;
 
 use sealcast::meter::metrics::{BuildInfo, Metrics};
 
-/// Deadline for anything that a test waits for.
+/// Time limit for anything that a test waits for.
 pub const PATIENCE: Duration = Duration::from_secs(60);
 
-/// Counters of nothing yet.
+/// Metrics with all counters zero.
 pub fn metrics() -> Metrics {
     Metrics::new(BuildInfo::default())
 }
 
-/// `connection | 0x07 | random | zeros`.
+/// The datagram that requests a cookie: `connection | 0x07 | random | zeros`.
 pub fn knock(connection: u32) -> Vec<u8> {
     let mut out = connection.to_be_bytes().to_vec();
     out.push(0x07);
@@ -22,7 +22,7 @@ pub fn knock(connection: u32) -> Vec<u8> {
     out
 }
 
-/// `connection | 0x06 | cookie | message 0 | index 0 | count 1 | part`.
+/// A handshake fragment: `connection | 0x06 | cookie | message 0 | index 0 | count 1 | part`.
 pub fn fragment(connection: u32, cookie: &[u8], part: &[u8]) -> Vec<u8> {
     let mut out = connection.to_be_bytes().to_vec();
     out.push(0x06);
@@ -32,7 +32,7 @@ pub fn fragment(connection: u32, cookie: &[u8], part: &[u8]) -> Vec<u8> {
     out
 }
 
-/// A media record as far as its kind: nobody gets further without keys.
+/// A media record with a valid kind but arbitrary content: without keys more is not possible.
 pub fn record(connection: u32, length: usize) -> Vec<u8> {
     let mut out = connection.to_be_bytes().to_vec();
     out.push(0x10);
@@ -40,7 +40,7 @@ pub fn record(connection: u32, length: usize) -> Vec<u8> {
     out
 }
 
-/// A socket without any of our code.
+/// A plain socket of the standard library.
 pub fn bare_socket(address: &str) -> UdpSocket {
     let socket = UdpSocket::bind(address).expect("the loopback interface");
     socket
@@ -49,14 +49,14 @@ pub fn bare_socket(address: &str) -> UdpSocket {
     socket
 }
 
-/// The next datagram, and where it came from.
+/// The next datagram and its source address.
 pub fn receive(socket: &UdpSocket) -> (Vec<u8>, SocketAddr) {
     let mut bytes = [0; 10_000];
     let (length, from) = socket.recv_from(&mut bytes).expect("a datagram arrives");
     (bytes[..length].to_vec(), from)
 }
 
-/// Knock, and give back the cookie.
+/// Requests a cookie and returns it.
 pub fn cookie_for(socket: &UdpSocket, to: SocketAddr, connection: u32) -> Vec<u8> {
     socket.send_to(&knock(connection), to).expect("sent");
     let (answer, from) = receive(socket);

@@ -1,5 +1,4 @@
-//! Reading `vectors/*.json`. Every structure refuses fields it does not know, so a renamed key fails the test that
-//! reads it.
+//! Reads `vectors/*.json`. Every structure refuses unknown fields, so a renamed key fails the test that reads it.
 
 use std::path::Path;
 
@@ -7,14 +6,14 @@ use data_encoding::HEXLOWER;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
-/// A file of vectors.
+/// Reads a file of test vectors.
 pub fn load<T: DeserializeOwned>(name: &str) -> T {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("../../vectors/{name}.json"));
     let text = std::fs::read(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
     serde_json::from_slice(&text).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
 
-/// Bytes as vectors write them.
+/// Bytes in the notation of the vectors.
 pub fn hex(bytes: &[u8]) -> String {
     HEXLOWER.encode(bytes)
 }
@@ -33,7 +32,7 @@ impl TryFrom<String> for Hex {
 }
 
 impl Hex {
-    /// The bytes, of which there are exactly so many.
+    /// The bytes as an array; fails if their number is different.
     pub fn array<const N: usize>(&self) -> [u8; N] {
         self.0[..].try_into().expect("the vector has another length")
     }

@@ -1,6 +1,7 @@
 //! Rust source without its comments and literals.
 
-/// The same text with comments, strings and characters blanked out; every line keeps its number and its indentation.
+/// The same text with comments, strings and characters replaced by blanks; line numbers and indentation stay the
+/// same.
 pub(crate) fn code_only(source: &str) -> String {
     let mut scanner = Scanner {
         rest: source,
@@ -37,7 +38,7 @@ impl Scanner<'_> {
         }
     }
 
-    /// `r"…"`, `r#"…"#`, `br##"…"##`, where the r does not end another word.
+    /// Recognises `r"…"`, `r#"…"#` and `br##"…"##`, if the r does not end another word.
     fn raw_string(&self) -> Option<usize> {
         if self
             .out
@@ -98,7 +99,8 @@ fn quoted(rest: &str, quote: char) -> usize {
     rest.len()
 }
 
-/// `'x'` or `'\n'`, but not the lifetime `'x`.
+/// Recognises `'x'` and `'
+/// '`, but not the lifetime `'x`.
 fn character(rest: &str) -> Option<usize> {
     let mut characters = rest.strip_prefix('\'')?.char_indices();
     let (_, first) = characters.next()?;

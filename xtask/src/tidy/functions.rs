@@ -1,9 +1,9 @@
-//! How long functions are, told by indentation: what rustfmt and our Python put under a beginning is indented deeper.
+//! Lengths of functions, measured by indentation: rustfmt and our Python style indent a body deeper than its head.
 
-/// The line a function begins on (from 1), its name and the lines it takes.
+/// The first line of a function (counted from 1), its name, and its number of lines.
 pub(crate) type Function = (usize, String, usize);
 
-/// From the line with `fn` to the line with the closing brace.
+/// Counts from the line with `fn` to the line with the closing brace.
 pub(crate) fn rust(code: &str) -> Vec<Function> {
     let lines: Vec<&str> = code.lines().collect();
     let mut found = Vec::new();
@@ -29,7 +29,7 @@ fn rust_name(line: &str) -> Option<String> {
     (!name.is_empty()).then_some(name)
 }
 
-/// The closing line; none for a declaration without a body.
+/// The closing line; `None` for a declaration without a body.
 fn rust_end(lines: &[&str], start: usize) -> Option<usize> {
     let indentation = indentation(lines[start]);
     let open = (start..lines.len()).find(|&at| {
@@ -47,7 +47,7 @@ fn rust_end(lines: &[&str], start: usize) -> Option<usize> {
         .find(|&at| lines[at].trim_start().starts_with('}') && self::indentation(lines[at]) == indentation)
 }
 
-/// From the line with `def` to the last line that is indented deeper.
+/// Counts from the line with `def` to the last line that is indented deeper.
 pub(crate) fn python(source: &str) -> Vec<Function> {
     let lines: Vec<&str> = source.lines().collect();
     let mut found = Vec::new();

@@ -1,4 +1,4 @@
-//! Relative links in the documents must lead somewhere.
+//! Checks that relative links in the documents have existing targets.
 
 use std::path::Path;
 
@@ -19,7 +19,7 @@ pub(crate) fn examine(root: &Path, file: &File, findings: &mut Vec<Finding>) {
     }
 }
 
-/// What stands in `[…](here)` and `[…]: here`, with its line, outside of code.
+/// The targets in `[…](target)` and `[…]: target`, with their lines, outside of code.
 fn targets(text: &str) -> Vec<(usize, String)> {
     let mut found = Vec::new();
     let mut fenced = false;

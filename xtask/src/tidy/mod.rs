@@ -1,4 +1,4 @@
-//! The house rules that neither rustfmt nor clippy knows. `cargo test` holds them, so a change that breaks one is red.
+//! House rules that rustfmt and clippy do not check. A test runs them, so that `cargo test` fails if one is broken.
 
 mod code;
 mod functions;
@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use crate::shell::root;
 use crate::summary::Outcome;
 
-/// One text file, its path written relative to the root with `/`.
+/// A text file; its path is relative to the root and uses `/`.
 pub(crate) struct File {
     path: String,
     text: String,
@@ -27,7 +27,7 @@ impl File {
     }
 }
 
-/// Where a rule is broken, and how.
+/// A violation: its place and a message.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Finding {
     path: String,
@@ -49,7 +49,7 @@ const TEXT: [&str; 14] = [
     "rs", "ts", "js", "py", "md", "toml", "sh", "vp", "html", "css", "yml", "yaml", "service", "example",
 ];
 
-/// Names of folders that hold nothing written by hand.
+/// Names of folders without handwritten files.
 const SKIPPED: [&str; 9] = [
     "target",
     "node_modules",

@@ -1,4 +1,4 @@
-//! The rules that look at one file at a time.
+//! Rules that check one file at a time.
 
 use super::code::code_only;
 use super::{File, Finding, functions};
@@ -23,7 +23,7 @@ const MACHINE: [&str; 4] = [
 ];
 const HOME: &str = concat!("/ho", "me/");
 
-/// What the protocol must not name: it is told the time and the random bytes, and touches nothing.
+/// Names that the protocol crate must not use: time and random bytes are inputs, and it does no I/O.
 const IMPURE: [&str; 9] = [
     "Instant::now",
     "SystemTime::now",
@@ -84,7 +84,7 @@ fn line_rules(file: &File, line: &str) -> Vec<String> {
     messages
 }
 
-/// Does the path stand there by itself, rather than in the middle of a relative one?
+/// True if the path stands by itself and not in the middle of a relative one.
 fn starts_a_path(line: &str, path: &str) -> bool {
     line.match_indices(path)
         .any(|(at, _)| !line[..at].ends_with(|c: char| c.is_alphanumeric() || "._-".contains(c)))
@@ -109,7 +109,7 @@ fn rust_rules(file: &File, findings: &mut Vec<Finding>) {
     }
 }
 
-/// The written wire is the lowest part of the protocol and names nothing else of it, but in tests.
+/// The wire module is the lowest layer of the protocol and must not use other modules, except in tests.
 fn wire_rule(file: &File, code: &str, findings: &mut Vec<Finding>) {
     let tests = file.path.ends_with("_tests.rs") || file.path.ends_with("_vectors.rs");
     if tests || !file.path.starts_with("crates/sealcast-proto/src/wire/") {
@@ -142,7 +142,7 @@ fn function_rule(file: &File, functions: Vec<functions::Function>, findings: &mu
     }
 }
 
-/// `src/lib.rs`, `src/main.rs` and `src/bin/*.rs` of a crate.
+/// True for `src/lib.rs`, `src/main.rs` and `src/bin/*.rs` of a crate.
 fn is_crate_root(path: &str) -> bool {
     let Some((package, file)) = path.split_once("src/") else {
         return false;
@@ -160,7 +160,7 @@ fn has_word(line: &str, word: &str) -> bool {
         .any(|(at, _)| !line[..at].ends_with(is_word) && !line[at + word.len()..].starts_with(is_word))
 }
 
-/// Does the line name it, alone or inside `use std::{…}`?
+/// True if the line uses the name, alone or inside `use std::{…}`.
 fn names(line: &str, name: &str) -> bool {
     let grouped = name.strip_prefix("std::").is_some_and(|part| {
         line.split_once("std::{").is_some_and(|(_, group)| {

@@ -1,4 +1,5 @@
-//! Grain-128a with its tag: the pre-output's bits go by turns to the keystream and to a universal hash of the message.
+//! Grain-128a with its tag: bits of the pre-output go alternately to the keystream and to a universal hash of the
+//! message.
 
 use core::fmt;
 
@@ -8,15 +9,15 @@ use super::Words;
 use crate::cipher::{Cipher, Keystream};
 use crate::sizes::Refused;
 
-/// Bytes of a tag. One forgery in 2^32 passes: enough for the laboratory, and for nothing else.
+/// Length of a tag in bytes. One forgery in 2^32 succeeds: enough for the laboratory, and for nothing else.
 pub const TAG_BYTES: usize = 4;
 
-/// Grain-128a with a key loaded, every message with a tag.
+/// Grain-128a with a key loaded; every message has a tag.
 pub struct Authenticated {
     cipher: Cipher<Words>,
 }
 
-/// A tag does not belong to the message: it was altered, or key or IV are others. The message was wiped.
+/// The tag does not match the message: the message was altered, or key or IV differ. The message was wiped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Forged;
 
@@ -29,7 +30,7 @@ impl fmt::Display for Forged {
 impl core::error::Error for Forged {}
 
 impl Authenticated {
-    /// Bytes of an IV, whose first bit is not used: authentication sets it.
+    /// Length of an IV in bytes. Its first bit is ignored: authentication sets it.
     pub const IV_BYTES: usize = 12;
 
     /// Loads a key of 16 bytes.
@@ -52,8 +53,7 @@ impl Authenticated {
         stream.tag(0, 0)
     }
 
-    /// The tag of a message that need not fill its last byte: of its first `bits` bits, the highest of a byte first.
-    /// Nothing is enciphered.
+    /// The tag of the first `bits` bits of a message, most significant bit of a byte first. Nothing is enciphered.
     ///
     /// # Panics
     /// The message has fewer bits.
@@ -69,10 +69,10 @@ impl Authenticated {
         stream.tag(last, rest)
     }
 
-    /// Deciphers a message in place if the tag is its own.
+    /// Deciphers a message in place if the tag is valid.
     ///
     /// # Errors
-    /// It is not.
+    /// The tag is not valid.
     pub fn open(&self, iv: &[u8; Self::IV_BYTES], message: &mut [u8], tag: [u8; TAG_BYTES]) -> Result<(), Forged> {
         let mut stream = TwoStreams::start(&self.cipher, iv);
         for byte in message.iter_mut() {
@@ -80,7 +80,7 @@ impl Authenticated {
             *byte ^= key;
             stream.hash.absorb(*byte, 8, mac);
         }
-        // One comparison of whole words: how long it takes does not depend on where they differ.
+        // A single comparison of whole words: its duration does not depend on where they differ.
         if u32::from_be_bytes(stream.tag(0, 0)) != u32::from_be_bytes(tag) {
             message.zeroize();
             return Err(Forged);
@@ -89,7 +89,7 @@ impl Authenticated {
     }
 }
 
-/// The pre-output of one message after its first 64 bits, which start the hash.
+/// The pre-output of one message after its first 64 bits, which initialise the hash.
 struct TwoStreams {
     pre_output: Keystream<Words>,
     hash: Hash,
@@ -112,7 +112,7 @@ impl TwoStreams {
         Self { pre_output, hash }
     }
 
-    /// Eight bits of keystream, and as many for the hash.
+    /// Eight bits of keystream, and eight for the hash.
     fn next_byte(&mut self) -> (u8, u8) {
         let mut bits = [0; 2];
         self.pre_output.xor(&mut bits);
@@ -120,8 +120,8 @@ impl TwoStreams {
         (every_other_bit(bits >> 1), every_other_bit(bits))
     }
 
-    /// The tag after the highest `bits` bits of `last`, fewer than 8. The message ends with a one, so that messages of
-    /// zeros of several lengths differ.
+    /// The tag after the highest `bits` bits of `last`, fewer than 8. A one is appended to the message, so that zero
+    /// messages of different lengths have different tags.
     fn tag(mut self, last: u8, bits: u32) -> [u8; TAG_BYTES] {
         let (_, mac) = self.next_byte();
         self.hash.absorb(last & !(0xFF >> bits) | 0x80 >> bits, bits + 1, mac);
@@ -129,7 +129,7 @@ impl TwoStreams {
     }
 }
 
-/// The accumulator, and the 32 bits that the next bit of the message adds to it.
+/// The accumulator, and the 32 bits that the next message bit adds to it.
 #[derive(ZeroizeOnDrop)]
 struct Hash {
     accumulator: u32,
@@ -137,7 +137,7 @@ struct Hash {
 }
 
 impl Hash {
-    /// The highest `count` bits of `message`, and as many that enter the register.
+    /// Adds the highest `count` bits of `message`; as many bits of `mac` enter the register.
     fn absorb(&mut self, message: u8, count: u32, mac: u8) {
         for shift in (8 - count..8).rev() {
             let chosen = 0_u32.wrapping_sub(u32::from(message >> shift & 1));
@@ -157,7 +157,7 @@ mod tests {
     use super::*;
 
     const KEY: [u8; 16] = 0x0123_4567_89AB_CDEF_1234_5678_9ABC_DEF0_u128.to_be_bytes();
-    /// IV_0 is 1 in it already.
+    /// IV_0 is already 1.
     const IV: [u8; 12] = [0x81, 0x23, 0x45, 0x67, 0x89, 0xAB, 0xCD, 0xEF, 0x12, 0x34, 0x56, 0x78];
 
     /// Tags for 0, 1, 1, 20 and 41 bits, from the test vectors of Grain-128a's authors.
@@ -166,7 +166,7 @@ mod tests {
         let cipher = Authenticated::new(&KEY).expect("16 bytes");
         let tag = |message: &[u8], bits| u32::from_be_bytes(cipher.tag_of_bits(&IV, message, bits));
         assert_eq!(tag(&[], 0), 0xD2D1_BDA8);
-        // Bits behind the message are nobody's business.
+        // Bits after the end of the message are ignored.
         assert_eq!(tag(&[0x7F], 1), 0x24DC_2D89);
         assert_eq!(tag(&[0x80], 1), 0x8927_5D96);
         assert_eq!(tag(&[0x12, 0x34, 0x00], 20), 0x379D_2899);
@@ -178,7 +178,7 @@ mod tests {
         );
     }
 
-    /// Keystream `z` of the same vectors.
+    /// Keystream `z` of the same test vectors.
     #[test]
     fn a_sealed_message_of_zeros_shows_the_papers_keystream_and_opens() {
         let cipher = Authenticated::new(&KEY).expect("16 bytes");

@@ -1,4 +1,4 @@
-//! One bit at a time, in the paper's words.
+//! One bit at a time, in the paper's notation.
 
 use zeroize::Zeroize;
 
@@ -22,7 +22,7 @@ impl Definition {
         [2, 15, 36, 45, 64, 73, 89].iter().fold(h ^ s[93], |y, &k| y ^ b[k])
     }
 
-    /// One clock; `fed_back` is added to what enters both registers.
+    /// One clock; `fed_back` is added to the bits that enter both registers.
     fn clock(&mut self, fed_back: bool) {
         let (b, s) = (&mut self.nfsr, &mut self.lfsr);
         let f = [0, 7, 38, 70, 81, 96].iter().fold(false, |sum, &k| sum ^ s[k]);

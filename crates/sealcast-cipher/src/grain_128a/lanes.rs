@@ -1,36 +1,36 @@
-//! Thirty-two clocks a step, in lanes of 32 bits.
+//! Thirty-two clocks per step, in lanes of 32 bits.
 
 use super::words::Register as Stages;
 use super::{WARM_UP_CLOCKS, Words};
 use crate::interleaved::{Rows, Streams};
 use crate::registers::{self, Lanes, Shifts, Steps, columns, xor};
 
-/// What [`Vectors::sums`] are moved by.
+/// Shift distances for [`Vectors::sums`].
 const MOVES: [u32; 7] = [18, 25, 31, 6, 3, 29, 30];
 
-/// A register in four words. The first stage is the highest bit of the first one.
+/// A register in four words. The first stage is the most significant bit of the first word.
 #[derive(Clone, Copy)]
 struct Register<V>([V; 4]);
 
-/// The registers, and what earlier steps have moved into place.
+/// The registers, and shifted words kept from earlier steps.
 pub struct Vectors<V> {
     nfsr: Register<V>,
     lfsr: Register<V>,
-    /// What [`Vectors::taps`] gave one step and two steps ago.
+    /// Results of [`Vectors::taps`] one and two steps ago.
     taps: [[V; 13]; 2],
-    /// What [`Vectors::sums`] gave one step ago.
+    /// Result of [`Vectors::sums`] one step ago.
     sums: [V; 7],
 }
 
 impl<V: Shifts<u32>> Register<V> {
-    /// Stages `first` to `first + 31`, which do not begin with a word.
+    /// Stages `first` to `first + 31`, not aligned to a word.
     #[inline(always)]
     fn at(self, first: u32) -> V {
         let (word, bits) = ((first / 32) as usize, first % 32);
         moved(bits, self.0[word], self.0[word + 1])
     }
 
-    /// 32 clocks later; `entering` are the last stages.
+    /// The register 32 clocks later; `entering` are its last stages.
     #[inline(always)]
     fn shifted(self, entering: V) -> Self {
         let Self([_, second, third, last]) = self;
@@ -38,18 +38,19 @@ impl<V: Shifts<u32>> Register<V> {
     }
 }
 
-/// From a word and the one behind it, the word that begins at bit `bits` of the first, counted from the highest.
+/// The word that begins at bit `bits` of a word, counted from the most significant, and extends into the following
+/// one.
 #[inline(always)]
 fn moved<V: Shifts<u32>>(bits: u32, word: V, following: V) -> V {
     following.funnel(word, 32 - bits)
 }
 
-/// Shifts are what the time goes to, so there are few. A tap is shifted into place when its stages come within reach;
-/// one step later, or two, it is the tap 32 stages before, or 64. And what taps give is shifted in place of the taps:
-/// b_17 b_18 is b_31 b_32 of a step ago, moved by 18. That leaves 21 shifts of 35; a search through sets of taps and
-/// moves found none with fewer.
+/// Shifts dominate the running time, so there are few of them. A tap is shifted when its stages come within reach;
+/// one or two steps later, the same word is the tap 32 or 64 stages before. Where possible, sums of taps are shifted
+/// instead of the taps: b_17 b_18 is b_31 b_32 of one step ago, shifted by 18. That leaves 21 shifts of 35. A search
+/// over sets of taps and shifts found no solution with fewer.
 impl<V: Shifts<u32>> Vectors<V> {
-    /// The taps that come within reach.
+    /// The taps that come within reach in this step.
     #[inline(always)]
     fn taps(&self) -> [V; 13] {
         let (b, s) = (self.nfsr, self.lfsr);
@@ -70,7 +71,7 @@ impl<V: Shifts<u32>> Vectors<V> {
         ]
     }
 
-    /// Sums that are to be moved by [`MOVES`], after which they are part of the feedback or of the pre-output.
+    /// Sums that are shifted by [`MOVES`] and then become part of the feedback or of the pre-output.
     #[inline(always)]
     fn sums(&self, taps: [V; 13]) -> [V; 7] {
         let (Register([_, b32, _, b96]), Register([_, _, s64, s96])) = (self.nfsr, self.lfsr);
@@ -89,7 +90,7 @@ impl<V: Shifts<u32>> Vectors<V> {
         ]
     }
 
-    /// 32 clocks later; `into_b` and `into_s` are the last stages.
+    /// Advances by 32 clocks; `into_b` and `into_s` are the new last stages.
     #[inline(always)]
     fn shift(&mut self, taps: [V; 13], sums: [V; 7], into_b: V, into_s: V) {
         *self = Self {
@@ -100,7 +101,7 @@ impl<V: Shifts<u32>> Vectors<V> {
         };
     }
 
-    /// 32 bits of pre-output of each packet, the first one in the highest bit; while warming up, it is fed back.
+    /// 32 bits of pre-output of each packet, the first in the most significant bit; during warm-up it is fed back.
     #[inline(always)]
     fn clock(&mut self, warming_up: bool) -> V {
         let taps = self.taps();
@@ -140,7 +141,7 @@ where
     fn start(cpu: V::Cpu, key: &Stages, ivs: &[&[u8]; LANES]) -> Self {
         let [s0, s1, s2, s3] = columns(cpu, ivs, |iv| Words::loaded(key, iv).lfsr.words());
         let [b0, b1, b2, b3] = key.words();
-        // What stands before the first stage is moved out, so it may be anything.
+        // The values before the first stage are shifted out, so they are arbitrary.
         let mut registers = Self {
             nfsr: Register([s0; 4]),
             lfsr: Register([s0; 4]),

@@ -1,10 +1,10 @@
-//! Grain-128a: a linear and a nonlinear shift register of 128 bits each, and a tag of 32 bits if wanted.
+//! Grain-128a: a linear and a nonlinear shift register of 128 bits each, and an optional tag of 32 bits.
 //!
-//! Byte order is that of the paper's vectors: everywhere, the first bit is the highest one of the first byte. (Code for
-//! Grain-128AEAD takes the lowest one.)
+//! Bit order is that of the paper's vectors: everywhere, the first bit is the most significant one of the first byte.
+//! (Code for Grain-128AEAD takes the least significant one.)
 //!
-//! The paper turns authentication on by the first bit of the IV, `IV_0`. The kernels here give the *pre-output*
-//! whatever that bit is, which is the keystream where it is 0; [`Authenticated`] is the form where it is 1.
+//! In the paper, the first bit of the IV, `IV_0`, enables authentication. The kernels here produce the *pre-output*
+//! regardless of that bit; it is the keystream if the bit is 0. [`Authenticated`] is the mode for 1.
 
 mod authenticated;
 mod definition;
@@ -22,13 +22,13 @@ use crate::registers::Quad;
 use crate::registers::{Ymm, Zmm};
 use crate::sizes::{Facts, Sizes};
 
-/// Eight packets side by side.
+/// Eight packets in parallel.
 #[cfg(target_arch = "x86_64")]
 pub type Avx2 = Batched<8, 32, lanes::Vectors<Ymm>>;
-/// Sixteen packets side by side.
+/// Sixteen packets in parallel.
 #[cfg(target_arch = "x86_64")]
 pub type Avx512 = Batched<16, 64, lanes::Vectors<Zmm>>;
-/// Four packets side by side.
+/// Four packets in parallel.
 #[cfg(target_arch = "aarch64")]
 pub type Neon = Batched<4, 16, lanes::Vectors<Quad>>;
 
@@ -39,5 +39,5 @@ const FACTS: Facts = Facts {
     source: "Ågren, Hell, Johansson and Meier, Grain-128a: a new version of Grain-128, 2011",
 };
 
-/// Clocks before the first bit of pre-output, with the output fed back.
+/// Clocks before the first bit of pre-output, during which the output is fed back.
 const WARM_UP_CLOCKS: usize = 256;

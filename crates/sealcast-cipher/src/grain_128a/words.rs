@@ -1,4 +1,4 @@
-//! Thirty-two clocks a step: the highest taps are b_{i+96} and s_{i+96}, 32 stages before a new bit enters.
+//! Thirty-two clocks per step: the highest taps are b_{i+96} and s_{i+96}, 32 stages before a new bit enters.
 
 use zeroize::Zeroize;
 
@@ -14,8 +14,9 @@ pub struct Words {
     pub(super) lfsr: Register,
 }
 
-/// Stages 0 to 63, 32 to 95 and 64 to 127: 32 neighbours stand in one of the three words, so one shift reads them. The
-/// first stage is the highest bit, which is the paper's order, so loading and storing turn nothing around.
+/// Stages 0 to 63, 32 to 95 and 64 to 127. Any 32 adjacent stages are within one of the three words, so one shift
+/// reads them. The first stage is the most significant bit, which is the paper's order, so loading and storing need
+/// no reversal.
 #[derive(Clone, Copy, Zeroize)]
 pub struct Register([u64; 3]);
 
@@ -41,7 +42,7 @@ impl Register {
         [self.tap(0), self.tap(32), self.tap(64), self.tap(96)]
     }
 
-    /// 32 clocks; `entering` become the last stages.
+    /// Advances by 32 clocks; `entering` become the last stages.
     #[inline(always)]
     fn shift(&mut self, entering: u32) {
         let Self([_, middle, high]) = *self;
@@ -50,7 +51,7 @@ impl Register {
 }
 
 impl Words {
-    /// Before the first clock.
+    /// The state before the first clock.
     #[inline(always)]
     pub(super) fn loaded(key: &Register, iv: &[u8]) -> Self {
         Self {
@@ -59,7 +60,7 @@ impl Words {
         }
     }
 
-    /// 32 bits of pre-output, the first one in bit 31.
+    /// 32 bits of pre-output, the first in bit 31.
     #[inline(always)]
     fn pre_output(&self) -> u32 {
         let b = |first| self.nfsr.tap(first);
@@ -93,7 +94,7 @@ impl Words {
 impl Kernel for Words {
     const FACTS: &'static Facts = &FACTS;
     const NAME: &'static str = "words";
-    /// The nonlinear register as it starts.
+    /// The nonlinear register's initial value.
     type Key = Register;
     type Block = [u8; 8];
 

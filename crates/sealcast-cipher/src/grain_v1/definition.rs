@@ -1,4 +1,4 @@
-//! One bit at a time, in the paper's words.
+//! One bit at a time, in the paper's notation.
 
 use zeroize::Zeroize;
 
@@ -32,7 +32,7 @@ impl Definition {
         [1, 2, 4, 10, 31, 43, 56].iter().fold(h, |z, &k| z ^ b[k])
     }
 
-    /// One clock; `fed_back` is added to what enters both registers.
+    /// One clock; `fed_back` is added to the bits that enter both registers.
     fn clock(&mut self, fed_back: bool) {
         let (b, s) = (&mut self.nfsr, &mut self.lfsr);
         let f = [62, 51, 38, 23, 13, 0].iter().fold(false, |sum, &k| sum ^ s[k]);

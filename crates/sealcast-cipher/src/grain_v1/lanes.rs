@@ -1,36 +1,36 @@
-//! Sixteen clocks a step, in lanes of 16 bits.
+//! Sixteen clocks per step, in lanes of 16 bits.
 
 use super::words::Register as Stages;
 use super::{WARM_UP_CLOCKS, Words};
 use crate::interleaved::{Rows, Streams};
 use crate::registers::{self, Lanes, Shifts, Steps, columns, xor};
 
-/// What [`Vectors::sums`] are moved by.
+/// Shift distances for [`Vectors::sums`].
 const MOVES: [u32; 3] = [14, 4, 9];
 
-/// A register in five words. The first stage is the lowest bit of the first one.
+/// A register in five words. The first stage is the least significant bit of the first word.
 #[derive(Clone, Copy)]
 struct Register<V>([V; 5]);
 
-/// The registers, and what earlier steps have moved into place.
+/// The registers, and shifted words kept from earlier steps.
 pub struct Vectors<V> {
     nfsr: Register<V>,
     lfsr: Register<V>,
-    /// What [`Vectors::taps`] gave one, two and three steps ago.
+    /// Results of [`Vectors::taps`] one, two and three steps ago.
     taps: [[V; 12]; 3],
-    /// What [`Vectors::sums`] gave one step ago.
+    /// Result of [`Vectors::sums`] one step ago.
     sums: [V; 3],
 }
 
 impl<V: Shifts<u16>> Register<V> {
-    /// Stages `first` to `first + 15`, which do not begin with a word.
+    /// Stages `first` to `first + 15`, not aligned to a word.
     #[inline(always)]
     fn at(self, first: u32) -> V {
         let word = (first / 16) as usize;
         self.0[word].funnel(self.0[word + 1], first % 16)
     }
 
-    /// 16 clocks later; `entering` are the last stages.
+    /// The register 16 clocks later; `entering` are its last stages.
     #[inline(always)]
     fn shifted(self, entering: V) -> Self {
         let Self([_, second, third, fourth, last]) = self;
@@ -38,11 +38,11 @@ impl<V: Shifts<u16>> Register<V> {
     }
 }
 
-/// Shifts are what the time goes to, so there are few, as for Grain-128a: a tap is shifted into place when its stages
-/// come within reach, and is the tap 16, 32 or 48 stages before one, two or three steps later; sums are shifted in
-/// place of their taps. That leaves 15 shifts of 18.
+/// Shifts dominate the running time, so there are few of them, as in Grain-128a. A tap is shifted when its stages
+/// come within reach; one, two or three steps later, the same word is the tap 16, 32 or 48 stages before. Where
+/// possible, sums are shifted instead of their taps. That leaves 15 shifts of 18.
 impl<V: Shifts<u16>> Vectors<V> {
-    /// The taps that come within reach.
+    /// The taps that come within reach in this step.
     #[inline(always)]
     fn taps(&self) -> [V; 12] {
         let (b, s) = (self.nfsr, self.lfsr);
@@ -62,7 +62,7 @@ impl<V: Shifts<u16>> Vectors<V> {
         ]
     }
 
-    /// Sums that are to be moved by [`MOVES`], after which they are part of the feedback or of the output.
+    /// Sums that are shifted by [`MOVES`] and then become part of the feedback or of the output.
     #[inline(always)]
     fn sums(&self, taps: [V; 12]) -> [V; 3] {
         let Register([_, b16, _, _, b64]) = self.nfsr;
@@ -71,7 +71,7 @@ impl<V: Shifts<u16>> Vectors<V> {
         [b16 ^ b64, s25 ^ s35, b9 ^ b17 ^ b63]
     }
 
-    /// 16 clocks later; `into_b` and `into_s` are the last stages.
+    /// Advances by 16 clocks; `into_b` and `into_s` are the new last stages.
     #[inline(always)]
     fn shift(&mut self, taps: [V; 12], sums: [V; 3], into_b: V, into_s: V) {
         *self = Self {
@@ -82,7 +82,7 @@ impl<V: Shifts<u16>> Vectors<V> {
         };
     }
 
-    /// 16 bits of output of each packet, the first one in bit 0; while warming up, it is fed back.
+    /// 16 bits of output of each packet, the first in bit 0; during warm-up it is fed back.
     #[inline(always)]
     fn clock(&mut self, warming_up: bool) -> V {
         let taps = self.taps();
@@ -100,7 +100,7 @@ impl<V: Shifts<u16>> Vectors<V> {
         let f = s62 ^ s51 ^ s38 ^ s0 ^ s13_23;
         let linear = b60 ^ b52 ^ b45 ^ b37 ^ b33 ^ b28 ^ b21 ^ b9 ^ b0 ^ b14_62;
         let (b63_60, b52_45, b37_33, b28_21) = (b63 & b60, b52 & b45, b37 & b33, b28 & b21);
-        // The paper's products, gathered; x | y is x ^ y ^ (x & y).
+        // The paper's products, factored; x | y is x ^ y ^ (x & y).
         let products = (b60 & (b63 ^ b52_45))
             ^ b37_33
             ^ ((b33 & b28_21) | (b15 & b9))
@@ -131,7 +131,7 @@ where
     #[inline(always)]
     fn start(cpu: V::Cpu, key: &Stages, ivs: &[&[u8]; LANES]) -> Self {
         let s = columns(cpu, ivs, |iv| Words::loaded(key, iv).lfsr.words());
-        // What stands before the first stage is moved out, so it may be anything.
+        // The values before the first stage are shifted out, so they are arbitrary.
         let mut registers = Self {
             nfsr: Register(s),
             lfsr: Register(s),

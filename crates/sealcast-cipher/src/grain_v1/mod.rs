@@ -1,6 +1,6 @@
 //! Grain-v1: a linear and a nonlinear shift register of 80 bits each.
 //!
-//! Byte order is that of eSTREAM's files: everywhere, the first bit is the lowest one of the first byte.
+//! Bit order is that of eSTREAM's files: everywhere, the first bit is the least significant one of the first byte.
 
 mod definition;
 mod lanes;
@@ -16,13 +16,13 @@ use crate::registers::Quad;
 use crate::registers::{Ymm, Zmm};
 use crate::sizes::{Facts, Sizes};
 
-/// Sixteen packets side by side.
+/// Sixteen packets in parallel.
 #[cfg(target_arch = "x86_64")]
 pub type Avx2 = Batched<16, 32, lanes::Vectors<Ymm>>;
-/// Thirty-two packets side by side.
+/// Thirty-two packets in parallel.
 #[cfg(target_arch = "x86_64")]
 pub type Avx512 = Batched<32, 64, lanes::Vectors<Zmm>>;
-/// Eight packets side by side.
+/// Eight packets in parallel.
 #[cfg(target_arch = "aarch64")]
 pub type Neon = Batched<8, 16, lanes::Vectors<Quad>>;
 
@@ -33,5 +33,5 @@ const FACTS: Facts = Facts {
     source: "Hell, Johansson and Meier, Grain: a stream cipher for constrained environments, eSTREAM 2006",
 };
 
-/// Clocks before the first bit of keystream, with the output fed back.
+/// Clocks before the first bit of keystream, during which the output is fed back.
 const WARM_UP_CLOCKS: usize = 160;

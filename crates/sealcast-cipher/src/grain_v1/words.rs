@@ -1,4 +1,4 @@
-//! Sixteen clocks a step: the highest taps are b_{i+63} and s_{i+64}, 16 stages before a new bit enters.
+//! Sixteen clocks per step: the highest taps are b_{i+63} and s_{i+64}, 16 stages before a new bit enters.
 
 use zeroize::Zeroize;
 
@@ -14,7 +14,7 @@ pub struct Words {
     pub(super) lfsr: Register,
 }
 
-/// Stages 0 to 63, and 16 to 79: 16 neighbours stand in one of the two words, so one shift reads them.
+/// Stages 0 to 63, and 16 to 79. Any 16 adjacent stages are within one of the two words, so one shift reads them.
 #[derive(Clone, Copy, Zeroize)]
 pub struct Register([u64; 2]);
 
@@ -40,7 +40,7 @@ impl Register {
         [self.tap(0), self.tap(16), self.tap(32), self.tap(48), self.tap(64)]
     }
 
-    /// 16 clocks; `entering` become the last stages.
+    /// Advances by 16 clocks; `entering` become the last stages.
     #[inline(always)]
     fn shift(&mut self, entering: u16) {
         let Self([_, high]) = *self;
@@ -49,7 +49,7 @@ impl Register {
 }
 
 impl Words {
-    /// Before the first clock.
+    /// The state before the first clock.
     #[inline(always)]
     pub(super) fn loaded(key: &Register, iv: &[u8]) -> Self {
         Self {
@@ -58,13 +58,13 @@ impl Words {
         }
     }
 
-    /// 16 bits of output, the first one in bit 0.
+    /// 16 bits of output, the first in bit 0.
     #[inline(always)]
     fn output(&self) -> u16 {
         let b = |first| self.nfsr.tap(first);
         let s = |first| self.lfsr.tap(first);
         let (x0, x1, x2, x3, x4) = (s(3), s(25), s(46), s(64), b(63));
-        // h, its products gathered around x2 and x3.
+        // The function h, with its products factored by x2 and x3.
         let h = x1 ^ x4 ^ (x3 & (x0 ^ x2 ^ x4)) ^ (x2 & ((x0 & (x1 ^ x3 ^ x4)) ^ (x4 & (x1 ^ x3))));
         h ^ b(1) ^ b(2) ^ b(4) ^ b(10) ^ b(31) ^ b(43) ^ b(56)
     }
@@ -76,7 +76,7 @@ impl Words {
         let f = s(62) ^ s(51) ^ s(38) ^ s(23) ^ s(13) ^ s(0);
         let linear = b(62) ^ b(60) ^ b(52) ^ b(45) ^ b(37) ^ b(33) ^ b(28) ^ b(21) ^ b(14) ^ b(9) ^ b(0);
         let (b63_60, b52_45, b37_33, b28_21) = (b(63) & b(60), b(52) & b(45), b(37) & b(33), b(28) & b(21));
-        // The paper's products, gathered; x | y is x ^ y ^ (x & y).
+        // The paper's products, factored; x | y is x ^ y ^ (x & y).
         let products = (b(60) & (b(63) ^ b52_45))
             ^ b37_33
             ^ ((b(33) & b28_21) | (b(15) & b(9)))
@@ -92,7 +92,7 @@ impl Words {
 impl Kernel for Words {
     const FACTS: &'static Facts = &FACTS;
     const NAME: &'static str = "words";
-    /// The nonlinear register as it starts.
+    /// The nonlinear register's initial value.
     type Key = Register;
     type Block = [u8; 8];
 

@@ -1,4 +1,4 @@
-//! One word at a time, in the paper's words.
+//! One word at a time, in the paper's notation.
 
 use zeroize::Zeroize;
 
@@ -11,11 +11,11 @@ use crate::sizes::Facts;
 pub struct Definition {
     p: [u32; 512],
     q: [u32; 512],
-    /// Steps done, modulo 1024.
+    /// Number of steps done, modulo 1024.
     i: usize,
 }
 
-/// The paper's ⊟ with `back` words.
+/// The paper's ⊟ for `j` and `back`.
 fn minus(j: usize, back: usize) -> usize {
     (j + 512 - back) % 512
 }
@@ -28,14 +28,14 @@ fn g2(x: u32, y: u32, z: u32) -> u32 {
     (x.rotate_left(10) ^ z.rotate_left(23)).wrapping_add(y.rotate_left(8))
 }
 
-/// h1 looks it up in Q, h2 in P.
+/// The paper's h1 uses table Q, h2 uses table P.
 fn h(table: &[u32; 512], x: u32) -> u32 {
     let [x0, _, x2, _] = x.to_le_bytes();
     table[usize::from(x0)].wrapping_add(table[256 + usize::from(x2)])
 }
 
 impl Definition {
-    /// The word that the step changes, and the keystream it yields.
+    /// The word that the step changes, and the keystream that it produces.
     fn next(&mut self) -> (&mut u32, u32) {
         let j = self.i % 512;
         let (table, other, g): (_, _, fn(u32, u32, u32) -> u32) = if self.i < 512 {

@@ -1,4 +1,4 @@
-//! HC-128: two tables of 512 words, one word of them replaced at each step. All numbers are little-endian.
+//! HC-128: two tables of 512 words; each step replaces one word. All numbers are little-endian.
 
 mod definition;
 #[cfg(target_arch = "x86_64")]
@@ -22,7 +22,7 @@ const FACTS: Facts = Facts {
     source: "Wu, The stream cipher HC-128, eSTREAM 2006",
 };
 
-/// Words of W that its recursion looks back, and of a row of a table.
+/// Number of words that the recursion of W looks back, and length of a table's row.
 const ROW: usize = 16;
 
 /// P or Q, in rows.
@@ -33,7 +33,7 @@ fn fill(key: &[u8; 16], iv: &[u8]) -> (Table, Table) {
     let key = number::words::<4>(key);
     let iv = number::words::<4>(iv);
     let mut w = core::array::from_fn(|i| if i < 8 { key[i % 4] } else { iv[i % 4] });
-    // W_16 to W_255 are passed over.
+    // W_16 to W_255 are not used.
     for row in 1..16 {
         expand_row(&mut w, row);
     }
@@ -46,7 +46,7 @@ fn fill(key: &[u8; 16], iv: &[u8]) -> (Table, Table) {
     (p, q)
 }
 
-/// The words of W from 16 `row` on, from the sixteen before them.
+/// The words of W from 16 `row` on, computed from the sixteen before them.
 fn expand_row(w: &mut [u32; ROW], row: u32) {
     macro_rules! each {
         ($($i:literal)*) => { $(w[$i] = expand_word(w, row, $i);)* };

@@ -1,4 +1,5 @@
-//! Set-up by the processor's instructions for SHA-256, whose message schedule has HC-128's f1 and f2 for its own.
+//! Set-up with the processor's SHA-256 instructions: the functions f1 and f2 of HC-128 are those of SHA-256's message
+//! schedule.
 #![allow(unsafe_code)]
 
 use core::arch::x86_64::*;
@@ -10,11 +11,11 @@ use crate::cipher::Kernel;
 use crate::cpu::{self, Cpu};
 use crate::sizes::Facts;
 
-/// [`Words`] after a faster set-up.
+/// [`Words`] with a faster set-up.
 #[derive(Zeroize)]
 pub struct Sha(Words);
 
-/// The key, and the proof that the instructions are there.
+/// The key, and the proof that the instructions exist.
 #[derive(Zeroize)]
 pub struct Key {
     key: [u8; 16],
@@ -44,7 +45,7 @@ fn fill(_cpu: cpu::Sha, key: &[u8; 16], iv: &[u8; 16]) -> (Table, Table) {
             // SAFETY: both are sixteen words, whatever their bits.
             unsafe { core::mem::transmute::<[__m128i; 4], [u32; ROW]>(w) }
         };
-        // W_16 to W_255 are passed over.
+        // W_16 to W_255 are not used.
         for _ in 1..16 {
             next_row();
         }

@@ -1,4 +1,4 @@
-//! Sixteen words a step, a row of one table: nothing is decided inside, and every place in it is known beforehand.
+//! Sixteen words per step, one row of a table: there are no branches, and all positions are constants.
 
 use zeroize::Zeroize;
 
@@ -7,24 +7,25 @@ use crate::cipher::Kernel;
 use crate::sizes::Facts;
 use crate::wipe::wipe;
 
-/// The tables, and the row of the two that is next.
+/// The tables, and the next row of the two.
 pub struct Words {
     p: Table,
     q: Table,
     row: usize,
 }
 
-/// Which table a step changes.
+/// Selects the table that a step changes.
 const P: bool = false;
 const Q: bool = true;
 
-/// The twelve words before a row, the row, and the word behind it, which stands 511 before the row's last one.
+/// The twelve words before a row, the row, and the word after it, which the row's last word j needs as j - 511
+/// (modulo 512).
 type Window = [u32; 12 + ROW + 1];
 
-/// Changes word `i` of the row and returns its keystream, which takes the word's place during set-up.
+/// Changes word `i` of the row and returns its keystream, which replaces the word during set-up.
 #[inline(always)]
 fn change<const TABLE: bool, const SET_UP: bool>(w: &mut Window, other: &[u32], i: usize) -> u32 {
-    // In Q, g2 turns to the left what g1 turns to the right in P.
+    // In Q, g2 rotates left where g1 rotates right in P.
     let turn = |x: u32, bits: u32| {
         if TABLE == Q {
             x.rotate_left(bits)
@@ -49,7 +50,7 @@ fn change_row<const TABLE: bool, const SET_UP: bool>(table: &mut Table, other: &
     w[12..12 + ROW].copy_from_slice(&table[row]);
     w[12 + ROW] = table[(row + 1) % 32][0];
     let other = other.as_flattened();
-    // Written out, so that the compiler keeps the window in registers; it does not unroll so long a loop.
+    // Unrolled by hand, so that the compiler keeps the window in registers; it does not unroll a loop of this length.
     macro_rules! each {
         ($($i:literal)*) => { [$(change::<TABLE, SET_UP>(&mut w, other, $i)),*] };
     }
@@ -59,7 +60,7 @@ fn change_row<const TABLE: bool, const SET_UP: bool>(table: &mut Table, other: &
 }
 
 impl Words {
-    /// From the tables as [`super::fill`] leaves them.
+    /// Set-up from the tables that [`super::fill`] computes.
     #[inline(always)]
     pub(super) fn set_up(mut p: Table, mut q: Table) -> Self {
         for row in 0..32 {

@@ -1,5 +1,6 @@
-//! Many keystreams at once, a packet in each bit of a register: irregular clocking becomes masks, shifting becomes
-//! taking the stage before, and a clock some 260 (version 1) or 320 operations, for 512 packets as for one.
+//! Many keystreams at once, with one packet in each bit of a register. Irregular clocking becomes masks, shifting
+//! becomes reading the previous stage, and a clock takes some 260 (version 1) or 320 operations, no matter if for 512
+//! packets or one.
 
 #[cfg(target_arch = "x86_64")]
 use super::Avx2;
@@ -15,13 +16,13 @@ use crate::registers::{Bits, Lanes, Register, transpose, turn};
 use crate::registers::{Ymm, Zmm};
 use crate::wipe::wipe;
 
-/// A register that slices can be made of.
+/// A register type for bit slices.
 pub trait Width: Bits {
     /// As [`Streams::Alone`].
     type Alone<V: Version>: Kernel<Key: AsRef<[u8]>>;
 
-    /// As [`Streams::LEAST`]. Measured with packets of 1200 bytes on a Zen 4: how long all lanes take, against packets
-    /// alone.
+    /// As [`Streams::LEAST`]. Measured with packets of 1200 bytes on a Zen 4: the time of all lanes, compared with
+    /// single packets.
     const LEAST: usize;
 }
 
@@ -36,35 +37,36 @@ impl Width for Ymm {
     const LEAST: usize = 9;
 }
 
-/// Half as wide takes 0.7 times as long: less than all lanes even with 4 packets alone behind its own 256.
+/// For up to 260 packets, half the width is faster: its 256 lanes take 0.7 times as long, and the last 4 packets go
+/// singly.
 #[cfg(target_arch = "x86_64")]
 impl Width for Zmm {
     type Alone<V: Version> = Avx2<V>;
     const LEAST: usize = 261;
 }
 
-/// Not measured: words do as much at once on most of these processors, but hold 64 packets.
+/// Not measured: on most of these processors words have the same throughput, but this holds 64 packets.
 #[cfg(target_arch = "aarch64")]
 impl Width for Quad {
     type Alone<V: Version> = Words<V>;
     const LEAST: usize = 65;
 }
 
-/// The registers and what comes of them.
+/// The registers and their output.
 pub struct Bitsliced<V: Version, B: Register, const WORDS: usize> {
     registers: Registers<V, B>,
-    /// Keystream on its way to the packets. Here, it is wiped once for a batch. One register more than are used keeps
-    /// those of a lane apart in the cache.
+    /// Keystream on its way to the packets. Kept here, it needs wiping only once per batch. The extra register per
+    /// word keeps those of a lane in different cache sets.
     keystream: [[B; 64 + 1]; WORDS],
 }
 
 impl<V: Version, B: Bits + Lanes<u64, WORDS>, const WORDS: usize> Bitsliced<V, B, WORDS> {
-    /// Makes the next 64 bits of each keystream, each of the words standing for 64 lanes.
+    /// Computes the next 64 bits of each keystream; each word stands for 64 lanes.
     #[inline(always)]
     fn make_word(&mut self, at: usize) {
         let zero = self.registers.zero();
         for first in (0..64).step_by(8) {
-            // A byte's first bit is its highest.
+            // The first bit of a byte is its most significant.
             for four in [4, 0] {
                 let [a, b, c, d] = self.registers.clock::<false>([zero; CLOCKS]);
                 self.keystream[at][first + four..first + four + 4].copy_from_slice(&[d, c, b, a]);
@@ -91,7 +93,8 @@ where
             registers: Registers::new(cpu, zero),
             keystream: [[zero; 64 + 1]; WORDS],
         };
-        // IVs end together; the registers of shorter ones are cleared when their turn comes.
+        // IVs are aligned to end together; the registers of packets with shorter ones are cleared when their IV
+        // begins.
         let longest = 8 * ivs.iter().map(|iv| iv.len()).max().unwrap_or(0);
         let iv_bits = [0, 64].map(|shift| columns(cpu, |lane| (number::big_endian(ivs[lane]) >> shift) as u64));
         for first in (0..longest + 8 * key.len() + V::STAGES).step_by(CLOCKS) {
@@ -136,7 +139,7 @@ where
     }
 }
 
-/// A register with a bit of each lane.
+/// A register with one bit of each lane.
 #[inline(always)]
 fn column<const WORDS: usize, B: Lanes<u64, WORDS>>(cpu: B::Cpu, bit: impl Fn(usize) -> u64) -> B {
     let mut words = [0; WORDS];
@@ -148,7 +151,7 @@ fn column<const WORDS: usize, B: Lanes<u64, WORDS>>(cpu: B::Cpu, bit: impl Fn(us
     B::load(cpu, words)
 }
 
-/// Registers with a bit of each lane, from 64 bits of each, the lowest first.
+/// Registers with one bit of each lane, from 64 bits per lane, least significant first.
 #[inline(always)]
 fn columns<const WORDS: usize, B: Bits + Lanes<u64, WORDS>>(cpu: B::Cpu, word: impl Fn(usize) -> u64) -> [B; 64] {
     let mut bits: [B; 64] = core::array::from_fn(|lane| {

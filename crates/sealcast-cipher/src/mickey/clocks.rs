@@ -1,6 +1,7 @@
-//! Clocks of both registers of many packets. The bits that decide what a clock does come from few stages, so clocks are
-//! decided before any stage moves; then each register is swept alone, a fraction of the loads and stores, and what a
-//! sweep carries along fits into the processor's registers.
+//! Clocks both registers of many packets. The bits that control a clock come from few stages, so the control bits of
+//! several clocks are computed before any stage moves. Then one sweep over each register applies all these clocks,
+//! with a fraction of the loads and stores; the values that a sweep carries from stage to stage fit into the
+//! processor's registers.
 
 use core::marker::PhantomData;
 
@@ -10,7 +11,7 @@ use crate::cpu::{Cpu, Task};
 use crate::registers::{Bits, Register};
 use crate::wipe::wipe;
 
-/// Clocks in a sweep. What more of them bring in would not fit into the processor's registers.
+/// Clocks per sweep. The values of more clocks would not fit into the processor's registers.
 pub(super) const CLOCKS: usize = 4;
 
 /// The registers: bit l of stage i belongs to packet l.
@@ -22,7 +23,7 @@ pub(super) struct Registers<V: Version, B: Register> {
 }
 
 impl<V: Version, B: Bits> Registers<V, B> {
-    /// Registers of zeros.
+    /// Registers with all bits zero.
     #[inline(always)]
     pub(super) fn new(cpu: B::Cpu, zero: B) -> Self {
         Self {
@@ -53,7 +54,7 @@ impl<V: Version, B: Bits> Registers<V, B> {
         wipe(&mut self.s, [zero; MOST_STAGES]);
     }
 
-    /// Clocks with one input after another. Returns the keystream bits before each.
+    /// Clocks once for each input bit. Returns the keystream bits before each clock.
     #[inline(always)]
     pub(super) fn clock<const MIXING: bool>(&mut self, input: [B; CLOCKS]) -> [B; CLOCKS] {
         let (cpu, registers) = (self.cpu, self);
@@ -61,8 +62,8 @@ impl<V: Version, B: Bits> Registers<V, B> {
     }
 }
 
-/// Some clocks: a function of its own, or what they have no processor registers for would lie among all that a batch
-/// needs, and wait for it.
+/// Several clocks, in a function of their own: otherwise values that do not fit into registers would be spilled among
+/// all that a batch needs, which takes longer.
 struct Clocks<'a, V: Version, B: Register, const MIXING: bool> {
     registers: &'a mut Registers<V, B>,
     input: [B; CLOCKS],
@@ -93,7 +94,8 @@ impl<V: Version, B: Bits, const MIXING: bool> Task for Clocks<'_, V, B, MIXING> 
     }
 }
 
-/// Decided clocks of all stages: another function of its own, or what is known from deciding would be kept for it.
+/// Applies the computed clocks to all stages. A separate function, so that values from computing the control bits are
+/// not kept in registers.
 struct Sweeps<'a, V: Version, B> {
     r: &'a mut [B; MOST_STAGES],
     s: &'a mut [B; MOST_STAGES],
@@ -112,7 +114,7 @@ impl<V: Version, B: Bits> Task for Sweeps<'_, V, B> {
     }
 }
 
-/// The stages that decide, and the first ones, which are keystream.
+/// The stages that control bits depend on, and the first ones, which are keystream.
 struct Deciding<V: Version, B> {
     r_first: B,
     r_to_r: r::Window<B>,
@@ -143,7 +145,7 @@ impl<V: Version, B: Bits> Deciding<V, B> {
         }
     }
 
-    /// The keystream bit before the next clock, and what that clock does to R and to S.
+    /// The keystream bit before the next clock, and the effect of that clock on R and S.
     #[inline(always)]
     fn clock<const MIXING: bool>(&mut self, input: B) -> (B, r::Clock<B>, s::Entering<B>) {
         let zero = input.splat(0);

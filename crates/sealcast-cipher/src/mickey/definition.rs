@@ -1,4 +1,4 @@
-//! One bit of one stage at a time, in the papers' words.
+//! One bit of one stage at a time, in the papers' notation.
 
 use core::marker::PhantomData;
 

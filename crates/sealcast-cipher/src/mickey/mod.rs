@@ -1,8 +1,8 @@
 //! MICKEY v1 and MICKEY 2.0: two shift registers that clock each other irregularly.
 //!
-//! The versions differ in length and constants alone, so they share their code. Byte order is that of the authors:
-//! everywhere, the first bit is the highest one of the first byte. The length of the IV counts: none is not the same as
-//! zeros.
+//! The versions differ only in length and constants, so they share their code. Bit order is that of the authors:
+//! everywhere, the first bit is the most significant one of the first byte. The length of the IV matters: an empty IV
+//! is not the same as zeros.
 
 #[macro_use]
 mod unrolled;

@@ -1,29 +1,29 @@
-//! R, the linear register, of many packets.
+//! R, the linear register, for many packets.
 //!
 //! MICKEY's specification has R as a Galois register and a clock of it as a multiplication. With stage i as the
 //! coefficient of x^i, the control bit c, the feedback bit f and the taps T, the polynomial r over GF(2) becomes
-//! (x + c) r + f T, without what goes beyond the last stage. So some clocks make m r + g T of it, where m = 1 and g = 0
-//! before the first one, and
+//! (x + c) r + f T, without the terms beyond the last stage. So several clocks turn r into m r + g T, where m = 1 and
+//! g = 0 before the first one, and each clock does this:
 //!
 //! ```text
 //! m becomes (x + c) m,    g becomes (x + c) g + f.
 //! ```
 //!
 //! The order of the factors does not matter to m, and (x + 1)^2 = x^2 + 1. So if n0 + 2 n1 of the first three control
-//! bits are 1, two factors do for them, and the fourth has its own:
+//! bits are 1, two factors represent them, and the fourth control bit has its own factor:
 //!
 //! ```text
 //! m = (x + n0) (x^2 + n1) (x + c).
 //! ```
 //!
-//! And a stage of g T is a sum of those coefficients of g that the taps at the stage and at the three below it choose:
-//! which, is known when this is compiled.
+//! A stage of g T is a sum of some coefficients of g. The taps at the stage and at the three below it select them,
+//! which is known at compile time.
 
 use super::clocks::CLOCKS;
 use super::versions::{MOST_STAGES, Version, bit};
 use crate::registers::Bits;
 
-/// What a clock does, decided before it moves anything.
+/// The effect of a clock, computed before any stage moves.
 #[derive(Clone, Copy)]
 pub(super) struct Clock<B> {
     /// Where this is 1, stages are added to the next ones instead of moved.
@@ -31,7 +31,7 @@ pub(super) struct Clock<B> {
     pub(super) feedback: B,
 }
 
-/// A stage and those below it, as far as they come to it within a sweep: the stage itself is the last of them.
+/// A stage and those below it, as far as they affect it within a sweep; the stage itself is the last element.
 pub(super) struct Window<B>([B; CLOCKS]);
 
 impl<B: Bits> Window<B> {
@@ -47,7 +47,7 @@ impl<B: Bits> Window<B> {
         self.0[CLOCKS - 1]
     }
 
-    /// `i` is the stage's number. The lowest ones are wrong then, which the stage never learns.
+    /// `i` is the number of the stage. The lowest elements become wrong, but no longer affect the stage.
     #[inline(always)]
     pub(super) fn clock<V: Version>(&mut self, i: usize, clock: &Clock<B>) {
         each!(k in 3 2 1: self.0[k] = next::<V, B>(i + k + 1 - CLOCKS, self.0[k - 1], self.0[k], clock));
@@ -65,10 +65,10 @@ pub(super) fn next<V: Version, B: Bits>(i: usize, below: B, at: B, clock: &Clock
     }
 }
 
-/// A factor x^N + c of m: coefficients go through it from the lowest one on.
+/// A factor x^N + c of m. Coefficients pass through it from the lowest on.
 struct Factor<B, const N: usize> {
     constant: B,
-    /// The last N that came.
+    /// The last N coefficients.
     past: [B; N],
 }
 
@@ -100,7 +100,7 @@ pub(super) fn sweep<V: Version, B: Bits>(stages: &mut [B; MOST_STAGES], clocks: 
     sweep!(i: pass::<V, B>(i, stages, &mut factors, &sums));
 }
 
-/// Those of m.
+/// The factors of m.
 struct Factors<B> {
     one: Factor<B, 1>,
     two: Factor<B, 2>,
@@ -121,7 +121,7 @@ fn pass<V: Version, B: Bits>(i: usize, stages: &mut [B; MOST_STAGES], factors: &
     };
 }
 
-/// All sums of coefficients of g: of the lowest one or not, of the next one or not, and so on.
+/// All sums of subsets of g's coefficients; bit k of the index selects coefficient k.
 #[inline(always)]
 fn sums<B: Bits>(clocks: &[Clock<B>; CLOCKS]) -> [B; 16] {
     let zero = clocks[0].control.splat(0);
@@ -138,7 +138,7 @@ fn sums<B: Bits>(clocks: &[Clock<B>; CLOCKS]) -> [B; 16] {
     sums
 }
 
-/// Which coefficients of g the taps choose for stage `i`.
+/// The coefficients of g that the taps select for stage `i`, as an index of the sums.
 #[inline(always)]
 fn chosen<V: Version>(i: usize) -> usize {
     let mut chosen = 0;

@@ -1,20 +1,20 @@
-//! S, the register that is not linear, of many packets: clocks pass over it like a wave, each on the stage below the
-//! one that the clock before it is on.
+//! S, the nonlinear register, for many packets. Clocks pass over it like a wave, each one stage below the previous
+//! clock.
 
 use super::clocks::CLOCKS;
 use super::versions::{MOST_STAGES, Version, bit};
 use crate::registers::Bits;
 
-/// What a clock brings in, decided before it moves anything: into the stages of FB1 alone, of FB0 alone, and of both.
+/// The feedback of a clock, computed before any stage moves: for the stages of FB1 alone, of FB0 alone, and of both.
 pub(super) type Entering<B> = [B; 3];
 
-/// What a clock with these two bits brings in.
+/// The feedback of a clock with these two bits.
 #[inline(always)]
 pub(super) fn entering<B: Bits>(control: B, feedback: B) -> Entering<B> {
     [feedback & control, feedback & !control, feedback]
 }
 
-/// A stage in the middle of its neighbours, as far as they matter to it within a sweep.
+/// A stage with its neighbours on both sides, as far as they affect it within a sweep.
 pub(super) struct Window<B>([B; 2 * CLOCKS - 1]);
 
 impl<B: Bits> Window<B> {
@@ -32,7 +32,7 @@ impl<B: Bits> Window<B> {
         self.0[CLOCKS - 1]
     }
 
-    /// `i` is the stage's number. The outermost ones are wrong then, which the stage never learns.
+    /// `i` is the number of the stage. The outermost elements become wrong, but no longer affect the stage.
     #[inline(always)]
     pub(super) fn clock<V: Version>(&mut self, i: usize, entering: &Entering<B>) {
         let before = self.0;
@@ -60,8 +60,8 @@ pub(super) fn next<V: Version, B: Bits>(i: usize, below: B, at: B, above: B, ent
     }
 }
 
-/// What a sweep carries on from stage to stage for each of its clocks: the stage that the clock changes next and the
-/// one below it, as they were before.
+/// The state of a sweep between stages, for each of its clocks: the stage that the clock changes next and the one
+/// below it, both with their values before the clock.
 #[derive(Clone, Copy)]
 struct Passing<B> {
     below: B,
@@ -76,8 +76,8 @@ pub(super) fn sweep<V: Version, B: Bits>(stages: &mut [B; MOST_STAGES], clocks: 
     sweep!(first: pass::<V, B>(first, stages, &mut wave, clocks));
 }
 
-/// The first clock changes the stage below number `first`, the next one that below this, and so on: for each, all is
-/// there by then.
+/// The first clock changes the stage below number `first`, the next clock the one below that, and so on. The inputs
+/// of each are complete by then.
 #[inline(always)]
 fn pass<V: Version, B: Bits>(
     first: usize,
@@ -88,12 +88,12 @@ fn pass<V: Version, B: Bits>(
     if first >= V::STAGES + CLOCKS {
         return;
     }
-    // Above the last stage there is nothing, whatever this says.
+    // Above the last stage this value has no effect.
     let mut stage = stages[first.min(V::STAGES - 1)];
     each!(clock in 0 1 2 3: {
         let Passing { below, at } = wave[clock];
         wave[clock] = Passing { below: at, at: stage };
-        // Below the first stage there is nothing.
+        // There are no stages below the first.
         stage = match first.checked_sub(clock + 1) {
             Some(i) => next::<V, B>(i, below, at, stage, &clocks[clock]),
             None => stage.splat(0),

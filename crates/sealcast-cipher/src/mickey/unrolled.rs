@@ -1,6 +1,6 @@
-//! Loops written out, so that what is constant in them becomes code: the compiler would leave many a loop a loop.
+//! Unrolled loops, so that constants in them become code. The compiler would not unroll many of them.
 
-/// Over a few numbers.
+/// Over a few literal numbers.
 macro_rules! each {
     ($i:ident in $($value:literal)*: $body:expr) => {{ $({
         let $i: usize = $value;
@@ -8,7 +8,7 @@ macro_rules! each {
     })* }};
 }
 
-/// Over every stage that may be, from the first one on, and as many more as a wave is long.
+/// Over every possible stage from the first on, and as many more as a wave is long.
 macro_rules! sweep {
     ($i:ident: $body:expr) => {
         each!(tens in 0 10 20 30 40 50 60 70 80 90 100: each!(ones in 0 1 2 3 4 5 6 7 8 9: {

@@ -1,8 +1,8 @@
-//! What the two versions do not share: the tables of their specifications.
+//! The differences between the two versions: the tables of their specifications.
 
 use crate::sizes::{Facts, Sizes};
 
-/// Most stages of a register.
+/// Largest number of stages of a register.
 pub(super) const MOST_STAGES: usize = 100;
 
 /// Bit `i` of a constant.
@@ -15,8 +15,8 @@ pub(super) const fn bit(constant: u128, i: usize) -> bool {
 pub trait Version {
     /// Name, sizes and publication.
     const FACTS: &'static Facts;
-    /// Stages of each of the two registers, at most 100, and clocks between the last bit of the key and the first of
-    /// the keystream.
+    /// Number of stages of each of the two registers, at most 100; also the number of clocks between the last bit of
+    /// the key and the first bit of the keystream.
     const STAGES: usize;
     /// The stages of R that feedback enters, RTAPS.
     const R_TAPS: u128;

@@ -1,4 +1,4 @@
-//! One clock at a time, all stages of a register at once. Choices are masks, so no branch depends on the key.
+//! One clock at a time, all stages of a register at once. Selections use masks, so no branch depends on the key.
 
 use core::marker::PhantomData;
 
@@ -10,7 +10,7 @@ use crate::cipher::{Kernel, Packet, xor_one_by_one};
 use crate::interleaved;
 use crate::sizes::Facts;
 
-/// The registers, stage i in bit i. What was shifted out stays above the last stage; nothing brings it down again.
+/// The registers, stage i in bit i. Bits shifted out remain above the last stage; no operation moves them down.
 #[derive(Zeroize)]
 pub struct Words<V: Version> {
     r: u128,
@@ -20,10 +20,10 @@ pub struct Words<V: Version> {
 }
 
 impl<V: Version> Words<V> {
-    /// The stages of S with a product in them: all but the first and the last.
+    /// The stages of S whose update has a product: all but the first and the last.
     const INNER: u128 = (1 << (V::STAGES - 1)) - 2;
 
-    /// The input is the highest bit of `input`.
+    /// The input bit is the most significant bit of `input`.
     #[inline(always)]
     fn clock(&mut self, mixing: bool, input: u64) {
         let (r, s) = (self.r, self.s);
@@ -40,14 +40,14 @@ impl<V: Version> Words<V> {
     }
 }
 
-/// A word with stage `i` in its highest bit.
+/// A word with stage `i` in its most significant bit.
 #[inline(always)]
 fn top(register: u128, i: usize) -> u64 {
     let word = (register >> (i / 64 * 64)) as u64;
     word << (63 - i % 64)
 }
 
-/// The highest bit everywhere.
+/// The most significant bit, copied to all bits.
 #[inline(always)]
 fn mask(word: u64) -> u128 {
     let half = (word.cast_signed() >> 63).cast_unsigned();

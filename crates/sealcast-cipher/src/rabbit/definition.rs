@@ -1,4 +1,4 @@
-//! Sixteen bytes a step, in the RFC's words.
+//! Sixteen bytes per step, in the RFC's notation.
 
 use zeroize::Zeroize;
 

@@ -1,4 +1,4 @@
-//! Packets side by side, each word of the state a register with the packets' words.
+//! Several packets in parallel: each word of the state is a register with that word of each packet.
 
 use zeroize::Zeroize;
 
@@ -7,7 +7,7 @@ use crate::interleaved::{Rows, Streams};
 use crate::number;
 use crate::registers::{Lanes, Words, columns};
 
-/// Bytes of each keystream that a run yields: a line of the cache.
+/// Keystream bytes of each packet per run: one cache line.
 pub(super) const RUN: usize = 64;
 
 /// The states of as many packets as a register has words.
@@ -15,7 +15,7 @@ pub(super) const RUN: usize = 64;
 pub struct Vectors<W: Words> {
     x: [W; 8],
     counters: [W; 8],
-    /// All bits one for a carry.
+    /// All bits are one if there is a carry.
     carry: W,
 }
 
@@ -27,7 +27,8 @@ impl<W: Words> Vectors<W> {
         macro_rules! each {
             ($($j:literal)*) => { [$({
                 let counter = self.counters[$j];
-                // A less -1 does not overflow, so there is a carry where the sum is less than what it was made of.
+                // A minus -1 does not overflow, so there is a carry exactly if the sum is less than one of its
+                // summands.
                 let addend = zero.splat(A[$j]).minus(self.carry);
                 self.counters[$j] = counter.plus(addend);
                 self.carry = self.counters[$j].less(counter);
@@ -49,7 +50,7 @@ impl<W: Words> Vectors<W> {
         odd!(1 3 5 7);
     }
 
-    /// IV set-up, in those lanes where there is an IV, whose words are low and high.
+    /// IV set-up, in the lanes that have an IV, with its low and high words.
     #[inline(always)]
     fn mix(&mut self, [low, high]: [W; 2], given: W) {
         let key = *self;

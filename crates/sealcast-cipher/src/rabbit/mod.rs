@@ -1,7 +1,7 @@
 //! Rabbit: eight state words that are squared, and eight counters.
 //!
-//! Byte order is that of eSTREAM's files, all numbers little-endian; RFC 4503 prints the same bytes in reverse. Without
-//! an IV the keystream starts from the key alone, as the RFC allows: once under each key.
+//! Byte order is that of eSTREAM's files, with all numbers little-endian; RFC 4503 prints the same bytes in reverse.
+//! Without an IV the keystream starts from the key alone, as the RFC allows; each key must then be used only once.
 
 mod definition;
 mod lanes;

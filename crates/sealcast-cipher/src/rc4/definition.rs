@@ -1,4 +1,4 @@
-//! RC4 as it leaked.
+//! RC4 as it was leaked.
 
 use zeroize::Zeroize;
 

@@ -1,8 +1,8 @@
-//! RC4: a permutation of 256 bytes that is shuffled as it is read.
+//! RC4: a permutation of 256 bytes that changes while it is read.
 //!
-//! The keystream is used from its first byte on, without dropping any, as in the papers that the laboratory repeats.
-//! RC4 has no IV and none is mixed into the key here: two packets under one key have the same keystream. Its first
-//! bytes are biased, and it is broken as a cipher.
+//! The keystream is used from its first byte on, without dropping any, as in the papers that the laboratory
+//! reproduces. RC4 has no IV, and none is mixed into the key here: two packets under one key have the same keystream.
+//! Its first bytes are biased, and the cipher is broken.
 
 mod definition;
 mod words;

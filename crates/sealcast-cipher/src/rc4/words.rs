@@ -1,4 +1,4 @@
-//! One byte loaded ahead of the swap before it.
+//! Loads one byte ahead of the preceding swap.
 
 use zeroize::Zeroize;
 
@@ -7,8 +7,8 @@ use crate::cipher::Kernel;
 use crate::sizes::Facts;
 use crate::wipe::wipe;
 
-/// Reads each byte of the permutation before the swap ahead of it is written, so that no load waits for a store. Bytes
-/// have words to themselves, which are cheaper to load and store.
+/// Reads each byte of the permutation before the preceding swap is written, so that no load waits for a store. Each
+/// byte occupies a whole word, which is cheaper to load and store.
 #[derive(Clone)]
 pub struct Words {
     s: [u32; 256],
@@ -47,7 +47,7 @@ impl Kernel for Words {
     #[inline(always)]
     fn step(&mut self) -> Self::Block {
         let Self { s, i, j } = self;
-        // Whole registers are computed with: parts of them are slower.
+        // Computes with whole registers, since partial ones are slower.
         let (mut at_i, mut at_j) = (u32::from(*i), u32::from(*j));
         let mut one = s[usize::from(i.wrapping_add(1))];
         let mut keystream = 0;

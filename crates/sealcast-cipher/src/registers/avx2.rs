@@ -1,4 +1,4 @@
-//! Registers of 256 bits, as far as AVX2 goes.
+//! Registers of 256 bits, with AVX2.
 #![allow(unsafe_code)]
 
 use core::arch::x86_64::*;
@@ -65,7 +65,7 @@ impl Not for Ymm {
 }
 
 impl Ymm {
-    /// The elements of a table that each word's lowest byte is the index of.
+    /// Table elements, with the lowest byte of each word as index.
     #[inline(always)]
     pub(crate) fn look_up(self, table: &[u32; 256]) -> Self {
         let index = self & Words::splat(self, 0xFF);
@@ -85,8 +85,8 @@ impl Register for Ymm {
     }
 }
 
-/// The unpacking instructions work in either half of a register; a last step puts the halves together. `$swapped` says
-/// for each byte of 64 bits where it comes from, so that the bytes of a word change places.
+/// The unpacking instructions work within each half of a register; a last step combines the halves. `$swapped` gives
+/// for each byte of 64 bits its source, so as to reverse the bytes of a word.
 macro_rules! lanes {
     ($word:ty: $lanes:literal, $left:ident, $right:ident, $low:ident, $high:ident, $swapped:literal) => {
         impl Shifts<$word> for Ymm {
@@ -155,7 +155,7 @@ impl Words for Ymm {
 
     #[inline(always)]
     fn rotate_left(self, bits: u32) -> Self {
-        // AVX2 has no rotation; where AVX-512 is there as well, the compiler makes one of this.
+        // AVX2 has no rotation; with AVX-512 the compiler replaces this by one instruction.
         Words::shift_left(self, bits) ^ Words::shift_right(self, 32 - bits)
     }
 

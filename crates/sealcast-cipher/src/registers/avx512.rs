@@ -1,4 +1,4 @@
-//! Registers of 512 bits, as far as AVX-512 goes.
+//! Registers of 512 bits, with AVX-512.
 #![allow(unsafe_code)]
 
 use core::arch::x86_64::*;
@@ -64,7 +64,7 @@ impl Not for Zmm {
     }
 }
 
-/// Where [`Zmm::multiply_byte`] finds byte `byte` of each of the sixteen words: all of them, four times.
+/// Positions of byte `byte` in each of the sixteen words, repeated four times, for [`Zmm::multiply_byte`].
 const fn spread(byte: u8) -> [u8; 64] {
     let mut places = [0; 64];
     let mut i = 0;
@@ -75,7 +75,7 @@ const fn spread(byte: u8) -> [u8; 64] {
     places
 }
 
-/// The other way round: the first, second, third and fourth of each word from the four quarters.
+/// The inverse: the first, second, third and fourth byte of each word from the four quarters.
 const COLLECTED: [u8; 64] = {
     let mut places = [0; 64];
     let mut i = 0;
@@ -87,7 +87,8 @@ const COLLECTED: [u8; 64] = {
 };
 
 impl Zmm {
-    /// Byte `BYTE` of each word, multiplied by four matrices over GF(2), as the four bytes of a word, the lowest first.
+    /// Byte `BYTE` of each word, multiplied by four matrices over GF(2); the products are the four bytes of a word,
+    /// lowest first.
     #[inline(always)]
     pub(crate) fn multiply_byte<const BYTE: u8>(self, matrices: [u64; 4]) -> Self {
         let [a, b, c, d] = matrices;
@@ -116,7 +117,7 @@ impl Register for Zmm {
     }
 }
 
-/// `$swapped` says for each byte of 64 bits where it comes from, so that the bytes of a word change places.
+/// `$swapped` gives for each byte of 64 bits its source, so as to reverse the bytes of a word.
 macro_rules! lanes {
     ($word:ty: $lanes:literal, $signed:ty, $funnel:ident, $set:ident, $pick:ident, $swapped:literal) => {
         impl Shifts<$word> for Zmm {
@@ -143,8 +144,8 @@ macro_rules! lanes {
 
             #[inline(always)]
             fn zip(self, other: Self) -> (Self, Self) {
-                /// Half a register's lanes from `first` on, by turns from either register, the second of which begins
-                /// at number `$lanes`.
+                /// Indices that interleave half of each register's lanes, from `first` on. The second register's
+                /// indices start at `$lanes`.
                 const fn zipped(first: usize) -> [$word; $lanes] {
                     let mut from = [0; $lanes];
                     let mut i = 0;

@@ -1,10 +1,10 @@
-//! Registers as numbers side by side, so that a cipher is written once for every width.
+//! Registers as vectors of numbers, so that a cipher is written once for every width.
 //!
-//! The [`Lanes`] of a register belong to a packet each. [`Shifts`] is for ciphers whose shift registers are cut into
-//! words, [`Words`] for those that compute, and [`Bits`] for those that do neither with more than a bit. A plain `u32`
-//! or `u64` is the narrowest register. The wide ones live in a file for each instruction set; nobody gets the first of
-//! them without a proof that this processor has it, so all that is done with them is sound. They are fast within
-//! [`Cpu::run`] alone.
+//! Each of the [`Lanes`] of a register belongs to a different packet. [`Shifts`] is for ciphers whose shift registers
+//! are split into words, [`Words`] for those that use arithmetic, and [`Bits`] for those that work on single bits. A
+//! plain `u32` or `u64` is the narrowest register. The wide ones have a file for each instruction set. Creating one
+//! requires a proof that this processor has the instructions, so all operations on it are sound. They are fast only
+//! within [`Cpu::run`].
 
 #[cfg(target_arch = "x86_64")]
 mod avx2;
@@ -29,7 +29,7 @@ use zeroize::Zeroize;
 
 use crate::cpu::Cpu;
 
-/// What every register can do, whatever is in it.
+/// Operations that every register has.
 pub trait Register:
     Copy + Zeroize + BitXor<Output = Self> + BitAnd<Output = Self> + BitOr<Output = Self> + Not<Output = Self>
 {
@@ -43,28 +43,28 @@ pub trait Register:
     fn to_bytes(self) -> Self::Bytes;
 }
 
-/// Words of type `W`, as pieces of shift registers.
+/// Words of type `W`, as parts of shift registers.
 pub trait Shifts<W>: Register {
-    /// In each lane the words as one number, of which `self` is the lower half, moved down by `bits`: its lower half.
-    /// Less than a word and at least one bit.
+    /// In each lane, takes the double word with `self` as its lower half, shifts it right by `bits`, and returns its
+    /// lower half. `bits` is at least one and less than a word.
     fn funnel(self, upper: Self, bits: u32) -> Self;
 
-    /// The bytes of each word the other way round.
+    /// Reverses the bytes of each word.
     fn swap_bytes(self) -> Self;
 }
 
-/// `LANES` words of type `W`, of which each belongs to another packet.
+/// `LANES` words of type `W`, each of a different packet.
 pub trait Lanes<W, const LANES: usize>: Register {
     /// A register of these words.
     fn load(cpu: Self::Cpu, words: [W; LANES]) -> Self;
 
-    /// Lanes of both by turns: what the lower halves give, and the upper ones.
+    /// Interleaves the lanes of both: first those of the lower halves, then those of the upper ones.
     fn zip(self, other: Self) -> (Self, Self);
 }
 
-/// Words of 32 bits; every operation does the same to each of them.
+/// Words of 32 bits; every operation applies to each of them.
 pub trait Words: Register {
-    /// A register like this one with the same word everywhere.
+    /// A register of this type with the same word in each lane.
     fn splat(self, word: u32) -> Self;
 
     /// Modulo 2^32.
@@ -85,19 +85,19 @@ pub trait Words: Register {
     /// By 1 to 31.
     fn shift_right(self, bits: u32) -> Self;
 
-    /// All bits one where the word is less than the other one.
+    /// All bits one if the word is less than the other one.
     fn less(self, other: Self) -> Self;
 
-    /// The two halves of each word's 64-bit square, added modulo 2.
+    /// The XOR of the two halves of each word's 64-bit square.
     fn folded_square(self) -> Self;
 
-    /// Lays four words of each lane, one after another and little-endian, over the lane's row from byte `at` on.
+    /// XORs four consecutive little-endian words of each lane into the lane's row from byte `at` on.
     fn xor<const N: usize>(words: [Self; 4], rows: &mut [&mut [u8; N]], at: usize);
 }
 
-/// Bits, one for each lane, in words of 64.
+/// Bits, one for each lane, stored in words of 64.
 pub trait Bits: Register {
-    /// A register like this one with the same word everywhere.
+    /// A register of this type with the same word everywhere.
     fn splat(self, word: u64) -> Self;
 
     /// Each word by 1 to 63.

@@ -1,4 +1,4 @@
-//! Registers of 128 bits, as NEON has them.
+//! Registers of 128 bits, with NEON.
 #![allow(unsafe_code)]
 
 use core::arch::aarch64::*;
@@ -18,7 +18,7 @@ const _: () = assert!(cfg!(target_endian = "little"), "words in memory are littl
 #[derive(Clone, Copy)]
 pub struct Quad(uint32x4_t);
 
-/// Computes with intrinsics that take and give registers alone.
+/// Evaluates intrinsics whose arguments and results are registers only.
 macro_rules! compute {
     ($what:expr) => {
         // SAFETY: a `cpu::Neon` or a register made by means of one proves that the processor has NEON.
@@ -79,14 +79,14 @@ impl Register for Quad {
     }
 }
 
-/// `$to` and `$from` see a register as one of these words and as one of 32 bits.
+/// `$to` and `$from` convert a register from words of 32 bits to these words and back.
 macro_rules! lanes {
     ($word:ty: $lanes:literal, $signed:ty, $to:ident, $from:ident, $shift:ident, $set:ident, $reverse:ident, $low:ident,
         $high:ident) => {
         impl Shifts<$word> for Quad {
             #[inline(always)]
             fn funnel(self, upper: Self, bits: u32) -> Self {
-                // A negative shift is one to the right.
+                // A negative shift is a right shift.
                 let down = compute!($from($shift($to(self.0), $set(-(bits as $signed)))));
                 let up = compute!($from($shift(
                     $to(upper.0),
@@ -129,7 +129,7 @@ lanes!(u64: 2, i64, vreinterpretq_u64_u32, vreinterpretq_u32_u64, vshlq_u64, vdu
     vzip2q_u64);
 
 impl Quad {
-    /// The elements of a table that each word's lowest byte is the index of.
+    /// Table elements, with the lowest byte of each word as index.
     #[inline(always)]
     pub(crate) fn look_up(self, table: &[u32; 256]) -> Self {
         let bytes = self.to_bytes();
@@ -172,7 +172,7 @@ impl Words for Quad {
 
     #[inline(always)]
     fn shift_right(self, bits: u32) -> Self {
-        // A negative shift is one to the right.
+        // A negative shift is a right shift.
         Self(compute!(vshlq_u32(self.0, vdupq_n_s32(-bits.cast_signed()))))
     }
 
@@ -215,7 +215,7 @@ impl Bits for Quad {
 
     #[inline(always)]
     fn shift_right(self, bits: u32) -> Self {
-        // A negative shift is one to the right.
+        // A negative shift is a right shift.
         let words = compute!(vreinterpretq_u64_u32(self.0));
         let shifted = compute!(vshlq_u64(words, vdupq_n_s64(-i64::from(bits))));
         Self(compute!(vreinterpretq_u32_u64(shifted)))

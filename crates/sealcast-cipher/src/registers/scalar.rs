@@ -1,4 +1,4 @@
-//! The narrowest registers: plain words, which every processor has.
+//! The narrowest registers: plain words, available on every processor.
 
 use super::{Bits, Lanes, Register, Words};
 use crate::cipher::xor_into;

@@ -1,14 +1,14 @@
-//! Rows become columns: a row for each packet on one side, a register for each word, or bit, of them on the other.
+//! Transposition: from a row per packet to a register per word or bit, and back.
 
 use super::{Bits, Lanes};
 use crate::cipher::xor_into;
 use crate::interleaved::Rows;
 use crate::wipe::wipe;
 
-/// Rows that are transposed without leaving the vector registers.
+/// Number of rows that are transposed without leaving the vector registers.
 const AT_ONCE: usize = 8;
 
-/// A register for each word of what `words` makes of a lane's IV.
+/// One register for each word that `words` derives from a lane's IV.
 #[inline(always)]
 pub(crate) fn columns<W, const LANES: usize, const WORDS: usize, V>(
     cpu: V::Cpu,
@@ -30,15 +30,15 @@ where
     registers
 }
 
-/// Keystreams that come a word of each lane at a time. (A closure would not be inlined into code for more instructions
-/// than its own.)
+/// Keystreams that produce one word of each lane at a time. (A closure would not be inlined into code compiled for
+/// more instructions than the closure itself.)
 pub(crate) trait Steps<V> {
-    /// The next word of each.
+    /// The next word of each lane.
     fn step(&mut self) -> V;
 }
 
-/// Lays words of each lane, one after another and little-endian, over the lane's row, as many as there are lanes. `any`
-/// is any register.
+/// XORs consecutive little-endian words of each lane into the lane's row, as many words as there are lanes. `any` is
+/// any register.
 #[inline(always)]
 pub(crate) fn xor<W, const LANES: usize, const RUN: usize, V: Lanes<W, LANES>>(
     any: V,
@@ -49,7 +49,7 @@ pub(crate) fn xor<W, const LANES: usize, const RUN: usize, V: Lanes<W, LANES>>(
     let mut square = [any; LANES];
     let (fours, rest) = square.as_chunks_mut();
     for four in fours {
-        // Written out: after four steps each word is back in the register where it was, and nothing has to move.
+        // Unrolled: after four steps each word is back in its original register, so no moves are needed.
         *four = [streams.step(), streams.step(), streams.step(), streams.step()];
     }
     for one in rest {
@@ -65,7 +65,7 @@ pub(crate) fn xor<W, const LANES: usize, const RUN: usize, V: Lanes<W, LANES>>(
     }
 }
 
-/// The first half of the rows is zipped with the second one, then so are the halves of the halves.
+/// Zips the first half of the rows with the second, then the halves of these halves, and so on.
 #[inline(always)]
 pub(crate) fn turn<W, const LANES: usize, V: Lanes<W, LANES>>(rows: &mut [V; LANES]) {
     let size = almost_turn(rows);
@@ -74,7 +74,7 @@ pub(crate) fn turn<W, const LANES: usize, V: Lanes<W, LANES>>(rows: &mut [V; LAN
     }
 }
 
-/// As far as to parts that stay in registers, of this size: [`zip_halves`] is still to be done with each.
+/// Zips until the remaining parts stay in registers; returns their size. [`zip_halves`] then completes each part.
 #[inline(always)]
 fn almost_turn<W, const LANES: usize, V: Lanes<W, LANES>>(rows: &mut [V; LANES]) -> usize {
     let stride = LANES / AT_ONCE;
@@ -105,7 +105,7 @@ fn zip_halves<W, const LANES: usize, V: Lanes<W, LANES>>(rows: &mut [V]) {
     }
 }
 
-/// Transposes a matrix of 64 by 64 bits for each word of 64: bit c of row r becomes bit r of row c.
+/// Transposes a matrix of 64 by 64 bits in each 64-bit lane: bit c of row r becomes bit r of row c.
 #[inline(always)]
 pub(crate) fn transpose<B: Bits>(rows: &mut [B; 64]) {
     for first in 0..8 {
@@ -116,13 +116,14 @@ pub(crate) fn transpose<B: Bits>(rows: &mut [B; 64]) {
     }
 }
 
-/// Three of the six steps on eight rows, `apart` from each other: exchanges their blocks of 4, 2 and 1 times `apart`.
+/// Three of the six steps, on eight rows `apart` from each other: swaps their blocks of size 4, 2 and 1 times
+/// `apart`.
 #[inline(always)]
 fn swap_blocks<B: Bits>(rows: &mut [B; 64], first: usize, apart: usize) {
     macro_rules! swap {
         ($width:literal: $($one:literal $other:literal),*) => {
             let width = $width * apart as u32;
-            // The columns whose number lacks the bit `width`.
+            // A mask of the columns whose number does not have the bit `width`.
             let low = rows[0].splat(u64::MAX / ((1 << width) + 1));
             $(let (one, other) = (first + $one * apart, first + $other * apart);
             let exchanged = (rows[one].shift_right(width) ^ rows[other]) & low;

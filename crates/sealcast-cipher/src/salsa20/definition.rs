@@ -1,4 +1,4 @@
-//! One block at a time, in the specification's words, which leave nothing for a faster portable kernel to do.
+//! One block at a time, in the specification's notation. A faster portable kernel is not possible.
 
 use zeroize::Zeroize;
 

@@ -1,4 +1,4 @@
-//! Blocks side by side: of one stream, or of as many packets as it takes to fill the registers.
+//! Several blocks in parallel: of one stream, or of as many packets as fill the registers.
 
 use zeroize::Zeroize;
 
@@ -10,7 +10,7 @@ use crate::registers::{Lanes, Words};
 use crate::sizes::Facts;
 use crate::wipe::wipe;
 
-/// What is hashed, with the nonce and counter of each lane.
+/// The input of the hash, with nonce and counter of each lane.
 type Matrix<W> = [W; 16];
 
 #[inline(always)]
@@ -21,7 +21,7 @@ fn quarter_round<W: Words>(x: &mut Matrix<W>, [a, b, c, d]: [usize; 4]) {
     x[a] = x[a] ^ x[d].plus(x[c]).rotate_left(18);
 }
 
-/// The places of one block in the keystreams: nonce and counter, by lanes.
+/// The positions of blocks in keystreams: nonce and counter of each lane.
 #[derive(Zeroize)]
 pub(super) struct Places<const LANES: usize> {
     /// Words 6 to 9 of the matrix.
@@ -31,7 +31,7 @@ pub(super) struct Places<const LANES: usize> {
 impl<const LANES: usize> Places<LANES> {
     const NOWHERE: Self = Self { words: [[0; LANES]; 4] };
 
-    /// Blocks of one stream, one after another from `counter` on.
+    /// Consecutive blocks of one stream, starting at `counter`.
     pub(super) fn of_stream(nonce: [u32; 2], counter: u64) -> Self {
         let mut places = Self::NOWHERE;
         for lane in 0..LANES {
@@ -50,14 +50,14 @@ impl<const LANES: usize> Places<LANES> {
     }
 }
 
-/// The input with nonce and counter zero, and the proof that there are registers to hash it in.
+/// The input with nonce and counter zero, and the proof that this processor has the registers.
 #[derive(Clone, Zeroize)]
 pub struct Key<C: Cpu> {
     input: [u32; 16],
     cpu: C,
 }
 
-/// Lays the blocks of a key at these places over others.
+/// XORs the keystream blocks at these positions into others.
 #[inline(always)]
 fn xor<const LANES: usize, W: Words + Lanes<u32, LANES>>(
     key: &Key<W::Cpu>,
@@ -107,7 +107,7 @@ pub struct Blocks<const LANES: usize, W: Words> {
     counter: u64,
 }
 
-/// What one step yields.
+/// The output of one step.
 #[derive(Zeroize)]
 pub struct Row<const LANES: usize>([[u8; 64]; LANES]);
 
@@ -173,8 +173,8 @@ impl<const LANES: usize, W: Words + Lanes<u32, LANES>> Kernel for Blocks<LANES, 
     }
 }
 
-/// Unlike ciphers whose next bytes depend on those before, this one fills the lanes with blocks of all packets, one
-/// packet after another, and none idles beside a longer one.
+/// In other ciphers each step depends on the previous one. This one fills the lanes with blocks of all packets,
+/// packet after packet, so that no lane idles beside a longer packet.
 struct Batch<'a, 'b, const LANES: usize, W: Words> {
     key: &'a Key<W::Cpu>,
     packets: &'a mut [Packet<'b>],
@@ -194,7 +194,7 @@ impl<const LANES: usize, W: Words + Lanes<u32, LANES>> Task for Batch<'_, '_, LA
                 .map(move |(data, counter)| (nonce, counter, data))
         });
         let mut places = Places::NOWHERE;
-        // For blocks that are not whole, zero again for the next one, and for lanes without one, which come last.
+        // For partial blocks, zeroed again for the next one, and for lanes without a block, which come last.
         let mut spare = [[0; 64]; LANES];
         loop {
             let mut rows = spare.each_mut();

@@ -1,6 +1,6 @@
 //! Salsa20/20: a hash of key, nonce and block counter, in 20 rounds of additions, rotations and XOR.
 //!
-//! The IV is the 64-bit nonce; the 64-bit counter starts at 0. A key of 16 bytes is used twice, under constants of its
+//! The IV is the 64-bit nonce; the 64-bit counter starts at 0. A key of 16 bytes is used twice, with constants of its
 //! own.
 
 mod definition;
@@ -36,7 +36,7 @@ const FACTS: Facts = Facts {
 
 const DOUBLE_ROUNDS: usize = 10;
 
-/// What is hashed; nonce (words 6 and 7) and counter (8 and 9) still zero.
+/// The input of the hash; nonce (words 6 and 7) and counter (8 and 9) are zero.
 fn input(key: &[u8]) -> [u32; 16] {
     let constants = if key.len() == 32 {
         b"expand 32-byte k"

@@ -1,12 +1,13 @@
-//! Twenty clocks: after so many, the ten words of the register stand where they stood, and none was moved.
+//! Twenty clocks per step: after that, the ten words of the register are in their original positions, without any
+//! moves.
 
 use super::field::Field;
 use super::{State, sbox};
 
-/// Bytes of each keystream that [`xor`] takes.
+/// Keystream bytes per packet that [`xor`] produces.
 pub(super) const RUN: usize = 80;
 
-/// Clock `T`, modulo 10: f_t, and s_t that leaves the register.
+/// Clock `T`, modulo 10: returns f_t, and the s_t that leaves the register.
 #[inline(always)]
 fn clock<const T: usize, W: Field>(state: &mut State<W>) -> (W, W) {
     let State { s, r1, r2 } = state;
@@ -19,10 +20,10 @@ fn clock<const T: usize, W: Field>(state: &mut State<W>) -> (W, W) {
     (f, leaving)
 }
 
-/// Lays the next bytes of each keystream over a row.
+/// XORs the next bytes of each keystream into its row.
 #[inline(always)]
 pub(super) fn xor<const LANES: usize, W: Field>(state: &mut State<W>, rows: &mut [&mut [u8; RUN]; LANES]) {
-    // Four clocks and Serpent1, which is S2 alone.
+    // Four clocks and Serpent1, which is just S2.
     macro_rules! four {
         ($a:literal $b:literal $c:literal $d:literal, $at:literal) => {
             let (f0, s0) = clock::<$a, W>(state);

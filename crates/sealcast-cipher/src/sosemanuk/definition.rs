@@ -1,4 +1,4 @@
-//! Four words a step, in the paper's words.
+//! Four words per step, in the paper's notation.
 
 use zeroize::Zeroize;
 
@@ -12,10 +12,10 @@ use crate::sizes::Facts;
 pub struct Definition(State<u32>);
 
 impl Definition {
-    /// One clock: f_t, and s_t that leaves the register.
+    /// One clock: returns f_t, and the s_t that leaves the register.
     fn clock(&mut self) -> (u32, u32) {
         let State { s, r1, r2 } = &mut self.0;
-        // s[0] is the paper's s_t here, before the register moves.
+        // s[0] is the paper's s_t before the register moves.
         let mux = if *r1 & 1 == 0 { s[1] } else { s[1] ^ s[8] };
         (*r1, *r2) = (r2.wrapping_add(mux), super::trans(*r1));
         let f = s[9].wrapping_add(*r1) ^ *r2;
@@ -43,7 +43,7 @@ impl Kernel for Definition {
 
     fn step(&mut self) -> Self::Block {
         let pairs: [(u32, u32); 4] = core::array::from_fn(|_| self.clock());
-        // Serpent1 is S2 alone.
+        // Serpent1 is just S2.
         let mixed = sbox::s2(pairs.map(|(f, _)| f));
         let mut block = [0; 16];
         for (i, bytes) in block.as_chunks_mut::<4>().0.iter_mut().enumerate() {

@@ -1,8 +1,8 @@
-//! Multiplication by α and by its inverse in GF(2^32), as a shift and a table of what leaves a byte.
+//! Multiplication by α and by its inverse in GF(2^32): a shift, and a table for the byte that is shifted out.
 
 use crate::registers::Words;
 
-/// 2^8 elements of GF(2^8), by the polynomial x^8 + x^7 + x^5 + x^3 + 1 of which β is a root.
+/// GF(2^8) is defined by the polynomial x^8 + x^7 + x^5 + x^3 + 1, of which β is a root.
 const REDUCED: u16 = 0b1_1010_1001;
 
 const fn times_beta(x: u8) -> u8 {
@@ -10,7 +10,7 @@ const fn times_beta(x: u8) -> u8 {
     (if doubled > 0xFF { doubled ^ REDUCED } else { doubled }) as u8
 }
 
-/// For each byte c the word c·β^a, c·β^b, c·β^c, c·β^d, the highest byte first.
+/// For each byte c the word c·β^a, c·β^b, c·β^c, c·β^d, most significant byte first.
 const fn table(powers: [usize; 4]) -> [u32; 256] {
     let mut table = [0; 256];
     let mut byte = 0;
@@ -37,10 +37,10 @@ pub(super) static INVERSE: [u32; 256] = table([16, 39, 6, 64]);
 
 /// Words as elements of GF(2^32).
 pub(crate) trait Field: Words {
-    /// By α.
+    /// Multiplies by α.
     fn times_alpha(self) -> Self;
 
-    /// By its inverse.
+    /// Divides by α.
     fn over_alpha(self) -> Self;
 }
 

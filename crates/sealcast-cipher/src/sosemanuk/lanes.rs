@@ -1,4 +1,4 @@
-//! Packets side by side. How a register multiplies by α depends on its instructions.
+//! Several packets in parallel. The multiplication by α depends on the register's instructions.
 
 use zeroize::Zeroize;
 
@@ -9,7 +9,7 @@ use super::{State, serpent};
 use crate::interleaved::{Rows, Streams};
 use crate::registers::{self, Lanes, columns};
 
-/// The tables of the field are looked up for each word.
+/// Looks up the field's tables for each word.
 macro_rules! by_table {
     ($register:ty) => {
         impl Field for $register {
@@ -32,8 +32,8 @@ by_table!(registers::Ymm);
 #[cfg(target_arch = "aarch64")]
 by_table!(registers::Quad);
 
-/// A byte times a constant is linear, so matrices take the place of the field's tables, and nothing is looked up by a
-/// secret.
+/// Multiplying a byte by a constant is linear, so matrices replace the field's tables, and no secret is used as an
+/// index.
 #[cfg(target_arch = "x86_64")]
 impl Field for registers::Zmm {
     #[inline(always)]
@@ -47,8 +47,8 @@ impl Field for registers::Zmm {
     }
 }
 
-/// What a table multiplies with, as a matrix over GF(2) for each byte of the product: byte 7 - i of a matrix has the
-/// bits of the factor that bit i is the sum of.
+/// The multiplication of a table, as a matrix over GF(2) for each byte of the product: byte 7 - i of a matrix selects
+/// the bits of the factor whose sum is bit i.
 #[cfg(target_arch = "x86_64")]
 const fn matrices(table: &[u32; 256]) -> [u64; 4] {
     let mut matrices = [0; 4];

@@ -1,6 +1,6 @@
-//! Sosemanuk: a linear register over GF(2^32) and a small finite state machine, after SNOW, with parts of Serpent.
+//! Sosemanuk: a linear register over GF(2^32) and a small finite state machine, based on SNOW, with parts of Serpent.
 //!
-//! All numbers are little-endian. A key shorter than 32 bytes is padded as Serpent pads it, an IV shorter than 16 with
+//! All numbers are little-endian. A key shorter than 32 bytes is padded as in Serpent, an IV shorter than 16 with
 //! zeros.
 
 mod clocks;
@@ -58,14 +58,14 @@ fn trans<W: registers::Words>(z: W) -> W {
     z.times(z.splat(0x5465_5307)).rotate_left(7)
 }
 
-/// An IV as Serpent's input.
+/// An IV as an input block of Serpent.
 fn padded(iv: &[u8]) -> [u32; 4] {
     let mut block = [0; 16];
     block[..iv.len()].copy_from_slice(iv);
     number::words(&block)
 }
 
-/// Takes the state from Serpent24's rounds 12, 18 and 24.
+/// The initial state from rounds 12, 18 and 24 of Serpent24.
 #[inline(always)]
 fn inject<W: registers::Words>(keys: &serpent::Keys, block: [W; 4]) -> State<W> {
     let [y12, y18, y24] = serpent::serpent_24(keys, block);

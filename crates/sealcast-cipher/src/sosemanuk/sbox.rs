@@ -1,8 +1,8 @@
-//! Serpent's S-boxes on 32 inputs at once, bit i of each word belonging to input i: no table is looked up with a
-//! secret.
+//! Serpent's S-boxes on 32 inputs at once, bit i of each word belonging to input i: no secret is used as a table
+//! index.
 //!
-//! Circuits of few operations and few levels, as a beam search found them that knew the tables in the test and nothing
-//! else: 14 to 18 operations, of which at most 6 wait for each other.
+//! Circuits with few operations and low depth, found by a beam search whose only information about Serpent was the
+//! tables that are in the test: 14 to 18 operations, at most 6 of them in sequence.
 
 use crate::registers::Words;
 

@@ -1,20 +1,20 @@
-//! What Sosemanuk takes from Serpent: key schedule, linear transformation, 24 rounds.
+//! The parts of Serpent in Sosemanuk: key schedule, linear transformation, 24 rounds.
 
 use super::sbox::{s0, s1, s2, s3, s4, s5, s6, s7};
 use crate::number;
 use crate::registers::Words;
 
-/// Subkeys of the rounds 0 to 23, and the one added after the last.
+/// Subkeys of rounds 0 to 23, and the one added after the last.
 pub(super) type Keys = [[u32; 4]; 25];
 
-/// The key schedule of Serpent, as far as 25 subkeys.
+/// The key schedule of Serpent, for the first 25 subkeys.
 pub(super) fn schedule(key: &[u8]) -> Keys {
     let mut padded = [0; 32];
     padded[..key.len()].copy_from_slice(key);
     if let Some(byte) = padded.get_mut(key.len()) {
         *byte = 1;
     }
-    // The eight words before the next one.
+    // The previous eight words.
     let mut w = number::words::<8>(&padded);
     let mut prekey = |i: u32| {
         let at = |back: u32| w[(i + 8 - back) as usize % 8];
@@ -58,7 +58,8 @@ fn add<W: Words>([a, b, c, d]: [W; 4], key: &[u32; 4]) -> [W; 4] {
     ]
 }
 
-/// The block after rounds 12, 18 and 24 of Serpent cut to 24 rounds, the last one with its linear transformation.
+/// The block after rounds 12, 18 and 24 of Serpent reduced to 24 rounds; the last one includes its linear
+/// transformation.
 #[inline(always)]
 pub(super) fn serpent_24<W: Words>(keys: &Keys, block: [W; 4]) -> [[W; 4]; 3] {
     let mut x = block;

@@ -1,4 +1,4 @@
-//! One stream, as many words at once as a processor's ordinary registers hold.
+//! One stream, in ordinary registers of the processor.
 
 use zeroize::Zeroize;
 

@@ -1,4 +1,4 @@
-//! One bit at a time, in the paper's words.
+//! One bit at a time, in the paper's notation.
 
 use zeroize::Zeroize;
 
@@ -57,7 +57,7 @@ impl Kernel for Definition {
     }
 }
 
-/// The last byte comes first, and of each byte the highest bit.
+/// Starts with the last byte, and in each byte with the most significant bit.
 fn load(stages: &mut [bool], bytes: &[u8]) {
     let bits = bytes
         .iter()

@@ -1,17 +1,18 @@
-//! Sixty-four clocks a step, in lanes of 64 bits.
+//! Sixty-four clocks per step, in lanes of 64 bits.
 
 use super::{WARM_UP_CLOCKS, Words};
 use crate::interleaved::{Rows, Streams};
 use crate::registers::{Lanes, Shifts, Steps, columns, xor};
 
-/// Of each register two words, as [`Words::halves`] has them.
+/// Two words of each register, as in [`Words::halves`].
 pub struct Vectors<V> {
     a: [V; 2],
     b: [V; 2],
     c: [V; 2],
 }
 
-/// The word that has passed stage `stage`, counted from the register's own first one: between the 65th and the 127th.
+/// The word that has passed stage `stage`, counted from the register's own first stage; between the 65th and the
+/// 127th.
 #[inline(always)]
 fn tap<V: Shifts<u64>>(register: [V; 2], stage: u32) -> V {
     let [new, old] = register;

@@ -1,8 +1,9 @@
 //! Trivium: three shift registers of 93, 84 and 111 bits.
 //!
-//! Byte order is that of eSTREAM's files and reference code, not that of the paper's prose: the bits K_1 to K_80 are
-//! the key read as a little-endian number, its highest bit first; the same for an IV of n bits and IV_1 to IV_n; the
-//! first bit of keystream is the lowest of a byte. An IV shorter than 80 bits leaves the stages behind it zero.
+//! Bit order is that of eSTREAM's files and reference code, not that of the paper's text: the bits K_1 to K_80 are
+//! the key as a little-endian number, most significant bit first; the same for an IV of n bits and IV_1 to IV_n; the
+//! first bit of keystream is the least significant of a byte. With an IV shorter than 80 bits, the remaining stages
+//! are zero.
 
 mod definition;
 mod lanes;
@@ -19,13 +20,13 @@ use crate::interleaved::Batched;
 use crate::registers::Quad;
 use crate::sizes::{Facts, Sizes};
 
-/// Four packets side by side, or the three registers of one.
+/// Four packets in parallel, or the three registers of one.
 #[cfg(target_arch = "x86_64")]
 pub type Avx2 = parallel::Parallel<crate::cpu::Avx2>;
-/// Eight packets side by side, or the three registers of one.
+/// Eight packets in parallel, or the three registers of one.
 #[cfg(target_arch = "x86_64")]
 pub type Avx512 = parallel::Parallel<crate::cpu::Avx512>;
-/// Two packets side by side.
+/// Two packets in parallel.
 #[cfg(target_arch = "aarch64")]
 pub type Neon = Batched<2, 16, lanes::Vectors<Quad>>;
 
@@ -36,5 +37,5 @@ const FACTS: Facts = Facts {
     source: "De Cannière and Preneel, Trivium specifications, eSTREAM report 2005/030",
 };
 
-/// Clocks before the first bit of keystream: every stage passes four times.
+/// Clocks before the first bit of keystream: four full cycles of the state.
 const WARM_UP_CLOCKS: usize = 4 * 288;

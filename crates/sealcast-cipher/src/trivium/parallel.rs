@@ -1,5 +1,5 @@
-//! One packet alone, sixty-four clocks a step: the three registers are lanes of one vector, since all three have taps
-//! at the same places of their formulas.
+//! A single packet, sixty-four clocks per step. The three registers are lanes of one vector, since their update
+//! formulas have the same form.
 #![allow(unsafe_code)]
 
 use core::arch::x86_64::*;
@@ -14,35 +14,35 @@ use crate::interleaved::Batched;
 use crate::registers::{Ymm, Zmm};
 use crate::sizes::Facts;
 
-/// Steps whose keystream is handed out together: loading and storing the registers is lost in them.
+/// Steps per output, so that the cost of loading and storing the registers is negligible.
 const STEPS: usize = 8;
 
-/// A processor with vectors of four lanes, as a proof that it has them.
+/// A processor with vectors of four lanes; the value proves that it has them.
 pub trait Vectors: Cpu {
-    /// The kernel that batches are left to.
+    /// The kernel for batches.
     type Batch: Kernel;
 
     /// The keystream of `N` steps.
     fn steps<const N: usize>(self, registers: &mut Registers) -> [u64; N];
 }
 
-/// A, B and C in three lanes, the fourth one zero.
+/// A, B and C in three lanes; the fourth is zero.
 #[derive(Zeroize)]
 pub struct Registers {
-    /// The 64 stages that were entered last, the latest of them in the highest bit.
+    /// The 64 stages that entered last, the latest in the most significant bit.
     new: [u64; 4],
     /// The 64 before those.
     old: [u64; 4],
 }
 
-/// Trivium with its registers side by side; batches go to another kernel.
+/// Trivium with its registers in parallel; another kernel handles batches.
 #[derive(Zeroize)]
 pub struct Parallel<S: Vectors> {
     registers: Registers,
     set: S,
 }
 
-/// The key, and the same for batches.
+/// The key, also in the form for batches.
 #[derive(Zeroize)]
 pub struct Key<S: Vectors> {
     alone: <Words as Kernel>::Key,
@@ -96,8 +96,8 @@ impl<S: Vectors> Kernel for Parallel<S> {
     }
 }
 
-/// [`Vectors`] of a processor with these features, whose `tap` gives of each register the 64 bits that pass a stage,
-/// counted from the register's own first one.
+/// [`Vectors`] for a processor with these features. `tap` gives for each register the 64 bits that pass a stage,
+/// counted from the register's own first stage.
 macro_rules! vectors {
     ($cpu:ty, $batch:ty, $features:literal, $tap:expr) => {
         impl Vectors for $cpu {
@@ -121,7 +121,7 @@ macro_rules! vectors {
                         let t = _mm256_xor_si256(tap(66, 69, 66), tap(93, 84, 111));
                         let product = _mm256_and_si256(tap(91, 82, 109), tap(92, 83, 110));
                         let own = tap(69, 78, 87);
-                        // What A's taps give enters B, B's enter C, and C's enter A.
+                        // A's output enters B, B's enters C, and C's enters A.
                         let passed = _mm256_permute4x64_epi64::<0b11_01_00_10>(_mm256_xor_si256(t, product));
                         (new, old) = (_mm256_xor_si256(passed, own), new);
 

@@ -1,4 +1,4 @@
-//! Sixty-four clocks a step: no bit is used before it has moved 66 stages, so so many can be made at once.
+//! Sixty-four clocks per step: no bit is used before it has moved 66 stages, so 64 can be computed at once.
 
 use zeroize::Zeroize;
 
@@ -7,7 +7,7 @@ use crate::cipher::Kernel;
 use crate::number;
 use crate::sizes::Facts;
 
-/// The stages of each register, the last one in bit 0, so that a clock is a shift to the right.
+/// The stages of each register, the last one in bit 0, so that a clock is a right shift.
 #[derive(Zeroize)]
 pub struct Words {
     /// s_1 to s_93.
@@ -19,7 +19,7 @@ pub struct Words {
 }
 
 impl Words {
-    /// Before the first clock.
+    /// The state before the first clock.
     #[inline(always)]
     pub(super) fn loaded(key: &u128, iv: &[u8]) -> Self {
         Self {
@@ -29,15 +29,15 @@ impl Words {
         }
     }
 
-    /// Of each register two words, the first one with the 64 stages that were entered last, the latest of them in the
-    /// highest bit, the second one with those before.
+    /// Two words of each register: the first has the 64 stages that entered last, the latest in the most significant
+    /// bit; the second has the stages before them.
     #[inline(always)]
     pub(super) fn halves(&self) -> [u64; 6] {
         let [a, b, c] = [self.a << (128 - 93), self.b << (128 - 84), self.c << (128 - 111)];
         [a >> 64, a, b >> 64, b, c >> 64, c].map(|word| word as u64)
     }
 
-    /// 64 bits of keystream, the first one in bit 0.
+    /// 64 bits of keystream, the first in bit 0.
     #[inline(always)]
     fn clock_64(&mut self) -> u64 {
         let a = |stage: u32| (self.a >> (93 - stage)) as u64;
@@ -59,7 +59,7 @@ impl Words {
 impl Kernel for Words {
     const FACTS: &'static Facts = &FACTS;
     const NAME: &'static str = "words";
-    /// Register A as it starts.
+    /// Register A's initial value.
     type Key = u128;
     type Block = [u8; 8];
 

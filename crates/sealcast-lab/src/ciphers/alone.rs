@@ -1,4 +1,4 @@
-//! A contender in a process of its own: what only the first use shows, and what an environment changes.
+//! Measures a contender in a process of its own: costs of the first use, and effects of the environment.
 
 use std::collections::BTreeMap;
 use std::process::Command;
@@ -14,37 +14,37 @@ use super::nature;
 use super::workload;
 use crate::harness::statistics::median;
 
-/// Frames that are enciphered while memory is watched.
+/// Number of frames enciphered while memory use is watched.
 const FRAMES: u8 = 25;
-/// How often the same is done once more, to be subtracted from the first time.
+/// Number of repetitions of the first operation, whose time is subtracted from the first one.
 const AGAIN: usize = 101;
 
 /// aws-lc reads this when it starts.
 const CAPABILITIES: &str = "OPENSSL_ia32cap";
-/// Without AES-NI and PCLMULQDQ, and without VAES and VPCLMULQDQ: bits of two pairs of CPUID words.
+/// Disables AES-NI and PCLMULQDQ, and VAES and VPCLMULQDQ: bits of two pairs of CPUID words.
 const WITHOUT_AES: &str = "~0x200000200000000:~0x60000000000";
-/// Packets that are timed with those and without.
+/// Length of the packets that are timed with and without these instructions.
 pub(super) const SWITCHED_BYTES: usize = 1200;
 
-/// What such a process is asked.
+/// The request to such a process.
 #[derive(Clone, Debug)]
 pub struct Question {
     /// `cipher/implementation`
     pub name: String,
-    /// Bytes of the frame that is enciphered while memory is watched.
+    /// Length in bytes of the frame that is enciphered while memory use is watched.
     pub frame_bytes: usize,
-    /// If it is to be timed: milliseconds.
+    /// If the contender is to be timed: for this many milliseconds.
     pub time_ms: Option<u64>,
 }
 
-/// What it answers.
+/// The answer of such a process.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Answer {
-    /// Loading a key and enciphering one block for the first time.
+    /// Time to load a key and encipher one block for the first time.
     pub(super) first_ns: f64,
-    /// The same, when everything is in place.
+    /// Time for the same operation when caches are warm.
     pub(super) again_ns: f64,
-    /// Resident memory of the process, before the first key was loaded and after frames were enciphered.
+    /// Resident memory of the process, before the first key was loaded and after the frames were enciphered.
     pub(super) rss_before_bytes: u64,
     pub(super) rss_after_bytes: u64,
     pub(super) frame_bytes: usize,
@@ -59,7 +59,7 @@ pub(super) struct Alone {
     pub(super) answer: Answer,
 }
 
-/// One contender with the processor's instructions for AES and GCM and without, in one round.
+/// One contender with and without the processor's instructions for AES and GCM, in one round.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Switched {
     pub(super) contender: usize,
@@ -67,10 +67,10 @@ pub(super) struct Switched {
     pub(super) without: Timed,
 }
 
-/// Looks at a contender in this process, which should have done nothing before.
+/// Measures a contender in this process, which should have done nothing before.
 ///
 /// # Errors
-/// There is no such contender, it is wrong, or the kernel does not tell of memory.
+/// There is no such contender, it is wrong, or the kernel does not report memory use.
 pub fn answer(question: &Question) -> Result<Answer> {
     let all = contender::all();
     let contender = all.iter().find(|one| one.name() == question.name);
@@ -88,7 +88,7 @@ pub fn answer(question: &Question) -> Result<Answer> {
         keyed.seal(&mut [Packet { iv, data: &mut block }]);
         (began.elapsed().as_nanos() as f64, keyed)
     };
-    // Reading it takes some memory the first time.
+    // The first read allocates memory itself.
     rss_bytes(&question.name)?;
     let rss_before_bytes = rss_bytes(&question.name)?;
     let (first_ns, keyed) = once(&iv);
@@ -119,13 +119,13 @@ fn time(contender: &Contender, ms: u64) -> Result<Timed> {
     timed.ok_or_else(|| failed(&contender.name(), "it took too long"))
 }
 
-/// Asks a process of its own.
+/// Starts a process for the request and returns its answer.
 pub(super) fn ask(question: &Question) -> Result<Answer> {
     child(question, &BTreeMap::new())
 }
 
-/// Times a contender with and without the processor's instructions for it. None of one for which they cannot be
-/// switched off.
+/// Times a contender with and without the processor's instructions for it. `None` if they cannot be switched off for
+/// this contender.
 pub(super) fn switched(contender: &Contender, index: usize, slice: Duration) -> Result<Option<Switched>> {
     let is_switched = contender.implementation == "aws-lc-rs" && contender.cipher.starts_with("aes-");
     if !is_switched || !cfg!(target_arch = "x86_64") {
@@ -165,7 +165,7 @@ fn child(question: &Question, environment: &BTreeMap<&str, &str>) -> Result<Answ
     serde_json::from_slice(&output.stdout).map_err(|error| gone(&error))
 }
 
-/// Memory of this process that is in the machine's, in bytes.
+/// Resident memory of this process in bytes.
 fn rss_bytes(name: &str) -> Result<u64> {
     const FILE: &str = "/proc/self/smaps_rollup";
     let text = std::fs::read_to_string(FILE).map_err(|error| failed(name, &format!("{FILE}: {error}")))?;

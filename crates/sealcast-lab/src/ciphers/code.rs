@@ -1,10 +1,10 @@
-//! How many bytes of the running program are a cipher's.
+//! Code size of each cipher in the running program.
 
 use std::collections::HashMap;
 
 use object::{Object, ObjectSymbol, SymbolKind};
 
-/// Modules of a cipher that are another kernel, or another use of it.
+/// Submodules of a cipher that belong to another kernel or another mode of it.
 const KERNELS: [&str; 10] = [
     "definition",
     "words",
@@ -18,20 +18,20 @@ const KERNELS: [&str; 10] = [
     "authenticated",
 ];
 
-/// Libraries whose functions can be told apart by their names, and names that are not the cipher's.
+/// Libraries whose functions can be identified by name, and a part of names that excludes them.
 const LIBRARIES: [(&str, &[&str], &str); 2] = [
     ("ascon-aead128", &["ascon_aead::", "ascon_core::"], "rng"),
     ("chacha20", &["chacha20::"], "rng"),
 ];
 
-/// The program's functions and constants by the names that they have in the source.
+/// The program's functions and constants, by their names in the source.
 pub(super) struct Code {
-    /// Name and bytes.
+    /// Name and size in bytes.
     symbols: Vec<(String, u64)>,
 }
 
 impl Code {
-    /// Of the program that runs. None where it is stripped or no ELF file.
+    /// The symbols of the running program. `None` if it is stripped or not an ELF file.
     pub(super) fn of_this_program() -> Option<Self> {
         let bytes = std::fs::read("/proc/self/exe").ok()?;
         let program = object::File::parse(&*bytes).ok()?;
@@ -40,20 +40,20 @@ impl Code {
             let name = rustc_demangle::demangle(symbol.name().ok()?);
             counts.then(|| (symbol.address(), (format!("{name:#}"), symbol.size())))
         });
-        // Two names for one function are one function.
+        // Two names for the same address are one function.
         let at: HashMap<u64, (String, u64)> = named.collect();
         let symbols: Vec<_> = at.into_values().collect();
         (!symbols.is_empty()).then_some(Self { symbols })
     }
 
-    /// Bytes of one implementation: what bears its name, and what all implementations of its cipher share. None where
-    /// nothing can be told apart.
+    /// Bytes of one implementation: the symbols with its name, and those shared by all implementations of its cipher.
+    /// `None` if they cannot be identified.
     pub(super) fn bytes_of(&self, cipher: &str, implementation: &str) -> Option<u64> {
         if let Some((_, prefixes, other)) = LIBRARIES.iter().find(|(name, ..)| *name == cipher) {
             let own = |name: &str| prefixes.iter().any(|prefix| name.contains(prefix)) && !name.contains(other);
             return some(self.sum(own));
         }
-        // Versions of a cipher live in one module.
+        // All versions of a cipher are in one module.
         let module = cipher.trim_end_matches("-v2").replace('-', "_");
         let module = if module == "mickey_v1" {
             "mickey".to_owned()
@@ -120,7 +120,7 @@ mod tests {
 
     #[test]
     fn this_program_has_trivium_in_it() {
-        // The linker keeps what is called.
+        // This call keeps the linker from dropping the ciphers.
         super::super::contender::all();
         let code = Code::of_this_program().expect("tests are not stripped");
         let bytes = code.bytes_of("trivium", "words").expect("its functions have names");

@@ -1,4 +1,4 @@
-//! Who takes part: a cipher in one implementation, in the form that the stopwatch needs.
+//! Contenders: a cipher in one implementation, with the interface that the stopwatch needs.
 
 use std::hint::black_box;
 
@@ -9,69 +9,70 @@ use super::external::Library;
 use super::library;
 use super::worker::{Done, Here, Worker};
 
-/// The key size that is measured where a cipher has several, in bytes; else its longest.
+/// The key size that is measured, in bytes, if a cipher allows it; otherwise its longest.
 const USUAL_KEY_BYTES: usize = 16;
 
-/// Packets in a verified batch: more than any kernel works on at once, and no multiple of that.
+/// Packets in a verified batch: more than any kernel handles at once, and not a multiple of that number.
 const BATCH: usize = 67;
-/// Bytes of published keystream up to which a whole batch is verified, and not one packet.
+/// Longest published keystream in bytes that is verified with a whole batch instead of one packet.
 const BATCHED_BYTES: usize = 4096;
 
 /// One implementation of one cipher.
 pub(crate) struct Contender {
     pub(crate) cipher: String,
-    /// Which of our kernels, or which library.
+    /// The name of our kernel, or of the library.
     pub(crate) implementation: String,
     pub(crate) key_bytes: usize,
     pub(crate) iv_bytes: usize,
-    /// Bytes behind each packet that authenticate it; none under a bare keystream.
+    /// Length of the authentication tag behind each packet in bytes; 0 for a bare keystream.
     pub(crate) tag_bytes: usize,
-    /// Bytes of a loaded key and of a running keystream, where they are known.
+    /// Bytes of a loaded key and of a running keystream, if known.
     pub(super) state_bytes: Option<usize>,
-    /// What has to be known beside its figures.
+    /// A remark that readers of its figures need.
     pub(super) note: Option<String>,
-    /// SHA-256 of its library, where that is named on the command line.
+    /// SHA-256 of its library, if that is named on the command line.
     pub(super) digest: Option<String>,
     pub(super) place: Place,
     pub(super) known: Vec<Known>,
 }
 
-/// Where a contender's code runs.
+/// The place where a contender's code runs.
 pub(super) enum Place {
-    /// In this process: what loads a key of `key_bytes`.
+    /// This process. The function loads a key of `key_bytes`.
     Here(Box<Load>),
-    /// In a process of its own.
+    /// A process of its own.
     Apart(Library),
 }
 
-/// Makes a key ready for use.
+/// Loads a key.
 pub(super) type Load = dyn Fn(&[u8]) -> Box<dyn Keyed>;
 
 /// A cipher with its key loaded. In each packet `tag_bytes` follow the data.
 pub(super) trait Keyed {
-    /// Sets up an IV and nothing else. False where that is no step of its own.
+    /// Sets up an IV and nothing else. Returns false if the cipher has no separate step for it.
     fn start(&self, iv: &[u8]) -> bool;
 
-    /// Enciphers packets, each under its own IV, and writes the tags behind them.
+    /// Enciphers packets, each under its own IV, and writes the tags after them.
     fn seal(&self, packets: &mut [Packet<'_>]);
 
-    /// Deciphers packets. False if one is not genuine.
+    /// Deciphers packets. Returns false if one is not authentic.
     fn open(&self, packets: &mut [Packet<'_>]) -> bool;
 }
 
-/// Published: what becomes of a message, in hexadecimal digits.
+/// A published test value, in hexadecimal digits.
 pub(super) struct Known {
     pub(super) key: &'static str,
     pub(super) iv: &'static str,
-    /// In clear.
+    /// The plaintext.
     pub(super) message: String,
-    /// Where the published bytes begin.
+    /// Offset of the published bytes.
     pub(super) from: usize,
-    /// Enciphered, with the tag.
+    /// The ciphertext, with the tag.
     pub(super) sealed: &'static str,
 }
 
-/// All contenders that this machine can run: our own by name, the definition of each first, then those of libraries.
+/// All contenders that this machine can run: ours by name, with the definition of each first, then those of
+/// libraries.
 pub(crate) fn all() -> Vec<Contender> {
     let ours = IMPLEMENTATIONS.iter().filter(|one| (one.available)());
     ours.map(own).chain(library::all()).collect()
@@ -95,14 +96,14 @@ fn own(one: &'static Implementation) -> Contender {
     }
 }
 
-/// Bytes of the key and of the IV that a study cipher is measured with.
+/// Lengths in bytes of the key and IV that a study cipher is measured with.
 pub(super) fn measured_sizes(facts: &Facts) -> (usize, usize) {
     let keys = facts.key_bytes;
     let usual = keys.contains(USUAL_KEY_BYTES);
     (if usual { USUAL_KEY_BYTES } else { keys.most }, facts.iv_bytes.most)
 }
 
-/// What was published of a study cipher; nothing of others.
+/// The published values of a study cipher; empty for others.
 pub(super) fn published(cipher: &str) -> impl Iterator<Item = Known> {
     let known = PUBLISHED.iter().filter(move |value| value.cipher == cipher);
     known.map(|value| Known {
@@ -131,12 +132,12 @@ impl Keyed for Study {
 }
 
 impl Contender {
-    /// `trivium/words`
+    /// The full name, such as `trivium/words`.
     pub(crate) fn name(&self) -> String {
         format!("{}/{}", self.cipher, self.implementation)
     }
 
-    /// What loads its key, if its code is in this program.
+    /// The function that loads its key, if its code is in this program.
     pub(super) fn load(&self) -> Option<&Load> {
         match &self.place {
             Place::Here(load) => Some(load),
@@ -144,7 +145,7 @@ impl Contender {
         }
     }
 
-    /// Puts it to work.
+    /// Starts it.
     ///
     /// # Errors
     /// Its process cannot be started.
@@ -155,11 +156,11 @@ impl Contender {
         })
     }
 
-    /// Holds it to what was published.
+    /// Checks it against the published values.
     ///
     /// # Errors
-    /// It gives other bytes, or takes what was altered for genuine, or nothing was published though it should; in
-    /// words.
+    /// It produces other bytes, accepts altered data as authentic, or has no published values though it should; the
+    /// message says which.
     pub(crate) fn verify(&self) -> Done<()> {
         match &self.place {
             Place::Here(_) if self.known.is_empty() => Err("no published values to hold it to".to_owned()),
@@ -198,14 +199,14 @@ impl Contender {
     }
 }
 
-/// Another IV for each packet, as far as it is long enough.
+/// Sets a different IV for each packet, as far as the IV is long enough.
 pub(crate) fn set_iv(iv: &mut [u8], number: u64) {
     iv.iter_mut()
         .zip(number.to_le_bytes())
         .for_each(|(byte, count)| *byte = count);
 }
 
-/// Data as packets under one IV.
+/// A batch as packets under one IV.
 pub(super) fn packets<'a>(batch: &'a mut [Vec<u8>], iv: &'a [u8]) -> Vec<Packet<'a>> {
     batch.iter_mut().map(|data| Packet { iv, data }).collect()
 }

@@ -1,34 +1,35 @@
-//! The processor's clock: cycles that the kernel counts for this thread, else ticks of the time-stamp counter.
+//! The processor's clock: cycles that the kernel counts for this thread, or ticks of the time-stamp counter as a
+//! fallback.
 
 use std::time::{Duration, Instant};
 
 use perf_event::events::Hardware;
 use perf_event::{Builder, Counter, ReadFormat};
 
-/// Counts the cycles of this thread outside the kernel, from when it was opened on.
+/// Counts the cycles of this thread in user mode, from its opening on.
 pub(super) struct CoreClock(Option<Counter>);
 
 impl CoreClock {
-    /// Counts nothing where the kernel gives no counter, as in most virtual machines.
+    /// Counts nothing if the kernel provides no counter, as in most virtual machines.
     pub(super) fn open() -> Self {
         let mut builder = Builder::new(Hardware::CPU_CYCLES);
         builder.read_format(ReadFormat::TOTAL_TIME_RUNNING).enabled(true);
         Self(builder.build().ok())
     }
 
-    /// Cycles in a second of this thread since then.
+    /// Cycles per second of this thread since the opening.
     pub(super) fn hz(&mut self) -> Option<f64> {
         let counted = self.0.as_mut()?.read_full().ok()?;
         hz(counted.count(), counted.time_running()?)
     }
 }
 
-/// Cycles in a second, of what was counted in that time. None where nothing was.
+/// Cycles per second; `None` if nothing was counted.
 pub(super) fn hz(cycles: u64, running: Duration) -> Option<f64> {
     (cycles > 0 && !running.is_zero()).then(|| cycles as f64 / running.as_secs_f64())
 }
 
-/// What cycles are here, in words.
+/// Description of the counter in use.
 pub(super) fn describe(tsc_hz: Option<f64>) -> String {
     let mut core = CoreClock::open();
     let began = Instant::now();
@@ -51,7 +52,7 @@ pub(super) fn describe(tsc_hz: Option<f64>) -> String {
     }
 }
 
-/// Ticks of the processor's time-stamp counter in a second; none where there is none that ticks evenly.
+/// Ticks of the processor's time-stamp counter per second; `None` if there is none with a constant rate.
 pub(super) fn tsc_hz() -> Option<f64> {
     if !cfg!(target_arch = "x86_64") {
         return None;

@@ -1,4 +1,4 @@
-//! What contenders draw.
+//! Energy used by contenders.
 
 use std::time::Duration;
 
@@ -10,41 +10,42 @@ use super::contender::Contender;
 use super::measure::{Bench, Cell};
 use super::workload::Workload;
 
-/// How long a contender works while the meter is read, and how long nothing is done before and after: some hundred
-/// times what a counter of the processor is updated in. Then both with `--quick`.
+/// Work time of a contender while the meter is read, and idle time before and after: both some hundred times the
+/// update interval of the processor's energy counter. Then both for `--quick`.
 const FULL: (Duration, Duration) = (Duration::from_millis(1000), Duration::from_millis(500));
 const QUICK: (Duration, Duration) = (Duration::from_millis(500), Duration::from_millis(500));
 
-/// The workloads that the meter is read for: a phase takes too long for all of them.
+/// The workloads measured with the meter. There is no time for all of them.
 const METERED: [&str; 4] = ["1200 bytes", "H.264 frames", "JPEG frames", "raw 640x480"];
 
-/// What the meter is told that is measured where nothing works.
+/// The label of idle phases for the meter.
 const IDLE: &str = "idle";
 
-/// How these figures come about, in words.
+/// Description of the method, for the report.
 pub(super) const METHOD: &str = "Energy, where a meter is: after the times of a round, everybody enciphers \
      packets of 1200 bytes and each kind of frames for 1 s (0.5 s with --quick) while the meter is read. For 0.5 s \
      before and after, nothing is done, and the mean power of both is subtracted. What is measured is all that the \
      meter covers.";
 
-/// What one contender drew on one workload in one round, the idle power subtracted.
+/// Energy of one contender on one workload in one round, idle power subtracted.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Energy {
     pub(super) contender: usize,
     pub(super) workload: usize,
-    /// Above what the machine draws without it.
+    /// Energy above the idle consumption.
     pub(super) joules: f64,
-    /// Packets that were enciphered for that.
+    /// Number of packets enciphered with it.
     pub(super) packets: u64,
     /// Their bytes, without tags.
     pub(super) bytes: u64,
-    /// How long that took.
+    /// Duration.
     pub(super) seconds: f64,
-    /// What was subtracted, in watts.
+    /// The subtracted idle power in watts.
     pub(super) idle_watts: f64,
 }
 
-/// Measures what those draw whose times are in `cells`. Where the meter fails, so does the rest, and `told` hears why.
+/// Measures the contenders and workloads in `cells`. If the meter fails, the remaining ones are skipped, and `told`
+/// gets the reason.
 pub(super) fn round(
     meter: &mut dyn Meter,
     quick: bool,
@@ -53,7 +54,7 @@ pub(super) fn round(
     told: &dyn Fn(&str),
 ) -> Vec<Energy> {
     let (work, rest) = if quick { QUICK } else { FULL };
-    // A foreign cipher gets its packets through a pipe, which draws more than many a cipher.
+    // Packets reach a foreign cipher through a pipe, which uses more energy than many ciphers.
     let ours = |cell: &Cell| contenders[cell.contender].load().is_some();
     let metered = |cell: &&Cell| ours(cell) && METERED.contains(&&*workloads[cell.workload].name);
     let mut energies = Vec::new();
@@ -83,14 +84,14 @@ pub(super) fn round(
     energies
 }
 
-/// Above idle.
+/// Energy above the idle consumption.
 struct Above {
     joules: f64,
     seconds: f64,
     idle_watts: f64,
 }
 
-/// What `work` gives and draws. The idle power after it is that before the next one.
+/// The result of `work` and its energy. The idle power measured after it also serves as the one before the next.
 fn one<R>(
     meter: &mut dyn Meter,
     what: &str,
@@ -128,12 +129,12 @@ mod tests {
     use crate::ciphers::contender;
     use crate::ciphers::measure::Timed;
 
-    /// Draws 2 W when idle, the more with every time, and 7 W otherwise.
+    /// A meter that reports 2 W when idle, increasing each time, and 7 W otherwise.
     struct Simulated {
         about: About,
         watts: f64,
         idle: f64,
-        /// How often it can be begun before it fails.
+        /// Number of measurements before it fails.
         good: usize,
     }
 
@@ -183,7 +184,7 @@ mod tests {
         }
     }
 
-    /// A contender's cells on packets of 15 and 1200 bytes, and what the meter makes of them.
+    /// Cells of a contender on packets of 15 and 1200 bytes, and the energies measured with the meter.
     fn measured(meter: &mut Simulated) -> (Vec<Energy>, String) {
         let contenders: Vec<_> = contender::all().into_iter().filter(|one| one.cipher == "xor").collect();
         let workload = |length: usize| Workload {

@@ -1,4 +1,4 @@
-//! The papers' figures and tables with this machine's figures in them, as parts of the page.
+//! The papers' figures and tables with this machine's values, as parts of the page.
 
 use std::error::Error;
 use std::fmt::Write;
@@ -11,10 +11,10 @@ use super::table::short;
 use crate::harness::statistics::Estimate;
 use crate::page::{escape, row};
 
-/// A chart: heading, unit, and what is drawn of each contender.
+/// A chart: heading, unit, and the value drawn for each contender.
 type Chart = (&'static str, &'static str, fn(&Line) -> Option<Estimate>);
 
-/// Figures 3 to 9 of Khan et al. 2024, and Rank, which E-Rank is made of.
+/// Figures 3 to 9 of Khan et al. 2024, and Rank, on which E-Rank is based.
 const CHARTS: [Chart; 8] = [
     (
         "Figure 3: frames enciphered per second",
@@ -40,7 +40,7 @@ const CHARTS: [Chart; 8] = [
     ("Figure 9: E-Rank", "Rank / (microjoules per byte)", |line| line.e_rank),
 ];
 
-/// All charts. Who is missing in one is named below it.
+/// All charts. Contenders without a value are named below the chart.
 pub(super) fn charts(record: &Record, lines: &[Line]) -> Result<String, Box<dyn Error>> {
     let mut page = String::from("<h2>Figures 3 to 9 of Khan et al. 2024, on this machine</h2>\n");
     writeln!(
@@ -91,7 +91,7 @@ fn exact(bytes: u64) -> Estimate {
     }
 }
 
-/// Table 1 of Khan et al. 2024, each line followed by this machine's kernels.
+/// Table 1 of Khan et al. 2024, each line followed by the values of this machine's kernels.
 pub(super) fn khan_2024(record: &Record, lines: &[Line]) -> String {
     let mut page = format!(
         "<h2>Table 1 of Khan et al. 2024, and this machine</h2>\n<p>Lines of the paper are quoted from {}. The others \
@@ -167,12 +167,12 @@ fn summed_up(line: &Line) -> Vec<String> {
     first.into_iter().chain(figures).collect()
 }
 
-/// Without its interval.
+/// A figure without its interval.
 fn middle(estimate: Option<Estimate>) -> String {
     estimate.map_or_else(|| "-".to_owned(), |known| short(known.median))
 }
 
-/// With its interval, or a dash.
+/// A figure with its interval, or a dash.
 pub(super) fn figure(estimate: Option<Estimate>) -> String {
     let said = |known: Estimate| {
         format!(
@@ -185,7 +185,7 @@ pub(super) fn figure(estimate: Option<Estimate>) -> String {
     estimate.map_or_else(|| "-".to_owned(), said)
 }
 
-/// Set-up and single blocks: the cost that Elkilani and Abdul-Kader split up.
+/// Times of set-up and of single blocks: the components of the cost in Elkilani and Abdul-Kader.
 pub(super) fn times(lines: &[Line]) -> String {
     let mut page = String::from(
         "<h2>Set-up, one block, and their sum T</h2>\n<p>Nanoseconds, with 95 % intervals. T is algorithm, key, \

@@ -1,4 +1,4 @@
-//! What the processor's own instructions are worth: ciphers with them and without.
+//! Effect of the processor's special instructions: ciphers with and without them.
 
 use super::alone::{SWITCHED_BYTES, Switched};
 use super::figures::figure;
@@ -8,7 +8,7 @@ use super::table::{Row, SHOWN, short};
 use crate::harness::statistics::Estimate;
 use crate::page::row;
 
-/// The part of the page about it.
+/// The section of the page about it.
 pub(super) fn part(record: &Record, rows: &[Row]) -> String {
     let detected: Vec<&str> = record.features();
     let mut page = format!(

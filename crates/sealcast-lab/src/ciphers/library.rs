@@ -1,4 +1,4 @@
-//! Ciphers of libraries: what is in use today, and today's lightweight standard.
+//! Ciphers of libraries: those in use today, and the current lightweight standard.
 
 use std::hint::black_box;
 
@@ -16,14 +16,14 @@ use sealcast_cipher::Packet;
 
 use super::contender::{Contender, Keyed, Known, Place};
 
-/// Bytes of every tag here.
+/// Length of every tag here, in bytes.
 const TAG: usize = 16;
 
 const ZEROS: &str = "00000000000000000000000000000000";
 const COUNTED: &str = "000102030405060708090A0B0C0D0E0F";
 const COUNTED_ON: &str = "101112131415161718191A1B1C1D1E1F";
 
-/// Names and versions of the libraries, beside those that the program itself uses, as `Cargo.lock` has them.
+/// Names and versions of libraries beside those that the program itself uses, as in `Cargo.lock`.
 pub(super) const VERSIONS: [(&str, &str); 3] = [("aegis", "0.9.20"), ("ascon-aead", "0.5.2"), ("chacha20", "0.10.2")];
 
 pub(super) fn all() -> impl Iterator<Item = Contender> {
@@ -150,7 +150,7 @@ fn of_crates() -> [Contender; 4] {
     ]
 }
 
-/// `bytes`: of key, IV and tag.
+/// `bytes`: lengths of key, IV and tag.
 fn contender(
     cipher: &'static str,
     implementation: &'static str,
@@ -177,7 +177,7 @@ fn exactly<const N: usize>(bytes: &[u8]) -> [u8; N] {
     bytes.try_into().expect("the size is the cipher's")
 }
 
-/// A packet's data and the room for its tag.
+/// A packet's data, and the room for its tag.
 fn parts<'a>(packet: &'a mut Packet<'_>) -> (&'a mut [u8], &'a mut [u8; TAG]) {
     packet.data.split_last_chunk_mut().expect("there is room for the tag")
 }
@@ -250,7 +250,7 @@ impl Keyed for AwsLc {
     }
 }
 
-/// The two AEGIS differ in a type alone, and no trait joins them.
+/// The two AEGIS variants have different types and no common trait.
 macro_rules! aegis {
     ($name:ident, $cipher:ident) => {
         struct $name([u8; 16]);

@@ -11,10 +11,10 @@ use super::worker::{Act, Done, Turn, Worker};
 use super::workload::Workload;
 use crate::harness::statistics::median;
 
-/// A timed stretch is no shorter than this, if there is enough to do: reading the clock takes some 30 ns.
+/// Shortest timed interval, if there is enough to do: reading the clock takes some 30 ns.
 const LEAST: Duration = Duration::from_micros(200);
 
-/// And there are so many of them, of something short: one may be interrupted.
+/// Number of such intervals for a short operation, since one may be interrupted.
 const STRETCHES: usize = 5;
 
 /// One contender on one workload in one round.
@@ -26,48 +26,48 @@ pub(super) struct Cell {
     pub(super) timed: Timed,
 }
 
-/// What the stopwatch says of one batch. Times are medians over repetitions.
+/// Times of one batch. Each is a median over repetitions.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Timed {
-    /// Packets that were given to the cipher at once.
+    /// Number of packets given to the cipher at once.
     pub(super) packets: usize,
     /// Their bytes, without tags.
     pub(super) bytes: usize,
-    /// How long enciphering them took, in nanoseconds.
+    /// Time to encipher them, in nanoseconds.
     pub(super) seal_ns: f64,
-    /// And deciphering.
+    /// Time to decipher them, in nanoseconds.
     pub(super) open_ns: f64,
-    /// The same packets, IVs and stopwatch with a cipher that does nothing, by turns with the others.
+    /// Time for the same packets and IVs with a cipher that does nothing, measured in turn with the others.
     pub(super) baseline_ns: f64,
-    /// Cycles in a second meanwhile, where the kernel counts them.
+    /// Cycles per second during the measurement, if the kernel counts them.
     pub(super) core_hz: Option<f64>,
 }
 
 impl Timed {
-    /// Cycles per byte of some of the times; `tsc_hz` stands in where the kernel counts no cycles.
+    /// Cycles per byte of one of the times; uses `tsc_hz` if the kernel counts no cycles.
     pub(super) fn cycles_per_byte(&self, ns: fn(&Self) -> f64, tsc_hz: Option<f64>) -> Option<f64> {
         let hz = self.core_hz.or(tsc_hz)?;
         Some(ns(self) * hz / 1e9 / self.bytes as f64)
     }
 }
 
-/// What has to be done before the first byte, in one round; in nanoseconds.
+/// Costs before the first byte, in one round; in nanoseconds.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct SetUp {
     pub(super) contender: usize,
     pub(super) key_ns: f64,
-    /// None where an IV is not set up by a step of its own.
+    /// `None` if setting up an IV is not a separate step.
     pub(super) iv_ns: Option<f64>,
-    /// A packet of one block under a loaded key, its IV and tag included.
+    /// Time for a packet of one block under a loaded key, IV and tag included.
     pub(super) block_seal_ns: f64,
     pub(super) block_open_ns: f64,
 }
 
-/// A contender at work, with a key and room for packets.
+/// A running contender, with a key and room for packets.
 pub(super) struct Bench<'a> {
     contender: &'a Contender,
     worker: Box<dyn Worker + 'a>,
-    /// How long one workload is repeated.
+    /// Measuring time for one workload.
     slice: Duration,
 }
 
@@ -85,10 +85,10 @@ impl<'a> Bench<'a> {
         })
     }
 
-    /// Key and IV set-up, and one block.
+    /// Times key and IV set-up, and one block.
     ///
     /// # Errors
-    /// The contender broke down.
+    /// The contender failed.
     pub(super) fn set_up(&mut self, index: usize) -> Done<SetUp> {
         let iv = vec![1; self.contender.iv_bytes];
         let key_ns = self.repeated(|worker, count| worker.keys(count))?;
@@ -105,8 +105,8 @@ impl<'a> Bench<'a> {
         })
     }
 
-    /// Enciphering and deciphering one block. What takes the place of the last one is copied in, and that and the call
-    /// are subtracted.
+    /// Times enciphering and deciphering of one block. Each repetition starts with a copy of the original block; the
+    /// cost of that copy and of the call is subtracted.
     fn block(&mut self, iv: &[u8]) -> Done<[f64; 2]> {
         let clear = vec![1; nature::of(&self.contender.cipher).block_bytes + self.contender.tag_bytes];
         let mut sealed = clear.clone();
@@ -117,7 +117,7 @@ impl<'a> Bench<'a> {
         Ok([seal - nothing, open - nothing].map(|ns| ns.max(0.0)))
     }
 
-    /// Nanoseconds of something short, which is done so many times.
+    /// Nanoseconds of a short operation, repeated as often as needed.
     fn repeated(&mut self, act: impl Fn(&mut dyn Worker, u32) -> Done<Duration>) -> Done<f64> {
         let mut count = 1;
         while count < 1 << 24 && act(&mut *self.worker, count)? < LEAST {
@@ -131,16 +131,16 @@ impl<'a> Bench<'a> {
         Ok(median(&mut each))
     }
 
-    /// Enciphers and deciphers a workload over and over. None if one packet alone takes longer than `patience`.
+    /// Enciphers and deciphers a workload repeatedly. Returns `None` if a single packet takes longer than `patience`.
     ///
     /// # Errors
-    /// It does not open what it sealed, or broke down.
+    /// It does not open what it sealed, or it failed.
     pub(super) fn run(&mut self, workload: &Workload, patience: Duration) -> Done<Option<Timed>> {
         let room = self.contender.tag_bytes;
         let mut batch = Batch::new(self.contender, workload);
         let mut packets = batch.packets();
 
-        // As many at once as are needed for a stretch that a clock can tell; that also warms everything up.
+        // Doubles the number of packets until the time is long enough for the clock; this also warms up caches.
         let mut count = 1;
         loop {
             let turns = self.worker.turns(&mut packets[..count], Duration::ZERO)?.each;
@@ -166,11 +166,11 @@ impl<'a> Bench<'a> {
         }))
     }
 
-    /// Enciphers the first `count` packets of a workload over and over, for the slice: how many packets and bytes that
-    /// were.
+    /// Enciphers the first `count` packets of a workload repeatedly, for the slice. Returns the numbers of packets
+    /// and bytes.
     ///
     /// # Errors
-    /// It broke down.
+    /// The contender failed.
     pub(super) fn repeat(&mut self, workload: &Workload, count: usize) -> Done<[u64; 2]> {
         let mut batch = Batch::new(self.contender, workload);
         let mut packets = batch.packets();

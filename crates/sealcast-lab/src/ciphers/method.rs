@@ -1,6 +1,6 @@
-//! How the figures come about, and where they mislead, in the words that reports have.
+//! Texts of the report on its method and its limits.
 
-/// How the figures come about.
+/// How the figures are obtained.
 pub(super) const METHOD: &[&str] = &[
     "Before anything is timed, each implementation is held to published values, alone and in a batch of 67 packets; \
      one that gives another byte is named as wrong and not timed.",
@@ -41,7 +41,7 @@ pub(super) const METHOD: &[&str] = &[
      (quality 80), encoded anew where the clip is of the other codec; raw frames are I420 of 640x480, 460 800 bytes.",
 ];
 
-/// What has to be known before a figure is used.
+/// Warnings for users of the figures.
 pub(super) const MISLEADING: [&str; 5] = [
     "This is one machine. A laptop's or a server's processor is not an ARM11: ciphers made for hardware or for small \
      processors can come out in another order there.",

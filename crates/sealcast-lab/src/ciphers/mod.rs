@@ -1,7 +1,7 @@
-//! What ciphers cost on packets and on frames of video: ours, in all their kernels, and those of libraries beside them.
+//! Cost of ciphers on packets and on frames of video: ours, in all their kernels, compared with those of libraries.
 //!
-//! A contender first has to give published values; one that does not is reported as wrong and not timed. Rounds are
-//! interleaved, and the record on disk grows with each, so that a run which was stopped goes on where it was.
+//! A contender first has to reproduce published values; one that does not is reported as wrong and not timed. Rounds
+//! are interleaved. The record on disk grows with each round, so that a stopped run can continue.
 
 mod alone;
 mod browse;

@@ -1,18 +1,19 @@
-//! What a cipher is on paper: blocks or a stream, and how long trying all its keys would take.
+//! Properties of a cipher's design: block or stream, and the time to try all its keys.
 
 /// Seconds in a year of 365.25 days.
 const YEAR: f64 = 31_557_600.0;
 
-/// How a cipher cuts what it enciphers.
+/// The units that a cipher works on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Nature {
-    /// In words.
+    /// Description.
     pub(super) form: &'static str,
-    /// Bytes that one application of its core gives; of ciphers that give single bits the least that can be asked for.
+    /// Bytes per application of its core; for ciphers that produce single bits, the smallest amount available.
     pub(super) block_bytes: usize,
 }
 
-/// Of a cipher by its name. One that is not known here, which only a foreign one is, counts as giving single bytes.
+/// The properties of a cipher by its name. A name that is unknown here is a foreign cipher's, and counts as producing
+/// single bytes.
 pub(super) fn of(cipher: &str) -> Nature {
     let (form, block_bytes) = match cipher {
         "trivium" | "grain-v1" | "grain-128a" | "mickey-v1" | "mickey-v2" => ("stream of bits", 1),
@@ -31,13 +32,14 @@ pub(super) fn of(cipher: &str) -> Nature {
     Nature { form, block_bytes }
 }
 
-/// Years in which all keys of this many bits are tried; the right one is met after half of it on average.
+/// Years to try all keys of this many bits; on average the right one is found after half of that time.
 pub(super) fn safe_years(key_bits: usize, guesses_per_second: f64) -> f64 {
     (key_bits as f64).exp2() / guesses_per_second / YEAR
 }
 
-/// Rank: bytes per second over bytes of code and twice the bytes of memory per byte of input. Beaulieu et al., "The
-/// SIMON and SPECK block ciphers on AVR 8-bit microcontrollers", in the units of Khan et al. 2024, equation 1.
+/// Rank: bytes per second over the sum of bytes of code and twice the bytes of memory per byte of input. Source:
+/// Beaulieu et al., "The SIMON and SPECK block ciphers on AVR 8-bit microcontrollers", in the units of Khan et al.
+/// 2024, equation 1.
 pub(super) fn rank(bytes_per_s: f64, code_bytes: f64, memory_bytes: f64) -> f64 {
     bytes_per_s / 2.0_f64.mul_add(memory_bytes, code_bytes)
 }
@@ -57,14 +59,14 @@ mod tests {
         for row in &KHAN_2024 {
             let rank = rank(row.kbit_per_s * 125.0, row.code_bytes, row.memory_bytes);
             let computed = e_rank(rank, row.uj_per_byte);
-            // It prints two digits behind the point.
+            // The paper gives two digits after the point.
             assert!((computed - row.e_rank).abs() < 0.006, "{}: {computed}", row.cipher);
         }
     }
 
     #[test]
     fn trying_all_keys_of_des_at_the_rate_of_deep_crack_takes_nine_days() {
-        // Electronic Frontier Foundation, "Cracking DES", 1998: 90 thousand million keys a second, nine days at most.
+        // Electronic Frontier Foundation, "Cracking DES", 1998: 90 billion keys per second, nine days at most.
         let days = safe_years(56, 90e9) * 365.25;
         assert!((9.0..9.5).contains(&days), "{days}");
     }

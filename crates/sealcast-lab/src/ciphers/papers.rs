@@ -1,22 +1,22 @@
-//! Figures that papers give, to stand beside this machine's.
+//! Published figures, for comparison with this machine's.
 
-/// Where [`KHAN_2024`] stands.
+/// Source of [`KHAN_2024`].
 pub(super) const KHAN_2024_SOURCE: &str = "Khan, Dagenborg, Johansen: Performance Evaluation of Lightweight Stream \
     Ciphers for Real-Time Video Feed Encryption on ARM Processor. Future Internet 2024, 16, 261, Table 1: Raspberry Pi \
     Zero W (ARM11)";
 
-/// Where [`ELKILANI_2009`] stands.
+/// Source of [`ELKILANI_2009`].
 pub(super) const ELKILANI_2009_SOURCE: &str = "Elkilani, Abdul-Kader: Performance of Encryption Techniques for Real \
     Time Video Streaming. IJCI 2 (1), 2009, Table 1: Celeron, 3 GHz";
 
 /// A line of the table.
 pub(super) struct Lightweight {
-    /// As it is called here.
+    /// The cipher's name in this program.
     pub(super) cipher: &'static str,
     pub(super) key_bits: usize,
     pub(super) frames_per_s: f64,
     pub(super) code_bytes: f64,
-    /// The process's memory for each byte of a frame.
+    /// The process's memory per byte of a frame.
     pub(super) memory_bytes: f64,
     pub(super) cycles_per_byte: f64,
     pub(super) kbit_per_s: f64,

@@ -1,4 +1,4 @@
-//! Rounds, in which everybody takes a turn with everything.
+//! The rounds, in which every contender is measured on every workload.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -14,32 +14,32 @@ use super::measure::{Bench, Cell};
 use super::record::{Record, Round};
 use super::workload::{self, Workload};
 
-/// What our readable definitions are called.
+/// Name of the readable definitions.
 const DEFINITION: &str = "definition";
 
-/// What is measured, and how long.
+/// Options of the measurement.
 #[derive(Clone, Debug)]
 pub struct CipherOptions {
-    /// Less of everything, for a first look.
+    /// Shorter measurements, for a first look.
     pub quick: bool,
-    /// Frames come from this clip, else from the test card.
+    /// The clip to take frames from; the test card if absent.
     pub clip: Option<PathBuf>,
-    /// Ciphers, or `cipher/implementation`; all if none is named.
+    /// Ciphers, or `cipher/implementation`; all if empty.
     pub only: Vec<String>,
-    /// Libraries to measure beside them.
+    /// Additional libraries to measure.
     pub external: Vec<External>,
-    /// How often everybody takes a turn.
+    /// Number of rounds.
     pub rounds: usize,
-    /// How many keys somebody tries in a second who tries them all.
+    /// Keys per second that an attacker tries by brute force.
     pub guesses_per_second: f64,
-    /// Where the record grows, and goes on if it is there already.
+    /// Folder of the record, which is continued if it exists.
     pub folder: Option<PathBuf>,
-    /// What measures energy.
+    /// The energy meter.
     pub meter: MeterSpec,
 }
 
 impl CipherOptions {
-    /// How long one contender repeats one workload in one round.
+    /// Measuring time of one contender on one workload in one round.
     pub(super) fn slice(&self) -> Duration {
         Duration::from_millis(if self.quick { 4 } else { 30 })
     }
@@ -54,10 +54,10 @@ impl CipherOptions {
     }
 }
 
-/// Measures. `told` hears how far it is.
+/// Measures everything and reports progress to `told`.
 ///
 /// # Errors
-/// A name is no contender's, the clip cannot be read, the meter is not there, or the folder has the record of another
+/// A name is no contender's, the clip cannot be read, the meter is missing, or the folder has the record of another
 /// measurement.
 pub fn measure(options: &CipherOptions, told: &dyn Fn(&str)) -> Result<Record> {
     let mut contenders = chosen(&options.only)?;
@@ -92,7 +92,7 @@ fn measured(options: &CipherOptions, contenders: &[Contender], told: &dyn Fn(&st
     Ok(record)
 }
 
-/// Forwards and backwards by turns, so that whoever comes after a slow one is not always the same.
+/// One round. The order is reversed every other round, so that a contender does not always follow the same slow one.
 fn round(
     options: &CipherOptions,
     record: &mut Record,
@@ -118,7 +118,7 @@ fn round(
     told("in processes of their own");
     let frame_bytes = record.frame_bytes().round() as usize;
     for &index in &order {
-        // A foreign cipher has no first use in a process of ours.
+        // A foreign cipher runs in its own process anyway and has no first use in ours.
         if record.contenders[index].wrong.is_none() && contenders[index].load().is_some() {
             by_itself(&contenders[index], index, frame_bytes, options.slice(), &mut round)?;
         }
@@ -143,7 +143,7 @@ fn round(
     Ok(round)
 }
 
-/// What only a process of its own can tell of a contender.
+/// Measures the properties of a contender that need a fresh process.
 fn by_itself(one: &Contender, index: usize, frame_bytes: usize, slice: Duration, round: &mut Round) -> Result<()> {
     let question = Question {
         name: one.name(),
@@ -158,7 +158,7 @@ fn by_itself(one: &Contender, index: usize, frame_bytes: usize, slice: Duration,
     Ok(())
 }
 
-/// Ours and those of libraries that are named, or all if none is.
+/// The named contenders, ours and those of libraries; all if none is named.
 ///
 /// # Errors
 /// A name is no contender's.
@@ -179,11 +179,11 @@ pub(crate) fn chosen(only: &[String]) -> Result<Vec<Contender>> {
     Ok(all.into_iter().filter(asked_for).collect())
 }
 
-/// Of each cipher the contender that takes the shortest `time`, in the order of the ciphers. A definition is there to
-/// be read, and takes part where its cipher has nothing else.
+/// For each cipher the contender with the shortest `time`, in the order of the ciphers. A definition is written for
+/// readability, and takes part only if its cipher has nothing else.
 ///
 /// # Errors
-/// One cannot be timed.
+/// A contender cannot be timed.
 pub(crate) fn fastest(
     among: Vec<Contender>,
     mut time: impl FnMut(&Contender) -> Result<Duration>,

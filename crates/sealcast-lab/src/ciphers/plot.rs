@@ -6,19 +6,19 @@ use plotters::coord::Shift;
 use plotters::coord::ranged1d::{AsRangedCoord, ValueFormatter};
 use plotters::prelude::*;
 
-/// A bar: what it is called, how long it is, and the ends of its interval.
+/// A bar: label, length, and the ends of its interval.
 pub(crate) type Bar = (String, f64, f64, f64);
 
 const WIDTH: u32 = 900;
 const LINE: u32 = 20;
 const OURS: RGBColor = RGBColor(31, 120, 180);
 
-/// What differs more than so many times is drawn on a logarithmic axis: on it lengths do not compare, but on another
-/// the short ones could not be seen.
+/// If the largest value is more than this many times the smallest, the axis is logarithmic. Lengths cannot be
+/// compared there, but on a linear axis the short bars would be invisible.
 const SPREAD: f64 = 20.0;
 
-/// Horizontal bars from top to bottom, from 0 where their lengths can be compared, and else on a logarithmic axis. What
-/// is not above zero has no length.
+/// Horizontal bars from top to bottom, from 0 on a linear axis, or on a logarithmic one. Values that are not above
+/// zero have no bar.
 pub(crate) fn bars(unit: &str, bars: &[Bar]) -> Result<String, Box<dyn Error>> {
     let values = || {
         bars.iter()
@@ -55,7 +55,7 @@ where
         .x_label_area_size(40)
         .y_label_area_size(215)
         .build_cartesian_2d(axis, (0..bars.len()).into_segmented())?;
-    // From the top.
+    // Counted from the top.
     let place = |index: usize| bars.len() - 1 - index;
     let name = |at: &SegmentValue<usize>| match at {
         SegmentValue::CenterOf(at) if *at < bars.len() => bars[place(*at)].0.clone(),
@@ -85,7 +85,7 @@ where
     Ok(())
 }
 
-/// What an axis has at its lines.
+/// The label of a tick.
 fn tick(value: f64) -> String {
     if value != 0.0 && !(1e-4..1e6).contains(&value) {
         return format!("{value:.0e}");
@@ -108,7 +108,7 @@ mod tests {
         (name.to_owned(), value, value * 0.9, value * 1.1)
     }
 
-    /// How wide the bars are drawn.
+    /// Widths of the drawn bars.
     fn widths(svg: &str) -> Vec<u32> {
         let drawn = svg.split("<rect").filter(|part| part.contains("#1F78B4"));
         let widths = drawn.filter_map(|part| part.split("width=\"").nth(1)?.split('"').next());

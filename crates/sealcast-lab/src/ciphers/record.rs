@@ -1,4 +1,4 @@
-//! What is written down: everything that was timed, round by round, and what it was timed on.
+//! The record of a measurement: all times, round by round, and the environment.
 
 use std::path::Path;
 
@@ -22,49 +22,49 @@ use super::summary::{self, Line};
 use super::table::{self, Row};
 use super::workload::{FRAMES_NAME, Workload};
 
-/// A measurement as it stands in `record.json`.
+/// A measurement, as in `record.json`.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Record {
     made: String,
     settings: Settings,
-    /// Ticks of the time-stamp counter in a second.
+    /// Ticks of the time-stamp counter per second.
     pub(super) tsc_hz: Option<f64>,
     pub(super) counter: String,
     pub(super) energy: String,
-    /// How code was counted.
+    /// How code size was determined.
     code: String,
-    /// Of somebody who tries all keys.
+    /// Keys per second that a brute-force attacker tries.
     pub(super) guesses_per_second: f64,
     pub(super) method: Vec<String>,
     pub(super) contenders: Vec<Described>,
     pub(super) rounds: Vec<Round>,
-    /// Made of the rounds.
+    /// Computed from the rounds.
     #[serde(default, skip_deserializing)]
     pub(super) table: Vec<Row>,
     #[serde(default, skip_deserializing)]
     pub(super) ciphers: Vec<Line>,
 }
 
-/// What has to be the same for a measurement to be gone on with.
+/// The settings that must be equal for a measurement to be continued.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(super) struct Settings {
     pub(super) version: String,
     pub(super) libraries: Vec<(String, String)>,
     pub(super) machine: serde_json::Value,
     pub(super) quick: bool,
-    /// Where frames came from.
+    /// The source of the frames.
     pub(super) frames: String,
     names: Vec<String>,
     pub(super) workloads: Vec<Load>,
 }
 
-/// A workload, in words and numbers.
+/// Description of a workload.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(super) struct Load {
     pub(super) name: String,
-    /// Packets in all.
+    /// Number of packets.
     pub(super) packets: usize,
-    /// Their bytes.
+    /// Total number of bytes.
     bytes: usize,
 }
 
@@ -75,7 +75,7 @@ impl Load {
     }
 }
 
-/// A contender, in words and numbers.
+/// Description of a contender.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Described {
     pub(super) cipher: String,
@@ -84,26 +84,26 @@ pub(super) struct Described {
     pub(super) iv_bits: usize,
     pub(super) tag_bits: usize,
     pub(super) state_bytes: Option<usize>,
-    /// Bytes of this program that are its own.
+    /// Bytes of this program that belong to it alone.
     pub(super) code_bytes: Option<u64>,
-    /// Why it is not timed.
+    /// The reason why it is not timed.
     pub(super) wrong: Option<String>,
-    /// What has to be known beside its figures.
+    /// A remark that readers of its figures need.
     #[serde(default)]
     pub(super) note: Option<String>,
 }
 
-/// What one round gave.
+/// The results of one round.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(super) struct Round {
     pub(super) load_average: String,
     pub(super) set_ups: Vec<SetUp>,
     pub(super) cells: Vec<Cell>,
-    /// Of each, in a process that had done nothing before.
+    /// For each contender, in a fresh process.
     pub(super) alone: Vec<Alone>,
-    /// Of those that the processor has instructions for.
+    /// For contenders that use special instructions of the processor.
     pub(super) switched: Vec<Switched>,
-    /// Of those that a meter was read for.
+    /// For contenders measured with the meter.
     #[serde(default)]
     pub(super) energies: Vec<Energy>,
 }
@@ -138,7 +138,7 @@ impl Described {
 }
 
 impl Record {
-    /// Holds the contenders to published values; nothing is timed yet.
+    /// Checks the contenders against published values; nothing is timed yet.
     pub(super) fn begin(
         options: &CipherOptions,
         contenders: &[Contender],
@@ -190,7 +190,7 @@ impl Record {
         }
     }
 
-    /// This measurement, or what was done of it before.
+    /// This measurement, or its continuation if the folder has a record of it.
     ///
     /// # Errors
     /// The folder has the record of another measurement, or one that cannot be read.
@@ -210,7 +210,7 @@ impl Record {
                 "is of another measurement: machine, version, ciphers, clip, meter or --quick differ",
             ));
         }
-        // What is wrong now is wrong, whatever was timed before.
+        // A contender that is wrong now is reported as wrong, even if it was timed before.
         Ok(Self {
             contenders: self.contenders,
             guesses_per_second: self.guesses_per_second,
@@ -218,7 +218,7 @@ impl Record {
         })
     }
 
-    /// Too slow for this workload in an earlier round.
+    /// True if it was too slow for this workload in an earlier round.
     pub(super) fn was_left_out(&self, contender: usize, workload: usize) -> bool {
         let there = |cell: &Cell| (cell.contender, cell.workload) == (contender, workload);
         self.rounds.first().is_some_and(|round| !round.cells.iter().any(there))
@@ -228,14 +228,14 @@ impl Record {
         &self.settings
     }
 
-    /// Mean length of the frames that stand for a camera's video.
+    /// Mean length of the frames that represent a camera's video.
     pub(super) fn frame_bytes(&self) -> f64 {
         let loads = &self.settings.workloads;
         let frames = loads.iter().find(|load| load.name == FRAMES_NAME);
         frames.map_or(0.0, Load::mean_bytes)
     }
 
-    /// Writes `record.json`, in whole or not at all.
+    /// Writes `record.json` atomically.
     pub(super) fn save(&self, folder: &Path) -> Result<()> {
         let failed = |error: &dyn std::fmt::Display| unwritable(folder, error);
         std::fs::create_dir_all(folder).map_err(|error| failed(&error))?;
@@ -252,14 +252,14 @@ impl Record {
         Ok(())
     }
 
-    /// Instruction sets that the processor has, of those that matter here.
+    /// The processor's instruction sets that matter to these ciphers.
     pub(super) fn features(&self) -> Vec<&str> {
         let all = self.settings.machine["cpu_features"].as_array();
         let detected = all.into_iter().flatten().filter(|feature| feature["detected"] == true);
         detected.filter_map(|feature| feature["name"].as_str()).collect()
     }
 
-    /// What stands above the tables.
+    /// The facts above the tables.
     pub(super) fn facts(&self) -> Vec<(&'static str, String)> {
         let machine = |field: &str| self.settings.machine[field].as_str().unwrap_or("unknown").to_owned();
         let cores = &self.settings.machine["cores"];

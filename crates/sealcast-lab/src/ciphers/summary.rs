@@ -1,4 +1,4 @@
-//! One line for each contender: what papers sum up a cipher in, made of the rounds of a record.
+//! One line for each contender with the summary figures of the papers, computed from the rounds of a record.
 
 use std::path::Path;
 
@@ -11,24 +11,24 @@ use super::record::{Record, Round};
 use super::workload::FRAMES_NAME;
 use crate::harness::statistics::Estimate;
 
-/// A line of `ciphers.csv`. Figures per frame and per byte are of H.264 frames; None is what is not known, or was not
-/// measured.
+/// A line of `ciphers.csv`. Figures per frame and per byte are for H.264 frames; `None` is an unknown or unmeasured
+/// value.
 #[derive(Clone, Debug, Serialize)]
 pub(super) struct Line {
     pub(super) cipher: String,
     pub(super) implementation: String,
     pub(super) form: &'static str,
     pub(super) key_bits: usize,
-    /// By how much a packet grows.
+    /// Growth of a packet in bytes.
     pub(super) tag_bytes: usize,
     pub(super) frames_per_s: Option<Estimate>,
     pub(super) kbit_per_s: Option<Estimate>,
     pub(super) cycles_per_byte: Option<Estimate>,
     pub(super) code_bytes: Option<u64>,
     pub(super) state_bytes: Option<usize>,
-    /// By how much the process grew.
+    /// Growth of the process in bytes.
     pub(super) rss_bytes: Option<Estimate>,
-    /// The same for each byte of a frame.
+    /// The same per byte of a frame.
     pub(super) memory_bytes: Option<Estimate>,
     pub(super) algorithm_ns: Option<Estimate>,
     pub(super) key_ns: Option<Estimate>,
@@ -36,17 +36,17 @@ pub(super) struct Line {
     pub(super) block_bytes: usize,
     pub(super) block_seal_ns: Option<Estimate>,
     pub(super) block_open_ns: Option<Estimate>,
-    /// Algorithm, key, enciphering and deciphering of a block.
+    /// Time for the algorithm, the key, and enciphering and deciphering of a block.
     pub(super) t_ns: Option<Estimate>,
     pub(super) mj_per_frame: Option<Estimate>,
     pub(super) uj_per_byte: Option<Estimate>,
     pub(super) rank: Option<Estimate>,
     pub(super) e_rank: Option<Estimate>,
-    /// Until all keys are tried.
+    /// Years until all keys are tried.
     pub(super) safe_years: f64,
 }
 
-/// What one round says of one contender.
+/// Measurements of one contender in one round.
 struct Seen<'a> {
     frames: Option<&'a Timed>,
     set_up: Option<&'a SetUp>,
@@ -54,7 +54,7 @@ struct Seen<'a> {
     energy: Option<&'a Energy>,
 }
 
-/// Of all that are not wrong.
+/// The lines of all contenders that are not wrong.
 pub(super) fn lines(record: &Record) -> Vec<Line> {
     let right = (0..record.contenders.len()).filter(|&index| record.contenders[index].wrong.is_none());
     right.map(|index| line(record, index)).collect()
@@ -84,7 +84,7 @@ fn line(record: &Record, contender: usize) -> Line {
         let code_bytes = described.code_bytes? as f64;
         Some(nature::rank(bytes_per_s(seen)?, code_bytes, rss(seen)? / frame_bytes))
     };
-    // Where nothing above idle was seen there is nothing to divide by.
+    // If no energy above idle was measured, the quotient is undefined.
     let drawn = |seen: &Seen<'_>| joules_per_byte(seen).filter(|joules| *joules > 0.0);
     let e_rank = |seen: &Seen<'_>| Some(nature::e_rank(rank(seen)?, drawn(seen)? * 1e6));
     Line {
@@ -136,12 +136,12 @@ fn see<'a>(record: &Record, round: &'a Round, contender: usize) -> Seen<'a> {
 }
 
 impl Line {
-    /// `trivium words`
+    /// The full name, such as `trivium words`.
     pub(super) fn name(&self) -> String {
         format!("{} {}", self.cipher, self.implementation)
     }
 
-    /// Names of columns and what stands there; of an estimate three, the last two the ends of its interval.
+    /// Names and values of columns; an estimate has three, the last two for the ends of its interval.
     fn columns(&self) -> Vec<(String, String)> {
         let one = |name: &str, value: &dyn ToString| vec![(name.to_owned(), value.to_string())];
         let known =
@@ -207,7 +207,7 @@ mod tests {
 
     use super::*;
 
-    /// A round of RC4: a byte each nanosecond, 4096 bytes more memory, and so many joules for a million bytes.
+    /// A round of RC4: one byte per nanosecond, 4096 bytes of additional memory, and `joules` per million bytes.
     fn round(record: &Record, joules: f64) -> Round {
         let loads = &record.settings().workloads;
         let workload = loads.iter().position(|load| load.name == FRAMES_NAME).expect("frames");

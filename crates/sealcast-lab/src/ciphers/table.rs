@@ -1,4 +1,4 @@
-//! Figures, made of the rounds of a record.
+//! Figures computed from the rounds of a record.
 
 use std::fmt::Write;
 use std::path::Path;
@@ -19,32 +19,32 @@ pub(super) struct Row {
     pub(super) tag_bits: usize,
     pub(super) state_bytes: Option<usize>,
     pub(super) workload: String,
-    /// Mean of the workload's packets.
+    /// Mean length of the workload's packets.
     pub(super) packet_bytes: f64,
-    /// Packets at once.
+    /// Number of packets enciphered at once.
     pub(super) at_once: usize,
     pub(super) rounds: usize,
-    /// Enciphering, in millions of bytes a second.
+    /// Throughput of enciphering, in millions of bytes per second.
     pub(super) mb_per_s: f64,
     pub(super) mb_per_s_low: f64,
     pub(super) mb_per_s_high: f64,
     pub(super) open_mb_per_s: f64,
-    /// Of enciphering, the baseline subtracted.
+    /// For enciphering, baseline subtracted.
     pub(super) cycles_per_byte: Option<f64>,
     pub(super) cycles_per_byte_low: Option<f64>,
     pub(super) cycles_per_byte_high: Option<f64>,
     /// The same loop with a cipher that does nothing.
     pub(super) baseline_cycles_per_byte: Option<f64>,
-    /// Packets or frames enciphered in a second.
+    /// Packets or frames enciphered per second.
     pub(super) packets_per_s: f64,
     pub(super) key_ns: f64,
     pub(super) iv_ns: Option<f64>,
-    /// Enciphering one packet, its IV included.
+    /// Time to encipher one packet, IV included.
     pub(super) seal_ns: f64,
     pub(super) open_ns: f64,
 }
 
-/// All lines, in order of workloads and then of contenders.
+/// All lines, ordered by workload and then by contender.
 pub(super) fn rows(record: &Record) -> Vec<Row> {
     let workloads = 0..record.settings().workloads.len();
     let pairs = workloads.flat_map(|workload| (0..record.contenders.len()).map(move |contender| (contender, workload)));
@@ -53,7 +53,7 @@ pub(super) fn rows(record: &Record) -> Vec<Row> {
         .collect()
 }
 
-/// None where nothing was timed.
+/// `None` if nothing was timed.
 fn row(record: &Record, contender: usize, workload: usize) -> Option<Row> {
     let described = &record.contenders[contender];
     let load = &record.settings().workloads[workload];
@@ -112,7 +112,7 @@ fn row(record: &Record, contender: usize, workload: usize) -> Option<Row> {
     })
 }
 
-/// What the columns are called for people.
+/// Headings of the columns.
 pub(super) const COLUMNS: [&str; 10] = [
     "cipher",
     "implementation",
@@ -126,7 +126,7 @@ pub(super) const COLUMNS: [&str; 10] = [
     "IV, ns",
 ];
 
-/// One line's cells, under [`COLUMNS`].
+/// The cells of one line, for the columns in [`COLUMNS`].
 pub(super) fn cells(row: &Row) -> [String; 10] {
     let or_none = |value: Option<String>| value.unwrap_or_else(|| "-".to_owned());
     [
@@ -143,13 +143,13 @@ pub(super) fn cells(row: &Row) -> [String; 10] {
     ]
 }
 
-/// Three digits that count, or all before the point.
+/// Three significant digits, or all digits before the point.
 pub(super) fn short(value: f64) -> String {
     let before_point = value.abs().max(1e-9).log10().floor() as i32 + 1;
     format!("{value:.*}", (3 - before_point).clamp(0, 4) as usize)
 }
 
-/// The table of 1200-byte packets for a terminal, as Markdown, and what is wrong.
+/// The table of 1200-byte packets for a terminal, as Markdown, with notes on wrong contenders.
 pub fn terminal(record: &Record) -> String {
     let all = rows(record);
     let shown: Vec<[String; 10]> = all.iter().filter(|row| row.workload == SHOWN).map(cells).collect();
@@ -183,7 +183,7 @@ pub fn terminal(record: &Record) -> String {
 /// The workload that terminals and charts show.
 pub(super) const SHOWN: &str = "1200 bytes";
 
-/// Who is wrong, and why.
+/// The wrong contenders, with the reason.
 pub(super) fn wrong(record: &Record) -> impl Iterator<Item = String> {
     record.contenders.iter().filter_map(|one| {
         let why = one.wrong.as_ref()?;
@@ -191,7 +191,7 @@ pub(super) fn wrong(record: &Record) -> impl Iterator<Item = String> {
     })
 }
 
-/// What has to be known beside the figures.
+/// Remarks that readers of the figures need.
 pub(super) fn notes(record: &Record) -> impl Iterator<Item = String> {
     let timed = record.contenders.iter().filter(|one| one.wrong.is_none());
     timed.filter_map(|one| Some(format!("{}/{}: {}", one.cipher, one.implementation, one.note.as_ref()?)))

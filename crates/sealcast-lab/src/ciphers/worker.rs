@@ -1,4 +1,4 @@
-//! Who does a contender's work: this process, or one of its own that takes the time itself.
+//! Runs a contender: in this process, or in one of its own that measures the time itself.
 
 use std::hint::black_box;
 use std::time::{Duration, Instant};
@@ -8,25 +8,25 @@ use sealcast_cipher::Packet;
 use super::contender::{Keyed, Load};
 use super::cycles::CoreClock;
 
-/// Nanoseconds that a batch took.
+/// Nanoseconds for a batch.
 #[derive(Debug)]
 pub(crate) struct Turn {
-    /// With a cipher that does nothing: what remains is the loop, the call and the clock.
+    /// With a cipher that does nothing: the cost of the loop, the call and the clock.
     pub(crate) nothing: f64,
     pub(crate) seal: f64,
     pub(crate) open: f64,
 }
 
-/// What a batch took, over and over.
+/// Repeated times for a batch.
 #[derive(Debug)]
 pub(crate) struct Turns {
-    /// One at least.
+    /// At least one.
     pub(crate) each: Vec<Turn>,
-    /// Cycles in a second meanwhile, where the kernel counts them.
+    /// Cycles per second during the measurement, if the kernel counts them.
     pub(crate) core_hz: Option<f64>,
 }
 
-/// What is done to a packet. The numbers are those of `host.c`.
+/// The operation on a packet. The numbers are those of `host.c`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
 pub(crate) enum Act {
@@ -35,10 +35,10 @@ pub(crate) enum Act {
     Open,
 }
 
-/// A fault is in words, and a reason not to time the contender.
+/// The error is the reason not to time the contender.
 pub(crate) type Done<T> = Result<T, String>;
 
-/// A contender at work. A key is loaded before anything else.
+/// A running contender. A key must be loaded first.
 pub(crate) trait Worker {
     /// Loads a key.
     fn load(&mut self, key: &[u8]) -> Done<()>;
@@ -49,16 +49,17 @@ pub(crate) trait Worker {
     /// Deciphers packets as [`Keyed::open`] does.
     fn open(&mut self, packets: &mut [Packet<'_>]) -> Done<bool>;
 
-    /// Does nothing, enciphers and deciphers by turns until `time` is over, and once at least.
+    /// Does nothing, enciphers and deciphers in turn until `time` is over, at least once.
     fn turns(&mut self, packets: &mut [Packet<'_>], time: Duration) -> Done<Turns>;
 
-    /// Acts on one packet so many times, each time on the same bytes, which are copied in.
+    /// Performs the operation on one packet `count` times. Each repetition starts from the same bytes, which are
+    /// copied in.
     fn again(&mut self, act: Act, iv: &[u8], from: &[u8], count: u32) -> Done<Duration>;
 
-    /// Loads the key so many times.
+    /// Loads the key `count` times.
     fn keys(&mut self, count: u32) -> Done<Duration>;
 
-    /// Sets up an IV so many times. None where that is no step of its own.
+    /// Sets up an IV `count` times. `None` if the cipher has no separate step for it.
     fn ivs(&mut self, iv: &[u8], count: u32) -> Done<Option<Duration>>;
 }
 
@@ -82,7 +83,7 @@ impl Keyed for Nothing {
     }
 }
 
-/// Work in this process.
+/// A contender in this process.
 pub(super) struct Here<'a> {
     load: &'a Load,
     key: Vec<u8>,

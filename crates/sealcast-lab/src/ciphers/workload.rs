@@ -1,4 +1,4 @@
-//! What is enciphered: packets of one length, and frames of video.
+//! The data to encipher: packets of one length, and frames of video.
 
 use std::fs::File;
 use std::io::BufReader;
@@ -11,17 +11,17 @@ use sealcast::media::{Codec, FrameRate, Picture};
 use sealcast::source::test_card::{CardClock, CardPainter};
 use sealcast::source::{Container, MediaError};
 
-/// Lengths of packets in bytes. 15, 600 and 2464 are text, audio and video of a paper on UDP; 1200 is a datagram of
-/// ours; 95 000 a large frame.
+/// Packet lengths in bytes. 15, 600 and 2464 are text, audio and video in a paper on UDP; 1200 is one of our
+/// datagrams; 95 000 is a large frame.
 pub(super) const LENGTHS: [usize; 8] = [15, 128, 256, 512, 600, 1200, 2464, 95_000];
-/// Packets that are enciphered at once at most, and their bytes: kernels that work side by side are to be full, and
-/// the processor's cache is not.
+/// Limits of packets and bytes enciphered at once: enough packets to fill kernels that work on several at once, and
+/// few enough bytes for the processor's cache.
 const MOST_PACKETS: usize = 512;
 const MOST_BATCH_BYTES: usize = 1 << 20;
 
-/// The workload that stands for a camera's video in figures that papers give for video.
+/// The workload that represents a camera's video in comparisons with papers.
 pub(super) const FRAMES_NAME: &str = "H.264 frames";
-/// Frames that are taken from a clip.
+/// Number of frames taken from a clip.
 const FRAMES: u32 = 25;
 /// The size of raw frames, and of the test card.
 const RAW: (usize, usize) = (640, 480);
@@ -29,24 +29,24 @@ const RATE: FrameRate = FrameRate {
     numerator: 25,
     denominator: 1,
 };
-/// What frames are encoded with where the clip is of another codec: bits per second, and 1 to 100.
+/// Settings for encoding frames if the clip has another codec: bits per second, and 1 to 100.
 const BITRATE: u32 = 1_500_000;
 const QUALITY: u8 = 80;
 
-/// Packets that are enciphered in turn.
+/// Packets that are enciphered one after the other.
 pub(super) struct Workload {
     pub(super) name: String,
     pub(super) packets: Vec<Vec<u8>>,
 }
 
 impl Workload {
-    /// Bytes of all packets.
+    /// Total number of bytes.
     pub(super) fn bytes(&self) -> usize {
         self.packets.iter().map(Vec::len).sum()
     }
 }
 
-/// All of them: packets of every length, then frames of the clip, or of the test card.
+/// All workloads: packets of every length, then frames of the clip or of the test card.
 pub(super) fn all(clip: Option<&Path>) -> Result<Vec<Workload>> {
     Ok(LENGTHS.into_iter().map(of_length).chain(frames(clip)?).collect())
 }
@@ -82,7 +82,7 @@ fn frames(clip: Option<&Path>) -> Result<[Workload; 3]> {
         jpegs.collect::<Result<_>>()?
     };
     let is_raw_size = |picture: &&Picture| (picture.width, picture.height) == RAW;
-    // A clip of another size has no raw frame of this one; what is in it does not matter to a cipher.
+    // A clip of another size has no raw frame of this one. The content does not matter to a cipher.
     let raw = pictures.iter().find(is_raw_size).unwrap_or(&card[0]);
     let raw = [&raw.y[..], &raw.u, &raw.v].concat();
     let kinds = [
@@ -124,7 +124,7 @@ fn h264(pictures: &[Picture]) -> Result<Vec<Vec<u8>>> {
 
 type Clip = (Option<Codec>, Vec<Vec<u8>>, Vec<Picture>);
 
-/// The first frames of a clip, as they are and as pictures.
+/// The first frames of a clip, encoded and as pictures.
 fn read(path: &Path) -> Result<Clip> {
     let failed = |error: MediaError| {
         let what = format!("{} {error}", path.display());

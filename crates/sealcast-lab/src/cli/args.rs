@@ -1,4 +1,4 @@
-//! What can be typed.
+//! The command-line arguments. Doc comments here are help texts.
 #![allow(rustdoc::broken_intra_doc_links, reason = "help texts are not links")]
 
 use std::ffi::OsString;
@@ -15,7 +15,7 @@ use crate::ciphers::load::Sink;
 use crate::experiments::link;
 use crate::experiments::throughput::Carrier;
 
-/// How a profile is written, for the help.
+/// Syntax of a profile, for the help.
 const PROFILE_HELP: &str = "A profile is one line of words, all of them optional:
   delay=20ms jitter=5ms keep-order     each packet takes 15 to 25 ms; keep-order: none overtakes another
   loss=2%                              each packet is lost with this probability
@@ -172,7 +172,7 @@ pub(super) struct LoadArgs {
     pub(super) out: Option<PathBuf>,
 }
 
-/// Where packets of `load` go.
+/// Destination of packets of `load`.
 #[derive(Clone, Copy, Debug, clap::ValueEnum)]
 pub(super) enum SinkArg {
     /// Over the loopback interface
@@ -380,7 +380,7 @@ pub(super) struct ProxyArgs {
     pub(super) link: LinkArgs,
 }
 
-/// What carries sessions.
+/// The transport of sessions.
 #[derive(Clone, Copy, Debug, clap::ValueEnum)]
 pub(super) enum CarrierArg {
     Udp,

@@ -1,4 +1,4 @@
-//! Programs that run over the link, and their end.
+//! Programs that run over the link.
 
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::{Child, Command, ExitStatus};
@@ -7,13 +7,13 @@ use std::time::Duration;
 use rustix::process::{Pid, Signal, kill_process_group};
 use sealcast::failure::{Failure, FailureKind, Result};
 
-/// How often it is looked whether a program has ended.
+/// Poll interval for the end of a program.
 const LOOK: Duration = Duration::from_millis(10);
 
-/// How long programs get to end after they were asked to.
+/// Time that programs have to end after they were asked to.
 const GRACE: Duration = Duration::from_secs(2);
 
-/// Programs in process groups of their own, so that all they have started ends with them.
+/// Programs in process groups of their own, so that their descendants end with them.
 #[derive(Default)]
 pub(super) struct Children {
     background: Vec<Child>,
@@ -21,21 +21,21 @@ pub(super) struct Children {
 }
 
 impl Children {
-    /// Start a program that does not get the terminal.
+    /// Starts a program without access to the terminal.
     pub(super) fn start(&mut self, mut command: Command) -> Result<()> {
         command.process_group(0).stdin(std::process::Stdio::null());
         self.background.push(spawn(command)?);
         Ok(())
     }
 
-    /// Start the program that the run is about. It shares the terminal, and Ctrl-C reaches it.
+    /// Starts the main program of the run. It shares the terminal, and Ctrl-C reaches it.
     pub(super) fn start_foreground(&mut self, command: Command) -> Result<()> {
         self.foreground = Some(spawn(command)?);
         Ok(())
     }
 
-    /// Until the foreground program has ended, or all others if there is none; its exit code, or the first that is not
-    /// 0.
+    /// Waits until the foreground program has ended, or all others if there is none. Returns its exit code, or the
+    /// first that is not 0.
     pub(super) async fn ended(&mut self) -> u8 {
         let mut code = 0;
         loop {
@@ -82,7 +82,7 @@ impl Drop for Children {
         }
         for mut child in left {
             signal_group(&child, Signal::KILL);
-            // Neither fails unless it has ended.
+            // These fail only if it has already ended.
             let _ = child.kill();
             let _ = child.wait();
         }
@@ -100,11 +100,11 @@ fn signal_group(child: &Child, signal: Signal) {
     let Some(pid) = i32::try_from(child.id()).ok().and_then(Pid::from_raw) else {
         return;
     };
-    // The group is gone when all of it has ended.
+    // This fails if the whole group has already ended.
     let _ = kill_process_group(pid, signal);
 }
 
-/// As a shell tells it.
+/// The exit code as a shell reports it.
 fn code_of(status: ExitStatus) -> u8 {
     let code = status
         .code()

@@ -7,7 +7,7 @@ use sealcast::failure::{Failure, FailureKind, Result};
 use super::args::{CipherAloneArgs, CiphersArgs};
 use crate::ciphers::{self, CipherOptions, Question};
 
-/// Rounds: in full, and with `--quick`.
+/// Number of rounds: in full, and with `--quick`.
 const ROUNDS: (usize, usize) = (15, 3);
 
 pub(super) fn run(args: &CiphersArgs) -> Result<ExitCode> {
@@ -36,7 +36,7 @@ pub(super) fn run(args: &CiphersArgs) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// `sealcast-lab cipher-alone`: what one implementation needs in this process, on standard output.
+/// `sealcast-lab cipher-alone`: measures one implementation in this process and prints the answer to standard output.
 pub(super) fn alone(args: &CipherAloneArgs) -> Result<ExitCode> {
     let answer = ciphers::answer(&Question {
         name: args.name.clone(),

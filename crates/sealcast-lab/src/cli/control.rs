@@ -1,4 +1,4 @@
-//! A link that runs: lines on standard input that change it, and what ends it.
+//! Controls a running link by lines on standard input, and ends it.
 
 use std::io::BufRead;
 use std::sync::Arc;
@@ -11,16 +11,16 @@ use tokio::sync::mpsc;
 
 use crate::proxy::{Running, Way};
 
-/// Lines that wait until they are obeyed.
+/// Length of the queue of input lines.
 const LINES: usize = 16;
 
-/// A link as the one who sits before it sees it.
+/// A running link, for its user.
 pub(super) trait Controlled: Running {
-    /// What happened so far: lines, the last one ended too.
+    /// Statistics so far, in lines that each end with a line break.
     fn report(&self) -> String;
 }
 
-/// Obey one line. `Ok(false)` ends the run.
+/// Executes one line. `Ok(false)` ends the run.
 pub(super) fn obey(line: &str, link: &dyn Controlled) -> Result<bool, String> {
     let (word, rest) = line.trim().split_once(char::is_whitespace).unwrap_or((line.trim(), ""));
     let rest = rest.trim();
@@ -42,13 +42,13 @@ pub(super) fn obey(line: &str, link: &dyn Controlled) -> Result<bool, String> {
     };
     let now = link.elapsed();
     let text = match word {
-        // Now, and not some time after the beginning.
+        // Outages count from now, not from the start of the link.
         "outage" => format!("outage={}ns+{rest}", now.as_nanos()),
         _ => rest.to_owned(),
     };
     for way in ways {
         let mut profile = link.profile(*way);
-        // Outages that are over would in the end leave no room for new ones.
+        // Removes past outages, since there is a maximum number of them.
         profile
             .outages
             .retain(|(start, length)| start.saturating_add(*length) > now);
@@ -58,7 +58,7 @@ pub(super) fn obey(line: &str, link: &dyn Controlled) -> Result<bool, String> {
     Ok(true)
 }
 
-/// Both profiles, in one line if they are the same.
+/// Both profiles, in one line if they are equal.
 pub(super) fn profiles(link: &dyn Controlled) -> String {
     let (up, down) = (link.profile(Way::Up), link.profile(Way::Down));
     if up == down {
@@ -81,7 +81,7 @@ pub(super) fn lines() -> mpsc::Receiver<String> {
     receiver
 }
 
-/// What may end a run from outside.
+/// Signals that may end a run.
 pub(super) struct Signals {
     interrupt: Signal,
     terminate: Signal,
@@ -89,7 +89,7 @@ pub(super) struct Signals {
 }
 
 impl Signals {
-    /// Listen from now on. Within the runtime only.
+    /// Starts to listen. Works only within the runtime.
     pub(super) fn listen() -> Result<Self> {
         let listen = |kind| {
             signal(kind).map_err(|error| {
@@ -104,7 +104,7 @@ impl Signals {
         })
     }
 
-    /// Until a signal comes that asks for the end. `keyboard`: whether Ctrl-C asks for it.
+    /// Waits for a signal that asks for the end. `keyboard`: true if Ctrl-C does.
     pub(super) async fn wait(&mut self, keyboard: bool) {
         loop {
             tokio::select! {
@@ -116,7 +116,7 @@ impl Signals {
     }
 }
 
-/// Until `seconds` are over; for ever without.
+/// Waits for `seconds`; for ever if `None`.
 pub(super) async fn time_is_up(seconds: Option<u64>) {
     match seconds {
         Some(seconds) => tokio::time::sleep(Duration::from_secs(seconds)).await,
@@ -124,7 +124,7 @@ pub(super) async fn time_is_up(seconds: Option<u64>) {
     }
 }
 
-/// The runtime that waits for all this.
+/// The runtime for these waits.
 pub(super) fn runtime() -> Result<tokio::runtime::Runtime> {
     tokio::runtime::Builder::new_current_thread()
         .enable_all()
@@ -135,7 +135,7 @@ pub(super) fn runtime() -> Result<tokio::runtime::Runtime> {
         })
 }
 
-/// Measure in a thread that signals can stop by the value it is given, so that everything is taken down.
+/// Measures in a thread that signals can stop through its argument, so that everything is cleaned up.
 pub(super) fn until_signalled<T: Send + 'static>(
     measure: impl FnOnce(&AtomicBool) -> Result<T> + Send + 'static,
 ) -> Result<T> {
@@ -159,7 +159,7 @@ pub(super) fn until_signalled<T: Send + 'static>(
     })
 }
 
-/// Obey lines, and end on `quit`, on a signal and when the time is up.
+/// Executes lines; ends on `quit`, on a signal and when the time is up.
 pub(super) async fn run(
     link: &dyn Controlled,
     signals: &mut Signals,
@@ -181,7 +181,7 @@ pub(super) async fn run(
                 Some(Ok(true)) => {}
                 Some(Ok(false)) => return,
                 Some(Err(words)) => eprintln!("sealcast-lab: {words}"),
-                // Standard input has ended; the link goes on.
+                // Standard input has ended; the link continues.
                 None => lines = None,
             },
         }

@@ -1,4 +1,4 @@
-//! `sealcast-lab delay`, and the two ends that it starts.
+//! `sealcast-lab delay`, and its two ends.
 
 use std::process::ExitCode;
 
@@ -8,7 +8,7 @@ use super::args::{DelayCommand, DelayEndArgs, DelaySendArgs};
 use super::control;
 use crate::experiments::delay::{self, DelayEnd, DelayOptions, MEDIA};
 
-/// Rounds: in full, and with `--quick`.
+/// Number of rounds: in full, and with `--quick`.
 const ROUNDS: (u16, u16) = (15, 3);
 
 pub(super) fn run(args: &DelayCommand) -> Result<ExitCode> {

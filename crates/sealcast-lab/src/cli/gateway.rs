@@ -1,4 +1,4 @@
-//! `sealcast-lab gateway`, and the programs that it runs.
+//! `sealcast-lab gateway`, and the programs that it starts.
 
 use std::process::ExitCode;
 
@@ -39,7 +39,7 @@ pub(super) fn run(args: &GatewayCommand) -> Result<ExitCode> {
     measure(definition, &args.common)
 }
 
-/// Other gateways, measured beside those of this build.
+/// Adds a variant of the gateways to measure beside those of this build.
 fn add(definition: &mut Definition, name: String, field: &str, value: String) {
     let fields = [("kind", "sealcast".to_owned()), (field, value)];
     definition.rivals.push(name.clone());
@@ -53,7 +53,7 @@ fn add(definition: &mut Definition, name: String, field: &str, value: String) {
     });
 }
 
-/// Who names sealcast means all gateways, those of other builds and with other options too.
+/// The name sealcast includes all gateways, those of other builds and with other options too.
 fn only(definition: &mut Definition, names: &[String]) -> Result<()> {
     let mut names = names.to_vec();
     if names.iter().any(|name| name == "sealcast") {
@@ -67,10 +67,10 @@ pub(super) fn relay(args: &GatewayRelayArgs) -> Result<ExitCode> {
     gateway::relay(args.carrier.into(), &args.to).map(|()| ExitCode::SUCCESS)
 }
 
-/// The program itself, as this build has it. It ends with whoever started it, whose end closes standard input.
+/// Runs `sealcast` itself, as in this build. It ends when standard input closes, that is, when its parent ends.
 pub(super) fn sealcast(args: &SealcastArgs) -> ExitCode {
     std::thread::spawn(|| {
-        // What cannot be read has ended, too.
+        // A read error also means the end.
         let _ = std::io::copy(&mut std::io::stdin().lock(), &mut std::io::sink());
         std::process::exit(0);
     });

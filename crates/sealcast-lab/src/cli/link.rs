@@ -10,7 +10,7 @@ use super::run::{built_in, measure};
 use crate::experiments::link::{self, EndConfig, LINK, System};
 use crate::harness::Entry;
 
-/// How long a packet is under way, and how many are lost in a row where losses come in bursts.
+/// One-way delay of a packet, and mean length of loss bursts in packets.
 const DELAY: &str = "delay=20ms";
 const MEAN_BURST: u32 = 4;
 
@@ -26,7 +26,8 @@ pub(super) fn run(args: &LinkCommand) -> Result<ExitCode> {
     measure(definition, &args.common)
 }
 
-/// `1,2,5r,10b`: so many percent, each by itself (`r`), in bursts (`b`), or both. First all random ones.
+/// Parses `1,2,5r,10b`: percentages of independent losses (`r`), of losses in bursts (`b`), or both. Cases with
+/// independent losses come first.
 fn cases(losses: &[String]) -> Result<Vec<Entry>> {
     let mut points: Vec<(bool, f64)> = Vec::new();
     for text in losses {

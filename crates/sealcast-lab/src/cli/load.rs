@@ -7,7 +7,7 @@ use sealcast::failure::Result;
 use super::args::LoadArgs;
 use crate::ciphers::load::{self, LoadOptions};
 
-/// Rounds: in full, and with `--quick`.
+/// Number of rounds: in full, and with `--quick`.
 const ROUNDS: (u16, u16) = (5, 1);
 
 pub(super) fn run(args: &LoadArgs) -> Result<ExitCode> {

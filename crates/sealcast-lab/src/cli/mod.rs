@@ -20,7 +20,7 @@ use clap::Parser;
 
 use args::{Arguments, Command};
 
-/// Run the command that the process's arguments name.
+/// Runs the command that the process's arguments name.
 pub fn run() -> ExitCode {
     let done = match Arguments::parse().command {
         Command::Run(args) => run::run(&args),

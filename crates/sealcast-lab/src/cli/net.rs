@@ -28,7 +28,7 @@ pub(super) fn run(args: &NetArgs) -> Result<ExitCode> {
         device_mtu: args.device_mtu,
         congestion_control: args.congestion_control.clone(),
     };
-    // Signals are listened for before there is anything to take down.
+    // Listens for signals before there is anything to clean up.
     control::runtime()?.block_on(async {
         let mut signals = Signals::listen()?;
         let net = Net::start(&config)?;
@@ -53,7 +53,7 @@ fn check(args: &NetArgs) -> Result<ExitCode> {
         let table = tokio::select! {
             table = &mut compared => table,
             () = signals.wait(true) => {
-                // It takes down what it has set up, and then says that it was ended.
+                // It cleans up, then reports that it was stopped.
                 stop.store(true, Ordering::Relaxed);
                 compared.await
             }
@@ -70,7 +70,7 @@ fn check(args: &NetArgs) -> Result<ExitCode> {
     })
 }
 
-/// Run what was asked for over the link, until it ends or is told to.
+/// Runs the requested programs over the link, until they end or the run is stopped.
 async fn over(net: &Net, args: &NetArgs, signals: &mut Signals) -> Result<u8> {
     let mut children = Children::default();
     for (end, script) in [(End::B, &args.run_b), (End::A, &args.run_a)] {
@@ -97,7 +97,7 @@ async fn over(net: &Net, args: &NetArgs, signals: &mut Signals) -> Result<u8> {
             children.ended().await
         }
     };
-    // The program in the foreground has the terminal: lines, and Ctrl-C, are for it.
+    // The foreground program has the terminal, and so input lines and Ctrl-C.
     if own_terminal {
         let lines = Some(control::lines());
         tokio::select! {

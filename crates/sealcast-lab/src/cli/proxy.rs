@@ -87,7 +87,7 @@ fn address(option: &str, url: &str) -> Result<(Carrier, SocketAddr)> {
     }
 }
 
-/// What became of the packets, in one line.
+/// The packet counts in one line.
 pub(super) fn counts_in_words(counts: &LinkCounts) -> String {
     let mut words = format!(
         "{} packets ({} bytes) sent, {} delivered",

@@ -1,4 +1,4 @@
-//! `sealcast-lab run`, and what all experiments have in common on the command line.
+//! `sealcast-lab run`, and the common part of all experiment commands.
 
 use std::process::ExitCode;
 
@@ -19,7 +19,7 @@ pub(super) fn run(args: &RunArgs) -> Result<ExitCode> {
     measure(definition, &args.common)
 }
 
-/// A definition, with less of everything if that is asked for.
+/// Reads a definition and applies the command-line options.
 pub(super) fn begin(text: &str, common: &CommonArgs) -> Result<Definition> {
     let mut definition = Definition::parse(text)?;
     if common.quick {
@@ -40,15 +40,15 @@ pub(super) fn begin(text: &str, common: &CommonArgs) -> Result<Definition> {
     Ok(definition)
 }
 
-/// The longest that one measurement may take.
+/// Limit for the duration of one measurement.
 const MAX_SECONDS: f64 = 3600.0;
 
-/// The definition that an experiment has built in.
+/// The built-in definition of an experiment, with options applied.
 pub(super) fn built_in(experiment: &Experiment, common: &CommonArgs) -> Result<Definition> {
     begin(experiment.definition, common)
 }
 
-/// Measures, says what was found, and writes it where it is asked for.
+/// Measures, prints the findings, and writes the files if a folder is given.
 pub(super) fn measure(definition: Definition, common: &CommonArgs) -> Result<ExitCode> {
     let experiment = experiments::by_name(&definition.experiment)?;
     let method = match definition.method.is_empty() {

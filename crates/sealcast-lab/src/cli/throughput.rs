@@ -10,7 +10,7 @@ use sealcast_proto::seal::suite::{AEGIS_128X4, AES_128_GCM, RECOMMENDED};
 use super::args::ThroughputArgs;
 use crate::experiments::throughput::{Carrier, Plan, measure, write};
 
-/// What `--quick` takes: enough to see that everything works.
+/// Rounds and duration for `--quick`: enough to see that everything works.
 const QUICK: (usize, Duration) = (1, Duration::from_millis(200));
 
 pub(super) fn run(args: &ThroughputArgs) -> Result<ExitCode> {

@@ -1,4 +1,4 @@
-//! The experiments that are built in: each a definition, an engine and columns.
+//! The built-in experiments: each a definition, an engine and columns.
 
 pub mod delay;
 pub mod gateway;
@@ -9,13 +9,13 @@ use sealcast::failure::{Failure, FailureKind, Result};
 
 use crate::harness::Experiment;
 
-/// Those that a definition can name.
+/// The experiments that a definition can name.
 pub static ALL: [&Experiment; 2] = [&gateway::GATEWAY, &link::LINK];
 
 /// The experiment that a definition names.
 ///
 /// # Errors
-/// There is none of this name; those that there are are told.
+/// There is none of this name; the message lists the valid names.
 pub fn by_name(name: &str) -> Result<&'static Experiment> {
     let known = ALL.into_iter().find(|experiment| experiment.name == name);
     known.ok_or_else(|| {

@@ -1,4 +1,4 @@
-//! Processors that do not go to sleep.
+//! Keeps processors from going to sleep during a measurement.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -11,18 +11,18 @@ use thread_priority::{
     NormalThreadSchedulePolicy, ThreadPriority, ThreadSchedulePolicy, set_thread_priority_and_policy, thread_native_id,
 };
 
-/// While it lives, each processor that this process may use goes round and round where nothing else wants it: a thread
-/// of the policy `SCHED_IDLE` for each, before which everything else goes.
+/// While it lives, no processor that this process may use goes to sleep: each runs a spinning thread of policy
+/// `SCHED_IDLE`, which gives way to everything else.
 pub(crate) struct Awake {
     over: Arc<AtomicBool>,
     threads: Vec<JoinHandle<()>>,
 }
 
 impl Awake {
-    /// Keep the processors awake from now on.
+    /// Keeps the processors awake from now on.
     ///
     /// # Errors
-    /// The system does not tell which they are, or does not let a thread go behind all others.
+    /// The system does not report which processors there are, or does not allow a thread to use `SCHED_IDLE`.
     pub(crate) fn keep() -> Result<Self> {
         let ours = sched_getaffinity(None).map_err(|error| refused(&error))?;
         let mut awake = Self {
@@ -35,7 +35,7 @@ impl Awake {
             awake.threads.push(thread::spawn(move || {
                 let behind = go_behind(processor);
                 let goes_round = behind.is_ok();
-                // Who asked may have gone because another was refused.
+                // The receiver may be gone because another thread was refused.
                 let _ = sender.send(behind);
                 drop(sender);
                 while goes_round && !over.load(Ordering::Relaxed) {
@@ -53,13 +53,13 @@ impl Drop for Awake {
     fn drop(&mut self) {
         self.over.store(true, Ordering::Relaxed);
         for thread in self.threads.drain(..) {
-            // One that panicked has ended, too.
+            // A thread that panicked has ended, too.
             let _ = thread.join();
         }
     }
 }
 
-/// This thread stays on one processor, and runs there when nothing else does.
+/// Pins this thread to one processor, with the lowest priority there.
 fn go_behind(processor: usize) -> Result<()> {
     let mut alone = CpuSet::new();
     alone.set(processor);
@@ -84,7 +84,7 @@ mod tests {
     /// Number of `SCHED_IDLE`.
     const BEHIND: &str = "5";
 
-    /// The threads of this process that go behind all others.
+    /// The threads of this process that have policy `SCHED_IDLE`.
     fn behind() -> Vec<PathBuf> {
         let threads = std::fs::read_dir("/proc/self/task").expect("Linux");
         let threads = threads.map(|thread| thread.expect("an entry").path());
@@ -93,21 +93,21 @@ mod tests {
             .collect()
     }
 
-    /// Field 41 of `/proc/PID/stat`; the second is a name, in brackets. None of a thread that has ended.
+    /// Field 41 of `/proc/PID/stat`; the second field is a name, in brackets. `None` if the thread has ended.
     fn policy(thread: &std::path::Path) -> Option<String> {
         let stat = std::fs::read_to_string(thread.join("stat")).ok()?;
         let (_, from_third) = stat.rsplit_once(") ")?;
         from_third.split(' ').nth(41 - 3).map(str::to_owned)
     }
 
-    /// The first number of `schedstat`, in nanoseconds.
+    /// Processor time of the thread: the first number of `schedstat`, in nanoseconds.
     fn has_run(thread: &std::path::Path) -> Duration {
         let text = std::fs::read_to_string(thread.join("schedstat")).expect("it has not ended");
         let nanos = text.split(' ').next().and_then(|first| first.parse().ok());
         Duration::from_nanos(nanos.expect("a number"))
     }
 
-    /// Others may keep the machine busy, and nothing is left for threads behind them meanwhile.
+    /// Waits up to 20 s: while other programs keep the machine busy, `SCHED_IDLE` threads do not run.
     fn at_last(met: impl Fn() -> bool) -> bool {
         let began = Instant::now();
         while !met() && began.elapsed() < Duration::from_secs(20) {

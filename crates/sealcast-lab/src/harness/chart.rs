@@ -1,5 +1,5 @@
-//! Pictures of figures: bars, which are HTML, and curves, which are SVG. Colours are the page's, so that they follow
-//! its light and dark. Names stand beside what they name.
+//! Charts: bars in HTML and curves in SVG. They use the page's colours, so that they follow its light and dark modes.
+//! Labels stand beside the curves and bars they name.
 
 use std::fmt::Write;
 
@@ -9,22 +9,22 @@ use super::number;
 use super::page::escape;
 use super::results::{Results, Row};
 
-/// Size of a chart of curves, and where its field begins and ends, in its own units.
+/// Size of a chart of curves and the margins of its plot area, in SVG units.
 const WIDTH: f64 = 460.0;
 const HEIGHT: f64 = 300.0;
 const LEFT: f64 = 52.0;
 const RIGHT: f64 = 8.0;
 const TOP: f64 = 24.0;
 const BOTTOM: f64 = 40.0;
-/// Between the lines of two names.
+/// Distance between the lines of two names.
 const LINE: f64 = 14.0;
-/// Differences of more times than this are drawn on a logarithmic axis: lengths do not compare on it, but on another
-/// the short ones could not be seen.
+/// If the largest value is more than this many times the smallest, the axis is logarithmic. Lengths cannot be
+/// compared there, but on a linear axis the short bars would be invisible.
 const SPREAD: f64 = 20.0;
-/// Colours that the page has for systems.
+/// Number of colours that the page has for systems.
 const COLOURS: usize = 8;
 
-/// The class of a system's colour.
+/// The CSS class of a system's colour.
 pub(crate) fn colour(results: &Results, row: &Row) -> String {
     let place = results
         .definition
@@ -34,7 +34,7 @@ pub(crate) fn colour(results: &Results, row: &Row) -> String {
     format!("c{}", place.unwrap_or(0) % COLOURS)
 }
 
-/// Bars of a column, by cases; empty where there is no figure.
+/// Bars of a column, grouped by case; empty if there is no figure.
 pub(crate) fn bars(results: &Results, column: &Column) -> String {
     let Some(at) = results.columns.iter().position(|other| other.key == column.key) else {
         return String::new();
@@ -84,7 +84,7 @@ pub(crate) fn bars(results: &Results, column: &Column) -> String {
     html + "</article>\n"
 }
 
-/// A chart of curves for each case; empty where there is none.
+/// A chart of curves for each case; empty if there is none.
 pub(crate) fn curves(results: &Results, chart: &Chart) -> String {
     let cases = results.rows.chunk_by(|a, b| a.case.name == b.case.name);
     let drawn: Vec<String> = cases.filter_map(|rows| case(results, chart, rows)).collect();
@@ -143,7 +143,7 @@ fn down(along: f64) -> f64 {
     HEIGHT - BOTTOM - along * (HEIGHT - TOP - BOTTOM)
 }
 
-/// Lines at round values, and what they are.
+/// Grid lines at round values, with their labels.
 fn grid(svg: &mut String, chart: &Chart) {
     let (top, bottom, right) = (TOP, HEIGHT - BOTTOM, WIDTH - RIGHT);
     for value in ticks(&chart.y) {
@@ -162,7 +162,7 @@ fn grid(svg: &mut String, chart: &Chart) {
             svg,
             "<path class=\"grid\" d=\"M{x:.1} {top}V{bottom}\"/><text x=\"{x:.1}\" y=\"{:.1}\" class=\"{}\">{}</text>",
             bottom + 15.0,
-            // The last one would not fit otherwise.
+            // The last label would not fit otherwise.
             if x > right - LINE { "end" } else { "mid" },
             label(&chart.x, value)
         );
@@ -189,7 +189,7 @@ fn grid(svg: &mut String, chart: &Chart) {
     }
 }
 
-/// Each curve's name beside it, every one on a line of its own so that none hides another.
+/// The name of each curve beside it, each on a line of its own so that none hides another.
 fn names(svg: &mut String, results: &Results, curves: &[(&Row, Vec<(f64, f64)>)]) {
     let share = (HEIGHT - TOP - BOTTOM - 2.0 * LINE) / (curves.len() + 1) as f64;
     let mut order: Vec<_> = curves.iter().collect();
@@ -197,7 +197,7 @@ fn names(svg: &mut String, results: &Results, curves: &[(&Row, Vec<(f64, f64)>)]
     order.sort_by(|a, b| crossing(&a.1, half).0.total_cmp(&crossing(&b.1, half).0).reverse());
     let mut taken: Vec<f64> = Vec::new();
     for (at, (row, points)) in order.into_iter().enumerate() {
-        // A curve that ends above this line has its name where it comes down.
+        // A curve that ends above this line has its name at the height where it ends.
         let end = points.last().map_or(HEIGHT, |point| point.1) - 5.0;
         let mut y = end.min(TOP + 2.0 * LINE + share * (at + 1) as f64);
         while taken.iter().any(|other: &f64| (other - y).abs() < LINE) {
@@ -205,7 +205,7 @@ fn names(svg: &mut String, results: &Results, curves: &[(&Row, Vec<(f64, f64)>)]
         }
         let x = crossing(points, y).0;
         taken.push(y);
-        // To the left of its curve where there is no room on the right.
+        // Left of the curve if there is no room on the right.
         let (x, side) = if x > WIDTH * 0.7 {
             (x - 5.0, "end")
         } else {
@@ -220,14 +220,14 @@ fn names(svg: &mut String, results: &Results, curves: &[(&Row, Vec<(f64, f64)>)]
     }
 }
 
-/// Where a curve first comes to a height; its last point if it never does.
+/// The point where a curve first reaches a height; its last point if it never does.
 fn crossing(points: &[(f64, f64)], height: f64) -> (f64, f64) {
     let crosses = |pair: &&[(f64, f64)]| (pair[0].1 - height) * (pair[1].1 - height) <= 0.0;
     let found = points.windows(2).find(crosses).map(|pair| (pair[1].0, height));
     found.or(points.last().copied()).unwrap_or((LEFT, height))
 }
 
-/// Round values on an axis, some five of them; powers of ten on a logarithmic one.
+/// About five round values on an axis; powers of ten on a logarithmic one.
 fn ticks(axis: &Axis) -> Vec<f64> {
     if axis.log {
         let powers = axis.from.log10().ceil() as i32..=(axis.to.log10() + 1e-9).floor() as i32;

@@ -1,4 +1,4 @@
-//! A column: which figure is made of samples, how it is written, and how two systems are compared in it.
+//! A column: how a figure is computed from samples, how it is formatted, and how two systems are compared by it.
 
 use super::number;
 use super::sample::Sample;
@@ -7,64 +7,64 @@ use super::statistics::Estimate;
 /// Samples of one system in one case, each with its round.
 pub(crate) type Samples<'a> = &'a [(usize, &'a Sample)];
 
-/// A figure of each system in each case.
+/// A figure for each system in each case.
 #[derive(Clone, Debug)]
 pub struct Column {
-    /// In `table.csv` and in targets.
+    /// The column's name in `table.csv` and in targets.
     pub key: &'static str,
-    /// In heads, without the unit.
+    /// The heading, without the unit.
     pub title: &'static str,
-    /// Such as `ms`; empty if it has none.
+    /// The unit, such as `ms`; empty if there is none.
     pub unit: &'static str,
     /// Digits after the point.
     pub digits: usize,
-    /// Whether people see it; `table.csv` has all columns.
+    /// True if reports show the column; `table.csv` has all columns.
     pub shown: bool,
-    /// Whether the page has bars of it.
+    /// True if the page has a bar chart of it.
     pub drawn: bool,
     pub(crate) finding: Option<Finding>,
-    /// What stands in `table.csv` times this is what people see.
+    /// Factor from the value in `table.csv` to the value shown in reports.
     pub(crate) scale: f64,
-    /// What `_low` and `_high` stand behind in `table.csv`.
+    /// The name before `_low` and `_high` in `table.csv`.
     ends: &'static str,
     kind: Kind,
 }
 
-/// How the samples of all rounds become a figure.
+/// How the samples of all rounds become one figure.
 #[derive(Clone, Copy, Debug)]
 enum Kind {
-    /// The median over rounds of a value.
+    /// The median of a value over rounds.
     Median(&'static str),
-    /// The same of the difference to the baseline in the same round.
+    /// The median over rounds of the difference to the baseline in the same round.
     Over(&'static str),
-    /// The same of how many times the baseline's in the same round it is.
+    /// The median over rounds of the ratio to the baseline in the same round.
     Times(&'static str),
-    /// The mean of a series over all rounds, each of whose elements is a share of so many events.
+    /// The mean of a series over all rounds. Each element is a share of this many events.
     Share(&'static str, f64),
     /// The sum of a value over rounds.
     Sum(&'static str),
-    /// The highest of a value over rounds.
+    /// The maximum of a value over rounds.
     Most(&'static str),
 }
 
-/// How a column tells which of two systems is better.
+/// How a column decides which of two systems is better.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Finding {
     pub(crate) better: Better,
-    /// Differences below this, in the unit that people see, matter to nobody. Of ratios: by how much it is not 1.
+    /// Smaller differences are irrelevant in practice. In the unit shown in reports; for ratios, the distance from 1.
     pub(crate) matters: f64,
-    /// Compared is the ratio, not the difference.
+    /// True if the ratio is compared, not the difference.
     pub(crate) ratio: bool,
-    /// The series of the rival that shares are compared with, if not the same.
+    /// The rival's series to compare shares with, if it is another one.
     rival: Option<&'static str>,
 }
 
-/// Which end is better.
+/// The direction in which values get better.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Better {
-    /// Less is.
+    /// Lower is better.
     Less,
-    /// More is.
+    /// Higher is better.
     More,
 }
 
@@ -84,23 +84,23 @@ impl Column {
         }
     }
 
-    /// The median over rounds of the value `key`.
+    /// The median of the value `key` over rounds.
     pub fn median(key: &'static str, title: &'static str, unit: &'static str) -> Self {
         Self::new(key, title, unit, Kind::Median(key))
     }
 
-    /// The median over rounds of by how much `value` is more than the baseline's in the same round.
+    /// The median over rounds of the difference between `value` and the baseline's in the same round.
     pub fn over(key: &'static str, value: &'static str, title: &'static str, unit: &'static str) -> Self {
         Self::new(key, title, unit, Kind::Over(value))
     }
 
-    /// The median over rounds of how many times the baseline's in the same round `value` is.
+    /// The median over rounds of the ratio of `value` to the baseline's in the same round.
     pub fn times(key: &'static str, value: &'static str, title: &'static str) -> Self {
         Self::new(key, title, "times", Kind::Times(value)).digits(2)
     }
 
-    /// The share of good events, in percent for people: the mean of `series`, each of whose elements is the share of
-    /// `each` events. Elements of all rounds are resampled, since events fail together.
+    /// The share of good events, shown in percent: the mean of `series`, each element of which is the share of `each`
+    /// events. The bootstrap resamples elements of all rounds instead of single events, since events fail together.
     pub fn share(key: &'static str, series: &'static str, title: &'static str, each: u32) -> Self {
         Self::new(key, title, "%", Kind::Share(series, each.into())).percent()
     }
@@ -110,18 +110,18 @@ impl Column {
         Self::new(key, title, unit, Kind::Sum(key)).digits(0)
     }
 
-    /// The highest of the value `key` over rounds.
+    /// The maximum of the value `key` over rounds.
     pub fn most(key: &'static str, title: &'static str, unit: &'static str) -> Self {
         Self::new(key, title, unit, Kind::Most(key))
     }
 
-    /// With so many digits after the point.
+    /// Sets the number of digits after the point.
     #[must_use]
     pub fn digits(self, digits: usize) -> Self {
         Self { digits, ..self }
     }
 
-    /// In percent for people, a share in `table.csv`.
+    /// Shows the value in percent; `table.csv` keeps the share.
     #[must_use]
     pub fn percent(self) -> Self {
         Self {
@@ -132,25 +132,26 @@ impl Column {
         }
     }
 
-    /// With bars on the page.
+    /// Adds a bar chart to the page.
     #[must_use]
     pub fn drawn(self) -> Self {
         Self { drawn: true, ..self }
     }
 
-    /// In `table.csv` alone.
+    /// Leaves the column out of reports; only `table.csv` has it.
     #[must_use]
     pub fn hidden(self) -> Self {
         Self { shown: false, ..self }
     }
 
-    /// With the ends of its interval under other names in `table.csv`: `NAME_low` and `NAME_high`.
+    /// Names the ends of the interval differently in `table.csv`: `NAME_low` and `NAME_high`.
     #[must_use]
     pub fn ends(self, ends: &'static str) -> Self {
         Self { ends, ..self }
     }
 
-    /// Findings compare the subject with its rivals here: differences from `matters` on are told.
+    /// Makes findings compare the subject with its rivals by this column. Differences of at least `matters` are
+    /// reported.
     #[must_use]
     pub fn found(self, better: Better, matters: f64) -> Self {
         let finding = Finding {
@@ -165,7 +166,7 @@ impl Column {
         }
     }
 
-    /// The same, by the ratio: `matters` is 0.05 if five in a hundred do.
+    /// As [`Column::found`], but by the ratio: `matters` is 0.05 if a difference of 5 % is worth reporting.
     #[must_use]
     pub fn found_in_times(self, better: Better, matters: f64) -> Self {
         let mut column = self.found(better, matters);
@@ -173,24 +174,24 @@ impl Column {
         column
     }
 
-    /// Of the rival this series counts, to its advantage.
+    /// Compares with this series of the rival, which counts to the rival's advantage.
     #[must_use]
     pub fn rival_series(mut self, series: &'static str) -> Self {
         self.finding.iter_mut().for_each(|finding| finding.rival = Some(series));
         self
     }
 
-    /// Whether it is about the baseline, which has no such figure.
+    /// True if the figure is relative to the baseline, so that the baseline itself has none.
     pub(crate) fn is_relative(&self) -> bool {
         matches!(self.kind, Kind::Over(_) | Kind::Times(_))
     }
 
-    /// Whether it has an interval.
+    /// True if the figure has an interval.
     pub(crate) fn is_estimate(&self) -> bool {
         !matches!(self.kind, Kind::Sum(_) | Kind::Most(_))
     }
 
-    /// Its names in `table.csv`.
+    /// Its column names in `table.csv`.
     pub(crate) fn names(&self) -> Vec<String> {
         match self.is_estimate() {
             true => vec![
@@ -202,7 +203,7 @@ impl Column {
         }
     }
 
-    /// What stands above it, with its unit.
+    /// The heading, with the unit.
     pub(crate) fn head(&self) -> String {
         match self.unit {
             "" => self.title.to_owned(),
@@ -210,7 +211,7 @@ impl Column {
         }
     }
 
-    /// The figure of these samples, as `table.csv` has it; none where there is no value.
+    /// The figure of these samples, in the unit of `table.csv`; `None` if no sample has the value.
     pub(crate) fn figure(&self, own: Samples<'_>, baseline: Samples<'_>) -> Option<Estimate> {
         let values = |name: &str| -> Vec<f64> { own.iter().filter_map(|(_, sample)| sample.value(name)).collect() };
         match self.kind {
@@ -226,8 +227,8 @@ impl Column {
         }
     }
 
-    /// By how much, or how many times, the first is more than the second, in the unit that people see; none where they
-    /// have nothing in common.
+    /// The difference between the first and the second, or their ratio, in the unit shown in reports. `None` if they
+    /// have no round in common.
     pub(crate) fn compared(&self, finding: Finding, own: Samples<'_>, rival: Samples<'_>) -> Option<Estimate> {
         let ratio = finding.ratio;
         let both = |own: f64, rival: f64| if ratio { own / rival } else { own - rival };
@@ -242,13 +243,13 @@ impl Column {
         compared.map(|estimate| estimate.times(scale))
     }
 
-    /// A figure for people, without unit and interval.
+    /// A figure as reports show it, without unit and interval.
     pub(crate) fn written(&self, value: f64) -> String {
         number::written(value * self.scale, self.digits)
     }
 }
 
-/// What two systems come to in each round in which both have the value.
+/// `both` applied to the values of two systems, for each round in which both have the value.
 fn paired(own: Samples<'_>, other: Samples<'_>, name: &str, both: impl Fn(f64, f64) -> f64) -> Vec<f64> {
     let beside = |round: usize| other.iter().find(|(other, _)| *other == round)?.1.value(name);
     own.iter()

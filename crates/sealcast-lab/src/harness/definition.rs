@@ -1,10 +1,10 @@
-//! What an experiment measures, as data: a TOML file. `definitions/` has those that are built in.
+//! The definition of an experiment: a TOML file. `definitions/` has the built-in ones.
 
 use sealcast::failure::{Failure, FailureKind, Result};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-/// An experiment as its file defines it, flags of the command line applied.
+/// An experiment as its file defines it, with command-line flags applied.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Definition {
@@ -14,22 +14,22 @@ pub struct Definition {
     pub title: String,
     /// The question, in one sentence.
     pub asks: String,
-    /// The result that would answer it otherwise than expected, in one sentence.
+    /// The result, in one sentence, that would disprove the expected answer.
     pub disproved_by: String,
-    /// How the figures come about, a paragraph each; those of the built-in definition if there are none.
+    /// How the figures are obtained, one paragraph each; if empty, those of the built-in definition.
     #[serde(default)]
     pub method: Vec<String>,
     /// How often everything is measured, at least 1.
     pub rounds: usize,
-    /// Seconds that count in each measurement.
+    /// Duration of each measurement in seconds, without its warm-up.
     pub seconds: f64,
-    /// Decides the order of turns, and whatever else is drawn.
+    /// Seed for the order of turns and all other random choices.
     #[serde(default = "one")]
     pub seed: u64,
-    /// Measurements at the same time.
+    /// Number of measurements that run at the same time.
     #[serde(default = "one")]
     pub at_once: u64,
-    /// The system that the others are compared with within a round, in columns that say so.
+    /// The system that the others are compared with within a round, in columns that compare with a baseline.
     #[serde(default)]
     pub baseline: String,
     /// The system that findings are about.
@@ -38,19 +38,19 @@ pub struct Definition {
     /// Systems that findings compare the subject with.
     #[serde(default)]
     pub rivals: Vec<String>,
-    /// Less of everything, for a first look within three minutes.
+    /// Smaller values for `--quick`: a first look within three minutes.
     #[serde(default)]
     pub quick: Quick,
     /// Values that figures have to reach.
     #[serde(default, rename = "target")]
     pub targets: Vec<Target>,
-    /// What the engine has to know beside cases and systems.
+    /// Settings for the engine beside cases and systems.
     #[serde(default)]
     pub settings: toml::Table,
     /// The circumstances under which systems are measured: loads, links, media.
     #[serde(rename = "case")]
     pub cases: Vec<Entry>,
-    /// What is compared.
+    /// The systems that are compared.
     #[serde(rename = "system")]
     pub systems: Vec<Entry>,
 }
@@ -59,17 +59,17 @@ fn one() -> u64 {
     1
 }
 
-/// What `--quick` changes.
+/// Changes that `--quick` makes.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Quick {
-    /// Rounds instead.
+    /// Number of rounds instead.
     pub rounds: Option<usize>,
     /// Seconds of each measurement instead.
     pub seconds: Option<f64>,
-    /// Cases that are left; all if none is named.
+    /// Cases that remain; all if none is named.
     pub cases: Vec<String>,
-    /// Systems that are left; all if none is named.
+    /// Systems that remain; all if none is named.
     pub systems: Vec<String>,
 }
 
@@ -77,36 +77,36 @@ pub struct Quick {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Target {
-    /// The cases it is for.
+    /// The cases that the target applies to.
     pub cases: Vec<String>,
-    /// The column by its key, in the column's unit.
+    /// The key of the column. Limits are in the column's unit.
     pub column: String,
-    /// The figure is to be no more.
+    /// Upper limit of the figure.
     #[serde(default)]
     pub at_most: Option<f64>,
-    /// The figure is to be no less.
+    /// Lower limit of the figure.
     #[serde(default)]
     pub at_least: Option<f64>,
 }
 
-/// A case or a system: its name, what it is, and what the engine has to know of it.
+/// A case or a system: name, description, and parameters for the engine.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Entry {
-    /// In options, tables and records.
+    /// The name in options, tables and records.
     pub name: String,
-    /// What it is, in words; may be empty.
+    /// Description for readers; may be empty.
     #[serde(default)]
     pub words: String,
-    /// What the engine reads.
+    /// Parameters for the engine.
     #[serde(flatten)]
     pub fields: toml::Table,
 }
 
 impl Entry {
-    /// What the engine has to know of it.
+    /// Reads the parameters into the engine's type.
     ///
     /// # Errors
-    /// A field is missing, unknown or of another kind; which is said.
+    /// A field is missing, unknown or of the wrong type; the message says which.
     pub fn read<T: DeserializeOwned>(&self) -> Result<T> {
         self.fields
             .clone()
@@ -119,7 +119,7 @@ impl Definition {
     /// Reads a definition.
     ///
     /// # Errors
-    /// It is no TOML of this form; where and why is said.
+    /// The text is not TOML of this form; the message says where and why.
     pub fn parse(text: &str) -> Result<Self> {
         let definition: Self = toml::from_str(text).map_err(|error| refused(&error))?;
         let named = [(&definition.cases, "case"), (&definition.systems, "system")];
@@ -139,16 +139,16 @@ impl Definition {
         Ok(definition)
     }
 
-    /// What the engine has to know beside cases and systems.
+    /// Reads the settings into the engine's type.
     ///
     /// # Errors
-    /// A setting is missing, unknown or of another kind; which is said.
+    /// A setting is missing, unknown or of the wrong type; the message says which.
     pub fn settings<T: DeserializeOwned>(&self) -> Result<T> {
         let read = self.settings.clone().try_into();
         read.map_err(|error: toml::de::Error| refused(&format!("settings: {}", error.message())))
     }
 
-    /// Less of everything.
+    /// Applies the values for `--quick`.
     pub fn quicken(&mut self) {
         let quick = std::mem::take(&mut self.quick);
         self.rounds = quick.rounds.unwrap_or(self.rounds);
@@ -157,10 +157,10 @@ impl Definition {
         keep(&mut self.systems, &quick.systems);
     }
 
-    /// Leaves the cases and systems that are named; of a kind of which none is named, all.
+    /// Keeps only the named cases and systems. If no case is named, all cases stay; likewise for systems.
     ///
     /// # Errors
-    /// A name is neither's; those that there are are told.
+    /// A name is neither a case nor a system; the message lists the valid names.
     pub fn only(&mut self, names: &[String]) -> Result<()> {
         let known: Vec<&str> = self
             .cases
@@ -186,7 +186,7 @@ impl Definition {
     }
 }
 
-/// Leaves those that are named, or all if none of them is.
+/// Keeps the named entries, or all if none of them is named.
 fn keep(entries: &mut Vec<Entry>, names: &[String]) {
     let named = |entry: &Entry| names.contains(&entry.name);
     if entries.iter().any(named) {

@@ -1,4 +1,4 @@
-//! What must stand beside every result: the machine, versions, and what else ran there.
+//! The environment recorded with every result: machine, versions, and load average.
 
 use std::collections::BTreeMap;
 
@@ -10,10 +10,10 @@ use serde_json::Value;
 /// The kernel's file with the congestion control that new TCP connections use. Each network namespace has its own.
 pub(crate) const CONGESTION_CONTROL: &str = "/proc/sys/net/ipv4/tcp_congestion_control";
 
-/// What figures depend on beside the definition.
+/// The properties of machine and program that figures depend on.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Environment {
-    /// Of this program.
+    /// Version of this program.
     pub(crate) version: String,
     pub(crate) libraries: BTreeMap<String, String>,
     pub(crate) machine: Value,
@@ -29,7 +29,7 @@ impl Environment {
         }
     }
 
-    /// The machine in a line.
+    /// The machine in one line.
     pub(crate) fn machine_line(&self) -> String {
         let word = |field: &str| self.machine[field].as_str().unwrap_or("unknown").to_owned();
         format!(
@@ -40,7 +40,7 @@ impl Environment {
         )
     }
 
-    /// Versions in a line.
+    /// Versions in one line.
     pub(crate) fn versions_line(&self) -> String {
         let libraries = self
             .libraries
@@ -50,7 +50,7 @@ impl Environment {
     }
 }
 
-/// The TCP congestion control in force where this program runs, such as `cubic` or `bbr`; in words if it is not known.
+/// The TCP congestion control in use here, such as `cubic` or `bbr`; an explanation if it is unknown.
 pub(crate) fn congestion_control() -> String {
     match std::fs::read_to_string(CONGESTION_CONTROL) {
         Ok(name) => name.trim().to_owned(),
@@ -58,7 +58,7 @@ pub(crate) fn congestion_control() -> String {
     }
 }
 
-/// The kernel's load averages, as it writes them; empty if it does not tell.
+/// The kernel's load averages, unparsed; empty if they cannot be read.
 pub(crate) fn load_average() -> String {
     let text = std::fs::read_to_string("/proc/loadavg").unwrap_or_default();
     text.trim().to_owned()

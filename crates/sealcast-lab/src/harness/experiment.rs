@@ -1,4 +1,4 @@
-//! What an experiment brings of its own: an engine that measures, and columns.
+//! The interface of an experiment: an engine that measures, and columns.
 
 use sealcast::failure::Result;
 
@@ -8,38 +8,38 @@ use super::process::Stop;
 use super::sample::Sample;
 use super::turn::Turn;
 
-/// An experiment that is built in: definition, engine and columns.
+/// A built-in experiment: definition, engine and columns.
 pub struct Experiment {
-    /// As definitions call it.
+    /// The name that definitions use.
     pub name: &'static str,
     /// Its definition, in TOML.
     pub definition: &'static str,
-    /// Sets up what measures.
+    /// Sets up the engine.
     pub open: fn(&Definition, &Place<'_>) -> Result<Opened>,
-    /// What is made of samples.
+    /// The columns computed from samples.
     pub columns: fn() -> Vec<Column>,
-    /// What is drawn of series.
+    /// The charts drawn from series.
     pub charts: fn(&Definition) -> Vec<Chart>,
 }
 
-/// Where an engine may leave files.
+/// The place where an engine may leave files.
 pub struct Place<'a> {
-    /// A folder that is there.
+    /// An existing folder.
     pub folder: &'a std::path::Path,
 }
 
-/// An engine that is ready.
+/// An engine that is ready, and notes on its environment.
 pub struct Opened {
-    /// What measures.
+    /// The engine.
     pub engine: Box<dyn Engine>,
-    /// What has to be known of the surroundings, by name.
+    /// Facts about the environment, by name.
     pub facts: Vec<(String, String)>,
-    /// Systems that cannot be measured here, and why.
+    /// Systems that cannot be measured here, with the reason.
     pub absent: Vec<(String, String)>,
 }
 
 impl Opened {
-    /// An engine that can measure everybody.
+    /// An engine that can measure every system.
     pub fn new(engine: impl Engine + 'static) -> Self {
         Self {
             engine: Box::new(engine),
@@ -49,58 +49,59 @@ impl Opened {
     }
 }
 
-/// What measures.
+/// Takes the measurements of an experiment.
 pub trait Engine: Sync {
-    /// Whether the system can be measured in this case at all.
+    /// True if the system can be measured in this case.
     fn suits(&self, _case: &Entry, _system: &Entry) -> bool {
         true
     }
 
-    /// One measurement, of `seconds` that count. It ends early, with a failure, when `stop` turns true.
+    /// Takes one measurement of `seconds`, warm-up not included. Ends early, with a failure, when `stop` becomes
+    /// true.
     ///
     /// # Errors
-    /// In words; the turn is taken once more, then left out.
+    /// The reason, for the user. The turn is repeated once, then skipped.
     fn measure(&self, turn: &Turn, seconds: f64, stop: Stop<'_>) -> Result<Sample>;
 }
 
-/// Curves of a series, of all systems in each case: one chart for a case.
+/// A chart for each case, with one curve of a series per system.
 #[derive(Clone, Debug)]
 pub struct Chart {
-    /// The series whose elements are drawn, evenly over the axis from its beginning to its end.
+    /// The series to draw. Its elements are spaced evenly from the start of the axis to its end.
     pub series: &'static str,
-    /// What it shows, in a sentence.
+    /// Caption: one sentence.
     pub words: &'static str,
-    /// From left to right.
+    /// Horizontal axis.
     pub x: Axis,
-    /// From the bottom up.
+    /// Vertical axis.
     pub y: Axis,
-    /// A line at this place of the horizontal axis, and what it is called.
+    /// A vertical line at this value of the horizontal axis, with its label.
     pub mark: Option<(f64, &'static str)>,
 }
 
-/// An axis.
+/// An axis of a chart.
 #[derive(Clone, Copy, Debug)]
 pub struct Axis {
-    /// What is on it, with its unit.
+    /// Quantity and unit.
     pub title: &'static str,
-    /// Its beginning.
+    /// Value at its start.
     pub from: f64,
-    /// Its end.
+    /// Value at its end.
     pub to: f64,
-    /// Whether equal lengths are equal ratios.
+    /// True if the axis is logarithmic.
     pub log: bool,
-    /// Shares, which are written in percent.
+    /// True if values are shares, labelled in percent.
     pub percent: bool,
 }
 
 impl Axis {
-    /// The values of `count` even steps, both ends among them.
+    /// `count` evenly spaced values, both ends included.
     pub fn steps(&self, count: usize) -> impl Iterator<Item = f64> + use<> {
         let axis = *self;
         (0..count).map(move |step| axis.at(step as f64 / (count - 1).max(1) as f64))
     }
 
-    /// The value so far along, 0 to 1.
+    /// The value at a position along the axis, 0 to 1.
     pub(crate) fn at(&self, along: f64) -> f64 {
         match self.log {
             true => self.from * (self.to / self.from).powf(along),
@@ -108,7 +109,7 @@ impl Axis {
         }
     }
 
-    /// How far along a value is, 0 to 1.
+    /// The position of a value along the axis, 0 to 1.
     pub(crate) fn place(&self, value: f64) -> f64 {
         let along = match self.log {
             true => (value.max(self.from) / self.from).ln() / (self.to / self.from).ln(),

@@ -1,4 +1,4 @@
-//! What was found, in sentences: each difference between the subject and a rival that matters to a person.
+//! Findings in sentences: each relevant difference between the subject and a rival.
 
 use super::column::{Better, Column, Finding};
 use super::definition::Target;
@@ -14,17 +14,18 @@ struct Compared<'a> {
     more: Estimate,
 }
 
-/// What a comparison shows.
+/// The result of a comparison.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Shown {
     Less,
     More,
-    /// The interval holds no difference, or the difference matters to nobody.
+    /// The interval includes "no difference", or the difference is irrelevant in practice.
     Alike,
 }
 
 impl Compared<'_> {
-    /// Of one round there is no interval: then what was seen is told, and that it is one round.
+    /// A single round has no interval. Then the observed difference is reported, with a note that it is from one
+    /// round.
     fn shown(&self) -> Shown {
         let even = if self.finding.ratio { 1.0 } else { 0.0 };
         match self.more {
@@ -59,7 +60,7 @@ impl Compared<'_> {
         }
     }
 
-    /// For the list of all comparisons.
+    /// A line for the list of all comparisons.
     fn detail(&self, subject: &str, rival: &str) -> String {
         let Estimate { median, low, high } = self.more;
         let digits = self.digits();
@@ -86,7 +87,7 @@ impl Compared<'_> {
     }
 }
 
-/// A sentence for each rival: every column in which there is a difference that matters, and where there is none.
+/// One sentence for each rival: all columns with a relevant difference, and those without.
 pub(crate) fn headline(results: &Results) -> Vec<String> {
     let subject = &results.definition.subject;
     let rivals = results.definition.rivals.iter();
@@ -110,7 +111,7 @@ pub(crate) fn headline(results: &Results) -> Vec<String> {
         .collect()
 }
 
-/// Each comparison by itself.
+/// One line for each comparison.
 pub(crate) fn details(results: &Results) -> Vec<String> {
     let mut details = Vec::new();
     for rival in &results.definition.rivals {
@@ -143,7 +144,7 @@ fn compared<'a>(results: &'a Results, column: &'a Column, rival: &str) -> Vec<Co
         .collect()
 }
 
-/// A column over all cases: where there is less, where more, where neither.
+/// A column over all cases: where the subject has less, where more, and where there is no difference.
 fn summed_up(column: &Column, all: &[Compared<'_>]) -> String {
     let parts: Vec<String> = [
         (Shown::Less, "less"),
@@ -182,7 +183,7 @@ fn range(first: &Compared<'_>, all: &[&Compared<'_>]) -> String {
     }
 }
 
-/// Whether the subject, and each variant of it (`subject with …`), has the values that it is to reach.
+/// Reports for the subject and each of its variants (`subject with …`) if they reach their targets.
 pub(crate) fn targets(results: &Results) -> Vec<String> {
     let subject = &results.definition.subject;
     let variant = format!("{subject} ");

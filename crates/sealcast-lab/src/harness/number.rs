@@ -1,9 +1,9 @@
-//! Numbers as people read them.
+//! Formatting of numbers for readers.
 
-/// Between thousands: a narrow space at which no line breaks.
+/// Thousands separator: a narrow no-break space.
 const APART: char = '\u{202f}';
 
-/// With so many digits after the point, and thousands set apart.
+/// A number with this many digits after the point and separated thousands.
 pub(crate) fn written(value: f64, digits: usize) -> String {
     if !value.is_finite() {
         return "-".to_owned();
@@ -15,7 +15,7 @@ pub(crate) fn written(value: f64, digits: usize) -> String {
     let zero = text.bytes().all(|byte| matches!(byte, b'0' | b'.'));
     let mut said = String::from(if value < 0.0 && !zero { "−" } else { "" });
     for (at, digit) in whole.chars().enumerate() {
-        // A number of four digits is read at a glance.
+        // Numbers of four digits are readable without a separator.
         if at > 0 && whole.len() > 4 && (whole.len() - at).is_multiple_of(3) {
             said.push(APART);
         }
@@ -28,7 +28,7 @@ pub(crate) fn written(value: f64, digits: usize) -> String {
     said
 }
 
-/// The same with its sign.
+/// As [`written`], with a sign.
 pub(crate) fn signed(value: f64, digits: usize) -> String {
     let text = written(value, digits);
     if text.starts_with(['−', '-']) {

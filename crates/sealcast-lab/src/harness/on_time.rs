@@ -1,4 +1,4 @@
-//! Doing something when it is due.
+//! Waiting for a due time, precisely.
 
 use std::num::NonZero;
 use std::thread;
@@ -6,17 +6,18 @@ use std::time::{Duration, Instant};
 
 use crate::net::SPIN;
 
-/// Threads that send and receive go before what is measured, which else would be measured by late clocks.
+/// Priority of threads that send and receive. It is above that of the measured program; otherwise late wake-ups of
+/// these threads would count as its delay.
 const PRIORITY: i32 = -20;
 
-/// To the microsecond, and before others, as far as the system lets this thread. The kernel may wake a thread 50
-/// microseconds late to save energy, unless it is told otherwise.
+/// Sets a timer slack of almost nothing and a high priority for this thread, as far as the system allows. By default
+/// the kernel may wake a thread 50 µs late to save energy.
 pub(crate) fn go_first() {
     let _ = rustix::thread::set_current_timer_slack(NonZero::new(1));
     let _ = rustix::process::setpriority_process(Some(rustix::thread::gettid()), PRIORITY);
 }
 
-/// Waits until `due` after `epoch`: asleep, and if `precise` watching the clock for the last 60 µs.
+/// Waits until `due` after `epoch`: asleep, and if `precise` spinning for the last 60 µs.
 pub(crate) fn wait(epoch: Instant, due: Duration, precise: bool) {
     let spin = if precise { SPIN } else { Duration::ZERO };
     let left = due.saturating_sub(epoch.elapsed()).saturating_sub(spin);

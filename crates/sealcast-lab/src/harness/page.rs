@@ -1,4 +1,4 @@
-//! The page: one file that needs nothing else. What was found comes first, then pictures, the table and the method.
+//! The report page: one self-contained file. Findings come first, then charts, the table and the method.
 
 use std::fmt::Write;
 
@@ -8,10 +8,10 @@ use super::results::{Results, Row};
 use super::statistics::Estimate;
 use super::{chart, findings};
 
-/// The same look as the demo's page.
+/// The same style as the demo's page.
 const STYLE: &str = include_str!("page.css");
 
-/// Text as HTML.
+/// Escapes text for HTML.
 pub(crate) fn escape(text: &str) -> String {
     text.replace('&', "&amp;")
         .replace('<', "&lt;")
@@ -132,7 +132,7 @@ fn cell(column: &Column, row: &Row, at: usize) -> String {
     }
 }
 
-/// What cases and systems are.
+/// Descriptions of cases and systems.
 fn entries(page: &mut String, definition: &Definition) {
     let described = |entry: &Entry| match entry.words.as_str() {
         "" => None,
@@ -143,7 +143,7 @@ fn entries(page: &mut String, definition: &Definition) {
     }
 }
 
-/// Paragraphs of HTML under a heading; nothing if there are none.
+/// Paragraphs of HTML under a heading; empty if there are none.
 fn list(page: &mut String, heading: &str, paragraphs: impl Iterator<Item = String>) {
     let paragraphs: String = paragraphs.map(|words| format!("<p>{words}</p>\n")).collect();
     if !paragraphs.is_empty() {

@@ -1,4 +1,4 @@
-//! A program of a run: talked with by lines, and gone when it is dropped.
+//! A child process of a run. Communication is by lines; dropping the handle ends the process.
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Write};
@@ -13,14 +13,14 @@ use std::os::unix::process::CommandExt;
 use rustix::process::{Pid, Signal, kill_process};
 use sealcast::failure::{Failure, FailureKind, Result};
 
-/// How often it is looked whether a program has ended, and whether to stop.
+/// Poll interval for the end of a program and for `stop`.
 const LOOK: Duration = Duration::from_millis(20);
-/// Most letters of a program's last line in a failure.
+/// Longest excerpt of a program's last line in a failure, in characters.
 const MAX_WORDS: usize = 300;
-/// How long a program may take to end once it was asked to.
+/// Time that a program has to end after it was asked to.
 const GRACE: Duration = Duration::from_secs(1);
 
-/// What a signal, or nothing, says to everything that waits.
+/// Becomes true on a signal; everything that waits polls it and then gives up.
 pub(crate) type Stop<'a> = &'a AtomicBool;
 
 pub(crate) struct Program {
@@ -30,12 +30,12 @@ pub(crate) struct Program {
     stdin: Option<ChildStdin>,
 }
 
-/// The words for a run that somebody ended.
+/// The failure of a run that the user stopped.
 pub(crate) fn stopped() -> Failure {
     Failure::new(FailureKind::Usage, "the measurement was stopped", "start it again")
 }
 
-/// Sleep, but not on when told to stop.
+/// Sleeps, and returns early with a failure if `stop` becomes true.
 pub(crate) fn pause(time: Duration, stop: Stop<'_>) -> Result<()> {
     let end = Instant::now() + time;
     while Instant::now() < end {
@@ -47,7 +47,7 @@ pub(crate) fn pause(time: Duration, stop: Stop<'_>) -> Result<()> {
     Ok(())
 }
 
-/// This program, run anew.
+/// A command that runs this program again.
 pub(crate) fn own_program() -> Result<Command> {
     let own = std::env::current_exe().map_err(|error| {
         let what = format!("this program cannot find itself ({error})");
@@ -56,7 +56,7 @@ pub(crate) fn own_program() -> Result<Command> {
     Ok(Command::new(own))
 }
 
-/// The last line of what each program printed, since its files go with the measurement.
+/// The last line that each program printed. Failures quote it because the log files are deleted with the measurement.
 pub(crate) fn last_words(scratch: &Path) -> String {
     let files = std::fs::read_dir(scratch)
         .into_iter()
@@ -73,18 +73,18 @@ pub(crate) fn last_words(scratch: &Path) -> String {
 }
 
 impl Program {
-    /// Its process.
+    /// Its process id.
     pub(crate) fn id(&self) -> u32 {
         self.child.id()
     }
 
-    /// Start it; what it says beyond lines goes to the file `log`.
+    /// Starts it; its standard error goes to the file `log`.
     pub(crate) fn start(name: &'static str, mut command: Command, log: &Path) -> Result<Self> {
         let errors = File::create(log).map_err(|error| {
             let what = format!("{} cannot be written ({error})", log.display());
             Failure::new(FailureKind::Sink, what, "choose another --out")
         })?;
-        // In a group of its own: Ctrl-C is for this process, which takes everything down in good order.
+        // A process group of its own: Ctrl-C reaches this process alone, which then ends its children in order.
         command
             .process_group(0)
             .stdin(Stdio::piped())
@@ -113,7 +113,7 @@ impl Program {
         })
     }
 
-    /// What follows `prefix` in the first line that begins so.
+    /// Waits for the first line that begins with `prefix`, and returns the rest of it.
     pub(crate) fn line(&self, prefix: &str, patience: Duration, stop: Stop<'_>) -> Result<String> {
         let end = Instant::now() + patience;
         while Instant::now() < end {
@@ -143,20 +143,20 @@ impl Program {
         ))
     }
 
-    /// Say a line to it.
+    /// Sends it a line.
     pub(crate) fn say(&mut self, line: &str) {
         if let Some(stdin) = &mut self.stdin {
-            // One that has ended shows in what it leaves.
+            // If the program has ended, its missing results show that.
             let _ = writeln!(stdin, "{line}");
         }
     }
 
-    /// Say that nothing more will be said.
+    /// Closes its standard input.
     pub(crate) fn hush(&mut self) {
         self.stdin = None;
     }
 
-    /// Until it has ended by itself.
+    /// Waits until it ends by itself.
     pub(crate) fn ended(&mut self, patience: Duration, stop: Stop<'_>) -> Result<()> {
         let end = Instant::now() + patience;
         loop {
@@ -190,7 +190,7 @@ impl Drop for Program {
         while !ended(&mut self.child) && Instant::now() < end {
             std::thread::sleep(LOOK);
         }
-        // Neither fails unless it has ended.
+        // These fail only if it has already ended.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }

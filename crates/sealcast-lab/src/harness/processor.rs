@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use sealcast::failure::{Failure, FailureKind, Result};
 
-/// User and system time that the threads a process has now have used, in nanoseconds' steps. `/proc/PID/stat` would
-/// count in hundredths of a second, which are many packets.
+/// User and system time that the living threads of a process have used, with a resolution of nanoseconds.
+/// `/proc/PID/stat` counts in hundredths of a second, in which many packets pass.
 pub(crate) fn time_of(process: u32) -> Result<Duration> {
     let folder = format!("/proc/{process}/task");
     let gone = |error: &dyn std::fmt::Display| {
@@ -20,7 +20,7 @@ pub(crate) fn time_of(process: u32) -> Result<Duration> {
     let mut all = Duration::ZERO;
     for thread in fs::read_dir(&folder).map_err(|error| gone(&error))? {
         let file = thread.map_err(|error| gone(&error))?.path().join("schedstat");
-        // A thread may end meanwhile.
+        // The thread may have ended in the meantime.
         let Ok(text) = fs::read_to_string(file) else { continue };
         all += on_processor(&text).ok_or_else(|| gone(&text.trim()))?;
     }
@@ -30,12 +30,12 @@ pub(crate) fn time_of(process: u32) -> Result<Duration> {
     Ok(all)
 }
 
-/// The same of several together.
+/// The sum over several processes.
 pub(crate) fn time_of_all(processes: &[u32]) -> Result<Duration> {
     processes.iter().map(|&process| time_of(process)).sum()
 }
 
-/// The first of the three numbers of `schedstat`.
+/// Processor time: the first of the three numbers of `schedstat`.
 fn on_processor(schedstat: &str) -> Option<Duration> {
     let nanos = schedstat.split_whitespace().next()?.parse().ok()?;
     Some(Duration::from_nanos(nanos))

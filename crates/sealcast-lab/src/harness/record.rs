@@ -1,5 +1,5 @@
-//! The record: a file of JSON lines. The first says what is measured and where, each further one is a turn, appended
-//! when it is over, so that a run that was killed goes on where it was.
+//! The record: a file of JSON lines. The first line says what is measured and where. Each further line is a turn,
+//! appended when it is over, so that a killed run can continue.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::Write;
@@ -15,7 +15,7 @@ use super::environment::{self, Environment};
 use super::sample::Sample;
 use super::turn::Turn;
 
-/// Its file in the folder of a run.
+/// File name in the folder of a run.
 const FILE: &str = "record.jsonl";
 
 /// The first line.
@@ -24,13 +24,13 @@ pub(crate) struct Header {
     pub(crate) made: String,
     pub(crate) definition: Definition,
     pub(crate) environment: Environment,
-    /// What the engine says of its surroundings.
+    /// Facts about the environment from the engine.
     pub(crate) facts: Vec<(String, String)>,
-    /// Systems that cannot be measured here, and why.
+    /// Systems that cannot be measured here, with the reason.
     pub(crate) absent: Vec<(String, String)>,
 }
 
-/// A further line: what came of a turn.
+/// A further line: the outcome of a turn.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Taken {
     #[serde(flatten)]
@@ -44,11 +44,11 @@ pub(crate) struct Taken {
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Outcome {
     Sample(Sample),
-    /// Why there is none.
+    /// The reason why there is no sample.
     Failure(String),
 }
 
-/// A record on disk, and what stands in it.
+/// A record on disk, with its content.
 pub(crate) struct Record {
     pub(crate) header: Header,
     pub(crate) taken: Vec<Taken>,
@@ -67,8 +67,9 @@ impl Header {
         }
     }
 
-    /// Why a record that begins with `self` cannot be gone on with as `now`; none if it can. More rounds may be added,
-    /// and where and when it goes on may differ, but neither what is measured nor by what and on what.
+    /// The reason why a record with header `self` cannot be continued with header `now`; `None` if it can. The number
+    /// of rounds may grow, and place and time may differ, but not what is measured, with which program and on which
+    /// machine.
     fn obstacle(&self, now: &Self) -> Option<&'static str> {
         let measured = |header: &Self| Definition {
             rounds: 1,
@@ -86,16 +87,16 @@ impl Header {
 }
 
 impl Record {
-    /// Goes on with the record in `folder`, or begins one.
+    /// Continues the record in `folder`, or begins one.
     ///
     /// # Errors
-    /// The folder has the record of another measurement, or no file can be written there.
+    /// The folder has the record of another measurement, or files cannot be written there.
     pub(crate) fn open(folder: &Path, header: Header) -> Result<Self> {
         let path = folder.join(FILE);
         let failed = |error: &dyn std::fmt::Display| unwritable(&path, error);
         fs::create_dir_all(folder).map_err(|error| failed(&error))?;
         let text = fs::read_to_string(&path).unwrap_or_default();
-        // A line without its end was being written when the run was killed.
+        // A last line without a line end was cut off when the run was killed.
         let whole = text.rfind('\n').map_or(0, |end| end + 1);
         let mut file = OpenOptions::new()
             .create(true)
@@ -134,13 +135,13 @@ impl Record {
         })
     }
 
-    /// Whether the turn was taken, successfully.
+    /// True if the turn was measured successfully.
     pub(crate) fn has(&self, turn: &Turn) -> bool {
         let done = |taken: &Taken| taken.turn == *turn && matches!(taken.outcome, Outcome::Sample(_));
         self.taken.iter().any(done)
     }
 
-    /// Appends a turn that is over.
+    /// Appends a finished turn.
     pub(crate) fn add(&mut self, turn: Turn, outcome: Outcome) -> Result<()> {
         let taken = Taken {
             turn,
@@ -152,7 +153,7 @@ impl Record {
         Ok(())
     }
 
-    /// Turns that failed and were not taken since, and why.
+    /// Turns that failed and have not succeeded since, with the reason.
     pub(crate) fn failures(&self) -> impl Iterator<Item = (&Turn, &str)> {
         let last = |turn: &Turn| self.taken.iter().rfind(|taken| taken.turn == *turn);
         self.taken.iter().filter_map(move |taken| match &taken.outcome {
@@ -164,7 +165,7 @@ impl Record {
     }
 }
 
-/// One line, in one piece.
+/// Writes one line with a single write.
 fn put(file: &mut File, line: &impl Serialize) -> std::io::Result<()> {
     let mut text = serde_json::to_vec(line)?;
     text.push(b'\n');
@@ -178,7 +179,7 @@ fn read<T: DeserializeOwned>(path: &Path, line: &str) -> Result<T> {
     })
 }
 
-/// The words where a file of the results cannot be written.
+/// The failure if a file of the results cannot be written.
 pub(crate) fn unwritable(path: &Path, error: &dyn std::fmt::Display) -> Failure {
     let what = format!("{} cannot be written ({error})", path.display());
     Failure::new(FailureKind::Sink, what, "choose another --out, or make room")
@@ -219,7 +220,7 @@ mod tests {
         let text = fs::read_to_string(&path).expect("it is there");
         fs::write(&path, text.clone() + "{\"round\":2,\"ca").expect("written");
 
-        // More rounds are no other measurement.
+        // A run with more rounds continues the same measurement.
         let mut record = Record::open(folder.path(), header(3, 2.5)).expect("it goes on");
         assert_eq!(fs::read_to_string(&path).expect("it is there"), text);
         assert_eq!(

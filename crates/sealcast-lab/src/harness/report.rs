@@ -1,4 +1,4 @@
-//! The files that a run leaves beside its record.
+//! The files that a run writes beside its record.
 
 use std::path::Path;
 
@@ -8,7 +8,7 @@ use super::record::unwritable;
 use super::results::Results;
 use super::{page, table};
 
-/// Writes `table.csv`, `table.md` and `report.html` into a folder that is there.
+/// Writes `table.csv`, `table.md` and `report.html` into an existing folder.
 ///
 /// # Errors
 /// A file cannot be written.

@@ -1,4 +1,4 @@
-//! What the samples of a record come to: a row for each system in each case.
+//! Results computed from the samples of a record: a row for each system in each case.
 
 use super::column::Column;
 use super::definition::{Definition, Entry};
@@ -8,41 +8,41 @@ use super::record::{Outcome, Record};
 use super::sample::Sample;
 use super::statistics::Estimate;
 
-/// Figures of all that was measured, and what has to be known beside them.
+/// All figures, with the information needed to read them.
 pub struct Results {
-    /// What was measured.
+    /// The definition of the experiment.
     pub definition: Definition,
     /// The figures of a row.
     pub columns: Vec<Column>,
-    /// What is drawn of series.
+    /// The charts to draw.
     pub charts: Vec<Chart>,
-    /// In the order of the definition; without those that have no sample.
+    /// In the order of the definition, without rows that have no sample.
     pub rows: Vec<Row>,
-    /// Who could not be measured, when, and why.
+    /// Systems or turns that could not be measured, with the reason.
     pub missing: Vec<String>,
-    /// The surroundings, by name.
+    /// Facts about the environment, by name.
     pub facts: Vec<(String, String)>,
 }
 
-/// A system in a case.
+/// The results of a system in a case.
 pub struct Row {
-    /// The circumstances.
+    /// The case.
     pub case: Entry,
-    /// What was measured.
+    /// The system.
     pub system: Entry,
-    /// One of each round, with the round's number.
+    /// One sample for each round, with the round's number.
     pub samples: Vec<(usize, Sample)>,
-    /// In the order of the columns, as `table.csv` has them.
+    /// In the order of the columns, in the units of `table.csv`.
     pub figures: Vec<Option<Estimate>>,
 }
 
 impl Row {
-    /// The samples with their rounds.
+    /// The samples with their rounds, by reference.
     pub(crate) fn lent(&self) -> Vec<(usize, &Sample)> {
         self.samples.iter().map(|(round, sample)| (*round, sample)).collect()
     }
 
-    /// The mean of a series over rounds, element by element; empty where there is none.
+    /// The mean of a series over rounds, element by element; empty if there is none.
     pub(crate) fn curve(&self, series: &str) -> Vec<f64> {
         let all: Vec<&Vec<f64>> = self
             .samples
@@ -105,13 +105,13 @@ impl Results {
         rows.find(|row| row.case.name == case && row.system.name == system)
     }
 
-    /// Rounds of which there is any sample.
+    /// The number of rounds with at least one sample.
     pub(crate) fn rounds(&self) -> usize {
         self.rows.iter().map(|row| row.samples.len()).max().unwrap_or(0)
     }
 }
 
-/// The newest of each round.
+/// The newest sample of each round.
 fn samples(record: &Record, case: &Entry, system: &Entry) -> Vec<(usize, Sample)> {
     let mut samples: Vec<(usize, Sample)> = Vec::new();
     for taken in &record.taken {

@@ -1,4 +1,4 @@
-//! A run: everybody takes its turns, and the record grows.
+//! A run: measures turn by turn and appends to the record.
 
 use std::collections::VecDeque;
 use std::path::Path;
@@ -22,18 +22,19 @@ struct Bench<'a> {
     experiment: &'a Experiment,
     queue: Mutex<VecDeque<Turn>>,
     record: Mutex<Record>,
-    /// All turns of this run.
+    /// Number of turns in this run.
     count: usize,
     began: Instant,
     stop: Stop<'a>,
     told: &'a (dyn Fn(&str) + Sync),
 }
 
-/// Measures what the record in `folder` lacks; `told` hears how far it is, and `stop` ends it when it turns true.
+/// Measures the turns that the record in `folder` lacks. Reports progress to `told`, and ends when `stop` becomes
+/// true.
 ///
 /// # Errors
-/// The engine cannot be set up, nothing can be measured, the record is of another measurement, or it was stopped. A
-/// turn that fails twice is noted instead.
+/// The engine cannot be set up, nothing can be measured, the record is of another measurement, or the run was
+/// stopped. A turn that fails twice is noted in the record instead.
 pub fn run(
     experiment: &Experiment,
     definition: &Definition,
@@ -97,7 +98,7 @@ pub fn run(
 }
 
 impl Bench<'_> {
-    /// Takes turns until there are none.
+    /// Measures turns until the queue is empty.
     fn work(&self) -> Result<()> {
         loop {
             let Some(turn) = lock(&self.queue).pop_front() else {
@@ -105,14 +106,14 @@ impl Bench<'_> {
             };
             let taken = self.take(&turn);
             if taken.is_err() {
-                // The others need not go on.
+                // Makes the other workers end, too.
                 lock(&self.queue).clear();
                 return taken;
             }
         }
     }
 
-    /// A turn that fails is taken once more; if it fails again, the run goes on without it.
+    /// Measures a turn. If it fails, it is repeated once; if it fails again, the run continues without it.
     fn take(&self, turn: &Turn) -> Result<()> {
         let mut outcome = self.once(turn)?;
         if let Outcome::Failure(why) = &outcome {
@@ -146,7 +147,7 @@ impl Bench<'_> {
         }
     }
 
-    /// What a sample says in the columns that findings are about.
+    /// The values of a sample in the columns that findings use.
     fn said(&self, sample: &Sample) -> String {
         let figures = (self.experiment.columns)()
             .into_iter()
@@ -163,7 +164,7 @@ impl Bench<'_> {
         said.collect::<Vec<_>>().join(", ")
     }
 
-    /// The time that the turns which are left will take, if they take as long as those before.
+    /// The estimated time for the remaining turns, at the speed of the previous ones.
     fn remaining(&self, done: usize) -> String {
         let left = self
             .began
@@ -177,7 +178,7 @@ impl Bench<'_> {
     }
 }
 
-/// A time in words, as exactly as it matters.
+/// A time in words, as precise as useful.
 fn time(time: Duration) -> String {
     match time.as_secs() {
         seconds @ ..90 => format!("{seconds} s"),
@@ -197,7 +198,7 @@ mod tests {
     use crate::harness::definition::Entry;
     use crate::harness::experiment::Opened;
 
-    /// Fails where it is told to, and is killed after so many turns.
+    /// Fails for the named system, and is stopped after some turns.
     struct Fake {
         fails: &'static str,
     }
@@ -211,7 +212,7 @@ mod tests {
             if turn.case == self.fails {
                 return Err(Failure::new(FailureKind::Network, "no route", "none"));
             }
-            // Once round 1 is reached somebody presses Ctrl-C.
+            // Stands for Ctrl-C in round 1.
             stop.fetch_or(turn.round == 1, Ordering::Relaxed);
             Ok(Sample::default().with("ms", 1.0 + turn.round as f64))
         }
@@ -249,7 +250,7 @@ mod tests {
         let mut rest = definition.clone();
         rest.rounds = 2;
         let results = run(&fake(), &rest, folder.path(), &stop, &tell);
-        // Round 1 stops it again, if that was not in the record.
+        // If round 1 is not in the record, it is measured again and stops the run again.
         let results = match results {
             Ok(results) => results,
             Err(_) => {

@@ -1,21 +1,21 @@
-//! What one measurement gives.
+//! The result of one measurement.
 
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-/// Values by their names, and series of values. A value that could not be had is not there.
+/// Values by name, and series of values. A value that could not be measured is absent.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Sample {
     /// Single values.
     pub values: BTreeMap<String, f64>,
-    /// Several of a kind: a value for each second, or a curve on the grid of its chart.
+    /// Several values of a kind: one for each second, or a curve on the grid of its chart.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub series: BTreeMap<String, Vec<f64>>,
 }
 
 impl Sample {
-    /// With this value too; one that is not finite is none.
+    /// Adds a value; ignores one that is not finite.
     #[must_use]
     pub fn with(mut self, name: &str, value: f64) -> Self {
         if value.is_finite() {
@@ -24,7 +24,7 @@ impl Sample {
         self
     }
 
-    /// With this series too.
+    /// Adds a series.
     #[must_use]
     pub fn with_series(mut self, name: &str, series: Vec<f64>) -> Self {
         self.series.insert(name.to_owned(), series);

@@ -1,16 +1,16 @@
-//! Medians, quantiles, shares, and how sure a figure is: the percentile bootstrap, with one seed for everybody, so that
+//! Medians, quantiles, shares, and their confidence intervals by the percentile bootstrap. The seed is fixed, so that
 //! the same samples give the same interval.
 
 use sealcast_proto::sim::Random;
 use serde::{Deserialize, Serialize};
 
-/// Resamples: the ends of a 95 % interval rest on 50 of them each.
+/// Number of resamples: each end of a 95 % interval rests on 50 of them.
 const RESAMPLES: usize = 2000;
 
-/// A figure, and the ends of its 95 % interval. Of one sample there is none: both ends are the figure.
+/// A figure with the ends of its 95 % interval. One sample has no interval: both ends equal the figure.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Estimate {
-    /// The median, or the mean where that is said.
+    /// The median; the mean where the constructor says so.
     pub median: f64,
     /// The lower end.
     pub low: f64,
@@ -19,12 +19,12 @@ pub struct Estimate {
 }
 
 impl Estimate {
-    /// The median of samples; none of no samples.
+    /// The median of samples; `None` without samples.
     pub(crate) fn of(samples: &[f64]) -> Option<Self> {
         Self::with(samples, median)
     }
 
-    /// A value that is counted, not estimated.
+    /// A counted value, without an interval.
     pub(crate) fn exact(value: f64) -> Self {
         Self {
             median: value,
@@ -33,9 +33,9 @@ impl Estimate {
         }
     }
 
-    /// The mean of shares, each of `each` events; none of no shares. Where all events are alike, resampling shows
-    /// nothing: then the other end is where chance would show as little once in twenty times, three failures (or
-    /// successes) in as many events.
+    /// The mean of shares, each of `each` events; `None` without shares. If all events have the same outcome,
+    /// resampling gives an interval of length 0. Then the other end is set by the rule of three: three failures (or
+    /// successes) in this number of events.
     pub(crate) fn of_shares(shares: &[f64], each: f64) -> Option<Self> {
         let estimate = Self::with(shares, |shares| mean(shares))?;
         let rule_of_three = (3.0 / (each * shares.len() as f64)).min(1.0);
@@ -52,7 +52,7 @@ impl Estimate {
         })
     }
 
-    /// The difference of two means, the first less the second; none if either has no samples.
+    /// The difference of two means, first minus second; `None` if either has no samples.
     pub(crate) fn difference(a: &[f64], b: &[f64]) -> Option<Self> {
         let difference = |a: &mut [f64], b: &mut [f64]| mean(a) - mean(b);
         let median = difference(&mut a.to_vec(), &mut b.to_vec());
@@ -69,7 +69,7 @@ impl Estimate {
         Some(Self { median, low, high })
     }
 
-    /// In another unit.
+    /// The estimate in another unit.
     pub(crate) fn times(self, factor: f64) -> Self {
         Self {
             median: self.median * factor,
@@ -79,12 +79,12 @@ impl Estimate {
     }
 }
 
-/// The 95 % interval of a figure of samples.
+/// The 95 % interval of a statistic of samples.
 pub(crate) fn interval<T: Copy>(samples: &[T], figure: impl Fn(&mut [T]) -> f64) -> (f64, f64) {
     interval_of_two(samples, &[], |samples, _| figure(samples))
 }
 
-/// The 95 % interval of a figure of two sets of samples, such as their difference.
+/// The 95 % interval of a statistic of two sets of samples, such as their difference.
 fn interval_of_two<T: Copy>(a: &[T], b: &[T], figure: impl Fn(&mut [T], &mut [T]) -> f64) -> (f64, f64) {
     let mut random = Random::new(0x5ea1 ^ a.len() as u64);
     let mut draw = |from: &[T]| -> Vec<T> {
@@ -97,7 +97,7 @@ fn interval_of_two<T: Copy>(a: &[T], b: &[T], figure: impl Fn(&mut [T], &mut [T]
     (figures[tail], figures[RESAMPLES - 1 - tail])
 }
 
-/// The median, for which the values are sorted; of an even number the mean of the middle two; not a number of none.
+/// The median; sorts the values. The mean of the middle two if their number is even; NaN if there are none.
 pub(crate) fn median(values: &mut [f64]) -> f64 {
     values.sort_unstable_by(f64::total_cmp);
     let half = values.len() / 2;
@@ -108,12 +108,12 @@ pub(crate) fn median(values: &mut [f64]) -> f64 {
     }
 }
 
-/// The mean; not a number of none.
+/// The mean; NaN without values.
 pub(crate) fn mean(values: &[f64]) -> f64 {
     values.iter().sum::<f64>() / values.len() as f64
 }
 
-/// The least of the sorted values that this share of them does not exceed; not a number of none.
+/// The smallest of the sorted values such that at least this share of them is not greater; NaN without values.
 pub(crate) fn quantile(sorted: &[f64], share: f64) -> f64 {
     let at = (share * sorted.len() as f64).ceil() as usize;
     sorted.get(at.saturating_sub(1)).copied().unwrap_or(f64::NAN)

@@ -1,4 +1,4 @@
-//! The table, for terminals, documents and programs.
+//! The table of results, for terminals, documents and programs.
 
 use std::fmt::Write;
 
@@ -8,7 +8,7 @@ use super::findings;
 use super::results::{Results, Row};
 use super::statistics::Estimate;
 
-/// What was found, and the table as Markdown, so that it can be put into documents.
+/// Findings and the table as Markdown, ready for documents.
 pub fn terminal(results: &Results) -> String {
     let mut text = String::new();
     for sentence in findings::headline(results) {
@@ -66,7 +66,7 @@ pub(crate) fn markdown(results: &Results) -> String {
     text
 }
 
-/// A figure with its interval, for people; of one sample there is no interval.
+/// A figure with its interval, formatted for readers; a single sample has no interval.
 fn cell(column: &Column, figure: Option<Estimate>) -> String {
     match figure {
         None => "-".to_owned(),
@@ -78,10 +78,10 @@ fn cell(column: &Column, figure: Option<Estimate>) -> String {
     }
 }
 
-/// `table.csv`: what cases and systems are, then all columns, with the ends of their intervals.
+/// `table.csv`: the parameters of cases and systems, then all columns, with the ends of their intervals.
 ///
 /// # Errors
-/// Never in memory; the writer's type has one.
+/// None in practice, since it writes to memory; the writer's type has an error.
 pub(crate) fn csv(results: &Results) -> csv::Result<Vec<u8>> {
     let mut out = csv::Writer::from_writer(Vec::new());
     let [cases, systems] = [&results.definition.cases, &results.definition.systems].map(|entries| fields(entries));
@@ -104,7 +104,7 @@ pub(crate) fn csv(results: &Results) -> csv::Result<Vec<u8>> {
     out.into_inner().map_err(|error| error.into_error().into())
 }
 
-/// The names of single values that any of them has.
+/// The names of scalar parameters that any of the entries has.
 fn fields(entries: &[Entry]) -> Vec<&str> {
     let mut names: Vec<&str> = Vec::new();
     for (name, value) in entries.iter().flat_map(|entry| &entry.fields) {

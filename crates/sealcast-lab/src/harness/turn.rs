@@ -1,4 +1,4 @@
-//! Which measurement comes when.
+//! The order of measurements.
 
 use sealcast_proto::sim::Random;
 use serde::{Deserialize, Serialize};
@@ -8,17 +8,17 @@ use super::definition::{Definition, Entry};
 /// One measurement: a system in a case, in one round.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Turn {
-    /// From 0 on.
+    /// Counted from 0.
     pub round: usize,
-    /// The case by its name.
+    /// The name of the case.
     pub case: String,
-    /// The system by its name.
+    /// The name of the system.
     pub system: String,
 }
 
-/// All turns in their order: in one round cases and systems in an order that the seed draws, in the next the same
-/// backwards (A B C, C B A), so that a drift of the machine falls on all alike. Systems of a case are measured one
-/// after the other. `suits` says which system can be measured in which case.
+/// All turns in order. One round has cases and systems in a random order drawn from the seed, the next round the same
+/// order backwards (A B C, C B A), so that a drift of the machine affects all systems alike. The systems of a case
+/// are measured one after the other. `suits` says which system can be measured in which case.
 pub(crate) fn turns(definition: &Definition, suits: impl Fn(&Entry, &Entry) -> bool) -> Vec<Turn> {
     let mut all = Vec::new();
     for round in 0..definition.rounds {
@@ -43,7 +43,7 @@ pub(crate) fn turns(definition: &Definition, suits: impl Fn(&Entry, &Entry) -> b
     all
 }
 
-/// In an order in which every one is as likely everywhere (Fisher and Yates).
+/// A random order, uniformly distributed (Fisher–Yates shuffle).
 fn shuffled<'a>(entries: &'a [Entry], random: &mut Random) -> Vec<&'a Entry> {
     let mut order: Vec<&Entry> = entries.iter().collect();
     for at in (1..order.len()).rev() {

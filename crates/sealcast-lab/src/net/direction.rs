@@ -1,4 +1,4 @@
-//! One direction of the link: a thread that reads one device, and writes the other when packets are due.
+//! One direction of the link: a thread that reads one device and writes to the other when packets are due.
 
 use std::io::{self, ErrorKind};
 use std::os::fd::OwnedFd;
@@ -13,29 +13,29 @@ use sealcast::failure::{Failure, FailureKind, Result};
 use sealcast_proto::sim::{Link, LinkCounts, LinkProfile, MAX_PACKET};
 use tun_rs::SyncDevice;
 
-/// A packet that is due within this time is waited for by looking at the clock again and again, since the kernel wakes
-/// a sleeper some tens of microseconds late.
+/// Spin instead of sleeping if a packet is due within this time, since the kernel wakes a sleeper some tens of
+/// microseconds late.
 pub const SPIN: Duration = Duration::from_micros(60);
 
-/// Packets read at a stretch before it is looked after what else there is to do.
+/// Most packets read in a row before other work is done.
 const BATCH: usize = 64;
 
-/// The longest lateness that is told apart, in nanoseconds.
+/// Upper end of the lateness histogram, in nanoseconds.
 const MAX_LATENESS: u64 = 10_000_000_000;
 
-/// What happened to the packets of one direction.
+/// Packet statistics of one direction.
 #[derive(Clone, Debug)]
 pub struct Report {
-    /// What the link did.
+    /// Counters of the link.
     pub counts: LinkCounts,
-    /// Packets that the kernel dropped before the link, because this process did not read them in time. A measurement
-    /// in which there are any says nothing about the profile.
+    /// Packets that the kernel dropped before the link because this process did not read them in time. If there are
+    /// any, a measurement says nothing about the profile.
     pub unread: u64,
-    /// Packets that the receiving kernel did not take: after damage, mostly.
+    /// Packets that the receiving kernel refused, mostly because they were damaged.
     pub refused: u64,
-    /// How late packets were handed over, in nanoseconds: the precision of the link.
+    /// Lateness of deliveries in nanoseconds: the precision of the link.
     pub lateness: Histogram<u64>,
-    /// Why the direction ended before its time.
+    /// The reason why the direction ended early.
     pub fault: Option<String>,
 }
 
@@ -47,9 +47,9 @@ pub(super) struct Direction {
 struct Shared {
     epoch: Instant,
     stop: AtomicBool,
-    /// Ends the thread's wait.
+    /// Wakes the thread from its wait.
     wake: OwnedFd,
-    /// Held while packets are moved, not while they are waited for.
+    /// Locked while packets are moved, not while the thread waits for them.
     state: Mutex<State>,
 }
 
@@ -60,7 +60,7 @@ struct State {
     fault: Option<String>,
 }
 
-/// What to do next.
+/// The next action of the thread.
 enum Next {
     GoOn,
     /// Wait for a packet, or until this time.
@@ -127,7 +127,7 @@ impl Drop for Direction {
         self.shared.stop.store(true, Ordering::Relaxed);
         self.shared.wake();
         if let Some(thread) = self.thread.take() {
-            // A panic has been printed where it happened.
+            // A panic was already printed where it happened.
             let _ = thread.join();
         }
     }
@@ -139,12 +139,12 @@ impl Shared {
     }
 
     fn wake(&self) {
-        // Fails only if the count is at its limit, and then the thread wakes anyway.
+        // This fails only if the counter is at its limit, and then the thread wakes anyway.
         let _ = rustix::io::write(&self.wake, &1_u64.to_ne_bytes());
     }
 
     fn pump(&self, from: &SyncDevice, to: &SyncDevice) {
-        // If it cannot be, the link is less precise, which the report shows.
+        // If this fails, the link is less precise, which the report shows.
         crate::harness::on_time::go_first();
         let mut buffer = vec![0; MAX_PACKET];
         while !self.stop.load(Ordering::Relaxed) {
@@ -161,7 +161,7 @@ impl Shared {
         }
     }
 
-    /// Until there is a packet to read, somebody calls, or shortly before `until`.
+    /// Waits until there is a packet to read, until `wake` is written, or until shortly before `until`.
     fn wait(&self, from: &SyncDevice, until: Option<Duration>) -> io::Result<()> {
         let timeout = until.map(|until| until.saturating_sub(self.epoch.elapsed()).saturating_sub(SPIN));
         if timeout.is_some_and(|timeout| timeout.is_zero()) {
@@ -177,7 +177,7 @@ impl Shared {
             Ok(_) | Err(rustix::io::Errno::INTR) => {}
             Err(error) => return Err(error.into()),
         }
-        // Nothing to read means that nobody called.
+        // If there is nothing to read, nobody has written to `wake`.
         let _ = rustix::io::read(&self.wake, &mut [0_u8; 8]);
         Ok(())
     }

@@ -1,8 +1,8 @@
 //! Two network namespaces, joined by a simulated link in user space.
 //!
-//! Each namespace has one end of the link as a TUN device. This process reads what one end sends, hands it to a
-//! [`Link`](sealcast_proto::sim::Link) for each direction, and writes what comes out of it to the other end. Any
-//! program and any protocol can be run over it unchanged. It needs root and `/dev/net/tun`.
+//! Each namespace has one end of the link as a TUN device. This process reads the packets that one end sends, passes
+//! them through a [`Link`](sealcast_proto::sim::Link) for each direction, and writes the output to the other end. Any
+//! program and any protocol can run over it unchanged. It needs root and `/dev/net/tun`.
 
 mod direction;
 pub(crate) mod namespace;
@@ -18,7 +18,7 @@ use sealcast::failure::{Failure, FailureKind, Result};
 use sealcast_proto::sim::{LinkProfile, Random};
 use tun_rs::SyncDevice;
 
-/// Which way packets go: up is from A to B.
+/// The direction of packets: up is from A to B.
 pub use crate::proxy::{Running, Way};
 use direction::Direction;
 pub use direction::{Report, SPIN};
@@ -27,37 +27,37 @@ use namespace::Namespace;
 /// The device's name in both namespaces.
 pub const DEVICE: &str = "link0";
 
-/// The least MTU of a device that carries IPv6.
+/// The smallest MTU of a device that carries IPv6.
 pub const LEAST_DEVICE_MTU: u16 = 1280;
 
-/// How many packets may wait in the kernel until this process reads them. The kernel's own 500 overflow within
-/// milliseconds at 1 Gbit/s when the process does not get the processor.
+/// Length of the kernel's queue in packets. The default of 500 overflows within milliseconds at 1 Gbit/s while this
+/// process is not scheduled.
 const DEVICE_QUEUE: u32 = 5000;
 
 /// One end of the link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum End {
-    /// The first.
+    /// The first end.
     A,
-    /// The second.
+    /// The second end.
     B,
 }
 
-/// What to set up.
+/// Configuration of namespaces and link.
 #[derive(Clone, Debug)]
 pub struct NetConfig {
-    /// The namespaces are called `NAME-a` and `NAME-b`. At most 32 letters, digits and hyphens.
+    /// Prefix of the namespaces `NAME-a` and `NAME-b`. At most 32 letters, digits and hyphens.
     pub name: String,
-    /// What the link does from A to B.
+    /// Profile of the link from A to B.
     pub up: LinkProfile,
-    /// What the link does from B to A.
+    /// Profile of the link from B to A.
     pub down: LinkProfile,
-    /// Decides to which packets.
+    /// Seed for the random choice of packets.
     pub seed: u64,
-    /// The MTU that both devices say they have, in bytes. A profile's MTU below it is a black hole: packets disappear
-    /// without a word, as behind a router that sends no ICMP.
+    /// The MTU of both devices, in bytes. A profile with a smaller MTU makes a black hole: longer packets disappear
+    /// without notice, as behind a router that sends no ICMP.
     pub device_mtu: u16,
-    /// The TCP congestion control in both namespaces; none leaves the kernel's default.
+    /// The TCP congestion control in both namespaces; `None` keeps the kernel's default.
     pub congestion_control: Option<String>,
 }
 
@@ -74,9 +74,9 @@ impl Default for NetConfig {
     }
 }
 
-/// The namespaces and the link between them. All of it is gone when this is dropped, after a panic too.
+/// The namespaces and the link between them. Dropping it removes all of it, after a panic too.
 pub struct Net {
-    // The directions stop before the namespaces go: fields are dropped in this order.
+    // Fields are dropped in this order: the directions must stop before the namespaces are deleted.
     up: Direction,
     down: Direction,
     a: Namespace,
@@ -86,11 +86,11 @@ pub struct Net {
 }
 
 impl Net {
-    /// Set everything up.
+    /// Sets everything up.
     ///
     /// # Errors
-    /// In words, where there is no root, no TUN device or no `ip` program, where the namespaces are there already, and
-    /// where the kernel refuses.
+    /// The process is not root, there is no TUN device or no `ip` program, the namespaces already exist, or the
+    /// kernel refuses; the message says which.
     pub fn start(config: &NetConfig) -> Result<Self> {
         check(config)?;
         namespace::usable()?;
@@ -119,9 +119,9 @@ impl Net {
         })
     }
 
-    /// Why a link cannot be set up on this machine, in words; none if it can.
+    /// The reason why a link cannot be set up on this machine; `None` if it can.
     pub fn obstacle() -> Option<Failure> {
-        // Root in a container may lack the right to make namespaces, which only trying shows.
+        // Root in a container may lack the right to make namespaces; only an attempt shows that.
         static PROBES: AtomicU32 = AtomicU32::new(0);
         let number = PROBES.fetch_add(1, Ordering::Relaxed);
         let probe = || Namespace::create(format!("probe-{}-{number}", std::process::id()));
@@ -140,7 +140,7 @@ impl Net {
         command
     }
 
-    /// What happened to the packets so far.
+    /// Packet statistics so far.
     pub fn report(&self, way: Way) -> Report {
         let from = match way {
             Way::Up => &self.a,
@@ -152,7 +152,7 @@ impl Net {
         }
     }
 
-    /// The TCP congestion control in force in the namespaces.
+    /// The TCP congestion control in use in the namespaces.
     pub fn congestion_control(&self) -> String {
         let chosen = self.congestion_control.clone();
         chosen.unwrap_or_else(|| self.a.congestion_control())
@@ -189,7 +189,7 @@ impl Running for Net {
 }
 
 impl End {
-    /// Its IPv4 address, in a network of 24 bits.
+    /// Its IPv4 address, in a /24 network.
     pub fn ipv4(self) -> Ipv4Addr {
         match self {
             Self::A => Ipv4Addr::new(10, 77, 0, 1),
@@ -197,7 +197,7 @@ impl End {
         }
     }
 
-    /// Its IPv6 address, in a network of 64 bits.
+    /// Its IPv6 address, in a /64 network.
     pub fn ipv6(self) -> Ipv6Addr {
         match self {
             Self::A => Ipv6Addr::new(0xfd77, 0, 0, 0, 0, 0, 0, 1),
@@ -224,9 +224,9 @@ fn check(config: &NetConfig) -> Result<()> {
     Ok(())
 }
 
-/// One end of the link, made here and moved into its namespace; this process keeps hold of it.
+/// Makes one end of the link and moves it into its namespace; this process keeps its file descriptor.
 fn device(namespace: &Namespace, end: End, config: &NetConfig) -> Result<SyncDevice> {
-    // Device names are at most 15 bytes, and unique here until the device has moved.
+    // Device names have at most 15 bytes, and must be unique here until the device has moved.
     static MADE: AtomicU32 = AtomicU32::new(0);
     let name = format!(
         "sl{}x{}",

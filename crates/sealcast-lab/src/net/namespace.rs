@@ -1,4 +1,4 @@
-//! Network namespaces by way of the `ip` program.
+//! Network namespaces, managed with the `ip` program.
 
 use std::path::Path;
 use std::process::Command;
@@ -13,7 +13,7 @@ pub(crate) struct Namespace {
     pub(crate) name: String,
 }
 
-/// Whether this process may make namespaces and devices.
+/// Fails if this process may not make namespaces and devices.
 pub(crate) fn usable() -> Result<()> {
     let refuse = |what: &str, hint: &str| Err(Failure::new(FailureKind::Usage, what, hint));
     if !rustix::process::geteuid().is_root() {
@@ -53,11 +53,11 @@ impl Namespace {
         Ok(namespace)
     }
 
-    /// Move a device here, give it its name and addresses, and bring it up.
+    /// Moves a device here, sets its name and addresses, and brings it up.
     pub(super) fn adopt(&self, device: &str, end: End, config: &NetConfig) -> Result<()> {
         ip(&["link", "set", "dev", device, "netns", &self.name])?;
         let (mtu, queue) = (config.device_mtu.to_string(), DEVICE_QUEUE.to_string());
-        // Without multicast and link-local addresses nothing is on the link but what programs send, so a seed loses the
+        // Without multicast and link-local addresses, the link carries only what programs send. So a seed loses the
         // same packets every time.
         self.ip(&[
             "link",
@@ -81,7 +81,7 @@ impl Namespace {
         Ok(())
     }
 
-    /// Packets that a program sent while the device's queue was full, as the kernel counts them.
+    /// Packets that programs sent while the device's queue was full, as the kernel counts them.
     pub(super) fn dropped_by_device(&self) -> u64 {
         let file = format!("/sys/class/net/{DEVICE}/statistics/tx_dropped");
         self.read(&file).and_then(|count| count.parse().ok()).unwrap_or(0)
@@ -91,7 +91,8 @@ impl Namespace {
         self.read(CONGESTION_CONTROL).unwrap_or_else(|| "not known".to_owned())
     }
 
-    /// By way of the routes: a namespace may not choose its default among all that the kernel has, but a route may.
+    /// Sets it by routes: a namespace may not set every algorithm that the kernel has as its default, but a route
+    /// may.
     fn set_congestion_control(&self, name: &str, end: End) -> Result<()> {
         let v4 = end.ipv4().to_string();
         let route = [
@@ -128,7 +129,7 @@ impl Namespace {
         })
     }
 
-    /// What a file holds as this namespace sees it.
+    /// The content of a file as seen in this namespace.
     fn read(&self, file: &str) -> Option<String> {
         let output = Command::new("ip")
             .args(["netns", "exec", &self.name, "cat", file])

@@ -1,4 +1,4 @@
-//! Our link beside the kernel's netem: the same profile, measured in the same way.
+//! Compares our link with the kernel's netem: the same profile, measured in the same way.
 
 mod ping;
 mod uml;
@@ -17,14 +17,14 @@ pub use ping::Pings;
 
 /// Requests of a measurement, one every [`INTERVAL_MS`] milliseconds.
 const PINGS: u32 = 4000;
-/// Requests of the measurement without any delay or loss.
+/// Requests in the measurement without delay and loss.
 const FLOOR_PINGS: u32 = 1000;
 const INTERVAL_MS: u32 = 5;
 
-/// How often it is looked whether to stop.
+/// Poll interval for `stop`.
 const LOOK: Duration = Duration::from_millis(50);
 
-/// The profile that is compared where none was asked for.
+/// The default profile for the comparison.
 pub fn usual() -> LinkProfile {
     LinkProfile {
         delay: Duration::from_millis(20),
@@ -34,10 +34,10 @@ pub fn usual() -> LinkProfile {
     }
 }
 
-/// What `tc qdisc add … netem` is told for a profile.
+/// The arguments of `tc qdisc add … netem` for a profile.
 ///
 /// # Errors
-/// In words, where the profile asks for what this comparison does not measure.
+/// The profile uses a feature that this comparison does not measure; the message says which.
 pub fn arguments(profile: &LinkProfile) -> Result<String> {
     let rest = LinkProfile {
         delay: profile.delay,
@@ -82,13 +82,14 @@ pub fn arguments(profile: &LinkProfile) -> Result<String> {
     Ok(text)
 }
 
-/// Measure both with ping, and return a table. It takes about a minute.
+/// Measures both with ping and returns a table. It takes about a minute.
 ///
-/// In each of the two worlds a request and its answer meet the profile once each. First both are measured without delay
-/// and loss, which shows what the worlds themselves cost. It ends early once `stop` is true.
+/// In both setups a request and its answer pass through the profile once each. A first measurement without delay and
+/// loss shows the overhead of each setup. Ends early once `stop` is true.
 ///
 /// # Errors
-/// In words: no root, no User Mode Linux, no ping, or a profile that cannot be compared.
+/// The process is not root, User Mode Linux or ping is missing, or the profile cannot be compared; the message says
+/// which.
 pub fn compare(profile: &LinkProfile, seed: u64, stop: &AtomicBool) -> Result<String> {
     let netem = arguments(profile)?;
     let ping = |count: u32, to: &str| format!("ping -q -c {count} -i 0.{INTERVAL_MS:03} -W 2 {to}");
@@ -131,7 +132,7 @@ pub fn compare(profile: &LinkProfile, seed: u64, stop: &AtomicBool) -> Result<St
     Ok(table(profile, &netem, [&guest[0], &floor, &guest[1], &ours]))
 }
 
-/// What a program says until it ends. It says little: a pipe holds all of it.
+/// The output of a program until it ends. The output is short, so that the pipe holds all of it.
 fn output(command: &mut Command, stop: &AtomicBool) -> Result<String> {
     let failed = |error| {
         Failure::new(
@@ -205,7 +206,7 @@ fn table(profile: &LinkProfile, netem: &str, [netem_floor, floor, netem_run, run
     text
 }
 
-/// What the profile itself says, by arithmetic.
+/// The expected values, calculated from the profile.
 fn expected(profile: &LinkProfile) -> String {
     let loss = match profile.loss {
         Loss::None => 0.0,
@@ -213,8 +214,8 @@ fn expected(profile: &LinkProfile) -> String {
     };
     let both_lost = 1.0 - (1.0 - loss) * (1.0 - loss);
     let (delay, jitter) = (profile.delay.as_secs_f64() * 1e3, profile.jitter.as_secs_f64() * 1e3);
-    // One way takes nothing for the share that is sent ahead, else the delay with an even spread, whose variance is a
-    // third of the jitter's square. There and back both add up.
+    // In one direction, the share of packets that is sent ahead has no delay. The others have the delay with a
+    // uniform jitter, whose variance is a third of the jitter's square. The values of both directions add up.
     let late = 1.0 - profile.reorder;
     let mean = late * delay;
     let variance = late * (delay * delay + jitter * jitter / 3.0) - mean * mean;
@@ -243,7 +244,7 @@ mod tests {
             told("delay=20ms jitter=5ms loss=5% reorder=25% duplicate=1%").expect("it can be compared"),
             "limit 100000 delay 20000us 5000us loss 5% reorder 25% duplicate 1%"
         );
-        // In Gilbert's model 1 / 4 turns good; 1 / 4 · 0.2 / 0.8 turns bad.
+        // In Gilbert's model, the probability from bad to good is 1 / 4, from good to bad 1 / 4 · 0.2 / 0.8.
         assert_eq!(
             told("burst=20%/4").expect("it can be compared"),
             "limit 100000 delay 0us 0us loss gemodel 6.25% 25%"

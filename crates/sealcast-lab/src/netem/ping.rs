@@ -1,31 +1,31 @@
-//! What `ping` measured.
+//! Results of `ping`.
 
-/// The line at the end of a run of `ping -q`.
+/// The summary at the end of `ping -q`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Pings {
     /// Requests sent.
     pub sent: u32,
-    /// Answers received, without those that came twice.
+    /// Answers received, duplicates not included.
     pub received: u32,
-    /// Answers that came again.
+    /// Duplicate answers.
     pub repeated: u32,
-    /// The shortest time to an answer, in milliseconds.
+    /// Minimum round-trip time in milliseconds.
     pub least: f64,
-    /// The mean, in milliseconds.
+    /// Mean round-trip time in milliseconds.
     pub mean: f64,
-    /// The longest, in milliseconds.
+    /// Maximum round-trip time in milliseconds.
     pub most: f64,
-    /// The standard deviation, in milliseconds.
+    /// Standard deviation in milliseconds.
     pub spread: f64,
 }
 
 impl Pings {
-    /// The share of the requests without an answer, from 0 to 1.
+    /// Share of the requests without an answer, from 0 to 1.
     pub fn loss(&self) -> f64 {
         1.0 - f64::from(self.received) / f64::from(self.sent.max(1))
     }
 
-    /// Read what `ping -q` (iputils) says at its end; none if it does not say it, or if nothing was answered.
+    /// Parses the summary of `ping -q` (iputils); `None` if there is none, or no request was answered.
     pub fn read(text: &str) -> Option<Self> {
         let counts = text.lines().find(|line| line.contains("packets transmitted"))?;
         let count = |word: &str| {

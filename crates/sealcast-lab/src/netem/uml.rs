@@ -1,4 +1,4 @@
-//! The kernel's netem where the running kernel has none: in User Mode Linux, a kernel that runs as a program.
+//! Runs the kernel's netem where the running kernel lacks it: in User Mode Linux, a kernel that runs as a program.
 
 use std::io::{BufRead, BufReader};
 use std::os::unix::process::CommandExt;
@@ -13,24 +13,24 @@ use sealcast::failure::{Failure, FailureKind, Result};
 
 use super::{LOOK, stopped};
 
-/// The program of the Debian package `user-mode-linux`, and where its modules are.
+/// The program of the Debian package `user-mode-linux`, and the folder of its modules.
 const PROGRAM: &str = "linux.uml";
 const MODULES: &str = "/usr/lib/uml/modules";
 
-/// A kernel that hangs is ended so long after it should have done what it was asked to do.
+/// A guest that has not finished this long after its commands should have ended is killed.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// Lines of the guest that wait until they are looked at.
+/// Length of the queue of the guest's output lines.
 const LINES: usize = 64;
 
 const BEGINS: &str = "sealcast-lab: begins";
 const ENDS: &str = "sealcast-lab: ends";
 
-/// A guest kernel; ended when dropped.
+/// A guest kernel; killed when dropped.
 struct Guest(Child);
 
-/// Run shell commands as root in a guest kernel that has netem, on this machine's files, read-only. Returns what each
-/// printed. `seconds`: how long they take.
+/// Runs shell commands as root in a guest kernel that has netem, with read-only access to this machine's files.
+/// Returns the output of each. `seconds`: their expected duration.
 pub(super) fn run(commands: &[String], seconds: u64, stop: &AtomicBool) -> Result<Vec<String>> {
     let module = module()?;
     if Command::new("insmod").arg("--version").output().is_err() {
@@ -50,7 +50,7 @@ pub(super) fn run(commands: &[String], seconds: u64, stop: &AtomicBool) -> Resul
     for command in commands {
         script += &format!("echo '{BEGINS}'\n{command}\necho '{ENDS}'\n");
     }
-    // If init ended, the kernel would panic over the last lines.
+    // If init ended, the kernel would panic and hide the last lines.
     script += "sleep 1000\n";
     let init = place.path().join("init");
     std::fs::write(&init, script).map_err(|error| unwritable(&init, &error))?;
@@ -93,7 +93,7 @@ impl Guest {
         ]);
         command.arg(format!("init={}", init.display()));
         command.arg(format!("uml_dir={}", place.display()));
-        // It has a process for each of its own: they all are in its group, and end with it.
+        // The guest has one host process per guest process. All are in this process group, and end with it.
         command
             .process_group(0)
             .stdin(Stdio::null())
@@ -142,7 +142,7 @@ impl Guest {
         ))
     }
 
-    /// What it prints, read by a thread, so that a guest that says nothing can be given up.
+    /// Its output, read by a thread, so that a silent guest can be abandoned.
     fn lines(&mut self) -> mpsc::Receiver<String> {
         let (sender, receiver) = mpsc::sync_channel(LINES);
         let output = self.0.stdout.take().map(BufReader::new);

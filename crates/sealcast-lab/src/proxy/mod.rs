@@ -1,6 +1,6 @@
 //! Simulated links for programs on one machine, without root: a proxy for UDP and one for TCP.
 //!
-//! Packets are handed over some tenths of a millisecond late at most on a machine that is not busy.
+//! On a machine that is not busy, packets are delivered at most some tenths of a millisecond late.
 
 mod scheduled;
 mod tcp;
@@ -16,23 +16,23 @@ use sealcast_proto::sim::LinkProfile;
 pub use tcp::{TcpProxy, stream_profile};
 pub use udp::{MAX_CLIENTS, UdpProxy};
 
-/// Which way packets go.
+/// The direction of packets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Way {
-    /// From the side that listens to the side that is connected to.
+    /// From the listening side to the side that the proxy connects to.
     Up,
-    /// Back.
+    /// The opposite direction.
     Down,
 }
 
-/// What the links of a proxy do.
+/// Profiles of a proxy's links.
 #[derive(Clone, Debug, Default)]
 pub struct Links {
-    /// Towards the side that is connected to.
+    /// Towards the side that the proxy connects to.
     pub up: LinkProfile,
-    /// Back.
+    /// The opposite direction.
     pub down: LinkProfile,
-    /// Decides to which packets.
+    /// Seed for the random choice of packets.
     pub seed: u64,
 }
 
@@ -54,7 +54,7 @@ impl Links {
         }
     }
 
-    /// Put another profile in the place of one direction's.
+    /// Replaces the profile of one direction.
     pub fn set(&mut self, way: Way, profile: LinkProfile) {
         match way {
             Way::Up => self.up = profile,
@@ -63,27 +63,27 @@ impl Links {
     }
 }
 
-/// A link in two directions that runs.
+/// A running link with two directions.
 pub trait Running {
-    /// How long it has run: the time on which outages are.
+    /// Time since its start; outages refer to it.
     fn elapsed(&self) -> Duration;
 
-    /// What it does in one direction.
+    /// The profile of one direction.
     fn profile(&self, way: Way) -> LinkProfile;
 
-    /// Make it do something else in one direction from now on, to whoever uses it and will use it.
+    /// Changes the profile of one direction from now on, for present and future connections.
     ///
     /// # Errors
-    /// In words, a profile that is not for such a link.
+    /// The profile is not possible for such a link; the message says why.
     fn change(&self, way: Way, profile: LinkProfile) -> Result<(), String>;
 }
 
-/// A thread by name, so that it can be told apart in a debugger.
+/// Starts a named thread, to identify it in a debugger.
 fn spawn(name: &str, run: impl FnOnce() + Send + 'static) -> io::Result<thread::JoinHandle<()>> {
     thread::Builder::new().name(name.to_owned()).spawn(run)
 }
 
-/// Any address of the family of `address`, on a port that the system chooses.
+/// The unspecified address of the same family as `address`, with a port that the system chooses.
 fn any_like(address: SocketAddr) -> SocketAddr {
     match address {
         SocketAddr::V4(_) => (Ipv4Addr::UNSPECIFIED, 0).into(),

@@ -1,4 +1,4 @@
-//! A link that a thread empties when packets are due.
+//! A link whose packets a thread delivers when they are due.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -8,28 +8,28 @@ use sealcast_proto::sim::{Link, LinkCounts, LinkProfile, MAX_IN_FLIGHT, Random};
 
 use super::{Links, Way};
 
-/// How long somebody sleeps at most before looking whether to stop.
+/// Longest sleep before checking if to stop.
 pub(super) const LOOK_UP: Duration = Duration::from_millis(50);
 
 /// One direction, shared by the thread that fills it and the thread that empties it.
 pub(super) struct Scheduled {
     epoch: Instant,
     link: Mutex<Link>,
-    /// The link has changed: there is something new in it, or less.
+    /// Signals that the link's content or profile has changed.
     changed: Condvar,
     stop: AtomicBool,
-    /// Nothing more is sent; stop once everything has been handed over.
+    /// Nothing more is sent; stop once everything has been delivered.
     finished: AtomicBool,
 }
 
-/// Both directions of what one client or connection uses.
+/// Both directions of one client or connection.
 pub(super) struct Pair {
     pub(super) up: Arc<Scheduled>,
     pub(super) down: Arc<Scheduled>,
 }
 
 impl Pair {
-    /// Links that behave as `links` say, each with a seed of its own.
+    /// Links with the profiles of `links`, each with a seed of its own.
     pub(super) fn new(links: &Links, seeds: &mut Random, epoch: Instant) -> Self {
         let mut link = |way| Arc::new(Scheduled::new(links.profile(way).clone(), seeds.next_u64(), epoch));
         Self {
@@ -80,8 +80,8 @@ impl Scheduled {
         self.lock().counts()
     }
 
-    /// Hand over what is due, in time, until told to stop, until all is finished, or until `deliver` says no. Whether
-    /// `deliver` never said no.
+    /// Delivers packets when they are due, until told to stop, until everything is finished, or until `deliver`
+    /// returns false. Returns true if `deliver` never returned false.
     pub(super) fn run(&self, mut deliver: impl FnMut(&[u8]) -> bool) -> bool {
         let mut link = self.lock();
         while !self.is_stopped() {
@@ -104,12 +104,12 @@ impl Scheduled {
         true
     }
 
-    /// Wait while as many bytes as this are under way, or while there is an outage.
+    /// Waits while at least this many bytes are in flight, or during an outage.
     pub(super) fn wait_for_room(&self, most: impl Fn(&LinkProfile) -> usize) {
         let mut link = self.lock();
         loop {
             let counts = link.counts();
-            // A stream's link drops nothing, so what is not delivered is under way.
+            // A stream's link drops nothing, so everything not yet delivered is in flight.
             let bytes = counts.sent_bytes - counts.delivered_bytes;
             let full = bytes >= most(link.profile()) as u64 || counts.in_flight >= MAX_IN_FLIGHT as u64 / 2;
             let out = link.profile().is_out(self.epoch.elapsed());
@@ -120,7 +120,7 @@ impl Scheduled {
         }
     }
 
-    /// Say that nothing more will be sent.
+    /// Signals that nothing more will be sent.
     pub(super) fn finish(&self) {
         let _link = self.lock();
         self.finished.store(true, Ordering::Relaxed);

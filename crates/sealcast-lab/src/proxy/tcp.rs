@@ -1,4 +1,5 @@
-//! A TCP proxy: it delays and slows down byte streams. TCP mends what else a network does, so that needs packets.
+//! A TCP proxy, which delays byte streams and limits their rate. Other network faults need packets, since TCP hides
+//! them.
 
 use std::io::{self, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
@@ -12,25 +13,26 @@ use sealcast_proto::sim::{LinkCounts, LinkProfile, Loss, Random};
 use super::scheduled::{Pair, Scheduled};
 use super::{Links, Running, Way, spawn};
 
-/// The most connections at once; others are closed.
+/// Maximum number of connections at once; others are closed.
 const MAX_CONNECTIONS: usize = 64;
 
-/// Bytes read at once where the rate is limited: about what a packet carries, so that the stream flows evenly.
+/// Bytes read at once if the rate is limited: about one packet's payload, so that the stream flows evenly.
 const SMALL_CHUNK: usize = 1448;
 
-/// Bytes read at once where it is not.
+/// Bytes read at once without a rate limit.
 const LARGE_CHUNK: usize = 32 * 1024;
 
-/// The most bytes under way in one direction of a connection.
+/// Maximum number of bytes in flight in one direction of a connection.
 const MAX_UNDER_WAY: usize = 64 * 1024 * 1024;
 
-/// How long the other side may take to accept a connection.
+/// Time limit for the other side to accept a connection.
 const CONNECT_PATIENCE: Duration = Duration::from_secs(10);
 
-/// A TCP proxy that delays and slows down the stream of each connection. It ends when dropped.
+/// A TCP proxy that delays the stream of each connection and limits its rate. It ends when dropped.
 ///
-/// It takes `delay`, `jitter` (order is kept), `rate`, `queue` (what may wait before the rate; the sender is held back
-/// rather than anything dropped) and `outage` (nothing is taken in meanwhile). Opening a connection is not delayed.
+/// It supports `delay`, `jitter` (order is kept), `rate`, `queue` (bytes that may wait before the rate limit; when it
+/// is full, the proxy stops reading instead of dropping) and `outage` (during which the proxy reads nothing). Opening
+/// a connection is not delayed.
 pub struct TcpProxy {
     shared: Arc<Shared>,
     address: SocketAddr,
@@ -48,7 +50,7 @@ struct Table {
     links: Links,
     seeds: Random,
     connections: Vec<Connection>,
-    /// What the connections that have ended did.
+    /// Counters of connections that have ended.
     ended: [LinkCounts; 2],
 }
 
@@ -58,10 +60,10 @@ struct Connection {
     threads: Vec<JoinHandle<()>>,
 }
 
-/// The profile as a stream's link needs it.
+/// Converts a profile for the link of a stream.
 ///
 /// # Errors
-/// In words, where it asks for what makes sense for packets only.
+/// The profile has a property that only packets can have; the message says which.
 pub fn stream_profile(profile: &LinkProfile) -> Result<LinkProfile, String> {
     let default = LinkProfile::default();
     let packets_only = [
@@ -84,10 +86,10 @@ pub fn stream_profile(profile: &LinkProfile) -> Result<LinkProfile, String> {
 }
 
 impl TcpProxy {
-    /// Take connections on `listen` (port 0 chooses one) and connect each to `to`.
+    /// Accepts connections on `listen` (port 0 chooses one) and connects each to `to`.
     ///
     /// # Errors
-    /// A profile that [`stream_profile`] refuses; the address cannot be listened on; the system gives no thread.
+    /// [`stream_profile`] refuses a profile, the address cannot be bound, or a thread cannot be started.
     pub fn start(listen: SocketAddr, to: SocketAddr, links: Links) -> io::Result<Self> {
         let checked =
             |profile| stream_profile(profile).map_err(|words| io::Error::new(io::ErrorKind::InvalidInput, words));
@@ -118,12 +120,12 @@ impl TcpProxy {
         })
     }
 
-    /// Where it listens.
+    /// The listening address.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// What happened to the pieces of all streams together. A piece is what was read at once.
+    /// Statistics of the chunks of all streams together. A chunk is the result of one read.
     pub fn counts(&self, way: Way) -> LinkCounts {
         let table = self.shared.table();
         let mut sum = table.ended[way as usize];
@@ -143,7 +145,7 @@ impl Running for TcpProxy {
         self.shared.table().links.profile(way).clone()
     }
 
-    /// Connections that are there keep the queue that they have. Refused is what [`stream_profile`] refuses.
+    /// Existing connections keep their queue. Fails if [`stream_profile`] refuses the profile.
     fn change(&self, way: Way, profile: LinkProfile) -> Result<(), String> {
         let profile = stream_profile(&profile)?;
         let mut table = self.shared.table();
@@ -158,7 +160,7 @@ impl Running for TcpProxy {
 impl Drop for TcpProxy {
     fn drop(&mut self) {
         self.shared.stop.store(true, Ordering::Relaxed);
-        // The listening thread waits for a connection.
+        // Connects to itself, since the listening thread is blocked in accept.
         let mut address = self.address;
         if address.ip().is_unspecified() {
             address.set_ip(match address {
@@ -172,7 +174,7 @@ impl Drop for TcpProxy {
             connection.end();
         }
         if let (Ok(_), Some(thread)) = (woken, self.thread.take()) {
-            // A panic has been printed where it happened.
+            // A panic was already printed where it happened.
             let _ = thread.join();
         }
     }
@@ -210,7 +212,7 @@ impl Shared {
             if self.table().connections.len() >= MAX_CONNECTIONS {
                 continue;
             }
-            // A connection that cannot be made is closed, which the client sees.
+            // If the connection cannot be made, the client's connection is closed, so that the client notices.
             let Ok(far) = TcpStream::connect_timeout(&self.to, CONNECT_PATIENCE) else {
                 continue;
             };
@@ -224,7 +226,7 @@ impl Shared {
         }
     }
 
-    /// Forget the connections that have ended, all but their counts.
+    /// Removes the connections that have ended, but keeps their counters.
     fn tidy(&self) {
         let mut table = self.table();
         let (over, going) = std::mem::take(&mut table.connections)
@@ -275,7 +277,7 @@ impl Shared {
     }
 }
 
-/// A stream's link drops nothing: who fills it waits instead.
+/// A stream's link drops nothing; the sender waits instead.
 fn unqueued(profile: &LinkProfile) -> LinkProfile {
     LinkProfile {
         queue: usize::MAX,
@@ -283,7 +285,7 @@ fn unqueued(profile: &LinkProfile) -> LinkProfile {
     }
 }
 
-/// Read a stream into its link until it ends.
+/// Reads a stream into its link until it ends.
 fn fill(from: &mut TcpStream, link: &Scheduled, queue: usize) {
     let mut buffer = vec![0; LARGE_CHUNK];
     while !link.is_stopped() {
@@ -298,7 +300,7 @@ fn fill(from: &mut TcpStream, link: &Scheduled, queue: usize) {
     link.finish();
 }
 
-/// How many bytes may be under way: what the queue holds, and what the rate sends within the delay.
+/// Maximum number of bytes in flight: the queue, and the bytes sent at this rate within the delay.
 fn room(profile: &LinkProfile, queue: usize) -> usize {
     let Some(rate) = profile.rate else { return MAX_UNDER_WAY };
     let delay = profile.delay.saturating_add(profile.jitter);

@@ -1,4 +1,4 @@
-//! A UDP proxy: every client that sends to it has a link of its own to the other side.
+//! A UDP proxy: every client has a link of its own to the other side.
 
 use std::collections::BTreeMap;
 use std::io::{self, ErrorKind};
@@ -13,7 +13,7 @@ use sealcast_proto::sim::{LinkCounts, LinkProfile, MAX_PACKET, Random};
 use super::scheduled::{LOOK_UP, Pair, Scheduled};
 use super::{Links, Running, Way, any_like, spawn};
 
-/// The most clients at once; datagrams of others are dropped.
+/// Maximum number of clients at once; datagrams of others are dropped.
 pub const MAX_CLIENTS: usize = 64;
 
 /// A UDP proxy with a simulated link in each direction. Lengths count the datagram's payload. It ends when dropped.
@@ -38,17 +38,17 @@ struct Table {
     clients: BTreeMap<SocketAddr, Client>,
 }
 
-/// One client's socket on the far side, its links, and the threads that serve them.
+/// One client's socket towards the far side, its links, and the threads that serve them.
 struct Client {
     pair: Pair,
     threads: Vec<JoinHandle<()>>,
 }
 
 impl UdpProxy {
-    /// Take datagrams on `listen` (port 0 chooses one) and pass them on to `to`.
+    /// Receives datagrams on `listen` (port 0 chooses one) and forwards them to `to`.
     ///
     /// # Errors
-    /// The address cannot be listened on, or the system gives no thread.
+    /// The address cannot be bound, or a thread cannot be started.
     pub fn start(listen: SocketAddr, to: SocketAddr, links: Links) -> io::Result<Self> {
         let socket = UdpSocket::bind(listen)?;
         socket.set_read_timeout(Some(LOOK_UP))?;
@@ -74,12 +74,12 @@ impl UdpProxy {
         })
     }
 
-    /// Where it listens.
+    /// The listening address.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// What happened to the packets of all clients together.
+    /// Packet statistics of all clients together.
     pub fn counts(&self, way: Way) -> LinkCounts {
         let mut sum = LinkCounts::default();
         for client in self.shared.table().clients.values() {
@@ -88,7 +88,7 @@ impl UdpProxy {
         sum
     }
 
-    /// Datagrams that were dropped because there were [`MAX_CLIENTS`] others, or because no socket could be had.
+    /// Datagrams dropped because there were [`MAX_CLIENTS`] clients, or because no socket could be opened.
     pub fn refused(&self) -> u64 {
         self.shared.refused.load(Ordering::Relaxed)
     }
@@ -122,7 +122,7 @@ impl Drop for UdpProxy {
         }
         let threads = clients.into_values().flat_map(|client| client.threads);
         for thread in threads.chain(self.thread.take()) {
-            // A panic has been printed where it happened.
+            // A panic was already printed where it happened.
             let _ = thread.join();
         }
     }
@@ -150,7 +150,7 @@ impl Shared {
         }
     }
 
-    /// The link of a client towards the other side, made if it is new.
+    /// The link from a client to the other side, created if the client is new.
     fn link_up(self: &Arc<Self>, from: SocketAddr) -> Option<Arc<Scheduled>> {
         let mut table = self.table();
         if let Some(client) = table.clients.get(&from) {
@@ -171,7 +171,7 @@ impl Shared {
         let far = Arc::new(UdpSocket::bind(any_like(self.to))?);
         far.connect(self.to)?;
         far.set_read_timeout(Some(LOOK_UP))?;
-        // What cannot be sent is lost, as on any network.
+        // A datagram that cannot be sent is lost, as on any network.
         let (link, socket) = (Arc::clone(&pair.up), Arc::clone(&far));
         let sends_up = spawn("udp up", move || {
             link.run(|packet| {
@@ -201,7 +201,8 @@ impl Shared {
     }
 }
 
-/// Nothing came in time, or somebody answered an earlier datagram that nobody listens there.
+/// True for errors that do not matter: a timeout, or an ICMP answer that nobody listens at an earlier datagram's
+/// port.
 fn passes(error: &io::Error) -> bool {
     matches!(
         error.kind(),

@@ -1,4 +1,4 @@
-//! Every vector of a folder on every kernel that this machine has.
+//! Runs every test vector of a folder on every kernel of this machine.
 
 mod reader;
 #[cfg(test)]
@@ -12,29 +12,29 @@ use sealcast_cipher::IMPLEMENTATIONS;
 
 use reader::{Fault, File, Vector};
 
-/// Faults of one kind that are printed for one kernel; the rest are counted.
+/// Most faults of one kind printed for one kernel; the rest are counted.
 const MOST_NAMED: usize = 10;
 
-/// What came of the files of a folder.
+/// Results for the files of a folder.
 #[derive(Debug, Default)]
 pub struct Verified {
-    /// A line for each kernel of each file's cipher, and one for Grain-128a with tags where a file has any.
+    /// A line for each kernel of each file's cipher, and one for Grain-128a with tags if a file has any.
     pub lines: Vec<Line>,
-    /// Files of which nothing was understood: which, and why.
+    /// Files that could not be read as test vectors, with the reason.
     pub not_understood: Vec<String>,
 }
 
-/// What came of one file on one kernel.
+/// Result of one file on one kernel.
 #[derive(Debug)]
 pub struct Line {
     file: PathBuf,
     cipher: String,
     kernel: &'static str,
-    /// Vectors of which all was compared, and was equal.
+    /// Number of vectors that were compared completely and are equal.
     pub passed: usize,
-    /// What was wrong with the others that were compared.
+    /// Faults of the vectors that differ.
     pub failed: Vec<String>,
-    /// What kept the others from being compared, wholly or in part.
+    /// Reasons why the others were not, or not completely, compared.
     pub skipped: Vec<String>,
 }
 
@@ -90,7 +90,7 @@ impl Verified {
         }
     }
 
-    /// Vectors that passed, failed and were skipped, counted once for each kernel.
+    /// Numbers of vectors that passed, failed and were skipped, counted once for each kernel.
     pub fn counts(&self) -> (usize, usize, usize) {
         self.lines.iter().fold((0, 0, 0), |(passed, failed, skipped), line| {
             (
@@ -101,10 +101,10 @@ impl Verified {
         })
     }
 
-    /// Whether all is well.
+    /// Fails if any vector failed.
     ///
     /// # Errors
-    /// A vector failed (kind `Internal`), or nothing was understood of a file (kind `Source`).
+    /// A vector failed (kind `Internal`), or a file could not be read as test vectors (kind `Source`).
     pub fn judge(&self) -> Result<(), Failure> {
         let (_, failed, _) = self.counts();
         if failed > 0 {
@@ -141,7 +141,7 @@ impl Line {
         line
     }
 
-    /// The faults, by file, cipher and kernel. Where all vectors have the same, it is told once.
+    /// The faults, by file, cipher and kernel. A fault that all vectors share is printed once.
     fn faults(&self, kind: &str, faults: &[String], f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut faults: Vec<&String> = faults.iter().collect();
         faults.dedup();

@@ -1,6 +1,7 @@
-//! Reads files of test vectors, and holds a kernel to one: JSON, a cipher a file, keystream in ranges and as a digest.
+//! Reads files of test vectors and checks kernels against them. Files are JSON, one cipher each, with keystream as
+//! ranges and as a digest.
 //!
-//! What a vector may lack it may lack; but it has passed only when all that it says was compared.
+//! Most fields of a vector are optional, but a vector passes only if everything that it contains was compared.
 
 use std::path::{Path, PathBuf};
 
@@ -10,21 +11,21 @@ use sealcast_cipher::{IMPLEMENTATIONS, Implementation, Packet, Study};
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-/// More than any published stream has, so that a damaged file cannot fill the memory.
+/// Limit in bytes, above any published stream, so that a damaged file cannot exhaust the memory.
 const MOST_STREAM_BYTES: usize = 1 << 24;
 
-/// Bytes of a digest: all 64-byte blocks of the stream, added by XOR.
+/// Length of a digest in bytes: the XOR of all 64-byte blocks of the stream.
 const DIGEST_BYTES: usize = 64;
 
-/// Packets of a batch: more than any kernel works on side by side, and a few that are left over; fewer where the stream
-/// is so long that their bytes would be more than these.
+/// Packets of a batch: more than any kernel handles at once, and not a multiple of that number. Long streams have
+/// fewer packets, so that the batch stays below the limit in bytes.
 const MOST_BATCH: usize = 67;
 const MOST_BATCH_BYTES: usize = 1 << 18;
 
-/// Fields that say nothing about bytes.
+/// Fields without test data.
 const REMARKS: [&str; 7] = ["set", "number", "name", "origin", "source", "comment", "note"];
 
-/// Names that are not those of `Facts::name`, without what is no letter or digit.
+/// Alternatives to names in `Facts::name`, letters and digits only.
 const OTHER_NAMES: [(&str, &str); 7] = [
     ("arc4", "rc4"),
     ("arcfour", "rc4"),
@@ -38,24 +39,24 @@ const OTHER_NAMES: [(&str, &str); 7] = [
 /// The vectors of one cipher.
 pub(crate) struct File {
     pub(crate) path: PathBuf,
-    /// As in `Facts::name` if the cipher is here, else as the file has it.
+    /// As in `Facts::name` if the cipher is known, otherwise as in the file.
     pub(crate) cipher: String,
     pub(crate) vectors: Vec<Result<Vector, Fault>>,
 }
 
-/// Why a vector has not passed.
+/// The reason why a vector has not passed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Fault {
-    /// The bytes are others, or the vector contradicts itself or its cipher.
+    /// The bytes differ, or the vector contradicts itself or its cipher.
     Wrong(String),
-    /// Nothing is known to be wrong, but not all that it says could be compared.
+    /// No difference was found, but some part of the vector could not be compared.
     NotUnderstood(String),
 }
 
-/// What is known of one keystream.
+/// Test data for one keystream.
 #[derive(Debug)]
 pub(crate) struct Vector {
-    /// Set and number, to find it in the file.
+    /// Set and number, to find the vector in the file.
     label: String,
     key: Vec<u8>,
     iv: Vec<u8>,
@@ -63,16 +64,16 @@ pub(crate) struct Vector {
     ranges: Vec<(usize, Vec<u8>)>,
     digest: Option<Vec<u8>>,
     authentication: Option<Authentication>,
-    /// The first field that nobody here knows.
+    /// The first unknown field.
     unknown: Option<String>,
 }
 
-/// Grain-128a with tags: what is known of messages under the same key and IV.
+/// Grain-128a with tags: test data for messages under the same key and IV.
 #[derive(Debug)]
 struct Authentication {
-    /// What zeros become.
+    /// The ciphertext of zeros.
     keystream: Vec<u8>,
-    /// Messages as zeros and ones, and their tags.
+    /// Messages as strings of zeros and ones, with their tags.
     tags: Vec<(String, Vec<u8>)>,
 }
 
@@ -103,7 +104,7 @@ struct RawVector {
 #[derive(Deserialize)]
 struct RawRange {
     from: usize,
-    /// The last byte, not the one after.
+    /// Inclusive.
     to: usize,
     hex: String,
 }
@@ -133,8 +134,7 @@ pub(crate) fn json_files(folder: &Path) -> std::io::Result<Vec<PathBuf>> {
     Ok(paths)
 }
 
-/// Reads a file. It is an error, in words, if that is not a file of vectors at all; what is wrong with one vector
-/// stands in its place.
+/// Reads a file. Fails if it is not a file of vectors at all; a fault in a single vector takes that vector's place.
 pub(crate) fn read_file(path: PathBuf) -> Result<File, String> {
     let complain = |error: &dyn std::fmt::Display| format!("{}: {error}", path.display());
     let text = std::fs::read_to_string(&path).map_err(|error| complain(&error))?;
@@ -151,7 +151,7 @@ pub(crate) fn read_file(path: PathBuf) -> Result<File, String> {
     })
 }
 
-/// `MICKEY 2.0 (80-bit key, …)` is `mickey-v2`, `Salsa20/20 (…)` is `salsa20`.
+/// Normalises a name: `MICKEY 2.0 (80-bit key, …)` is `mickey-v2`, `Salsa20/20 (…)` is `salsa20`.
 fn name(cipher: &str) -> String {
     let squeezed = |text: &str| -> String {
         let kept = text.chars().filter(char::is_ascii_alphanumeric);
@@ -218,8 +218,8 @@ fn vector(raw: RawVector, label: &str, messages: &[String]) -> Result<Vector, St
     })
 }
 
-/// The pre-output goes to the accumulator, to the register, and then by turns to keystream and hash: all of it is
-/// keystream of the cipher without tags.
+/// The pre-output goes first to the accumulator, then to the register, and then alternately to keystream and hash.
+/// Together it is the keystream of the cipher without tags.
 fn read_authentication(
     raw: &RawAuthentication,
     messages: &[String],
@@ -257,7 +257,7 @@ fn hex(text: &str) -> Result<Vec<u8>, String> {
 }
 
 impl Vector {
-    /// Does this kernel give the stream?
+    /// Checks that this kernel produces the stream.
     pub(crate) fn check(&self, implementation: &Implementation) -> Result<(), Fault> {
         let mut stream = vec![0; self.stream_bytes];
         let study = (implementation.load)(&self.key).map_err(|error| self.wrong(&error))?;
@@ -278,7 +278,8 @@ impl Vector {
         if self.ranges.is_empty() && self.digest.is_none() {
             return Err(self.not_understood("nothing is known of its stream"));
         }
-        // A definition takes the packets of a batch one after another, as all do that have no batch of their own.
+        // A definition handles the packets of a batch one by one, and so do all kernels without a batch function of
+        // their own.
         if implementation.kernel != "definition" {
             self.check_batch(&study, &stream)?;
         }
@@ -287,7 +288,7 @@ impl Vector {
         })
     }
 
-    /// Is each packet of a batch the stream that came out alone?
+    /// Checks that each packet of a batch gets the same stream as a single packet.
     fn check_batch(&self, study: &Study, stream: &[u8]) -> Result<(), Fault> {
         let copies = (MOST_BATCH_BYTES / self.stream_bytes.max(1)).clamp(2, MOST_BATCH);
         let mut batch = vec![vec![0; self.stream_bytes]; copies];
@@ -300,7 +301,7 @@ impl Vector {
         Ok(())
     }
 
-    /// Does Grain-128a with tags do what the vector says of it? None if it says nothing.
+    /// Checks Grain-128a with tags against the vector; `None` if the vector has no tags.
     pub(crate) fn check_authentication(&self) -> Option<Result<(), Fault>> {
         let expected = self.authentication.as_ref()?;
         Some(self.compare(expected))
@@ -333,7 +334,7 @@ impl Vector {
     }
 }
 
-/// All blocks of the stream, added by XOR.
+/// The XOR of all blocks of the stream.
 fn sum(stream: &[u8]) -> [u8; DIGEST_BYTES] {
     let mut sum = [0; DIGEST_BYTES];
     for block in stream.chunks(DIGEST_BYTES) {
@@ -344,7 +345,7 @@ fn sum(stream: &[u8]) -> [u8; DIGEST_BYTES] {
     sum
 }
 
-/// Zeros and ones as bytes, the first the highest; the last byte is filled up with zeros.
+/// A string of zeros and ones as bytes, most significant bit first; the last byte is padded with zeros.
 fn bytes_of(bits: &str) -> Option<Vec<u8>> {
     let byte = |eight: &[u8]| {
         (0..8).try_fold(0, |byte, at| match eight.get(at) {

@@ -177,7 +177,7 @@ fn tags_of_grain_128a_are_compared_too() {
     let right = verified(&[TAGS]);
     let (passed, failed, skipped) = right.counts();
     assert_eq!((failed, skipped, kind(&right)), (0, 0, None), "{right}");
-    // With tags, and every kernel's pre-output besides.
+    // The line "with tags", and a line for every kernel's pre-output.
     assert_eq!(passed, right.lines.len());
     let with_tags = right.lines.iter().filter(|line| line.kernel == "with tags");
     assert_eq!(with_tags.count(), 1);

@@ -1,4 +1,4 @@
-//! Clips whose frames are known, and the search for them where they should or should not be.
+//! Clips with known frames, and searches for these frames in other data.
 
 use std::collections::HashSet;
 use std::ops::Range;
@@ -29,7 +29,7 @@ pub fn path(path: &Path) -> &str {
 
 /// An H.264 clip: a keyframe every ten frames, no two frames alike.
 pub struct Clip {
-    /// Where it is.
+    /// Its path.
     pub file: PathBuf,
     /// The whole file.
     pub bytes: Vec<u8>,
@@ -38,7 +38,7 @@ pub struct Clip {
 }
 
 impl Clip {
-    /// A new clip of so many frames.
+    /// Makes a new clip of `frames` frames.
     pub fn make(directory: &Path, frames: usize) -> Self {
         let file = directory.join("clip.h264");
         let input = format!("testsrc2=size=160x120:rate=25:duration={}", frames / 25 + 1);
@@ -64,7 +64,7 @@ impl Clip {
         clip
     }
 
-    /// An H.264 file that is there.
+    /// Uses an existing H.264 file.
     pub fn of(file: PathBuf) -> Self {
         let options = FileOptions {
             paced: false,
@@ -85,14 +85,14 @@ impl Clip {
     }
 }
 
-/// Which of the sent frames were received, where the received bytes are nothing but sent frames, each once and in the
-/// order in which they were sent.
+/// The indices of the sent frames that were received. The received bytes must consist of sent frames only, each once
+/// and in the order in which they were sent.
 pub fn order(received: &[u8], sent: &[Vec<u8>]) -> Vec<usize> {
     order_of(received, sent, 0..sent.len())
 }
 
-/// The same where the frames were sent round after round: the frames of the second one have numbers from the first
-/// one's length on.
+/// As [`order`] for frames that were sent in a loop: the indices of the second round start at the length of the
+/// first.
 pub fn order_looped(received: &[u8], sent: &[Vec<u8>]) -> Vec<usize> {
     order_of(received, sent, 0..usize::MAX)
 }
@@ -100,7 +100,7 @@ pub fn order_looped(received: &[u8], sent: &[Vec<u8>]) -> Vec<usize> {
 fn order_of(received: &[u8], sent: &[Vec<u8>], mut numbers: Range<usize>) -> Vec<usize> {
     let (mut at, mut found) = (0, Vec::new());
     while at < received.len() {
-        // What is not in the next round is in none.
+        // A frame that is not in the next round is not in any later one.
         let place = numbers
             .by_ref()
             .take(sent.len())
@@ -112,14 +112,14 @@ fn order_of(received: &[u8], sent: &[Vec<u8>], mut numbers: Range<usize>) -> Vec
     found
 }
 
-/// How many frames are missing between the first and the last.
+/// Number of frames missing between the first and the last.
 pub fn missing(frames: &[usize]) -> usize {
     frames.windows(2).map(|pair| pair[1] - pair[0] - 1).sum()
 }
 
-/// Fails if any 16 bytes of `secret` in a row stand in `wire`.
+/// Fails if `wire` contains any 16 consecutive bytes of `secret`.
 pub fn lacks(wire: &[u8], secret: &[u8]) {
-    // Sixteen bytes anywhere contain eight that begin at a multiple of eight.
+    // Any sixteen bytes contain eight that begin at a multiple of eight.
     let word = |bytes: &[u8]| u64::from_ne_bytes(bytes.try_into().expect("eight bytes"));
     let words: HashSet<u64> = secret.chunks_exact(8).map(word).collect();
     let suspects = wire

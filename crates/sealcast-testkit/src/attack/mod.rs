@@ -1,4 +1,4 @@
-//! What the attacks share: the program as processes, a proxy that tampers, and clips whose every frame is known.
+//! Common parts of the attack tests: the program as processes, a proxy that tampers, and clips with known frames.
 
 mod clip;
 mod program;
@@ -16,20 +16,20 @@ pub use recording::{Row, excused, gaps, overflowed, record};
 pub use stage::Stage;
 pub use tap::{Tap, carries_media, carries_record, kind};
 
-/// Length prefix and header of a record on the wire.
+/// Length of the length prefix before a record.
 pub const LENGTH: usize = 4;
 
-/// Whether these bytes, length prefix included, are a media record that carries a frame.
+/// True if these bytes, length prefix included, are a media record that carries a frame.
 pub fn is_frame(message: &[u8]) -> bool {
     is_media(message) && message[LENGTH + 1] & 0x20 == 0
 }
 
-/// Whether these bytes, length prefix included, are a media record.
+/// True if these bytes, length prefix included, are a media record.
 pub fn is_media(message: &[u8]) -> bool {
     message.len() >= LENGTH + 40 && message[LENGTH] == 0x10
 }
 
-/// Whether these bytes, length prefix included, are a control record.
+/// True if these bytes, length prefix included, are a control record.
 pub fn is_control(message: &[u8]) -> bool {
     message.len() >= LENGTH + 40 && message[LENGTH] == 0x11
 }

@@ -1,4 +1,4 @@
-//! The program as its users run it: processes, each with a home of its own.
+//! The program as users run it: processes, each with a home directory of its own.
 
 use std::fs;
 use std::io::Read;
@@ -13,12 +13,12 @@ use tempfile::TempDir;
 
 use crate::built::built;
 
-/// How long anything that should happen may take on a slow machine.
+/// Time limit for anything that should happen, on a slow machine.
 pub const PATIENCE: Duration = Duration::from_secs(60);
-/// What an end says that has heard nothing from the other one for two seconds.
+/// Printed by an end that has received nothing from the other for two seconds.
 const SILENT: &str = "nothing was heard";
 
-/// A directory for keys and files, gone with the test.
+/// A directory for keys and files, deleted after the test.
 pub struct Home(TempDir);
 
 impl Default for Home {
@@ -38,12 +38,12 @@ impl Home {
         self.0.path()
     }
 
-    /// A file in it, which need not be there.
+    /// The path of a file in it, which need not exist.
     pub fn file(&self, name: &str) -> PathBuf {
         self.path().join(name)
     }
 
-    /// A file with this content, which only its owner can read.
+    /// Writes a file with this content, readable by its owner only.
     pub fn write(&self, name: &str, content: impl AsRef<[u8]>) -> PathBuf {
         let file = self.file(name);
         fs::write(&file, content).expect("room for a file");
@@ -52,7 +52,7 @@ impl Home {
         file
     }
 
-    /// The program with this home and nothing else of ours.
+    /// The program with this home and no other inherited settings.
     pub fn command(&self) -> Command {
         let mut command = Command::new(built("sealcast"));
         for name in std::env::vars_os().map(|(name, _)| name) {
@@ -67,25 +67,25 @@ impl Home {
         command
     }
 
-    /// Start the program with these arguments, separated by spaces.
+    /// Starts the program with these arguments, separated by spaces.
     pub fn start(&self, arguments: &str) -> Program {
         let mut command = self.command();
         command.args(arguments.split_whitespace());
         Program::start(command)
     }
 
-    /// Publish from a free port of this machine; the program and its ticket.
+    /// Publishes from a free TCP port of this machine; returns the program and its ticket.
     pub fn publish(&self, source: &str, more: &str) -> (Program, String) {
         self.publish_at("tcp://127.0.0.1:0", source, more)
     }
 
-    /// The same at a free UDP port, with what stands after the `?` of its URL.
+    /// Publishes from a free UDP port. `options` follow the `?` of the listening URL.
     pub fn publish_udp(&self, source: &str, options: &str, more: &str) -> (Program, String) {
         let separator = if options.is_empty() { "" } else { "?" };
         self.publish_at(&format!("udp://127.0.0.1:0{separator}{options}"), source, more)
     }
 
-    /// The same where this URL says.
+    /// Publishes at this listening URL.
     pub fn publish_at(&self, listen: &str, source: &str, more: &str) -> (Program, String) {
         let program = self.start(&format!("publish {source} --listen {listen} {more}"));
         let ticket = program.ticket();
@@ -98,18 +98,18 @@ impl Home {
         serde_json::from_str(&text).expect("JSON")
     }
 
-    /// How many records a report says were refused for `reason`.
+    /// The number of records that were refused for `reason`, according to a report.
     pub fn refused(&self, report: &str, reason: &str) -> u64 {
         total(&self.report(report), "open_failures", reason)
     }
 }
 
-/// What a report counts as `name` among those of `family`.
+/// The counter `name` in the group `family` of a report.
 pub fn total(report: &Value, family: &str, name: &str) -> u64 {
     report["totals"][family][name].as_u64().expect("a counter")
 }
 
-/// A running program. It is killed when dropped; what it said is shown when a test fails.
+/// A running program. Dropping it kills it; if the test fails, its output is shown.
 pub struct Program {
     child: Child,
     out: Arc<Mutex<Vec<u8>>>,
@@ -118,7 +118,7 @@ pub struct Program {
 }
 
 impl Program {
-    /// Start a command and read what it prints.
+    /// Starts a command and reads its output.
     pub fn start(mut command: Command) -> Self {
         let mut child = command
             .stdout(Stdio::piped())
@@ -135,17 +135,17 @@ impl Program {
         }
     }
 
-    /// The process's number.
+    /// The process id.
     pub fn pid(&self) -> u32 {
         self.child.id()
     }
 
-    /// What it has printed so far.
+    /// Its standard output so far.
     pub fn stdout(&self) -> Vec<u8> {
         self.out.lock().expect("no panic").clone()
     }
 
-    /// What it has said so far.
+    /// Its standard error so far.
     pub fn said(&self) -> String {
         String::from_utf8_lossy(&self.err.lock().expect("no panic")).into_owned()
     }
@@ -158,36 +158,36 @@ impl Program {
         })
     }
 
-    /// Wait until it has said `words`.
+    /// Waits until its standard error contains `words`.
     pub fn says(&self, words: &str) {
         until(&format!("it says '{words}'"), || {
             self.said().contains(words).then_some(())
         });
     }
 
-    /// Whether it says that the other end was silent for so long that it did not wait for it any more.
+    /// True if it reported that the other end was silent for too long and was given up.
     pub fn heard_nothing(&self) -> bool {
         self.said().contains(SILENT)
     }
 
-    /// Fails unless it watched, and in one session: but over a byte stream, one ends where the machine stands still for
-    /// seconds.
+    /// Fails unless it watched in a single session. Over a byte stream a second one is allowed if the machine stood
+    /// still for seconds, since that ends a session.
     pub fn watched_in_one_session(&self) {
         let sessions = self.count("INFO watching");
         assert!(sessions == 1 || sessions > 1 && self.heard_nothing(), "{}", self.said());
     }
 
-    /// How often it has said `words`.
+    /// The number of times that its standard error contains `words`.
     pub fn count(&self, words: &str) -> usize {
         self.said().matches(words).count()
     }
 
-    /// Whether it has not ended yet.
+    /// True while the process runs.
     pub fn running(&mut self) -> bool {
         self.child.try_wait().expect("our own child").is_none()
     }
 
-    /// The exit code, once it has ended by itself.
+    /// Waits until it ends by itself; returns the exit code.
     pub fn ends(&mut self) -> i32 {
         let status = until("the program ends", || self.child.try_wait().expect("our own child"));
         self.readers
@@ -196,13 +196,13 @@ impl Program {
         status.code().expect("no signal ended it")
     }
 
-    /// Ask it to stop, and wait for the exit code.
+    /// Asks it to stop and waits; returns the exit code.
     pub fn stop(&mut self) -> i32 {
         self.signal("TERM");
         self.ends()
     }
 
-    /// Send it a signal by its name.
+    /// Sends it a signal by name.
     pub fn signal(&self, name: &str) {
         let status = Command::new("kill")
             .args([&format!("-{name}"), &self.pid().to_string()])
@@ -221,7 +221,7 @@ impl Program {
         size.trim().parse().expect("a number")
     }
 
-    /// Open file descriptors.
+    /// Number of open file descriptors.
     pub fn descriptors(&self) -> usize {
         fs::read_dir(format!("/proc/{}/fd", self.pid()))
             .expect("it runs")
@@ -252,7 +252,7 @@ fn collect(mut from: impl Read + Send + 'static) -> (Arc<Mutex<Vec<u8>>>, thread
     (all, reader)
 }
 
-/// Look again and again until there is something.
+/// Calls `look` repeatedly until it returns a value.
 pub fn until<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
     let deadline = Instant::now() + PATIENCE;
     loop {

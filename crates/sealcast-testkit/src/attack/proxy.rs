@@ -1,11 +1,11 @@
-//! Whoever sits between: a TCP proxy that knows the framing, sees every message and does with it what it likes.
+//! A man in the middle: a TCP proxy that parses the framing, sees every message and may change it.
 
 use std::io::{self, Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
 use std::sync::{Arc, Mutex};
 use std::thread;
 
-/// Which way a message goes.
+/// The direction of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Way {
     /// From the end that connected.
@@ -14,35 +14,35 @@ pub enum Way {
     Down,
 }
 
-/// Where a message stands in what the proxy sees.
+/// The position of a message in the traffic that the proxy sees.
 #[derive(Clone, Copy, Debug)]
 pub struct Seen {
-    /// Connections before this one.
+    /// Number of connections before this one.
     pub connection: usize,
-    /// Which way it goes.
+    /// Its direction.
     pub way: Way,
-    /// Messages before this one on this connection, this way.
+    /// Number of earlier messages on this connection in this direction.
     pub number: usize,
 }
 
-/// What becomes of a message.
+/// The proxy's action on a message.
 #[derive(Default)]
 pub struct Act {
-    /// What goes on instead.
+    /// Messages to forward instead.
     pub on: Vec<Vec<u8>>,
-    /// What goes back to the sender.
+    /// Messages to send back to the sender.
     pub back: Vec<Vec<u8>>,
-    /// Whether the connection is cut afterwards.
+    /// True to cut the connection afterwards.
     pub cut: bool,
 }
 
 impl Act {
-    /// Leave it as it is.
+    /// Forwards it unchanged.
     pub fn pass(message: Vec<u8>) -> Self {
         Self::all([message])
     }
 
-    /// Send these on instead.
+    /// Forwards these instead.
     pub fn all(messages: impl IntoIterator<Item = Vec<u8>>) -> Self {
         Self {
             on: messages.into_iter().collect(),
@@ -50,7 +50,7 @@ impl Act {
         }
     }
 
-    /// Swallow it.
+    /// Drops it.
     pub fn drop() -> Self {
         Self::default()
     }
@@ -58,18 +58,18 @@ impl Act {
 
 type Tamper = dyn FnMut(Seen, Vec<u8>) -> Act + Send;
 
-/// Everything that both ends sent, as they sent it: one buffer for each direction of each connection.
+/// All bytes that both ends sent, before tampering: one buffer for each direction of each connection.
 type Wire = Arc<Mutex<Vec<(Way, Vec<u8>)>>>;
 
-/// A proxy in front of a port of this machine.
+/// A proxy in front of a local port.
 pub struct Proxy {
-    /// Where it listens.
+    /// The listening port.
     pub port: u16,
     wire: Wire,
 }
 
 impl Proxy {
-    /// Forward connections to `target`. `tamper` gets every message with its length prefix.
+    /// Forwards connections to `target`. `tamper` gets every message with its length prefix.
     pub fn start(target: u16, tamper: impl FnMut(Seen, Vec<u8>) -> Act + Send + 'static) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
         let port = listener.local_addr().expect("bound").port();
@@ -92,7 +92,7 @@ impl Proxy {
         Self { port, wire }
     }
 
-    /// The ticket with the proxy's port in place of the publisher's.
+    /// The ticket with the proxy's port instead of the publisher's.
     pub fn ticket(&self, ticket: &str) -> String {
         Self::redirect(ticket, self.port)
     }
@@ -113,7 +113,7 @@ impl Proxy {
             .expect("a port")
     }
 
-    /// What each end sent on each connection, in the order in which it began.
+    /// The bytes that each end sent on each connection, in the order in which the connections began.
     pub fn wire(&self) -> Vec<(Way, Vec<u8>)> {
         self.wire.lock().expect("no panic").clone()
     }
@@ -145,7 +145,7 @@ fn forward(connection: usize, way: Way, from: &TcpStream, to: &TcpStream, tamper
             .try_for_each(|(mut stream, messages)| messages.iter().try_for_each(|message| stream.write_all(message)));
         if act.cut || sent.is_err() {
             for stream in [from, to] {
-                // The other direction may have closed it already.
+                // The thread for the other direction may have closed it already.
                 let _ = stream.shutdown(Shutdown::Both);
             }
             return;

@@ -1,4 +1,4 @@
-//! A peer that can prove who it is and means harm: it does the handshake and then says whatever the test wants.
+//! A malicious peer with a valid identity: it completes the handshake and then sends whatever the test wants.
 
 use std::fs::File;
 use std::io::{Read, Write};
@@ -21,16 +21,16 @@ pub struct Puppet {
     keys: EpochKeys,
 }
 
-/// A keyframe-request for the video.
+/// A keyframe request for the video.
 pub const WANT_KEYFRAME: [u8; 5] = [5, 0, 0, 0, 1];
 /// A ping.
 pub const PING: [u8; 9] = [6, 0, 0, 0, 0, 0, 0, 0, 1];
 
 impl Puppet {
-    /// Connect to the end that gave out `ticket`, and send everything up to the finish.
+    /// Connects to the end that issued `ticket`, and sends all handshake messages up to the finish.
     pub fn connect(ticket: &str, role: Role, invited: bool) -> Self {
         let ticket: Ticket = ticket.parse().expect("a ticket");
-        // The system holds little for it: what it does not read is the other end's to keep.
+        // A small receive buffer: data that the puppet does not read stays in the other end's queues.
         let socket = Socket::new(Domain::IPV4, Type::STREAM, None).expect("a socket");
         socket.set_recv_buffer_size(4096).expect("a socket option");
         let address = SocketAddr::from(([127, 0, 0, 1], ticket.port));
@@ -74,7 +74,7 @@ impl Puppet {
         framed
     }
 
-    /// Say this; whether the other end still takes it.
+    /// Sends a control message; returns true if the other end still accepts it.
     pub fn say(&mut self, payload: &[u8]) -> bool {
         let record = self.seal(payload);
         self.stream.write_all(&record).is_ok()

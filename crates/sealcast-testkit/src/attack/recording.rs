@@ -1,4 +1,4 @@
-//! A viewer that records all it gets and writes everything down, and what it wrote.
+//! A viewer that records the stream and writes logs, and the evaluation of its files.
 
 use std::fs;
 use std::sync::LazyLock;
@@ -6,10 +6,10 @@ use std::time::Duration;
 
 use super::{Clip, Home, Program, order, total, until};
 
-/// Bytes of a recording by which it is clear that the stream flows.
+/// Size of a recording in bytes from which on the stream certainly flows.
 const FLOWING: u64 = 20_000;
 
-/// Watch into a file, with logs and a report.
+/// Starts a viewer that records to a file, with logs and a report.
 pub fn record(ticket: &str, more: &str) -> (Home, Program) {
     let home = Home::new();
     let options = "--to file:out.h264 --log-dir logs --report report.json";
@@ -18,7 +18,7 @@ pub fn record(ticket: &str, more: &str) -> (Home, Program) {
     (home, program)
 }
 
-/// How many datagrams this system has dropped because nobody took them from a socket in time.
+/// Number of datagrams that this system dropped because a socket's buffer was full.
 fn overflows() -> u64 {
     let counters = fs::read_to_string("/proc/net/snmp").expect("Linux");
     let mut rows = counters.lines().filter_map(|line| line.strip_prefix("Udp: "));
@@ -28,17 +28,17 @@ fn overflows() -> u64 {
     count.parse().expect("a number")
 }
 
-/// Before the first viewer of this process.
+/// The number before the first viewer of this process.
 static OVERFLOWED_BEFORE: LazyLock<u64> = LazyLock::new(overflows);
 
-/// Whether the system has dropped datagrams while this process ran.
+/// True if the system dropped datagrams while this process ran.
 pub fn overflowed() -> bool {
     overflows() > *OVERFLOWED_BEFORE
 }
 
-/// How many frames a machine that stood still may have cost, as both ends tell, whose reports are `report.json`: those
-/// that waited in a queue for too long, or any number where an end was silent for so long that the other did not wait
-/// for it any more.
+/// The number of frames that may be missing because the machine stood still, according to the `report.json` of both
+/// ends: frames that waited in a queue for too long. Unlimited if an end was silent for so long that the other gave
+/// up.
 pub fn excused(ends: [(&Home, &Program); 2]) -> usize {
     if ends.iter().any(|(_, program)| program.heard_nothing()) {
         return usize::MAX;
@@ -48,40 +48,41 @@ pub fn excused(ends: [(&Home, &Program); 2]) -> usize {
     usize::try_from(late).expect("a test is short")
 }
 
-/// What a viewer wrote down of a frame.
+/// A frame as a viewer logged it.
 #[derive(Clone, Copy, Debug)]
 pub struct Row {
     /// Number of the frame.
     pub number: u64,
-    /// It needs no earlier frame.
+    /// True if it can be decoded without earlier frames.
     pub keyframe: bool,
     /// Length of the access unit.
     pub bytes: u64,
-    /// Wall clock of its capture.
+    /// Wall clock time of its capture.
     pub captured_ns: u64,
-    /// Wall clock of its arrival.
+    /// Wall clock time of its arrival.
     pub received_ns: u64,
 }
 
 impl Row {
-    /// From the picture to the viewer; both ends have the same clock here.
+    /// Time from capture to arrival; both ends have the same clock here.
     pub fn delay(self) -> Duration {
         Duration::from_nanos(self.received_ns.saturating_sub(self.captured_ns))
     }
 }
 
 impl Home {
-    /// The bytes that a viewer recorded here.
+    /// The bytes that a viewer with this home recorded.
     pub fn recorded(&self) -> Vec<u8> {
         fs::read(self.file("out.h264")).expect("a recording")
     }
 
-    /// Fails unless the viewer with this home recorded all of a clip; says then what is missing and what was dropped.
+    /// Fails unless the viewer with this home recorded the whole clip; the message lists missing frames and drop
+    /// counters.
     pub fn assert_whole(&self, clip: &Clip, what: &str) {
         self.assert_whole_but_for(0, clip, what);
     }
 
-    /// The same where so many frames may be missing.
+    /// As [`Home::assert_whole`], but `excused` frames may be missing.
     pub fn assert_whole_but_for(&self, excused: usize, clip: &Clip, what: &str) {
         let received = self.recorded();
         if received == clip.bytes {
@@ -94,25 +95,25 @@ impl Home {
         assert!(missing.len() <= excused, "{what}: frames are missing or altered");
     }
 
-    /// How long the recording is by now.
+    /// Current size of the recording.
     pub fn recorded_size(&self) -> u64 {
         fs::metadata(self.file("out.h264")).map_or(0, |file| file.len())
     }
 
-    /// Wait until the viewer with this home watches and its recording grows.
+    /// Waits until the viewer with this home watches and its recording grows.
     pub fn flows(&self, viewer: &Program) {
         viewer.says("INFO watching");
         until("the first frames", || (self.recorded_size() > FLOWING).then_some(()));
     }
 
-    /// Wait until the recording is longer by so many bytes.
+    /// Waits until the recording has grown by `bytes`.
     pub fn grows_by(&self, bytes: u64) {
         let before = self.recorded_size();
         let grown = || (self.recorded_size() >= before + bytes).then_some(());
         until(&format!("{bytes} bytes more are recorded"), grown);
     }
 
-    /// Somebody who holds this ticket watches, and goes.
+    /// Checks that a new viewer can watch with this ticket; the viewer then ends.
     pub fn can_watch(ticket: &str) -> Self {
         let home = Self::new();
         let mut viewer = home.start(&format!("watch {ticket} --to file:out.h264"));
@@ -121,7 +122,7 @@ impl Home {
         home
     }
 
-    /// The frames that a viewer got, as its log has them.
+    /// The frames that a viewer received, from its log.
     pub fn rows(&self) -> Vec<Row> {
         let mut log = csv::Reader::from_path(self.file("logs/frames_latency.csv")).expect("a log");
         let headers = log.headers().expect("a head").clone();
@@ -143,7 +144,7 @@ impl Home {
         .collect()
     }
 
-    /// The numbers of the frames that a viewer got before two seconds without any, and after them.
+    /// The numbers of the frames that a viewer received before and after a gap of two seconds.
     pub fn numbers_around_silence(&self) -> (Vec<u64>, Vec<u64>) {
         let rows = self.rows();
         let silence = |pair: &[Row]| pair[1].received_ns - pair[0].received_ns > 1_900_000_000;
@@ -153,13 +154,13 @@ impl Home {
         (numbers, after)
     }
 
-    /// The numbers of the frames that a viewer got.
+    /// The numbers of the frames that a viewer received.
     pub fn numbers(&self) -> Vec<u64> {
         self.rows().iter().map(|row| row.number).collect()
     }
 }
 
-/// How many frames are missing between the first and the last of these, which came in order and once.
+/// The number of frames missing between the first and the last of these numbers, which must be strictly ascending.
 pub fn gaps(numbers: &[u64]) -> usize {
     assert!(numbers.windows(2).all(|pair| pair[0] < pair[1]), "{numbers:?}");
     let all = numbers

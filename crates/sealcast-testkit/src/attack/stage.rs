@@ -1,19 +1,19 @@
-//! What strangers at the port must not disturb: a publisher, and a viewer who watches all the time.
+//! The session that attacks on a port must not disturb: a publisher, and a viewer who watches all the time.
 
 use serde_json::Value;
 
 use super::{Clip, Home, Program, Proxy, excused, missing, order_looped, record, total};
 
-/// Frames of the clip that is published again and again: six seconds of it.
+/// Frames of the clip, which is published in a loop: six seconds.
 const FRAMES: usize = 300;
 
-/// A publisher with a viewer who watches all the time and must not notice anything.
+/// A publisher and a viewer who watches all the time and must not be disturbed.
 pub struct Stage {
     /// The publisher.
     pub publisher: Program,
-    /// Those of the publisher and of the viewer.
+    /// The homes of publisher and viewer.
     pub homes: (Home, Home),
-    /// What is published.
+    /// The published clip.
     pub clip: Clip,
     /// The ticket that the publisher printed.
     pub ticket: String,
@@ -21,7 +21,7 @@ pub struct Stage {
 }
 
 impl Stage {
-    /// Let `publish` publish a clip without end, given its URL, with a report to `report.json`, and watch it.
+    /// Lets `publish` publish a clip in a loop, given its URL, with a report in `report.json`; then starts a viewer.
     pub fn new(publish: impl FnOnce(&Home, &str) -> (Program, String)) -> Self {
         let home = Home::new();
         let clip = Clip::make(home.path(), FRAMES);
@@ -42,27 +42,28 @@ impl Stage {
         Proxy::port_of(&self.ticket)
     }
 
-    /// Wait until the viewer has as much more as one round of the clip.
+    /// Waits until the viewer has received one more round of the clip.
     pub fn plays_a_round(&self) {
         self.homes.1.grows_by(self.clip.bytes.len() as u64);
     }
 
-    /// Fails if the publisher, which had `memory` KiB, has now more than `most` on top.
+    /// Fails if the publisher's memory has grown from `memory` KiB by more than `most` KiB.
     pub fn assert_small(&self, memory: u64, most: u64) {
         let grown = self.publisher.rss().saturating_sub(memory);
         println!("the publisher grew by {grown} KiB");
         assert!(grown < most, "the publisher grew by {grown} KiB");
     }
 
-    /// A new viewer gets in, and the viewer still watches in its first session and lacks no frame. The publisher's
-    /// report.
+    /// Checks that a new viewer gets in, and that the first viewer is still in its first session and has received
+    /// every frame. Returns the publisher's report.
     pub fn unharmed(self) -> Value {
         let (missing, excused, report) = self.harmed();
         assert!(missing <= excused, "{missing} frames are missing: {report}");
         report
     }
 
-    /// The same where frames may be missing: how many are, how many are excused, and the publisher's report.
+    /// As [`Stage::unharmed`], but frames may be missing. Returns the numbers of missing and of excused frames, and
+    /// the publisher's report.
     pub fn harmed(mut self) -> (usize, usize, Value) {
         self.homes.1.grows_by(1);
         let late = Home::can_watch(&self.ticket);

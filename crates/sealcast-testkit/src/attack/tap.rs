@@ -1,4 +1,4 @@
-//! Whoever sits between two ends that talk in datagrams: sees every one, and does with it what it likes.
+//! A man in the middle for datagrams: sees every one and may change it.
 
 use std::net::{SocketAddr, UdpSocket};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -10,41 +10,41 @@ use socket2::SockRef;
 
 use super::Way;
 
-/// More than this is not written down.
+/// Limit for recorded traffic in bytes.
 const MOST_SEEN: usize = 64 << 20;
-/// How long somebody waits before looking whether to stop.
+/// Read timeout, after which threads check if they should stop.
 const LOOK: Duration = Duration::from_millis(20);
-/// Enough for what comes while this thread does not get the processor.
+/// Size of socket buffers: enough for the traffic while this thread is not scheduled.
 const BUFFER: usize = 4 << 20;
-/// `connection u32` and the kind.
+/// Offset of the kind, after `connection u32`.
 const KIND: usize = 4;
 
-/// What a datagram is, by the byte after the connection's number.
+/// The kind of a datagram: the byte after the connection's number.
 pub fn kind(datagram: &[u8]) -> Option<u8> {
     datagram.get(KIND).copied()
 }
 
-/// Whether it is a media record.
+/// True for a media record.
 pub fn carries_media(datagram: &[u8]) -> bool {
     kind(datagram) == Some(0x10)
 }
 
-/// Whether it is a record.
+/// True for any record.
 pub fn carries_record(datagram: &[u8]) -> bool {
     matches!(kind(datagram), Some(0x10 | 0x11))
 }
 
 type Tamper = dyn FnMut(Way, usize, &[u8]) -> Vec<Vec<u8>> + Send;
 
-/// A relay between one viewer, or one after the other, and a publisher.
+/// A relay between a publisher and one viewer at a time.
 pub struct Tap {
-    /// Where viewers connect to.
+    /// The port for viewers.
     pub port: u16,
     shared: Arc<Shared>,
 }
 
 struct Shared {
-    /// The side of whoever connects.
+    /// The socket for viewers.
     near: UdpSocket,
     target: SocketAddr,
     stop: AtomicBool,
@@ -54,7 +54,7 @@ struct Shared {
 
 struct State {
     client: Option<SocketAddr>,
-    /// Towards the publisher.
+    /// The socket towards the publisher.
     far: Arc<UdpSocket>,
     seen: Vec<(Way, Vec<u8>)>,
     bytes: usize,
@@ -62,8 +62,8 @@ struct State {
 }
 
 impl Tap {
-    /// Relay to a port of this machine. `tamper` gets every datagram with the number of those before it on its way,
-    /// and says what goes on instead.
+    /// Relays to a local port. `tamper` gets every datagram with the number of earlier ones in the same direction,
+    /// and returns the datagrams to forward instead.
     pub fn start(target: u16, tamper: impl FnMut(Way, usize, &[u8]) -> Vec<Vec<u8>> + Send + 'static) -> Self {
         let target = SocketAddr::from(([127, 0, 0, 1], target));
         let near = socket("127.0.0.1:0");
@@ -87,31 +87,31 @@ impl Tap {
         Self { port, shared }
     }
 
-    /// Everything that both ends sent, as they sent it.
+    /// All datagrams that both ends sent, before tampering.
     pub fn seen(&self) -> Vec<(Way, Vec<u8>)> {
         self.shared.state().seen.clone()
     }
 
-    /// The number of the connection that the newest datagram named.
+    /// The connection number of the newest datagram.
     pub fn connection(&self) -> [u8; 4] {
         let state = self.shared.state();
         let (_, last) = state.seen.last().expect("a datagram");
         last[..KIND].try_into().expect("a connection")
     }
 
-    /// Where the viewer sends from.
+    /// The viewer's address.
     pub fn viewer(&self) -> SocketAddr {
         self.shared.state().client.expect("a viewer")
     }
 
-    /// Send this to the publisher, from the viewer's address as the publisher knows it.
+    /// Sends a datagram to the publisher, from the viewer's address as the publisher knows it.
     pub fn to_publisher(&self, datagram: &[u8]) {
         let far = Arc::clone(&self.shared.state().far);
-        // What the system does not take is lost, as on any network.
+        // A datagram that the system refuses is lost, as on any network.
         let _ = far.send_to(datagram, self.shared.target);
     }
 
-    /// Send this to the viewer, from the publisher's address as the viewer knows it.
+    /// Sends a datagram to the viewer, from the publisher's address as the viewer knows it.
     pub fn to_viewer(&self, datagram: &[u8]) {
         let client = self.shared.state().client;
         if let Some(client) = client {
@@ -119,13 +119,13 @@ impl Tap {
         }
     }
 
-    /// From here on the viewer comes from another address and port; nothing reaches it at the old one.
+    /// From now on the viewer's traffic comes from another address and port; datagrams to the old one are lost.
     pub fn move_to(&self, address: &str) {
         self.shared.state().far = Arc::new(socket(address));
         self.shared.listen_far();
     }
 
-    /// Do something else with the datagrams from here on.
+    /// Replaces the tampering function.
     pub fn tamper(&self, tamper: impl FnMut(Way, usize, &[u8]) -> Vec<Vec<u8>> + Send + 'static) {
         *self.shared.tamper.lock().expect("no panic") = Box::new(tamper);
     }
@@ -157,7 +157,7 @@ impl Shared {
         }
     }
 
-    /// Relay what comes for the present address, until there is another.
+    /// Relays datagrams to the current address, until it is replaced.
     fn listen_far(self: &Arc<Self>) {
         let shared = Arc::clone(self);
         let far = Arc::clone(&self.state().far);

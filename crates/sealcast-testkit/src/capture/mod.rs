@@ -1,4 +1,4 @@
-//! What tcpdump sees on the loopback interface, and what can be found in it.
+//! Captures of the loopback interface with tcpdump, and searches in them.
 
 pub mod rtp;
 
@@ -12,10 +12,10 @@ use std::time::{Duration, Instant};
 use crate::media::{path, tool};
 use crate::program::{PATIENCE, Program};
 
-/// So many bytes in a row are the same by chance never.
+/// This many equal bytes in a row are never a coincidence.
 pub const RUN: usize = 16;
 
-/// Length of a capture's header, and of that of each packet in it.
+/// Length of a capture file's header, and of each packet's header in it.
 const FILE_HEADER: usize = 24;
 const PACKET_HEADER: usize = 16;
 
@@ -23,23 +23,24 @@ const PACKET_HEADER: usize = 16;
 pub struct Capture {
     tcpdump: Program,
     file: PathBuf,
-    /// Captured as well: what a capture waits for last is sent from here to itself.
+    /// Sends the last packet of a capture to itself; it is captured, too, and shows that the capture is complete.
     end: UdpSocket,
 }
 
 impl Capture {
-    /// Capture what is sent over TCP from and to a port.
+    /// Captures TCP traffic from and to a port.
     pub fn start(port: u16, file: PathBuf) -> Self {
         Self::of(&format!("tcp port {port}"), file)
     }
 
-    /// Capture what a filter of tcpdump's lets through.
+    /// Captures traffic that matches a tcpdump filter.
     pub fn of(what: &str, file: PathBuf) -> Self {
         let end = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).expect("a port");
         let what = format!("({what}) or udp port {}", end.local_addr().expect("bound").port());
         let mut command = Command::new("env");
         command.arg(tool("tcpdump").get_program());
-        // Not in immediate mode: that gives each packet the room of the longest, so that 32 MiB hold 256 packets.
+        // Not in immediate mode: in that mode each packet occupies the space of the longest, so that 32 MiB hold only
+        // 256 packets.
         command.args(["-i", "lo", "-n", "-U", "-s", "0", "-B", "32768", "-Z", "root"]);
         command.args(["-w", path(&file), &what]);
         let tcpdump = Program::run("tcpdump", command);
@@ -55,10 +56,10 @@ impl Capture {
         Self { tcpdump, file, end }
     }
 
-    /// Everything that was captured, complete.
+    /// Ends the capture and returns all of it.
     pub fn stop(mut self) -> Vec<u8> {
         let address = self.end.local_addr().expect("bound");
-        // Others' captures may end in this one.
+        // The address distinguishes this packet from last packets of concurrent captures.
         let last = format!("the last packet at {address}");
         self.end.send_to(last.as_bytes(), address).expect("sent");
         let began = Instant::now();
@@ -79,7 +80,7 @@ impl Capture {
     }
 }
 
-/// Where the record of the packet begins that ends with these bytes and is complete.
+/// The offset of the record of the complete packet that ends with these bytes.
 fn start_of(ending: &[u8], capture: &[u8]) -> Option<usize> {
     let mut at = FILE_HEADER;
     while let Some(packet) = packet_at(capture, at) {
@@ -91,7 +92,7 @@ fn start_of(ending: &[u8], capture: &[u8]) -> Option<usize> {
     None
 }
 
-/// Every run of bytes that means something: one with several different values.
+/// Every run of bytes that is significant: one with several different values.
 pub fn runs(bytes: &[u8]) -> impl Iterator<Item = [u8; RUN]> + '_ {
     let runs = bytes.windows(RUN).map(|run| run.try_into().expect("a run's length"));
     runs.filter(|run: &[u8; RUN]| {
@@ -101,19 +102,19 @@ pub fn runs(bytes: &[u8]) -> impl Iterator<Item = [u8; RUN]> + '_ {
     })
 }
 
-/// How many of the plaintext's runs are in the capture, and how many there are.
+/// The number of the plaintext's runs that are in the capture, and their total number.
 pub fn seen(plaintext: &[u8], capture: &[u8]) -> (usize, usize) {
     seen_of(std::iter::once(plaintext), capture)
 }
 
-/// The same of several plaintexts, none of whose runs goes on in the next.
+/// As [`seen`] for several plaintexts; runs do not span two of them.
 pub fn seen_of<'a>(plaintexts: impl Iterator<Item = &'a [u8]>, capture: &[u8]) -> (usize, usize) {
     let wanted: HashSet<[u8; RUN]> = plaintexts.flat_map(runs).collect();
     let found: HashSet<&[u8]> = capture.windows(RUN).filter(|run| wanted.contains(*run)).collect();
     (found.len(), wanted.len())
 }
 
-/// The IPv4 packets of a capture on Ethernet, as the loopback interface shows them.
+/// The IPv4 packets of a capture with Ethernet headers, which the loopback interface has.
 pub fn packets(capture: &[u8]) -> Vec<&[u8]> {
     const ETHERNET: usize = 14;
     let (mut at, mut packets) = (FILE_HEADER, Vec::new());
@@ -124,7 +125,7 @@ pub fn packets(capture: &[u8]) -> Vec<&[u8]> {
     packets
 }
 
-/// The packet whose record begins there, if the capture has all of it.
+/// The packet whose record begins at this offset, if the capture has all of it.
 fn packet_at(capture: &[u8], at: usize) -> Option<&[u8]> {
     let length = capture.get(at + 8..at + 12)?.try_into().expect("four bytes");
     let begin = at + PACKET_HEADER;

@@ -1,4 +1,4 @@
-//! The RTP and RTCP packets that an RTSP server sent to its client, as a capture shows them.
+//! The RTP and RTCP packets that an RTSP server sent to its client, extracted from a capture.
 
 use std::collections::BTreeMap;
 
@@ -15,7 +15,7 @@ struct Piece<'a> {
     protocol: u8,
     from: u16,
     to: u16,
-    /// Of a TCP segment: the number of its first byte, and whether it opens the connection.
+    /// For TCP: the sequence number of the first byte, and true if the segment opens the connection.
     sequence: u32,
     opens: bool,
     data: &'a [u8],
@@ -30,7 +30,7 @@ fn piece(ip: &[u8]) -> Option<Piece<'_>> {
         UDP => header + 8,
         _ => return None,
     };
-    // A packet that the loopback interface has not cut up yet may be too long for its own header to say.
+    // A packet that the kernel has not segmented yet may be too long for the length field of its header.
     let end = Some(usize::from(word(2)))
         .filter(|length| *length > 0)
         .unwrap_or(ip.len());
@@ -44,7 +44,7 @@ fn piece(ip: &[u8]) -> Option<Piece<'_>> {
     })
 }
 
-/// What a server sent on each connection, put together.
+/// The reassembled bytes that a server sent on each connection.
 fn streams(server: u16, pieces: &[Piece<'_>]) -> Vec<Vec<u8>> {
     let mut starts = BTreeMap::new();
     let mut segments: BTreeMap<u16, Vec<(u32, &[u8])>> = BTreeMap::new();
@@ -65,7 +65,7 @@ fn streams(server: u16, pieces: &[Piece<'_>]) -> Vec<Vec<u8>> {
         for (at, data) in segments {
             let at = at as usize;
             assert!(at <= stream.len(), "a segment was not captured");
-            // What was sent twice is there already.
+            // Retransmitted bytes are there already.
             stream.extend(data.iter().skip(stream.len() - at));
         }
         stream
@@ -73,15 +73,15 @@ fn streams(server: u16, pieces: &[Piece<'_>]) -> Vec<Vec<u8>> {
     segments.into_values().map(together).collect()
 }
 
-/// Two numbers of a transport header, such as `server_port=8000-8001`.
+/// A pair of ports or channels in a transport header, such as `server_port=8000-8001`.
 fn pair(transport: &str, name: &str) -> Option<[u16; 2]> {
     let value = transport.split(';').find_map(|field| field.strip_prefix(name))?;
     let (first, second) = value.strip_prefix('=')?.split_once('-')?;
     Some([first.parse().expect("a number"), second.parse().expect("a number")])
 }
 
-/// Every packet that the RTSP server at a port sent, by channel: twice the number of the track, in the order in which
-/// tracks were set up, and one more for RTCP.
+/// Every packet that the RTSP server at a port sent, by channel: twice the number of the track, in the order of
+/// SETUP, plus one for RTCP.
 pub fn sent_by(server: u16, capture: &[u8]) -> Vec<Vec<Vec<u8>>> {
     let ip = super::packets(capture);
     let pieces: Vec<Piece<'_>> = ip.iter().filter_map(|packet| piece(packet)).collect();
@@ -122,8 +122,8 @@ fn datagrams(pieces: &[Piece<'_>], from: u16, to: u16) -> Vec<Vec<u8>> {
     ours.flat_map(|piece| cut(piece.data)).map(<[u8]>::to_vec).collect()
 }
 
-/// On the loopback interface a run of RTP packets is captured as the kernel was handed it, before it cuts it up:
-/// packets of one source whose numbers rise, of one length but for the last.
+/// Splits a captured datagram into RTP packets. On the loopback interface the capture shows a batch before the kernel
+/// segments it: packets of one source with ascending numbers, all of one length but the last.
 fn cut(data: &[u8]) -> std::slice::Chunks<'_, u8> {
     let header = |at: usize| data.get(at..at + 12);
     let number = |header: &[u8]| u16::from_be_bytes([header[2], header[3]]);
@@ -142,8 +142,8 @@ fn cut(data: &[u8]) -> std::slice::Chunks<'_, u8> {
     data.chunks(found.unwrap_or(data.len()).max(1))
 }
 
-/// What left is what entered, bit for bit and in order; whether nothing that entered before it is missing. A player
-/// that goes leaves the rest where it is.
+/// Fails unless the packets that left are, bit for bit and in order, among those that entered. Returns true if none
+/// before the last is missing. A player that ends early leaves the rest undelivered.
 pub fn carried_whole(left: &[Vec<Vec<u8>>], entered: &[Vec<Vec<u8>>]) -> bool {
     assert_eq!(left.len(), entered.len(), "other tracks were set up");
     for (channel, (left, entered)) in left.iter().zip(entered).enumerate() {

@@ -1,4 +1,4 @@
-//! A camera that sends what a test gives it, and takes down what it is told.
+//! A camera that sends packets from a test and records the requests and packets it receives.
 
 use std::io::{Read, Write};
 use std::net::{Ipv4Addr, Shutdown, TcpListener, TcpStream, UdpSocket};
@@ -15,10 +15,10 @@ use crate::program::PATIENCE;
 
 /// Pause after each packet.
 const PACE: Duration = Duration::from_micros(300);
-/// How often a socket that waits for reports looks whether the session is over.
+/// Read timeout of sockets for reports, after which they check if the session is over.
 const LOOK: Duration = Duration::from_millis(200);
 
-/// Video of a codec whose keyframes nobody looks for, unless a test wants another.
+/// The default codec of the video: the gateways do not look for its keyframes.
 const CODEC: &str = "VP8";
 
 fn description(codec: &str) -> String {
@@ -29,10 +29,10 @@ fn description(codec: &str) -> String {
     )
 }
 
-/// What a camera was told.
+/// An event at the camera.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Heard {
-    /// A request of this method.
+    /// A request with this method.
     Asked(String),
     /// A packet on this channel.
     Report(u8, Vec<u8>),
@@ -40,32 +40,32 @@ pub enum Heard {
     Gone,
 }
 
-/// A camera at a port of this machine.
+/// A camera at a local port.
 pub struct Camera {
-    /// Where it listens.
+    /// The listening port.
     pub port: u16,
     heard: Receiver<Heard>,
     connections: Arc<Mutex<Vec<TcpStream>>>,
     state: Arc<State>,
 }
 
-/// What a test changes of a camera while it runs.
+/// State that a test changes while the camera runs.
 struct State {
     codec: Mutex<&'static str>,
-    /// So many connections, the first ones, are as dead.
+    /// Number of connections, counted from the first, that behave as if dead.
     silent: AtomicUsize,
     gone: AtomicBool,
 }
 
 impl Camera {
-    /// A camera that carries packets so and no other way, and sends these to whoever plays, again and again if it is to
-    /// go on `forever`.
+    /// Starts a camera that supports only this transport, and sends these packets to every player, in a loop if
+    /// `forever`.
     pub fn start(plain: Plain, packets: Vec<Packet>, forever: bool) -> Self {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a port");
         Self::at(listener, plain, packets, forever)
     }
 
-    /// The same at a port that is known already.
+    /// Starts a camera on an existing listener.
     pub fn at(listener: TcpListener, plain: Plain, packets: Vec<Packet>, forever: bool) -> Self {
         let port = listener.local_addr().expect("bound").port();
         let (sender, heard) = channel();
@@ -104,38 +104,38 @@ impl Camera {
         }
     }
 
-    /// Describe the video as of another codec from now on.
+    /// From now on describes the video with another codec.
     pub fn changes_to(&self, codec: &'static str) {
         *self.state.codec.lock().expect("not poisoned") = codec;
     }
 
-    /// Its present connections stay and nothing comes of them any more, as if it had lost its power.
+    /// Keeps its present connections open without any further activity, as if it had lost power.
     pub fn falls_silent(&self) {
         let connections = self.connections.lock().expect("not poisoned").len();
         self.state.silent.store(connections, Ordering::Relaxed);
     }
 
-    /// It hangs up and is not to be reached any more.
+    /// Closes all connections and is unreachable from now on.
     pub fn goes(&self) {
         self.state.gone.store(true, Ordering::Relaxed);
-        // The listener looks whether it is to go when somebody comes.
+        // The listener checks if it should end when a connection arrives.
         let _ = TcpStream::connect((Ipv4Addr::LOCALHOST, self.port));
         self.hang_up();
     }
 
-    /// Where it is to be read.
+    /// Its RTSP URL.
     pub fn url(&self) -> String {
         format!("rtsp://127.0.0.1:{}/cam", self.port)
     }
 
-    /// The plug is pulled: every connection ends.
+    /// Closes all connections.
     pub fn hang_up(&self) {
         for connection in self.connections.lock().expect("not poisoned").iter() {
             let _ = connection.shutdown(Shutdown::Both);
         }
     }
 
-    /// Everything it hears until `wanted`.
+    /// All events up to `wanted`.
     pub fn hears(&self, wanted: &Heard) -> Vec<Heard> {
         let deadline = Instant::now() + PATIENCE;
         let mut all = Vec::new();
@@ -151,13 +151,13 @@ impl Camera {
         }
     }
 
-    /// What it has heard and was not asked about.
+    /// All events that were not consumed yet.
     pub fn heard_so_far(&self) -> Vec<Heard> {
         self.heard.try_iter().collect()
     }
 }
 
-/// How a track goes to the client.
+/// The transport of a track to the client.
 #[derive(Clone)]
 enum Way {
     Channels(u8, u8),
@@ -170,10 +170,10 @@ struct Serving {
     forever: bool,
     heard: Sender<Heard>,
     tracks: Vec<Option<Way>>,
-    /// The session is: neither are packets sent any more, nor is there anything to listen to.
+    /// The session is over: no more packets are sent or received.
     over: Arc<AtomicBool>,
     state: Arc<State>,
-    /// Which connection it is.
+    /// Index of the connection.
     number: usize,
 }
 
@@ -293,7 +293,7 @@ fn send(mut stream: TcpStream, tracks: &[Option<Way>], packets: &[Packet], forev
                     }
                 }
                 Way::Ports(sockets, ports) => {
-                    // Nobody says whether anybody is there.
+                    // The player's socket may not exist.
                     let _ = sockets[rtcp].send_to(packet, (Ipv4Addr::LOCALHOST, ports[rtcp]));
                 }
             }

@@ -1,13 +1,14 @@
-//! Pictures and sound in RTP that say where they belong, for tests of what may be left out and what not.
+//! Pictures and sound as numbered RTP packets, for tests of which packets may be dropped.
 
 use super::Packet;
 
 /// Pictures from one keyframe to the next.
 const GROUP: usize = 30;
-/// Packets of a picture.
+/// Packets per picture.
 pub const FRAGMENTS: usize = 5;
 
-/// How the payloads of a codec begin: of a keyframe its first packet and its others, of another picture the same.
+/// The first bytes of a codec's payloads: a keyframe's first packet and its others, then another picture's first
+/// packet and its others.
 fn heads(codec: &str) -> [&'static [u8]; 4] {
     match codec {
         "H264" => [
@@ -22,14 +23,14 @@ fn heads(codec: &str) -> [&'static [u8]; 4] {
             &[0x62, 1, 0x81, 0xd0],
             &[0x62, 1, 0x01, 0x11],
         ],
-        // Each picture is one.
+        // In Motion JPEG, each picture is a keyframe.
         "JPEG" => [&[0, 0, 0, 0], &[0, 0, 5, 0x78], &[0, 0, 0, 0], &[0, 0, 5, 0x78]],
         other => panic!("no film of {other}"),
     }
 }
 
-/// A group of pictures on track 0 with a report and a packet of sound after each; `length` bytes of each packet are
-/// neither header nor head.
+/// A group of pictures on track 0, with a report and a packet of sound after each. `length`: bytes of each packet
+/// without header and first bytes of the payload.
 pub fn film(codec: &str, length: usize) -> Vec<Packet> {
     let [first, others, first_of_other, others_of_other] = heads(codec);
     let mut packets = Vec::new();
@@ -56,7 +57,7 @@ pub fn film(codec: &str, length: usize) -> Vec<Packet> {
     packets
 }
 
-/// Which packet of its film it is.
+/// The packet's number in its film.
 pub fn number(packet: &Packet) -> usize {
     u16::from_be_bytes([packet.1[2], packet.1[3]]).into()
 }

@@ -1,4 +1,4 @@
-//! A pair of gateways as their users run them, with a camera before and players behind.
+//! A pair of gateways as users run them, with a camera at one side and players at the other.
 
 mod camera;
 mod film;
@@ -15,17 +15,17 @@ pub use camera::{Camera, Heard};
 pub use film::{FRAGMENTS, film, number};
 pub use player::Player;
 
-/// How a plain side carries packets.
+/// The transport of packets outside the gateways.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Plain {
-    /// In the RTSP connection.
+    /// Interleaved in the RTSP connection.
     Tcp,
-    /// In datagrams.
+    /// UDP datagrams.
     Udp,
 }
 
-/// The digests of what ffmpeg as a player receives, by its format framemd5. It may complain of datagrams that were
-/// lost.
+/// The digests of the frames that ffmpeg receives as a player, in its format framemd5. ffmpeg may print warnings
+/// about lost datagrams.
 pub fn digests_by_ffmpeg(arguments: &[&str]) -> Vec<String> {
     let text = String::from_utf8(played_by_ffmpeg(&[arguments, &["-f", "framemd5", "-"]].concat())).expect("text");
     let lines = text.lines().filter(|line| !line.starts_with('#'));
@@ -33,9 +33,9 @@ pub fn digests_by_ffmpeg(arguments: &[&str]) -> Vec<String> {
     digests.map(|digest| digest.trim().to_owned()).collect()
 }
 
-/// What ffmpeg as a player writes to its standard output.
+/// The standard output of ffmpeg as a player.
 pub fn played_by_ffmpeg(arguments: &[&str]) -> Vec<u8> {
-    // It does not end by itself where nothing comes any more.
+    // ffmpeg does not end by itself when no more packets come.
     let mut command = tool("timeout");
     command.arg("120").arg(tool("ffmpeg").get_program());
     command.args(["-nostdin", "-hide_banner", "-loglevel", "error"]);
@@ -44,7 +44,7 @@ pub fn played_by_ffmpeg(arguments: &[&str]) -> Vec<u8> {
     output.stdout
 }
 
-/// A packet and the channel it goes by: twice the track's number, and one more for RTCP.
+/// A packet and its channel: twice the track's number, plus one for RTCP.
 pub type Packet = (u8, Vec<u8>);
 
 /// A camera gateway and a viewer gateway on this machine.
@@ -53,12 +53,12 @@ pub struct Pair {
     pub camera: Publisher,
     /// The viewer gateway.
     pub viewer: Program,
-    /// Where players come in.
+    /// The port for players.
     pub port: u16,
     homes: [TempDir; 2],
 }
 
-/// Gateways between that camera and players, with more arguments for each of them.
+/// Starts gateways between this camera and players, with additional arguments for each.
 pub fn pair(camera: &str, more_camera: &[&str], more_viewer: &[&str]) -> Pair {
     let homes = [home(), home()];
     let camera = camera_gateway(homes[0].path(), camera, more_camera);
@@ -72,7 +72,7 @@ pub fn pair(camera: &str, more_camera: &[&str], more_viewer: &[&str]) -> Pair {
     }
 }
 
-/// A camera gateway for one camera, or for those that `more` names.
+/// Starts a camera gateway for one camera, or for those in `more`.
 pub fn camera_gateway(home: &Path, camera: &str, more: &[&str]) -> Publisher {
     let mut command = sealcast(home);
     command.args(["gateway", "camera"]).args(more);
@@ -85,7 +85,7 @@ pub fn camera_gateway(home: &Path, camera: &str, more: &[&str]) -> Publisher {
     publish_by(command)
 }
 
-/// A viewer gateway with players at this port, once it is linked.
+/// Starts a viewer gateway with this port for players; returns when it is linked.
 pub fn viewer_gateway(home: &Path, ticket: &str, port: u16, more: &[&str]) -> Program {
     let mut command = sealcast(home);
     command.args([
@@ -105,17 +105,17 @@ pub fn viewer_gateway(home: &Path, ticket: &str, port: u16, more: &[&str]) -> Pr
 }
 
 impl Pair {
-    /// What players ask for.
+    /// The URL for players.
     pub fn url(&self) -> String {
         format!("rtsp://127.0.0.1:{}/front", self.port)
     }
 
-    /// Everything that both gateways said so far.
+    /// The output of both gateways so far.
     pub fn said(&self) -> String {
         self.camera.program.said() + &self.viewer.said()
     }
 
-    /// Neither gateway warned of anything but silence, which a machine that stands still makes.
+    /// Fails if a gateway printed any warning except those about silence, which happen if the machine stands still.
     pub fn assert_calm(&self) {
         let said = self.said();
         let silence = ["nothing was heard", "nothing came", "is gone", "the session ended"];
@@ -123,12 +123,12 @@ impl Pair {
         assert_eq!(said.lines().find(warned), None, "{said}");
     }
 
-    /// Where the camera gateway keeps its keys.
+    /// The home of the camera gateway, with its keys.
     pub fn camera_home(&self) -> &Path {
         self.homes[0].path()
     }
 
-    /// And the viewer gateway.
+    /// The home of the viewer gateway, with its keys.
     pub fn viewer_home(&self) -> &Path {
         self.homes[1].path()
     }

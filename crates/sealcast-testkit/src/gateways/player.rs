@@ -1,4 +1,4 @@
-//! A player that takes down every packet.
+//! A player that records every packet.
 
 use std::io::{Read, Write};
 use std::net::{Ipv4Addr, Shutdown, TcpStream, UdpSocket};
@@ -14,11 +14,11 @@ use socket2::SockRef;
 use super::{Packet, Plain};
 use crate::program::PATIENCE;
 
-/// How often a waiting socket looks whether the player is still there.
+/// Read timeout of sockets, after which they check if the player still exists.
 const LOOK: Duration = Duration::from_millis(200);
-/// How long a test looks for packets that must not come.
+/// Time that a test waits for packets that must not come.
 const MOMENT: Duration = Duration::from_millis(500);
-/// A datagram that has not come for so long after the one before is taken for lost.
+/// If no datagram comes for this long, the next one is considered lost.
 const LOSS: Duration = Duration::from_secs(5);
 
 /// A player in a session.
@@ -31,23 +31,24 @@ pub struct Player {
     responses: Receiver<Response>,
     packets: Receiver<Packet>,
     sender: Sender<Packet>,
-    /// The RTCP socket of each track, and the gateway's port for it.
+    /// For each track, the RTCP socket and the gateway's port for it.
     reports: Vec<(UdpSocket, u16)>,
     over: Arc<AtomicBool>,
-    /// By track: the first of the gateway's two ports. What comes from others was meant for who had ours before.
+    /// For each track, the first of the gateway's two ports. Packets from other ports were meant for a previous owner
+    /// of our port.
     gateway_ports: [Arc<AtomicU16>; 2],
 }
 
 impl Drop for Player {
     fn drop(&mut self) {
         self.over.store(true, Ordering::Relaxed);
-        // It is gone already if it fails.
+        // This fails only if the connection is closed already.
         let _ = self.stream.shutdown(Shutdown::Both);
     }
 }
 
 impl Player {
-    /// A player that is connected and has asked nothing.
+    /// A player that is connected and has sent no request.
     pub fn connect(port: u16, path: &str, plain: Plain) -> Self {
         let stream = TcpStream::connect((Ipv4Addr::LOCALHOST, port)).expect("the gateway listens");
         let (answers, responses) = channel();
@@ -59,7 +60,7 @@ impl Player {
             while let Ok(length @ 1..) = reading.read(&mut buffer) {
                 reader.push(&buffer[..length]).expect("the gateway speaks RTSP");
                 while let Some(message) = reader.next_message().expect("the gateway speaks RTSP") {
-                    // Nobody need listen.
+                    // The receiver may be gone.
                     let _ = match message {
                         Message::Response(response) => answers.send(response).is_ok(),
                         Message::Data { channel, bytes } => interleaved.send((channel, bytes)).is_ok(),
@@ -90,7 +91,7 @@ impl Player {
         player
     }
 
-    /// Describe, set up and play; the description.
+    /// Sends DESCRIBE, SETUP and PLAY; returns the description.
     pub fn play(&mut self) -> String {
         let described = self.ask(Method::Describe, "", &[]);
         assert_eq!(described.status, 200);
@@ -117,7 +118,7 @@ impl Player {
         let sockets = [0, 1].map(|_| UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).expect("a port"));
         let [rtp, rtcp] = [0, 1].map(|at: usize| sockets[at].local_addr().expect("bound").port());
         for (rtcp, socket) in (0..).zip(&sockets) {
-            // A burst must outlast a pause of this process.
+            // Room for a burst during a pause of this process.
             SockRef::from(socket).set_recv_buffer_size(4 << 20).expect("room");
             socket.set_read_timeout(Some(LOOK)).expect("not zero");
             let (socket, sender) = (socket.try_clone().expect("a copy"), self.sender.clone());
@@ -129,7 +130,7 @@ impl Player {
                     if let Ok((length, from)) = socket.recv_from(&mut buffer)
                         && from.port() == ours.load(Ordering::Relaxed) + u16::from(rtcp)
                     {
-                        // Nobody need listen.
+                        // The receiver may be gone.
                         let _ = sender.send((track * 2 + rtcp, buffer[..length].to_vec()));
                     }
                 }
@@ -140,7 +141,7 @@ impl Player {
         format!("RTP/AVP;unicast;client_port={rtp}-{rtcp}")
     }
 
-    /// Ask something about the camera, or about a part of it.
+    /// Sends a request about the camera, or about a part of it.
     pub fn ask(&mut self, method: Method, part: &str, headers: &[(&str, &str)]) -> Response {
         self.cseq += 1;
         let mut request = Request::new(method, format!("{}{part}", self.url));
@@ -169,25 +170,25 @@ impl Player {
         (0..count).map(next).collect()
     }
 
-    /// Whether more packets come.
+    /// True if more packets come.
     pub fn receives(&self) -> bool {
         self.packets.try_iter().for_each(drop);
         self.packets.recv_timeout(PATIENCE).is_ok()
     }
 
-    /// Whether no more packets come, for a moment at least.
+    /// True if no packets come for a moment.
     pub fn receives_nothing(&self) -> bool {
         self.packets.try_iter().for_each(drop);
         self.packets.recv_timeout(MOMENT).is_err()
     }
 
-    /// The next packets, or those that come before none comes for a while.
+    /// The next packets, at most `most`; ends early if none comes for a while.
     pub fn packets_that_come(&self, most: usize) -> Vec<Packet> {
         let next = |_| self.packets.recv_timeout(LOSS).ok();
         (0..most).map_while(next).collect()
     }
 
-    /// Send a report about a track.
+    /// Sends an RTCP packet for a track.
     pub fn report(&mut self, track: u8, packet: &[u8]) {
         match self.reports.get(usize::from(track)) {
             Some((socket, port)) => {
@@ -201,12 +202,12 @@ impl Player {
         }
     }
 
-    /// Be gone without a word.
+    /// Closes the connection without TEARDOWN.
     pub fn hang_up(self) {}
 
-    /// Wait until the gateway closes the connection.
+    /// True if the gateway closes the connection in time.
     pub fn is_ended(&self, within: Duration) -> bool {
-        // The channel closes when the reading thread has seen the end.
+        // The channel disconnects when the reading thread has seen the end.
         matches!(self.responses.recv_timeout(within), Err(RecvTimeoutError::Disconnected))
     }
 }

@@ -1,4 +1,4 @@
-//! RTSP servers that others wrote, as cameras for the tests.
+//! Third-party RTSP servers, as cameras for the tests.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
@@ -11,12 +11,12 @@ use std::time::{Duration, Instant};
 use crate::media::{STREET, clip, ffmpeg, path, tool};
 use crate::program::{PATIENCE, free_port};
 
-/// A server process that ends with the test, however the test ends.
+/// A server process that ends with the test, also if the test fails.
 pub struct Server {
     child: Child,
-    /// Where it listens.
+    /// The listening port.
     pub port: u16,
-    /// The first and the last port from which GStreamer's server sends datagrams: half of those that nobody else here
+    /// The first and the last port from which GStreamer's server sends datagrams: half of those that no other test
     /// uses. The next twenty are for a player.
     pub udp: [u16; 2],
     lines: Option<Receiver<String>>,
@@ -30,17 +30,17 @@ impl Drop for Server {
 }
 
 impl Server {
-    /// Its process.
+    /// The process id.
     pub fn id(&self) -> u32 {
         self.child.id()
     }
 
-    /// The camera.
+    /// The camera's URL.
     pub fn url(&self) -> String {
         format!("rtsp://127.0.0.1:{}/cam", self.port)
     }
 
-    /// Wait for something that the server says.
+    /// Waits for a line of the server's output.
     pub fn expect_line(&self, wanted: &str) {
         let lines = self.lines.as_ref().expect("this server speaks");
         let deadline = Instant::now() + PATIENCE;
@@ -56,7 +56,7 @@ impl Server {
     }
 }
 
-/// A Python that has GStreamer's RTSP server: the system's, which need not be the first one in the path.
+/// A Python that has GStreamer's RTSP server: the system's Python, which need not be the first in `PATH`.
 fn python() -> Command {
     let probe = "import gi; gi.require_version('GstRtspServer', '1.0')";
     let found = ["/usr/bin/python3", "python3"].into_iter().find(|python| {
@@ -67,7 +67,7 @@ fn python() -> Command {
     Command::new(found.unwrap_or_else(|| panic!("{missing}")))
 }
 
-/// GStreamer's server on a file, in real time.
+/// Starts GStreamer's server on a file, in real time.
 pub fn gstreamer(file: &Path, args: &[&str]) -> Server {
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/servers/rtsp_camera.py");
     let first = free_port() / 40 * 40;
@@ -104,7 +104,7 @@ pub fn gstreamer(file: &Path, args: &[&str]) -> Server {
     server
 }
 
-/// VLC's server on a file, again and again.
+/// Starts VLC's server on a file, in a loop.
 pub fn vlc(file: &Path) -> Server {
     tool("cvlc");
     let port = free_port();
@@ -154,7 +154,7 @@ pub fn vlc(file: &Path) -> Server {
     server
 }
 
-/// What a server answers to a question for its stream.
+/// The server's answer to DESCRIBE.
 pub fn describe(port: u16) -> Option<String> {
     let mut server = TcpStream::connect(("127.0.0.1", port)).ok()?;
     server.set_read_timeout(Some(Duration::from_secs(5))).ok()?;
@@ -168,7 +168,7 @@ pub fn describe(port: u16) -> Option<String> {
     Some(String::from_utf8_lossy(&answer[..n]).into_owned())
 }
 
-/// Real Motion JPEG as RTP can carry it: with the standard's Huffman tables, which are not sent.
+/// Real Motion JPEG that RTP can carry: it uses the standard Huffman tables, which are not transmitted.
 pub fn jpeg_clip(dir: &Path) -> PathBuf {
     let file = dir.join("camera.avi");
     let input = clip(STREET, dir);

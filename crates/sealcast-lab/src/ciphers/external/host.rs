@@ -1,4 +1,4 @@
-//! The program that libraries run in, compiled when it is first needed.
+//! The host program for libraries, compiled on first use.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -11,15 +11,15 @@ use crate::ciphers::worker::Done;
 const SOURCE: &str = include_str!("host.c");
 const COMPILER: &str = "cc";
 
-/// The compiled program, for as long as somebody needs it.
+/// The compiled program; deleted when dropped.
 #[derive(Default)]
 pub(super) struct Host(OnceLock<Done<(TempDir, PathBuf)>>);
 
 impl Host {
-    /// Where the program is.
+    /// The path of the program.
     ///
     /// # Errors
-    /// There is no C compiler, or it does not like this machine.
+    /// There is no C compiler, or it fails on this machine.
     pub(super) fn program(&self) -> Done<&Path> {
         match self.0.get_or_init(compile) {
             Ok((_, program)) => Ok(program),

@@ -1,7 +1,7 @@
-//! Ciphers that somebody else wrote in C against the API of eSTREAM, as shared objects.
+//! Third-party ciphers written in C against the eSTREAM API, as shared objects.
 //!
-//! Their code runs in a process of its own, `host.c`, which the system's compiler makes when it is first needed: what
-//! crashes there, hangs or says what it should not is named, and everybody else is measured all the same.
+//! Their code runs in a process of its own, `host.c`, which the system's compiler builds on first use. If a library
+//! crashes, hangs or breaks the protocol, the report names it, and all others are measured nevertheless.
 
 mod host;
 mod session;
@@ -22,25 +22,25 @@ use super::worker::{Done, Worker};
 use host::Host;
 use session::Session;
 
-/// Bytes of key and IV of a cipher that is none of ours, unless they are given.
+/// Default lengths of key and IV in bytes for a cipher that we do not have.
 const USUAL_SIZES: (usize, usize) = (16, 8);
-/// Lengths of packets by which a cipher is held to itself.
+/// Packet lengths for the check that a cipher opens what it sealed.
 const LENGTHS: [usize; 6] = [1, 15, 64, 600, 1200, 2464];
-/// What has to be known of such a library.
+/// Remark on a library that cannot encipher in place.
 const NOT_IN_PLACE: &str = "it cannot work in place, and goes from one buffer to another and back";
 
 /// A shared object with a cipher in it.
 pub(super) struct Library {
     path: PathBuf,
     iv_bytes: usize,
-    /// The most that it may write to its context, in bytes, if that is given.
+    /// The largest context that it may write, in bytes, if given.
     context_bytes: Option<usize>,
     host: Arc<Host>,
-    /// Why it cannot be used.
+    /// The reason why it cannot be used.
     fault: Option<String>,
 }
 
-/// Contenders of all libraries that are named.
+/// Contenders of all named libraries.
 ///
 /// # Errors
 /// A file cannot be read, or two have the same name.
@@ -59,7 +59,7 @@ pub(super) fn all(named: &[External]) -> Result<Vec<Contender>> {
     Ok(contenders)
 }
 
-/// It is started once, to see whether it works and how large its context is.
+/// Starts the library once, to see if it works and how large its context is.
 fn contender(one: &External, host: &Arc<Host>) -> Result<Contender> {
     let unreadable = |error: std::io::Error| {
         let what = format!(
@@ -106,7 +106,7 @@ fn contender(one: &External, host: &Arc<Host>) -> Result<Contender> {
     })
 }
 
-/// What the figures of a library rest on where nothing that was published fits.
+/// Remark on a library for which there are no published values.
 fn unproven(one: &External, key_bytes: usize, iv_bytes: usize) -> String {
     format!(
         "nothing to hold it to: no published value of `{}` with a key of {} bits and an IV of {}; it opens what it \
@@ -121,7 +121,7 @@ impl Library {
     /// Starts a process for it.
     ///
     /// # Errors
-    /// The process cannot be started, or the library could not be used when it was first looked at.
+    /// The process cannot be started, or the library failed its first check.
     pub(super) fn start(&self) -> Done<Session> {
         match &self.fault {
             Some(why) => Err(why.clone()),
@@ -129,10 +129,10 @@ impl Library {
         }
     }
 
-    /// What remains to be seen of a cipher of which nothing was published.
+    /// Checks a cipher without published values against itself.
     ///
     /// # Errors
-    /// It does not open what it sealed, or seals nothing.
+    /// It does not open what it sealed, or its output equals its input.
     pub(super) fn agrees_with_itself(&self, key_bytes: usize) -> Done<()> {
         let mut session = self.start()?;
         session.load(&vec![1; key_bytes])?;

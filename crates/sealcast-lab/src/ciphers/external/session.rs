@@ -1,4 +1,4 @@
-//! Talking with the process that a library runs in. `host.c` has the other side.
+//! The protocol with the process that a library runs in. `host.c` is the other side.
 
 use std::io::{self, Read, Write};
 use std::path::Path;
@@ -11,16 +11,16 @@ use sealcast_cipher::Packet;
 use crate::ciphers::cycles;
 use crate::ciphers::worker::{Act, Done, Turn, Turns, Worker};
 
-/// How long an answer may take, beyond the time that was asked for. A batch takes milliseconds.
+/// Time limit for an answer, in addition to the requested measuring time. A batch takes milliseconds.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// How long a process that no longer answers may take to have ended.
+/// Time limit for a process to end that no longer answers.
 const GRACE: Duration = Duration::from_secs(1);
-/// What every answer begins with.
+/// The first word of every answer.
 const MAGIC: u32 = 0x5ea1_ca57;
-/// Bytes of a request and of an answer.
+/// Limit for requests and answers in bytes.
 const MOST_BODY: usize = 64 << 20;
 
-/// What can be asked of the process.
+/// The requests to the process.
 #[derive(Clone, Copy)]
 #[repr(u32)]
 enum Operation {
@@ -49,22 +49,22 @@ impl Operation {
 
 type Answer = io::Result<Done<Vec<u8>>>;
 
-/// A library at work in its process.
+/// A library running in its process.
 pub(in crate::ciphers) struct Session {
     child: Child,
     requests: Sender<Vec<u8>>,
     answers: Receiver<Answer>,
-    /// How far into its context the cipher writes, in bytes; 0 before a key is loaded.
+    /// Size of the context that the cipher writes, in bytes; 0 before a key is loaded.
     pub(super) context_bytes: usize,
-    /// Whether it can leave its output where its input was; else it has two buffers.
+    /// True if it can encipher in place; otherwise it has two buffers.
     pub(super) in_place: bool,
-    /// How far it may.
+    /// Limit for the size of its context.
     most_context_bytes: Option<usize>,
 }
 
 impl Session {
     /// # Errors
-    /// The process cannot be started; in words.
+    /// The process cannot be started.
     pub(super) fn start(host: &Path, library: &Path, iv_bytes: usize, most_context_bytes: Option<usize>) -> Done<Self> {
         let mut command = Command::new(host);
         command.arg(library).arg(iv_bytes.to_string());
@@ -79,7 +79,7 @@ impl Session {
         let (stdin, stdout) = pipes.expect("both are piped");
         let (requests, asked) = channel();
         let (said, answers) = channel();
-        // A thread, so that a library that neither reads nor answers is waited for no longer than the time it has.
+        // A thread, so that the time limit also holds for a library that neither reads nor answers.
         std::thread::spawn(move || converse(stdin, stdout, &asked, &said));
         Ok(Self {
             child,
@@ -104,7 +104,7 @@ impl Session {
             ));
         }
         let head = [operation as u32, body.len() as u32].map(u32::to_ne_bytes);
-        // Where it fails the thread has ended, which shows in the answers.
+        // If this fails, the thread has ended, which shows in the answers.
         let _ = self.requests.send([head.as_flattened(), body].concat());
         let doing = operation.words();
         match self.answers.recv_timeout(time + PATIENCE) {
@@ -120,7 +120,7 @@ impl Session {
         }
     }
 
-    /// How the process came to its end.
+    /// Description of the end of the process.
     fn end(&mut self) -> String {
         let began = Instant::now();
         while began.elapsed() < GRACE {
@@ -226,13 +226,13 @@ impl Worker for Session {
 
 impl Drop for Session {
     fn drop(&mut self) {
-        // Neither fails unless it has ended.
+        // These fail only if it has already ended.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
 }
 
-/// Packets as they are handed over.
+/// The encoding of packets in requests.
 fn batch(packets: &[Packet<'_>]) -> Vec<u8> {
     let one = |packet: &Packet<'_>| [packet.iv, &(packet.data.len() as u32).to_ne_bytes(), packet.data].concat();
     packets.iter().flat_map(one).collect()
@@ -244,7 +244,7 @@ fn numbers(bytes: &[u8]) -> impl Iterator<Item = u64> {
 
 fn converse(mut stdin: ChildStdin, mut stdout: ChildStdout, asked: &Receiver<Vec<u8>>, said: &Sender<Answer>) {
     for request in asked {
-        // One that ended early may have said why.
+        // A process that ended early may have written the reason.
         let _ = stdin.write_all(&request);
         let answer = answer(&mut stdout);
         let ended = answer.is_err();

@@ -1,21 +1,21 @@
-//! How a library is named on the command line.
+//! Parses the description of a library on the command line.
 
 use std::path::PathBuf;
 use std::str::FromStr;
 
-/// The most that a key or an IV has, in bytes, and that a context has; `host.c` has the same bounds.
+/// Limits in bytes for keys and IVs, and for contexts; `host.c` has the same.
 const MOST_KEY_BYTES: usize = 256;
 const MOST_CONTEXT_BYTES: usize = 1 << 20;
 
-/// A library with a cipher in it: `NAME=FILE`, and where it must be said `,key=BITS`, `,iv=BITS`, `,context=BYTES`.
+/// A library with a cipher: `NAME=FILE`, and where needed `,key=BITS`, `,iv=BITS`, `,context=BYTES`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct External {
-    /// What the cipher is called. A study cipher's name has it held to that cipher's published values.
+    /// Name of the cipher. If it is a study cipher's, the library is checked against that cipher's published values.
     pub(super) name: String,
     pub(super) file: PathBuf,
     pub(super) key_bytes: Option<usize>,
     pub(super) iv_bytes: Option<usize>,
-    /// The most that it may write to its context.
+    /// The largest context that it may write.
     pub(super) context_bytes: Option<usize>,
 }
 
@@ -23,7 +23,7 @@ impl FromStr for External {
     type Err = String;
 
     /// # Errors
-    /// In words: what is not understood.
+    /// The part that is not understood.
     fn from_str(text: &str) -> Result<Self, String> {
         let (name, rest) = text
             .split_once('=')
@@ -58,7 +58,7 @@ impl FromStr for External {
     }
 }
 
-/// Whole bytes, said in bits.
+/// A number of bits as whole bytes.
 fn bytes(word: &str, bits: &str, least: usize) -> Result<usize, String> {
     let most = 8 * MOST_KEY_BYTES;
     let number = bits.parse::<usize>().ok();

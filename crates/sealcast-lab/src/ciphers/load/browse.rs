@@ -1,4 +1,4 @@
-//! The report: one file that needs nothing else.
+//! The report page: one self-contained file.
 
 use std::error::Error;
 use std::fmt::Write;

@@ -1,6 +1,6 @@
-//! An image filter, as a camera may have before its encryption.
+//! An image filter, as a camera may apply before encryption.
 
-/// Blurs a plane of `width` with the 3x3 Gaussian kernel (1 2 1, 2 4 2, 1 2 1, over 16). Pixels beyond an edge are
+/// Blurs a plane of `width` with the 3x3 Gaussian kernel (1 2 1, 2 4 2, 1 2 1, over 16). Pixels beyond an edge repeat
 /// those at the edge.
 pub(super) fn blur(plane: &[u8], width: usize, blurred: &mut [u8]) {
     let rows: Vec<&[u8]> = plane.chunks_exact(width).collect();

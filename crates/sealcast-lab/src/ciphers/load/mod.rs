@@ -1,5 +1,5 @@
-//! How many frames a second a cipher holds: raw frames, with and without an image filter before it, at a rate that
-//! rises until frames are late.
+//! The highest frame rate that a cipher sustains: raw frames, with and without an image filter before it, at a rate
+//! that rises until frames are late.
 
 mod browse;
 mod filter;

@@ -1,4 +1,4 @@
-//! A frame's way: filter, packets, cipher, sink. And whether it is done in time.
+//! The path of a frame through filter, packets, cipher and sink, and the check of its deadline.
 
 use std::hint::black_box;
 use std::net::UdpSocket;
@@ -15,19 +15,19 @@ use super::filter::blur;
 use crate::ciphers::contender::{Contender, Keyed, set_iv};
 use crate::harness::on_time;
 
-/// Bytes of a frame in one packet.
+/// Frame bytes per packet.
 const PACKET_BYTES: usize = 1200;
-/// One frame in so many may be late.
+/// One frame in this many may be late.
 const LATE_ONE_IN: usize = 100;
-/// How often the receiver looks whether it is over.
+/// Read timeout of the receiver, after which it checks if it should end.
 const LOOK: Duration = Duration::from_millis(50);
 
-/// Where packets go.
+/// The destination of packets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Sink {
-    /// Over the loopback interface to a socket of this process, a datagram with each system call.
+    /// A socket of this process over the loopback interface, one datagram per system call.
     Udp,
-    /// To memory.
+    /// Memory.
     Memory,
 }
 
@@ -45,13 +45,13 @@ impl Sink {
 enum Open {
     Udp {
         socket: UdpSocket,
-        /// Ends with the sink.
+        /// Ends when the sink is dropped.
         _receiver: Receiver,
     },
     Memory(Vec<u8>),
 }
 
-/// A thread that takes datagrams, until dropped.
+/// A thread that receives datagrams, until dropped.
 struct Receiver {
     over: Arc<AtomicBool>,
     thread: Option<JoinHandle<()>>,
@@ -80,7 +80,7 @@ impl Open {
             move || {
                 let mut datagram = [0; 2 * PACKET_BYTES];
                 while !over.load(Ordering::Relaxed) {
-                    // Nothing came for a while, or something did: both go on.
+                    // Both a datagram and a timeout are fine.
                     let _ = black_box(to.recv(&mut datagram));
                 }
             }
@@ -105,7 +105,7 @@ impl Open {
     }
 }
 
-/// Raw frames as a camera has them in memory: I420, all of one size.
+/// Raw frames as a camera has them in memory: I420, all of the same size.
 pub(super) struct Frames {
     pub(super) width: usize,
     pub(super) height: usize,
@@ -113,7 +113,7 @@ pub(super) struct Frames {
 }
 
 impl Frames {
-    /// `pictures` are of one size, and at least one.
+    /// `pictures` must not be empty and must all have the same size.
     pub(super) fn new(pictures: &[Picture]) -> Self {
         let planes = |picture: &Picture| [&picture.y[..], &picture.u, &picture.v].concat();
         Self {
@@ -123,20 +123,20 @@ impl Frames {
         }
     }
 
-    /// Bytes of a frame.
+    /// Bytes per frame.
     pub(super) fn bytes(&self) -> usize {
         self.frames[0].len()
     }
 }
 
-/// The way of frames under one cipher, or none.
+/// The path of frames under one cipher, or without a cipher.
 pub(super) struct Pipeline<'a> {
     frames: &'a Frames,
     filtered: Option<Vec<u8>>,
     keyed: Option<Box<dyn Keyed>>,
     packets: Vec<Vec<u8>>,
     ivs: Vec<Vec<u8>>,
-    /// Packets so far.
+    /// Number of packets so far.
     number: u64,
     sink: Open,
 }
@@ -160,10 +160,10 @@ impl<'a> Pipeline<'a> {
         })
     }
 
-    /// Takes one frame all the way.
+    /// Processes one frame.
     ///
     /// # Errors
-    /// The sink does not take it.
+    /// The sink refuses a packet.
     pub(super) fn frame(&mut self, number: usize) -> Result<()> {
         let taken = &self.frames.frames[number % self.frames.frames.len()];
         let frame = match &mut self.filtered {
@@ -190,11 +190,11 @@ impl<'a> Pipeline<'a> {
         self.sink.take(&self.packets).map_err(|error| unsent(&error))
     }
 
-    /// Whether frames at `rate` a second are done in time: before the next one is due, all but one in a hundred of
-    /// those of `time`.
+    /// True if frames at `rate` per second meet their deadlines over `time`: at most one in a hundred ends after the
+    /// next one is due.
     ///
     /// # Errors
-    /// The sink does not take one.
+    /// The sink refuses a packet.
     pub(super) fn holds(&mut self, rate: f64, time: Duration) -> Result<bool> {
         let frames = (rate * time.as_secs_f64()).ceil().max(1.0) as usize;
         let epoch = Instant::now();

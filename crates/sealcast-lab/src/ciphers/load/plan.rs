@@ -1,4 +1,4 @@
-//! Who takes part, and rounds, in which everybody takes a turn.
+//! The contenders, and the rounds in which each is measured.
 
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
@@ -13,42 +13,42 @@ use crate::ciphers::contender::Contender;
 use crate::ciphers::{plan, workload};
 use crate::harness::on_time;
 
-/// How long a rate has to hold: in full, and with `--quick`.
+/// Time that a rate has to be sustained: in full, and with `--quick`.
 const HELD: (Duration, Duration) = (Duration::from_secs(2), Duration::from_millis(250));
 
-/// What is measured.
+/// Options of the measurement.
 #[derive(Clone, Debug)]
 pub struct LoadOptions {
-    /// Less of everything, for a first look.
+    /// Shorter measurements, for a first look.
     pub quick: bool,
-    /// Frames come from this clip, else from the test card.
+    /// The clip to take frames from; the test card if absent.
     pub clip: Option<PathBuf>,
-    /// Ciphers, or `cipher/implementation`; of each cipher the fastest implementation if none is named.
+    /// Ciphers, or `cipher/implementation`; if empty, the fastest implementation of each cipher.
     pub only: Vec<String>,
-    /// Where packets go.
+    /// The destination of packets.
     pub sink: Sink,
-    /// How often everybody takes a turn.
+    /// Number of rounds.
     pub rounds: usize,
 }
 
 impl LoadOptions {
-    /// How long a rate has to hold.
+    /// Time that a rate has to be sustained.
     pub(super) fn held(&self) -> Duration {
         if self.quick { HELD.1 } else { HELD.0 }
     }
 }
 
-/// The highest rate that one held in one round.
+/// The highest rate that a contender sustained in one round.
 #[derive(Clone, Debug, Serialize)]
 pub(super) struct Held {
-    /// Place among the contenders; none for no cipher.
+    /// Index of the contender; `None` without a cipher.
     pub(super) contender: Option<usize>,
     pub(super) filtered: bool,
-    /// None if one frame a second was too many.
+    /// `None` if not even one frame per second was sustained.
     pub(super) frames_per_s: Option<f64>,
 }
 
-/// Measures. `told` hears how far it is.
+/// Measures everything and reports progress to `told`.
 ///
 /// # Errors
 /// A name is no contender's, the clip cannot be read, or packets cannot be sent.
@@ -58,7 +58,7 @@ pub fn measure(options: &LoadOptions, told: &dyn Fn(&str)) -> Result<LoadRecord>
     let (contenders, wrong) = contenders(options, &frames)?;
     let mut record = LoadRecord::begin(options, &frames, &contenders, wrong);
     on_time::go_first();
-    // The one without a cipher comes first and last by turns, too.
+    // The run without a cipher takes part in the alternating order, too.
     let mut order: Vec<Option<usize>> = std::iter::once(None).chain((0..contenders.len()).map(Some)).collect();
     for number in 1..=options.rounds {
         let mut round = Vec::new();
@@ -88,7 +88,7 @@ fn highest_of(
 ) -> Result<Option<f64>> {
     let mut pipeline = Pipeline::new(frames, cipher, filtered, options.sink)?;
     let mut failed = Ok(());
-    // The second frame: the first one only warms up.
+    // Times the second frame: the first one only warms up.
     pipeline.frame(0)?;
     let began = Instant::now();
     pipeline.frame(1)?;
@@ -102,14 +102,15 @@ fn highest_of(
     failed.map(|()| found)
 }
 
-/// Those that are as large as the first: a clip may change its size.
+/// The pictures of the same size as the first, since the size may change within a clip.
 fn same_size(mut pictures: Vec<sealcast::media::Picture>) -> Vec<sealcast::media::Picture> {
     let size = (pictures[0].width, pictures[0].height);
     pictures.retain(|picture| (picture.width, picture.height) == size);
     pictures
 }
 
-/// Those that are named, or of each cipher the fastest on one frame; and who is wrong, and why.
+/// The named contenders, or the one of each cipher that is fastest on one frame; also those that are wrong, with the
+/// reason.
 fn contenders(options: &LoadOptions, frames: &Frames) -> Result<(Vec<Contender>, Vec<String>)> {
     let mut wrong = Vec::new();
     let mut right = plan::chosen(&options.only)?;

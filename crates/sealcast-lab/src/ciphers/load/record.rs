@@ -1,4 +1,4 @@
-//! What is written down.
+//! The record of a measurement, and its files.
 
 use std::path::Path;
 
@@ -15,7 +15,7 @@ use super::table::{self, Row};
 use crate::ciphers::contender::Contender;
 use crate::ciphers::library::VERSIONS;
 
-/// How the figures come about, in words.
+/// Description of the method, for the report.
 const METHOD: &[&str] = &[
     "A frame is taken from memory (I420), its luma blurred (3x3 Gaussian kernel) where a filter is asked for, cut \
      into packets of 1200 bytes, enciphered under an IV for each packet, the whole frame at once, and handed to the \
@@ -32,7 +32,7 @@ const METHOD: &[&str] = &[
      part that enciphers a frame fastest here.",
 ];
 
-/// A measurement as it stands in `record.json`.
+/// A measurement, as in `record.json`.
 #[derive(Clone, Debug, Serialize)]
 pub struct LoadRecord {
     made: String,
@@ -46,11 +46,11 @@ pub struct LoadRecord {
     held_seconds: f64,
     method: &'static [&'static str],
     pub(super) contenders: Vec<(String, String)>,
-    /// Who gave other bytes than were published, and was not measured.
+    /// Contenders that did not reproduce published values and were not measured.
     pub(super) wrong: Vec<String>,
     load_averages: Vec<String>,
     pub(super) rounds: Vec<Vec<Held>>,
-    /// Made of the rounds.
+    /// Computed from the rounds.
     table: Vec<Row>,
 }
 
@@ -80,7 +80,7 @@ impl LoadRecord {
         }
     }
 
-    /// Adds a round that has just been.
+    /// Adds a finished round.
     pub(super) fn add(&mut self, round: Vec<Held>) {
         let load = std::fs::read_to_string("/proc/loadavg").unwrap_or_default();
         self.load_averages.push(load.trim().to_owned());
@@ -96,7 +96,7 @@ impl LoadRecord {
         self.method
     }
 
-    /// What stands above the tables.
+    /// The facts above the tables.
     pub(super) fn facts(&self) -> [(&'static str, String); 7] {
         let Machine {
             cpu_model,
@@ -120,7 +120,7 @@ impl LoadRecord {
     }
 }
 
-/// Writes `record.json`, `table.csv` and `report.html` into a folder, which is made if need be.
+/// Writes `record.json`, `table.csv` and `report.html` into a folder, which is created if needed.
 ///
 /// # Errors
 /// A file cannot be written.

@@ -1,12 +1,12 @@
-//! The highest rate that holds.
+//! The search for the highest sustained rate.
 
-/// Frames a second that are tried at least and at most.
+/// Range of the rates tried, in frames per second.
 const RATES: std::ops::RangeInclusive<f64> = 1.0..=100_000.0;
-/// The rate that is found is no further below the lowest that does not hold.
+/// Largest ratio of the lowest rate that failed to the rate found.
 const PRECISION: f64 = 1.05;
 
-/// The highest rate that `holds`, within 5 %: from `guess` on it is doubled until it does not hold, or halved until it
-/// does, then the middle is tried (the geometric mean). `None` if not even the lowest holds.
+/// The highest rate for which `holds` is true, within 5 %. Starting from `guess`, doubles the rate until it fails or
+/// halves it until it holds, then bisects at the geometric mean. `None` if not even the lowest rate holds.
 pub(super) fn highest(guess: f64, mut holds: impl FnMut(f64) -> bool) -> Option<f64> {
     let guess = guess.clamp(*RATES.start(), *RATES.end());
     let (mut good, mut bad) = if holds(guess) {

@@ -1,4 +1,4 @@
-//! Figures, made of the rounds of a record.
+//! Figures computed from the rounds of a record.
 
 use std::fmt::Write;
 use std::path::Path;
@@ -9,7 +9,7 @@ use super::record::LoadRecord;
 use crate::ciphers::table::short;
 use crate::harness::statistics::{interval, median};
 
-/// A line of `table.csv`. The interval is 95 %, and there is none of one round.
+/// A line of `table.csv`. The interval is 95 %; a single round has none.
 #[derive(Clone, Debug, Serialize)]
 pub(super) struct Row {
     pub(super) cipher: String,
@@ -17,15 +17,15 @@ pub(super) struct Row {
     pub(super) filter: &'static str,
     sink: &'static str,
     rounds: usize,
-    /// The highest rate that held; 0 if none did.
+    /// The highest sustained rate; 0 if there is none.
     pub(super) frames_per_s: f64,
     pub(super) frames_per_s_low: Option<f64>,
     pub(super) frames_per_s_high: Option<f64>,
-    /// What that is in millions of bits of raw video.
+    /// The same in Mbit/s of raw video.
     mbit_per_s: f64,
 }
 
-/// All lines: without the filter and with it, no cipher first.
+/// All lines: first without the filter, then with it; in each, the run without a cipher first.
 pub(super) fn rows(record: &LoadRecord) -> Vec<Row> {
     let contenders = || std::iter::once(None).chain((0..record.contenders.len()).map(Some));
     let pairs = [false, true]
@@ -57,11 +57,11 @@ fn row(record: &LoadRecord, contender: Option<usize>, filtered: bool) -> Row {
     }
 }
 
-/// What the columns are called for people.
+/// Headings of the columns.
 pub(super) const COLUMNS: [&str; 6] = ["cipher", "implementation", "filter", "frames/s held", "95 %", "Mbit/s"];
 
 impl Row {
-    /// The cells, under [`COLUMNS`].
+    /// The cells of the columns in [`COLUMNS`].
     pub(super) fn cells(&self) -> [String; 6] {
         let ends = self.frames_per_s_low.zip(self.frames_per_s_high);
         [
@@ -78,7 +78,7 @@ impl Row {
     }
 }
 
-/// The table in Markdown, and what is wrong.
+/// The table in Markdown, with notes on wrong contenders.
 pub fn terminal(record: &LoadRecord) -> String {
     let mut text = String::new();
     let mut line = |cells: &[String]| {

@@ -1,4 +1,4 @@
-//! The two ends, processes of their own: `sealcast-lab delay-send` and `delay-receive`.
+//! The sender and the receiver, each a process of its own: `sealcast-lab delay-send` and `delay-receive`.
 
 use std::io::ErrorKind;
 use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
@@ -16,61 +16,61 @@ use crate::experiments::link::ends::{tell, told};
 use crate::experiments::link::load::now;
 use crate::harness::on_time;
 
-/// What the receiver says when it listens: address and window follow.
+/// The line that the receiver prints when it listens begins so; address and window follow.
 pub(super) const AT: &str = "at ";
-/// What an end says when it is done: JSON follows.
+/// The line that an end prints when it is done begins so; JSON follows.
 pub(super) const DONE: &str = "done ";
 
-/// Bytes that the receiving socket may hold, if the system grants them.
+/// Requested size of the receiving socket's buffer in bytes; the system may grant less.
 const BUFFER: usize = 4 << 20;
-/// What the kernel counts for a packet beside its bytes, generously.
+/// Generous bound on the kernel's bookkeeping for a packet, which counts against the buffer.
 const KERNEL_BYTES: usize = 1024;
-/// Packets that may be under way.
+/// Limits of the window: the number of packets in flight.
 const WINDOW: std::ops::RangeInclusive<usize> = 8..=1024;
-/// So many times in a window the receiver says how far it is.
+/// The receiver sends this many progress reports per window.
 const REPORTS: u32 = 8;
-/// How long the sender waits for a report before it takes what is under way for lost.
+/// The sender waits this long for a report, then takes the packets in flight for lost.
 const STALL: Duration = Duration::from_secs(1);
-/// How long the receiver waits for packets before it looks whether to end.
+/// Read timeout of the receiver, after which it checks if it should end.
 const LOOK: Duration = Duration::from_millis(20);
-/// The receiver ends when everything was sent, and nothing came for this long.
+/// The receiver ends when everything was sent and no packet came for this long.
 const QUIET: Duration = Duration::from_millis(500);
 
-/// What an end has to know.
+/// Configuration of an end.
 #[derive(Clone, Debug)]
 pub struct DelayEnd {
-    /// What is sent.
+    /// The medium to send.
     pub medium: Medium,
     /// `none`, or a cipher's implementation such as `rc4/definition`.
     pub cipher: String,
-    /// Tells this run's packets from others.
+    /// Distinguishes this run's packets from others.
     pub token: u32,
 }
 
-/// What the sender says in the end.
+/// The sender's report at its end.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Sent {
-    /// Just before the first packet was made; in nanoseconds of the monotonic clock.
+    /// Time just before the first packet was made, in nanoseconds of the monotonic clock.
     pub(super) began_ns: u64,
-    /// How often no report came in time.
+    /// Number of times that a report did not come within [`STALL`].
     pub(super) stalls: u32,
 }
 
-/// What the receiver says in the end.
+/// The receiver's report at its end.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub(super) struct Received {
-    /// When the last of the first tenth of the packets had come and was deciphered, of the first two tenths, and so on;
-    /// none where none of them came.
+    /// Time at which the last packet of the first tenth was received and deciphered, of the first two tenths, and so
+    /// on; `None` if no packet of that part came.
     pub(super) steps_ns: Vec<Option<u64>>,
     pub(super) packets: u32,
-    /// Packets that were not of this run, or not what was sent, or there already.
+    /// Number of packets of other runs, of corrupted packets and of duplicates.
     pub(super) foreign: u64,
 }
 
-/// Sends everything, as fast as the window lets it.
+/// Sends everything as fast as the window allows.
 ///
 /// # Errors
-/// There is no such cipher, or no socket.
+/// There is no such cipher, or a socket cannot be had.
 pub fn send(end: &DelayEnd, to: SocketAddr, window: u32) -> Result<()> {
     let contender = named(end)?;
     let mut codec = codec(end, contender.as_ref())?;
@@ -83,7 +83,7 @@ pub fn send(end: &DelayEnd, to: SocketAddr, window: u32) -> Result<()> {
     let began_ns = now();
     for number in 0..end.medium.packets {
         while number - known >= window {
-            // Whoever else may write to this port, the kernel passes on the receiver's datagrams alone.
+            // The socket is connected: the kernel accepts datagrams from the receiver only.
             if matches!(socket.recv(&mut report), Ok(4)) {
                 known = u32::from_ne_bytes(report).clamp(known, number);
             } else {
@@ -92,22 +92,22 @@ pub fn send(end: &DelayEnd, to: SocketAddr, window: u32) -> Result<()> {
             }
         }
         let packet = codec.seal(number).map_err(broken)?;
-        // One that the kernel does not take is lost, as on any network; the receiver's count tells.
+        // A packet that the kernel refuses is lost, as on any network; the receiver counts it.
         let _ = socket.send(packet);
     }
     say(&Sent { began_ns, stalls })
 }
 
-/// Receives until everything is there, or nothing more comes after standard input has ended.
+/// Receives until all packets are there, or until standard input has ended and no more packets come.
 ///
 /// # Errors
-/// There is no such cipher, or no socket.
+/// There is no such cipher, or a socket cannot be had.
 pub fn receive(end: &DelayEnd) -> Result<()> {
     let contender = named(end)?;
     let mut codec = codec(end, contender.as_ref())?;
     let socket = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).map_err(refused)?;
     let held = SockRef::from(&socket);
-    // As much as the system grants.
+    // The system may grant less.
     let _ = held.set_recv_buffer_size(BUFFER);
     let window = window(held.recv_buffer_size().map_err(refused)?, codec.length());
     socket.set_read_timeout(Some(LOOK)).map_err(refused)?;
@@ -117,7 +117,7 @@ pub fn receive(end: &DelayEnd) -> Result<()> {
 
     let mut came: Vec<Option<u64>> = vec![None; end.medium.packets as usize];
     let mut received = Received::default();
-    // Longer ones are cut off, and then have another length, too.
+    // One byte of extra room: a datagram that is too long then has the wrong length even when it is cut off.
     let mut room = vec![0; codec.length() + 1];
     let mut last = Instant::now();
     while received.packets < end.medium.packets && !(over.load(Ordering::Relaxed) && last.elapsed() > QUIET) {
@@ -138,7 +138,7 @@ pub fn receive(end: &DelayEnd) -> Result<()> {
         received.packets += 1;
         last = Instant::now();
         if received.packets.is_multiple_of(window.div_ceil(REPORTS)) {
-            // One that is lost is followed by another, or waited for no longer than `STALL`.
+            // A lost report does no harm: another follows, or the sender continues after `STALL`.
             let _ = socket.send_to(&(number + 1).to_ne_bytes(), from);
         }
     }
@@ -146,7 +146,7 @@ pub fn receive(end: &DelayEnd) -> Result<()> {
     say(&received)
 }
 
-/// When everything of the first tenth was there that came at all, of the first two tenths, and so on.
+/// Time at which the last arrival of the first tenth was there, of the first two tenths, and so on.
 fn steps(came: &[Option<u64>]) -> Vec<Option<u64>> {
     let step = came.len().div_ceil(STEPS).max(1);
     let latest = came.chunks(step).scan(None, |latest, tenth| {
@@ -156,7 +156,7 @@ fn steps(came: &[Option<u64>]) -> Vec<Option<u64>> {
     latest.collect()
 }
 
-/// Packets that a socket surely holds: half of what it may.
+/// The number of packets that surely fit the socket's buffer: half of the bytes it grants.
 fn window(buffer: usize, length: usize) -> u32 {
     let packets = buffer / 2 / (KERNEL_BYTES + 2 * length);
     packets.clamp(*WINDOW.start(), *WINDOW.end()) as u32

@@ -1,5 +1,6 @@
-//! From the start of sending to reception: text, audio and video over UDP between two processes, with and without
-//! ciphers; the experiment of a paper on ciphers for multimedia, whose curves are over the packets sent.
+//! Delay from the start of sending to reception: text, audio and video over UDP between two processes, with and
+//! without ciphers. It repeats the experiment of a paper on ciphers for multimedia, whose curves show delay over the
+//! number of packets sent.
 
 mod browse;
 mod ends;

@@ -1,4 +1,4 @@
-//! A packet: who sent it and its number in clear, then the data, enciphered under an IV of its own.
+//! A packet: the run's token and the packet number in clear, then the data, enciphered under an IV of its own.
 
 use sealcast_cipher::Packet;
 
@@ -9,7 +9,7 @@ use crate::ciphers::worker::{Done, Worker};
 /// Bytes before the data: the run's token, and the packet's number.
 const HEADER: usize = 8;
 
-/// Makes packets at one end, and knows them at the other. Both have the same key.
+/// Makes packets at the sender and opens them at the receiver. Both use the same key.
 pub(super) struct Codec<'a> {
     medium: Medium,
     token: u32,
@@ -22,7 +22,7 @@ pub(super) struct Codec<'a> {
 }
 
 impl<'a> Codec<'a> {
-    /// Without a contender, nothing is enciphered.
+    /// Without a contender, packets are not enciphered.
     ///
     /// # Errors
     /// The cipher cannot be started.
@@ -43,7 +43,7 @@ impl<'a> Codec<'a> {
         })
     }
 
-    /// Bytes of a packet, all told.
+    /// Length of a whole packet in bytes.
     pub(super) fn length(&self) -> usize {
         self.packet.len()
     }
@@ -51,7 +51,7 @@ impl<'a> Codec<'a> {
     /// The packet of this number.
     ///
     /// # Errors
-    /// The cipher broke down.
+    /// The cipher failed.
     pub(super) fn seal(&mut self, number: u32) -> Done<&[u8]> {
         self.packet[..4].copy_from_slice(&self.token.to_ne_bytes());
         self.packet[4..HEADER].copy_from_slice(&number.to_ne_bytes());
@@ -65,10 +65,11 @@ impl<'a> Codec<'a> {
         Ok(&self.packet)
     }
 
-    /// Deciphers a packet in place. None if it is not of this run, or is not genuine where a cipher can tell.
+    /// Deciphers a packet in place. Returns `None` if the packet is of another run, or fails the cipher's
+    /// authentication.
     ///
     /// # Errors
-    /// The cipher broke down.
+    /// The cipher failed.
     pub(super) fn open(&mut self, packet: &mut [u8]) -> Done<Option<u32>> {
         let Some((header, data)) = packet.split_at_mut_checked(HEADER) else {
             return Ok(None);
@@ -87,14 +88,14 @@ impl<'a> Codec<'a> {
         Ok(genuine.then_some(number))
     }
 
-    /// Is this, deciphered, what was sent under this number?
+    /// True if the deciphered packet equals the one sent under this number.
     pub(super) fn is_what_was_sent(&self, number: u32, packet: &[u8]) -> bool {
         let data = &packet[HEADER..HEADER + self.medium.bytes];
         data[..4] == number.to_ne_bytes() && data[4..] == self.pattern[4..]
     }
 }
 
-/// The contender of this name; none of [`NONE`].
+/// The contender of this name; `None` for [`NONE`].
 ///
 /// # Errors
 /// There is no such contender.

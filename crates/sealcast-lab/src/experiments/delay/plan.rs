@@ -1,4 +1,4 @@
-//! What is measured in which order.
+//! The order of measurements.
 
 use std::net::SocketAddr;
 use std::path::Path;
@@ -18,19 +18,19 @@ use crate::harness::process::{Program, Stop, last_words, own_program, stopped};
 
 /// Points of a curve.
 pub(super) const STEPS: usize = 10;
-/// What goes without a cipher, to compare with.
+/// The name of runs without a cipher, which the others are compared with.
 pub(super) const NONE: &str = "none";
 /// The paper's ciphers, which are measured unless others are named.
 const USUAL: [&str; 3] = ["xor", "rc4", "aes-128-ctr"];
-/// Packets that are sealed to find the fastest implementation of a cipher.
+/// Number of packets sealed to find the fastest implementation of a cipher.
 const TRIES: u32 = 32;
-/// How long an end may take to be there, and for everything.
+/// Limit for the start of an end, and for the whole run.
 const PATIENCE: Duration = Duration::from_secs(120);
 
-/// What is sent: how many packets, of how many bytes.
+/// A medium: number and size of its packets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Medium {
-    /// What the paper calls it.
+    /// The paper's name for it.
     pub name: &'static str,
     /// Packets sent in a run.
     pub packets: u32,
@@ -57,51 +57,51 @@ pub const MEDIA: [Medium; 3] = [
     },
 ];
 
-/// What to measure.
+/// Options of the experiment.
 #[derive(Clone, Debug)]
 pub struct DelayOptions {
-    /// Ciphers, or `cipher/implementation`; those of the paper if none is named. `none` is always there.
+    /// Ciphers, or `cipher/implementation`; if empty, those of the paper. `none` is always measured.
     pub only: Vec<String>,
-    /// How often everything is measured.
+    /// Number of rounds.
     pub rounds: usize,
 }
 
 /// One run: a medium under a cipher, in one round.
 #[derive(Clone, Debug, Serialize)]
 pub struct Sample {
-    /// From 0 on.
+    /// Counted from 0.
     pub round: usize,
     /// The name of its [`Medium`].
     pub medium: &'static str,
     /// Cipher and implementation, or `none`.
     pub cipher: String,
-    /// From the start of sending until the first tenth of the packets had come, the first two tenths, and so on; in
-    /// milliseconds. None where none of them came.
+    /// Time in milliseconds from the start of sending until the first tenth of the packets had come, the first two
+    /// tenths, and so on; `None` if no packet of that part came.
     pub delays_ms: Vec<Option<f64>>,
-    /// Packets that did not come.
+    /// Number of packets that did not come.
     pub lost: u32,
-    /// Packets that came, and were not of this run.
+    /// Number of packets received that were not of this run.
     pub foreign: u64,
-    /// How often the sender waited in vain for a report.
+    /// Number of times that the sender timed out waiting for a report.
     pub stalls: u32,
-    /// Packets that might be under way.
+    /// Largest number of packets in flight.
     pub window: u32,
 }
 
-/// What came of it.
+/// The result of the experiment.
 #[derive(Debug)]
 pub struct DelayResult {
     /// Cipher and implementation, `none` first.
     pub ciphers: Vec<String>,
-    /// Of all runs, in the order in which they were made.
+    /// All runs, in the order in which they were made.
     pub samples: Vec<Sample>,
 }
 
-/// Measures everything, until it is done or `stop` says so; `told` hears of each run. In a round every cipher takes a
-/// turn with every medium, in the next one in the opposite order.
+/// Measures everything, or until `stop` becomes true; reports each run to `told`. In each round every cipher is
+/// measured with every medium; the next round has the opposite order.
 ///
 /// # Errors
-/// A name is no cipher's, a cipher does not give its published values, an end failed, or it was stopped.
+/// A name is no cipher's, a cipher does not reproduce its published values, an end failed, or the run was stopped.
 pub fn measure(options: &DelayOptions, stop: &AtomicBool, told: &dyn Fn(&str)) -> Result<DelayResult> {
     let ciphers = ciphers(&options.only)?;
     let scratch = tempfile::tempdir().map_err(|error| {
@@ -138,7 +138,7 @@ pub fn measure(options: &DelayOptions, stop: &AtomicBool, told: &dyn Fn(&str)) -
     Ok(DelayResult { ciphers, samples })
 }
 
-/// Of a cipher that is named without an implementation, the one that seals the largest packet fastest.
+/// For a cipher named without an implementation, the one that seals the largest packet fastest.
 fn ciphers(only: &[String]) -> Result<Vec<String>> {
     let usual = USUAL.map(str::to_owned);
     let named = if only.is_empty() { &usual[..] } else { only };
@@ -160,7 +160,7 @@ fn ciphers(only: &[String]) -> Result<Vec<String>> {
     Ok(std::iter::once(NONE.to_owned()).chain(names).collect())
 }
 
-/// How long it takes to seal the largest packet, at best.
+/// Shortest time to seal the largest packet.
 fn seal_time(contender: &Contender) -> Result<Duration> {
     let broken = |why| {
         Failure::new(

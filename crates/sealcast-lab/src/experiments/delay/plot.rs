@@ -7,7 +7,7 @@ use plotters::prelude::*;
 use super::plan::{DelayResult, Medium};
 use super::table::Row;
 
-/// The colour of a curve, by its place.
+/// The colour of a curve, by its index.
 fn colour(at: usize) -> RGBColor {
     [
         RGBColor(120, 120, 120),

@@ -1,4 +1,4 @@
-//! What a run leaves behind.
+//! The files that a run writes.
 
 use std::path::Path;
 
@@ -13,7 +13,7 @@ use super::table::Row;
 use super::{browse, table};
 use crate::harness::environment::load_average;
 
-/// How the figures came about, in words.
+/// Description of the method, for the report.
 pub(super) const METHOD: &[&str] = &[
     "Two processes on one machine, joined by UDP over loopback. A packet has 8 bytes in clear, which tell the run \
      and the packet's number, then the data, enciphered under an IV made of the number, and the tag of an AEAD. \
@@ -34,7 +34,7 @@ pub(super) const METHOD: &[&str] = &[
      packets side by side have one at a time here.",
 ];
 
-/// Write `record.json`, `table.csv` and `report.html` into a folder, which is made if need be.
+/// Writes `record.json`, `table.csv` and `report.html` into a folder, which is created if needed.
 ///
 /// # Errors
 /// A file cannot be written.
@@ -56,7 +56,7 @@ pub fn write(folder: &Path, options: &DelayOptions, result: &DelayResult) -> Res
     Ok(())
 }
 
-/// What stands above the page's curves.
+/// The facts above the page's curves.
 fn facts(options: &DelayOptions, machine: &Machine) -> Vec<(&'static str, String)> {
     let Machine {
         cpu_model,

@@ -1,4 +1,4 @@
-//! Figures, made of the samples.
+//! Figures computed from the samples.
 
 use std::fmt::Write;
 use std::path::Path;
@@ -8,31 +8,31 @@ use serde::Serialize;
 use super::plan::{DelayResult, MEDIA, Medium, NONE, STEPS, Sample};
 use crate::harness::statistics::Estimate;
 
-/// A line of `table.csv`: a medium under a cipher, after so many packets. Medians over rounds; intervals are 95 %.
+/// A line of `table.csv`: a medium under a cipher, after `packets` packets. Medians over rounds; intervals are 95 %.
 #[derive(Clone, Debug, Serialize)]
 pub(super) struct Row {
     pub(super) medium: &'static str,
-    /// Of each packet.
+    /// Bytes of each packet.
     pub(super) bytes: usize,
     pub(super) cipher: String,
-    /// Packets sent until then.
+    /// Packets sent up to this point.
     pub(super) packets: u32,
     pub(super) rounds: usize,
-    /// From the start of sending to their reception.
+    /// Time from the start of sending to their reception.
     pub(super) delay_ms: f64,
     pub(super) delay_ms_low: f64,
     pub(super) delay_ms_high: f64,
-    /// The difference to what goes without a cipher in the same round.
+    /// The difference to the run without a cipher in the same round.
     pub(super) more_ms: f64,
     pub(super) more_ms_low: f64,
     pub(super) more_ms_high: f64,
-    /// In all rounds, of all packets of the medium.
+    /// Lost packets of the whole medium, in all rounds.
     pub(super) lost: u32,
     pub(super) foreign: u64,
     pub(super) stalls: u32,
 }
 
-/// All lines: by medium, cipher and packets.
+/// All lines, ordered by medium, cipher and packets.
 pub(super) fn rows(result: &DelayResult) -> Vec<Row> {
     let mut rows = Vec::new();
     for medium in MEDIA {
@@ -43,7 +43,7 @@ pub(super) fn rows(result: &DelayResult) -> Vec<Row> {
     rows
 }
 
-/// None where nothing had come by then in any round.
+/// `None` if no packet had come by then in any round.
 fn row(result: &DelayResult, medium: Medium, cipher: &str, step: usize) -> Option<Row> {
     let of = |cipher: &str| -> Vec<&Sample> {
         let samples = result.samples.iter();
@@ -79,7 +79,7 @@ fn row(result: &DelayResult, medium: Medium, cipher: &str, step: usize) -> Optio
     })
 }
 
-/// What the columns are called for people.
+/// Headings of the columns.
 pub(super) const COLUMNS: [&str; 8] = [
     "medium",
     "cipher",
@@ -92,7 +92,7 @@ pub(super) const COLUMNS: [&str; 8] = [
 ];
 
 impl Row {
-    /// Under [`COLUMNS`].
+    /// Cells of the columns in [`COLUMNS`].
     pub(super) fn cells(&self) -> [String; 8] {
         [
             format!("{}, {} bytes", self.medium, self.bytes),
@@ -112,7 +112,7 @@ impl Row {
         ]
     }
 
-    /// Whether it is of all packets of its medium.
+    /// True if the line covers all packets of its medium.
     fn is_whole(&self) -> bool {
         MEDIA
             .iter()
@@ -120,7 +120,7 @@ impl Row {
     }
 }
 
-/// The lines of whole media, as Markdown, and what has to be known beside them.
+/// The lines of whole media, as Markdown, with notes.
 pub fn terminal(result: &DelayResult) -> String {
     let mut text = String::new();
     let mut line = |cells: &[String]| {
@@ -137,7 +137,7 @@ pub fn terminal(result: &DelayResult) -> String {
     text
 }
 
-/// What was lost, and what else was not as it should be.
+/// Notes on lost packets and other irregularities.
 pub(super) fn notes(result: &DelayResult) -> Vec<String> {
     let lost: u32 = result.samples.iter().map(|sample| sample.lost).sum();
     let stalls: u32 = result.samples.iter().map(|sample| sample.stalls).sum();

@@ -1,4 +1,4 @@
-//! Cameras: an RTSP server that leaves sending to others.
+//! Cameras: an RTSP server that negotiates only. The measurement itself sends the packets.
 
 use std::io::{self, Read, Write};
 use std::net::{Ipv4Addr, TcpListener, TcpStream, UdpSocket};
@@ -13,15 +13,15 @@ use sealcast_proto::rtsp::{Message, MessageReader, Method, Offer, Request, Respo
 use super::course::{Out, RTP, STREAM_ROOM, Way};
 use crate::experiments::throughput::Carrier;
 
-/// How long a camera may take to be asked to play.
+/// Time limit for the first PLAY request to a camera.
 const PATIENCE: Duration = Duration::from_secs(15);
 
-/// H.264 with parameter sets of 1280x720, since some want them.
+/// Describes H.264 with parameter sets of 1280x720, since some players want them.
 const SDP: &str = "v=0\r\no=- 1 1 IN IP4 127.0.0.1\r\ns=lab\r\nc=IN IP4 0.0.0.0\r\nt=0 0\r\na=control:*\r\n\
     m=video 0 RTP/AVP 96\r\na=rtpmap:96 H264/90000\r\na=control:track0\r\na=fmtp:96 packetization-mode=1;\
     profile-level-id=42c01f;sprop-parameter-sets=Z0LAH9oBQBbsBEAAAAMAQAAADIPGDKg=,aM4PyA==\r\n";
 
-/// All cameras of a course, at paths `0`, `1` and so on of one port. They end when who plays them is gone.
+/// All cameras of a course, at paths `0`, `1` and so on of one port. A connection is served until its client closes it.
 pub(super) struct Cameras {
     pub(super) port: u16,
     playing: Receiver<(usize, Out)>,
@@ -29,7 +29,7 @@ pub(super) struct Cameras {
 }
 
 impl Cameras {
-    /// Cameras that carry packets so and no other way.
+    /// Starts cameras that offer this carrier only.
     pub(super) fn start(carrier: Carrier) -> io::Result<Self> {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
         let port = listener.local_addr()?.port();
@@ -42,14 +42,14 @@ impl Cameras {
                     return;
                 }
                 let sender = sender.clone();
-                // A connection that breaks shows in what does not come.
+                // A broken connection shows in packets that do not arrive.
                 thread::spawn(move || drop(Serving::new(stream, carrier).map(|serving| serving.run(&sender))));
             }
         });
         Ok(Self { port, playing, over })
     }
 
-    /// Where to send the packets of the camera that plays next, and which one it is.
+    /// Waits for the next camera that is asked to play; returns its number and the way to send its packets.
     pub(super) fn next(&self) -> io::Result<(usize, Out)> {
         let silent = |_| io::Error::other(format!("no camera was asked to play within {} s", PATIENCE.as_secs()));
         self.playing.recv_timeout(PATIENCE).map_err(silent)
@@ -59,7 +59,7 @@ impl Cameras {
 impl Drop for Cameras {
     fn drop(&mut self) {
         self.over.store(true, Ordering::Relaxed);
-        // Whoever accepts wakes up.
+        // Wakes the thread that accepts connections.
         let _ = TcpStream::connect((Ipv4Addr::LOCALHOST, self.port));
     }
 }
@@ -67,7 +67,7 @@ impl Drop for Cameras {
 /// One connection.
 struct Serving {
     stream: TcpStream,
-    /// Answers and packets both go there.
+    /// Answers and interleaved packets share this writer.
     writing: Arc<Mutex<TcpStream>>,
     carrier: Carrier,
     camera: usize,
@@ -131,7 +131,7 @@ impl Serving {
                 Some([packets, _]) => Way::Datagrams(packets.try_clone()?),
                 None => Way::Stream(Arc::clone(&self.writing)),
             };
-            // Nobody waits for one that plays again.
+            // If the receiver is gone, this is a repeated PLAY, which needs no new way.
             let _ = playing.send((self.camera, Out::new(way)));
         }
         Ok(())

@@ -1,4 +1,4 @@
-//! What is made of samples, and what is drawn.
+//! The columns computed from samples, and the charts.
 
 use super::engine::CURVE;
 use crate::harness::{Axis, Better, Chart, Column, Definition};
@@ -43,7 +43,7 @@ pub(super) fn charts(_: &Definition) -> Vec<Chart> {
     }]
 }
 
-/// The delays that are drawn.
+/// The axis of delays.
 pub(super) fn delay_axis() -> Axis {
     Axis {
         title: "µs from camera to player",

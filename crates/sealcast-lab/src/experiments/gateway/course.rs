@@ -1,4 +1,4 @@
-//! What lies between the cameras and the players, and how to get in and out.
+//! The measured path from the cameras to the players, with its entry and exit points.
 
 use std::any::Any;
 use std::io::{self, ErrorKind, Read, Write};
@@ -10,50 +10,50 @@ use sealcast_proto::rtsp::{Message, MessageReader, put_data};
 
 use super::packet::Frame;
 
-/// How long somebody who receives waits before it looks whether it is over.
+/// Read timeout of receivers, after which they check if the measurement is over.
 pub(super) const LOOK: Duration = Duration::from_millis(200);
-/// Bytes that may wait for who receives: a burst must outlast a pause of this process.
+/// Size of receive buffers in bytes: a burst must survive a pause of this process.
 pub(super) const RECEIVE_BUFFER: usize = 4 << 20;
-/// The channel of RTP on RTSP connections, as it is asked for.
+/// The interleaved channel of RTP that players request on RTSP connections.
 pub(super) const RTP: u8 = 0;
-/// Longest packet.
+/// Longest packet in bytes.
 const PACKET_ROOM: usize = 2048;
-/// Bytes read from a stream at a time; a [`MessageReader`] always takes as many.
+/// Bytes read from a stream at a time; a [`MessageReader`] always has room for this many.
 pub(super) const STREAM_ROOM: usize = 64 << 10;
 
-/// One camera's way.
+/// The path of one camera.
 pub(super) struct Lane {
     pub(super) out: Out,
     pub(super) come: Come,
-    /// The player's RTSP connection, where packets do not come on it.
+    /// The player's RTSP connection, if packets do not come on it; dropping it would end the session.
     pub(super) _session: Option<TcpStream>,
 }
 
-/// All ways, and who is on them.
+/// All lanes, and the programs that carry them.
 pub(super) struct Course {
-    // The lanes end before who carries them.
+    // Fields are dropped in this order: the lanes must end before the programs that carry them.
     pub(super) lanes: Vec<Lane>,
-    /// When its clock began.
+    /// Start of its clock.
     pub(super) epoch: Instant,
-    /// Whose processor time counts.
+    /// The processes whose processor time counts.
     pub(super) processes: Vec<u32>,
-    /// What has to go on.
+    /// Resources that must live as long as the course.
     pub(super) _held: Box<dyn Any>,
 }
 
-/// Where a camera's packets go in.
+/// The entry point for a camera's packets.
 pub(super) struct Out {
     way: Way,
-    /// Of the last packet.
+    /// Sequence number of the last packet.
     sequence: u16,
     packet: Vec<u8>,
     frame: Vec<u8>,
 }
 
-/// What carries them.
+/// The transport of a camera's packets.
 pub(super) enum Way {
     Datagrams(UdpSocket),
-    /// Its camera also answers there.
+    /// The camera's RTSP answers go there, too.
     Stream(Arc<Mutex<TcpStream>>),
 }
 
@@ -67,7 +67,7 @@ impl Out {
         }
     }
 
-    /// Send a frame; on a stream all of it at once.
+    /// Sends a frame; on a stream with a single write.
     pub(super) fn send(&mut self, frame: &Frame) -> io::Result<()> {
         self.frame.clear();
         for at in 0..frame.packets {
@@ -89,7 +89,7 @@ impl Out {
     }
 }
 
-/// Where a player's packets come out.
+/// The exit point of a player's packets.
 pub(super) enum Come {
     Datagrams(UdpSocket, Vec<u8>),
     Stream {
@@ -100,15 +100,15 @@ pub(super) enum Come {
 }
 
 impl Come {
-    /// From a socket that is bound.
+    /// Receives from a bound socket.
     pub(super) fn datagrams(socket: UdpSocket) -> io::Result<Self> {
         socket.set_read_timeout(Some(LOOK))?;
-        // More than the limit is cut down to it.
+        // The kernel reduces it to its limit.
         rustix::net::sockopt::set_socket_recv_buffer_size(&socket, RECEIVE_BUFFER)?;
         Ok(Self::Datagrams(socket, vec![0; PACKET_ROOM]))
     }
 
-    /// From a stream whose reads end after [`LOOK`], and what was read of it already.
+    /// Receives from a stream with read timeout [`LOOK`]. `reader` holds the bytes read from it so far.
     pub(super) fn stream(stream: impl Read + Send + 'static, reader: MessageReader) -> Self {
         Self::Stream {
             stream: Box::new(stream),
@@ -117,7 +117,7 @@ impl Come {
         }
     }
 
-    /// Wait for packets and give each to `each`; return after [`LOOK`] if none comes.
+    /// Waits for packets and gives each to `each`; returns after [`LOOK`] if none comes.
     pub(super) fn receive(&mut self, mut each: impl FnMut(&[u8])) -> io::Result<()> {
         match self {
             Self::Datagrams(socket, room) => match socket.recv(room) {
@@ -142,7 +142,7 @@ impl Come {
     }
 }
 
-/// Silence is no error.
+/// Treats a read timeout as success.
 pub(super) fn unless_silent(error: io::Error) -> io::Result<()> {
     match error.kind() {
         ErrorKind::WouldBlock | ErrorKind::TimedOut | ErrorKind::Interrupted => Ok(()),
@@ -150,7 +150,7 @@ pub(super) fn unless_silent(error: io::Error) -> io::Result<()> {
     }
 }
 
-/// Both ends of a stream that somebody passes on, as a lane.
+/// Makes a lane of the two ends of a relayed stream.
 pub(super) fn stream_lane(out: TcpStream, come: TcpStream) -> io::Result<Lane> {
     out.set_nodelay(true)?;
     come.set_read_timeout(Some(LOOK))?;

@@ -1,4 +1,4 @@
-//! One measurement: frames are sent at their times, and it is noted when they come out.
+//! One measurement: sends frames at their times and records their arrival.
 
 use std::io;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -15,26 +15,26 @@ use crate::harness::on_time;
 use crate::harness::process::{Stop, stopped};
 use crate::harness::processor;
 
-/// Before what counts; also finds out whether anything comes through.
+/// Duration of the warm-up, which also finds out if anything comes through.
 const WARM_UP: Duration = Duration::from_millis(300);
-/// What is still under way after the last frame gets so long at most.
+/// Longest wait for packets that are in flight after the last frame.
 const DRAIN: Duration = Duration::from_millis(500);
-/// How often it is looked whether all has come.
+/// Poll interval while waiting for them.
 const LOOK: Duration = Duration::from_millis(5);
 
-/// What came of one measurement.
+/// The result of one measurement.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Outcome {
-    /// Of each frame that came out, in nanoseconds, sorted.
+    /// The delay of each frame that arrived, in nanoseconds, sorted.
     pub(super) delays: Vec<u64>,
     pub(super) packets: u64,
     pub(super) arrived: u64,
-    /// Processor time of all that lies between.
+    /// Processor time of all programs on the path.
     pub(super) cpu: Duration,
     pub(super) elapsed: Duration,
 }
 
-/// Let a load through for so long.
+/// Sends a load through the course for `time`.
 pub(super) fn drive(course: &mut Course, load: &Load, time: Duration, stop: Stop<'_>) -> Result<Outcome> {
     let warm = run(course, load, WARM_UP, stop)?;
     if warm.arrived == 0 {
@@ -90,10 +90,10 @@ fn run(course: &mut Course, load: &Load, time: Duration, stop: Stop<'_>) -> Resu
     })
 }
 
-/// Send for `time`; how many packets.
+/// Sends for `time`; returns the number of packets.
 fn send(outs: &mut [&mut Out], load: &Load, epoch: Instant, time: Duration, stop: Stop<'_>) -> io::Result<u64> {
     on_time::go_first();
-    // The same for everybody.
+    // A fixed seed: every system gets the same frames.
     let mut random = Random::new(1);
     let begin = epoch.elapsed();
     let phases = load.phases(&mut random);
@@ -114,7 +114,7 @@ fn send(outs: &mut [&mut Out], load: &Load, epoch: Instant, time: Duration, stop
     Ok(packets)
 }
 
-/// Receive what leaves from `begin` on until it is over; the delays of whole frames.
+/// Receives frames sent from `begin` on until the measurement is over; returns the delays of complete frames.
 fn receive(
     come: &mut Come,
     epoch: Instant,

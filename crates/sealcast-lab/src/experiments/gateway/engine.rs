@@ -1,4 +1,4 @@
-//! One measurement: everything is set up for it anew, and a load goes through.
+//! One measurement: sets everything up anew and sends a load through it.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -15,7 +15,7 @@ use crate::harness::process::{Stop, last_words};
 use crate::harness::statistics::quantile;
 use crate::harness::{Definition, Engine, Entry, Opened, Place, Sample, Turn};
 
-/// The series of the curve.
+/// The name of the curve's series.
 pub(super) const CURVE: &str = "took_longer";
 /// Points of the curve.
 const STEPS: usize = 201;
@@ -23,7 +23,7 @@ const STEPS: usize = 201;
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Settings {
-    /// Whether the processors are kept from going to sleep.
+    /// True if processors are kept from going to sleep.
     awake: bool,
 }
 

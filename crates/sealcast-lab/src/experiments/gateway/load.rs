@@ -1,4 +1,4 @@
-//! What cameras send.
+//! The load: the frames that cameras send.
 
 use std::time::Duration;
 
@@ -9,33 +9,33 @@ use serde::Deserialize;
 use crate::experiments::throughput::Carrier;
 use crate::harness::Entry;
 
-/// Bytes that a packet may have, its header and its stamp included.
+/// Allowed packet sizes in bytes, RTP header and stamp included.
 const BYTES: std::ops::RangeInclusive<usize> = 64..=1400;
 
-/// Between frames that are further apart the sender watches the clock; closer ones are sent when the sleep is over.
+/// If frames are further apart than this, the sender spins until each is due; otherwise it only sleeps.
 const PRECISE: Duration = Duration::from_millis(1);
 
-/// What cameras send, and how.
+/// The load of a case.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Load {
-    /// The case's.
+    /// The name of the case.
     #[serde(skip)]
     pub name: String,
-    /// What carries it on all hops.
+    /// The transport on all hops.
     pub carrier: Carrier,
-    /// How many cameras there are.
+    /// Number of cameras.
     pub cameras: usize,
     /// Frames a second of each camera.
     pub rate: u32,
-    /// The least and the most packets of a frame; drawn evenly.
+    /// Least and greatest number of packets in a frame; uniformly distributed.
     pub packets: (usize, usize),
     /// Bytes of each packet, the RTP header included.
     pub bytes: usize,
 }
 
 impl Load {
-    /// Of a case.
+    /// Reads the load of a case.
     ///
     /// # Errors
     /// A field is missing or wrong.
@@ -60,17 +60,18 @@ impl Load {
         })
     }
 
-    /// Whether frames are far enough apart to send each at its time, to the microsecond.
+    /// True if frames are far enough apart to send each at its time, to the microsecond.
     pub(super) fn precise(&self) -> bool {
         self.interval() > PRECISE
     }
 
-    /// Between two frames of whatever camera, on average.
+    /// Average time between two frames, over all cameras.
     fn interval(&self) -> Duration {
         Duration::from_secs(1) / self.rate / u32::try_from(self.cameras).unwrap_or(u32::MAX)
     }
 
-    /// When in a frame's time each camera sends, in order; cameras keep no step with each other.
+    /// The camera and its offset in the frame period, in order of time. The offsets are random: cameras are not
+    /// synchronised.
     pub(super) fn phases(&self, random: &mut Random) -> Vec<(Duration, usize)> {
         let period = Duration::from_secs(1) / self.rate;
         let nanos = u64::try_from(period.as_nanos()).unwrap_or(u64::MAX).max(1);
@@ -81,7 +82,7 @@ impl Load {
         phases
     }
 
-    /// How many packets the next frame has.
+    /// Draws the number of packets of the next frame.
     pub(super) fn draw(&self, random: &mut Random) -> usize {
         let (least, most) = self.packets;
         random.uniform(least as u64..most as u64 + 1) as usize

@@ -1,8 +1,8 @@
-//! What a pair of gateways adds to RTP packets, in delay and in processor time, beside a plain relay of the same two
-//! hops and beside what else somebody would take. All of it on loopback, in turns.
+//! Delay and processor time that a pair of gateways adds to RTP packets, compared with a plain relay over the same
+//! two hops and with other programs for this purpose. Everything runs on loopback, in turns.
 //!
-//! Cameras and players are threads of this process. They share its monotonic clock, so that a packet that says when it
-//! left tells how long it was under way.
+//! Cameras and players are threads of this process. They share its monotonic clock, so that the send time in a packet
+//! gives its delay.
 
 mod camera;
 mod columns;

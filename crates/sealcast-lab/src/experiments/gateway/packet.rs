@@ -1,35 +1,35 @@
-//! RTP packets that say when they left. They pass for H.264 (RFC 6184), so that others may take them apart and put
-//! them together again; no bytes in them look like a start code.
+//! RTP packets that contain their send time. They are valid H.264 (RFC 6184), so that programs on the way may split
+//! and reassemble them. No bytes in them look like a start code.
 
 use std::time::Instant;
 
 /// Bytes of an RTP header without extensions (RFC 3550).
 const RTP_HEADER: usize = 12;
-/// The dynamic payload type that the camera's description names.
+/// The dynamic payload type in the camera's SDP.
 const PAYLOAD_TYPE: u8 = 96;
-/// A slice of a picture, alone in its packet or (FU-A) in several.
+/// The NAL unit header of a slice, sent as a single packet or in fragments (FU-A).
 const SLICE: u8 = 0x41;
 const FRAGMENT: u8 = 0x5c;
-/// What stamps are written with: a nibble in a byte.
+/// Stamps are written one nibble per byte, with this bit set, so that no zero bytes occur.
 const NIBBLE: u8 = 0x80;
 const NIBBLES: usize = 16;
 const FILLER: u8 = 0x5a;
-/// Ticks of the RTP clock in a second.
+/// Ticks of the RTP clock per second.
 const CLOCK: u128 = 90_000;
 
-/// A frame on its way into packets.
+/// A frame to be sent as packets.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Frame {
-    /// How many packets it has, at least 1.
+    /// Number of packets, at least 1.
     pub(super) packets: usize,
-    /// Bytes of each, the RTP header included, but not those of interleaving.
+    /// Bytes of each packet, RTP header included, interleaving header not.
     pub(super) bytes: usize,
-    /// When it left: nanoseconds of the course's clock.
+    /// Send time in nanoseconds of the course's clock.
     pub(super) stamp: u64,
 }
 
 impl Frame {
-    /// A frame that leaves now.
+    /// A frame that is sent now.
     pub(super) fn now(packets: usize, bytes: usize, epoch: Instant) -> Self {
         Self {
             packets,
@@ -38,7 +38,7 @@ impl Frame {
         }
     }
 
-    /// Append the packet `at` of this frame; `sequence` counts the camera's packets.
+    /// Appends packet number `at` of this frame to `out`; `sequence` counts the camera's packets.
     pub(super) fn put(&self, out: &mut Vec<u8>, at: usize, sequence: u16) {
         let end = out.len() + self.bytes;
         let last = at + 1 == self.packets;
@@ -59,21 +59,21 @@ impl Frame {
     }
 }
 
-/// Nanoseconds since then.
+/// Nanoseconds since `epoch`.
 pub(super) fn since(epoch: Instant) -> u64 {
     u64::try_from(epoch.elapsed().as_nanos()).unwrap_or(u64::MAX)
 }
 
-/// What a packet tells who receives it.
+/// The content of a packet, as the receiver reads it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Seen {
-    /// When its frame left. None in what a server cut otherwise than the camera did.
+    /// Send time of its frame. `None` in packets that a server cut differently from the camera.
     pub(super) stamp: Option<u64>,
-    /// Whether it is its frame's last.
+    /// True if it is the last packet of its frame.
     pub(super) last: bool,
 }
 
-/// Read a packet; `None` if it is none of ours.
+/// Reads a packet; `None` if it is not one of ours.
 pub(super) fn read(packet: &[u8]) -> Option<Seen> {
     let kind = packet.get(1)?;
     if packet[0] >> 6 != 2 || kind & 0x7f != PAYLOAD_TYPE || packet.len() < RTP_HEADER + 2 {

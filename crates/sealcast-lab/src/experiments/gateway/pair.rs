@@ -1,4 +1,4 @@
-//! A pair of gateways as their users run them, with cameras before and players behind.
+//! A pair of gateways set up as users run them, with cameras at one side and players at the other.
 
 use std::io;
 use std::net::{Ipv4Addr, TcpListener};
@@ -17,19 +17,19 @@ use super::system::{Gateways, course};
 use crate::experiments::throughput::Carrier;
 use crate::harness::process::{Program, Stop, own_program};
 
-/// Cameras of one session, and so of one viewer gateway.
+/// The largest number of cameras in one session, and so for one viewer gateway.
 pub(super) const MAX_CAMERAS: usize = MAX_STREAM as usize;
-/// How long a gateway may take to be there.
+/// Time limit for a gateway to start.
 const PATIENCE: Duration = Duration::from_secs(60);
-/// What tickets begin with.
+/// Prefix of tickets.
 const TICKET: &str = "sealcast://";
 
-/// How many viewer gateways a load takes.
+/// Number of viewer gateways that a load needs.
 pub(super) fn viewers(load: &Load) -> usize {
     load.cameras.div_ceil(MAX_CAMERAS)
 }
 
-/// Gateways with everything on loopback.
+/// Starts gateways with everything on loopback.
 pub(super) fn open(
     gateways: &Gateways,
     load: &Load,
@@ -75,7 +75,7 @@ fn words(words: &[&str]) -> Vec<String> {
     words.iter().map(|&word| word.to_owned()).collect()
 }
 
-/// `sealcast gateway`, with nothing that this process was started with.
+/// The command `sealcast gateway`, without inherited settings.
 fn gateway(program: Option<&Path>) -> Result<Command> {
     let mut command = match program {
         Some(program) => Command::new(program),
@@ -112,7 +112,7 @@ fn lanes(load: &Load, cameras: &Cameras, ports: &[u16]) -> io::Result<Vec<Lane>>
     Ok(lanes)
 }
 
-/// A port that nobody listens at.
+/// An unused TCP port.
 fn free_port() -> io::Result<u16> {
     Ok(TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?.local_addr()?.port())
 }

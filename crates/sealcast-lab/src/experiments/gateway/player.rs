@@ -1,4 +1,4 @@
-//! Players: an RTSP client that leaves receiving to others.
+//! Players: an RTSP client that negotiates only. The measurement itself receives the packets.
 
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::{Ipv4Addr, TcpStream, UdpSocket};
@@ -10,12 +10,12 @@ use sealcast_proto::rtsp::{Message, MessageReader, Method, Request, Response};
 use super::course::{Come, LOOK, RTP, STREAM_ROOM, unless_silent};
 use crate::experiments::throughput::Carrier;
 
-/// How long a server may take to be there, and to answer.
+/// Time limit for connecting to a server, and for each of its answers.
 const PATIENCE: Duration = Duration::from_secs(15);
-/// Between two tries to connect.
+/// Time between two attempts to connect.
 const RETRY: Duration = Duration::from_millis(20);
 
-/// Connect to a server of this machine that may not listen yet.
+/// Connects to a local server that may not listen yet.
 pub(super) fn connect(port: u16) -> io::Result<TcpStream> {
     let began = Instant::now();
     let stream = loop {
@@ -30,7 +30,7 @@ pub(super) fn connect(port: u16) -> io::Result<TcpStream> {
     Ok(stream)
 }
 
-/// An RTSP client on a stream whose reads end after [`LOOK`].
+/// An RTSP client on a stream with read timeout [`LOOK`].
 pub(super) struct Player<S> {
     stream: S,
     url: String,
@@ -50,16 +50,16 @@ impl<S: Read + Write + Send + 'static> Player<S> {
         }
     }
 
-    /// Play the one track on this connection.
+    /// Plays the only track over this connection.
     pub(super) fn interleaved(mut self) -> io::Result<Come> {
         self.play(&format!("RTP/AVP/TCP;unicast;interleaved={RTP}-{}", RTP + 1))?;
         Ok(Come::stream(self.stream, self.reader))
     }
 
-    /// Play the one track over UDP; the connection is to be kept.
+    /// Plays the only track over UDP; the caller must keep the returned connection open.
     pub(super) fn datagrams(mut self) -> io::Result<(Come, S)> {
         let socket = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0))?;
-        // Nobody sends reports, but a pair it has to be.
+        // No RTCP is sent, but RTSP demands a pair of ports.
         let port = socket.local_addr()?.port();
         self.play(&format!("RTP/AVP;unicast;client_port={port}-{}", port.wrapping_add(1)))?;
         Ok((Come::datagrams(socket)?, self.stream))
@@ -82,7 +82,8 @@ impl<S: Read + Write + Send + 'static> Player<S> {
         Ok(())
     }
 
-    /// Ask about all, or about a track by its URL. Packets that come before the answer are left out.
+    /// Sends a request for the whole presentation, or for a track by its URL. Skips packets that come before the
+    /// answer.
     fn ask(&mut self, method: Method, track: &str, transport: Option<&str>) -> io::Result<Response> {
         let name = method.name().to_owned();
         let url = if track.is_empty() { &self.url } else { track };
@@ -128,7 +129,7 @@ impl<S: Read + Write + Send + 'static> Player<S> {
     }
 }
 
-/// A player at a server's port, and its connection where packets do not come on it.
+/// A player at a server's port; also its connection, if packets do not come on it.
 pub(super) fn watch(port: u16, path: &str, carrier: Carrier) -> io::Result<(Come, Option<TcpStream>)> {
     let player = Player::new(connect(port)?, format!("rtsp://127.0.0.1:{port}/{path}"));
     match carrier {

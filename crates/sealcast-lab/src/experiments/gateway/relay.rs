@@ -1,5 +1,4 @@
-//! A plain relay, as somebody would write it who wants packets passed on and nothing else: what gateways are measured
-//! against.
+//! A plain relay that only forwards packets: the baseline for the gateways.
 
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
@@ -11,15 +10,15 @@ use tokio::net::{TcpListener, TcpStream, UdpSocket};
 use super::course::RECEIVE_BUFFER;
 use crate::experiments::throughput::Carrier;
 
-/// What the relay says before each address it listens at.
+/// The relay prints this before each address that it listens at.
 pub(super) const AT: &str = "at ";
-/// Longest datagram.
+/// Longest datagram in bytes.
 const ROOM: usize = 2048;
 
-/// Pass on what comes, at a port for each of `to`, until standard input ends. The ports are printed in order.
+/// Forwards packets from one port for each address in `to`, until standard input ends. Prints the ports in order.
 ///
 /// # Errors
-/// There are no ports to be had.
+/// A port cannot be opened.
 pub fn relay(carrier: Carrier, to: &[SocketAddr]) -> Result<()> {
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
@@ -36,7 +35,7 @@ pub fn relay(carrier: Carrier, to: &[SocketAddr]) -> Result<()> {
             }
             Ok::<_, io::Error>(())
         })?;
-        // Whoever started it is gone when this ends.
+        // Standard input ends with the process that started the relay.
         io::copy(&mut io::stdin().lock(), &mut io::sink())?;
         runtime.shutdown_background();
         Ok(())
@@ -56,7 +55,7 @@ async fn datagrams(to: SocketAddr) -> io::Result<SocketAddr> {
     tokio::spawn(async move {
         let mut room = [0; ROOM];
         while let Ok(length) = inward.recv(&mut room).await {
-            // Who does not listen misses it.
+            // If nobody listens at the destination, the packet is lost.
             let _ = outward.send(&room[..length]).await;
         }
     });

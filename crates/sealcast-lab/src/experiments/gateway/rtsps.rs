@@ -1,5 +1,5 @@
-//! GStreamer's RTSP server, serving a camera again over TLS: one program in the place of two gateways, since players
-//! that know `rtsps://` need none on their side.
+//! GStreamer's RTSP server, which serves a camera again over TLS. It is one program in the place of two gateways,
+//! since players that know `rtsps://` need no program on their side.
 
 use std::io;
 use std::net::TcpStream;
@@ -26,7 +26,7 @@ use crate::experiments::throughput::stunnel::certificate;
 use crate::harness::process::{Program, Stop};
 
 const SCRIPT: &str = include_str!("rtsps.py");
-/// How long the server may take to be there.
+/// Time limit for the server to start.
 const PATIENCE: Duration = Duration::from_secs(15);
 
 pub(super) fn open(
@@ -73,7 +73,7 @@ pub(super) fn open(
     })
 }
 
-/// A Python that has GStreamer's RTSP server: the system's, which need not be the first one in the path.
+/// A Python that has GStreamer's RTSP server: the system's Python, which need not be the first in `PATH`.
 fn python() -> Result<Command> {
     let probe = "import gi; gi.require_version('GstRtspServer', '1.0')";
     let found = ["/usr/bin/python3", "python3"].into_iter().find(|python| {
@@ -91,7 +91,7 @@ fn python() -> Result<Command> {
     })
 }
 
-/// Send until somebody plays: the server describes nothing that it has not seen.
+/// Sends frames until a player plays, since the server cannot describe a stream that it has not received.
 fn feed(cameras: &Cameras, load: &Load, epoch: Instant, playing: &AtomicBool) -> io::Result<Out> {
     let (_, mut out) = cameras.next()?;
     while !playing.load(Ordering::Relaxed) {

@@ -1,4 +1,4 @@
-//! Who stands between camera and player.
+//! The systems between camera and player.
 
 use std::any::Any;
 use std::io;
@@ -17,16 +17,16 @@ use crate::experiments::throughput::stunnel::{Stunnel, accept};
 use crate::experiments::throughput::tunnel::Tunnel;
 use crate::harness::process::{Program, Stop, own_program};
 
-/// How long a relay may take to be there.
+/// Time limit for a relay to start.
 const PATIENCE: Duration = Duration::from_secs(60);
-/// A relay on each side, as there is a gateway on each.
+/// One relay on each side, like the gateways.
 const HOPS: usize = 2;
 
-/// Who stands between camera and player.
+/// A system between camera and player.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(tag = "kind", rename_all = "lowercase")]
 pub(super) enum System {
-    /// Two relays that pass on what comes.
+    /// Two plain relays.
     Relay {},
     /// A pair of gateways.
     Sealcast(Gateways),
@@ -41,18 +41,18 @@ pub(super) enum System {
     Rtsps {},
 }
 
-/// Which gateways, and how they are run.
+/// The gateways and their options.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(default)]
 pub(super) struct Gateways {
-    /// The program; this build if none is named.
+    /// The program to run; this build if none is named.
     pub program: Option<PathBuf>,
-    /// Options of the URL at which the camera gateway listens, such as `rate=off&pace=off`; over UDP alone.
+    /// Options for the URL at which the camera gateway listens, such as `rate=off&pace=off`; only over UDP.
     pub options: String,
 }
 
 impl System {
-    /// Whether it can carry such a load as it is set up here.
+    /// True if the system can carry such a load in this setup.
     pub(super) fn suits(&self, load: &Load) -> bool {
         match self {
             Self::Relay {} => true,
@@ -62,7 +62,7 @@ impl System {
         }
     }
 
-    /// Set it up; `scratch` is an empty folder for its files.
+    /// Sets the system up; `scratch` is an empty folder for its files.
     pub(super) fn open(&self, load: &Load, scratch: &Path, stop: Stop<'_>) -> Result<Course> {
         let unusable = |error: io::Error| {
             let what = format!("it cannot be set up for {} ({error})", load.name);
@@ -105,7 +105,7 @@ fn datagram_lane(out: UdpSocket, come: UdpSocket) -> io::Result<Lane> {
 }
 
 fn relayed(load: &Load, scratch: &Path, stop: Stop<'_>, unusable: impl Fn(io::Error) -> Failure) -> Result<Course> {
-    // From the players backwards: each hop must know where the next one is.
+    // Starts at the players, since each hop must know the address of the next one.
     let ends = Ends::bind(load).map_err(&unusable)?;
     let mut next = ends.addresses().map_err(&unusable)?;
     let mut programs = Vec::new();
@@ -127,7 +127,7 @@ fn relayed(load: &Load, scratch: &Path, stop: Stop<'_>, unusable: impl Fn(io::Er
     Ok(course(lanes, processes, programs))
 }
 
-/// Where the last hop leads.
+/// The receiving sockets behind the last hop.
 enum Ends {
     Datagrams(Vec<UdpSocket>),
     Streams(TcpListener),
@@ -165,7 +165,7 @@ impl Ends {
                 sockets.into_iter().zip(entries).map(lane).collect()
             }
             Self::Streams(listener) => {
-                // One after another, so that it is known which is which.
+                // One connection at a time, so that both ends of each can be matched.
                 let lane = |_| {
                     let out = std::net::TcpStream::connect(entries[0])?;
                     stream_lane(out, accept(&listener)?)

@@ -1,4 +1,4 @@
-//! One run: one system over one link, from its beginning to what both ends have noted.
+//! One run of one system over one link, from setup to the recorded frames of both ends.
 
 use std::fs;
 use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
@@ -18,14 +18,14 @@ use crate::harness::process::{Program, Stop, pause};
 use crate::net::{End, Net, NetConfig, Way};
 use crate::proxy::{Links, UdpProxy};
 
-/// How long handshakes and ends may take on a bad link and a busy machine.
+/// Time limit for handshakes and for the end of programs, on a bad link and a busy machine.
 const PATIENCE: Duration = Duration::from_secs(60);
-/// What is still under way when the sending end has ended gets this long.
+/// Time for packets in flight after the sending end has ended.
 const SETTLING: Duration = Duration::from_millis(500);
-/// Headers of IP and UDP, which the proxy does not see.
+/// Bytes of IP and UDP headers, which the proxy does not see.
 const PACKET_HEADERS: u64 = 28;
 
-/// Where the link is.
+/// The place where the link is emulated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Ground {
     /// Between two network namespaces.
@@ -41,42 +41,42 @@ pub(super) struct Run<'a> {
     pub(super) ground: Ground,
     pub(super) seed: u64,
     pub(super) frames: u32,
-    /// Tells this run from those beside it, in names.
+    /// Unique part of names, which distinguishes this run from those beside it.
     pub(super) name: String,
-    /// The ends leave their files there.
+    /// Folder for the files of both ends.
     pub(super) folder: PathBuf,
     pub(super) stop: Stop<'a>,
 }
 
-/// What came of it.
+/// The result of a run.
 pub(super) struct Outcome {
     pub(super) sent: Vec<Row>,
     pub(super) received: Vec<Row>,
     pub(super) wire: Wire,
 }
 
-/// What the link carried, both ways.
+/// Traffic on the link, both ways.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Wire {
     /// Bytes of whole IP packets handed to the link.
     pub(super) bytes: u64,
     pub(super) packets: u64,
     pub(super) lost: u64,
-    /// Packets that the kernel dropped before the link: then the run is spoilt.
+    /// Packets that the kernel dropped before the link. If there are any, the run is invalid.
     pub(super) unread: u64,
-    /// Time by which 99 % of the packets were handed over too late at most, in the worse direction.
+    /// 99th percentile of the lateness of the emulation itself, in the worse direction.
     pub(super) late_ns: u64,
 }
 
-/// The link of a run, and how programs get to it.
+/// The link of a run, and the way for programs to reach it.
 enum Link {
     Net(Box<Net>),
-    /// Made when it is known where it leads.
+    /// Created when its destination is known.
     Proxy(Option<UdpProxy>),
 }
 
 impl Run<'_> {
-    /// Do it.
+    /// Performs the run.
     pub(super) fn measure(&self) -> Result<Outcome> {
         fs::create_dir_all(&self.folder).map_err(|error| {
             let what = format!("{} cannot be made ({error})", self.folder.display());
@@ -151,7 +151,7 @@ impl Run<'_> {
         self.finish(sender, receiver)
     }
 
-    /// The sending end ends by itself; the receiving one when it is told.
+    /// Waits for the sending end to end by itself, then ends the receiving end.
     fn finish(&self, mut sender: Program, mut receiver: Program) -> Result<()> {
         let playing = Duration::from_secs(1) * self.frames / load::RATE;
         sender.ended(playing + PATIENCE, self.stop)?;
@@ -160,7 +160,7 @@ impl Run<'_> {
         receiver.ended(PATIENCE, self.stop)
     }
 
-    /// Where to send so that it comes out at `to`.
+    /// The address to send to so that packets arrive at `to` through the link.
     fn through(&self, link: &mut Link, to: SocketAddr) -> Result<SocketAddr> {
         let Link::Proxy(proxy) = link else { return Ok(to) };
         let links = Links::both(self.profile.clone(), self.seed);
@@ -172,7 +172,7 @@ impl Run<'_> {
         Ok(proxy.insert(started).address())
     }
 
-    /// One of the two ends: this program, run anew.
+    /// Starts one of the two ends: this program again.
     fn end(&self, link: &Link, end: End, address: SocketAddr) -> Result<Program> {
         let own = std::env::current_exe().map_err(|error| {
             let what = format!("this program cannot find itself ({error})");
@@ -193,7 +193,7 @@ impl Run<'_> {
 
     fn srt_url(&self, address: SocketAddr, mode: &str) -> String {
         let latency = BUDGET.as_millis();
-        // A key in the options is no secret: it is the same for everybody, and protects zeros.
+        // The key in the options is no secret: it is the same for every run, and protects zeros.
         format!("srt://{address}?mode={mode}&latency={latency}&{}", self.system.options)
     }
 
@@ -250,11 +250,11 @@ impl Wire {
     }
 }
 
-/// Three UDP ports that nobody uses.
+/// Three unused UDP ports.
 fn free_ports() -> Result<[u16; 3]> {
     let bind = |_| UdpSocket::bind((Ipv4Addr::LOCALHOST, 0));
     let made = || {
-        // Held together, so that they differ.
+        // All three are open at once, so that they differ.
         let sockets = (0..3).map(bind).collect::<std::io::Result<Vec<_>>>()?;
         let mut ports = [0; 3];
         for (port, socket) in ports.iter_mut().zip(&sockets) {
@@ -268,7 +268,7 @@ fn free_ports() -> Result<[u16; 3]> {
     })
 }
 
-/// The version of `srt-live-transmit`; none where it is not installed.
+/// The version of `srt-live-transmit`; `None` if it is not installed.
 pub(super) fn srt_version() -> Option<String> {
     let output = Command::new("srt-live-transmit").arg("-version").output().ok()?;
     let said = [output.stdout, output.stderr].concat();

@@ -1,4 +1,4 @@
-//! What is made of samples, and what is drawn.
+//! The columns computed from samples, and the charts.
 
 use super::engine::deadline;
 use super::figures::{CURVE, MOST_MS};
@@ -56,7 +56,7 @@ pub(super) fn charts(definition: &Definition) -> Vec<Chart> {
     }]
 }
 
-/// The delays that are drawn.
+/// The axis of delays.
 pub(super) fn delay_axis() -> Axis {
     Axis {
         title: "ms since it was sent",

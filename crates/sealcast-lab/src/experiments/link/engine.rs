@@ -1,4 +1,4 @@
-//! Runs over links, each with two new ends.
+//! Runs over links, each with two new processes as its ends.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -21,11 +21,11 @@ use crate::net::Net;
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Settings {
-    /// Use the proxy even where namespaces can be had.
+    /// True to use the proxy even if namespaces are available.
     proxy: bool,
 }
 
-/// What the link does. The other fields are for the table.
+/// The link profile. Other fields of the case are for the table only.
 #[derive(Deserialize)]
 struct Case {
     link: String,
@@ -33,13 +33,13 @@ struct Case {
 
 struct Link {
     ground: Ground,
-    /// By the names of cases, with their places.
+    /// Link profiles by the names of cases, each with its index.
     profiles: BTreeMap<String, (u64, LinkProfile)>,
     systems: BTreeMap<String, System>,
     seed: u64,
-    /// The ends leave their files there.
+    /// Folder for the files of both ends.
     folder: PathBuf,
-    /// Runs so far, which makes their names unique.
+    /// Number of runs so far, for unique names.
     begun: AtomicUsize,
 }
 
@@ -87,7 +87,7 @@ fn profile(case: &Entry) -> Result<LinkProfile> {
     })
 }
 
-/// How long after it was sent a frame is in time.
+/// The time after sending within which a frame is in time.
 pub(super) fn deadline(case: &Entry) -> Result<Duration> {
     Ok(profile(case)?.delay + BUDGET + GRACE)
 }
@@ -108,7 +108,7 @@ impl Engine for Link {
     fn measure(&self, turn: &Turn, seconds: f64, stop: Stop<'_>) -> Result<Sample> {
         let (place, profile) = &self.profiles[&turn.case];
         let counted = (seconds.ceil() as u32).max(1) * RATE;
-        // All systems of a round meet the same losses in a case, by the number of the packet.
+        // The seed depends on round and case alone: all systems lose the packets of the same numbers.
         let mut seeds = Random::new(self.seed ^ ((turn.round as u64) << 32) ^ place);
         let run = Run {
             system: &self.systems[&turn.system],

@@ -1,4 +1,4 @@
-//! What the two ends have noted becomes figures.
+//! Computes figures from the records of both ends.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -9,21 +9,22 @@ use super::load::{self, GROUP, RATE, Row};
 use crate::harness::Sample;
 use crate::harness::statistics::quantile;
 
-/// Frames before those that count: a system may learn the path meanwhile. What it showed of them is told apart.
+/// Number of frames before those that count, while a system may learn the path. The frames shown of these are
+/// reported separately.
 pub(super) const WARM_UP: u32 = 5 * RATE;
-/// Frames after those that count, so that the last of these are followed by others as all are.
+/// Number of frames after those that count, so that the last of these have successors like all others.
 pub(super) const TAIL: u32 = RATE / 2;
-/// What programs and the machine may add on the way. SRT hands every packet out when the budget is used up, by a timer
-/// of 10 ms, so that without this all of its frames would be late.
+/// Allowance for the delay that programs and the machine add. SRT delivers every packet when the budget is used up,
+/// by a timer of 10 ms; without this allowance all of its frames would be late.
 pub(super) const GRACE: Duration = Duration::from_millis(20);
 
-/// The series of the curve, and the longest delay on it in milliseconds.
+/// The name of the curve's series, and the longest delay on its axis in milliseconds.
 pub(super) const CURVE: &str = "not_shown_yet";
 pub(super) const MOST_MS: f64 = 240.0;
 /// Points of the curve.
 const STEPS: usize = 241;
 
-/// What became of the frames of one run that count: of each second, how many were as they should be.
+/// The judged frames of one run, without warm-up and tail: numbers per second of frames that fulfil each condition.
 #[derive(Default)]
 struct Judged {
     whole: Vec<u32>,
@@ -34,12 +35,12 @@ struct Judged {
     keyframes: u32,
 }
 
-/// `counted`: how many frames count, after [`WARM_UP`].
+/// `counted`: number of frames that count, after [`WARM_UP`].
 fn judge(sent: &[Row], received: &[Row], limit: Duration, counted: u32) -> Judged {
     let arrivals: BTreeMap<u32, u64> = received.iter().rev().map(|row| (row.number, row.received_ns)).collect();
     let limit = limit.as_nanos() as u64;
     let mut judged = Judged::default();
-    // When the frame before can be decoded.
+    // The time at which the previous frame can be decoded.
     let mut before: Option<u64> = None;
     for row in sent {
         let came = arrivals.get(&row.number).copied();
@@ -75,8 +76,8 @@ fn count(seconds: &mut Vec<u32>, place: u32, good: bool) {
     seconds[second] += u32::from(good);
 }
 
-/// What a run comes to. `frames` were sent, of which `counted` count; one that can be shown `limit` after it was sent
-/// is in time.
+/// The figures of a run. `frames` were sent, of which `counted` count. A frame is in time if it can be shown within
+/// `limit` after it was sent.
 pub(super) fn sample(outcome: &Outcome, limit: Duration, frames: u32, counted: u32) -> Sample {
     let mut judged = judge(&outcome.sent, &outcome.received, limit, counted);
     judged.delays.sort_unstable_by(f64::total_cmp);
@@ -105,7 +106,7 @@ pub(super) fn sample(outcome: &Outcome, limit: Duration, frames: u32, counted: u
         .with_series(CURVE, delay_axis().steps(STEPS).map(not_yet).collect())
 }
 
-/// Of each second the share of its frames that were as they should be.
+/// For each second, the share of its frames that fulfil a condition.
 fn shares(good: &[u32]) -> Vec<f64> {
     good.iter().map(|&good| f64::from(good) / f64::from(RATE)).collect()
 }
@@ -157,7 +158,8 @@ mod tests {
         let late = |number| if number == WARM_UP + 3 { 220 } else { 30 };
         let came: Vec<Row> = rows.iter().map(|row| received(row.number, late(row.number))).collect();
         let judged = judge(&rows, &came, LIMIT, 30);
-        // It comes 220 ms after it was sent: the next is late with it, the one after waits 154 ms and is in time.
+        // It comes 220 ms after it was sent: the next frame is late because of it; the one after waits 154 ms and is
+        // in time.
         assert_eq!(
             (judged.whole, judged.shown, judged.ever),
             (vec![29], vec![28], vec![30])

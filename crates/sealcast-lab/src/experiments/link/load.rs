@@ -1,4 +1,4 @@
-//! The frames that all systems carry: the same sizes at the same times, each with its number and when it was sent.
+//! The frames that all systems carry: equal sizes at equal times, each with its number and send time.
 
 use std::path::Path;
 use std::sync::LazyLock;
@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 /// Frames a second.
 pub(super) const RATE: u32 = 30;
-/// Frames of a group of pictures: a keyframe every second, for systems that cannot ask for one.
+/// Frames in a group of pictures: one keyframe per second, for systems that cannot request one.
 pub(super) const GROUP: u32 = 30;
 /// Length of a frame's stamp.
 pub(super) const STAMP_LEN: usize = 13;
@@ -22,7 +22,7 @@ static SIZES: LazyLock<Vec<usize>> = LazyLock::new(|| {
     numbers.map(|number| number.parse().expect("a size")).collect()
 });
 
-/// The monotonic clock, in nanoseconds: the same for all processes of a machine, whatever their network namespace.
+/// The monotonic clock in nanoseconds. It is the same for all processes of a machine, in all network namespaces.
 pub(crate) fn now() -> u64 {
     let time = clock_gettime(ClockId::Monotonic);
     time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
@@ -30,30 +30,30 @@ pub(crate) fn now() -> u64 {
 
 /// Size of a frame in bytes, its stamp included.
 pub(super) fn size(number: u32, keyframe: bool) -> usize {
-    // One that was asked for is as large as the one before it.
+    // A requested keyframe is as large as the previous regular one.
     let like = if keyframe { number - number % GROUP } else { number };
     SIZES[like as usize % SIZES.len()]
 }
 
-/// Bytes of the first `frames` frames as the clip has them, without keyframes that were asked for.
+/// Bytes of the first `frames` frames as the clip has them, without requested keyframes.
 pub(super) fn nominal_bytes(frames: u32) -> u64 {
     (0..frames)
         .map(|number| size(number, number.is_multiple_of(GROUP)) as u64)
         .sum()
 }
 
-/// Sleep until frame `number` of a stream that began at `start`.
+/// Sleeps until frame `number` of a stream that began at `start` is due.
 pub(super) fn sleep_until_due(start: Instant, number: u32) {
     let due = start + Duration::from_secs(1) * number / RATE;
     std::thread::sleep(due.saturating_duration_since(Instant::now()));
 }
 
-/// What every frame says of itself, at its beginning.
+/// The stamp at the beginning of every frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Stamp {
     pub(super) number: u32,
     pub(super) keyframe: bool,
-    /// When its source handed it over.
+    /// The time at which the source produced it.
     pub(super) sent: u64,
 }
 
@@ -78,18 +78,18 @@ impl Stamp {
     }
 }
 
-/// A frame as one end has it: a line of `sent.csv` or `received.csv`.
+/// A frame as one end records it: a line of `sent.csv` or `received.csv`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Row {
     pub(super) number: u32,
     pub(super) keyframe: bool,
     pub(super) bytes: usize,
     pub(super) sent_ns: u64,
-    /// When all of it was with the receiving application; 0 in `sent.csv`.
+    /// The time at which the receiving application had all of it; 0 in `sent.csv`.
     pub(super) received_ns: u64,
 }
 
-/// Write what an end has seen.
+/// Writes the frames that an end recorded.
 ///
 /// # Errors
 /// The file cannot be written.
@@ -105,10 +105,10 @@ pub(super) fn write_rows(path: &Path, rows: &[Row]) -> Result<()> {
     })
 }
 
-/// Read it back.
+/// Reads the frames that an end recorded.
 ///
 /// # Errors
-/// It is not there: that end did not get to its end.
+/// The file cannot be read: that end did not finish.
 pub(super) fn read_rows(path: &Path) -> Result<Vec<Row>> {
     let read = || {
         csv::Reader::from_path(path)?

@@ -1,8 +1,9 @@
-//! What share of frames is in time over a link that loses packets: sealcast with and without each of its repairs, SRT
-//! and plain RTP, all with the same frames over the same link.
+//! Share of frames in time over a link that loses packets: sealcast with and without each of its repairs, SRT and
+//! plain RTP, all with the same frames over the same link.
 //!
-//! One run is one system in one case. Both its ends are processes of their own (`sealcast-lab link-send` and
-//! `link-receive`), each in its network namespace. They stamp frames with the monotonic clock, which namespaces share.
+//! One run is one system in one case. Both ends are processes of their own (`sealcast-lab link-send` and
+//! `link-receive`), each in its network namespace. They stamp frames with the monotonic clock, which namespaces
+//! share.
 
 mod bench;
 mod columns;
@@ -18,7 +19,7 @@ pub use system::{Carrier, System};
 
 use crate::harness::Experiment;
 
-/// The viewer's budget, for all systems.
+/// The viewer's latency budget, for all systems.
 pub const BUDGET: std::time::Duration = std::time::Duration::from_millis(120);
 
 /// `sealcast-lab link`.

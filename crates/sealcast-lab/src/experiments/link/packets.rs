@@ -1,4 +1,4 @@
-//! Frames in packets, for systems that carry packets: cut at one end, counted together at the other.
+//! Splits frames into packets and reassembles them, for systems that carry packets.
 
 use std::collections::BTreeMap;
 
@@ -6,16 +6,16 @@ use super::load::{Row, STAMP_LEN, Stamp};
 
 /// Payload of a packet: seven packets of an MPEG transport stream, as is usual with SRT.
 pub(super) const PAYLOAD: usize = 1316;
-/// Index and count, then the stamp: of each packet's payload.
+/// Header in each packet's payload: index and count, then the stamp.
 const HEADER: usize = 4 + STAMP_LEN;
-/// Media in one packet. The header takes about what a transport stream's headers would.
+/// Bytes of media in one packet. The header takes about as much as the headers of a transport stream would.
 const MEDIA: usize = PAYLOAD - HEADER;
 /// Length of an RTP header without extensions.
 const RTP: usize = 12;
-/// Frames held that are not whole.
+/// Most incomplete frames held.
 const MAX_OPEN: usize = 256;
 
-/// Cuts frames.
+/// Splits frames into packets.
 pub(super) struct Cutter {
     rtp: bool,
     sequence: u16,
@@ -23,7 +23,7 @@ pub(super) struct Cutter {
 }
 
 impl Cutter {
-    /// `rtp`: with an RTP header before each packet.
+    /// `rtp`: put an RTP header before each packet.
     pub(super) fn new(rtp: bool) -> Self {
         Self {
             rtp,
@@ -32,12 +32,12 @@ impl Cutter {
         }
     }
 
-    /// A packet that is no part of a frame, and shows that the way is open.
+    /// A packet outside any frame, which tests if the path is open.
     pub(super) fn hello(&mut self) -> &[u8] {
         self.packet(0, 0, &[0; STAMP_LEN], 0)
     }
 
-    /// Hand a frame of `size` bytes to `send`, packet by packet.
+    /// Splits a frame of `size` bytes into packets and gives each to `send`.
     pub(super) fn cut(&mut self, stamp: Stamp, size: usize, mut send: impl FnMut(&[u8])) {
         let count = size.div_ceil(MEDIA);
         let bytes = stamp.to_bytes();
@@ -71,7 +71,7 @@ struct Open {
     bytes: usize,
 }
 
-/// Counts packets until frames are whole. A frame that is whole stays, so that repetitions do not make it anew.
+/// Collects packets until frames are complete. Complete frames stay, so that duplicates do not complete them twice.
 pub(super) struct Joiner {
     rtp: bool,
     frames: BTreeMap<u32, Open>,
@@ -85,7 +85,7 @@ impl Joiner {
         }
     }
 
-    /// Take a packet that came at `now`; the frame that it completes.
+    /// Handles a packet that came at `now`; returns the frame that it completes.
     pub(super) fn take(&mut self, packet: &[u8], now: u64) -> Option<Row> {
         let packet = packet.get(if self.rtp { RTP } else { 0 }..)?;
         let (index, rest) = packet.split_first_chunk()?;

@@ -1,10 +1,10 @@
-//! What carries the frames.
+//! The systems that carry the frames.
 
 use std::fmt;
 
 use serde::Deserialize;
 
-/// What carries the frames.
+/// The program or protocol that carries the frames.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, clap::ValueEnum)]
 #[serde(rename_all = "lowercase")]
 pub enum Carrier {
@@ -12,15 +12,15 @@ pub enum Carrier {
     Sealcast,
     /// `srt-live-transmit` at both ends.
     Srt,
-    /// RTP over UDP, nothing repaired.
+    /// RTP over UDP, without repairs.
     Rtp,
 }
 
-/// What an end has to know of a system.
+/// A system, as its ends need to know it.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct System {
-    /// What carries the frames.
+    /// The program or protocol that carries the frames.
     pub carrier: Carrier,
     /// Options of its URL, such as `fec=auto&nack=on`.
     #[serde(default)]

@@ -1,4 +1,4 @@
-//! The carriers with nothing on them: what is left of them is what a session costs.
+//! The bare carriers, without encryption. The difference to them is the cost of a session.
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -13,18 +13,18 @@ use sealcast::transport::udp::{DatagramSocket, Fragments, Path, Runs};
 use super::{BOTH_ENDS, Carrier, Contender, DATAGRAM, Sample};
 use crate::experiments::throughput::stunnel;
 
-/// Datagrams handed over with one call.
+/// Datagrams sent with one system call.
 const RUN: usize = 64;
-/// Bytes under way at most, so that nothing is lost.
+/// Most bytes in flight, so that nothing is lost.
 const CREDIT: u64 = 512 * 1024;
-/// What an end that has nothing to do waits.
+/// Sleep of an end that has nothing to do.
 const IDLE: Duration = Duration::from_micros(20);
-/// What the receiver waits for the next batch before it looks whether it is over.
+/// Read timeout of the receiver, after which it checks if the measurement is over.
 const LOOK: Duration = Duration::from_millis(20);
 /// Bytes written or read with one call on a stream.
 pub(super) const CHUNK: usize = 64 * 1024;
 
-/// A carrier alone.
+/// A carrier without encryption.
 pub(super) struct Bare(pub(super) Carrier);
 
 impl Contender for Bare {
@@ -102,7 +102,7 @@ fn datagrams(time: Duration) -> Result<Sample> {
     })
 }
 
-/// Send for `time`; the processor time that took.
+/// Sends for `time`; returns the processor time used.
 async fn send(socket: &DatagramSocket, to: SocketAddr, shared: &Shared, time: Duration) -> Duration {
     let run = vec![0x5A; RUN * DATAGRAM];
     let (began, cpu) = (Instant::now(), thread_cpu_time());
@@ -127,7 +127,7 @@ async fn send(socket: &DatagramSocket, to: SocketAddr, shared: &Shared, time: Du
     thread_cpu_time().saturating_sub(cpu)
 }
 
-/// Receive until it is over; the processor time that took.
+/// Receives until the measurement is over; returns the processor time used.
 async fn receive(socket: &DatagramSocket, shared: &Shared) -> Duration {
     let cpu = thread_cpu_time();
     let mut runs = Runs::for_socket();
@@ -145,7 +145,7 @@ async fn receive(socket: &DatagramSocket, shared: &Shared) -> Duration {
     }
 }
 
-/// Write to `to` for `time` what then arrives at `listener`, which may be somewhere behind.
+/// Writes to `to` for `time`; the data arrives at `listener`, possibly through other programs.
 pub(super) fn stream(listener: &TcpListener, to: SocketAddr, time: Duration) -> std::io::Result<Sample> {
     thread::scope(|scope| {
         let reading = scope.spawn(|| -> std::io::Result<_> {

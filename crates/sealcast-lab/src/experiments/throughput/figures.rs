@@ -1,4 +1,4 @@
-//! Samples, and what they come to.
+//! Samples and the figures computed from them.
 
 use std::fmt;
 use std::time::Duration;
@@ -11,9 +11,9 @@ use crate::harness::statistics::median;
 /// One measurement.
 #[derive(Clone, Copy, Debug, Default, Serialize)]
 pub struct Sample {
-    /// Bytes that arrived, without any headers of ours.
+    /// Bytes that arrived, without our headers.
     pub bytes: u64,
-    /// How long it took.
+    /// Duration of the measurement.
     pub elapsed: Duration,
     /// Processor time, user and system.
     pub cpu: Duration,
@@ -51,27 +51,27 @@ impl fmt::Display for Sample {
     }
 }
 
-/// A contender's samples.
+/// The samples of a contender.
 #[derive(Clone, Debug)]
 pub struct Figures {
-    /// Who it is.
+    /// Name of the contender.
     pub name: String,
-    /// Over what.
+    /// Its carrier.
     pub carrier: Carrier,
-    /// Whose processor time is counted.
+    /// The processes whose processor time counts.
     pub counted: &'static str,
-    /// One from each round.
+    /// One sample for each round.
     pub samples: Vec<Sample>,
 }
 
-/// The middle of some values, and how far apart they lie.
+/// Median and range of some values.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct Middle {
     /// The median.
     pub median: f64,
-    /// The least.
+    /// The minimum.
     pub least: f64,
-    /// The most.
+    /// The maximum.
     pub most: f64,
 }
 

@@ -1,5 +1,5 @@
-//! How much is carried for each second of processor time: sessions beside the bare carriers and beside what else there
-//! is. Contenders take turns in every round, so that a busy machine slows all of them.
+//! Data carried per second of processor time: sessions compared with the bare carriers and with other programs.
+//! Contenders take turns in every round, so that a busy machine slows all of them.
 
 mod bare;
 mod figures;
@@ -20,7 +20,7 @@ pub use record::{Record, write};
 /// Bytes of every datagram, its own headers included.
 pub const DATAGRAM: usize = 1200;
 
-/// What carries.
+/// The transport below.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Carrier {
@@ -39,43 +39,43 @@ impl fmt::Display for Carrier {
     }
 }
 
-/// What to measure.
+/// Plan of the measurement.
 #[derive(Clone, Debug)]
 pub struct Plan {
     /// The suites of our sessions.
     pub suites: Vec<Suite>,
     /// The carriers.
     pub carriers: Vec<Carrier>,
-    /// Whether other programs are measured too.
+    /// True if other programs are measured too.
     pub peers: bool,
     /// The program to run as `boringtun-cli`.
     pub boringtun: String,
-    /// How often everything is measured.
+    /// Number of rounds.
     pub rounds: usize,
-    /// How long one measurement takes.
+    /// Duration of one measurement.
     pub time: Duration,
 }
 
-/// Somebody who takes part.
+/// A system that is measured.
 trait Contender {
-    /// What it is, in a few words.
+    /// Its short description.
     fn name(&self) -> String;
 
     fn carrier(&self) -> Carrier;
 
-    /// Whose processor time counts.
+    /// The processes whose processor time counts.
     fn counted(&self) -> &'static str;
 
     fn measure(&mut self, time: Duration) -> Result<Sample>;
 }
 
-/// The processor time counted where both ends are threads of ours.
+/// Label where both ends are threads of this process, and the processor time of both counts.
 const BOTH_ENDS: &str = "both ends";
 
-/// Measure. `told` hears of each sample.
+/// Measures everything and reports each sample to `told`.
 ///
 /// # Errors
-/// One of our own sessions breaks, or the loopback interface does. A peer that is missing or breaks is noted instead.
+/// One of our own sessions or the loopback interface fails. A peer that is missing or fails is noted instead.
 pub fn measure(plan: &Plan, told: &mut dyn FnMut(&str)) -> Result<Record> {
     let mut missing = Vec::new();
     let mut contenders = own(plan);
@@ -124,7 +124,7 @@ fn own(plan: &Plan) -> Vec<Box<dyn Contender>> {
     all
 }
 
-/// The other programs that are there; `missing` says why others are not.
+/// The other programs that are installed; those that are not are added to `missing`, with the reason.
 fn peers(plan: &Plan, missing: &mut Vec<String>) -> Vec<Box<dyn Contender>> {
     let mut all: Vec<Box<dyn Contender>> = Vec::new();
     if plan.carriers.contains(&Carrier::Udp) {

@@ -1,4 +1,4 @@
-//! Our sessions.
+//! sealcast's own sessions.
 
 use std::time::Duration;
 
@@ -10,12 +10,12 @@ use sealcast_proto::wire::{CONNECTION_LEN, HEADER_LEN, TAG_LEN, TransportKind};
 
 use super::{BOTH_ENDS, Carrier, Contender, DATAGRAM, Sample};
 
-/// Datagrams of a frame: two runs as long as the kernel cuts up.
+/// Datagrams of a frame: two batches of the largest size that the kernel segments in one call.
 const PACKETS: usize = 2 * (65_507 / DATAGRAM);
-/// Bytes of a frame that fill so many datagrams.
+/// Bytes of a frame that exactly fills these datagrams.
 const FRAME: usize = PACKETS * (DATAGRAM - CONNECTION_LEN - HEADER_LEN - UNIT_HEADER_LEN - TAG_LEN) - PREAMBLE_LEN;
 
-/// How long frames are.
+/// The frame lengths to measure.
 pub(super) fn frames(carrier: Carrier) -> &'static [usize] {
     match carrier {
         Carrier::Udp => &[FRAME],

@@ -1,4 +1,4 @@
-//! What a run leaves behind.
+//! The record of a run, and its files.
 
 use std::fmt::Write;
 use std::fs;
@@ -14,13 +14,13 @@ use super::figures::Middle;
 use super::{Carrier, DATAGRAM, Figures, Plan};
 use crate::harness::environment;
 
-/// All that is known of a run.
+/// All data of a run.
 #[derive(Clone, Debug)]
 pub struct Record {
     plan: Plan,
-    /// The contenders that took part.
+    /// The contenders that were measured.
     pub figures: Vec<Figures>,
-    /// Who did not take part in a round, and why.
+    /// Contenders that were missing in a round, with the reason.
     pub missing: Vec<String>,
 }
 
@@ -57,7 +57,7 @@ impl Record {
         })
     }
 
-    /// How many times as much our sessions carry as a peer does, for each second of processor time.
+    /// Ratio of our throughput to each peer's, per second of processor time.
     fn ratios(&self) -> Vec<(&str, &str, f64)> {
         let ours = self
             .figures
@@ -76,7 +76,7 @@ impl Record {
         both.collect()
     }
 
-    /// For people.
+    /// The table for readers.
     pub fn table(&self) -> String {
         let mut text = format!(
             "{} rounds of {} ms; UDP in datagrams of {DATAGRAM} bytes; medians, and the least and the most\n",
@@ -164,7 +164,7 @@ impl Record {
     }
 }
 
-/// Write `record.json` and `table.csv` into a folder, which is made if need be.
+/// Writes `record.json` and `table.csv` into a folder, which is created if needed.
 ///
 /// # Errors
 /// A file cannot be written.

@@ -1,4 +1,4 @@
-//! stunnel: TLS 1.3 around a stream, in and out again, by two processes of its own.
+//! stunnel: a stream goes through TLS 1.3 between two stunnel processes.
 
 use std::fs;
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -11,14 +11,14 @@ use sealcast::failure::{Failure, FailureKind, Result};
 use super::{Carrier, Contender, Sample, bare};
 use crate::harness::processor;
 
-/// How long a program may take to be there.
+/// Time limit for a program to start.
 pub(super) const START_PATIENCE: Duration = Duration::from_secs(5);
-/// How often it is looked.
+/// Poll interval.
 pub(super) const LOOK: Duration = Duration::from_millis(20);
-/// How long a connection may take to come through.
+/// Time limit for a connection to come through.
 const ACCEPT_PATIENCE: Duration = Duration::from_secs(5);
 
-/// A program that ends with us.
+/// A child process that is killed when this is dropped.
 pub(crate) struct Running(Child);
 
 impl Running {
@@ -32,7 +32,7 @@ impl Running {
         Ok(Self(child))
     }
 
-    /// Its process.
+    /// Its process id.
     pub(crate) fn id(&self) -> u32 {
         self.0.id()
     }
@@ -40,13 +40,13 @@ impl Running {
 
 impl Drop for Running {
     fn drop(&mut self) {
-        // It fails only for one that has ended.
+        // It fails only if the process has already ended.
         let _ = self.0.kill();
         let _ = self.0.wait();
     }
 }
 
-/// Both processes, and where what went through them comes out.
+/// Both processes, and the listener at the exit.
 pub(crate) struct Stunnel {
     near: Running,
     far: Running,
@@ -64,7 +64,7 @@ impl Stunnel {
         let ports = bind().and_then(|out| Ok((out, bind()?, bind()?)));
         let ((out_at, out), (to, near), (between, far)) =
             ports.map_err(|error| unusable(format!("no free ports ({error})")))?;
-        // It wants to listen there itself.
+        // Frees the ports, at which stunnel itself will listen.
         drop((near, far));
         let common = "foreground = yes\nsslVersion = TLSv1.3\nciphersuites = TLS_AES_128_GCM_SHA256\npid =\n[x]\n";
         let start = |name: &str, own: String| {
@@ -97,18 +97,18 @@ impl Stunnel {
         Ok(stunnel)
     }
 
-    /// Both processes.
+    /// The ids of both processes.
     pub(crate) fn processes(&self) -> [u32; 2] {
         [self.near.id(), self.far.id()]
     }
 
-    /// A stream into it, and where that comes out.
+    /// A stream into it, and the corresponding stream at the exit.
     pub(crate) fn through(&self) -> std::io::Result<(TcpStream, TcpStream)> {
         let inward = TcpStream::connect(self.to)?;
         Ok((inward, accept(&self.out)?))
     }
 
-    /// Until both listen.
+    /// Waits until both listen.
     fn wait(&self, at: &[SocketAddr]) -> Result<()> {
         let began = Instant::now();
         while !at.iter().all(|&address| listens(address)) {
@@ -126,13 +126,13 @@ impl Stunnel {
     }
 }
 
-/// Whether somebody listens there. Connecting to see would end up at our own listener.
+/// True if a program listens there. Reads the kernel's table, since a test connection would reach our own listener.
 fn listens(address: SocketAddr) -> bool {
     let port = format!("0100007F:{:04X} 00000000:0000 0A", address.port());
     fs::read_to_string("/proc/net/tcp").is_ok_and(|table| table.contains(&port))
 }
 
-/// Accept, but not for ever: what stands between may have failed.
+/// Accepts a connection with a time limit, since a program on the way may have failed.
 pub(crate) fn accept(listener: &TcpListener) -> std::io::Result<TcpStream> {
     listener.set_nonblocking(true)?;
     let began = Instant::now();
@@ -150,7 +150,7 @@ pub(crate) fn accept(listener: &TcpListener) -> std::io::Result<TcpStream> {
     }
 }
 
-/// Make `cert.pem` and `key.pem` for the name `localhost` in a folder.
+/// Creates `cert.pem` and `key.pem` for the name `localhost` in a folder.
 pub(crate) fn certificate(folder: &Path) -> Result<()> {
     let made = Command::new("openssl")
         .args([

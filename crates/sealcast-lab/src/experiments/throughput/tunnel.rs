@@ -1,4 +1,4 @@
-//! boringtun: WireGuard in user space, between two network namespaces that a pair of virtual wires joins.
+//! boringtun: WireGuard in user space, between two network namespaces joined by a veth pair.
 
 use std::fs::File;
 use std::io::{Read, Write};
@@ -19,15 +19,15 @@ use super::{Carrier, Contender, DATAGRAM, Sample};
 use crate::harness::processor;
 use crate::net::namespace::{Namespace, ip, usable};
 
-/// Rates tried, Mbit/s.
+/// Rates to try, in Mbit/s.
 const RATES: [u64; 9] = [300, 450, 600, 800, 1000, 1250, 1500, 1900, 2400];
-/// Datagrams are sent in bursts so far apart.
+/// Interval between bursts of datagrams.
 const BURST: Duration = Duration::from_millis(1);
-/// After the last one, it is waited so long for what is under way.
+/// Wait after the last burst for datagrams in flight.
 const DRAIN: Duration = Duration::from_millis(100);
-/// Packets that may wait for the tunnel.
+/// Length of the tunnel device's queue in packets.
 const DEVICE_QUEUE: &str = "5000";
-/// Private and public X25519 keys of both ends, which protect nothing here.
+/// Private and public X25519 keys of both ends; not secret, since they protect only test data.
 const KEYS: [[&str; 2]; 2] = [
     [
         "5858585858585858585858585858585858585858585858585858585858585858",
@@ -38,17 +38,17 @@ const KEYS: [[&str; 2]; 2] = [
         "199bea70e109c6967244583589615474eb7042a0e8d2ca6ccd8f56c086621f06",
     ],
 ];
-/// Where datagrams go in and come out.
+/// The addresses at which datagrams enter and leave.
 const ENDS: [&str; 2] = ["10.78.0.1:5001", "10.78.0.2:5001"];
 /// The port of both ends of the tunnel.
 const PORT: u16 = 51_820;
 
-/// Both ends, and the rate that suits them best.
+/// Both ends, and the best rate found.
 pub(crate) struct Tunnel {
-    // The programs end before their namespaces go: fields are dropped in this order.
+    // Fields are dropped in this order: the programs must end before their namespaces.
     programs: [Running; 2],
     spaces: [Namespace; 2],
-    /// Mbit/s.
+    /// In Mbit/s.
     rate: Option<u64>,
 }
 
@@ -112,15 +112,15 @@ impl Tunnel {
         Ok(tunnel)
     }
 
-    /// Both processes.
+    /// The ids of both processes.
     pub(crate) fn processes(&self) -> [u32; 2] {
         [self.programs[0].id(), self.programs[1].id()]
     }
 
-    /// A socket that sends into the tunnel, and the one where that comes out.
+    /// A socket that sends into the tunnel, and the socket at the exit.
     pub(crate) fn sockets(&self) -> std::io::Result<[UdpSocket; 2]> {
         let made = |at: usize| {
-            // The thread that makes it moves to its namespace for good.
+            // A thread of its own, since the thread that makes the socket moves to the namespace for good.
             let socket = thread::scope(|scope| scope.spawn(|| socket_in(&self.spaces[at], ENDS[at])).join());
             socket.unwrap_or_else(|_| Err(std::io::Error::other("a thread panicked")))
         };
@@ -133,7 +133,7 @@ impl Tunnel {
         processor::time_of_all(&self.processes())
     }
 
-    /// Send datagrams through the tunnel at `rate` Mbit/s.
+    /// Sends datagrams through the tunnel at `rate` Mbit/s.
     fn send(&self, rate: u64, time: Duration) -> Result<Sample> {
         let before = self.cpu()?;
         let sample = through(&self.spaces, rate, time).map_err(|error| {
@@ -146,8 +146,8 @@ impl Tunnel {
         })
     }
 
-    /// The rate at which it carries most for its processor time, whatever it loses then: on a busy machine it would
-    /// lose something at every rate.
+    /// The rate with the highest throughput per processor time, regardless of losses: on a busy machine datagrams are
+    /// lost at every rate.
     fn search(&self, time: Duration) -> Result<u64> {
         let mut best = (0.0, RATES[0]);
         for rate in RATES {
@@ -160,7 +160,7 @@ impl Tunnel {
     }
 }
 
-/// Tell the program at the device its key and its peer, in the language of `wg`.
+/// Configures key and peer of the program at the device, in the configuration protocol of `wg`.
 fn configure(device: &str, at: usize) -> std::io::Result<()> {
     let path = PathBuf::from(format!("/var/run/wireguard/{device}.sock"));
     let began = Instant::now();
@@ -192,7 +192,7 @@ fn socket_in(space: &Namespace, address: &str) -> std::io::Result<UdpSocket> {
     let file = File::open(format!("/run/netns/{}", space.name))?;
     move_into_link_name_space(file.as_fd(), Some(LinkNameSpaceType::Network))?;
     let socket = UdpSocket::bind(address)?;
-    // The default is little more than a burst; more than the limit is cut down to it.
+    // The default holds little more than a burst. The kernel reduces the value to its limit.
     let _ = rustix::net::sockopt::set_socket_recv_buffer_size(&socket, 8 << 20);
     Ok(socket)
 }
@@ -239,7 +239,7 @@ fn through(spaces: &[Namespace; 2], rate: u64, time: Duration) -> std::io::Resul
     })
 }
 
-/// Send at `rate` Mbit/s; how many datagrams, in what time.
+/// Sends at `rate` Mbit/s; returns the number of datagrams and the time taken.
 fn pour(socket: &UdpSocket, rate: u64, time: Duration) -> std::io::Result<(u64, Duration)> {
     let datagram = [0x5A; DATAGRAM];
     let began = Instant::now();
@@ -251,7 +251,7 @@ fn pour(socket: &UdpSocket, rate: u64, time: Duration) -> std::io::Result<(u64, 
         }
         let due = rate * u64::try_from(elapsed.as_micros()).unwrap_or(u64::MAX) / (8 * DATAGRAM as u64);
         while sent < due {
-            // One that does not fit the device's queue counts as lost.
+            // A datagram that does not fit the device's queue counts as lost.
             let _ = socket.send(&datagram);
             sent += 1;
         }

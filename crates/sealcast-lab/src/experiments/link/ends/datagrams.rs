@@ -1,4 +1,4 @@
-//! Ends of systems that carry packets: to and from a UDP socket, with or without `srt-live-transmit` beyond it.
+//! Ends of systems that carry packets: they use a UDP socket, with or without `srt-live-transmit` behind it.
 
 use std::io::ErrorKind;
 use std::net::{Ipv4Addr, UdpSocket};
@@ -13,11 +13,11 @@ use crate::experiments::link::load::{self, GROUP, Row, Stamp};
 use crate::experiments::link::packets::{Cutter, Joiner, PAYLOAD};
 use crate::experiments::link::system::Carrier;
 
-/// How often it is tried whether the way is open.
+/// Interval of the packets that test if the path is open.
 const KNOCK: Duration = Duration::from_millis(50);
-/// How long a receiver waits for packets before it looks whether to end.
+/// Read timeout of a receiver, after which it checks if it should end.
 const LOOK: Duration = Duration::from_millis(20);
-/// What the sockets may hold: a keyframe comes in one burst.
+/// Size of socket buffers in bytes: a keyframe comes in one burst.
 const BUFFER: usize = 4 << 20;
 
 pub(super) fn send(config: &EndConfig) -> Result<Vec<Row>> {
@@ -25,7 +25,7 @@ pub(super) fn send(config: &EndConfig) -> Result<Vec<Row>> {
     let socket = socket(bind)?;
     socket.connect(config.address).map_err(refused)?;
     let mut cutter = Cutter::new(config.system.carrier == Carrier::Rtp);
-    // A packet that cannot be sent is lost, as on any network: nobody may be listening yet.
+    // A packet that cannot be sent is lost, as on any network: the receiver may not listen yet.
     let transmit = |packet: &[u8]| drop(socket.send(packet));
     let go = told();
     while !go.load(Ordering::Relaxed) {
@@ -75,7 +75,7 @@ pub(super) fn receive(config: &EndConfig) -> Result<Vec<Row>> {
 fn socket(address: std::net::SocketAddr) -> Result<UdpSocket> {
     let made = || {
         let socket = Socket::new(Domain::for_address(address), Type::DGRAM, None)?;
-        // As much as the system grants.
+        // The system may grant less.
         let _ = socket.set_recv_buffer_size(BUFFER);
         let _ = socket.set_send_buffer_size(BUFFER);
         socket.bind(&address.into())?;

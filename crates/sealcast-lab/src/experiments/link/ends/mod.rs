@@ -1,7 +1,8 @@
-//! The two ends of a run, each a process of its own: a source that stamps frames, and a sink that notes when they came.
+//! The two ends of a run, each a process of its own: a source that stamps frames, and a sink that records their
+//! arrival.
 //!
-//! They talk with whoever started them by lines: an end prints what the other must know and waits for its word on
-//! standard input, which a secret may pass and an argument may not.
+//! They exchange lines with the process that started them. An end prints the information for the other end and reads
+//! the other's from standard input, which other users cannot see, unlike arguments; it may contain secrets.
 
 mod datagrams;
 mod sealed;
@@ -17,31 +18,31 @@ use sealcast::failure::{Failure, FailureKind, Result};
 use super::load::{self, Row};
 use super::system::{Carrier, System};
 
-/// What the receiving end prints once packets reach it.
+/// Printed by the receiving end once packets reach it.
 pub(super) const READY: &str = "ready";
-/// What the sending end waits for.
+/// The line that starts the sending end.
 pub(super) const GO: &str = "go";
-/// What sealcast's publisher prints, with the ticket after it.
+/// Printed by sealcast's publisher before the ticket.
 pub(super) const TICKET: &str = "ticket ";
 
-/// What an end is told.
+/// Configuration of an end.
 pub struct EndConfig {
-    /// What carries the frames.
+    /// The system that carries the frames.
     pub system: System,
-    /// Where to send to or to receive at; where sealcast's publisher listens.
+    /// The address to send to or to receive at; for sealcast's publisher, the address to listen at.
     pub address: SocketAddr,
-    /// How many frames to send.
+    /// Number of frames to send.
     pub frames: u32,
-    /// The frames are noted there.
+    /// File for the recorded frames.
     pub rows: PathBuf,
-    /// sealcast's own metrics are left there.
+    /// File for sealcast's own metrics.
     pub metrics: PathBuf,
 }
 
-/// Be the sending end: begin when told to on standard input, end after the last frame.
+/// Runs the sending end: starts on a line from standard input, ends after the last frame.
 ///
 /// # Errors
-/// A socket or a file cannot be had, or the session failed.
+/// A socket or a file cannot be opened, or the session failed.
 pub fn send(config: &EndConfig) -> Result<()> {
     let rows = match config.system.carrier {
         Carrier::Sealcast => sealed::publish(config)?,
@@ -50,7 +51,7 @@ pub fn send(config: &EndConfig) -> Result<()> {
     load::write_rows(&config.rows, &rows)
 }
 
-/// Be the receiving end, until standard input ends.
+/// Runs the receiving end, until standard input ends.
 ///
 /// # Errors
 /// As [`send`].
@@ -62,10 +63,10 @@ pub fn receive(config: &EndConfig) -> Result<()> {
     load::write_rows(&config.rows, &rows)
 }
 
-/// Tell whoever started this end.
+/// Prints a line for the process that started this end.
 pub(crate) fn tell(line: &str) {
     println!("{line}");
-    // Nobody listens any more: then this end is ended soon.
+    // If that process is gone, it ends this end soon.
     let _ = std::io::stdout().flush();
 }
 
@@ -82,7 +83,7 @@ fn hear() -> Result<String> {
     }
 }
 
-/// Turns true when standard input says so or ends.
+/// Becomes true when standard input has a line or ends.
 pub(crate) fn told() -> Arc<AtomicBool> {
     let told = Arc::new(AtomicBool::new(false));
     let turn = Arc::clone(&told);

@@ -1,4 +1,4 @@
-//! sealcast's own publisher and viewer, with a source that stamps frames and a sink that notes them.
+//! sealcast's own publisher and viewer, with a source that stamps frames and a sink that records them.
 
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -99,7 +99,7 @@ pub(super) fn watch(config: &EndConfig) -> Result<Vec<Row>> {
             while !end.load(std::sync::atomic::Ordering::Relaxed) {
                 tokio::time::sleep(Duration::from_millis(50)).await;
             }
-            // It may have ended by itself.
+            // The session may have ended by itself.
             let _ = stop.send(true);
         });
         let watched = sealcast::run::watch(options, observing.observation(), stopped).await;
@@ -109,8 +109,7 @@ pub(super) fn watch(config: &EndConfig) -> Result<Vec<Row>> {
     Ok(lock(&rows).clone())
 }
 
-/// Frames of the clip's sizes at the clip's times. A keyframe that is asked for comes as the next frame, as an encoder
-/// makes it.
+/// Frames with the clip's sizes and times. A requested keyframe is the next frame, as from an encoder.
 struct Paced {
     frames: u32,
     next: u32,
@@ -170,7 +169,7 @@ impl Source for Paced {
     }
 }
 
-/// Notes when frames came.
+/// Records the arrival of frames.
 struct Noting {
     rows: Rows,
 }
@@ -203,7 +202,7 @@ fn lock(rows: &Rows) -> MutexGuard<'_, Vec<Row>> {
 }
 
 fn leave_metrics(path: &Path, metrics: &Metrics) {
-    // They help to understand a run; the figures do without.
+    // Metrics help to understand a run, but the figures do not need them.
     if let Err(error) = std::fs::write(path, metrics.encode()) {
         eprintln!("{} cannot be written ({error})", path.display());
     }
