@@ -1,4 +1,4 @@
-//! What a session is configured with.
+//! Configuration of a session.
 
 use std::time::Duration;
 
@@ -17,30 +17,31 @@ const MIN_SOFT_RECORDS: u64 = 16;
 const MAX_SOFT_AGE: Duration = Duration::from_secs(600);
 /// The hard limit on records is this many times the soft one.
 const HARD_RECORDS_FACTOR: u64 = 2;
-/// The hard limit on age is this much past the soft one: a link may be down for a while without costing the session.
+/// The hard limit on age is this much past the soft one, so that the session survives a link that is down for a
+/// while.
 const HARD_AGE_GRACE: Duration = Duration::from_secs(60);
 
-/// What carries the messages, which decides what becomes of malformed and of missing ones.
+/// Transport of the messages. It decides how malformed and missing messages are treated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Carrier {
     /// One byte stream: a malformed message means that framing is lost.
     Stream,
-    /// UDP: messages come in any order, or not at all, and anybody can slip one in.
+    /// UDP: messages arrive in any order or not at all, and anybody can inject one.
     Datagrams(Entry),
     /// QUIC: handshake and control messages on a stream, media in any order.
     Quic(QuicMedia),
 }
 
-/// What carries the media of a session over QUIC.
+/// Transport of the media of a session over QUIC.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum QuicMedia {
-    /// Streams, one for each group of pictures: a record may be as long as it likes.
+    /// Streams, one per group of pictures: a record may have any length.
     Streams,
-    /// Datagrams of at most so many bytes.
+    /// Datagrams of at most this many bytes.
     Datagrams(usize),
 }
 
-/// When a new epoch is begun.
+/// Limits after which a new epoch is begun.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RekeyPolicy {
     records: u64,
@@ -57,8 +58,8 @@ impl Default for RekeyPolicy {
 }
 
 impl RekeyPolicy {
-    /// A stricter policy: soft limits of `records` per key (16 to 2²⁰) and `age` (100 ms to 600 s). Fewer than 16 would
-    /// be used up by agreeing on the next epoch.
+    /// A stricter policy: soft limits of `records` per key (16 to 2²⁰) and `age` (100 ms to 600 s). Agreeing on the
+    /// next epoch alone would use up fewer than 16 records.
     pub fn new(records: u64, age: Duration) -> Option<Self> {
         let fits = (MIN_SOFT_RECORDS..=MAX_SOFT_RECORDS).contains(&records)
             && (Duration::from_millis(100)..=MAX_SOFT_AGE).contains(&age);
@@ -69,7 +70,7 @@ impl RekeyPolicy {
         self.records
     }
 
-    /// Halfway from the soft to the hard number of records: a new epoch is pressing.
+    /// Halfway from the soft to the hard number of records: from here on a new epoch is urgent.
     pub(crate) fn pressing_records(&self) -> u64 {
         self.records + self.records * (HARD_RECORDS_FACTOR - 1) / 2
     }
@@ -83,7 +84,7 @@ impl RekeyPolicy {
         self.age - SWITCH_PATIENCE.min(self.age / 2)
     }
 
-    /// The age from which on a keyframe is a reason to switch.
+    /// The age from which on the publisher switches at a keyframe.
     pub(crate) fn switch_age(&self) -> Duration {
         self.age - SWITCH_PATIENCE.min(self.age / 8)
     }
@@ -100,21 +101,21 @@ impl RekeyPolicy {
     }
 }
 
-/// What a session is configured with.
+/// Configuration of a session.
 #[derive(Clone)]
 pub struct SessionConfig {
     /// Identity, role, offers.
     pub handshake: HandshakeConfig,
-    /// Which end of the connection this is.
+    /// The end of the connection that this is.
     pub side: Side,
-    /// What carries the messages.
+    /// Transport of the messages.
     pub carrier: Carrier,
-    /// When new epochs begin; only a publisher's counts for beginning one.
+    /// Limits for new epochs; used only by a publisher.
     pub rekey: RekeyPolicy,
-    /// How media is delivered where it may be lost.
+    /// Delivery of media where it may be lost.
     pub delivery: Delivery,
-    /// What is sealed at once; only a publisher's counts.
+    /// The unit that is sealed at once; used only by a publisher.
     pub unit: Unit,
-    /// What a selection by rate draws from: the same seed draws the same. Not a secret.
+    /// Seed of a selection by rate: the same seed gives the same choice. Not a secret.
     pub selection_seed: u64,
 }

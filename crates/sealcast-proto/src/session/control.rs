@@ -20,13 +20,13 @@ impl Session {
                 Ok(())
             }
             Control::Welcome => self.welcomed(now),
-            // It has overtaken the welcome, and is said again if it matters.
+            // It overtook the welcome, and is repeated if it matters.
             _ if !self.is_established() && self.unordered() => Ok(()),
             _ if !self.is_established() => Err(SessionError::PeerMisbehaved),
             Control::Ping { t1 } => {
                 let (t2, t3) = (now.wall, now.wall);
                 self.send_control(now, &Control::Pong { t1, t2, t3 })?;
-                // A peer that pings without end uses this end's control key up.
+                // Endless pings would use up this end's control key.
                 self.rekey_if_due(now)
             }
             Control::Pong { t1, t2, t3 } => {
@@ -60,11 +60,11 @@ impl Session {
         }
     }
 
-    /// Publisher: what only a viewer sends.
+    /// Publisher: process the messages that only a viewer sends.
     fn handle_of_viewer(&mut self, now: Now, payload: &[u8], message: &Control<'_>) -> Result<(), SessionError> {
         match *message {
             Control::KeyframeRequest { stream } => {
-                // On a stream each question is one.
+                // On a stream every request counts, since none is a repetition.
                 if !self.says_twice() || self.keyframes_asked.is_new(now.monotonic, stream, self.round_trip()) {
                     self.out.push_back(Output::Event(Event::KeyframeRequested(stream)));
                 }
@@ -104,7 +104,7 @@ impl Session {
         self.send_control(now, &Control::KeyframeRequest { stream })
     }
 
-    /// Viewer: ask once more.
+    /// Viewer: repeat the keyframe request if that is due.
     pub(super) fn repeat_keyframe_request(&mut self, now: Now) -> Result<(), SessionError> {
         match self.asking_keyframe.take(now.monotonic) {
             Some(stream) => self.send_control(now, &Control::KeyframeRequest { stream }),
@@ -112,7 +112,7 @@ impl Session {
         }
     }
 
-    /// Whether control messages may be lost.
+    /// True if control messages may be lost and are therefore repeated.
     fn says_twice(&self) -> bool {
         self.datagram_handshake.is_some()
     }
@@ -142,12 +142,12 @@ impl Session {
     }
 }
 
-/// The type of a probe, which is as long as it is on purpose.
+/// Message type of a probe, which is long on purpose.
 const PROBE: u8 = 14;
-/// The type of a part.
+/// Message type of a part of a longer control message.
 const PART: u8 = 11;
 
-/// A peer's words, without what would move the cursor of a terminal.
+/// A peer's text without control characters, which could move the cursor of a terminal.
 fn printable(text: &str) -> String {
     let shown = |letter: char| {
         if letter.is_control() {

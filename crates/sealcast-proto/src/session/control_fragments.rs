@@ -7,10 +7,10 @@ use crate::wire::{BASE_DATAGRAM, CONNECTION_LEN, Control, HEADER_LEN, MAX_PARTS,
 
 /// Longest control message in one datagram.
 pub(super) const MAX_CONTROL: usize = BASE_DATAGRAM - CONNECTION_LEN - HEADER_LEN - TAG_LEN;
-/// What stands before the bytes of a part.
+/// Length of the header before the bytes of a part.
 const PART_HEADER: usize = 5;
 
-/// Numbers the messages that leave in parts, and puts together the newest that comes.
+/// Numbers the messages that are sent in parts, and reassembles the newest one received.
 #[derive(Default)]
 pub(super) struct ControlFragments {
     sent: u16,
@@ -20,7 +20,7 @@ pub(super) struct ControlFragments {
 }
 
 impl ControlFragments {
-    /// Take a part: the whole message, if this was the last of it.
+    /// Process a part. Returns the whole message once it is complete.
     pub(super) fn take(&mut self, message: u16, index: u8, count: u8, bytes: &[u8]) -> Option<Vec<u8>> {
         let ahead = message.wrapping_sub(self.message);
         if (message, count) != (self.message, self.count) {

@@ -1,4 +1,4 @@
-//! A session's media on carriers that may lose it: what the two halves in `flow` need of the session around them.
+//! Connects the two halves of media delivery in `flow` to the session, on carriers that may lose media.
 
 use std::time::Duration;
 
@@ -12,22 +12,22 @@ use crate::seal::{Exhausted, Opened, Sealed};
 use crate::unit::{Cutter, PREAMBLE_LEN, Piece, Room, Selection, Unit};
 use crate::wire::{CONNECTION_LEN, Control, Feedback, HEADER_LEN, Kind, TAG_LEN};
 
-/// What a probe's datagram has besides its padding.
+/// Length of a probe's datagram without its padding.
 const PROBE_OVERHEAD: usize = CONNECTION_LEN + HEADER_LEN + TAG_LEN + 5;
 
-/// What QUIC's streams were given is still on its way after the session has handed it over: how long the viewer may
-/// take to say that the last of it came.
+/// Maximum wait for the viewer to report the last media. Data that the session handed to QUIC's streams may still be
+/// in transit.
 const STREAMS_PATIENCE: Duration = Duration::from_secs(10);
 
-/// What a viewer takes the round trip for while none was measured. To ask in vain costs a packet, and not to ask the
-/// first frames.
+/// Round trip that a viewer assumes while none was measured. It is optimistic: a needless NACK costs one packet, a
+/// missing one costs the first frames.
 const HOPED_ROUND_TRIP: Duration = Duration::from_millis(30);
 
-/// The shortest chunk where media may be lost: the preamble fits its first.
+/// The shortest chunk where media may be lost: the first chunk must hold the preamble.
 const MIN_CHUNK: u16 = 64;
 
-/// The unit of a carrier that may lose media. A record there holds a whole frame or a packet's worth of it: a frame
-/// that is a unit is encrypted as a whole or not at all.
+/// The unit on a carrier that may lose media. A record there holds a whole frame or one packet's worth of it, and a
+/// frame that is a unit is encrypted as a whole or not at all.
 pub(super) fn unit(asked: Unit) -> Unit {
     match asked {
         Unit::Frame | Unit::Packet => Unit::Packet,
@@ -36,8 +36,8 @@ pub(super) fn unit(asked: Unit) -> Unit {
 }
 
 impl Session {
-    /// The next datagrams of media to send, if any may leave now. Drain it after every call, as
-    /// [`poll`](Self::poll), and say [`packets_sent`](Self::packets_sent) each time they were taken by the carrier.
+    /// The next datagrams of media to send, if any may leave now. Drain it after every call, as [`poll`](Self::poll),
+    /// and call [`packets_sent`](Self::packets_sent) each time the carrier accepted them.
     pub fn poll_packets(&mut self, now: Now) -> Option<Packets<'_>> {
         if !self.is_established() || self.liveness.is_stalled() {
             return None;
@@ -45,46 +45,48 @@ impl Session {
         self.outbound.as_mut()?.poll(now.monotonic)
     }
 
-    /// The datagrams of the last [`poll_packets`](Self::poll_packets) have left.
+    /// The datagrams of the last [`poll_packets`](Self::poll_packets) were sent.
     pub fn packets_sent(&mut self, now: Now) {
         if let Some(outbound) = &mut self.outbound {
             outbound.sent(now.monotonic);
         }
     }
 
-    /// Bytes of media that are sealed and have not left. The program seals the next frame when few are.
+    /// Bytes of media that are sealed and not yet sent. The program seals the next frame when there are few.
     pub fn media_backlog(&self) -> usize {
         self.outbound.as_ref().map_or(0, |outbound| outbound.backlog())
     }
 
-    /// Publisher: bytes of media that have left after the newest of which the viewer has told. Who sends without a rate
-    /// can keep to what the viewer keeps up with. Always 0 on a byte stream, which sees to it.
+    /// Publisher: bytes of media sent after the newest packet that the viewer reported. A sender without a rate limit
+    /// can use it to stay within what the viewer keeps up with. Always 0 on a byte stream, which has its own flow
+    /// control.
     pub fn media_in_flight(&self) -> u64 {
         self.outbound.as_ref().map_or(0, |outbound| outbound.in_flight())
     }
 
-    /// Publisher: so many bytes of frames wait in the program until [`media_backlog`](Self::media_backlog) is small.
-    /// Telling it whenever it changes keeps them from waiting for the pacer where the path is free.
+    /// Publisher: `bytes` of frames are queued in the program until [`media_backlog`](Self::media_backlog) is small.
+    /// Report every change, so that the pacer does not delay them where the path is free.
     pub fn media_waits(&mut self, bytes: usize) {
         if let Some(outbound) = &mut self.outbound {
             outbound.waits(bytes);
         }
     }
 
-    /// Publisher: bytes of media that may leave at once now, where the session holds media: frames up to that length
-    /// leave together if they are sealed before [`poll_packets`](Self::poll_packets). 0 where it does not.
+    /// Publisher: bytes of media that may be sent at once now, where the session holds media: frames up to that
+    /// length leave together if they are sealed before [`poll_packets`](Self::poll_packets). 0 where the session
+    /// holds none.
     pub fn media_allowance(&mut self, now: Now) -> u64 {
         let outbound = self.outbound.as_mut();
         outbound.map_or(0, |outbound| outbound.allowance(now.monotonic))
     }
 
-    /// Publisher: whether the session holds media until it may leave, as it does where media may be lost.
+    /// Publisher: true if the session holds media until it may be sent, as it does where media may be lost.
     pub fn holds_media(&self) -> bool {
         self.outbound.is_some()
     }
 
-    /// Publisher: whether all media that was sealed has arrived, or can no longer be asked for. Always so on a byte
-    /// stream, whose carrier sees to it.
+    /// Publisher: true if all sealed media has arrived, or can no longer be asked for. Always true on a byte stream,
+    /// which delivers reliably.
     pub fn media_settled(&self, now: Now) -> bool {
         let on_streams = self.config.carrier == Carrier::Quic(QuicMedia::Streams);
         let least = if on_streams { STREAMS_PATIENCE } else { Duration::ZERO };
@@ -92,12 +94,12 @@ impl Session {
         outbound.is_none_or(|outbound| outbound.settled(now.monotonic, least))
     }
 
-    /// Viewer: whether media comes once and in order, as on a byte stream, where what is missing was removed.
+    /// Viewer: true if media arrives once and in order, as on a byte stream; a missing record was removed on the way.
     pub fn assembles_stream(&self) -> bool {
         self.assembler.is_some()
     }
 
-    /// Whether the peer has been silent for so long that nothing is sent to it.
+    /// True if the peer has been silent for so long that nothing is sent to it.
     pub fn is_stalled(&self) -> bool {
         self.liveness.is_stalled()
     }
@@ -106,7 +108,7 @@ impl Session {
         self.clock.round_trip().map_or(HOPED_ROUND_TRIP, |trip| trip.smoothed)
     }
 
-    /// Publisher: cut a frame or packets and seal them into the half that sends.
+    /// Publisher: cut a frame or packets, seal the pieces and queue them in the outbound half.
     pub(super) fn push_unit(
         &mut self,
         now: Now,
@@ -180,7 +182,7 @@ impl Session {
         pushed.map_err(|Exhausted| self.fail(now, SessionError::KeyLimit))
     }
 
-    /// Viewer: a verified media record.
+    /// Viewer: process a verified media record.
     pub(super) fn take_media(&mut self, now: Now, record: &Opened<'_>) -> Result<(), SessionError> {
         let round_trip = self.round_trip();
         let Some(inbound) = &mut self.inbound else {
@@ -195,7 +197,7 @@ impl Session {
         self.report(now, When::Overdue)
     }
 
-    /// Viewer: open what the repair symbols gave like any other record.
+    /// Viewer: open the records recovered from repair symbols like any other record.
     fn take_recovered(&mut self, now: Now) -> Result<(), SessionError> {
         let accept = self.following.accept(now.monotonic);
         let (State::Established(established), Some(inbound)) = (&mut self.state, &mut self.inbound) else {
@@ -211,7 +213,7 @@ impl Session {
                     taken.map_err(|_| SessionError::PeerMisbehaved)?;
                 }
                 Ok(_) => return Err(SessionError::PeerMisbehaved),
-                // It was not kept for repair when it came.
+                // It arrived, but was not kept for repair.
                 Err(NotOpened::Repeated(_)) => inbound.counts.duplicates += 1,
                 Err(NotOpened::Refused(reason)) => self.refusals.count(reason),
             }
@@ -219,7 +221,7 @@ impl Session {
         Ok(())
     }
 
-    /// Whether a media record that came again is a copy that was to be expected: then it is counted as that.
+    /// True if a repeated media record is an expected copy; it is counted as a duplicate then.
     pub(super) fn is_duplicate(&mut self, now: Now, record: Repeated) -> bool {
         let round_trip = self.round_trip();
         let clock = self.clock.estimate();
@@ -227,14 +229,14 @@ impl Session {
         inbound.is_some_and(|inbound| inbound.repeated(now, record, clock, round_trip))
     }
 
-    /// Viewer: hand out what is whole.
+    /// Viewer: deliver complete frames.
     fn hand_out(&mut self) {
         while let Some(media) = self.inbound.as_mut().and_then(|inbound| inbound.next()) {
             self.out.push_back(Output::Media(media));
         }
     }
 
-    /// Viewer: ask for what is missing.
+    /// Viewer: send a NACK for missing records if one is due.
     fn ask_again(&mut self, now: Now) -> Result<(), SessionError> {
         let round_trip = self.round_trip();
         let mut entries = Vec::new();
@@ -245,7 +247,7 @@ impl Session {
         }
     }
 
-    /// Viewer: tell what has come, if that is due.
+    /// Viewer: send a feedback report if one is due.
     fn report(&mut self, now: Now, when: When) -> Result<(), SessionError> {
         let mut bits = Vec::new();
         let inbound = self.inbound.as_mut();
@@ -255,9 +257,9 @@ impl Session {
         }
     }
 
-    /// Viewer: all that had come was taken, and where it `pauses` nothing follows at once, as after the last packet of
-    /// a picture. A report that is due leaves now, and does not need a timer. One that is made while more waits here
-    /// would take that for a queue on the path. Drain [`poll`](Self::poll) after it.
+    /// Viewer: all messages that had arrived were processed. `pauses` means that none is expected to follow at once,
+    /// as after the last packet of a picture. A due report is sent now and needs no timer. A report made while more
+    /// messages are queued here would mistake that queue for one on the path. Drain [`poll`](Self::poll) after it.
     ///
     /// # Errors
     /// The session has used up its keys.
@@ -306,12 +308,12 @@ impl Session {
         Ok(())
     }
 
-    /// Publisher: what the path carries, bit/s, where that is estimated.
+    /// Publisher: the bit rate that the path carries, bit/s, where it is estimated.
     pub fn target(&self) -> Option<u64> {
         self.outbound.as_ref().and_then(|outbound| outbound.target())
     }
 
-    /// Publisher: the share of packets that the path loses, smoothed, and how many in a row.
+    /// Publisher: the smoothed share of packets that the path loses, and the mean length of a loss burst in packets.
     pub fn path_loss(&self) -> Option<(f64, f64)> {
         self.outbound.as_ref().map(|outbound| outbound.loss())
     }

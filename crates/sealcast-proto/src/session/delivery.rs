@@ -1,10 +1,10 @@
-//! How media is delivered on carriers that lose some of it.
+//! Settings for the delivery of media on carriers that lose some of it.
 
 use std::time::Duration;
 
 use crate::rate::RateConfig;
 
-/// How much later than the fastest path a frame may be by default.
+/// Default budget: how much later than on the fastest path a frame may be.
 pub const DEFAULT_BUDGET: Duration = Duration::from_millis(120);
 /// The longest budget.
 pub const MAX_BUDGET: Duration = Duration::from_secs(10);
@@ -14,40 +14,40 @@ pub const MAX_BUDGET: Duration = Duration::from_secs(10);
 pub enum Fec {
     /// None.
     Off,
-    /// As much as the measured loss asks for, 0 to 50 %.
+    /// Adapted to the measured loss, 0 to 50 %.
     #[default]
     Adaptive,
-    /// This many hundredths of a frame's records, at most 50, rounded up.
+    /// This percentage of a frame's records, at most 50, rounded up.
     Fixed(u8),
 }
 
-/// How long a datagram may be.
+/// Longest datagram.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Mtu {
-    /// [`BASE_DATAGRAM`](crate::wire::BASE_DATAGRAM), or what the path is found to carry.
+    /// [`BASE_DATAGRAM`](crate::wire::BASE_DATAGRAM), or more if the path is found to carry it.
     #[default]
     Discover,
-    /// So many bytes of UDP payload.
+    /// This many bytes of UDP payload.
     Fixed(usize),
 }
 
-/// How media is delivered. All but what is said to be the viewer's is the publisher's to choose; each policy can be
-/// switched off for measurement.
+/// Delivery of media. The publisher chooses all settings not marked as the viewer's; each policy can be switched off
+/// for measurement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Delivery {
-    /// Viewer: how much later than the fastest path a frame may be; zero never waits.
+    /// Viewer: how much later than on the fastest path a frame may be; zero never waits.
     pub budget: Duration,
     /// Repair symbols.
     pub fec: Fec,
-    /// Whether what the viewer asks for is sent again.
+    /// True if records that the viewer asks for are sent again.
     pub nack: bool,
-    /// The bounds within which the sending rate follows what the path carries; none to send regardless.
+    /// The bounds within which the sending rate follows the path's capacity; `None` to send without a rate limit.
     pub rate: Option<RateConfig>,
-    /// Whether long frames are spread over time.
+    /// True if long frames are spread over time.
     pub pace: bool,
-    /// How long a datagram may be.
+    /// Longest datagram.
     pub mtu: Mtu,
-    /// Viewer: whether frames tell [how their units came](crate::unit::AssembledFrame::units).
+    /// Viewer: true if frames carry [the arrival of their units](crate::unit::AssembledFrame::units).
     pub tell_units: bool,
 }
 

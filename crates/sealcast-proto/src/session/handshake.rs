@@ -1,4 +1,4 @@
-//! From the first message to the welcome.
+//! The handshake phase, from the first message to the welcome.
 
 use super::datagram_handshake::Passed;
 use super::keyring::KeyRing;
@@ -12,14 +12,14 @@ use crate::wire::Control;
 use crate::wire::datagram::is_record;
 
 impl Session {
-    /// Take a message, whatever it is.
+    /// Process a message of any kind.
     pub(super) fn handle_message(&mut self, now: Now, message: &mut [u8]) -> Result<Handled, SessionError> {
         if self.datagram_handshake.is_some() {
             return self.handle_datagram(now, message);
         }
         match &self.state {
             State::AwaitAdmission(_) | State::Established(_) if *message == ALERT => {
-                // Anybody between could have sent it.
+                // Unauthenticated: anybody on the path could have sent it.
                 self.refusals.count(Refusal::Malformed);
             }
             State::ExpectWelcome(_) if *message == ALERT => return Err(HandshakeError::Alert.into()),
@@ -31,7 +31,7 @@ impl Session {
         Ok(Handled::Done)
     }
 
-    /// Take a datagram: a record, or something of the handshake, or noise.
+    /// Process a datagram: a record, a handshake message, or garbage.
     fn handle_datagram(&mut self, now: Now, datagram: &mut [u8]) -> Result<Handled, SessionError> {
         let Some(datagram_handshake) = &mut self.datagram_handshake else {
             return Err(SessionError::Misuse);
@@ -44,7 +44,7 @@ impl Session {
                 State::ExpectWelcome(_) | State::AwaitAdmission(_) | State::Established(_) => {
                     self.handle_record(now, message)
                 }
-                // It has overtaken the handshake, or comes after the end.
+                // It overtook the handshake, or arrives after the end.
                 State::Initiating(_) | State::Responding(_) | State::Over => Ok(Handled::Done),
             };
         }
@@ -59,7 +59,7 @@ impl Session {
         Ok(Handled::Done)
     }
 
-    /// Take a message of the handshake where anybody may have sent it: one that does not fit changes nothing.
+    /// Process a handshake message on datagrams. Anybody may have sent it, so one that does not fit changes nothing.
     fn step_in_doubt(&mut self, now: Now, message: &[u8]) {
         let stepped = match self.state {
             State::ExpectWelcome(_) if *message == ALERT => Err(HandshakeError::Alert.into()),
@@ -75,7 +75,7 @@ impl Session {
         }
     }
 
-    /// The peer repeats what was answered: the answer was lost.
+    /// Send the answer again: the peer repeated its message because the answer was lost.
     fn answer_again(&mut self, now: Now) -> Result<(), SessionError> {
         match self.state {
             State::Responding(_) => {
@@ -110,7 +110,7 @@ impl Session {
                     self.state = State::AwaitAdmission(self.establish(now, *agreed));
                 }
             },
-            // What was under way when the session ended is of no interest any more.
+            // After the end of the session, messages in transit are ignored.
             _ => {}
         }
         Ok(())
@@ -145,7 +145,7 @@ impl Session {
         })
     }
 
-    /// Responder: the program lets the peer in.
+    /// Responder: the program admits the peer.
     pub(super) fn admit(&mut self, now: Now) -> Result<(), SessionError> {
         if !matches!(self.state, State::AwaitAdmission(_)) {
             return Err(SessionError::Misuse);
@@ -154,7 +154,7 @@ impl Session {
         self.send_control(now, &Control::Welcome)
     }
 
-    /// Initiator: the responder lets us in.
+    /// Initiator: the responder admitted this end.
     pub(super) fn welcomed(&mut self, now: Now) -> Result<(), SessionError> {
         match self.state {
             State::ExpectWelcome(_) => {

@@ -1,8 +1,9 @@
-//! KeyframeRequester for a keyframe where the question may be lost (protocol.md §7): it is said twice, and heard once.
+//! Keyframe requests where they may be lost (protocol.md §7): sent twice by the viewer, acted on once by the
+//! publisher.
 
 use std::time::Duration;
 
-/// The second time comes after half a round trip, but no later than this.
+/// The repetition follows after half a round trip, but no later than this.
 const MOST_LATER: Duration = Duration::from_millis(20);
 
 /// The viewer's half.
@@ -17,7 +18,7 @@ impl KeyframeRequester {
         self.again = Some((stream, now + (round_trip / 2).min(MOST_LATER)));
     }
 
-    /// The stream for which to ask again now.
+    /// The stream whose request must be repeated now.
     pub(super) fn take(&mut self, now: Duration) -> Option<u32> {
         let (stream, _) = self.again.take_if(|(_, at)| now >= *at)?;
         Some(stream)
@@ -35,7 +36,7 @@ pub(super) struct KeyframeResponder {
 }
 
 impl KeyframeResponder {
-    /// Whether a question is a new one. Who asked and asks again within a round trip cannot have seen the answer.
+    /// True if a request is new. A repetition within a round trip is a copy: its sender cannot have seen the answer.
     pub(super) fn is_new(&mut self, now: Duration, stream: u32, round_trip: Duration) -> bool {
         let copy = (self.last).is_some_and(|(last, at)| last == stream && now < at + round_trip);
         if !copy {

@@ -1,4 +1,4 @@
-//! Pings, and when a peer counts as lost.
+//! Pings, and the detection of lost peers.
 
 use std::time::Duration;
 
@@ -8,15 +8,15 @@ use super::{PART_TIMEOUT, PEER_TIMEOUT, PING_INTERVAL, STALL_TIMEOUT};
 pub(super) struct Liveness {
     /// When the last valid record came.
     valid: Duration,
-    /// When bytes last came, of whatever worth.
+    /// Time at which bytes last arrived, valid or not.
     bytes: Duration,
     next_ping: Duration,
-    /// On datagrams a silent peer is stalled first.
+    /// True on datagrams, where a silent peer is stalled before it is lost.
     stalls: bool,
     stalled: bool,
 }
 
-/// What became of a peer's silence.
+/// Consequence of a peer's silence.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Silence {
     Stalled,
@@ -34,7 +34,7 @@ impl Liveness {
         }
     }
 
-    /// A valid record came. Whether the peer was stalled.
+    /// A valid record arrived. Returns true if the peer was stalled.
     pub(super) fn heard(&mut self, now: Duration) -> bool {
         self.valid = now;
         self.bytes = now;
@@ -49,12 +49,12 @@ impl Liveness {
         self.stalled
     }
 
-    /// A part of a record came. It proves nothing, so it counts only for so long.
+    /// Part of a record arrived. It proves nothing, so it extends the deadline only up to a limit.
     pub(super) fn part_came(&mut self, now: Duration) {
         self.bytes = now;
     }
 
-    /// What the silence until `now` means, told once for a stall.
+    /// Consequence of the silence until `now`; a stall is returned once.
     pub(super) fn silence(&mut self, now: Duration) -> Option<Silence> {
         if now < self.silent_at() {
             return None;
@@ -66,7 +66,7 @@ impl Liveness {
         Some(Silence::Stalled)
     }
 
-    /// When the silence means something next.
+    /// Time at which continued silence has its next consequence.
     fn silent_at(&self) -> Duration {
         if self.stalled {
             return self.valid + STALL_TIMEOUT;
@@ -74,7 +74,7 @@ impl Liveness {
         (self.bytes + PEER_TIMEOUT).min(self.valid + PART_TIMEOUT)
     }
 
-    /// Whether a ping is due; if so the next one is planned.
+    /// True if a ping is due; the next one is scheduled then.
     pub(super) fn take_ping(&mut self, now: Duration) -> bool {
         let due = now >= self.next_ping;
         if due {

@@ -1,5 +1,5 @@
-//! The machine itself: what it holds, and what may be asked of it. What it does stands beside, by concern: the
-//! handshake phase, records, control messages, epochs, timers, media and closing.
+//! The state machine: its state and its public interface. The behaviour is in the modules beside it: the handshake
+//! phase, records, control messages, epochs, timers, media and closing.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -22,7 +22,7 @@ use crate::seal::RefusalCounts;
 use crate::unit::{Assembler, Cutter};
 use crate::wire::{BASE_DATAGRAM, MAX_RECORD};
 
-/// What there is once the handshake agreed on keys.
+/// State that exists once the handshake agreed on keys.
 pub(super) struct Established {
     pub(super) ring: KeyRing,
     pub(super) facts: Facts,
@@ -33,9 +33,9 @@ pub(super) struct Established {
 pub(super) enum State {
     Initiating(Box<Initiator>),
     Responding(Box<Responder>),
-    /// Initiator: the finish is sent, the welcome awaited.
+    /// Initiator: the finish is sent, the welcome is awaited.
     ExpectWelcome(Box<Established>),
-    /// Responder: the program decides.
+    /// Responder: the program decides about admission.
     AwaitAdmission(Box<Established>),
     Established(Box<Established>),
     Over,
@@ -58,13 +58,13 @@ pub struct Session {
     pub(super) clock: ClockFilter,
     pub(super) refusals: RefusalCounts,
     pub(super) refusals_in_a_row: u32,
-    /// On datagrams: how handshake messages come in and go out.
+    /// On datagrams: sends and receives handshake messages.
     pub(super) datagram_handshake: Option<DatagramHandshake>,
-    /// Where media may be lost: a publisher's half.
+    /// Where media may be lost: the publisher's half.
     pub(super) outbound: Option<Outbound>,
-    /// And a viewer's.
+    /// Where media may be lost: the viewer's half.
     pub(super) inbound: Option<Inbound>,
-    /// Viewer, on a byte stream: what puts its media together.
+    /// Viewer, on a byte stream: assembles frames.
     pub(super) assembler: Option<Assembler>,
     pub(super) parts: ControlFragments,
     pub(super) farewell: Option<Closing>,
@@ -129,17 +129,17 @@ impl Session {
         }
     }
 
-    /// Whether media may flow.
+    /// True if media may flow.
     pub fn is_established(&self) -> bool {
         matches!(self.state, State::Established(_))
     }
 
-    /// Whether the session has ended.
+    /// True if the session has ended.
     pub fn is_over(&self) -> bool {
         matches!(self.state, State::Over)
     }
 
-    /// What was agreed, once established.
+    /// Results of the handshake, once the session is established.
     pub fn facts(&self) -> Option<&Facts> {
         match &self.state {
             State::Established(established) => Some(&established.facts),
@@ -147,7 +147,7 @@ impl Session {
         }
     }
 
-    /// The number of the epoch that records are sealed under, once there are keys.
+    /// The number of the epoch under which records are sealed, once there are keys.
     pub fn epoch(&self) -> Option<u64> {
         match &self.state {
             State::Established(established) => Some(established.ring.current.number),
@@ -155,22 +155,22 @@ impl Session {
         }
     }
 
-    /// What left as media, where media may be lost.
+    /// Counters of the media that was sent, where media may be lost.
     pub fn outbound_counts(&self) -> Option<OutboundCounts> {
         self.outbound.as_ref().map(Outbound::counts)
     }
 
-    /// What came as media, where media may be lost.
+    /// Counters of the media that was received, where media may be lost.
     pub fn inbound_counts(&self) -> Option<InboundCounts> {
         self.inbound.as_ref().map(|inbound| inbound.counts)
     }
 
-    /// Whether the last message was authentic and newer than all before it: where it came from, the peer is now.
+    /// True if the last message was authentic and newer than all before it: its source is the peer's current address.
     pub fn heard_newest(&self) -> bool {
         self.heard_newest
     }
 
-    /// Whether messages may come in any order, or not at all.
+    /// True if messages may arrive in any order, or not at all.
     pub(super) fn unordered(&self) -> bool {
         self.config.carrier != Carrier::Stream
     }
@@ -180,12 +180,12 @@ impl Session {
         self.refusals
     }
 
-    /// Which end of the connection this is.
+    /// The end of the connection that this is.
     pub fn side(&self) -> Side {
         self.config.side
     }
 
-    /// Whether this end publishes, and so leads from epoch to epoch.
+    /// True if this end publishes. The publisher decides when a new epoch begins.
     pub(super) fn leads(&self) -> bool {
         self.config.handshake.role == Role::Publisher
     }
@@ -198,17 +198,17 @@ impl Session {
         }
     }
 
-    /// What to do next; see the module's documentation.
+    /// The next output; see the module's documentation.
     pub fn poll(&mut self) -> Output {
         self.out.pop_front().unwrap_or_else(|| Output::Timeout(self.deadline()))
     }
 
-    /// Whether [`poll`](Self::poll) has more to say than when to come back.
+    /// True if [`poll`](Self::poll) has more to return than a timeout.
     pub fn has_output(&self) -> bool {
         !self.out.is_empty()
     }
 
-    /// Tell the session something; see the module's documentation.
+    /// Process an input; see the module's documentation.
     ///
     /// # Errors
     /// [`SessionError`]: the session is over.

@@ -1,4 +1,4 @@
-//! Frames in, records out, straight into the caller's buffer.
+//! Seals frames into records, directly in the caller's buffer.
 
 use super::SessionError;
 use super::machine::{Session, State};
@@ -12,9 +12,9 @@ use crate::wire::{Flags, HEADER_LEN, LENGTH_PREFIX, MAX_RECORD, MAX_STREAM, TAG_
 pub struct OutgoingFrame<'a> {
     /// Its stream, 1 to 15.
     pub stream: u32,
-    /// How it is coded: where its headers are depends on that.
+    /// Its codec; the position of the headers depends on it.
     pub codec: Codec,
-    /// Whether it can be decoded without earlier frames.
+    /// True if it can be decoded without earlier frames.
     pub keyframe: bool,
     /// Its stamps.
     pub preamble: Preamble,
@@ -35,13 +35,13 @@ impl std::fmt::Debug for OutgoingFrame<'_> {
     }
 }
 
-/// Packets on their way to a viewer, sealed together: whole ones that need nothing before them, in a form that the
-/// session does not look into (a gateway's is that of [`put_packet`](crate::rtsp::put_packet)).
+/// Packets on their way to a viewer, sealed together: whole packets that depend on no earlier ones, in a format that
+/// the session does not parse (a gateway uses that of [`put_packet`](crate::rtsp::put_packet)).
 #[derive(Clone, Copy)]
 pub struct OutgoingPackets<'a> {
     /// Their stream, 1 to 15.
     pub stream: u32,
-    /// Their stamps, and their number among what the stream sends.
+    /// Their stamps, and their number among the units of the stream.
     pub preamble: Preamble,
     /// The packets.
     pub data: &'a [u8],
@@ -58,13 +58,13 @@ impl std::fmt::Debug for OutgoingPackets<'_> {
     }
 }
 
-/// What is sealed at once: a frame, or packets.
+/// A frame or packets, sealed at once.
 #[derive(Clone, Copy)]
 pub(super) struct OutgoingUnit<'a> {
     pub(super) stream: u32,
-    /// What to look for the headers of a picture by; none where there is no picture.
+    /// The codec, by which the headers of a picture are found; none where there is no picture.
     pub(super) codec: Option<Codec>,
-    /// Whether it needs nothing before it.
+    /// True if it depends on nothing before it.
     pub(super) keyframe: bool,
     pub(super) preamble: Preamble,
     pub(super) data: &'a [u8],
@@ -94,15 +94,15 @@ impl<'a> From<&OutgoingPackets<'a>> for OutgoingUnit<'a> {
     }
 }
 
-/// Longest record of a packet unit on a byte stream, header and tag included: what also fits a datagram.
+/// Longest record of a packet unit on a byte stream, header and tag included. It would also fit a datagram.
 const PACKET_RECORD: usize = 1200;
 
-/// How many records were made.
+/// Number of sealed records.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SealedRecords {
     /// In all.
     pub records: u64,
-    /// Of these, how many left their payload in clear.
+    /// Of these, records with their payload in clear.
     pub in_clear: u64,
 }
 
@@ -114,15 +114,15 @@ impl std::ops::AddAssign for SealedRecords {
 }
 
 impl Session {
-    /// Seal a frame and append its records to `out`, each with its length before it: one for each unit, encrypted as
-    /// the selection in force says. The preamble is part of the first. Drain [`poll`](Self::poll) afterwards: a frame
-    /// may bring a rekeying about. Where media may be lost `out` is not touched: the records wait for
+    /// Seal a frame and append its records to `out`, one per unit, each with a length prefix, encrypted as the
+    /// selection in force says. The first record contains the preamble. Drain [`poll`](Self::poll) afterwards, since
+    /// a frame may trigger rekeying. Where media may be lost `out` is not touched: the records wait for
     /// [`poll_packets`](Self::poll_packets).
     ///
     /// # Errors
-    /// [`SessionError::KeyLimit`] when the keys are spent: the session is over and nothing of the frame that was not
-    /// sealed was written. [`SessionError::Misuse`], with no other effect, before the session is established, at a
-    /// viewer, for a stream that is none and for a frame longer than [`MAX_FRAME`].
+    /// [`SessionError::KeyLimit`] when the keys are spent: the session is over, and the unsealed rest of the frame
+    /// was not written. [`SessionError::Misuse`], with no other effect, before the session is established, at a
+    /// viewer, for an invalid stream number and for a frame longer than [`MAX_FRAME`].
     pub fn seal_frame(
         &mut self,
         now: Now,
@@ -132,8 +132,8 @@ impl Session {
         self.seal_unit(now, &frame.into(), out)
     }
 
-    /// Seal packets, as [`seal_frame`](Self::seal_frame) does a frame. A selection that goes by what a picture holds
-    /// encrypts all of them.
+    /// Seal packets, as [`seal_frame`](Self::seal_frame) does a frame. A selection that depends on the picture's
+    /// content encrypts all of them.
     ///
     /// # Errors
     /// As [`seal_frame`](Self::seal_frame).
@@ -197,8 +197,8 @@ impl Session {
         Ok(sealed)
     }
 
-    /// Seal a stream's description and append it to `out` with its length before it. It is in clear only where nothing
-    /// is encrypted.
+    /// Seal a stream's description and append it to `out` with a length prefix. It is in clear only where nothing is
+    /// encrypted.
     ///
     /// # Errors
     /// As [`seal_frame`](Self::seal_frame); also [`SessionError::Misuse`] for a description that no viewer would
@@ -221,8 +221,8 @@ impl Session {
         self.seal_media(now, stream, Flags::CONFIG, encrypt, &[&info.to_bytes()], out)
     }
 
-    /// Switch to an agreed epoch if this is the place, begin to agree on one if this key has sealed enough, and stop
-    /// where it has sealed too long.
+    /// Switch to an agreed epoch if this is a good place, offer a new one if this key reached a soft limit, and fail
+    /// if it reached the hard age.
     fn before_media(&mut self, now: Now, stream: u32, keyframe: bool) -> Result<(), SessionError> {
         if !self.is_established() || !self.leads() || !(1..=MAX_STREAM).contains(&stream) {
             return Err(SessionError::Misuse);
@@ -245,7 +245,8 @@ impl Session {
         parts: &[&[u8]],
         out: &mut Vec<u8>,
     ) -> Result<SealedRecords, SessionError> {
-        // The only place where a record in clear is made. Whatever a plan says, none is without a selection in force.
+        // The only place where a record in clear is made. Whatever the plan says, everything is encrypted unless a
+        // selection in force permits otherwise.
         let encrypt = encrypt || self.selecting.in_force() == Selection::All;
         let flags = if encrypt { flags } else { flags.in_clear() };
         let State::Established(established) = &mut self.state else {

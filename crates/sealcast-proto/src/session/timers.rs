@@ -1,4 +1,4 @@
-//! What happens because time passes.
+//! Timeouts of a session.
 
 use std::time::Duration;
 
@@ -67,7 +67,7 @@ impl Session {
         self.out.push_back(Output::Event(Event::Stalled));
     }
 
-    /// When to come back with [`Input::Timeout`](super::Input::Timeout), as [`poll`](Self::poll) says once it is
+    /// Time of the next [`Input::Timeout`](super::Input::Timeout), as [`poll`](Self::poll) returns it once it is
     /// drained; [`Duration::MAX`] for never. Always later than a timeout that has just been handled.
     pub fn deadline(&self) -> Duration {
         let State::Established(established) = &self.state else {

@@ -1,32 +1,32 @@
-//! Second copies of records that are no attack: which are to be expected, and how many (protocol.md §7).
+//! Expected second copies of records, which are no attack, and their number (protocol.md §7).
 
 use std::collections::{BTreeMap, VecDeque};
 
 use crate::session::keyring::Repeated;
 use crate::wire::Header;
 
-/// Numbers that were asked for and have not come, whose questions are remembered.
+/// Most missing numbers whose requests are remembered.
 const MAX_ASKED: usize = 4096;
-/// Records that came and of which copies are expected, or have come.
+/// Most records remembered of which copies are expected or have arrived.
 const MAX_EXPECTED: usize = 1024;
 
 /// A record that was opened and may come again.
 struct Expected {
     record: Repeated,
-    /// Copies that were asked for, or that repair was faster than.
+    /// Copies that were asked for, or that are expected because repair was faster.
     copies: u32,
-    /// Copies that came.
+    /// Copies that arrived.
     came: u32,
 }
 
-/// Which records may come again. Nothing is remembered, and nothing looked up, while nothing is lost.
+/// The records that may arrive again. Nothing is stored or looked up while nothing is lost.
 ///
-/// Repair cannot know whether the record that it replaces is lost or late. So a record may come once more for each time
-/// that it was asked for, and once more where repair symbols were faster; the sender repeats the newest few of its own
-/// accord. All beyond that is a replay.
+/// Repair cannot know if the record that it replaces is lost or late. So a record may arrive once more for each time
+/// that it was asked for, and once more where repair symbols were faster; the sender also repeats the newest few
+/// unasked. Every further copy is a replay.
 #[derive(Default)]
 pub(super) struct Copies {
-    /// By number in the unit header: how often it was asked for.
+    /// Number of requests, by the number in the unit header.
     asked: BTreeMap<u64, u32>,
     /// Oldest first, by number under a key.
     expected: VecDeque<Expected>,
@@ -41,7 +41,7 @@ impl Copies {
         }
     }
 
-    /// Record `number` was opened, the first time. `others` is how many more of it are under way besides those that
+    /// Record `number` was opened for the first time. `others` is the number of copies in transit besides those that
     /// were asked for.
     pub(super) fn came(&mut self, number: u64, header: Header, others: u32) {
         let copies = self.asked.remove(&number).unwrap_or_default() + others;
@@ -54,7 +54,8 @@ impl Copies {
         }
     }
 
-    /// A record came again of which the sender may have repeated `unasked` by itself. Whether that was to be expected.
+    /// Process a copy of a record that the sender may have repeated `unasked` times by itself. Returns true if it was
+    /// expected.
     pub(super) fn take(&mut self, record: Repeated, unasked: u32) -> bool {
         if let Some(expected) = self
             .expected
@@ -104,7 +105,7 @@ mod tests {
         Repeated { epoch: 0, seq }
     }
 
-    /// How many of ten copies are expected.
+    /// Number of accepted copies out of ten.
     fn taken(copies: &mut Copies, seq: u32) -> usize {
         (0..10).filter(|_| copies.take(repeated(seq), 0)).count()
     }

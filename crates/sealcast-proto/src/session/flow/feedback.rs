@@ -1,42 +1,43 @@
-//! What the viewer tells of what has come: which numbers, and when.
+//! The viewer's feedback reports: which numbers arrived, and when.
 
 use std::time::Duration;
 
 use crate::wire::{Feedback, MAX_RECEIVED_BYTES};
 
-/// A report is due so long after the last one, while media comes.
+/// Interval between reports while media arrives.
 const INTERVAL: Duration = Duration::from_millis(20);
-/// Where nothing follows at once, a report that is due so soon leaves at once: 60 pictures a second have one each.
+/// Where no packet is expected to follow at once, a report that is due within this time is sent at once, so that at
+/// 60 frames per second each frame gets one.
 const EARLY: Duration = Duration::from_micros(3500);
-/// A report that is due waits so long to leave with what comes, which spares waking up for it.
+/// A due report waits this long for an arrival to be sent with, which saves a wake-up.
 const PATIENCE: Duration = Duration::from_millis(5);
-/// Or it is due after so many records.
+/// A report is also due after this many records.
 const RECORDS: u32 = 64;
-/// And does not wait until all that had come is taken after so many: a report tells of twice as many.
+/// Send a report early after this many records, even if more are queued; one report covers at most twice as many.
 const MAX_UNREPORTED: u32 = 512;
-/// The last report may be lost, and the publisher wait for it: it is repeated so far apart, and so often. The next
-/// picture's comes before at 25 a second.
+/// The last report may be lost while the publisher waits for it: it is repeated at this interval, this many times. At
+/// 25 frames per second the next frame's report comes before the first repetition.
 const REPEAT_INTERVAL: Duration = Duration::from_millis(45);
 const REPEATS: u8 = 8;
-/// Numbers whose arrival is remembered; at least the bits of a report.
+/// Numbers whose arrival is remembered; at least as many as a report has bits.
 const REMEMBERED: u64 = 2048;
 
-/// At what time it is asked whether there is something to report.
+/// Occasion of the check for a due report.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(in crate::session) enum When {
-    /// At any.
+    /// Any time.
     Overdue,
-    /// All that had come was taken.
+    /// All messages that had arrived were processed.
     CaughtUp,
-    /// The same, and nothing follows at once.
+    /// The same, and none is expected to follow at once.
     Paused,
 }
 
-/// When to report, and what.
+/// Decides when to report, and builds the reports.
 #[derive(Default)]
 pub(super) struct Reports {
     arrivals: Arrivals,
-    /// From when on the report leaves with what comes, and by when it leaves without.
+    /// From this time on the report is sent with the next arrival; at `by` it is sent without one.
     due: Duration,
     by: Option<Duration>,
     /// When the last report was made.
@@ -51,10 +52,10 @@ impl Reports {
         self.arrivals.highest.map(|(highest, _)| highest)
     }
 
-    /// A record came, whatever number it has.
+    /// A record arrived, with whatever number.
     pub(super) fn came(&mut self, now: Duration) {
         if self.unreported == 0 {
-            // After a pause others follow, which had better be in the same report.
+            // After a pause more records follow; the same report should cover them.
             let next = self.reported + INTERVAL;
             self.due = if next > now { next } else { now + INTERVAL };
             self.by = Some(self.due + PATIENCE);
@@ -62,12 +63,12 @@ impl Reports {
         self.unreported += 1;
     }
 
-    /// `number` came, at `wall` on the wall clock.
+    /// `number` arrived, at `wall` on the wall clock.
     pub(super) fn mark(&mut self, number: u64, wall: u64) {
         self.arrivals.mark(number, wall);
     }
 
-    /// The report that is due, if one is; its bitmap is put into `bits`. A viewer with this `budget` makes it.
+    /// The report that is due, if any; its bitmap is put into `bits`. `budget` is the viewer's.
     pub(super) fn due<'a>(
         &mut self,
         now: Duration,
@@ -101,13 +102,13 @@ impl Reports {
         })
     }
 
-    /// When a report is to be made even if nothing comes; `Duration::MAX` for never.
+    /// Time at which a report must be sent even if nothing arrives; `Duration::MAX` for never.
     pub(super) fn deadline(&self) -> Duration {
         self.by.unwrap_or(Duration::MAX)
     }
 }
 
-/// Which numbers have come.
+/// The numbers that have arrived.
 #[derive(Default)]
 struct Arrivals {
     highest: Option<(u64, u64)>,

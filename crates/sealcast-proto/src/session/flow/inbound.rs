@@ -1,4 +1,4 @@
-//! The viewer's half: records come in any order, or not at all; frames leave in order, and in time.
+//! The viewer's half: records arrive in any order, or not at all; frames are delivered in order and in time.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
@@ -21,19 +21,19 @@ use crate::wire::{Control, MAX_NACK_ENTRIES, Malformed, Numbers, append};
 const MAX_BLOCKS: usize = 512;
 /// Bytes of incomplete frames held at once.
 const MAX_HELD: usize = 2 * MAX_FRAME;
-/// A block whose packets still come is neither asked for nor given up: the next is this close.
+/// A block whose packets arrive no further apart than this is still arriving: it is neither asked for nor given up.
 const STILL_ARRIVING: Duration = Duration::from_millis(5);
-/// A block's last packets count as missing when nothing came for so much longer than between packets of a block.
+/// A block's last packets count as missing when nothing arrived for this much longer than the spacing of its packets.
 const TAIL_PATIENCE: Duration = Duration::from_millis(6);
-/// What comes between packets of a block while nothing is known, and at most.
+/// Spacing of a block's packets assumed while none is known, and its upper bound.
 const MOST_SPACING: Duration = Duration::from_millis(40);
-/// After so many records without repair symbols in their blocks records are no longer kept as they were sealed.
+/// After this many records in a row of blocks without repair symbols, sealed records are no longer kept.
 const UNREPAIRED: u32 = 256;
 
-/// What came, for the meters.
+/// Counters of what arrived, for the meters.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct InboundCounts {
-    /// Source records that came by themselves or were sent again.
+    /// Source records that arrived by themselves or were sent again.
     pub sources: u64,
     /// Repair records.
     pub repairs: u64,
@@ -43,12 +43,12 @@ pub struct InboundCounts {
     pub asked: u64,
     /// Blocks given up.
     pub given_up: u64,
-    /// Records that came when nobody needed them any more.
+    /// Records that arrived when they were no longer needed.
     pub late: u64,
-    /// Second copies of records that had come already: what was asked for or recovered and came after all, and the
-    /// end of what was sent, which the sender repeats when it hears nothing.
+    /// Second copies of records: those asked for or recovered whose original arrived after all, and the end of the
+    /// stream, which the sender repeats when it gets no report.
     pub duplicates: u64,
-    /// Source records, by whichever way they came, whose payload was in clear.
+    /// Source records with their payload in clear, recovered ones included.
     pub in_clear: u64,
 }
 
@@ -62,9 +62,9 @@ pub(in crate::session) struct Inbound {
     tell_units: bool,
     blocks: BTreeMap<u64, Block>,
     held: usize,
-    /// The number that begins the next block to hand out.
+    /// First number of the next block to deliver.
     expected: u64,
-    /// One more than the highest number that came, or counts as missing.
+    /// One more than the highest number that arrived or counts as missing.
     noted: u64,
     reports: Reports,
     missing: Nacks,
@@ -73,7 +73,7 @@ pub(in crate::session) struct Inbound {
     building: Option<Building>,
     order: FrameOrder,
     out: VecDeque<Assembled>,
-    /// The longest wait between two packets of a block, decaying: long frames are paced.
+    /// The longest wait between two packets of a block, decaying. Long frames are paced, so it can be long.
     spacing: Duration,
     /// Records in a row of blocks that have no repair symbols.
     unrepaired: u32,
@@ -108,13 +108,13 @@ impl Inbound {
         }
     }
 
-    /// The next thing to hand out.
+    /// The next output to deliver.
     pub(in crate::session) fn next(&mut self) -> Option<Assembled> {
         self.out.pop_front()
     }
 
-    /// A record is about to be opened in place: keep it as it is, if it may help to repair others. Whether it does is
-    /// known only once it is opened.
+    /// Keep a copy of a sealed record that is about to be opened in place, if it may help to repair others. Its use
+    /// is known only after opening.
     pub(in crate::session) fn keep_sealed(&mut self, record: &[u8]) {
         self.sealed.clear();
         if self.unrepaired < UNREPAIRED && record.len() <= MAX_SYMBOL {
@@ -122,19 +122,19 @@ impl Inbound {
         }
     }
 
-    /// A sealed record that was recovered and is to be opened.
+    /// The next sealed record that was recovered and must be opened.
     pub(in crate::session) fn next_recovered(&mut self) -> Option<Vec<u8>> {
         self.recovered.pop_front()
     }
 
-    /// Take a recovered record that was verified.
+    /// Process a recovered record that was verified.
     pub(in crate::session) fn take_recovered(&mut self, now: Now, record: &Opened<'_>) -> Result<(), Malformed> {
         let header = record.header();
         let (unit, part) = UnitHeader::split(record.payload(), header.flags.repair())?;
         let number = unwrap_number(unit.number, self.noted);
         let first = number.checked_sub(unit.index.into()).ok_or(Malformed)?;
         self.missing.forget(number);
-        // It may be late and not lost.
+        // The original may be late and not lost, so one copy is expected.
         self.copies.came(number, header, 1);
         self.tail.came(number, header);
         let Some(block) = self.blocks.get_mut(&first).filter(|_| !header.flags.repair()) else {
@@ -151,7 +151,8 @@ impl Inbound {
         self.advance()
     }
 
-    /// A record came again. Whether that was to be expected. `clock` is the sender's, as far as it is known.
+    /// Process a repeated record; returns true if the copy was expected. `clock` is the estimate of the sender's
+    /// clock.
     pub(in crate::session) fn repeated(
         &mut self,
         now: Now,
@@ -166,7 +167,7 @@ impl Inbound {
         expected
     }
 
-    /// Take a verified media record.
+    /// Process a verified media record.
     pub(in crate::session) fn take(
         &mut self,
         now: Now,
@@ -223,7 +224,7 @@ impl Inbound {
         advanced
     }
 
-    /// Take a record that is a block of its own and next in turn: it need not wait among others.
+    /// Process a record that is a block of its own and next in order: it need not be stored.
     fn pass(&mut self, now: Now, record: &Opened<'_>, unit: UnitHeader, part: &[u8]) -> Result<(), Malformed> {
         let header = record.header();
         let mut block = Block::new(header.stream, unit, header.flags, now.monotonic);
@@ -239,7 +240,8 @@ impl Inbound {
         self.advance()
     }
 
-    /// What is counted is what is there, within its bounds. For the fuzzer, which builds with assertions.
+    /// True if the counters match the contents and stay within their bounds. For the fuzzer, which builds with
+    /// assertions.
     fn is_consistent(&self) -> bool {
         let mut end = self.expected;
         let in_order = self.blocks.iter().all(|(&first, block)| {
@@ -259,7 +261,7 @@ impl Inbound {
         }
     }
 
-    /// Note that `number` of the block at `first` came, and what before it did not.
+    /// Note that `number` of the block at `first` arrived, and that the numbers before it are missing.
     fn came(&mut self, number: u64, first: u64, now: Now, round_trip: Duration) {
         self.reports.came(now.monotonic);
         if number >= self.noted {
@@ -267,20 +269,20 @@ impl Inbound {
             let noted = self.missing.note(self.noted..start, now.monotonic, Since::LastArrival)
                 && self.missing.note(start..number, now.monotonic, Since::Now);
             if !noted {
-                // An outage: go on with the block that comes, whose beginning may be repaired.
+                // An outage: continue with the arriving block, whose beginning may be repaired.
                 self.give_up_to(first.max(self.expected));
                 self.missing.note(start..number, now.monotonic, Since::Now);
             }
             self.noted = number + 1;
         }
-        // A newest one is told even if it was asked for: the sender waits to hear that the path is free.
+        // Report the newest number even if it was asked for: the sender waits to learn that the path is free.
         let newest = self.reports.highest().is_none_or(|highest| number > highest);
         if self.missing.arrived(number, now.monotonic, round_trip) || newest {
             self.reports.mark(number, now.wall);
         }
     }
 
-    /// Room for a block from `first` to `end`. `false` if a part of it belongs to another.
+    /// Make room for a block from `first` to `end`. Returns `false` if it overlaps another block.
     fn make_room(&mut self, first: u64, end: u64) -> bool {
         if self.blocks.contains_key(&first) {
             return true;
@@ -296,7 +298,7 @@ impl Inbound {
         before.is_none_or(|(&start, block)| start + block.len() <= first)
     }
 
-    /// Hand out every block that is due and complete.
+    /// Deliver every block that is next in order and complete.
     fn advance(&mut self) -> Result<(), Malformed> {
         while let Some(block) = self.blocks.get(&self.expected) {
             if !block.complete() {
@@ -335,7 +337,7 @@ impl Inbound {
             frame.tell_units(units);
             self.building = Some(Building { frame });
         } else {
-            // Where its beginning was given up, so is the rest.
+            // If the beginning of the frame was given up, drop the rest too.
             let Some(Building { frame }) = &mut self.building else {
                 return Ok(());
             };
@@ -353,7 +355,7 @@ impl Inbound {
         Ok(())
     }
 
-    /// Go on at `number`, or at the first block from there on, without what is missing before.
+    /// Continue at `number`, or at the first block after it, without the missing part before.
     fn give_up_to(&mut self, number: u64) {
         self.counts.given_up += 1;
         self.building = None;
@@ -366,7 +368,7 @@ impl Inbound {
         self.missing.forget_below(self.expected);
     }
 
-    /// What time brings: giving up, and looking for the last packets of a block.
+    /// Handle a timeout: give up late blocks, and note missing packets at the end of a block.
     pub(in crate::session) fn handle_timeout(&mut self, now: Duration) -> Result<(), Malformed> {
         self.note_tail(now);
         while self.give_up_at().is_some_and(|at| at <= now) {
@@ -377,7 +379,7 @@ impl Inbound {
         Ok(())
     }
 
-    /// The end of what holds everything up: the incomplete block that is due, or the gap before the next one.
+    /// The end of the obstacle to delivery: the incomplete block that is next, or the gap before the next one.
     fn stuck_until(&self) -> u64 {
         match self.blocks.first_key_value() {
             Some((&first, block)) if first == self.expected => first + block.len(),
@@ -386,13 +388,13 @@ impl Inbound {
         }
     }
 
-    /// When to give up what holds everything up.
+    /// Time at which the obstacle to delivery is given up.
     fn give_up_at(&self) -> Option<Duration> {
         if self.expected >= self.noted {
             return None;
         }
         let end = self.stuck_until();
-        // What was never overtaken may not have been sent yet: a long frame is paced.
+        // Numbers above the highest received may not have been sent yet, since long frames are paced.
         let highest = self.reports.highest()?;
         let since = self.missing.first_before(end.min(highest))?;
         let block = self.blocks.get(&self.expected);
@@ -402,7 +404,7 @@ impl Inbound {
         Some((since + self.budget).max(arriving.unwrap_or_default()))
     }
 
-    /// The newest block's last packets may be lost, and nothing come after them to show it.
+    /// Note the last packets of the newest block as missing. If they are lost, nothing may follow to reveal it.
     fn note_tail(&mut self, now: Duration) {
         if self.tail_at().is_none_or(|at| now < at) {
             return;
@@ -422,7 +424,7 @@ impl Inbound {
         open.then(|| self.missing.last_arrival() + self.spacing * 2 + TAIL_PATIENCE)
     }
 
-    /// The nack that is due, if one is; its entries are put into `entries`.
+    /// The NACK that is due, if any; its entries are put into `entries`.
     pub(in crate::session) fn nack<'a>(
         &mut self,
         now: Duration,
@@ -445,7 +447,7 @@ impl Inbound {
         (!wanted.is_empty()).then(|| Control::Nack(Numbers::collect(wanted, entries)))
     }
 
-    /// The feedback that is due at such a time, if one is; its bitmap is put into `bits`.
+    /// The feedback that is due on the occasion `when`, if any; its bitmap is put into `bits`.
     pub(in crate::session) fn feedback<'a>(
         &mut self,
         now: Duration,
@@ -456,7 +458,7 @@ impl Inbound {
         report.map(Control::Feedback)
     }
 
-    /// When to come back.
+    /// Time of the next timeout.
     pub(in crate::session) fn deadline(&self) -> Duration {
         let never = Duration::MAX;
         let give_up = self.give_up_at().unwrap_or(never);
@@ -466,12 +468,12 @@ impl Inbound {
     }
 }
 
-/// What to do about a missing number. `left` is one more than the first number of a block, and how many more of it are
-/// needed.
+/// Decide about a missing number. `left` is one more than the first number of a block, and the number of its records
+/// that are still needed.
 fn judge(blocks: &BTreeMap<u64, Block>, noted: u64, number: u64, now: Duration, left: &mut (u64, u32)) -> Due {
     let block = blocks.range(..=number).next_back();
     let Some((&first, block)) = block.filter(|(first, block)| number < *first + block.len()) else {
-        // Of its block nothing has come: it may be all there is.
+        // Nothing of its block arrived: the block may consist of this record alone.
         return Due::Ask;
     };
     let index = number - first;

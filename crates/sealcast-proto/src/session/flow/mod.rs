@@ -1,6 +1,6 @@
-//! Media on carriers that lose, reorder and repeat: the publisher's half cuts frames into blocks of records, paces
-//! them and sends again what is asked for; the viewer's half puts them together, asks, and gives up in time
-//! (protocol.md §7).
+//! Media on carriers that lose, reorder and repeat. The publisher's half cuts frames into blocks of records, paces
+//! them and sends them again on request. The viewer's half reassembles frames, asks for missing records, and gives up
+//! in time (protocol.md §7).
 
 mod block;
 mod copies;
@@ -25,30 +25,30 @@ pub(super) use outbound::Outbound;
 pub use outbound::{OutboundCounts, Packets};
 pub(super) use sealing::Sealing;
 
-/// What answers to losses must fit into.
+/// Time available for answering losses.
 #[derive(Clone, Copy)]
 struct Path {
-    /// The viewer's.
+    /// The viewer's budget.
     budget: Duration,
     round_trip: Option<RoundTrip>,
 }
 
-/// What a retransmission takes beyond the round trip.
+/// Time that a retransmission takes beyond the round trip.
 const ANSWER_SLACK: Duration = Duration::from_millis(6);
-/// The round trip while none was measured.
+/// Round trip assumed while none was measured.
 pub(super) const UNKNOWN_ROUND_TRIP: Duration = Duration::from_millis(100);
 /// More rounds of asking than this change nothing.
 const MAX_ROUNDS: u32 = 3;
 
 impl Path {
-    /// How often a lost packet can be asked for, less one since a nack can be lost as well.
+    /// Number of times that a lost packet can be asked for, less one since a NACK can be lost as well.
     fn rounds(self) -> u32 {
         let answer = self.smoothed() + ANSWER_SLACK;
         let rounds = self.budget.as_micros() / answer.as_micros();
         u32::try_from(rounds).map_or(MAX_ROUNDS, |rounds| rounds.saturating_sub(1).min(MAX_ROUNDS))
     }
 
-    /// How long a packet may be asked for.
+    /// Time for which a packet may be asked for.
     fn kept(self) -> Duration {
         self.budget + self.smoothed() * 2
     }
@@ -58,7 +58,7 @@ impl Path {
     }
 }
 
-/// The whole number whose low 32 bits are `wire` and that is nearest to `near`.
+/// The whole number nearest to `near` whose low 32 bits are `wire`.
 fn unwrap_number(wire: u32, near: u64) -> u64 {
     let ahead = wire.wrapping_sub(near as u32);
     if ahead < 1 << 31 {

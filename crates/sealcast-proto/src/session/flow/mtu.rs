@@ -1,4 +1,4 @@
-//! How long a datagram the path carries, found out by probing (RFC 8899, DPLPMTUD).
+//! Path MTU discovery by probing (RFC 8899, DPLPMTUD).
 
 use std::time::Duration;
 
@@ -7,18 +7,18 @@ use crate::wire::{BASE_DATAGRAM, MAX_DATAGRAM};
 /// Sizes tried, in bytes of UDP payload: what fits IPv6 and IPv4 on paths of 1280, 1400, 1492 and 1500 bytes, then on
 /// one of jumbo frames.
 const SIZES: [usize; 6] = [1232, 1352, 1444, 1452, 1472, MAX_DATAGRAM];
-/// How often a size is tried before it counts as too long.
+/// Attempts at a size before it counts as too long.
 const ATTEMPTS: u8 = 3;
-/// How long a probe waits for its answer.
+/// Timeout of a probe.
 const PROBE_PATIENCE: Duration = Duration::from_millis(400);
-/// After so long it is tried again what was too long: paths change.
+/// Interval after which sizes that were too long are tried again, since paths change.
 const RAISE_INTERVAL: Duration = Duration::from_secs(600);
-/// Where long packets do not arrive any more and short ones do, the viewer reports none for this long.
+/// If the viewer reports nothing for this long, long packets may no longer arrive while short ones do.
 pub(super) const BLACK_HOLE: Duration = Duration::from_secs(1);
 
 /// Searches upwards, one size after the other.
 pub(super) struct MtuSearch {
-    /// What the path is known to carry.
+    /// Longest datagram that the path is known to carry.
     found: usize,
     /// Index of the size that is being tried.
     trying: usize,
@@ -53,7 +53,7 @@ impl MtuSearch {
             return None;
         }
         if self.attempts == ATTEMPTS || self.trying == SIZES.len() {
-            // This one is too long, and so are those after it.
+            // This size is too long, and so are those after it.
             self.trying = SIZES.iter().position(|&size| size > self.found).unwrap_or(SIZES.len());
             self.attempts = 0;
             self.next = now + RAISE_INTERVAL;
@@ -65,7 +65,7 @@ impl MtuSearch {
         Some((self.token, SIZES[self.trying]))
     }
 
-    /// A probe has arrived. Whether the path is now known to carry more.
+    /// A probe has arrived. Returns true if the path is now known to carry more.
     pub(super) fn acknowledged(&mut self, token: u32, now: Duration) -> bool {
         // The answer to an earlier attempt at the same size is as good.
         let recent = self.token.wrapping_sub(token) < u32::from(self.attempts);
@@ -79,7 +79,7 @@ impl MtuSearch {
         true
     }
 
-    /// Packets vanish, and perhaps because they are long: begin again with the shortest.
+    /// Packets vanish, perhaps because they are long: start again with the shortest.
     pub(super) fn vanished(&mut self, now: Duration) {
         if self.found > BASE_DATAGRAM {
             *self = Self {

@@ -1,4 +1,4 @@
-//! Which numbers have not come, since when, and when to ask for them.
+//! The missing numbers, since when each is missing, and when to ask for it.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -6,11 +6,11 @@ use std::time::Duration;
 
 use super::ANSWER_SLACK;
 
-/// Numbers that are looked for at once; where more are missing there was an outage, and nothing is asked for.
+/// Most numbers that are tracked at once; more missing ones mean an outage, and nothing is asked for.
 pub(super) const MAX_MISSING: usize = 4096;
-/// How long a number may be late before it is asked for, at least: packets overtake each other.
+/// Minimum lateness of a number before it is asked for, since packets overtake each other.
 const LEAST_LATENESS: Duration = Duration::from_millis(2);
-/// And at most.
+/// Maximum lateness of a number before it is asked for.
 const MOST_LATENESS: Duration = Duration::from_millis(50);
 /// A number is missing since the packet before it came, but not for longer than this: the source may have paused.
 const MOST_HINDSIGHT: Duration = Duration::from_millis(40);
@@ -21,7 +21,7 @@ pub(super) struct Ask {
     asks: u8,
 }
 
-/// Since when numbers are missing.
+/// Time since which numbers are missing.
 #[derive(Clone, Copy)]
 pub(super) enum Since {
     /// They belong to a block that is arriving.
@@ -30,12 +30,12 @@ pub(super) enum Since {
     LastArrival,
 }
 
-/// The numbers that are looked for.
+/// The missing numbers that are tracked.
 pub(super) struct Nacks {
     numbers: BTreeMap<u64, Ask>,
-    /// No number is to be asked for earlier.
+    /// No number must be asked for before this time.
     next: Duration,
-    /// How late packets are that come by themselves, a decaying maximum.
+    /// Lateness of packets that arrive unasked, a decaying maximum.
     lateness: Duration,
     last_arrival: Duration,
 }
@@ -58,7 +58,7 @@ impl Nacks {
         self.last_arrival
     }
 
-    /// A packet with `number` came. Whether it did so by itself, and not because it was asked for.
+    /// A packet with `number` arrived. Returns true if it did so unasked.
     pub(super) fn arrived(&mut self, number: u64, now: Duration, round_trip: Duration) -> bool {
         self.last_arrival = now;
         self.lateness -= (self.lateness - LEAST_LATENESS) / 256;
@@ -73,7 +73,7 @@ impl Nacks {
         by_itself
     }
 
-    /// The numbers of `range` should have come. `false`: too many to look for.
+    /// Note that the numbers of `range` should have arrived. Returns `false` if they are too many to track.
     pub(super) fn note(&mut self, range: Range<u64>, now: Duration, since: Since) -> bool {
         let count = usize::try_from(range.end.saturating_sub(range.start)).unwrap_or(usize::MAX);
         if count > MAX_MISSING - self.numbers.len() {
@@ -93,7 +93,7 @@ impl Nacks {
         true
     }
 
-    /// Look no longer for numbers below `expected`.
+    /// Stop tracking numbers below `expected`.
     pub(super) fn forget_below(&mut self, expected: u64) {
         if self
             .numbers
@@ -104,17 +104,17 @@ impl Nacks {
         }
     }
 
-    /// It is not needed after all.
+    /// Stop tracking a number that is not needed after all.
     pub(super) fn forget(&mut self, number: u64) {
         self.numbers.remove(&number);
     }
 
-    /// The time at which the first number below `end` went missing. Later ones did so no earlier.
+    /// Time at which the first number below `end` went missing. Later numbers went missing no earlier.
     pub(super) fn first_before(&self, end: u64) -> Option<Duration> {
         self.numbers.range(..end).next().map(|(_, ask)| ask.since)
     }
 
-    /// When to come back for [`due`](Self::due): when something is to be asked for, or before.
+    /// Time at which [`due`](Self::due) must be called next; nothing must be asked for earlier.
     pub(super) fn deadline(&self) -> Duration {
         if self.numbers.is_empty() {
             Duration::MAX
@@ -123,7 +123,7 @@ impl Nacks {
         }
     }
 
-    /// Collect in `wanted` what is to be asked for now. `judge` says of each number that is due what is to be done.
+    /// Collect in `wanted` the numbers to ask for now. `judge` decides about each number that is due.
     pub(super) fn due(
         &mut self,
         now: Duration,
@@ -134,7 +134,7 @@ impl Nacks {
     ) {
         let mut unneeded = Vec::new();
         let answer = round_trip + ANSWER_SLACK;
-        // When a number that went missing at zero is asked for the last time.
+        // Time of the last request for a number that went missing at time zero.
         let last_call = budget.saturating_sub(answer);
         self.next = Duration::MAX;
         for (&number, ask) in &mut self.numbers {
@@ -149,17 +149,17 @@ impl Nacks {
                 }
                 Due::Later(at) => ask.next = at.max(now + Duration::from_millis(1)),
                 Due::Spare => ask.next = now + answer,
-                // It would come too late; what waits for it is given up in time.
+                // The answer would come too late; the frame that waits for it is given up in time.
                 Due::Ask if now + round_trip > ask.since + budget => ask.next = Duration::MAX,
                 Due::Ask => {
                     let last = ask.since + last_call;
                     wanted.push(number as u32);
                     if ask.asks > 0 && now >= last {
-                        // There is no other chance: two are better than one.
+                        // This is the only chance: ask twice.
                         wanted.push(number as u32);
                     }
                     ask.asks = ask.asks.saturating_add(1);
-                    // The last call does not wait for the answer to the one before it.
+                    // The last request does not wait for the answer to the one before it.
                     ask.next = if now >= last {
                         Duration::MAX
                     } else if ask.asks > 1 {
@@ -177,15 +177,15 @@ impl Nacks {
     }
 }
 
-/// What to do about a number that is due.
+/// Decision about a number that is due.
 pub(super) enum Due {
     /// Ask for it.
     Ask,
-    /// It may yet come by itself, or be repaired.
+    /// It may still arrive unasked, or be repaired: check again at this time.
     Later(Duration),
-    /// What is asked for with it is enough to repair it.
+    /// The other numbers asked for are enough to repair it.
     Spare,
-    /// Nobody needs it.
+    /// It is not needed.
     Unneeded,
 }
 

@@ -19,10 +19,10 @@ use crate::wire::{BASE_DATAGRAM, Feedback, MAX_DATAGRAM, Numbers};
 const MAX_HISTORY: usize = 16 << 20;
 /// The longest time something is kept for sending again.
 const MAX_KEPT: Duration = Duration::from_secs(4);
-/// Most records waiting to be sent again: what a viewer can make us send beyond the stream itself is bounded by this
-/// and by the pacer.
+/// Most records waiting to be sent again. This and the pacer bound the traffic that a viewer can cause beyond the
+/// stream itself.
 const MAX_RESENDS: usize = 1024;
-/// Buffers of old blocks kept for new ones: so many of any length, and more of those that hold a few datagrams.
+/// Buffers of old blocks kept for new ones: this many of any length, and more of those that hold a few datagrams.
 const MAX_SPARE: usize = 8;
 const MAX_SHORT_SPARE: usize = 64;
 const SHORT: usize = 4 * 1024;
@@ -35,7 +35,7 @@ pub struct Packets<'a> {
     pub size: usize,
 }
 
-/// What left, for the meters.
+/// Counters of what was sent, for the meters.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct OutboundCounts {
     /// Source records.
@@ -58,7 +58,7 @@ pub(super) struct SentBlock {
     /// Packets that have left.
     pub(super) sent: usize,
     pub(super) sealed_at: Duration,
-    /// The viewer has all of its source records: nothing of it is kept any more.
+    /// The viewer has all of its source records, so its packets are no longer kept.
     pub(super) arrived: bool,
 }
 
@@ -68,7 +68,7 @@ impl SentBlock {
         self.sources.count + self.repairs.count
     }
 
-    /// The run of which packets leave next, and how many of it have left.
+    /// The run whose packets leave next, and how many of its packets have left.
     pub(super) fn next(&self) -> (&Run, usize) {
         match self.sent.checked_sub(self.sources.count) {
             None => (&self.sources, self.sent),
@@ -95,7 +95,7 @@ impl Run {
     }
 }
 
-/// Whether the source records of a block are among those that a report says have come.
+/// True if a report says that all source records of the block have arrived.
 fn came(block: &SentBlock, report: &Report<'_>) -> bool {
     let end = block.first + block.sources.count as u64;
     (block.first..end).all(|number| {
@@ -110,16 +110,16 @@ fn came(block: &SentBlock, report: &Report<'_>) -> bool {
 pub(in crate::session) struct Outbound {
     pub(super) connection: Option<u32>,
     pub(super) limit: usize,
-    /// Where the path is to be found out.
+    /// Path MTU search, where the MTU is to be discovered.
     pub(super) search: Option<MtuSearch>,
     pub(super) delivery: Delivery,
     pub(super) next: u64,
     pub(super) blocks: VecDeque<SentBlock>,
-    /// How many of `blocks` have left whole.
+    /// Number of `blocks` that have been sent completely.
     pub(super) done: usize,
     pub(super) kept_bytes: usize,
     pub(super) backlog: usize,
-    /// Bytes of frames that the program holds until what was sealed has left.
+    /// Bytes of frames that the program holds until the sealed ones have been sent.
     pub(super) waiting: usize,
     pub(super) again: VecDeque<u64>,
     pub(super) polled: Option<Polled>,
@@ -128,21 +128,22 @@ pub(in crate::session) struct Outbound {
     pub(super) spare: Vec<Vec<u8>>,
     pub(super) pacer: Pacer,
     pub(super) rate: RateController,
-    /// Made when the first frame wants it: its tables take milliseconds.
+    /// Built when the first frame needs it, since its tables take milliseconds.
     pub(super) encoder: Option<Box<Encoder>>,
     pub(super) policy: RepairPolicy,
     pub(super) path: Path,
-    /// When media last left, and whether the viewer has told that all of it came.
+    /// Time at which media was last sent.
     pub(super) last_sent: Duration,
-    /// Since when media left and nothing was told about any.
+    /// Time since which media was sent without any report on it.
     pub(super) unanswered: Option<Duration>,
+    /// True if the viewer reported that all media sent so far arrived.
     pub(super) all_came: bool,
     pub(super) tail: TailLossProbe,
     pub(super) counts: OutboundCounts,
 }
 
 impl Outbound {
-    /// `limit` is the longest datagram where nothing else is known; `connection` stands before each.
+    /// `limit` is the longest datagram where nothing else is known; `connection` is the prefix of each.
     pub(in crate::session) fn new(connection: Option<u32>, limit: usize, delivery: Delivery, now: Duration) -> Self {
         let limit = match delivery.mtu {
             Mtu::Discover => limit,
@@ -187,23 +188,23 @@ impl Outbound {
         self.limit
     }
 
-    /// Bytes sealed that have not left.
+    /// Bytes sealed and not yet sent.
     pub(in crate::session) fn backlog(&self) -> usize {
         self.backlog
     }
 
-    /// Bytes that have left after the newest packet of which the viewer has told.
+    /// Bytes sent after the newest packet that the viewer reported.
     pub(in crate::session) fn in_flight(&self) -> u64 {
         self.rate.in_flight()
     }
 
-    /// So many bytes of frames wait to be sealed: the pacer makes haste for them, too, where the window allows it.
+    /// `bytes` of frames wait to be sealed: the pacer speeds up for them, too, where the window allows it.
     pub(in crate::session) fn waits(&mut self, bytes: usize) {
         self.waiting = bytes;
         self.rate.queued(self.backlog.saturating_add(bytes));
     }
 
-    /// The viewer tells what has come.
+    /// Process a feedback report of the viewer.
     pub(in crate::session) fn feedback(
         &mut self,
         now: Duration,
@@ -229,14 +230,15 @@ impl Outbound {
         }
     }
 
-    /// One more than the number of the last source record: of the repair records behind it nothing needs to be told.
+    /// One more than the number of the last source record. The repair records after it need no report.
     fn sources_end(&self) -> u64 {
         let last = self.blocks.back();
         last.map_or(self.next, |block| block.first + block.sources.count as u64)
     }
 
-    /// What was sent last may be lost, and nothing come after it by which the viewer could tell. Where the report on it
-    /// is overdue, its end is sent again, for as long as it may be asked for: by that the viewer knows what to ask for.
+    /// Send the end of the stream again where the report on it is overdue, for as long as it may be asked for. The
+    /// last packets may be lost with nothing after them to reveal the gap; the repetition shows the viewer what to
+    /// ask for.
     fn repeat_tail(&mut self, now: Duration) {
         if now < self.tail.due(self.path) {
             return;
@@ -254,8 +256,8 @@ impl Outbound {
         self.tail.missed(quiet && !self.again.is_empty());
     }
 
-    /// What has arrived nobody asks for again: its buffers are used for the next frames while the processor still has
-    /// them at hand.
+    /// Release blocks that have arrived, since nobody asks for them again: their buffers are reused for the next
+    /// frames while they are still in the processor's cache.
     fn note_arrived(&mut self, report: &Report<'_>) {
         let oldest = report.highest.saturating_sub(report.received.len() as u64 * 8);
         let from = self.blocks.partition_point(|block| block.first < oldest);
@@ -271,7 +273,7 @@ impl Outbound {
         }
     }
 
-    /// Keep nothing of a block but its place.
+    /// Drop everything of a block but its place.
     fn release(&mut self, at: usize) {
         let block = &mut self.blocks[at];
         for run in [std::mem::take(&mut block.sources), std::mem::take(&mut block.repairs)] {
@@ -280,18 +282,18 @@ impl Outbound {
         }
     }
 
-    /// Whether all that was sealed has arrived, or can no longer be asked for and has had `least` to arrive.
+    /// True if all sealed media has arrived, or can no longer be asked for and has had `least` to arrive.
     pub(in crate::session) fn settled(&self, now: Duration, least: Duration) -> bool {
         let quiet = self.backlog == 0 && self.again.is_empty();
         quiet && (self.all_came || now >= self.last_sent + self.path.kept().max(least))
     }
 
-    /// What the encoder should make, bit/s, where the path is estimated.
+    /// Target bit rate of the encoder, bit/s, where the path is estimated.
     pub(in crate::session) fn target(&self) -> Option<u64> {
         self.delivery.rate.map(|_| self.rate.target())
     }
 
-    /// Share of packets lost, smoothed, and how many in a row.
+    /// Smoothed share of packets lost, and the mean length of a loss burst.
     pub(in crate::session) fn loss(&self) -> (f64, f64) {
         (self.rate.loss(), self.rate.mean_burst())
     }
@@ -310,7 +312,8 @@ impl Outbound {
         }
     }
 
-    /// What is counted is what is there, within its bounds. For the fuzzer, which builds with assertions.
+    /// True if the counters match the contents and stay within their bounds. For the fuzzer, which builds with
+    /// assertions.
     pub(super) fn is_consistent(&self) -> bool {
         let bytes = |block: &SentBlock| block.sources.bytes.len() + block.repairs.bytes.len();
         let kept: usize = self.blocks.iter().map(bytes).sum();
@@ -319,7 +322,7 @@ impl Outbound {
         kept == self.kept_bytes && self.backlog <= unsent && kept - unsent <= 2 * MAX_HISTORY && bounded
     }
 
-    /// Forget what nobody may ask for any more.
+    /// Drop what can no longer be asked for.
     pub(super) fn forget(&mut self, now: Duration) {
         let kept = self.path.kept().min(MAX_KEPT);
         while self.done > 0 {
@@ -346,7 +349,7 @@ impl Outbound {
         }
     }
 
-    /// The block and index of a source record that has left and is still there.
+    /// The block and index of a source record that was sent and is still kept.
     pub(super) fn find(&self, number: u64) -> Option<(usize, usize)> {
         let after = self.blocks.partition_point(|block| block.first <= number);
         let at = after.checked_sub(1)?;
@@ -355,7 +358,7 @@ impl Outbound {
         (index < block.sources.count.min(block.sent)).then_some((at, index))
     }
 
-    /// The viewer asks for these.
+    /// Process a NACK: queue these records for sending again.
     pub(in crate::session) fn asked(&mut self, numbers: Numbers<'_>) {
         if !self.delivery.nack {
             return;
@@ -371,7 +374,7 @@ impl Outbound {
         }
     }
 
-    /// Drop what has not left: the viewer is not there.
+    /// Drop unsent media, because the viewer is unreachable.
     pub(in crate::session) fn drop_unsent(&mut self) {
         self.again.clear();
         while self.blocks.len() > self.done {
@@ -383,7 +386,7 @@ impl Outbound {
         self.tail.forget();
     }
 
-    /// What time brings.
+    /// Actions that are due at a time.
     pub(in crate::session) fn tick(&mut self, now: Duration) {
         self.repeat_tail(now);
         self.rate.tick(now);
@@ -395,7 +398,7 @@ impl Outbound {
         }
     }
 
-    /// The probe of the path that is due: its token, and how long a datagram to make of it.
+    /// The probe of the path that is due: its token and the length of its datagram.
     pub(in crate::session) fn probe(&mut self, now: Duration) -> Option<(u32, usize)> {
         self.search.as_mut().and_then(|search| search.probe(now))
     }
@@ -418,7 +421,7 @@ impl Outbound {
         }
         match self.pace() {
             Some(rate) if self.rate.may_send(self.limit) => self.pacer.next(rate).min(silence),
-            // Whoever drained `poll` has them all, or the window is closed.
+            // After a full drain of `poll` nothing is left to send, or the window is closed.
             _ => silence,
         }
     }

@@ -2,19 +2,19 @@
 
 use std::time::Duration;
 
-/// What may leave at once, as time at the rate: about what a frame is, so that pacing delays only the long ones.
+/// Bytes that may leave at once, as time at the rate. About one frame, so that pacing delays only long ones.
 const BURST: Duration = Duration::from_millis(40);
-/// Least that may leave at once, in bytes.
+/// Minimum of the bytes that may leave at once.
 const LEAST_BURST: u64 = 4 * 1024;
 
-/// The shortest wait: timers are not finer.
+/// The shortest wait: timers are no finer.
 const LEAST_WAIT: Duration = Duration::from_micros(100);
-/// Shares of a byte in which tokens are counted, so that bit/s times nanoseconds is a whole number of them.
+/// Fractions of a byte in which tokens are counted, so that bit/s times nanoseconds is a whole number of them.
 const SHARES: i128 = 8_000_000_000;
 
 /// A token bucket whose rate may change from call to call.
 pub(super) struct Pacer {
-    /// What may leave at `at`; negative when more left than was saved up.
+    /// Tokens available at `at`; negative when more was sent than had accumulated.
     tokens: i128,
     at: Duration,
 }
@@ -27,12 +27,13 @@ impl Pacer {
         }
     }
 
-    /// Bytes that may leave now at `rate` bit/s; whoever gets more than zero may send one packet more than that.
+    /// Bytes that may leave now at `rate` bit/s; a caller that gets more than zero may send one packet more than
+    /// that.
     pub(super) fn allowance(&mut self, now: Duration, rate: u64) -> u64 {
         let passed = now.saturating_sub(self.at);
         self.at = now;
         self.tokens = (self.tokens + earned(rate, passed)).min(burst(rate));
-        // What fits 64 bits, as nearly all does, is divided ten times as fast.
+        // Nearly every value fits 64 bits, where division is ten times as fast.
         let bytes =
             i64::try_from(self.tokens).map_or_else(|_| self.tokens / SHARES, |few| (few / SHARES as i64).into());
         u64::try_from(bytes).unwrap_or(0)
@@ -42,7 +43,7 @@ impl Pacer {
         self.tokens -= bytes as i128 * SHARES;
     }
 
-    /// When something may leave again, at `rate` bit/s.
+    /// The next time at which a packet may leave, at `rate` bit/s.
     pub(super) fn next(&self, rate: u64) -> Duration {
         let owed = (SHARES - self.tokens).max(0);
         let nanos = u64::try_from(owed / i128::from(rate.max(1)) + 1).unwrap_or(u64::MAX);
