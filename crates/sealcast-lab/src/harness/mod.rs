@@ -1,8 +1,8 @@
 //! The harness: everything that experiments have in common. An experiment is a definition (`definitions/NAME.toml`),
 //! an engine that measures one turn, and columns (`experiments/NAME/{engine,columns}.rs`).
 //!
-//! [`run`] measures turn by turn and appends each to the record ([`record`]). [`results`] computes figures from the
-//! record, [`findings`] turns them into sentences, and [`report`] writes the files for readers.
+//! `run` measures turn by turn and appends each to the record (`record`). `results` computes figures from the
+//! record, `findings` turns them into sentences, and `report` writes the files for readers.
 
 pub(crate) mod awake;
 mod chart;
