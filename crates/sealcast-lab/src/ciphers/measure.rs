@@ -17,6 +17,9 @@ const LEAST: Duration = Duration::from_micros(200);
 /// Number of such intervals for a short operation, since one may be interrupted.
 const STRETCHES: usize = 5;
 
+/// Number of further tries for a packet that took too long.
+const INTERRUPTIONS: u32 = 2;
+
 /// One contender on one workload in one round.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Cell {
@@ -143,8 +146,13 @@ impl<'a> Bench<'a> {
         // Doubles the number of packets until the time is long enough for the clock; this also warms up caches.
         let mut count = 1;
         loop {
-            let turns = self.worker.turns(&mut packets[..count], Duration::ZERO)?.each;
-            let seal = Duration::from_nanos(turns.first().map_or(0.0, |turn| turn.seal) as u64);
+            let mut seal = self.once(&mut packets[..count])?;
+            // One that another process interrupted is not slow: the shortest of a few counts.
+            for _ in 0..INTERRUPTIONS {
+                if count == 1 && seal > patience {
+                    seal = seal.min(self.once(&mut packets[..count])?);
+                }
+            }
             if count == 1 && seal > patience {
                 return Ok(None);
             }
@@ -164,6 +172,12 @@ impl<'a> Bench<'a> {
             baseline_ns: middle(|turn| turn.nothing),
             core_hz: turns.core_hz,
         }))
+    }
+
+    /// The time to encipher these packets once.
+    fn once(&mut self, packets: &mut [Packet<'_>]) -> Done<Duration> {
+        let turns = self.worker.turns(packets, Duration::ZERO)?.each;
+        Ok(Duration::from_nanos(turns.first().map_or(0.0, |turn| turn.seal) as u64))
     }
 
     /// Enciphers the first `count` packets of a workload repeatedly, for the slice. Returns the numbers of packets

@@ -44,7 +44,8 @@ impl CipherOptions {
         Duration::from_millis(if self.quick { 4 } else { 30 })
     }
 
-    /// A contender that takes longer for a single packet is not measured with packets of that length.
+    /// A contender that takes longer for a single packet in the first round is not measured with packets of that
+    /// length.
     fn patience(&self) -> Duration {
         if self.quick {
             Duration::from_millis(50)
@@ -105,6 +106,8 @@ fn round(
         order.reverse();
     }
     let mut round = Round::begin();
+    // The first round decides for all of them, so that each figure has as many values as there are rounds.
+    let patience = if record.rounds.is_empty() { options.patience() } else { Duration::MAX };
     told("key and IV set-up");
     for &index in &order {
         if record.contenders[index].wrong.is_some() {
@@ -130,7 +133,7 @@ fn round(
                 continue;
             }
             let bench = Bench::new(&contenders[index], options.slice());
-            match bench.and_then(|mut bench| bench.run(workload, options.patience())) {
+            match bench.and_then(|mut bench| bench.run(workload, patience)) {
                 Ok(timed) => round.cells.extend(timed.map(|timed| Cell {
                     contender: index,
                     workload: at,
