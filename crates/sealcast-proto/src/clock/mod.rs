@@ -1,4 +1,4 @@
-//! Clocks: the instant that is passed in, and what can be said about the peer's clock.
+//! Clocks: the current time, passed in by the caller, and estimates of the peer's clock.
 
 mod offset;
 
@@ -6,7 +6,7 @@ use std::time::Duration;
 
 pub use offset::{ClockEstimate, ClockFilter, RoundTrip};
 
-/// The time as the caller reads it. Proto never reads a clock itself.
+/// The current time, read by the caller. This crate reads no clock itself.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Now {
     /// Monotonic time since an origin of the caller's choice.
@@ -16,7 +16,7 @@ pub struct Now {
 }
 
 impl Now {
-    /// The same clocks, `later` on.
+    /// Returns the time of both clocks after `later` has passed.
     pub fn plus(self, later: Duration) -> Self {
         let nanos = u64::try_from(later.as_nanos()).unwrap_or(u64::MAX);
         Self {

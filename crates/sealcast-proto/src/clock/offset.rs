@@ -1,30 +1,31 @@
-//! How far ahead the peer's clock is, from ping and pong, by the minimum-delay filter.
+//! Estimates of the peer's clock offset from pings and pongs, with a minimum-delay filter.
 
 use std::time::Duration;
 
-/// Exchanges remembered: at one each 500 ms, the last 32 s.
+/// Number of exchanges in the window: with one each 500 ms, those of the last 32 s.
 const WINDOW: usize = 64;
 
-/// What an exchange says about the peer's clock.
+/// An estimate of the peer's clock from one exchange.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ClockEstimate {
     /// The peer's wall clock minus ours, ns.
     pub offset: i64,
-    /// Half the round trip: the offset is right to within this, whatever way the delay was split, ns.
+    /// Half the round trip, ns. It bounds the error of the offset, however the delay is split between the two
+    /// directions.
     pub uncertainty: u64,
 }
 
-/// How long a message and its answer take, smoothed as TCP does it (RFC 6298, section 2).
+/// Round-trip time, smoothed as in TCP (RFC 6298, section 2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RoundTrip {
-    /// On average (SRTT).
+    /// Smoothed round-trip time (SRTT).
     pub smoothed: Duration,
-    /// How far from that a single one is, on average (RTTVAR).
+    /// Mean deviation of a single round trip from that (RTTVAR).
     pub variation: Duration,
 }
 
 impl RoundTrip {
-    /// Estimates from a first exchange.
+    /// Initialises the estimates from the first exchange.
     fn first(latest: Duration) -> Self {
         Self {
             smoothed: latest,
@@ -32,7 +33,7 @@ impl RoundTrip {
         }
     }
 
-    /// And with one more.
+    /// Updates the estimates with another exchange.
     fn and(self, latest: Duration) -> Self {
         Self {
             smoothed: (self.smoothed * 7 + latest) / 8,
@@ -41,7 +42,8 @@ impl RoundTrip {
     }
 }
 
-/// Keeps the best exchange of a sliding window: the one with the shortest round trip says most.
+/// Selects the best exchange of a sliding window: that with the shortest round trip, which has the smallest
+/// uncertainty.
 #[derive(Clone, Default)]
 pub struct ClockFilter {
     samples: std::collections::VecDeque<ClockEstimate>,
@@ -49,8 +51,8 @@ pub struct ClockFilter {
 }
 
 impl ClockFilter {
-    /// Take one exchange of stamps in ns: ping left (ours), ping came (peer's), pong left (peer's), pong came (ours).
-    /// An exchange that cannot be (a pong before its ping) is ignored.
+    /// Adds an exchange of timestamps in ns: ping sent (ours), ping received (peer's), pong sent (peer's), pong
+    /// received (ours). An impossible exchange (a pong before its ping) is ignored.
     pub fn sample(&mut self, t1: u64, t2: u64, t3: u64, t4: u64) {
         let (Some(outside), Some(inside)) = (t4.checked_sub(t1), t3.checked_sub(t2)) else {
             return;
@@ -72,12 +74,12 @@ impl ClockFilter {
         });
     }
 
-    /// The round trip, or `None` before the first exchange.
+    /// Returns the round trip, or `None` before the first exchange.
     pub fn round_trip(&self) -> Option<RoundTrip> {
         self.round_trip
     }
 
-    /// The best estimate in the window, or `None` before the first exchange.
+    /// Returns the best estimate in the window, or `None` before the first exchange.
     pub fn estimate(&self) -> Option<ClockEstimate> {
         self.samples.iter().min_by_key(|sample| sample.uncertainty).copied()
     }

@@ -1,4 +1,4 @@
-//! Epochs: from one secret to the keys of both directions and purposes (keys.md §5).
+//! Epochs: derivation of the keys of both directions and purposes from one secret (keys.md §5).
 
 use zeroize::Zeroizing;
 
@@ -9,17 +9,17 @@ use crate::seal::suite::MAX_KEY_LEN;
 use crate::seal::{Opener, PacketKey, SealLimits, Sealer, Suite};
 use crate::wire::Kind;
 
-/// Which end of the connection: it decides who seals under which keys.
+/// Side of the connection. It determines which end seals under which keys.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Side {
-    /// Opened the connection.
+    /// The end that opened the connection.
     Initiator,
-    /// Accepted it.
+    /// The end that accepted it.
     Responder,
 }
 
 impl Side {
-    /// The other end.
+    /// Returns the other side.
     pub fn other(self) -> Self {
         match self {
             Self::Initiator => Self::Responder,
@@ -42,17 +42,17 @@ pub struct EpochSecret {
 }
 
 impl EpochSecret {
-    /// The secret of epoch `number`.
+    /// Creates the secret of epoch `number`.
     pub fn new(secret: Secret, number: u64) -> Self {
         Self { secret, number }
     }
 
-    /// The epoch's number.
+    /// Returns the epoch's number.
     pub fn number(&self) -> u64 {
         self.number
     }
 
-    /// The next epoch's secret, from an offer, its answer and the secret that they carried.
+    /// Derives the next epoch's secret from an offer, its answer, and their shared secret.
     pub fn next(&self, offer: &[u8], answer: &[u8], shared: &SharedSecret) -> Self {
         let exchange = sha256(&[&entry_length(offer), offer, &entry_length(answer), answer]);
         let mut salt = Zeroizing::new([0; 32]);
@@ -63,7 +63,7 @@ impl EpochSecret {
         }
     }
 
-    /// The keys of one end: it seals as `side` and opens what the other sealed.
+    /// Derives the keys of one end, which seals as `side` and opens records of the other side.
     pub fn keys(&self, suite: &Suite, side: Side, limits: SealLimits) -> EpochKeys {
         let sealer = |kind| {
             let (key, base) = self.key(suite, kind, side);
@@ -117,12 +117,12 @@ pub struct EpochKeys {
 }
 
 impl EpochKeys {
-    /// Records sealed under the more used of this end's keys.
+    /// Returns the number of records sealed under the more used of this end's keys.
     pub fn sealed(&self) -> u64 {
         self.control_sealer.sealed().max(self.media_sealer.sealed())
     }
 
-    /// The number's low 16 bits, as they stand in headers.
+    /// Returns the low 16 bits of the number, as in headers.
     pub fn wire_number(&self) -> u16 {
         self.number as u16
     }

@@ -1,4 +1,4 @@
-//! Who an end is: Ed25519 identities (keys.md §1).
+//! Ed25519 identities (keys.md §1).
 
 use aws_lc_rs::signature::{ED25519, Ed25519KeyPair, KeyPair, UnparsedPublicKey};
 use zeroize::Zeroizing;
@@ -22,19 +22,19 @@ pub struct Identity {
     peer: PeerId,
 }
 
-/// Why a text is not an identity. Holds none of it.
+/// Reason why a text is not an identity. It contains no part of the text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum IdentityError {
     /// The first line is not `sealcast-identity-1`.
     #[error("its first line is not sealcast-identity-1")]
     FirstLine,
-    /// The second line is not a seed.
+    /// The rest of the text is not one line with a seed in base32.
     #[error("its second line is not 52 characters of lower-case base32")]
     Seed,
 }
 
 impl Identity {
-    /// The identity of a 32-byte seed.
+    /// Creates the identity with a 32-byte seed.
     pub fn from_seed(seed: &[u8; 32]) -> Self {
         let pair = Ed25519KeyPair::from_seed_unchecked(seed).expect("any 32 bytes are an Ed25519 seed");
         let peer = PeerId(
@@ -50,10 +50,10 @@ impl Identity {
         }
     }
 
-    /// Read the text of an identity file.
+    /// Parses the text of an identity file.
     ///
     /// # Errors
-    /// [`IdentityError`] says which line is wrong.
+    /// [`IdentityError`] names the invalid line.
     pub fn from_file_text(text: &str) -> Result<Self, IdentityError> {
         let (first, rest) = text.split_once('\n').ok_or(IdentityError::FirstLine)?;
         if first != FILE_FIRST_LINE {
@@ -64,13 +64,13 @@ impl Identity {
         Ok(Self::from_seed(&seed))
     }
 
-    /// The text of an identity file. Secret: for a file with mode 0600 only.
+    /// Returns the text of an identity file. It is secret: write it only to a file with mode 0600.
     pub fn reveal_file_text(&self) -> Zeroizing<String> {
         let seed = Zeroizing::new(base32::encode(self.seed.as_ref()));
         Zeroizing::new([FILE_FIRST_LINE, "\n", seed.as_str(), "\n"].concat())
     }
 
-    /// The public half.
+    /// Returns the public half.
     pub fn peer_id(&self) -> PeerId {
         self.peer
     }

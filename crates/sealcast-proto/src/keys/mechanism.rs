@@ -1,11 +1,12 @@
-//! The seam for key encapsulation: a mechanism with its own randomness, handed to the protocol as a value.
+//! The interface of key encapsulation mechanisms. A mechanism has its own randomness, and is passed to the protocol as
+//! a value.
 
 use zeroize::{Zeroize, ZeroizeOnDrop};
 
-/// Longest shared secret of any mechanism in bytes.
+/// Maximum length of the shared secret of any mechanism in bytes.
 const MAX_SHARED_SECRET: usize = 64;
 
-/// What both ends get out of a mechanism. Wiped when dropped; it cannot be printed.
+/// The shared secret of a mechanism. It is wiped when dropped, and cannot be printed.
 #[derive(Zeroize, ZeroizeOnDrop)]
 pub struct SharedSecret {
     bytes: [u8; MAX_SHARED_SECRET],
@@ -13,10 +14,10 @@ pub struct SharedSecret {
 }
 
 impl SharedSecret {
-    /// A secret of up to 64 bytes, in parts: hybrids put one mechanism's after the other's.
+    /// Creates a secret of up to 64 bytes from its parts; a hybrid concatenates the secrets of its mechanisms.
     ///
     /// # Panics
-    /// If the parts are longer than 64 bytes together: no mechanism's are.
+    /// If the parts together are longer than 64 bytes; the secret of no mechanism is.
     pub fn new(parts: &[&[u8]]) -> Self {
         let mut secret = Self {
             bytes: [0; MAX_SHARED_SECRET],
@@ -29,19 +30,19 @@ impl SharedSecret {
         secret
     }
 
-    /// The secret's bytes.
+    /// Returns the secret's bytes.
     pub fn as_bytes(&self) -> &[u8] {
         &self.bytes[..self.len]
     }
 }
 
-/// Why a mechanism failed.
+/// Reason why a mechanism failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum MechanismError {
-    /// The peer's public key or ciphertext is not one.
+    /// The peer's public key or ciphertext is not valid.
     #[error("the peer's public key or ciphertext is not valid")]
     Peer,
-    /// The library or its generator of randomness failed.
+    /// The cryptographic library or its random number generator failed.
     #[error("the cryptographic library failed")]
     Library,
 }
@@ -54,28 +55,28 @@ pub trait Mechanism: Send + Sync {
     /// Name as users type it.
     fn name(&self) -> &'static str;
 
-    /// A fresh key pair, for one use.
+    /// Generates a fresh key pair, for one use.
     ///
     /// # Errors
     /// [`MechanismError::Library`].
     fn generate(&self) -> Result<Box<dyn DecapsulationKey>, MechanismError>;
 
-    /// A fresh secret for the holder of the public key `share`, and the ciphertext that takes it there.
+    /// Creates a fresh secret for the holder of the public key `share`, and returns it after its ciphertext.
     ///
     /// # Errors
-    /// [`MechanismError::Peer`] for a `share` that is no public key of this mechanism.
+    /// [`MechanismError::Peer`] if `share` is not a public key of this mechanism.
     fn encapsulate(&self, share: &[u8]) -> Result<(Vec<u8>, SharedSecret), MechanismError>;
 }
 
 /// The secret half of a fresh key pair.
 pub trait DecapsulationKey: Send {
-    /// The public half.
+    /// Returns the public half.
     fn share(&self) -> &[u8];
 
-    /// The secret in `ciphertext`. The key is dropped once one of them has proved to be the peer's; until then somebody
-    /// else may have sent it.
+    /// Decapsulates the secret in `ciphertext`. A ciphertext may come from an attacker, so the key stays usable; the
+    /// caller drops it once a ciphertext has proved to be the peer's.
     ///
     /// # Errors
-    /// [`MechanismError::Peer`] for bytes that are no ciphertext of this mechanism.
+    /// [`MechanismError::Peer`] if `ciphertext` is not a ciphertext of this mechanism.
     fn decapsulate(&self, ciphertext: &[u8]) -> Result<SharedSecret, MechanismError>;
 }

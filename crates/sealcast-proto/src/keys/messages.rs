@@ -1,4 +1,4 @@
-//! The handshake's messages, byte for byte (protocol.md §3).
+//! Messages of the handshake, byte for byte (protocol.md §3).
 
 use crate::wire::{MAX_HANDSHAKE_MESSAGE, Reader, kem_field, put_bytes16};
 
@@ -9,7 +9,7 @@ pub(crate) const RETRY: u8 = 0x02;
 pub(crate) const REPLY: u8 = 0x03;
 pub(crate) const FINISH: u8 = 0x04;
 
-/// The one alert there is: it says nothing but that the handshake was refused.
+/// The only alert. It says that the handshake was refused, and gives no reason.
 pub const ALERT: [u8; 2] = [0x05, 1];
 
 const MAGIC: &[u8; 8] = b"sealcast";
@@ -19,7 +19,7 @@ const MAX_COOKIE: usize = 64;
 pub(crate) const REPLY_SEALED: usize = 112;
 pub(crate) const FINISH_SEALED: usize = 145;
 
-/// What an end is for.
+/// Role of an end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
     /// Sends media.
@@ -29,7 +29,7 @@ pub enum Role {
 }
 
 impl Role {
-    /// The other role.
+    /// Returns the other role.
     pub fn other(self) -> Self {
         match self {
             Self::Publisher => Self::Viewer,
@@ -37,7 +37,7 @@ impl Role {
         }
     }
 
-    /// The role's name, as signed.
+    /// Returns the role's name, as used in signatures.
     pub fn name(self) -> &'static str {
         match self {
             Self::Publisher => "publisher",
@@ -86,7 +86,7 @@ impl Hello {
         out
     }
 
-    /// A hello: its form, then its version, then its role. A first one has no cookie.
+    /// Parses a hello, checking first its form, then its version, then its role. The `first` hello must have no cookie.
     pub(crate) fn parse(message: &[u8], first: bool) -> Result<Self, HandshakeError> {
         let mut reader = start(message, HELLO)?;
         if reader.bytes(MAGIC.len())? != MAGIC {
@@ -152,7 +152,7 @@ pub(crate) struct Reply {
 }
 
 impl Reply {
-    /// The part before `sealed`, which is hashed first.
+    /// Returns the part before `sealed`, which enters the transcript hash th1.
     pub(crate) fn head(&self) -> Vec<u8> {
         let mut out = vec![REPLY, VERSION, self.role.byte()];
         out.extend_from_slice(&self.random);
@@ -227,7 +227,7 @@ fn check_version(version: u8) -> Result<(), HandshakeError> {
     }
 }
 
-/// Whether these identifiers may stand in a hello: 1 to 8, none twice.
+/// Returns true if a hello may contain these identifiers: 1 to 8, all different.
 pub(crate) fn can_be_offered(identifiers: &[u8]) -> bool {
     let mut pairs = identifiers.iter().enumerate();
     (1..=MAX_OFFERS).contains(&identifiers.len()) && !pairs.any(|(at, id)| identifiers[..at].contains(id))

@@ -1,4 +1,4 @@
-//! Labelled expansion and the handshake's keys (keys.md §2 and §4).
+//! Labelled expansion, and the keys of the handshake (keys.md §2 and §4).
 
 use aws_lc_rs::hkdf::{HKDF_SHA256, KeyType, Prk, Salt};
 use aws_lc_rs::{aead, digest, hmac};
@@ -8,7 +8,7 @@ use super::{Invite, SharedSecret};
 
 const LABEL_PREFIX: &[u8] = b"sealcast1 ";
 
-/// A 32-byte secret from which others are derived. Wiped when dropped; it cannot be printed.
+/// A 32-byte secret from which others are derived. It is wiped when dropped, and cannot be printed.
 pub struct Secret(Prk);
 
 struct Length(usize);
@@ -25,7 +25,7 @@ impl Secret {
         Self(Salt::new(HKDF_SHA256, salt).extract(input))
     }
 
-    /// The secret with these bytes.
+    /// Creates a secret from its bytes.
     pub fn from_bytes(bytes: &[u8; 32]) -> Self {
         Self(Prk::new_less_safe(HKDF_SHA256, bytes))
     }
@@ -33,7 +33,8 @@ impl Secret {
     /// `EL(self, label, context, out.len())` of keys.md §2.
     ///
     /// # Panics
-    /// If label or context are longer than 255 bytes or `out` than 8160: ours are not.
+    /// If `context` or the label with its prefix of 10 bytes is longer than 255 bytes, or `out` longer than 8160:
+    /// callers keep to these bounds.
     pub fn expand(&self, label: &[u8], context: &[u8], out: &mut [u8]) {
         let short = |len: usize| [u8::try_from(len).expect("labels and contexts are short")];
         let length = u16::try_from(out.len()).expect("keys are short").to_be_bytes();
@@ -53,20 +54,20 @@ impl Secret {
             .expect("HKDF gives up to 255 blocks");
     }
 
-    /// A derived 32-byte secret.
+    /// Derives another 32-byte secret.
     pub(crate) fn derive(&self, label: &[u8], context: &[u8]) -> Self {
         let mut bytes = Zeroizing::new([0; 32]);
         self.expand(label, context, bytes.as_mut());
         Self::from_bytes(&bytes)
     }
 
-    /// `hs`: the secret of a handshake.
+    /// `hs`, the secret of a handshake.
     pub(crate) fn handshake(shared: &SharedSecret) -> Self {
         Self::extract(b"sealcast1 handshake", shared.as_bytes())
     }
 }
 
-/// Which sealed part of the handshake.
+/// The encrypted parts of the handshake.
 #[derive(Clone, Copy)]
 pub(crate) enum SealedPart {
     Reply,
@@ -91,7 +92,7 @@ impl SealedPart {
         (aead::LessSafeKey::new(key), aead::Nonce::assume_unique_for_key(iv))
     }
 
-    /// Seal the part: each key is used for this once.
+    /// Seals the part. Each key is used only for this one call.
     pub(crate) fn seal(self, hs: &Secret, th: &[u8; 32], mut part: Vec<u8>) -> Vec<u8> {
         let (key, nonce) = self.key(hs, th);
         key.seal_in_place_append_tag(nonce, aead::Aad::from(th), &mut part)
@@ -99,7 +100,7 @@ impl SealedPart {
         part
     }
 
-    /// Open the part.
+    /// Opens the part.
     pub(crate) fn open(self, hs: &Secret, th: &[u8; 32], sealed: &[u8]) -> Option<Zeroizing<Vec<u8>>> {
         let (key, nonce) = self.key(hs, th);
         let mut part = Zeroizing::new(sealed.to_vec());
@@ -109,12 +110,14 @@ impl SealedPart {
     }
 }
 
-/// What shows that the initiator holds the invite, for this handshake and this identity only.
+/// Computes and verifies the proof that the initiator knows the invite. It is valid only for this handshake and this
+/// identity.
 pub(crate) struct InviteProof(hmac::Key);
 
 impl InviteProof {
     pub(crate) fn new(invite: &Invite) -> Self {
-        // HKDF-Extract is HMAC with the salt as key (RFC 5869 §2.2); this form gives the bytes the next HMAC needs.
+        // HKDF-Extract is HMAC with the salt as key (RFC 5869 §2.2). Computed as HMAC it gives the bytes for the next
+        // HMAC.
         let salt = hmac::Key::new(hmac::HMAC_SHA256, b"sealcast1 invite");
         let key = hmac::sign(&salt, invite.bytes());
         Self(hmac::Key::new(hmac::HMAC_SHA256, key.as_ref()))

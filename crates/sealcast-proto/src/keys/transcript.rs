@@ -1,10 +1,10 @@
-//! The running hash over the handshake's messages (keys.md §3).
+//! Running hash of the handshake's messages (keys.md §3).
 
 use aws_lc_rs::digest;
 
 use super::schedule::sha256;
 
-/// Marks the hash that stands for a first hello that was answered by a retry.
+/// Prefix of the hash that replaces a first hello after a retry.
 const FIRST_HELLO_HASH: u8 = 0xFE;
 
 #[derive(Clone)]
@@ -15,7 +15,8 @@ impl Transcript {
         Self(digest::Context::new(&digest::SHA256))
     }
 
-    /// After a retry only the hash of the first hello counts, so that a responder can forget the hello itself.
+    /// Begins a transcript with a retry. It contains only the hash of the first hello, so that a responder need not
+    /// keep that hello.
     pub(crate) fn with_retry(first_hello: &[u8], retry: &[u8]) -> Self {
         let mut transcript = Self::new();
         let mut stand_in = [FIRST_HELLO_HASH; 33];
@@ -30,7 +31,7 @@ impl Transcript {
         self.0.update(message);
     }
 
-    /// The hash if the transcript ended here.
+    /// Returns the hash of the transcript so far.
     pub(crate) fn hash(&self) -> [u8; 32] {
         self.0
             .clone()
@@ -40,7 +41,7 @@ impl Transcript {
             .expect("SHA-256 gives 32 bytes")
     }
 
-    /// The hash if it ended with `message`.
+    /// Returns the hash of the transcript followed by `message`.
     pub(crate) fn hash_with(&self, message: &[u8]) -> [u8; 32] {
         let mut longer = self.clone();
         longer.add(message);
@@ -48,7 +49,7 @@ impl Transcript {
     }
 }
 
-/// The length in front of an entry.
+/// Returns the length prefix of an entry.
 pub(crate) fn entry_length(message: &[u8]) -> [u8; 4] {
     u32::try_from(message.len())
         .expect("handshake messages are at most 4096 bytes")

@@ -1,8 +1,9 @@
-//! Authentication on the plain sides: towards a camera that asks for it, and of a player where one is asked for.
+//! RTSP authentication: of the gateway towards a camera, and of a player towards the gateway, where either is asked
+//! for.
 //!
-//! Digest is RFC 7616 with SHA-256 or MD5, and without `qop` as RFC 2069 has it, since cameras and players of that age
-//! are many. MD5 protects a password only from who cannot try passwords; it is here because nothing else is spoken
-//! there. What protects the video is the sealed session, not this.
+//! Digest follows RFC 7616 with SHA-256 or MD5. Digest without `qop` follows RFC 2069, since many cameras and players
+//! are that old. MD5 protects a password only from an attacker who cannot guess passwords offline; it is supported
+//! because most of these devices know nothing else. The video is protected by the sealed session, not by this.
 
 use aws_lc_rs::digest::{SHA256, digest};
 use data_encoding::{BASE64, HEXLOWER};
@@ -13,10 +14,10 @@ use zeroize::Zeroizing;
 use super::challenge::{self, Challenge, quoted};
 use super::message::{Request, Response};
 
-/// The realm that a viewer gateway names.
+/// Realm in the challenges of a viewer gateway.
 const REALM: &str = "sealcast";
 
-/// A user's name and password. They cannot be printed, and the password is wiped.
+/// A user name and password. They cannot be printed, and the password is wiped when dropped.
 #[derive(Clone)]
 pub struct Credentials {
     user: String,
@@ -24,7 +25,7 @@ pub struct Credentials {
 }
 
 impl Credentials {
-    /// That user with that password.
+    /// Credentials with this user name and password.
     pub fn new(user: impl Into<String>, password: impl Into<Zeroizing<String>>) -> Self {
         Self {
             user: user.into(),
@@ -42,13 +43,13 @@ impl PartialEq for Credentials {
 
 impl Eq for Credentials {}
 
-/// The hash of Digest authentication.
+/// Hash algorithm of Digest authentication.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum DigestAlgorithm {
-    /// Understood by every player; for compatibility only.
+    /// MD5, which every player supports; for compatibility only.
     #[default]
     Md5,
-    /// RFC 7616; few players know it.
+    /// SHA-256 (RFC 7616), which few players support.
     Sha256,
 }
 
@@ -78,14 +79,14 @@ impl DigestAlgorithm {
     }
 }
 
-/// What a Digest response is computed of, but for the credentials.
+/// Inputs of a Digest response, other than the credentials.
 struct Proof<'a> {
     algorithm: DigestAlgorithm,
     realm: &'a str,
     nonce: &'a str,
     method: &'a str,
     url: &'a str,
-    /// `nc` and `cnonce`, with `qop=auth`.
+    /// `nc` and `cnonce`, if `qop=auth`.
     counted: Option<(&'a str, &'a str)>,
 }
 
@@ -101,23 +102,23 @@ impl Proof<'_> {
     }
 }
 
-/// Why a camera's gateway cannot authenticate.
+/// Reason why the gateway cannot authenticate to a camera.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum AuthError {
-    /// The camera asks for credentials and there are none.
+    /// The camera requires credentials, and none are configured.
     #[error("the camera asks for a user name and a password: give them in its URL or its configuration")]
     NoCredentials,
-    /// The camera asks for something else than Basic or Digest.
+    /// The camera requires another scheme than Basic or Digest.
     #[error(
         "the camera asks for a kind of authentication that is not known here (known: Digest MD5 and SHA-256, Basic)"
     )]
     UnknownScheme,
-    /// The camera refuses the credentials.
+    /// The camera rejected the credentials.
     #[error("the camera refuses the user name or the password")]
     Refused,
 }
 
-/// A challenge that will be answered.
+/// The challenge to answer.
 enum Chosen {
     Basic,
     Digest {
@@ -162,7 +163,7 @@ impl Chosen {
         }
     }
 
-    /// Whether answering `other` after this one would be the same answer again.
+    /// Returns true if answering `other` after this challenge would repeat the same answer.
     fn repeats(&self, other: &Self) -> bool {
         match (self, other) {
             (Self::Basic, Self::Basic) => true,
@@ -181,7 +182,7 @@ pub(super) struct Authenticator {
 }
 
 impl Authenticator {
-    /// `entropy` are 16 fresh random bytes, from which the client's nonces are made.
+    /// Creates an authenticator. `entropy` is 16 fresh random bytes, from which the client nonces are derived.
     pub(super) fn new(credentials: Option<Credentials>, entropy: [u8; 16]) -> Self {
         Self {
             credentials,
@@ -191,8 +192,8 @@ impl Authenticator {
         }
     }
 
-    /// Take the challenge of a 401; `Ok` if the request is worth sending again. `authorized` is whether it was sent
-    /// with an answer to the challenge before.
+    /// Processes the challenge of a 401 response. `authorized` is true if the request already answered an earlier
+    /// challenge. `Ok` means that the request is worth sending again.
     pub(super) fn challenged(&mut self, response: &Response, authorized: bool) -> Result<(), AuthError> {
         if self.credentials.is_none() {
             return Err(AuthError::NoCredentials);
@@ -202,7 +203,7 @@ impl Authenticator {
             .filter_map(|challenge| Chosen::from(&challenge))
             .max_by_key(Chosen::strength);
         let best = best.ok_or(AuthError::UnknownScheme)?;
-        // A nonce that ran out comes with another; the same one again means that the password is wrong.
+        // A stale nonce is replaced by a new one; the same nonce again means that the password is wrong.
         if authorized && self.chosen.as_ref().is_some_and(|before| before.repeats(&best)) {
             return Err(AuthError::Refused);
         }
@@ -211,7 +212,7 @@ impl Authenticator {
         Ok(())
     }
 
-    /// Add what answers the last challenge, if there was one. Whether it did.
+    /// Adds the answer to the last challenge to a request. Returns false if there is no challenge or no credentials.
     pub(super) fn authorize(&mut self, request: &mut Request) -> bool {
         let (Some(credentials), Some(chosen)) = (&self.credentials, &self.chosen) else {
             return false;
@@ -248,7 +249,7 @@ impl Authenticator {
                     quoted(&request.url),
                     proof.response(credentials).as_str()
                 );
-                // Old cameras do not know the parameter, and mean MD5.
+                // Old cameras do not know this parameter and assume MD5.
                 if *algorithm != DigestAlgorithm::Md5 {
                     value += &format!(", algorithm={}", algorithm.name());
                 }
@@ -266,7 +267,7 @@ impl Authenticator {
     }
 }
 
-/// Another for each request, and nothing that tells about the entropy.
+/// A client nonce that differs for each request and reveals nothing about the entropy.
 fn cnonce(entropy: &[u8; 16], nonce: &str, count: u32) -> String {
     let hash = digest(
         &SHA256,
@@ -275,7 +276,7 @@ fn cnonce(entropy: &[u8; 16], nonce: &str, count: u32) -> String {
     HEXLOWER.encode(&hash.as_ref()[..8])
 }
 
-/// Asks one player for its credentials.
+/// Verifies the credentials of one player.
 pub(super) struct Verifier {
     credentials: Credentials,
     algorithm: DigestAlgorithm,
@@ -284,7 +285,7 @@ pub(super) struct Verifier {
 }
 
 impl Verifier {
-    /// `entropy` are 16 fresh random bytes: the nonce, which holds for one connection.
+    /// Creates a verifier. `entropy` is 16 fresh random bytes, used as the nonce, which is valid for one connection.
     pub(super) fn new(credentials: Credentials, algorithm: DigestAlgorithm, entropy: [u8; 16]) -> Self {
         Self {
             credentials,
@@ -294,10 +295,10 @@ impl Verifier {
         }
     }
 
-    /// The value of WWW-Authenticate.
+    /// Returns the value of the WWW-Authenticate header.
     pub(super) fn challenge(&self) -> String {
         let algorithm = match self.algorithm {
-            // Some players take any algorithm for an unknown one.
+            // Some players reject any `algorithm` parameter as unknown.
             DigestAlgorithm::Md5 => String::new(),
             other => format!(", algorithm={}", other.name()),
         };
@@ -307,7 +308,8 @@ impl Verifier {
         )
     }
 
-    /// Whether a request proves the credentials. With `qop` its count must go up: what was overheard is of no use.
+    /// Returns true if a request proves the credentials. With `qop` its nonce count must increase, so that a response
+    /// that was overheard cannot be used again.
     pub(super) fn admits(&mut self, request: &Request) -> bool {
         let answers = request
             .headers

@@ -13,7 +13,7 @@ fn unauthorized(challenges: &[&str]) -> Response {
     response
 }
 
-/// The response parameter, or the whole value of Basic.
+/// The response parameter, or the whole value for Basic.
 fn answer(authenticator: &mut Authenticator, method: Method, url: &str) -> String {
     let mut request = Request::new(method, url);
     assert!(authenticator.authorize(&mut request));
@@ -48,7 +48,7 @@ fn digest_is_that_of_the_standards_example() {
     }
 }
 
-/// What ffmpeg answered GStreamer's server.
+/// The responses that ffmpeg sent to GStreamer's server.
 #[test]
 fn digest_without_qop_is_that_of_a_recorded_player() {
     let mut authenticator = Authenticator::new(Some(credentials("viewer", "sesame")), [0; 16]);

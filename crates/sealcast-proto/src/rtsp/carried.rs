@@ -1,66 +1,67 @@
-//! What crosses the sealed session between two gateways (protocol.md §9): questions, answers, and packets as they came.
+//! Messages and packets between the two gateways, inside the sealed session (protocol.md §9): requests, answers, and
+//! unmodified RTP and RTCP packets.
 
 use super::tracks::{Channel, TrackSet};
 use crate::wire::{MAX_GATEWAY_MESSAGE, MAX_STREAM, Malformed, Reader, put_bytes16};
 
-/// Longest value of a header that crosses, in bytes.
+/// Maximum length of a carried header value in bytes.
 pub const MAX_CARRIED_VALUE: usize = 1024;
 
-/// A camera as the two gateways of one session name it: the number of its media stream, 1 to 15.
+/// Number of a camera in the session of two gateways: that of its media stream, 1 to 15.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct CameraNumber(u8);
 
 impl CameraNumber {
-    /// The camera of that media stream, or `None` if there is no such stream.
+    /// The camera with this media stream, or `None` if there is no such stream.
     pub fn new(stream: u8) -> Option<Self> {
         (1..=MAX_STREAM).contains(&u32::from(stream)).then_some(Self(stream))
     }
 
-    /// Its media stream, as `OutgoingFrame` and records name it.
+    /// The media stream, as numbered in `OutgoingFrame` and in records.
     pub fn stream(self) -> u32 {
         self.0.into()
     }
 }
 
-/// What a player may ask of a camera.
+/// Commands of a player to a camera.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verb {
-    /// Begin, or go on, with these tracks; never none.
+    /// Start or resume these tracks; never an empty set.
     Play(TrackSet),
-    /// Stop for a while.
+    /// Pause.
     Pause,
     /// Read parameters.
     GetParameter,
     /// Set parameters.
     SetParameter,
-    /// Nobody watches any more.
+    /// End the session: nobody watches any more.
     Teardown,
 }
 
-/// The RTSP headers that cross, in the order in which they stand.
+/// RTSP headers that are carried between the gateways, in their order on the wire.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(u8)]
 pub enum CarriedHeader {
-    /// What part of the stream.
+    /// The part of the stream.
     Range = 1,
-    /// How fast.
+    /// Playback speed.
     Scale,
-    /// How fast it is delivered.
+    /// Delivery speed.
     Speed,
-    /// The first sequence numbers and RTP times of the tracks.
+    /// First sequence number and RTP time of each track.
     RtpInfo,
-    /// What a body is.
+    /// Type of the body.
     ContentType,
-    /// ONVIF replay: whether the sender paces.
+    /// ONVIF replay: whether the sender paces the stream.
     RateControl,
-    /// ONVIF replay: whether the new position holds at once.
+    /// ONVIF replay: whether the new position takes effect at once.
     Immediate,
-    /// ONVIF replay: which frames.
+    /// ONVIF replay: which frames are sent.
     Frames,
 }
 
 impl CarriedHeader {
-    /// All of them, in order.
+    /// All headers, in order.
     pub const ALL: [Self; 8] = [
         Self::Range,
         Self::Scale,
@@ -72,7 +73,7 @@ impl CarriedHeader {
         Self::Frames,
     ];
 
-    /// Its name in RTSP.
+    /// Name of the header in RTSP.
     pub fn name(self) -> &'static str {
         match self {
             Self::Range => "Range",
@@ -87,16 +88,16 @@ impl CarriedHeader {
     }
 }
 
-/// The headers and the body that go with a command or its answer.
+/// Headers and body of a command or of its answer.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Parameters {
     headers: Vec<(CarriedHeader, String)>,
-    /// Parameters, or a description in SDP.
+    /// Parameters, or a session description (SDP).
     pub body: Vec<u8>,
 }
 
 impl Parameters {
-    /// A body alone.
+    /// Parameters that consist of a body alone.
     pub fn of_body(body: Vec<u8>) -> Self {
         Self {
             headers: Vec::new(),
@@ -104,14 +105,14 @@ impl Parameters {
         }
     }
 
-    /// The value of a header.
+    /// Returns the value of a header.
     pub fn get(&self, header: CarriedHeader) -> Option<&str> {
         let at = self.headers.binary_search_by_key(&header, |(header, _)| *header).ok()?;
         Some(&self.headers[at].1)
     }
 
-    /// Put a header in its place. A value that may not cross is left out: it is not printable ASCII, empty, or longer
-    /// than [`MAX_CARRIED_VALUE`].
+    /// Sets a header, keeping the order. A value is left out if it may not be carried: if it is not printable ASCII,
+    /// empty, or longer than [`MAX_CARRIED_VALUE`].
     pub fn set(&mut self, header: CarriedHeader, value: String) {
         if !may_cross(value.as_bytes()) {
             return;
@@ -122,7 +123,7 @@ impl Parameters {
         }
     }
 
-    /// Take a header out.
+    /// Removes a header.
     pub fn remove(&mut self, header: CarriedHeader) {
         self.headers.retain(|(other, _)| *other != header);
     }
@@ -162,20 +163,20 @@ fn may_cross(value: &[u8]) -> bool {
     (1..=MAX_CARRIED_VALUE).contains(&value.len()) && value.iter().all(|byte| (0x20..=0x7e).contains(byte))
 }
 
-/// The gateways' status of an answer or an end: an RTSP status code from 200 to 599.
+/// Status of an answer or of a camera's end: an RTSP status code from 200 to 599.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CarriedStatus(u16);
 
 impl CarriedStatus {
-    /// The camera gateway did what was asked.
+    /// The command was carried out.
     pub const OK: Self = Self(200);
-    /// The camera answered what only concerns its gateway, or nothing that makes sense.
+    /// The camera's answer was meant for its gateway only, or is not valid.
     pub const BAD_GATEWAY: Self = Self(502);
     /// The camera did not answer in time.
     pub const TIMEOUT: Self = Self(504);
 
-    /// A camera's status as the player may know it: what the camera asked of its gateway, and what is out of range,
-    /// is [`BAD_GATEWAY`](Self::BAD_GATEWAY).
+    /// Translates a camera's status for the player. A status that concerns only the camera gateway (401, 407), or that
+    /// is out of range, becomes [`BAD_GATEWAY`](Self::BAD_GATEWAY).
     pub fn of_camera(code: u16) -> Self {
         match code {
             401 | 407 => Self::BAD_GATEWAY,
@@ -189,7 +190,7 @@ impl CarriedStatus {
         self.0
     }
 
-    /// Whether it was done.
+    /// Returns true for success (200 to 299).
     pub fn is_ok(self) -> bool {
         (200..300).contains(&self.0)
     }
@@ -202,60 +203,60 @@ impl CarriedStatus {
 /// A message between gateways.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum GatewayMessage {
-    /// A player wants the camera at a path.
+    /// Request of a player for the camera at a path.
     Describe {
-        /// The question's number.
+        /// Number of the request.
         request: u32,
-        /// Without a leading slash; at most 255 bytes.
+        /// Path without a leading slash; at most 255 bytes.
         path: String,
     },
-    /// A player wants a camera to do something.
+    /// Command of a player to a camera.
     Command {
-        /// The question's number.
+        /// Number of the request.
         request: u32,
-        /// Which camera.
+        /// The camera.
         camera: CameraNumber,
-        /// What.
+        /// The command.
         verb: Verb,
-        /// The details.
+        /// Headers and body.
         with: Parameters,
     },
-    /// The answer to a question.
+    /// The answer to a request.
     Answer {
-        /// The question's number.
+        /// Number of the request.
         request: u32,
-        /// Which camera; `None` where a description failed.
+        /// The camera; `None` where a description failed.
         camera: Option<CameraNumber>,
-        /// Whether it was done.
+        /// Result.
         status: CarriedStatus,
-        /// The details; for a description its SDP.
+        /// Headers and body; the body of a description is its SDP.
         with: Parameters,
     },
-    /// An RTCP packet of a player for the camera.
+    /// An RTCP packet from a player to the camera.
     Packet {
-        /// Which camera.
+        /// The camera.
         camera: CameraNumber,
-        /// Which track's.
+        /// The channel.
         channel: Channel,
         /// The packet; at least one byte.
         bytes: Vec<u8>,
     },
     /// A camera is gone.
     Ended {
-        /// Which one.
+        /// The camera.
         camera: CameraNumber,
-        /// Why, as a status.
+        /// The reason, as a status.
         status: CarriedStatus,
     },
-    /// A type this version does not know: ignored.
+    /// A message of a type that this version does not know; it is ignored.
     Unknown,
 }
 
 impl GatewayMessage {
-    /// The message's bytes.
+    /// Returns the bytes of the message.
     ///
     /// # Errors
-    /// [`TooLong`]: a path, a body or a packet does not fit. The question is then refused, the packet dropped.
+    /// [`TooLong`] if a path, a body or a packet does not fit. The caller then refuses the request or drops the packet.
     pub fn to_bytes(&self) -> Result<Vec<u8>, TooLong> {
         let mut out = Vec::new();
         match self {
@@ -310,7 +311,8 @@ impl GatewayMessage {
         }
     }
 
-    /// Whether it is the viewer gateway's to send rather than the camera gateway's; `None` for an unknown type.
+    /// Returns true if only the viewer gateway may send this message, false if only the camera gateway may, and `None`
+    /// for an unknown type.
     pub fn is_of_viewer(&self) -> Option<bool> {
         match self {
             Self::Describe { .. } | Self::Command { .. } | Self::Packet { .. } => Some(true),
@@ -319,10 +321,10 @@ impl GatewayMessage {
         }
     }
 
-    /// Read a message.
+    /// Parses a message.
     ///
     /// # Errors
-    /// [`Malformed`] for a known type whose fields do not fit.
+    /// [`Malformed`] for a known type with invalid fields.
     pub fn parse(message: &[u8]) -> Result<Self, Malformed> {
         if message.len() > MAX_GATEWAY_MESSAGE {
             return Err(Malformed);
@@ -407,15 +409,16 @@ fn parse_path(bytes: &[u8]) -> Result<String, Malformed> {
     fits.then(|| path.to_owned()).ok_or(Malformed)
 }
 
-/// A message would be longer than [`MAX_GATEWAY_MESSAGE`], or a packet than 65 535 bytes.
+/// A message is longer than [`MAX_GATEWAY_MESSAGE`], its path longer than 255 bytes, or a packet longer than 65 535
+/// bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("too long to cross between the gateways")]
 pub struct TooLong;
 
-/// Append a packet to the frame in which it travels.
+/// Appends a packet to the frame that carries it. An empty packet is not appended.
 ///
 /// # Errors
-/// [`TooLong`] for more than 65 535 bytes, with nothing appended. An empty packet is nothing and leaves no trace.
+/// [`TooLong`] for more than 65 535 bytes; nothing is appended then.
 pub fn put_packet(frame: &mut Vec<u8>, channel: Channel, packet: &[u8]) -> Result<(), TooLong> {
     if packet.len() > usize::from(u16::MAX) {
         return Err(TooLong);
@@ -427,21 +430,21 @@ pub fn put_packet(frame: &mut Vec<u8>, channel: Channel, packet: &[u8]) -> Resul
     Ok(())
 }
 
-/// The packets of a frame, exactly as they came, in order. A frame that breaks the form ends with an error; the packets
-/// before it are whole.
+/// Iterates over the packets of a frame, unmodified and in order. A malformed frame ends with an error; the packets
+/// before it are complete.
 pub fn packets(frame: &[u8]) -> Packets<'_> {
     Packets { rest: Some(frame) }
 }
 
-/// Whether a frame's last packet says that nothing follows at once: its marker ends a picture (RFC 3550, section 5.1,
-/// and the payload formats of video). In a frame that breaks the form none does.
+/// Returns true if the last packet of a frame completes a picture, so that nothing follows at once: it is an RTP packet
+/// with the marker bit set (RFC 3550, section 5.1, and the payload formats of video). False for a malformed frame.
 pub fn ends_picture(frame: &[u8]) -> bool {
     let last = packets(frame).last();
     last.and_then(Result::ok)
         .is_some_and(|(channel, packet)| !channel.rtcp && packet.get(1).is_some_and(|second| second & 0x80 != 0))
 }
 
-/// From [`packets`].
+/// Iterator returned by [`packets`].
 pub struct Packets<'a> {
     rest: Option<&'a [u8]>,
 }

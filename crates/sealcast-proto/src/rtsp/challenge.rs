@@ -1,6 +1,7 @@
-//! Challenges and credentials as headers write them (RFC 7235 §2.1): a scheme and its parameters, several to a value.
+//! Syntax of challenges and credentials in headers (RFC 7235 §2.1): a scheme and its parameters, possibly several in
+//! one value.
 
-/// Most challenges of one message that are looked at.
+/// Maximum number of challenges that are parsed from one header value.
 const MAX_CHALLENGES: usize = 8;
 
 /// A scheme with its parameters: a challenge, or the credentials that answer one.
@@ -11,7 +12,7 @@ pub(super) struct Challenge {
 }
 
 impl Challenge {
-    /// The value of a parameter, unquoted.
+    /// Returns the value of a parameter, without quotes.
     pub(super) fn get(&self, name: &str) -> Option<&str> {
         let named = self
             .parameters
@@ -25,7 +26,7 @@ impl Challenge {
     }
 }
 
-/// All challenges of a header's value; what cannot be read ends them.
+/// Parses all challenges of a header value, up to the first syntax error.
 pub(super) fn parse(value: &str) -> Vec<Challenge> {
     let mut challenges: Vec<Challenge> = Vec::new();
     let mut rest = value;
@@ -53,7 +54,7 @@ pub(super) fn parse(value: &str) -> Vec<Challenge> {
     }
 }
 
-/// A token or a quoted string, and what follows it.
+/// Parses a token or a quoted string, and returns it with the text after it.
 fn parse_value(text: &str) -> (String, &str) {
     let Some(quoted) = text.strip_prefix('"') else {
         let end = text.find([' ', '\t', ',']).unwrap_or(text.len());
@@ -71,7 +72,7 @@ fn parse_value(text: &str) -> (String, &str) {
     (value, "")
 }
 
-/// A value between quotes, with escapes where it needs them.
+/// Quotes a value, escaping quotes and backslashes.
 pub(super) fn quoted(value: &str) -> String {
     format!("\"{}\"", value.replace('\\', "\\\\").replace('"', "\\\""))
 }

@@ -1,14 +1,14 @@
-//! Where a decoder may begin: the first packet of a keyframe, told by the head of its RTP payload. Packets are looked
-//! at and never touched; what makes no sense is no keyframe.
+//! Detection of keyframes in RTP, where a decoder can begin: the first packet of one is recognised by the first bytes
+//! of its payload. Packets are inspected and never modified; a malformed packet is not a keyframe.
 
 use super::tracks::{Channel, MAX_TRACKS, Track, TrackSet};
 
-/// Length of the RTP header without sources and extension, RFC 3550 section 5.1.
+/// Length of the RTP header without contributing sources and extension (RFC 3550, section 5.1).
 const RTP_HEADER: usize = 12;
-/// The payload type that is JPEG without an `a=rtpmap` line, RFC 3551.
+/// Static payload type of JPEG, valid without an `a=rtpmap` line (RFC 3551).
 const STATIC_JPEG: u8 = 26;
 
-/// Codecs whose keyframes are known here.
+/// Codecs whose keyframes are recognised.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Codec {
     /// RFC 6184.
@@ -19,16 +19,16 @@ enum Codec {
     Jpeg,
 }
 
-/// Which tracks of a camera are video that has to begin with a keyframe, as its description says. Nothing is known of
-/// a track whose packets are encrypted by the camera itself.
+/// The video tracks of a camera that must begin with a keyframe, read from its description. A track whose packets are
+/// encrypted by the camera itself is not among them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Keyframes {
-    /// By track: the payload type, and its codec.
+    /// Payload type and codec, by track.
     tracks: [Option<(u8, Codec)>; MAX_TRACKS as usize],
 }
 
 impl Keyframes {
-    /// Read them from a description in SDP. Of a track with several payload types the first counts.
+    /// Reads the tracks from a session description (SDP). Only the first payload type of a track counts.
     pub fn of_description(sdp: &[u8]) -> Self {
         let mut known = Self::default();
         let lines = sdp
@@ -54,14 +54,14 @@ impl Keyframes {
         known
     }
 
-    /// The codec of the last of so many tracks.
+    /// Sets the payload type and codec of the last track, of `tracks` so far.
     fn set(&mut self, tracks: usize, format: u8, codec: Codec) {
         if let Some(track) = self.tracks.get_mut(tracks.wrapping_sub(1)) {
             *track = Some((format, codec));
         }
     }
 
-    /// The tracks whose keyframes are known.
+    /// The tracks whose keyframes are recognised.
     pub fn tracks(&self) -> TrackSet {
         let mut tracks = TrackSet::default();
         for track in (0..self.tracks.len()).filter_map(Track::new) {
@@ -72,7 +72,7 @@ impl Keyframes {
         tracks
     }
 
-    /// Whether a packet is the first of a keyframe. Always `false` for RTCP and for tracks that are not among
+    /// Returns true if a packet is the first of a keyframe; always false for RTCP and for tracks that are not among
     /// [`tracks`](Self::tracks).
     pub fn begins(&self, channel: Channel, packet: &[u8]) -> bool {
         let Some((format, codec)) = self.tracks[channel.track.index()] else {
@@ -83,7 +83,7 @@ impl Keyframes {
     }
 }
 
-/// The first payload type of an `m=` line of video in plain RTP.
+/// First payload type of an `m=` line, if that is video in unencrypted RTP.
 fn payload_type(media: &str) -> Option<u8> {
     let mut fields = media.split(' ');
     let (kind, _port, profile, format) = (fields.next()?, fields.next()?, fields.next()?, fields.next()?);
@@ -91,7 +91,7 @@ fn payload_type(media: &str) -> Option<u8> {
     format.parse().ok().filter(|_| plain)
 }
 
-/// The payload type of an RTP packet and its payload, padding included.
+/// Payload type and payload of an RTP packet, padding included.
 fn payload(packet: &[u8]) -> Option<(u8, &[u8])> {
     let (&first, &second) = (packet.first()?, packet.get(1)?);
     if first >> 6 != 2 {
@@ -106,7 +106,7 @@ fn payload(packet: &[u8]) -> Option<(u8, &[u8])> {
 }
 
 impl Codec {
-    /// The codec of an encoding name, as `a=rtpmap` has it: `H264/90000`.
+    /// The codec with an encoding name as in `a=rtpmap`, for example `H264/90000`.
     fn named(encoding: &str) -> Option<Self> {
         let (name, _) = encoding.split_once('/')?;
         let names = [("H264", Self::H264), ("H265", Self::H265), ("JPEG", Self::Jpeg)];
@@ -114,12 +114,12 @@ impl Codec {
         found.map(|(_, codec)| codec)
     }
 
-    /// Whether a keyframe begins with this payload; `None` for one that is cut short.
+    /// Returns true if a keyframe begins with this payload, and `None` if the payload is cut short.
     fn begins(self, payload: &[u8]) -> Option<bool> {
         match self {
             Self::H264 => h264_begins(payload),
             Self::H265 => h265_begins(payload),
-            // The offset of this fragment in its picture.
+            // The fragment's offset within its picture.
             Self::Jpeg => payload.get(1..4).map(|offset| offset == [0; 3]),
         }
     }
@@ -129,7 +129,7 @@ fn h264_begins(payload: &[u8]) -> Option<bool> {
     match payload.first()? & 0x1f {
         // STAP-A
         24 => Some(any_unit(&payload[1..], h264_unit_begins)),
-        // FU-A: the first fragment has the bit of a start, and the type of the whole unit.
+        // FU-A: the second byte has the start bit, set in the first fragment, and the type of the whole unit.
         28 => {
             let (header, slice) = (*payload.get(1)?, payload.get(2)?);
             Some(header & 0x80 != 0 && h264_unit_begins(&[header & 0x1f, *slice]) == Some(true))
@@ -138,8 +138,8 @@ fn h264_begins(payload: &[u8]) -> Option<bool> {
     }
 }
 
-/// A sequence parameter set, or the first slice of an IDR picture: the one whose first macroblock is number 0, which is
-/// written as a single 1 bit.
+/// Returns true for a sequence parameter set and for the first slice of an IDR picture. The first slice has
+/// `first_mb_in_slice` 0, which is coded as a single 1 bit.
 fn h264_unit_begins(unit: &[u8]) -> Option<bool> {
     Some(match unit.first()? & 0x1f {
         5 => unit.get(1)? & 0x80 != 0,
@@ -165,7 +165,8 @@ fn h265_type(unit: &[u8]) -> Option<u8> {
     Some((unit.first()? >> 1) & 0x3f)
 }
 
-/// A video or sequence parameter set, or the first slice segment of a picture with random access (IRAP).
+/// Returns true for a video or sequence parameter set, and for the first slice segment of a random access picture
+/// (IRAP).
 fn h265_unit_begins(unit: &[u8]) -> Option<bool> {
     Some(match h265_type(unit)? {
         16..=23 => unit.get(2)? & 0x80 != 0,
@@ -173,7 +174,7 @@ fn h265_unit_begins(unit: &[u8]) -> Option<bool> {
     })
 }
 
-/// Whether a keyframe begins with any of the units of an aggregation packet, each with its length before it.
+/// Returns true if `begins` is true for any unit of an aggregation packet. Each unit is preceded by its length.
 fn any_unit(mut units: &[u8], begins: impl Fn(&[u8]) -> Option<bool>) -> bool {
     while let Some((length, rest)) = units.split_first_chunk() {
         let Some((unit, rest)) = rest.split_at_checked(u16::from_be_bytes(*length).into()) else {

@@ -13,7 +13,7 @@ fn rtp(track: usize, rtcp: bool) -> Channel {
     Channel { track, rtcp }
 }
 
-/// An RTP packet of that payload type.
+/// An RTP packet with this payload type.
 fn packet(format: u8, payload: &[u8]) -> Vec<u8> {
     [&[0x80, format | 0x80, 0, 1, 0, 0, 0, 2, 0, 0, 0, 3], payload].concat()
 }
@@ -44,12 +44,12 @@ fn an_h264_keyframe_begins_with_its_parameters_or_its_first_slice() {
         (&[0x65], false),
         (&[0x41, 0x9a], false),
         (&[0x68, 0xce], false),
-        // STAP-A: AUD and SPS; SEI and a slice; a length that is too long.
+        // STAP-A: AUD and SPS; SEI and a slice; a length beyond the end; one cut short.
         (&[0x18, 0, 2, 0x09, 0xf0, 0, 2, 0x67, 0x42], true),
         (&[0x18, 0, 1, 0x06, 0, 2, 0x41, 0x9a], false),
         (&[0x18, 0, 9, 0x67, 0x42], false),
         (&[0x18, 0], false),
-        // FU-A: start and middle of an IDR slice, start of another, one cut short.
+        // FU-A: start of the first and of a later IDR slice, middle of one, start of another slice, one cut short.
         (&[0x7c, 0x85, 0x88], true),
         (&[0x7c, 0x85, 0x40], false),
         (&[0x7c, 0x05, 0x88], false),
@@ -71,11 +71,11 @@ fn an_h265_keyframe_begins_with_its_parameters_or_its_first_slice_segment() {
         (&[0x2a, 0x01, 0xaf], true),
         (&[0x26, 0x01, 0x2f], false),
         (&[0x02, 0x01, 0xd0], false),
-        // AP: VPS first; a trailing picture alone.
+        // AP: VPS first; only a trailing picture.
         (&[0x60, 0x01, 0, 3, 0x40, 0x01, 0x0c, 0, 3, 0x42, 0x01, 0x01], true),
         (&[0x60, 0x01, 0, 3, 0x02, 0x01, 0xd0], false),
         (&[0x60], false),
-        // FU: start and middle of an IDR, start of a trailing picture, one cut short.
+        // FU: start and middle of an IDR picture, start of a trailing picture, a fragment cut short.
         (&[0x62, 0x01, 0x93, 0xaf], true),
         (&[0x62, 0x01, 0x13, 0xaf], false),
         (&[0x62, 0x01, 0x81, 0xd0], false),

@@ -1,40 +1,40 @@
-//! RTSP messages (RFC 2326) in memory, and how they are written.
+//! RTSP messages (RFC 2326) and their serialisation.
 
 use std::fmt;
 
-/// Longest head of a message in bytes: its first line and its headers, with the empty line.
+/// Maximum length of a message's head in bytes: first line, headers and the empty line after them.
 pub const MAX_HEAD: usize = 16 << 10;
-/// Most headers of a message.
+/// Maximum number of headers of a message.
 pub const MAX_HEADERS: usize = 64;
-/// Longest body of a message in bytes.
+/// Maximum length of a message's body in bytes.
 pub const MAX_BODY: usize = 64 << 10;
 
-/// A request's method.
+/// Method of a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Method {
-    /// What can you do?
+    /// Asks which methods are supported.
     Options,
-    /// What is there?
+    /// Asks for the description of a stream.
     Describe,
-    /// Here is what I will send.
+    /// Describes what the client will send.
     Announce,
-    /// How is this track to be carried?
+    /// Chooses the transport of a track.
     Setup,
-    /// Begin, or go on.
+    /// Starts or resumes.
     Play,
-    /// Stop for a while.
+    /// Pauses.
     Pause,
-    /// Take what I send.
+    /// Starts recording of what the client sends.
     Record,
-    /// Read parameters; without a body, a sign of life.
+    /// Reads parameters; without a body, a keep-alive.
     GetParameter,
-    /// Set parameters.
+    /// Sets parameters.
     SetParameter,
-    /// The session is over.
+    /// Ends the session.
     Teardown,
-    /// Go elsewhere.
+    /// Refers the client to another server.
     Redirect,
-    /// Another.
+    /// Any other method.
     Other(String),
 }
 
@@ -70,25 +70,25 @@ impl Method {
     }
 }
 
-/// The headers of a message, in order, but for `Content-Length`, which the body says. Names are compared without regard
-/// to case. Values may be secret: `Debug` shows names only.
+/// Headers of a message, in order. `Content-Length` is not among them: it is derived from the body. Names are compared
+/// case-insensitively. Values may be secret, so `Debug` shows names only.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct Headers(Vec<(String, String)>);
 
 impl Headers {
-    /// The value of the first header of that name.
+    /// Returns the value of the first header with this name.
     pub fn get(&self, name: &str) -> Option<&str> {
         let named = self.0.iter().find(|(other, _)| other.eq_ignore_ascii_case(name));
         named.map(|(_, value)| value.as_str())
     }
 
-    /// The values of all headers of that name.
+    /// Returns the values of all headers with this name.
     pub fn all<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a str> {
         let named = self.0.iter().filter(move |(other, _)| other.eq_ignore_ascii_case(name));
         named.map(|(_, value)| value.as_str())
     }
 
-    /// Add a header at the end. Control characters in the value are left out: they would end the header.
+    /// Appends a header. Control characters are removed from the value, since a line break would end the header.
     pub fn add(&mut self, name: &str, value: impl Into<String>) {
         let mut value = value.into();
         value.retain(|letter| !letter.is_control());
@@ -103,7 +103,7 @@ impl Headers {
         self.0.retain(|(other, _)| !other.eq_ignore_ascii_case(name));
     }
 
-    /// Continue the last value, as a folded header does.
+    /// Appends to the last value, for a folded header. Returns false if there is no header yet.
     pub(super) fn fold(&mut self, more: &str) -> bool {
         let Some((_, value)) = self.0.last_mut() else {
             return false;
@@ -134,20 +134,20 @@ impl fmt::Debug for Headers {
 /// A request.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Request {
-    /// What is asked.
+    /// The method.
     pub method: Method,
-    /// Of what: a URL, or `*`.
+    /// The URL, or `*`.
     pub url: String,
-    /// Whether it is RTSP/1.0 rather than another version.
+    /// True for RTSP/1.0, false for any other version.
     pub version_one: bool,
     /// Its headers.
     pub headers: Headers,
-    /// Its body, mostly empty.
+    /// Body, usually empty.
     pub body: Vec<u8>,
 }
 
 impl Request {
-    /// A request without headers and body.
+    /// Creates a request without headers and body.
     pub fn new(method: Method, url: impl Into<String>) -> Self {
         Self {
             method,
@@ -158,7 +158,7 @@ impl Request {
         }
     }
 
-    /// The request's bytes.
+    /// Returns the bytes of the request.
     pub fn to_bytes(&self) -> Vec<u8> {
         let version = if self.version_one { VERSION } else { "RTSP/2.0" };
         let mut out = format!("{} {} {version}\r\n", self.method.name(), self.url).into_bytes();
@@ -168,7 +168,7 @@ impl Request {
 }
 
 impl fmt::Debug for Request {
-    /// Neither the URL nor the values of headers: both may hold credentials.
+    /// Omits the URL and the header values, since both may contain credentials.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Request")
             .field("method", &self.method.name())
@@ -183,16 +183,16 @@ impl fmt::Debug for Request {
 pub struct Response {
     /// The status code, 100 to 999.
     pub status: u16,
-    /// The status in words.
+    /// Reason phrase.
     pub reason: String,
     /// Its headers.
     pub headers: Headers,
-    /// Its body, mostly empty.
+    /// Body, usually empty.
     pub body: Vec<u8>,
 }
 
 impl Response {
-    /// A response with the usual words, without headers and body.
+    /// Creates a response with the standard reason phrase, without headers and body.
     pub fn new(status: u16) -> Self {
         Self {
             status,
@@ -202,7 +202,7 @@ impl Response {
         }
     }
 
-    /// The response's bytes.
+    /// Returns the bytes of the response.
     pub fn to_bytes(&self) -> Vec<u8> {
         let mut out = format!("{VERSION} {} {}\r\n", self.status, self.reason).into_bytes();
         self.headers.put(&mut out, &self.body);
@@ -212,7 +212,7 @@ impl Response {
 
 pub(super) const VERSION: &str = "RTSP/1.0";
 
-/// What comes on an RTSP connection.
+/// A message received on an RTSP connection.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Message {
     /// A request.
@@ -221,15 +221,15 @@ pub enum Message {
     Response(Response),
     /// An interleaved packet.
     Data {
-        /// The connection's number of its channel.
+        /// Number of its channel on this connection.
         channel: u8,
         /// The packet.
         bytes: Vec<u8>,
     },
 }
 
-/// Append an interleaved packet: `$`, the channel's number, the length, the packet (RFC 2326 §10.12). Packets longer
-/// than 65 535 bytes do not exist; one would be left out.
+/// Appends an interleaved packet: `$`, channel number, length, packet (RFC 2326 §10.12). A packet longer than 65 535
+/// bytes is left out; no transport delivers one.
 pub fn put_data(out: &mut Vec<u8>, channel: u8, packet: &[u8]) {
     let Ok(length) = u16::try_from(packet.len()) else {
         return;
@@ -239,7 +239,7 @@ pub fn put_data(out: &mut Vec<u8>, channel: u8, packet: &[u8]) {
     out.extend_from_slice(packet);
 }
 
-/// The words of a status (RFC 2326 §7.1.1).
+/// Reason phrase of a status (RFC 2326 §7.1.1).
 fn reason(status: u16) -> &'static str {
     match status {
         200 => "OK",

@@ -1,5 +1,5 @@
-//! The thinking half of the gateway pair: RTSP as cameras and players speak it, ended on each side, and what crosses
-//! between (protocol.md §9).
+//! The protocol logic of the two gateways: an RTSP client towards cameras, an RTSP server towards players, and the
+//! messages that are carried between the gateways (protocol.md §9). RTSP itself ends at each gateway.
 
 mod auth;
 mod carried;

@@ -1,54 +1,55 @@
-//! From the bytes of a connection to messages, however they are split on the way.
+//! A parser that splits the bytes of a connection into messages, in whatever pieces they arrive.
 //!
-//! Lenient where cameras and players are: lines may end without a carriage return, empty lines may stand before a
-//! message, a status may have no words, a header may be folded and have any bytes in its value. Strict where leniency
-//! would let two readers disagree about where a message ends: `Content-Length`.
+//! It is lenient where cameras and players are: lines may end without a carriage return, empty lines may precede a
+//! message, a status may have no reason phrase, a header may be folded and its value may contain any bytes. It is
+//! strict about `Content-Length`, where leniency would let two parsers disagree about the end of a message.
 
 use super::message::{Headers, MAX_BODY, MAX_HEAD, MAX_HEADERS, Message, Method, Request, Response, VERSION};
 
-/// The most bytes that may wait to be read: a message of the greatest length, and as much again behind it.
+/// Maximum number of unread bytes: a message of maximum length, and as much again after it.
 pub const MAX_UNREAD: usize = 2 * (MAX_HEAD + MAX_BODY);
 
-/// What came on a connection is no RTSP. Where the next message begins is unknown, so the connection must end.
+/// The received bytes are not RTSP. The start of the next message is unknown, so the connection must end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NotRtsp {
-    /// A head longer than [`MAX_HEAD`].
+    /// The head is longer than [`MAX_HEAD`].
     #[error("the head of a message has no end within {MAX_HEAD} bytes")]
     LongHead,
     /// More than [`MAX_HEADERS`] headers.
     #[error("a message has more than {MAX_HEADERS} headers")]
     ManyHeaders,
-    /// The first line is neither a request's nor a response's.
+    /// The first line is neither that of a request nor that of a response.
     #[error("what came is neither an RTSP request nor a response")]
     FirstLine,
-    /// A line among the headers is no header.
+    /// A line among the headers is not a header.
     #[error("a line among the headers is no header")]
     Header,
-    /// `Content-Length` is no number, is said twice differently, or is above [`MAX_BODY`].
+    /// `Content-Length` is not a number, has two different values, or is above [`MAX_BODY`].
     #[error("a content length is no number up to {MAX_BODY}")]
     BodyLength,
-    /// More than [`MAX_UNREAD`] bytes came while an earlier request was not answered yet.
+    /// More than [`MAX_UNREAD`] bytes arrived while an earlier request was not answered yet.
     #[error("more than {MAX_UNREAD} bytes came before an answer")]
     Unread,
 }
 
-/// Reads one direction of a connection.
+/// Parser for one direction of a connection.
 #[derive(Default)]
 pub struct MessageReader {
     bytes: Vec<u8>,
-    /// Where what is not read yet begins.
+    /// Index of the first unread byte.
     at: usize,
-    /// How far behind `at` no end of a head was found.
+    /// Number of bytes after `at` in which no end of a head begins.
     scanned: usize,
-    /// How long the message is whose head came and whose body did not: it is not parsed again for every byte.
+    /// Length of the next message, if its head is complete and its body is not. It saves parsing the head again for
+    /// every byte that arrives.
     awaited: usize,
 }
 
 impl MessageReader {
-    /// Take bytes as they came.
+    /// Takes received bytes.
     ///
     /// # Errors
-    /// [`NotRtsp::Unread`] if more would wait than may.
+    /// [`NotRtsp::Unread`] if more than [`MAX_UNREAD`] bytes would be unread.
     pub fn push(&mut self, bytes: &[u8]) -> Result<(), NotRtsp> {
         self.bytes.drain(..self.at);
         self.at = 0;
@@ -59,12 +60,12 @@ impl MessageReader {
         Ok(())
     }
 
-    /// How many more bytes [`push`](Self::push) takes.
+    /// Number of bytes that [`push`](Self::push) still accepts.
     pub fn room(&self) -> usize {
         MAX_UNREAD - (self.bytes.len() - self.at)
     }
 
-    /// The next message, if all of it came.
+    /// Returns the next message, if it is complete.
     ///
     /// # Errors
     /// [`NotRtsp`]: the connection must end.
@@ -76,7 +77,7 @@ impl MessageReader {
             [b'$', ..] => Ok(self.next_data()),
             _ => {
                 let Some(head) = head_length(unread, self.scanned) else {
-                    // The end may be split over what came and what comes: three bytes at most.
+                    // The last three bytes may contain the beginning of the head's end, so they are scanned again.
                     self.scanned = unread.len().saturating_sub(3);
                     return if unread.len() > MAX_HEAD {
                         Err(NotRtsp::LongHead)
@@ -132,7 +133,7 @@ impl MessageReader {
     }
 }
 
-/// Where the empty line after the headers ends.
+/// Index after the empty line that ends the headers.
 fn head_length(unread: &[u8], from: usize) -> Option<usize> {
     (from..unread.len()).find_map(|at| match &unread[at..] {
         [b'\n', b'\n', ..] => Some(at + 2),
@@ -141,7 +142,7 @@ fn head_length(unread: &[u8], from: usize) -> Option<usize> {
     })
 }
 
-/// The message of a head, and how long its body is.
+/// Parses a head, and returns the message without its body, and the length of the body.
 fn parse_head(head: &[u8]) -> Result<(Message, usize), NotRtsp> {
     let text = String::from_utf8_lossy(head);
     let mut lines = text.split('\n').map(|line| line.strip_suffix('\r').unwrap_or(line));
@@ -216,7 +217,7 @@ fn parse_headers<'a>(lines: impl Iterator<Item = &'a str>) -> Result<Headers, No
     Ok(headers)
 }
 
-/// A value as it may be shown and written again.
+/// Removes control characters and surrounding whitespace, so that the value can be logged and written again.
 fn clean(value: &str) -> String {
     let kept: String = value.chars().filter(|letter| !letter.is_control()).collect();
     kept.trim_ascii().to_owned()

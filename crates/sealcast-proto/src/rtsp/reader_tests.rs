@@ -5,7 +5,7 @@ fn read(bytes: &[u8]) -> Result<Vec<Message>, NotRtsp> {
     read_in(bytes, bytes.len().max(1))
 }
 
-/// Everything that can be read when the bytes come in pieces of that length.
+/// All messages that are read when the bytes arrive in pieces of this length.
 fn read_in(bytes: &[u8], piece: usize) -> Result<Vec<Message>, NotRtsp> {
     let mut reader = MessageReader::default();
     let mut messages = Vec::new();

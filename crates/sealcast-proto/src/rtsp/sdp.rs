@@ -1,41 +1,41 @@
-//! A camera's description (SDP, RFC 8866) as it may cross: control URLs replaced by ours, addresses taken out, and
-//! every other line as it came.
+//! Rewriting of a camera's session description (SDP, RFC 8866) for the other gateway: control URLs are replaced by
+//! ours; addresses, ports and the `u=`, `p=` and `k=` lines are removed; all other lines stay unchanged.
 
 use super::tracks::MAX_TRACKS;
 use super::url::{join, track_control};
 
-/// Nobody's address: what stands where the camera's stood.
+/// Replaces the camera's address.
 const NO_ADDRESS: &str = "IN IP4 0.0.0.0";
 
-/// A camera's description, ready to cross, and where its tracks are.
+/// A rewritten description, and the URLs of the camera's tracks.
 #[derive(Clone, PartialEq, Eq)]
 pub(super) struct Description {
-    /// The session description that crosses.
+    /// The rewritten session description.
     pub(super) sdp: Vec<u8>,
-    /// What the camera's relative URLs are relative to.
+    /// Base of the camera's relative URLs.
     pub(super) base: String,
-    /// The camera's URL for all tracks together.
+    /// The camera's URL of all tracks together.
     pub(super) aggregate: String,
-    /// The camera's URL of each track, 1 to 16.
+    /// The camera's URL of each track; 1 to 16.
     pub(super) tracks: Vec<String>,
 }
 
-/// A camera's description is of no use.
+/// A camera's description cannot be used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum DescriptionError {
-    /// It describes no track.
+    /// It describes no tracks.
     #[error("the camera describes no track")]
     NoTracks,
-    /// It describes more than 16.
+    /// It describes more than 16 tracks.
     #[error("the camera describes more than {MAX_TRACKS} tracks")]
     ManyTracks,
 }
 
-/// Rewrite a camera's SDP. `base` is what its relative URLs are relative to; `host` is the camera's, so that it can be
-/// kept from crossing wherever it stands.
+/// Rewrites a camera's SDP. `base` is the base of its relative URLs. `host` is the camera's host, which is removed
+/// wherever it appears.
 ///
 /// # Errors
-/// [`DescriptionError`]
+/// [`DescriptionError`] for no track, or more than 16.
 pub(super) fn rewrite(sdp: &[u8], base: &str, host: &str) -> Result<Description, DescriptionError> {
     let mut rewriter = Rewriter {
         base,
@@ -61,8 +61,8 @@ pub(super) fn rewrite(sdp: &[u8], base: &str, host: &str) -> Result<Description,
     })
 }
 
-/// Whether two descriptions are of the same tracks with the same codecs and parameters, so that who knows the one can
-/// show the other. Names, versions and times do not count.
+/// Returns true if two descriptions have the same tracks with the same codecs and parameters, so that a player that was
+/// given one of them can play the other. Names, versions and times are ignored.
 pub fn same_media(one: &[u8], other: &[u8]) -> bool {
     media(one).eq(media(other))
 }
@@ -79,9 +79,9 @@ struct Rewriter<'a> {
     out: Vec<u8>,
     aggregate: String,
     tracks: Vec<String>,
-    /// Whether the section that is being read has said its control URL.
+    /// True if the current section has already given its control URL.
     has_control: bool,
-    /// How the description ends its lines.
+    /// Line ending of the description, as of the last line that had one.
     ending: &'static [u8],
 }
 
@@ -90,7 +90,8 @@ impl Rewriter<'_> {
         let (content, ending) = match line {
             [content @ .., b'\r', b'\n'] => (content, &b"\r\n"[..]),
             [content @ .., b'\n'] => (content, &b"\n"[..]),
-            // The last line, which does not end: with an ending behind it a carriage return would be part of that.
+            // The last line has no line ending. Trailing carriage returns are removed: with an ending appended, the
+            // last of them would become part of it.
             mut content => {
                 while let [shorter @ .., b'\r'] = content {
                     content = shorter;
@@ -113,7 +114,7 @@ impl Rewriter<'_> {
             [b'c', b'=', ..] => self.put(&[b"c=", NO_ADDRESS.as_bytes()]),
             [b's', b'=', ..] if self.tells_host(content) => self.put(&[b"s=-"]),
             [b'a', b'=', attribute @ ..] => self.attribute(content, attribute),
-            // Who to ask and what key to use concerns the camera's side alone.
+            // URI, phone number and key are only of use on the camera's side.
             [b'u' | b'p' | b'k', b'=', ..] => {}
             _ if self.tells_host(content) => {}
             _ => self.put(&[content]),
@@ -121,18 +122,18 @@ impl Rewriter<'_> {
         Ok(())
     }
 
-    /// A new track begins. Its port is the camera's own affair.
+    /// Begins a new track. Its port is written as 0, since it has a meaning only on the camera's side.
     fn media(&mut self, media: &[u8]) -> Result<(), DescriptionError> {
         self.end_section();
         if self.tracks.len() == usize::from(MAX_TRACKS) {
             return Err(DescriptionError::ManyTracks);
         }
-        // A track that does not say its URL is the only one, and so the whole.
+        // The default is the URL of the whole session: a camera may leave out that of its only track.
         self.tracks.push(self.aggregate.clone());
         let mut fields = media.splitn(3, |byte| *byte == b' ');
         let (kind, _, rest) = (fields.next(), fields.next(), fields.next());
         let line = [b"m=", kind.unwrap_or_default(), b" 0 ", rest.unwrap_or_default()].concat();
-        // Nobody can play a track whose kind or format is an address, but its number counts.
+        // A track whose media line contains the camera's host cannot be played, but it keeps its number.
         self.put(&[if self.tells_host(&line) {
             b"m=application 0 - 0"
         } else {
@@ -157,7 +158,7 @@ impl Rewriter<'_> {
         }
     }
 
-    /// Every section says its control URL.
+    /// Ends a section, adding a control URL if it had none.
     fn end_section(&mut self) {
         if !std::mem::take(&mut self.has_control) {
             self.put_control();

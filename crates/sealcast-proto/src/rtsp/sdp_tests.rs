@@ -5,7 +5,7 @@ fn rewritten(sdp: &str, base: &str, host: &str) -> (String, Description) {
     (String::from_utf8(description.sdp.clone()).unwrap(), description)
 }
 
-/// As a Hikvision camera describes itself: absolute control URLs with queries.
+/// A description as Hikvision cameras send it: absolute control URLs with queries.
 #[test]
 fn absolute_urls_and_addresses_do_not_cross() {
     let base = "rtsp://192.168.5.106:554/Streaming/Channels/101/";
@@ -40,7 +40,8 @@ fn wherever_a_camera_says_its_address_it_does_not_cross() {
     assert_eq!(rewritten(sdp, "rtsp://10.9.8.7/cam", "10.9.8.7").0, expected);
 }
 
-/// As VStarcam cameras do: no control URL of the whole, relative ones of the tracks, a blank at a line's end.
+/// A description as VStarcam cameras send it: no control URL of the session, relative ones of the tracks, whitespace at
+/// the end of a line.
 #[test]
 fn a_missing_control_url_is_the_base() {
     let sdp = "v=0\r\ns=x\r\nm=video 0 RTP/AVP 96\r\na=control:track7\r\nm=audio 0 RTP/AVP 8\t \r\na=ptime:20";

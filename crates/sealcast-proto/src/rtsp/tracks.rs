@@ -1,6 +1,6 @@
-//! Tracks and their channels, numbered alike between the gateways whatever either plain side uses.
+//! Tracks and their channels. Their numbers between the gateways are independent of those that cameras and players use.
 
-/// Most tracks of one camera.
+/// Maximum number of tracks of one camera.
 pub const MAX_TRACKS: u8 = 16;
 
 /// A track: the number of its `m=` line in the description, 0 to 15.
@@ -8,7 +8,7 @@ pub const MAX_TRACKS: u8 = 16;
 pub struct Track(u8);
 
 impl Track {
-    /// Track `number`, or `None` for 16 and above.
+    /// Returns track `number`, or `None` for 16 and above.
     pub fn new(number: usize) -> Option<Self> {
         u8::try_from(number)
             .ok()
@@ -16,7 +16,7 @@ impl Track {
             .map(Self)
     }
 
-    /// Its number.
+    /// The track's number.
     pub fn index(self) -> usize {
         self.0.into()
     }
@@ -25,9 +25,9 @@ impl Track {
 /// RTP or RTCP of one track.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Channel {
-    /// Which track.
+    /// The track.
     pub track: Track,
-    /// Whether it is RTCP rather than RTP.
+    /// True for RTCP, false for RTP.
     pub rtcp: bool,
 }
 
@@ -37,7 +37,7 @@ impl Channel {
         self.track.0 * 2 + u8::from(self.rtcp)
     }
 
-    /// The channel of that number, or `None` if no track has it.
+    /// Returns the channel with this number, or `None` if its track would be out of range.
     pub fn from_number(number: u8) -> Option<Self> {
         let track = Track::new(usize::from(number / 2))?;
         Some(Self {
@@ -47,55 +47,55 @@ impl Channel {
     }
 }
 
-/// Some of a camera's tracks.
+/// A set of a camera's tracks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TrackSet(u16);
 
 impl TrackSet {
-    /// The tracks whose bits are set: bit 0 is track 0.
+    /// The set of the tracks whose bits are set; bit 0 is track 0.
     pub fn from_bits(bits: u16) -> Self {
         Self(bits)
     }
 
-    /// One bit for each track.
+    /// Returns the set as bits, one for each track.
     pub fn bits(self) -> u16 {
         self.0
     }
 
-    /// Put a track in.
+    /// Adds a track.
     pub fn insert(&mut self, track: Track) {
         self.0 |= 1 << track.0;
     }
 
-    /// Take a track out.
+    /// Removes a track.
     pub fn remove(&mut self, track: Track) {
         self.0 &= !(1 << track.0);
     }
 
-    /// These and those.
+    /// Union of two sets.
     #[must_use]
     pub fn with(self, others: Self) -> Self {
         Self(self.0 | others.0)
     }
 
-    /// These without those.
+    /// This set without the tracks of `others`.
     #[must_use]
     pub fn without(self, others: Self) -> Self {
         Self(self.0 & !others.0)
     }
 
-    /// Those of these that are also among the others.
+    /// Intersection of two sets.
     #[must_use]
     pub fn only(self, others: Self) -> Self {
         Self(self.0 & others.0)
     }
 
-    /// Whether a track is in it.
+    /// Returns true if a track is in the set.
     pub fn contains(self, track: Track) -> bool {
         self.0 & (1 << track.0) != 0
     }
 
-    /// Whether there is none.
+    /// Returns true if the set is empty.
     pub fn is_empty(self) -> bool {
         self.0 == 0
     }
@@ -106,16 +106,16 @@ impl TrackSet {
     }
 }
 
-/// Which interleaved channel of an RTSP connection is which track's. Each connection has its own.
+/// Assignment of the interleaved channels of one RTSP connection to tracks.
 #[derive(Clone, Debug, Default)]
 pub struct Interleaving {
-    /// By track: the number of its RTP channel, and of its RTCP channel.
+    /// By track: the numbers of its RTP channel and of its RTCP channel.
     pairs: Vec<(Track, u8, u8)>,
 }
 
 impl Interleaving {
-    /// Give a track its pair, instead of any it had. `false`, with nothing changed, if another track has one of them or
-    /// both are the same.
+    /// Assigns a pair of channels to a track, replacing any that it had. Returns false, and changes nothing, if another
+    /// track has one of the numbers or both are equal.
     pub fn assign(&mut self, track: Track, rtp: u8, rtcp: u8) -> bool {
         let taken = |number: u8| {
             let others = self.pairs.iter().filter(|pair| pair.0 != track);
@@ -129,12 +129,12 @@ impl Interleaving {
         true
     }
 
-    /// Take a track's pair from it, if it has one.
+    /// Releases the pair of a track, if it has one.
     pub fn release(&mut self, track: Track) {
         self.pairs.retain(|pair| pair.0 != track);
     }
 
-    /// A pair that nobody has, even first.
+    /// Returns a pair of free numbers, the first of them even.
     pub fn free_pair(&self) -> Option<(u8, u8)> {
         let taken = |number: u8| self.pairs.iter().any(|pair| pair.1 == number || pair.2 == number);
         let first = (0..=u8::MAX - 1)
@@ -143,13 +143,13 @@ impl Interleaving {
         Some((first, first + 1))
     }
 
-    /// The connection's number of a channel.
+    /// Number of a channel on the connection.
     pub fn number(&self, channel: Channel) -> Option<u8> {
         let pair = self.pairs.iter().find(|pair| pair.0 == channel.track)?;
         Some(if channel.rtcp { pair.2 } else { pair.1 })
     }
 
-    /// The channel that a number of the connection stands for.
+    /// The channel with a number on the connection.
     pub fn channel(&self, number: u8) -> Option<Channel> {
         let pair = self.pairs.iter().find(|pair| pair.1 == number || pair.2 == number)?;
         Some(Channel {

@@ -1,61 +1,62 @@
-//! The Transport header (RFC 2326 §12.39): how a track's packets are carried on a plain side.
+//! The Transport header (RFC 2326 §12.39): how the packets of a track are carried between a gateway and a camera or
+//! player.
 
 use std::fmt;
 
-/// Most offers of one header that are looked at.
+/// Maximum number of offers that are parsed from one header.
 const MAX_OFFERS: usize = 8;
 
-/// Two UDP ports of one track, RTP and RTCP.
+/// The two UDP ports of one track.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PortPair {
-    /// For RTP.
+    /// RTP port.
     pub rtp: u16,
-    /// For RTCP.
+    /// RTCP port.
     pub rtcp: u16,
 }
 
-/// A way in which a client would have a track carried.
+/// A transport that a client offers for a track.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Offer {
-    /// On the RTSP connection, in these channels (RTP, RTCP) or in such as the server chooses.
+    /// On the RTSP connection, in these channels (RTP, RTCP), or in channels of the server's choice.
     Interleaved(Option<(u8, u8)>),
-    /// Over UDP to these ports of the client's.
+    /// Over UDP, to these ports of the client.
     Udp(PortPair),
 }
 
-/// The way in which a track is carried.
+/// The transport that a server granted for a track.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Granted {
     /// On the RTSP connection, in these channels.
     Interleaved {
-        /// For RTP.
+        /// RTP channel.
         rtp: u8,
-        /// For RTCP.
+        /// RTCP channel.
         rtcp: u8,
     },
     /// Over UDP.
     Udp {
         /// The client's ports.
         client: PortPair,
-        /// The server's, where it says them.
+        /// The server's ports, if it named them.
         server: Option<PortPair>,
     },
 }
 
-/// How a packet reaches the other side.
+/// The path of a packet to the other side.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Route {
-    /// On the RTSP connection, in this channel: see [`put_data`](super::put_data).
+    /// On the RTSP connection, in this channel; see [`put_data`](super::put_data).
     Interleaved(u8),
     /// Over UDP from the track's socket to this port of the other side.
     Udp {
-        /// Its port.
+        /// The port.
         port: u16,
     },
 }
 
-/// What a client offers in the value of a Transport header, in its order. What is none of ours is left out: multicast,
-/// recording, other profiles than RTP/AVP. A `destination` is ignored: packets go to who asked for them.
+/// Parses the offers in a Transport header, in the client's order. Unsupported ones are left out: multicast, recording,
+/// and profiles other than RTP/AVP. A `destination` is ignored: packets go only to the client that asked for them.
 pub fn parse_offers(value: &str) -> Vec<Offer> {
     value.split(',').take(MAX_OFFERS).filter_map(parse_offer).collect()
 }
@@ -86,9 +87,9 @@ fn parse_offer(spec: &str) -> Option<Offer> {
     }
 }
 
-/// What a camera grants in its answer to a SETUP that offered `offer`, or `None` if that makes no sense. Cameras
-/// order the parameters as they like, leave out what they take as offered, and write SSRCs in several ways, which are
-/// not read.
+/// Parses a camera's answer to a SETUP that offered `offer`. Returns `None` if it does not fit the offer. Cameras order
+/// the parameters as they like, may leave out those that they accepted unchanged, and write SSRCs in several ways, so
+/// the SSRC is not parsed.
 pub fn parse_granted(value: &str, offer: Offer) -> Option<Granted> {
     let parameter = |wanted: &str| {
         value.split(';').map(str::trim).find_map(|parameter| {
@@ -113,7 +114,7 @@ pub fn parse_granted(value: &str, offer: Offer) -> Option<Granted> {
     }
 }
 
-/// `N-M`, or `N` alone for N and the next.
+/// Parses `N-M`, or `N` alone, which means N and N + 1.
 fn parse_pair<T: std::str::FromStr + Into<u32> + Copy + TryFrom<u32>>(value: &str) -> Option<(T, T)> {
     let number = |text: &str| {
         text.bytes()
@@ -141,7 +142,7 @@ impl fmt::Display for PortPair {
 }
 
 impl fmt::Display for Offer {
-    /// As a SETUP says it.
+    /// Writes the offer as in a SETUP request.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Interleaved(Some((rtp, rtcp))) => write!(f, "RTP/AVP/TCP;unicast;interleaved={rtp}-{rtcp}"),
@@ -152,7 +153,7 @@ impl fmt::Display for Offer {
 }
 
 impl fmt::Display for Granted {
-    /// As the answer to a SETUP says it.
+    /// Writes the transport as in the response to a SETUP.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Interleaved { rtp, rtcp } => write!(f, "RTP/AVP/TCP;unicast;interleaved={rtp}-{rtcp}"),

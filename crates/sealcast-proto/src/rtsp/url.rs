@@ -1,5 +1,5 @@
-//! URLs as cameras and players really use them. They are joined as text, the way the common clients do it, since many a
-//! camera's URLs would not survive RFC 3986. None that is kept here holds credentials.
+//! URLs in the forms that cameras and players use. They are joined as text, as the common clients do, since the URLs of
+//! many cameras do not follow RFC 3986. No stored URL contains credentials.
 
 use std::fmt;
 
@@ -8,48 +8,48 @@ use zeroize::Zeroizing;
 use super::auth::Credentials;
 use super::tracks::Track;
 
-/// The port of `rtsp://`.
+/// Default port of `rtsp://`.
 const RTSP_PORT: u16 = 554;
-/// The port of `rtsps://`.
+/// Default port of `rtsps://`.
 const RTSPS_PORT: u16 = 322;
-/// Longest URL of a camera in bytes.
+/// Maximum length of a camera's URL in bytes.
 const MAX_URL: usize = 2048;
 
-/// Where a camera is. Printing it shows no credentials, for it holds none.
+/// URL of a camera, without credentials, so it can be printed.
 #[derive(Clone, PartialEq, Eq)]
 pub struct CameraUrl {
-    /// Whether the connection is TLS.
+    /// True if the connection uses TLS.
     pub tls: bool,
-    /// A name or an address; an IPv6 address without its brackets.
+    /// Host name or address; an IPv6 address without brackets.
     pub host: String,
-    /// The TCP port.
+    /// TCP port.
     pub port: u16,
     text: String,
 }
 
-/// Why a text is no URL of a camera. Holds none of it.
+/// Reason why a text is not a camera URL. It contains no part of the text, which may hold credentials.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum UrlError {
-    /// Another scheme, or none.
+    /// Scheme missing or not supported.
     #[error("a camera's URL begins with rtsp:// or rtsps://")]
     Scheme,
-    /// No host, or what cannot be one.
+    /// Host missing or not valid.
     #[error("the camera's URL names no host")]
     Host,
-    /// The port is no number from 1 to 65535.
+    /// The port is not a number from 1 to 65535.
     #[error("the camera's URL has a port that is none")]
     Port,
-    /// Spaces or control characters, or too long.
+    /// A character that must be escaped (space, control character, not ASCII), or a URL longer than `MAX_URL`.
     #[error("the camera's URL has a character that must be escaped, or is longer than {MAX_URL} bytes")]
     Form,
 }
 
 impl CameraUrl {
-    /// Read `rtsp[s]://[USER[:PASSWORD]@]HOST[:PORT][/PATH]`. The credentials' escapes are undone; the path stays as
-    /// typed.
+    /// Parses `rtsp[s]://[USER[:PASSWORD]@]HOST[:PORT][/PATH]`. Escapes are decoded in the credentials and kept in the
+    /// path.
     ///
     /// # Errors
-    /// [`UrlError`] says which part is wrong, without repeating any.
+    /// [`UrlError`] names the invalid part, without repeating it.
     pub fn parse(text: &str) -> Result<(Self, Option<Credentials>), UrlError> {
         if text.len() > MAX_URL || !text.bytes().all(|byte| byte.is_ascii_graphic()) {
             return Err(UrlError::Form);
@@ -91,7 +91,7 @@ impl CameraUrl {
         Ok((url, user_info.map(credentials)))
     }
 
-    /// The URL, without credentials.
+    /// Returns the URL, without credentials.
     pub fn as_str(&self) -> &str {
         &self.text
     }
@@ -109,12 +109,13 @@ impl fmt::Debug for CameraUrl {
     }
 }
 
-/// `HOST:PORT`, with user information before it or not, and what follows.
+/// Splits the text after `://` into the authority (host and port, perhaps with user information before them) and the
+/// rest.
 fn split_authority(rest: &str) -> (&str, &str) {
     rest.split_at(rest.find(['/', '?', '#']).unwrap_or(rest.len()))
 }
 
-/// Passwords with an unescaped `@` are common: the last one ends them.
+/// Splits off the user information. It ends at the last `@`, since unescaped `@` in passwords are common.
 fn split_user_info(authority: &str) -> (Option<&str>, &str) {
     match authority.rsplit_once('@') {
         Some((user_info, server)) => (Some(user_info), server),
@@ -127,7 +128,7 @@ fn credentials(user_info: &str) -> Credentials {
     Credentials::new(unescaped(user).as_str(), unescaped(password))
 }
 
-/// With `%XX` undone; what is no escape stays.
+/// Decodes `%XX` escapes. A `%` that begins no valid escape is kept.
 fn unescaped(text: &str) -> Zeroizing<String> {
     let mut bytes = Zeroizing::new(Vec::with_capacity(text.len()));
     let mut rest = text.as_bytes();
@@ -141,13 +142,13 @@ fn unescaped(text: &str) -> Zeroizing<String> {
     Zeroizing::new(String::from_utf8_lossy(&bytes).into_owned())
 }
 
-/// Whether a text is an absolute RTSP URL.
+/// Returns true if a text is an absolute RTSP URL.
 fn is_absolute(text: &str) -> bool {
     let scheme = text.split_once("://").map_or("", |(scheme, _)| scheme);
     scheme.eq_ignore_ascii_case("rtsp") || scheme.eq_ignore_ascii_case("rtsps")
 }
 
-/// A URL without the user information in it.
+/// Removes the user information from a URL.
 pub(super) fn without_user_info(url: &str) -> String {
     let Some((scheme, rest)) = url.split_once("://") else {
         return url.to_owned();
@@ -156,14 +157,14 @@ pub(super) fn without_user_info(url: &str) -> String {
     format!("{scheme}://{}{path}", split_user_info(authority).1)
 }
 
-/// The base of a camera's relative URLs: what its description was said to be of, if that is absolute, or what was
-/// asked.
+/// Base of a camera's relative URLs: the first absolute URL of `said` (the headers of the DESCRIBE response), or else
+/// the requested URL.
 pub(super) fn base<'a>(said: impl Iterator<Item = &'a str>, asked: &str) -> String {
     let said = said.map(str::trim).find(|url| is_absolute(url));
     without_user_info(said.unwrap_or(asked))
 }
 
-/// A control URL of a camera, made absolute: `*` is the base itself, and anything relative comes behind it.
+/// Resolves a control URL of a camera: `*` or nothing is the base itself, and a relative URL is appended to the base.
 pub(super) fn join(base: &str, control: &str) -> String {
     if control.is_empty() || control == "*" {
         base.to_owned()
@@ -175,16 +176,17 @@ pub(super) fn join(base: &str, control: &str) -> String {
     }
 }
 
-/// What a player's URL asks for.
+/// The camera and track in a player's URL.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Asked {
-    /// The camera's path, without slashes around it.
+    /// Path of the camera, without leading and trailing slashes.
     pub(super) path: String,
-    /// One of its tracks.
+    /// The track, if the URL names one.
     pub(super) track: Option<Track>,
 }
 
-/// Read a player's URL; only the path counts. `None` for `*` and for what is no URL.
+/// Parses a player's URL, of which only the path counts. Returns `None` for `*` and for anything that is not an
+/// absolute RTSP URL.
 pub(super) fn asked(url: &str) -> Option<Asked> {
     if !is_absolute(url) {
         return None;
@@ -209,17 +211,17 @@ fn track_number(digits: &str) -> Option<Track> {
     plain.then(|| digits.parse().ok().and_then(Track::new))?
 }
 
-/// The control URL of a track between the gateways and towards players.
+/// Relative control URL of a track, between the gateways and towards players.
 pub(super) fn track_control(track: usize) -> String {
     format!("track{track}")
 }
 
-/// RTP-Info (RFC 2326 §12.33) as it crosses: a camera's URLs become our relative ones. Tracks that nobody knows are
-/// left out, and parameters but `seq` and `rtptime`.
+/// Rewrites RTP-Info (RFC 2326 §12.33) of a camera for the other gateway: its URLs become our relative ones. Unknown
+/// tracks, and parameters other than `seq` and `rtptime`, are left out.
 pub(super) fn rtp_info_from_camera(value: &str, base: &str, controls: &[String]) -> String {
     let entries = rtp_info_entries(value).filter_map(|(url, parameters)| {
         let url = join(base, url);
-        // With one track there is nothing to mistake, and some cameras name it wrongly.
+        // With one track there is no ambiguity, and some cameras give a wrong URL.
         let track = controls
             .iter()
             .position(|control| *control == url)
@@ -238,7 +240,7 @@ pub(super) fn rtp_info_from_camera(value: &str, base: &str, controls: &[String])
     entries.collect::<Vec<_>>().join(",")
 }
 
-/// RTP-Info as a player gets it: our relative URLs made absolute.
+/// Rewrites RTP-Info for a player: our relative URLs become absolute.
 pub(super) fn rtp_info_for_player(value: &str, base: &str) -> String {
     let entries = rtp_info_entries(value).map(|(url, parameters)| {
         let semicolon = if parameters.is_empty() { "" } else { ";" };
@@ -247,7 +249,7 @@ pub(super) fn rtp_info_for_player(value: &str, base: &str) -> String {
     entries.collect::<Vec<_>>().join(",")
 }
 
-/// The URL of each entry and its other parameters. URLs may hold commas, so an entry begins where `url=` does.
+/// Iterates over the entries as URL and other parameters. URLs may contain commas, so entries are split at `url=`.
 fn rtp_info_entries(value: &str) -> impl Iterator<Item = (&str, &str)> {
     value.split("url=").skip(1).map(|entry| {
         let entry = entry.trim_end_matches([' ', ',', ';']);

@@ -99,7 +99,7 @@ fn rtp_info_crosses_as_cameras_write_it() {
     ] {
         assert_eq!(rtp_info_from_camera(camera, base, &controls), crossing);
     }
-    // A camera with one track may call it anything.
+    // With a single track the URL does not matter.
     let wrong = "url=rtsp://192.168.1.110:5050/H264/video;seq=271;rtptime=1621990950";
     assert_eq!(
         rtp_info_from_camera(wrong, base, &controls[..1]),

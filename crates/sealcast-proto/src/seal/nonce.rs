@@ -1,9 +1,9 @@
-//! Nonces, which only a sealer or an opener can make.
+//! Nonces, which only sealers and openers can create.
 
-/// Bytes of an epoch's nonce base.
+/// Length of an epoch's nonce base in bytes.
 pub(crate) const BASE_LEN: usize = 8;
 
-/// The number a record is sealed under: the epoch's 64-bit base and a 32-bit counter (keys.md §5).
+/// The nonce of a record: the 64-bit base of its key and a 32-bit counter, the record's number (keys.md §5).
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Nonce([u8; BASE_LEN + 4]);
 
@@ -15,12 +15,12 @@ impl Nonce {
         Self(bytes)
     }
 
-    /// For suites with 12-byte nonces.
+    /// Returns the nonce for suites with 12-byte nonces.
     pub fn twelve(&self) -> [u8; 12] {
         self.0
     }
 
-    /// For suites with 16-byte nonces: four zero bytes follow.
+    /// Returns the nonce for suites with 16-byte nonces: followed by four zero bytes.
     pub fn sixteen(&self) -> [u8; 16] {
         let mut bytes = [0; 16];
         bytes[..12].copy_from_slice(&self.0);

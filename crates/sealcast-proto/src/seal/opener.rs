@@ -1,4 +1,4 @@
-//! The opening half of a key, and the types of bytes before and after.
+//! The opening half of a key, and types for records before and after opening.
 
 use std::fmt;
 
@@ -6,16 +6,16 @@ use super::nonce::BASE_LEN;
 use super::{Nonce, PacketKey, Refusal, ReplayWindow};
 use crate::wire::{Accept, HEADER_LEN, Header, TAG_LEN, check};
 
-/// Failed openings after which a key is not used any more (keys.md §6).
+/// Number of failed openings after which a key is no longer used (keys.md §6).
 const INTEGRITY_LIMIT: u64 = 1 << 36;
 
-/// A record as it came from the network: its form was checked, nothing else.
+/// A record from the network. Its form has been checked, and nothing else.
 pub struct Sealed<'a> {
     bytes: &'a mut [u8],
 }
 
 impl<'a> Sealed<'a> {
-    /// Check the form of a record. `accept` says whether one in clear may come now.
+    /// Checks the form of a record. `accept` says whether a record in clear is allowed now.
     ///
     /// # Errors
     /// [`Refusal::Malformed`] or [`Refusal::Cleartext`].
@@ -24,13 +24,13 @@ impl<'a> Sealed<'a> {
         Ok(Self { bytes })
     }
 
-    /// The header as the network gave it: not to be believed before the record was opened.
+    /// Returns the header as received. Do not trust it before the record has been opened.
     pub fn unverified_header(&self) -> Header {
         header_of(self.bytes)
     }
 }
 
-/// A record whose tag was verified. Only [`Opener::open`] makes one.
+/// A record whose tag has been verified. Only [`Opener::open`] creates one.
 pub struct Opened<'a> {
     /// Header and payload.
     record: &'a [u8],
@@ -39,7 +39,7 @@ pub struct Opened<'a> {
 }
 
 impl fmt::Debug for Opened<'_> {
-    /// What it says is nobody's business but the peers': only its length is shown.
+    /// Shows only the length of the payload, since the payload is confidential.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut shown = f.debug_struct("Opened");
         shown.field("header", &self.header());
@@ -49,30 +49,30 @@ impl fmt::Debug for Opened<'_> {
 }
 
 impl<'a> Opened<'a> {
-    /// The authenticated header.
+    /// Returns the authenticated header.
     #[inline]
     pub fn header(&self) -> Header {
         header_of(self.record)
     }
 
-    /// The payload in clear.
+    /// Returns the payload in clear.
     #[inline]
     pub fn payload(&self) -> &'a [u8] {
         &self.record[HEADER_LEN..]
     }
 
-    /// Whether records that were sealed before this one under the same key have not been opened. On a byte stream they
-    /// never will be: they were refused, or removed on the way.
+    /// Returns true if records that were sealed before this one under the same key have not been opened. On a byte
+    /// stream they never will be: they were refused, or removed in transit.
     pub fn follows_gap(&self) -> bool {
         self.follows_gap
     }
 
-    /// Whether it has a higher number than any opened before it under its key.
+    /// Returns true if its number is higher than any opened before under its key.
     pub fn newest(&self) -> bool {
         self.newest
     }
 
-    /// A record, header and payload, as if it had been opened.
+    /// Makes an opened record from a header and payload that were never sealed.
     #[cfg(test)]
     pub(crate) fn made_up(record: &'a [u8], follows_gap: bool) -> Self {
         Self {
@@ -83,8 +83,8 @@ impl<'a> Opened<'a> {
     }
 }
 
-/// The header of a record whose form was checked. It is read where it is needed: a copy would cost more than the
-/// whole replay window.
+/// Reads the header of a record whose form has been checked. It is read again at each use: carrying a copy costs more
+/// time than the whole replay window.
 #[inline]
 fn header_of(record: &[u8]) -> Header {
     let header = record.first_chunk().expect("records are longer than a header");
@@ -109,11 +109,11 @@ impl Opener {
         }
     }
 
-    /// Verify a record, and decrypt it in place if it is encrypted: it says so itself, and is opened as what it says,
-    /// so that a flag altered on the way spoils the tag.
+    /// Verifies a record, and decrypts it in place if its flags say that it is encrypted. The flags are authenticated,
+    /// so a flag that was altered in transit makes the tag fail.
     ///
     /// # Errors
-    /// [`Refusal::Replay`], asked first, or [`Refusal::Tag`]; neither moves the window.
+    /// [`Refusal::Replay`], which is checked first, or [`Refusal::Tag`]. The replay window is unchanged then.
     pub fn open<'a>(&mut self, record: Sealed<'a>) -> Result<Opened<'a>, Refusal> {
         let Sealed { bytes } = record;
         let header = header_of(bytes);
@@ -144,7 +144,7 @@ impl Opener {
         })
     }
 
-    /// Whether so many records failed that forging one is no longer out of the question: the session must end.
+    /// Returns true if so many records failed that a forgery is no longer unlikely enough: the session must end.
     pub fn integrity_spent(&self) -> bool {
         self.failures >= INTEGRITY_LIMIT
     }

@@ -1,21 +1,21 @@
-//! The seam for suites and study ciphers: a key that seals and opens one record.
+//! The interface of suites and study ciphers: a key that seals and opens single records.
 
 use super::Nonce;
 use crate::wire::TAG_LEN;
 
-/// The tag did not fit: altered, or sealed under another key.
+/// The tag is wrong: the record was altered, or sealed under another key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OpenFailed;
 
-/// A key, ready for many records: its schedule is computed once, sealing allocates nothing.
+/// A key for many records. Its key schedule is computed once, and sealing allocates nothing.
 pub trait PacketKey: Send + Sync {
-    /// Encrypt `payload` in place and authenticate it with `associated`: the header, and in a record in clear the
-    /// payload after it, `payload` then being empty.
+    /// Encrypts `payload` in place, and authenticates it together with `associated`. That is the header; for a record
+    /// in clear it is the header and the payload, and `payload` is empty.
     fn seal(&self, nonce: Nonce, associated: &[u8], payload: &mut [u8]) -> [u8; TAG_LEN];
 
-    /// Verify the tag over `associated` and the payload, and decrypt the payload in place.
+    /// Verifies the tag over `associated` and the payload, and decrypts the payload in place.
     ///
     /// # Errors
-    /// [`OpenFailed`], and then the payload holds nothing useful.
+    /// [`OpenFailed`]; the contents of the payload are undefined then.
     fn open(&self, nonce: Nonce, associated: &[u8], payload_and_tag: &mut [u8]) -> Result<(), OpenFailed>;
 }

@@ -1,11 +1,11 @@
-//! Why a record was refused, and how often.
+//! Reasons why records are refused, and their counters.
 
 use crate::wire::BadForm;
 
-/// Why a record was refused. Refusing changes nothing but a counter (protocol.md §2).
+/// Reason why a record was refused. A refusal changes nothing but a counter (protocol.md §2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, thiserror::Error)]
 pub enum Refusal {
-    /// It does not have the form of a record. On a byte stream, framing is lost.
+    /// It does not have the form of a record. On a byte stream this means that framing is lost.
     #[error("malformed")]
     Malformed,
     /// Its payload is not encrypted.
@@ -14,10 +14,10 @@ pub enum Refusal {
     /// It belongs to an epoch this end has no key for.
     #[error("unknown-epoch")]
     UnknownEpoch,
-    /// Its number was opened before, or is too old to tell.
+    /// Its number was opened before, or is too old for the replay window.
     #[error("replay")]
     Replay,
-    /// Its tag does not fit: altered, or sealed under another key.
+    /// Its tag is wrong: it was altered, or sealed under another key.
     #[error("tag")]
     Tag,
 }
@@ -32,7 +32,7 @@ impl From<BadForm> for Refusal {
 }
 
 impl Refusal {
-    /// All reasons, in the order in which records are checked for them.
+    /// All reasons, in the order of the checks.
     pub const ALL: [Self; 5] = [
         Self::Malformed,
         Self::Cleartext,
@@ -42,7 +42,7 @@ impl Refusal {
     ];
 }
 
-/// Refused records, counted by reason.
+/// Counters of refused records, by reason.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RefusalCounts([u64; Refusal::ALL.len()]);
 
@@ -52,12 +52,12 @@ impl RefusalCounts {
         *slot = slot.saturating_add(1);
     }
 
-    /// How many records were refused for `reason`.
+    /// Returns the number of records refused for `reason`.
     pub fn of(&self, reason: Refusal) -> u64 {
         self.0[reason as usize]
     }
 
-    /// How many were refused in all.
+    /// Returns the number of refused records.
     pub fn total(&self) -> u64 {
         self.0.iter().sum()
     }

@@ -1,17 +1,17 @@
-//! The replay window, after RFC 6479: a ring of words in which only whole words are ever cleared.
+//! The replay window, after RFC 6479: a ring of words that are only ever cleared as a whole.
 
-/// How far behind the highest number a record may come and still be judged.
+/// Size of the window in record numbers, counted down from the highest one opened. Older numbers are refused.
 pub const REPLAY_WINDOW: u32 = 4096;
 
 const WORD_BITS: u32 = 64;
-/// A power of two, so that finding a word's place costs a mask; more than the window, so that clearing the newest
-/// words never touches a number still inside it.
+/// Number of words: a power of two, so that the index of a word is computed with a mask, and more than the window
+/// needs, so that clearing the newest words never affects a number that is still inside.
 const WORDS: usize = 2 * (REPLAY_WINDOW / WORD_BITS) as usize;
 
-/// Which record numbers of one key have been opened. The zero value is an untouched window.
+/// The record numbers of one key that have been opened. A default window has none.
 #[derive(Clone)]
 pub struct ReplayWindow {
-    /// One more than the highest number opened; 0 when none was.
+    /// One more than the highest number opened; 0 if there is none.
     next: u64,
     words: [u64; WORDS],
 }
@@ -26,7 +26,7 @@ impl Default for ReplayWindow {
 }
 
 impl ReplayWindow {
-    /// Whether a record with number `seq` may still be opened. Asked before opening.
+    /// Returns true if a record with number `seq` may still be opened. Call it before opening.
     pub fn accepts(&self, seq: u32) -> bool {
         let seq = u64::from(seq);
         if seq >= self.next {
@@ -36,18 +36,18 @@ impl ReplayWindow {
         inside && self.words[slot(seq)] & bit(seq) == 0
     }
 
-    /// Whether numbers before `seq` have not been seen: records were lost, or are late. Asked before
-    /// [`mark`](Self::mark).
+    /// Returns true if numbers between the highest one opened and `seq` have not been opened: their records were lost,
+    /// or are late. Call it before [`mark`](Self::mark).
     pub fn skips(&self, seq: u32) -> bool {
         u64::from(seq) > self.next
     }
 
-    /// Whether `seq` is higher than any number opened. Asked before [`mark`](Self::mark).
+    /// Returns true if `seq` is higher than any number opened. Call it before [`mark`](Self::mark).
     pub fn is_newest(&self, seq: u32) -> bool {
         u64::from(seq) >= self.next
     }
 
-    /// Remember that `seq` was opened. Called only after its tag was verified.
+    /// Marks `seq` as opened. Call it only after the tag was verified.
     pub fn mark(&mut self, seq: u32) {
         let seq = u64::from(seq);
         if seq >= self.next {
@@ -62,12 +62,12 @@ impl ReplayWindow {
     }
 }
 
-/// Which word a number belongs to, counted without end.
+/// Index of a number's word, before reduction to the ring.
 fn word(seq: u64) -> u64 {
     seq / u64::from(WORD_BITS)
 }
 
-/// Where that word stands in the ring.
+/// Index of a number's word in the ring.
 fn slot(seq: u64) -> usize {
     (word(seq) % WORDS as u64) as usize
 }

@@ -1,43 +1,43 @@
-//! The sealing half of a key: it alone makes nonces, and asks the limits first.
+//! The sealing half of a key. Only it assigns nonces, after checking the limits.
 
 use super::nonce::BASE_LEN;
 use super::{Nonce, PacketKey};
 use crate::wire::{Flags, HEADER_LEN, Header, Kind, MAX_RECORD, TAG_LEN, append};
 
-/// How much may be sealed under one key. Past it, [`Sealer::seal`] refuses.
+/// Limits on the use of one key. Beyond them [`Sealer::seal`] fails.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SealLimits {
-    /// Records; never more than 2³² since the number is the nonce's counter.
+    /// Maximum number of records; at most 2³², since a record's number is the nonce's counter.
     pub records: u64,
-    /// 16-byte blocks, a record of `p` payload bytes counting `⌈p/16⌉ + 3`.
+    /// Maximum number of 16-byte blocks; a record with `p` payload bytes counts as `⌈p/16⌉ + 3`.
     pub blocks: u64,
 }
 
 impl SealLimits {
-    /// The counter's own bound, and no bound on blocks.
+    /// Only the limit of the counter, and none on blocks.
     pub const COUNTER: Self = Self {
         records: 1 << 32,
         blocks: u64::MAX,
     };
 }
 
-/// The key has sealed all it may. Nothing was sealed and nothing may be sent in clear instead.
+/// The key has reached a limit. Nothing was sealed, and nothing may be sent in clear instead.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the key has reached its limit")]
 pub struct Exhausted;
 
-/// What stands in a record's header besides what the sealer itself puts there.
+/// The fields of a record's header that the sealer does not set itself.
 #[derive(Clone, Copy, Debug)]
 pub struct RecordMeta {
     /// The record's flags.
     pub flags: Flags,
-    /// Its stream.
+    /// The stream.
     pub stream: u32,
     /// The sender's wall clock in nanoseconds.
     pub timestamp: u64,
 }
 
-/// Seals records under one key, each with a number of its own.
+/// Seals records under one key, and numbers them.
 pub struct Sealer {
     key: Box<dyn PacketKey>,
     base: [u8; BASE_LEN],
@@ -71,27 +71,27 @@ impl Sealer {
         }
     }
 
-    /// Go on at a higher number.
+    /// Skips to a higher number.
     #[cfg(test)]
     pub(in crate::seal) fn skip_to(&mut self, number: u64) {
         assert!(number >= self.sealed, "a number would be used twice");
         self.sealed = number;
     }
 
-    /// Records sealed so far.
+    /// Returns the number of records sealed so far.
     pub fn sealed(&self) -> u64 {
         self.sealed
     }
 
-    /// Seal the record in `record` in place: header room, payload, tag room. The flags say whether the payload is
-    /// encrypted; one in clear is authenticated as part of the associated data.
+    /// Seals a record in place. `record` is room for the header, the payload, and room for the tag. The flags say
+    /// whether the payload is encrypted; a payload in clear is authenticated as associated data.
     ///
     /// # Errors
-    /// [`Exhausted`] once the limits are reached; `record` is then untouched.
+    /// [`Exhausted`] if a limit is reached; `record` is unchanged then.
     ///
     /// # Panics
-    /// If `record` is shorter than a header and a tag, or longer than [`MAX_RECORD`]: the callers frame. If a control
-    /// record is to be in clear: nobody may ask for that.
+    /// If `record` is shorter than a header and a tag, or longer than [`MAX_RECORD`]: callers size it. If a control
+    /// record would be in clear, which no caller may request.
     pub fn seal_in_place(&mut self, meta: RecordMeta, record: &mut [u8]) -> Result<(), Exhausted> {
         assert!(
             record.len() <= MAX_RECORD,
@@ -128,13 +128,13 @@ impl Sealer {
         Ok(())
     }
 
-    /// Append a sealed record to `out`, its payload being `parts` one after the other.
+    /// Appends a sealed record to `out`. Its payload is the concatenation of `parts`.
     ///
     /// # Errors
-    /// [`Exhausted`] once the limits are reached; `out` is then as before.
+    /// [`Exhausted`] if a limit is reached; `out` is unchanged then.
     ///
     /// # Panics
-    /// As [`seal_in_place`](Self::seal_in_place).
+    /// Like [`seal_in_place`](Self::seal_in_place).
     pub fn seal(&mut self, meta: RecordMeta, parts: &[&[u8]], out: &mut Vec<u8>) -> Result<(), Exhausted> {
         let start = out.len();
         let payload: usize = parts.iter().map(|part| part.len()).sum();
@@ -151,7 +151,7 @@ impl Sealer {
         sealed
     }
 
-    /// The next number, after asking the limits. Numbers are never given out twice.
+    /// Returns the next number if the limits allow it. No number is returned twice.
     fn take_number(&mut self, payload: usize) -> Result<u32, Exhausted> {
         let blocks = self.blocks + (payload as u64).div_ceil(16) + 3;
         if self.sealed >= self.limits.records || blocks > self.limits.blocks {

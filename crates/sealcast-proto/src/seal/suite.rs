@@ -1,4 +1,4 @@
-//! The recommended suites. A suite is a value: study suites are further values, made elsewhere.
+//! The recommended suites. A suite is a plain value; study suites are defined elsewhere.
 
 use aegis::aegis128x4::Aegis128X4;
 use aws_lc_rs::aead;
@@ -7,25 +7,26 @@ use zeroize::{Zeroize, ZeroizeOnDrop};
 use super::{Nonce, OpenFailed, PacketKey};
 use crate::wire::TAG_LEN;
 
-/// Longest key of any suite in bytes.
+/// Maximum key length of any suite in bytes.
 pub(crate) const MAX_KEY_LEN: usize = 32;
 
-/// An AEAD and its bounds.
+/// An AEAD and its limits.
 #[derive(Clone, Copy)]
 pub struct Suite {
-    /// Identifier on the wire; 224 and above are study suites.
+    /// Identifier on the wire; 224 and above are for study suites.
     pub id: u8,
     /// Name as users type it.
     pub name: &'static str,
     /// Key length in bytes, at most 32.
     pub key_len: usize,
-    /// 16-byte blocks that may be sealed under one key, or `None` where the record counter is the only bound.
+    /// Maximum number of 16-byte blocks sealed under one key; `None` if only the record counter is a limit.
     pub block_limit: Option<u64>,
-    /// Makes a key of `key_len` bytes.
+    /// Creates a key from `key_len` bytes.
     pub make_key: fn(&[u8]) -> Box<dyn PacketKey>,
 }
 
-/// AES-GCM loses its margin with the square of the blocks sealed: 2³⁴ keep it under 2⁻⁶⁰ (keys.md §6).
+/// Block limit of AES-GCM. An attacker's advantage grows with the square of the number of blocks; 2³⁴ keep it under
+/// 2⁻⁶⁰ (keys.md §6).
 const GCM_BLOCK_LIMIT: u64 = 1 << 34;
 
 /// AES-128-GCM (NIST SP 800-38D).
@@ -68,7 +69,7 @@ pub const AEGIS_128X4: Suite = Suite {
 pub const RECOMMENDED: [Suite; 4] = [AES_256_GCM, AES_128_GCM, AEGIS_128X4, CHACHA20_POLY1305];
 
 impl Suite {
-    /// The recommended suite of that name.
+    /// Returns the recommended suite with this name.
     pub fn by_name(name: &str) -> Option<Self> {
         RECOMMENDED.into_iter().find(|suite| suite.name == name)
     }

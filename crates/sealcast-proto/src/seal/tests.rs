@@ -1,4 +1,4 @@
-//! Sealing with the sealer's number at hand.
+//! Sealing with direct access to the sealer's number.
 
 use std::collections::BTreeSet;
 
@@ -142,7 +142,7 @@ fn no_two_sealers_share_a_key_and_a_nonce() {
                             Kind::Control => &mut keys.control_sealer,
                         };
                         for _ in 0..4 {
-                            // Zeros sealed are the key stream: the same key and nonce would show it twice.
+                            // The ciphertext of zeros is the key stream: a repeated key and nonce would give it twice.
                             let mut record = Vec::new();
                             sealer.seal(meta(), &[&[0; 32]], &mut record).expect("a fresh key");
                             sealed.insert(record[HEADER_LEN..HEADER_LEN + 32].to_vec());
@@ -156,7 +156,7 @@ fn no_two_sealers_share_a_key_and_a_nonce() {
     assert_eq!((sealed.len(), count), (384, 384));
 }
 
-/// A media record under the first epoch of a fixed session, and what opens it.
+/// A media record under the first epoch of a fixed session, and the opener for it.
 fn sealed(suite: &Suite, flags: Flags, payload: &[u8]) -> (Vec<u8>, Opener) {
     let secret = EpochSecret::new(Secret::from_bytes(&[1; 32]), 0);
     let mut sealer = secret.keys(suite, Side::Initiator, SealLimits::COUNTER).media_sealer;
@@ -235,7 +235,7 @@ fn no_bit_of_a_record_in_clear_can_be_altered() {
 
 #[test]
 fn the_bytes_of_a_record_in_clear_do_not_make_another_record() {
-    // The payload stands in the associated data, and so where a header ends must not be movable.
+    // The payload is part of the associated data, so its boundary must not be movable.
     let (record, mut opener) = sealed(&RECOMMENDED[0], Flags::frame(true, true, true).in_clear(), &[7; 40]);
     for length in HEADER_LEN + 16..record.len() {
         let shorter = [&record[..length - 16], &record[record.len() - 16..]].concat();

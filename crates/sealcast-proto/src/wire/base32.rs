@@ -1,4 +1,4 @@
-//! Base32 in lower case without padding, the one spelling of identifiers (protocol.md §6).
+//! Base32 in lower case without padding, the only accepted encoding of identifiers (protocol.md §6).
 
 use std::sync::LazyLock;
 
@@ -14,7 +14,7 @@ pub(crate) fn encode(bytes: &[u8]) -> String {
     LOWER.encode(bytes)
 }
 
-/// Exactly `N` bytes, in their only spelling: unused trailing bits must be zero.
+/// Decodes exactly `N` bytes. Only the canonical encoding is accepted: unused trailing bits must be zero.
 pub(crate) fn decode<const N: usize>(text: &str) -> Option<[u8; N]> {
     if text.len() != (N * 8).div_ceil(5) {
         return None;

@@ -1,20 +1,20 @@
-//! The payloads of control records (protocol.md §4).
+//! Payloads of control records (protocol.md §4).
 
 use super::{Feedback, MAX_STREAM, Malformed, Numbers, Reader, Selection, put_bytes16};
 
-/// Longest text of a close message in bytes.
+/// Maximum length of the text of a close message in bytes.
 const MAX_CLOSE_TEXT: usize = 256;
 
-/// Longest message from one gateway to the other in bytes: what four parts of a control message hold.
+/// Maximum length of a message between gateways in bytes; it fits into four parts of a control message.
 pub const MAX_GATEWAY_MESSAGE: usize = 4096;
 
-/// Most parts of one message on datagrams.
+/// Maximum number of parts of one control message on datagrams.
 pub(crate) const MAX_PARTS: u8 = 4;
 
-/// Longest public key or ciphertext of a mechanism in bytes.
+/// Maximum length of a mechanism's public key or ciphertext in bytes.
 pub(crate) const MAX_KEM_FIELD: usize = 2048;
 
-/// Why a session ends.
+/// Reason for the end of a session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CloseReason {
     /// The source has no more frames.
@@ -27,11 +27,11 @@ pub enum CloseReason {
     ProtocolError,
     /// A key reached its hard limit and no new epoch was agreed.
     KeyLimit,
-    /// As many viewers as are allowed watch already.
+    /// The maximum number of viewers is reached.
     TooManyViewers,
     /// The source failed.
     SourceFailed,
-    /// The viewer could not keep up for too long.
+    /// The viewer was too slow for too long.
     TooSlow,
     /// A reason this version does not know.
     Other(u8),
@@ -86,37 +86,37 @@ impl std::fmt::Display for CloseReason {
 /// A control message.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Control<'a> {
-    /// The responder lets the initiator in.
+    /// The responder admits the initiator.
     Welcome,
     /// The last message of a session.
     Close {
-        /// Why.
+        /// The reason.
         reason: CloseReason,
-        /// In words, at most 256 bytes.
+        /// The reason in words, at most 256 bytes.
         text: &'a str,
     },
     /// The publisher proposes the next epoch.
     RekeyOffer {
-        /// Low 16 bits of its number.
+        /// Low 16 bits of the epoch's number.
         epoch: u16,
         /// Mechanism identifier.
         mechanism: u8,
-        /// Its public key.
+        /// The mechanism's public key.
         share: &'a [u8],
     },
     /// The viewer has installed the next epoch's openers.
     RekeyAnswer {
-        /// Low 16 bits of its number.
+        /// Low 16 bits of the epoch's number.
         epoch: u16,
         /// The mechanism's ciphertext.
         ciphertext: &'a [u8],
     },
-    /// The viewer cannot decode before it has a keyframe.
+    /// The viewer needs a keyframe to continue decoding.
     KeyframeRequest {
-        /// Of which stream.
+        /// The stream.
         stream: u32,
     },
-    /// Are you there, and what is your time?
+    /// A ping, which also measures the round trip and the offset of the clocks.
     Ping {
         /// The sender's wall clock, ns.
         t1: u64,
@@ -125,60 +125,60 @@ pub enum Control<'a> {
     Pong {
         /// Copied from the ping.
         t1: u64,
-        /// Wall clock when the ping came, ns.
+        /// Wall clock when the ping arrived, ns.
         t2: u64,
-        /// Wall clock when the pong left, ns.
+        /// Wall clock when the pong was sent, ns.
         t3: u64,
     },
-    /// The viewer wants a new epoch.
+    /// The viewer asks for a new epoch.
     RekeyRequest,
-    /// The publisher says what it encrypts from the viewer's acknowledgement on.
+    /// The publisher announces a selection. It leaves nothing in clear before the viewer has acknowledged it.
     Selection {
-        /// Counted up from 1 within a session.
+        /// Number of the selection, counted from 1 within a session.
         number: u16,
-        /// What it encrypts.
+        /// The selection.
         selection: Selection,
     },
-    /// The viewer accepts what a selection leaves in clear.
+    /// The viewer accepts the records that a selection leaves in clear.
     SelectionAck {
-        /// Of which selection.
+        /// Number of the selection.
         number: u16,
     },
-    /// A part of a message that does not fit a datagram.
+    /// A part of a control message that does not fit into a datagram.
     Part {
-        /// Counts such messages.
+        /// Number of the message among those sent in parts.
         message: u16,
-        /// Which part.
+        /// Index of the part.
         index: u8,
-        /// Of how many, 2 to `MAX_PARTS`.
+        /// Number of parts, 2 to `MAX_PARTS`.
         count: u8,
-        /// Its bytes.
+        /// Bytes of the part.
         bytes: &'a [u8],
     },
-    /// The viewer asks for what is missing.
+    /// The viewer asks for missing records.
     Nack(Numbers<'a>),
-    /// What has arrived at the viewer.
+    /// The viewer reports which records have arrived.
     Feedback(Feedback<'a>),
-    /// The publisher tries how long a datagram may be.
+    /// The publisher tests whether a datagram of this length arrives.
     Probe {
-        /// Recognises the answer.
+        /// Identifies the answer.
         token: u32,
-        /// Zeros after it.
+        /// Number of zero bytes that follow.
         padding: usize,
     },
-    /// The probe has come.
+    /// The viewer reports that a probe has arrived.
     ProbeAck {
-        /// The probe's.
+        /// Token of the probe.
         token: u32,
     },
-    /// What one gateway says to the other, see [`GatewayMessage`](crate::rtsp::GatewayMessage).
+    /// A message between gateways, see [`GatewayMessage`](crate::rtsp::GatewayMessage).
     Gateway(&'a [u8]),
-    /// A type this version does not know: ignored.
+    /// A message of a type that this version does not know; it is ignored.
     Unknown,
 }
 
 impl<'a> Control<'a> {
-    /// The payload bytes. A close text longer than 256 bytes is cut at a character boundary.
+    /// Returns the payload's bytes. A close text longer than 256 bytes is cut at a character boundary.
     pub fn to_bytes(&self) -> Vec<u8> {
         let mut out = Vec::new();
         match *self {
@@ -237,7 +237,7 @@ impl<'a> Control<'a> {
         out
     }
 
-    /// The messages that only carriers of datagrams have.
+    /// Appends a message that is sent only where records travel in datagrams.
     fn put_of_datagrams(&self, out: &mut Vec<u8>) {
         match *self {
             Self::Part {
@@ -272,10 +272,10 @@ impl<'a> Control<'a> {
         }
     }
 
-    /// Read a control record's payload.
+    /// Parses the payload of a control record.
     ///
     /// # Errors
-    /// [`Malformed`] for a known type whose fields do not fit.
+    /// [`Malformed`] for a known type with invalid fields.
     pub fn parse(payload: &'a [u8]) -> Result<Self, Malformed> {
         let mut reader = Reader::new(payload);
         let message = match reader.u8()? {
@@ -351,23 +351,23 @@ impl<'a> Control<'a> {
     }
 }
 
-/// A media stream's number.
+/// Checks the number of a media stream: 1 to [`MAX_STREAM`].
 fn media_stream(stream: u32) -> Result<u32, Malformed> {
     (1..=MAX_STREAM).contains(&stream).then_some(stream).ok_or(Malformed)
 }
 
-/// A gateway's message: 1 to [`MAX_GATEWAY_MESSAGE`] bytes.
+/// Checks the length of a gateway message: 1 to [`MAX_GATEWAY_MESSAGE`] bytes.
 fn gateway_message(message: &[u8]) -> Result<&[u8], Malformed> {
     let fits = (1..=MAX_GATEWAY_MESSAGE).contains(&message.len());
     fits.then_some(message).ok_or(Malformed)
 }
 
-/// Selections are counted from 1.
+/// Checks the number of a selection; they are counted from 1.
 fn selection_number(number: u16) -> Result<u16, Malformed> {
     (number > 0).then_some(number).ok_or(Malformed)
 }
 
-/// A public key or ciphertext: 1 to [`MAX_KEM_FIELD`] bytes.
+/// Checks the length of a public key or ciphertext: 1 to [`MAX_KEM_FIELD`] bytes.
 pub(crate) fn kem_field(bytes: &[u8]) -> Result<&[u8], Malformed> {
     if bytes.is_empty() || bytes.len() > MAX_KEM_FIELD {
         Err(Malformed)

@@ -1,40 +1,44 @@
-//! A responder's front door on datagrams: it keeps nothing about a stranger (protocol.md §7).
+//! Retry cookies: on datagrams, a responder keeps no state for a sender until a cookie has proved that the sender
+//! receives at its address (protocol.md §7).
 
 use aws_lc_rs::{constant_time, hmac};
 
 use super::connection_of;
 use super::datagram::{Bare, CONNECTION_LEN, COOKIE_DATAGRAM, COOKIE_LEN, cookie, is_record, unknown};
 
-/// An IP address and port as bytes: the address as IPv6 (an IPv4 one mapped), then the port.
+/// An IP address and port as bytes: the IPv6 address (IPv4-mapped for an IPv4 address), then the port.
 pub type AddressBytes = [u8; 18];
 
-/// What to do with a datagram of a connection that nobody has.
+/// Action for a datagram whose connection is unknown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unconnected {
-    /// Somebody knocks: send this back.
+    /// The datagram is a knock: send this cookie back.
     Retry([u8; COOKIE_DATAGRAM]),
-    /// A fragment of one who receives at that address: begin a session and hand it the datagram.
+    /// The datagram is a fragment with a valid cookie, so its sender receives at its address: begin a session and pass
+    /// it the datagram.
     Begin {
         /// The connection.
         connection: u32,
-        /// The cookie that was shown.
+        /// The cookie in the fragment.
         cookie: [u8; COOKIE_LEN],
     },
-    /// A record of a session that is gone: tell the sender so, at most 100 times a second in all.
+    /// The datagram is a record of an unknown session: send this answer, at most 100 times a second for all senders
+    /// together.
     Unknown([u8; CONNECTION_LEN + 1]),
-    /// Nothing.
+    /// Drop the datagram.
     Ignore,
 }
 
-/// Judges datagrams of unknown connections by one MAC each.
+/// Checks datagrams of unknown connections, with at most one MAC for each.
 pub struct RetryCookies {
-    /// By the parity of their generation, which a cookie's lowest bit repeats: so one MAC is enough to judge it.
+    /// Secrets, indexed by the parity of their number. The lowest bit of a cookie's first byte is that parity, so one
+    /// MAC is enough to check a cookie.
     secrets: [hmac::Key; 2],
     current: u8,
 }
 
 impl RetryCookies {
-    /// `secret` are 32 fresh random bytes.
+    /// `secret` is 32 fresh random bytes.
     pub fn new(secret: [u8; 32]) -> Self {
         let key = hmac::Key::new(hmac::HMAC_SHA256, &secret);
         Self {
@@ -43,20 +47,20 @@ impl RetryCookies {
         }
     }
 
-    /// Take a new secret; cookies made under the one before are still good.
+    /// Installs a new secret. Cookies made with the previous one stay valid until the next rotation.
     pub fn rotate(&mut self, secret: [u8; 32]) {
         self.current ^= 1;
         self.secrets[usize::from(self.current)] = hmac::Key::new(hmac::HMAC_SHA256, &secret);
     }
 
-    /// What to do with a datagram from `address`.
+    /// Returns the action for a datagram from `address`.
     pub fn judge(&self, address: &AddressBytes, datagram: &[u8]) -> Unconnected {
         classify(datagram, |parity, connection| {
             self.make(parity.unwrap_or(self.current), address, connection)
         })
     }
 
-    /// The cookie that a knock from `address` gets now.
+    /// Returns the cookie that answers a knock from `address` now.
     pub fn cookie(&self, address: &AddressBytes, connection: u32) -> [u8; COOKIE_LEN] {
         self.make(self.current, address, connection)
     }
@@ -73,8 +77,8 @@ impl RetryCookies {
     }
 }
 
-/// The judgement. `mac` makes the cookie of a connection under the secret of a parity, or under the newest: as an
-/// `FnOnce` it cannot be called for a second time, so that no datagram costs more than one MAC.
+/// Classifies a datagram. `mac` makes a connection's cookie with the secret of a parity, or with the newest for `None`.
+/// It is an `FnOnce` and cannot be called twice, so no datagram costs more than one MAC.
 fn classify(datagram: &[u8], mac: impl FnOnce(Option<u8>, u32) -> [u8; COOKIE_LEN]) -> Unconnected {
     let Some(connection) = connection_of(datagram) else {
         return Unconnected::Ignore;

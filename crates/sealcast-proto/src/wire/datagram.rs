@@ -1,17 +1,17 @@
-//! What stands around messages in datagrams, and the messages before a handshake (protocol.md §7).
+//! Framing of messages in datagrams, and the messages before a handshake (protocol.md §7).
 
 use super::{Kind, MAX_HANDSHAKE_MESSAGE, Malformed, Reader};
 
-/// Bytes of the connection number before each message.
+/// Length of the connection number before each message in bytes.
 pub const CONNECTION_LEN: usize = 4;
-/// Longest datagram on a path of which nothing is known, in bytes of UDP payload.
+/// Maximum length of a datagram on a path with unknown MTU, in bytes of UDP payload.
 pub const BASE_DATAGRAM: usize = 1200;
-/// Longest datagram ever sent, in bytes of UDP payload.
+/// Maximum length of any datagram, in bytes of UDP payload.
 pub const MAX_DATAGRAM: usize = 8972;
 
-/// Bytes of a knock's random number, and of a cookie.
+/// Length of the random number of a knock, and of a cookie, in bytes.
 pub const COOKIE_LEN: usize = 16;
-/// Most fragments of one handshake message.
+/// Maximum number of fragments of one handshake message.
 pub(crate) const MAX_FRAGMENTS: u8 = 4;
 
 const FRAGMENT: u8 = 0x06;
@@ -19,27 +19,27 @@ const KNOCK: u8 = 0x07;
 const COOKIE: u8 = 0x08;
 const UNKNOWN: u8 = 0x09;
 
-/// Length of a knock's datagram. It is longer than its answer, so that nobody is flooded through a responder.
+/// Length of a knock's datagram. It is longer than the answer, so that a responder cannot be used to amplify an attack.
 pub(crate) const KNOCK_DATAGRAM: usize = 64;
 /// Length of the datagram that answers a knock.
 pub const COOKIE_DATAGRAM: usize = CONNECTION_LEN + 1 + 2 * COOKIE_LEN;
 const FRAGMENT_HEADER: usize = CONNECTION_LEN + 1 + COOKIE_LEN + 3;
 
-/// The connection that a datagram names.
+/// Returns the connection number of a datagram.
 pub fn connection_of(datagram: &[u8]) -> Option<u32> {
     datagram
         .first_chunk::<CONNECTION_LEN>()
         .map(|bytes| u32::from_be_bytes(*bytes))
 }
 
-/// Begin a datagram of a connection.
+/// Creates a datagram that begins with the connection number.
 pub(crate) fn datagram(connection: u32, capacity: usize) -> Vec<u8> {
     let mut out = Vec::with_capacity(CONNECTION_LEN + capacity);
     out.extend_from_slice(&connection.to_be_bytes());
     out
 }
 
-/// A message of the time before there are keys.
+/// A message that is protected by no key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Bare<'a> {
     Knock {
@@ -51,11 +51,11 @@ pub(crate) enum Bare<'a> {
     },
     Fragment(Fragment<'a>),
     Unknown,
-    /// A record, or nothing we know.
+    /// A record, or a message of an unknown kind.
     Other,
 }
 
-/// A part of a handshake message.
+/// A fragment of a handshake message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Fragment<'a> {
     pub(crate) cookie: [u8; COOKIE_LEN],
@@ -66,7 +66,7 @@ pub(crate) struct Fragment<'a> {
 }
 
 impl<'a> Bare<'a> {
-    /// Read a message, without the connection before it.
+    /// Parses a message, without the connection number before it.
     pub(crate) fn parse(message: &'a [u8]) -> Result<Self, Malformed> {
         let mut reader = Reader::new(message);
         let bare = match reader.u8()? {
@@ -109,7 +109,7 @@ impl<'a> Bare<'a> {
     }
 }
 
-/// Whether a message has the kind of a record.
+/// Returns true if a message has the kind of a record.
 pub(crate) fn is_record(message: &[u8]) -> bool {
     matches!(message.first(), Some(&(Kind::MEDIA | Kind::CONTROL)))
 }
@@ -136,7 +136,7 @@ pub(crate) fn unknown(connection: u32) -> [u8; CONNECTION_LEN + 1] {
     [a, b, c, d, UNKNOWN]
 }
 
-/// Cut a handshake message into datagrams of at most [`BASE_DATAGRAM`] bytes, equally long but for the last.
+/// Splits a handshake message into datagrams of at most [`BASE_DATAGRAM`] bytes, all equally long except the last.
 pub(crate) fn fragments(connection: u32, cookie: &[u8; COOKIE_LEN], number: u8, message: &[u8]) -> Vec<Vec<u8>> {
     let count = message.len().div_ceil(BASE_DATAGRAM - FRAGMENT_HEADER).max(1);
     let size = message.len().div_ceil(count);

@@ -1,4 +1,4 @@
-//! `vectors/datagrams.json`: messages without a key, cookies, and what handshake messages are cut into.
+//! `vectors/datagrams.json`: messages without a key, cookies, and the fragments of handshake messages.
 
 use serde::Deserialize;
 use serde_json::{Value, json};

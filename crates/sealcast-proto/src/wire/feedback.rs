@@ -1,21 +1,21 @@
-//! What a viewer tells about the records that came and those that did not (protocol.md §7).
+//! Messages in which a viewer reports received and missing records (protocol.md §7).
 
 use super::{Malformed, Reader};
 
-/// Most entries of a nack.
+/// Maximum number of entries of a NACK.
 pub const MAX_NACK_ENTRIES: usize = 64;
-/// Most bytes of a feedback's bitmap.
+/// Maximum length of the bitmap in a feedback report, in bytes.
 pub const MAX_RECEIVED_BYTES: usize = 128;
 
-/// Bytes of one entry of a nack.
+/// Length of one entry of a NACK in bytes.
 const ENTRY: usize = 5;
 
-/// Numbers of records, in runs.
+/// Record numbers, encoded as runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Numbers<'a>(&'a [u8]);
 
 impl<'a> Numbers<'a> {
-    /// Write runs of at most 256 into `entries`, as far as [`MAX_NACK_ENTRIES`] go, and take them from there.
+    /// Encodes numbers into `entries` as runs of at most 256, up to [`MAX_NACK_ENTRIES`] runs; the rest is left out.
     pub fn collect(numbers: impl IntoIterator<Item = u32>, entries: &'a mut Vec<u8>) -> Self {
         entries.clear();
         for number in numbers {
@@ -35,7 +35,7 @@ impl<'a> Numbers<'a> {
         Self(entries)
     }
 
-    /// The numbers, one by one.
+    /// Iterates over the numbers.
     pub fn iter(self) -> impl Iterator<Item = u32> {
         self.0.chunks_exact(ENTRY).flat_map(|entry| {
             let first = u32::from_be_bytes([entry[0], entry[1], entry[2], entry[3]]);
@@ -57,16 +57,17 @@ impl<'a> Numbers<'a> {
     }
 }
 
-/// What has arrived.
+/// A feedback report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Feedback<'a> {
-    /// The highest number that came.
+    /// Highest record number received.
     pub highest: u32,
-    /// The viewer's wall clock when it came, ns.
+    /// The viewer's wall clock when that record arrived, ns.
     pub arrived: u64,
-    /// How much later than the fastest path a frame may be, ms.
+    /// Delay that a frame may have beyond that of the fastest path, ms.
     pub budget: u16,
-    /// Bit i, least significant first: whether `highest - 1 - i` has come. At most [`MAX_RECEIVED_BYTES`].
+    /// Bit i, least significant first, is set if record `highest - 1 - i` has arrived. At most [`MAX_RECEIVED_BYTES`]
+    /// long.
     pub received: &'a [u8],
 }
 

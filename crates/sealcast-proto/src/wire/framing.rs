@@ -1,16 +1,16 @@
-//! Messages on a byte stream: a u32 length before each (protocol.md §1).
+//! Messages on a byte stream, each preceded by its length as u32 (protocol.md §1).
 
 use super::{MAX_HANDSHAKE_MESSAGE, MAX_RECORD, Malformed};
 
-/// Bytes of the length before each message on a byte stream.
+/// Length of the prefix before each message in bytes.
 pub const LENGTH_PREFIX: usize = 4;
 
-/// Which limit a length is held against.
+/// The limit on the length of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MessageLength {
     /// Before the session is established: [`MAX_HANDSHAKE_MESSAGE`].
     Handshake,
-    /// Afterwards: [`MAX_RECORD`].
+    /// In an established session: [`MAX_RECORD`].
     Record,
 }
 
@@ -23,10 +23,10 @@ impl MessageLength {
     }
 }
 
-/// The length of the message that begins at `stream`, or `None` when its length prefix has not arrived whole.
+/// Returns the length of the message at the start of `stream`, or `None` if its length prefix is incomplete.
 ///
 /// # Errors
-/// A length of zero or above the limit: framing is lost and the connection must end.
+/// [`Malformed`] for a length of zero or above the limit: framing is lost and the connection must end.
 pub fn message_length(stream: &[u8], limit: MessageLength) -> Result<Option<usize>, Malformed> {
     let Some(prefix) = stream.first_chunk::<LENGTH_PREFIX>() else {
         return Ok(None);
@@ -39,12 +39,12 @@ pub fn message_length(stream: &[u8], limit: MessageLength) -> Result<Option<usiz
     }
 }
 
-/// Payloads are copied in pieces of this size. From 2112 bytes on, the C library copies with `rep movsb`, which on
-/// some AMD processors takes ten times as long where source and destination stand at nearly the same place of their
-/// pages, as large buffers do (docs/performance.md).
+/// Size of the pieces in which payloads are copied. From 2112 bytes on, the C library copies with `rep movsb`, which
+/// takes ten times as long on some AMD processors if source and destination have nearly the same offset in their pages,
+/// as large buffers do (docs/performance.md).
 const COPY_PIECE: usize = 2048;
 
-/// Append bytes, of which there may be many.
+/// Appends bytes, piece by piece since there may be many.
 pub(crate) fn append(out: &mut Vec<u8>, bytes: &[u8]) {
     out.reserve(bytes.len());
     for piece in bytes.chunks(COPY_PIECE) {
@@ -52,10 +52,10 @@ pub(crate) fn append(out: &mut Vec<u8>, bytes: &[u8]) {
     }
 }
 
-/// Append `message` with its length before it.
+/// Appends `message`, preceded by its length.
 ///
 /// # Panics
-/// If the message is longer than [`MAX_RECORD`]: the makers of messages keep to it.
+/// If the message is longer than [`MAX_RECORD`]: all code that makes messages keeps to this limit.
 pub fn write_framed(out: &mut Vec<u8>, message: &[u8]) {
     assert!(message.len() <= MAX_RECORD, "makers of messages keep to MAX_RECORD");
     out.extend_from_slice(&(message.len() as u32).to_be_bytes());

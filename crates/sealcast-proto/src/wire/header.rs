@@ -1,12 +1,12 @@
-//! The 24 bytes before every record's payload (protocol.md §2).
+//! The 24-byte header of a record (protocol.md §2).
 
-/// Length of a record's header in bytes; all of it is the AEAD's associated data.
+/// Length of a record's header in bytes. All of it is associated data of the AEAD.
 pub const HEADER_LEN: usize = 24;
 
 /// Highest stream number of a media record.
 pub const MAX_STREAM: u32 = 15;
 
-/// What a record carries, and so which of an epoch's keys protects it.
+/// Content of a record. It determines which of an epoch's keys protects the record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Kind {
     /// Frames and codec configurations.
@@ -19,7 +19,7 @@ impl Kind {
     pub(crate) const MEDIA: u8 = 0x10;
     pub(crate) const CONTROL: u8 = 0x11;
 
-    /// What a message is, by its first byte; `None` for none of a session's.
+    /// Returns the kind of a message by its first byte, or `None` if the message is not a record.
     pub fn of(message: &[u8]) -> Option<Self> {
         match *message.first()? {
             Self::MEDIA => Some(Self::Media),
@@ -47,104 +47,105 @@ impl Flags {
     const LAST: u8 = 0x08;
     const CODEC_CONFIG: u8 = 0x20;
     const OF_REPAIR: u8 = 0x40;
-    /// Bits that a record of a frame may have; `signed` (0x10) and 0x80 no record has in this version.
+    /// Flags that a record of a frame may have. In this version no record has `signed` (0x10) or 0x80.
     const OF_FRAME: u8 = Self::ENCRYPTED | Self::KEYFRAME | Self::FIRST | Self::LAST;
 
     /// The flags of every control record.
     pub const CONTROL: Self = Self(Self::ENCRYPTED);
-    /// The flags of every codec-config record that is encrypted.
+    /// The flags of every encrypted codec-config record.
     pub const CONFIG: Self = Self(Self::ENCRYPTED | Self::FIRST | Self::LAST | Self::CODEC_CONFIG);
     /// The flags of every repair record.
     pub const REPAIR: Self = Self(Self::ENCRYPTED | Self::OF_REPAIR);
 
-    /// The flags of an encrypted record that carries (part of) a frame.
+    /// Flags of an encrypted record that carries a frame or a part of one.
     pub fn frame(keyframe: bool, first: bool, last: bool) -> Self {
         let bit = |set: bool, value: u8| if set { value } else { 0 };
         Self(Self::ENCRYPTED | bit(keyframe, Self::KEYFRAME) | bit(first, Self::FIRST) | bit(last, Self::LAST))
     }
 
-    /// The same, for a payload that is left in clear. Only a session with a selection in force asks for it.
+    /// The same flags for a payload in clear. Used only while a selection that leaves something in clear is in
+    /// force.
     #[must_use]
     pub(crate) fn in_clear(self) -> Self {
         Self(self.0 & !Self::ENCRYPTED)
     }
 
-    /// The payload is encrypted. Without it the payload is in clear, and authenticated all the same.
+    /// Returns true if the payload is encrypted. A payload in clear is authenticated, too.
     #[inline]
     pub fn encrypted(self) -> bool {
         self.0 & Self::ENCRYPTED != 0
     }
 
-    /// The frame can be decoded without earlier ones.
+    /// Returns true if the frame can be decoded without earlier ones.
     pub fn keyframe(self) -> bool {
         self.0 & Self::KEYFRAME != 0
     }
 
-    /// First record of its frame.
+    /// Returns true for the first record of a frame.
     pub fn first(self) -> bool {
         self.0 & Self::FIRST != 0
     }
 
-    /// Last record of its frame.
+    /// Returns true for the last record of a frame.
     pub fn last(self) -> bool {
         self.0 & Self::LAST != 0
     }
 
-    /// The payload is a codec configuration.
+    /// Returns true if the payload is a codec configuration.
     pub fn codec_config(self) -> bool {
         self.0 & Self::CODEC_CONFIG != 0
     }
 
-    /// The payload is a repair symbol, not a part of a frame.
+    /// Returns true if the payload is a repair symbol, not a part of a frame.
     pub fn repair(self) -> bool {
         self.0 & Self::OF_REPAIR != 0
     }
 
-    /// Whether a media record may have them.
+    /// Returns true if a media record may have these flags.
     fn fit_media(self) -> bool {
         let sealed = self.0 | Self::ENCRYPTED;
         sealed & !Self::OF_FRAME == 0 || sealed == Self::CONFIG.0 || self.0 == Self::REPAIR.0
     }
 }
 
-/// Which records in clear are let through to the tag. Being let through is not being believed: the tag covers the flag
-/// and the payload of a record in clear, too.
+/// Records in clear whose form is accepted. They are not trusted yet: their tag, which covers the flags and the payload
+/// of a record in clear, too, is verified afterwards.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Accept {
-    /// None: an end that agreed to no selection, or cannot be sent media.
+    /// No record in clear: for an end that has agreed to no selection, or that receives no media.
     EncryptedOnly,
-    /// Those of media: a viewer that acknowledged a selection (protocol.md §4).
+    /// Media records in clear: for a viewer that has acknowledged a selection (protocol.md §4).
     ClearMedia,
 }
 
-/// A record does not have the form of one that may come.
+/// Reason why the form of a record is not accepted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BadForm {
-    /// It does not have the form of a record at all.
+    /// It does not have the form of a record.
     Malformed,
-    /// It is in clear, and none in clear may come.
+    /// It is in clear, and no such record is accepted.
     Cleartext,
 }
 
 /// A record's header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Header {
-    /// What the record carries.
+    /// Kind of the record.
     pub kind: Kind,
-    /// Its flags.
+    /// Flags of the record.
     pub flags: Flags,
     /// The low 16 bits of the epoch's number.
     pub epoch: u16,
     /// 0 for control, 1 to [`MAX_STREAM`] for media.
     pub stream: u32,
-    /// Number of the record under its key, which is the nonce's counter.
+    /// Number of the record under its key; it is also the nonce's counter.
     pub seq: u32,
     /// The sender's wall clock in nanoseconds since 1970, read just before sealing.
     pub timestamp: u64,
 }
 
 impl Header {
-    /// The header's bytes.
+    /// Returns the header's bytes.
     pub fn to_bytes(self) -> [u8; HEADER_LEN] {
         let mut bytes = [0; HEADER_LEN];
         bytes[0] = self.kind.byte();
@@ -156,16 +157,16 @@ impl Header {
         bytes
     }
 
-    /// Read the header of a record and check all that can be checked without a key. A record in clear that `accept`
-    /// does not let through is refused as such before its other flags are looked at.
+    /// Parses the header of a record, and checks everything that can be checked without a key. A record in clear that
+    /// is not accepted is refused for that before its other flags are checked.
     ///
     /// # Errors
-    /// [`BadForm`] says which of the two.
+    /// [`BadForm`] with the reason.
     pub fn parse(record: &[u8], accept: Accept) -> Result<Self, BadForm> {
         check(record, accept).map(Self::read)
     }
 
-    /// Read a header whose form was checked.
+    /// Parses a header whose form has been checked.
     #[inline]
     pub(crate) fn read(bytes: &[u8; HEADER_LEN]) -> Self {
         let [
@@ -203,7 +204,7 @@ impl Header {
     }
 }
 
-/// Check the form of a record on its bytes, and return those of its header.
+/// Checks the form of a record, and returns the bytes of its header.
 pub(crate) fn check(record: &[u8], accept: Accept) -> Result<&[u8; HEADER_LEN], BadForm> {
     let header = record.first_chunk::<HEADER_LEN>().ok_or(BadForm::Malformed)?;
     let [kind, flags, _, _, stream @ .., _, _, _, _, _, _, _, _, _, _, _, _] = header;

@@ -1,4 +1,4 @@
-//! The written wire: headers, framing, control messages and tickets, byte for byte as in `docs/protocol.md`.
+//! The wire format: headers, framing, control messages and tickets, byte for byte as in `docs/protocol.md`.
 
 pub(crate) mod base32;
 mod control;
@@ -26,16 +26,16 @@ pub(crate) use reader::{Reader, put_bytes16};
 pub use selection::{Permille, Selection};
 pub use ticket::{Host, MAX_LATENCY, MAX_TICKET, Ticket, TicketError, TransportKind};
 
-/// Longest message of an established session in bytes: header, payload and tag together (protocol.md §1).
+/// Maximum length of a message in an established session in bytes: header, payload and tag together (protocol.md §1).
 pub const MAX_RECORD: usize = 8 << 20;
 
-/// Longest message before a session is established, in bytes (protocol.md §1).
+/// Maximum length of a message before a session is established, in bytes (protocol.md §1).
 pub const MAX_HANDSHAKE_MESSAGE: usize = 4096;
 
 /// Length of every record's authentication tag in bytes.
 pub const TAG_LEN: usize = 16;
 
-/// A message that does not have the form the protocol gives it. Always the sender's fault.
+/// A message does not have the form that the protocol requires. It is always the sender's fault.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("malformed message")]
 pub struct Malformed;

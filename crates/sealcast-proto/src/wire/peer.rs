@@ -1,4 +1,4 @@
-//! Peer ids and invites, as tickets and allow lists write them (protocol.md §6).
+//! Peer ids and invites, in the encoding of tickets and allow lists (protocol.md §6).
 
 use std::fmt;
 
@@ -6,17 +6,17 @@ use zeroize::{Zeroize, ZeroizeOnDrop};
 
 use super::base32;
 
-/// The public half of an identity.
+/// The public key of an identity.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct PeerId(pub [u8; 32]);
 
 impl PeerId {
-    /// Read the 52 characters of a peer id.
+    /// Parses the 52 characters of a peer id.
     pub fn parse(text: &str) -> Option<Self> {
         base32::decode(text).map(Self)
     }
 
-    /// The first characters, enough to recognise a known peer in a log, never enough to trust one.
+    /// Returns the first 10 characters: enough to recognise a known peer in a log, never enough to trust one.
     pub fn short(&self) -> String {
         let mut text = self.to_string();
         text.truncate(10);
@@ -36,22 +36,22 @@ impl fmt::Debug for PeerId {
     }
 }
 
-/// A 128-bit secret that lets an unknown peer in. It cannot be printed by accident.
+/// A 128-bit secret that admits an unknown peer. It cannot be printed by accident.
 #[derive(Clone, Zeroize, ZeroizeOnDrop)]
 pub struct Invite([u8; 16]);
 
 impl Invite {
-    /// An invite of 16 random bytes.
+    /// Creates an invite from 16 random bytes.
     pub fn new(random: [u8; 16]) -> Self {
         Self(random)
     }
 
-    /// Read the 26 characters of an invite.
+    /// Parses the 26 characters of an invite.
     pub fn parse(text: &str) -> Option<Self> {
         base32::decode(text).map(Self)
     }
 
-    /// The invite's characters. Secret: for a ticket only.
+    /// Returns the invite's characters. They are secret: for use in a ticket only.
     pub fn reveal(&self) -> String {
         base32::encode(&self.0)
     }

@@ -1,8 +1,8 @@
-//! Reading and writing the fields of messages, within bounds.
+//! Bounds-checked reading and writing of message fields.
 
 use super::Malformed;
 
-/// A cursor over a message. Every read is checked; [`finish`](Self::finish) refuses bytes left over.
+/// A cursor over a message. Every read is bounds-checked; [`finish`](Self::finish) fails if bytes are left over.
 pub(crate) struct Reader<'a> {
     rest: &'a [u8],
 }
@@ -40,19 +40,19 @@ impl<'a> Reader<'a> {
         Ok(u64::from_be_bytes(self.array()?))
     }
 
-    /// A `u8-len bytes` field.
+    /// Reads a `u8-len bytes` field.
     pub(crate) fn bytes8(&mut self) -> Result<&'a [u8], Malformed> {
         let count = usize::from(self.u8()?);
         self.bytes(count)
     }
 
-    /// A `u16-len bytes` field.
+    /// Reads a `u16-len bytes` field.
     pub(crate) fn bytes16(&mut self) -> Result<&'a [u8], Malformed> {
         let count = usize::from(self.u16()?);
         self.bytes(count)
     }
 
-    /// Everything that is left.
+    /// Returns all remaining bytes.
     pub(crate) fn rest(&mut self) -> &'a [u8] {
         std::mem::take(&mut self.rest)
     }
@@ -62,10 +62,10 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// Append a `u16-len bytes` field.
+/// Appends a `u16-len bytes` field.
 ///
 /// # Panics
-/// If `bytes` is longer than 65 535: every caller's field is bounded far below by a named constant.
+/// If `bytes` is longer than 65 535. All callers bound their fields far below that with named constants.
 pub(crate) fn put_bytes16(out: &mut Vec<u8>, bytes: &[u8]) {
     let count = u16::try_from(bytes.len()).expect("fields are bounded by constants below 65 536");
     out.extend_from_slice(&count.to_be_bytes());

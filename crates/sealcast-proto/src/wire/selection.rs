@@ -1,44 +1,44 @@
-//! What a publisher encrypts of its frames, as a selection message says it (protocol.md §4, Selection).
+//! Selections: the part of a publisher's media that is encrypted (protocol.md §4, Selection).
 
 /// A share in thousandths, 0 to 1000.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Permille(u16);
 
 impl Permille {
-    /// All of it.
+    /// The whole, in thousandths.
     const MAX: u16 = 1000;
 
-    /// A share of `thousandths`, or `None` for more than 1000.
+    /// Creates a share of `thousandths`, or `None` for more than 1000.
     pub fn new(thousandths: u16) -> Option<Self> {
         (thousandths <= Self::MAX).then_some(Self(thousandths))
     }
 
-    /// The thousandths.
+    /// Returns the thousandths.
     pub fn get(self) -> u16 {
         self.0
     }
 }
 
-/// What a publisher encrypts.
+/// The part of a publisher's media that is encrypted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Selection {
-    /// Everything. Every session begins with it.
+    /// Everything. Every session begins with this.
     #[default]
     All,
-    /// Nothing: all media is in clear, and authenticated.
+    /// Nothing: all media is in clear, but authenticated.
     None,
-    /// That share of the units, each drawn independently.
+    /// This share of the units; each unit is drawn independently.
     Rate(Permille),
-    /// Keyframes, whole.
+    /// Whole keyframes.
     Keyframes,
     /// Parameter sets and slice headers; the headers of an image.
     Headers,
-    /// Keyframes whole, and of all other frames the headers.
+    /// Whole keyframes, and the headers of all other frames.
     HeadersAndKeyframes,
 }
 
 impl Selection {
-    /// Mode and thousandths as they stand in a selection message.
+    /// Returns the mode and the thousandths of a selection message.
     pub(crate) fn to_wire(self) -> (u8, u16) {
         match self {
             Self::All => (0, 0),
@@ -50,7 +50,7 @@ impl Selection {
         }
     }
 
-    /// The reverse of [`to_wire`](Self::to_wire); `None` for what means nothing.
+    /// The reverse of [`to_wire`](Self::to_wire); `None` for invalid values.
     pub(crate) fn from_wire(mode: u8, permille: u16) -> Option<Self> {
         match (mode, permille) {
             (0, 0) => Some(Self::All),

@@ -1,4 +1,4 @@
-//! Tickets: the one string that lets a viewer in (protocol.md §6).
+//! Tickets: one string with everything that a viewer needs to connect (protocol.md §6).
 
 use core::net::{Ipv4Addr, Ipv6Addr};
 use std::fmt;
@@ -6,16 +6,16 @@ use std::str::FromStr;
 
 use super::{Invite, PeerId};
 
-/// Longest ticket in bytes.
+/// Maximum length of a ticket in bytes.
 pub const MAX_TICKET: usize = 512;
-/// Longest budget a ticket may ask for, in milliseconds.
+/// Maximum budget in a ticket, in milliseconds.
 pub const MAX_LATENCY: u16 = 10_000;
-/// Longest DNS name in bytes.
+/// Maximum length of a DNS name in bytes.
 const MAX_NAME: usize = 253;
-/// Longest label of a DNS name in bytes.
+/// Maximum length of a label of a DNS name in bytes.
 const MAX_LABEL: usize = 63;
 
-/// The carrier a ticket asks for.
+/// The transport that a ticket asks for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum TransportKind {
     /// A TCP connection.
@@ -28,7 +28,7 @@ pub enum TransportKind {
 }
 
 impl TransportKind {
-    /// As tickets and logs name it.
+    /// Returns the name in tickets and logs.
     pub fn name(self) -> &'static str {
         match self {
             Self::Tcp => "tcp",
@@ -38,7 +38,7 @@ impl TransportKind {
     }
 }
 
-/// Where the listening end is.
+/// Host of the listening end.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Host {
     /// A DNS name.
@@ -59,43 +59,43 @@ impl fmt::Display for Host {
     }
 }
 
-/// A ticket: where the listening end is, who it is, and perhaps an invite. It has no `Debug` and its `Display` is
-/// missing on purpose, since it may hold a secret: [`reveal`](Self::reveal) says what it does.
+/// A ticket: address and identity of the listening end, and perhaps an invite. It implements neither `Debug` nor
+/// `Display`, since it may contain a secret; [`reveal`](Self::reveal) returns it as text.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Ticket {
     /// Host of the listening end.
     pub host: Host,
-    /// Its port, never 0.
+    /// Port of the listening end, never 0.
     pub port: u16,
-    /// Its identity, which the connecting end pins.
+    /// Identity of the listening end, which the connecting end pins.
     pub peer: PeerId,
-    /// The carrier.
+    /// The transport.
     pub transport: TransportKind,
-    /// The viewer's budget in milliseconds, 0 to [`MAX_LATENCY`], where the ticket says one. Always `None` with TCP.
+    /// The viewer's budget in milliseconds, 0 to [`MAX_LATENCY`], if the ticket contains one. Always `None` with TCP.
     pub latency: Option<u16>,
-    /// The secret that lets an unknown peer in.
+    /// The secret that admits an unknown peer.
     pub invite: Option<Invite>,
 }
 
-/// Why a string is not a ticket. Holds none of its text, which may be secret.
+/// Reason why a string is not a ticket. It contains no part of the string, which may be secret.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum TicketError {
     /// Longer than [`MAX_TICKET`] bytes.
     #[error("a ticket has at most 512 characters")]
     TooLong,
-    /// Does not begin with `sealcast://`.
+    /// The string does not begin with `sealcast://`.
     #[error("a ticket begins with sealcast://")]
     Scheme,
-    /// Host missing or not a name or address.
+    /// The host is missing, or is neither a name nor an address.
     #[error("the host is missing or is neither a name nor an address")]
     Host,
-    /// Port missing or out of range.
+    /// The port is missing or out of range.
     #[error("the port is missing or not between 1 and 65535")]
     Port,
     /// The peer id is not 52 characters of lower-case base32.
     #[error("the peer id is not 52 characters of lower-case base32")]
     Peer,
-    /// A query key other than `transport` and `latency`, in this order, or a value that they do not take.
+    /// A query key other than `transport` and `latency`, another order of them, or an invalid value.
     #[error("the part after ? may only be transport=tcp, or transport=udp or quic, perhaps with &latency=0 to 10000")]
     Query,
     /// The invite is not 26 characters of lower-case base32.
@@ -104,7 +104,7 @@ pub enum TicketError {
 }
 
 impl Ticket {
-    /// The ticket as one string, *with its invite*: whoever reads it is let in.
+    /// Returns the ticket as a string, *including its invite*: everybody who reads it is admitted.
     pub fn reveal(&self) -> String {
         let mut text = format!("sealcast://{}:{}/{}", self.host, self.port, self.peer);
         if self.transport != TransportKind::Tcp {
@@ -169,7 +169,7 @@ fn parse_query(query: &str) -> Result<(TransportKind, Option<u16>), TicketError>
 fn parse_latency(text: &str) -> Result<u16, TicketError> {
     let digits = text.strip_prefix("latency=").ok_or(TicketError::Query)?;
     let latency: u16 = digits.parse().map_err(|_| TicketError::Query)?;
-    // Anything but the shortest spelling, a sign included, comes out differently.
+    // Only the shortest form is accepted: a sign or a leading zero gives another string here.
     if latency <= MAX_LATENCY && latency.to_string() == digits {
         Ok(latency)
     } else {
@@ -201,7 +201,8 @@ fn parse_authority(authority: &str) -> Result<(Host, u16), TicketError> {
     }
 }
 
-/// An IPv6 address in the one spelling of RFC 5952. What maps an IPv4 address is written as that.
+/// Parses an IPv6 address in the canonical form of RFC 5952. An IPv4-mapped address is refused: it must be written as
+/// an IPv4 address.
 fn parse_v6(text: &str) -> Result<Host, TicketError> {
     let address: Ipv6Addr = text.parse().map_err(|_| TicketError::Host)?;
     if address.to_ipv4_mapped().is_none() && address.to_string() == text {
@@ -215,7 +216,7 @@ fn parse_name(name: &str) -> Result<Host, TicketError> {
     if let Ok(address) = name.parse() {
         return Ok(Host::V4(address));
     }
-    // What ends in a number can only be an address, and it is none.
+    // A name whose last label is a number could only be an IPv4 address, and it is not a valid one.
     let address = name
         .rsplit('.')
         .next()
@@ -227,7 +228,7 @@ fn parse_name(name: &str) -> Result<Host, TicketError> {
     }
 }
 
-/// A label of a DNS name: lower-case letters, digits and, inside, hyphens.
+/// Returns true for a label of a DNS name: lower-case letters, digits and, not at either end, hyphens.
 fn is_label(label: &str) -> bool {
     let letters = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
     let inner = !label.starts_with('-') && !label.ends_with('-');

@@ -1,57 +1,58 @@
-//! Why a handshake failed, and whose fault it was.
+//! Reasons why a handshake fails, and the party at fault.
 
 use crate::keys::{MechanismError, PeerId};
 use crate::wire::Malformed;
 
-/// Why a handshake failed. Every variant but the last two is something the peer, or somebody between, did.
+/// Reason why a handshake failed. All variants except the last two are caused by the peer, or by somebody on the path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum HandshakeError {
-    /// A message that does not have its form, or the wrong message: perhaps no sealcast at all.
+    /// A malformed or unexpected message: the peer may not speak this protocol at all.
     #[error("it does not speak the sealcast handshake")]
     Malformed,
-    /// Another protocol version.
+    /// The peer uses another protocol version.
     #[error("it speaks another version of the protocol")]
     Version,
-    /// Both ends publish or both watch.
+    /// Both ends are publishers, or both are viewers.
     #[error("both ends have the same role: a publisher talks to a viewer")]
     Role,
-    /// No suite that both accept.
+    /// No suite is accepted by both ends.
     #[error("no suite is accepted by both ends")]
     NoCommonSuite,
-    /// No mechanism that both accept.
+    /// No mechanism is accepted by both ends.
     #[error("no key mechanism is accepted by both ends")]
     NoCommonMechanism,
-    /// It chose what was not offered.
+    /// The peer chose a suite or mechanism that was not offered.
     #[error("it chose a suite or mechanism that was not offered")]
     NotOffered,
-    /// Its public key or ciphertext is not one.
+    /// The peer's public key or ciphertext is not valid.
     #[error("its public key or ciphertext is not valid")]
     Share,
-    /// A sealed part does not open: altered on the way, or made without the key.
+    /// A sealed part cannot be opened: it or an earlier message was altered in transit, or its sender lacks the key.
     #[error("a sealed part of the handshake was altered on the way")]
     Sealed,
-    /// It is not the pinned peer.
+    /// The peer is not the pinned one.
     #[error("it is {0}, not the peer in the ticket")]
     WrongPeer(PeerId),
-    /// It has our own identity: a reflection.
+    /// The peer has this end's own identity: a reflection attack.
     #[error("it claims to be ourselves")]
     OwnIdentity,
-    /// Its signature does not fit: an impostor, or offers were altered on the way.
+    /// The peer's signature is wrong: an impostor has the keys of the handshake, but not the identity's key.
     #[error("its signature does not fit")]
     Signature,
-    /// A second retry, a retry that asks for nothing new, or a second hello that differs from the first.
+    /// A second retry, a retry that asks for nothing new, or a second hello that differs from the first where it must
+    /// not, or does not follow the retry.
     #[error("it broke the rules for repeating a hello")]
     Retry,
-    /// It refused the handshake, without saying why.
+    /// The peer refused the handshake, without a reason.
     #[error("it refused the handshake")]
     Alert,
-    /// It did not complete the handshake in time.
+    /// The peer did not complete the handshake in time.
     #[error("it did not complete the handshake within 5 s")]
     Timeout,
-    /// The cryptographic library failed here.
+    /// The cryptographic library failed at this end.
     #[error("the cryptographic library failed on this machine")]
     Library,
-    /// The program offered nothing, or called out of turn: our own bug.
+    /// The configuration offers nothing valid, or a call was out of turn: our own bug.
     #[error("the handshake was used out of turn")]
     Misuse,
 }
@@ -72,7 +73,7 @@ impl From<MechanismError> for HandshakeError {
 }
 
 impl HandshakeError {
-    /// One word, for counters, logs and `vectors/handshake.json`.
+    /// Returns one word for the reason, for counters, logs and `vectors/handshake.json`.
     pub fn reason(self) -> &'static str {
         match self {
             Self::Malformed => "malformed",

@@ -1,4 +1,4 @@
-//! The end that opened the connection.
+//! Handshake of the end that opened the connection.
 
 use std::sync::Arc;
 
@@ -8,15 +8,15 @@ use crate::keys::schedule::{InviteProof, SealedPart};
 use crate::keys::transcript::Transcript;
 use crate::keys::{DecapsulationKey, Mechanism, PeerId, Secret};
 
-/// What the initiator does next.
+/// Next action of the initiator.
 pub enum InitiatorStep {
-    /// Send this and wait for the answer.
+    /// Send this message and wait for the answer.
     Send(Vec<u8>),
-    /// Send this finish; the keys are agreed, and the responder's welcome is awaited.
+    /// Send this finish. The keys are agreed; wait for the responder's welcome.
     Done(Vec<u8>, Box<Agreed>),
 }
 
-/// The initiator's half of a handshake, waiting for a reply or a retry.
+/// The initiator's state machine, waiting for a reply or a retry.
 pub struct Initiator {
     config: HandshakeConfig,
     hello: Hello,
@@ -26,20 +26,22 @@ pub struct Initiator {
 }
 
 impl Initiator {
-    /// Begin with a share for the first mechanism: the hello to send stands beside the machine that awaits its answer.
-    /// `random` are 32 fresh random bytes.
+    /// Begins a handshake with a share for the first mechanism. Returns the state machine and the hello to send.
+    /// `random` is 32 fresh random bytes.
     ///
     /// # Errors
-    /// [`HandshakeError::Misuse`] without suites, mechanisms or a pinned peer; [`HandshakeError::Library`].
+    /// [`HandshakeError::Misuse`] without a pinned peer, or unless the suites, and likewise the mechanisms, are 1 to 8
+    /// different ones; [`HandshakeError::Library`].
     pub fn new(config: HandshakeConfig, random: [u8; 32]) -> Result<(Self, Vec<u8>), HandshakeError> {
         let first = config.mechanisms.first().ok_or(HandshakeError::Misuse)?.id();
         Self::guessing(config, random, first)
     }
 
-    /// Begin with a share for the mechanism `guess`, which is perhaps what the responder chose the last time.
+    /// Begins a handshake with a share for the mechanism `guess`, for example the one that the responder chose last
+    /// time.
     ///
     /// # Errors
-    /// As [`new`](Self::new); also if `guess` is none of the mechanisms, or an identifier stands twice in a list.
+    /// As [`new`](Self::new), and [`HandshakeError::Misuse`] if `guess` is not among the mechanisms.
     pub fn guessing(config: HandshakeConfig, random: [u8; 32], guess: u8) -> Result<(Self, Vec<u8>), HandshakeError> {
         let suites: Vec<u8> = config.suites.iter().map(|suite| suite.id).collect();
         let mechanisms: Vec<u8> = config.mechanisms.iter().map(|mechanism| mechanism.id()).collect();
@@ -69,10 +71,11 @@ impl Initiator {
         ))
     }
 
-    /// Take the responder's message.
+    /// Processes a message of the responder.
     ///
     /// # Errors
-    /// On a byte stream the handshake is over. Where others can slip a message in, it was as if it had not come.
+    /// [`HandshakeError`] with the reason. On a byte stream the handshake has failed then. Where anybody can inject
+    /// messages, ignore the message: the error has not changed the state.
     pub fn handle(&mut self, message: &[u8]) -> Result<InitiatorStep, HandshakeError> {
         if *message == ALERT {
             return Err(HandshakeError::Alert);
@@ -98,7 +101,7 @@ impl Initiator {
         }
         let mechanism = self.offered(retry.mechanism).ok_or(HandshakeError::NotOffered)?;
         if retry.mechanism == self.hello.share_mechanism && retry.cookie.is_empty() {
-            // It asks for what it has.
+            // The retry asks for nothing new.
             return Err(HandshakeError::Retry);
         }
         let key = mechanism.generate()?;

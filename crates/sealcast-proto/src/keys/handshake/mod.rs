@@ -1,4 +1,4 @@
-//! The three-message handshake, one machine per side:
+//! The handshake of three messages, with one state machine for each side:
 //!
 //! ```text
 //! initiator:  hello → ExpectReply ─┬─ reply → finish, done
@@ -20,33 +20,34 @@ pub use responder::{Responder, ResponderStep};
 use super::{EpochSecret, Identity, Invite, Mechanism, PeerId, Role};
 use crate::seal::Suite;
 
-/// What one end brings to a handshake.
+/// Configuration of one end for a handshake.
 #[derive(Clone)]
 pub struct HandshakeConfig {
-    /// What this end is for.
+    /// Role of this end.
     pub role: Role,
-    /// Who it is.
+    /// Identity of this end.
     pub identity: Arc<Identity>,
-    /// Suites it accepts, best first. At most 8 are offered.
+    /// Accepted suites, best first; an initiator offers all of them, 1 to 8.
     pub suites: Vec<Suite>,
-    /// Mechanisms it accepts, best first. At most 8 are offered; the initiator's share is for the first.
+    /// Accepted mechanisms, best first; an initiator offers all of them, 1 to 8. It sends a share for one, normally the
+    /// first.
     pub mechanisms: Vec<Arc<dyn Mechanism>>,
-    /// The only peer an initiator will talk to. A responder leaves it empty and judges by [`Peer`].
+    /// The only peer that an initiator accepts. Empty at a responder, whose program decides by [`Peer`].
     pub pinned: Option<PeerId>,
-    /// The invite an initiator proves, or a responder recognises.
+    /// The invite that an initiator proves, or that a responder recognises.
     pub invite: Option<Invite>,
 }
 
-/// The other end, whose identity was proved.
+/// The other end, with a proven identity.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Peer {
-    /// Who it is.
+    /// Its peer id.
     pub id: PeerId,
-    /// Whether it proved the invite. Always false at the initiator.
+    /// True if it proved the invite; always false at the initiator.
     pub invited: bool,
 }
 
-/// What a handshake gives.
+/// Result of a handshake.
 pub struct Agreed {
     /// The secret of epoch 0.
     pub secret: EpochSecret,
@@ -74,7 +75,7 @@ impl Agreed {
     }
 }
 
-/// The bytes an end signs: whose signature of which role over what (keys.md §4).
+/// Returns the bytes that an end signs: side, role, transcript hash and identity (keys.md §4).
 fn signed_bytes(side: &str, role: Role, th: &[u8; 32], identity: &PeerId) -> Vec<u8> {
     [
         b"sealcast1 ",

@@ -1,4 +1,4 @@
-//! The end that accepted the connection.
+//! Handshake of the end that accepted the connection.
 
 use std::sync::Arc;
 
@@ -9,11 +9,11 @@ use crate::keys::transcript::Transcript;
 use crate::keys::{Mechanism, PeerId, Secret};
 use crate::seal::Suite;
 
-/// What the responder does next.
+/// Next action of the responder.
 pub enum ResponderStep {
-    /// Send this and wait for the answer.
+    /// Send this message and wait for the answer.
     Send(Vec<u8>),
-    /// The keys are agreed and the peer is known: admit it or not.
+    /// The keys are agreed and the peer's identity is proven: admit the peer or refuse it.
     Done(Box<Agreed>),
 }
 
@@ -33,7 +33,7 @@ enum State {
     Over,
 }
 
-/// The responder's half of a handshake.
+/// The responder's state machine.
 pub struct Responder {
     config: HandshakeConfig,
     random: [u8; 32],
@@ -42,8 +42,8 @@ pub struct Responder {
 }
 
 impl Responder {
-    /// Await a hello. `random` are 32 fresh random bytes. A `cookie` that is not empty (at most 64 bytes) must be
-    /// echoed by the peer before any public-key work is done for it.
+    /// Creates a responder that waits for a hello. `random` is 32 fresh random bytes. If `cookie` is not empty (at most
+    /// 64 bytes), the peer must return it before any public-key work is done for the peer.
     pub fn new(config: HandshakeConfig, random: [u8; 32], cookie: Vec<u8>) -> Self {
         Self {
             config,
@@ -53,10 +53,11 @@ impl Responder {
         }
     }
 
-    /// Take the initiator's message.
+    /// Processes a message of the initiator.
     ///
     /// # Errors
-    /// On a byte stream the handshake is over. Where others can slip a message in, it was as if it had not come.
+    /// [`HandshakeError`] with the reason. On a byte stream the handshake has failed then. Where anybody can inject
+    /// messages, ignore the message: the error has not changed the state.
     pub fn handle(&mut self, message: &[u8]) -> Result<ResponderStep, HandshakeError> {
         if *message == ALERT {
             return Err(HandshakeError::Alert);
@@ -202,7 +203,7 @@ impl Responder {
     }
 }
 
-/// A second hello may change its share and its cookie, and only as the retry said.
+/// Checks a second hello. It may differ from the first only in its share and its cookie, and must follow the retry.
 fn check_repeated(first: &Hello, retry: &Retry, second: &Hello) -> Result<(), HandshakeError> {
     let same = first.role == second.role
         && first.random == second.random

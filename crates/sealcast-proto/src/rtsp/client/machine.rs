@@ -1,4 +1,4 @@
-//! What the machine holds, and what goes in and out.
+//! State, inputs and outputs of the client.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -15,7 +15,7 @@ use crate::rtsp::tracks::{Channel, Interleaving, Track, TrackSet};
 use crate::rtsp::transport::{Offer, PortPair, Route};
 use crate::rtsp::url::CameraUrl;
 
-/// Something to be done, by one request or several.
+/// A task that takes one or more requests.
 pub(super) enum Job {
     Options,
     Describe,
@@ -23,16 +23,16 @@ pub(super) enum Job {
     KeepAlive,
 }
 
-/// What the request under way is for.
+/// Purpose of the outstanding request.
 #[derive(Clone, Copy)]
 pub(super) enum Step {
-    /// The job itself.
+    /// The job's own request.
     Job,
-    /// A track that the job needs first.
+    /// The SETUP of a track that the job needs first.
     SetUp { track: Track, offer: Offer },
 }
 
-/// A request that is not answered yet.
+/// A request whose response has not arrived yet.
 pub(super) struct Sent {
     pub(super) request: Request,
     pub(super) step: Step,
@@ -42,13 +42,13 @@ pub(super) struct Sent {
     deadline: Duration,
 }
 
-/// The session that the camera keeps for us.
+/// The session that the camera keeps for this client.
 pub(super) struct CameraSession {
     pub(super) id: String,
     pub(super) timeout: Duration,
 }
 
-/// One camera. The module's documentation says how to drive it.
+/// RTSP client for one camera; see the module documentation.
 pub struct CameraClient {
     pub(super) url: CameraUrl,
     pub(super) lower: Lower,
@@ -59,7 +59,7 @@ pub struct CameraClient {
     pub(super) session: Option<CameraSession>,
     pub(super) set_up: TrackSet,
     pub(super) interleaving: Interleaving,
-    /// The camera's ports, by track, where it says them.
+    /// The camera's ports by track, where it named them.
     pub(super) udp: Vec<(Track, Option<PortPair>)>,
     pub(super) get_parameter: bool,
     jobs: VecDeque<Job>,
@@ -73,7 +73,7 @@ pub struct CameraClient {
 }
 
 impl CameraClient {
-    /// A connection to the camera is there, or will be. `now` is monotonic.
+    /// Creates the client of a connection that is open or being opened. `now` is monotonic.
     pub fn new(config: CameraConfig, now: Duration) -> Self {
         let lower = if config.url.tls {
             Lower::Interleaved
@@ -102,7 +102,7 @@ impl CameraClient {
         }
     }
 
-    /// Tell the machine something at a monotonic time; see the module's documentation.
+    /// Processes an input at a monotonic time; see the module documentation.
     ///
     /// # Errors
     /// [`CameraError`]: the connection must end.
@@ -118,14 +118,14 @@ impl CameraClient {
         handled
     }
 
-    /// What to do next; see the module's documentation.
+    /// Returns the next output; see the module documentation.
     pub fn poll(&mut self) -> CameraOutput {
         self.out
             .pop_front()
             .unwrap_or_else(|| CameraOutput::Timeout(self.deadline()))
     }
 
-    /// How an RTCP packet reaches the camera, or `None` if the track is not set up or the camera names no port.
+    /// Route of an RTCP packet to the camera, or `None` if the track is not set up or the camera named no port.
     pub fn route(&self, channel: Channel) -> Option<Route> {
         if let Some(number) = self.interleaving.number(channel) {
             return Some(Route::Interleaved(number));
@@ -135,7 +135,7 @@ impl CameraClient {
         Some(Route::Udp { port })
     }
 
-    /// The tracks that come over UDP, and the camera's ports where it said them.
+    /// The tracks that are received over UDP, and the camera's ports where it named them.
     pub fn ports(&self) -> impl Iterator<Item = (Track, Option<PortPair>)> {
         self.udp.iter().copied()
     }
@@ -182,7 +182,7 @@ impl CameraClient {
         }
     }
 
-    /// A camera may ask whether we are there; nothing else is its to ask.
+    /// Answers a request of the camera. Only OPTIONS is supported, with which a camera checks that the client is there.
     fn asked(&mut self, request: &Request) {
         let mut response = Response::new(if request.method == Method::Options { 200 } else { 501 });
         let cseq = request.headers.get("CSeq").unwrap_or_default();
@@ -190,7 +190,7 @@ impl CameraClient {
         self.out.push_back(CameraOutput::Transmit(response.to_bytes()));
     }
 
-    /// Begin what comes next, where nothing is under way.
+    /// Starts the next job, if no request is outstanding.
     fn go_on(&mut self, now: Duration) {
         while self.sent.is_none() && self.opening.is_none() {
             if self.job.is_none() {
@@ -229,7 +229,7 @@ impl CameraClient {
         self.out.push_back(CameraOutput::Event(answered));
     }
 
-    /// End the job, if it is a command with an answer.
+    /// Ends the current job, and reports the answer if it is a command.
     pub(super) fn finish(&mut self, status: CarriedStatus, with: Parameters) {
         if let Some(Job::Command { number, .. }) = self.job.take() {
             self.answer(number, status, with);
@@ -240,7 +240,7 @@ impl CameraClient {
         self.sent.is_none() && self.opening.is_none() && self.job.is_none() && self.jobs.is_empty()
     }
 
-    /// Half the session's timeout after the last request.
+    /// Time of the next keep-alive: half the session's timeout after the last request.
     fn keep_alive_at(&self) -> Duration {
         let session = self.session.as_ref();
         session.map_or(Duration::MAX, |session| self.last_sent + session.timeout / 2)
@@ -251,9 +251,9 @@ impl CameraClient {
             _ if self.over => Duration::MAX,
             Some(sent) => sent.deadline,
             None if self.idle() => self.keep_alive_at(),
-            // The program is opening ports.
+            // Waiting for the program to open ports.
             None if self.opening.is_some() => Duration::MAX,
-            // Before the first call.
+            // Before the first call of `handle`.
             None => self.last_sent,
         }
     }

@@ -1,9 +1,9 @@
-//! An RTSP client towards one camera.
+//! An RTSP client for one camera.
 //!
-//! A [`CameraClient`] is a deterministic machine. Feed it with [`CameraClient::handle`], beginning with
-//! [`CameraInput::Timeout`] once the connection stands, and after every call drain [`CameraClient::poll`] until it
-//! answers [`CameraOutput::Timeout`]. It asks what the camera has by itself and then does what players want of it.
-//! RTP over UDP does not pass through it; [`CameraClient::route`] says where RTCP goes.
+//! A [`CameraClient`] is a deterministic state machine. Feed it with [`CameraClient::handle`], beginning with
+//! [`CameraInput::Timeout`] once the connection is open, and after every call drain [`CameraClient::poll`] until it
+//! returns [`CameraOutput::Timeout`]. It asks the camera for its description on its own, and then executes the commands
+//! of players. Packets over UDP do not pass through it; [`CameraClient::route`] returns where RTCP must be sent.
 
 mod machine;
 mod requests;
@@ -23,106 +23,109 @@ use super::tracks::{Channel, Track};
 use super::transport::PortPair;
 use super::url::CameraUrl;
 
-/// How long a camera may take for a response. Shorter than the other gateway's patience, so that it still hears why.
+/// Time that a camera has for a response. Shorter than the other gateway's timeout, so that the player still gets the
+/// reason.
 pub const RESPONSE_PATIENCE: Duration = Duration::from_secs(8);
-/// Most commands that wait for the camera; one more is answered with 503.
+/// Maximum number of commands that wait for the camera; one more is answered with 503.
 const MAX_COMMANDS: usize = 16;
-/// Most times that a request is sent because the camera asked for credentials.
+/// Maximum number of times that a request is sent, the first included. It is sent again when the camera asks for
+/// credentials.
 const MAX_TRIES: u32 = 3;
 
-/// How packets should come from the camera.
+/// Transport of the packets from the camera.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Lower {
     /// On the RTSP connection.
     #[default]
     Interleaved,
-    /// Over UDP, a pair of ports for each track.
+    /// Over UDP, with a pair of ports for each track.
     Udp,
 }
 
-/// A camera, and how to speak to it.
+/// Configuration of the connection to a camera.
 pub struct CameraConfig {
-    /// Where it is.
+    /// URL of the camera.
     pub url: CameraUrl,
-    /// What it may ask for.
+    /// Credentials, if the camera asks for them.
     pub credentials: Option<Credentials>,
-    /// What is tried first; the other is tried where the camera does not support it. Over TLS, packets come on the
-    /// RTSP connection or not at all.
+    /// Transport that is tried first; the other is tried if the camera does not support it. With TLS only the RTSP
+    /// connection is used.
     pub lower: Lower,
     /// 16 fresh random bytes.
     pub entropy: [u8; 16],
 }
 
-/// What the machine is told.
+/// Input of the client.
 #[derive(Clone, Copy, Debug)]
 pub enum CameraInput<'a> {
-    /// Bytes came from the camera; 64 KiB at a time always fit.
+    /// Bytes from the camera; 64 KiB at a time always fit.
     Bytes(&'a [u8]),
-    /// A player wants something. `number` comes back with the answer.
+    /// A command of a player. The number is returned with the answer.
     Command(u32, Verb, &'a Parameters),
-    /// The answer to [`CameraEvent::OpenPorts`]: ports of this end, or `None` if there are none to be had.
+    /// The answer to [`CameraEvent::OpenPorts`]: the gateway's ports, or `None` if none are available.
     Ports(Option<PortPair>),
     /// The time of the last [`CameraOutput::Timeout`] has come.
     Timeout,
 }
 
-/// What the machine wants done.
+/// Output of the client.
 #[derive(Debug)]
 pub enum CameraOutput {
     /// Send these bytes to the camera.
     Transmit(Vec<u8>),
-    /// Something the program should know, or must answer.
+    /// An event for the program, which it may have to answer.
     Event(CameraEvent),
-    /// A packet that came on the RTSP connection, exactly as it came.
+    /// A packet that was received on the RTSP connection, unmodified.
     Packet(Channel, Vec<u8>),
-    /// Nothing more for now. Come back with [`CameraInput::Timeout`] at this monotonic time.
+    /// Nothing more for now. Call again with [`CameraInput::Timeout`] at this monotonic time, or never if it is
+    /// `Duration::MAX`.
     Timeout(Duration),
 }
 
-/// What the program should know, or must answer.
+/// Events that the client reports to the program.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum CameraEvent {
-    /// The camera is there; its description as it may cross. Comes once, first.
+    /// The camera's description, rewritten for the other gateway. Reported once, before any command is executed.
     Described(Vec<u8>),
-    /// Bind a pair of UDP ports for a track. Answer with [`CameraInput::Ports`]. Take packets from the camera's
-    /// address only.
+    /// Bind a pair of UDP ports for a track, and accept packets from the camera's address only. Answer with
+    /// [`CameraInput::Ports`].
     OpenPorts {
-        /// Which track.
+        /// The track.
         track: Track,
     },
     /// The answer to a command.
     Answered {
-        /// The command's number.
+        /// Number of the command.
         number: u32,
-        /// Whether the camera did it.
+        /// Result.
         status: CarriedStatus,
-        /// The details.
+        /// Headers and body.
         with: Parameters,
     },
 }
 
-/// Why the connection to a camera must end.
+/// Reason why the connection to a camera must end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum CameraError {
-    /// What came is no RTSP.
+    /// The received bytes are not RTSP.
     #[error("the camera sent what is no RTSP: {0}")]
     NotRtsp(#[from] NotRtsp),
-    /// It wants to know who asks.
+    /// Authentication failed.
     #[error(transparent)]
     Auth(#[from] AuthError),
-    /// It would not describe itself.
+    /// The camera refused to describe itself, with this status.
     #[error("the camera answered status {0} when asked what it has: check the path of its URL")]
     Status(u16),
-    /// Its description is of no use.
+    /// The camera's description cannot be used.
     #[error(transparent)]
     Description(#[from] DescriptionError),
-    /// It did not respond within [`RESPONSE_PATIENCE`].
+    /// The camera did not respond within [`RESPONSE_PATIENCE`].
     #[error("the camera did not respond within {} s", RESPONSE_PATIENCE.as_secs())]
     Silent,
-    /// It forgot the session.
+    /// The camera no longer knows the session.
     #[error("the camera has ended the session")]
     SessionLost,
-    /// A call after the end, or ports that nobody asked for: our own bug.
+    /// A call after the end, or ports without a request for them: our own bug.
     #[error("the camera's machine was used out of turn")]
     Misuse,
 }

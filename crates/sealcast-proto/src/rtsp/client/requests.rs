@@ -1,4 +1,4 @@
-//! What the camera is asked next.
+//! Requests to the camera.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use crate::rtsp::tracks::{Track, TrackSet};
 use crate::rtsp::transport::{Offer, PortPair};
 
 impl CameraClient {
-    /// The next request of the job under way.
+    /// Sends the next request of the current job.
     pub(super) fn next_request(&mut self, now: Duration) {
         let request = match &self.job {
             None => return,
@@ -44,7 +44,7 @@ impl CameraClient {
         self.send(now, request, Step::Job, 1);
     }
 
-    /// The status of a command that need not be sent.
+    /// Returns the status of a command that is answered without a request to the camera.
     fn out_of_turn(&self, verb: Verb) -> Option<CarriedStatus> {
         let Some(description) = &self.description else {
             return Some(CarriedStatus::BAD_GATEWAY);
@@ -78,7 +78,7 @@ impl CameraClient {
         match ports {
             Some(ports) => self.set_up_by(now, track, Offer::Udp(ports)),
             None if self.lower == Lower::Udp => self.begin_set_up(now, track, Lower::Interleaved),
-            // The other way was refused already.
+            // The other transport was refused already.
             None => self.finish(CarriedStatus::of_camera(461), Parameters::default()),
         }
     }
@@ -91,14 +91,14 @@ impl CameraClient {
         self.send(now, request, Step::SetUp { track, offer }, 1);
     }
 
-    /// The URL for all tracks together.
+    /// URL of all tracks together.
     fn aggregate(&self) -> &str {
         self.description
             .as_ref()
             .map_or(self.url.as_str(), |description| &description.aggregate)
     }
 
-    /// The camera keeps nothing for us any more.
+    /// Forgets the session, since the camera no longer keeps it.
     pub(super) fn forget_session(&mut self) {
         self.session = None;
         self.set_up = TrackSet::default();

@@ -1,4 +1,4 @@
-//! What a camera's responses mean.
+//! Responses of the camera.
 
 use std::time::Duration;
 
@@ -12,16 +12,16 @@ use crate::rtsp::tracks::Track;
 use crate::rtsp::transport::{Granted, Offer, parse_granted};
 use crate::rtsp::url::{base, rtp_info_from_camera};
 
-/// How long a session lasts without a request, where the camera does not say (RFC 2326 §12.37).
+/// Time without a request after which a session ends, if the camera does not name one (RFC 2326 §12.37).
 const DEFAULT_TIMEOUT: Duration = Duration::from_secs(60);
-/// The shortest timeout that is believed: a camera cannot make us ask without pause.
+/// Shortest timeout that is accepted, so that a camera cannot cause keep-alives without pause.
 const MIN_TIMEOUT: Duration = Duration::from_secs(4);
-/// And the longest.
+/// Longest timeout that is accepted.
 const MAX_TIMEOUT: Duration = Duration::from_secs(3600);
 
 impl CameraClient {
     pub(super) fn response(&mut self, now: Duration, response: &Response) -> Result<(), CameraError> {
-        // A response without a number belongs to what is under way; an interim or late one to nothing.
+        // A response without CSeq is taken for that of the outstanding request; an interim or late response is ignored.
         let number = response
             .headers
             .get("CSeq")
@@ -57,7 +57,7 @@ impl CameraClient {
                 self.job = None;
             }
             Some(Job::KeepAlive) => {
-                // Some cameras list what they do not do.
+                // Some cameras list methods that they do not support.
                 self.get_parameter &= response.status < 300;
                 self.job = None;
             }
@@ -93,7 +93,7 @@ impl CameraClient {
 
     fn track_set_up(&mut self, now: Duration, track: Track, offer: Offer, response: &Response) {
         let first_choice = (self.lower == Lower::Udp) == matches!(offer, Offer::Udp(_));
-        // In datagrams, packets would leave the protection of TLS.
+        // Packets over UDP would leave the protection of TLS.
         if response.status == 461 && first_choice && !self.url.tls {
             let other = if self.lower == Lower::Udp {
                 Lower::Interleaved
@@ -122,7 +122,7 @@ impl CameraClient {
         }
     }
 
-    /// What of a response may cross.
+    /// Returns the headers and the body of a response that are passed on.
     fn particulars(&self, response: &Response) -> Parameters {
         let mut with = Parameters::of_body(response.body.clone());
         for header in CarriedHeader::ALL {
@@ -141,7 +141,7 @@ impl CameraClient {
     }
 }
 
-/// `ID[;timeout=SECONDS]`
+/// Parses `ID[;timeout=SECONDS]`.
 fn parse_session(value: &str) -> CameraSession {
     let mut parts = value.split(';').map(str::trim);
     let id = parts.next().unwrap_or_default().to_owned();

@@ -1,4 +1,4 @@
-//! Cameras as they really answer, and what no camera should do.
+//! Responses of real cameras, and responses that no camera should send.
 
 use super::*;
 use crate::rtsp::carried::CarriedHeader;
@@ -25,7 +25,7 @@ fn connect_by(url: &str, lower: Lower) -> CameraClient {
     client
 }
 
-/// What the machine asks, and what it has to say.
+/// Requests and events of the client.
 fn drain(client: &mut CameraClient) -> (Vec<Request>, Vec<CameraEvent>) {
     let (mut reader, mut events) = (MessageReader::default(), Vec::new());
     loop {
@@ -44,12 +44,12 @@ fn drain(client: &mut CameraClient) -> (Vec<Request>, Vec<CameraEvent>) {
     (requests.collect(), events)
 }
 
-/// Answer the request under way.
+/// Responds to the outstanding request.
 fn reply(client: &mut CameraClient, text: &str) -> Result<(), CameraError> {
     client.handle(NOW, CameraInput::Bytes(text.replace('\n', "\r\n").as_bytes()))
 }
 
-/// A camera that described itself so, at that base.
+/// A client whose camera has sent this description, with this base.
 fn described(base: &str, sdp: &str) -> CameraClient {
     let client = connect("rtsp://192.168.1.10/stream0");
     describe(client, base, sdp)
@@ -91,7 +91,7 @@ fn a_camera_whose_base_is_no_url_is_set_up_and_played_all_the_same() {
     let (requests, _) = drain(&mut client);
     assert_eq!(requests[0].url, "rtsp://192.168.1.10/stream0/trackID=2");
     assert_eq!(requests[0].headers.get("Session"), Some("708886412"));
-    // Some cameras do not count.
+    // Some cameras omit CSeq.
     reply(
         &mut client,
         "RTSP/1.0 200 OK\nTransport: RTP/AVP/TCP;unicast;interleaved=2-3\n\n",

@@ -1,4 +1,4 @@
-//! What a player is answered once the program has answered.
+//! Responses to the player that depend on an answer of the program.
 
 use super::machine::{Camera, Pending, PlayerServer, Question, Watching};
 use super::{PLAYER_TIMEOUT, PlayerAnswer, PlayerError};
@@ -78,7 +78,7 @@ impl PlayerServer {
         response
     }
 
-    /// A response that names the session, if there is one.
+    /// Creates a response, with the session's identifier if there is a session.
     pub(super) fn in_session(&self, status: u16) -> Response {
         let mut response = Response::new(status);
         if self.watching.is_some() {

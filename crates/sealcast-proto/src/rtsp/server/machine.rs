@@ -1,4 +1,4 @@
-//! What the machine holds, and what goes in and out.
+//! State, inputs and outputs of the server.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -15,15 +15,15 @@ use crate::rtsp::reader::MessageReader;
 use crate::rtsp::tracks::{Channel, Interleaving, Track, TrackSet};
 use crate::rtsp::transport::{PortPair, Route};
 
-/// The camera that the player asked for last.
+/// The camera of the player's last DESCRIBE.
 pub(super) struct Camera {
     pub(super) path: String,
-    /// The URL to which its tracks' are relative, with a slash at its end.
+    /// Base URL of its tracks, with a slash at the end.
     pub(super) base: String,
     pub(super) tracks: usize,
 }
 
-/// What the player has set up.
+/// The tracks that the player has set up.
 #[derive(Default)]
 pub(super) struct Watching {
     pub(super) tracks: TrackSet,
@@ -33,21 +33,21 @@ pub(super) struct Watching {
     pub(super) playing: bool,
 }
 
-/// What an answer is awaited for.
+/// The request to the program that is waiting for an answer.
 pub(super) enum Question {
     Describe { path: String, base: String },
     Ports { track: Track, client: PortPair },
     Command(Verb),
 }
 
-/// A request of the player's that is not answered yet.
+/// A player's request that is not answered yet.
 pub(super) struct Pending {
     pub(super) cseq: u32,
     pub(super) question: Question,
     deadline: Duration,
 }
 
-/// One player. The module's documentation says how to drive it.
+/// RTSP server for one player; see the module documentation.
 pub struct PlayerServer {
     pub(super) udp_allowed: bool,
     pub(super) session_id: String,
@@ -58,14 +58,14 @@ pub struct PlayerServer {
     pub(super) camera: Option<Camera>,
     pub(super) watching: Option<Watching>,
     pending: Option<Pending>,
-    /// How many were asked: the number of the last.
+    /// Number of requests to the program so far, which is the number of the last one.
     questions: u32,
     heard: Duration,
     over: bool,
 }
 
 impl PlayerServer {
-    /// A player has connected. `now` is monotonic.
+    /// Creates the server of a player that has connected. `now` is monotonic.
     pub fn new(config: PlayerConfig, now: Duration) -> Self {
         let (name, nonce) = config.entropy.split_at(16);
         let nonce = nonce.try_into().expect("the other half has 16 bytes");
@@ -87,7 +87,7 @@ impl PlayerServer {
         }
     }
 
-    /// Tell the machine something at a monotonic time; see the module's documentation.
+    /// Processes an input at a monotonic time; see the module documentation.
     ///
     /// # Errors
     /// [`PlayerError`]: the connection must end.
@@ -103,14 +103,14 @@ impl PlayerServer {
         handled
     }
 
-    /// What to do next; see the module's documentation.
+    /// Returns the next output; see the module documentation.
     pub fn poll(&mut self) -> PlayerOutput {
         self.out
             .pop_front()
             .unwrap_or_else(|| PlayerOutput::Timeout(self.deadline()))
     }
 
-    /// How a packet of the camera's reaches the player, or `None` if the player does not want it now.
+    /// Route of a packet from the camera to the player, or `None` if the player does not receive this channel now.
     pub fn route(&self, channel: Channel) -> Option<Route> {
         let watching = self.watching.as_ref().filter(|watching| watching.playing)?;
         if let Some(number) = watching.interleaving.number(channel) {
@@ -139,13 +139,13 @@ impl PlayerServer {
         }
     }
 
-    /// Read requests as long as none waits for an answer.
+    /// Processes requests until one has to wait for an answer of the program.
     fn read_on(&mut self, now: Duration) -> Result<(), PlayerError> {
         while self.pending.is_none() {
             match self.reader.next_message()? {
                 Some(Message::Request(request)) => self.request(now, &request)?,
                 Some(Message::Data { channel, bytes }) => self.data(channel, bytes),
-                // This end asks nothing of a player.
+                // The server sends no requests to players.
                 Some(Message::Response(_)) => {}
                 None => break,
             }
@@ -153,7 +153,7 @@ impl PlayerServer {
         Ok(())
     }
 
-    /// Only RTCP goes towards a camera.
+    /// Passes RTCP packets on; nothing else is sent to a camera.
     fn data(&mut self, number: u8, bytes: Vec<u8>) {
         let channel = self
             .watching
@@ -165,7 +165,7 @@ impl PlayerServer {
         }
     }
 
-    /// Ask the program, and answer the player when it has answered.
+    /// Sends a request to the program. The player is answered when the program has answered.
     pub(super) fn ask(&mut self, now: Duration, cseq: u32, question: Question, with: Parameters) {
         self.questions = self.questions.wrapping_add(1);
         let number = self.questions;
@@ -200,7 +200,7 @@ impl PlayerServer {
         self.out.push_back(PlayerOutput::Transmit(response.to_bytes()));
     }
 
-    /// The player no longer watches.
+    /// Ends the player's session, if there is one.
     pub(super) fn tear_down(&mut self) {
         if self.watching.take().is_some() {
             self.out.push_back(PlayerOutput::Event(PlayerEvent::TornDown));
@@ -227,7 +227,7 @@ impl PlayerServer {
         if self.over {
             return Duration::MAX;
         }
-        // A player on the connection is there as long as the connection is.
+        // A player that receives everything on the RTSP connection needs no timeout: it is gone when the connection is.
         let over_udp = self.watching.as_ref().is_some_and(|watching| !watching.udp.is_empty());
         let silence = if over_udp {
             self.heard + PLAYER_TIMEOUT

@@ -1,9 +1,9 @@
-//! An RTSP server towards one player.
+//! An RTSP server for one player.
 //!
-//! A [`PlayerServer`] is a deterministic machine. Feed it with [`PlayerServer::handle`], and after every call drain
-//! [`PlayerServer::poll`] until it answers [`PlayerOutput::Timeout`]. Where it needs the camera or a socket it asks
-//! with an event and answers nothing else to the player until it is told. Media does not pass through it:
-//! [`PlayerServer::route`] says how a packet reaches the player.
+//! A [`PlayerServer`] is a deterministic state machine. Feed it with [`PlayerServer::handle`], and after every call
+//! drain [`PlayerServer::poll`] until it returns [`PlayerOutput::Timeout`]. Where it needs the camera or a socket it
+//! emits an event, and answers no request of the player until that event is answered or [`ANSWER_PATIENCE`] is over.
+//! Media does not pass through it: [`PlayerServer::route`] returns how a packet reaches the player.
 
 mod answers;
 mod machine;
@@ -21,108 +21,111 @@ use super::reader::NotRtsp;
 use super::tracks::{Channel, Track};
 use super::transport::PortPair;
 
-/// How long the camera's gateway may take for an answer; then the player gets a 504.
+/// Time that the program has to answer an event. After it the player gets a 504, or a 461 where the event asked for
+/// ports.
 pub const ANSWER_PATIENCE: Duration = Duration::from_secs(10);
-/// Silence after which a player that receives over UDP is gone.
+/// Silence after which a player that receives over UDP is considered gone.
 pub const PLAYER_TIMEOUT: Duration = Duration::from_secs(60);
-/// Wrong credentials in a row that end a connection. Players ask once without any.
+/// Failed logins in a row that a connection survives; one more ends it. A player's first request, usually without
+/// credentials, counts as one.
 pub const MAX_LOGINS: u32 = 8;
-/// Longest path of a camera in a player's URL, in bytes.
+/// Maximum length of a camera's path in a player's URL, in bytes.
 pub const MAX_PATH: usize = 255;
 
-/// What a player meets.
+/// Configuration of a player's connection.
 pub struct PlayerConfig {
-    /// Who may watch, where not anybody who reaches the port.
+    /// Required credentials; `None` if everybody who can reach the port may watch.
     pub login: Option<(Credentials, DigestAlgorithm)>,
-    /// Whether UDP is offered besides the RTSP connection.
+    /// True if UDP is offered in addition to the RTSP connection.
     pub udp: bool,
-    /// 32 fresh random bytes: the session's name and the nonce of the login.
+    /// 32 fresh random bytes, from which the session's identifier and the nonce of the login are made.
     pub entropy: [u8; 32],
 }
 
-/// What the machine is told.
+/// Input of the server.
 #[derive(Clone, Copy, Debug)]
 pub enum PlayerInput<'a> {
-    /// Bytes came from the player; 64 KiB at a time always fit.
+    /// Bytes from the player. 64 KiB at a time always fit, except while a request waits for an answer: bytes then
+    /// accumulate, up to [`MAX_UNREAD`](super::MAX_UNREAD).
     Bytes(&'a [u8]),
-    /// The answer to the question of that number.
+    /// The answer to the event with this number.
     Answer(u32, PlayerAnswer<'a>),
-    /// Something came from the player over UDP: it is there.
+    /// A packet arrived from the player over UDP, so it is still there.
     Alive,
     /// The time of the last [`PlayerOutput::Timeout`] has come.
     Timeout,
 }
 
-/// The program's answer to a question. One that comes too late is ignored.
+/// The program's answer to an event. An answer that comes too late is ignored.
 #[derive(Clone, Copy, Debug)]
 pub enum PlayerAnswer<'a> {
-    /// To [`PlayerEvent::Describe`]: the description that crossed.
+    /// To [`PlayerEvent::Describe`]: the description from the camera gateway.
     Described(Result<&'a [u8], CarriedStatus>),
-    /// To [`PlayerEvent::OpenPorts`]: the gateway's ports, or `None` if there are none to be had.
+    /// To [`PlayerEvent::OpenPorts`]: the gateway's ports, or `None` if none are available.
     Ports(Option<PortPair>),
     /// To [`PlayerEvent::Command`].
     Done(CarriedStatus, &'a Parameters),
 }
 
-/// What the machine wants done.
+/// Output of the server.
 #[derive(Debug)]
 pub enum PlayerOutput {
     /// Send these bytes to the player.
     Transmit(Vec<u8>),
-    /// Something the program should know, or must answer.
+    /// An event for the program, which it may have to answer.
     Event(PlayerEvent),
-    /// Nothing more for now. Come back with [`PlayerInput::Timeout`] at this monotonic time, or never if it is
+    /// Nothing more for now. Call again with [`PlayerInput::Timeout`] at this monotonic time, or never if it is
     /// `Duration::MAX`.
     Timeout(Duration),
 }
 
-/// What the program should know, or must answer.
+/// Events that the server reports to the program.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PlayerEvent {
-    /// What camera is at this path? Answer with [`PlayerAnswer::Described`].
+    /// Get the description of the camera at this path. Answer with [`PlayerAnswer::Described`].
     Describe {
-        /// Of the question; counted up on each connection.
+        /// Number of the event, counted per connection.
         number: u32,
-        /// Without slashes around it; at most [`MAX_PATH`] bytes.
+        /// Path without leading and trailing slashes; at most [`MAX_PATH`] bytes.
         path: String,
     },
-    /// Bind a pair of UDP ports for a track, instead of any it had. Answer with [`PlayerAnswer::Ports`].
+    /// Bind a pair of UDP ports for a track, replacing any that it had. Answer with [`PlayerAnswer::Ports`].
     OpenPorts {
-        /// Of the question; counted up on each connection.
+        /// Number of the event, counted per connection.
         number: u32,
-        /// Which track.
+        /// The track.
         track: Track,
-        /// The player's ports, at the address from which it connected and nowhere else.
+        /// The player's ports. Send to them only at the address from which the player connected.
         client: PortPair,
     },
-    /// Tell the camera of the last description. Answer with [`PlayerAnswer::Done`].
+    /// Send a command to the camera of the last description. Answer with [`PlayerAnswer::Done`].
     Command {
-        /// Of the question; counted up on each connection.
+        /// Number of the event, counted per connection.
         number: u32,
-        /// What it should do.
+        /// The command.
         verb: Verb,
-        /// The details.
+        /// Headers and body.
         with: Parameters,
     },
-    /// An RTCP packet of the player's, that came on the RTSP connection.
+    /// An RTCP packet of the player, received on the RTSP connection.
     Rtcp(Channel, Vec<u8>),
-    /// The player no longer watches: its ports can be closed. It may begin again.
+    /// The player ended its session: close its ports. It may start another session.
     TornDown,
 }
 
-/// Why a connection must end. What [`PlayerServer::poll`] still gives should be sent.
+/// Reason why a connection must end. Still send the remaining output of [`PlayerServer::poll`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PlayerError {
-    /// What came is no RTSP.
+    /// The received bytes are not RTSP.
     #[error("the player sent what is no RTSP: {0}")]
     NotRtsp(#[from] NotRtsp),
-    /// [`MAX_LOGINS`] wrong credentials in a row.
+    /// More than [`MAX_LOGINS`] failed logins in a row.
     #[error("the player gave wrong credentials {MAX_LOGINS} times")]
     Login,
     /// A player over UDP was silent for [`PLAYER_TIMEOUT`].
     #[error("nothing was heard from the player for {} s", PLAYER_TIMEOUT.as_secs())]
     Silent,
-    /// Another kind of answer than the question's, or a call after the end: our own bug.
+    /// An answer of the wrong type, or a call after the end: our own bug.
     #[error("the player's machine was used out of turn")]
     Misuse,
 }

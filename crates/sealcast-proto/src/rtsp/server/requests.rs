@@ -1,4 +1,4 @@
-//! What a player asks, and what can be answered at once.
+//! Requests of a player, and the responses that need no answer of the program.
 
 use std::time::Duration;
 
@@ -10,13 +10,13 @@ use crate::rtsp::tracks::Track;
 use crate::rtsp::transport::{Granted, Offer, parse_offers};
 use crate::rtsp::url::{asked, without_user_info};
 
-/// What a player may ask.
+/// The supported methods.
 const PUBLIC: &str = "OPTIONS, DESCRIBE, SETUP, PLAY, PAUSE, GET_PARAMETER, SET_PARAMETER, TEARDOWN";
 
-/// What becomes of a request: a response, or a question to the program.
+/// Result of a request: a response, or a request to the program.
 type Outcome = Result<Response, Deferred>;
 
-/// The program is asked, with these details.
+/// A request to the program, with its headers and body.
 struct Deferred(Question, Parameters);
 
 impl PlayerServer {
@@ -41,7 +41,7 @@ impl PlayerServer {
         }
     }
 
-    /// What speaks against a request whatever it asks.
+    /// Returns the response to a request that is refused whatever it asks for.
     fn refusal(&mut self, request: &Request) -> Option<Response> {
         let mut refusal = match &request.method {
             Method::Announce | Method::Record => Response::new(405),
@@ -61,7 +61,7 @@ impl PlayerServer {
             refusal.headers.add("Unsupported", feature);
             return Some(refusal);
         }
-        // What this end can do is no secret, and players ask for it before they know that they must say who they are.
+        // OPTIONS needs no login: the supported methods are not secret, and players ask for them before they log in.
         if let Some(verifier) = self.verifier.as_mut().filter(|_| request.method != Method::Options) {
             if !verifier.admits(request) {
                 let mut refusal = Response::new(401);
@@ -89,7 +89,7 @@ impl PlayerServer {
             }
             Method::Describe => self.describe(request),
             Method::Setup => self.set_up(request),
-            // A sign of life.
+            // A keep-alive.
             Method::GetParameter | Method::SetParameter if request.body.is_empty() => Ok(self.in_session(200)),
             Method::GetParameter => self.command(request, Verb::GetParameter),
             Method::SetParameter => self.command(request, Verb::SetParameter),
@@ -147,7 +147,7 @@ impl PlayerServer {
         }
     }
 
-    /// The track that a SETUP names, or the status that says why it names none.
+    /// Returns the track that a SETUP names, or the status for a SETUP that names none.
     fn track_to_set_up(&self, url: &str) -> Result<Track, u16> {
         let camera = self.camera.as_ref().ok_or(455_u16)?;
         let asked = asked(url).filter(|asked| asked.path == camera.path).ok_or(404_u16)?;

@@ -1,4 +1,4 @@
-//! What players ask, in and out of turn, and what they are told.
+//! Requests of players, in and out of order, and the responses to them.
 
 use super::*;
 use crate::rtsp::carried::CarriedHeader;
@@ -23,7 +23,7 @@ fn open(udp: bool, login: bool) -> PlayerServer {
     PlayerServer::new(config, NOW)
 }
 
-/// What the machine sends, and what it wants.
+/// Responses and events of the server.
 fn drain(player: &mut PlayerServer) -> (Vec<Response>, Vec<PlayerEvent>) {
     let (mut reader, mut events) = (MessageReader::default(), Vec::new());
     loop {
@@ -87,7 +87,7 @@ fn set_up() -> PlayerServer {
     player
 }
 
-/// A state, a request in it with its headers, and the status that it gets.
+/// A state, a request in that state with its headers, and the expected status.
 type Case<'a> = (fn() -> PlayerServer, &'a str, &'a str, u16);
 
 fn fresh() -> PlayerServer {
@@ -167,7 +167,7 @@ fn what_is_no_rtsp_gets_an_answer_and_the_end() {
     assert_eq!(player.handle(NOW, PlayerInput::Timeout), Err(PlayerError::Misuse));
 }
 
-/// Recorded of VLC's SAT>IP module: it sets up before it asks what there is, and writes the password into the URL.
+/// Recorded from VLC's SAT>IP module: it sends SETUP before DESCRIBE, and puts the password into the URL.
 #[test]
 fn a_player_that_writes_its_password_into_the_url_is_not_shown_it_again() {
     let setup = "SETUP rtsp://viewer:sesame@127.0.0.1:9554/front RTSP/1.0\r\nCSeq: 0\r\n\
@@ -248,7 +248,7 @@ fn an_answer_that_does_not_come_is_a_504_and_one_that_comes_late_is_nothing() {
     let mut player = open(true, false);
     let describe = format!("DESCRIBE {URL} RTSP/1.0\r\nCSeq: 1\r\n\r\n");
     say(&mut player, &describe);
-    // What comes meanwhile waits.
+    // Requests that arrive meanwhile wait.
     assert_eq!(say(&mut player, "OPTIONS * RTSP/1.0\r\nCSeq: 2\r\n\r\n").0.len(), 0);
     player.handle(NOW + ANSWER_PATIENCE, PlayerInput::Timeout).unwrap();
     let statuses: Vec<u16> = drain(&mut player).0.iter().map(|response| response.status).collect();
