@@ -8,69 +8,72 @@ use super::loss::Loss;
 use super::window::{Meter, WindowedMin};
 use super::{RateConfig, Report};
 
-// Constants of RFC 8298, section 4.1.1.1. Those with another value than there are explained in the module's text.
-/// Trend from which on congestion is near.
+// Constants of RFC 8298, section 4.1.1.1. Values that differ from the RFC's are explained in the documentation of the
+// parent module. QUEUE_STANDS and PACE_EMPTIES are not in the RFC.
+/// Trend of the queue delay at or above which congestion is near.
 const QDELAY_TREND_TH: f64 = 0.2;
-/// Trend below which there is none.
+/// Trend of the queue delay below which there is no congestion.
 const QDELAY_TREND_LO: f64 = 0.2;
-/// For so long the trend must be low before fast increase resumes.
+/// How long the trend must stay low before fast increase resumes.
 const T_RESUME_FAST_INCREASE: Duration = Duration::from_secs(5);
-/// Smallest window, bytes.
+/// Smallest congestion window, bytes.
 const MIN_CWND: f64 = 3000.0;
-/// How far the window may be above what was in flight lately.
+/// Limit of the window, as a multiple of the most bytes that were in flight lately.
 const MAX_BYTES_IN_FLIGHT_HEAD_ROOM: f64 = 1.1;
-/// Growth of the window in MSS a round trip, at no queue delay.
+/// Growth of the window without queue delay, in MSS per round trip.
 const GAIN: f64 = 1.0;
-/// Part of the window that stays after loss.
+/// Factor for the window after loss.
 const BETA_LOSS: f64 = 0.8;
-/// Part of the target that stays after loss.
+/// Factor for the target after loss, and for its cut at the full queue delay target.
 const BETA_R: f64 = 0.9;
-/// Largest packet, bytes, until a longer one is sent.
+/// Size of the largest packet in bytes, until a longer one is sent.
 const MSS: f64 = 1200.0;
-/// Time from one change of the target to the next.
+/// Interval between two adjustments of the target.
 const RATE_ADJUST_INTERVAL: Duration = Duration::from_millis(200);
-/// Fastest growth of the target, bit/s in a second.
+/// Fastest growth of the target, bit/s per second.
 const RAMP_UP_SPEED: f64 = 10_000_000.0;
-/// A queue at the sender that lasts longer than so many seconds: a keyframe's own is shorter.
+/// Length of the queue at the sender, in seconds, above which the target does not grow. The queue of a single keyframe
+/// is shorter.
 const RTP_QDELAY_TH: f64 = 0.2;
-/// What has waited at the sender for so long will not be gone by itself.
+/// Age from which on a queue at the sender counts as standing: it will not drain by itself.
 const QUEUE_STANDS: Duration = Duration::from_millis(150);
-/// Within what time the pacer empties the sender's own queue where the window allows it, in seconds.
+/// Time in which the pacer drains the sender's own queue where the window allows it, in seconds.
 const PACE_EMPTIES: f64 = 0.05;
-/// Least rate of the pacer, bit/s.
+/// Lowest rate of the pacer, bit/s.
 const RATE_PACE_MIN: f64 = 50_000.0;
 
 // Constants of this implementation.
-/// The pacer runs so much faster than the target while the path is free, so that a keyframe does not wait.
+/// Pacing rate while the path is free, as a multiple of the target, so that a keyframe does not wait.
 const PACE_HEAD_ROOM: f64 = 1.25;
-/// What was in flight is remembered for five spans of this length (RFC 8298: 5 s).
+/// The maximum of the bytes in flight is kept over five spans of this length (RFC 8298: 5 s).
 const IN_FLIGHT_SPAN: Duration = Duration::from_secs(1);
 const IN_FLIGHT_SPANS: usize = 5;
-/// The first window carries the start rate for so long.
+/// The first window holds this many seconds of the start rate.
 const FIRST_WINDOW: f64 = 0.1;
-/// What is in flight waits so long for a report on average, s.
+/// Average time that a packet waits at the receiver for the next report, in seconds.
 const REPORT_WAIT: f64 = 0.01;
-/// Least cut for queue delay, as a part of the one that BETA_R makes.
+/// Smallest cut of the target for queue delay, as a share of the cut that BETA_R makes.
 const LEAST_CUT: f64 = 0.25;
-/// Least part of the target that one cut leaves, where less than that of what was sent arrives.
+/// Lower bound of the factors that are derived from the share of packets that arrive.
 const LEAST_PART: f64 = 0.3;
-/// Queue delay from which on much loss is taken for that of a short queue that overflows.
+/// Queue delay from which on heavy loss is taken for the overflow of a short queue.
 const QDELAY_LOSS: Duration = Duration::from_millis(10);
-/// Queue delay up to which nothing waits on the path.
+/// Largest queue delay at which the path counts as free of queueing.
 const QDELAY_CALM: Duration = Duration::from_millis(10);
-/// For how long reports may be lost before the window closes for want of them, while nothing waits.
+/// How long reports may be missing before the window closes for lack of them, while nothing queues on the path.
 const REPORTS_LOST: Duration = Duration::from_millis(75);
-/// The target grows no further above what is really sent than by this factor.
+/// The target stops growing at this multiple of the rate that is really sent, or at less where the queue delay was
+/// growing lately.
 const UNUSED: f64 = 1.5;
-/// From one cut for loss without a queue to the next.
+/// Interval between two cuts for loss without a queue.
 const LOSS_INTERVAL: Duration = Duration::from_secs(2);
-/// Least and greatest time without a report before what is under way is given up.
+/// Shortest and longest time without a report after which the packets in flight are given up.
 const SILENCE_MIN: Duration = Duration::from_millis(300);
 const SILENCE_MAX: Duration = Duration::from_secs(1);
-/// What silence leaves of the target at each timeout, and what the end of silence restores of it.
+/// Factor for the target at each timeout, and the share of the former target that the first report restores.
 const BETA_SILENCE: f64 = 0.5;
 
-/// What was in force before the path fell silent.
+/// State before the path fell silent.
 #[derive(Clone, Copy)]
 struct Before {
     target: f64,
@@ -79,10 +82,10 @@ struct Before {
 
 /// Decides how fast one sender may send on one path.
 ///
-/// Tell it of every packet that leaves ([`sent`](Self::sent), [`resent`](Self::resent)) and of every report that comes
-/// ([`feedback`](Self::feedback)); call [`tick`](Self::tick) at [`deadline`](Self::deadline). Ask
-/// [`may_send`](Self::may_send) before a packet leaves, and give [`target`](Self::target) to the encoder. Time is the
-/// caller's monotonic clock; a time before the last one is taken as the last one.
+/// Report every packet that leaves ([`sent`](Self::sent), [`resent`](Self::resent)) and every report that arrives
+/// ([`feedback`](Self::feedback)), and call [`tick`](Self::tick) at [`deadline`](Self::deadline). Ask
+/// [`may_send`](Self::may_send) before a packet leaves, and pass [`target`](Self::target) to the encoder. Times are
+/// those of the caller's monotonic clock; a time before the latest one counts as the latest one.
 pub struct RateController {
     config: RateConfig,
     now: Duration,
@@ -93,33 +96,34 @@ pub struct RateController {
     arrived: Meter,
     /// Bytes.
     cwnd: f64,
-    /// Largest packet so far, bytes: a window that grows by less is never enough for one more.
+    /// Largest packet so far, bytes. The limit of the window is at least this much above the bytes in flight, since
+    /// otherwise it would never leave room for one packet more.
     mss: f64,
     in_fast_increase: bool,
     low_trend_since: Duration,
-    /// The most that was in flight, negative, since a minimum is kept.
+    /// Maximum of the bytes in flight, negated, since a minimum is kept.
     most_in_flight: WindowedMin<IN_FLIGHT_SPANS>,
-    /// When the window was last nearly full.
+    /// Time at which the window was last nearly full.
     full_at: Option<Duration>,
     /// Bit/s.
     target: f64,
     target_last_max: f64,
     adjusted: Duration,
-    /// No cut for queue delay before.
+    /// Time before which the queue delay causes no further cut.
     next_cut: Duration,
     next_loss_cut: Duration,
-    /// Bytes that wait at the sender, and since when some do.
+    /// Bytes queued at the sender, and the time since which the queue has not been empty.
     queued: usize,
     queued_since: Option<Duration>,
-    /// Since when something is under way and nothing is heard.
+    /// Time since which packets have been in flight without a report.
     waiting: Option<Duration>,
-    /// When a packet last left.
+    /// Time at which the last packet left.
     last_left: Duration,
     silent: Option<Before>,
 }
 
 impl RateController {
-    /// A controller that knows nothing of its path.
+    /// A controller that knows nothing about its path yet.
     pub fn new(config: RateConfig) -> Self {
         let config = config.ordered();
         let target = config.start as f64;
@@ -150,13 +154,13 @@ impl RateController {
         }
     }
 
-    /// A media or repair packet of `bytes` bytes left. Numbers increase; gaps are allowed.
+    /// Records that a media or repair packet of `bytes` bytes left. Numbers increase; gaps are allowed.
     pub fn sent(&mut self, now: Duration, number: u64, bytes: usize) {
         self.sent_run(now, number, bytes, bytes);
     }
 
-    /// Packets left together, numbered from `first` on: `bytes` bytes in all, each packet of `size` bytes but for the
-    /// last, which may be shorter. A size of 0 counts as 1.
+    /// Records that packets left together. They are numbered from `first` on and have `bytes` bytes in all; each has
+    /// `size` bytes, except that the last may be shorter. A size of 0 counts as 1.
     pub fn sent_run(&mut self, now: Duration, first: u64, bytes: usize, size: usize) {
         self.tick(now);
         let size = size.max(1);
@@ -173,15 +177,15 @@ impl RateController {
         self.left(bytes, size.min(bytes));
     }
 
-    /// A packet was sent once more: it uses the path too.
+    /// Records that a packet was sent again: it uses the path too.
     pub fn resent(&mut self, now: Duration, bytes: usize) {
         self.tick(now);
         self.flight.resent(bytes);
         self.left(bytes, bytes);
     }
 
-    /// So many bytes wait at the sender for the pacer and the window. Telling it, about once a frame, is optional: a
-    /// queue that a slow encoder has left then shortens sooner.
+    /// Sets the number of bytes that wait at the sender for the pacer and the window. Calling it is optional; about
+    /// once per frame is enough. With it, a queue that a slow encoder has left behind drains sooner.
     pub fn queued(&mut self, bytes: usize) {
         self.queued = bytes;
         self.queued_since = (bytes > 0).then(|| self.queued_since.unwrap_or(self.now));
@@ -200,7 +204,7 @@ impl RateController {
         }
     }
 
-    /// A report came. One that is repeated, out of order or impossible does no harm.
+    /// Processes a report. Reports that are repeated, out of order or impossible are harmless.
     pub fn feedback(&mut self, now: Duration, report: &Report<'_>) {
         self.tick(now);
         let in_flight = self.flight.bytes() as f64;
@@ -217,7 +221,7 @@ impl RateController {
         self.adjust_target();
     }
 
-    /// Let time pass: due at [`deadline`](Self::deadline), harmless at any other time.
+    /// Advances the time. Due at [`deadline`](Self::deadline), harmless at any other time.
     pub fn tick(&mut self, now: Duration) {
         self.now = self.now.max(now);
         if self.deadline().is_some_and(|deadline| deadline <= self.now) {
@@ -225,7 +229,8 @@ impl RateController {
         }
     }
 
-    /// When [`tick`](Self::tick) will change something: nothing was heard for so long that the window opens a little.
+    /// Time at which [`tick`](Self::tick) gives up the packets in flight for lack of a report, so that a little may be
+    /// sent again. `None` while no report is awaited.
     pub fn deadline(&self) -> Option<Duration> {
         let patience = self.delay.round_trip().map_or(SILENCE_MAX, |trip| {
             trip.saturating_mul(3).clamp(SILENCE_MIN, SILENCE_MAX)
@@ -233,13 +238,13 @@ impl RateController {
         self.waiting.map(|since| since.saturating_add(patience))
     }
 
-    /// What the encoder should make, bit/s. Always within the configured bounds. The controller weighs it against all
-    /// that is sent, repair packets and headers included: if these grow, the target falls by itself.
+    /// Rate for the encoder, bit/s, always within the configured bounds. The controller compares it with everything
+    /// that is sent, including repair packets and headers: if these grow, the target falls.
     pub fn target(&self) -> u64 {
         (self.target as u64).clamp(self.config.min, self.config.max)
     }
 
-    /// At what rate packets should leave, bit/s: above the target, so that large frames leave soon.
+    /// Rate at which packets should leave, bit/s. It is above the target, so that large frames leave soon.
     pub fn pacing(&self) -> u64 {
         let empties = (self.queued as f64 * 8.0 / PACE_EMPTIES).min(self.window_rate());
         let most = empties.max(self.target * PACE_HEAD_ROOM);
@@ -248,8 +253,9 @@ impl RateController {
         rate.max(RATE_PACE_MIN) as u64
     }
 
-    /// Whether a packet of `bytes` bytes may leave now. One always may when nothing is under way, and what is under
-    /// way is given up at [`deadline`](Self::deadline): the answer is never no for ever.
+    /// True if a packet of `bytes` bytes may leave now. One always may when nothing is in flight, and packets in flight
+    /// are given up at [`deadline`](Self::deadline), so the controller does not block for ever. Exception: while the
+    /// fate of [`MAX_IN_FLIGHT`](super::MAX_IN_FLIGHT) packets is unknown, nothing may leave before a report.
     pub fn may_send(&self, bytes: usize) -> bool {
         let in_flight = self.flight.bytes() as f64;
         let slack = if self.delay.latest() <= QDELAY_TARGET_LO {
@@ -261,20 +267,21 @@ impl RateController {
         !self.flight.full() && (in_flight == 0.0 || in_flight + bytes as f64 <= window)
     }
 
-    /// Whether packets of a source that does not follow have waited at the sender for so long that as many come as
-    /// leave, while nothing waits on the path and little is lost there: then what arrives is not all that it carries.
+    /// True if an unsteered source keeps a standing queue at the sender while nothing queues on the path and little is
+    /// lost there. Packets then arrive as fast as the sender lets them out, so the rate that arrives is not all that
+    /// the path carries.
     fn holds_up(&self) -> bool {
         let stands = |since: Duration| self.now.saturating_sub(since) >= QUEUE_STANDS;
         let at_sender = self.config.unsteered && self.queued_since.is_some_and(stands);
         at_sender && self.calm() && !self.loss.heavy() && !self.loss.watching()
     }
 
-    /// Whether nothing waits on the path.
+    /// True if nothing queues on the path.
     fn calm(&self) -> bool {
         self.delay.latest().max(self.delay.average()) <= QDELAY_CALM
     }
 
-    /// While nothing waits on the path, what may be under way though some reports are lost.
+    /// Bytes that may be in flight while nothing queues on the path, even if some reports are lost.
     fn calm_window(&self) -> f64 {
         match self.delay.round_trip() {
             Some(trip) if self.calm() && self.silent.is_none() => {
@@ -284,33 +291,34 @@ impl RateController {
         }
     }
 
-    /// Bytes that left after the highest packet that was acknowledged.
+    /// Bytes sent after the highest acknowledged packet, except those given up.
     pub fn in_flight(&self) -> u64 {
         self.flight.bytes()
     }
 
-    /// How long packets wait in queues on the path, smoothed.
+    /// Time that packets wait in queues on the path, smoothed.
     pub fn queue_delay(&self) -> Duration {
         self.delay.average()
     }
 
-    /// The smoothed round trip, the receiver's wait before its report included; `None` before the first report.
+    /// Smoothed round trip, including the receiver's wait before its report. `None` before the first report.
     pub fn round_trip(&self) -> Option<Duration> {
         self.delay.round_trip()
     }
 
-    /// Share of the packets that are lost, 0 to 1, smoothed over about 128 of them. A packet counts once it has been
-    /// overtaken for longer than packets on this path are late.
+    /// Share of packets lost, 0 to 1, smoothed over about 128 packets. A packet counts as lost once later packets have
+    /// arrived and it is overdue by more than the reordering that this path shows.
     pub fn loss(&self) -> f64 {
         self.loss.share()
     }
 
-    /// Mean number of packets that are lost in a row, at least 1.
+    /// Mean number of packets lost in a row, at least 1.
     pub fn mean_burst(&self) -> f64 {
         self.loss.mean_burst()
     }
 
-    /// What the window carries, bit/s, once no more waits in the path's queue than may.
+    /// Rate that the window allows, bit/s. The round trip counts with no more queueing than half the queue delay
+    /// target.
     fn window_rate(&self) -> f64 {
         let short = self.delay.shortest().unwrap_or_default() + QDELAY_TARGET_LO / 2;
         let trip = self
@@ -320,14 +328,14 @@ impl RateController {
         self.cwnd * 8.0 / (trip + REPORT_WAIT)
     }
 
-    /// What the path is known to carry, bit/s. At high rates reports come sooner than the window's rate allows for;
-    /// while nothing waits, what arrives is carried.
+    /// Rate that the path is known to carry, bit/s. At high rates reports come sooner than the window's rate assumes;
+    /// while nothing queues on the path, the rate that arrives is therefore carried as well.
     fn carried(&self) -> f64 {
         let arrived = if self.calm() { self.arrived.rate() } else { 0.0 };
         self.window_rate().max(arrived)
     }
 
-    /// 4.1.2.2: grow or shrink with the queue delay.
+    /// Grows or shrinks the window with the queue delay (RFC 8298, section 4.1.2.2).
     fn update_cwnd(&mut self, progress: &Progress, in_flight: f64) {
         let acknowledged = progress.acknowledged as f64;
         let trend = self.delay.trend();
@@ -345,7 +353,7 @@ impl RateController {
             }
         } else {
             let target = QDELAY_TARGET_LO.as_secs_f64();
-            // No further down than up: what empties a long queue is `cut_for_delay`.
+            // The window shrinks no faster than it grows: `cut_for_delay` drains a long queue.
             let off_target = ((target - self.delay.latest().as_secs_f64()) / target).max(-1.0);
             let used = in_flight * 1.25 + acknowledged > self.cwnd;
             if off_target <= 0.0 || used {
@@ -357,8 +365,8 @@ impl RateController {
         self.cwnd = self.cwnd.min(limit).max(MIN_CWND);
     }
 
-    /// Congestion that shows as delay, alone or with loss: cut the target, and the window where the queue is longer
-    /// than it may be.
+    /// Reacts to congestion that shows as delay, alone or with loss: cuts the target, and also the window if packets
+    /// were lost or the queue delay exceeds its target.
     fn cut_for_delay(&mut self) {
         let queue = self.delay.average().as_secs_f64() / QDELAY_TARGET_LO.as_secs_f64();
         let overflows = self.delay.average() >= QDELAY_LOSS && self.loss.lasting();
@@ -376,12 +384,12 @@ impl RateController {
             let empties = self.arrived.rate() / 8.0 * (trip.as_secs_f64() + REPORT_WAIT);
             self.cwnd = self.cwnd.min(empties).max(MIN_CWND);
         }
-        // While packets queue, what arrives is what the path carries: half of it lets any queue run empty.
+        // While packets queue, the rate that arrives is what the path carries. Half of it drains any queue.
         let floor = (self.arrived.rate() * 0.5).min(self.target);
         self.cut((self.target * part).max(floor));
     }
 
-    /// Loss without a queue: only where it is far above the link's own, and lasts.
+    /// Cuts for loss without a queue, but only if it lasts and is far above the link's own loss.
     fn cut_for_loss(&mut self) {
         if self.now < self.next_loss_cut {
             return;
@@ -394,7 +402,7 @@ impl RateController {
         self.cut(self.target * part.clamp(LEAST_PART, BETA_R));
     }
 
-    /// Of what was sent, what arrives, corrected for what the link loses anyhow.
+    /// Share of the sent packets that arrive, corrected for the link's own loss.
     fn part_that_arrives(&self) -> f64 {
         let transmitted = self.transmitted.rate().max(1.0);
         let kept = (1.0 - self.loss.background()).max(LEAST_PART);
@@ -404,16 +412,17 @@ impl RateController {
     fn cut(&mut self, target: f64) {
         self.in_fast_increase = false;
         self.low_trend_since = self.now;
-        // In a row of cuts the later ones begin below what the path carries.
+        // In a series of cuts, the later ones start from a target below what the path carries.
         self.target_last_max = self.target.max(self.arrived.rate());
         self.set_target(target);
-        // The next one must be able to see what this one did.
+        // Wait until the effect of this cut can be seen before the next one.
         let trip = self.delay.round_trip().unwrap_or_default();
         self.next_cut = self.now.saturating_add(trip + RATE_ADJUST_INTERVAL);
         self.adjusted = self.now;
     }
 
-    /// 4.1.3: grow at intervals, slowly near the rate at which congestion was met.
+    /// Adjusts the target at intervals. It grows slowly near the rate at which congestion was last met (RFC 8298,
+    /// section 4.1.3).
     fn adjust_target(&mut self) {
         let since = self.now.saturating_sub(self.adjusted);
         if since < RATE_ADJUST_INTERVAL {
@@ -447,11 +456,11 @@ impl RateController {
         self.target = target.clamp(self.config.min as f64, self.config.max as f64);
     }
 
-    /// Nothing was heard in time: give up what is under way and send little.
+    /// Gives up the packets in flight, for which no report came in time, and sends little from now on.
     fn fall_silent(&mut self) {
         let resting = self.now.saturating_sub(self.last_left) >= SILENCE_MIN / 2;
         if resting && self.silent.is_none() && self.flight.bytes() as f64 + self.mss < self.cwnd {
-            // Nothing held the sender back, and it sent nothing: a report on the last packet before a pause is missing.
+            // The window had room and nothing was sent: only the report on the last packet before a pause is missing.
             self.flight.forgive();
             self.waiting = None;
             return;

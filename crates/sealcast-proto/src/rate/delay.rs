@@ -1,31 +1,33 @@
-//! How long packets wait in queues on the path, and whether that is growing (RFC 8298, 4.1.2.1 and RFC 6817).
+//! Time that packets wait in queues on the path, and its trend (RFC 8298, 4.1.2.1 and RFC 6817).
 
 use std::time::Duration;
 
 use super::window::WindowedMin;
 
-/// RFC 8298's QDELAY_TARGET_LO, which stays the target here: 60 ms and not 100.
+/// RFC 8298's QDELAY_TARGET_LO, which is the fixed queue delay target here: 60 ms instead of 100.
 pub(super) const QDELAY_TARGET_LO: Duration = Duration::from_millis(60);
-/// Weight of a sample in the average of the queue delay as a part of its target.
+/// Weight of a sample in the average of the queue delay as a fraction of its target.
 const QDELAY_WEIGHT: f64 = 0.1;
-/// Weight of a sample in the average that the rate is cut by, where it is above; below, the sample is taken as it is.
+/// Weight of a sample above the average that decides on cuts of the rate (SCReAMv2's QDELAY_AVG_G). A sample below
+/// replaces the average.
 const QDELAY_AVG_G: f64 = 0.25;
-/// Every so often a sample goes into the history that the trend is computed from.
+/// Interval between samples of the history that the trend is computed from.
 const TREND_INTERVAL: Duration = Duration::from_millis(50);
-/// Samples in that history.
+/// Samples in the history.
 const TREND_HISTORY: usize = 20;
-/// What the memory of the trend keeps at each sample.
+/// Factor by which the memory of the trend decays at each sample.
 const TREND_MEMORY: f64 = 0.99;
-/// The lowest delay of this many spans is the base: two minutes, in which 100 ppm of drift amount to 12 ms.
+/// The lowest delay of this many spans is the base delay. They are two minutes, in which a clock drift of 100 ppm adds
+/// 12 ms.
 const BASE_SPANS: usize = 12;
 const BASE_SPAN: Duration = Duration::from_secs(10);
-/// A queue delay this much longer than the whole round trip is not one: the receiver's clock was set.
+/// A queue delay that exceeds the whole round trip by more than this is not real: the receiver's clock was set.
 const CLOCK_STEP: Duration = Duration::from_millis(50);
 
 /// Longest round trip that is believed.
 const LONGEST_TRIP: Duration = Duration::from_secs(3600);
 
-/// Follows the queue delay.
+/// Measures the queue delay.
 pub(super) struct Delay {
     base: WindowedMin<BASE_SPANS>,
     shortest: WindowedMin<BASE_SPANS>,
@@ -59,10 +61,11 @@ impl Default for Delay {
 }
 
 impl Delay {
-    /// A packet that left at `sent` by our clock came at `arrived_ns` by the receiver's; we hear of it `now`.
+    /// Takes a sample: a packet left at `sent` by our clock and arrived at `arrived_ns` by the receiver's; the report
+    /// came at `now`.
     pub(super) fn sample(&mut self, now: Duration, sent: Duration, arrived_ns: u64) {
         let round_trip = now.saturating_sub(sent).min(LONGEST_TRIP);
-        // An hour fits.
+        // LONGEST_TRIP in nanoseconds fits an `i64`.
         self.shortest
             .insert(now, i64::try_from(round_trip.as_nanos()).unwrap_or(0));
         self.smoothed = Some(self.smoothed.map_or(round_trip, |smoothed| {
@@ -81,7 +84,7 @@ impl Delay {
         self.base.insert(now, one_way);
         self.latest = above.min(round_trip);
         let latest = self.latest.as_secs_f64();
-        // Fast down, slow up: a spike, as radio links make them, is not a queue.
+        // Down at once, up slowly: a spike as radio links cause it is not a queue.
         self.average = if latest < self.average {
             latest
         } else {
@@ -108,39 +111,39 @@ impl Delay {
         self.trend_memory = (self.trend_memory * TREND_MEMORY).max(self.trend);
     }
 
-    /// The last sample.
+    /// Queue delay of the last sample.
     pub(super) fn latest(&self) -> Duration {
         self.latest
     }
 
-    /// The average that follows slowly upwards and at once downwards.
+    /// Average queue delay, which follows slowly upwards and at once downwards.
     pub(super) fn average(&self) -> Duration {
         Duration::from_secs_f64(self.average)
     }
 
-    /// RFC 8298's qdelay_trend, 0 to 1: high where the delay is, and is growing.
+    /// RFC 8298's qdelay_trend, 0 to 1: high if the delay is high and growing.
     pub(super) fn trend(&self) -> f64 {
         self.trend
     }
 
-    /// The trend as it was lately: qdelay_trend_mem.
+    /// RFC 8298's qdelay_trend_mem: the highest trend of late, decaying.
     pub(super) fn trend_memory(&self) -> f64 {
         self.trend_memory
     }
 
-    /// The smoothed round trip, the receiver's wait before its report included.
+    /// Smoothed round trip, including the receiver's wait before its report.
     pub(super) fn round_trip(&self) -> Option<Duration> {
         self.smoothed
     }
 
-    /// The shortest round trip of the last minutes.
+    /// Shortest round trip of the last two minutes.
     pub(super) fn shortest(&self) -> Option<Duration> {
         let nanos = self.shortest.get()?;
         Some(Duration::from_nanos(u64::try_from(nanos).unwrap_or(0)))
     }
 }
 
-/// How much each sample resembles the one before it, -1 to 1. `first` is the oldest.
+/// Correlation of each sample with the one before it, -1 to 1. `first` is the index of the oldest.
 fn autocorrelation(samples: &[f64; TREND_HISTORY], first: usize) -> f64 {
     let mean = samples.iter().sum::<f64>() / TREND_HISTORY as f64;
     let (mut own, mut next) = (0.0, 0.0);
@@ -160,7 +163,8 @@ mod tests {
 
     const MS: Duration = Duration::from_millis(1);
 
-    /// A sample every 20 ms for a path of 20 ms each way with a queue, by a clock that is `ahead` ns.
+    /// Takes a sample every 20 ms on a path of 20 ms each way plus a queue. The receiver's clock is `ahead` by so many
+    /// ns.
     fn run(delay: &mut Delay, from: u32, steps: u32, ahead: impl Fn(u32) -> u64, queue: impl Fn(u32) -> u32) {
         for step in from..from + steps {
             let (sent, queue) = (MS * 20 * step, MS * queue(step));

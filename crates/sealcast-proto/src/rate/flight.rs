@@ -1,33 +1,35 @@
-//! What is on its way: sizes and departures of packets until their fate is known.
+//! Packets in flight: their sizes and departure times, until it is known whether they arrived.
 
 use std::collections::VecDeque;
 use std::time::Duration;
 
 use super::loss::Loss;
 
-/// Most packets whose fate is unknown. At 1200 bytes they are 20 MB: one and a half seconds of 100 Mbit/s.
+/// Maximum number of packets whose fate is unknown. At 1200 bytes they are 20 MB, which is 1.5 seconds at 100 Mbit/s.
 pub const MAX_IN_FLIGHT: usize = 1 << 14;
-/// Longest list of arrivals that is read from a report, in bytes.
+/// Maximum length of the bitmap that is read from a report, in bytes.
 pub const MAX_REPORT_BYTES: usize = 128;
-/// Lost packets remembered in case they come after all.
+/// Number of lost packets remembered in case they arrive after all.
 const MAX_LATE: usize = 64;
-/// Largest size that a packet is counted with: a datagram has no more.
+/// Largest size that a packet is counted with: no datagram is longer.
 const MAX_PACKET: usize = 65_535;
 
-/// What a receiver tells of the packets that came, every 20 ms or 64 packets. It may be lost, repeated or late itself.
+/// A receiver's report on the packets that arrived, sent every 20 ms or 64 packets. It may be lost, repeated or late
+/// itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Report<'a> {
     /// Highest number that has arrived.
     pub highest: u64,
-    /// When that packet came, in ns by the receiver's clock, whose offset does not matter as long as it stays.
+    /// Arrival time of that packet, in ns by the receiver's clock. The offset of that clock does not matter as long as
+    /// it is constant.
     pub arrived_ns: u64,
-    /// Which packets before it have arrived: bit `i`, least significant first, stands for `highest - 1 - i`. Of more
-    /// than [`MAX_REPORT_BYTES`] bytes the first are read.
+    /// Bitmap of the packets before it that have arrived: bit `i`, least significant first, stands for `highest - 1 -
+    /// i`. Only the first [`MAX_REPORT_BYTES`] bytes are read.
     pub received: &'a [u8],
 }
 
 impl Report<'_> {
-    /// Whether `number` has arrived; `None` where the report does not say.
+    /// True if `number` has arrived; `None` if the report does not cover it.
     fn tells(&self, number: u64) -> Option<bool> {
         if number == self.highest {
             return Some(true);
@@ -42,39 +44,39 @@ struct Packet {
     number: u64,
     bytes: u64,
     sent: Duration,
-    /// When it was first seen that a later packet had overtaken it.
+    /// Time at which a report first showed that a later packet had arrived.
     missing: Option<Duration>,
     arrived: bool,
-    /// A report has said something about it.
+    /// True if a report covered it.
     told: bool,
 }
 
-/// What a report changed.
+/// Effect of a report.
 #[derive(Default)]
 pub(super) struct Progress {
-    /// When the highest packet was sent, if none as high had been acknowledged before.
+    /// Departure time of the report's highest packet, if none as high had been acknowledged before.
     pub(super) sent: Option<Duration>,
-    /// Bytes up to that packet, lost ones included (RFC 8298's bytes_newly_acked).
+    /// Bytes newly acknowledged up to that packet, lost ones included (RFC 8298's bytes_newly_acked).
     pub(super) acknowledged: u64,
     /// Bytes now known to have arrived.
     pub(super) delivered: u64,
 }
 
-/// The packets under way, oldest first.
+/// Packets in flight, oldest first.
 #[derive(Default)]
 pub(super) struct Flight {
     packets: VecDeque<Packet>,
-    /// The highest number sent, and one more than the highest acknowledged.
+    /// The highest number sent; and one more than the highest acknowledged number.
     last: Option<u64>,
     acknowledged: u64,
-    /// Numbers below are no longer waited for.
+    /// Packets with lower numbers have been given up.
     forgiven: u64,
     bytes: u64,
     late: VecDeque<(u64, Duration)>,
 }
 
 impl Flight {
-    /// Count a packet in. A number that is not higher than the last is counted like a retransmission.
+    /// Adds a packet. A number that is not higher than the last one counts as a retransmission.
     pub(super) fn sent(&mut self, now: Duration, number: u64, bytes: usize) {
         if self.last.is_some_and(|last| number <= last) || number == u64::MAX {
             return self.resent(bytes);
@@ -95,9 +97,9 @@ impl Flight {
         self.last = Some(number);
     }
 
-    /// Retransmissions have no number of their own: they leave the path with the packet sent before them. If none is
-    /// under way they do not count: no report would ever tell that they have left it, and a window that they fill would
-    /// let no packet out that could be reported.
+    /// Adds a retransmission. It has no number of its own and is counted with the packet sent before it. If no packet
+    /// is in flight it does not count: no report would ever show that it has left the path, and a window filled by such
+    /// packets would admit none that could be reported.
     pub(super) fn resent(&mut self, bytes: usize) {
         let size = bytes.min(MAX_PACKET) as u64;
         let under_way = self.acknowledged.max(self.forgiven);
@@ -107,7 +109,7 @@ impl Flight {
         }
     }
 
-    /// RFC 8298's bytes_in_flight: everything after the highest acknowledged packet.
+    /// RFC 8298's bytes_in_flight: all bytes after the highest acknowledged packet.
     pub(super) fn bytes(&self) -> u64 {
         self.bytes
     }
@@ -116,7 +118,7 @@ impl Flight {
         self.packets.len() >= MAX_IN_FLIGHT
     }
 
-    /// Wait no longer for what is under way. Should it be acknowledged after all, it still counts as delivered.
+    /// Gives up the packets in flight. If they are acknowledged after all, they still count as delivered.
     pub(super) fn forgive(&mut self) {
         self.forgiven = self.last.map_or(0, |last| last + 1);
         self.bytes = 0;
@@ -130,7 +132,7 @@ impl Flight {
         }
     }
 
-    /// Take a report in, and tell `loss` of every packet whose fate is now known, in the order in which they were sent.
+    /// Processes a report. `loss` is told about every packet whose fate is now known, in the order of sending.
     pub(super) fn acknowledge(&mut self, now: Duration, report: &Report<'_>, loss: &mut Loss) -> Progress {
         let mut progress = Progress::default();
         if self.last.is_none_or(|last| report.highest > last) {
@@ -165,7 +167,7 @@ impl Flight {
         progress
     }
 
-    /// Move the highest acknowledged number on. A report that names a packet which was never sent moves nothing.
+    /// Advances the highest acknowledged number. A report that names a packet that was never sent has no effect.
     fn advance(&mut self, highest: u64, progress: &mut Progress) {
         if highest < self.acknowledged {
             return;
@@ -192,7 +194,7 @@ impl Flight {
             if !packet.arrived && !overdue {
                 break;
             }
-            // What no report covered is not known to be lost: the reports were.
+            // A packet that no report covered is not known to be lost: the reports were lost.
             if packet.arrived || packet.told {
                 loss.settle(!packet.arrived);
             }

@@ -1,34 +1,35 @@
-//! How many packets are lost, in what runs, and whether that is the sender's fault.
+//! Packet loss: its share, the lengths of its bursts, and whether the sender causes it.
 
 use std::time::Duration;
 
-/// Part that one packet has in the share that is told: about a second at 1 Mbit/s.
+/// Weight of one packet in the reported share: it averages over about a second at 1 Mbit/s.
 const SHARE_WEIGHT: f64 = 1.0 / 128.0;
-/// Part that one packet has in the evidence against the sender. Slow, so that a fade of a radio link is not evidence.
+/// Weight of one packet in the evidence that the sender causes the loss. It is small, so that a short fade of a radio
+/// link is not evidence.
 const EVIDENCE_WEIGHT: f64 = 1.0 / 1024.0;
-/// Part that one run of lost packets has in the mean run.
+/// Weight of one burst in the mean burst length.
 const BURST_WEIGHT: f64 = 1.0 / 16.0;
-/// Longest run that is counted in full.
+/// Longest burst that is counted in full.
 const MAX_BURST: u32 = 1024;
-/// Loss above the background that is put up with before it is taken for congestion.
+/// Loss above the background loss that is tolerated before it counts as congestion.
 const LOSS_TOLERATED: f64 = 0.1;
-/// A loss that is still above this part of what it was when the rate was cut was not caused by the rate.
+/// If more than this share of the loss remains after the rate was cut, the rate did not cause it.
 const UNMOVED: f64 = 0.5;
-/// Least and greatest allowance for packets that overtake each other.
+/// Smallest and largest allowance for reordering.
 const ALLOWANCE_MIN: Duration = Duration::from_millis(20);
 const ALLOWANCE_MAX: Duration = Duration::from_millis(250);
-/// Packets without a late one after which the allowance has halved.
+/// Number of packets without a late one after which the allowance is halved.
 const ALLOWANCE_MEMORY: u32 = 4096;
 
-/// Keeps count of what was lost.
+/// Statistics of lost packets.
 pub(super) struct Loss {
     share: f64,
     evidence: f64,
-    /// The loss that did not give way when the rate did.
+    /// The link's own loss: loss that did not decrease when the rate did.
     background: f64,
     /// The loss for which the rate was last cut.
     at_cut: Option<f64>,
-    /// Packets, and lost ones, since that was last asked.
+    /// Packets, and lost packets among them, since the last call of `cut`.
     since: (u32, u32),
     run: u32,
     mean_burst: f64,
@@ -53,7 +54,7 @@ impl Default for Loss {
 }
 
 impl Loss {
-    /// The fate of the next packet, in the order in which they were sent.
+    /// Records the fate of the next packet, in the order of sending.
     pub(super) fn settle(&mut self, lost: bool) {
         let value = if lost { 1.0 } else { 0.0 };
         self.share += (value - self.share) * SHARE_WEIGHT;
@@ -76,9 +77,9 @@ impl Loss {
         }
     }
 
-    /// A packet came `after` a later one had been seen.
+    /// Records that a packet arrived `after` a later one had been seen.
     pub(super) fn came_late(&mut self, after: Duration) {
-        // A quarter more, since the next may be later still.
+        // A quarter more, since the next one may be later still.
         let wanted = after.saturating_add(after / 4).min(ALLOWANCE_MAX);
         if wanted >= self.allowance / 2 {
             self.in_order = 0;
@@ -86,7 +87,7 @@ impl Loss {
         self.allowance = self.allowance.max(wanted);
     }
 
-    /// How long a packet may be overtaken before it counts as lost (the reordering window of RFC 8298).
+    /// Time for which a packet may be overtaken before it counts as lost (the reordering window of RFC 8298).
     pub(super) fn allowance(&self) -> Duration {
         self.allowance
     }
@@ -99,28 +100,28 @@ impl Loss {
         self.mean_burst.max(1.0)
     }
 
-    /// The part of the packets that are lost whatever the rate.
+    /// Share of the packets that is lost at any rate.
     pub(super) fn background(&self) -> f64 {
         self.background
     }
 
-    /// Whether more is lost now than is put up with: the rate must not grow.
+    /// True if the loss is now above what is tolerated. The rate must not grow then.
     pub(super) fn heavy(&self) -> bool {
         self.share > self.background + LOSS_TOLERATED
     }
 
-    /// Whether that has lasted for a while.
+    /// True if heavy loss has lasted for a while.
     pub(super) fn lasting(&self) -> bool {
         self.heavy() && self.evidence > self.background + LOSS_TOLERATED / 2.0
     }
 
-    /// Whether the effect of a cut is being watched: the rate must not grow meanwhile.
+    /// True while the effect of a cut is being observed. The rate must not grow meanwhile.
     pub(super) fn watching(&self) -> bool {
         self.at_cut.is_some()
     }
 
-    /// Whether the rate must be cut, and to what part of it. `queue`: packets wait on the path. Asked every two
-    /// seconds, so that the last cut could show.
+    /// Returns the factor by which the rate must be cut, if it must be. `queue` is true if packets queue on the path.
+    /// Called every two seconds, so that the effect of the last cut can show.
     pub(super) fn cut(&mut self, queue: bool) -> Option<f64> {
         let (packets, lost) = std::mem::take(&mut self.since);
         let since = f64::from(lost) / f64::from(packets.max(1));
@@ -144,7 +145,7 @@ impl Loss {
 mod tests {
     use super::*;
 
-    /// Settle `count` packets of which every `every`th run of `burst` is lost.
+    /// Settles `count` packets: the first `burst` of every `every` packets are lost.
     fn settle(loss: &mut Loss, count: u32, every: u32, burst: u32) {
         for number in 0..count {
             loss.settle(number % every < burst);

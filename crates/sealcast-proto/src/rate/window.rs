@@ -1,11 +1,11 @@
-//! The smallest value of the last while, and a rate over the last while, both in fixed memory.
+//! A sliding minimum and a sliding rate, both in fixed memory.
 
 use std::time::Duration;
 
-/// The smallest of the values inserted during the last `N` spans; the oldest span is forgotten as a whole.
+/// Minimum of the values inserted during the last `N` spans. The oldest span is dropped as a whole.
 pub(super) struct WindowedMin<const N: usize> {
     span: Duration,
-    /// When the newest span began.
+    /// Start of the newest span.
     began: Duration,
     minima: [i64; N],
     newest: usize,
@@ -27,13 +27,13 @@ impl<const N: usize> WindowedMin<N> {
             self.newest = (self.newest + 1) % N;
             self.minima[self.newest] = i64::MAX;
             turned += 1;
-            // After a long pause every span is empty, and the newest begins now.
+            // After a long pause every span is empty, and the newest one begins now.
             self.began = if turned == N { now } else { self.began + self.span };
         }
         self.minima[self.newest] = self.minima[self.newest].min(value);
     }
 
-    /// The smallest value, or `None` where there is none.
+    /// The smallest value, or `None` if there is none.
     pub(super) fn get(&self) -> Option<i64> {
         self.minima.iter().copied().min().filter(|&value| value != i64::MAX)
     }
@@ -43,12 +43,12 @@ impl<const N: usize> WindowedMin<N> {
     }
 }
 
-/// Spans of a [`Meter`], one of which is still being filled.
+/// Number of spans of a [`Meter`], one of which is still being filled.
 const METER_SPANS: usize = 5;
-/// Length of a span of a [`Meter`]: four make RFC 8298's 200 ms.
+/// Length of a span of a [`Meter`]. Four spans are RFC 8298's 200 ms.
 const METER_SPAN: Duration = Duration::from_millis(50);
 
-/// Bytes a second over the last four whole spans.
+/// Mean rate over the last four complete spans.
 #[derive(Default)]
 pub(super) struct Meter {
     began: Duration,
@@ -57,7 +57,7 @@ pub(super) struct Meter {
 }
 
 impl Meter {
-    /// Count `bytes`; zero moves the time on alone.
+    /// Adds `bytes`. Zero only advances the time.
     pub(super) fn add(&mut self, now: Duration, bytes: u64) {
         let mut turned = 0;
         while now.saturating_sub(self.began) >= METER_SPAN {
@@ -73,7 +73,7 @@ impl Meter {
         self.bytes[self.newest] = self.bytes[self.newest].saturating_add(bytes);
     }
 
-    /// Bit/s.
+    /// The rate in bit/s.
     pub(super) fn rate(&self) -> f64 {
         let whole = (METER_SPANS - 1) as f64 * METER_SPAN.as_secs_f64();
         let bytes = self.bytes.iter().fold(0_u64, |sum, &bytes| sum.saturating_add(bytes));

@@ -1,18 +1,20 @@
-//! The arithmetic of small blocks: the library's, but for one step of decoding.
+//! The field arithmetic for small blocks: the library's, except for one step of decoding.
 
 use reed_solomon_simd::engine::{DefaultEngine, Engine, GF_MODULUS, GF_ORDER, GfElement, ShardsRefMut, tables};
 
-/// A power of two above the positions of the longest block, 64 for repairs and 128 for sources.
+/// A power of two above the number of positions of the longest block: 64 for repair symbols and 128 for source records.
 const SPAN: usize = 256;
 
-/// The library's fastest engine for this machine, except that it places the losses of a block by a sum over them.
+/// The library's fastest engine for this machine, except for `eval_poly`, which computes what the decoder needs to know
+/// about the positions of the losses.
 ///
-/// The library transforms a table of the whole field for that, twice: some 200 µs however short the block is. Here a
-/// position's value is the sum of the logarithms of its distances to the losses, a few thousand additions at most.
+/// The library transforms a table of the whole field for that, twice: some 170 µs however short the block is
+/// (docs/repair.md). Here the value of a position is the sum of the logarithms of its distances to the losses, which
+/// takes a few thousand additions at most.
 pub(super) struct BlockEngine(DefaultEngine);
 
 impl BlockEngine {
-    /// The first one of a process makes the library's tables: some 8 MiB and milliseconds.
+    /// The first engine of a process builds the library's tables, which takes some 8 MiB and several milliseconds.
     pub(super) fn new() -> Self {
         Self(DefaultEngine::new())
     }
@@ -31,7 +33,7 @@ impl Engine for BlockEngine {
         self.0.mul(x, log_m);
     }
 
-    /// Only the first `positions` values are right, and the decoder reads no others.
+    /// Only the first `positions` values are correct; the decoder reads no others.
     fn eval_poly(erasures: &mut [GfElement; GF_ORDER], positions: usize) {
         if positions > SPAN {
             return DefaultEngine::eval_poly(erasures, positions);
@@ -45,7 +47,7 @@ impl Engine for BlockEngine {
             }
         }
         for (position, value) in erasures[..positions].iter_mut().enumerate() {
-            // The logarithm of 0 stands for 0 here, and the table has the modulus for it, which is the same.
+            // A distance of 0 must add nothing. Its logarithm in the table is the modulus, which is the same.
             let sum: u32 = lost[..count]
                 .iter()
                 .map(|at| u32::from(log[(at ^ position) % SPAN]))

@@ -1,4 +1,4 @@
-//! Repair symbols over the sealed records of a block, and the records that they bring back.
+//! Forward error correction: repair symbols over the sealed records of a block, and recovery of lost records from them.
 
 use std::ops::Range;
 
@@ -6,32 +6,32 @@ use reed_solomon_simd::rate::{HighRateDecoder, HighRateEncoder, RateDecoder, Rat
 
 use super::engine::BlockEngine;
 
-/// Most source records of a block.
+/// Maximum number of source records of a block.
 pub const MAX_SOURCES: usize = 128;
 
-/// Most repair symbols of a block.
+/// Maximum number of repair symbols of a block.
 pub const MAX_REPAIRS: usize = max_repairs(MAX_SOURCES);
 
-/// Longest repair symbol in bytes: none is longer than a datagram.
+/// Maximum length of a repair symbol in bytes: it must fit a datagram.
 pub const MAX_SYMBOL: usize = 8972;
 
-/// Most bytes that a [`Block`] holds.
+/// Maximum number of bytes that a [`Block`] holds.
 pub const MAX_BLOCK_BYTES: usize = (MAX_SOURCES + MAX_REPAIRS) * MAX_SYMBOL;
 
-/// Bytes of the length that a symbol begins with.
+/// Length of the length field at the start of a symbol, in bytes.
 const LENGTH: usize = 2;
 
-/// Longest source record in bytes.
+/// Maximum length of a source record in bytes.
 const MAX_RECORD: usize = MAX_SYMBOL - LENGTH;
 
 const SUPPORTED: &str = "the code takes every block within the limits";
 
-/// Most repair symbols of a block with so many source records: half as many, rounded up.
+/// Maximum number of repair symbols of a block with `sources` source records: half as many, rounded up.
 pub const fn max_repairs(sources: usize) -> usize {
     sources.div_ceil(2)
 }
 
-/// Length in bytes of a block's symbols, whose longest source record has `longest_record` bytes. It is even.
+/// Length in bytes of the symbols of a block whose longest source record has `longest_record` bytes. It is even.
 pub const fn symbol_len(longest_record: usize) -> usize {
     (LENGTH + longest_record).next_multiple_of(2)
 }
@@ -44,7 +44,7 @@ const fn is_record(length: usize) -> bool {
     length >= 1 && length <= MAX_RECORD
 }
 
-/// A block that cannot be repaired. The caller's mistake.
+/// Error: a block that cannot be encoded. It is a mistake of the caller.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum EncodeError {
     /// Too many records or symbols, or no record.
@@ -55,7 +55,7 @@ pub enum EncodeError {
     Counts {
         /// Source records given.
         sources: usize,
-        /// Repair symbols asked for.
+        /// Repair symbols requested.
         repairs: usize,
     },
     /// An empty record, or one that is too long.
@@ -66,12 +66,13 @@ pub enum EncodeError {
     },
 }
 
-/// Verified records of one block contradict each other: the peer breaks the form, and its session should end.
+/// Error: verified records of one block contradict each other. The peer violates the format, and its session should
+/// end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("verified records of one block contradict each other")]
 pub struct Inconsistent;
 
-/// Makes repair symbols. It keeps its buffers: after the largest block nothing is allocated.
+/// Makes repair symbols. It keeps its buffers: once it has encoded the largest block it allocates nothing more.
 pub struct Encoder {
     code: HighRateEncoder<BlockEngine>,
     symbol: Vec<u8>,
@@ -84,8 +85,8 @@ impl Default for Encoder {
 }
 
 impl Encoder {
-    /// The first encoder or decoder of a process makes tables of 8 MiB, which takes milliseconds: have one ready before
-    /// the first frame.
+    /// An encoder. The first encoder or decoder of a process builds tables of 8 MiB, which takes milliseconds, so one
+    /// should exist before the first frame.
     pub fn new() -> Self {
         Self {
             code: HighRateEncoder::new(1, 1, 2, BlockEngine::new(), None).expect(SUPPORTED),
@@ -93,11 +94,11 @@ impl Encoder {
         }
     }
 
-    /// Hand the `repairs` symbols of a block to `each`, with their index. `sources` are its sealed records, whole and
-    /// in order.
+    /// Computes the `repairs` symbols of a block and passes each to `each` with its index. `sources` are the block's
+    /// sealed records, complete and in order.
     ///
     /// # Errors
-    /// [`EncodeError`] if the block is outside the limits: then `each` was not called.
+    /// [`EncodeError`] if the block is outside the limits. `each` is not called then.
     pub fn encode<'a>(
         &mut self,
         sources: impl ExactSizeIterator<Item = &'a [u8]> + Clone,
@@ -132,7 +133,7 @@ impl Encoder {
     }
 }
 
-/// The symbol of a record: its length, itself, zeros.
+/// Returns the symbol of a record: its length, the record, zeros.
 fn source_symbol<'a>(buffer: &'a mut Vec<u8>, record: &[u8], length: usize) -> &'a [u8] {
     buffer.clear();
     buffer.extend_from_slice(&(record.len() as u16).to_be_bytes());
@@ -141,7 +142,7 @@ fn source_symbol<'a>(buffer: &'a mut Vec<u8>, record: &[u8], length: usize) -> &
     buffer
 }
 
-/// The record of a symbol that was recovered.
+/// Returns the record in a recovered symbol.
 fn source_record(symbol: &[u8]) -> Result<&[u8], Inconsistent> {
     let (length, rest) = symbol.split_first_chunk::<LENGTH>().ok_or(Inconsistent)?;
     let length = usize::from(u16::from_be_bytes(*length));
@@ -152,7 +153,7 @@ fn source_record(symbol: &[u8]) -> Result<&[u8], Inconsistent> {
     Ok(record)
 }
 
-/// Solves blocks. One serves all blocks of a session, and keeps its buffers.
+/// Recovers blocks. One decoder serves all blocks of a session, and keeps its buffers.
 pub struct Decoder {
     code: HighRateDecoder<BlockEngine>,
     symbol: Vec<u8>,
@@ -165,7 +166,7 @@ impl Default for Decoder {
 }
 
 impl Decoder {
-    /// See [`Encoder::new`] about the first one.
+    /// A decoder. See [`Encoder::new`] about the first one of a process.
     pub fn new() -> Self {
         Self {
             code: HighRateDecoder::new(1, 1, 2, BlockEngine::new(), None).expect(SUPPORTED),
@@ -174,25 +175,25 @@ impl Decoder {
     }
 }
 
-/// What a receiver holds of one block. Everything handed in must have been verified: one forged symbol would spoil
-/// all that is recovered.
+/// The records and repair symbols of one block that a receiver has. Everything added must have been verified, because
+/// one forged symbol would corrupt all recovered records.
 ///
-/// It holds at most [`MAX_BLOCK_BYTES`], and nothing any more once its records were recovered.
+/// It holds at most [`MAX_BLOCK_BYTES`], and nothing after its records were recovered.
 pub struct Block {
     bytes: Vec<u8>,
-    /// Where in `bytes` the sources are and, after them, the repairs. Empty: not there.
+    /// Ranges in `bytes` of the source records, followed by those of the repair symbols. Empty if not received.
     pieces: Vec<Range<usize>>,
     sources: usize,
     held_sources: usize,
     held_repairs: usize,
-    /// Of the repair symbols; 0 as long as there is none.
+    /// Length of the repair symbols; 0 while there is none.
     symbol_len: usize,
     longest_record: usize,
     recovered: bool,
 }
 
 impl Block {
-    /// A block of which nothing has come yet. None if a block cannot have so many sources and repairs.
+    /// A block of which nothing has arrived yet. `None` if no block can have so many source records and repair symbols.
     pub fn new(sources: usize, repairs: usize) -> Option<Self> {
         is_block(sources, repairs).then(|| Self {
             bytes: Vec::new(),
@@ -206,11 +207,12 @@ impl Block {
         })
     }
 
-    /// Take source record `index`, whole and still sealed, after it was verified. One that is there already, or was
+    /// Adds source record `index`, complete and still sealed, after it was verified. One that is already there, or was
     /// recovered, is ignored.
     ///
     /// # Errors
-    /// [`Inconsistent`] if the block has no such index, or the record does not fit its repair symbols.
+    /// [`Inconsistent`] if the block has no such index, or if the record is empty, too long, or too long for the
+    /// block's repair symbols.
     pub fn add_source(&mut self, index: usize, record: &[u8]) -> Result<(), Inconsistent> {
         let too_long = self.symbol_len != 0 && symbol_len(record.len()) > self.symbol_len;
         if index >= self.sources || !is_record(record.len()) || too_long {
@@ -223,11 +225,11 @@ impl Block {
         Ok(())
     }
 
-    /// Take repair symbol `index` of a verified record. One that is there already, or no longer needed, is ignored.
+    /// Adds repair symbol `index` from a verified record. One that is already there, or no longer needed, is ignored.
     ///
     /// # Errors
-    /// [`Inconsistent`] if the block has no such index, or its length is not that of the first symbol that came or
-    /// too short for the records that came.
+    /// [`Inconsistent`] if the block has no such index, or if the symbol's length is odd, above [`MAX_SYMBOL`],
+    /// different from that of the first symbol, or too short for the records that arrived.
     pub fn add_repair(&mut self, index: usize, symbol: &[u8]) -> Result<(), Inconsistent> {
         let length = symbol.len();
         let fits = length >= symbol_len(self.longest_record.max(1)) && length <= MAX_SYMBOL && length.is_multiple_of(2);
@@ -242,7 +244,7 @@ impl Block {
         Ok(())
     }
 
-    /// Source records that neither came nor were recovered.
+    /// Number of source records that neither arrived nor were recovered.
     pub fn missing(&self) -> usize {
         match self.recovered {
             true => 0,
@@ -250,12 +252,12 @@ impl Block {
         }
     }
 
-    /// Whether something is missing and enough has come to bring it back.
+    /// True if something is missing and enough has arrived to recover it.
     pub fn recoverable(&self) -> bool {
         self.missing() > 0 && self.held() >= self.sources
     }
 
-    /// Records or symbols that must still come until it can be recovered.
+    /// Number of records or symbols that must still arrive before the block can be recovered.
     pub fn lacks(&self) -> usize {
         match self.recovered {
             true => 0,
@@ -263,16 +265,17 @@ impl Block {
         }
     }
 
-    /// Bytes allocated for what it holds; at most [`MAX_BLOCK_BYTES`].
+    /// Bytes allocated for its content; at most [`MAX_BLOCK_BYTES`].
     pub fn memory(&self) -> usize {
         self.bytes.capacity()
     }
 
-    /// The source records that are missing, with their index; none unless the block is
-    /// [recoverable](Self::recoverable). They are sealed like any that came, and must be opened like them.
+    /// Recovers the missing source records and returns them with their indices. Returns none unless the block is
+    /// [recoverable](Self::recoverable). They are sealed like any that arrived, and must be opened like them.
     ///
     /// # Errors
-    /// [`Inconsistent`] if what comes out has not the form of records: the peer's symbols are not those of its records.
+    /// [`Inconsistent`] if the result does not have the form of records: the peer's symbols do not belong to its
+    /// records.
     pub fn recover(&mut self, decoder: &mut Decoder) -> Result<Vec<(usize, Vec<u8>)>, Inconsistent> {
         if !self.recoverable() {
             return Ok(Vec::new());
@@ -307,8 +310,8 @@ impl Block {
         self.held_sources + self.held_repairs
     }
 
-    /// Keep a piece that is not there yet. Room is made for as many as can still be of use, so that mostly one
-    /// allocation serves a block.
+    /// Stores a piece that is not there yet. Reserves room for as many pieces as can still be useful, so that one
+    /// allocation is mostly enough for a block.
     fn keep(&mut self, piece: usize, bytes: &[u8]) -> bool {
         let wanted = self.sources.saturating_sub(self.held()).max(1);
         let place = &mut self.pieces[piece];
@@ -317,7 +320,7 @@ impl Block {
         }
         let at = self.bytes.len();
         if self.bytes.capacity() - at < bytes.len() {
-            // A repair symbol is a little longer than the records.
+            // A repair symbol is slightly longer than the records.
             let each = (bytes.len() + LENGTH + 1).min(MAX_SYMBOL);
             self.bytes.reserve_exact(each * wanted);
         }

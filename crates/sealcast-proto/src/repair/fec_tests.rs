@@ -1,6 +1,6 @@
 use super::*;
 
-/// A generator that can be repeated (SplitMix64).
+/// A reproducible random generator (SplitMix64).
 struct Dice(u64);
 
 impl Dice {
@@ -20,7 +20,7 @@ impl Dice {
         (0..length).map(|_| self.roll() as u8).collect()
     }
 
-    /// `count` different numbers below `limit`, in any order.
+    /// Returns `count` different numbers below `limit`, in any order.
     fn some_of(&mut self, count: usize, limit: usize) -> Vec<usize> {
         let mut all: Vec<usize> = (0..limit).collect();
         for at in 0..count {
@@ -46,7 +46,7 @@ fn encode(sources: &[Vec<u8>], repairs: usize) -> Vec<Vec<u8>> {
     symbols
 }
 
-/// A block of records as a sender makes them: equally long, but for the last.
+/// A block of records as a sender makes them: all of the same length, except that the last may be shorter.
 fn records(dice: &mut Dice, count: usize, length: usize) -> Vec<Vec<u8>> {
     let mut records: Vec<Vec<u8>> = (0..count).map(|_| dice.bytes(length)).collect();
     let last = 1 + dice.below(length);
@@ -54,7 +54,7 @@ fn records(dice: &mut Dice, count: usize, length: usize) -> Vec<Vec<u8>> {
     records
 }
 
-/// The field that docs/repair.md defines, bit by bit and without a table.
+/// The field that docs/repair.md defines, computed bit by bit and without tables.
 mod field {
     const BASIS: [u16; 16] = [
         0x0001, 0xacca, 0x3c0e, 0x163e, 0xc582, 0xed2e, 0x914c, 0x4012, 0x6c98, 0x10d8, 0x6a72, 0xb900, 0xfdb8, 0xfb34,
@@ -67,7 +67,7 @@ mod field {
             .fold(0, |sum, bit| sum ^ BASIS[bit])
     }
 
-    /// Elements of the field as polynomials.
+    /// Multiplies two elements of the field, given as polynomials.
     fn times(mut a: u16, mut b: u16) -> u16 {
         let mut product = 0;
         while b != 0 {
@@ -81,7 +81,7 @@ mod field {
     }
 
     fn inverse(a: u16) -> u16 {
-        // a to the power 2^16 - 2
+        // a to the power of 2^16 - 2
         let (mut square, mut result) = (a, 1);
         for _ in 1..16 {
             square = times(square, square);
@@ -90,7 +90,8 @@ mod field {
         result
     }
 
-    /// What source `j` is multiplied with for repair `i`, as a polynomial; `m` is the power of two from the repairs up.
+    /// Coefficient of source `j` in repair `i`, as a polynomial. `m` is the least power of two not below the number of
+    /// repair symbols.
     pub(super) fn coefficient(i: usize, j: usize, m: usize) -> u16 {
         let (to, from) = (polynomial(i as u16), polynomial((m + j) as u16));
         (0..m).filter(|t| *t != i).fold(1, |product, t| {
@@ -106,7 +107,7 @@ mod field {
     }
 }
 
-/// Element `at` of a symbol: in every 64 bytes the low bytes come first, and in the rest likewise.
+/// Element `at` of a symbol. In every 64 bytes the low bytes of the elements come first; likewise in the shorter rest.
 fn element(symbol: &[u8], at: usize) -> u16 {
     let block = symbol.chunks(64).nth(at / 32).expect("inside");
     u16::from_le_bytes([block[at % 32], block[block.len() / 2 + at % 32]])
@@ -214,7 +215,7 @@ fn pieces_that_come_again_or_late_change_nothing() {
         block.add_repair(1, &symbols[1]).expect("honest");
         assert!(!block.recoverable());
     }
-    // The first one that came counts.
+    // The first copy counts.
     block.add_source(0, &[9; 9]).expect("it fits");
     block.add_repair(1, &[9; 12]).expect("it fits");
     block.add_repair(0, &symbols[0]).expect("honest");
@@ -294,7 +295,7 @@ fn a_peer_that_contradicts_itself_is_found_out() {
 
 #[test]
 fn symbols_that_are_not_those_of_the_records_give_an_error() {
-    // With one repair symbol, the sum of the two is the symbol that is recovered.
+    // With one repair symbol, the recovered symbol is the sum of the repair symbol and the other source symbol.
     for symbol in [
         [0, 3, 1, 2, 3, 9],
         [0, 5, 1, 2, 3, 4],
@@ -321,7 +322,7 @@ fn a_block_holds_no_more_than_its_bound() {
         block.add_source(MAX_SOURCES - 1 - index, &record).expect("it fits");
         assert!(block.memory() <= MAX_BLOCK_BYTES);
     }
-    // Repair that is not needed is not kept.
+    // A repair symbol that is not needed is not stored.
     let mut whole = Block::new(2, 1).expect("within the limits");
     whole.add_source(0, &record).expect("it fits");
     whole.add_source(1, &record).expect("it fits");

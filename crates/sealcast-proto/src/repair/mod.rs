@@ -1,4 +1,4 @@
-//! What is sent so that a block of records survives loss: repair symbols, and how many of them (docs/repair.md).
+//! Protection of a block of records against loss: repair symbols, and how many of them are sent (docs/repair.md).
 
 mod engine;
 mod fec;

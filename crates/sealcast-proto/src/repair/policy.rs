@@ -1,36 +1,36 @@
-//! How many repair symbols a block gets: as few as keep the share of lost blocks below a target.
+//! Number of repair symbols of a block: as few as keep the share of lost blocks below a target.
 
 use super::fec::{MAX_REPAIRS, MAX_SOURCES, max_repairs};
 
-/// Share of blocks that may stay incomplete, unless configured otherwise: one in 2 000.
+/// Share of blocks that may stay incomplete, unless configured otherwise: one in 2000.
 pub const TARGET_FAILURE: f64 = 0.0005;
 
-/// Losses above this share are treated as this: nothing helps there any more.
+/// Losses above this share are treated as this share: repair no longer helps there.
 const MAX_LOSS: f64 = 0.99;
 
-/// Mantissa bits that [`RepairPolicy`] keeps of a loss and of a burst: they are rounded up, by 1/16 at most.
+/// Mantissa bits that [`RepairPolicy`] keeps of a loss and of a burst length. Both are rounded up, by 1/16 at most.
 const KEPT_BITS: u32 = 4;
 
-/// What a path does to the packets of a block, which leave back to back.
+/// Loss of a path, as seen by the packets of a block, which leave back to back.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct PathLoss {
-    /// Share of packets lost, 0 to 1. Not a number counts as 0.
+    /// Share of packets lost, 0 to 1. NaN counts as 0.
     pub loss: f64,
-    /// How many packets are lost in a row, on average. What independent losses give, 1 / (1 − `loss`), is the least;
-    /// anything below counts as that.
+    /// Mean number of packets lost in a row. The minimum is that of independent losses, 1 / (1 − `loss`); anything
+    /// below counts as that.
     pub mean_burst: f64,
-    /// How many times a lost packet can be asked for again within the latency budget; 0 where nothing is asked again.
+    /// How many times a lost packet can be requested again within the latency budget; 0 if nothing is requested again.
     pub rounds: u32,
 }
 
-/// The fewest repair symbols with which at most the share `target_failure` of blocks of `sources` records stays
-/// incomplete, or [`max_repairs`] where not even those are enough. 0 without loss or without sources; more than
-/// [`MAX_SOURCES`] count as so many.
+/// Returns the smallest number of repair symbols with which at most the share `target_failure` of blocks of `sources`
+/// records stays incomplete, or [`max_repairs`] if not even those are enough. Returns 0 without loss or without
+/// sources. More than [`MAX_SOURCES`] sources count as that many.
 ///
-/// The path is Gilbert's: a packet is lost or not, depending on whether the one before it was. What is missing after
-/// the repair is asked for again in each round, and is lost again with probability `loss`, independently since a
-/// round trip lies between. A block fails if the source records then missing and the repair symbols lost are more
-/// than there are repair symbols.
+/// The loss model is Gilbert's: the probability that a packet is lost depends on whether the one before it was. Packets
+/// missing after the repair are requested again in each round, and are lost again with probability `loss`,
+/// independently because a round trip lies between. A block fails if the number of source records then missing plus the
+/// number of repair symbols lost exceeds the number of repair symbols.
 pub fn repairs(sources: usize, path: &PathLoss, target_failure: f64) -> usize {
     let sources = sources.min(MAX_SOURCES);
     let most = max_repairs(sources);
@@ -52,9 +52,10 @@ pub fn repairs(sources: usize, path: &PathLoss, target_failure: f64) -> usize {
     most
 }
 
-/// How probable each number of missing packets is, apart for the two states of the path.
+/// Probability of each number of missing packets, separately for the two states of the path.
 struct Losses {
-    /// The packet before arrived, or was lost. The last place stands for its number of packets and all above.
+    /// The packet before arrived (`good`), or was lost (`bad`). The last element stands for its number of packets and
+    /// all higher ones.
     good: [f64; MAX_REPAIRS + 2],
     bad: [f64; MAX_REPAIRS + 2],
     last: usize,
@@ -63,7 +64,7 @@ struct Losses {
 }
 
 impl Losses {
-    /// Before the first packet of a block with at most `most` repair symbols.
+    /// The state before the first packet of a block with at most `most` repair symbols.
     fn new(loss: f64, mean_burst: f64, most: usize) -> Self {
         let burst = mean_burst.max(1.0 / (1.0 - loss));
         let (mut good, mut bad) = ([0.0; MAX_REPAIRS + 2], [0.0; MAX_REPAIRS + 2]);
@@ -77,7 +78,7 @@ impl Losses {
         }
     }
 
-    /// One more packet, which if lost is missing in the end with probability `missing`.
+    /// Adds one packet. If it is lost, it is still missing in the end with probability `missing`.
     fn packet(&mut self, missing: f64) {
         let mut fewer = 0.0;
         for count in 0..=self.last {
@@ -90,22 +91,22 @@ impl Losses {
         self.bad[self.last] += fewer;
     }
 
-    /// The probability that more than `count` packets are missing, `count` being below the last place.
+    /// Probability that more than `count` packets are missing. `count` must be below the last index.
     fn more_than(&self, count: usize) -> f64 {
         let above = count + 1..=self.last;
         self.good[above.clone()].iter().sum::<f64>() + self.bad[above].iter().sum::<f64>()
     }
 }
 
-/// [`repairs`] for each frame: it remembers its answers as long as the path stays the same.
+/// Computes [`repairs`] for each frame, and remembers the results as long as the path stays the same.
 ///
-/// Loss and burst are rounded up to 4 binary digits after the first, by 1/16 at most, so that an estimate that
-/// trembles changes nothing.
+/// Loss and burst length are rounded up to 4 binary digits after the first, by 1/16 at most, so that small fluctuations
+/// of an estimate change nothing.
 #[derive(Clone, Debug)]
 pub struct RepairPolicy {
     target_failure: f64,
     path: PathLoss,
-    /// By the number of sources.
+    /// Results, indexed by the number of sources.
     answers: [Option<u8>; MAX_SOURCES + 1],
 }
 
@@ -116,7 +117,7 @@ impl Default for RepairPolicy {
 }
 
 impl RepairPolicy {
-    /// At most the share `target_failure` of blocks, 0 to 1, may stay incomplete.
+    /// A policy under which at most the share `target_failure` of blocks, 0 to 1, may stay incomplete.
     pub fn new(target_failure: f64) -> Self {
         Self {
             target_failure,
@@ -129,8 +130,8 @@ impl RepairPolicy {
         }
     }
 
-    /// How many repair symbols a block of `sources` records gets on this path: what [`repairs`] says of the rounded
-    /// one.
+    /// Returns the number of repair symbols for a block of `sources` records on this path: the result of [`repairs`]
+    /// for the rounded path.
     pub fn repairs(&mut self, sources: usize, path: &PathLoss) -> usize {
         let rounded = PathLoss {
             loss: round_up(path.loss),
@@ -148,7 +149,7 @@ impl RepairPolicy {
     }
 }
 
-/// To the next number with [`KEPT_BITS`]; 0 for what is negative or not a number.
+/// Rounds up to the next number with [`KEPT_BITS`] mantissa bits. Returns 0 for negative values and NaN.
 fn round_up(value: f64) -> f64 {
     let dropped = (1_u64 << (f64::MANTISSA_DIGITS - 1 - KEPT_BITS)) - 1;
     let value = value.max(0.0).min(f64::from(u32::MAX));
@@ -167,7 +168,7 @@ mod tests {
         }
     }
 
-    /// The probability of more than `most` losses among `packets` independent ones.
+    /// Probability of more than `most` losses among `packets` packets with independent losses.
     fn binomial_tail(packets: usize, loss: f64, most: usize) -> f64 {
         let mut term = (1.0 - loss).powi(packets as i32);
         let mut up_to = 0.0;

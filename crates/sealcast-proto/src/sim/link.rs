@@ -1,4 +1,5 @@
-//! One direction of a link that delays, loses, reorders, repeats and damages packets: seeded, on virtual time.
+//! One direction of a link that delays, loses, reorders, duplicates and corrupts packets, with a seed and in virtual
+//! time.
 
 use std::cmp::Ordering;
 use std::collections::{BTreeSet, BinaryHeap, VecDeque};
@@ -7,73 +8,74 @@ use std::time::Duration;
 
 use super::{LinkProfile, Random};
 
-/// The most packets that are on a link at once. More are dropped and counted as [`LinkCounts::overflowed`].
+/// Maximum number of packets on a link at once. Further ones are dropped and counted as [`LinkCounts::overflowed`].
 pub const MAX_IN_FLIGHT: usize = 1 << 18;
 
-/// The most bytes that are on a link at once.
+/// Maximum number of bytes on a link at once.
 pub const MAX_IN_FLIGHT_BYTES: usize = 256 * 1024 * 1024;
 
 /// One direction of a link.
 ///
-/// A packet meets, in this order: the length limit, outages, duplication, loss, damage, the queue, the rate, the delay.
-/// The same profile, seed, times and packets give the same run. Each packet takes the same number of draws whatever the
-/// profile says, so two profiles that differ in their loss alone treat alike what both deliver.
+/// A packet passes, in this order: the length limit, outages, duplication, loss, the capacity of the link, the queue,
+/// the rate limit, corruption, the delay. The same profile, seed, times and packets give the same run. Every packet,
+/// and every copy of one, takes the same number of random draws whatever the profile says. Two profiles that differ
+/// only in their loss therefore treat the packets that both deliver alike.
 ///
-/// Call [`Link::send`] as packets come, and whenever [`Link::next_delivery`] has come, [`Link::deliver`] until it has
-/// none.
+/// Call [`Link::send`] for each packet as it comes. At the time of [`Link::next_delivery`], call [`Link::deliver`]
+/// until it returns `None`.
 #[derive(Debug)]
 pub struct Link {
     profile: LinkProfile,
     random: Random,
-    /// The state of the loss model.
+    /// State of the loss model.
     bad: bool,
     flying: BinaryHeap<Flying>,
     flying_bytes: usize,
-    /// Number of the next packet that is put on its way.
+    /// Number of the next packet that enters the link.
     number: u64,
-    /// When the rate limit has sent what it was given.
+    /// Time at which the rate limit will have sent all packets it was given.
     free_at: Duration,
-    /// Packets that wait for the rate limit: number, when their turn comes, length.
+    /// Packets that wait for the rate limit: number, start of transmission, length.
     waiting: VecDeque<(u64, Duration, usize)>,
     waiting_bytes: usize,
-    /// The latest arrival so far of a packet that keeps its place.
+    /// Latest arrival so far of a packet that keeps its place in the order.
     last_arrival: Duration,
     counts: LinkCounts,
 }
 
-/// What happened to the packets of a link. At any time
+/// Counts of a link's packets by their fate. At any time
 /// `sent + duplicated = delivered + in_flight + lost + cut_off + queue_full + too_long + overflowed`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LinkCounts {
-    /// Packets handed in.
+    /// Packets given to the link.
     pub sent: u64,
     /// Their bytes.
     pub sent_bytes: u64,
-    /// Packets handed out.
+    /// Packets delivered.
     pub delivered: u64,
     /// Their bytes.
     pub delivered_bytes: u64,
-    /// Packets under way or waiting for the rate limit.
+    /// Packets in flight or waiting for the rate limit.
     pub in_flight: u64,
     /// Lost by the loss model.
     pub lost: u64,
     /// Lost in an outage.
     pub cut_off: u64,
-    /// Dropped because the queue before the rate limit was full.
+    /// Dropped because the queue in front of the rate limit was full.
     pub queue_full: u64,
     /// Dropped because they were longer than the MTU.
     pub too_long: u64,
-    /// Dropped because the link holds no more: [`MAX_IN_FLIGHT`], [`MAX_IN_FLIGHT_BYTES`].
+    /// Dropped because the link holds no more ([`MAX_IN_FLIGHT`], [`MAX_IN_FLIGHT_BYTES`]).
     pub overflowed: u64,
     /// Copies made.
     pub duplicated: u64,
-    /// Put on their way with one bit turned over.
+    /// Sent on with one bit flipped.
     pub corrupted: u64,
-    /// Put on their way without the delay, before others.
+    /// Sent on without the delay, ahead of others.
     pub reordered: u64,
 }
 
-/// The counts of several links together.
+/// Adds the counts of another link.
 impl AddAssign for LinkCounts {
     fn add_assign(&mut self, other: Self) {
         self.sent += other.sent;
@@ -96,23 +98,23 @@ impl AddAssign for LinkCounts {
 struct Flying {
     arrival: Duration,
     number: u64,
-    /// From the end of transmission to arrival.
+    /// Time from the end of transmission to arrival.
     under_way: Duration,
     packet: Vec<u8>,
 }
 
-/// What was drawn for a packet.
+/// Random draws for a packet.
 struct Fate {
     lost: bool,
-    /// Delay with its jitter.
+    /// Delay including jitter.
     delay: Duration,
     reordered: bool,
-    /// The bit to turn over.
+    /// Draw that selects the bit to flip.
     damage: Option<u64>,
 }
 
 impl Link {
-    /// A link that does what `profile` says; `seed` decides to which packets.
+    /// A link with this profile. `seed` determines which packets are affected.
     pub fn new(profile: LinkProfile, seed: u64) -> Self {
         Self {
             profile,
@@ -129,12 +131,12 @@ impl Link {
         }
     }
 
-    /// What the link does.
+    /// The profile in force.
     pub fn profile(&self) -> &LinkProfile {
         &self.profile
     }
 
-    /// Hand in a packet. `now` must not go back. A `Vec` is taken as it is, a slice is copied.
+    /// Sends a packet. `now` must not go back. A `Vec` is taken as it is, a slice is copied.
     pub fn send(&mut self, now: Duration, packet: impl Into<Vec<u8>> + AsRef<[u8]>) {
         let length = packet.as_ref().len();
         self.counts.sent += 1;
@@ -157,12 +159,12 @@ impl Link {
         }
     }
 
-    /// When [`Link::deliver`] will have a packet next; none while nothing is under way.
+    /// Time at which [`Link::deliver`] will next have a packet; `None` while nothing is in flight.
     pub fn next_delivery(&self) -> Option<Duration> {
         self.flying.peek().map(|flying| flying.arrival)
     }
 
-    /// The next packet that has arrived by `now`, in the order of arrival.
+    /// Returns the next packet that has arrived by `now`, in the order of arrival.
     pub fn deliver(&mut self, now: Duration) -> Option<Vec<u8>> {
         if self.next_delivery()? > now {
             return None;
@@ -174,7 +176,7 @@ impl Link {
         Some(packet)
     }
 
-    /// What happened to the packets so far.
+    /// Counts of all packets so far.
     pub fn counts(&self) -> LinkCounts {
         LinkCounts {
             in_flight: self.flying.len() as u64,
@@ -182,8 +184,8 @@ impl Link {
         }
     }
 
-    /// Do something else from `now` on. Packets under way keep their times; those that wait for the rate limit go on at
-    /// the new rate, and none of them is dropped.
+    /// Changes the profile from `now` on. Packets in flight keep their times. Those that wait for the rate limit
+    /// continue at the new rate, and none of them is dropped.
     pub fn set_profile(&mut self, now: Duration, profile: LinkProfile) {
         let rate_changed = profile.rate != self.profile.rate;
         self.profile = profile;
@@ -243,7 +245,7 @@ impl Link {
         self.number += 1;
     }
 
-    /// When the rate limit has sent it; none if the queue is full.
+    /// Returns the time at which the rate limit will have sent the packet; `None` if the queue is full.
     fn transmit(&mut self, now: Duration, number: u64, length: usize) -> Option<Duration> {
         if self.profile.rate.is_none() {
             return Some(now);
@@ -277,7 +279,7 @@ impl Link {
         self.last_arrival
     }
 
-    /// Give the packets that wait new times, at the rate that holds now.
+    /// Computes new times for the waiting packets, at the rate now in force.
     fn reschedule(&mut self, now: Duration) {
         let waits = |&&(_, start, _): &&(u64, Duration, usize)| start > now;
         let first = self.waiting.iter().find(waits).map(|(_, start, _)| *start);
@@ -289,7 +291,7 @@ impl Link {
             .collect();
         self.waiting.clear();
         self.waiting_bytes = 0;
-        // What is being sent is finished at the old rate: the first that waits begins when it did.
+        // The packet being sent is finished at the old rate: the first waiting packet keeps its start time.
         self.free_at = first.unwrap_or(self.free_at);
         let packets = std::mem::take(&mut self.flying).into_vec();
         let (mut waiting, flying): (Vec<_>, Vec<_>) =
@@ -314,7 +316,7 @@ fn nanoseconds(duration: Duration) -> u64 {
     u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
 }
 
-/// The heap's greatest is the packet that arrives first; of two at the same time the one that was sent first.
+/// The maximum of the heap is the packet that arrives first; among simultaneous ones, the one sent first.
 impl Ord for Flying {
     fn cmp(&self, other: &Self) -> Ordering {
         (other.arrival, other.number).cmp(&(self.arrival, self.number))

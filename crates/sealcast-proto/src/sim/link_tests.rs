@@ -1,4 +1,4 @@
-//! What a link does, measured.
+//! Measurements of the link.
 
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ fn link(profile: &str, seed: u64) -> Link {
     Link::new(profile.parse().expect("a profile"), seed)
 }
 
-/// A packet that says its number.
+/// A packet that contains its number.
 fn packet(number: u32, length: usize) -> Vec<u8> {
     let mut packet = vec![0; length];
     packet[..4].copy_from_slice(&number.to_be_bytes());
@@ -25,7 +25,7 @@ fn number(packet: &[u8]) -> u32 {
     u32::from_be_bytes(packet[..4].try_into().expect("four bytes"))
 }
 
-/// Everything that is under way: when it arrives, and the packet.
+/// Everything in flight: the time of arrival and the packet.
 fn drain(link: &mut Link) -> Vec<(Duration, Vec<u8>)> {
     std::iter::from_fn(|| {
         let at = link.next_delivery()?;
@@ -34,7 +34,8 @@ fn drain(link: &mut Link) -> Vec<(Duration, Vec<u8>)> {
     .collect()
 }
 
-/// `count` packets of 100 bytes, one every `gap`: when each was sent, when it arrived, its number.
+/// Sends `count` packets of 100 bytes, one every `gap`. Returns for each that arrived: when it was sent, when it
+/// arrived, and its number.
 fn run(link: &mut Link, count: u32, gap: Duration) -> Vec<(Duration, Duration, u32)> {
     let mut arrived = Vec::new();
     for index in 0..count {
@@ -89,7 +90,7 @@ fn nothing_arrives_before_its_time() {
 fn the_measured_loss_is_the_loss_asked_for() {
     let mut link = link("loss=2%", 3);
     run(&mut link, PACKETS, ms(1));
-    // Five standard deviations of 100000 draws are 221.
+    // Five standard deviations of 100 000 draws are 221.
     assert!(link.counts().lost.abs_diff(2000) < 221, "{:?}", link.counts());
     accounted(link.counts());
     assert_eq!(link.counts().in_flight, 0);
@@ -103,10 +104,11 @@ fn losses_come_in_bursts_of_the_length_asked_for() {
     let bursts = arrived.windows(2).filter(|pair| pair[1].2 > pair[0].2 + 1).count();
     #[expect(clippy::cast_precision_loss, reason = "small numbers")]
     let (share, length) = (lost as f64 / f64::from(PACKETS), lost as f64 / bursts as f64);
-    // Bursts make the estimates rougher: 1250 of them are expected, each with a spread of its own length.
+    // Bursts make the estimates less exact: only 1250 of them are expected, and the spread of their lengths is about as
+    // large as the lengths.
     assert!((0.042..0.058).contains(&share), "{share} was lost");
     assert!((3.5..4.5).contains(&length), "{length} packets in a burst");
-    // A burst of one means losses that follow each other never.
+    // With bursts of one packet, no two losses follow each other.
     let apart = run(&mut self::link("burst=20%/1", 4), 10_000, ms(1));
     assert!(apart.windows(2).all(|pair| pair[1].2 <= pair[0].2 + 2));
 }
@@ -129,7 +131,7 @@ fn delays_spread_evenly_around_the_delay() {
         "{least} to {most} ms"
     );
     assert!((19.95..20.05).contains(&mean), "{mean} ms");
-    // The standard deviation of an even spread over 10 ms is 10 / √12.
+    // The standard deviation of a uniform distribution over 10 ms is 10 / √12.
     assert!((2.85..2.92).contains(&variance.sqrt()), "{} ms", variance.sqrt());
     assert!(
         arrived.windows(2).any(|pair| pair[0].2 > pair[1].2),
@@ -201,7 +203,7 @@ fn the_rate_spaces_packets_and_adds_the_delay_behind_it() {
         assert_eq!((*at, number(packet)), (ms(24) + ms(1) * index, index));
     }
     assert_eq!(arrived.len(), 100);
-    // After a rest there is no credit: the next packet takes its time again.
+    // Idle time gives no credit: the next packet takes its full time again.
     link.send(ms(1000), packet(0, 1000));
     assert_eq!(link.next_delivery(), Some(ms(1021)));
 }
@@ -214,7 +216,7 @@ fn a_full_queue_drops_the_newest() {
     }
     // One is being sent and four wait.
     assert_eq!(link.counts().queue_full, 5);
-    // Half a millisecond on the first is still being sent; after one its place in the queue is free.
+    // At 0.5 ms the first packet is still being sent; at 1 ms a place in the queue is free.
     link.send(Duration::from_micros(500), packet(10, 1000));
     link.send(ms(1), packet(11, 1000));
     let numbers: Vec<u32> = drain(&mut link).iter().map(|(_, packet)| number(packet)).collect();
@@ -275,7 +277,7 @@ fn what_waits_goes_on_at_the_new_rate() {
     );
     let times: Vec<Duration> = drain(&mut link).iter().map(|(at, _)| *at).collect();
     assert_eq!(times, [ms(11), ms(13), ms(15), ms(17)]);
-    // Without a limit they all go as soon as the one before is through.
+    // Without a limit they all leave as soon as the packet being sent is finished.
     for index in 0..4 {
         link.send(ms(100), packet(index, 1000));
     }

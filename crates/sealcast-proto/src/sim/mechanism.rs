@@ -4,14 +4,14 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::keys::{DecapsulationKey, Mechanism, MechanismError, SharedSecret};
 
-/// A mechanism that protects nothing: the secret is the ciphertext. For simulations only; its identifier is none of the
-/// protocol's.
+/// A mechanism that protects nothing: the shared secret is the ciphertext. For simulations only; its identifier is not
+/// one of the protocol's.
 pub struct InsecureMechanism {
     counter: AtomicU64,
 }
 
 impl InsecureMechanism {
-    /// Shares and ciphertexts count up from `seed`.
+    /// A mechanism whose shares and ciphertexts count up from `seed`.
     pub fn new(seed: u64) -> Self {
         Self {
             counter: AtomicU64::new(seed),

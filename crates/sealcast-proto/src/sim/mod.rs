@@ -1,5 +1,5 @@
-//! A simulated world for tests, experiments and fuzzing: mechanisms without security, a virtual clock between two
-//! sessions, and links that treat packets badly.
+//! Simulation for tests, experiments and fuzzing: mechanisms without security, two sessions on a virtual clock, and
+//! links that lose, delay and corrupt packets.
 
 mod link;
 mod mechanism;

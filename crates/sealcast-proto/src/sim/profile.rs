@@ -1,69 +1,68 @@
-//! What a simulated link does to packets.
+//! Properties of a simulated link.
 
 use std::time::Duration;
 
-/// The longest packet that any link takes: the longest of IP.
+/// Longest packet that a link takes unless it stands for a byte stream, in bytes: the maximum of IP.
 pub const MAX_PACKET: usize = 65_535;
 
-/// The longest delay and the longest jitter that a profile may ask for.
+/// Maximum delay and maximum jitter of a profile.
 pub const MAX_DELAY: Duration = Duration::from_secs(3600);
 
-/// The most outages that a profile may hold.
+/// Maximum number of outages of a profile.
 pub const MAX_OUTAGES: usize = 100;
 
-/// Bytes that may wait before the rate limit where a profile does not say: 256 KiB.
+/// Default size of the queue in front of the rate limit: 256 KiB.
 pub const DEFAULT_QUEUE: usize = 256 * 1024;
 
-/// What one direction of a link does. The default is a perfect link: at once, everything, in order.
+/// Properties of one direction of a link. The default is a perfect link, which delivers everything at once and in
+/// order.
 ///
-/// It parses from and prints to one line of words, each `key=value`, all of them optional:
-/// `delay=20ms jitter=5ms loss=2% reorder=1% duplicate=0.1% corrupt=0.01% rate=5mbit queue=100ms mtu=1280
-/// outage=10s+30s keep-order`; `burst=2%/4` stands in for `loss`; `queue` also takes bytes (`64kB`, `64KiB`); `outage`
-/// may come several times; `perfect` puts everything back to the default. Printed shares are rounded to a millionth of
-/// a percent.
+/// It is parsed from and printed as one line of words `key=value`, all of them optional: `delay=20ms jitter=5ms loss=2%
+/// reorder=1% duplicate=0.1% corrupt=0.01% rate=5mbit queue=100ms mtu=1280 outage=10s+30s keep-order`. `burst=2%/4` is
+/// an alternative to `loss`; `queue` also takes bytes (`64kB`, `64KiB`); `outage` may be repeated; `perfect`, which
+/// must come first, resets everything to the default. Printed shares are rounded to a millionth of a percent.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LinkProfile {
-    /// How long a packet is under way. At most [`MAX_DELAY`].
+    /// Delay of a packet. At most [`MAX_DELAY`].
     pub delay: Duration,
-    /// Each packet's delay is drawn evenly from `delay - jitter` to `delay + jitter` (never below zero), as netem does
-    /// it without a table. Packets may overtake each other. At most [`MAX_DELAY`].
+    /// Jitter: the delay of each packet is uniformly distributed from `delay - jitter` to `delay + jitter` (never below
+    /// zero), as in netem without a distribution table. Packets may overtake each other. At most [`MAX_DELAY`].
     pub jitter: Duration,
-    /// Hold a packet back until those sent before it have arrived.
+    /// True to hold a packet back until those sent before it have arrived.
     pub keep_order: bool,
-    /// Which packets are lost. A lost packet takes nothing of the rate.
+    /// Loss model. A lost packet uses none of the rate.
     pub loss: Loss,
-    /// Share of the packets, 0 to 1, that skip delay and jitter and so arrive before others, as in netem. It does
-    /// nothing without a delay. `keep_order` does not hold them.
+    /// Share of the packets, 0 to 1, that skip delay and jitter and so arrive before others, as in netem. No effect
+    /// without a delay. `keep_order` does not hold them back.
     pub reorder: f64,
-    /// Share of the packets, 0 to 1, that are sent twice. The copy meets loss and delay of its own.
+    /// Share of the packets, 0 to 1, that are sent twice. Loss, corruption and delay of the copy are drawn separately.
     pub duplicate: f64,
-    /// Share of the packets, 0 to 1, in which one bit is turned over.
+    /// Share of the packets, 0 to 1, in which one bit is flipped.
     pub corrupt: f64,
-    /// Bits per second, counting the packet as it is handed in; none is no limit.
+    /// Rate limit in bits per second, counting each packet as it is given to the link; `None` for no limit.
     pub rate: Option<u64>,
-    /// Bytes that may wait before the rate limit, the packet that is being sent not among them. What does not fit is
-    /// dropped (drop tail).
+    /// Size in bytes of the queue in front of the rate limit, without the packet being sent. Packets that do not fit
+    /// are dropped (drop tail).
     pub queue: usize,
-    /// Longest packet in bytes, counted as it is handed in (a whole IP packet, or a datagram). Longer ones are dropped.
-    /// [`MAX_PACKET`] unless said otherwise; more only where the link stands for a byte stream.
+    /// Longest packet in bytes, counted as it is given to the link (a whole IP packet, or a datagram). Longer ones are
+    /// dropped. The default is [`MAX_PACKET`]; it is larger only where the link stands for a byte stream.
     pub mtu: usize,
-    /// Start and length, on the clock of the link: packets that are sent meanwhile are lost.
+    /// Outages: start and length, on the clock of the link. Packets sent during one are lost.
     pub outages: Vec<(Duration, Duration)>,
 }
 
-/// Which packets a link loses.
+/// Loss model of a link.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Loss {
-    /// None.
+    /// No loss.
     None,
-    /// Each with the same probability, 0 to 1.
+    /// Each packet is lost with the same probability, 0 to 1.
     Random(f64),
-    /// In bursts, by the model of Gilbert: the link is good or bad, and loses every packet while it is bad. It begins
-    /// good.
+    /// Bursts, after Gilbert's model: the link is good or bad, and loses every packet while it is bad. It begins good.
     Burst {
-        /// The share that is lost in the long run, from 0 to `mean_burst / (mean_burst + 1)`.
+        /// Share of packets lost in the long run, from 0 to `mean_burst / (mean_burst + 1)`.
         mean_loss: f64,
-        /// How many packets in a row are lost on average; 1 or more.
+        /// Mean number of packets lost in a row, 1 or more.
         mean_burst: f64,
     },
 }
@@ -87,14 +86,14 @@ impl Default for LinkProfile {
 }
 
 impl LinkProfile {
-    /// How long `bytes` take at the rate; nothing where there is no limit.
+    /// Time that `bytes` take at the rate limit; zero without one.
     pub fn transmission(&self, bytes: usize) -> Duration {
         let Some(rate) = self.rate else { return Duration::ZERO };
         let nanoseconds = (bytes as u128) * 8 * 1_000_000_000 / u128::from(rate.max(1));
         Duration::from_nanos(u64::try_from(nanoseconds).unwrap_or(u64::MAX))
     }
 
-    /// Whether an outage covers this time.
+    /// True if an outage covers this time.
     pub fn is_out(&self, now: Duration) -> bool {
         let covers = |&(start, length): &(Duration, Duration)| start <= now && now < start.saturating_add(length);
         self.outages.iter().any(covers)
@@ -102,11 +101,11 @@ impl LinkProfile {
 }
 
 impl Loss {
-    /// The probabilities that a link turns bad before a packet, and that it turns good again.
+    /// The probability that the link turns bad before a packet, and the probability that it turns good again.
     pub(super) fn turns(self) -> (f64, f64) {
         match self {
             Self::None => (0.0, 1.0),
-            // The next packet's fate does not depend on this one's.
+            // The fate of the next packet does not depend on this one's.
             Self::Random(loss) => (loss, 1.0 - loss),
             Self::Burst { mean_loss, mean_burst } => {
                 let recovers = 1.0 / mean_burst.max(1.0);

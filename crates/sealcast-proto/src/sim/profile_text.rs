@@ -1,4 +1,4 @@
-//! A link's profile as one line of text.
+//! The text form of a link profile: one line.
 
 use std::fmt;
 use std::str::FromStr;
@@ -9,7 +9,7 @@ use super::profile::{LinkProfile, Loss, MAX_DELAY, MAX_OUTAGES, MAX_PACKET};
 const KEYS: &str =
     "delay, jitter, keep-order, loss, burst, reorder, duplicate, corrupt, rate, queue, mtu, outage, perfect";
 
-/// The slowest rate that a line may ask for, in bits per second.
+/// Lowest rate that a line may ask for, in bits per second.
 const MIN_RATE: u64 = 1000;
 
 const TIME_UNITS: [(&str, u64); 6] = [
@@ -34,7 +34,7 @@ const SIZE_UNITS: [(&str, u64); 5] = [
     ("b", 1),
 ];
 
-/// What is wrong with the text of a profile, in words.
+/// Error in the text of a profile, in words.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct ProfileError(String);
@@ -54,10 +54,10 @@ impl FromStr for LinkProfile {
 }
 
 impl LinkProfile {
-    /// This profile with what `text` names put in place of what it was. Outages are added.
+    /// Returns this profile with the values in `text` replaced. Outages are added to the existing ones.
     ///
     /// # Errors
-    /// A key that is unknown or stands there twice, a value that is not understood or not possible; in words.
+    /// An unknown or repeated key, or a value that is malformed or impossible. The error says so in words.
     pub fn changed(&self, text: &str) -> Parsed<Self> {
         let mut profile = self.clone();
         let mut queue_time = None;
@@ -66,7 +66,7 @@ impl LinkProfile {
             let (key, value) = word
                 .split_once('=')
                 .map_or((word, None), |(key, value)| (key, Some(value)));
-            // The two ways to say what is lost exclude each other.
+            // `loss` and `burst` both set the loss model and exclude each other.
             let kind = if key == "burst" { "loss" } else { key };
             if seen.contains(&kind) && kind != "outage" {
                 return wrong(format!(
@@ -112,7 +112,7 @@ impl LinkProfile {
         Ok(())
     }
 
-    /// The bytes that the rate sends in `time`.
+    /// Number of bytes that the rate limit sends in `time`.
     fn queue_of(&self, time: Duration) -> Parsed<usize> {
         let Some(rate) = self.rate else {
             return wrong(
@@ -145,7 +145,7 @@ fn yes_or_no(key: &str, value: &str) -> Parsed<bool> {
     }
 }
 
-/// A number that is 0 or more, and what stands behind it, in lower case.
+/// Splits text into a non-negative number and the unit behind it, in lower case.
 fn number(text: &str) -> Option<(f64, String)> {
     let end = text
         .find(|c: char| !c.is_ascii_digit() && c != '.')
@@ -154,7 +154,8 @@ fn number(text: &str) -> Option<(f64, String)> {
     Some((digits.parse().ok()?, unit.to_lowercase()))
 }
 
-/// A number with one of `units`, or with none of them: then a multiple of `bare`. Nothing that 64 bits cannot hold.
+/// Parses a number with one of `units`, or without a unit as a multiple of `bare`. `None` for 9·10¹⁵ and above, since
+/// doubles are exact only up to 2⁵³.
 fn scaled(text: &str, units: &[(&str, u64)], bare: Option<u64>) -> Option<u64> {
     let (value, unit) = number(text)?;
     let scale = match units.iter().find(|(name, _)| *name == unit) {
@@ -303,7 +304,7 @@ impl fmt::Display for LinkProfile {
     }
 }
 
-/// In the largest unit that leaves no fraction.
+/// Prints a time in the largest unit that leaves no fraction.
 struct Time(Duration);
 
 impl fmt::Display for Time {

@@ -1,19 +1,19 @@
-//! A seeded generator for simulations and for choices that must repeat. Nothing secret may come from it.
+//! A seeded generator for simulations and for choices that must be repeatable. It must not be used for secrets.
 
 use std::ops::Range;
 
-/// xoshiro256++ (D. Blackman, S. Vigna, *Scrambled Linear Pseudorandom Number Generators*, ACM TOMS 47, 2021), its
-/// state filled by SplitMix64 (G. L. Steele, D. Lea, C. H. Flood, *Fast Splittable Pseudorandom Number Generators*,
-/// OOPSLA 2014) as its authors advise. The same seed gives the same numbers on every machine, for ever.
+/// xoshiro256++ (D. Blackman, S. Vigna, *Scrambled Linear Pseudorandom Number Generators*, ACM TOMS 47, 2021).
+/// SplitMix64 (G. L. Steele, D. Lea, C. H. Flood, *Fast Splittable Pseudorandom Number Generators*, OOPSLA 2014) fills
+/// its state, as its authors advise. The same seed gives the same numbers on every machine, for ever.
 ///
-/// Whoever sees a few of its numbers knows all the others: it is for simulation, never for keys.
+/// A few of its numbers reveal all the others: it is for simulation, never for keys.
 #[derive(Clone, Debug)]
 pub struct Random {
     state: [u64; 4],
 }
 
 impl Random {
-    /// A generator that `seed` determines. Every seed is good, zero too.
+    /// A generator determined by `seed`. Every seed is good, including zero.
     pub fn new(seed: u64) -> Self {
         let mut seed = seed;
         Self {
@@ -21,7 +21,7 @@ impl Random {
         }
     }
 
-    /// 64 bits.
+    /// Returns 64 random bits.
     pub fn next_u64(&mut self) -> u64 {
         let [a, b, c, d] = &mut self.state;
         let result = a.wrapping_add(*d).rotate_left(23).wrapping_add(*a);
@@ -35,23 +35,23 @@ impl Random {
         result
     }
 
-    /// A number from 0 up to, but not including, 1: a multiple of 2⁻⁵³.
+    /// Returns a number from 0 up to, but not including, 1: a multiple of 2⁻⁵³.
     pub fn unit(&mut self) -> f64 {
         #[expect(clippy::cast_precision_loss, reason = "53 bits are what a double holds")]
         let numerator = (self.next_u64() >> 11) as f64;
         numerator / (1_u64 << 53) as f64
     }
 
-    /// True with probability `p`: never for 0 or less, always for 1 or more. It takes one number whatever `p` is.
+    /// Returns true with probability `p`: never for 0 or less, always for 1 or more. Uses one number whatever `p` is.
     pub fn chance(&mut self, p: f64) -> bool {
         self.unit() < p
     }
 
-    /// A number of `range`, each as likely as the others (to within 2⁻⁶⁴ of the range's size). An empty range gives its
-    /// start. It always takes one number.
+    /// Returns a number of `range`, all with the same probability up to a relative deviation of 2⁻⁶⁴ times the size of
+    /// the range. An empty range gives its start. Always uses one number.
     pub fn uniform(&mut self, range: Range<u64>) -> u64 {
         let size = range.end.saturating_sub(range.start);
-        // The high half of a product of 64 by 64 bits is below `size`.
+        // The high half of the product of a 64-bit number and `size` is below `size`.
         let offset = (u128::from(self.next_u64()) * u128::from(size)) >> 64;
         range.start + u64::try_from(offset).unwrap_or(0)
     }

@@ -8,10 +8,10 @@ use crate::session::{Event, Handled, Input, OutgoingFrame, Output, Session, Sess
 use crate::unit::{Assembled, StreamInfo};
 use crate::wire::{AddressBytes, HEADER_LEN, Kind, MAX_RECORD, RetryCookies, TAG_LEN, Unconnected};
 
-/// The address of the initiator in every world, for its cookie.
+/// Address of the initiator in every world, from which its cookie is made.
 pub const WORLD_ADDRESS: AddressBytes = [0; 18];
 
-/// Which way a message goes.
+/// Direction of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Direction {
     /// From the initiator to the responder.
@@ -20,62 +20,62 @@ pub enum Direction {
     ToInitiator,
 }
 
-/// What the network does with a message.
+/// Fate of a message in the network.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
-    /// It arrives, altered if the judge altered it.
+    /// It arrives, with any changes that the judge made to it.
     Deliver,
     /// It is lost.
     Drop,
-    /// It arrives twice.
+    /// It arrives twice. Media packets ([`Session::poll_packets`]) arrive only once.
     Duplicate,
 }
 
-/// One end as the world sees it.
+/// One end of a world.
 pub struct End {
     /// Its session.
     pub session: Session,
-    /// What it told the program.
+    /// Events that it reported to the program.
     pub events: Vec<Event>,
-    /// The payloads of the media records it opened on a byte stream.
+    /// Payloads of the media records that it opened on a byte stream.
     pub media: Vec<Vec<u8>>,
-    /// What it put together where media comes in any order, and when.
+    /// Media that it handed out, and when.
     pub assembled: Vec<(Duration, Assembled)>,
     /// The error that ended it.
     pub error: Option<SessionError>,
     deadline: Duration,
 }
 
-/// Initiator and responder with a link between them.
+/// An initiator and a responder with a link between them.
 pub struct World {
     /// The end that opened the connection.
     pub initiator: End,
     /// The end that accepted it.
     pub responder: End,
-    /// Answers knocks for the responder, where there are datagrams.
+    /// Answers an initiator's first messages for the responder with retry cookies, over datagrams.
     pub cookies: Option<RetryCookies>,
-    /// Whether the responder admits everybody that proves an identity.
+    /// True if the responder admits every peer that proves an identity.
     pub admit: bool,
-    /// The virtual time.
+    /// Virtual time.
     pub now: Now,
     to_responder: Link,
     to_initiator: Link,
 }
 
 impl World {
-    /// Join two sessions by a link of `delay`.
+    /// Joins two sessions by a link with this delay.
     pub fn new(initiator: Session, responder: Session, delay: Duration, now: Now) -> Self {
         let profile = LinkProfile {
             delay,
             keep_order: true,
-            // It stands for a byte stream, whose messages are longer than any packet.
+            // The link stands for a byte stream, whose messages are longer than any packet.
             mtu: MAX_RECORD,
             ..LinkProfile::default()
         };
         Self::over(initiator, responder, &profile, 0, now)
     }
 
-    /// Join two sessions by a link of this profile in both directions.
+    /// Joins two sessions by a link with this profile in both directions.
     pub fn over(initiator: Session, responder: Session, profile: &LinkProfile, seed: u64, now: Now) -> Self {
         let end = |session| End {
             session,
@@ -104,7 +104,7 @@ impl World {
         }
     }
 
-    /// Let `length` pass; `judge` decides on every message.
+    /// Lets `length` pass. `judge` decides the fate of every message.
     pub fn run(&mut self, length: Duration, judge: &mut dyn FnMut(Direction, &mut Vec<u8>) -> Verdict) {
         let end = self.now.monotonic + length;
         loop {
@@ -137,18 +137,18 @@ impl World {
         }
     }
 
-    /// Let `length` pass with every message delivered.
+    /// Lets `length` pass, with every message delivered.
     pub fn run_cleanly(&mut self, length: Duration) {
         self.run(length, &mut |_, _| Verdict::Deliver);
     }
 
-    /// Put a message on the link, towards the end named by `direction`.
+    /// Puts a message on the link towards the end that `direction` names.
     pub fn send(&mut self, direction: Direction, message: Vec<u8>) {
         let now = self.now.monotonic;
         self.link(direction).send(now, message);
     }
 
-    /// The link towards an end.
+    /// The link towards the end that `direction` names.
     pub fn link(&mut self, direction: Direction) -> &mut Link {
         match direction {
             Direction::ToResponder => &mut self.to_responder,
@@ -156,19 +156,19 @@ impl World {
         }
     }
 
-    /// Have an end that publishes send a frame, where media may be lost.
+    /// Makes an end publish a frame, where media may be lost.
     ///
     /// # Errors
-    /// As [`Session::seal_frame`].
+    /// See [`Session::seal_frame`].
     pub fn publish(&mut self, at: Direction, frame: &OutgoingFrame<'_>) -> Result<(), SessionError> {
         let now = self.now;
         self.end(at).session.seal_frame(now, frame, &mut Vec::new()).map(drop)
     }
 
-    /// And the stream's description.
+    /// Makes an end publish a stream's description, where media may be lost.
     ///
     /// # Errors
-    /// As [`Session::seal_info`].
+    /// See [`Session::seal_info`].
     pub fn describe(&mut self, at: Direction, stream: u32, info: &StreamInfo) -> Result<(), SessionError> {
         let now = self.now;
         self.end(at)
@@ -186,7 +186,7 @@ impl World {
         }
     }
 
-    /// Tell an end something, now.
+    /// Gives an end an input now.
     pub fn tell(&mut self, to: Direction, input: Input<'_>) {
         let now = self.now;
         let end = self.end(to);
@@ -204,7 +204,7 @@ impl World {
             return;
         }
         let end = self.end(direction);
-        // Media on a byte stream, whose records are opened in place.
+        // Media on a byte stream: its records are opened in place.
         let media = end.session.assembles_stream() && Kind::of(&message) == Some(Kind::Media);
         match end.session.handle(now, Input::Message(&mut message)) {
             Ok(Handled::Done) if media => end.media.push(message[HEADER_LEN..message.len() - TAG_LEN].to_vec()),
@@ -218,7 +218,7 @@ impl World {
         }
     }
 
-    /// Take what an end wants sent, and its news.
+    /// Sends what an end wants to transmit, and collects its events and media.
     fn drain(&mut self, at: Direction, judge: &mut dyn FnMut(Direction, &mut Vec<u8>) -> Verdict) {
         let (now, admit) = (self.now, self.admit);
         let towards = match at {
@@ -270,7 +270,7 @@ impl World {
                 self.link(towards).send(now.monotonic, packet);
             }
         }
-        // Sending may have changed what comes next.
+        // Sending may have changed the next timeout.
         let end = self.end(at);
         if let Output::Timeout(deadline) = end.session.poll() {
             end.deadline = deadline;

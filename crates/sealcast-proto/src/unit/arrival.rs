@@ -1,33 +1,33 @@
-//! How the units of a frame came, for who logs them.
+//! Arrival of the units of a frame, for programs that log it.
 
 use std::time::Duration;
 
 use crate::seal::Opened;
 use crate::wire::{HEADER_LEN, TAG_LEN};
 
-/// Units of one frame that are told of; of those beyond nothing is known. The longest frame of a gateway, 128 KiB, has
-/// half as many of the smallest units.
+/// Maximum number of units of one frame whose arrival is reported; of any further ones nothing is known. A gateway's
+/// longest frame, 128 KiB, has half as many of the smallest units.
 pub const MAX_UNITS_TOLD: usize = 16_384;
 
-/// How one unit of a frame came.
+/// Arrival of one unit of a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct UnitArrival {
-    /// Its place among the units of its frame, from 0.
+    /// Its index among the units of its frame, from 0.
     pub index: u32,
     /// Length of its record in bytes, header and tag included.
     pub bytes: u32,
-    /// Whether it was encrypted, and not in clear.
+    /// True if it was encrypted, false if it was in clear.
     pub encrypted: bool,
-    /// Whether it did not come itself, but was put together from repair symbols.
+    /// True if it did not arrive itself but was recovered from repair symbols.
     pub repaired: bool,
-    /// The sender's wall clock (ns) when its frame was about to be sealed.
+    /// Timestamp of its record: the sender's wall clock (ns) when its frame was about to be sealed.
     pub sealed_at: u64,
-    /// Monotonic time of this end when it came, or could be put together.
+    /// Time on this end's monotonic clock when it arrived or could be recovered.
     pub arrived: Duration,
 }
 
 impl UnitArrival {
-    /// That of a verified media record.
+    /// The arrival of a verified media record.
     pub fn new(index: u32, record: &Opened<'_>, arrived: Duration, repaired: bool) -> Self {
         let header = record.header();
         Self {

@@ -1,4 +1,4 @@
-//! From verified records back to frames, dropping what cannot be decoded.
+//! Assembles verified records into frames and drops frames that cannot be decoded.
 
 use std::fmt;
 use std::time::Duration;
@@ -7,28 +7,29 @@ use super::{MAX_FRAME, MAX_UNITS_TOLD, Preamble, StreamInfo, UnitArrival};
 use crate::seal::Opened;
 use crate::wire::{Header, Malformed, append};
 
-/// A whole frame, verified.
+/// A complete, verified frame.
 #[derive(Clone)]
 pub struct AssembledFrame {
     /// Its stream, 1 to 15.
     pub stream: u32,
-    /// Its stamps.
+    /// Its number and timestamps.
     pub preamble: Preamble,
-    /// Whether it can be decoded without earlier frames.
+    /// True if it can be decoded without earlier frames.
     pub keyframe: bool,
-    /// The sender's wall clock (ns) just before its last record was sealed.
+    /// Timestamp of its last record: the sender's wall clock (ns) just before sealing.
     pub sealed_at: u64,
-    /// Frames missing between the one before it, decodable or not, and this one: lost, dropped, or never sent.
+    /// Number of frames missing between this one and the one before it, decodable or not. They were lost, dropped, or
+    /// never sent.
     pub skipped: u64,
     /// The access unit.
     pub data: Vec<u8>,
-    /// How its units came, the first [`MAX_UNITS_TOLD`] in order, where the session was asked for it
+    /// Arrival of its units, the first [`MAX_UNITS_TOLD`] in order, if the session was asked to report it
     /// ([`Delivery::tell_units`](crate::session::Delivery::tell_units)).
     pub units: Vec<UnitArrival>,
 }
 
 impl AssembledFrame {
-    /// Add how the next units of it came, in any order, as far as there is room; they are counted from 0 themselves.
+    /// Appends the arrivals of its next units, in any order, as far as there is room. Their indices count from 0.
     pub(crate) fn tell_units(&mut self, mut units: Vec<UnitArrival>) {
         let before = self.units.len();
         units.sort_unstable_by_key(|unit| unit.index);
@@ -45,7 +46,7 @@ impl AssembledFrame {
 }
 
 impl fmt::Debug for AssembledFrame {
-    /// The picture itself is not shown, only its length.
+    /// Shows only the length of the picture, not the picture itself.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("AssembledFrame")
             .field("stream", &self.stream)
@@ -59,25 +60,25 @@ impl fmt::Debug for AssembledFrame {
     }
 }
 
-/// What a viewer's session makes of media records.
+/// Output of a viewer's session for media records.
 #[derive(Clone, Debug)]
 pub enum Assembled {
     /// The stream's description, new or changed.
     Info(StreamInfo),
-    /// A frame, decodable after those handed out before it.
+    /// A frame that can be decoded after those handed out before it.
     Frame(AssembledFrame),
-    /// A frame that cannot be decoded since an earlier one is missing. A keyframe should be requested.
+    /// A frame that cannot be decoded because an earlier one is missing. A keyframe should be requested.
     Undecodable {
         /// Its number.
         frame: u64,
-        /// Frames missing between the one before it and this one.
+        /// Number of frames missing between this one and the one before it.
         skipped: u64,
     },
-    /// Something is lost for good: nothing is handed out before the next keyframe, which should be requested.
+    /// Something is lost for good. Nothing is handed out before the next keyframe, which should be requested.
     Lost,
 }
 
-/// Decides which whole frames can be decoded, in the order in which they are handed out.
+/// Decides which complete frames can be decoded, in the order in which they are handed out.
 pub(crate) struct FrameOrder {
     last: Option<u64>,
     waiting_for_keyframe: bool,
@@ -91,12 +92,12 @@ impl FrameOrder {
         }
     }
 
-    /// Something was lost: nothing that may depend on it can be decoded.
+    /// Notes a loss: nothing that may depend on it can be decoded.
     pub(crate) fn lost(&mut self) {
         self.waiting_for_keyframe = true;
     }
 
-    /// Judge the next whole frame.
+    /// Decides on the next complete frame.
     pub(crate) fn next(&mut self, mut frame: AssembledFrame) -> Assembled {
         let number = frame.preamble.frame;
         let expected = self.last.map(|last| last.saturating_add(1));
@@ -114,27 +115,27 @@ impl FrameOrder {
     }
 }
 
-/// The frame that is being put together, and the epoch and number of the record that must come next.
+/// The frame being assembled, and the epoch and number of its next record.
 struct Parts {
     frame: AssembledFrame,
     next: Option<(u16, u32)>,
 }
 
-/// Puts the records of a byte stream together, in the order in which they come. It holds at most one frame of
+/// Assembles the records of a byte stream, in the order in which they arrive. It holds at most one frame of
 /// [`MAX_FRAME`] bytes: a publisher finishes one frame before it begins another.
 ///
-/// Loss shows in three ways, and none of them depends on what the network says: [`lost`](Self::lost) is called for a
-/// record that was refused, a record [follows a gap](Opened::follows_gap) in the numbers of its key, or a frame follows
-/// one in the numbers of frames. A gap may also be that of another stream, which costs no more than a keyframe.
+/// Loss is detected in three ways, none of which relies on what the network says: [`lost`](Self::lost) is called for a
+/// record that was refused; a record [follows a gap](Opened::follows_gap) in the numbers of its key; or a frame follows
+/// a gap in the frame numbers. A gap may also be due to another stream, which costs no more than a keyframe.
 pub(crate) struct Assembler {
     parts: Option<Parts>,
     order: FrameOrder,
-    /// Whether frames tell how their units came.
+    /// True if frames report the arrival of their units.
     tell_units: bool,
 }
 
 impl Assembler {
-    /// The beginning: the first frame handed out will be a keyframe.
+    /// A new assembler. The first frame it hands out is a keyframe.
     pub(crate) fn new(tell_units: bool) -> Self {
         Self {
             parts: None,
@@ -143,17 +144,17 @@ impl Assembler {
         }
     }
 
-    /// A record was lost: hand out nothing that may depend on it.
+    /// Notes that a record was lost: nothing that may depend on it is handed out.
     pub(crate) fn lost(&mut self) {
         self.parts = None;
         self.order.lost();
     }
 
-    /// Take a verified media record that arrived at a monotonic time; `None` while its frame is not whole.
+    /// Takes a verified media record that arrived at this monotonic time. Returns `None` while its frame is incomplete.
     ///
     /// # Errors
-    /// [`Malformed`] if an authenticated peer breaks the form: an oversized frame, parts of two kinds. The session
-    /// should end.
+    /// [`Malformed`] if an authenticated peer violates the format: an oversized frame, or parts of different kinds. The
+    /// session should end.
     pub(crate) fn take(&mut self, record: &Opened<'_>, arrived: Duration) -> Result<Option<Assembled>, Malformed> {
         let header = record.header();
         if record.follows_gap() {
@@ -183,7 +184,7 @@ impl Assembler {
 
     fn begin(&mut self, record: &Opened<'_>) -> Result<(), Malformed> {
         if self.parts.is_some() {
-            // The end of the frame before is missing.
+            // The end of the previous frame is missing.
             self.lost();
         }
         let header = record.header();
@@ -206,12 +207,12 @@ impl Assembler {
         Ok(())
     }
 
-    /// Add a record to the frame it belongs to: the records of one frame have consecutive numbers under one key.
+    /// Adds a record to the frame it belongs to. The records of one frame have consecutive numbers under one key.
     fn extend(&mut self, record: &Opened<'_>) -> Result<bool, Malformed> {
         let header = record.header();
         let here = Some((header.epoch, header.seq));
         let Some(parts) = self.parts.as_mut().filter(|parts| parts.next == here) else {
-            // What came before it was lost.
+            // The record before it was lost.
             self.lost();
             return Ok(false);
         };
@@ -233,7 +234,7 @@ impl Assembler {
     }
 }
 
-/// Where the record after this one stands.
+/// Epoch and number of the record after this one.
 fn after(header: Header) -> Option<(u16, u32)> {
     Some((header.epoch, header.seq.checked_add(1)?))
 }
@@ -271,7 +272,7 @@ mod tests {
             self.assembler.take(&Opened::made_up(&record, gap), Duration::ZERO)
         }
 
-        /// A frame in one record.
+        /// Takes a frame in one record.
         fn frame(&mut self, number: u64, keyframe: bool) -> Assembled {
             self.record(Flags::frame(keyframe, true, true), &payload(number), false)
                 .expect("well formed")

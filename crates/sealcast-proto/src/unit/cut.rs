@@ -1,4 +1,4 @@
-//! Cutting a frame into units: what is sealed at once.
+//! Cuts a frame into units, each of which is sealed at once.
 
 use std::fmt;
 use std::str::FromStr;
@@ -8,25 +8,25 @@ use super::info::Codec;
 use super::select::PlannedRange;
 use crate::wire::Selection;
 
-/// The shortest unit: one AES block. Shorter ones would be header and tag alone.
+/// Length of the shortest chunk in bytes: one AES block. Shorter ones would be little more than header and tag.
 const MIN_CHUNK: u16 = 16;
 
-/// What is sealed at once. It is encrypted as a whole or not at all.
+/// The unit that is sealed at once. It is encrypted as a whole or not at all.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Unit {
-    /// A frame, or each of the stretches that a selection tells apart in it; cut further only where a record cannot be
-    /// that long.
+    /// A frame, or each of the ranges into which a selection divides it. It is cut further only where a record cannot
+    /// be that long.
     #[default]
     Frame,
-    /// What fits a packet. It is encrypted if any byte in it is to be.
+    /// As much as fits a packet. It is encrypted if any byte in it is selected.
     Packet,
-    /// That many bytes of the frame, 16 to 65535; the last of a frame may be shorter. It is encrypted if any byte in it
-    /// is to be.
+    /// This many bytes of the frame, 16 to 65535; the last unit of a frame may be shorter. It is encrypted if any byte
+    /// in it is selected.
     Chunk(u16),
 }
 
 impl fmt::Display for Unit {
-    /// As a user types it: `frame`, `chunk:128`.
+    /// Writes it as a user types it: `frame`, `chunk:128`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Frame => f.write_str("frame"),
@@ -36,7 +36,7 @@ impl fmt::Display for Unit {
     }
 }
 
-/// What was typed is no unit.
+/// Error: the text is not a unit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("a unit is frame, packet, or chunk:N with N from 16 to 65535 bytes")]
 pub struct NoUnit;
@@ -58,12 +58,12 @@ impl FromStr for Unit {
     }
 }
 
-/// How many bytes of a frame one record can take; 0 counts as 1.
+/// Number of frame bytes that fit one record. 0 counts as 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Room {
-    /// The frame's first record, which also carries the preamble.
+    /// In the frame's first record, which also carries the preamble.
     pub first: usize,
-    /// Every other one.
+    /// In every other record.
     pub others: usize,
 }
 
@@ -72,15 +72,15 @@ pub struct Room {
 pub struct Piece<'a> {
     /// Its bytes.
     pub data: &'a [u8],
-    /// Whether it is to be encrypted.
+    /// True if it is to be encrypted.
     pub encrypt: bool,
-    /// Whether it is the first of its frame.
+    /// True if it is the first of its frame.
     pub first: bool,
-    /// Whether it is the last of its frame.
+    /// True if it is the last of its frame.
     pub last: bool,
 }
 
-/// Cuts the frames of one session into units, and draws where a selection asks for it.
+/// Cuts the frames of one session into units, and draws the encrypted ones at random if the selection asks for it.
 #[derive(Clone, Default)]
 pub struct Cutter {
     unit: Unit,
@@ -89,7 +89,7 @@ pub struct Cutter {
 }
 
 impl Cutter {
-    /// A cutter for that unit. `seed` decides what [`Selection::Rate`] draws. A chunk below 16 bytes is taken as 16.
+    /// A cutter for this unit. `seed` determines the draws of [`Selection::Rate`]. A chunk below 16 bytes counts as 16.
     pub fn new(unit: Unit, seed: u64) -> Self {
         let unit = match unit {
             Unit::Chunk(bytes) => Unit::Chunk(bytes.max(MIN_CHUNK)),
@@ -102,8 +102,8 @@ impl Cutter {
         }
     }
 
-    /// The units of a frame, in order; an empty frame has an empty one. Without a `codec` there are no headers to look
-    /// for. Allocates no more than [`Selection::plan`] does.
+    /// Returns the units of a frame in order; an empty frame has one empty unit. Without a `codec` no headers can be
+    /// found. Allocates no more than [`Selection::plan`] does.
     pub fn cut<'a>(
         &'a mut self,
         selection: Selection,
@@ -115,7 +115,7 @@ impl Cutter {
         selection.plan(codec, keyframe, data, &mut self.plan);
         let rate = match (selection, self.unit) {
             (Selection::Rate(rate), Unit::Frame) => {
-                // The unit is the frame, in however many records it travels.
+                // The unit is the frame, however many records it is sent in.
                 let encrypt = self.draw.happens(rate.get());
                 self.plan.iter_mut().for_each(|range| range.encrypt = encrypt);
                 None
@@ -140,9 +140,9 @@ impl Cutter {
 pub struct Pieces<'a> {
     unit: Unit,
     draw: &'a mut Draw,
-    /// Thousandths of the units to draw, where it is the units that are drawn.
+    /// Thousandths of the units to encrypt, if the units are drawn one by one.
     rate: Option<u16>,
-    /// What is left of the plan.
+    /// Ranges of the plan that are still ahead.
     plan: &'a [PlannedRange],
     data: &'a [u8],
     at: usize,
@@ -185,7 +185,7 @@ impl<'a> Iterator for Pieces<'a> {
 }
 
 impl Pieces<'_> {
-    /// Whether anything up to `end` is to be encrypted. What ends there is taken off the plan.
+    /// True if anything up to `end` is to be encrypted. Removes the ranges that end there or before from the plan.
     fn take_plan(&mut self, end: usize) -> bool {
         let mut encrypt = false;
         while let Some((range, rest)) = self.plan.split_first() {

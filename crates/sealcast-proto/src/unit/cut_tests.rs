@@ -10,7 +10,7 @@ const WIDE: Room = Room {
     others: 8 << 20,
 };
 
-/// The units of a frame as lengths, those in clear negative.
+/// Lengths of the units of a frame; those in clear are negative.
 fn lengths(unit: Unit, selection: Selection, data: &[u8], room: Room) -> Vec<i64> {
     let mut cutter = Cutter::new(unit, 1);
     let pieces: Vec<_> = cutter.cut(selection, Some(Codec::H264), false, data, room).collect();
@@ -23,7 +23,7 @@ fn lengths(unit: Unit, selection: Selection, data: &[u8], room: Room) -> Vec<i64
     pieces.iter().map(signed).collect()
 }
 
-/// Two slices, each 69 bytes of headers and then 936 of data.
+/// Two slices, each with 69 bytes of headers followed by 936 bytes of data.
 fn slices() -> Vec<u8> {
     let slice = [&[0, 0, 0, 1, 0x61][..], &[0xAB; 1000]].concat();
     slice.repeat(2)
@@ -71,7 +71,7 @@ fn packets_and_chunks_keep_their_size_and_are_encrypted_if_any_byte_is_to_be() {
     let data = slices();
     assert_eq!(lengths(Unit::Packet, Selection::Headers, &data, ROOM), [1000, 1010]);
     let chunks = lengths(Unit::Chunk(128), Selection::Headers, &data, ROOM);
-    // Headers are at 0 to 69 and 1005 to 1074.
+    // The headers are bytes 0 to 69 and 1005 to 1074.
     let expected = (0..16).map(|chunk| {
         let (from, to) = (chunk * 128, (chunk * 128 + 128).min(2010));
         let header = from < 69 || (from < 1074 && to > 1005);

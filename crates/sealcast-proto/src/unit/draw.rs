@@ -1,5 +1,5 @@
-//! Drawing which units are encrypted. What was drawn stands in every record's flags, so nothing here is secret: it must
-//! only be even, quick and repeatable.
+//! Draws which units are encrypted. The result is visible in every record's flags, so nothing here is secret. The
+//! numbers only have to be uniform, fast and repeatable.
 
 /// SplitMix64 (Steele, Lea and Flood, "Fast splittable pseudorandom number generators", OOPSLA 2014), with the
 /// constants of its reference implementation (prng.di.unimi.it/splitmix64.c).
@@ -21,9 +21,9 @@ impl Draw {
         mixed ^ (mixed >> 31)
     }
 
-    /// Yes with a probability of that many thousandths.
+    /// Returns true with a probability of this many thousandths.
     pub(super) fn happens(&mut self, permille: u16) -> bool {
-        // The numbers below a multiple of 1000 are more frequent than the others by less than one in 10¹⁶.
+        // The remainders below 616 (2⁶⁴ mod 1000) are more frequent than the others by less than one part in 10¹⁶.
         self.next() % 1000 < u64::from(permille)
     }
 }
@@ -51,7 +51,7 @@ mod tests {
             let mut draw = Draw::new(7);
             let drawn = (0..100_000).filter(|_| draw.happens(permille)).count();
             let expected = 100 * usize::from(permille);
-            // Four standard deviations of the fair coin, the widest, are 632.
+            // Four standard deviations at one half, where the distribution is widest, are 632.
             assert!(drawn.abs_diff(expected) <= 632, "{permille}: {drawn}");
             assert!(permille % 1000 != 0 || drawn == expected);
         }

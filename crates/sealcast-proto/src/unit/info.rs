@@ -1,17 +1,17 @@
-//! The codec configuration: what a viewer must know before the first frame.
+//! The codec configuration, which a viewer needs before the first frame.
 
 use crate::wire::{Malformed, Reader, put_bytes16};
 
-/// How frames are coded.
+/// Coding of the frames.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Codec {
     /// H.264 as an Annex B byte stream.
     H264,
-    /// Motion JPEG: every frame one JPEG image.
+    /// Motion JPEG: every frame is one JPEG image.
     Mjpeg,
 }
 
-/// Frames per second as a fraction: a hint, not a promise.
+/// Frames per second as a fraction. It is a hint, not a guarantee.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FrameRate {
     /// Frames.
@@ -20,10 +20,10 @@ pub struct FrameRate {
     pub denominator: u32,
 }
 
-/// What a stream is: the codec-config record's content.
+/// Description of a stream: the content of a codec-config record.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StreamInfo {
-    /// How frames are coded.
+    /// Coding of the frames.
     pub codec: Codec,
     /// Width in pixels.
     pub width: u16,
@@ -46,7 +46,8 @@ impl Codec {
 }
 
 impl StreamInfo {
-    /// Whether it describes a stream that can be: it has pixels and a rate, and parameters only where they belong.
+    /// True if a stream like this can exist: width, height and the denominator of the rate are not 0, Motion JPEG has
+    /// no parameters, and those of H.264 are at most 65 535 bytes.
     pub fn is_valid(&self) -> bool {
         let parameters = match self.codec {
             Codec::H264 => self.parameters.len() <= usize::from(u16::MAX),
@@ -55,7 +56,8 @@ impl StreamInfo {
         self.width > 0 && self.height > 0 && self.rate.denominator > 0 && parameters
     }
 
-    /// The payload of a codec-config record. Parameters longer than 65 535 bytes do not exist in practice and are cut.
+    /// Returns the payload of a codec-config record. Parameters longer than 65 535 bytes do not occur in practice and
+    /// are truncated.
     pub fn to_bytes(&self) -> Vec<u8> {
         let mut out = Vec::with_capacity(15 + self.parameters.len());
         out.push(match self.codec {
@@ -73,10 +75,10 @@ impl StreamInfo {
         out
     }
 
-    /// Read the payload of a codec-config record.
+    /// Parses the payload of a codec-config record.
     ///
     /// # Errors
-    /// [`Malformed`]: wrong length, unknown codec, no pixels, a zero denominator, or parameters of Motion JPEG.
+    /// [`Malformed`]: wrong length, unknown codec, no pixels, a denominator of 0, or Motion JPEG with parameters.
     pub fn parse(payload: &[u8]) -> Result<Self, Malformed> {
         let mut reader = Reader::new(payload);
         let codec = match reader.u8()? {

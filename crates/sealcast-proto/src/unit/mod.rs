@@ -1,5 +1,5 @@
-//! What is sealed at once: frames with their preamble, cut into units, and the description of their stream (protocol.md
-//! §5), and what of them is encrypted (§4, Selection).
+//! The content of media records: frames with their preamble, cut into units; the description of their stream
+//! (protocol.md §5); and the selection of what is encrypted (§4, Selection).
 
 mod arrival;
 mod assemble;

@@ -1,24 +1,25 @@
-//! The stamps in front of every frame.
+//! The timestamps in front of every frame.
 
 use crate::wire::{Malformed, Reader};
 
 /// Length of the preamble in bytes.
 pub const PREAMBLE_LEN: usize = 40;
 
-/// What travels, sealed, before the frame itself (protocol.md §5). Stamps are wall-clock nanoseconds of the sender.
+/// The data sealed in front of the frame itself (protocol.md §5). Timestamps are nanoseconds of the sender's wall
+/// clock.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Preamble {
     /// Number of the frame in its stream, counted by the source.
     pub frame: u64,
     /// Presentation time since the stream began, ns.
     pub media_time: u64,
-    /// When the picture was complete at the source.
+    /// Time at which the picture was complete at the source.
     pub captured: u64,
-    /// When it had been encoded.
+    /// Time at which it had been encoded.
     pub encoded: u64,
-    /// How long sealing the previous frame took, ns; 0 for the first.
+    /// Time that sealing the previous frame took, ns; 0 for the first.
     pub previous_seal: u32,
-    /// How long handing the previous frame to the network took, ns; 0 for the first.
+    /// Time that handing the previous frame to the network took, ns; 0 for the first.
     pub previous_send: u32,
 }
 
@@ -35,7 +36,7 @@ impl Preamble {
         bytes
     }
 
-    /// Split the payload of a frame's first record into its preamble and the frame's bytes.
+    /// Splits the payload of a frame's first record into the preamble and the frame's bytes.
     ///
     /// # Errors
     /// [`Malformed`] if the payload is shorter than a preamble.

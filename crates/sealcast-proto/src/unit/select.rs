@@ -1,5 +1,5 @@
-//! What a publisher encrypts of its frames (protocol.md §4, Selection). Whatever it leaves in clear is still
-//! authenticated.
+//! Selects the parts of frames that a publisher encrypts (protocol.md §4, Selection). Whatever it leaves in clear is
+//! still authenticated.
 
 use std::fmt;
 use std::str::FromStr;
@@ -8,28 +8,30 @@ use super::codec_headers;
 use super::info::Codec;
 use crate::wire::{Permille, Selection};
 
-/// Most ranges of one frame: a thousand slices, more than encoders make. What comes after them is encrypted.
+/// Maximum number of ranges of one frame. They are enough for a thousand slices, more than encoders make. Everything
+/// after them is encrypted.
 const MAX_RANGES: usize = 2048;
 
-/// A shorter stretch is not worth a record of its own, whose header and tag are nearly as long: it is encrypted along
-/// with what stands before it.
+/// Minimum length in bytes of a range that is left in clear. A shorter one is not worth a record of its own, whose
+/// header and tag are nearly as long, and is encrypted together with the range before it.
 const MIN_CLEAR: usize = 64;
 
-/// A stretch of an access unit that begins where the one before it ends.
+/// A range of an access unit. It begins where the one before it ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PlannedRange {
-    /// Where it ends: the offset of the first byte after it.
+    /// Its end: the offset of the first byte after it.
     pub end: usize,
-    /// Whether it is to be encrypted.
+    /// True if it is to be encrypted.
     pub encrypt: bool,
 }
 
 impl Selection {
-    /// Plan one frame: write to `out`, which is cleared, what becomes of its bytes, in order and up to its end; an
-    /// empty frame has one empty range. Without a codec there are no headers to tell from the rest, and where those
-    /// decide all of it is encrypted. Of [`Selection::Rate`] it only says that everything may be encrypted: the
-    /// [`Cutter`](super::Cutter) draws. Takes time in proportion to the frame, whatever is in it, and allocates only
-    /// while `out` grows to what the stream's frames need, 2048 ranges at most.
+    /// Plans which bytes of one frame are encrypted. Clears `out` and writes the ranges to it, in order and up to the
+    /// end of the frame; an empty frame has one empty range. Without a codec no headers can be found, and a selection
+    /// by headers encrypts the whole frame. For [`Selection::Rate`] the plan only says that everything may be
+    /// encrypted: the [`Cutter`](super::Cutter) draws. Takes time in proportion to the length of the frame, whatever
+    /// its content, and allocates only while `out` grows to the size that the stream's frames need, 2048 ranges at
+    /// most.
     pub fn plan(self, codec: Option<Codec>, keyframe: bool, data: &[u8], out: &mut Vec<PlannedRange>) {
         out.clear();
         let whole = match self {
@@ -54,14 +56,14 @@ impl Selection {
         });
     }
 
-    /// Whether the description of a stream is encrypted, too: it holds the parameter sets.
+    /// True if the description of a stream, which holds the parameter sets, is encrypted too.
     pub fn encrypts_description(self) -> bool {
         self != Self::None
     }
 }
 
 impl fmt::Display for Selection {
-    /// As a user types it: `all`, `rate:12.5`.
+    /// Writes it as a user types it: `all`, `rate:12.5`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::All => f.write_str("all"),
@@ -75,7 +77,7 @@ impl fmt::Display for Selection {
     }
 }
 
-/// What was typed is no selection.
+/// Error: the text is not a selection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "what to encrypt is all, none, rate:P with P from 0 to 100 percent and at most one decimal, keyframes, headers or \
@@ -101,7 +103,7 @@ impl FromStr for Selection {
     }
 }
 
-/// Percent with at most one decimal, without sign, space or exponent.
+/// Parses a percentage with at most one decimal, without sign, space or exponent.
 fn permille(percent: &str) -> Option<Permille> {
     let (whole, tenth) = percent.split_once('.').unwrap_or((percent, "0"));
     let digits = |text: &str, most: usize| {
@@ -111,22 +113,22 @@ fn permille(percent: &str) -> Option<Permille> {
     Permille::new(digits(whole, 3)? * 10 + digits(tenth, 1)?)
 }
 
-/// A plan while it is made, range by range.
+/// A plan in the making, range by range.
 pub(super) struct Plan<'a> {
     pub(super) data: &'a [u8],
     out: &'a mut Vec<PlannedRange>,
 }
 
 impl Plan<'_> {
-    /// Encrypt up to `end`.
+    /// Encrypts up to `end`.
     pub(super) fn encrypt_to(&mut self, end: usize) {
         self.extend(end, true);
     }
 
-    /// Leave what comes before `end` in clear, if it is worth it and there is room for another range.
+    /// Leaves the bytes before `end` in clear, if they are enough and there is room for another range.
     pub(super) fn clear_to(&mut self, end: usize) {
         let from = self.out.last().map_or(0, |range| range.end);
-        // The last place is for what encrypts the rest.
+        // The last place is kept for the range that encrypts the rest.
         let worth_it = end.saturating_sub(from) >= MIN_CLEAR && self.out.len() < MAX_RANGES - 1;
         self.extend(end, !worth_it);
     }
@@ -140,7 +142,7 @@ impl Plan<'_> {
         }
     }
 
-    /// Encrypt what is left.
+    /// Encrypts the rest.
     fn finish(mut self) {
         let end = self.data.len();
         if self.out.is_empty() {

@@ -16,7 +16,7 @@ fn plan(selection: Selection, codec: Codec, keyframe: bool, data: &[u8]) -> Vec<
     out
 }
 
-/// The planned ranges as lengths, those in clear negative.
+/// Lengths of the planned ranges; those in clear are negative.
 fn lengths(selection: Selection, codec: Codec, data: &[u8]) -> Vec<i64> {
     let mut from = 0;
     let mut signed = Vec::new();
@@ -28,7 +28,7 @@ fn lengths(selection: Selection, codec: Codec, data: &[u8]) -> Vec<i64> {
     signed
 }
 
-/// A NAL unit of that type with `length` bytes after its first that contain no start code.
+/// A NAL unit of this type with `length` bytes after the first. They contain no start code.
 fn nal(code: &[u8], kind: u8, length: usize) -> Vec<u8> {
     let mut unit = [code, &[0x60 | kind]].concat();
     unit.extend((0..length).map(|byte| 0x80 | byte as u8));
@@ -151,7 +151,7 @@ fn of_h264_only_slice_data_stays_in_clear() {
         -(1000 - 64),
         head(SHORT),
         -(500 - 64),
-        // A slice that is shorter than a header may be, and a unit of another type.
+        // A slice that is shorter than the longest slice header, and a unit of another type.
         (4 + 1 + 40) + (4 + 1 + 99),
     ];
     for selection in [Selection::Headers, Selection::HeadersAndKeyframes] {
@@ -178,11 +178,11 @@ fn what_stands_before_the_first_start_code_is_encrypted() {
     assert_eq!(lengths(Selection::Headers, Codec::H264, &[0xAA; 300]), [300]);
 }
 
-/// A segment with that marker.
+/// A segment with this marker.
 fn segment(marker: u8, length: u16) -> Vec<u8> {
     let mut segment = vec![0xFF, marker];
     segment.extend_from_slice(&length.to_be_bytes());
-    // Markers inside a segment are none.
+    // Markers inside a segment do not count.
     segment.extend((2..length).map(|byte| if byte % 2 == 0 { 0xFF } else { 0xD9 }));
     segment
 }
@@ -223,7 +223,7 @@ fn an_image_that_makes_no_sense_is_encrypted() {
         vec![0x55; 300],
         [vec![0xFF, 0xD8], vec![0x55; 300]].concat(),
         [vec![0xFF, 0xD8, 0xFF, 0xE0, 0, 0], vec![0x55; 300]].concat(),
-        // A segment that claims to reach past the end, and one that is cut.
+        // A segment that claims to extend past the end, and one that is truncated.
         vec![0xFF, 0xD8, 0xFF, 0xE0, 0xFF, 0xFF, 1, 2, 3],
         vec![0xFF, 0xD8, 0xFF, 0xDA, 0xFF, 0xFF, 1, 2, 3],
         vec![0xFF, 0xD8, 0xFF, 0xDA, 0],
@@ -259,7 +259,7 @@ fn a_stretch_too_short_for_a_record_of_its_own_is_encrypted() {
 
 #[test]
 fn any_bytes_are_planned_to_their_end() {
-    // Mostly the bytes that mean something.
+    // Mostly bytes that have a meaning.
     let words: [u8; 12] = [0, 0, 0, 1, 1, 0xFF, 0xFF, 0xDA, 0xD8, 0xC4, 0x65, 0x7F];
     for seed in 0..2000 {
         let mut draw = Draw::new(seed);

@@ -1,4 +1,4 @@
-//! The unit header: where a media record stands among the others of its session (protocol.md §7).
+//! The unit header: the position of a media record among the others of its session (protocol.md §7).
 
 use crate::repair::max_repairs;
 use crate::wire::{Malformed, Reader};
@@ -6,19 +6,19 @@ use crate::wire::{Malformed, Reader};
 /// Length of the unit header in bytes.
 pub const UNIT_HEADER_LEN: usize = 10;
 
-/// Most source records of a block.
+/// Maximum number of source records of a block.
 const MAX_SOURCES: u16 = crate::repair::MAX_SOURCES as u16;
 
-/// Stands before the payload of every media record where records may come in any order.
+/// The header in front of the payload of every media record where records may arrive in any order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct UnitHeader {
     /// The record's number in its session, modulo 2³².
     pub number: u32,
-    /// Which source or repair record of its block this is.
+    /// Index among the source records of its block, or among the repair records.
     pub index: u16,
-    /// Source records of the block, 1 to [`MAX_SOURCES`](crate::repair::MAX_SOURCES).
+    /// Number of source records of the block, 1 to [`MAX_SOURCES`](crate::repair::MAX_SOURCES).
     pub sources: u16,
-    /// Repair records of the block, at most half as many, rounded up.
+    /// Number of repair records of the block, at most half as many, rounded up.
     pub repairs: u16,
 }
 
@@ -33,10 +33,10 @@ impl UnitHeader {
         bytes
     }
 
-    /// Split a payload into its unit header and the rest. `repair` is the record's flag.
+    /// Splits a payload into its unit header and the rest. `repair` is the record's flag.
     ///
     /// # Errors
-    /// [`Malformed`] for a payload that is too short and for counts that cannot be.
+    /// [`Malformed`] if the payload is too short, the counts are impossible, or the index is outside them.
     pub fn split(payload: &[u8], repair: bool) -> Result<(Self, &[u8]), Malformed> {
         let mut reader = Reader::new(payload);
         let header = Self {

@@ -1,4 +1,4 @@
-//! New keys every second, for an hour: they cost no frame.
+//! New keys every second for an hour cost no frame.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -9,7 +9,7 @@ use sealcast_proto::sim::{Direction, Verdict};
 use sealcast_testkit::ends::Setup;
 use sealcast_testkit::show::{Kind, PUBLISHER, Show, VIEWER, setup, steady};
 
-/// Ten small frames a second, of two or three records.
+/// Ten small frames per second, of two or three records each.
 const SMALL: Kind = Kind {
     interval: Duration::from_millis(100),
     group: 20,
@@ -27,7 +27,7 @@ fn is_media(to: Direction, datagram: &[u8]) -> bool {
     to == VIEWER && datagram[4] == 0x10
 }
 
-/// Refusals that keys can cause, at both ends.
+/// Refusals for reasons that keys can cause, at both ends.
 fn refused_for_keys(show: &mut Show) -> [u64; 4] {
     let [viewer, publisher] = [VIEWER, PUBLISHER].map(|end| show.world.end(end).session.refusals());
     let of = |reason| [viewer.of(reason), publisher.of(reason)];
@@ -47,21 +47,23 @@ fn missing(show: &Show) -> BTreeSet<u64> {
         .collect()
 }
 
-/// An hour, and which frames the link took a packet of: the judge stands in for its loss, so that it is known.
+/// Plays an hour, and returns the frames of which the link lost a packet. The judge drops packets instead of the link's
+/// loss model, so that these frames are known.
 fn hour(setup: Setup) -> (Show, BTreeSet<u64>) {
     let mut show = Show::new(setup, "delay=50ms jitter=20ms reorder=2%", 31, SMALL);
     let mut random = sealcast_proto::sim::Random::new(32);
     let mut hit = BTreeSet::new();
     for number in 0..36_000 {
         let sealed = show.world.now.monotonic;
-        // The pacer held the frame before, which leaves now.
+        // The pacer still holds packets of the previous frame, which leave now.
         let held = show.world.responder.session.media_backlog() > 0;
         show.play_judged(1, &mut |to, datagram| {
             if !random.chance(0.05) {
                 return Verdict::Deliver;
             }
             if is_media(to, datagram) {
-                // Or it is one of the frame before, sent again, and so not the first of that one.
+                // The packet may also be a retransmission from the previous frame. Then that frame has lost a packet
+                // before, and is already in `hit`.
                 hit.insert(number);
                 if held {
                     hit.insert(number - 1);
@@ -83,7 +85,7 @@ fn an_hour_of_new_keys_each_second_costs_no_frame() {
     let (epochs, missing) = (epochs(&show), missing(&show));
     let (mut unexplained, mut before) = (Vec::new(), None);
     for &number in &missing {
-        // What follows a lost frame is lost with it, up to the keyframe.
+        // The frames after a lost one are lost with it, up to the next keyframe.
         let follows = before.is_some_and(|before| before + 1 == number);
         if !follows && !hit.contains(&number) {
             unexplained.push(number);
@@ -99,15 +101,15 @@ fn an_hour_of_new_keys_each_second_costs_no_frame() {
     );
     assert!(epochs > 3_400, "{epochs}");
     assert!(unexplained.is_empty(), "{unexplained:?}");
-    // So short frames have one repair symbol at most, and a round trip leaves time for one question.
+    // Frames this short have at most one repair symbol, and the round trip leaves time for one NACK.
     assert!(
         lost <= 1_200 && usual <= 1_200 && lost <= usual * 5 / 4,
         "{lost} and {usual}"
     );
 }
 
-/// Which frames come through when a frame's fate depends on nothing but its number: no repair, and no keyframe out of
-/// turn.
+/// Returns the missing frames and the number of epochs of a stream in which the fate of a frame depends only on its
+/// number: no repair, and no keyframes on request.
 fn fated(age: Option<Duration>) -> (BTreeSet<u64>, usize) {
     let delivery = Delivery {
         fec: Fec::Off,

@@ -1,3 +1,3 @@
-//! What takes long: `cargo test --test nightly`.
+//! Tests that take long: `cargo test --test nightly`.
 
 mod datagrams_hour;

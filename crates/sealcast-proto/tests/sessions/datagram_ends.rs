@@ -1,4 +1,4 @@
-//! How streams over datagrams begin and end, on a virtual clock.
+//! Begin and end of streams over datagrams, on a virtual clock.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -26,13 +26,13 @@ fn info() -> StreamInfo {
     }
 }
 
-/// 720p30 at about 3 Mbit/s: a keyframe each second of 60 kB and frames of 10.8 kB between.
+/// 720p30 at about 3 Mbit/s: a keyframe of 60 kB each second and frames of 10.8 kB between.
 fn frame_bytes(number: u64) -> Vec<u8> {
     let length = if number.is_multiple_of(30) { 60_000 } else { 10_800 };
     (0..length).map(|at: u64| (at ^ number) as u8).collect()
 }
 
-/// Publish `count` frames in real time, and wait for what is under way; when each was sealed.
+/// Publishes `count` frames in real time, waits for the packets in flight, and returns when each frame was sealed.
 fn stream(world: &mut World, count: u64) -> Vec<Duration> {
     stream_until(world, count, Duration::from_secs(1))
 }
@@ -62,7 +62,7 @@ fn stream_until(world: &mut World, count: u64, wait: Duration) -> Vec<Duration> 
     at
 }
 
-/// The numbers of the frames that were shown, each checked byte for byte, and when.
+/// Numbers of the frames that were shown, and when. Each frame is checked byte for byte.
 fn shown(world: &World) -> Vec<(u64, Duration)> {
     let frames = world.initiator.assembled.iter().filter_map(|(at, media)| match media {
         Assembled::Frame(frame) => {
@@ -88,7 +88,7 @@ fn established(setup: Setup, profile: &str, seed: u64) -> World {
 
 #[test]
 fn a_stream_is_settled_as_soon_as_all_of_it_has_arrived() {
-    // What is kept for so patient a viewer is more than one report tells of.
+    // For a budget this long the publisher keeps more records than one report covers.
     let mut setup = Setup::default();
     setup.viewer.delivery.budget = Duration::from_secs(10);
     setup.publisher.delivery.rate = None;
@@ -103,7 +103,7 @@ fn a_stream_is_settled_as_soon_as_all_of_it_has_arrived() {
     assert!(world.responder.session.media_settled(world.now));
 }
 
-/// Ends whose rate does not fall when nothing is heard: what is lost and found again is looked at alone.
+/// Ends whose rate does not fall without reports, so that only loss and recovery are tested.
 fn regardless() -> Setup {
     let mut setup = Setup::default();
     setup.publisher.delivery.rate = None;
@@ -112,7 +112,7 @@ fn regardless() -> Setup {
 
 #[test]
 fn a_last_frame_of_which_nothing_came_is_sent_again() {
-    // In 120 ms there is time to ask once for what the repetition lost. Losing that, too, happens in one of 60.
+    // 120 ms leave time for one NACK for losses among the retransmissions. In one run of 60 these packets are lost too.
     const SEEDS: u64 = 400;
     let mut whole = 0;
     for seed in 0..SEEDS {
@@ -130,7 +130,7 @@ fn a_last_frame_of_which_nothing_came_is_sent_again() {
             data: &data,
         };
         world.publish(PUBLISHER, &frame).expect("the keys are good");
-        // `connection u32`, then the kind of a media record.
+        // The datagram is `connection u32`, then the kind of a media record.
         world.run(Duration::from_millis(40), &mut |direction, datagram| {
             if direction == VIEWER && datagram.get(4) == Some(&0x10) {
                 Verdict::Drop
@@ -149,14 +149,14 @@ fn a_last_frame_of_which_nothing_came_is_sent_again() {
 #[test]
 fn without_a_welcome_the_first_frame_is_one() {
     let mut setup = regardless();
-    // Nothing is kept until the finish has been repeated and another welcome come.
+    // Without a budget, no record is kept long enough to be retransmitted after a repeated finish and another welcome.
     setup.viewer.delivery.budget = Duration::ZERO;
     setup.publisher.delivery.budget = Duration::ZERO;
     let mut world = setup.datagrams("delay=20ms", 1);
     let mut lost = 0;
     while !world.responder.session.is_established() {
         world.run(Duration::from_millis(1), &mut |direction, datagram| {
-            // `connection u32`, then the kind of a control record.
+            // The datagram is `connection u32`, then the kind of a control record.
             let control = direction == VIEWER && datagram.get(4) == Some(&0x11);
             lost += u32::from(control);
             if control { Verdict::Drop } else { Verdict::Deliver }
@@ -181,7 +181,8 @@ fn media_that_overtakes_the_welcome_is_shown() {
     }
 }
 
-/// How often the publisher hears of a viewer's question for a keyframe, of whose datagrams the first so many are lost.
+/// Number of times that the publisher receives one keyframe request of the viewer, of whose datagrams the first `lost`
+/// are lost.
 fn heard_of_keyframe(lost: u32) -> usize {
     let mut world = established(Setup::default(), "delay=20ms", 1);
     let wanted = Event::KeyframeRequested(1);
@@ -200,13 +201,13 @@ fn a_question_for_a_keyframe_is_heard_once_even_where_one_datagram_is_lost() {
     assert_eq!([0, 1].map(heard_of_keyframe), [1, 1]);
 }
 
-/// Records that were sent again at once, and how long after the last that was new.
+/// Records that were retransmitted at once, and how long after the last new record.
 struct Again {
     wait: Duration,
     records: usize,
 }
 
-/// Publish frames ten times a second over a link that carries a third of them and loses none, and then pause.
+/// Publishes ten frames per second over a link that carries a third of them and loses none, and then pauses.
 fn sent_again_unasked(budget: Duration, seed: u64) -> Vec<Again> {
     let mut setup = regardless();
     setup.viewer.delivery.budget = budget;

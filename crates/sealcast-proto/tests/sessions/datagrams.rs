@@ -1,4 +1,4 @@
-//! Sessions over datagrams that are lost, late, repeated and damaged, on a virtual clock.
+//! Sessions over datagrams that are lost, delayed, duplicated and corrupted, on a virtual clock.
 
 use std::time::Duration;
 
@@ -20,12 +20,12 @@ fn a_clean_link_delivers_every_frame_at_once() {
     show.pause(MS * 200);
     assert!(show.numbers().into_iter().eq(0..300));
     let slowest = show.delays().into_iter().max().expect("300 of them");
-    // A keyframe of 60 kB, of which 40 ms at the rate leave at once.
+    // A keyframe of 60 kB is shorter than the burst that the pacer lets out at once, 40 ms at its rate.
     assert!(slowest <= MS * 21, "{slowest:?}");
     assert_eq!(show.asked, 0);
 }
 
-/// 96 Mbit/s, a twentieth of a second of which waits at the viewer until it gets to it again.
+/// At 96 Mbit/s, the packets of 60 ms wait at the viewer until it processes them.
 #[test]
 fn what_waits_at_the_viewer_itself_is_no_queue_on_the_path() {
     let fast = Delivery {
@@ -75,16 +75,16 @@ fn what_waits_at_the_viewer_itself_is_no_queue_on_the_path() {
     assert_eq!(shown, 1000, "nothing is missing at the end");
 }
 
-/// Lengths of frames, and how many packets leave together of them.
+/// Each case: the lengths of the frames, and how many packets leave together.
 #[test]
 fn frames_of_one_packet_that_were_sealed_together_leave_together() {
     let cases: [(&[usize], &[usize]); 5] = [
         (&[900, 900, 900], &[3]),
         (&[900, 900, 500, 500, 501], &[3, 1, 1]),
         (&[500, 900, 900], &[1, 2]),
-        // Four packets of one length, with the preamble, and behind them a shorter one.
+        // A frame of four packets of one length, preamble included, followed by a shorter packet.
         (&[900, 4000, 900], &[1, 5]),
-        // The last of the four is shorter.
+        // The last packet of the four is shorter.
         (&[4001, 900], &[4, 1]),
     ];
     for (lengths, runs) in cases {
@@ -140,14 +140,14 @@ fn handshakes_get_through_a_link_that_loses_a_fifth() {
     }
 }
 
-/// How long a frame of 25 kB takes to leave while `waiting` bytes of frames wait in the program.
+/// Time that a frame of 25 kB takes to leave while `waiting` bytes of frames wait in the program.
 fn time_to_leave(waiting: usize) -> Duration {
     let kind = Kind {
         keyframe_bytes: 25_000,
         ..CAMERA
     };
     let mut show = Show::new(Setup::default(), "delay=20ms", 1, kind);
-    // The window opens meanwhile, and the target does not.
+    // Meanwhile the window opens, but the target does not grow.
     show.play(5);
     show.pause(MS * 1000);
     let began = show.world.now.monotonic;
@@ -268,7 +268,7 @@ fn repair_symbols_are_as_many_as_were_asked_for() {
         show.pause(MS * 300);
         let counts = show.world.responder.session.outbound_counts().expect("a publisher");
         let measured = counts.repairs as f64 / counts.sources as f64;
-        // Rounded up for each frame of ten records.
+        // The number is rounded up for each frame of ten records.
         assert!(measured >= share && measured <= share * 1.5, "{fec:?}: {measured}");
         let recovered = show
             .world
@@ -319,7 +319,8 @@ fn every_selection_and_unit_comes_through_loss() {
     }
 }
 
-/// Loss, repair symbols, small units and a share of them in clear: how each unit of each frame came is told.
+/// The stream has losses, repair symbols, small units and a share of them in clear. The arrival of each unit of each
+/// frame is reported.
 #[test]
 fn a_viewer_that_asks_is_told_how_every_unit_of_a_frame_came() {
     let delivery = Delivery {

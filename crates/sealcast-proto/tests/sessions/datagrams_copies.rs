@@ -1,4 +1,5 @@
-//! Records that come more than once: copies that repair explains are counted apart from replays, which are refused.
+//! Records that arrive more than once. Copies that repair explains are counted separately from replays, which are
+//! refused.
 
 use std::time::Duration;
 
@@ -26,7 +27,7 @@ fn is_media(to: Direction, datagram: &[u8]) -> bool {
     to == VIEWER && datagram[4] == 0x10
 }
 
-/// Publish `count` frames, and return the datagrams of media that left.
+/// Publishes `count` frames and returns the media datagrams that left.
 fn recorded(show: &mut Show, count: u64) -> Vec<Vec<u8>> {
     let mut left = Vec::new();
     show.play_judged(count, &mut |to, datagram| {
@@ -38,8 +39,8 @@ fn recorded(show: &mut Show, count: u64) -> Vec<Vec<u8>> {
     left
 }
 
-/// Say each of these to the viewer so often. How many were taken for a copy that was to be expected, and how many were
-/// refused as replays.
+/// Delivers each of these datagrams to the viewer `times` times. Returns how many counted as expected duplicates, and
+/// how many were refused as replays.
 fn replay(show: &mut Show, datagrams: &[Vec<u8>], times: usize) -> (u64, u64) {
     let (mut duplicates, mut refused) = (0, 0);
     for datagram in datagrams {
@@ -52,7 +53,7 @@ fn replay(show: &mut Show, datagrams: &[Vec<u8>], times: usize) -> (u64, u64) {
                     assert_eq!(reason, Refusal::Replay);
                     refused += 1;
                 }
-                // It was lost before.
+                // It had been lost before.
                 Ok(_) => {}
                 Err(error) => panic!("{error}"),
             }
@@ -90,7 +91,7 @@ fn the_end_that_is_sent_again_after_each_pause_is_no_replay() {
         ("delay=20ms jitter=10ms loss=5%", 3),
     ] {
         let mut show = Show::new(setup(steady()), profile, seed, CAMERA);
-        // No report comes through, as where the publisher stands still: it cannot know that all has come.
+        // No report gets through, as if the publisher stood still: it cannot know that everything has arrived.
         let mut unheard = |to: Direction, _: &mut Vec<u8>| match to {
             PUBLISHER => Verdict::Drop,
             VIEWER => Verdict::Deliver,
@@ -119,7 +120,7 @@ fn what_an_attacker_repeats_on_a_clean_link_is_a_replay_each_time() {
     let (mut all, mut repeated) = (Vec::new(), 0);
     for _ in 0..200 {
         let left = recorded(&mut show, 1);
-        // Of a long frame some wait for the pacer or are under way: those the attacker overtakes.
+        // Some packets of a long frame wait for the pacer or are in flight: the attacker's copies overtake them.
         let (duplicates, _) = replay(&mut show, &left, 1);
         assert_eq!(duplicates, 0);
         let (duplicates, refused) = replay(&mut show, &left, 3);
@@ -128,7 +129,7 @@ fn what_an_attacker_repeats_on_a_clean_link_is_a_replay_each_time() {
         all.extend(left);
     }
     assert!(repeated > 2_000, "{repeated}");
-    // And all of it, later.
+    // All of it again, later.
     show.play(60);
     let (duplicates, refused) = replay(&mut show, &all, 1);
     assert_eq!((duplicates, refused), (0, all.len() as u64));
@@ -147,11 +148,11 @@ fn what_is_repeated_of_a_stream_that_is_repaired_is_a_replay_beyond_what_repair_
     }
     let counts = came(&show);
     let explained = counts.asked + counts.recovered;
-    // Where it overtook one that was under way, that one is refused as well.
+    // If a copy overtook a packet in flight, that packet is refused as well.
     assert!(replays(&show) >= refused, "{refused}");
     assert!(counts.duplicates <= explained, "{counts:?}");
     assert!(duplicates <= explained, "{duplicates}: {counts:?}");
-    // The first of ten may be one that was lost.
+    // The first of ten copies may be of a packet that was lost.
     assert!(
         refused >= repeated * 9 / 10 - explained,
         "{refused} of {repeated}: {counts:?}"
@@ -165,7 +166,7 @@ fn of_the_last_records_before_a_pause_few_copies_are_no_replay() {
     show.pause(Duration::from_secs(1));
     let before = came(&show).duplicates;
     let (duplicates, refused) = replay(&mut show, &left, 20);
-    // Of the last four as many as the sender makes while it keeps them.
+    // Of the last four records, as many copies are accepted as the sender makes while it keeps them.
     assert!(
         (4..=4 * 4).contains(&(before + duplicates)),
         "{before} and {duplicates}"

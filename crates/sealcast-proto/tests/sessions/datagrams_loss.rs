@@ -1,17 +1,17 @@
-//! What repair and asking again are worth: the share of frames in time, policy by policy. Run with `--nocapture` for
-//! the table.
+//! Effect of FEC and NACK: the share of frames in time, policy by policy. Run with `--nocapture` to see the table.
 
 use std::time::Duration;
 
 use sealcast_proto::session::{Delivery, Fec};
 use sealcast_testkit::show::{CAMERA, Kind, Show, setup, steady};
 
-/// 20 ms one way and the usual budget; a little for pacing.
+/// 20 ms one way, the default budget of 120 ms, and 5 ms for pacing.
 const IN_TIME: Duration = Duration::from_millis(20 + 120 + 5);
 const FRAMES: u64 = 1800;
 const SEED: u64 = 42;
 
-/// Frames are independent, so that the share counts what is lost and not what depended on it.
+/// Frames are independent, so that the share counts only frames that lost packets themselves, and not those that depend
+/// on them.
 const INDEPENDENT: Kind = Kind {
     group: 1,
     keyframe_bytes: 12_400,
@@ -29,7 +29,7 @@ const LOSSES: [&str; 8] = [
     "burst=10%/4",
 ];
 
-/// Least shares for none, repair, asking again, and both, in hundredths.
+/// Minimum shares in percent: without repair, with FEC, with NACK, and with both.
 const FLOORS: [[f64; 4]; 8] = [
     [80.0, 97.0, 99.0, 99.0],
     [70.0, 97.0, 99.0, 99.0],
@@ -107,7 +107,7 @@ fn a_keyframe_is_sent_when_a_viewer_that_lost_its_place_asks() {
         show.play(FRAMES);
         show.pause(Duration::from_millis(500));
         assert!(show.asked > 10 && show.honoured > 10, "{loss}: {} asked", show.asked);
-        // Without its requests the viewer would have seen a few frames at the beginning and nothing since.
+        // Without its requests the viewer would have shown a few frames at the beginning and nothing after them.
         let after = show.shown.iter().filter(|shown| shown.number > FRAMES / 2).count();
         assert!(after > 100, "{loss}: {after} frames in the second half");
     }

@@ -1,4 +1,4 @@
-//! Sessions over datagrams that are cut off, forgotten, never answered.
+//! Sessions over datagrams with an outage, with a publisher that forgot the session, and without feedback.
 
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ const S: Duration = Duration::from_secs(1);
 
 #[test]
 fn an_outage_of_half_a_minute_ends_no_session_and_is_over_two_seconds_after_the_link_is() {
-    // From the 10th to the 40th second; the handshake takes the first five.
+    // The outage lasts from the 10th to the 40th second; the handshake takes the first five.
     let mut show = Show::new(setup(steady()), "delay=30ms outage=110s+30s", 21, CAMERA);
     let id = show.world.initiator.session.facts().map(|facts| facts.session_id);
     let back = START.monotonic + S * 40;
@@ -22,7 +22,8 @@ fn an_outage_of_half_a_minute_ends_no_session_and_is_over_two_seconds_after_the_
     }
     let last = show.shown.last().expect("shown before the outage").at;
     assert!(last < START.monotonic + S * 11, "nothing gets through an outage");
-    // The viewer writes from elsewhere now: its first record says so.
+    // The viewer may now send from another address. Its first record is newer than all before it and so shows the
+    // address.
     let mut heard = false;
     while !heard && show.world.now.monotonic < back + S * 2 {
         show.world.run_cleanly(MS / 10);
@@ -45,7 +46,7 @@ fn an_outage_of_half_a_minute_ends_no_session_and_is_over_two_seconds_after_the_
 
 #[test]
 fn an_outage_of_more_packets_than_are_looked_for_is_passed_over() {
-    // Some 220 records a frame; the viewer looks for 4,096.
+    // About 220 records per frame; the viewer looks for 4096.
     let fast = Kind {
         keyframe_bytes: 250_000,
         bytes: 250_000,
@@ -83,7 +84,7 @@ fn a_viewer_whose_publisher_was_restarted_is_told_within_three_seconds() {
     let forgotten = world.now.monotonic;
     let mut lost = Vec::new();
     while world.initiator.error.is_none() && world.now.monotonic < forgotten + S * 10 {
-        // Nobody holds the session any more, and the door answers for it.
+        // Nobody holds the session any more. The responder's port answers the records without a session.
         world.run(MS * 10, &mut |to, datagram| {
             if to == PUBLISHER {
                 lost.push(datagram.clone());
@@ -116,7 +117,7 @@ fn somebody_who_only_says_that_the_session_is_unknown_is_not_believed() {
     show.both_live();
 }
 
-/// Feedback is among what is longer than a ping, and as long as no pong.
+/// True for datagrams that may be feedback: longer than a ping and not as long as a pong.
 fn may_be_feedback(datagram: &[u8]) -> bool {
     datagram.len() >= 60 && datagram.len() != 69
 }
@@ -139,7 +140,7 @@ fn a_viewer_whose_feedback_never_comes_still_gets_its_stream() {
         show.shown.len(),
         show.world.responder.session.target()
     );
-    // Who hears nothing may not go on as if all were well, nor stop.
+    // A publisher that receives nothing must neither go on as if all were well nor stop.
     assert!(show.shown.len() >= 500, "{}", show.shown.len());
     show.both_live();
 }

@@ -1,4 +1,4 @@
-//! What two gateways say to each other, and the media of several cameras, on sessions over every carrier.
+//! Messages between two gateways, and the media of several cameras, over every carrier.
 
 use std::time::Duration;
 
@@ -57,7 +57,7 @@ fn question() -> GatewayMessage {
     }
 }
 
-/// As long as a message may be.
+/// An answer of the maximum length.
 fn long_answer() -> GatewayMessage {
     let answer = |body: usize| GatewayMessage::Answer {
         request: 7,
@@ -72,7 +72,7 @@ fn long_answer() -> GatewayMessage {
 #[test]
 fn questions_and_the_longest_answers_cross_on_every_carrier() {
     for mut world in worlds() {
-        // Told to an end, it goes to the other.
+        // An input to one end is received by the other.
         say(&mut world, Direction::ToInitiator, &question());
         say(&mut world, Direction::ToResponder, &long_answer());
         world.run_cleanly(Duration::from_millis(100));

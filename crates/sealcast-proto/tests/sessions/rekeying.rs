@@ -1,4 +1,4 @@
-//! From epoch to epoch, and what time does to a session.
+//! Epoch changes, and the effects of time on a session.
 
 use std::time::Duration;
 
@@ -16,7 +16,7 @@ fn minutes(count: u64) -> Duration {
     Duration::from_secs(60 * count)
 }
 
-/// Both ends are alive, of one mind, and refused nothing.
+/// Asserts that both ends are alive and agree, and that neither refused anything.
 fn assert_healthy(world: &World) {
     assert_eq!((world.initiator.error, world.responder.error), (None, None));
     assert!(of_one_mind(world), "the viewer is more than a switch behind");
@@ -24,7 +24,7 @@ fn assert_healthy(world: &World) {
     assert_eq!(world.responder.session.refusals().total(), 0);
 }
 
-/// The world itself asserts after every timeout that the next deadline is later than now.
+/// After every timeout the world itself asserts that the next deadline is later than now.
 #[test]
 fn deadlines_move_forward_for_ten_minutes_under_any_policy() {
     let ages = [100, 333, 1_000, 10_000, 600_000];
@@ -140,7 +140,7 @@ fn a_viewers_wishes_are_granted_once_a_second() {
 fn records_of_an_old_epoch_are_accepted_for_five_seconds_and_then_unknown() {
     for (wait, refused) in [(Duration::from_millis(4_900), 0), (Duration::from_millis(5_100), 1)] {
         let mut setup = Setup::default();
-        // A record of epoch 0 that the network holds back. On a byte stream it could not.
+        // A record of epoch 0 that the network delays. On a byte stream that would be impossible.
         let quic = Carrier::Quic(QuicMedia::Streams);
         (setup.viewer.carrier, setup.publisher.carrier) = (quic, quic);
         setup.publisher.delivery.nack = false;
@@ -230,7 +230,7 @@ fn the_publisher_is_told_why_each_epoch_was_begun() {
 fn a_restarted_publisher_seals_under_other_keys() {
     let first_record = |mechanism_seed| {
         let mut setup = Setup::default();
-        // Even if the random bytes of hello and reply were the same again, the mechanism's secret is not.
+        // Even if the random bytes of hello and reply were repeated, the mechanism's secret is different.
         let mechanism = sealcast_proto::sim::InsecureMechanism::new(mechanism_seed);
         let mechanism: std::sync::Arc<dyn sealcast_proto::keys::Mechanism> = std::sync::Arc::new(mechanism);
         setup.viewer.handshake.mechanisms = vec![std::sync::Arc::clone(&mechanism)];

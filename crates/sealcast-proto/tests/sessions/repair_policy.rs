@@ -1,4 +1,4 @@
-//! The number of repair symbols, held against simulated paths and against the table in docs/repair.md.
+//! The number of repair symbols, compared with simulated paths and with the table in docs/repair.md.
 
 use sealcast_proto::repair::{PathLoss, RepairPolicy, TARGET_FAILURE, max_repairs, repairs};
 
@@ -8,15 +8,15 @@ const ROUNDS: [u32; 3] = [0, 1, 2];
 /// Mean bursts: independent losses, and four packets in a row.
 const BURSTS: [f64; 2] = [1.0, 4.0];
 
-/// Packets simulated for each point, and the fewest blocks.
+/// Number of packets simulated for each point, and the minimum number of blocks.
 const PACKETS: usize = 8_000_000;
 const BLOCKS: usize = 100_000;
 
-/// A path that loses packets, seeded so that a run can be repeated (SplitMix64).
+/// A path that loses packets, seeded so that runs are repeatable (SplitMix64).
 struct Path {
     state: u64,
     loss: f64,
-    /// Probability that a loss follows an arrival, and that one follows a loss.
+    /// Probability of a loss after an arrival, and of a loss after a loss.
     begins: f64,
     goes_on: f64,
 }
@@ -43,7 +43,8 @@ impl Path {
         ((z ^ (z >> 31)) >> 11) as f64 * 2.0_f64.powi(-53) < probability
     }
 
-    /// How many of `packets` sent back to back are lost; `lost` says how the path was and is.
+    /// Number of packets lost out of `packets` sent back to back. `lost` is the state of the path: true if the last
+    /// packet was lost.
     fn losses(&mut self, packets: usize, lost: &mut bool) -> usize {
         let mut count = 0;
         for _ in 0..packets {
@@ -54,7 +55,7 @@ impl Path {
         count
     }
 
-    /// Whether a block fails, the receiver asking for all that is missing as often as it can.
+    /// True if a block fails although the receiver requests all missing records as often as it can.
     fn fails(&mut self, sources: usize, repairs: usize, rounds: u32) -> bool {
         let mut lost = self.happens(self.loss);
         let mut missing = self.losses(sources, &mut lost);
@@ -69,7 +70,7 @@ impl Path {
     }
 }
 
-/// How many of how many blocks fail.
+/// Simulates blocks and returns how many failed and how many there were.
 fn simulate(sources: usize, repairs: usize, path: &PathLoss) -> (f64, f64) {
     let mut simulated = Path::new(path.loss, path.mean_burst);
     let blocks = (PACKETS / (sources + repairs)).max(BLOCKS);
@@ -77,7 +78,7 @@ fn simulate(sources: usize, repairs: usize, path: &PathLoss) -> (f64, f64) {
     (failed.count() as f64, blocks as f64)
 }
 
-/// Four standard deviations of a count that is expected to be `expected`.
+/// Four standard deviations of a count with the expected value `expected`.
 fn chance(expected: f64) -> f64 {
     4.0 * expected.sqrt()
 }

@@ -1,5 +1,5 @@
-//! Both gateways' machines with everything that crosses between them, in memory: recorded players on one side, a camera
-//! that answers as real ones do on the other.
+//! Both gateways' state machines, and everything that passes between them, in memory. Recorded players are on one side,
+//! and a camera that answers as real ones do on the other.
 
 use std::time::Duration;
 
@@ -10,11 +10,11 @@ use sealcast_proto::rtsp::{
     PortPair, Request, Response, Route, Track, packets, put_data, put_packet,
 };
 
-/// How the camera and its answers look to its client.
+/// A camera as its client sees it: it answers requests and records them.
 struct Camera {
     reader: MessageReader,
     asked: Vec<Request>,
-    /// Ports of its own for UDP.
+    /// The only transport that it accepts.
     supports: Lower,
 }
 
@@ -96,14 +96,14 @@ impl Camera {
     }
 }
 
-/// A player, both gateways and a camera, and what each saw.
+/// A player, both gateways and a camera, and what each received.
 struct Pair {
     now: Duration,
     player: PlayerServer,
     client: CameraClient,
     camera: Camera,
     description: Option<Vec<u8>>,
-    /// A question of the player's for the description.
+    /// A pending request of the player for the description.
     waiting: Option<u32>,
     answers: Vec<u8>,
     from_camera: Vec<(Channel, Vec<u8>)>,
@@ -161,7 +161,7 @@ impl Pair {
         handled
     }
 
-    /// Everything that follows by itself.
+    /// Runs everything that follows without further input.
     fn pump(&mut self) {
         while self.pump_client() | self.pump_player() {}
     }
@@ -243,7 +243,7 @@ impl Pair {
         moved
     }
 
-    /// The responses that the player got since the last call.
+    /// Returns the responses that the player received since the last call.
     fn responses(&mut self) -> Vec<Response> {
         let mut reader = MessageReader::default();
         reader
@@ -262,7 +262,7 @@ impl Pair {
     }
 }
 
-/// An answer as it comes out of the sealed session.
+/// An answer as it arrives through the sealed session.
 fn crossed(request: u32, status: CarriedStatus, with: Parameters) -> (u32, CarriedStatus, Parameters) {
     let camera = CameraNumber::new(1);
     let message = GatewayMessage::Answer {
@@ -283,7 +283,7 @@ fn statuses(responses: &[Response]) -> Vec<u16> {
     responses.iter().map(|response| response.status).collect()
 }
 
-/// The recorded requests, one by one.
+/// Splits a recording into its requests.
 fn requests(recorded: &str) -> Vec<&str> {
     let requests: Vec<&str> = recorded.split_inclusive("\r\n\r\n").collect();
     assert!(requests.len() >= 6, "a whole dialogue");

@@ -1,4 +1,4 @@
-//! What is left in clear, and when, between two sessions on a virtual clock.
+//! Which media is left in clear between two sessions, and when, on a virtual clock.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use sealcast_testkit::ends::{Setup, publish, records};
 const VIEWER: Direction = Direction::ToInitiator;
 const PUBLISHER: Direction = Direction::ToResponder;
 
-/// Lengths of the records that carry a selection and its acknowledgement: no other control message is as long.
+/// Lengths of the records that carry a selection and its acknowledgement. No other control message has these lengths.
 const SELECTION: usize = 46;
 const ACK: usize = 43;
 
@@ -23,7 +23,7 @@ fn select(world: &mut World, selection: Selection) {
     world.tell(PUBLISHER, Input::Select(selection));
 }
 
-/// Seal a frame that is no keyframe, without sending it.
+/// Seals a frame that is not a keyframe, without sending it.
 fn seal(world: &mut World, data: &[u8]) -> (SealedRecords, Vec<Vec<u8>>) {
     let frame = OutgoingFrame {
         stream: 1,
@@ -37,7 +37,7 @@ fn seal(world: &mut World, data: &[u8]) -> (SealedRecords, Vec<Vec<u8>>) {
     (sealed.expect("the key is good"), records(&out))
 }
 
-/// Whether the publisher would leave a frame in clear now.
+/// True if the publisher would leave a frame in clear now.
 fn in_clear(world: &mut World) -> bool {
     let (sealed, records) = seal(world, b"a picture that anybody may see");
     let visible = records[0].windows(9).any(|window| window == b"a picture");
@@ -67,7 +67,7 @@ fn nothing_is_in_clear_before_the_viewer_has_acknowledged() {
     let mut world = Setup::default().established();
     assert!(!in_clear(&mut world));
     select(&mut world, Selection::Keyframes);
-    // The link takes 10 ms each way.
+    // The link delays by 10 ms each way.
     for _ in 0..9 {
         world.run_cleanly(millis(2));
         assert!(!in_clear(&mut world));
@@ -98,7 +98,7 @@ fn a_selection_is_said_again_until_it_is_acknowledged_and_not_after() {
                 passed += 1;
                 Verdict::Deliver
             });
-            // Said at 0, 500, 1000 and 1500 ms.
+            // The selection is sent at 0, 500, 1000 and 1500 ms.
             let acknowledged = step >= 15;
             assert_eq!(in_clear(&mut world), acknowledged, "{lost} {step}");
         }
@@ -129,7 +129,7 @@ fn a_viewer_that_never_acknowledges_gets_everything_encrypted() {
     healthy(&world);
 }
 
-/// Run for `length` and keep messages of that length from arriving.
+/// Runs for `length` and keeps messages of `held` bytes from arriving. Returns them.
 fn hold(world: &mut World, length: Duration, held: usize) -> Vec<Vec<u8>> {
     let mut kept = Vec::new();
     world.run(length, &mut |_, message| {
@@ -221,7 +221,7 @@ fn saying_again_that_all_is_encrypted_does_not_open_the_window_again() {
     world.run_cleanly(millis(100));
     let (_, late) = seal(&mut world, b"in clear");
     select(&mut world, Selection::All);
-    // The publisher never learns that it was acknowledged, and says it every 500 ms.
+    // The publisher never gets the acknowledgement and repeats the selection every 500 ms.
     for _ in 0..52 {
         hold(&mut world, millis(100), ACK);
     }
@@ -351,7 +351,7 @@ fn the_description_is_in_clear_only_where_nothing_is_encrypted() {
     }
 }
 
-/// Frames of every kind, as a publisher would seal them.
+/// Frames of all kinds, as a publisher would seal them.
 fn pictures() -> Vec<(bool, Vec<u8>)> {
     let slice = |byte: u8, length| [&[0, 0, 0, 1, byte][..], &vec![byte ^ 0x80; length]].concat();
     vec![
@@ -467,7 +467,7 @@ fn once_the_numbers_are_used_up_everything_stays_encrypted() {
             Selection::All,
             "nothing was acknowledged"
         );
-        // The messages would fill the test's memory.
+        // Discard the messages, which would fill the memory of the test.
         while !matches!(world.responder.session.poll(), Output::Timeout(_)) {}
     }
     select(&mut world, Selection::None);

@@ -166,7 +166,8 @@ fn rekeying_by_count_loses_no_frame() {
     assert!(causes.len() >= 40 && causes.contains(&RekeyCause::Count), "{causes:?}");
 }
 
-/// Publish 2000 frames at 25 per second under a strict policy, check that all arrive, and return why epochs were begun.
+/// Publishes 2000 frames at 25 per second under a strict policy, checks that all arrive, and returns why epochs were
+/// begun.
 fn rekey_causes(records: u64, age: Duration) -> Vec<RekeyCause> {
     let mut setup = Setup::default();
     setup.publisher.rekey = RekeyPolicy::new(records, age).expect("within bounds");

@@ -27,7 +27,7 @@ struct Case {
     frame_bytes: Option<Hex>,
 }
 
-/// A message's name and fields as the vectors write them, or why there are none.
+/// Name and fields of a message as the vectors write them, or `None` for a type that is not known.
 fn described(message: &Control<'_>) -> Option<(&'static str, Value)> {
     Some(match *message {
         Control::Welcome => ("welcome", json!({})),
@@ -83,7 +83,7 @@ fn described(message: &Control<'_>) -> Option<(&'static str, Value)> {
     })
 }
 
-/// The runs of a nack as its bytes have them, which must be the numbers that it gives one by one.
+/// The entries of a NACK as its bytes contain them. Asserts that they give the same numbers as its iterator.
 fn entries(message: &Control<'_>, numbers: Numbers<'_>) -> Vec<(u32, u8)> {
     let bytes = message.to_bytes();
     let entries: Vec<(u32, u8)> = bytes[2..]

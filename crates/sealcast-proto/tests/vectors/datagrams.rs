@@ -1,5 +1,5 @@
-//! `vectors/datagrams.json`: unit headers and the code of repair symbols. The rest of the file is read inside the crate
-//! (`src/wire`, `src/session`), where the parts it needs are at hand.
+//! `vectors/datagrams.json`: unit headers and the code of the repair symbols. The rest of the file is tested inside the
+//! crate (`src/wire`, `src/session`), because it needs private items.
 
 use sealcast_proto::repair::{Block, Decoder, Encoder};
 use sealcast_proto::unit::{UNIT_HEADER_LEN, UnitHeader};

@@ -1,4 +1,4 @@
-//! `vectors/gateway.json`: what crosses between two RTSP gateways.
+//! `vectors/gateway.json`: messages and media between two RTSP gateways.
 
 use sealcast_proto::rtsp::{CameraNumber, GatewayMessage, Parameters, TrackSet, Verb, packets, put_packet};
 use sealcast_testkit::vectors::{Hex, hex, load};
@@ -42,7 +42,7 @@ fn verb_and_tracks(verb: Verb) -> (&'static str, TrackSet) {
     }
 }
 
-/// The fields as the vectors write them, with the headers and the body that some messages have.
+/// The fields as the vectors write them, with the headers and the body of messages that have them.
 fn with_details(mut fields: Value, with: &Parameters) -> Value {
     let headers: Vec<_> = with.headers().map(|(header, value)| (header.name(), value)).collect();
     fields["headers"] = json!(headers);
@@ -50,7 +50,7 @@ fn with_details(mut fields: Value, with: &Parameters) -> Value {
     fields
 }
 
-/// A message's name and fields as the vectors write them, or `None` for a type that is not known.
+/// Name and fields of a message as the vectors write them, or `None` for a type that is not known.
 fn described(message: &GatewayMessage) -> Option<(&'static str, Value)> {
     Some(match message {
         GatewayMessage::Describe { request, path } => ("describe", json!({"request": request, "path": path})),

@@ -1,4 +1,4 @@
-//! `vectors/handshake.json`: whole transcripts byte for byte, and every refusal.
+//! `vectors/handshake.json`: complete transcripts byte for byte, and every refusal.
 
 use std::collections::BTreeMap;
 
@@ -20,7 +20,7 @@ fn entry(message: &[u8]) -> Vec<u8> {
     [&(message.len() as u32).to_be_bytes()[..], message].concat()
 }
 
-/// The first media record under an epoch's secret: equal records, equal secrets.
+/// The first media record under an epoch secret. Equal records mean equal secrets.
 fn first_record(epoch: &EpochSecret, agreed: &Agreed) -> Vec<u8> {
     let mut keys = epoch.keys(&agreed.suite, Side::Responder, SealLimits::COUNTER);
     let meta = RecordMeta {
@@ -58,7 +58,7 @@ fn check_agreed(case: &Transcript, agreed: &Agreed, peer: &Hex, invited: bool) {
     );
 }
 
-/// Run both ends; every message must be the recorded one.
+/// Runs both ends and asserts that every message equals the recorded one.
 fn replay(case: &Transcript, file: &File) {
     let share = case.key_pairs.last().expect("at least one hello").share.0.as_slice();
     let recording = || {
@@ -108,7 +108,7 @@ fn replay(case: &Transcript, file: &File) {
     assert!(messages.next().is_none(), "{}: as many messages as recorded", case.name);
 }
 
-/// What stands between the messages: hashes, keys, signatures, proofs.
+/// Checks the intermediate values: hashes, keys, signatures, proofs.
 fn check_insides(case: &Transcript) {
     assert_eq!(case.ss, case.encapsulation.ss);
     let [.., reply, finish] = &case.messages[..] else {

@@ -1,4 +1,4 @@
-//! The vectors of `vectors/`.
+//! Tests against the vectors in `vectors/`.
 
 mod control;
 mod datagrams;

@@ -1,6 +1,6 @@
-//! `vectors/records.json`: sealing, refusals, replay windows and framing. What needs a key's number to be set (sealing
-//! records with high numbers) or a session's state (`connections`) is checked inside the crate, with the private parts
-//! at hand.
+//! `vectors/records.json`: sealing, refusals, replay windows and framing. Cases that need a key's record number to be
+//! set (sealing records with high numbers) or a session's state (`connections`) are tested inside the crate, because
+//! they need private items.
 
 use std::collections::BTreeMap;
 
@@ -29,7 +29,7 @@ struct File {
 struct KeySet {
     suite: u8,
     direction: String,
-    /// Whether the opener accepts media in clear.
+    /// True if the opener accepts media in clear.
     clear: bool,
     epochs: Vec<Epoch>,
 }
@@ -129,7 +129,7 @@ fn accept(set: &KeySet) -> Accept {
     }
 }
 
-/// The keys of every epoch of a set, at the end that opens its records.
+/// The keys of all epochs of a set, at the end that opens the records.
 struct Openers(Vec<EpochKeys>, Accept);
 
 impl Openers {
@@ -139,7 +139,7 @@ impl Openers {
         Self(set.epochs.iter().map(epoch).collect(), accept(set))
     }
 
-    /// The payload, or the reason word.
+    /// Returns the payload, or the word for the reason of the refusal.
     fn open(&mut self, record: &Hex) -> Result<Vec<u8>, String> {
         let mut record = record.0.clone();
         let record = Sealed::parse(&mut record, self.1).map_err(|reason| reason.to_string())?;
@@ -229,7 +229,7 @@ fn replay_windows_follow_the_reference_step_by_step() {
     }
 }
 
-/// The messages of a stream, and what stopped the reader.
+/// The messages of a stream, and why the reader stopped.
 fn split(mut stream: &[u8], limit: MessageLength) -> (Vec<Vec<u8>>, &'static str) {
     let mut messages = Vec::new();
     while !stream.is_empty() {

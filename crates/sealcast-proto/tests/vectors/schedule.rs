@@ -174,7 +174,7 @@ fn the_handshakes_keys_are_the_references() {
     }
 }
 
-/// A raw AEAD, for what the machines under test do not show.
+/// Seals with the bare AEAD, to test what the sealer's interface does not show.
 fn raw_seal(suite: u8, key: &[u8], nonce: &[u8], header: &[u8], payload: &[u8]) -> Vec<u8> {
     let mut sealed = payload.to_vec();
     let algorithm = match suite {

@@ -1,4 +1,4 @@
-//! `vectors/tickets.json`: tickets have one spelling.
+//! `vectors/tickets.json`: each ticket has exactly one spelling.
 
 use sealcast_proto::keys::{Invite, PeerId};
 use sealcast_proto::wire::{Host, Ticket, TransportKind};

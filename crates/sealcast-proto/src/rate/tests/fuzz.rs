@@ -1,8 +1,8 @@
-//! The controller under calls that make no sense.
+//! The controller under calls with nonsensical arguments.
 
 use super::{Duration, RateConfig, RateController, Report, Rng};
 
-/// Numbers at the edges of their types as often as others.
+/// A number at the limits of its type, random, or near `near`.
 fn odd(rng: &mut Rng, near: u64) -> u64 {
     match rng.next() % 8 {
         0 => 0,

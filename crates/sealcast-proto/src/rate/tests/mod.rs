@@ -1,5 +1,5 @@
-//! The controller on a virtual clock, over a path with one bottleneck. `docs/networks.md` has the figures; print them
-//! with `cargo test --release -p sealcast-proto --lib rate::tests -- --nocapture --test-threads=1`.
+//! The controller on a virtual clock, over a path with one bottleneck. The figures are in `docs/networks.md`; to print
+//! them, run `cargo test --release -p sealcast-proto --lib rate::tests -- --nocapture --test-threads=1`.
 
 mod fuzz;
 mod path;
@@ -18,12 +18,12 @@ fn mbit(rate: f64) -> u64 {
     (rate * 1e6) as u64
 }
 
-/// A path of 40 ms both ways with half a second of buffer.
+/// A path with a round trip of 40 ms and a buffer of half a second.
 fn path(rate: f64) -> Path {
     Path::new(RateConfig::default(), mbit(rate))
 }
 
-/// Run on, print a row for the documentation, and hand the figures to the assertions.
+/// Runs on, prints a row for the documentation, and returns the figures for the assertions.
 fn row(what: &str, path: &mut Path, time: Duration) -> Figures {
     let seen = path.run(time);
     let ms = |time: Duration| time.as_secs_f64() * 1e3;
@@ -100,7 +100,7 @@ fn loss_without_a_queue_does_not_hold_the_rate_down() {
         let seen = row(&what, &mut path, 20 * S);
         assert!(seen.utilisation > 0.6, "{what}: {seen:?}");
         let (told, mean) = (path.controller.loss(), path.controller.mean_burst());
-        // Keyframe bursts are long, so that the share over 128 packets strays far where packets are lost in runs.
+        // Keyframes are long bursts, so that the share over 128 packets varies widely where packets are lost in bursts.
         assert!(told < loss + 0.15, "{what}: {told}");
         assert!((mean - burst as f64).abs() < 0.35 * burst as f64, "{what}: {mean}");
     }

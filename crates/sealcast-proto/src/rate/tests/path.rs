@@ -5,19 +5,19 @@ use std::time::Duration;
 
 use super::{MS, RateConfig, RateController, Report};
 
-/// Bytes of a full packet.
+/// Length of a full packet in bytes.
 const PACKET: u64 = 1200;
 /// Step of the virtual clock.
 const STEP: Duration = Duration::from_micros(500);
-/// From one frame to the next.
+/// Time between two frames.
 const FRAME: Duration = Duration::from_millis(33);
-/// A keyframe comes at every so many frames and is so many times as large as another.
+/// One frame in this many is a keyframe; a keyframe has this many times the size of another frame.
 const KEYFRAMES: u64 = 60;
 const KEYFRAME_SIZE: u64 = 6;
-/// Oldest that a packet may get at the sender before its queue is thrown away, as the viewer's queue does.
+/// Age of a packet at which the sender's queue is thrown away, as the queue for a viewer is.
 const SEND_AGE: Duration = Duration::from_secs(1);
 
-/// Numbers that look random and are the same every time.
+/// Reproducible pseudorandom numbers (xorshift).
 pub(super) struct Rng(pub(super) u64);
 
 impl Rng {
@@ -28,70 +28,70 @@ impl Rng {
         self.0
     }
 
-    /// 0 to 1.
+    /// A number from 0 up to, but not including, 1.
     pub(super) fn part(&mut self) -> f64 {
         (self.next() >> 11) as f64 / (1_u64 << 53) as f64
     }
 }
 
-/// What was seen during a run.
+/// Measurements of a run.
 #[derive(Debug)]
 pub(super) struct Figures {
-    /// Part of the capacity that arrived.
+    /// Share of the capacity that arrived.
     pub(super) utilisation: f64,
     /// Time in the bottleneck's queue.
     pub(super) queue_mean: Duration,
     pub(super) queue_p95: Duration,
     pub(super) queue_max: Duration,
-    /// Bit/s that arrived.
+    /// Rate that arrived, bit/s.
     pub(super) rate: f64,
     /// Longest time that a packet waited at the sender.
     pub(super) held_max: Duration,
-    /// Part of the packets that the bottleneck or the link lost.
+    /// Share of the packets that the bottleneck or the link lost.
     pub(super) lost: f64,
 }
 
 pub(super) struct Path {
     pub(super) controller: RateController,
     pub(super) now: Duration,
-    /// Bit/s of the bottleneck.
+    /// Rate of the bottleneck, bit/s.
     pub(super) capacity: u64,
-    /// One way.
+    /// Delay one way, without the queue.
     pub(super) delay: Duration,
-    /// Bytes that the bottleneck's queue holds.
+    /// Size of the bottleneck's queue in bytes.
     pub(super) buffer: u64,
-    /// Part of the packets that are lost after the bottleneck, in runs of `burst`.
+    /// Share of the packets that are lost after the bottleneck, in bursts of `burst`.
     pub(super) loss: f64,
     pub(super) burst: u64,
-    /// Reports do not come.
+    /// True if no report arrives.
     pub(super) mute: bool,
-    /// Nothing comes through at all.
+    /// True if nothing gets through at all.
     pub(super) cut: bool,
-    /// How much faster the receiver's clock runs, parts per million, negative for slower.
+    /// How much faster the receiver's clock runs, in parts per million; negative if slower.
     pub(super) drift: i64,
-    /// Packets come up to so much later, in order.
+    /// Largest additional delay of a packet. The order is kept.
     pub(super) jitter: Duration,
-    /// The encoder makes no more than this, bit/s.
+    /// Highest rate of the encoder, bit/s.
     pub(super) encoder_max: u64,
-    /// The encoder follows late, as ours does: see `follow_late`.
+    /// True if the encoder follows the target late, as the real one does: see `follow_late`.
     pub(super) late: bool,
     making: u64,
     changed: Duration,
-    /// Bytes that leave for each byte of picture: headers and repair packets.
+    /// Bytes sent for each byte of video, because of headers and repair packets.
     pub(super) overhead: f64,
-    /// How often the controller's deadline came.
+    /// Number of times that the controller's deadline was reached.
     pub(super) ticks: u32,
     rng: Rng,
     next_frame: Duration,
     frames: u64,
-    /// Bytes and birth of packets that wait for the pacer.
+    /// Length and creation time of the packets that wait for the pacer.
     waiting: VecDeque<(u64, Duration)>,
     pace_from: Duration,
     number: u64,
-    /// Number, bytes, arrival at the queue.
+    /// Number, length and arrival time of the packets in the bottleneck's queue.
     queue: VecDeque<(u64, u64, Duration)>,
     queued: u64,
-    /// Bits that the bottleneck may pass.
+    /// Bits that the bottleneck may let through.
     credit: f64,
     losing: u64,
     flying: VecDeque<(Duration, u64)>,
@@ -151,7 +151,7 @@ impl Path {
         }
     }
 
-    /// Let it run for so long, and say what was seen.
+    /// Runs for `time` and returns what was measured.
     pub(super) fn run(&mut self, time: Duration) -> Figures {
         (self.came, self.offered, self.gone) = (0, 0, 0);
         self.delays.clear();
@@ -191,8 +191,9 @@ impl Path {
         }
     }
 
-    /// A change of more than a tenth makes a keyframe: at once for a deep fall, after a second for another, and with
-    /// the next keyframe for a rise.
+    /// Changes the encoder's rate when the target has moved by more than a tenth, which makes a keyframe. A fall by
+    /// more than a quarter is followed 250 ms after the last change at the earliest, a smaller one 1 s after it, and a
+    /// rise with the next keyframe.
     fn follow_late(&mut self) {
         let (target, since) = (self.controller.target(), self.now - self.changed);
         let patience = if target * 4 < self.making * 3 {
@@ -209,7 +210,7 @@ impl Path {
         }
     }
 
-    /// A frame of about the size that the target allows, now and then a keyframe.
+    /// Makes a frame of about the size that the target allows, and from time to time a keyframe.
     fn encode(&mut self) {
         if self.now < self.next_frame {
             return;
@@ -290,7 +291,7 @@ impl Path {
                 self.came += bytes;
             }
         }
-        // What is not used is gone.
+        // Unused capacity does not accumulate.
         self.credit = self.credit.min(PACKET as f64 * 8.0);
     }
 

@@ -1,4 +1,5 @@
-//! A camera of 100 Mbit/s that nothing can slow down, on a path that carries it easily: what a pause leaves behind.
+//! A camera of 100 Mbit/s that cannot be slowed down, on a path that easily carries it: no queue may be left after a
+//! pause.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -8,13 +9,13 @@ use super::{MS, RateConfig, RateController, Report, S};
 /// Step of the virtual clock.
 const STEP: Duration = Duration::from_micros(50);
 const PACKET: usize = 1270;
-/// One way.
+/// Delay one way.
 const DELAY: Duration = Duration::from_micros(50);
 
-/// What may leave at once, as time at the rate.
+/// Longest burst of the pacer, in seconds at its rate.
 const BURST: f64 = 0.04;
 
-/// Who stands still.
+/// The end that stands still.
 #[derive(Clone, Copy, Debug)]
 enum Pause {
     Receiver,
@@ -24,7 +25,7 @@ enum Pause {
 
 struct Steady {
     controller: RateController,
-    /// What may leave, bytes.
+    /// Bytes that may leave now.
     tokens: f64,
     now: Duration,
     every: Duration,
