@@ -1,6 +1,8 @@
 //! Finds where the headers of a coded picture end. The frames come from a camera, which may send anything: no length is
 //! trusted, and whatever is not understood counts as a header.
 
+use super::annexb::find_start_code;
+use super::jpeg::{JpegPart, JpegWalker};
 use super::select::Plan;
 
 /// Number of bytes after the first byte of a slice NAL unit that count as the slice header. Without prediction weights
@@ -13,10 +15,10 @@ const SLICE_HEAD: usize = 64;
 /// Plans an H.264 frame in Annex B format: everything but the slice data is header.
 pub(super) fn h264(plan: &mut Plan<'_>) {
     let data = plan.data;
-    let mut unit = start_code(data, 0);
+    let mut unit = find_start_code(data, 0);
     while let Some(code) = unit {
         let first = code + 3;
-        let next = start_code(data, first);
+        let next = find_start_code(data, first);
         let end = next.unwrap_or(data.len());
         if data.get(first).is_some_and(|byte| is_slice(byte & 0x1F)) {
             plan.encrypt_to(end.min(first + 1 + SLICE_HEAD));
@@ -36,60 +38,20 @@ fn is_slice(kind: u8) -> bool {
     matches!(kind, 1..=5 | 19..=21)
 }
 
-/// Returns the offset of the next `00 00 01` at or after `from`.
-fn start_code(data: &[u8], from: usize) -> Option<usize> {
-    let mut at = from;
-    // The third byte tells how far to advance: no byte above 1 is part of a start code.
-    while let Some(window) = data.get(at..at + 3) {
-        match window[2] {
-            0 => at += 1,
-            1 if window[..2] == [0, 0] => return Some(at),
-            _ => at += 3,
-        }
-    }
-    None
-}
-
 /// Plans a JPEG image (ITU-T T.81): everything up to the end of each SOS segment, and all markers after a scan, are
 /// headers. Only the entropy-coded data with its restart markers is not.
 pub(super) fn jpeg(plan: &mut Plan<'_>) {
-    const SOI: u8 = 0xD8;
-    const EOI: u8 = 0xD9;
-    const SOS: u8 = 0xDA;
     let data = plan.data;
-    let mut at = 0;
-    // Data that does not continue with a marker is no longer JPEG, and is encrypted to its end.
-    while let Some(&[0xFF, marker]) = data.get(at..at + 2) {
-        at += match marker {
-            EOI => return,
-            // A fill byte before the marker.
-            0xFF => 1,
-            SOI | 0x01 | 0xD0..=0xD7 => 2,
-            _ => {
-                let Some(&[high, low]) = data.get(at + 2..at + 4) else {
-                    return;
-                };
-                2 + usize::from(u16::from_be_bytes([high, low]))
-            }
-        };
-        if marker == SOS {
-            plan.encrypt_to(at);
-            at = scan_end(data, at);
-            plan.clear_to(at);
+    let mut walker = JpegWalker::default();
+    // After the image, or if this is not an image, the rest is encrypted.
+    while let Ok(Some(part)) = walker.next(data) {
+        match part {
+            JpegPart::Begin | JpegPart::Segment => plan.encrypt_to(walker.at()),
+            JpegPart::Scan => plan.clear_to(walker.at()),
+            JpegPart::End => return,
         }
     }
-}
-
-/// Returns the end of the entropy-coded data that begins at `from`: the next marker that is not a restart marker, or
-/// the end of the image.
-fn scan_end(data: &[u8], from: usize) -> usize {
-    let mut at = from.min(data.len());
-    while let Some(found) = data[at..].iter().position(|byte| *byte == 0xFF) {
-        at += found;
-        match data.get(at + 1) {
-            Some(0x00 | 0xD0..=0xD7) => at += 2,
-            _ => return at,
-        }
+    if walker.is_in_scan() {
+        plan.clear_to(walker.at());
     }
-    data.len()
 }

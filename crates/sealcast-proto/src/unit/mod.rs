@@ -1,21 +1,25 @@
 //! The content of media records: frames with their preamble, cut into units; the description of their stream
 //! (protocol.md §5); and the selection of what is encrypted (§4, Selection).
 
+mod annexb;
 mod arrival;
 mod assemble;
 mod codec_headers;
 mod cut;
 mod draw;
 mod info;
+mod jpeg;
 mod preamble;
 mod select;
 mod unit_header;
 
+pub use annexb::find_start_code;
 pub use arrival::{MAX_UNITS_TOLD, UnitArrival};
 pub use assemble::{Assembled, AssembledFrame};
 pub(crate) use assemble::{Assembler, FrameOrder};
 pub use cut::{Cutter, NoUnit, Piece, Pieces, Room, Unit};
 pub use info::{Codec, FrameRate, StreamInfo};
+pub use jpeg::{JpegPart, JpegWalker, NotJpeg};
 pub use preamble::{PREAMBLE_LEN, Preamble};
 pub use select::{NoSelection, PlannedRange};
 pub use unit_header::{UNIT_HEADER_LEN, UnitHeader};

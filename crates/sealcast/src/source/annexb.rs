@@ -3,9 +3,10 @@
 use std::io::Read;
 
 use bytes::{Bytes, BytesMut};
+use sealcast_proto::unit::find_start_code;
 
 use super::coded::{ASSUMED_RATE, CodedFrame, MAX_FRAME_BYTES, MediaError, Result, at_rate};
-use super::h264::{Stream, find_start_code, nal_type, start_code_begin, too_large};
+use super::h264::{Stream, nal_type, start_code_begin, too_large};
 use crate::media::{FrameRate, StreamInfo};
 
 /// Bytes read from a file at once.

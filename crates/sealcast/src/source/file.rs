@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use super::annexb::AnnexBReader;
 use super::avi::AviReader;
 use super::coded::{CodedFrame, MediaError, Result as MediaResult};
-use super::h264::{find_start_code, kind};
+use super::h264::kind;
 use super::mjpeg::JpegReader;
 use super::mp4::Mp4Reader;
 use super::pace::Pacer;

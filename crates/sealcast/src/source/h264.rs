@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use bytes::{BufMut, Bytes, BytesMut};
 use h264_reader::nal::sps::{ChromaFormat, FrameMbsFlags, SeqParameterSet};
 use h264_reader::rbsp::{BitRead, BitReader, ByteReader};
+use sealcast_proto::unit::find_start_code;
 
 use super::coded::{ASSUMED_RATE, MAX_FRAME_BYTES, MediaError, Result, sane_rate};
 use crate::media::{Codec, FrameRate, StreamInfo};
@@ -29,20 +30,6 @@ pub(super) mod nal_type {
 /// The type of a NAL unit; 0 for an empty one.
 pub(super) fn kind(nal: &[u8]) -> u8 {
     nal.first().map_or(0, |header| header & 0x1f)
-}
-
-/// Returns the position of the next start code `00 00 01` at or after `from`.
-pub(super) fn find_start_code(data: &[u8], from: usize) -> Option<usize> {
-    let mut at = from;
-    while at + 3 <= data.len() {
-        // The third byte decides how far to skip: a value above 1 cannot be part of a start code that begins here.
-        match data[at + 2] {
-            0 => at += 1,
-            1 if data[at] == 0 && data[at + 1] == 0 => return Some(at),
-            _ => at += 3,
-        }
-    }
-    None
 }
 
 /// The NAL units of an Annex B byte stream, without start codes and zero padding.

@@ -37,17 +37,6 @@ fn ready() -> Stream {
 }
 
 #[test]
-fn start_codes_are_found_wherever_they_are() {
-    assert_eq!(find_start_code(&[0, 0, 1], 0), Some(0));
-    assert_eq!(find_start_code(&[0, 0, 0, 1], 0), Some(1));
-    assert_eq!(find_start_code(&[9, 0, 0, 0, 0, 1, 9], 0), Some(3));
-    assert_eq!(find_start_code(&[0, 0, 1, 0, 0, 1], 1), Some(3));
-    assert_eq!(find_start_code(&[0, 1, 0, 0, 2, 0, 1], 0), None);
-    assert_eq!(find_start_code(&[0, 0], 0), None);
-    assert_eq!(find_start_code(&[], 7), None);
-}
-
-#[test]
 fn nal_units_come_without_start_codes_and_padding() {
     let data = [
         &[0, 0, 0, 1, 0x67, 1, 2][..],

@@ -3,6 +3,7 @@
 use std::io::{ErrorKind, Read};
 
 use bytes::{Buf, Bytes, BytesMut};
+use sealcast_proto::unit::{JpegPart, JpegWalker};
 use zune_jpeg::JpegDecoder;
 use zune_jpeg::zune_core::bytestream::ZCursor;
 
@@ -13,39 +14,16 @@ use crate::media::{Codec, FrameRate, StreamInfo};
 /// Bytes read from a file at once.
 const CHUNK_BYTES: usize = 64 << 10;
 
-const SOI: u8 = 0xd8;
-const EOI: u8 = 0xd9;
-const SOS: u8 = 0xda;
+/// The marker that begins an image.
+const START_OF_IMAGE: [u8; 2] = [0xff, 0xd8];
 
-/// State of the splitter within an image.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-enum Place {
-    /// Before an image: everything that is not `ff d8` is skipped.
-    #[default]
-    Outside,
-    /// The next byte must be the `ff` of a marker.
-    Marker,
-    /// The next byte must be the code of a marker.
-    Code,
-    /// The next byte is the first one of a segment's length.
-    Length { scan: bool },
-    /// The next byte is the second one of the length.
-    LengthLow { scan: bool, high: u8 },
-    /// `left` bytes of a segment remain.
-    Segment { scan: bool, left: usize },
-    /// In the entropy-coded data.
-    Scan,
-    /// In the entropy-coded data, after an `ff`.
-    ScanMarker,
-}
-
-/// Splits a byte stream into JPEG images, whatever pieces it arrives in. It parses the segments, so a thumbnail
-/// inside an image does not end it. Bytes between images (padding, multipart boundaries) are dropped.
+/// Splits a byte stream into JPEG images, whatever pieces it arrives in. Bytes between images (padding, multipart
+/// boundaries) are dropped.
 #[derive(Debug, Default)]
 pub struct Splitter {
     buffer: BytesMut,
-    scanned: usize,
-    place: Place,
+    /// The walk over the image at the start of the buffer, once one has begun.
+    walker: Option<JpegWalker>,
     skipped: usize,
 }
 
@@ -57,7 +35,7 @@ impl Splitter {
 
     /// True if an image has begun and not ended.
     pub fn is_inside(&self) -> bool {
-        self.place != Place::Outside
+        self.walker.is_some()
     }
 
     /// Returns the next complete image, or `None` until more bytes have arrived.
@@ -65,28 +43,33 @@ impl Splitter {
     /// # Errors
     /// The data is not an image, or an image grows beyond [`MAX_FRAME_BYTES`].
     pub fn next_image(&mut self) -> Result<Option<Bytes>> {
+        if self.walker.is_none() && !self.skip_to_image()? {
+            return Ok(None);
+        }
+        let walker = self.walker.get_or_insert_default();
         loop {
-            if self.place == Place::Outside && !self.skip_to_image()? {
-                return Ok(None);
-            }
-            if self.scanned > MAX_FRAME_BYTES {
-                return Err(too_large(self.scanned));
-            }
-            let Some(&byte) = self.buffer.get(self.scanned) else {
-                return Ok(None);
-            };
-            if self.step(byte)? {
-                self.place = Place::Outside;
-                let image = self.buffer.split_to(self.scanned).freeze();
-                self.scanned = 0;
-                return Ok(Some(image));
+            let begun = walker.at() > 0;
+            let part = walker.next(&self.buffer);
+            match part.map_err(|error| MediaError::Damaged(error.to_string()))? {
+                None if self.buffer.len() > MAX_FRAME_BYTES => return Err(too_large(self.buffer.len())),
+                None => return Ok(None),
+                Some(JpegPart::Begin) if begun => {
+                    return Err(MediaError::Damaged("a JPEG image begins inside another".into()));
+                }
+                Some(JpegPart::Begin | JpegPart::Segment | JpegPart::Scan) => {}
+                Some(JpegPart::End) if walker.at() > MAX_FRAME_BYTES => return Err(too_large(walker.at())),
+                Some(JpegPart::End) => {
+                    let image = self.buffer.split_to(walker.at()).freeze();
+                    self.walker = None;
+                    return Ok(Some(image));
+                }
             }
         }
     }
 
     /// Drops the bytes before the next image; returns true if one begins.
     fn skip_to_image(&mut self) -> Result<bool> {
-        let begin = self.buffer.windows(2).position(|pair| pair == [0xff, SOI]);
+        let begin = self.buffer.windows(2).position(|pair| pair == START_OF_IMAGE);
         // The last byte may be the first half of the marker.
         let drop = begin.unwrap_or(self.buffer.len().saturating_sub(1));
         self.buffer.advance(drop);
@@ -95,70 +78,9 @@ impl Splitter {
             return Err(MediaError::Damaged("no JPEG image begins where one should".into()));
         }
         if begin.is_some() {
-            (self.place, self.scanned, self.skipped) = (Place::Marker, 2, 0);
+            self.skipped = 0;
         }
         Ok(begin.is_some())
-    }
-
-    /// Processes the byte at `scanned`; returns true after the end of the image.
-    fn step(&mut self, byte: u8) -> Result<bool> {
-        let mut taken = 1;
-        self.place = match self.place {
-            Place::Outside | Place::Marker if byte == 0xff => Place::Code,
-            Place::Outside | Place::Marker => {
-                return Err(MediaError::Damaged(format!(
-                    "a JPEG marker was expected, not the byte {byte:#04x}"
-                )));
-            }
-            Place::Code => match byte {
-                0xff => Place::Code,
-                EOI => {
-                    self.scanned += 1;
-                    return Ok(true);
-                }
-                // Markers without a segment: TEM and the restart markers.
-                0x01 | 0xd0..=0xd7 => Place::Marker,
-                0x00 | SOI => return Err(MediaError::Damaged("a JPEG image begins inside another".into())),
-                code => Place::Length { scan: code == SOS },
-            },
-            Place::Length { scan } => Place::LengthLow { scan, high: byte },
-            Place::LengthLow { scan, high } => {
-                let length = usize::from(u16::from_be_bytes([high, byte]));
-                let left = length.checked_sub(2);
-                let left =
-                    left.ok_or_else(|| MediaError::Damaged("a JPEG segment is shorter than its length".into()))?;
-                Self::segment(scan, left)
-            }
-            Place::Segment { scan, left } => {
-                taken = left.min(self.buffer.len() - self.scanned);
-                Self::segment(scan, left - taken)
-            }
-            Place::Scan if byte == 0xff => Place::ScanMarker,
-            Place::Scan => {
-                let rest = &self.buffer[self.scanned..];
-                taken = rest.iter().position(|&byte| byte == 0xff).unwrap_or(rest.len());
-                Place::Scan
-            }
-            Place::ScanMarker => match byte {
-                0x00 | 0xd0..=0xd7 => Place::Scan,
-                0xff => Place::ScanMarker,
-                // Either another segment between two scans of a progressive image, or the end of the image.
-                _ => {
-                    taken = 0;
-                    Place::Code
-                }
-            },
-        };
-        self.scanned += taken;
-        Ok(false)
-    }
-
-    fn segment(scan: bool, left: usize) -> Place {
-        match (left, scan) {
-            (0, true) => Place::Scan,
-            (0, false) => Place::Marker,
-            _ => Place::Segment { scan, left },
-        }
     }
 }
 

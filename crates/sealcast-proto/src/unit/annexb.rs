@@ -1,0 +1,31 @@
+//! H.264 as a byte stream (ITU-T H.264, annex B).
+
+/// Returns the position of the next start code `00 00 01` at or after `from`.
+pub fn find_start_code(data: &[u8], from: usize) -> Option<usize> {
+    let mut at = from;
+    // The third byte decides how far to skip: a value above 1 cannot be part of a start code that begins here.
+    while let Some(window) = data.get(at..at + 3) {
+        match window[2] {
+            0 => at += 1,
+            1 if window[..2] == [0, 0] => return Some(at),
+            _ => at += 3,
+        }
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn start_codes_are_found_wherever_they_begin() {
+        assert_eq!(find_start_code(&[0, 0, 1], 0), Some(0));
+        assert_eq!(find_start_code(&[0, 0, 0, 1], 0), Some(1));
+        assert_eq!(find_start_code(&[9, 0, 0, 0, 0, 1, 9], 0), Some(3));
+        assert_eq!(find_start_code(&[0, 0, 1, 0, 0, 1], 1), Some(3));
+        assert_eq!(find_start_code(&[0, 1, 0, 0, 2, 0, 1], 0), None);
+        assert_eq!(find_start_code(&[0, 0], 0), None);
+        assert_eq!(find_start_code(&[], 7), None);
+    }
+}
