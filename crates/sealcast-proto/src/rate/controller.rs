@@ -254,8 +254,8 @@ impl RateController {
     }
 
     /// True if a packet of `bytes` bytes may leave now. One always may when nothing is in flight, and packets in flight
-    /// are given up at [`deadline`](Self::deadline), so the controller does not block for ever. Exception: while the
-    /// fate of [`MAX_IN_FLIGHT`](super::MAX_IN_FLIGHT) packets is unknown, nothing may leave before a report.
+    /// are given up at [`deadline`](Self::deadline), so the controller does not block for ever. Until then nothing may
+    /// leave while the fate of [`MAX_IN_FLIGHT`](super::MAX_IN_FLIGHT) packets is unknown.
     pub fn may_send(&self, bytes: usize) -> bool {
         let in_flight = self.flight.bytes() as f64;
         let slack = if self.delay.latest() <= QDELAY_TARGET_LO {

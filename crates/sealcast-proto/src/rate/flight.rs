@@ -114,8 +114,10 @@ impl Flight {
         self.bytes
     }
 
+    /// True if nothing more may leave until the fate of the oldest packet is known.
     pub(super) fn full(&self) -> bool {
-        self.packets.len() >= MAX_IN_FLIGHT
+        let oldest_counts = self.packets.front().is_some_and(|oldest| oldest.number >= self.forgiven);
+        self.packets.len() >= MAX_IN_FLIGHT && oldest_counts
     }
 
     /// Gives up the packets in flight. If they are acknowledged after all, they still count as delivered.
@@ -303,5 +305,6 @@ mod tests {
         assert_eq!(flight.bytes(), 1000 * MAX_IN_FLIGHT as u64);
         flight.forgive();
         assert_eq!(flight.bytes(), 0);
+        assert!(!flight.full(), "what was given up holds nothing back");
     }
 }
