@@ -5,6 +5,8 @@ use std::io::{ErrorKind, Read, Seek, SeekFrom};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
+use sealcast_proto::unit::find_start_code;
+
 use super::annexb::AnnexBReader;
 use super::avi::AviReader;
 use super::coded::{CodedFrame, MediaError, Result as MediaResult};
