@@ -1,4 +1,5 @@
-//! A flood of strangers takes no memory. Alone in its process, whose memory it looks at.
+//! A flood of datagrams from strangers takes no memory. The test is alone in its process, since it measures the memory
+//! of the process.
 
 use std::net::UdpSocket;
 use std::time::Instant;
@@ -9,7 +10,7 @@ use sealcast::transport::udp::listen;
 use sealcast_testkit::udp::{PATIENCE, fragment, knock, metrics, record};
 
 const DATAGRAMS: u64 = 100_000;
-/// What may come and go without anybody being to blame: the allocator, the runtime's threads.
+/// Growth in bytes that is no leak: that of the allocator and the runtime's threads.
 const NOISE: u64 = 2 * 1024 * 1024;
 
 /// Resident memory of this process in bytes.
@@ -31,7 +32,7 @@ fn looked_at(counts: &Metrics) -> u64 {
     refused + counts.door_answers(DoorAnswer::Cookie)
 }
 
-/// Wait until so many datagrams were looked at.
+/// Waits until `datagrams` datagrams were processed.
 fn wait_for(counts: &Metrics, datagrams: u64) {
     let deadline = Instant::now() + PATIENCE;
     while looked_at(counts) < datagrams {
@@ -68,7 +69,7 @@ async fn a_hundred_thousand_strangers_take_no_memory() {
         }
         wait_for(&counts, sent);
     };
-    // Buffers take their memory with the first datagrams.
+    // Buffers are allocated with the first datagrams, so send some before measuring.
     flood(DATAGRAMS / 50);
     let before = resident();
     flood(DATAGRAMS);

@@ -1,15 +1,14 @@
-//! What holds of every kernel: it is equal to its cipher's definition, however data are laid and cut, alone and in
-//! batches.
+//! Every kernel is equal to its cipher's definition, for any alignment and splitting of the data, alone and in batches.
 
 use sealcast_cipher::{Cipher, Facts, IMPLEMENTATIONS, Implementation, Kernel, Packet, Sizes, implementations_of, xor};
 
 const LONGEST: usize = 4096;
-/// The same for definitions, which make a block at a time and take long for it.
+/// The same for definitions, which are slow because they compute one block at a time.
 const LONGEST_BY_DEFINITION: usize = 600;
 const STREAMS: usize = 9;
 const MOST_IN_BATCH: usize = 70;
 
-/// SplitMix64, so that a failure repeats.
+/// SplitMix64, a deterministic generator, so that failures are reproducible.
 struct Random(u64);
 
 impl Random {
@@ -56,7 +55,7 @@ fn by_definition(one: &Implementation, key: &[u8], iv: &[u8], data: &[u8]) -> Ve
     data
 }
 
-/// Key and IV, and how their keystream begins, by definition.
+/// Key and IV, and the beginning of their keystream as computed by the definition.
 struct Stream {
     key: Vec<u8>,
     iv: Vec<u8>,
@@ -106,7 +105,7 @@ fn any_length_alignment_and_split_gives_what_the_definition_gives() {
     }
 }
 
-/// A packet, at any alignment, before and after.
+/// A packet at any alignment, before and after encryption.
 struct Case<'a> {
     stream: &'a Stream,
     offset: usize,
@@ -129,8 +128,8 @@ impl<'a> Case<'a> {
     }
 }
 
-/// Batches of 0 to 70 packets, over and over, until every length up to `LONGEST` had its turn, in an order
-/// that puts short and long ones side by side.
+/// Batches of 0 to 70 packets, repeated until every length up to `LONGEST` was used, in an order that mixes short and
+/// long packets.
 #[test]
 fn a_batch_is_each_packet_under_its_own_iv() {
     let mut random = Random(2);
@@ -170,8 +169,8 @@ fn a_batch_is_each_packet_under_its_own_iv() {
     }
 }
 
-/// More packets than half the lanes of the widest kernel and than all of them, short ones and IVs of all sizes among
-/// them.
+/// More packets than half of the lanes of the widest kernel, and more than all of them, with short packets and IVs of
+/// all sizes.
 #[test]
 fn a_batch_for_the_widest_lanes_is_each_packet_under_its_own_iv() {
     const FEWER: usize = 300;
@@ -203,7 +202,7 @@ fn a_batch_for_the_widest_lanes_is_each_packet_under_its_own_iv() {
     }
 }
 
-/// Nobody's processor has it.
+/// A kernel whose instructions no processor has.
 #[derive(zeroize::Zeroize)]
 struct Imaginary;
 

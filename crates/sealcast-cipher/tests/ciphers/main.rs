@@ -1,4 +1,4 @@
-//! Every kernel against its definition and against what was published.
+//! Every kernel against the definition of its cipher and against published values.
 
 mod kernels;
 mod published;

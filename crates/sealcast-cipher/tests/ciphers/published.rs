@@ -1,4 +1,4 @@
-//! The published values on every kernel.
+//! Every kernel against the published values of its cipher.
 
 use std::collections::BTreeSet;
 

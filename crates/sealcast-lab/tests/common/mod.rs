@@ -1,4 +1,4 @@
-//! A seeded bad network in front of a ticket.
+//! An impaired network with a seed, in front of a ticket's port.
 
 use std::net::{Ipv4Addr, SocketAddr};
 
@@ -7,7 +7,7 @@ use sealcast_testkit::attack::Proxy;
 
 const HERE: (Ipv4Addr, u16) = (Ipv4Addr::LOCALHOST, 0);
 
-/// A bad network in front of the port of a ticket, and the ticket through it.
+/// Starts an impaired network in front of a ticket's port. Returns it and the ticket that leads through it.
 pub(crate) fn behind(ticket: &str, link: &str, seed: u64) -> (UdpProxy, String) {
     let port = Proxy::port_of(ticket);
     let links = Links::both(link.parse().expect("a profile"), seed);

@@ -1,4 +1,5 @@
-//! What `sealcast-lab ciphers` and `sealcast-lab verify` leave and say; not the speed, which is the machine's.
+//! Output and files of `sealcast-lab ciphers` and `sealcast-lab verify`. Speeds are not checked, since they depend on
+//! the machine.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -31,15 +32,15 @@ fn number(value: &Value) -> f64 {
     value.as_f64().expect("a number")
 }
 
-/// The median of three rounds, with the ends of its interval: a bootstrap over three draws each of them alone in more
-/// than 2.5 % of its samples, so they are the least and the most.
+/// The median of three rounds, and the ends of its interval. These are the least and the greatest value: a bootstrap of
+/// three values draws each value three times in more than 2.5 % of its samples.
 fn estimate(mut values: Vec<f64>) -> [f64; 3] {
     values.sort_by(f64::total_cmp);
     assert_eq!(values.len(), 3, "three rounds");
     [values[1], values[0], values[2]]
 }
 
-/// As the report writes it: three digits that count, or all before the point.
+/// A number as the report writes it: about three significant digits, or all digits before the decimal point.
 fn short(value: f64) -> String {
     let digits = match value.abs() {
         0.0..0.1 => 4,
@@ -56,13 +57,13 @@ fn with_interval(of: [f64; 3]) -> String {
     format!("{value} ({low} to {high})")
 }
 
-/// A CSV file, each line by the names of its columns.
+/// The lines of a CSV file, each as a map from column to value.
 fn lines(path: &Path) -> Vec<HashMap<String, String>> {
     let mut file = csv::Reader::from_path(path).expect("a table");
     file.deserialize().map(|line| line.expect("a line")).collect()
 }
 
-/// Holds three columns of a line, of which the last two are the ends of the interval, to what was computed here.
+/// Compares three columns of a line, a value and the ends of its interval, with the values computed here.
 fn assert_is(line: &HashMap<String, String>, column: &str, computed: [f64; 3]) {
     for (end, computed) in ["", "_low", "_high"].iter().zip(computed) {
         let written: f64 = line[&format!("{column}{end}")].parse().expect("a number");
@@ -74,7 +75,7 @@ fn assert_is(line: &HashMap<String, String>, column: &str, computed: [f64; 3]) {
     }
 }
 
-/// What a run left.
+/// The output of a run.
 struct Left {
     record: Value,
     report: String,
@@ -112,7 +113,7 @@ impl Left {
         place.expect("one of those in the record")
     }
 
-    /// Of one contender, what a list in each round has of it.
+    /// The entries of one contender in the list of this name, of all rounds.
     fn of(&self, contender: usize, list: &str) -> Vec<&Value> {
         let rounds = self.list("rounds").iter();
         let all = rounds.flat_map(|round| round[list].as_array().expect("a list"));
@@ -134,14 +135,14 @@ fn tables_and_report_follow_from_the_rounds_in_the_record() {
         "--guesses-per-second",
         "1000000",
     ]);
-    // A quick run ends after a while: how many rounds that was is the machine's matter.
+    // A quick run ends after a fixed time, so the number of rounds depends on the machine.
     assert!(!left.list("rounds").is_empty());
     assert_eq!(left.loads().len(), 11);
     let alone = left.report.contains("<svg") && !left.report.contains("src=") && !left.report.contains("href=");
     assert!(alone, "one file");
     let table = lines(&left.folder.path().join("table.csv"));
     table.iter().for_each(|line| assert_speeds(&left, line));
-    // An implementation that is too slow for a quick run has no line for the larger loads.
+    // An implementation that is too slow for a quick run has no lines for larger loads.
     for contender in left.list("contenders") {
         let of_it = |line: &&HashMap<String, String>| line["implementation"] == contender["implementation"];
         assert!(table.iter().any(|line| of_it(&line)), "{contender}");
@@ -244,7 +245,7 @@ fn aes_without_the_processors_instructions_is_measured_beside_and_still_right() 
     let switched: Vec<&Value> = rounds
         .flat_map(|round| round["switched"].as_array().expect("a list"))
         .collect();
-    // Each of them held itself to the published values first.
+    // Each process checked itself against the published values first.
     assert_eq!(
         switched.len(),
         left.list("rounds").len(),
@@ -317,7 +318,7 @@ fn frames_of_an_mp4_file_are_enciphered_as_they_are() {
     let sizes: Vec<usize> = sizes.lines().map(|line| line.parse().expect("a size")).collect();
     let h264 = &left.loads()[left.load("H.264 frames")];
     assert_eq!((h264["packets"].as_u64(), sizes.len()), (Some(25), 25));
-    // Parameter sets stand beside the packets of an MP4 and in the frames here.
+    // The frames here contain the parameter sets, which an MP4 file stores outside of its packets.
     let (ours, theirs) = (number(&h264["bytes"]), sizes.iter().sum::<usize>() as f64);
     assert!(
         (theirs..theirs + 25.0 * 100.0).contains(&ours),

@@ -1,4 +1,4 @@
-//! What `sealcast-lab delay` leaves and says, and what its receiving end makes of packets that are not the sender's.
+//! Output and files of `sealcast-lab delay`, and the behaviour of its receiving end for packets of other senders.
 
 use std::io::{BufRead, BufReader};
 use std::net::{SocketAddr, UdpSocket};
@@ -17,7 +17,7 @@ fn record(folder: &Path) -> Value {
     serde_json::from_slice(&text).expect("JSON")
 }
 
-/// The middle one of three.
+/// The median of three values.
 fn median(mut values: Vec<f64>) -> f64 {
     assert_eq!(values.len(), 3, "three rounds");
     values.sort_by(f64::total_cmp);
@@ -116,7 +116,7 @@ struct Receiver {
     child: Child,
     lines: std::io::Lines<BufReader<std::process::ChildStdout>>,
     at: SocketAddr,
-    /// Packets that it lets be under way.
+    /// Number of packets that it allows in transit.
     window: String,
 }
 
@@ -141,7 +141,7 @@ impl Receiver {
         }
     }
 
-    /// What it says when nothing more comes.
+    /// Closes its standard input. Returns the summary that it prints at its end.
     fn ended(mut self) -> Value {
         drop(self.child.stdin.take());
         let line = self.lines.next().expect("a line").expect("text");
@@ -150,7 +150,7 @@ impl Receiver {
     }
 }
 
-/// All packets, sent there by the sending end.
+/// Lets the sending end send all packets to `to`.
 fn send(cipher: &str, to: SocketAddr, window: &str) {
     let to = to.to_string();
     let end = ["delay-send", "--medium", "audio", "--cipher", cipher, "--token", "7"];
@@ -164,7 +164,7 @@ fn what_others_send_to_the_port_is_counted_and_disturbs_nothing() {
     let receiver = Receiver::start("rc4/definition");
     let socket = UdpSocket::bind("127.0.0.1:0").expect("a socket");
     let header = [7_u32.to_ne_bytes(), 3_u32.to_ne_bytes()].concat();
-    // Nothing, noise, a packet that is too long, and one of this run that was enciphered with nothing.
+    // An empty packet, noise, a packet that is too long, and one with this run's header that is not encrypted.
     let forged = [&header[..], &[0; 600]].concat();
     for packet in [&[][..], &[7; 608], &[0; 9000], &forged] {
         socket.send_to(packet, receiver.at).expect("sent");
@@ -204,10 +204,10 @@ fn under_another_cipher_nothing_is_taken_for_received() {
 fn packets_that_are_lost_are_counted_and_waited_for_no_longer_than_a_moment() {
     let receiver = Receiver::start("xor/definition");
     let socket = UdpSocket::bind("127.0.0.1:0").expect("a socket");
-    // As much as the receiver's: nothing else is to be lost.
+    // The same buffer size as the receiver's, so that no other packets are lost.
     SockRef::from(&socket).set_recv_buffer_size(4 << 20).expect("room");
     let (at, to) = (socket.local_addr().expect("an address"), receiver.at);
-    // Every tenth packet is lost on the way; reports go back.
+    // A relay that drops every tenth packet and forwards the receiver's reports.
     let way = std::thread::spawn(move || {
         socket
             .set_read_timeout(Some(Duration::from_secs(60)))

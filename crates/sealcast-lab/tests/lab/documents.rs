@@ -1,4 +1,4 @@
-//! The commands of the laboratory that documents show are commands that it has.
+//! Every laboratory command shown in the documents is accepted by the laboratory.
 
 use std::process::{Command, Output};
 
@@ -7,7 +7,7 @@ use sealcast_testkit::shown;
 const LAB: &str = env!("CARGO_BIN_EXE_sealcast-lab");
 const PROMPTS: &[&str] = &["sealcast-lab "];
 
-/// With `--help` behind its options, the line is parsed by the shell and by the program, and nothing is done.
+/// Parses a command without running it: with `--help` after its options, the shell and the program only parse the line.
 fn parse(arguments: &str) -> Output {
     let (own, rest) = arguments.split_once(" -- ").unwrap_or((arguments, ""));
     let script = format!("\"$LAB\" {own} --help -- {rest}");

@@ -1,4 +1,4 @@
-//! Ciphers in C that somebody else wrote: who is right is measured, who is wrong is named, and the others go on.
+//! Third-party ciphers in C: correct ones are measured, and faulty ones are reported without stopping the others.
 
 use std::path::Path;
 use std::process::{Command, Output};
@@ -8,7 +8,7 @@ use serde_json::Value;
 const LAB: &str = env!("CARGO_BIN_EXE_sealcast-lab");
 const PAGE: &str = include_str!("../../../../docs/external-cipher.md");
 
-/// What comes before the functions under test, and a cipher of which nothing was published.
+/// Declarations before the functions under test; with `KEY`, `IV` and `BYTES` a cipher without published values.
 const HEADER: &str = "#include <stdint.h>\n#include <stdio.h>\n#include <stdlib.h>\n#include <unistd.h>\n\
     typedef struct { uint8_t key, iv; } ctx;\n";
 const KEY: &str = "void ECRYPT_keysetup(ctx *c, const uint8_t *key, uint32_t k, uint32_t v) { c->key = key[0]; }\n";
@@ -16,7 +16,7 @@ const IV: &str = "void ECRYPT_ivsetup(ctx *c, const uint8_t *iv) { c->iv = iv[0]
 const BYTES: &str = "void ECRYPT_process_bytes(int a, ctx *c, const uint8_t *in, uint8_t *out, uint32_t n) {\n\
     for (uint32_t at = 0; at < n; at++) out[at] = in[at] ^ c->key ^ c->iv ^ 0x55; }\n";
 
-/// The first block of a language in the page.
+/// The first code block of a language in the document.
 fn block(language: &str) -> &'static str {
     let mut blocks = PAGE.split("```").skip(1).step_by(2);
     let block = blocks.find_map(|block| block.strip_prefix(language)?.strip_prefix('\n'));
@@ -39,7 +39,7 @@ fn said(output: Output) -> (Option<i32>, String) {
     (output.status.code(), texts.concat())
 }
 
-/// One round of the libraries of a folder, beside RC4 of our own.
+/// Measures libraries of a folder for one round, together with our own RC4. Returns exit code and output.
 fn measure(folder: &Path, libraries: &[&str], path: Option<&Path>) -> (Option<i32>, String) {
     let mut lab = Command::new(LAB);
     lab.args(["ciphers", "--quick", "--rounds", "1", "--only", "rc4", "--out", "out"])
@@ -58,7 +58,7 @@ fn record(folder: &Path) -> Value {
     serde_json::from_slice(&text).expect("JSON")
 }
 
-/// Lines of the record's table.
+/// Number of an implementation's lines in the record's table.
 fn lines(record: &Value, implementation: &str) -> usize {
     let table = record["table"].as_array().expect("a table").iter();
     table.filter(|line| line["implementation"] == implementation).count()
@@ -108,7 +108,7 @@ fn a_cipher_with_another_constant_is_wrong_and_not_timed_and_a_run_is_not_gone_o
     assert_eq!((lines(&record, "rc4.so"), lines(&record, "definition")), (0, 11));
 }
 
-/// Of each library that is not to be timed: its name, its source, and what is said of it.
+/// Faulty libraries, which must not be timed: name, source, and words of the message about each.
 fn broken() -> Vec<(&'static str, String, &'static str)> {
     let instead = |of: &str, code: &str| [HEADER, KEY, IV, BYTES].concat().replace(of, code);
     let in_key = |code: &str| instead("c->key = key[0];", code);
@@ -193,7 +193,7 @@ fn a_cipher_of_which_nothing_was_published_is_timed_and_a_note_says_what_is_know
     let folder = tempfile::tempdir().expect("a folder");
     let key = KEY.replace("c->key", "puts(\"loaded\"); fflush(stdout); c->key");
     compile(folder.path(), "chatty", &[HEADER, &key, IV, BYTES].concat());
-    // What eSTREAM's Dragon does: the keystream first, to where the packet goes.
+    // Like eSTREAM's Dragon, this library first writes the keystream to the output buffer.
     let (head, _) = BYTES.split_once('\n').expect("two lines");
     let twice = "uint32_t at; for (at = 0; at < n; at++) out[at] = c->key ^ c->iv ^ 0x55;\n\
         for (at = 0; at < n; at++) out[at] ^= in[at]; }\n";
@@ -231,7 +231,7 @@ fn what_the_loop_takes_and_a_block_are_measured_in_the_host_and_what_only_a_firs
     let folder = tempfile::tempdir().expect("a folder");
     let slow = IV.replace("c->iv", "for (volatile int n = 0; n < 1000; n++); c->iv");
     compile(folder.path(), "slow", &[HEADER, KEY, &slow, BYTES].concat());
-    // Ours of that name has code in this program, and the library has not.
+    // Our own cipher of that name is compiled into this program, and the library is not.
     let (code, said) = measure(folder.path(), &["chacha20=slow.so,key=128,iv=64"], None);
     assert_eq!(code, Some(0), "{said}");
     let record = record(folder.path());

@@ -1,5 +1,5 @@
-//! The price of the gateway pair, short: that it is measured as a user would, and the form of what is written. What it
-//! finds is not judged here, since other tests keep the machine busy.
+//! A short measurement of the cost of the gateway pair: the commands work as users run them, and the format of the
+//! output is checked. The values are not checked, since other tests keep the machine busy.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -11,9 +11,9 @@ use serde_json::Value;
 
 const LAB: &str = env!("CARGO_BIN_EXE_sealcast-lab");
 
-/// How long a busy machine may take to start programs.
+/// Time limit for starting programs, on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(120);
-/// A program that no machine has.
+/// Path of a program that does not exist.
 const NOBODY: &str = "/nonexistent/boringtun-cli";
 
 fn lab(arguments: &[&str]) -> Command {
@@ -113,7 +113,7 @@ fn check_rest(header: &Value, out: &Path) {
     );
 }
 
-/// The first line of the record, and all others.
+/// The first line of the record, and an array of all others.
 fn record(out: &Path) -> [Value; 2] {
     let text = read(out, "record.jsonl");
     let mut lines = text.lines().map(|line| serde_json::from_str(line).expect("JSON"));
@@ -121,7 +121,7 @@ fn record(out: &Path) -> [Value; 2] {
     [header, lines.collect()]
 }
 
-/// The rows of `table.csv`, by their columns.
+/// The rows of `table.csv`, each as a map from column to value.
 fn table(out: &Path) -> Vec<BTreeMap<String, String>> {
     let mut reader = csv::Reader::from_path(out.join("table.csv")).expect("a table");
     reader.deserialize().map(|row| row.expect("a row")).collect()
@@ -156,11 +156,11 @@ fn a_run_that_is_stopped_ends_what_it_started() {
     }
 }
 
-/// The processes that a process has started.
+/// The child processes of a process.
 fn children(process: u32) -> Vec<String> {
     let all = std::fs::read_dir("/proc").expect("Linux").filter_map(Result::ok);
     let of_it = all.filter(|entry| {
-        // The fourth field is the parent; the second, the name, may hold anything.
+        // The fourth field is the parent. The second one, the name, may contain any characters.
         let stat = std::fs::read_to_string(entry.path().join("stat")).unwrap_or_default();
         let rest = stat.rsplit_once(')').map_or("", |(_, rest)| rest);
         rest.split_whitespace().nth(1) == Some(&process.to_string())

@@ -1,5 +1,5 @@
-//! The comparison of frames in time, short and without root: that it runs, and the form of what it writes. What it
-//! finds is not judged here, since other tests keep the machine busy.
+//! A short comparison of frames in time, without root: it runs, and the format of its output is checked. The values are
+//! not checked, since other tests keep the machine busy.
 
 use std::path::Path;
 use std::process::{Command, Output};
@@ -41,7 +41,7 @@ fn read(out: &Path, name: &str) -> String {
     std::fs::read_to_string(out.join(name)).expect(name)
 }
 
-/// The number of rows.
+/// Checks `table.csv`. Returns the number of its rows.
 fn check_table(out: &Path, srt: bool) -> usize {
     let table = read(out, "table.csv");
     let mut reader = csv::Reader::from_reader(table.as_bytes());
@@ -120,7 +120,7 @@ fn a_run_that_was_killed_goes_on_and_another_one_is_refused() {
     let whole = read(out.path(), "record.jsonl");
     let ends: Vec<usize> = whole.match_indices('\n').map(|(at, _)| at).collect();
     assert_eq!(ends.len(), 3, "what is measured, and two turns: {whole}");
-    // As a kill in the middle of writing the second turn leaves it.
+    // Truncate the record, as if the program had been killed while it wrote the second turn.
     std::fs::write(out.path().join("record.jsonl"), &whole[..ends[1] + 20]).expect("written");
 
     let run = lab(&begin, out.path());

@@ -1,4 +1,4 @@
-//! What `sealcast-lab load` leaves and says; not the rates, which are the machine's.
+//! Output and files of `sealcast-lab load`. Rates are not checked, since they depend on the machine.
 
 use std::path::Path;
 use std::process::{Command, Output};
@@ -16,7 +16,7 @@ fn load(arguments: &[&str], out: Option<&Path>) -> (Option<i32>, String) {
     (status.code(), said.concat())
 }
 
-/// One of the record's figures: the median over rounds of one contender with or without the filter.
+/// The median over all rounds of the record of one contender's rate, with or without the filter.
 fn median(record: &Value, contender: &Value, filtered: bool) -> f64 {
     let rounds = record["rounds"].as_array().expect("rounds").iter();
     let all = rounds.flat_map(|round| round.as_array().expect("figures"));

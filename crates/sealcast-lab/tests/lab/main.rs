@@ -1,4 +1,4 @@
-//! The commands of the laboratory: what they leave and say.
+//! The commands of the laboratory: their output and their files.
 
 mod ciphers;
 mod delay;

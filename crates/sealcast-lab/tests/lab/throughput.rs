@@ -1,4 +1,4 @@
-//! The form of what `sealcast-lab throughput` gives; not the speed, which is the machine's.
+//! Format of the output of `sealcast-lab throughput`. Speeds are not checked, since they depend on the machine.
 
 use std::process::Command;
 
@@ -25,7 +25,7 @@ fn a_quick_run_gives_a_table_and_a_record_of_every_contender() {
     let record = std::fs::read(out.join("record.json")).expect("a record");
     let record: serde_json::Value = serde_json::from_slice(&record).expect("JSON");
     let rows = record["rows"].as_array().expect("rows");
-    // The bare carriers; each of four suites over UDP, and over TCP with frames of two lengths.
+    // The two carriers alone, four suites over UDP, and four suites over TCP with frames of two lengths.
     assert_eq!(rows.len(), 2 + 4 + 8, "{said}");
     for row in rows {
         let name = row["name"].as_str().expect("a name");

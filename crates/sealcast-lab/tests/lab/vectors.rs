@@ -1,4 +1,4 @@
-//! Every vector of a folder on every kernel: of the folder in SEALCAST_VECTORS, or of one beside the repository.
+//! Every vector of a folder on every kernel. The folder is given in `SEALCAST_VECTORS`, or lies beside the repository.
 
 use std::path::PathBuf;
 

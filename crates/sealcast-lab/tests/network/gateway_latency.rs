@@ -1,5 +1,5 @@
-//! The latency log of a viewer gateway, what both gateways tell of their own share of it, and encryption switched on
-//! and off while packets flow. Packets go through whoever sits between, who counts them and looks at them.
+//! The latency log of a viewer gateway, the shares of the latency that both gateways report, and encryption switched on
+//! and off while packets flow. An observer between the gateways forwards, counts and inspects the packets.
 
 use std::cell::RefCell;
 use std::collections::HashSet;
@@ -21,21 +21,21 @@ use tempfile::TempDir;
 
 use crate::common::behind;
 
-/// What every packet says, and what must not be seen on the way.
+/// Content of every packet, which must not be visible on the path.
 const MARK: &[u8] = b"what the camera sees is nobody's business but the player's";
-/// Longest that anything of a packet takes between two programs of this machine, in µs, however busy it is.
+/// Upper bound for any part of a packet's latency between two programs of this machine, in µs, however busy it is.
 const AT_MOST: f64 = 60e6;
-/// How far two readings of one machine's clocks may be apart, in µs.
+/// Maximum difference of two readings of one machine's clocks, in µs.
 const READINGS: f64 = 20_000.0;
 
 /// The flag of a repair record.
 const REPAIR: u8 = 0x40;
-/// Where nothing more has come for so long, what is still on its way is lost.
+/// Interval between two looks at the counters; if they are equal, no more packets are arriving.
 const SETTLED: Duration = Duration::from_millis(500);
-/// How often it is looked whether something has happened.
+/// Poll interval.
 const LOOK: Duration = Duration::from_millis(20);
 
-/// Wait for something that will happen.
+/// Waits until `happened` returns true.
 fn wait_for(what: &str, happened: impl Fn() -> bool) {
     let began = Instant::now();
     while !happened() {
@@ -70,7 +70,7 @@ fn rows(dir: &Path) -> Vec<Row> {
     log.deserialize().map(|row| row.expect("a whole row")).collect()
 }
 
-/// The rows that are whole while more are written.
+/// The complete rows of the log while more are written.
 fn rows_so_far(dir: &Path) -> Vec<Row> {
     let mut log = csv::Reader::from_path(dir.join("logs/network_latency.csv")).expect("a log");
     log.deserialize().map_while(Result::ok).collect()
@@ -81,11 +81,11 @@ fn median(mut values: Vec<f64>) -> f64 {
     values[values.len() / 2]
 }
 
-/// Whoever sits between.
+/// The observer between the gateways.
 enum Between {
     Tcp(Proxy),
     Udp(Tap),
-    /// Over QUIC nobody outside sees units.
+    /// None over QUIC, where units are not visible.
     Nobody,
 }
 
@@ -110,7 +110,7 @@ impl Between {
         Proxy::redirect(ticket, port)
     }
 
-    /// What the camera gateway sent so far, message by message.
+    /// The messages that the camera gateway sent so far.
     fn seen(&self) -> Vec<Vec<u8>> {
         match self {
             Self::Udp(tap) => {
@@ -135,7 +135,7 @@ impl Between {
         }
     }
 
-    /// Units of packets among them; one that was sent again is the same unit.
+    /// Number of units of packets among them. A repetition is the same unit.
     fn units(&self) -> usize {
         let seen = self.seen();
         match self {
@@ -148,7 +148,7 @@ impl Between {
         }
     }
 
-    /// How many of them say what every packet says.
+    /// Number of messages, from index `from` on, that contain the mark in clear.
     fn marks(&self, from: usize) -> usize {
         let seen = self.seen();
         let says = |message: &&Vec<u8>| message.windows(MARK.len()).any(|bytes| bytes == MARK);
@@ -156,7 +156,7 @@ impl Between {
     }
 }
 
-/// A pair with somebody between, a camera before it that never stops and a player behind.
+/// A pair of gateways with an observer between them, a camera that never stops, and a player.
 struct Scene {
     camera: Publisher,
     viewer: Program,
@@ -204,7 +204,7 @@ impl Scene {
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     }
 
-    /// How many units the viewer gateway has opened.
+    /// Number of units that the viewer gateway has opened.
     fn opened(&self) -> usize {
         let metrics = self.viewer.metrics();
         let line = "sealcast_stage_seconds_count{stage=\"link\"} ";
@@ -212,8 +212,8 @@ impl Scene {
         count.expect("a histogram").parse().expect("a number")
     }
 
-    /// Stop watching and, when all has come that was on its way, the gateways; the log, and the reports of the camera's
-    /// and the viewer's gateway.
+    /// Stops the player and, once all packets in transit have arrived, the gateways. Returns the log, and the reports
+    /// of camera gateway and viewer gateway.
     fn stop(&mut self) -> (Vec<Row>, [Value; 2]) {
         assert_eq!(self.player.ask(Method::Teardown, "", &[]).status, 200);
         let mut counts = (0, 0);
@@ -229,7 +229,8 @@ impl Scene {
     }
 }
 
-/// Wait until all has come and nothing more comes. What has not come for long is lost.
+/// Waits until `look` reports that all packets have arrived and that nothing changed since the last look. Packets that
+/// do not arrive for a long time count as lost.
 fn wait_for_rest(mut look: impl FnMut() -> (bool, bool)) {
     let began = Instant::now();
     loop {
@@ -241,13 +242,13 @@ fn wait_for_rest(mut look: impl FnMut() -> (bool, bool)) {
     }
 }
 
-/// Packets of two tracks and several lengths, all of which say the same.
+/// Packets of two tracks and several lengths, which contain nothing but the mark.
 fn marked() -> Vec<Packet> {
     let packet = |at: usize| ((at % 4) as u8, MARK.repeat(1 + at % 20));
     (0..50).map(packet).collect()
 }
 
-/// Whether every unit is a row, in order, and none was repaired.
+/// Checks that every unit has a row, in order, and that none was repaired.
 fn in_order(rows: &[Row]) -> Result<(), String> {
     let mut expected = (0, 0);
     for row in rows {
@@ -260,7 +261,7 @@ fn in_order(rows: &[Row]) -> Result<(), String> {
     Ok(())
 }
 
-/// What the rows say is possible.
+/// Checks that the values of the rows are possible.
 fn check(what: &str, rows: &[Row], carrier: &str) {
     for row in rows {
         assert_eq!((&*row.camera, &*row.carrier), ("front", carrier), "{what}");
@@ -280,7 +281,7 @@ fn check(what: &str, rows: &[Row], carrier: &str) {
             "{what}: {row:?}"
         );
         assert!(row.clock_uncertainty_us > 0.0, "{what}: {row:?}");
-        // Both gateways read the clock of one machine, so the truth is known.
+        // Both gateways read the clock of the same machine, so the true latency is known.
         let stamp = row.sealed_ns as f64 + row.clock_offset_us * 1e3;
         let truth = (row.opened_ns as f64 - stamp) / 1e3;
         let off = (row.link_us - truth).abs();
@@ -308,8 +309,8 @@ fn every_sealed_unit_is_a_row_with_its_latency_and_how_sure_that_is() {
     }
 }
 
-/// Watch with a log, and compare it with what was on the wire. Where units are missing it says so: datagrams may be
-/// lost.
+/// Watches with a log, and compares the log with the units on the wire. Returns an error if units are missing, since
+/// datagrams may be lost.
 fn log_units(what: &str, listen: &str, unit: &str) -> Result<(), String> {
     let carrier = listen.split(':').next().expect("a scheme");
     let mut scene = Scene::new(listen, &["--unit", unit], &[]);
@@ -368,13 +369,13 @@ fn what_the_network_takes_is_in_neither_gateways_share() {
     viewer.stop();
     let rows = rows(home.path());
     for row in &rows {
-        // The round trip is 80 ms, and nobody knows how it is split.
+        // The round trip is 80 ms, and the delay in each direction is unknown.
         assert!(row.clock_uncertainty_us >= 38e3, "{row:?}");
         assert!(row.network_us + row.clock_uncertainty_us > 40e3, "{row:?}");
     }
     let network = median(rows.iter().map(|row| row.network_us).collect());
     assert!(network > 20e3, "{network} µs on a network of 40 ms");
-    // If it were in a gateway's share, that would never be less.
+    // A gateway's share would never be below 40 ms if it contained the network's delay.
     for share in [|row: &Row| row.camera_gateway_us, |row: &Row| row.viewer_gateway_us] {
         let least = rows.iter().map(share).fold(f64::INFINITY, f64::min);
         assert!(least < 40e3, "{least} µs of a gateway");
@@ -384,7 +385,7 @@ fn what_the_network_takes_is_in_neither_gateways_share() {
 #[test]
 fn what_a_camera_sends_as_one_packet_crosses_as_one_datagram() {
     let mut scene = Scene::new("udp://127.0.0.1:0", &["--unit", "packet"], &[]);
-    // Until it is known what the path carries.
+    // Wait until path MTU discovery has finished.
     let known = RefCell::new(0);
     wait_for("a packet is one datagram", || {
         scene.player.packets(500);
@@ -404,7 +405,7 @@ fn what_a_camera_sends_as_one_packet_crosses_as_one_datagram() {
     assert_eq!(cut, 0, "of {} units", rows.len());
 }
 
-/// Where encryption changed from one row to the next.
+/// The states of encryption in the order of the log, without repetitions.
 fn switches(rows: &[Row]) -> Vec<bool> {
     let mut states: Vec<bool> = rows.iter().map(|row| row.encrypted).collect();
     states.dedup();
@@ -426,7 +427,7 @@ fn encryption_goes_off_and_on_while_packets_flow_and_the_log_says_where() {
 
         scene.encrypt("all");
         scene.viewer.says("the camera gateway encrypts everything", PATIENCE);
-        // What was sealed before may still be on its way.
+        // Units that were sealed in clear may still be in transit.
         wait_for("all is encrypted again", || {
             let from = scene.between.seen().len();
             wait_for("it flows", || scene.between.seen().len() > from + 100);
@@ -450,7 +451,7 @@ fn encryption_goes_off_and_on_while_packets_flow_and_the_log_says_where() {
             assert_eq!(in_order(&rows), Ok(()), "{listen}");
             assert_eq!((states, sealed), (vec![true, false, true], opened), "{listen}");
         } else {
-            // Datagrams may be lost, and sent again.
+            // Datagrams may be lost and sent again.
             assert!(
                 states.len() >= 3 && states[0] && states[states.len() - 1],
                 "{listen}: {states:?}"
@@ -503,7 +504,7 @@ fn a_viewer_gateway_that_was_told_nothing_refuses_what_comes_in_clear() {
     let (home, far) = (home(), home());
     let source = Camera::start(Plain::Tcp, marked(), true);
     let camera = camera_gateway(home.path(), &source.url(), &[]);
-    // Whoever sits between says of every third frame that it is in clear.
+    // The proxy marks every third frame as in clear.
     let proxy = Proxy::start(Proxy::port_of(&camera.ticket), |seen, mut message| {
         if is_frame(&message) && seen.number % 3 == 0 {
             message[LENGTH + 1] &= !1;
@@ -519,7 +520,7 @@ fn a_viewer_gateway_that_was_told_nothing_refuses_what_comes_in_clear() {
         &["--report", media::path(&file)],
     );
     let player = Player::watch(port, Plain::Tcp);
-    // It says so of the first, the second, the fourth and so on.
+    // The gateway prints this for the first such record, the second, the fourth, and so on.
     let words = "refused a record in clear: the camera gateway has not said that it leaves any";
     viewer.says_times(words, 5, PATIENCE);
     player.packets(500);
@@ -539,7 +540,7 @@ fn a_log_that_finds_no_room_any_more_is_said_and_the_stream_goes_on() {
     let rtsp = format!("127.0.0.1:{port}");
     gateway.args(["gateway", "viewer", "--peer", &camera.ticket, "--rtsp", &rtsp]);
     gateway.args(["--log-dir", media::path(&logs), "--report", media::path(&file)]);
-    // No file may grow beyond 64 KiB, or 128 where the shell counts so: to the program that is a full disk.
+    // No file may grow beyond 64 KiB, or 128 KiB if the shell counts in KiB. To the program that is a full disk.
     let mut command = Command::new("sh");
     command.args(["-c", "trap '' XFSZ; ulimit -f 128; exec \"$0\" \"$@\""]);
     command.arg(gateway.get_program()).args(gateway.get_args());

@@ -1,4 +1,4 @@
-//! Links and proxies, with real programs over them.
+//! Links and proxies, with real programs that use them.
 
 #[path = "../common/mod.rs"]
 mod common;

@@ -1,5 +1,5 @@
-//! The link between two network namespaces, with real programs over it. It needs root and `/dev/net/tun`; where they
-//! are missing each test says that it was not run.
+//! The link between two network namespaces, with real programs over it. The tests need root and `/dev/net/tun`; without
+//! one of them each test reports that it was not run.
 
 use std::io::{BufRead, BufReader, Write};
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
@@ -13,10 +13,10 @@ use sealcast_lab::netem::Pings;
 
 const LAB: &str = env!("CARGO_BIN_EXE_sealcast-lab");
 
-/// How long anything may take on a machine that is busy.
+/// Time limit for anything, on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// Namespaces of this process and this test alone.
+/// A name for namespaces that are used only by this process and this test.
 fn name(test: &str) -> String {
     format!("test-{test}-{}", std::process::id())
 }
@@ -32,7 +32,7 @@ fn config(test: &str, link: &str, seed: u64) -> NetConfig {
     }
 }
 
-/// Whether the tests can be run; says why not.
+/// True if the tests can be run; prints the reason if not.
 fn possible() -> bool {
     let obstacle = Net::obstacle();
     if let Some(failure) = &obstacle {
@@ -41,7 +41,7 @@ fn possible() -> bool {
     obstacle.is_none()
 }
 
-/// Wait until it is so.
+/// Waits until `so` returns true.
 fn until(what: &str, mut so: impl FnMut() -> bool) {
     let began = Instant::now();
     while !so() {
@@ -63,8 +63,8 @@ fn ping(net: &Net, arguments: &[&str], to: &str) -> String {
     said
 }
 
-/// Ten pings that are all answered, and how many were sent until then: ping hardly waits for the last answer, which a
-/// machine that stands still gives too late.
+/// Returns the figures of ten pings that were all answered, and the number of pings sent until then. Several attempts
+/// may be needed, because ping waits only briefly for the last answer, which may be late on a busy machine.
 fn ten_pings(net: &Net, to: &str) -> (Pings, u64) {
     let began = Instant::now();
     for round in 1.. {
@@ -92,7 +92,7 @@ fn pings_take_as_long_as_the_profile_says_at_least() {
         let (pings, tried) = ten_pings(&net, &to);
         sent += tried;
         assert_eq!(pings.repeated, 0, "{to}");
-        // Ping rounds to a microsecond.
+        // Ping rounds to microseconds.
         assert!(pings.least >= 39.999, "{to}: {pings:?}");
     }
     until("each ping and each answer passes once", || {
@@ -101,7 +101,7 @@ fn pings_take_as_long_as_the_profile_says_at_least() {
             .iter()
             .all(|counts| (counts.sent, counts.delivered) == (sent, sent))
     });
-    // From now on without delay: sooner or later one is faster than 40 ms.
+    // From now on there is no delay, so that at some point a ping takes less than 40 ms.
     for way in [Way::Up, Way::Down] {
         net.change(way, "perfect".parse().expect("a profile"))
             .expect("any profile will do");
@@ -118,7 +118,7 @@ fn packets_longer_than_the_mtu_disappear() {
     }
     let net = Net::start(&config("mtu", "mtu=1280", 1)).expect("a link");
     let to = End::B.ipv4().to_string();
-    // 20 bytes of IPv4 and 8 of ICMP come on top.
+    // 20 bytes of IPv4 header and 8 of ICMP header are added.
     until("those that fit arrive", || {
         let fits = ping(&net, &["-q", "-c", "2", "-i", "0.01", "-W", "60", "-s", "1252"], &to);
         fits.contains(" 2 received")
@@ -132,7 +132,7 @@ fn packets_longer_than_the_mtu_disappear() {
 fn answered(seed: u64) -> Vec<String> {
     let began = Instant::now();
     loop {
-        // Ping waits for the last answer twice as long as for the slowest before.
+        // Ping waits for the last answer for twice the longest round trip so far.
         let link = "delay=100ms loss=20%";
         let net = Net::start(&config(&format!("seed{seed}"), link, seed)).expect("a link");
         let said = ping(&net, &["-c", "200", "-i", "0.005"], &End::B.ipv4().to_string());
@@ -141,7 +141,8 @@ fn answered(seed: u64) -> Vec<String> {
             .lines()
             .filter_map(|line| line.split_once("icmp_seq=")?.1.split(' ').next().map(str::to_owned))
             .collect();
-        // What is not answered was lost by the link; or the machine stood still, and ping did not wait so long.
+        // All unanswered pings must have been lost by the link. Otherwise ping did not wait long enough, because the
+        // machine stood still.
         if numbers.len() as u64 + lost == 200 {
             return numbers;
         }
@@ -155,7 +156,7 @@ fn the_same_seed_loses_the_same_packets_of_a_real_program() {
         return;
     }
     let first = answered(1);
-    // 64 % of 200 come back on average; five standard deviations are 34.
+    // On average 64 % of 200 are answered; five standard deviations are 34.
     assert!((94..162).contains(&first.len()), "{} of 200 were answered", first.len());
     assert_eq!(first, answered(1));
     assert_ne!(first, answered(2));
@@ -290,7 +291,7 @@ fn lines_on_standard_input_change_the_link() {
     assert!(errors.contains("`nonsense` is not understood"), "{errors}");
 }
 
-/// The program where everybody may run it.
+/// Copies the program to a place where every user may run it.
 fn public_copy(dir: &Path) -> PathBuf {
     let copy = dir.join("sealcast-lab");
     std::fs::copy(LAB, &copy).expect("a copy");

@@ -1,4 +1,4 @@
-//! The proxies, with real sockets on both sides.
+//! The proxies, with real sockets at both ends.
 
 use std::io::{BufRead, BufReader, ErrorKind, Read, Write};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream, UdpSocket};
@@ -10,7 +10,7 @@ use sealcast_lab::proxy::{Links, Running, TcpProxy, UdpProxy, Way};
 
 const LAB: &str = env!("CARGO_BIN_EXE_sealcast-lab");
 
-/// How long anything may take on a machine that is busy.
+/// Time limit for anything, on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 const HERE: (Ipv4Addr, u16) = (Ipv4Addr::LOCALHOST, 0);
@@ -25,7 +25,7 @@ fn socket() -> UdpSocket {
     socket
 }
 
-/// A UDP server that sends everything back until it is sent nothing: an empty datagram.
+/// A UDP server that sends every datagram back, until it receives an empty one.
 fn echo() -> SocketAddr {
     let socket = socket();
     let address = socket.local_addr().expect("bound");
@@ -45,7 +45,7 @@ fn proxy(to: SocketAddr, links: Links) -> UdpProxy {
     UdpProxy::start(HERE.into(), to, links).expect("a proxy")
 }
 
-/// Wait until it is so.
+/// Waits until `so` returns true.
 fn until(what: &str, mut so: impl FnMut() -> bool) {
     let began = Instant::now();
     while !so() {
@@ -65,7 +65,7 @@ fn datagrams_are_lost_as_often_as_the_profile_says_and_arrive_otherwise() {
     let mut buffer = [0; 64];
     for number in 0..SENT {
         client.send(&number.to_be_bytes()).expect("sent");
-        // Nothing may pile up in the kernel's buffers, which would lose datagrams too.
+        // Wait for each datagram: the kernel's buffers must not overflow, since that would lose datagrams too.
         until("the datagram's arrival at the proxy", || {
             proxy.counts(Way::Up).sent == u64::from(number) + 1
         });
@@ -137,7 +137,7 @@ fn a_change_holds_for_clients_that_are_there() {
     );
 }
 
-/// A TCP server that takes one connection, reads it to its end and says the same.
+/// A TCP server that accepts one connection, reads it to its end, and sends the same bytes back.
 fn tcp_echo() -> SocketAddr {
     let listener = TcpListener::bind(HERE).expect("a port");
     let address = listener.local_addr().expect("bound");
@@ -172,7 +172,7 @@ fn a_stream_arrives_whole_late_and_no_faster_than_its_rate() {
     let mut back = Vec::new();
     stream.read_to_end(&mut back).expect("the answer");
     assert!(back == data, "{} of {} bytes came back", back.len(), data.len());
-    // 400 kB at 8 Mbit/s take 400 ms, and at least 30 ms are under way.
+    // 400 kB at 8 Mbit/s take 400 ms, and the delay of the path is at least 30 ms.
     assert!(began.elapsed() >= Duration::from_millis(430), "{:?}", began.elapsed());
     assert_eq!(proxy.counts(Way::Up).delivered_bytes, 400_000);
 }

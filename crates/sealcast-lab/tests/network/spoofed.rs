@@ -1,5 +1,6 @@
-//! Datagrams with forged source addresses, on a link where they can be counted: whom they name is not flooded, and who
-//! watches does not notice. It needs root and `/dev/net/tun`; where they are missing the test says that it was not run.
+//! Datagrams with forged source addresses, on a link where they can be counted: the owners of the addresses are not
+//! flooded, and the viewer is not disturbed. The test needs root and `/dev/net/tun`; without one of them it reports
+//! that it was not run.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -17,18 +18,18 @@ use socket2::{Domain, Protocol, Socket, Type};
 
 const LAB: &str = env!("CARGO_BIN_EXE_sealcast-lab");
 const PORT: u16 = 9553;
-/// Addresses of the link's network that nobody has.
+/// Number of forged addresses. They belong to the link's network, but no machine has them.
 const VICTIMS: u8 = 100;
-/// Of each kind of forgery.
+/// Number of datagrams of each kind of forgery.
 const EACH: usize = 1000;
-/// Datagrams after which the link is waited for.
+/// Number of datagrams after which the sender waits for the link.
 const AT_ONCE: usize = 50;
-/// More than strangers may make a publisher hold, in KiB.
+/// Limit for the growth of a publisher's memory because of strangers, in KiB.
 const MOST_GROWTH: u64 = 10 * 1024;
 const FRAMES_A_SECOND: u64 = 25;
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// An end of a stream in namespace B; ended when dropped.
+/// An end of a stream in namespace B; it is killed when dropped.
 struct Program {
     child: Child,
     stdin: Option<ChildStdin>,
@@ -36,7 +37,7 @@ struct Program {
 }
 
 impl Program {
-    /// Start the laboratory's publisher (`link-send`) or viewer (`link-receive`).
+    /// Starts the laboratory's publisher (`link-send`) or viewer (`link-receive`).
     fn start(net: &Net, verb: &str, folder: &Path, frames: usize) -> Self {
         let mut command = net.command(End::B, LAB);
         command.args([verb, "--carrier", "sealcast", "--options", "fec=auto&nack=on"]);
@@ -79,7 +80,7 @@ impl Program {
         self.child.try_wait().expect("our own child").is_none()
     }
 
-    /// Wait until it has ended well; its counters.
+    /// Waits until it has ended successfully. Returns its counters.
     fn ends(&mut self, verb: &str, frames: usize) -> BTreeMap<String, u64> {
         let patience = PATIENCE + Duration::from_secs(frames as u64 / FRAMES_A_SECOND);
         let began = Instant::now();
@@ -107,11 +108,11 @@ impl Drop for Program {
     }
 }
 
-/// Sockets that send from addresses which are not ours, in namespace A.
+/// Opens sockets in namespace A that send from forged addresses.
 fn spoofing(net: &Net) -> std::io::Result<Vec<UdpSocket>> {
     let victims = (0..VICTIMS).map(|victim| SocketAddr::from((Ipv4Addr::new(10, 77, 0, 100 + victim), 5000)));
     let namespace = File::open(format!("/run/netns/{}", net.namespace(End::A)))?;
-    // The calling thread moves there for good.
+    // The calling thread remains in that namespace.
     move_into_link_name_space(namespace.as_fd(), Some(LinkNameSpaceType::Network))?;
     let open = |victim: SocketAddr| {
         let socket = Socket::new(Domain::IPV4, Type::DGRAM, Some(Protocol::UDP))?;
@@ -122,8 +123,8 @@ fn spoofing(net: &Net) -> std::io::Result<Vec<UdpSocket>> {
     victims.map(open).collect()
 }
 
-/// What strangers can say without having received anything: a knock, a fragment with a guessed cookie, a record of
-/// nobody, noise.
+/// A datagram that strangers can send without having received anything: a cookie request, a fragment with a guessed
+/// cookie, a record of an unknown connection, or noise.
 fn word(kind: u8, number: usize) -> Vec<u8> {
     let [.., a, b, c, d] = number.wrapping_mul(0x9E37_79B9).to_be_bytes();
     let (begin, length) = match kind {
@@ -135,13 +136,13 @@ fn word(kind: u8, number: usize) -> Vec<u8> {
     let mut word = [&[a, b, c, d][..], &begin].concat();
     word.resize(length, 0);
     if kind == 1 {
-        // The only fragment of the first message.
+        // Number of fragments: 1, so this is the only fragment of the first message.
         word[23] = 1;
     }
     word
 }
 
-/// Bytes of IP packets that went to the publisher and came from it, once nothing is under way.
+/// Bytes of IP packets sent to the publisher and by it, once no packet is in transit.
 fn bytes(net: &Net) -> (u64, u64) {
     let began = Instant::now();
     loop {
@@ -160,7 +161,7 @@ fn bytes(net: &Net) -> (u64, u64) {
     }
 }
 
-/// Send all words of a kind; how many bytes went, and how many went to those who never asked.
+/// Sends all forgeries of a kind. Returns the bytes sent, and the bytes of the answers to the forged addresses.
 fn attack(net: &Net, sockets: &[UdpSocket], kind: u8) -> (u64, u64) {
     let before = bytes(net);
     let taken = net.report(Way::Up).counts.sent;
@@ -171,7 +172,7 @@ fn attack(net: &Net, sockets: &[UdpSocket], kind: u8) -> (u64, u64) {
             .expect("sent");
         if number % AT_ONCE == 0 {
             let began = Instant::now();
-            // Nothing may pile up before the link, which would lose it uncounted.
+            // Wait for the link: packets that pile up before it would be lost and not counted.
             while net.report(Way::Up).counts.sent < taken + number as u64 {
                 assert!(began.elapsed() < PATIENCE, "the link does not take what is sent");
                 thread::sleep(Duration::from_millis(1));
@@ -204,12 +205,12 @@ fn forged_source_addresses_are_answered_with_less_than_came_and_nobody_notices()
         println!("not run: {failure}");
         return;
     }
-    // On a busy machine the attack may take longer than the stream.
+    // On a busy machine the attack may take longer than the stream, so try longer ones.
     let done = [300, 1200, 4800].into_iter().any(attacked_during);
     assert!(done, "the attack took longer than every stream");
 }
 
-/// Attack a publisher while it sends so many frames; whether it sent frames until the attack was over.
+/// Attacks a publisher while it sends `frames` frames. Returns true if the stream lasted until the end of the attack.
 fn attacked_during(frames: usize) -> bool {
     let config = NetConfig {
         name: format!("test-spoofed-{}", std::process::id()),
@@ -217,7 +218,7 @@ fn attacked_during(frames: usize) -> bool {
     };
     let net = Net::start(&config).expect("a link");
     let folder = tempfile::tempdir().expect("a folder");
-    // Both ends of the stream are in B, so that the link carries forgeries, and answers to them, alone.
+    // Both ends of the stream are in B, so that the link carries only forgeries and answers to them.
     let mut publisher = Program::start(&net, "link-send", folder.path(), frames);
     let ticket = publisher.ticket();
     let mut viewer = Program::start(&net, "link-receive", folder.path(), frames);
@@ -249,14 +250,14 @@ fn attacked_during(frames: usize) -> bool {
     assert!(grown < MOST_GROWTH, "the publisher grew by {grown} KiB");
 
     let counters = publisher.ends("link-send", frames);
-    // It ends with the stream.
+    // The viewer ends with the stream.
     viewer.ends("link-receive", frames);
     let count = |name: &str| counters[&format!("sealcast_{name}")];
     let overflowed = overflowed(&net);
     println!("the system dropped {overflowed} datagrams");
     assert_eq!(count(r#"handshakes_total{outcome="established"}"#), 1);
     if overflowed == 0 {
-        // A session that is begun, and so held, is one that was neither answered nor refused.
+        // No forgery began a session, which would take memory: all of them were either answered or refused.
         let cookies = count(r#"door_answers_total{kind="cookie"}"#);
         assert!(cookies > EACH as u64, "{cookies}: and the viewer's");
         assert_eq!(count(r#"datagrams_refused_total{reason="stranger"}"#), 2 * EACH as u64);
@@ -267,8 +268,8 @@ fn attacked_during(frames: usize) -> bool {
     true
 }
 
-/// Fails unless all frames came that the publisher did not drop because they were too late, each once and in order. Two
-/// seconds without any end the waiting for them.
+/// Fails unless all frames arrived, in order and once, except for those that the publisher dropped as too late. After
+/// two seconds without a frame any number may be missing, because the viewer stops waiting for them then.
 fn all_that_was_sent_came(folder: &Path, frames: usize, late: u64) {
     let mut log = csv::Reader::from_path(folder.join("link-receive.csv")).expect("a log");
     let rows: Vec<[u64; 2]> = log

@@ -1,11 +1,11 @@
-//! Films, and figures of what was shown of them.
+//! Films, and figures of the frames that viewers received of them.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use sealcast_testkit::attack::{Row, ffmpeg, path};
 
-/// A pass-through clip of this size and bit rate.
+/// Creates an H.264 file of this size, duration and bit rate. It is published without encoding it again.
 pub(crate) fn film(dir: &Path, size: &str, seconds: u32, bits: &str) -> PathBuf {
     let file = dir.join(format!("{size}.mp4"));
     let input = format!("testsrc2=size={size}:rate=30:duration={seconds},noise=alls=12:allf=t");
@@ -26,7 +26,8 @@ pub(crate) fn film(dir: &Path, size: &str, seconds: u32, bits: &str) -> PathBuf 
     file
 }
 
-/// Fails unless frames came in order and once, and each is of use: a keyframe, or the one after the one before.
+/// Fails unless frames arrived in order and once, and each is decodable: a keyframe, or the successor of the frame
+/// before.
 pub(crate) fn assert_decodable(rows: &[Row]) {
     assert!(rows.first().expect("frames").keyframe);
     for pair in rows.windows(2) {
@@ -36,14 +37,14 @@ pub(crate) fn assert_decodable(rows: &[Row]) {
     }
 }
 
-/// Fails unless the last quarter of the frames was made to be much shorter than `wished` bytes on average.
+/// Fails unless the frames of the last quarter are much shorter than `wished` bytes on average.
 pub(crate) fn smaller_towards_the_end(rows: &[Row], wished: u64) {
     let last = &rows[rows.len() * 3 / 4..];
     let mean = last.iter().map(|row| row.bytes).sum::<u64>() / last.len() as u64;
     assert!(mean < wished / 2, "{mean} bytes a frame, {wished} were wished");
 }
 
-/// The delay that so many thousandths of the frames stay below.
+/// The delay that `thousandths` of the frames do not exceed.
 pub(crate) fn quantile(rows: &[Row], thousandths: usize) -> Duration {
     let mut delays: Vec<Duration> = rows.iter().map(|row| row.delay()).collect();
     delays.sort_unstable();

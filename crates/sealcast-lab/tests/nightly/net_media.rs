@@ -1,5 +1,5 @@
-//! The sealed stream between two network namespaces, as a capture shows it. It needs root, `/dev/net/tun` and tcpdump;
-//! without the first two it says that it was not run.
+//! The packets of a sealed stream between two network namespaces, captured. The test needs root, `/dev/net/tun` and
+//! tcpdump; without one of the first two it reports that it was not run.
 
 use std::fs;
 use std::io::{BufRead, BufReader, Lines, Write};
@@ -12,10 +12,10 @@ use sealcast_proto::sim::LinkProfile;
 
 const LAB: &str = env!("CARGO_BIN_EXE_sealcast-lab");
 const FRAMES: usize = 60;
-/// How often a stream is sent where tcpdump itself loses packets.
+/// Maximum number of times that a stream is sent, since tcpdump itself may lose packets.
 const TRIES: usize = 3;
 
-/// Ended when it is dropped.
+/// A process that is killed when dropped.
 struct Running(Child);
 
 impl Drop for Running {
@@ -32,7 +32,7 @@ struct Capture {
 }
 
 impl Capture {
-    /// The heads of all packets, once it listens.
+    /// Starts to capture the headers of all packets, and waits until tcpdump listens.
     fn start(net: &Net, end: End, file: &Path) -> Self {
         let mut command = net.command(end, "tcpdump");
         command.args(["-i", "any", "--immediate-mode", "-s", "96", "-B", "16384", "-U"]);
@@ -44,7 +44,7 @@ impl Capture {
         Self { tcpdump, said }
     }
 
-    /// Whether it has captured all.
+    /// Ends the capture. Returns true if no packet is missing from it.
     fn ends_whole(mut self) -> bool {
         let id = self.tcpdump.0.id().to_string();
         let asked = Command::new("kill").args(["-s", "INT", &id]).status();
@@ -58,7 +58,7 @@ impl Capture {
     }
 }
 
-/// How many captured packets a filter lets through.
+/// Number of captured packets that match a filter.
 fn count(file: &Path, filter: &str) -> usize {
     let output = Command::new("tcpdump")
         .args(["-n", "-r"])
@@ -70,7 +70,7 @@ fn count(file: &Path, filter: &str) -> usize {
     String::from_utf8_lossy(&output.stdout).lines().count()
 }
 
-/// One of the two ends of a measured run.
+/// Starts one of the two ends of a measured run.
 fn end(net: &Net, end: End, verb: &str, dir: &Path) -> Running {
     let mut command = net.command(end, LAB);
     let address = format!("{}:0", End::A.ipv4());
@@ -90,7 +90,7 @@ fn end(net: &Net, end: End, verb: &str, dir: &Path) -> Running {
     Running(piped.spawn().expect("the laboratory runs"))
 }
 
-/// Send the stream from one end to the other; how many frames came.
+/// Sends the stream from one end to the other. Returns the number of frames that arrived.
 fn stream(net: &Net, dir: &Path) -> usize {
     let mut sender = end(net, End::A, "link-send", dir);
     let mut lines = BufReader::new(sender.0.stdout.take().expect("piped")).lines();
@@ -123,7 +123,7 @@ fn on_a_path_of_1280_bytes_nothing_is_fragmented() {
     let net = net.expect("a link");
     let dir = tempfile::tempdir().expect("a folder");
     let files = [End::A, End::B].map(|end| dir.path().join(format!("{end:?}.pcap")));
-    // What is lost in tcpdump's own buffer says nothing.
+    // A capture with packets lost in tcpdump's own buffer is not used.
     let whole = (0..TRIES).any(|_| {
         let captures = [End::A, End::B].map(|end| Capture::start(&net, end, &files[end as usize]));
         let frames = stream(&net, dir.path());
@@ -132,7 +132,7 @@ fn on_a_path_of_1280_bytes_nothing_is_fragmented() {
     });
     assert!(whole, "tcpdump lost packets {TRIES} times");
     for file in &files {
-        // Frames are cut into equal parts, of at most 1200 bytes with 28 of UDP and IPv4 before them.
+        // Frames are cut into equal parts of at most 1200 bytes, after 28 bytes of IPv4 and UDP headers.
         let large = count(file, "udp and ip[2:2] > 1100");
         assert!(large > 10, "{large} large packets");
         for (what, filter) in [

@@ -1,18 +1,18 @@
-//! The program over `quic://` on networks that are slow, that lose, that break off, and whose addresses change.
+//! The program over `quic://` on networks that are slow, lose packets, fail for a while, and change addresses.
 
 use crate::bad_network::{assert_decodable, film, smaller_towards_the_end, told};
 use crate::common::behind;
 use sealcast_lab::proxy::{Running, UdpProxy, Way};
 use sealcast_testkit::attack::{Home, Program, Proxy, Row, Tap, gaps, record};
 
-/// Four times what the slow link carries, for a source that can follow.
+/// A source at four times the rate of the slow link, whose encoder can adapt to the path.
 const RICH: &str = "test:640x480@25?bitrate=8000000";
-/// What every link here carries.
+/// A source at a rate that every link here carries.
 const MODEST: &str = "test:640x480@25?bitrate=1000000";
-/// By which a publisher sends streams, and datagrams.
+/// Units for which a publisher uses streams (`frame`) and datagrams (`packet`).
 const UNITS: [&str; 2] = ["frame", "packet"];
 
-/// A publisher and its viewer, and what is between them.
+/// A publisher and its viewer, and the network between them.
 struct Pair<N> {
     name: String,
     publisher: Program,
@@ -23,7 +23,7 @@ struct Pair<N> {
 }
 
 impl<N> Pair<N> {
-    /// Have somebody watch `source` through the network that `between` puts in front of a ticket.
+    /// Publishes `source`, and starts a viewer through the network that `between` puts in front of the ticket's port.
     fn start(source: &str, unit: &str, between: impl FnOnce(&str) -> (N, String)) -> Self {
         let publisher_home = Home::new();
         let options = format!("--listen quic://127.0.0.1:0 --unit {unit}");
@@ -41,7 +41,8 @@ impl<N> Pair<N> {
         }
     }
 
-    /// Stop both, which had one session all the while; the frames that the viewer got, of which each is of use.
+    /// Stops both ends. Fails unless they had a single session and all received frames are decodable. Returns these
+    /// frames.
     fn stop(mut self) -> Vec<Row> {
         self.ends()
     }
@@ -56,14 +57,14 @@ impl<N> Pair<N> {
         rows
     }
 
-    /// The same, for the viewer's home.
+    /// As [`Pair::stop`]; returns the viewer's home.
     fn stop_at_home(mut self) -> Home {
         self.ends();
         self.home
     }
 }
 
-/// Somebody watches `source` by each unit over a link of this profile, all at the same time.
+/// Pairs that stream `source` at the same time, one for each unit, each over its own link of this profile.
 fn each_unit(source: &str, link: &str) -> Vec<Pair<UdpProxy>> {
     let pair = |unit| Pair::start(source, unit, |ticket| behind(ticket, link, 11));
     UNITS.into_iter().map(pair).collect()
@@ -71,7 +72,7 @@ fn each_unit(source: &str, link: &str) -> Vec<Pair<UdpProxy>> {
 
 #[test]
 fn where_a_link_becomes_slow_an_encoder_follows_and_a_film_loses_whole_groups() {
-    // It carries everything at first: QUIC's window opens, and nothing holds it back later.
+    // The link carries everything at first, so that QUIC's congestion window is wide open when the link becomes slow.
     const LINK: &str = "rate=50mbit queue=300ms delay=10ms";
     const SLOW: &str = "rate=2mbit queue=300ms delay=10ms";
     let films = Home::new();
@@ -143,7 +144,7 @@ fn a_viewer_whose_address_changes_keeps_its_session() {
     }
     for address in ["127.0.0.2:0", "127.0.0.3:0"] {
         pairs.iter().for_each(|pair| pair.network.move_to(address));
-        // More than can have been under way.
+        // More data than can have been in transit.
         pairs.iter().for_each(|pair| pair.home.grows_by(100_000));
     }
     for pair in pairs {

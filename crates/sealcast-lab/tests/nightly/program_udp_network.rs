@@ -1,4 +1,4 @@
-//! The program over `udp://` on networks that lose, reorder, repeat and corrupt, that break off, that are slow.
+//! The program over `udp://` on networks that lose, reorder, repeat and corrupt packets, fail for a while, or are slow.
 
 use std::path::Path;
 
@@ -9,11 +9,11 @@ use sealcast_testkit::attack::{
 };
 use serde_json::Value;
 
-/// Watch a clip to its end through a network. The recording's frames, each one of the clip's, in order and once, and
-/// the reports of the publisher and the viewer.
+/// Watches a clip to its end through a network. Returns the recorded frames, which must be frames of the clip, in order
+/// and once, and the reports of publisher and viewer.
 ///
-/// How many there are depends on how soon this machine passes a packet on; how many there should be is a matter for
-/// the simulated network.
+/// The number of frames depends on how soon this machine forwards packets, so it is not checked here; tests with the
+/// simulated network check it.
 fn shown(clip: &Clip, options: &str, link: &str) -> (Vec<usize>, [Value; 2]) {
     let home = Home::new();
     let (mut publisher, ticket) = home.publish_udp(&clip.url(50, ""), options, "--report report.json");
@@ -84,18 +84,19 @@ fn nothing_longer_than_1200_bytes_is_sent_where_nothing_longer_arrives() {
             longest.is_some_and(|longest| (1000..=1200).contains(&longest)),
             "{options}: {longest:?}"
         );
-        // Only to find out what the path carries may one try.
+        // Only path MTU probes may be longer.
         let longer = others.iter().filter(|(_, length)| *length > 1200).count();
         assert_eq!(longer > 0, options.contains("auto"), "{options}: {longer}");
     }
 }
 
-/// How many frames may be missing, where a lost datagram is not always sent again.
+/// Number of frames that may be missing, since a lost datagram is not always sent again.
 fn unrepaired(ends: [(&Home, &Program); 2]) -> usize {
     if overflowed() { usize::MAX } else { excused(ends) }
 }
 
-/// Watch a clip, without the media datagrams of whose number `lost` says so: all arrive. How many it takes.
+/// Watches a clip on a path that drops the media datagrams for whose number `lost` returns true, and checks that all
+/// frames arrive. Returns the number of media datagrams.
 fn without(clip: &Clip, options: &str, mut lost: impl FnMut(usize) -> bool + Send + 'static) -> usize {
     let home = Home::new();
     let (mut publisher, ticket) = home.publish_udp(&clip.url(50, ""), options, "--report report.json");
@@ -144,7 +145,7 @@ fn after_an_outage_the_same_session_goes_on_from_another_address() {
         end.says("is heard again");
     }
     viewer_home.grows_by(20_000);
-    // And from yet another port, without any outage.
+    // Once more from another address, without an outage.
     tap.move_to("127.0.0.3:0");
     viewer_home.grows_by(20_000);
     assert_eq!((viewer.stop(), publisher.stop()), (0, 0));
@@ -153,7 +154,7 @@ fn after_an_outage_the_same_session_goes_on_from_another_address() {
     assert_decodable(&viewer_home.rows());
 }
 
-/// Watch a film to its end: all of it that the publisher sent arrives.
+/// Watches a film to its end, and checks that all frames arrive that the publisher sent.
 fn arrives_whole(home: &Home, file: &Path, frames: usize, options: &str) {
     let source = format!("file:{}", file.display());
     let (mut publisher, ticket) = home.publish_udp(&source, options, "--report report.json");
@@ -183,7 +184,7 @@ fn large_pictures_pass_a_clean_network_without_a_drop() {
     }
 }
 
-/// What the slow link carries.
+/// Profile of the slow link.
 const SLOW: &str = "rate=2mbit queue=300ms delay=10ms";
 
 #[test]
@@ -222,7 +223,7 @@ fn a_film_over_a_slow_link_loses_groups_of_pictures() {
     assert!(total(&report, "frames_dropped", "queue") > 0, "{report}");
 }
 
-/// How many epochs of a second are waited for: five, or as many as `SEALCAST_LONG` says.
+/// Number of epochs of one second to wait for: five, or the value of `SEALCAST_LONG`.
 fn epochs() -> usize {
     let asked = std::env::var("SEALCAST_LONG").ok();
     asked.map_or(5, |text| text.parse().expect("SEALCAST_LONG is a number of seconds"))
@@ -233,7 +234,7 @@ fn new_keys_every_second_on_a_bad_network_are_agreed_on_in_time() {
     let home = Home::new();
     let more = "--rekey-seconds 1 -v --report report.json";
     let (mut publisher, ticket) = home.publish_udp("test:320x240@25", "latency=300", more);
-    // Nothing is corrupted: a record whose epoch was altered on the way is refused for its key, and rightly.
+    // The link corrupts nothing: a record with a corrupted epoch would rightly be refused as one of an unknown epoch.
     let link = "delay=20ms jitter=5ms loss=3% reorder=1% duplicate=1%";
     let (_proxy, through) = behind(&ticket, link, 5);
     let (viewer_home, mut viewer) = record(&through, "");
@@ -255,7 +256,7 @@ fn new_keys_every_second_on_a_bad_network_are_agreed_on_in_time() {
     assert!(total(&sent, "rekeys", "time") >= epochs() as u64, "{sent}");
     for reason in ["unknown_epoch", "tag"] {
         let refused = total(&got, "open_failures", reason);
-        // After seconds without a word an old key may be gone before its last record comes.
+        // After seconds of silence an old key may be wiped before its last record arrives.
         assert!(refused == 0 || viewer.heard_nothing(), "{reason}: {got}");
     }
 }

@@ -1,4 +1,4 @@
-//! Ending a session.
+//! End of a session: the close message and its repetition.
 
 use std::time::Duration;
 
@@ -8,8 +8,9 @@ use crate::clock::Now;
 use crate::keys::ALERT;
 use crate::wire::{CloseReason, Control};
 
-/// How often the last record is sent on datagrams, and how far apart.
+/// Number of times that the last record is sent on datagrams.
 const FAREWELLS: u8 = 3;
+/// Interval between these.
 const FAREWELL_INTERVAL: Duration = Duration::from_millis(50);
 
 /// The last record, for sending again.
@@ -20,13 +21,13 @@ pub(super) struct Closing {
 }
 
 impl Session {
-    /// End with a close message where there are keys, an alert where there are none.
+    /// End the session with a close message, or with an alert if there are no keys yet.
     pub(super) fn close(&mut self, now: Now, reason: CloseReason, text: &str) {
         match self.state {
             State::Initiating(_) | State::Responding(_) => self.send_handshake(now, ALERT.to_vec()),
             State::Over => {}
             _ => {
-                // A control key that is spent cannot say goodbye; the carrier's end says it then.
+                // A spent control key cannot seal the close message. The peer then notices the end of the carrier.
                 let _ = self.send_control(now, &Control::Close { reason, text });
                 self.plan_farewell(now);
             }
@@ -34,7 +35,7 @@ impl Session {
         self.state = State::Over;
     }
 
-    /// On datagrams the last record may be lost: it is sent again.
+    /// Schedule the repetition of the last record on datagrams, where it may be lost.
     fn plan_farewell(&mut self, now: Now) {
         if let (Some(_), Some(Output::Transmit(last))) = (&self.datagram_handshake, self.out.back()) {
             self.farewell = Some(Closing {
@@ -57,7 +58,7 @@ impl Session {
         }
     }
 
-    /// End because of `error`, telling the peer what it may know.
+    /// End the session because of `error`. The close message tells the peer only a coarse reason.
     pub(super) fn fail(&mut self, now: Now, error: SessionError) -> SessionError {
         let reason = match error {
             SessionError::KeyLimit => CloseReason::KeyLimit,
@@ -65,7 +66,7 @@ impl Session {
             _ => CloseReason::ProtocolError,
         };
         if error == SessionError::Handshake(crate::keys::HandshakeError::Alert) {
-            // Answering an alert with an alert could go on for ever.
+            // No alert answers an alert, since that could go on for ever.
             self.state = State::Over;
         }
         self.close(now, reason, "");

@@ -106,7 +106,7 @@ impl RekeyPolicy {
 pub struct SessionConfig {
     /// Identity, role, offers.
     pub handshake: HandshakeConfig,
-    /// The end of the connection that this is.
+    /// The side of the connection: initiator or responder.
     pub side: Side,
     /// Transport of the messages.
     pub carrier: Carrier,

@@ -1,4 +1,4 @@
-//! The handshake's messages on datagrams: knocking, fragments, and sending again (protocol.md §7).
+//! Handshake messages on datagrams: the request for a retry cookie, fragments, and retransmission (protocol.md §7).
 
 use std::time::Duration;
 
@@ -6,24 +6,26 @@ use crate::keys::HandshakeError;
 use crate::wire::datagram::{Bare, Fragment, MAX_FRAGMENTS, fragments, knock};
 use crate::wire::{CONNECTION_LEN, COOKIE_LEN, connection_of};
 
-/// How long an unanswered knock waits, and an unanswered message at first.
+/// Time after which an unanswered cookie request is repeated, and an unanswered message for the first time.
 const FIRST_PATIENCE: Duration = Duration::from_millis(250);
-/// How long an unanswered message waits at most before it is sent again.
+/// Maximum time after which an unanswered message is repeated.
 const LAST_PATIENCE: Duration = Duration::from_millis(500);
-/// How long a handshake goes on after a message that does not fit: the right one may still come.
+/// Time for which a handshake continues after the first message that does not fit: anybody may have sent it, and the
+/// right one may still arrive.
 const DOUBT: Duration = Duration::from_secs(1);
 
-/// How an end comes to its first datagram.
+/// How a session on datagrams begins, which differs between the two ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Entry {
-    /// The initiator knocks. Both numbers are fresh random bytes.
+    /// Initiator: it requests a retry cookie first (the `knock` of protocol.md §7). Both numbers are fresh random
+    /// bytes.
     Knock {
         /// The connection.
         connection: u32,
-        /// Recognises the answer.
+        /// The cookie that answers the request repeats these bytes.
         random: [u8; COOKIE_LEN],
     },
-    /// The responder's [`RetryCookies`](crate::wire::RetryCookies) has seen its cookie.
+    /// Responder: [`RetryCookies`](crate::wire::RetryCookies) accepted the cookie of the initiator's first fragment.
     Shown {
         /// The connection.
         connection: u32,
@@ -32,15 +34,15 @@ pub enum Entry {
     },
 }
 
-/// What the handshake made of a datagram.
+/// Result of a datagram without a record.
 pub(super) enum Passed {
     /// A handshake message is complete.
     Message(Vec<u8>),
-    /// The other end repeats a message that was answered: it has not had the answer.
+    /// The peer repeated a message that was already answered, so the answer was lost.
     Repeated,
-    /// The other end says that it knows no such connection.
+    /// The peer reports that it knows no such connection.
     Unknown,
-    /// A part, or nothing.
+    /// A fragment of an incomplete message, or nothing of use.
     Nothing,
 }
 
@@ -49,18 +51,22 @@ pub(super) struct DatagramHandshake {
     random: [u8; COOKIE_LEN],
     cookie: Option<[u8; COOKIE_LEN]>,
     initiator: bool,
-    /// Our handshake messages so far, and the newest as it was sent.
+    /// Number of handshake messages sent so far.
     sent: u8,
+    /// The datagrams of the newest message, for sending again.
     newest: Vec<Vec<u8>>,
-    /// A message that waits for the cookie.
+    /// The first message, until the retry cookie arrives.
     waiting: Option<Vec<u8>>,
+    /// Initiator: time at which `newest` is sent again if nothing answers it.
     again_at: Duration,
     patience: Duration,
-    /// The peer's next message, and its parts so far.
+    /// Number of the peer's next message.
     expected: u8,
+    /// Its fragments so far; empty ones are missing.
     parts: [Vec<u8>; MAX_FRAGMENTS as usize],
+    /// Number of its fragments; 0 before the first.
     count: u8,
-    /// Why a message was ignored, and when the last was.
+    /// Reason why the last message that did not fit was ignored, and the time at which the handshake fails for it.
     doubt: Option<(HandshakeError, Duration)>,
 }
 
@@ -91,12 +97,13 @@ impl DatagramHandshake {
         self.connection
     }
 
-    /// The message of a datagram, if it names our connection.
+    /// The message in a datagram, or `None` if the datagram belongs to another connection.
     pub(super) fn strip<'b>(&self, datagram: &'b mut [u8]) -> Option<&'b mut [u8]> {
         (connection_of(datagram) == Some(self.connection)).then(|| &mut datagram[CONNECTION_LEN..])
     }
 
-    /// The datagrams in which a handshake message leaves.
+    /// Send a handshake message. Returns the datagrams to send: the message's fragments or, while the initiator has no
+    /// cookie, the request for one.
     pub(super) fn send(&mut self, now: Duration, message: Vec<u8>) -> Vec<Vec<u8>> {
         let Some(cookie) = self.cookie else {
             self.waiting = Some(message);
@@ -111,12 +118,12 @@ impl DatagramHandshake {
         self.newest.clone()
     }
 
-    /// What was sent last.
+    /// The datagrams sent last.
     pub(super) fn newest(&self) -> Vec<Vec<u8>> {
         self.newest.clone()
     }
 
-    /// Take what is no record. The datagrams are to be sent.
+    /// Process a message that is no record. The returned datagrams must be sent.
     pub(super) fn take(&mut self, now: Duration, message: &[u8]) -> (Passed, Vec<Vec<u8>>) {
         match Bare::parse(message) {
             Ok(Bare::Cookie { random, cookie }) if self.initiator && self.cookie.is_none() && random == self.random => {
@@ -134,7 +141,8 @@ impl DatagramHandshake {
 
     fn take_fragment(&mut self, fragment: &Fragment<'_>) -> Passed {
         if fragment.message.checked_add(1) == Some(self.expected) {
-            // Its last part stands for all of it: one answer to each time it came.
+            // The peer repeats all fragments of a message. Only the last one counts, so that each repetition gets one
+            // answer.
             let last = fragment.index + 1 == fragment.count;
             return if last { Passed::Repeated } else { Passed::Nothing };
         }
@@ -156,24 +164,25 @@ impl DatagramHandshake {
         Passed::Message(message)
     }
 
-    /// The message was the one that was due.
+    /// The last complete message was valid: expect the next one.
     pub(super) fn accepted(&mut self) {
         self.expected = self.expected.saturating_add(1);
         self.doubt = None;
     }
 
-    /// The message was not what it should be. It may be somebody else's.
+    /// The last complete message was not valid. It may be forged, so the handshake goes on for [`DOUBT`].
     pub(super) fn doubted(&mut self, now: Duration, reason: HandshakeError) {
         let until = self.doubt.map_or(now + DOUBT, |(_, until)| until);
         self.doubt = Some((reason, until));
     }
 
-    /// Why the handshake fails now, if it does so before its time.
+    /// Reason why the handshake fails now, before its timeout, if it does: no valid message followed an invalid one in
+    /// time.
     pub(super) fn failed(&self, now: Duration) -> Option<HandshakeError> {
         self.doubt.filter(|(_, until)| now >= *until).map(|(reason, _)| reason)
     }
 
-    /// What to send again, if it is time.
+    /// The datagrams to send again, if a repetition is due.
     pub(super) fn again(&mut self, now: Duration) -> Vec<Vec<u8>> {
         if !self.initiator || now < self.again_at {
             return Vec::new();
@@ -185,7 +194,7 @@ impl DatagramHandshake {
         self.newest.clone()
     }
 
-    /// When to come back, while there is no session yet.
+    /// Time of the next timeout, until the session is established.
     pub(super) fn deadline(&self) -> Duration {
         let doubt = self.doubt.map_or(Duration::MAX, |(_, until)| until);
         if self.initiator {

@@ -1,4 +1,4 @@
-//! `vectors/datagrams.json`: fragments as they come, and what comes of each.
+//! `vectors/datagrams.json`: sequences of received fragments, and the result of each fragment.
 
 use serde::Deserialize;
 

@@ -1,4 +1,4 @@
-//! From epoch to epoch: when to begin a new one, and the messages that agree on it (protocol.md §4, Rekeying).
+//! Rekeying: when to begin a new epoch, and the messages that agree on it (protocol.md §4, Rekeying).
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,11 +10,11 @@ use crate::clock::Now;
 use crate::keys::HandshakeError;
 use crate::wire::Control;
 
-/// How long past the soft age a viewer leaves it to the publisher to begin a new epoch before it asks for one.
+/// Time past the soft age after which a viewer asks for a new epoch, if the publisher has not begun one.
 const VIEWER_PATIENCE: Duration = Duration::from_secs(10);
 
 impl Session {
-    /// The program wants a new epoch. One that is under way already is as good.
+    /// Begin a new epoch for the program, or ask the publisher for one. If one is under way already, it serves as well.
     pub(super) fn rekey_on_demand(&mut self, now: Now) -> Result<(), SessionError> {
         if !self.is_established() {
             Err(SessionError::Misuse)
@@ -27,7 +27,7 @@ impl Session {
         }
     }
 
-    /// Begin a new epoch, or ask for one, if a soft limit says so.
+    /// Begin a new epoch, or ask for one, if a soft limit is reached.
     pub(super) fn rekey_if_due(&mut self, now: Now) -> Result<(), SessionError> {
         let State::Established(established) = &self.state else {
             return Ok(());
@@ -49,7 +49,8 @@ impl Session {
         Ok(())
     }
 
-    /// Viewer: a record came of an epoch that it has no keys for. Perhaps it is forged; asking costs little.
+    /// Viewer: ask for a new epoch, because a record of an unknown epoch arrived. The record may be forged, but a
+    /// request costs little.
     pub(super) fn ask_for_epoch(&mut self, now: Now) -> Result<(), SessionError> {
         if self.is_established() && !self.leads() && self.follower.may_ask(now.monotonic) {
             self.send_control(now, &Control::RekeyRequest)?;
@@ -57,8 +58,8 @@ impl Session {
         Ok(())
     }
 
-    /// Publisher: seal under the agreed epoch from here on, if this is the place for it. The best one is a keyframe;
-    /// halfway from the soft to the hard limit there is no time left to wait for one.
+    /// Publisher: seal under the agreed epoch from here on, if this is the right place. The best place is a keyframe;
+    /// from halfway between the soft and the hard limit on there is no time left to wait for one.
     pub(super) fn switch_if_due(&mut self, now: Now, keyframe: bool) {
         let State::Established(established) = &self.state else {
             return;
@@ -99,7 +100,7 @@ impl Session {
         };
         let expected = established.ring.next_wire_number();
         if self.config.carrier != Carrier::Stream && expected.wrapping_sub(epoch).wrapping_sub(1) < 1 << 15 {
-            // A repetition that was overtaken by the epoch it offered.
+            // A repeated offer that arrived after the switch to the epoch it offered.
             return Ok(());
         }
         if epoch != expected || mechanism != established.mechanism.id() || established.ring.has_next() {
@@ -113,7 +114,7 @@ impl Session {
         self.send_control_bytes(now, &answer)
     }
 
-    /// Publisher: the viewer has installed the next epoch's openers.
+    /// Publisher: the viewer answered the offer, so it has installed the next epoch's openers.
     pub(super) fn rekey_answered(
         &mut self,
         now: Now,
@@ -125,7 +126,7 @@ impl Session {
             return Err(SessionError::Misuse);
         };
         if epoch != established.ring.next_wire_number() || !self.leader.awaits_answer() {
-            // The answer to an offer that was sent twice comes twice.
+            // An offer that was sent twice is answered twice.
             return Ok(());
         }
         let (policy, ring) = (&self.config.rekey, &established.ring);
@@ -148,7 +149,7 @@ impl Session {
         }
     }
 
-    /// How long records have been sealed under the current epoch.
+    /// Time for which records have been sealed under the current epoch.
     pub(super) fn age(&self, now: Now) -> Duration {
         match &self.state {
             State::Established(established) => now.monotonic.saturating_sub(established.ring.since),
@@ -156,8 +157,8 @@ impl Session {
         }
     }
 
-    /// When the current epoch asks for attention next. Never a time that [`rekey_if_due`](Self::rekey_if_due) and
-    /// [`switch_if_due`](Self::switch_if_due) have already dealt with.
+    /// Time at which the current epoch must be checked next. It is never a time that
+    /// [`rekey_if_due`](Self::rekey_if_due) and [`switch_if_due`](Self::switch_if_due) have already handled.
     pub(super) fn rekey_deadline(&self) -> Duration {
         let State::Established(established) = &self.state else {
             return Duration::MAX;

@@ -1,4 +1,4 @@
-//! What a session makes of who has no key: counted by the openings that forgeries cost, not by the time they take.
+//! Forged datagrams of a sender without keys. Their cost is measured by the number of AEAD openings and not by time.
 
 use std::cell::Cell;
 use std::time::Duration;
@@ -13,17 +13,18 @@ use crate::wire::{COOKIE_LEN, TAG_LEN};
 
 const CONNECTION: u32 = 7;
 const COOKIE: [u8; COOKIE_LEN] = [3; COOKIE_LEN];
-/// The first epoch, and how many there are: more than are kept.
+/// Number of the first epoch.
 const EPOCH: u64 = 4;
+/// Number of epochs: more than an end keeps.
 const EPOCHS: u64 = 9;
 const FORGERIES: u32 = 10_000;
 
 thread_local! {
-    /// Openings so far, each of which computes one tag.
+    /// Number of openings so far. Each computes one tag.
     static OPENED: Cell<u64> = const { Cell::new(0) };
 }
 
-/// A key that counts.
+/// A key that counts its openings.
 struct Counting(Box<dyn PacketKey>);
 
 impl PacketKey for Counting {
@@ -42,7 +43,7 @@ const COUNTED: Suite = Suite {
     ..AES_128_GCM
 };
 
-/// An end with keys for as many epochs as there may be: the current one, the next and those before.
+/// An end with keys for as many epochs as it can hold: the current one, the next one and those before.
 fn end(side: Side, role: Role) -> Session {
     let entry = Entry::Shown {
         connection: CONNECTION,
@@ -67,8 +68,8 @@ fn at(micros: u64) -> Now {
     }
 }
 
-/// A datagram for the connection by somebody who knows its number: a record of every kind, flag and epoch, a fragment,
-/// or any other message.
+/// Forged datagram number `number`, by a sender who knows the connection's number. Over all numbers these are records
+/// of every kind, flags and epoch, fragments, and other messages.
 fn forgery(number: u32) -> Vec<u8> {
     let mixed = number.wrapping_mul(0x9E37_79B9);
     let [a, b, c, d] = mixed.to_be_bytes();
@@ -85,7 +86,7 @@ fn forgery(number: u32) -> Vec<u8> {
     let epoch = EPOCH as u16 + u16::from(b) % (EPOCHS as u16 + 2);
     out.extend(epoch.to_be_bytes());
     out.extend(u32::from(!control).to_be_bytes());
-    // Numbers below, in and far beyond any window.
+    // Record numbers below, in and far beyond any replay window.
     out.extend(u64::from(mixed >> (c % 32)).to_be_bytes());
     out.resize(4 + 24 + 16 + usize::from(d) * 4, c);
     out
@@ -132,7 +133,8 @@ fn ten_thousand_forged_datagrams_cost_at_most_one_opening_each() {
         ] {
             assert!(refusals.of(reason) > 100, "{role:?}: {reason}");
         }
-        // Ten milliseconds: what it says, it says to its peer, and by the clock, not by the forgery.
+        // The forgeries arrive within 10 ms. The session's output goes to its peer only, and the clock limits its
+        // amount, whatever the number of forgeries.
         assert!(sent <= 2, "{role:?}: {sent} outputs");
         assert!(!session.is_over());
     }

@@ -1,4 +1,4 @@
-//! What two gateways say to each other on a session (protocol.md §9).
+//! Messages between two gateways on a session (protocol.md §9).
 
 use super::machine::Session;
 use super::{Event, Output, SessionError};
@@ -12,7 +12,7 @@ impl Session {
             return Err(SessionError::Misuse);
         }
         self.send_control(now, &Control::Gateway(message))?;
-        // Players' packets use the control key up.
+        // Packets of players travel as control messages, and so use up the control key.
         self.rekey_if_due(now)
     }
 

@@ -1,4 +1,5 @@
-//! The epochs an end holds: the current one, some before it for stragglers, and the next while it is being agreed.
+//! The epochs whose keys an end holds: the current one, some before it for late records, and the next one from the
+//! agreement to the switch.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -7,9 +8,9 @@ use crate::keys::{EpochKeys, EpochSecret, Side};
 use crate::seal::{Opened, Refusal, SealLimits, Sealed, Suite};
 use crate::wire::{Header, Kind};
 
-/// How long the openers of an epoch are kept after the switch to the next.
+/// Time for which the openers of an epoch are kept after the switch to the next.
 const OLD_EPOCH_WINDOW: Duration = Duration::from_secs(5);
-/// Most old epochs kept: with keys of a second as many as the window holds.
+/// Maximum number of old epochs kept: as many as end within [`OLD_EPOCH_WINDOW`] if each lasts a second.
 const MAX_OLD_EPOCHS: usize = 5;
 
 pub(super) struct KeyRing {
@@ -18,21 +19,21 @@ pub(super) struct KeyRing {
     limits: SealLimits,
     secret: EpochSecret,
     pub(super) current: EpochKeys,
-    /// When the current epoch began.
+    /// Time at which the current epoch began.
     pub(super) since: Duration,
     /// Oldest first, each with the time at which it is wiped.
     old: VecDeque<(EpochKeys, Duration)>,
     next: Option<(EpochKeys, EpochSecret)>,
 }
 
-/// Which of the epochs a record was opened under.
+/// The epoch that a record was opened under.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum OpenedUnder {
     Known,
     Next,
 }
 
-/// A media record that came again, or too late to tell. Nothing of it was verified.
+/// A media record that was received before, or is too old to know. Nothing in it was verified.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) struct Repeated {
     pub(super) epoch: u16,
@@ -40,7 +41,7 @@ pub(super) struct Repeated {
 }
 
 impl Repeated {
-    /// The record that has this header.
+    /// The record with this header.
     pub(super) fn of(header: Header) -> Self {
         Self {
             epoch: header.epoch,
@@ -49,10 +50,11 @@ impl Repeated {
     }
 }
 
-/// Why a record was not opened.
+/// Reason why a record was not opened.
 pub(super) enum NotOpened {
     Refused(Refusal),
-    /// The replay window has it. Where media may be lost, that can be right.
+    /// The replay window rejected it. It may still be legitimate where media can be lost, since records are sent again
+    /// there.
     Repeated(Repeated),
 }
 
@@ -81,7 +83,7 @@ impl KeyRing {
         &self.secret
     }
 
-    /// The next epoch's number as it stands in messages.
+    /// The next epoch's number in messages, which is its low 16 bits.
     pub(super) fn next_wire_number(&self) -> u16 {
         (self.current.number + 1) as u16
     }
@@ -90,13 +92,14 @@ impl KeyRing {
         self.next.is_some()
     }
 
-    /// Hold the openers of the next epoch ready.
+    /// Install the keys of the next epoch, so that its records can be opened.
     pub(super) fn install_next(&mut self, secret: EpochSecret) {
         let keys = secret.keys(&self.suite, self.side, self.limits);
         self.next = Some((keys, secret));
     }
 
-    /// Seal under the next epoch from here on, and wipe the secret of the one before.
+    /// Seal under the next epoch from here on, and wipe the secret of the one before. Returns the new epoch's number,
+    /// or `None` if no next epoch is installed.
     pub(super) fn switch(&mut self, now: Duration) -> Option<u64> {
         let (keys, secret) = self.next.take()?;
         let old = std::mem::replace(&mut self.current, keys);
@@ -109,7 +112,7 @@ impl KeyRing {
         Some(self.current.number)
     }
 
-    /// Wipe the old epochs whose window is over.
+    /// Wipe the keys of the old epochs whose window is over.
     pub(super) fn retire(&mut self, now: Duration) {
         while self.retirement().is_some_and(|at| at <= now) {
             self.old.pop_front();

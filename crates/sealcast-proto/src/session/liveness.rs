@@ -6,7 +6,7 @@ use super::{PART_TIMEOUT, PEER_TIMEOUT, PING_INTERVAL, STALL_TIMEOUT};
 
 #[derive(Clone, Copy)]
 pub(super) struct Liveness {
-    /// When the last valid record came.
+    /// Time at which the last valid record arrived.
     valid: Duration,
     /// Time at which bytes last arrived, valid or not.
     bytes: Duration,

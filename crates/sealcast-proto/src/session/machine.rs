@@ -180,7 +180,7 @@ impl Session {
         self.refusals
     }
 
-    /// The end of the connection that this is.
+    /// The side of the connection: initiator or responder.
     pub fn side(&self) -> Side {
         self.config.side
     }

@@ -102,7 +102,7 @@ const PACKET_RECORD: usize = 1200;
 pub struct SealedRecords {
     /// In all.
     pub records: u64,
-    /// Of these, records with their payload in clear.
+    /// Those with their payload in clear.
     pub in_clear: u64,
 }
 

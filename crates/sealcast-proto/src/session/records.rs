@@ -1,4 +1,4 @@
-//! Records of a session that has keys: opening them, and what a refused one leads to.
+//! Opens the records of a session that has keys, and handles refused ones.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -48,8 +48,8 @@ impl Session {
         Ok(Handled::Done)
     }
 
-    /// Only a publisher has media, and none before the welcome. So where it may have overtaken that, or outlived it,
-    /// media is a welcome as well.
+    /// Process an authentic media record. A publisher seals no media before the welcome. So where messages may be
+    /// reordered or lost, media counts as the welcome too.
     fn media_came(&mut self, now: Now, record: &Opened<'_>) -> Result<(), SessionError> {
         if self.unordered() && matches!(self.state, State::ExpectWelcome(_)) {
             self.enter(now);
@@ -79,7 +79,7 @@ impl Session {
         if reason != Refusal::Replay
             && let Some(assembler) = &mut self.assembler
         {
-            // On a byte stream every record comes once and in order: the media that was refused is missing now.
+            // On a byte stream every record arrives once and in order, so the media of a refused record is lost.
             assembler.lost();
         }
         let spent = self.keys().is_some_and(|keys| keys.ring.integrity_spent());
@@ -90,7 +90,7 @@ impl Session {
     }
 }
 
-/// Take a media record of a byte stream, and hand out the frame that it completes.
+/// Process a media record of a byte stream, and deliver the frame that it completes.
 fn assemble(
     assembler: &mut Assembler,
     out: &mut VecDeque<Output>,
@@ -98,7 +98,7 @@ fn assemble(
     arrived: Duration,
 ) -> Result<(), Malformed> {
     if record.header().flags.repair() {
-        // There is nothing to repair.
+        // A byte stream loses nothing, so no publisher sends repair records on it.
         return Err(Malformed);
     }
     if record.follows_gap() {

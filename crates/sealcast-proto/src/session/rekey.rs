@@ -1,4 +1,4 @@
-//! Agreeing on the next epoch: the publisher's half (offer, wait for the answer, switch) and the viewer's (answer,
+//! Agreement on the next epoch: the publisher's half (offer, wait for the answer, switch) and the viewer's (answer,
 //! follow).
 
 use std::ops::Range;
@@ -7,21 +7,21 @@ use std::time::Duration;
 use crate::keys::{DecapsulationKey, EpochSecret, Mechanism, MechanismError};
 use crate::wire::Control;
 
-/// How long an unanswered offer waits before it is sent again.
+/// Time after which an unanswered offer is sent again.
 const OFFER_PATIENCE: Duration = Duration::from_millis(500);
-/// How long the publisher waits for a keyframe to switch at, unless the epoch's age says when.
+/// Maximum time for which the publisher waits for a keyframe to switch at, unless the epoch was begun for its age.
 pub(super) const SWITCH_PATIENCE: Duration = Duration::from_secs(1);
-/// A viewer's requests are honoured at most this often.
+/// Minimum interval between a viewer's requests that are honoured.
 const REQUEST_INTERVAL: Duration = Duration::from_secs(1);
 
-/// Why a new epoch was begun.
+/// Reason why a new epoch was begun.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum RekeyCause {
-    /// The epoch's age.
+    /// The age of the epoch before it.
     Time,
-    /// Records sealed under a key.
+    /// The number of records sealed under a key.
     Count,
-    /// Somebody asked for it.
+    /// A request of the program or of the viewer.
     Demand,
 }
 
@@ -43,7 +43,7 @@ enum LeaderState {
         sent: Duration,
     },
     Ready {
-        /// At the first keyframe from the one time on, and no later than the other.
+        /// The switch happens at the first keyframe from `from` on, or at `until` if none came before.
         from: Duration,
         until: Duration,
     },
@@ -54,7 +54,7 @@ impl RekeyInitiator {
         matches!(self.state, LeaderState::Idle)
     }
 
-    /// Whether a viewer's request may be honoured now.
+    /// True if a viewer's request may be honoured now; the next one must wait then.
     pub(super) fn allow_request(&mut self, now: Duration) -> bool {
         let allowed = self.idle() && self.last_request.is_none_or(|last| now >= last + REQUEST_INTERVAL);
         if allowed {
@@ -63,7 +63,7 @@ impl RekeyInitiator {
         allowed
     }
 
-    /// Begin: returns the offer to send.
+    /// Begin a new epoch. Returns the offer to send.
     pub(super) fn offer(
         &mut self,
         now: Duration,
@@ -87,7 +87,7 @@ impl RekeyInitiator {
         Ok(offer)
     }
 
-    /// The offer, if it is time to send it again.
+    /// The offer, if a repetition is due.
     pub(super) fn repeat_offer(&mut self, now: Duration) -> Option<Vec<u8>> {
         let LeaderState::Offered { offer, sent, .. } = &mut self.state else {
             return None;
@@ -99,8 +99,8 @@ impl RekeyInitiator {
         Some(offer.clone())
     }
 
-    /// Take the answer: the next epoch's secret, or `None` for an answer to nothing we asked. Where the epoch's age
-    /// was the cause the switch comes within `last_part` of its soft age.
+    /// Process the answer. Returns the next epoch's secret, or `None` if no offer was made. If the cause was the
+    /// epoch's age, the switch happens within `last_part`, the last part of the soft age.
     pub(super) fn answered(
         &mut self,
         now: Duration,
@@ -130,7 +130,7 @@ impl RekeyInitiator {
         matches!(self.state, LeaderState::Offered { .. })
     }
 
-    /// Whether to switch now: at a keyframe, or when none came in time.
+    /// True if this is the place to switch: a keyframe, or the end of the wait for one.
     pub(super) fn should_switch(&self, now: Duration, keyframe: bool) -> bool {
         matches!(self.state, LeaderState::Ready { from, until } if (keyframe && now >= from) || now >= until)
     }
@@ -149,16 +149,17 @@ impl RekeyInitiator {
     }
 }
 
-/// The viewer's half: the last offer and its answer, so that a repeated offer gets the same one, and when it asked
-/// last.
+/// The viewer's half.
 #[derive(Default)]
 pub(super) struct RekeyResponder {
+    /// The last offer and its answer, so that a repeated offer gets the same answer.
     answered: Option<(Vec<u8>, Vec<u8>)>,
+    /// Time of the last request for a new epoch.
     asked: Option<Duration>,
 }
 
 impl RekeyResponder {
-    /// Whether this end may ask for a new epoch of its own accord now.
+    /// True if this end may ask for a new epoch by itself now; the next request must wait then.
     pub(super) fn may_ask(&mut self, now: Duration) -> bool {
         let allowed = now >= self.may_ask_at();
         if allowed {
@@ -171,7 +172,7 @@ impl RekeyResponder {
         self.asked.map_or(Duration::ZERO, |asked| asked + REQUEST_INTERVAL)
     }
 
-    /// The answer already given to this offer.
+    /// The answer to this offer, if it was given already.
     pub(super) fn repeated(&self, offer: &[u8]) -> Option<Vec<u8>> {
         self.answered
             .as_ref()
@@ -179,7 +180,7 @@ impl RekeyResponder {
             .map(|(_, answer)| answer.clone())
     }
 
-    /// Answer an offer: the answer to send and the next epoch's secret.
+    /// Answer an offer. Returns the answer to send and the next epoch's secret.
     pub(super) fn answer(
         &mut self,
         current: &EpochSecret,

@@ -1,7 +1,7 @@
-//! What is encrypted, agreed upon while the session runs (protocol.md §4, Selection).
+//! Agreement on what is encrypted, while the session runs (protocol.md §4, Selection).
 //!
-//! The publisher says what it will leave in clear, and does so only once the viewer has answered that it accepts it.
-//! Until then, and from the moment on that it wants everything encrypted again, everything is.
+//! The publisher announces a selection and leaves media in clear only once the viewer has acknowledged it. Until then
+//! everything is encrypted, and again from the moment at which the publisher wants that.
 
 use std::time::Duration;
 
@@ -11,35 +11,35 @@ use crate::clock::Now;
 use crate::unit::Selection;
 use crate::wire::{Accept, Control};
 
-/// How long an unacknowledged selection waits before it is sent again.
+/// Time after which an unacknowledged selection is sent again.
 const SELECTION_PATIENCE: Duration = Duration::from_millis(500);
-/// How long a viewer still accepts records in clear after it acknowledged that everything is encrypted again.
+/// Time for which a viewer still accepts records in clear after it acknowledged that everything is encrypted again.
 const CLEAR_WINDOW: Duration = Duration::from_secs(5);
 
 /// The publisher's half.
 #[derive(Default)]
 pub(super) struct Selecting {
-    /// Number of the newest selection said; 0 for none.
+    /// Number of the newest selection announced; 0 for none.
     number: u16,
-    /// What frames are sealed by.
+    /// The selection that frames are sealed by.
     in_force: Selection,
-    /// Said and not acknowledged, and when it was said last.
+    /// The selection that was announced and not yet acknowledged, and the time of its last announcement.
     pending: Option<(Selection, Duration)>,
 }
 
 impl Selecting {
-    /// What frames are sealed by now.
+    /// The selection that frames are sealed by now.
     pub(super) fn in_force(&self) -> Selection {
         self.in_force
     }
 
-    /// What the program wants, in force or not.
+    /// The selection that the program wants, in force or not.
     fn wanted(&self) -> Selection {
         self.pending.map_or(self.in_force, |(selection, _)| selection)
     }
 
-    /// The program wants another selection: what to say, or `None` once the numbers are used up. From here on nothing
-    /// is in clear before the viewer's answer.
+    /// Begin to change to a selection. Returns the message to send, or `None` once the numbers are used up. From here
+    /// on nothing is in clear until the viewer acknowledges it.
     fn begin(&mut self, now: Duration, selection: Selection) -> Option<Control<'static>> {
         self.in_force = Selection::All;
         self.pending = None;
@@ -55,7 +55,7 @@ impl Selecting {
         }
     }
 
-    /// What was said, if it is time to say it again.
+    /// The message to send again, if a repetition is due.
     fn repeat(&mut self, now: Duration) -> Option<Control<'static>> {
         let (selection, said) = self.pending.as_mut()?;
         if now < *said + SELECTION_PATIENCE {
@@ -66,7 +66,7 @@ impl Selecting {
         Some(self.message(selection))
     }
 
-    /// The viewer accepts selection `number`: what is in force now, if that is news.
+    /// Process the acknowledgement of selection `number`. Returns the selection now in force if it changed.
     fn acknowledged(&mut self, number: u16) -> Option<Selection> {
         let (selection, _) = self.pending.take_if(|_| number == self.number)?;
         let news = selection != self.in_force;
@@ -86,12 +86,12 @@ pub(super) struct Following {
     /// Number of the newest selection acknowledged; 0 for none.
     number: u16,
     selection: Selection,
-    /// Until when records in clear are accepted after everything was to be encrypted again.
+    /// Time until which records in clear are accepted after the selection returned to everything encrypted.
     clear_until: Duration,
 }
 
 impl Following {
-    /// Which records in clear may come now.
+    /// Which records in clear are acceptable now.
     pub(super) fn accept(&self, now: Duration) -> Accept {
         if self.selection != Selection::All || now < self.clear_until {
             Accept::ClearMedia
@@ -100,8 +100,8 @@ impl Following {
         }
     }
 
-    /// The publisher says a selection: whether to acknowledge it, and whether it is news. Another one under a number
-    /// that was acknowledged is the peer's fault.
+    /// Process an announced selection. Returns whether to acknowledge it, and whether it is a change. An error if it
+    /// differs from the last acknowledged one and has the same number, which is the peer's fault.
     fn told(&mut self, now: Duration, number: u16, selection: Selection) -> Result<(bool, bool), SessionError> {
         if number <= self.number {
             let repeated = number == self.number;
@@ -121,7 +121,8 @@ impl Following {
 }
 
 impl Session {
-    /// What this end's frames are sealed by now (publisher), or what the other end said last (viewer).
+    /// The selection that frames are sealed by now (publisher), or the newest one that the publisher announced
+    /// (viewer).
     pub fn selection(&self) -> Selection {
         if self.leads() {
             self.selecting.in_force()
@@ -130,8 +131,8 @@ impl Session {
         }
     }
 
-    /// Publisher: encrypt by another selection. What leaves something in clear comes in force when the viewer has
-    /// acknowledged it; that everything is encrypted holds at once.
+    /// Publisher: change the selection. One that leaves something in clear takes effect when the viewer has
+    /// acknowledged it; encrypting everything takes effect at once.
     pub(super) fn select(&mut self, now: Now, selection: Selection) -> Result<(), SessionError> {
         if !self.is_established() || !self.leads() {
             return Err(SessionError::Misuse);
@@ -144,11 +145,11 @@ impl Session {
         if before != Selection::All {
             self.selection_changed(Selection::All);
         }
-        // Once all numbers are used up everything stays encrypted.
+        // Once all numbers are used up, everything stays encrypted.
         message.map_or(Ok(()), |message| self.send_control(now, &message))
     }
 
-    /// Publisher: say it again where no answer came.
+    /// Publisher: announce the selection again if its acknowledgement is overdue.
     pub(super) fn repeat_selection(&mut self, now: Now) -> Result<(), SessionError> {
         match self.selecting.repeat(now.monotonic) {
             Some(message) => self.send_control(now, &message),
@@ -156,19 +157,19 @@ impl Session {
         }
     }
 
-    /// When [`repeat_selection`](Self::repeat_selection) has something to do next.
+    /// Time at which [`repeat_selection`](Self::repeat_selection) is due next.
     pub(super) fn selection_deadline(&self) -> Duration {
         self.selecting.deadline()
     }
 
-    /// Publisher: the viewer accepts a selection. An answer to an older one, or to none, means nothing.
+    /// Publisher: process an acknowledgement. One of an older selection, or of none, is ignored.
     pub(super) fn selection_acknowledged(&mut self, number: u16) {
         if let Some(selection) = self.selecting.acknowledged(number) {
             self.selection_changed(selection);
         }
     }
 
-    /// Viewer: the publisher says what it will encrypt.
+    /// Viewer: process the selection that the publisher announced.
     pub(super) fn selection_told(&mut self, now: Now, number: u16, selection: Selection) -> Result<(), SessionError> {
         let (acknowledge, news) = self.following.told(now.monotonic, number, selection)?;
         if news {
@@ -176,7 +177,7 @@ impl Session {
         }
         if acknowledge {
             self.send_control(now, &Control::SelectionAck { number })?;
-            // A peer that says it without end uses this end's control key up.
+            // Endless announcements would use up this end's control key.
             self.rekey_if_due(now)?;
         }
         Ok(())

@@ -1,4 +1,4 @@
-//! Sessions with keys that the vectors give.
+//! Sessions whose keys are given by vectors or by the test, without a handshake.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -64,12 +64,13 @@ fn now(millis: u64) -> Now {
     }
 }
 
-/// An established session whose epochs are given: the first is current, the second the next.
+/// An established session on a byte stream with the given epoch secrets: the first is the current epoch's, the second,
+/// if there is one, the next epoch's.
 fn session(suite: Suite, side: Side, role: Role, secrets: Vec<EpochSecret>) -> Session {
     session_over(Carrier::Stream, Delivery::default(), suite, side, role, secrets)
 }
 
-/// The same on any carrier.
+/// As [`session`], on any carrier.
 pub(super) fn session_over(
     carrier: Carrier,
     delivery: Delivery,
@@ -128,7 +129,7 @@ fn connections_end_after_the_record_after_which_the_reference_ends_them() {
         };
         let secret = |epoch: &Epoch| EpochSecret::new(Secret::from_bytes(&epoch.secret.array()), epoch.epoch);
         let mut session = session(suite, side, Role::Viewer, set.epochs.iter().map(secret).collect());
-        // These records hold no frames: it is the record layer that is compared.
+        // These records contain no frames, since only the record layer is compared.
         session.assembler = None;
         for (number, step) in case.steps.iter().enumerate() {
             let mut record = step.record.0.clone();
@@ -203,7 +204,7 @@ fn epochs_count_on_where_their_sixteen_bits_begin_again() {
     assert_eq!(epochs.collect::<Vec<_>>(), [65_535, 65_536, 65_537, 65_538, 65_539]);
 }
 
-/// Make an end say what an honest one would not, under its own good keys.
+/// Make an end send a payload that an honest one would not send, sealed under its valid keys.
 pub(super) fn say(world: &mut World, from: Direction, kind: Kind, payload: &[u8]) {
     let (sealing, to) = match from {
         Direction::ToInitiator => (&mut world.initiator, Direction::ToResponder),

@@ -1,4 +1,4 @@
-//! `vectors/datagrams.json`: media on datagrams, sealed, lost, repaired and wrong.
+//! `vectors/datagrams.json`: media on datagrams: sealed as by the reference, then lost, repaired, or malformed.
 
 use std::time::Duration;
 
@@ -110,7 +110,7 @@ fn end(stream: &Stream, role: Role, fec: Fec) -> Session {
     session_over(Carrier::Datagrams(entry), delivery, suite, side, role, vec![secret])
 }
 
-/// The share of repair symbols, in hundredths, with which our blocks have as many as the reference's.
+/// The share of repair symbols, in percent, that gives each of our blocks as many as the reference's block has.
 fn share(stream: &Stream) -> Fec {
     let blocks = || stream.pushes.iter().flat_map(|push| &push.blocks);
     let fits = |share: &u8| {
@@ -123,7 +123,7 @@ fn share(stream: &Stream) -> Fec {
     }
 }
 
-/// Cut and seal what a push says: its datagrams.
+/// Cut and seal the frame or codec configuration of a push. Returns the datagrams.
 fn send(session: &mut Session, stream: &Stream, push: &Push) -> Vec<Vec<u8>> {
     let now = Now {
         monotonic: Duration::ZERO,
@@ -176,7 +176,8 @@ fn frames_leave_as_the_references_datagrams() {
     }
 }
 
-/// What a viewer makes of what came, and of the time after it.
+/// Give the datagrams to a viewer and let time pass until one second after the beginning. Returns the media that it
+/// delivers.
 fn watch(session: &mut Session, datagrams: &[&Hex]) -> Result<Vec<Media>, SessionError> {
     let mut media = Vec::new();
     let mut now = Now {

@@ -1,5 +1,5 @@
-//! Who is not who the ticket says, who is not let in, and what is done to a handshake on its way: refused at both ends,
-//! in one clear sentence, without a byte of video.
+//! Publishers that are not those of the ticket, viewers that are not admitted, and handshakes that are altered on the
+//! path: both ends refuse with one clear sentence, and no byte of video is sent.
 
 use std::fs;
 use std::io::{Read, Write};
@@ -10,7 +10,7 @@ use sealcast_testkit::attack::{self, Act, Clip, Home, LENGTH, PATIENCE, Program,
 
 const CARD: &str = "test:320x240@25";
 
-/// The one line with which a program failed.
+/// The single line with which a program reported its failure.
 fn last_words(program: &Program) -> String {
     let said = program.said();
     let lines: Vec<_> = said.lines().filter(|line| line.starts_with("sealcast: ")).collect();
@@ -18,7 +18,7 @@ fn last_words(program: &Program) -> String {
     lines[0].to_owned()
 }
 
-/// Watch, fail with this exit code and these words, and leave no file behind.
+/// Checks that watching fails with this exit code and these words, and writes no file.
 fn is_refused(home: &Home, ticket: &str, code: i32, words: &[&str]) {
     let mut viewer = home.start(&format!("watch {ticket} --to file:out.h264"));
     assert_eq!(viewer.ends(), code, "{}", viewer.said());
@@ -79,7 +79,7 @@ fn stripped_offers_are_refused_at_both_ends() {
     let publisher = Home::new();
     let (program, ticket) = publisher.publish(CARD, "--mech x25519-mlkem768,x25519 --suite aes-256-gcm,aes-128-gcm");
     let port = Proxy::port_of(&ticket);
-    // What follows kind, name, version, role and random: the suites, and behind them the mechanisms.
+    // Offset of the suites, which follow kind, name, version, role and random; the mechanisms follow the suites.
     let suites = LENGTH + 1 + 8 + 1 + 1 + 32;
     type Strip = fn(&mut Vec<u8>, usize);
     let strips: [(&str, Strip); 3] = [
@@ -117,7 +117,7 @@ fn stripped_offers_are_refused_at_both_ends() {
     Home::can_watch(&ticket);
 }
 
-/// Take the first identifier from a list of one-byte identifiers.
+/// Removes the first identifier from a list of one-byte identifiers.
 fn strip(hello: &mut Vec<u8>, at: usize) {
     hello[at] -= 1;
     hello.remove(at + 1);
@@ -130,7 +130,7 @@ fn a_flipped_bit_in_any_handshake_message_is_refused() {
     let publisher = Home::new();
     let (program, ticket) = publisher.publish(CARD, "");
     let port = Proxy::port_of(&ticket);
-    // Way and number of the message, and how far into it.
+    // Direction and number of the message, and the offset in it.
     let flips = [
         (Way::Up, 0, 0),
         (Way::Up, 0, 9),
@@ -198,7 +198,7 @@ fn a_recorded_session_gains_nothing_when_it_is_played_again() {
     let answer = to_publisher(Proxy::port_of(&ticket), &up);
     program.says("the handshake failed: a sealed part of the handshake was altered on the way");
     assert!(answer.len() < 2500, "a reply and an alert: {} bytes", answer.len());
-    // The hello alone, again and again.
+    // The hello alone, repeatedly.
     let hello = &up[..LENGTH + u32::from_be_bytes([up[0], up[1], up[2], up[3]]) as usize];
     for _ in 0..3 {
         let again = to_publisher(Proxy::port_of(&ticket), &[hello, hello].concat());
@@ -225,13 +225,13 @@ fn to_publisher(port: u16, bytes: &[u8]) -> Vec<u8> {
     let mut stream = TcpStream::connect(("127.0.0.1", port)).expect("it listens");
     stream.set_read_timeout(Some(PATIENCE)).expect("a timeout");
     let mut answer = Vec::new();
-    // It may close before everything is said.
+    // The publisher may close the connection before everything is sent.
     let _ = stream.write_all(bytes);
     let _ = stream.read_to_end(&mut answer);
     answer
 }
 
-/// A publisher that plays a recording to whoever comes.
+/// A false publisher that sends a recording to every viewer.
 fn replay_to_viewer(recorded: Vec<u8>) -> u16 {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
     let port = listener.local_addr().expect("bound").port();
@@ -239,7 +239,7 @@ fn replay_to_viewer(recorded: Vec<u8>) -> u16 {
         for mut stream in listener.incoming().flatten() {
             let mut hello = [0; 16];
             let sent = stream.read_exact(&mut hello).and_then(|()| stream.write_all(&recorded));
-            // The viewer closes when it has seen enough.
+            // The viewer may have closed the connection.
             drop(sent);
         }
     });
@@ -260,7 +260,7 @@ fn a_hello_that_comes_back_is_not_taken_for_a_publisher() {
         6,
         &["does not speak the sealcast handshake"],
     );
-    // One's own ticket is no use either.
+    // A publisher cannot watch its own ticket either.
     let mut viewer = publisher.start(&format!("watch {ticket} --to null:"));
     assert_eq!(viewer.ends(), 6);
     assert!(last_words(&viewer).contains("claims to be ourselves"));

@@ -1,4 +1,4 @@
-//! Attackers on the way and strangers at the ports.
+//! Attackers on the path, and strangers who connect to the ports.
 
 mod handshake;
 mod port;

@@ -1,4 +1,4 @@
-//! Garbage, silence and malice on an open port: it costs nothing that is not bounded, and nobody who watches notices.
+//! Garbage, silence and malice on an open port: their cost is bounded, and viewers are not disturbed.
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
@@ -10,19 +10,20 @@ use sealcast_testkit::attack::{
     Clip, Home, PATIENCE, PING, Program, Proxy, Puppet, Stage, WANT_KEYFRAME, excused, until,
 };
 
-/// More than an attacker may make a publisher hold, in KiB: the queues and buffers of a viewer, and some air.
+/// Limit for the growth of a publisher's memory because of an attacker, in KiB: the queues and buffers of a viewer, and
+/// a margin.
 const MOST_GROWTH: u64 = 40 * 1024;
-/// How long a handshake may take.
+/// Timeout of a handshake.
 const HANDSHAKE: Duration = Duration::from_secs(5);
-/// What the log says of one that took longer.
+/// Logged when a handshake takes longer.
 const TIMED_OUT: &str = "did not complete the handshake within 5 s";
 
 fn stage() -> Stage {
     Stage::new(|home, clip| home.publish(clip, "--report report.json"))
 }
 
-/// The viewer has got every frame up to now; a new one gets in; the publisher is as small as before.
-/// Returns its report.
+/// Checks that the viewer has received every frame, that a new viewer gets in, and that the publisher has released its
+/// descriptors and grown by less than [`MOST_GROWTH`]. Returns its report.
 fn unharmed(stage: Stage, memory: u64, descriptors: usize) -> serde_json::Value {
     stage.assert_small(memory, MOST_GROWTH);
     until("connections are let go", || {
@@ -37,17 +38,18 @@ fn connect(port: u16) -> TcpStream {
     stream
 }
 
-/// How a connection went on which something was said: how long after it began that was, and the end was seen.
+/// A connection that the other end closed: the times from its beginning until all bytes were sent, and until the end
+/// was noticed.
 struct HungUp {
     said: Duration,
     seen: Duration,
 }
 
-/// Connect, say it, and wait until the other end has hung up.
+/// Connects, sends `words`, and waits until the other end closes the connection.
 fn hung_up_on(port: u16, words: &[u8]) -> HungUp {
     let began = Instant::now();
     let mut stream = connect(port);
-    // It may hang up before everything is said.
+    // The other end may close the connection before everything is sent.
     let _ = stream.write_all(words);
     let said = began.elapsed();
     let mut answer = Vec::new();
@@ -60,7 +62,7 @@ fn hung_up_on(port: u16, words: &[u8]) -> HungUp {
     }
 }
 
-/// How many lines a publisher said that are not about a viewer who watches, comes or goes.
+/// Number of lines in a publisher's log that are not about viewers that watch, are lost or leave.
 fn other_lines(publisher: &Program) -> usize {
     let words = ["a viewer watches", "nothing was heard", "the viewer left"];
     let said = publisher.said();
@@ -71,7 +73,7 @@ fn other_lines(publisher: &Program) -> usize {
 }
 
 fn garbage() -> Vec<(&'static str, Vec<u8>, bool)> {
-    // Name, bytes, and whether it is refused at once; what could still become a hello is waited for.
+    // Name, bytes, and whether they are refused at once. If they may still become a hello, the publisher waits.
     let mut random = vec![0x5a; 3000];
     random
         .iter_mut()
@@ -123,7 +125,7 @@ fn garbage_on_the_port_is_hung_up_on_with_one_line_in_the_log() {
     until("every handshake is told of", || {
         (other_lines(&stage.publisher) >= lines + count).then_some(())
     });
-    // Garbage is refused for what it is, and not for its silence.
+    // Garbage is refused for its content, and not because the handshake timed out.
     let timed_out = stage.publisher.count(TIMED_OUT);
     assert!(
         (waited_for..=waited_for + said_late).contains(&timed_out),
@@ -133,7 +135,7 @@ fn garbage_on_the_port_is_hung_up_on_with_one_line_in_the_log() {
     for number in 0..200 {
         let mut stream = connect(stage.port());
         if number % 2 == 0 {
-            // It may have hung up already.
+            // The other end may have closed the connection already.
             let _ = stream.write_all(&[0, 0, 4, 0, 1, b's']);
         }
     }
@@ -151,11 +153,11 @@ fn five_hundred_silent_connections_are_bounded_and_time_out() {
     let stage = stage();
     let (memory, descriptors) = (stage.publisher.rss(), stage.publisher.descriptors());
     let silent: Vec<TcpStream> = (0..500).map(|_| connect(stage.port())).collect();
-    // Places for sixteen viewers and 64 strangers, one of which has been taken by the viewer.
+    // There are places for sixteen viewers, one of them taken, and for 64 connections without a handshake.
     stage.publisher.says("turned a connection away");
     assert!(stage.publisher.descriptors() <= descriptors + 80);
     stage.assert_small(memory, MOST_GROWTH);
-    // One who comes meanwhile is turned away, tries again, and gets in once the silent ones have timed out.
+    // A viewer that connects meanwhile is turned away, tries again, and gets in once the silent ones have timed out.
     let late = Home::new();
     let mut another = late.start(&format!("watch {} --to file:out.h264", stage.ticket));
     late.flows(&another);
@@ -171,7 +173,7 @@ fn one_byte_at_a_time_does_not_hold_a_place() {
     let stage = stage();
     let (memory, descriptors) = (stage.publisher.rss(), stage.publisher.descriptors());
     let mut stream = connect(stage.port());
-    // As much as takes two minutes.
+    // So many bytes that all of them take two minutes.
     let hello = [&[0, 0, 5, 0, 1][..], b"sealcast", &[1; 1187]].concat();
     let sent = hello
         .iter()
@@ -185,7 +187,7 @@ fn one_byte_at_a_time_does_not_hold_a_place() {
     unharmed(stage, memory, descriptors);
 }
 
-/// A viewer that never reads, once it watches.
+/// A viewer that watches and never reads.
 fn deaf(stage: &Stage) -> Puppet {
     let watching = stage.publisher.count("a viewer watches");
     let puppet = Puppet::connect(&stage.ticket, Role::Viewer, true);
@@ -195,8 +197,9 @@ fn deaf(stage: &Stage) -> Puppet {
     puppet
 }
 
-/// Have viewers that never read say these words all the time, until much more was sent than the system holds for them.
-/// They are only skipped; one that could not say anything for two seconds is let go, and another comes.
+/// Lets viewers that never read send these messages all the time, until much more was sent to them than the system
+/// buffers. The publisher only skips frames for them. A viewer that could send nothing for two seconds is dropped, and
+/// replaced by another.
 fn live_for_a_round(stage: &Stage, puppets: &mut [Puppet], words: &[&[u8]]) {
     thread::scope(|scope| {
         let played = scope.spawn(|| stage.plays_a_round());
@@ -230,7 +233,7 @@ fn who_never_reads_costs_no_more_than_a_queue() {
     let stage = stage();
     let (memory, descriptors) = (stage.publisher.rss(), stage.publisher.descriptors());
     let mut puppets = [deaf(&stage)];
-    // Alive, and with a wish that would spoil the picture for others.
+    // It sends pings to stay alive, and keyframe requests, which would reduce the picture quality for others.
     live_for_a_round(&stage, &mut puppets, &[&PING, &WANT_KEYFRAME]);
     drop(puppets);
     let report = unharmed(stage, memory, descriptors);
@@ -268,7 +271,7 @@ fn a_listening_viewer_waits_for_its_publisher_whoever_else_comes() {
     for (_, bytes, _) in garbage().into_iter().filter(|(_, _, at_once)| *at_once) {
         hung_up_on(port, &bytes);
     }
-    // A stranger that proves an identity; what it says before it is let in is worth nothing.
+    // A stranger that proves an identity. Its messages before admission are ignored.
     let not_authorised = [&[2, 2, 0, 0][..]].concat();
     let end_of_stream = [&[2, 1, 0, 0][..]].concat();
     for words in [None, Some(not_authorised), Some(end_of_stream)] {
@@ -304,7 +307,7 @@ fn a_viewer_survives_what_a_false_publisher_says() {
         thread::spawn(move || {
             let mut held = Vec::new();
             for mut stream in listener.incoming().flatten() {
-                // The viewer may be gone.
+                // The viewer may have closed the connection.
                 let _ = stream.write_all(&bytes);
                 held.push(stream);
             }

@@ -1,16 +1,16 @@
-//! Strangers before a QUIC port, who name addresses that are not theirs: each is answered with less than came, and
-//! nothing of it is kept.
+//! Strangers that send to a QUIC port from forged source addresses: each packet is answered with fewer bytes than it
+//! had, and nothing is kept.
 
 use std::net::UdpSocket;
 
 use sealcast_testkit::attack::{Home, PATIENCE, Proxy, Stage, total};
 
-/// More than strangers may make a publisher hold, in KiB.
+/// Limit for the growth of a publisher's memory because of strangers, in KiB.
 const MOST_GROWTH: u64 = 10 * 1024;
 const VICTIMS: usize = 100;
 const PACKETS: usize = 3000;
 
-/// The first packet of a QUIC connection to such a publisher, as a viewer sends it.
+/// The first packet that a viewer sends to open a QUIC connection to such a publisher.
 fn first_packet(ticket: &str) -> Vec<u8> {
     let socket = UdpSocket::bind("127.0.0.1:0").expect("a free port");
     socket.set_read_timeout(Some(PATIENCE)).expect("a socket option");
@@ -32,7 +32,7 @@ fn first_packets_from_forged_addresses_get_a_shorter_retry_each_and_nothing_is_k
     let packet = first_packet(&stage.ticket);
     assert!(packet.len() >= 1200, "{} bytes", packet.len());
     let memory = stage.publisher.rss();
-    // They never asked, so far as the publisher can know; here they count what comes.
+    // For the publisher these sockets may be victims of forged addresses. Here they count the answers.
     let victims: Vec<UdpSocket> = (0..VICTIMS)
         .map(|host| UdpSocket::bind(format!("127.8.{}.1:0", host + 1)).expect("all of 127.0.0.0/8 is ours"))
         .inspect(|victim| victim.set_read_timeout(Some(PATIENCE)).expect("a socket option"))
@@ -42,7 +42,7 @@ fn first_packets_from_forged_addresses_get_a_shorter_retry_each_and_nothing_is_k
     for _ in 0..PACKETS / VICTIMS {
         for victim in &victims {
             victim.send_to(&packet, ("127.0.0.1", stage.port())).expect("sent");
-            // Before the next one: as copies of one packet they would count as one while it is looked at.
+            // Wait for each answer: otherwise the packets, which are all equal, could be processed as copies of one.
             let length = victim.recv(&mut buffer).expect("an answer to each");
             (answers, bytes) = (answers + 1, bytes + length);
         }
@@ -56,6 +56,6 @@ fn first_packets_from_forged_addresses_get_a_shorter_retry_each_and_nothing_is_k
     }
     stage.assert_small(memory, MOST_GROWTH);
     let report = stage.unharmed();
-    // And one for each of the two viewers, or more where one heard nothing in time and began again.
+    // Besides these, one for each of the two viewers, or more if a viewer heard nothing in time and connected again.
     assert!(total(&report, "door_answers", "retry") >= answers + 2, "{report}");
 }

@@ -1,5 +1,5 @@
-//! Records that are altered, dropped, repeated, swapped and moved between sessions: refused, counted and survived, and
-//! nothing but what the publisher sent reaches the file.
+//! Records that are altered, dropped, repeated, swapped and moved between sessions: they are refused and counted, the
+//! stream goes on, and only data that the publisher sent reaches the file.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
@@ -9,7 +9,7 @@ use sealcast_testkit::attack::{
     order_looped, total, until,
 };
 
-/// Every bit that is worth flipping in a frame's record: where, and the reason it is refused for.
+/// The bits to flip in a frame's record: offset and mask, and the reason for which the record is then refused.
 fn flips() -> Vec<(usize, u8, &'static str)> {
     let mut flips = vec![
         (1, 0x01, "cleartext"),
@@ -27,12 +27,12 @@ fn flips() -> Vec<(usize, u8, &'static str)> {
     ];
     flips.extend((16..24).map(|at| (at, 1 << (at % 8), "tag")));
     flips.extend((24..64).map(|at| (at, 1 << (at % 8), "tag")));
-    // From the end: the last byte of the payload and the tag.
+    // Counted from the end: the tag and the last byte of the payload.
     flips.extend((1..=17).map(|back| (usize::MAX - back, 0x10, "tag")));
     flips
 }
 
-/// Where a flip falls in a message of this length.
+/// Offset of a flip in a message of this length.
 fn place(at: usize, length: usize) -> usize {
     if at > usize::MAX / 2 {
         length - (usize::MAX - at)
@@ -41,13 +41,13 @@ fn place(at: usize, length: usize) -> usize {
     }
 }
 
-/// Begin to watch through the proxy.
+/// Starts a viewer through the proxy.
 fn watch(home: &Home, proxy: &Proxy, ticket: &str) -> Program {
     let ticket = proxy.ticket(ticket);
     home.start(&format!("watch {ticket} --to file:out.h264 --report report.json"))
 }
 
-/// Watch a whole clip through the proxy, to its end. The frames that came, and the viewer.
+/// Watches a clip through the proxy to its end. Returns the frames that arrived, and the viewer.
 fn watch_all(home: &Home, clip: &Clip, proxy: &Proxy, ticket: &str) -> (Vec<usize>, Program) {
     let mut viewer = watch(home, proxy, ticket);
     assert_eq!(viewer.ends(), 0, "{}", viewer.said());
@@ -56,8 +56,8 @@ fn watch_all(home: &Home, clip: &Clip, proxy: &Proxy, ticket: &str) -> (Vec<usiz
     (order(&home.recorded(), &clip.frames), viewer)
 }
 
-/// Watch a clip without end through the proxy until so many attacks are over, and a while longer. The frames that came,
-/// and the viewer.
+/// Watches a clip in a loop through the proxy until all attacks are done, and a while longer. Returns the frames that
+/// arrived, and the viewer.
 fn watch_until(
     (done, all): (&AtomicUsize, usize),
     home: &Home,
@@ -108,7 +108,7 @@ fn a_flipped_bit_anywhere_is_refused_counted_and_survived() {
     for reason in ["cleartext", "unknown_epoch", "tag"] {
         let wanted = flips().iter().filter(|flip| flip.2 == reason).count() as u64;
         let refused = viewer.refused("report.json", reason);
-        // What was under way when a session ended was never looked at.
+        // Records in transit at the end of a session were never processed.
         let accounted = refused == wanted || watching.heard_nothing() && refused < wanted;
         assert!(accounted, "{reason}: {refused} of {wanted}");
     }
@@ -121,7 +121,7 @@ fn what_spoils_the_framing_ends_the_connection_and_the_viewer_comes_back() {
     let (publisher, viewer) = (Home::new(), Home::new());
     let clip = Clip::make(publisher.path(), 300);
     let (_program, ticket) = publisher.publish(&clip.url(75, "&loop"), "");
-    // Kind, flags that must not be set, stream, a number beyond the counter; then the length.
+    // Bits of the kind, of flags that must not be set, of the stream, and of a number beyond the counter.
     let headers = [
         (4, 0x01),
         (4, 0x80),
@@ -137,12 +137,12 @@ fn what_spoils_the_framing_ends_the_connection_and_the_viewer_comes_back() {
     let count = spoils.len();
     let spoilt = Arc::new(AtomicUsize::new(0));
     let counted = Arc::clone(&spoilt);
-    // Frames of the connection, and whether it is spoilt.
+    // Number of the connection, its frames so far, and whether one of them was altered.
     let mut connection = (0, 0, false);
     let proxy = Proxy::start(Proxy::port_of(&ticket), move |seen, mut message| {
         if seen.way == Way::Down && is_frame(&message) {
             if connection.0 != seen.connection {
-                // The one before was survived.
+                // The viewer has connected again after the alteration.
                 counted.fetch_add(usize::from(connection.2), Ordering::Relaxed);
                 connection = (seen.connection, 0, false);
             }
@@ -157,7 +157,8 @@ fn what_spoils_the_framing_ends_the_connection_and_the_viewer_comes_back() {
     });
     let (_, watching) = watch_until((&spoilt, count), &viewer, &clip, &proxy, &ticket);
     let report = viewer.report("report.json");
-    // Eight headers and two lengths beyond the limit; the other lengths end as silence or as what follows is taken for.
+    // Eight headers, and two lengths beyond the limit. The other lengths end in silence, or in whatever the bytes that
+    // follow are taken for.
     assert!(viewer.refused("report.json", "malformed") >= 10, "{report}");
     let established = total(&report, "handshakes", "established");
     assert!(established > count as u64, "{report}");
@@ -203,7 +204,7 @@ fn replayed_records_are_counted_and_shown_once() {
         frames += 1;
         old.push(message.clone());
         let again = match frames {
-            // At once; a little later; from the beginning.
+            // The newest record, a recent one, and one from the beginning.
             50 => old[49].clone(),
             100 => old[90].clone(),
             150 => old[1].clone(),
@@ -236,7 +237,7 @@ fn dropped_and_swapped_records_cost_frames_but_show_no_wrong_one() {
         if frames > 450 {
             return Act::pass(message);
         }
-        // Seven and ten have no common factor with where keyframes stand: every kind of frame is hit.
+        // The period of 21 has no common factor with the keyframe interval of 10, so every kind of frame is affected.
         match frames % 21 {
             7 => Act::drop(),
             14 => {
@@ -249,7 +250,7 @@ fn dropped_and_swapped_records_cost_frames_but_show_no_wrong_one() {
     });
     let (frames, watching) = watch_all(&viewer, &clip, &proxy, &ticket);
     assert_eq!(program.ends(), 0);
-    // What is decodable: no frame without all frames since the keyframe before it.
+    // All frames are decodable: none without all frames since the keyframe before it.
     for pair in frames.windows(2) {
         let (before, after) = (pair[0], pair[1]);
         assert!(
@@ -285,7 +286,7 @@ fn records_of_another_session_and_reflected_ones_are_refused() {
             frames += 1;
             if frames % 20 == 0 && frames < 200 {
                 counted.fetch_add(1, Ordering::Relaxed);
-                // From the other viewer's session, and to the publisher what it said itself.
+                // A record of the other viewer's session to this viewer, and the publisher's own record back to it.
                 act.on.insert(0, taken[frames].clone());
                 act.back.push(message);
             }
@@ -304,7 +305,7 @@ fn records_of_another_session_and_reflected_ones_are_refused() {
     let refused = second.refused("report.json", "tag") + second.refused("report.json", "replay");
     assert!(refused >= 9 || two.heard_nothing(), "{refused} of 9");
     if one.heard_nothing() {
-        // It came again, and was taken for the second one.
+        // The first viewer connected again, and the proxy took it for the second one.
         return;
     }
     assert_eq!(first.refused("report.json", "tag"), 0);

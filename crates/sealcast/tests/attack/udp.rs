@@ -1,4 +1,5 @@
-//! Attacks on sessions over `udp://`, from the way between the ends: all is refused and counted, and no frame is lost.
+//! Attacks on sessions over `udp://` from the path between the ends: they are refused and counted, and no frame is
+//! lost.
 
 use std::thread::sleep;
 use std::time::Duration;
@@ -10,14 +11,14 @@ use sealcast_testkit::attack::{
 use serde_json::Value;
 
 const HEADER: usize = 24;
-/// `connection u32`.
+/// Length of `connection u32`.
 const CONNECTION: usize = 4;
-/// Long enough for repair to come even if this machine does something else meanwhile.
+/// Budget for repair that is long enough even on a busy machine.
 const BUDGET: &str = "latency=2000";
 const FRAMES: usize = 200;
 const RATE: u32 = 60;
 
-/// A publisher, a viewer, and us between them.
+/// A publisher, a viewer, and a relay of ours between them.
 struct Stage {
     publisher: Program,
     viewer: Program,
@@ -32,7 +33,7 @@ fn pass(_: Way, _: usize, datagram: &[u8]) -> Vec<Vec<u8>> {
 }
 
 impl Stage {
-    /// Publish a clip without end, and watch it.
+    /// Publishes a clip in a loop, and watches it.
     fn new(tamper: impl FnMut(Way, usize, &[u8]) -> Vec<Vec<u8>> + Send + 'static) -> Self {
         let home = Home::new();
         let clip = Clip::make(home.path(), FRAMES);
@@ -49,12 +50,12 @@ impl Stage {
         }
     }
 
-    /// Wait until the stream flows.
+    /// Waits until the stream flows.
     fn flows(&self) {
         self.homes.1.flows(&self.viewer);
     }
 
-    /// Wait until so many datagrams more have passed each way.
+    /// Waits until `datagrams` more datagrams have passed in each direction.
     fn passes(&self, datagrams: usize) {
         let passed = |way| self.tap.seen().iter().filter(|(this, _)| *this == way).count();
         for way in [Way::Up, Way::Down] {
@@ -63,13 +64,13 @@ impl Stage {
         }
     }
 
-    /// The stream still flows, in its first session, and every frame arrived.
+    /// Checks that the stream still flows in its first session, and that every frame arrived.
     fn unharmed(self) -> Reports {
         self.homes.1.grows_by(self.clip.bytes.len() as u64 / 4);
         self.ends()
     }
 
-    /// Stop both ends, of which each had one session and got every frame.
+    /// Stops both ends. Fails unless they had a single session and every frame arrived.
     fn ends(mut self) -> Reports {
         assert_eq!(self.viewer.stop(), 0, "{}", self.viewer.said());
         assert_eq!(self.publisher.stop(), 0, "{}", self.publisher.said());
@@ -99,7 +100,7 @@ impl Stage {
     }
 }
 
-/// What both ends say, and how many frames a machine that stood still may have cost.
+/// The reports and messages of both ends, and the number of frames that may be missing because the machine stood still.
 struct Reports {
     publisher: Value,
     viewer: Value,
@@ -111,7 +112,8 @@ fn refused(report: &Value, reason: &str) -> u64 {
     total(report, "open_failures", reason)
 }
 
-/// The places worth flipping: every bit of the connection, the header and the unit header, and some of the rest.
+/// Flips one bit, chosen by `number`: one in the connection number, the header or the first bytes of the payload, or
+/// every third time one near the end.
 fn flipped(number: usize, datagram: &[u8]) -> Vec<u8> {
     let mut altered = datagram.to_vec();
     let bits = (CONNECTION + HEADER + 16) * 8;
@@ -132,7 +134,7 @@ fn a_flipped_bit_in_a_copy_of_every_datagram_changes_nothing() {
         if !carries_record(datagram) {
             return vec![datagram.to_vec()];
         }
-        // The forgery comes before the datagram, and so has its number first.
+        // The forgery is sent before the datagram, so that its record number arrives first.
         vec![flipped(number, datagram), datagram.to_vec()]
     });
     stage.passes(300);
@@ -159,7 +161,7 @@ fn every_datagram_again_later_and_to_its_sender_changes_nothing() {
                 replayed.0 += u64::from(*way == Way::Up);
                 replayed.1 += u64::from(*way == Way::Down);
             }
-            // As fast as both ends can look at them: what overflows is lost, and that is another matter.
+            // Only as fast as both ends can process them: lost datagrams are not the subject of this test.
             if nth % 8 == 0 {
                 sleep(Duration::from_millis(1));
             }
@@ -169,7 +171,8 @@ fn every_datagram_again_later_and_to_its_sender_changes_nothing() {
     assert!(replayed.0 > 50 && replayed.1 > 100, "{replayed:?}");
     for (end, report, replayed) in [("publisher", &publisher, replayed.0), ("viewer", &viewer, replayed.1)] {
         let found = refused(report, "replay");
-        // Handshakes are answered, the rest is refused. What went back to its sender fits no key of it.
+        // Handshake messages are answered, everything else is refused. Records that return to their sender fit none of
+        // its keys.
         assert!(
             found >= replayed * 9 / 10 || overflowed(),
             "{end}: {found} of {replayed}: {report}"
@@ -189,7 +192,7 @@ fn every_datagram_twice_and_out_of_order_changes_nothing() {
             return vec![datagram.to_vec(), datagram.to_vec()];
         }
         held.push(datagram.to_vec());
-        // What is no media does not wait: the goodbye would have to wait for what follows it.
+        // Only media is held back: a close message would wait for a datagram after it.
         if !carries_media(datagram) || number % 4 == 3 {
             let mut all: Vec<Vec<u8>> = held.drain(..).rev().collect();
             all.extend(all.clone());
@@ -202,7 +205,7 @@ fn every_datagram_twice_and_out_of_order_changes_nothing() {
     assert!(refused(&publisher, "replay") > 0 && refused(&viewer, "replay") > 50);
 }
 
-/// What somebody who knows the connection's number and the cookie can say without a key.
+/// Datagrams that somebody who knows the connection number and the cookie can send without a key.
 fn forgeries(connection: [u8; 4], cookie: &[u8]) -> Vec<Vec<u8>> {
     let fragment = |cookie: &[u8], message: u8, index: u8, count: u8, part: &[u8]| {
         let mut out = [&connection[..], &[0x06], cookie, &[message, index, count], part].concat();
@@ -219,12 +222,12 @@ fn forgeries(connection: [u8; 4], cookie: &[u8]) -> Vec<Vec<u8>> {
     };
     let mut all = vec![
         bare(&[]),
-        // `unknown`, an alert, a knock and a cookie.
+        // `unknown`, an alert, `knock` (a cookie request) and `cookie`.
         bare(&[0x09]),
         bare(&[0x05, 1]),
         [&bare(&[0x07])[..], &[0x5A; 16], &[0; 43]].concat(),
         [&bare(&[0x08])[..], &[0x5A; 32]].concat(),
-        // Repair records, media, a description, in clear and not; control.
+        // Repair records, media and a description, encrypted and in clear, and control records.
         record(0x10, 0x41, 1200),
         record(0x10, 0x0D, 1200),
         record(0x10, 0x0C, 300),
@@ -245,7 +248,7 @@ fn forgeries(connection: [u8; 4], cookie: &[u8]) -> Vec<Vec<u8>> {
     all
 }
 
-/// The cookie of the handshake that passed.
+/// The cookie of the handshake that passed the relay.
 fn cookie(tap: &Tap) -> Vec<u8> {
     let seen = tap.seen();
     let fragment = seen.iter().find(|(_, datagram)| kind(datagram) == Some(0x06));
@@ -268,7 +271,8 @@ fn forged_endings_repair_and_fragments_do_nothing_to_a_session_that_lives() {
         sleep(Duration::from_millis(50));
     }
     let seen = stage.tap.seen();
-    // A keyframe-request is the one message of a viewer that is so long.
+    // A keyframe request is the only message of the viewer with this length here. A probe-ack is as long, but no probes
+    // are sent without `mtu=auto`.
     let is_request = |(way, datagram): &&(Way, Vec<u8>)| *way == Way::Up && datagram.len() == 4 + HEADER + 5 + 16;
     let requests = seen.iter().filter(is_request).count();
     let is_of = |of: u8| move |(_, datagram): &&(Way, Vec<u8>)| kind(datagram) == Some(of);
@@ -312,7 +316,7 @@ fn the_report_lists_what_was_refused_by_reason_and_one_line_says_so() {
             stage.tap.to_viewer(datagram);
             stage.tap.to_publisher(datagram);
         }
-        // Too short to name a connection.
+        // Too short for a connection number.
         stage.tap.to_viewer(&connection[..3]);
         stage.tap.to_publisher(&connection[..3]);
         elsewhere.send_to(&control(0), viewer).expect("sent");
@@ -344,8 +348,8 @@ fn a_forged_reply_that_wins_the_race_is_ignored() {
         if way != Way::Down || kind(datagram) != Some(0x06) || forged {
             return vec![datagram.to_vec()];
         }
-        // A second later the viewer would believe the forgery: the reply follows it at once, and not when it is sent
-        // again, which takes as long as this machine likes.
+        // The handshake fails if no valid reply follows the forgery within a second. So the real reply follows it at
+        // once: its repetition could take longer on a busy machine.
         held.push(datagram.to_vec());
         let (index, count) = (datagram[22], datagram[23]);
         forged = index + 1 == count;
@@ -353,7 +357,7 @@ fn a_forged_reply_that_wins_the_race_is_ignored() {
             return Vec::new();
         }
         let reply = std::mem::take(&mut held);
-        // The same form, another ciphertext and another signature.
+        // The same format with an altered ciphertext and signature.
         let altered = reply.iter().map(|datagram| {
             let mut altered = datagram.clone();
             let at = altered.len() - 21;
@@ -374,7 +378,7 @@ fn a_forged_finish_that_wins_the_race_is_ignored() {
             let mut altered = datagram.to_vec();
             let at = altered.len() - 1 - fragments;
             altered[at] ^= 0x40;
-            // The hello is left as it is: an altered one is another's, and answered.
+            // No altered hello is sent: it would be a valid message of another initiator, and be answered.
             let message = datagram[21];
             if message == 1 {
                 return vec![altered, datagram.to_vec()];
@@ -412,7 +416,7 @@ fn from_another_address_a_captured_connection_is_of_no_use() {
     }
     assert!(sent > 400, "{sent} datagrams");
     sleep(Duration::from_millis(100));
-    // A bit flipped in the connection's number makes it another's, of whom nobody knows: that is said, shortly.
+    // A flipped bit in the connection number gives an unknown connection, which is answered by a short message.
     let mut media = 0;
     let mut buffer = [0; 2000];
     while let Ok((length, _)) = elsewhere.recv_from(&mut buffer) {
@@ -440,7 +444,7 @@ fn words_of_another_session_end_nothing() {
     stage.flows();
     let connection = stage.tap.connection();
     for (nth, (_, datagram)) in words.iter().enumerate().filter(|(_, (_, datagram))| datagram.len() > 4) {
-        // Its goodbye is among them, in the right form and of the right epoch.
+        // The other session's close message is among them, in the right format and of the right epoch.
         let moved = [&connection[..], &datagram[CONNECTION..]].concat();
         stage.tap.to_viewer(&moved);
         stage.tap.to_publisher(&moved);

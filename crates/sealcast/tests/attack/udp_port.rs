@@ -1,5 +1,5 @@
-//! Strangers before a UDP port: floods cost a MAC each and nothing that grows, nobody who watches notices, and who is
-//! not let in is told in one sentence.
+//! Strangers that send to a UDP port: each datagram of a flood costs a MAC and no memory, viewers are not disturbed,
+//! and a viewer that is not admitted is told so in one sentence.
 
 use std::fs;
 use std::net::UdpSocket;
@@ -8,13 +8,13 @@ use std::time::Duration;
 
 use sealcast_testkit::attack::{Home, PATIENCE, Program, Proxy, Stage, kind, total};
 
-/// More than strangers may make a publisher hold, in KiB.
+/// Limit for the growth of a publisher's memory because of strangers, in KiB.
 const MOST_GROWTH: u64 = 10 * 1024;
 const ADDRESSES: usize = 100;
-/// Of a flood that leaves time to look at each.
+/// Number of datagrams of a flood that is slow enough for each to be processed.
 const DATAGRAMS: u32 = 40_000;
 
-/// What the flood is about: a clip over UDP, repaired as long as nobody would notice.
+/// The stream that floods must not disturb: a clip over UDP with a long time for repair.
 fn stage() -> Stage {
     Stage::new(|home, clip| home.publish_udp(clip, "latency=2000&rate=off", "--report report.json"))
 }
@@ -24,14 +24,15 @@ fn ticks(program: &Program) -> u64 {
     let stat = fs::read_to_string(format!("/proc/{}/stat", program.pid())).expect("it runs");
     let after_name = stat.rsplit_once(')').expect("a name").1;
     let fields: Vec<&str> = after_name.split_whitespace().collect();
-    // The fields of proc(5) from the third on: user and system time are the 14th and 15th.
+    // The list begins with the third field of proc(5); user and system time are the 14th and 15th field.
     [fields[11], fields[12]]
         .iter()
         .map(|field| field.parse::<u64>().expect("a number"))
         .sum()
 }
 
-/// What strangers say: knocks, fragments without a cookie, records of nobody, noise, and parts of all that.
+/// A datagram of a stranger: a cookie request, a fragment without a valid cookie, a record of an unknown connection,
+/// noise, or a part of one of these.
 fn word(number: u32, random: &[u8]) -> Vec<u8> {
     let connection = number.wrapping_mul(0x9E37_79B9).to_be_bytes();
     let at = number as usize % (random.len() - 1200);
@@ -50,7 +51,7 @@ fn word(number: u32, random: &[u8]) -> Vec<u8> {
     word
 }
 
-/// Flood a port with so many datagrams from many addresses; `pause` lets so many through at once.
+/// Sends `datagrams` datagrams from many addresses to a port, with a `pause` after every `at_once` of them.
 fn flood(port: u16, datagrams: u32, at_once: u32, pause: Duration) {
     let random: Vec<u8> = (0..5000_u32)
         .map(|at| (at.wrapping_mul(2_654_435_761) >> 13) as u8)
@@ -60,7 +61,7 @@ fn flood(port: u16, datagrams: u32, at_once: u32, pause: Duration) {
         .collect();
     for number in 0..datagrams {
         let socket = &sockets[number as usize % ADDRESSES];
-        // What the system does not take is lost.
+        // Datagrams that the system does not accept are lost.
         let _ = socket.send_to(&word(number, &random), ("127.0.0.1", port));
         if number % at_once == 0 && !pause.is_zero() {
             sleep(pause);
@@ -89,12 +90,13 @@ fn a_flood_at_line_rate_costs_no_session_and_no_memory() {
     flood(stage.port(), 10 * DATAGRAMS, 1, Duration::ZERO);
     let spent = ticks(&stage.publisher) - before;
     println!("{} datagrams, {} ms of the processor", 10 * DATAGRAMS, spent * 10);
-    // What the socket cannot hold is lost, the viewer's words among it: frames may be missing, but not the session.
+    // Datagrams that the socket's buffer cannot hold are lost, the viewer's included. So frames may be missing, but the
+    // session must survive.
     stage.assert_small(memory, MOST_GROWTH);
     stage.harmed();
 }
 
-/// Knock, and wait for the cookie: once it has come, all that was sent before was looked at.
+/// Requests a retry cookie and waits for it. Once it has arrived, all datagrams sent before it were processed.
 fn cookie(socket: &UdpSocket, port: u16, connection: [u8; 4]) -> [u8; 16] {
     let knock = [&connection[..], &[0x07], &[0x5A; 16], &[0; 43]].concat();
     socket.send_to(&knock, ("127.0.0.1", port)).expect("sent");
@@ -107,7 +109,7 @@ fn cookie(socket: &UdpSocket, port: u16, connection: [u8; 4]) -> [u8; 16] {
     }
 }
 
-/// Get a cookie and begin a handshake with what is no hello, or with nothing more.
+/// Gets a cookie and begins a handshake with a fragment that contains `part`, which is no hello.
 fn begin(socket: &UdpSocket, port: u16, connection: u32, part: &[u8]) {
     let connection = connection.to_be_bytes();
     let cookie = cookie(socket, port, connection);
@@ -136,7 +138,8 @@ fn the_report_says_of_every_stranger_why_it_was_refused() {
     let port = Proxy::port_of(&ticket);
     let socket = UdpSocket::bind("127.0.0.8:0").expect("all of 127.0.0.0/8 is ours");
     socket.set_read_timeout(Some(PATIENCE)).expect("a socket option");
-    // A fragment without a cookie of ours, a record of nobody, and what names no connection; after each a knock.
+    // Datagrams of a stranger (a fragment without a valid cookie, an unknown message), records of unknown connections,
+    // and malformed datagrams. After each follows a cookie request.
     let words: [(&[u8], usize, u64); 5] = [
         (&[9, 9, 9, 9, 0x06], 900, 30),
         (&[9, 9, 9, 9, 0x55], 200, 5),
@@ -163,7 +166,7 @@ fn the_report_says_of_every_stranger_why_it_was_refused() {
     publisher.says("malformed 17, stranger 35, unknown 20");
 }
 
-/// Run a viewer that cannot succeed: its exit code and its last line.
+/// Runs a viewer that cannot succeed. Returns its exit code and its last line.
 fn turned_away(ticket: &str, more: &str) -> (i32, String) {
     let home = Home::new();
     let mut viewer = home.start(&format!("watch {ticket} --to null: {more}"));
@@ -198,7 +201,7 @@ fn who_is_not_let_in_is_told_in_one_sentence_with_the_right_code() {
     thread::scope(|scope| {
         for (what, ticket, expected, words) in &cases {
             scope.spawn(move || {
-                // Who hears nothing tries again until told not to; where nobody is, nobody tells.
+                // A viewer that gets no answer tries again for ever, unless it is told not to.
                 let (code, last) = turned_away(ticket, if *expected == 5 { "--no-reconnect" } else { "" });
                 assert_eq!(code, *expected, "{what}: {last}");
                 assert!(last.starts_with("sealcast: ") && last.contains(words), "{what}: {last}");

@@ -1,4 +1,5 @@
-//! Cameras of the camera gateway: within TLS, each for its own viewers, and read again while players watch.
+//! Cameras of the camera gateway: over TLS, with an allow list for each camera, and with a configuration that is read
+//! again while players watch.
 
 use std::io::{Read, Write};
 use std::net::{Ipv4Addr, TcpListener};
@@ -21,7 +22,7 @@ use sealcast_testkit::media::{STREET, clip, path, tool};
 use sealcast_testkit::program::{self, PATIENCE, Publisher, free_port, home, sealcast, succeeds_once};
 use sealcast_testkit::servers::gstreamer;
 
-/// A certificate that nobody vouches for, and its key, in one file; and its fingerprint as OpenSSL knows it.
+/// Creates a self-signed certificate. Returns a file with it and its key, and its fingerprint as computed by OpenSSL.
 fn certificate(dir: &Path, name: &str) -> (PathBuf, String) {
     let file = dir.join(name);
     let [key, shown] = ["key", "certificate"].map(|end| dir.join(format!("{name}.{end}")));
@@ -72,7 +73,7 @@ fn a_camera_within_tls_is_carried_with_its_password_and_shows_what_it_shows_dire
     let owner = std::os::unix::fs::PermissionsExt::from_mode(0o600);
     std::fs::set_permissions(&list, owner).expect("our file");
     let gateways = pair("", &["--camera-file", path(&list)], &[]);
-    // The server drops what a busy machine does not read in time.
+    // The server drops packets that a busy machine does not read in time, so several attempts are allowed.
     let compare = || {
         let (shown, through) = (show(&direct), show(&gateways.url()));
         match shown == through && shown.len() == 50 {
@@ -115,7 +116,7 @@ fn a_camera_that_is_not_pinned_or_is_another_is_refused_with_what_it_showed() {
     }
 }
 
-/// Shows a certificate, and signs with a key that may be another's.
+/// Presents a certificate, and signs with a key that need not belong to it.
 #[derive(Debug)]
 struct Shows(Arc<CertifiedKey>);
 
@@ -125,7 +126,8 @@ impl ResolvesServerCert for Shows {
     }
 }
 
-/// A server within TLS; the first thing that each client says to it there, if it says anything.
+/// A TLS server. Returns its port, and a channel with the first plaintext that each client sends; it is empty if the
+/// client sends none.
 fn tls_server(certificate: &Path, key: &Path, version: &'static SupportedProtocolVersion) -> (u16, Receiver<String>) {
     let shown = CertificateDer::from_pem_file(certificate).expect("a certificate");
     let key = PrivateKeyDer::from_pem_file(key).expect("a key");
@@ -193,7 +195,7 @@ fn a_camera_without_tls_hears_no_rtsp_where_tls_was_asked_for() {
     assert_eq!(status_of(gateways.port, "front"), 503);
     gateways.camera.program.says("nothing was sent in plain", PATIENCE);
     let heard: Vec<Vec<u8>> = heard.try_iter().collect();
-    // The record of a ClientHello (RFC 8446 §5.1).
+    // The content type of the record with a ClientHello is `handshake`, 22 (RFC 8446 §5.1).
     assert!(
         heard.len() >= 2 && heard.iter().all(|first| first[0] == 22),
         "{heard:?}"
@@ -220,7 +222,7 @@ impl Configured {
         }
     }
 
-    /// Have another configuration read, until it has been taken or refused so many times.
+    /// Makes the gateway read another configuration, and waits until it has printed `words` `times` times.
     fn reload(&self, sections: &str, words: &str, times: usize) {
         std::fs::write(&self.file, sections).expect("written");
         self.gateway.program.signal("HUP");
@@ -228,10 +230,10 @@ impl Configured {
     }
 }
 
-/// The end of a renewal that was taken.
+/// Printed after a new configuration was accepted.
 const TAKEN: &str = "cameras and allow lists were read again";
 
-/// A viewer gateway with a home of its own, and its peer id.
+/// A viewer gateway with its own home and peer id, to be started.
 struct Viewer {
     home: tempfile::TempDir,
     peer: String,
@@ -263,14 +265,15 @@ fn section(path: &str, url: &str, more: &str) -> String {
     format!("[[gateway.camera]]\npath = \"{path}\"\nurl = \"{url}\"\n{more}\n")
 }
 
-/// A camera that never stops, whose packets name it and are numbered.
+/// A camera that never stops. Its packets contain its name and are numbered.
 fn numbered(name: &str) -> (Camera, Vec<Packet>) {
     let packet = |at: usize| ((at % 4) as u8, format!("{name} {at}").into_bytes());
     let packets: Vec<Packet> = (0..97).map(packet).collect();
     (Camera::start(Plain::Tcp, packets.clone(), true), packets)
 }
 
-/// The next packets of a player are those of the camera, none left out; how many have come then.
+/// Checks that the next `count` packets of a player are those of the camera from `from` on, without a gap. Returns the
+/// number of the packet after them.
 fn follow(player: &Player, packets: &[Packet], from: usize, count: usize) -> usize {
     for (at, came) in (from..).zip(player.packets(count)) {
         assert!(came == packets[at % packets.len()], "packet {at} is {came:?}");

@@ -1,4 +1,4 @@
-//! How things end between a camera and its players, not before their time, and how they begin again.
+//! How connections between cameras, gateways and players end, never before their timeouts, and how they resume.
 
 use std::io::{Read, Write};
 use std::net::{Ipv4Addr, TcpStream};
@@ -12,17 +12,17 @@ use sealcast_testkit::gateways::{
 use sealcast_testkit::program::{self, PATIENCE, free_port, home, succeeds_once};
 use socket2::{Domain, SockAddr, Socket, Type};
 
-/// What the camera gateway says when those who watched go on.
+/// Printed by the camera gateway when the players that were watching receive packets again.
 const BACK: &str = "the camera is back: who watched goes on";
 
-/// A camera of few packets that never stops, and gateways before it.
+/// A camera that sends a few packets over and over, and a pair of gateways for it.
 fn endless(plain: Plain) -> (Camera, Pair) {
     let camera = Camera::start(plain, vec![(0, vec![1; 500]), (2, vec![2; 300])], true);
     let gateways = pair(&camera.url(), &[], &[]);
     (camera, gateways)
 }
 
-/// What happened did not happen before its time, so many seconds after `began`.
+/// Fails if less than `seconds` have passed since `began`.
 fn assert_after(began: Instant, seconds: u64) {
     let took = began.elapsed();
     assert!(
@@ -31,12 +31,12 @@ fn assert_after(began: Instant, seconds: u64) {
     );
 }
 
-/// Enough for what the program itself waits for.
+/// Time limit for something for which the program itself waits `seconds`.
 fn after(seconds: u64) -> Duration {
     PATIENCE + Duration::from_secs(seconds)
 }
 
-/// Watch until packets come.
+/// Starts a player and waits until packets arrive.
 fn watching(gateways: &Pair, plain: Plain) -> Player {
     let player = Player::watch(gateways.port, plain);
     player.packets(20);
@@ -105,10 +105,10 @@ fn who_leaves_while_the_camera_is_away_is_not_waited_for() {
         camera.goes();
         gateways.camera.program.says("waiting for it to come back", PATIENCE);
         player.hang_up();
-        // It left, or its connection broke.
+        // The gateway prints that the player left, or that its connection broke.
         gateways.viewer.says(" the player", PATIENCE);
-        // Nobody watched it any more, so who comes now is told after 5 s that it is away. Where it is still waited for,
-        // no answer comes within 10 s, and the viewer gateway gives its own.
+        // Nobody watches the camera any more, so a new player is told after 5 s that it is away. If the camera gateway
+        // still waited for the camera, no answer would come within 10 s, and the viewer gateway would send its own.
         let mut next = Player::connect(gateways.port, "front", Plain::Tcp);
         let began = Instant::now();
         match next.ask(Method::Describe, "", &[]).status {
@@ -153,7 +153,7 @@ fn a_viewer_gateway_that_is_killed_frees_its_players_and_its_successor_serves_th
     }
 }
 
-/// Send a stranger's bytes, one more each second, until the other end hangs up.
+/// Connects without authentication and sends one byte per second, until the other end closes the connection.
 fn drip(port: u16, bytes: &[u8]) {
     let mut stranger = TcpStream::connect((Ipv4Addr::LOCALHOST, port)).expect("it listens");
     stranger
@@ -161,7 +161,7 @@ fn drip(port: u16, bytes: &[u8]) {
         .expect("not zero");
     for byte in bytes.chunks(1) {
         let gone = stranger.write_all(byte).is_err();
-        // What it says before it goes is not looked at.
+        // An answer before the end is ignored.
         if gone || matches!(stranger.read(&mut [0; 512]), Ok(0)) {
             return;
         }
@@ -189,8 +189,8 @@ fn strangers_who_say_half_of_something_are_cut_off_and_disturb_nobody() {
     watching(&gateways, Plain::Udp);
 }
 
-/// What a player over TCP reads that takes `chunk` bytes each 20 ms, for longer than it would be served if it took
-/// nothing and until it has `enough`.
+/// Returns the packets of a player over TCP that reads `chunk` bytes every 20 ms. It reads until it has `enough`, and
+/// for longer than it would be served if it read nothing.
 fn read_slowly(gateways: &Pair, chunk: usize, enough: impl Fn(&[Packet]) -> bool) -> Vec<Packet> {
     let socket = Socket::new(Domain::IPV4, Type::STREAM, None).expect("a socket");
     socket.set_recv_buffer_size(32 << 10).expect("room");
@@ -262,7 +262,7 @@ fn a_player_that_reads_too_slowly_is_not_cut_off_and_loses_whole_pictures() {
             .position(|other| other == number)
             .expect("one of the film's")
     };
-    // Where it goes on after each gap.
+    // The place in the film of the first packet after each gap.
     let gaps = |came: &[Packet]| -> Vec<usize> {
         let places: Vec<usize> = video(came).iter().map(place).collect();
         let gaps = places

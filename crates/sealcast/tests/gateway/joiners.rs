@@ -1,4 +1,4 @@
-//! Who joins a camera that others watch sees its first picture whole, and they miss nothing.
+//! A player that joins a camera which others watch begins with a complete picture, and the others miss nothing.
 
 use std::time::{Duration, Instant};
 
@@ -6,11 +6,11 @@ use sealcast_proto::rtsp::Method;
 use sealcast_testkit::gateways::{self, Camera, FRAGMENTS, Packet, Plain, Player, film, number, pair};
 use sealcast_testkit::program::{self, PATIENCE, succeeds_once};
 
-/// How long video is held back from who joins it until a keyframe comes.
+/// Maximum time for which video is held back from a player that joins, until a keyframe arrives.
 const HELD: Duration = Duration::from_secs(10);
 
-/// Which packet of the film is the first of a channel, if all of them are the film's, one after the other; else where
-/// some are missing.
+/// Checks that the received packets of a channel are consecutive packets of the film. Returns the film's index of the
+/// first one, or an error that says where packets are missing.
 fn run(came: &[Packet], film: &[Packet], channel: u8) -> Result<usize, String> {
     let of =
         |packets: &[Packet]| -> Vec<Packet> { packets.iter().filter(|packet| packet.0 == channel).cloned().collect() };
@@ -34,7 +34,8 @@ fn run(came: &[Packet], film: &[Packet], channel: u8) -> Result<usize, String> {
     Ok(first)
 }
 
-/// Let five players join one that is there, one after the other. Where packets of any of them are missing, it says so.
+/// Lets five players join, one after the other, while another one watches. Returns an error if any of them misses
+/// packets.
 fn join(codec: &'static str, plain: Plain) -> Result<(), String> {
     let packets = film(codec, 200);
     let camera = Camera::start(plain, packets.clone(), true);
@@ -48,7 +49,7 @@ fn join(codec: &'static str, plain: Plain) -> Result<(), String> {
         let began = run(&came, &packets, 0)?;
         let group = if codec == "JPEG" { FRAGMENTS } else { packets.len() };
         assert_eq!(began % group, 0, "{codec} over {plain:?} begins with packet {began}");
-        // Reports and sound are there from its PLAY on.
+        // Reports and sound are not held back.
         run(&came, &packets, 1)?;
         run(&came, &packets, 2)?;
     }
@@ -92,7 +93,7 @@ fn a_second_viewer_gateway_begins_with_a_keyframe_too() {
 #[test]
 fn video_without_keyframes_comes_after_ten_seconds_as_it_is() {
     let mut packets = film("H264", 200);
-    // The group without its keyframe.
+    // Remove the keyframe of the group.
     packets.drain(..FRAGMENTS);
     let camera = Camera::start(Plain::Tcp, packets, true);
     camera.changes_to("H264");

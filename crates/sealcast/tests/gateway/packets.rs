@@ -1,5 +1,5 @@
-//! Packets between a camera and players through both gateways: what comes out is what went in, bit for bit, and
-//! everybody who goes leaves nothing behind. Camera and players are this test's own, so that every byte is known.
+//! Packets between a camera and players through both gateways: they arrive bit for bit as they were sent, and nothing
+//! remains of a player that left. The test implements camera and players itself, so that every byte is known.
 
 use std::net::{Ipv4Addr, TcpListener, TcpStream};
 use std::time::Duration;
@@ -9,7 +9,7 @@ use sealcast_testkit::gateways::{Camera, Heard, Packet, Pair, Plain, Player, cam
 use sealcast_testkit::media;
 use sealcast_testkit::program::{PATIENCE, free_port, home, number, report, sealcast, succeeds_once};
 
-/// Packets of two tracks and of all lengths up to `longest`, whose bytes look like nothing in particular.
+/// Packets of two tracks, of all lengths up to `longest`, with pseudo-random bytes.
 fn packets(count: usize, longest: usize) -> Vec<Packet> {
     let mut state = 0x9E37_79B9_7F4A_7C15_u64;
     let mut next = move || {
@@ -30,7 +30,7 @@ fn packets(count: usize, longest: usize) -> Vec<Packet> {
     (0..count).map(packet).collect()
 }
 
-/// The packets of each channel in their order: datagrams of several sockets have no order among them.
+/// The packets of each channel in their order. Datagrams of different sockets have no order among each other.
 fn by_channel(packets: &[Packet]) -> Vec<Vec<&[u8]>> {
     let of = |channel: u8| packets.iter().filter(move |packet| packet.0 == channel);
     (0..4)
@@ -44,12 +44,12 @@ fn assert_exact(camera: Plain, player: Plain, listen: &str, unit: &[&str]) {
     assert!(succeeds_once(&what, carried), "{what}: datagrams were lost every time");
 }
 
-/// Carry packets of a camera to a player. What comes is what went in, bit for bit and in order; where some of it is
-/// missing, it says so: datagrams may be lost, packets on connections may not.
+/// Carries packets of a camera to a player, and checks that they arrive bit for bit and in order. Returns an error if
+/// datagrams are missing, which may be lost; packets on connections must not be.
 fn carry(camera: Plain, player: Plain, listen: &str, unit: &[&str]) -> Result<(), String> {
     let datagrams = camera == Plain::Udp || player == Plain::Udp;
     let lossy = datagrams || !listen.starts_with("tcp");
-    // On a path that is paced, a megabyte at once waits for too long.
+    // On a path that is paced, a megabyte at once would take too long.
     let longest = if lossy { 9000 } else { 65_535 };
     let sent = packets(200, longest);
     let source = Camera::start(camera, sent.clone(), false);
@@ -93,7 +93,7 @@ fn packets_come_out_bit_for_bit_however_they_are_cut_for_sealing() {
     }
 }
 
-/// A camera that never stops, and gateways before it.
+/// A camera that never stops, and a pair of gateways for it.
 fn endless(plain: Plain) -> (Camera, Pair) {
     let camera = Camera::start(plain, packets(50, 1400), true);
     let gateways = pair(&camera.url(), &[], &[]);
@@ -168,7 +168,8 @@ fn a_player_that_vanishes_is_not_served_any_longer() {
         player.packets(100);
         player.hang_up();
         camera.hears(&asked(Method::Teardown));
-        // It left, or its connection broke: nobody waited until nothing was heard of it for a minute.
+        // The gateway notices at once that the player left or that its connection broke, and does not wait for a minute
+        // of silence.
         gateways.viewer.says(" the player", PATIENCE);
         assert!(!gateways.viewer.said().contains("nothing was heard from the player"));
     }
@@ -200,7 +201,7 @@ fn a_camera_that_comes_up_while_a_player_asks_is_still_found() {
 #[test]
 fn a_camera_that_is_not_there_is_an_answer_and_not_a_wait_without_end() {
     let gateways = pair(&format!("rtsp://127.0.0.1:{}/cam", free_port()), &[], &[]);
-    // The camera gateway answers after 5 s; without its answer the viewer gateway would after 10 s, with 504.
+    // The camera gateway answers after 5 s. Without that the viewer gateway would answer 504 after 10 s.
     let asks = || {
         let mut player = Player::connect(gateways.port, "front", Plain::Tcp);
         match player.ask(Method::Describe, "", &[]).status {
@@ -217,7 +218,7 @@ fn a_gateway_that_is_killed_frees_the_camera_and_players_and_its_successor_serve
     let (near, far) = (home(), home());
     let seats = [free_port(), free_port()];
     let listen = format!("tcp://127.0.0.1:{}", seats[0]);
-    // The one that comes back is the same: its viewers are listed, and its port is the ticket's.
+    // The restarted gateway has the same identity, list of viewers and port, so that the ticket remains valid.
     let options = ["--listen", &listen];
     let mut first = camera_gateway(near.path(), &camera.url(), &options);
     let viewer = viewer_gateway(far.path(), &first.ticket, seats[1], &[]);

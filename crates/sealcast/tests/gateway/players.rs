@@ -1,5 +1,5 @@
-//! Cameras and players that others wrote, with a pair of gateways between: what is shown is what a direct connection
-//! shows.
+//! Third-party cameras and players with a pair of gateways between them: the player shows the same as over a direct
+//! connection.
 
 use std::time::Duration;
 
@@ -12,12 +12,12 @@ use sealcast_testkit::media::{BUNNY, STREET, clip, path, pictures, tool};
 use sealcast_testkit::program::{PATIENCE, Program, free_port, home, port, run_of, sealcast, succeeds_once};
 use sealcast_testkit::servers::{Server, gstreamer, jpeg_clip, vlc};
 
-/// Pictures that are compared: two seconds.
+/// Number of pictures that are compared: two seconds.
 const PICTURES: usize = 50;
 
-/// What ffmpeg shows of a camera.
+/// Digests of the pictures that ffmpeg receives from a camera.
 fn by_ffmpeg(url: &str, transport: &str) -> Vec<String> {
-    // With room for what comes while a busy machine does not let it run.
+    // A buffer for datagrams that arrive while ffmpeg is not scheduled on a busy machine.
     let buffer: &[&str] = if transport == "udp" {
         &["-buffer_size", "4194304"]
     } else {
@@ -29,7 +29,8 @@ fn by_ffmpeg(url: &str, transport: &str) -> Vec<String> {
     digests_by_ffmpeg(&[&input[..], &output].concat())
 }
 
-/// What is received through gateways, where what leaves for the player is what entered; and whether all of that left.
+/// Receives through gateways, and checks that the packets that leave for the player are those that entered. Returns the
+/// result, and whether all of the packets left.
 fn received_through<T>(camera: &Server, pair: &Pair, receive: impl Fn(&str) -> T) -> (T, bool) {
     let dir = home();
     let (plain, link) = ([camera.port, pair.port], port(&pair.camera.ticket));
@@ -44,8 +45,8 @@ fn received_through<T>(camera: &Server, pair: &Pair, receive: impl Fn(&str) -> T
     (shown, carried_whole(&left, &entered))
 }
 
-/// So many things that a player shows of a camera and through gateways are the same. Once more where they are not: of
-/// the very same packets players on a busy machine leave out what they take for late, and over UDP they lose some.
+/// Checks that a player receives the same `count` items from a camera directly and through gateways. It tries again if
+/// they differ: on a busy machine players discard packets that they consider late, and lose some over UDP.
 fn assert_same<T: PartialEq>(camera: &Server, pair: &Pair, count: usize, receive: impl Fn(&str) -> Vec<T>) {
     let datagrams = pair.camera.ticket.contains("transport=");
     let same = || {
@@ -63,7 +64,7 @@ fn assert_same<T: PartialEq>(camera: &Server, pair: &Pair, count: usize, receive
     assert!(succeeds_once(&ways, same), "{ways} show other things");
 }
 
-/// A player shows the camera at a URL.
+/// Checks that ffmpeg can show the camera at a URL.
 fn assert_shown(url: &str) {
     let shows = || match by_ffmpeg(url, "tcp").len() {
         PICTURES => Ok(()),
@@ -72,7 +73,7 @@ fn assert_shown(url: &str) {
     assert!(succeeds_once(url, shows), "{url} is not shown");
 }
 
-/// Compare what ffmpeg shows of a camera with what it shows through each of these gateways.
+/// Compares the pictures that ffmpeg receives from a camera directly with those through each of these gateways.
 fn ffmpeg_sees_the_same(camera: &Server, gateways: &[Pair]) {
     for transport in ["tcp", "udp"] {
         for pair in gateways {
@@ -113,7 +114,7 @@ fn picture_and_sound_come_through_together() {
     let sound = |url: &str| {
         let input = ["-rtsp_transport", "tcp", "-i", url, "-t", "2"];
         let mut digests = digests_by_ffmpeg(&[&input[..], &["-map", "0:a:0", "-c", "copy"]].concat());
-        // Where two seconds end is a matter of when picture and sound began.
+        // The number of packets in two seconds depends on the beginnings of picture and sound.
         digests.truncate(60);
         digests
     };
@@ -126,11 +127,11 @@ fn vlc_as_a_camera_is_carried_as_well() {
     let dir = home();
     let file = clip(STREET, dir.path());
     let camera = vlc(&file);
-    // It speaks UDP only, and the gateway finds out.
+    // VLC supports only UDP, which the gateway must find out.
     let gateways = pair(&camera.url(), &[], &[]);
     let original = pictures(&["-i", path(&file)]);
     for transport in ["tcp", "udp"] {
-        // It is live, and retina waits for a keyframe.
+        // The camera is live, and retina waits for a keyframe.
         let receive = || {
             let frames = by_retina(&gateways.url(), transport);
             let Some((parameters, frames)) = frames.filter(|(_, frames)| frames.len() == PICTURES) else {
@@ -156,8 +157,8 @@ fn gstreamer_writes_the_same_stream_as_without_gateways() {
         let source = format!("location={url}");
         let protocols = format!("protocols={protocol}");
         let caps = "video/x-h264,stream-format=byte-stream,alignment=au";
-        // It does not wait for the camera's BYE: it forgets one that comes before it has shown anything, as to a player
-        // that a busy machine does not let run.
+        // End after a number of pictures and not at the camera's BYE: GStreamer ignores a BYE that arrives before it
+        // has shown anything, which happens on a busy machine.
         let count = format!("eos-after={}", PICTURES + 1);
         let chain = [
             "!",
@@ -187,8 +188,8 @@ fn gstreamer_writes_the_same_stream_as_without_gateways() {
     }
 }
 
-/// What comes before the first frame and the first two seconds of frames, as retina receives them, unless some are
-/// missing.
+/// The parameter sets and the frames of the first two seconds, as retina receives them: only the frames before the
+/// first missing one, or `None` if the camera cannot be opened.
 fn by_retina(url: &str, transport: &str) -> Option<(Vec<u8>, Vec<Vec<u8>>)> {
     let mut source = source::open(&format!("{url}?transport={transport}")).ok()?;
     let parameters = source.info().parameters.to_vec();
@@ -197,7 +198,7 @@ fn by_retina(url: &str, transport: &str) -> Option<(Vec<u8>, Vec<Vec<u8>>)> {
     while whole.len() < PICTURES
         && let Ok(Some(frame)) = source.next()
     {
-        // They come at 25 a second.
+        // The interval is 40 ms, so a longer one means that a frame is missing.
         if before.is_some_and(|before| frame.media_time > before + Duration::from_millis(60)) {
             break;
         }
@@ -254,7 +255,7 @@ fn a_wrong_password_is_the_gateways_trouble_and_is_not_repeated() {
     let url = camera.url().replace("rtsp://", "rtsp://admin:wr0ng@");
     let gateways = pair(&url, &[], &[]);
     let mut player = gateways::Player::connect(gateways.port, "front", gateways::Plain::Tcp);
-    // A 401 would ask the player.
+    // A 401 would ask the player for a password.
     assert_eq!(player.ask(Method::Describe, "", &[]).status, 502);
     gateways
         .camera

@@ -1,5 +1,5 @@
-//! The whole way between programs that others wrote, with tcpdump as the judge: what leaves a pair of gateways is what
-//! entered it, bit for bit and in order, and between them nothing of it shows.
+//! The whole path between third-party programs, captured with tcpdump: the packets that leave a pair of gateways are
+//! those that entered it, bit for bit and in order, and nothing of them is visible between the gateways.
 
 use std::path::{Path, PathBuf};
 
@@ -10,7 +10,7 @@ use sealcast_testkit::media::{BUNNY, STREET, clip, ffmpeg, path};
 use sealcast_testkit::program::{free_port, home, port, succeeds_once};
 use sealcast_testkit::servers::{Server, gstreamer, jpeg_clip};
 
-/// What a plain RTSP connection shows of itself.
+/// Words that are visible on a plain RTSP connection.
 const RTSP_WORDS: [&str; 9] = [
     "RTSP/1.0",
     "DESCRIBE",
@@ -28,8 +28,8 @@ fn words_seen(capture: &[u8]) -> Vec<&'static str> {
     RTSP_WORDS.into_iter().filter(shows).collect()
 }
 
-/// Let ffmpeg receive for two seconds, and compare what went in with what came out. It says so where less came out than
-/// `least` packets of the first track, or where some are missing that a connection must not lose.
+/// Lets ffmpeg receive for two seconds, and compares the packets that entered with those that left. Returns an error if
+/// fewer than `least` packets of the first track left, or if packets are missing that a connection must not lose.
 fn come_through(camera: &Server, towards: &str, scheme: &str, player: &str, least: usize) -> Result<(), String> {
     let (dir, near, far) = (home(), home(), home());
     let [first, last] = [camera.udp[1] + 1, camera.udp[1] + 20];
@@ -57,7 +57,7 @@ fn come_through(camera: &Server, towards: &str, scheme: &str, player: &str, leas
     if packets < least {
         return Err(format!("only {packets} packets left"));
     }
-    // A link of datagrams loses what is late on a busy machine; what it does not lose is whole and in order.
+    // A link of datagrams drops late packets on a busy machine. The others must be unaltered and in order.
     if !carried_whole(&left, &entered) && scheme == "tcp" {
         return Err("packets are missing".to_owned());
     }
@@ -67,7 +67,7 @@ fn come_through(camera: &Server, towards: &str, scheme: &str, player: &str, leas
         shown.len() >= RTSP_WORDS.len() - 1,
         "only {shown:?} where nothing is hidden"
     );
-    // On the plain side that uses TCP a packet may begin in one segment and end in the next.
+    // Search for the packets of the plain side that uses UDP: over TCP one may be split between two segments.
     let (found, all) = seen_of(payloads(if towards == "udp" { &entered } else { &left }), &plain);
     assert!(
         all > 100 * RUN && found == all,
@@ -76,7 +76,7 @@ fn come_through(camera: &Server, towards: &str, scheme: &str, player: &str, leas
     Ok(())
 }
 
-/// What the RTP packets of all tracks carry.
+/// The payloads of the RTP packets of all tracks.
 fn payloads(sent: &[Vec<Vec<u8>>]) -> impl Iterator<Item = &[u8]> {
     sent.iter().step_by(2).flatten().map(|packet| &packet[RTP_HEADER..])
 }
@@ -93,7 +93,7 @@ fn whichever_way(camera: &Server, least: usize) {
     comes_through(camera, "udp", "udp", "udp", 1);
 }
 
-/// Five seconds of a clip, made into that file.
+/// Encodes five seconds of a clip into a file.
 fn made(clip: &Path, file: PathBuf, encoder: &[&str]) -> PathBuf {
     ffmpeg(&[&["-i", path(clip), "-t", "5"], encoder, &[path(&file)]].concat());
     file

@@ -1,4 +1,4 @@
-//! Files that are wrong, and recordings that end badly: one clear failure each, never a panic, never endless memory.
+//! Malformed files, and recordings that end abruptly: each gives one clear failure, no panic, and no unbounded memory.
 
 use std::io::Cursor;
 use std::path::{Path, PathBuf};
@@ -150,7 +150,7 @@ fn an_index_at_the_end_that_was_cut_off_is_told() {
     assert!(failure(&file).what.contains("before its index"), "{}", failure(&file));
 }
 
-/// A small deterministic generator: the same damage in every run.
+/// A small deterministic generator, so that the damage is the same in every run.
 struct Dice(u64);
 
 impl Dice {
@@ -180,7 +180,7 @@ fn damage_anywhere_is_an_error_and_never_a_panic() {
         let whole = std::fs::read(&file).expect("the file");
         for round in 0..1500 {
             let mut broken = whole.clone();
-            // The heads of files, where the lengths are, get most of it.
+            // Most of the damage is at the beginning of the file, where the lengths are.
             let reach = if round % 3 == 0 {
                 whole.len()
             } else {

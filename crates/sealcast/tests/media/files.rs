@@ -1,4 +1,4 @@
-//! Files in and out, judged by ffmpeg: every picture that went in comes out, bit for bit and in its time.
+//! File sources and sinks, checked with ffmpeg: every picture is recorded bit for bit and with its time.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -119,7 +119,7 @@ fn every_keyframe_begins_with_parameter_sets_exactly_once() {
     assert!(keyframes > 1);
 }
 
-/// What other muxers and encoders make of the same clip.
+/// Files of the same clip from other muxers and encoders.
 #[test]
 fn files_of_other_makers_play() {
     let dir = scratch();
@@ -267,7 +267,7 @@ fn a_large_file_is_not_read_into_memory() {
     let dir = scratch();
     let file = dir.path().join("large.mp4");
     let input = clip(STREET, dir.path());
-    // The index comes first; a hole of 3 GB in a box of its own does not disturb it.
+    // The index comes first. A sparse box of 3 GB is appended, which a reader must skip.
     ffmpeg(&["-i", path(&input), "-c", "copy", "-movflags", "+faststart", path(&file)]);
     let before = std::fs::read(&file).expect("the file");
     let mut hole = 3_000_000_000u32.to_be_bytes().to_vec();

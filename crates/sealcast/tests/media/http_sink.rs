@@ -1,4 +1,4 @@
-//! The HTTP sink: what a browser gets, and what other pages on the web do not.
+//! The HTTP sink: what it serves to a browser, and what it refuses to other pages on the web.
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -34,7 +34,7 @@ fn sink() -> (HttpSink, SocketAddr) {
     (sink, address)
 }
 
-/// Ask for `path` and leave the answer in the connection.
+/// Requests `path`. Returns the connection, with the answer unread.
 fn ask(address: SocketAddr, path: &str, host: &str) -> TcpStream {
     let mut stream = TcpStream::connect(address).expect("a connection");
     stream.set_read_timeout(Some(PATIENCE)).expect("a timeout");
@@ -46,7 +46,7 @@ fn ask(address: SocketAddr, path: &str, host: &str) -> TcpStream {
     stream
 }
 
-/// Head and body of an answer.
+/// Requests `path`. Returns head and body of the answer.
 fn get_as(address: SocketAddr, path: &str, host: &str) -> (String, Vec<u8>) {
     let mut answer = Vec::new();
     ask(address, path, host).read_to_end(&mut answer).expect("an answer");
@@ -61,7 +61,7 @@ fn get(address: SocketAddr, path: &str) -> (String, Vec<u8>) {
     get_as(address, path, "127.0.0.1")
 }
 
-/// The next JPEG of a multipart stream.
+/// Reads the next JPEG of a multipart stream.
 fn next_jpeg(stream: &mut TcpStream) -> Vec<u8> {
     let mut head = Vec::new();
     let mut byte = [0];
@@ -77,7 +77,7 @@ fn next_jpeg(stream: &mut TcpStream) -> Vec<u8> {
         .trim()
         .parse()
         .expect("a number");
-    // The answer is chunked: a part is one chunk here, so the length is all that matters.
+    // The answer is chunked. Each part is one chunk, so its length is enough to read it.
     let mut jpeg = vec![0; length];
     stream.read_exact(&mut jpeg).expect("a picture");
     jpeg
@@ -117,7 +117,7 @@ fn shows_the_picture_that_was_sent() {
 
     sink.finish().expect("an end");
     drop(sink);
-    // The end of the connection, in order or not, is the end.
+    // Any end of the connection will do, orderly or not.
     let ended = browser.read_to_end(&mut Vec::new());
     let waits = |error: &std::io::Error| matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut);
     assert!(!ended.is_err_and(|error| waits(&error)), "streams end with the sink");
@@ -176,7 +176,7 @@ fn slow_browsers_do_not_hold_up_the_stream() {
     let (mut sink, address) = sink();
     let mut source = test_card::open("1280x720@100?codec=mjpeg&quality=95").expect("a source");
     sink.start(&source.info()).expect("a start");
-    // It never reads, and its pictures do not fit into the buffers of a connection.
+    // This browser never reads, and the pictures do not fit into the buffers of a connection.
     let _slow = ask(address, "/stream.mjpeg", "127.0.0.1");
     let mut quick = ask(address, "/stream.mjpeg", "127.0.0.1");
     for _ in 0..40 {

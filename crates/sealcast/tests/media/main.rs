@@ -1,4 +1,4 @@
-//! Sources and sinks, with ffmpeg, a browser and foreign cameras as judges.
+//! Sources and sinks, checked with ffmpeg, a browser and third-party cameras.
 
 mod bad_files;
 mod files;

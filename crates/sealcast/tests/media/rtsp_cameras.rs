@@ -1,4 +1,4 @@
-//! RTSP against servers that others wrote: GStreamer's and VLC's, over TCP and UDP, with and without passwords.
+//! The RTSP source against third-party servers, GStreamer's and VLC's, over TCP and UDP, with and without passwords.
 
 use std::collections::HashMap;
 use std::io::{BufRead, BufReader, Write};
@@ -16,7 +16,8 @@ use sealcast_testkit::media::{BUNNY, STREET, clip, path, pictures, unpaced};
 use sealcast_testkit::program::PATIENCE;
 use sealcast_testkit::servers::{gstreamer, jpeg_clip, vlc};
 
-/// What carries pictures in an access unit; parameter sets and supplements may be sent otherwise.
+/// The NAL units of an access unit that contain the picture. Parameter sets and supplemental information are left out,
+/// since servers may send them differently.
 fn slices(data: &[u8]) -> Vec<Vec<u8>> {
     nal_units(data)
         .filter(|nal| matches!(nal[0] & 0x1f, 1..=5))
@@ -35,7 +36,7 @@ fn receive(source: &mut dyn Source, count: usize) -> Vec<Frame> {
         .collect()
 }
 
-/// Opens a camera; again if it is silent for too long, as it may be on a busy machine.
+/// Opens a camera, with repeated attempts, since it may not answer in time on a busy machine.
 fn open(url: &str) -> Box<dyn Source> {
     let began = Instant::now();
     loop {
@@ -47,14 +48,14 @@ fn open(url: &str) -> Box<dyn Source> {
     }
 }
 
-/// Opens a camera and receives frames without a gap. Datagrams may be lost on a busy machine, and a camera may stand
-/// still and be called again; then once more.
+/// Opens a camera and receives frames without a gap, with repeated attempts: on a busy machine datagrams may be lost,
+/// and a camera may be silent for so long that it is called again.
 fn receive_all(url: &str, count: usize) -> (Box<dyn Source>, Vec<Frame>) {
     let began = Instant::now();
     loop {
         let mut camera = open(url);
         let frames: Vec<Frame> = (0..count).map_while(|_| camera.next().ok().flatten()).collect();
-        // They come at 25 a second.
+        // The interval between frames is 40 ms.
         let whole = |pair: &[Frame]| pair[1].media_time - pair[0].media_time < Duration::from_millis(60);
         if frames.len() == count && frames.windows(2).all(whole) {
             return (camera, frames);
@@ -230,8 +231,8 @@ fn a_camera_that_is_not_there_is_a_clear_failure() {
     );
 }
 
-/// A camera of a few lines, for what the real servers cannot be made to do: it offers `media` and, when asked to play,
-/// sends `packets` (sequence number, time stamp, marker, payload) between its answers.
+/// A minimal camera for behaviour that the real servers do not show. It offers `media` and, when asked to play, sends
+/// `packets` (sequence number, time stamp, marker, payload) between its answers. Returns its port.
 fn scripted(media: &str, packets: Vec<(u16, u32, bool, Vec<u8>)>) -> u16 {
     let socket = TcpListener::bind("127.0.0.1:0").expect("a port");
     let port = socket.local_addr().expect("an address").port();
@@ -331,14 +332,14 @@ fn a_camera_that_hangs_up_is_called_again_and_goes_on_with_a_keyframe() {
         thread::sleep(Duration::from_millis(500));
         gstreamer(&file, &["--port", &port])
     });
-    // Some more frames may be on their way.
+    // Some more frames from before the restart may still arrive.
     let mut frames = before;
     let deadline = Instant::now() + PATIENCE;
     let again = loop {
         assert!(Instant::now() < deadline, "the camera did not come back");
         let frame = match camera.next() {
             Ok(frame) => frame.expect("no end"),
-            // It takes longer than one call may take.
+            // The restart may take longer than the timeout of a call.
             Err(failure) => {
                 println!("{failure}");
                 continue;

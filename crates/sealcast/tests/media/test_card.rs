@@ -1,4 +1,4 @@
-//! The test card: its clock survives the codecs, an independent decoder reads it, and it keeps time.
+//! The test card: its clock remains readable after coding, also with an independent decoder, and the card keeps time.
 
 use std::io::Write;
 use std::process::{Command, Stdio};
@@ -15,7 +15,7 @@ const RATE: FrameRate = FrameRate {
 };
 const FRAMES: u32 = 250;
 
-/// Times whose bits all change over a run, as real ones do.
+/// A clock value for an event. Over a run all bits change, as those of real times do.
 fn clock(event: u32) -> CardClock {
     CardClock {
         event,
@@ -27,7 +27,7 @@ fn painter(width: usize, height: usize) -> CardPainter {
     CardPainter::new(width, height).expect("a painter")
 }
 
-/// Frames of the moving card, coded by `code`.
+/// Frames of the moving test card, encoded by `code`.
 fn coded(width: usize, height: usize, mut code: impl FnMut(&Picture) -> Vec<u8>) -> Vec<Vec<u8>> {
     let mut painter = painter(width, height);
     (0..FRAMES)
@@ -51,7 +51,7 @@ fn assert_all_read(codec: Codec, frames: &[Vec<u8>]) {
     }
 }
 
-/// Decode with ffmpeg, which shares no code with ours, and give its pictures.
+/// Decodes with ffmpeg, which shares no code with our decoder. Returns the pictures.
 fn ffmpeg(format: &str, frames: &[Vec<u8>], width: usize, height: usize) -> Vec<Picture> {
     let mut child = Command::new("ffmpeg")
         .args([
@@ -130,7 +130,7 @@ fn every_size_that_is_accepted_can_be_drawn() {
             }
         }
     }
-    // Times that no calendar has must not break the text.
+    // Times outside of the calendar must not break the text.
     let last = CardClock {
         event: u32::MAX,
         wall_us: u64::MAX,
@@ -148,7 +148,7 @@ fn every_clock_survives_motion_jpeg_at_quality_40() {
     for (event, picture) in (0..).zip(&pictures) {
         assert_eq!(read_clock(picture), Some(clock(event)));
     }
-    // ffmpeg keeps the full range of JPEG; ours comes back as it went in.
+    // ffmpeg leaves the values in the full range of JPEG; our decoder returns the range of the original.
     let (ours, original) = (
         jpeg::decode(&frames[9]).expect("a picture"),
         painter(640, 480).paint(clock(9), Duration::from_millis(360)).clone(),
@@ -198,7 +198,7 @@ fn keyframes_come_at_the_interval_and_on_demand_with_parameter_sets() {
         assert_eq!(data.starts_with(&parameters), keyframe, "frame {event}");
         if keyframe {
             keyframes.push(event);
-            // Every keyframe is enough to begin with.
+            // Every keyframe can be decoded without earlier frames.
             let picture = Decoder::new(Codec::H264)
                 .expect("a decoder")
                 .decode(&data)
@@ -265,7 +265,7 @@ fn jpegs_of_cameras_decode_and_others_fail_in_words() {
         assert_eq!(picture.y.len(), picture.width * picture.height);
     }
     assert!(jpeg::decode(b"").is_err() && jpeg::decode(b"\xFF\xD8 no picture").is_err());
-    // A header that promises 65500 by 65500 pixels must not make us allocate them.
+    // A header that announces 65500 by 65500 pixels must not make the decoder allocate them.
     let mut huge = jpeg::encode(&Picture::black(64, 64), 50).expect("a JPEG");
     let size = huge.windows(2).position(|w| w == [0xFF, 0xC0]).expect("a frame header") + 5;
     huge[size..size + 4].copy_from_slice(&[0xFF, 0xDC, 0xFF, 0xDC]);
@@ -299,7 +299,7 @@ fn keeps_time_without_drift_and_ends_after_the_frames_asked_for() {
             .iter()
             .all(|frame| frame.captured <= frame.encoded && frame.keyframe)
     );
-    // Never early; and a frame that is late has a later number, so that no error grows into the next.
+    // No frame is early. A late frame has a later number, so that delays do not accumulate.
     assert!(frames.iter().all(|frame| frame.captured >= began + frame.media_time));
 }
 

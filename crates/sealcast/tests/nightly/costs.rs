@@ -1,15 +1,15 @@
-//! What the program takes of a machine, by its own figures.
+//! Costs of the program in memory and processor time, by its own figures.
 
 use sealcast_testkit::media::path;
 use sealcast_testkit::program::{PATIENCE, home, number, publish, report, watch};
 use serde_json::Value;
 
-/// Pictures that the figures rest on.
+/// Number of pictures on which the figures are based.
 const FRAMES: u32 = 100;
 
 const MAX_BYTES: f64 = 40e6;
 
-/// Publish a test card and decode many frames of it; both ends' reports.
+/// Publishes a test card and decodes many frames of it. Returns the reports of publisher and viewer.
 fn decoded(card: &str) -> [Value; 2] {
     let homes = [home(), home()];
     let reports = [0, 1].map(|end| homes[end as usize].path().join("report.json"));
@@ -24,7 +24,7 @@ fn decoded(card: &str) -> [Value; 2] {
     reports.map(|file| report(&file))
 }
 
-/// Every frame was decoded that was not dropped before, as on a machine that is busy otherwise.
+/// Fails unless every frame was decoded that was not dropped before. A busy machine drops some.
 fn assert_every_frame_decoded(viewer: &Value) {
     let frames = number(viewer, "/totals/frames_in");
     let dropped = number(viewer, "/totals/frames_dropped/queue");
@@ -50,7 +50,7 @@ fn both_ends_take_little_memory() {
 fn high_definition_at_thirty_frames_takes_less_than_one_core() {
     let reports = decoded("test:1280x720@30");
     assert_every_frame_decoded(&reports[1]);
-    // By frame and not by second: on a busy machine there are fewer frames, and each takes what it takes.
+    // Measured by frame and not by second: on a busy machine there are fewer frames, but the cost of each is the same.
     let frames = ["/stages/encode/count", "/stages/decode/count"];
     let seconds: f64 = reports
         .iter()

@@ -1,4 +1,5 @@
-//! Hundreds of players that come to one pair of gateways and go in every way: nothing is left of them.
+//! Hundreds of players that connect to one pair of gateways and leave in every possible way: all their resources are
+//! released.
 
 use std::io::Write;
 use std::net::{Ipv4Addr, TcpStream};
@@ -11,21 +12,22 @@ use sealcast_proto::rtsp::Method;
 use sealcast_testkit::gateways::{Camera, Packet, Pair, Plain, Player, pair};
 use sealcast_testkit::program::{PATIENCE, Program};
 
-/// Players that come and go before memory is looked at, and at least once more; `SEALCAST_LONG` says another number.
+/// Players that come and go in one round, after which memory is measured; there are at least two rounds.
+/// `SEALCAST_LONG` overrides the number.
 const ROUND: usize = 250;
-/// How many of them at a time.
+/// Maximum number of them at the same time.
 const AT_ONCE: usize = 8;
-/// Rounds until the gateways have taken what memory they need: with a leak each adds to it.
+/// Maximum number of rounds until the gateways' memory stops growing. With a leak it grows in each round.
 const MOST_ROUNDS: usize = 10;
-/// What of either gateway is a leak, in KiB for each player.
+/// Growth of a gateway's memory that counts as a leak, in KiB per player.
 const LEAK: u64 = 10;
-/// The longest that anything outlives its player, on a machine that is busy otherwise: a camera that was only described
-/// is kept for 10 s.
+/// Maximum time that any resource outlives its player, on a busy machine. A camera that was only described is kept for
+/// 10 s.
 const SETTLED: Duration = Duration::from_secs(10 + PATIENCE.as_secs());
-/// Packets of the camera, before they come again.
+/// Number of different packets of the camera, which repeats them.
 const PACKETS: usize = 50;
 
-/// Packets that say which one they are.
+/// Packets whose first byte is their number.
 fn packets() -> Vec<Packet> {
     let packet = |at: usize| {
         let filling = (0..100 + at * 20).map(|byte| (byte * 7 + at) as u8);
@@ -34,7 +36,7 @@ fn packets() -> Vec<Packet> {
     (0..PACKETS).map(packet).collect()
 }
 
-/// What came is what was sent. Datagrams may be missing.
+/// Fails unless the received packets are equal to the sent ones. Datagrams may be missing.
 fn assert_sent(came: &[Packet], sent: &[Packet]) {
     for packet in came {
         let number = usize::from(packet.1[0]);
@@ -46,7 +48,7 @@ fn assert_sent(came: &[Packet], sent: &[Packet]) {
     }
 }
 
-/// A player comes and goes.
+/// A player connects and leaves, in a way that depends on `number`.
 fn come_and_go(port: u16, number: usize, sent: &[Packet]) {
     let plain = if number.is_multiple_of(2) {
         Plain::Tcp
@@ -75,7 +77,7 @@ fn come_and_go(port: u16, number: usize, sent: &[Packet]) {
     }
 }
 
-/// Let players come and go, several at once.
+/// Lets players come and go, several at once.
 fn many(port: u16, count: usize, sent: &[Packet]) {
     let next = AtomicUsize::new(0);
     thread::scope(|scope| {
@@ -89,10 +91,10 @@ fn many(port: u16, count: usize, sent: &[Packet]) {
     });
 }
 
-/// What a process has of the system.
+/// System resources that a process holds.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Holdings {
-    /// Where its descriptors lead, without numbers.
+    /// Targets of its file descriptors, without inode numbers.
     files: Vec<String>,
     threads: usize,
     udp_ports: usize,
@@ -129,7 +131,8 @@ impl Holdings {
         [&gateways.camera.program, &gateways.viewer].map(Self::of)
     }
 
-    /// What both have before anybody comes, once the thread that watches their resources has opened what it reads.
+    /// Holdings of both gateways before any player connects, once the thread that measures their resources has opened
+    /// its files.
     fn before_anybody(gateways: &Pair) -> [Self; 2] {
         let deadline = Instant::now() + PATIENCE;
         loop {
@@ -144,7 +147,7 @@ impl Holdings {
     }
 }
 
-/// The memory of both, in KiB.
+/// Resident memory of both gateways, in KiB.
 fn memory(gateways: &Pair) -> [u64; 2] {
     [&gateways.camera.program, &gateways.viewer].map(|program| {
         let status = std::fs::read_to_string(format!("/proc/{}/status", program.id())).expect("it runs");

@@ -1,4 +1,4 @@
-//! What takes long or measures in real time: `cargo test --test nightly`.
+//! Tests that take long or measure in real time: `cargo test --test nightly`.
 
 mod costs;
 mod gateway_soak;

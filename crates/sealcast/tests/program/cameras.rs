@@ -1,5 +1,5 @@
-//! Cameras that others made, published by one process and watched by another: the pictures are those of the camera, and
-//! its password is nobody's business.
+//! Third-party cameras, published by one process and watched by another: the pictures are the camera's, and its
+//! password is visible nowhere.
 
 use std::cell::RefCell;
 use std::fmt::Write as _;
@@ -13,12 +13,12 @@ use sealcast_testkit::program::{
 };
 use sealcast_testkit::servers::{gstreamer, jpeg_clip, vlc};
 
-/// More than the two seconds between the street's keyframes.
+/// Number of pictures: more than the two seconds between the keyframes of the street clip.
 const PICTURES: usize = 60;
 const PASSWORD: &str = "correct-h0rse";
 
-/// Watch until pictures of the camera's file have come, one after the other; the viewer that did. Again where some are
-/// missing: a busy machine drops frames.
+/// Watches until consecutive pictures of the camera's file have arrived, with repeated attempts, since a busy machine
+/// drops frames. Returns the last viewer.
 fn assert_shows(publisher: &mut Publisher, file: &Path, name: &str) -> Program {
     let original = pictures(&["-i", path(file)]);
     let viewer_home = home();
@@ -40,14 +40,15 @@ fn assert_shows(publisher: &mut Publisher, file: &Path, name: &str) -> Program {
     last.into_inner().expect("a viewer")
 }
 
-/// Watch until more has come than some pictures of a file take, which has so many.
+/// Watches until more bytes have arrived than `PICTURES` pictures take of a file that has `pictures`. Returns the
+/// viewer.
 fn watched(publisher: &Publisher, file: &Path, pictures: usize, out: &Path) -> Program {
     let viewer_home = home();
-    // That of an attempt before.
+    // The output of an earlier attempt.
     let _ = std::fs::remove_file(out);
     let mut viewer = watch(viewer_home.path(), &publisher.ticket, &["--to", &file_url(out)]);
     let length = |file: &Path| std::fs::metadata(file).map_or(0, |data| data.len() as usize);
-    // Keyframes are longer than others.
+    // Half as much again, since keyframes are longer than other frames.
     let enough = length(file) * PICTURES / pictures * 3 / 2;
     let began = Instant::now();
     while length(out) < enough {
@@ -98,7 +99,7 @@ fn a_vlc_camera_arrives_picture_by_picture() {
     );
 }
 
-/// The arguments of a process and of all that it started, as anybody on the machine can read them.
+/// The command lines of a process and its descendants, which anybody on the machine can read.
 fn arguments(process: u32) -> String {
     let read = |name: &str| std::fs::read(format!("/proc/{process}/{name}")).unwrap_or_default();
     let mut text = String::from_utf8_lossy(&read("cmdline")).into_owned();

@@ -1,4 +1,4 @@
-//! What an observer of the network gets to see: nothing of the stream, of the keys or of who talks to whom.
+//! An observer of the network sees nothing of the stream, of the keys and of the ends' identities.
 
 use std::io::{Read, Write};
 use std::net::{Ipv4Addr, TcpListener, TcpStream};
@@ -13,7 +13,7 @@ use sealcast_testkit::program::{PATIENCE, beginning, file_url, home, invite, por
 
 const SECONDS: u32 = 2;
 
-/// The stream as it would be without protection: the codec's parameters and every frame.
+/// The stream without protection: the codec's parameter sets and every frame.
 fn plaintext(clip: &Path) -> Vec<u8> {
     let mut source = unpaced(clip);
     let mut stream = source.info().parameters.to_vec();
@@ -23,7 +23,7 @@ fn plaintext(clip: &Path) -> Vec<u8> {
     stream
 }
 
-/// The same bytes over plain TCP, captured in the same way.
+/// Sends the same bytes over plain TCP. Returns the capture, made in the same way.
 fn plain_transfer(stream: &[u8], file: PathBuf) -> Vec<u8> {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a port");
     let address = listener.local_addr().expect("an address");
@@ -46,7 +46,7 @@ fn base32(text: &str) -> Vec<u8> {
     base32.decode(text.to_uppercase().as_bytes()).expect("base32")
 }
 
-/// What else nobody may see: the invite, both identities, secret and public.
+/// Other data that must not be visible: the invite, both ends' secret seeds, and the publisher's public identity.
 fn secrets(ticket: &str, homes: &[&Path]) -> Vec<Vec<u8>> {
     let mut secrets = vec![invite(ticket).as_bytes().to_vec(), base32(invite(ticket))];
     for home in homes {
@@ -95,7 +95,7 @@ fn nothing_shows(name: &str) {
 
     let open = plain_transfer(&stream, dir.path().join("open.pcap"));
     let (found, all) = seen(&stream, &open);
-    // Only what lies across the border of two packets is not found.
+    // Only runs of bytes that are split between two packets are not found.
     assert!(
         found * 100 > all * 99,
         "the search finds {found} of {all} where nothing is hidden"
@@ -127,9 +127,9 @@ fn no_datagram_is_a_fragment_or_may_become_one() {
     publisher.program.succeeds(PATIENCE);
     let captured = capture.stop();
     let packets = packets(&captured);
-    // A machine that stands still drops most of the stream.
+    // A machine that stands still may drop most of the stream.
     assert!(packets.len() > 10, "{} packets", packets.len());
-    // Lengths are no use here: the loopback interface shows runs of datagrams before they are cut up.
+    // Lengths say nothing here, since the loopback interface shows runs of datagrams before they are segmented.
     for packet in packets {
         let flags = u16::from_be_bytes([packet[6], packet[7]]);
         assert_eq!(flags & 0x3FFF, 0, "a fragment");

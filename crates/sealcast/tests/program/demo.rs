@@ -1,4 +1,4 @@
-//! The demo as it is started from the command line: its table, its report, its page.
+//! The demo, started from the command line: its table, its report, and its page.
 
 use std::net::SocketAddr;
 use std::path::Path;
@@ -66,13 +66,13 @@ fn without_a_page_the_demo_prints_and_reports_its_figures() {
     let price = paired.values().next().expect("the price of sealing");
     assert!(price["n"].as_u64().is_some_and(|pairs| pairs > 0), "{price}");
     assert!(number(&report, "/resources/cpu_seconds") > 0.0);
-    // One for each end, or more where the machine stood still for so long that they lost each other.
+    // One for each end, or more if the machine stood still for so long that the ends lost each other.
     let handshakes = report["handshakes"].as_array().expect("a list");
     let established = handshakes.iter().filter(|row| row["outcome"] == "established").count();
     assert!(established >= 2, "{handshakes:?}");
 }
 
-/// The address of the page, from the line that tells the user to open it.
+/// Address of the page, from the line that asks the user to open it.
 fn page(demo: &Program) -> SocketAddr {
     let line = demo.line();
     let address = line.split("http://").nth(1).and_then(|rest| rest.split(' ').next());
@@ -91,7 +91,7 @@ fn a_browser_shows_the_demos_pictures_and_figures() {
         "test:640x480@25",
         "x25519-mlkem768",
         "aes-256-gcm",
-        // With its colon it stands there only once there are figures; the page's text has the words without.
+        // The colon follows only once there are figures; the text of the page contains the words without it.
         "95 % confidence:",
         "On the wire it adds",
         "µs</td>",

@@ -1,4 +1,4 @@
-//! The demo's page in a real browser, fed with made-up figures.
+//! The demo's page in a real browser, with invented figures.
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -17,7 +17,7 @@ use sealcast::web::demo::{
 use sealcast::web::{Listen, wire_picture};
 use sealcast_testkit::browser;
 
-/// Figures as a real run would give them.
+/// Figures such as a real run would give.
 fn figures(frame: u64) -> DemoStats {
     let spread = |p50_us: f64, p99_us: f64, max_us: f64| Spread {
         p50_us,

@@ -1,4 +1,4 @@
-//! The commands that the documents show are commands that the program has.
+//! Every command shown in the documents is accepted by the program.
 
 use std::path::Path;
 use std::process::{Command, Output};
@@ -12,7 +12,7 @@ const PROMPTS: &[&str] = &[
     "cargo run --release -- ",
 ];
 
-/// With --help last, the whole line up to a pipe is parsed and nothing is done.
+/// Parses a command without running it: with `--help` at the end, the program only parses the line up to a pipe.
 fn parse(command: &str) -> Output {
     let own = command.split(" | ").next().unwrap_or_default();
     Command::new(SEALCAST)

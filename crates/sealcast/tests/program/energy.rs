@@ -1,4 +1,4 @@
-//! What the program says of energy, where a meter is and where none is.
+//! Energy in the program's output, with and without a meter.
 
 use std::path::Path;
 
@@ -8,10 +8,10 @@ use sealcast_testkit::program::{PATIENCE, Program, number, report, sealcast, unt
 use serde_json::Value;
 
 const WATTS: f64 = 5.0;
-/// More than what is left until the counter wraps around, in joules.
+/// Energy in joules that is more than the counter can count before it wraps around.
 const ENOUGH: f64 = 4.0;
 
-/// A demo with this meter.
+/// Starts a demo with this meter.
 fn demo(meter: &str, folder: &Path, more: &[&str]) -> Program {
     let (report, logs) = (folder.join("report.json"), folder.join("logs"));
     let mut command = sealcast(folder);

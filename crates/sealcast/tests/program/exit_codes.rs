@@ -1,4 +1,5 @@
-//! Every bad input ends in one sentence that names it and says what to do, and in the exit code that is documented.
+//! Every bad input ends the program with one sentence that names it and says what to do, and with the documented exit
+//! code (docs/exit-codes.md).
 
 use std::fs;
 use std::io::{Read, Write};
@@ -11,10 +12,10 @@ use std::thread;
 use sealcast::failure::FailureKind;
 use sealcast_testkit::attack::{Act, Home, Program, Proxy, Way, ffmpeg, is_control, path};
 
-/// What is typed, the exit code, and words of the sentence.
+/// The arguments of the program, the exit code, and words of the sentence.
 type Case<'a> = (String, i32, &'a [&'a str]);
 
-/// Run it; the sentence it ended with.
+/// Waits for a program to end with this exit code. Returns the sentence that it printed.
 fn sentence(program: &mut Program, code: i32, what: &str) -> String {
     let ended = program.ends();
     let said = program.said();
@@ -41,7 +42,7 @@ fn publish(rest: &str) -> String {
     format!("publish --listen tcp://127.0.0.1:0 {rest}")
 }
 
-/// Where nobody answers, with a well-formed ticket.
+/// Arguments that watch a well-formed ticket at an address where nobody answers.
 fn nobody(rest: &str) -> String {
     format!("watch sealcast://127.0.0.1:1/{} --no-reconnect {rest}", "a".repeat(52))
 }
@@ -107,7 +108,7 @@ fn usage() {
     }
 }
 
-/// A camera that answers every request with the same words, or hangs up.
+/// A camera that answers every request in the same way, or closes the connection.
 fn camera(answer: &'static str) -> u16 {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
     let port = listener.local_addr().expect("bound").port();
@@ -172,7 +173,7 @@ fn sinks() {
             4,
             &["directory of no/out.mp4", "create it"],
         ),
-        // Nobody, not even root, makes a file there.
+        // Nobody can create a file there, not even root.
         (
             nobody("--to file:/sys/out.h264"),
             4,
@@ -374,7 +375,8 @@ fn configuration() {
 
 #[test]
 fn a_key_limit() {
-    // The publisher hears nothing from the viewer either: on a machine that stands still that ends the session first.
+    // The publisher hears nothing from the viewer either. If the machine stands still, that ends the session before the
+    // key limit does.
     let ended = (0..5).find_map(|_| key_limit());
     let line = ended.expect("a session that reaches its key limit within 2 s");
     assert!(
@@ -383,11 +385,11 @@ fn a_key_limit() {
     );
 }
 
-/// The sentence of a viewer that agrees on no new keys, unless its connection ended for the silence.
+/// The sentence of a viewer that agrees on no new keys, or `None` if silence ended its connection first.
 fn key_limit() -> Option<String> {
     let (publisher, viewer) = (Home::new(), Home::new());
     let (_program, ticket) = publisher.publish("test:320x240@100", "--rekey-records 16");
-    // Whoever swallows what the viewer answers keeps new keys from being agreed on.
+    // The proxy drops the viewer's control messages, so that no new keys are agreed on.
     let proxy = Proxy::start(Proxy::port_of(&ticket), |seen, message| match seen.way {
         Way::Up if is_control(&message) => Act::drop(),
         _ => Act::pass(message),

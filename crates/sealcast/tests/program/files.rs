@@ -1,4 +1,4 @@
-//! A file published by one process and watched by another arrives whole, in every form in which it can be had.
+//! A file published by one process and watched by another arrives whole, in every form of output.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -45,7 +45,7 @@ impl Scene {
         publish(self.publisher.path(), &file_url(&self.clip), &[])
     }
 
-    /// Publish the clip and watch it to a file; both end by themselves, and well.
+    /// Publishes the clip and watches it to a file; both processes must end by themselves and succeed.
     fn watched_to(&self, name: &str) -> PathBuf {
         let out = self.dir.path().join(name);
         let to = file_url(&out) + "?overwrite";
@@ -60,7 +60,7 @@ impl Scene {
     }
 }
 
-/// Whether a viewer that does not connect again saw the clip to its end, by its exit code.
+/// Returns `Some` if the exit code of a viewer that does not reconnect says that it saw the clip to its end.
 fn whole(code: i32) -> Option<()> {
     let broke = i32::from(FailureKind::Network.exit_code());
     assert!(code == 0 || code == broke, "exit code {code}");
@@ -87,7 +87,7 @@ fn assert_same_pictures(received: &Path, original: &Path) {
     assert_eq!(pictures(&["-i", path(received)]), original);
 }
 
-/// What a program makes of a stream on its standard input, in two minutes at most; nothing if it fails.
+/// Output of a program that gets a stream on its standard input, within two minutes; `None` if it fails.
 fn fed(player: &[&str], input: impl Into<Stdio>) -> Option<Vec<u8>> {
     let mut command = tool("timeout");
     command.arg("120").args(player).stdin(input).stderr(Stdio::inherit());
@@ -184,7 +184,7 @@ fn raw(clip: &Path) -> Vec<u8> {
     raw
 }
 
-/// How long a picture of the live stream takes.
+/// Interval between the pictures of the live stream.
 const INTERVAL: Duration = Duration::from_millis(40);
 
 #[test]
@@ -203,7 +203,7 @@ fn a_live_stream_on_standard_input_is_published_to_its_last_frame() {
             .spawn()
             .expect("cat runs");
         let mut feed = camera.stdin.take().expect("piped");
-        // So much is there from the beginning that the publisher can tell what it is.
+        // Enough data at once that the publisher can recognise the format.
         let (begin, rest) = original.split_at(6);
         begin
             .iter()
@@ -226,7 +226,7 @@ fn a_live_stream_on_standard_input_is_published_to_its_last_frame() {
         whole(code)
     });
     let received = frames(&out);
-    // What was filmed before anybody watched is gone.
+    // Frames from before the viewer watched are missing.
     let missed = original.len() - received.len();
     assert!(
         !received.is_empty() && received[0].keyframe,

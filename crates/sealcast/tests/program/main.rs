@@ -1,4 +1,4 @@
-//! The program as people run it: its options, files, reports and pages, and what one end shows of the other's stream.
+//! The program as users run it: its options, files, reports and pages, and the stream from one end to the other.
 
 mod cameras;
 mod capture;

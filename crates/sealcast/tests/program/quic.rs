@@ -1,5 +1,5 @@
-//! The program over `quic://` on a network that does nothing: every frame arrives, strangers change nothing, and both
-//! ends notice when the other one goes.
+//! The program over `quic://` on an unimpaired network: every frame arrives, strangers change nothing, and each end
+//! notices when the other one leaves.
 
 use std::net::UdpSocket;
 
@@ -12,7 +12,7 @@ fn publish(home: &Home, source: &str, more: &str) -> (Program, String) {
     home.publish_at("quic://127.0.0.1:0", source, more)
 }
 
-/// Publish a clip and watch it to its end, in one session.
+/// Publishes a clip and watches it to its end, in one session.
 fn arrives_whole(home: &Home, clip: &Clip, more: &str) {
     let (mut publisher, ticket) = publish(home, &clip.url(RATE, ""), &format!("{more} --report report.json"));
     assert!(ticket.contains("?transport=quic"), "{ticket}");
@@ -23,7 +23,8 @@ fn arrives_whole(home: &Home, clip: &Clip, more: &str) {
     viewer_home.assert_whole_but_for(unrepaired([(home, &publisher), (&viewer_home, &viewer)]), clip, more);
 }
 
-/// How many frames may be missing, where a lost datagram is not always sent again, or a group of pictures is given up.
+/// Number of frames that may be missing, since a lost datagram is not always sent again and a group of pictures may be
+/// given up.
 fn unrepaired(ends: [(&Home, &Program); 2]) -> usize {
     if overflowed() { usize::MAX } else { excused(ends) }
 }
@@ -109,11 +110,11 @@ fn garbage_on_the_port_changes_nothing() {
             && version.len() > 3
             && round % 2 == 0
         {
-            // As far as that, it is the first packet of a QUIC connection.
+            // These bytes are those of the first packet of a QUIC connection.
             *first = 0xC3;
             version[..4].copy_from_slice(&[0, 0, 0, 1]);
         }
-        // What a full buffer drops is not missed.
+        // Datagrams that a full buffer drops do not matter.
         let _ = socket.send_to(&bytes, ("127.0.0.1", port));
     }
     assert_eq!(viewer.ends(), 0, "{}", viewer.said());
@@ -124,7 +125,7 @@ fn garbage_on_the_port_changes_nothing() {
         "garbage",
     );
     let report = home.report("report.json");
-    // The viewer's, which begins again where it hears nothing in time.
+    // Only the viewer gets a retry; more than one if it connects again because it heard nothing in time.
     let retries = total(&report, "door_answers", "retry");
     assert!((1..20).contains(&retries), "{report}");
     assert_eq!(total(&report, "handshakes", "established"), 1, "{report}");
@@ -134,7 +135,7 @@ fn garbage_on_the_port_changes_nothing() {
 fn who_does_not_speak_quic_further_than_hello_holds_nobody_up() {
     let home = Home::new();
     let (mut publisher, ticket) = publish(&home, CARD, "--max-viewers 1 --report report.json");
-    // A viewer of another carrier knocks, in vain.
+    // A viewer that uses UDP without QUIC asks for a cookie, in vain.
     let udp = ticket.replace("transport=quic", "transport=udp");
     let (_home, stranger) = record(&udp, "");
     let (viewer_home, mut viewer) = record(&ticket, "");
@@ -157,18 +158,18 @@ fn a_viewer_comes_back_to_a_publisher_that_was_killed_and_restarted() {
     viewer_home.flows(&viewer);
     first.signal("KILL");
     viewer.says("nothing was heard from the publisher");
-    // The new one does not know the connection, and is believed when it says so.
+    // The new publisher reports that it does not know the connection, and the viewer accepts that.
     let second = publisher_home.start(&format!("publish {CARD} {listen}"));
     second.ticket();
     until("it watches again", || {
         (viewer.count("INFO watching") == 2).then_some(())
     });
-    // By a timeout it would have ended for its own reason.
+    // A timeout of the session would have printed this.
     assert!(!viewer.said().contains("for too long"), "{}", viewer.said());
     viewer_home.grows_by(1);
     assert_eq!(viewer.stop(), 0);
     let (before, after) = viewer_home.numbers_around_silence();
-    // In order and once.
+    // Each frame arrived in order and once.
     gaps(&before);
     gaps(&after);
 }

@@ -1,4 +1,4 @@
-//! What a run leaves behind: its report, its logs, its metrics, and no secret in any of them.
+//! The results of a run: its report, logs and metrics, without a secret in any of them.
 
 use jiff::Timestamp;
 use sealcast_testkit::media::path;
@@ -10,7 +10,7 @@ use tempfile::TempDir;
 
 const PHASES: [&str; 4] = ["handshake", "steady", "rekey", "idle"];
 
-/// One end and what it left behind.
+/// One end, and its output.
 struct End {
     home: TempDir,
     said: String,
@@ -22,7 +22,7 @@ impl End {
         report(&self.home.path().join("report.json"))
     }
 
-    /// The rows of a log, by column.
+    /// The rows of a log, each as a map from column to value.
     fn log(&self, name: &str) -> Vec<BTreeMap<String, String>> {
         let mut log = csv::Reader::from_path(self.home.path().join("logs").join(name)).expect("a log");
         log.deserialize()
@@ -30,7 +30,7 @@ impl End {
             .collect()
     }
 
-    /// Everything that it wrote, told, and served, but for its keys.
+    /// All of its output, except for its key files: reports, logs, messages and metrics.
     fn everything(&self) -> String {
         let mut text = self.said.clone() + &self.metrics;
         let files = [
@@ -46,10 +46,10 @@ impl End {
     }
 }
 
-/// Frames that a session lasts.
+/// Number of frames in a session.
 const FRAMES: f64 = 75.0;
 
-/// A session with everything observed; publisher, viewer, and the ticket.
+/// Runs a session with all reports, logs and metrics. Returns publisher, viewer and ticket.
 fn observed() -> (End, End, String) {
     let homes = [home(), home()];
     let files = [0, 1].map(|end: usize| (homes[end].path().join("report.json"), homes[end].path().join("logs")));
@@ -153,7 +153,7 @@ fn check_steady(end: &End) {
     let steady: Vec<_> = rows.iter().filter(|row| row["phase"] == "steady").collect();
     let frames = steady.last().map_or(0.0, |row| figure(row, "frames"));
     assert!(frames > 0.0, "{} rows of a steady stream", steady.len());
-    // However long it was between two rows, frames came at a rate exactly where there are more of them.
+    // Whatever the interval between two rows, the frame rate is positive exactly if the frame count grew.
     for pair in rows.windows(2) {
         let came = figure(&pair[1], "frames") > figure(&pair[0], "frames");
         assert_eq!(figure(&pair[1], "fps") > 0.0, came, "{pair:?}");
@@ -167,7 +167,7 @@ fn check_latencies(viewer: &End) {
         time(&row["time"]);
         assert_eq!(row["phase"], "steady");
         for stage in ["encode_us", "seal_us", "send_us", "network_us", "open_us", "decode_us"] {
-            // What the first frames cannot know yet is left out.
+            // Values that are not yet known at the first frames are left out.
             if !row[stage].is_empty() {
                 assert!(figure(row, stage) >= 0.0, "{stage} of {row:?}");
             }
@@ -186,7 +186,7 @@ fn check_latencies(viewer: &End) {
             row["decoded_ns"].parse::<i64>().expect("a stamp") - row["captured_ns"].parse::<i64>().expect("a stamp");
         assert!(whole >= 0, "{whole} ns from picture to picture: {row:?}");
     }
-    // Once known, they stay so.
+    // Once a value is known, it stays known.
     for stage in ["network_us", "seal_us"] {
         let known: Vec<bool> = rows.iter().map(|row| !row[stage].is_empty()).collect();
         assert!(known.is_sorted() && known.last() == Some(&true), "{stage}: {known:?}");
@@ -209,7 +209,7 @@ fn check_metrics(end: &End, frames: &str) {
     assert!(end.metrics.contains("sealcast_stage_seconds_bucket{"));
 }
 
-/// The secret of an identity file, as it is written there.
+/// The secret seed of an identity, as text from its file.
 fn seed(home: &Path) -> String {
     let text = std::fs::read_to_string(home.join("keys/identity")).expect("an identity");
     text.lines().nth(1).expect("a seed").to_owned()

@@ -1,5 +1,5 @@
-//! What is secret stays where it belongs: not in what is printed, logged or reported, however much is asked for, and
-//! not in anything that other users of the machine can see.
+//! Secrets do not leak: they appear neither in what is printed, logged or reported, at any verbosity, nor in anything
+//! that other users of the machine can see.
 
 use std::fmt::{Debug, Display};
 use std::fs;
@@ -17,7 +17,7 @@ use sealcast_proto::session::Session;
 use sealcast_proto::wire::Ticket;
 use sealcast_testkit::attack::{Home, Program, until};
 
-/// Fails to compile if one of the types has one of the traits: which of two implementations is meant is then unclear.
+/// Fails to compile if one of the types implements the trait, because two implementations of `some` then apply.
 macro_rules! have_not {
     ($($type:ty),+ : $trait:path) => {
         $(const _: fn() = || {
@@ -36,12 +36,12 @@ have_not!(Secret, SharedSecret, EpochSecret, EpochKeys, Agreed, Session: Debug);
 have_not!(Secret, SharedSecret, EpochSecret, EpochKeys, Agreed, Session: Display);
 have_not!(Identity, Invite, Ticket, Sealer, Opener: Debug);
 have_not!(Identity, Invite, Ticket, Sealer, Opener: Display);
-// Two sealers of one key would use a number twice.
+// Two sealers with one key would use the same record number twice.
 have_not!(Sealer, EpochKeys, EpochSecret: Clone);
 
 const PASSWORD: &str = "correct-horse-battery";
 
-/// Everything that a test must not find.
+/// Fails if `text` contains one of the secrets, or anything that looks like a key.
 fn hides(what: &str, text: &str, secrets: &[&str]) {
     for secret in secrets {
         assert!(!text.contains(secret), "{what} shows {secret}:\n{text}");
@@ -49,7 +49,8 @@ fn hides(what: &str, text: &str, secrets: &[&str]) {
     assert_eq!(key_like(text), None, "{what}:\n{text}");
 }
 
-/// What looks like bytes of a key: long hexadecimal, or a list of sixteen numbers.
+/// The first part of a text that looks like the bytes of a key: 32 hexadecimal digits or more, or a list of at least
+/// sixteen byte values.
 fn key_like(text: &str) -> Option<String> {
     let hexadecimal = text
         .split(|c: char| !c.is_ascii_hexdigit())
@@ -61,20 +62,20 @@ fn key_like(text: &str) -> Option<String> {
     hexadecimal.or(list).map(str::to_owned)
 }
 
-/// The second line of an identity file.
+/// The seed in an identity file, which is its second line.
 fn seed(file: &Path) -> String {
     let text = fs::read_to_string(file).expect("an identity");
     text.lines().nth(1).expect("a seed").to_owned()
 }
 
-/// Start with everything that can be logged.
+/// Starts the program with the most verbose logging.
 fn loud(home: &Home, arguments: &[&str]) -> Program {
     let mut command = home.command();
     command.arg("-vv").args(arguments).env("SEALCAST_LOG", "trace");
     Program::start(command)
 }
 
-/// What other users can see of a process, where the system lets them.
+/// Command line and environment of a process, which other users may see, depending on the system.
 fn seen(program: &Program) -> String {
     let read = |name: &str| fs::read(format!("/proc/{}/{name}", program.pid())).expect("it runs");
     String::from_utf8_lossy(&[read("cmdline"), read("environ")].concat()).into_owned()
@@ -122,7 +123,7 @@ fn seeds_and_invites_are_shown_to_nobody() {
     for program in [&publishing, &watching] {
         hides("/proc", &seen(program), &secrets);
     }
-    // A rekeying is among what is logged.
+    // The log covers a rekeying too.
     publishing.says("new keys");
     assert_eq!((watching.stop(), publishing.stop()), (0, 0));
     for (home, program) in [(&publisher, &publishing), (&viewer, &watching)] {
@@ -135,7 +136,7 @@ fn seeds_and_invites_are_shown_to_nobody() {
     assert!(!every_file(publisher.path()).contains(&viewer_seed));
 }
 
-/// A camera that wants a password and then knows no stream; what it was told.
+/// A camera that asks for a password and then has no stream. Returns its port and the requests that it receives.
 fn camera() -> (u16, Arc<Mutex<String>>) {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
     let port = listener.local_addr().expect("bound").port();
@@ -185,7 +186,7 @@ fn a_camera_password_is_shown_to_the_camera_alone() {
         let told = std::mem::take(&mut *heard.lock().expect("no panic"));
         assert!(told.contains(&encoded), "the camera was told: {told}");
     }
-    // In a configuration file that is wrong elsewhere.
+    // The password in a configuration file that has an error elsewhere.
     let config = format!("[publish]\nsource = \"{}\"\nlisten = 5\n", urls[0]);
     home.write("c.toml", config);
     let mut publishing = loud(&home, &["publish", "--config", "c.toml"]);

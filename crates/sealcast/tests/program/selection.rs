@@ -1,5 +1,5 @@
-//! What is left in clear can be read on the network, and nothing else; the viewer gets the same frames whatever it is,
-//! and nobody between can change it.
+//! Only the parts that a selection leaves in clear can be read on the network. The viewer receives the same frames
+//! under every selection, and nobody on the path can change any of them.
 
 use std::fs;
 use std::io::{BufRead, BufReader, Write};
@@ -15,13 +15,13 @@ use sealcast_testkit::attack::{
 const HEADER: usize = 24;
 const TAG: usize = 16;
 const PREAMBLE: usize = 40;
-/// Encrypted bytes, so many or more, are not what they were before by chance.
+/// Length from which on encrypted bytes do not equal the original by chance.
 const LONG: usize = 8;
-/// Frames of a clip, no more than a queue holds: none is dropped, however long an end stands still.
+/// Number of frames of a clip: no more than a queue holds, so that none is dropped even if an end stands still.
 const FRAMES: usize = 50;
-/// Frames a second.
+/// Frames per second.
 const RATE: u32 = 50;
-/// How often a clip is played until a viewer agrees to what is in clear before its end.
+/// Maximum number of attempts to play a clip so that the viewer acknowledges the selection before the clip ends.
 const TRIES: usize = 5;
 const IN_CLEAR: &str = "in clear (authenticated, not secret)";
 
@@ -32,7 +32,7 @@ struct Part {
     clear: bool,
 }
 
-/// The frames that a publisher sent on its first connection: an observer knows where records and frames begin.
+/// The frames that a publisher sent on its first connection. An observer can see where records and frames begin.
 fn observed(proxy: &Proxy) -> Vec<Vec<Part>> {
     let wire = proxy.wire();
     let down = wire.iter().find(|(way, _)| *way == Way::Down);
@@ -63,8 +63,8 @@ fn observed(proxy: &Proxy) -> Vec<Vec<Part>> {
     frames
 }
 
-/// Publish a file and watch it to its end through a proxy that changes nothing. Where something is to be in clear, the
-/// viewer agreed to it: on a machine that stands still the file may be over first, or the session, and is played again.
+/// Publishes a file and watches it to its end through a proxy that changes nothing. If the options leave something in
+/// clear, the viewer acknowledged that in time: otherwise, as on a machine that stands still, the file is played again.
 fn watched(url: &str, publisher: &Home, options: &str, out: &str) -> (Proxy, Home, Program) {
     let in_clear = options.contains("--encrypt") && !options.contains("--encrypt all");
     let run = || {
@@ -87,18 +87,19 @@ fn watched(url: &str, publisher: &Home, options: &str, out: &str) -> (Proxy, Hom
     runs.next().expect("what is selected shows before the file ends")
 }
 
-/// Whether a frame of the clip is a keyframe: there is one every ten frames.
+/// True if a frame of the clip is a keyframe: there is one every ten frames.
 fn keyframe(number: usize) -> bool {
     number.is_multiple_of(10)
 }
 
-/// The first frame that was sealed after the viewer had agreed. Those before are encrypted whatever was selected.
+/// The first frame with a part in clear, which was sealed after the viewer acknowledged the selection. All frames
+/// before the acknowledgement are encrypted.
 fn agreed(frames: &[Vec<Part>]) -> usize {
     let first = frames.iter().position(|parts| parts.iter().any(|part| part.clear));
     first.expect("the viewer agrees before the clip ends")
 }
 
-/// What must be in clear of a frame as a whole, or `None` where only parts of it are.
+/// Whether a whole frame must be in clear; `None` if the selection decides about its parts.
 fn whole(selection: &str, number: usize) -> Option<bool> {
     match selection {
         "all" => Some(false),
@@ -135,14 +136,14 @@ fn every_selection_and_unit_shows_what_it_says_and_the_viewer_gets_the_same_fram
             let report = viewer.report("report.json");
             let clear = frames.iter().flatten().filter(|part| part.clear).count() as u64;
             let counted = report["totals"]["records_opened_in_clear"].as_u64().expect("a counter");
-            // The description of the stream may be in clear, too.
+            // The description of the stream may be in clear too.
             assert!(counted >= clear && counted <= clear + 20, "{what}: {counted} {clear}");
             assert_eq!(report["configuration"]["encrypt"], selection, "{what}");
         }
     }
 }
 
-/// Hold what an observer saw to what the selection says.
+/// Checks the frames that an observer saw against the selection.
 fn shows(what: &str, selection: &str, frames: &[Vec<Part>], clip: &Clip) {
     let agreed = if selection == "all" { 0 } else { agreed(frames) };
     let (mut clear, mut all) = (0, 0);
@@ -150,7 +151,7 @@ fn shows(what: &str, selection: &str, frames: &[Vec<Part>], clip: &Clip) {
         for part in parts {
             let original = &frame[part.offset..part.offset + part.data.len()];
             let place = format!("{what}: frame {number}, byte {}", part.offset);
-            // A few encrypted bytes may be the same by chance.
+            // A few encrypted bytes may equal the original by chance.
             if part.clear || part.data.len() >= LONG {
                 assert_eq!(part.data == original, part.clear, "{place}");
             }
@@ -166,7 +167,7 @@ fn shows(what: &str, selection: &str, frames: &[Vec<Part>], clip: &Clip) {
         }
         let shown: usize = parts.iter().filter(|part| part.clear).map(|part| part.data.len()).sum();
         if number >= agreed && selection == "headers" {
-            // A packet that begins with a header is hidden whole.
+            // A packet that begins with a header is encrypted as a whole.
             assert!(
                 shown + 1400 >= frame.len(),
                 "{what}: only {shown} of {} bytes",
@@ -174,7 +175,7 @@ fn shows(what: &str, selection: &str, frames: &[Vec<Part>], clip: &Clip) {
             );
         }
     }
-    // Few units, where the viewer agreed late, say nothing of a share.
+    // If the viewer acknowledged late, there are too few units for a share.
     if selection == "rate:30" && all >= 60 {
         let share = clear as f64 / all as f64;
         assert!((0.4..0.95).contains(&share), "{what}: {share} of {all} in clear");
@@ -202,11 +203,11 @@ fn the_same_seed_draws_the_same_units() {
         let (proxy, _, _) = watched(&clip.url(RATE, ""), &home, &options, "out.h264");
         let frames = observed(&proxy);
         let flags = frames.iter().flatten().map(|part| part.clear);
-        // Drawing begins with the viewer's agreement, which comes at some frame.
+        // The random choice begins with the viewer's acknowledgement, which may come at any frame.
         flags.skip_while(|clear| !clear).collect::<Vec<bool>>()
     };
     let draws = [draw("--encrypt-seed 5"), draw("--encrypt-seed 5"), draw("")];
-    // Where the drawing began is the same draw; how many follow depends on where the agreement fell.
+    // The same seed gives the same choices from there on; their number depends on the time of the acknowledgement.
     let common = draws.iter().map(Vec::len).min().unwrap_or(0);
     let [first, again, other] = draws.map(|draw| draw[..common].to_vec());
     assert!(common >= 20, "only {common} units");
@@ -261,7 +262,7 @@ fn of_motion_jpeg_the_headers_are_hidden_and_the_scans_show() {
     assert!(seen > 0 && at == received.len(), "{seen} images");
 }
 
-/// Say a command to a publisher: its answer, and whether it was done.
+/// Sends a command to a publisher. Returns the answer, and whether the command succeeded.
 fn control(home: &Home, socket: &Path, command: &str) -> (String, bool) {
     let mut said = home.command();
     said.arg("control").arg(socket).args(command.split_whitespace());
@@ -270,8 +271,8 @@ fn control(home: &Home, socket: &Path, command: &str) -> (String, bool) {
     (String::from_utf8_lossy(&text).into_owned(), output.status.success())
 }
 
-/// Of a clip that was played over and over, `sent` frames in all, some arrived unaltered and in their order, and none
-/// is missing between them that the viewer did not count.
+/// Checks the recording of a clip that was played in a loop, with `sent` frames in all: frames arrived unaltered and in
+/// order, and the viewer counted all frames that are missing between them.
 fn assert_accounted(viewer: &Home, clip: &Clip, sent: usize) {
     let looped: Vec<Vec<u8>> = clip
         .frames
@@ -326,7 +327,7 @@ fn what_is_encrypted_changes_while_the_stream_runs() {
     });
     frames_after(15);
     let frames = observed(&proxy);
-    // The last may not have come whole.
+    // The last frame may be incomplete.
     let whole = frames.iter().enumerate().take(frames.len() - 1);
     for (number, parts) in whole.skip(agreed(&frames)) {
         assert!(
@@ -363,7 +364,7 @@ fn the_control_socket_refuses_what_it_does_not_know_and_goes_on() {
     let home = Home::new();
     let socket = home.file("control");
     let options = format!("--control {}", socket.display());
-    // What a program that was killed left behind is replaced.
+    // The socket that a killed program left behind is replaced.
     drop(UnixListener::bind(&socket).expect("a socket"));
     let (mut publishing, _) = home.publish("test:160x120@5", &options);
 
@@ -426,7 +427,7 @@ fn nobody_between_can_change_what_is_in_clear_or_claim_that_it_is() {
         }
         frames += 1;
         let clear = message[LENGTH + 1] & 1 == 0;
-        // Not before the viewer has agreed to anything in clear.
+        // Begin only once the viewer has acknowledged that something is in clear.
         agreed |= clear;
         if agreed && frames % 9 == 0 {
             let (which, place, bit) = match (clear, frames % 2) {
@@ -493,7 +494,7 @@ fn with_nothing_encrypted_a_stranger_and_a_wrong_publisher_are_still_refused() {
     let uninvited = ticket.split_once('#').expect("an invite").0;
     let mut refused = viewer.start(&format!("watch {uninvited} --to file:out.h264"));
     assert_eq!(refused.ends(), 6, "{}", refused.said());
-    // The right door, and somebody else behind it.
+    // The ticket's port leads to another publisher.
     let other = Home::new();
     let (_other, foreign) = other.publish(&clip.url(25, "&loop"), "--encrypt none");
     let misled = Proxy::redirect(&ticket, Proxy::port_of(&foreign));

@@ -1,4 +1,4 @@
-//! Several viewers of one source, one of which cannot keep up: it alone pays for it.
+//! Several viewers of one source, one of which cannot keep up: only that one loses frames.
 
 use std::path::{Path, PathBuf};
 
@@ -14,7 +14,7 @@ use tempfile::TempDir;
 const CAME: &str = "sealcast_frames_total{dir=\"in\"}";
 const DROPPED: &str = "sealcast_frames_dropped_total{cause=\"queue\"}";
 
-/// Two seconds of noise in groups of ten frames: so many bytes that no socket holds a second of them.
+/// Two seconds of noise in groups of ten frames: more bytes per second than the buffers of a socket hold.
 fn noise(dir: &Path) -> PathBuf {
     let file = dir.join("noise.mp4");
     let input = "color=gray:size=640x480:rate=25:duration=2,noise=alls=100:allf=t+u";
@@ -43,7 +43,7 @@ struct Viewer {
     program: Program,
 }
 
-/// What a viewer wrote down of a frame.
+/// A frame in a viewer's log.
 struct Row {
     frame: u64,
     keyframe: bool,
@@ -86,14 +86,14 @@ impl Viewer {
         report(&self.home.path().join("report.json"))
     }
 
-    /// Whether it had one session all the time, and its own sink took all that came.
+    /// True if it had a single session, and its sink accepted all frames.
     fn undisturbed(&self) -> bool {
         let report = self.report();
         number(&report, "/totals/frames_dropped/queue") == 0.0
             && report["handshakes"].as_array().map(Vec::len) == Some(1)
     }
 
-    /// Every frame that came is, byte for byte, the one of its number.
+    /// Fails unless every received frame equals the sent frame of the same number, byte for byte.
     fn assert_unaltered(&self, rows: &[Row], original: &[Frame]) {
         let received = frames(&self.home.path().join("out.h264"));
         assert_eq!(received.len(), rows.len());
@@ -120,8 +120,8 @@ fn a_slow_viewer_loses_whole_groups_of_pictures_and_holds_nobody_up() {
     for _ in 0..3 {
         let before = publisher.program.counts(DROPPED);
         viewers[0].program.signal("STOP");
-        // It stands still until its queue is full, which on a machine that stands still itself is longer than a silent
-        // viewer is waited for. All the while the others get what the publisher makes.
+        // The viewer is suspended until its queue is full. On a slow machine that may take longer than the publisher
+        // waits for a silent viewer. The other viewers receive the stream all the while.
         until("frames are dropped", || {
             publisher.program.counts(DROPPED) > before || publisher.program.said().contains("WARN")
         });

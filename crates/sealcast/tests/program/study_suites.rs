@@ -1,4 +1,4 @@
-//! Live streams under the ciphers of the laboratory, which nobody gets who did not ask for them by name.
+//! Live streams under the study ciphers, which are used only if both ends ask for them by name.
 
 use std::thread::scope;
 
@@ -6,10 +6,10 @@ use sealcast::keys::study;
 use sealcast::source::test_card;
 use sealcast_testkit::attack::{Clip, Home, Program, order, record, total};
 
-/// Sessions at once.
+/// Number of sessions at the same time.
 const AT_ONCE: usize = 4;
 
-/// Fifty pictures of the test card, as its source makes them: 640x480, a keyframe every ten.
+/// Fifty pictures of the test card from its source: 640x480, with a keyframe every ten frames.
 fn card(home: &Home) -> Clip {
     let mut source = test_card::open("640x480@100?frames=50&gop=10").expect("a test card");
     let mut stream = Vec::new();
@@ -19,8 +19,8 @@ fn card(home: &Home) -> Clip {
     Clip::of(home.write("card.h264", stream))
 }
 
-/// All that arrived are frames of the clip, byte for byte and in their order. None is missing unless an end says so, as
-/// where the machine stood still for longer than they wait.
+/// Fails unless all received frames are frames of the clip, byte for byte and in order. Frames may be missing only if
+/// one of the ends reports it, which happens if the machine stood still for longer than the ends wait.
 fn assert_arrived(ends: [(&Home, &Program); 2], clip: &Clip, cipher: &str) {
     let (viewer, _) = ends[1];
     let arrived = order(&viewer.recorded(), &clip.frames);

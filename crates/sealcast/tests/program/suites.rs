@@ -1,4 +1,4 @@
-//! Every suite with every mechanism, and keys that change while frames flow.
+//! Every suite with every mechanism, and rekeying while frames flow.
 
 use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -9,10 +9,10 @@ use sealcast_testkit::media::path;
 use sealcast_testkit::program::{PATIENCE, assert_accounted, home, number, publish, report, sealcast, watch};
 use serde_json::Value;
 
-/// Sessions at once.
+/// Number of sessions at the same time.
 const AT_ONCE: usize = 4;
 
-/// The names that this build offers.
+/// The names that this build offers, from a list in the configuration.
 fn offered(list: &str) -> Vec<String> {
     let output = sealcast(Path::new("/nonexistent"))
         .args(["print-config", "--json"])
@@ -39,7 +39,7 @@ fn one_session(suite: &str, mechanism: &str) {
     publisher.program.stop();
     let report = report(&seen);
     let handshakes = report["handshakes"].as_array().expect("a list");
-    // On a machine that stands still one may have failed, or been followed by another.
+    // If the machine stood still, a handshake may have failed, or there may be several.
     let mut established = handshakes
         .iter()
         .filter(|row| row["outcome"] == "established")
@@ -77,8 +77,8 @@ fn every_suite_works_with_every_mechanism() {
     });
 }
 
-/// Some seconds of a card under keys that last one, and no new key comes sooner than `least` seconds after the one
-/// before it.
+/// Streams a test card for some seconds under keys that last one second each, and checks that no new key comes sooner
+/// than `least` seconds after the one before it.
 fn rekeyed(card: &str, least: f64) {
     let began = Instant::now();
     let homes = [home(), home()];
@@ -114,14 +114,14 @@ fn rekeyed(card: &str, least: f64) {
         rekeys * least <= longest,
         "{rekeys} new keys in {longest} s, one before its time"
     );
-    // The last one may not have reached the viewer when it left, or when the session broke before another.
+    // In each session the last rekeying may not have reached the viewer when the session ended.
     let sessions = seen["handshakes"].as_array().map_or(0, Vec::len);
     assert!(number(&seen, "/totals/rekeys/demand") >= rekeys - sessions as f64);
 }
 
 #[test]
 fn keys_change_every_second_and_no_frame_is_lost() {
-    // At the first picture in the last eighth of a key's second.
+    // The switch happens at the first picture in the last eighth of the key's second.
     rekeyed("test:640x480@25?codec=mjpeg", 0.875);
 }
 

@@ -1,5 +1,5 @@
-//! The program over `udp://` on a network that does nothing: every frame arrives, the last ones too, and both ends
-//! notice when the other one goes.
+//! The program over `udp://` on an unimpaired network: every frame arrives, the last ones included, and each end
+//! notices when the other one leaves.
 
 use std::collections::BTreeMap;
 use std::net::UdpSocket;
@@ -9,25 +9,25 @@ use std::time::{Duration, Instant};
 use sealcast::source::{FileOptions, FileSource, Source};
 use sealcast_testkit::attack::{Clip, Home, Program, excused, gaps, overflowed, record, until};
 
-/// At this rate a clip needs less than the first rate of a path that nothing is known of, 2 Mbit/s.
+/// Frames per second. At this rate a clip needs less than 2 Mbit/s, the initial rate on an unknown path.
 const RATE: u32 = 50;
 const CARD: &str = "test:320x240@25";
-/// Bytes of a recording of it that take a second or more.
+/// Bytes of a recording of the card that take at least a second.
 const A_WHILE: u64 = 100_000;
 
-/// A clip of `frames`, and where it is published from.
+/// A clip of `frames` frames, and the home of its publisher.
 fn scene(frames: usize) -> (Home, Clip) {
     let home = Home::new();
     let clip = Clip::make(home.path(), frames);
     (home, clip)
 }
 
-/// How many frames may be missing, where a lost datagram is not always sent again.
+/// Number of frames that may be missing, since a lost datagram is not always sent again.
 fn unrepaired(ends: [(&Home, &Program); 2]) -> usize {
     if overflowed() { usize::MAX } else { excused(ends) }
 }
 
-/// Publish a clip and watch it to its end; both ends are satisfied, and the viewer did not connect again.
+/// Publishes a clip and watches it to its end, in a single session; both ends must succeed. Returns the viewer's home.
 fn arrives_whole(home: &Home, clip: &Clip, options: &str, more: &str) -> Home {
     let more = format!("{more} --report report.json");
     let (mut publisher, ticket) = home.publish_udp(&clip.url(RATE, ""), options, &more);
@@ -168,7 +168,7 @@ fn a_viewer_comes_back_to_a_publisher_that_was_killed_and_restarted() {
     viewer_home.flows(&viewer);
     first.signal("KILL");
     viewer.says("nothing was heard from the publisher");
-    // The new one does not know the session, and says so; it knows the viewer without the old invite.
+    // The new publisher reports that it does not know the session. It admits the viewer without the old invite.
     let second = publisher_home.start(&format!("publish {CARD} {listen}"));
     second.ticket();
     until("it watches again", || {
@@ -178,7 +178,7 @@ fn a_viewer_comes_back_to_a_publisher_that_was_killed_and_restarted() {
     assert_eq!(second.count("enrolled"), 0);
     assert_eq!(viewer.stop(), 0);
     let (before, after) = viewer_home.numbers_around_silence();
-    // In order and once.
+    // Each frame arrived in order and once.
     gaps(&before);
     gaps(&after);
 }

@@ -1,4 +1,4 @@
-//! Viewers that come, go, lag behind, and lose their publisher.
+//! Viewers that connect, leave, fall behind, and lose their publisher.
 
 use std::path::Path;
 
@@ -11,11 +11,11 @@ use sealcast_testkit::program::{
 };
 use tempfile::TempDir;
 
-/// What an end says when the other one is silent for too long.
+/// Printed by an end when the other one is silent for too long.
 const SILENCE: &str = "nothing was heard from the peer for too long";
 const CARD: &str = "test:320x240@25";
 
-/// One second of the street, and its frames.
+/// The URL of one second of the street clip, and its frames.
 fn second(dir: &Path) -> (String, Vec<Vec<u8>>) {
     let whole = dir.join("whole");
     std::fs::create_dir(&whole).expect("a directory");
@@ -30,7 +30,7 @@ fn frames(file: &Path) -> Vec<Vec<u8>> {
         .collect()
 }
 
-/// A viewer that writes down every frame until it is stopped.
+/// A viewer that logs every frame until it is stopped.
 struct Watching {
     home: TempDir,
     program: Program,
@@ -56,14 +56,14 @@ impl Watching {
         self.program.says("watching", PATIENCE);
     }
 
-    /// Wait until some more frames have come.
+    /// Waits until some more frames have arrived.
     fn goes_on(&self) {
         let frames = "sealcast_frames_total{dir=\"in\"}";
         let before = self.program.counts(frames);
         self.program.has_counted(frames, before + 10.0);
     }
 
-    /// Stop it. No frame of those that came was missing unless it was counted.
+    /// Stops it. Fails if frames are missing between those that arrived and were not counted as missing.
     fn stops(mut self) {
         self.program.stop();
         let mut log = csv::Reader::from_path(self.home.path().join("logs/frames_latency.csv")).expect("a log");
@@ -154,7 +154,7 @@ fn a_viewer_comes_back_to_a_publisher_that_was_killed_and_restarted() {
     viewer.goes_on();
     first.program.signal("KILL");
     viewer.program.says("the publisher may be restarting", PATIENCE);
-    // The new one does not know the old invite, but it knows the viewer.
+    // The new publisher does not accept the old invite, but it admits the viewer, which was enrolled.
     let second = start();
     assert_ne!(second.ticket, first.ticket);
     second.program.says("a viewer watches", PATIENCE);
@@ -172,7 +172,7 @@ fn a_publisher_says_that_a_viewer_was_killed() {
     viewer.program.signal("KILL");
     publisher.program.says("WARN", PATIENCE);
     publisher.program.says("the connection ", PATIENCE);
-    // And it goes on.
+    // The publisher continues.
     watching(&publisher.ticket).watches();
 }
 

@@ -1,4 +1,4 @@
-//! Sessions' datagrams through a listener and a connecting end, on real sockets.
+//! Datagrams of sessions through a listener and a connecting end, on real sockets.
 
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 
@@ -13,7 +13,7 @@ fn open(address: &str) -> UdpListener {
     listen(address.parse().expect("an address"), metrics()).expect("the loopback interface")
 }
 
-/// Begin a session from a bare socket.
+/// Begins a session from a bare socket.
 async fn begin(listener: &mut UdpListener, socket: &UdpSocket, connection: u32) -> UdpTransport {
     let to = listener.local_address();
     let cookie = tokio::task::block_in_place(|| cookie_for(socket, to, connection));
@@ -65,7 +65,7 @@ async fn who_shows_a_cookie_gets_a_session_and_nobody_else_does() {
     say(&mut transport, b"and another");
     assert_eq!(receive(&honest), (b"an answer".to_vec(), to));
     assert_eq!(receive(&honest).0, b"and another");
-    // Packets that lie one behind the other become datagrams of their own.
+    // Packets back to back in one buffer are sent as separate datagrams.
     let packets: Vec<u8> = (0..60_u8).flat_map(|number| [number; 1200]).collect();
     assert!(
         transport
@@ -185,7 +185,8 @@ async fn what_a_slow_session_does_not_take_is_dropped_and_counted() {
             flood.send_to(&record(1, 1200), to).expect("sent");
             sent += 1;
         }
-        // The flood costs the others nothing. And once this has come, all before it was looked at.
+        // The flood does not affect other sessions. Once this record has arrived, all datagrams before it were
+        // processed.
         quiet.send_to(&record(2, 300), to).expect("sent");
         assert_eq!(message(&mut other).await, record(2, 300));
         assert!(sent < 100_000, "the queue is bounded");
@@ -216,7 +217,7 @@ async fn records_of_lost_sessions_are_answered_at_a_bounded_rate() {
         timeout(PATIENCE, counted).await.expect("every datagram is looked at");
     }
     let answers = counts.door_answers(DoorAnswer::Unknown);
-    // A second that began before and one that ended after may both have been counted.
+    // The limit is per second; a partial second at the beginning and one at the end may have counted in full.
     assert!(
         (1..=100 * (began.elapsed().as_secs() + 2)).contains(&answers),
         "{answers} answers"
@@ -239,7 +240,7 @@ async fn sessions_outlive_the_listener_and_those_that_waited_do_not() {
     early.send_to(&record(1, 44), to).expect("sent");
     assert_eq!(message(&mut transport).await, record(1, 44));
     drop(transport);
-    // With the last session the socket goes.
+    // The socket is closed with the last session.
     let free = async {
         while UdpSocket::bind(to).is_err() {
             tokio::task::yield_now().await;

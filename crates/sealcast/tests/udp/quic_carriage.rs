@@ -1,4 +1,4 @@
-//! Two ends of a QUIC connection without sessions: what they carry, and what they bound.
+//! Two ends of a QUIC connection without sessions: what they carry, and their limits.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use sealcast_proto::wire::{Flags, HEADER_LEN, Header, Host, Kind, MessageLength,
 
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// A listening publisher, and what connected to it.
+/// A publisher that listened, and a viewer that connected to it.
 struct Pair {
     publisher: AnyTransport,
     viewer: AnyTransport,
@@ -34,7 +34,7 @@ async fn pair(unit: Unit) -> Pair {
     let connecting = async {
         let connected = transport::connect(&ticket, Unit::Frame, Metrics::new(BuildInfo::default())).await;
         let (mut viewer, _) = connected.expect("it listens");
-        // The stream exists for the other end when something has come on it.
+        // The other end notices the stream only when data arrives on it.
         write_framed(viewer.outgoing(), b"hello");
         viewer.flush_now().expect("open");
         viewer
@@ -86,7 +86,7 @@ fn sequence(record: &[u8]) -> u32 {
     u32::from_be_bytes(record[12..16].try_into().expect("four bytes"))
 }
 
-/// Drive both ends until the viewer has so many records.
+/// Drives both ends until the viewer has received `count` records.
 async fn received(pair: &mut Pair, count: usize) -> Vec<Vec<u8>> {
     let mut got = Vec::new();
     let collecting = async {
@@ -176,7 +176,7 @@ async fn what_a_viewer_does_not_read_is_held_back_and_can_be_forgotten() {
         taken += picture.len();
         let _ = tokio::time::timeout(Duration::from_millis(10), pair.publisher.wait()).await;
     }
-    // What the viewer's windows take, ours, and one picture.
+    // More than the viewer's receive windows, our own buffers and one picture together.
     assert!(taken < 10 << 20, "{taken} bytes were taken");
     assert!(pair.publisher.backlog() > 0 && pair.publisher.backlog() < 200_000);
     pair.publisher.forget_media();

@@ -1,4 +1,4 @@
-//! Datagrams on real sockets: runs arrive whole, and what does not fit is reported.
+//! Datagrams on real sockets: runs arrive whole, and datagrams that are too long are reported.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -12,7 +12,7 @@ fn socket(address: &str) -> DatagramSocket {
     DatagramSocket::bind(address.parse().expect("an address"), Fragments::Forbidden).expect("the loopback interface")
 }
 
-/// Datagrams that can be told apart, all of `size` bytes but for the last.
+/// Numbered datagrams of `size` bytes each, the last perhaps shorter.
 fn numbered(bytes: usize, size: usize) -> Vec<u8> {
     let mut run = vec![0xA5; bytes];
     for (number, datagram) in (0_u32..).zip(run.chunks_mut(size)) {
@@ -23,7 +23,7 @@ fn numbered(bytes: usize, size: usize) -> Vec<u8> {
     run
 }
 
-/// Send all of it, waiting while the socket is full.
+/// Sends all datagrams, and waits while the socket is full.
 async fn send_all(socket: &DatagramSocket, to: SocketAddr, bytes: &[u8], size: usize) -> Sent {
     let mut all = Sent::default();
     while all.bytes < bytes.len() {
@@ -123,7 +123,7 @@ async fn nobody_listening_and_no_way_there_do_not_end_a_socket() {
     for _ in 0..10 {
         assert_eq!(from.try_send_run(Path::to(gone), &[0; 100], 100).bytes, 100);
     }
-    // A socket bound to the loopback interface has no way elsewhere.
+    // A socket bound to a loopback address has no route to other networks.
     let elsewhere = "192.0.2.1:9".parse().expect("an address");
     let sent = from.try_send_run(Path::to(elsewhere), &[0; 300], 100);
     assert_eq!((sent.bytes, sent.unreachable), (300, 3));

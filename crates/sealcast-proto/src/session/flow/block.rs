@@ -1,4 +1,4 @@
-//! A block at the viewer: what has come of it.
+//! A block at the viewer: reassembles its source records as they arrive.
 
 use std::time::Duration;
 
@@ -7,32 +7,35 @@ use crate::seal::Opened;
 use crate::unit::{MAX_FRAME, PREAMBLE_LEN, Preamble, UnitArrival, UnitHeader};
 use crate::wire::{Flags, Malformed};
 
-/// Source records of one block, put together as they come.
+/// One block: the parts of a frame that have arrived, and the means to recover missing ones.
 pub(super) struct Block {
     pub(super) sources: u16,
     pub(super) repairs: u16,
     pub(super) stream: u32,
     pub(super) keyframe: bool,
-    /// Set by the records that say so: its frame begins, or ends, with this block, or it is a description.
+    /// True if the frame begins (`first`) or ends (`last`) with this block, or the block is a description (`config`);
+    /// known from the flags of the records that arrived.
     pub(super) first: bool,
     pub(super) last: bool,
     pub(super) config: bool,
-    /// The sender's stamp of its newest record.
+    /// The sender's timestamp of its newest record.
     pub(super) sealed_at: u64,
     pub(super) last_arrival: Duration,
     have: u128,
-    /// Length of every part but the last, once one of them has come.
+    /// Length of every part but the last, once one of them has arrived.
     unit: Option<usize>,
-    /// The parts in their places, without what `cut` says, as far as the last of those that came.
+    /// The parts at their offsets, without the first `cut` bytes of the block, up to the end of the furthest part that
+    /// arrived.
     data: Vec<u8>,
-    /// Bytes at the beginning that are not in `data`: the preamble, where the first part came before the others.
+    /// Bytes at the beginning of the block that are not in `data`: the preamble, if the first part arrived before the
+    /// others.
     cut: usize,
     preamble: Option<Preamble>,
-    /// The last part, where it came before any other.
+    /// The last part, if it arrived before any other.
     tail: Option<Vec<u8>>,
-    /// How those that came did so, where somebody wants to know.
+    /// Arrival of each record, if the program wants to know it.
     pub(super) units: Vec<UnitArrival>,
-    /// Puts missing records together, where there are repair symbols.
+    /// Recovers missing records, if the block has repair symbols.
     code: Option<Box<repair::Block>>,
 }
 
@@ -62,12 +65,12 @@ impl Block {
         }
     }
 
-    /// Records in all.
+    /// Number of records, repair records included.
     pub(super) fn len(&self) -> u64 {
         u64::from(self.sources) + u64::from(self.repairs)
     }
 
-    /// Bytes held.
+    /// Bytes allocated.
     pub(super) fn held(&self) -> usize {
         let code = self.code.as_ref().map_or(0, |code| code.memory());
         let units = self.units.capacity() * size_of::<UnitArrival>();
@@ -78,7 +81,7 @@ impl Block {
         self.have & (1 << index) != 0
     }
 
-    /// Source records that have not come.
+    /// Number of source records that have not arrived.
     pub(super) fn missing(&self) -> u32 {
         u32::from(self.sources) - self.have.count_ones()
     }
@@ -87,8 +90,9 @@ impl Block {
         self.missing() == 0
     }
 
-    /// How many of the missing source records must still come by themselves: the others are then repaired. It asks the
-    /// code and not the repair records that came, since a record that came unkept helps to repair nothing.
+    /// Number of missing source records that must still arrive, so that the others can be recovered. It is the code's
+    /// count and not derived from the repair records that arrived: a source record of which no sealed copy was kept
+    /// does not help to recover others.
     pub(super) fn wanted(&self) -> u32 {
         let missing = self.missing();
         let lacks = self.code.as_ref().map(|code| code.lacks());
@@ -105,7 +109,7 @@ impl Block {
         }
     }
 
-    /// Keep a source record as it was sealed, for the repair of others.
+    /// Keep a sealed copy of a source record, for the recovery of others.
     pub(super) fn keep_sealed(&mut self, index: u16, sealed: &[u8]) -> Result<(), Malformed> {
         match &mut self.code {
             Some(code) if !sealed.is_empty() => code.add_source(index.into(), sealed).map_err(|_| Malformed),
@@ -113,7 +117,7 @@ impl Block {
         }
     }
 
-    /// The sealed records that can be recovered now.
+    /// Recover missing records if enough has arrived. Returns them as they were sealed.
     pub(super) fn recover(&mut self, decoder: &mut Option<Box<Decoder>>) -> Result<Vec<Vec<u8>>, Malformed> {
         let missing = !self.complete();
         let Some(code) = self.code.as_mut().filter(|code| missing && code.recoverable()) else {
@@ -124,7 +128,7 @@ impl Block {
         Ok(recovered.into_iter().map(|(_, record)| record).collect())
     }
 
-    /// Take down how a source record came, before it is [taken](Self::take_source).
+    /// Record the arrival of a source record, before [`take_source`](Self::take_source) processes it.
     pub(super) fn tell(&mut self, index: u16, record: &Opened<'_>, arrived: Duration, repaired: bool) {
         if !self.has(index) {
             let unit = UnitArrival::new(index.into(), record, arrived, repaired);
@@ -137,7 +141,7 @@ impl Block {
         if same { Ok(()) } else { Err(Malformed) }
     }
 
-    /// Take a source record's part of the frame.
+    /// Process a source record's part of the frame.
     pub(super) fn take_source(
         &mut self,
         header: UnitHeader,
@@ -153,7 +157,7 @@ impl Block {
         }
         let last_of_block = header.index + 1 == self.sources;
         let config = flags.codec_config();
-        // Every record of a description has all its flags.
+        // All records of a description have the same flags, `first` and `last` among them.
         let starts_late = !config && flags.first() && header.index != 0;
         let ends_early = !config && flags.last() && !last_of_block;
         let differs = self.have != 0 && (config, flags.keyframe()) != (self.config, self.keyframe);
@@ -169,7 +173,8 @@ impl Block {
         self.place(usize::from(header.index), last_of_block, part)
     }
 
-    /// The part that begins a frame, without the preamble where nothing has a place yet.
+    /// Parse the preamble at the beginning of a frame's first part. Returns the part to place: without the preamble if
+    /// no other part has arrived, so that the preamble need not be removed later.
     fn begin<'p>(&mut self, part: &'p [u8]) -> Result<&'p [u8], Malformed> {
         let (preamble, rest) = Preamble::split(part)?;
         self.preamble = Some(preamble);
@@ -200,11 +205,11 @@ impl Block {
         Ok(())
     }
 
-    /// Now it is known where every part belongs.
+    /// Set the length of the parts, which determines their offsets, and place the last part if it arrived before.
     fn learn_unit(&mut self, unit: usize) -> Result<usize, Malformed> {
         let sources = usize::from(self.sources);
         if (sources - 1) * unit > PREAMBLE_LEN + MAX_FRAME {
-            // No frame is so long, and room is made for all of the block.
+            // No frame is that long, and memory for the whole block is reserved below.
             return Err(Malformed);
         }
         self.unit = Some(unit);
@@ -218,7 +223,7 @@ impl Block {
         Ok(unit)
     }
 
-    /// ControlFragments come in order but for a few: there is nothing to fill then.
+    /// Copy a part to its offset. A gap before it is filled with zeros; most parts arrive in order and leave none.
     fn put(&mut self, at: usize, part: &[u8]) {
         let end = at + part.len();
         if end <= self.data.len() {
@@ -229,7 +234,7 @@ impl Block {
         }
     }
 
-    /// The block's bytes, once it is complete, and the preamble before them where a frame begins with it.
+    /// The preamble, if a frame begins with this block, and the bytes after it; call it once the block is complete.
     pub(super) fn into_parts(mut self) -> (Option<Preamble>, Vec<u8>) {
         if self.preamble.is_some() && self.cut == 0 {
             self.data.drain(..PREAMBLE_LEN);

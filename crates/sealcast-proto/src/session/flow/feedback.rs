@@ -40,19 +40,19 @@ pub(super) struct Reports {
     /// From this time on the report is sent with the next arrival; at `by` it is sent without one.
     due: Duration,
     by: Option<Duration>,
-    /// When the last report was made.
+    /// Time at which the last report was made.
     reported: Duration,
     unreported: u32,
     repeats: u8,
 }
 
 impl Reports {
-    /// The highest number that came.
+    /// The highest number that arrived.
     pub(super) fn highest(&self) -> Option<u64> {
         self.arrivals.highest.map(|(highest, _)| highest)
     }
 
-    /// A record arrived, with whatever number.
+    /// Note that a record arrived, whatever its number.
     pub(super) fn came(&mut self, now: Duration) {
         if self.unreported == 0 {
             // After a pause more records follow; the same report should cover them.

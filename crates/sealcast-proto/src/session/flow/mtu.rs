@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use crate::wire::{BASE_DATAGRAM, MAX_DATAGRAM};
 
-/// Sizes tried, in bytes of UDP payload: what fits IPv6 and IPv4 on paths of 1280, 1400, 1492 and 1500 bytes, then on
-/// one of jumbo frames.
+/// Sizes tried, in bytes of UDP payload: those of IPv6 packets of 1280, 1400, 1492 and 1500 bytes, of an IPv4 packet of
+/// 1500 bytes, and of jumbo frames.
 const SIZES: [usize; 6] = [1232, 1352, 1444, 1452, 1472, MAX_DATAGRAM];
 /// Attempts at a size before it counts as too long.
 const ATTEMPTS: u8 = 3;
@@ -94,7 +94,7 @@ impl MtuSearch {
 mod tests {
     use super::*;
 
-    /// What a path of `carries` bytes makes of a search.
+    /// A search after it ended on a path that carries datagrams of at most `carries` bytes.
     fn search(carries: usize) -> MtuSearch {
         let mut search = MtuSearch::new(Duration::ZERO);
         let mut now = Duration::ZERO;

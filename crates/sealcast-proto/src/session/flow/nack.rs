@@ -12,7 +12,8 @@ pub(super) const MAX_MISSING: usize = 4096;
 const LEAST_LATENESS: Duration = Duration::from_millis(2);
 /// Maximum lateness of a number before it is asked for.
 const MOST_LATENESS: Duration = Duration::from_millis(50);
-/// A number is missing since the packet before it came, but not for longer than this: the source may have paused.
+/// A number counts as missing since the packet before it arrived, but for no longer than this when it is noted: the
+/// source may have paused.
 const MOST_HINDSIGHT: Duration = Duration::from_millis(40);
 
 pub(super) struct Ask {
@@ -26,7 +27,7 @@ pub(super) struct Ask {
 pub(super) enum Since {
     /// They belong to a block that is arriving.
     Now,
-    /// They should have followed what came last.
+    /// They should have followed the packet that arrived last.
     LastArrival,
 }
 

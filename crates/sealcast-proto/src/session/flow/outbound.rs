@@ -198,7 +198,7 @@ impl Outbound {
         self.rate.in_flight()
     }
 
-    /// `bytes` of frames wait to be sealed: the pacer speeds up for them, too, where the window allows it.
+    /// Note that `bytes` of frames wait to be sealed. The pacer speeds up for them too, where the window allows it.
     pub(in crate::session) fn waits(&mut self, bytes: usize) {
         self.waiting = bytes;
         self.rate.queued(self.backlog.saturating_add(bytes));
@@ -386,7 +386,7 @@ impl Outbound {
         self.tail.forget();
     }
 
-    /// Actions that are due at a time.
+    /// Perform the actions that are due.
     pub(in crate::session) fn tick(&mut self, now: Duration) {
         self.repeat_tail(now);
         self.rate.tick(now);

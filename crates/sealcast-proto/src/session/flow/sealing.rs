@@ -1,4 +1,4 @@
-//! From frames to blocks of sealed records and their repair symbols.
+//! Turns frames into blocks of sealed records and repair symbols.
 
 use super::outbound::{Outbound, Run, SentBlock};
 use crate::clock::Now;
@@ -9,34 +9,36 @@ use crate::session::delivery::Fec;
 use crate::unit::{PREAMBLE_LEN, Piece, UNIT_HEADER_LEN, Unit, UnitHeader};
 use crate::wire::{CONNECTION_LEN, Flags, HEADER_LEN, TAG_LEN};
 
-/// What a repair record has beyond a source record: its symbol's length field, and one byte to make it even.
+/// Maximum number of bytes by which a repair record is longer than the source records of its block. Its symbol contains
+/// a whole sealed record (header, unit header and tag), a length field of 2 bytes, and 1 byte that may be needed to
+/// make its length even.
 const SYMBOL_EXTRA: usize = HEADER_LEN + UNIT_HEADER_LEN + TAG_LEN + 3;
 
-/// What is the same for all records of one frame.
+/// The properties that all records of one frame share.
 #[derive(Clone, Copy)]
 pub(in crate::session) struct Sealing<'a> {
     pub(in crate::session) stream: u32,
     pub(in crate::session) keyframe: bool,
     pub(in crate::session) config: bool,
-    /// Whether a selection is in force that leaves something in clear.
+    /// True if the selection in force leaves something in clear.
     pub(in crate::session) may_be_clear: bool,
-    /// Before the first piece.
+    /// Bytes before the first piece.
     pub(in crate::session) preamble: &'a [u8],
-    /// Bytes in all, the preamble among them.
+    /// Length of the frame in bytes, preamble included.
     pub(in crate::session) bytes: usize,
-    /// Bytes of every record but the last, the preamble among them.
+    /// Bytes of the frame in every record but the last, preamble included.
     pub(in crate::session) unit: usize,
 }
 
 impl Outbound {
-    /// Bytes of a frame of `total` bytes in one record.
+    /// Bytes of a frame in each record but the last, for a frame of `total` bytes.
     pub(in crate::session) fn unit(&self, total: usize, unit: Unit) -> usize {
         let prefix = self.connection.map_or(0, |_| CONNECTION_LEN);
         let repair = if self.delivery.fec == Fec::Off { 0 } else { SYMBOL_EXTRA };
         let most = self.limit - prefix - HEADER_LEN - UNIT_HEADER_LEN - TAG_LEN - repair;
         match unit {
             Unit::Chunk(bytes) => usize::from(bytes).min(most),
-            // Equal shares: the packets of a frame leave as one run.
+            // Equal shares, so that the packets of a frame leave as one run.
             Unit::Frame | Unit::Packet => total
                 .div_ceil(total.div_ceil(most).max(1))
                 .max(PREAMBLE_LEN + 1)
@@ -171,7 +173,7 @@ impl Outbound {
         sealed
     }
 
-    /// How many repair symbols a block gets.
+    /// Number of repair symbols for a block.
     fn repairs(&mut self, sources: usize) -> usize {
         match self.delivery.fec {
             Fec::Off => 0,

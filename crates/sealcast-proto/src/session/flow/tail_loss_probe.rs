@@ -1,6 +1,6 @@
-//! When what was sent last should be sent again unasked: nothing follows by which the viewer could tell that it is
-//! lost. The timer is QUIC's probe timeout (RFC 9002, section 6.2), with reports in the place of acknowledgements.
-//! And the viewer's side of it: which records may come twice for that reason.
+//! Tail loss probes: the last records are sent again without a request, because no later record may follow that would
+//! show the viewer that they are lost. The timer is QUIC's probe timeout (RFC 9002, section 6.2), with feedback reports
+//! in place of acknowledgements. The viewer's half knows which records may arrive twice for that reason.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -10,40 +10,43 @@ use crate::clock::ClockEstimate;
 use crate::session::keyring::Repeated;
 use crate::wire::Header;
 
-/// What a report takes beyond the round trip at most: they are 20 ms apart (RFC 9002: the peer's max_ack_delay).
+/// Maximum time that a report takes beyond the round trip, since reports are 20 ms apart (the peer's max_ack_delay in
+/// RFC 9002).
 const REPORT_SLACK: Duration = Duration::from_millis(30);
-/// How many records of the end are sent again, and how far back they may be: behind them there may be repair records.
+/// Number of last source records that are sent again.
 pub(super) const TAIL: usize = 4;
+/// How far they may lie before the end of the numbers: repair records may follow them.
 pub(super) const MAX_TAIL: u64 = 2 * crate::repair::MAX_SOURCES as u64;
-/// Records that the viewer remembers as the last before a pause: those of the newest few pauses.
+/// Number of records that the viewer remembers as the last before a pause: those of the newest four pauses.
 const MAX_PAUSED: usize = 4 * TAIL;
-/// The wait doubles no more often than this.
+/// Maximum number of times that the wait doubles.
 const MAX_STEPS: u32 = 6;
 
-/// What is known of the end of what was sent.
+/// The publisher's half: the timer.
 #[derive(Default)]
 pub(super) struct TailLossProbe {
-    /// One more than the highest number that a report spoke of.
+    /// One more than the highest number that a report covered.
     told: u64,
-    /// When the last packet left, while a report on it is awaited.
+    /// Time at which the last packet left, while a report on it is awaited.
     since: Option<Duration>,
-    /// How often the end was sent again since a report last spoke of all there was: each time the wait doubles. On a
-    /// path whose own queue holds reports up, nothing is lost and repetition makes it worse.
+    /// Number of times that the tail was sent again since a report last covered everything sent. The wait doubles each
+    /// time: on a path whose queue delays the reports nothing is lost, and repetition makes the queue longer.
     steps: u32,
 }
 
 impl TailLossProbe {
-    /// The first number of which nothing was told.
+    /// The first number that no report has covered.
     pub(super) fn told(&self) -> u64 {
         self.told
     }
 
-    /// A packet left.
+    /// Note that a packet left.
     pub(super) fn sent(&mut self, now: Duration) {
         self.since = Some(now);
     }
 
-    /// A report spoke of number `highest`; `end` is one more than the last that the viewer needs.
+    /// Process a report that covers the numbers up to `highest`. `end` is one more than the last number that the viewer
+    /// needs.
     pub(super) fn reported(&mut self, highest: u64, end: u64) {
         self.told = self.told.max(highest + 1);
         if self.told >= end {
@@ -54,7 +57,7 @@ impl TailLossProbe {
         }
     }
 
-    /// When the report on the last packet is overdue; `Duration::MAX` where none is awaited.
+    /// Time at which the report on the last packet is overdue; `Duration::MAX` if none is awaited.
     pub(super) fn due(&self, path: Path) -> Duration {
         let spread = path.round_trip.map_or(Duration::ZERO, |trip| trip.variation * 4);
         let wait = path.smoothed() + spread + REPORT_SLACK;
@@ -62,34 +65,37 @@ impl TailLossProbe {
             .map_or(Duration::MAX, |since| since.saturating_add(wait * (1 << self.steps)))
     }
 
-    /// The report is overdue, and the end is sent `again` or can no longer be. What leaves next is waited for anew.
+    /// Note that the report is overdue. `again` is true if the tail is sent again now. The wait begins anew with the
+    /// next packet that leaves.
     pub(super) fn missed(&mut self, again: bool) {
         self.since = None;
         self.steps = (self.steps + u32::from(again)).min(MAX_STEPS);
     }
 
-    /// Nothing is awaited any more.
+    /// Stop waiting for a report.
     pub(super) fn forget(&mut self) {
         self.since = None;
         self.steps = 0;
     }
 }
 
-/// Viewer: the records that the probe may have sent again. They were the newest when nothing followed them for as long
-/// as it waits, by the sender's stamps: a viewer that stood still itself sees them and their copies at once.
+/// The viewer's half: the records that a probe may have sent again. These are the records that were the newest when
+/// nothing followed for as long as the probe waits. The sender's timestamps measure the pause, because a viewer that
+/// was itself suspended receives records and copies at the same time.
 #[derive(Default)]
 pub(super) struct RepeatedTail {
-    /// One more than the highest number of a source record, and its sender's stamp.
+    /// One more than the highest number of a source record.
     next: u64,
+    /// The sender's timestamp of that record.
     sealed_at: u64,
     /// The source records with the highest numbers, in any order.
     newest: [Option<(u64, Repeated)>; TAIL],
-    /// Those that were the newest when a pause began, and how long it was.
+    /// The records that were the newest when a pause began, and the length of the pause.
     paused: VecDeque<(Repeated, Duration)>,
 }
 
 impl RepeatedTail {
-    /// A source record with this number was opened.
+    /// Note that the source record `number` was opened.
     pub(super) fn came(&mut self, number: u64, header: Header) {
         if number >= self.next {
             let pause = Duration::from_nanos(header.timestamp.saturating_sub(self.sealed_at));
@@ -110,10 +116,11 @@ impl RepeatedTail {
         }
     }
 
-    /// How many copies of `record` the sender may have made unasked by `wall` on our clock. It keeps what it sent for
-    /// as long as `kept`, and `clock` is its clock, as far as that is known.
+    /// Number of copies of `record` that the sender may have sent without a request until `wall` on our wall clock.
+    /// `clock` is the estimate of the sender's clock, if there is one; the sender keeps what it sent for `kept`.
     pub(super) fn copies(&self, record: Repeated, wall: u64, clock: Option<ClockEstimate>, kept: Duration) -> u32 {
-        // The sender's timer is a round trip longer. What is known of its clock is known to half of the shortest one.
+        // The sender waits for the slack and at least one round trip. Only half of the shortest one is added here,
+        // since its clock is known to within that: a pause may seem shorter by the other half.
         let wait = REPORT_SLACK + Duration::from_nanos(clock.map_or(0, |clock| clock.uncertainty));
         let probes = |quiet| probes(quiet, wait, kept);
         let ended = self.paused.iter().filter(|(paused, _)| *paused == record);
@@ -129,9 +136,9 @@ impl RepeatedTail {
     }
 }
 
-/// How many probes there may be of the same records where nothing new was sealed for `quiet`. The first leaves no
-/// earlier than `wait` after the last record, and each later one waits twice as long; none leaves when what it would
-/// repeat is no longer `kept`.
+/// Maximum number of probes for the same records while nothing new was sealed for `quiet`. The first leaves no earlier
+/// than `wait` after the last record, and each later one waits twice as long as the one before. None leaves once the
+/// records are no longer `kept`.
 fn probes(quiet: Duration, wait: Duration, kept: Duration) -> u32 {
     let quiet = quiet.min(kept + wait);
     let waits = u32::try_from(quiet.as_micros() / wait.as_micros()).unwrap_or(u32::MAX);
@@ -145,13 +152,13 @@ mod tests {
 
     const MS: Duration = Duration::from_millis(1);
     const KEPT: Duration = Duration::from_secs(2);
-    /// Our clock is 1 s behind theirs, give or take 20 ms.
+    /// Our clock is 1 s behind theirs, to within 20 ms.
     const CLOCK: ClockEstimate = ClockEstimate {
         offset: 1_000_000_000,
         uncertainty: 20_000_000,
     };
 
-    /// The header of record `seq`, sealed so many milliseconds after the first.
+    /// The header of record `seq`, sealed `sealed_at` ms after the first.
     fn header(seq: u32, sealed_at: u64) -> Header {
         Header {
             kind: Kind::Media,
@@ -163,7 +170,7 @@ mod tests {
         }
     }
 
-    /// How many copies there may be of each of the first `count` records, so many milliseconds after the first.
+    /// Number of copies that each of the first `count` records may have, `now` ms after the first was sealed.
     fn copies(tail: &RepeatedTail, count: u32, now: u64) -> Vec<u32> {
         let record = |seq| Repeated::of(header(seq, 0));
         let copies = |seq| tail.copies(record(seq), now * 1_000_000, Some(CLOCK), KEPT);

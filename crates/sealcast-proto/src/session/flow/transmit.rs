@@ -1,26 +1,28 @@
-//! How what is sealed leaves: in runs, at the pacer's rate and within the window.
+//! Sends sealed packets: in runs, at the pacer's rate and within the congestion window.
 
 use std::time::Duration;
 
 use super::outbound::{Outbound, Packets, SentBlock};
 
-/// Most packets handed out at once, and most bytes: what the kernel cuts up at once. A run a little longer would leave
+/// Maximum number of packets in a run: as many as the kernel segments at once (GSO). A run a little longer would leave
 /// as a long one and a short one.
 const MAX_RUN: usize = 64;
+/// Maximum length of a run in bytes, for the same reason.
 const MAX_RUN_BYTES: usize = 65_507;
-/// The same where a congestion window holds.
+/// Maximum number of packets in a run while a congestion window limits what may be sent.
 const MAX_RUN_IN_WINDOW: usize = 16;
 
-/// What was handed out and has not been reported as sent.
+/// The packets that were handed out and not yet reported as sent.
 #[derive(Clone, Copy)]
 pub(super) enum Polled {
+    /// The record of this number, which is sent again.
     Again(u64),
-    /// So many packets, from the first that has not left.
+    /// This many packets that are sent for the first time, from the first one that has not left.
     Fresh(usize),
 }
 
-/// How many of the blocks behind a run go on with it, of `most`: each has one packet, as long as those before it, or
-/// shorter and then the last.
+/// Number of the next blocks, at most `most`, whose packets can join a run of datagrams of `size` bytes. Each has one
+/// packet of that length; a shorter one is the last of the run.
 fn alike<'b>(size: usize, blocks: impl Iterator<Item = &'b SentBlock>, most: usize) -> usize {
     let mut count = 0;
     for block in blocks.take(most) {
@@ -36,13 +38,13 @@ fn alike<'b>(size: usize, blocks: impl Iterator<Item = &'b SentBlock>, most: usi
 }
 
 impl Outbound {
-    /// The rate at which packets leave, or `None` for as fast as they can.
+    /// The rate at which packets leave, in bit/s; `None` if they are not paced.
     pub(super) fn pace(&self) -> Option<u64> {
         let paced = self.delivery.rate.is_some() && self.delivery.pace;
         paced.then(|| self.rate.pacing())
     }
 
-    /// Bytes that the pacer lets out at once; one packet more than that may leave if there are any.
+    /// Bytes that may leave now by the pacer. If there are any, one packet more than that may leave.
     pub(in crate::session) fn allowance(&mut self, now: Duration) -> u64 {
         match self.pace() {
             Some(rate) => self.pacer.allowance(now, rate),
@@ -50,7 +52,7 @@ impl Outbound {
         }
     }
 
-    /// The next datagrams to send, if any may leave now. [`sent`](Self::sent) says that they were.
+    /// The next datagrams to send, if any may leave now. Call [`sent`](Self::sent) once they were.
     pub(in crate::session) fn poll(&mut self, now: Duration) -> Option<Packets<'_>> {
         self.polled = None;
         let allowance = self.allowance(now);
@@ -67,7 +69,7 @@ impl Outbound {
         let block = self.blocks.get(self.done)?;
         let (run, from) = block.next();
         let fit = usize::try_from(allowance / run.size.max(1) as u64).unwrap_or(usize::MAX);
-        // The window is asked before every run: a short one goes little beyond it.
+        // The window is checked only before a run, so runs are kept short in order to exceed it by little.
         let fit = fit.clamp(
             1,
             if self.delivery.rate.is_some() {
@@ -85,7 +87,7 @@ impl Outbound {
         if more == 0 {
             return Some(packets);
         }
-        // Frames of one packet each leave with one system call, too.
+        // Frames of one packet each are joined, so that they also leave with one system call.
         self.joined.clear();
         self.joined.extend_from_slice(packets.bytes);
         for block in self.blocks.range(self.done + 1..).take(more) {
@@ -97,7 +99,7 @@ impl Outbound {
         })
     }
 
-    /// The datagrams that were handed out last have left.
+    /// Note that the datagrams handed out last have left.
     pub(in crate::session) fn sent(&mut self, now: Duration) {
         let bytes = match self.polled.take() {
             None => return,
@@ -123,7 +125,7 @@ impl Outbound {
         debug_assert!(self.is_consistent(), "the books of the blocks do not add up");
     }
 
-    /// So many packets have left for the first time; their bytes.
+    /// Note that `count` packets have left for the first time. Returns their bytes.
     fn left(&mut self, now: Duration, count: usize) -> usize {
         let Some(block) = self.blocks.get(self.done) else {
             return 0;
