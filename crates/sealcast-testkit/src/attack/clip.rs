@@ -3,29 +3,10 @@
 use std::collections::HashSet;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
 use sealcast::source::{FileOptions, FileSource, Source};
 
-/// Runs ffmpeg quietly; returns its standard output.
-pub fn ffmpeg(args: &[&str]) -> Vec<u8> {
-    let output = Command::new("ffmpeg")
-        .args(["-nostdin", "-hide_banner", "-loglevel", "error", "-y"])
-        .args(args)
-        .output()
-        .expect("ffmpeg does not start; `cargo xtask test` installs it");
-    let errors = String::from_utf8_lossy(&output.stderr);
-    assert!(
-        output.status.success() && errors.trim().is_empty(),
-        "ffmpeg {args:?} said: {errors}"
-    );
-    output.stdout
-}
-
-/// The path as text.
-pub fn path(path: &Path) -> &str {
-    path.to_str().expect("test paths are UTF-8")
-}
+use crate::media::{ffmpeg, path};
 
 /// An H.264 clip: a keyframe every ten frames, no two frames alike.
 pub struct Clip {

@@ -8,13 +8,16 @@ mod recording;
 mod stage;
 mod tap;
 
-pub use clip::{Clip, ffmpeg, lacks, missing, order, order_looped, path};
-pub use program::{Home, PATIENCE, Program, total, until};
+pub use clip::{Clip, lacks, missing, order, order_looped};
+pub use program::{Home, Program, total, until};
 pub use proxy::{Act, Proxy, Seen, Way};
 pub use puppet::{PING, Puppet, WANT_KEYFRAME};
 pub use recording::{Row, excused, gaps, overflowed, record};
 pub use stage::Stage;
 pub use tap::{Tap, carries_media, carries_record, kind};
+
+pub use crate::media::{ffmpeg, path};
+pub use crate::program::PATIENCE;
 
 /// Length of the length prefix before a record.
 pub const LENGTH: usize = 4;

@@ -12,9 +12,8 @@ use serde_json::Value;
 use tempfile::TempDir;
 
 use crate::built::built;
+use crate::program::PATIENCE;
 
-/// Time limit for anything that should happen, on a slow machine.
-pub const PATIENCE: Duration = Duration::from_secs(60);
 /// Printed by an end that has received nothing from the other for two seconds.
 const SILENT: &str = "nothing was heard";
 

@@ -7,6 +7,7 @@ use std::thread::{self, sleep};
 use std::time::Duration;
 
 use sealcast_testkit::attack::{Home, PATIENCE, Program, Proxy, Stage, kind, total};
+use sealcast_testkit::program::free_port;
 
 /// Limit for the growth of a publisher's memory because of strangers, in KiB.
 const MOST_GROWTH: u64 = 10 * 1024;
@@ -185,8 +186,7 @@ fn who_is_not_let_in_is_told_in_one_sentence_with_the_right_code() {
     let peer = |ticket: &str| ticket[place(ticket) - 52..place(ticket)].to_owned();
     let mistaken = ticket.replace(&peer(&ticket), &peer(&other_ticket));
     let other_invite = other_ticket.split_once('#').expect("an invite").1;
-    let free = UdpSocket::bind("127.0.0.1:0").and_then(|socket| socket.local_addr());
-    let nobody = Proxy::redirect(&ticket, free.expect("a free port").port());
+    let nobody = Proxy::redirect(&ticket, free_port());
     let cases = [
         ("no invite", uninvited.to_owned(), 6, "not on the allow list"),
         (

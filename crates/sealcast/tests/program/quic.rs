@@ -4,6 +4,7 @@
 use std::net::UdpSocket;
 
 use sealcast_testkit::attack::{self, Clip, Home, Program, excused, gaps, overflowed, record, total, until};
+use sealcast_testkit::program::free_port;
 
 const RATE: u32 = 50;
 const CARD: &str = "test:320x240@25";
@@ -151,8 +152,7 @@ fn who_does_not_speak_quic_further_than_hello_holds_nobody_up() {
 #[test]
 fn a_viewer_comes_back_to_a_publisher_that_was_killed_and_restarted() {
     let publisher_home = Home::new();
-    let port = UdpSocket::bind("127.0.0.1:0").and_then(|socket| socket.local_addr());
-    let listen = format!("--listen quic://127.0.0.1:{}", port.expect("a free port").port());
+    let listen = format!("--listen quic://127.0.0.1:{}", free_port());
     let first = publisher_home.start(&format!("publish {CARD} {listen}"));
     let (viewer_home, mut viewer) = record(&first.ticket(), "");
     viewer_home.flows(&viewer);

@@ -2,12 +2,12 @@
 //! notices when the other one leaves.
 
 use std::collections::BTreeMap;
-use std::net::UdpSocket;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use sealcast::source::{FileOptions, FileSource, Source};
 use sealcast_testkit::attack::{Clip, Home, Program, excused, gaps, overflowed, record, until};
+use sealcast_testkit::program::free_port;
 
 /// Frames per second. At this rate a clip needs less than 2 Mbit/s, the initial rate on an unknown path.
 const RATE: u32 = 50;
@@ -161,8 +161,7 @@ fn a_viewer_that_stands_still_holds_nobody_up_and_goes_on() {
 #[test]
 fn a_viewer_comes_back_to_a_publisher_that_was_killed_and_restarted() {
     let publisher_home = Home::new();
-    let port = UdpSocket::bind("127.0.0.1:0").and_then(|socket| socket.local_addr());
-    let listen = format!("--listen udp://127.0.0.1:{}", port.expect("a free port").port());
+    let listen = format!("--listen udp://127.0.0.1:{}", free_port());
     let first = publisher_home.start(&format!("publish {CARD} {listen}"));
     let (viewer_home, mut viewer) = record(&first.ticket(), "");
     viewer_home.flows(&viewer);
