@@ -1,7 +1,6 @@
 //! The sealcast program as a library: sources, codecs, sinks, transports and the tasks that drive [`sealcast_proto`].
 #![forbid(unsafe_code)]
 
-mod bell;
 pub mod cli;
 pub mod codec;
 pub mod config;

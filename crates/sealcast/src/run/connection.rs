@@ -13,7 +13,6 @@ use sealcast_proto::wire::{
 };
 
 use super::Clock;
-use super::alarm::Alarm;
 use super::control_backlog::ControlBacklog;
 use super::delay_rate::PathSample;
 use crate::meter::labels::{Direction, OpenFailure, RecordKind};
@@ -82,7 +81,6 @@ pub(super) struct Connection<T> {
     metrics: Metrics,
     /// The session's deadline at the start of the last wait.
     deadline: Duration,
-    alarm: Alarm,
     closed: bool,
     control_backlog: ControlBacklog,
     /// Time at which messages were last read.
@@ -105,7 +103,6 @@ impl<T: Transport> Connection<T> {
             clock,
             metrics,
             deadline: Duration::ZERO,
-            alarm: Alarm::default(),
             closed: false,
             control_backlog: ControlBacklog::default(),
             arrived: Instant::now(),
@@ -118,11 +115,6 @@ impl<T: Transport> Connection<T> {
 
     /// Wait until there may be something to do. Cancel-safe.
     pub(super) async fn wait(&mut self) -> Result<(), Ended> {
-        if self.transport.is_datagram() && self.session.is_established() {
-            // Only established sessions: unauthenticated peers must not use up file descriptors. A byte stream has
-            // few deadlines, so the runtime's timer is good enough there.
-            self.alarm.set_often();
-        }
         self.deadline = self.session.deadline();
         let deadline = self.clock.instant(self.deadline);
         tokio::select! {
@@ -135,7 +127,7 @@ impl<T: Transport> Connection<T> {
                 Progress::Read | Progress::Wrote => {}
                 Progress::Closed => self.closed = true,
             },
-            () = self.alarm.rings(deadline) => {}
+            () = sleep_until(deadline) => {}
         }
         Ok(())
     }
@@ -444,6 +436,14 @@ impl<T: Transport> Connection<T> {
             }
         }
         let _ = self.transport.flush_now();
+    }
+}
+
+/// Wait until `deadline`; forever if there is none. Cancel-safe.
+pub(super) async fn sleep_until(deadline: Option<Instant>) {
+    match deadline {
+        Some(deadline) => tokio::time::sleep_until(deadline.into()).await,
+        None => std::future::pending().await,
     }
 }
 

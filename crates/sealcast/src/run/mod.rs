@@ -7,7 +7,6 @@
 
 mod accept;
 mod admission;
-mod alarm;
 mod clock;
 mod connection;
 mod control;
@@ -19,6 +18,7 @@ pub mod gateway;
 mod hub;
 #[cfg(test)]
 mod in_memory_tests;
+mod media_sender;
 mod observe;
 mod offer;
 mod publish;
@@ -26,8 +26,6 @@ mod queue;
 mod received;
 mod retry;
 mod runtime_settings;
-mod seldom;
-mod send_times;
 mod serve_viewer;
 mod session_task;
 mod shared;

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use crate::bell::Bell;
+use tokio::sync::Notify;
 
 /// The properties of a frame that a queue needs.
 pub trait Queued: Send {
@@ -78,7 +78,7 @@ impl<F> State<F> {
 pub struct FrameQueue<F> {
     limits: QueueLimits,
     state: Mutex<State<F>>,
-    task: Bell,
+    task: Notify,
     thread: Condvar,
 }
 
@@ -97,7 +97,7 @@ impl<F: Queued> FrameQueue<F> {
         Self {
             limits,
             state: Mutex::new(state),
-            task: Bell::default(),
+            task: Notify::new(),
             thread: Condvar::new(),
         }
     }
@@ -222,7 +222,7 @@ impl<F: Queued> FrameQueue<F> {
     fn wake(&self, state: MutexGuard<'_, State<F>>) {
         let threads = state.threads;
         drop(state);
-        self.task.ring();
+        self.task.notify_one();
         if threads > 0 {
             self.thread.notify_one();
         }
@@ -230,7 +230,7 @@ impl<F: Queued> FrameQueue<F> {
 
     /// Wait, in a task, until a frame was pushed or the queue was closed since the last wait. Cancel-safe.
     pub async fn changed(&self) {
-        self.task.rings().await;
+        self.task.notified().await;
     }
 
     /// Wait, on a thread, for the next frame; `None` once the queue is closed and empty.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use sealcast_proto::keys::Peer;
-use sealcast_proto::session::{Event, Input, OutboundCounts, OutgoingFrame};
+use sealcast_proto::session::{Event, Input, OutgoingFrame, Session};
 use sealcast_proto::unit::Preamble;
 use sealcast_proto::wire::CloseReason;
 use tokio::sync::watch;
@@ -16,14 +16,13 @@ use super::clock::nanos;
 use super::connection::{Ended, NoMedia};
 use super::delay_rate::DelayBasedRate;
 use super::hub::SourceEnd;
+use super::media_sender::MediaSender;
 use super::runtime_settings::SettingsReceiver;
-use super::send_times::SendTimes;
 use super::session_task::{Role, SessionTask};
 use super::shared::Shared;
 use crate::media::{Codec, Frame};
 use crate::meter::labels::DropCause;
 use crate::meter::logs::Phase;
-use crate::meter::stage::Stage;
 use crate::transport::Transport;
 
 /// Minimum time between updates of the target rate from the path's capacity.
@@ -44,11 +43,9 @@ struct Subscription {
     info_version: u64,
     /// Codec of the stream. With a video codec, keyframes are rare.
     codec: Codec,
-    times: SendTimes,
+    sender: MediaSender,
     /// Time of the last update of the target rate.
     target_told: Option<Instant>,
-    /// Media counters of the session at the last update of the metrics.
-    counted: OutboundCounts,
 }
 
 /// The end of a viewer's session.
@@ -140,9 +137,8 @@ impl<T: Transport> Role<T> for ViewerRole {
             info_version: 0,
             // Until the description is known, treat the stream as one of keyframes only.
             codec: Codec::Mjpeg,
-            times: SendTimes::default(),
+            sender: MediaSender::default(),
             target_told: None,
-            counted: OutboundCounts::default(),
         });
         self.apply_settings(task)
     }
@@ -264,12 +260,7 @@ impl ViewerRole {
             return;
         };
         let session = &task.connection.session;
-        if let Some(counts) = session.outbound_counts() {
-            self.shared
-                .observation
-                .metrics
-                .media_left(&mut subscription.counted, counts);
-        }
+        subscription.sender.record_counts(session, &self.shared.observation);
         let now = Instant::now();
         if subscription
             .target_told
@@ -312,7 +303,7 @@ impl ViewerRole {
             task.connection
                 .seal(|session, out| session.seal_info(clock.now(), VIDEO, &info, out))?;
         }
-        let (previous_seal, previous_send) = subscription.times.previous();
+        let (previous_seal, previous_send) = subscription.sender.previous();
         let outgoing = OutgoingFrame {
             stream: VIDEO,
             codec: subscription.codec,
@@ -328,29 +319,19 @@ impl ViewerRole {
             data: &frame.data,
         };
         let from = task.connection.outgoing_len();
-        let began = Instant::now();
-        let made = task
-            .connection
-            .seal(|session, out| session.seal_frame(clock.at(began), &outgoing, out))?;
-        let sealed = Instant::now();
-        let took = sealed - began;
-        let wire_bytes = (task.connection.outgoing_len() - from) as u64;
+        let seal = |session: &mut Session, now, out: &mut Vec<u8>| session.seal_frame(clock.at(now), &outgoing, out);
+        subscription.sender.seal(&mut task.connection, observation, seal)?;
         if let Some(tap) = &self.shared.wire_tap {
             tap(task.connection.outgoing_tail(from));
         }
-        subscription.times.sealed(took, sealed);
-        observation.frame_sealed(made, wire_bytes, took);
         task.connection.work(&mut task.listener)?;
         self.note_sent(task);
         Ok(())
     }
 
-    /// Record the send time of the last frame once all of it has been sent.
-    fn note_sent<T: Transport>(&mut self, task: &mut Task<T>) {
-        let backlog = task.connection.backlog();
-        let subscription = self.subscription.as_mut().filter(|_| backlog == 0);
-        if let Some(took) = subscription.and_then(|subscription| subscription.times.left()) {
-            self.shared.observation.metrics.record_stage(Stage::Send, took);
+    fn note_sent<T: Transport>(&mut self, task: &Task<T>) {
+        if let Some(subscription) = &mut self.subscription {
+            subscription.sender.note_sent(&task.connection, &self.shared.observation);
         }
     }
 

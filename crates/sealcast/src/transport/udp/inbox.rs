@@ -2,8 +2,9 @@
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use tokio::sync::Notify;
+
 use super::runs::{Path, Runs};
-use crate::bell::Bell;
 
 /// Maximum of queued bytes per peer. If a peer floods us, the excess is dropped.
 pub(super) const INBOX_BYTES: usize = 512 * 1024;
@@ -14,7 +15,7 @@ pub(super) const INBOX_RUNS: usize = 1024;
 #[derive(Default)]
 pub(super) struct Inbox {
     state: Mutex<State>,
-    news: Bell,
+    news: Notify,
 }
 
 #[derive(Default)]
@@ -36,7 +37,7 @@ impl Inbox {
         }
         state.runs.push(path, stride, datagrams);
         drop(state);
-        self.news.ring();
+        self.news.notify_one();
         true
     }
 
@@ -51,7 +52,7 @@ impl Inbox {
     /// Marks the queue as closed: nothing more will be queued.
     pub(super) fn close(&self) {
         self.lock().closed = true;
-        self.news.ring();
+        self.news.notify_one();
     }
 
     pub(super) fn is_closed(&self) -> bool {
@@ -60,7 +61,7 @@ impl Inbox {
 
     /// Wait until something may have been queued since the last wait.
     pub(super) async fn news(&self) {
-        self.news.rings().await;
+        self.news.notified().await;
     }
 }
 

@@ -3,7 +3,6 @@
 mod cameras;
 mod connect;
 mod control;
-mod metric_batch;
 mod registry;
 mod session;
 mod upstream;

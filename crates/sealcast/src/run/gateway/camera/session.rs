@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use sealcast_proto::keys::Peer;
 use sealcast_proto::rtsp::{CameraNumber, CarriedStatus, GatewayMessage, Parameters, put_packet};
-use sealcast_proto::session::{Event, Input, OutgoingPackets};
+use sealcast_proto::session::{Event, Input, OutgoingPackets, Session};
 use sealcast_proto::unit::Preamble;
 use sealcast_proto::wire::{CloseReason, MAX_STREAM};
 use tokio::sync::mpsc::error::TrySendError;
@@ -17,15 +17,15 @@ use super::super::request_mux::{Action, Question, Request};
 use super::super::subscribers::{Packet, PacketQueue, Subscriber, SubscriberEvent};
 use super::super::{GOODBYE_PATIENCE, MAX_EVENTS, PACKETS};
 use super::Shared;
-use super::metric_batch::{MetricBatch, SealedUnit};
 use super::registry::{Camera, Snapshot};
 use crate::meter::labels::DropCause;
+use crate::meter::stage::Stage;
 use crate::run::accept::PendingSession;
 use crate::run::admission::Places;
 use crate::run::clock::nanos;
 use crate::run::connection::{Ended, NoMedia};
+use crate::run::media_sender::MediaSender;
 use crate::run::runtime_settings::SettingsReceiver;
-use crate::run::send_times::SendTimes;
 use crate::run::session_task::{Role, SessionTask};
 use crate::transport::AnyTransport;
 
@@ -69,13 +69,12 @@ struct SessionRole {
     asked: VecDeque<Asked>,
     /// True if the next packets can be sealed.
     ready: bool,
-    /// True if only packets have arrived since the last turn of the loop.
-    only_packets: bool,
     /// A packet already taken from the queue that belongs to the next frame.
     ahead: Option<Packet>,
     frame: Vec<u8>,
-    metrics: MetricBatch,
-    times: SendTimes,
+    /// Arrival times of the packets about to be sent.
+    arrivals: Vec<Instant>,
+    sender: MediaSender,
     /// Requested settings, shared by all sessions.
     settings: SettingsReceiver,
 }
@@ -108,16 +107,15 @@ pub(super) async fn serve(shared: Arc<Shared>, pending: PendingSession, stop: wa
         cameras: Vec::new(),
         asked: VecDeque::new(),
         ready: false,
-        only_packets: false,
         ahead: None,
         frame: Vec::new(),
-        metrics: MetricBatch::default(),
-        times: SendTimes::default(),
+        arrivals: Vec::new(),
+        sender: MediaSender::default(),
         settings: shared.settings.subscribe(),
         shared,
     };
     let ended = task.run(&mut role, stop).await;
-    role.record_metrics(&task);
+    role.sender.record_counts(&task.connection.session, &role.shared.observation);
     if task.established {
         role.shared.count_viewer(false);
     }
@@ -171,11 +169,8 @@ impl Role<AnyTransport> for SessionRole {
     }
 
     fn send(&mut self, task: &mut Task) -> Result<(), Ended> {
-        let only_packets = std::mem::take(&mut self.only_packets);
         self.send_packets(task)?;
-        if !only_packets || self.metrics.is_full() {
-            self.record_metrics(task);
-        }
+        self.sender.record_counts(&task.connection.session, &self.shared.observation);
         self.ready = task.established && task.connection.ready_for_frame();
         Ok(())
     }
@@ -192,10 +187,7 @@ impl Role<AnyTransport> for SessionRole {
 
     fn woken(&mut self, task: &mut Task, woken: Woken) -> Result<bool, Ended> {
         match woken {
-            Woken::Packets => {
-                self.only_packets = true;
-                return Ok(true);
-            }
+            Woken::Packets => return Ok(true),
             Woken::SubscriberEvent(event) => self.take_subscriber_event(task, event)?,
             Woken::Settings => self.apply_settings(task)?,
             Woken::Registry => self.take_registry(task)?,
@@ -438,11 +430,14 @@ impl SessionRole {
                 sealed = self.seal_frame(task, frame)?;
             }
             task.connection.send(&mut task.listener)?;
-            self.metrics.handed();
-            self.note_sent(task);
+            let (now, metrics) = (Instant::now(), &self.shared.observation.metrics);
+            for arrived in self.arrivals.drain(..) {
+                metrics.record_stage(Stage::Forward, now - arrived);
+            }
+            self.sender.note_sent(&task.connection, &self.shared.observation);
             task.take_events(self)?;
         }
-        self.note_sent(task);
+        self.sender.note_sent(&task.connection, &self.shared.observation);
         task.connection.session.media_waits(self.subscriber.queue.bytes());
         Ok(())
     }
@@ -478,7 +473,7 @@ impl SessionRole {
     fn put(&mut self, packet: &Packet) {
         // Cannot fail: a packet from RTSP or UDP has at most 65 535 bytes.
         let _ = put_packet(&mut self.frame, packet.channel, &packet.bytes);
-        self.metrics.arrived(packet.arrived);
+        self.arrivals.push(packet.arrived);
     }
 
     /// Seal the gathered frame. Returns the time at which that was done.
@@ -489,7 +484,7 @@ impl SessionRole {
         let clock = self.shared.observation.clock;
         let first = *known.began.get_or_insert(arrived);
         let came = clock.wall(arrived);
-        let (previous_seal, previous_send) = self.times.previous();
+        let (previous_seal, previous_send) = self.sender.previous();
         let packets = OutgoingPackets {
             stream: camera.stream(),
             preamble: Preamble {
@@ -503,28 +498,8 @@ impl SessionRole {
             data: &self.frame,
         };
         known.frame += 1;
-        let from = task.connection.outgoing_len();
-        let began = Instant::now();
-        let made = task
-            .connection
-            .seal(|session, out| session.seal_packets(clock.at(began), &packets, out))?;
-        let sealed = Instant::now();
-        let took = sealed - began;
-        let wire_bytes = (task.connection.outgoing_len() - from) as u64;
-        self.times.sealed(took, sealed);
-        self.metrics.sealed(SealedUnit { made, wire_bytes, took });
-        Ok(sealed)
-    }
-
-    fn note_sent(&mut self, task: &mut Task) {
-        if task.connection.backlog() == 0 {
-            self.metrics.sent(self.times.left());
-        }
-    }
-
-    fn record_metrics(&mut self, task: &Task) {
-        let counts = task.connection.session.outbound_counts();
-        self.metrics.record(&self.shared.observation, counts);
+        let seal = |session: &mut Session, now, out: &mut Vec<u8>| session.seal_packets(clock.at(now), &packets, out);
+        self.sender.seal(&mut task.connection, &self.shared.observation, seal)
     }
 
     /// Leave all cameras. Wait until each has the message: the queues move as long as the cameras' tasks run.

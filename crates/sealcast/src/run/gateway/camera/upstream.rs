@@ -21,7 +21,7 @@ use super::connect::{RtspConnection, connect};
 use crate::failure::Result;
 use crate::keys::entropy;
 use crate::run::Observation;
-use crate::run::alarm::Alarm;
+use crate::run::connection::sleep_until;
 use crate::source::rtsp::Transport as Lowers;
 use crate::transport::{ByteStream, Progress, StreamTransport, Transport};
 
@@ -249,7 +249,6 @@ impl<'a> Upstream<'a> {
     async fn serve(&mut self, requests: &mut mpsc::Receiver<Request>) -> Result<std::convert::Infallible, End> {
         self.handle(CameraInput::Timeout)?;
         let mut came = false;
-        let (mut due, mut looking) = (Alarm::default(), Alarm::default());
         loop {
             let deadline = self.observation.clock.instant(self.work()?);
             if std::mem::take(&mut came) {
@@ -276,8 +275,8 @@ impl<'a> Upstream<'a> {
                     Some(request) => self.take_request(request),
                     None => self.stopping = Some(Instant::now()),
                 },
-                () = due.rings(deadline) => self.handle(CameraInput::Timeout)?,
-                () = looking.rings(Some(wake)) => self.look()?,
+                () = sleep_until(deadline) => self.handle(CameraInput::Timeout)?,
+                () = sleep_until(Some(wake)) => self.look()?,
             }
         }
     }

@@ -20,7 +20,7 @@ use super::super::{MAX_EVENTS, PACKETS};
 use super::Shared;
 use crate::keys::entropy;
 use crate::meter::stage::Stage;
-use crate::run::alarm::Alarm;
+use crate::run::connection::sleep_until;
 use crate::transport::udp::Path;
 use crate::transport::{Progress, TcpTransport, Transport};
 
@@ -149,7 +149,6 @@ pub(super) async fn serve(shared: Arc<Shared>, id: u64, connection: TcpTransport
 impl Player {
     async fn run(&mut self) -> Result<std::convert::Infallible, End> {
         let queue = Arc::clone(&self.subscriber.queue);
-        let (mut due, mut lost) = (Alarm::default(), Alarm::default());
         loop {
             let deadline = self.work().await?;
             let deadline = self.shared.observation.clock.instant(deadline);
@@ -177,12 +176,8 @@ impl Player {
                         self.forward_report(channel, report.to_vec());
                     }
                 }
-                () = due.rings(deadline) => self.handle(PlayerInput::Timeout)?,
-                () = lost.rings(patience), if patience.is_some() => {
-                    if patience.is_some_and(|patience| Instant::now() >= patience) {
-                        return Err(self.lost_patience());
-                    }
-                }
+                () = sleep_until(deadline) => self.handle(PlayerInput::Timeout)?,
+                () = sleep_until(patience) => return Err(self.lost_patience()),
             }
         }
     }
