@@ -18,7 +18,7 @@ pub(crate) fn step() -> Outcome {
     }
     match (count(), exists("nasm")) {
         (Err(reason), _) => Outcome::Failed(reason),
-        (Ok(0), false) => Outcome::Skipped("no nasm here: the H.264 codec is slower than it could be".to_owned()),
+        (Ok(0), false) => Outcome::Skipped("nasm is not installed: the H.264 codec is slow".to_owned()),
         (Ok(0), true) => rebuild(),
         (Ok(found), _) => Outcome::Ok(format!("{found} {FAMILY} functions in assembly")),
     }
@@ -33,7 +33,7 @@ fn rebuild() -> Outcome {
         return Outcome::Failed(reason);
     }
     match count() {
-        Ok(0) => Outcome::Failed("nasm is here, but the program has none of the codec's assembly".to_owned()),
+        Ok(0) => Outcome::Failed("nasm is installed, but the program has none of the codec's assembly".to_owned()),
         Ok(found) => Outcome::Ok(format!(
             "{found} {FAMILY} functions in assembly, after compiling the codec again"
         )),

@@ -33,10 +33,7 @@ const LOADS: [&[&str]; 2] = [
 
 pub(crate) fn step() -> Outcome {
     match build() {
-        Ok(program) => Outcome::Ok(format!(
-            "{} is to be installed, and beside it is sealcast-lab",
-            program.display()
-        )),
+        Ok(program) => Outcome::Ok(format!("install {}; sealcast-lab is beside it", program.display())),
         Err(reason) => Outcome::Failed(reason),
     }
 }
@@ -51,11 +48,11 @@ fn build() -> Result<PathBuf, String> {
     // Counts of another build would be mixed in.
     let _ = std::fs::remove_dir_all(&counts);
 
-    println!("1 of 3: the program that counts");
+    println!("1 of 3: the program with execution counters");
     let counting = format!("-Cprofile-generate={}", counts.display());
     run(&mut compile(&["--bin=sealcast-lab"], &host, &place, &counting))?;
 
-    println!("2 of 3: the loads");
+    println!("2 of 3: the training loads");
     let built = place.join(&host).join("dist");
     for load in LOADS {
         run(&mut command(built.join("sealcast-lab"), load))?;
@@ -67,7 +64,7 @@ fn build() -> Result<PathBuf, String> {
         .args(["merge", "--output"])
         .args([&merged, &counts]))?;
 
-    println!("3 of 3: the programs that are arranged by the counts");
+    println!("3 of 3: the programs, with their code laid out by the counts");
     let arranged = format!("-Cprofile-use={}", merged.display());
     run(&mut compile(
         &["--bin=sealcast-lab", "--bin=sealcast"],

@@ -65,7 +65,7 @@ fn verify(model: &Path) -> Result<(), String> {
         output(command("verifpal", &arguments).arg(model)).ok_or(format!("{name}: verifpal cannot read it"))?;
     let found = outcomes(&report);
     println!(
-        "{name}: {} queries, {} of them broken as written",
+        "{name}: {} queries; attacks found for {} of them",
         found.len(),
         found.iter().filter(|holds| !**holds).count()
     );
@@ -81,7 +81,7 @@ fn verify(model: &Path) -> Result<(), String> {
         if expected != found {
             let (number, expected, found) = (number + 1, words(*expected), words(*found));
             return Err(format!(
-                "{name}: query {number} is to {expected}, but Verifpal says {found}"
+                "{name}: query {number} should {expected}, but Verifpal says {found}"
             ));
         }
     }

@@ -27,14 +27,14 @@ pub(crate) fn sanitizer() -> Outcome {
 /// On other machines an emulator runs them, with correct results but lower speed.
 pub(crate) fn aarch64() -> Outcome {
     if cfg!(target_arch = "aarch64") {
-        return Outcome::Skipped("this is such a machine: the step `tests` has run them".to_owned());
+        return Outcome::Skipped("this machine is aarch64: the step `tests` has run them".to_owned());
     }
     let missing: Vec<&str> = [LINKER, EMULATOR]
         .into_iter()
         .filter(|program| !exists(program))
         .collect();
     if !missing.is_empty() {
-        return Outcome::Skipped(format!("NOT RUN: no {} here", missing.join(", no ")));
+        return Outcome::Skipped(format!("NOT RUN: not installed: {}", missing.join(", ")));
     }
     if output(&mut command("rustup", &["target", "add", FOREIGN])).is_none() {
         return Outcome::Skipped(format!("NOT RUN: `rustup target add {FOREIGN}` failed"));

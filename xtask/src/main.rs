@@ -30,22 +30,22 @@ cargo xtask COMMAND
  Three tiers:
   check                     format, tidy, clippy: before each commit
   test                      install what the tests need (Debian packages), then run everything a change must not break
-  nightly [--seconds N]     that, and what takes long or measures: the suite under load and on one processor, network
-                            runs in real time, costs, 4K, soak, fuzzing for N seconds a target (180), the address
-                            sanitizer, aarch64, formal models
+  nightly [--seconds N]     `test`, then the checks that take long or measure: the suite under load and on one
+                            processor, network runs in real time, costs, 4K, soak, fuzzing for N seconds per target
+                            (180), the address sanitizer, aarch64, formal models
 
  Parts of them, and other tools:
   packages                  only the first step of `test`
-  tidy                      the house rules that clippy does not know
+  tidy                      the house rules that clippy does not check
   load [--rounds N]         the suite beside two busy threads and a disk writer, then on one processor, N times each (1)
   fuzz [--seconds N] [--target NAME] [--install]
-                            run each fuzz target for N seconds (20)
-  formal [--install]        run the Verifpal models of docs/formal against what they say of themselves
+                            run each fuzz target, or the one named, for N seconds (20)
+  formal [--install]        run the Verifpal models of docs/formal and compare the results with what the models expect
   sanitizer                 the cipher crate's tests under the address sanitizer
   aarch64                   the same tests on aarch64, in an emulator
-  installed                 the program built alone refuses study suites, and holds none of their code
+  installed                 check that the program built alone refuses study suites and contains none of their code
   reference                 check vectors/ against the Python reference
-  dist                      the program to install, compiled by what runs how often in it (20 minutes)
+  dist                      build the program to install with profile-guided optimisation (20 minutes)
 ";
 
 fn main() -> ExitCode {

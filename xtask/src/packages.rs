@@ -7,7 +7,7 @@ use crate::summary::Outcome;
 const PACKAGES: [(&str, &str); 22] = [
     ("nasm", "assembles the H.264 codec's fast code"),
     ("ffmpeg", "makes and checks clips"),
-    ("tcpdump", "sees what an observer of the network sees"),
+    ("tcpdump", "captures what an observer of the network sees"),
     ("python3-gi", "runs an RTSP server as a stand-in for a camera"),
     ("gir1.2-gst-rtsp-server-1.0", "the RTSP server"),
     ("glib-networking", "its TLS"),
@@ -20,10 +20,10 @@ const PACKAGES: [(&str, &str); 22] = [
     ("gstreamer1.0-rtsp", "its RTSP elements"),
     ("vlc-bin", "another vendor's player"),
     ("vlc-plugin-base", "its codecs"),
-    ("chromium", "opens the viewer's page as a person would"),
-    ("python3-venv", "runs the Python reference of the wire"),
+    ("chromium", "opens the viewer's page in a browser"),
+    ("python3-venv", "runs the Python reference of the protocol"),
     ("iproute2", "makes the network namespaces of a simulated link"),
-    ("iputils-ping", "goes over a simulated link"),
+    ("iputils-ping", "sends pings over a simulated link"),
     ("qemu-user", "runs the ciphers' NEON kernels"),
     ("gcc-aarch64-linux-gnu", "links them"),
     ("libc6-dev-arm64-cross", "their C library"),
@@ -41,22 +41,25 @@ pub(crate) fn install() -> Outcome {
     }
     let missing = missing();
     if missing.is_empty() {
-        return Outcome::Ok(format!("all {} packages are here", PACKAGES.len()));
+        return Outcome::Ok(format!("all {} packages are installed", PACKAGES.len()));
     }
-    println!("The tests use {} Debian packages that are not here yet:", missing.len());
+    println!(
+        "The tests use {} Debian packages that are not installed yet:",
+        missing.len()
+    );
     for (name, purpose) in &missing {
         println!("  {name:<28} {purpose}");
     }
     let names: Vec<&str> = missing.iter().map(|package| package.0).collect();
     let Some(prefix) = privilege() else {
-        println!("Installing them needs root, and there is neither root nor sudo here. As root, type:");
+        println!("Installing them needs root or sudo, which are not available here. As root, run:");
         println!("  apt-get install --no-install-recommends {}", names.join(" "));
-        return Outcome::Failed(format!("no right to install {}", names.join(" ")));
+        return Outcome::Failed(format!("no permission to install {}", names.join(" ")));
     };
     match apt(prefix, &["update"]).and_then(|()| apt(prefix, &[&["install"], names.as_slice()].concat())) {
         Ok(()) => Outcome::Ok(format!("installed {}", names.join(" "))),
         Err(reason) => {
-            println!("The tests still lack: {}", names.join(" "));
+            println!("These packages are still missing: {}", names.join(" "));
             Outcome::Failed(reason)
         }
     }

@@ -9,7 +9,7 @@ use crate::summary::Outcome;
 pub(crate) fn step() -> Outcome {
     let folder = root().join("vectors/reference");
     if !folder.join("generate.py").is_file() {
-        return Outcome::Skipped("vectors/reference/generate.py is not here".to_owned());
+        return Outcome::Skipped("vectors/reference/generate.py is missing".to_owned());
     }
     let venv = target_dir().join("venv");
     match prepare(&venv, &folder.join("requirements.txt")) {

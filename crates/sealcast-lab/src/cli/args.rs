@@ -17,18 +17,19 @@ use crate::experiments::throughput::Carrier;
 
 /// Syntax of a profile, for the help.
 const PROFILE_HELP: &str = "A profile is one line of words, all of them optional:
-  delay=20ms jitter=5ms keep-order     each packet takes 15 to 25 ms; keep-order: none overtakes another
+  delay=20ms jitter=5ms keep-order     each packet takes 15 to 25 ms; with keep-order no packet overtakes another
   loss=2%                              each packet is lost with this probability
-  burst=2%/4                           instead of loss: 2 % lost, 4 in a row on average
+  burst=2%/4                           instead of loss: 2 % are lost, 4 in a row on average
   reorder=1% duplicate=0.1% corrupt=0.01%
-  rate=5mbit queue=100ms               also queue=64kB: what may wait before the rate limit
+                                       the share of packets that skip the delay, are sent twice, or get one wrong bit
+  rate=5mbit queue=100ms               the rate limit and the queue before it, which may also be in bytes: queue=64kB
   mtu=1280                             longer packets are dropped
-  outage=10s+30s                       after 10 s nothing gets through for 30 s; may come several times
+  outage=10s+30s                       after 10 s nothing gets through for 30 s; may be repeated
 
-Lines on standard input change it while it runs: `link loss=5%` (or `up`, `down`: that direction alone; `link perfect`
-begins anew), `outage 30s`, `show`, `quit`.";
+Lines on standard input change the link while it runs: `link loss=5%` (`up` and `down` change one direction, and `link
+perfect` removes everything), `outage 30s`, `show`, `quit`.";
 
-/// The sealcast laboratory.
+/// The sealcast laboratory: measurements of ciphers and transports, and a simulated network for real programs.
 #[derive(Debug, Parser)]
 #[command(name = "sealcast-lab", version, about)]
 pub(super) struct Arguments {
@@ -44,20 +45,20 @@ pub(super) enum Command {
     /// Pass UDP datagrams or a TCP stream through a simulated link (needs no root)
     #[command(after_help = PROFILE_HELP)]
     Proxy(ProxyArgs),
-    /// Measure how much sessions carry for each second of processor time, beside other programs
+    /// Measure how much data sessions carry per second of processor time, compared with other programs
     Throughput(ThroughputArgs),
-    /// Measure what a definition says: one of your own, or one that is built in with other figures
+    /// Run the experiment of a definition file: your own, or a changed copy of a built-in one
     Run(RunArgs),
-    /// Measure what ciphers cost on packets and on frames of video
+    /// Measure the cost of ciphers on packets and on video frames
     Ciphers(CiphersArgs),
-    /// Measure how many raw frames a second are enciphered in time, with and without an image filter before
+    /// Measure how many raw frames per second are enciphered in time, with and without an image filter before it
     Load(LoadArgs),
-    /// One implementation in a process of its own, for `ciphers`
+    /// Measure one implementation in a separate process, for `ciphers`
     #[command(hide = true)]
     CipherAlone(CipherAloneArgs),
-    /// Run every test vector of a folder on every kernel of its study cipher
+    /// Check every test vector in a folder on every kernel of its study cipher
     Verify(VerifyArgs),
-    /// Measure the delay of text, audio and video over UDP under ciphers, between two processes
+    /// Measure the delay of enciphered text, audio and video over UDP between two processes
     Delay(DelayCommand),
     /// The sending end of a run of `delay`
     #[command(hide = true)]
@@ -65,7 +66,7 @@ pub(super) enum Command {
     /// The receiving end of a run of `delay`
     #[command(hide = true)]
     DelayReceive(DelayEndArgs),
-    /// Measure what share of frames is in time over a link that loses packets, beside SRT and plain RTP
+    /// Measure the share of frames that arrive in time over a lossy link, compared with SRT and plain RTP
     Link(LinkCommand),
     /// The sending end of a run of `link`
     #[command(hide = true)]
@@ -73,45 +74,45 @@ pub(super) enum Command {
     /// The receiving end of a run of `link`
     #[command(hide = true)]
     LinkReceive(LinkEndArgs),
-    /// Measure what a pair of RTSP gateways costs, in delay and in processor time, beside other programs
+    /// Measure the delay and processor time that a pair of RTSP gateways adds, compared with other programs
     Gateway(GatewayCommand),
-    /// A hop without gateways
+    /// A plain relay, which takes the place of the gateways
     #[command(hide = true)]
     GatewayRelay(GatewayRelayArgs),
-    /// The program `sealcast` of this build
+    /// Run the program `sealcast` of this build
     #[command(hide = true)]
     Sealcast(SealcastArgs),
 }
 
-/// What every experiment can be told.
+/// Options of every experiment.
 #[derive(Args, Debug)]
 pub(super) struct CommonArgs {
-    /// Less of everything, in at most three minutes
+    /// A reduced run that takes at most three minutes
     #[arg(long)]
     pub(super) quick: bool,
-    /// Measure these cases and systems alone; of a kind of which none is named, all
+    /// Measure only these cases and systems. If no case is named, all cases are measured; the same holds for systems
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     pub(super) only: Vec<String>,
-    /// How often everything is measured
+    /// How many times everything is measured
     #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u16).range(1..=1000))]
     pub(super) rounds: Option<u16>,
-    /// Seconds that count in each measurement
+    /// Seconds of each measurement, without its warm-up
     #[arg(long, value_name = "NUMBER")]
     pub(super) seconds: Option<f64>,
-    /// Decides the order of turns, and which packets are lost
+    /// Seed for the order of turns, and for the packets that are lost
     #[arg(long, value_name = "NUMBER")]
     pub(super) seed: Option<u64>,
-    /// Measure so many at the same time
+    /// Number of measurements that run at the same time
     #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u16).range(1..=64))]
     pub(super) at_once: Option<u16>,
-    /// Write record.jsonl, table.csv, table.md and report.html into this folder; go on with what is there
+    /// Write record.jsonl, table.csv, table.md and report.html into this folder; continue a record that is there
     #[arg(long, value_name = "FOLDER")]
     pub(super) out: Option<PathBuf>,
 }
 
 #[derive(Args, Debug)]
 pub(super) struct RunArgs {
-    /// The definition of an experiment, in TOML
+    /// The definition of an experiment, a TOML file
     #[arg(value_name = "FILE")]
     pub(super) file: PathBuf,
     #[command(flatten)]
@@ -120,51 +121,51 @@ pub(super) struct RunArgs {
 
 #[derive(Args, Debug)]
 pub(super) struct CiphersArgs {
-    /// Less of everything, in under a minute
+    /// A reduced run that takes less than a minute
     #[arg(long)]
     pub(super) quick: bool,
-    /// Take frames from this file (MP4, AVI, H.264, Motion JPEG); from the test card if not said
+    /// Take frames from this file (MP4, AVI, H.264, Motion JPEG) instead of the test card
     #[arg(long, value_name = "FILE")]
     pub(super) clip: Option<PathBuf>,
-    /// Measure these alone: ciphers, or implementations such as trivium/words
+    /// Measure only these: ciphers, or implementations such as trivium/words
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     pub(super) only: Vec<String>,
-    /// Measure a cipher in C beside them, a shared object with the API of eSTREAM; may be repeated. Sizes follow where
-    /// they are not the usual ones: NAME=FILE,key=BITS,iv=BITS,context=BYTES
+    /// Also measure this cipher in C, a shared object with the API of eSTREAM; may be repeated. Sizes other than the
+    /// usual ones follow the file: NAME=FILE,key=BITS,iv=BITS,context=BYTES
     #[arg(long, value_name = "NAME=FILE")]
     pub(super) external: Vec<External>,
-    /// How often everybody takes a turn: 15, or 3 with --quick
+    /// How many times each implementation takes a turn: 15, or 3 with --quick
     #[arg(long, value_name = "NUMBER")]
     pub(super) rounds: Option<usize>,
-    /// What measures energy: auto, none, rapl[:FOLDER], hwmon[:NAME], ina219:/dev/i2c-1@0x40[,shunt=0.1,amps=2] or
+    /// Energy meter: auto, none, rapl[:FOLDER], hwmon[:NAME], ina219:/dev/i2c-1@0x40[,shunt=0.1,amps=2] or
     /// serial:/dev/ttyUSB0[,baud=115200]
     #[arg(long, value_name = "METER", default_value_t)]
     pub(super) meter: MeterSpec,
-    /// How many keys somebody tries in a second who tries them all, for the safe time
+    /// Keys per second that a brute-force attacker tries, for the safe time
     #[arg(long, value_name = "NUMBER", default_value_t = 1_000_000_000_000,
         value_parser = clap::value_parser!(u64).range(1..))]
     pub(super) guesses_per_second: u64,
-    /// Write record.json, table.csv, ciphers.csv and report.html into this folder; go on with what is there
+    /// Write record.json, table.csv, ciphers.csv and report.html into this folder; continue a record that is there
     #[arg(long, value_name = "FOLDER")]
     pub(super) out: Option<PathBuf>,
 }
 
 #[derive(Args, Debug)]
 pub(super) struct LoadArgs {
-    /// Less of everything, for a first look
+    /// A reduced run, for a first look
     #[arg(long)]
     pub(super) quick: bool,
-    /// Take frames from this file (MP4, AVI, H.264, Motion JPEG), in its size; from the test card, 640x480, if not said
+    /// Take frames from this file (MP4, AVI, H.264, Motion JPEG), in its size, instead of the test card in 640x480
     #[arg(long, value_name = "FILE")]
     pub(super) clip: Option<PathBuf>,
-    /// Measure these alone: ciphers, or implementations such as trivium/words; of each cipher the fastest if none is
-    /// named
+    /// Measure only these: ciphers, or implementations such as trivium/words. By default the fastest
+    /// implementation of each cipher
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     pub(super) only: Vec<String>,
-    /// Where packets go
+    /// Where packets are sent
     #[arg(long, value_name = "SINK", default_value = "udp")]
     pub(super) sink: SinkArg,
-    /// How often everybody takes a turn: 5, or 1 with --quick
+    /// How many times each implementation takes a turn: 5, or 1 with --quick
     #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u16).range(1..=1000))]
     pub(super) rounds: Option<u16>,
     /// Write record.json, table.csv and report.html into this folder
@@ -194,17 +195,17 @@ impl From<SinkArg> for Sink {
 pub(super) struct CipherAloneArgs {
     /// An implementation, such as trivium/words
     pub(super) name: String,
-    /// Length of the frame that is enciphered while memory is watched
+    /// Length of the frame that is enciphered while memory is measured, in bytes
     #[arg(long, value_name = "NUMBER")]
     pub(super) frame_bytes: usize,
-    /// Time it, for so many milliseconds
+    /// Also measure its speed, for this many milliseconds
     #[arg(long, value_name = "NUMBER")]
     pub(super) time_ms: Option<u64>,
 }
 
 #[derive(Args, Debug)]
 pub(super) struct VerifyArgs {
-    /// A folder of JSON files, one cipher each
+    /// A folder of JSON files, with one cipher in each
     #[arg(long, value_name = "FOLDER")]
     pub(super) vectors: PathBuf,
 }
@@ -214,11 +215,11 @@ pub(super) struct DelayCommand {
     /// 3 rounds, for a first look
     #[arg(long)]
     pub(super) quick: bool,
-    /// Measure these beside no cipher: ciphers, or implementations such as trivium/words; xor, rc4 and aes-128-ctr if
-    /// none is named
+    /// Compare these with no cipher: ciphers, or implementations such as trivium/words. By default xor, rc4 and
+    /// aes-128-ctr
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     pub(super) only: Vec<String>,
-    /// How often everything is measured: 15, or 3 with --quick
+    /// How many times everything is measured: 15, or 3 with --quick
     #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u16).range(1..=1000))]
     pub(super) rounds: Option<u16>,
     /// Write record.json, table.csv and report.html into this folder
@@ -228,13 +229,13 @@ pub(super) struct DelayCommand {
 
 #[derive(Args, Debug)]
 pub(super) struct DelayEndArgs {
-    /// What is sent
+    /// The medium to send
     #[arg(long)]
     pub(super) medium: String,
-    /// What enciphers it
+    /// The implementation that enciphers it
     #[arg(long)]
     pub(super) cipher: String,
-    /// Tells this run's packets from others
+    /// A number that distinguishes this run's packets from others
     #[arg(long)]
     pub(super) token: u32,
 }
@@ -243,10 +244,10 @@ pub(super) struct DelayEndArgs {
 pub(super) struct DelaySendArgs {
     #[command(flatten)]
     pub(super) end: DelayEndArgs,
-    /// Where to send to
+    /// The receiver's address
     #[arg(long)]
     pub(super) to: SocketAddr,
-    /// Packets that may be under way
+    /// Maximum number of packets in flight
     #[arg(long)]
     pub(super) window: u32,
 }
@@ -255,32 +256,33 @@ pub(super) struct DelaySendArgs {
 pub(super) struct LinkCommand {
     #[command(flatten)]
     pub(super) common: CommonArgs,
-    /// Percent of packets lost, each way: 1,2,5,10 if not said; 2r is random alone, 2b in bursts alone
+    /// Percent of packets lost in each direction, 1,2,5,10 by default. 2 means random losses and also bursts, 2r random
+    /// losses only, 2b bursts only
     #[arg(long, value_name = "PERCENT", value_delimiter = ',')]
     pub(super) loss: Vec<String>,
-    /// Do without network namespaces even as root
+    /// Use no network namespaces, even as root
     #[arg(long)]
     pub(super) proxy: bool,
 }
 
 #[derive(Args, Debug)]
 pub(super) struct LinkEndArgs {
-    /// What carries the frames
+    /// The protocol that carries the frames
     #[arg(long)]
     pub(super) carrier: link::Carrier,
-    /// Options of its URL
+    /// The options of its URL
     #[arg(long)]
     pub(super) options: String,
-    /// Where to send to, receive at or listen
+    /// The address to send to, to receive at or to listen on
     #[arg(long)]
     pub(super) address: SocketAddr,
-    /// How many frames are sent
+    /// Number of frames to send
     #[arg(long)]
     pub(super) frames: u32,
-    /// Note frames there
+    /// File for the times of the frames
     #[arg(long)]
     pub(super) rows: PathBuf,
-    /// Leave metrics there
+    /// File for the metrics
     #[arg(long)]
     pub(super) metrics: PathBuf,
 }
@@ -289,13 +291,13 @@ pub(super) struct LinkEndArgs {
 pub(super) struct GatewayCommand {
     #[command(flatten)]
     pub(super) common: CommonArgs,
-    /// Keep processors from going to sleep between packets: waking up takes virtual ones longer than carrying a packet
+    /// Keep processors from sleeping between packets: waking a virtual one takes longer than carrying a packet
     #[arg(long)]
     pub(super) awake: bool,
-    /// Measure the gateways of another build of sealcast too; may be repeated
+    /// Also measure the gateways of another build of sealcast; may be repeated
     #[arg(long, value_name = "PROGRAM")]
     pub(super) also: Vec<PathBuf>,
-    /// Measure the gateways with these options of the listening URL too, over UDP, such as "rate=off&pace=off"; may be
+    /// Also measure the gateways with these options of the listening URL, over UDP, such as "rate=off&pace=off"; may be
     /// repeated
     #[arg(long, value_name = "OPTIONS")]
     pub(super) with: Vec<String>,
@@ -306,10 +308,10 @@ pub(super) struct GatewayCommand {
 
 #[derive(Args, Debug)]
 pub(super) struct GatewayRelayArgs {
-    /// What comes and is passed on
+    /// The transport of what it passes on
     #[arg(long)]
     pub(super) carrier: CarrierArg,
-    /// Where it is passed on to
+    /// Where to pass it on to
     #[arg(required = true)]
     pub(super) to: Vec<SocketAddr>,
 }
@@ -324,19 +326,19 @@ pub(super) struct SealcastArgs {
 
 #[derive(Args, Debug)]
 pub(super) struct LinkArgs {
-    /// What the link does both ways, such as "delay=20ms loss=2%"
+    /// Profile of the link in both directions, such as "delay=20ms loss=2%"
     #[arg(long, value_name = "PROFILE", default_value = "perfect")]
     pub(super) link: String,
-    /// What differs on the way up: from a to b, or from who connects
+    /// Changes to it on the way up: from a to b, or away from the end that connects
     #[arg(long, value_name = "PROFILE", default_value = "")]
     pub(super) up: String,
-    /// What differs on the way down
+    /// Changes to it on the way down
     #[arg(long, value_name = "PROFILE", default_value = "")]
     pub(super) down: String,
-    /// Which packets it happens to: the same seed treats the same packets alike
+    /// Seed of the random choices: with the same seed, the same packets are lost, delayed and so on
     #[arg(long, value_name = "NUMBER", default_value_t = 0)]
     pub(super) seed: u64,
-    /// End after so many seconds
+    /// End after this many seconds
     #[arg(long, value_name = "NUMBER")]
     pub(super) seconds: Option<u64>,
 }
@@ -345,10 +347,10 @@ pub(super) struct LinkArgs {
 pub(super) struct NetArgs {
     #[command(flatten)]
     pub(super) link: LinkArgs,
-    /// The namespaces are called NAME-a and NAME-b
+    /// Name of the pair of namespaces, NAME-a and NAME-b
     #[arg(long, default_value = "sealcast")]
     pub(super) name: String,
-    /// The MTU that the devices say they have, in bytes
+    /// The MTU of the devices, in bytes
     #[arg(long, value_name = "BYTES", default_value_t = 1500)]
     pub(super) device_mtu: u16,
     /// The TCP congestion control in both namespaces, such as cubic; the kernel's default otherwise
@@ -357,10 +359,10 @@ pub(super) struct NetArgs {
     /// Run a shell command in namespace a
     #[arg(long, value_name = "SHELL COMMAND")]
     pub(super) run_a: Option<String>,
-    /// Run a shell command in namespace b; it is begun before those in a
+    /// Run a shell command in namespace b; it is started before those in a
     #[arg(long, value_name = "SHELL COMMAND")]
     pub(super) run_b: Option<String>,
-    /// Measure this link and the kernel's netem (in User Mode Linux) with ping, and print both
+    /// Measure this link and the kernel's netem (in User Mode Linux) with ping, and print both results
     #[arg(long, conflicts_with_all = ["run_a", "run_b", "command", "up", "down", "seconds"])]
     pub(super) check_against_netem: bool,
     /// Run this command in namespace a, and end when it ends
@@ -370,10 +372,10 @@ pub(super) struct NetArgs {
 
 #[derive(Args, Debug)]
 pub(super) struct ProxyArgs {
-    /// Where to listen: udp://127.0.0.1:5000 or tcp://127.0.0.1:5000; port 0 chooses one
+    /// Where to listen: udp://127.0.0.1:5000 or tcp://127.0.0.1:5000; port 0 chooses a free port
     #[arg(long, value_name = "URL")]
     pub(super) listen: String,
-    /// Where to pass it on to, in the same protocol
+    /// Where to forward it, with the same protocol
     #[arg(long, value_name = "URL")]
     pub(super) to: String,
     #[command(flatten)]
@@ -398,26 +400,26 @@ impl From<CarrierArg> for Carrier {
 
 #[derive(Args, Debug)]
 pub(super) struct ThroughputArgs {
-    /// Only over this carrier
+    /// Measure over this carrier only
     #[arg(long, value_name = "CARRIER")]
     pub(super) carrier: Option<CarrierArg>,
-    /// A suite to measure, may be repeated; aes-128-gcm and aegis-128x4 if none is named
+    /// A suite to measure; may be repeated. By default aes-128-gcm and aegis-128x4
     #[arg(long, value_name = "NAME")]
     pub(super) suite: Vec<String>,
-    /// All suites
+    /// Measure all suites
     #[arg(long, conflicts_with = "suite")]
     pub(super) all: bool,
-    /// How often everything is measured
+    /// How many times everything is measured
     #[arg(long, value_name = "NUMBER", default_value_t = 7, value_parser = clap::value_parser!(u16).range(1..=1000))]
     pub(super) rounds: u16,
-    /// How long one measurement takes
+    /// Duration of one measurement in milliseconds
     #[arg(long, value_name = "NUMBER", default_value_t = 1000)]
     #[arg(value_parser = clap::value_parser!(u64).range(50..=60_000))]
     pub(super) milliseconds: u64,
     /// One short round without other programs, to see that everything works
     #[arg(long)]
     pub(super) quick: bool,
-    /// Without other programs
+    /// Do not measure other programs
     #[arg(long)]
     pub(super) no_peers: bool,
     /// The boringtun-cli to run (needs root)

@@ -184,8 +184,8 @@ fn table(profile: &LinkProfile, netem: &str, [netem_floor, floor, netem_run, run
          |---|---|---|---|---|---|---|---|\n"
     );
     let rows = [
-        ("netem in User Mode Linux, nothing asked for", netem_floor),
-        ("our link, nothing asked for", floor),
+        ("netem in User Mode Linux, no profile", netem_floor),
+        ("our link, no profile", floor),
         ("netem in User Mode Linux", netem_run),
         ("our link", run),
     ];

@@ -3,9 +3,9 @@
 
 rtsp_camera.py FILE [--port N] [--udp FIRST LAST] [--audio] [--user U --password P --method basic|digest] [--tls PEM]
 
-H.264 from MP4, with its AAC too if asked for, H.265 from FILE.h265.mp4, Motion JPEG from AVI, G.711 from WAV, at
-rtsp://127.0.0.1:PORT/cam. With a file of a certificate and its key, at rtsps:// and nowhere else. Prints "port N" when
-it listens, and "TEARDOWN" whenever a client says that it goes.
+Serves H.264 from MP4 (with --audio its AAC as well), H.265 from FILE.h265.mp4, Motion JPEG from AVI and G.711 from WAV
+at rtsp://127.0.0.1:PORT/cam. With --tls, a file with a certificate and its key, it serves rtsps:// only. Prints
+"port N" once it listens, and "TEARDOWN" for each TEARDOWN of a client.
 """
 
 import argparse
@@ -81,7 +81,7 @@ def main():
         factory.set_permissions(rights)
 
     def connected(_server, client):
-        # Else it drops what a busy machine does not read at once, over TCP as well.
+        # Without this, it drops data that a client on a busy machine does not read at once, even over TCP.
         client.set_property("drop-backlog", False)
         client.connect("teardown-request", lambda *_: say("TEARDOWN"))
 

@@ -16,11 +16,11 @@ const EXAMPLES: &str = "Examples:
 
 Exit codes: 0 done, 1 defect, 2 usage, 3 source, 4 sink, 5 network, 6 refused, 7 keys, 8 configuration, 9 key limit.";
 
-/// Live video from a camera to its viewers, sealed end to end, and what that costs.
+/// Live video from a camera to its viewers, encrypted end to end, with the cost of encryption measured.
 #[derive(Debug, Parser)]
 #[command(version, after_help = EXAMPLES)]
 pub(super) struct Arguments {
-    /// Say more; twice for everything
+    /// Log more; give it twice to log everything
     #[arg(short, long, action = clap::ArgAction::Count, global = true)]
     pub(super) verbose: u8,
 
@@ -30,27 +30,27 @@ pub(super) struct Arguments {
 
 #[derive(Debug, Subcommand)]
 pub(super) enum Command {
-    /// Camera, sealed stream and viewer on this machine, with what protection costs
+    /// Run camera, sealed stream and viewer on this machine, and show what the protection costs
     Demo(DemoArgs),
-    /// Make an identity; prints its peer id
+    /// Create an identity and print its peer id
     Keygen(KeygenArgs),
-    /// Publish a source to viewers; prints the ticket that lets them in
+    /// Publish a source to viewers, and print the ticket that admits them
     Publish(PublishArgs),
     /// Watch a publisher
     Watch(WatchArgs),
-    /// Between an RTSP camera and an RTSP player, neither of which can be changed
+    /// Connect RTSP cameras to RTSP players over a sealed link, without changes to either
     Gateway(GatewayCommands),
-    /// Say a command to a publisher that runs with --control
+    /// Send a command to a publisher that runs with --control
     Control(ControlArgs),
     /// Print versions, suites, mechanisms, and which processor features are in use
     PrintConfig(PrintConfigArgs),
-    /// The configuration file
+    /// Check the configuration file, or print an example of it
     Config(ConfigCommands),
 }
 
 #[derive(Debug, Args)]
 pub(super) struct KeygenArgs {
-    /// Where to write it; a new file in ~/.config/sealcast by default
+    /// New file for the identity [default: ~/.config/sealcast/identity]
     pub(super) file: Option<PathBuf>,
 }
 
@@ -59,18 +59,18 @@ pub(super) struct ControlArgs {
     /// The publisher's control socket
     pub(super) path: PathBuf,
 
-    /// What to say: encrypt SELECTION, rekey, keyframe, status or help
+    /// The command: encrypt SELECTION, rekey, keyframe, status or help
     #[arg(required = true)]
     pub(super) command: Vec<String>,
 }
 
 #[derive(Debug, Args)]
 pub(super) struct PrintConfigArgs {
-    /// As JSON
+    /// Print JSON
     #[arg(long)]
     pub(super) json: bool,
 
-    /// Measure also without the processor's AES instructions
+    /// Also measure the speed without the processor's AES instructions
     #[arg(long)]
     pub(super) compare: bool,
 }
@@ -83,9 +83,9 @@ pub(super) struct ConfigCommands {
 
 #[derive(Debug, Subcommand)]
 pub(super) enum ConfigCommand {
-    /// Check the file and print what is in force
+    /// Check the file and print the options in force
     Check(ConfigArg),
-    /// Print a file with every option, none of them set
+    /// Print a file that shows every option and sets none
     Example,
 }
 
@@ -109,7 +109,7 @@ pub(super) struct SessionArgs {
     #[arg(long, value_name = "N")]
     pub(super) seconds: Option<u64>,
 
-    /// Seal with this cipher of the laboratory, not with a suite: for measurements, never for secrets
+    /// Seal with this cipher of the laboratory instead of a suite: for measurements, never for secrets
     #[arg(long, value_name = "CIPHER", conflicts_with = "session.suites", help_heading = STUDY)]
     pub(super) insecure_study_suite: Option<String>,
 }
@@ -128,16 +128,16 @@ pub(super) struct GatewayCommands {
 
 #[derive(Debug, Subcommand)]
 pub(super) enum GatewayCommand {
-    /// Beside the cameras: seals what they send; prints the ticket for the viewer gateway
+    /// Run beside the cameras: seal their packets, and print the ticket for the viewer gateway
     Camera(GatewayCameraArgs),
-    /// Beside the players: serves the cameras of a camera gateway by RTSP
+    /// Run beside the players: serve them the cameras of a camera gateway by RTSP
     Viewer(GatewayViewerArgs),
 }
 
 #[derive(Debug, Args)]
 pub(super) struct GatewayCameraArgs {
-    /// A camera, [PATH=]rtsp://[USER:PASSWORD@]HOST[:PORT]/…; several with a PATH each. Others on this machine can read
-    /// an argument: prefer --camera-file, or ?credentials=@FILE
+    /// A camera, [PATH=]rtsp://[USER:PASSWORD@]HOST[:PORT]/…; may be repeated, with a PATH each. Other users of this
+    /// machine can read arguments: for a password, prefer --camera-file or ?credentials=@FILE
     #[arg(long = "camera", value_name = "URL", conflicts_with = "gateway.camera_file")]
     pub(super) cameras: Vec<String>,
 
@@ -157,19 +157,19 @@ pub(super) struct GatewayViewerArgs {
 /// An argument that overrides a ticket.
 #[derive(Debug, Args)]
 pub(super) struct LatencyArg {
-    /// Over UDP and QUIC, how many milliseconds later than by the fastest path a frame or packet may be, 0 to 10000; 0
-    /// never waits [default: the ticket's, or 120]
+    /// Latency budget over UDP and QUIC, 0 to 10000 ms: how much later than with the shortest delay a frame or packet
+    /// may be handed out, so that losses can be repaired. 0 never waits [default: the ticket's, or 120]
     #[arg(long, value_name = "MS", value_parser = clap::value_parser!(u16).range(0..=10_000))]
     pub(super) latency: Option<u16>,
 }
 
 #[derive(Debug, Args)]
 pub(super) struct WatchArgs {
-    /// Wait for a publisher to connect, instead: prints the ticket for `publish --to`
+    /// Wait for a publisher to connect instead, and print the ticket for `publish --to`
     #[arg(long, value_name = "URL", conflicts_with = "watch.ticket")]
     pub(super) listen: Option<String>,
 
-    /// The host to put into the ticket, with --listen
+    /// Host name or address to put into the ticket, with --listen
     #[arg(long, value_name = "HOST", requires = "listen")]
     pub(super) host: Option<String>,
 

@@ -39,17 +39,17 @@ pub enum Allow {
 /// The cameras of the example file.
 pub(super) const EXAMPLE: &str = r#"# [[gateway.camera]]
 # path = "front"
-## Where it is. transport = "udp" asks for datagrams first; without it, "tcp".
+## Its URL. transport = "udp" asks the camera for UDP first; the default is "tcp".
 # url = "rtsp://192.0.2.10/stream1"
 # transport = "udp"
-## The viewer gateways that may see it: their peer ids, or a file with one on each line. Without it, all.
+## The viewer gateways that may see it: their peer ids, or a file with one per line. Without it, all.
 # allow = ["mfrggzdfmztwq2lkmfrggzdfmztwq2lkmfrggzdfmztwq2lkmfrq"]
 
 # [[gateway.camera]]
 # path = "yard"
-## For a URL with a password: a file whose first line it is. Only its owner may read it. Excludes url.
+## File that only you can read, whose first line is the URL, for a URL with a password. Excludes `url`.
 # url_file = "/etc/sealcast/yard-url"
-## The certificate of a camera at rtsps://, which is believed by nothing else.
+## SHA-256 fingerprint of the certificate of an rtsps:// camera. It alone decides whether the camera is trusted.
 # fingerprint = "sha256:ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"
 # allow = "/etc/sealcast/yard-allowed"
 "#;

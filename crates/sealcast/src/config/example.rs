@@ -4,12 +4,12 @@ use super::option::{Kind, Opt};
 use super::options::{OPTIONS, SECTIONS};
 
 const HEAD: &str = "\
-# Every option of the configuration file. Lines with one `#` show an option as it would be set; take the `# ` away to
-# set it. `sealcast config example` prints this file.
+# Every option of the configuration file. Lines with one `#` show an option as it would be set; remove the `# ` to set
+# it. `sealcast config example` prints this file.
 #
 # Use it with `--config FILE`. A flag overrides the environment, and the environment overrides this file: each option
 # has a variable SEALCAST_SECTION_KEY, for example SEALCAST_PUBLISH_LISTEN. `sealcast config check --config FILE` shows
-# what is in force. Relative paths start from the directory in which the program is started.
+# the options in force. Relative paths start from the directory in which the program is started.
 #
 # Secrets do not belong here. Write a camera URL with a password, or a ticket with an invite, into a file that only you
 # may read, and name that file.

@@ -64,47 +64,49 @@ const PEERS: &[&str] = &["publish", "watch", "camera", "viewer"];
 const ALL: &[&str] = &["publish", "watch", "camera", "viewer", "demo"];
 
 options! {
-    /// What an end that publishes does: `publish`, and `gateway camera` in all but where its pictures come from.
+    /// Settings of `publish`. All but the source also hold for `gateway camera`.
     publish: Publish {
         /// Where frames come from: test:[WxH@fps], file:CLIP[?loop], rtsp://…, or - for standard input
         source: Option<String> { positional("SOURCE", PUBLISH).secret("a password").example("test:640x480@25") }
 
-        /// File whose first line is the source, for one with a password
+        /// File whose first line is the source, for a source with a password
         source_file: Option<PathBuf> { key().excludes("source").example("/etc/sealcast/camera-url") }
 
-        /// Where to wait for viewers: tcp://, udp:// or quic://. What may follow the ? of the latter two is in
-        /// docs/networks.md, as in udp://[::]:9553?latency=200&fec=auto&nack=on&rate=on&pace=on&mtu=1200
+        /// Where to listen for viewers: tcp://, udp:// or quic://. docs/networks.md has the options of the latter two,
+        /// which follow a ?, as in udp://[::]:9553?latency=200&fec=auto&nack=on&rate=on&pace=on&mtu=1200
         listen: String { flag("listen", "URL", PUBLISHERS).default("tcp://[::]:9553") }
 
-        /// Connect to a listening viewer instead: its ticket, @FILE, or - for standard input
+        /// Connect to a listening viewer instead of listening: its ticket, @FILE, or - for standard input
         to: Option<String> { flag("to", "TICKET", PUBLISH).excludes("listen").example("@/etc/sealcast/viewer-ticket") }
 
-        /// The host to put into the ticket, as viewers reach it
+        /// Host name or address to put into the ticket, by which viewers reach this machine
         host: Option<String> {
-            flag("host", "HOST", PUBLISHERS).unset("the address that is listened at").example("camera.example")
+            flag("host", "HOST", PUBLISHERS)
+                .unset("the listening address or this machine's own")
+                .example("camera.example")
         }
 
-        /// File of the peer ids that are let in, one on each line
+        /// File with the peer ids to admit, one per line
         allow: Option<PathBuf> {
             flag("allow", "FILE", PUBLISHERS).unset("~/.config/sealcast/allow").example("/etc/sealcast/allowed")
         }
 
-        /// Let everybody in who proves any identity. Think twice
+        /// Admit every peer, whatever its identity: anybody who reaches this end can watch
         open: bool { on_flag("open", PUBLISHERS) }
 
-        /// Put an invite into the ticket, which lets its holder in
+        /// Put an invite into the ticket. Whoever holds it is admitted
         invite: bool {
-            off_flag("no-invite", "Print a ticket without an invite: only listed viewers get in", PUBLISHERS)
+            off_flag("no-invite", "Print a ticket without an invite: only listed viewers are admitted", PUBLISHERS)
         }
 
         /// Write the ticket to a new file that only you can read, instead of printing it. Whoever reads a ticket with
         /// an invite can watch
         ticket_file: Option<PathBuf> { flag("ticket-file", "FILE", PUBLISHERS).example("/run/sealcast/ticket") }
 
-        /// Most viewers at once, from 1
+        /// Maximum number of viewers at once, at least 1
         max_viewers: NonZeroU32 { flag("max-viewers", "N", PUBLISHERS).default("16") }
 
-        /// Frames queued for a slow viewer before whole groups of pictures are dropped, from 1
+        /// Maximum number of frames queued for a slow viewer, at least 1; when full, groups of pictures are dropped
         queue_frames: NonZeroU32 { flag("queue-frames", "N", PUBLISH).default("60") }
 
         /// Begin a new epoch of keys after this many seconds, 1 to 600
@@ -113,45 +115,45 @@ options! {
         /// Begin a new epoch of keys after this many records, 16 to 1048576
         rekey_records: u64 { flag("rekey-records", "N", PUBLISHERS).default("1048576") }
 
-        /// What to encrypt: all, none, rate:PERCENT, and where frames are read keyframes, headers or headers+keyframes.
-        /// The rest is authenticated and can be seen by anybody: for measurements
+        /// What to encrypt: all, none or rate:PERCENT; `publish` also takes keyframes, headers and headers+keyframes.
+        /// The rest is authenticated, but anybody on the network can see it: for measurements only
         encrypt: String { flag("encrypt", "SELECTION", PUBLISHERS).default("all").study() }
 
-        /// Repeat what rate:PERCENT draws: a whole number from 0 to 9223372036854775807
+        /// Seed that makes the random choice of rate:PERCENT repeatable: a whole number from 0 to 9223372036854775807
         encrypt_seed: Option<u64> {
-            flag("encrypt-seed", "N", PUBLISHERS).unset("every run draws anew").example("1").study()
+            flag("encrypt-seed", "N", PUBLISHERS).unset("every run chooses anew").example("1").study()
         }
 
-        /// What is sealed at once: frame, packet, or chunk:BYTES of 16 to 65535 bytes
+        /// The part of a frame that one record holds: frame, packet, or chunk:BYTES with 16 to 65535 bytes
         unit: Option<String> {
-            flag("unit", "UNIT", PUBLISHERS).unset("frame; packet in datagrams").example("frame").study()
+            flag("unit", "UNIT", PUBLISHERS).unset("frame, or packet in datagrams").example("frame").study()
         }
 
-        /// Make a socket that only you can write to, for `sealcast control`
+        /// Create a socket for `sealcast control`, which only you can write to
         control: Option<PathBuf> { flag("control", "PATH", PUBLISHERS).example("/run/sealcast/control") }
 
-        /// Bits per second, from 1, for sources that are encoded here
+        /// Bit rate of sources that are encoded here, in bits per second, at least 1
         bitrate: Option<NonZeroU32> { key().example("2000000") }
 
-        /// Bits per second that the bit rate may fall to where the path to the slowest viewer carries no more. A viewer
-        /// with a slower path loses frames
-        bitrate_min: Option<NonZeroU32> { key().unset("150000").example("150000") }
+        /// Lowest bit rate of the encoder, in bits per second, for paths that carry no more. A viewer whose path
+        /// carries less loses frames
+        bitrate_min: Option<NonZeroU32> { key().unset("150000, or bitrate if that is lower").example("150000") }
 
-        /// Bits per second that the bit rate may grow to where all paths carry more
-        bitrate_max: Option<NonZeroU32> { key().unset("no further than bitrate").example("6000000") }
+        /// Highest bit rate of the encoder, in bits per second, if the paths to all viewers carry it
+        bitrate_max: Option<NonZeroU32> { key().unset("not above bitrate").example("6000000") }
     }
 
-    /// What `watch` does.
+    /// Settings of `watch`.
     watch: Watch {
-        /// The publisher's ticket, @FILE, or - for standard input. Others on this machine can read an argument: prefer
-        /// @FILE or SEALCAST_WATCH_TICKET for a ticket with an invite
+        /// The publisher's ticket, @FILE, or - for standard input. Other users of this machine can read arguments:
+        /// prefer @FILE or SEALCAST_WATCH_TICKET for a ticket with an invite
         ticket: Option<String> {
             positional("TICKET", WATCH)
                 .secret("an invite")
                 .example("sealcast://camera.example:9553/mfrggzdfmztwq2lkmfrggzdfmztwq2lkmfrggzdfmztwq2lkmfrq")
         }
 
-        /// File whose first line is the ticket, for one with an invite
+        /// File whose first line is the ticket, for a ticket with an invite
         ticket_file: Option<PathBuf> { key().excludes("ticket").example("/etc/sealcast/ticket") }
 
         /// Where frames go: null:, file:OUT.mp4|.h264|.mjpeg, - for standard output, or http://127.0.0.1:9880
@@ -161,21 +163,21 @@ options! {
         reconnect: bool { off_flag("no-reconnect", "Do not connect again when the connection breaks", WATCH) }
     }
 
-    /// What `demo` does.
+    /// Settings of `demo`.
     demo: Demo {
         /// Where frames come from: test:[WxH@fps], file:CLIP or rtsp://HOST/PATH
         source: String { positional("SOURCE", DEMO).secret("a password").default("test:640x480@25") }
 
-        /// Seconds until it stops, from 1. --seconds overrides it
-        seconds: Option<NonZeroU64> { key().unset("until interrupted").example("30") }
+        /// Stop after this many seconds, at least 1. --seconds overrides it
+        seconds: Option<NonZeroU64> { key().unset("it runs until interrupted").example("30") }
 
-        /// No page: print the figures at the end
+        /// Serve no page; print the figures at the end
         headless: bool { on_flag("headless", DEMO) }
     }
 
-    /// What the gateways do. `[publish]` holds for `gateway camera` as well.
+    /// Settings of the gateways. Those in `[publish]` also hold for `gateway camera`.
     gateway: Gateway {
-        /// A file that only you can read, with a camera in each line: PATH=URL, or URL alone for every path
+        /// File that only you can read, with one camera per line: PATH=URL, or a URL alone for all other paths
         camera_file: Option<PathBuf> {
             flag("camera-file", "FILE", CAMERA).excludes("camera").example("/etc/sealcast/cameras")
         }
@@ -187,58 +189,58 @@ options! {
                 .example("sealcast://camera.example:9553/mfrggzdfmztwq2lkmfrggzdfmztwq2lkmfrggzdfmztwq2lkmfrq")
         }
 
-        /// File that only you can read, whose first line is that ticket, for one with an invite
+        /// File that only you can read, whose first line is that ticket, for a ticket with an invite
         peer_file: Option<PathBuf> { key().excludes("peer").example("/etc/sealcast/gateway.ticket") }
 
-        /// Where to serve players
+        /// Where to listen for RTSP players
         rtsp: SocketAddr { flag("rtsp", "ADDRESS:PORT", VIEWER).default("127.0.0.1:9554") }
 
-        /// Ask players for this user name, and for the password in the password file
+        /// Require this user name from players, and the password in the password file
         rtsp_user: Option<String> { flag("rtsp-user", "NAME", VIEWER).example("player") }
 
-        /// A file that only you can read, whose first line is the players' password
+        /// File that only you can read, whose first line is the players' password
         rtsp_password_file: Option<PathBuf> {
             flag("rtsp-password-file", "FILE", VIEWER).example("/etc/sealcast/player.password")
         }
 
-        /// The cameras of `gateway camera`, a section for each, behind the other keys of [gateway]. They are read again
-        /// on SIGHUP. Players ask for one by its path, and for the one that has none at every other path
+        /// The cameras of `gateway camera`, one section each, after the other keys of [gateway]. They are read again on
+        /// SIGHUP. Players request a camera by its path; a camera without a path is served at all other paths
         camera: Vec<Camera> { key().example(camera::EXAMPLE) }
     }
 
-    /// What every command offers the other end of a session: `publish`, `watch`, `gateway` and `demo`.
+    /// Settings of all commands with a session: `publish`, `watch`, `gateway` and `demo`.
     session: Session {
-        /// Suites, best first
+        /// Suites in order of preference
         suites: Vec<String> {
             flag("suite", "NAME", ALL).default("aes-256-gcm, aes-128-gcm, aegis-128x4, chacha20-poly1305")
         }
 
-        /// Key mechanisms, best first
+        /// Key mechanisms in order of preference
         mechanisms: Vec<String> { flag("mech", "NAME", ALL).default("x25519-mlkem768, sntrup761-x25519") }
     }
 
-    /// Who this end is.
+    /// The identity of this end.
     identity: Identity {
-        /// Identity file, which only you can read; the one at home is made when missing
+        /// Identity file, which only you can read. The default file is created if it is missing
         file: Option<PathBuf> {
             flag("identity", "FILE", PEERS).unset("~/.config/sealcast/identity").example("/etc/sealcast/identity")
         }
     }
 
-    /// What is measured, and where it goes.
+    /// What to measure, and where to write it.
     observe: Observe {
         /// Write a JSON summary at exit
         report: Option<PathBuf> { flag("report", "FILE", ALL).example("report.json") }
 
-        /// Write CSV logs: handshake.csv, steady_stream.csv, frames_latency.csv and, at a viewer gateway,
-        /// network_latency.csv
+        /// Write CSV logs into this folder: handshake.csv, steady_stream.csv, frames_latency.csv and, at a viewer
+        /// gateway, network_latency.csv
         log_dir: Option<PathBuf> { flag("log-dir", "DIR", ALL).example("logs") }
 
         /// Serve Prometheus metrics, on loopback only
         metrics: Option<SocketAddr> { flag("metrics", "ADDRESS:PORT", ALL).example("127.0.0.1:9464") }
 
-        /// What measures energy: auto, none, rapl[:FOLDER], hwmon[:NAME], ina219:/dev/i2c-1@0x40[,shunt=0.1,amps=2] in
-        /// ohms and amperes, or serial:/dev/ttyUSB0[,baud=115200]; docs/meters.md has more
+        /// Energy meter: auto, none, rapl[:FOLDER], hwmon[:NAME], ina219:/dev/i2c-1@0x40[,shunt=0.1,amps=2] in ohms and
+        /// amperes, or serial:/dev/ttyUSB0[,baud=115200]. docs/meters.md explains them
         meter: String { flag("meter", "METER", ALL).default("auto").study() }
     }
 }

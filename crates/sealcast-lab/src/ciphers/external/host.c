@@ -1,9 +1,9 @@
 /*
- * A process of its own for one cipher that somebody else wrote in C, against the API of eSTREAM.
+ * The program that runs one foreign cipher, written in C for the API of eSTREAM, in a separate process.
  *
  * It loads a shared object, and answers requests on standard input: `u32 operation, u32 length, body`. Answers go to
- * standard output: `u32 MAGIC, u32 status, u32 length, body`; a status other than 0 has words in its body. Numbers are
- * in the machine's own order. Times are taken here, so that the pipe is not in them.
+ * standard output: `u32 MAGIC, u32 status, u32 length, body`; if the status is not 0, the body is an error message.
+ * Numbers are in the machine's byte order. Times are measured here, so that they do not include the pipe.
  *
  * Usage: host LIBRARY IV_BYTES, LIBRARY with a slash in it.
  */
@@ -24,25 +24,25 @@
 #include <unistd.h>
 
 enum { LOAD = 1, SEAL, OPEN, TURNS, KEYS, IVS, AGAIN };
-/* What is done again and again. */
+/* The operation that AGAIN repeats. */
 enum { NOTHING, ENCIPHER, DECIPHER };
 
 #define MAGIC 0x5ea1ca57u
-/* Bytes of a request, and so of a batch. */
+/* Maximum size of a request, and so of a batch, in bytes. */
 #define MOST_BODY (64u << 20)
-/* Bytes of a cipher's context; behind them is a page that nobody may touch. */
+/* Size of a cipher's context in bytes; an inaccessible page follows it. */
 #define MOST_CONTEXT (1u << 20)
 #define MOST_KEY 256u
 #define MOST_PACKETS 65536u
 #define MOST_TURNS 16384u
-/* Bytes of address space, and so of what a library can allocate. */
+/* Limit of the address space in bytes, which bounds what a library can allocate. */
 #define MOST_MEMORY (1ull << 30)
 /* Packets begin at multiples of this, for libraries that load whole vectors. */
 #define ALIGNMENT 16u
-/* Bytes behind the last packet that have to stay as they are. */
+/* Number of bytes after the last packet that must stay unchanged. */
 #define BEHIND 64u
 #define CANARY 0xa5
-/* Bytes that are enciphered to see which part of its context a cipher uses. */
+/* Number of bytes that are enciphered to find which part of its context a cipher uses. */
 #define PROBED 4096
 
 struct packet {
@@ -68,7 +68,7 @@ static void process_nothing(int action, void *state, const uint8_t *in, uint8_t 
     (void)action, (void)state, (void)in, (void)out, (void)length;
 }
 
-/* The library's, and those of a cipher that does nothing: what remains is the loop, the calls and the clock. */
+/* The library's functions, and those of a cipher that does nothing, whose time is that of loop, calls and clock. */
 static struct functions cipher;
 static const struct functions nothing = {.iv = set_no_iv, .process = process_nothing};
 
@@ -76,12 +76,12 @@ static int requests, answers;
 static uint32_t iv_bytes;
 static uint8_t *context, *loaded;
 static uint32_t context_bytes;
-/* Here for good: some ciphers keep a pointer to their key. */
+/* Static, because some ciphers keep a pointer to their key. */
 static uint8_t key[MOST_KEY];
 static uint32_t key_bytes;
 static struct packet packets[MOST_PACKETS];
 static uint32_t count;
-/* Packets in clear, and where they go: the same place, unless the library cannot do that. */
+/* Packets in clear, and their destination: the same memory, unless the library cannot work in place. */
 static uint8_t *batch, *aside, *sealed;
 static uint32_t batch_bytes;
 
@@ -172,7 +172,7 @@ static void set_key(void)
     cipher.key(context, key, 8 * key_bytes, 8 * iv_bytes);
 }
 
-/* A cipher without IVs begins with its key each time. */
+/* A cipher without IVs starts again from its key for each packet. */
 static void set_iv(const struct functions *by, const uint8_t *iv)
 {
     if (iv_bytes == 0 && by == &cipher)
@@ -188,7 +188,7 @@ static void code(const struct functions *by, int action, const uint8_t *in, uint
         by->code[action](context, in, out, length);
 }
 
-/* Volatile, so that the compiler does not see who does nothing and leave that out. */
+/* Volatile, so that the compiler cannot see that a function does nothing and remove the call. */
 static void code_all(const struct functions *volatile who, int action, const uint8_t *from, uint8_t *to)
 {
     const struct functions *by = who;
@@ -213,7 +213,7 @@ static void check_behind(void)
             fail("it writes beyond the end of a packet");
 }
 
-/* How far into its context the cipher writes, when the context held nothing but this byte. */
+/* How far into its context the cipher writes, if the context was filled with this byte. */
 static uint32_t reach(uint8_t before, uint8_t *to, uint8_t *coded)
 {
     static const uint8_t iv[MOST_KEY] = {1};
@@ -256,7 +256,7 @@ static void load(const uint8_t *body, uint32_t length)
     answer(found, sizeof found);
 }
 
-/* Of each packet: its IV, its length, its data. The data is laid out anew, aligned. */
+/* Reads the IV, length and data of each packet, and copies the data to aligned addresses. */
 static void take_packets(const uint8_t *body, uint32_t length)
 {
     uint32_t bytes = 0;
@@ -301,7 +301,7 @@ static uint8_t *copy_of_batch(void)
     return copy;
 }
 
-/* Counts this process's cycles outside the kernel, and how long it did; -1 where the kernel gives no counter. */
+/* Counts this process's cycles outside the kernel, and the time during which it counted; -1 without a counter. */
 static int count_cycles(void)
 {
     struct perf_event_attr what = {
@@ -315,7 +315,7 @@ static int count_cycles(void)
     return (int)syscall(SYS_perf_event_open, &what, 0, -1, -1, PERF_FLAG_FD_CLOEXEC);
 }
 
-/* Does nothing, enciphers and deciphers by turns until the time is over, and once at least. */
+/* Alternates between doing nothing, enciphering and deciphering until the time is over, at least once. */
 static void turns(const uint8_t *body, uint32_t length)
 {
     static struct {
@@ -353,7 +353,7 @@ static void turns(const uint8_t *body, uint32_t length)
     answer(&figures, 2 * (uint32_t)sizeof limit + done * (uint32_t)sizeof figures.took[0]);
 }
 
-/* How long a batch takes so many times, each time on the same bytes; copying these is part of it. */
+/* Time for a number of repetitions of a batch, each on the same bytes; copying them is included. */
 static void again(const uint8_t *body, uint32_t length)
 {
     struct {
@@ -377,7 +377,7 @@ static void again(const uint8_t *body, uint32_t length)
     answer(&took, sizeof took);
 }
 
-/* How long so many keys, or IVs, take. */
+/* Time for a number of key set-ups or IV set-ups. */
 static void set_up(uint32_t operation, const uint8_t *body, uint32_t length)
 {
     uint32_t times;
@@ -396,7 +396,7 @@ static void set_up(uint32_t operation, const uint8_t *body, uint32_t length)
     answer(&took, sizeof took);
 }
 
-/* What a library prints is not taken for an answer, and what it reads is no request. */
+/* Keeps the library away from the pipes: its output is no answer, and its input is no request. */
 static void keep_pipes(void)
 {
     int nowhere = open("/dev/null", O_RDWR);

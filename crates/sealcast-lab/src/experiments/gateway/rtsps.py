@@ -2,7 +2,7 @@
 
 rtsps.py CAMERA_URL CERTIFICATE KEY
 
-Prints "port N" when it listens. What it serves is at rtsps://127.0.0.1:N/camera, for anybody.
+Prints "port N" once it listens. The camera is at rtsps://127.0.0.1:N/camera, without a password.
 """
 
 import sys
@@ -29,7 +29,7 @@ def main():
     factory = GstRtspServer.RTSPMediaFactory()
     factory.set_permissions(rights)
     factory.set_latency(0)
-    # Packets as long as the camera's.
+    # Send packets as long as the camera's.
     factory.set_launch(
         f"( rtspsrc location={camera} protocols=tcp latency=0 ! rtph264depay ! rtph264pay name=pay0 pt=96 mtu=1200 )"
     )

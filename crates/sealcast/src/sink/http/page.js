@@ -2,7 +2,7 @@
 const picture = document.getElementById("picture");
 const status = document.getElementById("status");
 
-// The stream of pictures ends with the program; ask again when it is back.
+// The MJPEG stream ends when the program does. Once the program answers again, request a new one.
 let shown = true;
 async function look() {
   try {

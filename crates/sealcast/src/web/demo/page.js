@@ -26,7 +26,7 @@ function bytes(n) {
   return n >= 1e4 ? `${(n / 1e3).toFixed(1)} kB` : `${whole(n)} bytes`;
 }
 
-// Where a time stands on the scale from 1 µs to 1 s, in percent.
+// Position of a time on the logarithmic scale from 1 µs to 1 s, in percent.
 const place = (us) => Math.min(100, Math.max(0, Math.log10(Math.max(us, 1)) / 6 * 100));
 
 function row(name, title, spread, kind) {
@@ -71,7 +71,7 @@ function showPrice(price) {
   $("pair").hidden = false;
   const part = d.median_us / price.frame_interval_us * 100;
   say("share", `That is ${part.toPrecision(2)} % of the ${time(price.frame_interval_us)} from frame to frame.`);
-  // Sealing is measured before anybody watches, and no frame has gone anywhere until then.
+  // The cost of sealing is measured even before a viewer connects; until then no frame has been sent.
   if (price.frame_bytes === 0) return;
   const more = price.added_bytes / price.frame_bytes * 100;
   say("added", `On the wire it adds ${bytes(price.added_bytes)} to a frame of ${bytes(price.frame_bytes)}: ` +
@@ -117,14 +117,14 @@ function show(stats) {
   showSession(stats);
   const apart = stats.clock_uncertainty_us;
   say("clock", apart === null ? "" : apart === 0 ? "Both ends read the same clock." :
-    `The clocks of the two ends may be ${time(apart)} apart, and so may be the time on the network.`);
+    `The clocks of the two ends may differ by ${time(apart)}, and the network time is as uncertain.`);
 }
 
 const events = new EventSource("events");
 let lost = false;
 events.onmessage = (event) => {
   if (lost) {
-    // The streams of pictures ended with the connection; begin new ones.
+    // The MJPEG streams ended with the connection; request new ones.
     for (const image of document.images) image.src = `${image.getAttribute("src").split("?")[0]}?${Date.now()}`;
     lost = false;
   }
