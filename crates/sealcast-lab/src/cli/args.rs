@@ -28,6 +28,10 @@ const PROFILE_HELP: &str = "A profile is one line of words, all of them optional
 Lines on standard input change it while it runs: `link loss=5%` (or `up`, `down`: that direction alone; `link perfect`
 begins anew), `outage 30s`, `show`, `quit`.";
 
+/// Which names `delay --only` takes besides those of the definition, for the help.
+const DELAY_HELP: &str = "--only takes any cipher too, of which the fastest implementation is measured, or an \
+implementation such as trivium/words. They are measured beside no cipher.";
+
 /// The sealcast laboratory.
 #[derive(Debug, Parser)]
 #[command(name = "sealcast-lab", version, about)]
@@ -45,7 +49,7 @@ pub(super) enum Command {
     #[command(after_help = PROFILE_HELP)]
     Proxy(ProxyArgs),
     /// Measure how much sessions carry for each second of processor time, beside other programs
-    Throughput(ThroughputArgs),
+    Throughput(ThroughputCommand),
     /// Measure what a definition says: one of your own, or one that is built in with other figures
     Run(RunArgs),
     /// Measure what ciphers cost on packets and on frames of video
@@ -58,6 +62,7 @@ pub(super) enum Command {
     /// Run every test vector of a folder on every kernel of its study cipher
     Verify(VerifyArgs),
     /// Measure the delay of text, audio and video over UDP under ciphers, between two processes
+    #[command(after_help = DELAY_HELP)]
     Delay(DelayCommand),
     /// The sending end of a run of `delay`
     #[command(hide = true)]
@@ -211,27 +216,19 @@ pub(super) struct VerifyArgs {
 
 #[derive(Args, Debug)]
 pub(super) struct DelayCommand {
-    /// 3 rounds, for a first look
-    #[arg(long)]
-    pub(super) quick: bool,
-    /// Measure these beside no cipher: ciphers, or implementations such as trivium/words; xor, rc4 and aes-128-ctr if
-    /// none is named
-    #[arg(long, value_name = "NAMES", value_delimiter = ',')]
-    pub(super) only: Vec<String>,
-    /// How often everything is measured: 15, or 3 with --quick
-    #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u16).range(1..=1000))]
-    pub(super) rounds: Option<u16>,
-    /// Write record.json, table.csv and report.html into this folder
-    #[arg(long, value_name = "FOLDER")]
-    pub(super) out: Option<PathBuf>,
+    #[command(flatten)]
+    pub(super) common: CommonArgs,
 }
 
 #[derive(Args, Debug)]
 pub(super) struct DelayEndArgs {
-    /// What is sent
+    /// How many packets are sent
     #[arg(long)]
-    pub(super) medium: String,
-    /// What enciphers it
+    pub(super) packets: u32,
+    /// Bytes of each, without header and tag
+    #[arg(long)]
+    pub(super) bytes: usize,
+    /// What enciphers them
     #[arg(long)]
     pub(super) cipher: String,
     /// Tells this run's packets from others
@@ -397,35 +394,12 @@ impl From<CarrierArg> for Carrier {
 }
 
 #[derive(Args, Debug)]
-pub(super) struct ThroughputArgs {
-    /// Only over this carrier
-    #[arg(long, value_name = "CARRIER")]
-    pub(super) carrier: Option<CarrierArg>,
-    /// A suite to measure, may be repeated; aes-128-gcm and aegis-128x4 if none is named
-    #[arg(long, value_name = "NAME")]
-    pub(super) suite: Vec<String>,
-    /// All suites
-    #[arg(long, conflicts_with = "suite")]
-    pub(super) all: bool,
-    /// How often everything is measured
-    #[arg(long, value_name = "NUMBER", default_value_t = 7, value_parser = clap::value_parser!(u16).range(1..=1000))]
-    pub(super) rounds: u16,
-    /// How long one measurement takes
-    #[arg(long, value_name = "NUMBER", default_value_t = 1000)]
-    #[arg(value_parser = clap::value_parser!(u64).range(50..=60_000))]
-    pub(super) milliseconds: u64,
-    /// One short round without other programs, to see that everything works
-    #[arg(long)]
-    pub(super) quick: bool,
-    /// Without other programs
-    #[arg(long)]
-    pub(super) no_peers: bool,
+pub(super) struct ThroughputCommand {
+    #[command(flatten)]
+    pub(super) common: CommonArgs,
     /// The boringtun-cli to run (needs root)
     #[arg(long, value_name = "PROGRAM", default_value = "boringtun-cli")]
     pub(super) boringtun: String,
-    /// Write record.json and table.csv into this folder
-    #[arg(long, value_name = "FOLDER")]
-    pub(super) out: Option<PathBuf>,
 }
 
 impl LinkArgs {

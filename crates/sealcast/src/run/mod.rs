@@ -9,7 +9,7 @@ mod accept;
 mod admission;
 mod alarm;
 mod clock;
-mod connection;
+pub mod connection;
 mod control;
 mod control_backlog;
 mod delay_rate;
@@ -33,7 +33,6 @@ mod session_task;
 mod shared;
 mod sink_thread;
 mod source_thread;
-pub mod throughput;
 mod watch;
 
 pub use admission::Admission;

@@ -8,7 +8,8 @@ use std::time::{Duration, Instant};
 
 use sealcast::failure::{Failure, FailureKind, Result};
 
-use super::{Carrier, Contender, Sample, bare};
+use super::bare;
+use super::carried::{Carried, Sending};
 use crate::harness::processor;
 
 /// Time limit for a program to start.
@@ -102,6 +103,19 @@ impl Stunnel {
         [self.near.id(), self.far.id()]
     }
 
+    /// Fills it. Processor time is that of its two processes alone.
+    pub(super) fn carry(&self, sending: Sending<'_>) -> Result<Carried> {
+        let before = processor::time_of_all(&self.processes())?;
+        let carried = bare::stream(&self.out, self.to, sending).map_err(|error| {
+            let what = format!("nothing comes through stunnel ({error})");
+            Failure::new(FailureKind::Network, what, "see whether it works by itself")
+        })?;
+        Ok(Carried {
+            cpu: processor::time_of_all(&self.processes())?.saturating_sub(before),
+            ..carried
+        })
+    }
+
     /// A stream into it, and the corresponding stream at the exit.
     pub(crate) fn through(&self) -> std::io::Result<(TcpStream, TcpStream)> {
         let inward = TcpStream::connect(self.to)?;
@@ -173,30 +187,4 @@ pub(crate) fn certificate(folder: &Path) -> Result<()> {
     }
     let what = "`openssl` makes no certificate for it";
     Err(Failure::new(FailureKind::Usage, what, "install stunnel and openssl"))
-}
-
-impl Contender for Stunnel {
-    fn name(&self) -> String {
-        "stunnel, TLS 1.3 with AES-128-GCM".to_owned()
-    }
-
-    fn carrier(&self) -> Carrier {
-        Carrier::Tcp
-    }
-
-    fn counted(&self) -> &'static str {
-        "its two processes"
-    }
-
-    fn measure(&mut self, time: Duration) -> Result<Sample> {
-        let before = processor::time_of_all(&self.processes())?;
-        let sample = bare::stream(&self.out, self.to, time).map_err(|error| {
-            let what = format!("nothing comes through stunnel ({error})");
-            Failure::new(FailureKind::Network, what, "see whether it works by itself")
-        })?;
-        Ok(Sample {
-            cpu: processor::time_of_all(&self.processes())?.saturating_sub(before),
-            ..sample
-        })
-    }
 }
