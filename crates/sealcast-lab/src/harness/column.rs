@@ -312,6 +312,14 @@ mod tests {
     }
 
     #[test]
+    fn a_relative_figure_refers_to_the_baseline_unless_another_system_is_named() {
+        let times = Column::times("times", "p50_us", "p50");
+        assert_eq!(times.reference("relay"), Some("relay"));
+        assert_eq!(times.beside("stunnel").reference("relay"), Some("stunnel"));
+        assert_eq!(Column::median("p50_us", "p50", "µs").reference("relay"), None);
+    }
+
+    #[test]
     fn shares_are_of_all_rounds_and_seen_in_percent() {
         let (a, b) = (samples(&[(0, 990.0), (1, 970.0)]), samples(&[(0, 500.0)]));
         let column = Column::share("shown", "good", "shown", 30).found(Better::More, 0.1);

@@ -65,13 +65,10 @@ fn a_quick_run_has_growing_figures_of_every_cipher_and_medium_that_come_from_its
     let report = std::fs::read_to_string(folder.path().join("report.html")).expect("a report");
     assert_eq!(report.matches("<svg").count(), 3);
     assert!(!report.contains("src=") && !report.contains("href="), "one file");
-    let rc4 = if cfg!(target_arch = "x86_64") {
-        "rc4/x86_64"
-    } else {
-        "rc4/words"
-    };
-    let measured = format!("implementations: none, xor/definition, {rc4}, aes-128-ctr/aws-lc-rs");
-    assert!(said.contains(&measured), "{said}");
+    // A busy machine decides which kernel of RC4 is the fastest.
+    let measured = |rc4| format!("implementations: none, xor/definition, rc4/{rc4}, aes-128-ctr/aws-lc-rs");
+    let known = ["x86_64", "words"].map(measured);
+    assert!(known.iter().any(|words| said.contains(words)), "{said}");
     assert!(
         said.contains("aes-128-ctr beside rc4: delay "),
         "what was found comes first: {said}"

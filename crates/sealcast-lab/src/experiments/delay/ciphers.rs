@@ -15,8 +15,9 @@ use crate::harness::Place;
 pub const NONE: &str = "none";
 /// File that keeps the choice, so that a run which goes on measures the implementations that it began with.
 const FILE: &str = "implementations.json";
-/// Number of packets sealed to find the fastest implementation of a cipher.
-const TRIES: u32 = 32;
+/// Time for which each implementation of a cipher is tried to find the fastest: enough for some packets to be sealed
+/// while nothing else disturbs.
+const TRIAL: Duration = Duration::from_millis(10);
 
 /// The implementations chosen so far in a folder, by the names of ciphers.
 pub(super) struct Choice {
@@ -85,11 +86,12 @@ pub fn check(names: &[String]) -> Result<()> {
 fn seal_time(contender: &Contender, medium: Medium) -> Result<Duration> {
     let broken = |why: String| broken(&contender.name(), &why);
     let mut codec = Codec::new(medium, 0, Some(contender)).map_err(broken)?;
-    let mut best = Duration::MAX;
-    for number in 0..TRIES {
+    let (mut best, mut number, begun) = (Duration::MAX, 0, Instant::now());
+    while number == 0 || begun.elapsed() < TRIAL {
         let began = Instant::now();
         codec.seal(number).map_err(broken)?;
         best = best.min(began.elapsed());
+        number += 1;
     }
     Ok(best)
 }

@@ -45,8 +45,8 @@ pub(super) fn columns() -> Vec<Column> {
 pub(super) fn charts(_: &Definition) -> Vec<Chart> {
     vec![Chart {
         series: CURVE,
-        words: "The time since the start of sending until so many of the packets had come and were deciphered; the mean \
-                over rounds.",
+        words: "The time since the start of sending until so many of the packets had come and were deciphered: the \
+                mean over rounds.",
         x: Axis {
             title: "share of the packets sent",
             from: 1.0 / STEPS as f64,

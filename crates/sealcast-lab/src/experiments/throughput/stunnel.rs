@@ -37,6 +37,11 @@ impl Running {
     pub(crate) fn id(&self) -> u32 {
         self.0.id()
     }
+
+    /// True if it has ended by itself.
+    pub(super) fn has_ended(&mut self) -> bool {
+        !matches!(self.0.try_wait(), Ok(None))
+    }
 }
 
 impl Drop for Running {

@@ -82,9 +82,9 @@ impl Tunnel {
             command.args(["--log", "/dev/null", &device(at)]);
             Running::start(&mut command)
         };
-        let programs = [run(0)?, run(1)?];
+        let mut programs = [run(0)?, run(1)?];
         for (at, space) in spaces.iter().enumerate() {
-            configure(&device(at), at).map_err(|error| {
+            configure(&device(at), at, &mut programs[at]).map_err(|error| {
                 let what = format!("`{program}` takes no configuration ({error})");
                 Failure::new(
                     FailureKind::Usage,
@@ -176,12 +176,14 @@ impl Tunnel {
 }
 
 /// Configures key and peer of the program at the device, in the configuration protocol of `wg`.
-fn configure(device: &str, at: usize) -> std::io::Result<()> {
+fn configure(device: &str, at: usize, running: &mut Running) -> std::io::Result<()> {
     let path = PathBuf::from(format!("/var/run/wireguard/{device}.sock"));
     let began = Instant::now();
     let mut socket = loop {
         match UnixStream::connect(&path) {
             Err(error) if began.elapsed() > START_PATIENCE => return Err(error),
+            // `ip` ends at once if there is no such program.
+            Err(_) if running.has_ended() => return Err(std::io::Error::other("it ends as soon as it is started")),
             Err(_) => thread::sleep(LOOK),
             Ok(socket) => break socket,
         }
