@@ -29,6 +29,10 @@ const PROFILE_HELP: &str = "A profile is one line of words, all of them optional
 Lines on standard input change the link while it runs: `link loss=5%` (`up` and `down` change one direction, and `link
 perfect` removes everything), `outage 30s`, `show`, `quit`.";
 
+/// Names that `delay --only` accepts besides those of the definition, for the help.
+const DELAY_HELP: &str = "--only also takes the name of any cipher, whose fastest implementation is then measured, or \
+an implementation such as trivium/words. They are compared with no cipher.";
+
 /// The sealcast laboratory: measurements of ciphers and transports, and a simulated network for real programs.
 #[derive(Debug, Parser)]
 #[command(name = "sealcast-lab", version, about)]
@@ -46,7 +50,7 @@ pub(super) enum Command {
     #[command(after_help = PROFILE_HELP)]
     Proxy(ProxyArgs),
     /// Measure how much data sessions carry per second of processor time, compared with other programs
-    Throughput(ThroughputArgs),
+    Throughput(ThroughputCommand),
     /// Run the experiment of a definition file: your own, or a changed copy of a built-in one
     Run(RunArgs),
     /// Measure the cost of ciphers on packets and on video frames
@@ -59,6 +63,7 @@ pub(super) enum Command {
     /// Check every test vector in a folder on every kernel of its study cipher
     Verify(VerifyArgs),
     /// Measure the delay of enciphered text, audio and video over UDP between two processes
+    #[command(after_help = DELAY_HELP)]
     Delay(DelayCommand),
     /// The sending end of a run of `delay`
     #[command(hide = true)]
@@ -212,27 +217,19 @@ pub(super) struct VerifyArgs {
 
 #[derive(Args, Debug)]
 pub(super) struct DelayCommand {
-    /// 3 rounds, for a first look
-    #[arg(long)]
-    pub(super) quick: bool,
-    /// Compare these with no cipher: ciphers, or implementations such as trivium/words. By default xor, rc4 and
-    /// aes-128-ctr
-    #[arg(long, value_name = "NAMES", value_delimiter = ',')]
-    pub(super) only: Vec<String>,
-    /// How many times everything is measured: 15, or 3 with --quick
-    #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u16).range(1..=1000))]
-    pub(super) rounds: Option<u16>,
-    /// Write record.json, table.csv and report.html into this folder
-    #[arg(long, value_name = "FOLDER")]
-    pub(super) out: Option<PathBuf>,
+    #[command(flatten)]
+    pub(super) common: CommonArgs,
 }
 
 #[derive(Args, Debug)]
 pub(super) struct DelayEndArgs {
-    /// The medium to send
+    /// Number of packets
     #[arg(long)]
-    pub(super) medium: String,
-    /// The implementation that enciphers it
+    pub(super) packets: u32,
+    /// Bytes of each packet, without header and tag
+    #[arg(long)]
+    pub(super) bytes: usize,
+    /// The implementation that enciphers them
     #[arg(long)]
     pub(super) cipher: String,
     /// A number that distinguishes this run's packets from others
@@ -399,35 +396,12 @@ impl From<CarrierArg> for Carrier {
 }
 
 #[derive(Args, Debug)]
-pub(super) struct ThroughputArgs {
-    /// Measure over this carrier only
-    #[arg(long, value_name = "CARRIER")]
-    pub(super) carrier: Option<CarrierArg>,
-    /// A suite to measure; may be repeated. By default aes-128-gcm and aegis-128x4
-    #[arg(long, value_name = "NAME")]
-    pub(super) suite: Vec<String>,
-    /// Measure all suites
-    #[arg(long, conflicts_with = "suite")]
-    pub(super) all: bool,
-    /// How many times everything is measured
-    #[arg(long, value_name = "NUMBER", default_value_t = 7, value_parser = clap::value_parser!(u16).range(1..=1000))]
-    pub(super) rounds: u16,
-    /// Duration of one measurement in milliseconds
-    #[arg(long, value_name = "NUMBER", default_value_t = 1000)]
-    #[arg(value_parser = clap::value_parser!(u64).range(50..=60_000))]
-    pub(super) milliseconds: u64,
-    /// One short round without other programs, to see that everything works
-    #[arg(long)]
-    pub(super) quick: bool,
-    /// Do not measure other programs
-    #[arg(long)]
-    pub(super) no_peers: bool,
+pub(super) struct ThroughputCommand {
+    #[command(flatten)]
+    pub(super) common: CommonArgs,
     /// The boringtun-cli to run (needs root)
     #[arg(long, value_name = "PROGRAM", default_value = "boringtun-cli")]
     pub(super) boringtun: String,
-    /// Write record.json and table.csv into this folder
-    #[arg(long, value_name = "FOLDER")]
-    pub(super) out: Option<PathBuf>,
 }
 
 impl LinkArgs {

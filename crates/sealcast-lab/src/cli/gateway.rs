@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use sealcast::failure::Result;
 
 use super::args::{GatewayCommand, GatewayRelayArgs, SealcastArgs};
-use super::run::{built_in, measure};
+use super::run::{built_in, measure, name_boringtun};
 use crate::experiments::gateway::{self, GATEWAY};
 use crate::harness::{Definition, Entry};
 
@@ -14,15 +14,7 @@ pub(super) fn run(args: &GatewayCommand) -> Result<ExitCode> {
     if args.awake {
         definition.settings.insert("awake".to_owned(), true.into());
     }
-    for system in definition
-        .systems
-        .iter_mut()
-        .filter(|system| system.name == "boringtun")
-    {
-        system
-            .fields
-            .insert("program".to_owned(), args.boringtun.as_str().into());
-    }
+    name_boringtun(&mut definition, &args.boringtun);
     for program in &args.also {
         let program = program.display().to_string();
         add(&mut definition, format!("sealcast as {program}"), "program", program);

@@ -22,6 +22,8 @@ pub(super) fn run(args: &RunArgs) -> Result<ExitCode> {
 /// Reads a definition and applies the command-line options.
 pub(super) fn begin(text: &str, common: &CommonArgs) -> Result<Definition> {
     let mut definition = Definition::parse(text)?;
+    let experiment = experiments::by_name(&definition.experiment)?;
+    let timed = Definition::parse(experiment.definition)?.seconds > 0.0;
     if common.quick {
         definition.quicken();
     }
@@ -29,23 +31,42 @@ pub(super) fn begin(text: &str, common: &CommonArgs) -> Result<Definition> {
     definition.seconds = common.seconds.unwrap_or(definition.seconds);
     definition.seed = common.seed.unwrap_or(definition.seed);
     definition.at_once = common.at_once.map_or(definition.at_once, u64::from);
-    if !(definition.seconds > 0.0 && definition.seconds <= MAX_SECONDS) {
-        let what = format!("--seconds {} is no time to measure", definition.seconds);
-        return Err(Failure::new(
-            FailureKind::Usage,
-            what,
-            "name more than 0 and at most 3600",
-        ));
-    }
+    check_seconds(&definition, timed)?;
     Ok(definition)
 }
 
 /// Limit for the duration of one measurement.
 const MAX_SECONDS: f64 = 3600.0;
 
+/// Refuses a duration that is out of range, and one for an experiment whose turns are not `timed`.
+fn check_seconds(definition: &Definition, timed: bool) -> Result<()> {
+    let seconds = definition.seconds;
+    let refused = |what, hint| Err(Failure::new(FailureKind::Usage, what, hint));
+    if timed && !(seconds > 0.0 && seconds <= MAX_SECONDS) {
+        let what = format!("--seconds {seconds} is no time to measure");
+        return refused(what, "name more than 0 and at most 3600");
+    }
+    if !timed && seconds != 0.0 {
+        let what = format!(
+            "--seconds {seconds}: the cases of `{}` decide how long a turn takes",
+            definition.experiment
+        );
+        return refused(what, "leave seconds out");
+    }
+    Ok(())
+}
+
 /// The built-in definition of an experiment, with options applied.
 pub(super) fn built_in(experiment: &Experiment, common: &CommonArgs) -> Result<Definition> {
     begin(experiment.definition, common)
+}
+
+/// Sets the program that the system `boringtun` runs.
+pub(super) fn name_boringtun(definition: &mut Definition, program: &str) {
+    let systems = definition.systems.iter_mut();
+    for system in systems.filter(|system| system.name == "boringtun") {
+        system.fields.insert("program".to_owned(), program.into());
+    }
 }
 
 /// Measures, prints the findings, and writes the files if a folder is given.

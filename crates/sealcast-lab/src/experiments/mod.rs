@@ -10,7 +10,7 @@ use sealcast::failure::{Failure, FailureKind, Result};
 use crate::harness::Experiment;
 
 /// The experiments that a definition can name.
-pub static ALL: [&Experiment; 2] = [&gateway::GATEWAY, &link::LINK];
+pub static ALL: [&Experiment; 4] = [&delay::DELAY, &gateway::GATEWAY, &link::LINK, &throughput::THROUGHPUT];
 
 /// The experiment that a definition names.
 ///

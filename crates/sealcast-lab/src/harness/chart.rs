@@ -99,17 +99,20 @@ pub(crate) fn curves(results: &Results, chart: &Chart) -> String {
 }
 
 fn case(results: &Results, chart: &Chart, rows: &[Row]) -> Option<String> {
-    let curves: Vec<(&Row, Vec<(f64, f64)>)> = rows
+    let curves: Vec<(&Row, Vec<f64>)> = rows
         .iter()
-        .filter_map(|row| {
-            let values = row.curve(chart.series);
-            (values.len() > 1).then(|| (row, points(chart, &values)))
-        })
+        .map(|row| (row, row.curve(chart.series)))
+        .filter(|(_, values)| values.len() > 1)
         .collect();
     let name = escape(&rows.first()?.case.name);
     if curves.is_empty() {
         return None;
     }
+    let chart = &fitted(chart, curves.iter().flat_map(|(_, values)| values));
+    let curves: Vec<(&Row, Vec<(f64, f64)>)> = curves
+        .into_iter()
+        .map(|(row, values)| (row, points(chart, &values)))
+        .collect();
     let mut svg = format!(
         "<article><h2>{name}</h2><svg viewBox=\"0 0 {WIDTH} {HEIGHT}\" role=\"img\" aria-label=\"{}, {name}\">\n",
         escape(chart.y.title)
@@ -126,6 +129,15 @@ fn case(results: &Results, chart: &Chart, rows: &[Row]) -> Option<String> {
     }
     names(&mut svg, results, &curves);
     Some(svg + "</svg></article>\n")
+}
+
+/// The chart with its vertical axis ended at the largest value, if it has no end of its own.
+fn fitted<'a>(chart: &Chart, values: impl Iterator<Item = &'a f64>) -> Chart {
+    let mut chart = chart.clone();
+    if chart.y.to.is_infinite() {
+        chart.y.to = values.copied().fold(chart.y.from + 1e-9, f64::max);
+    }
+    chart
 }
 
 fn points(chart: &Chart, values: &[f64]) -> Vec<(f64, f64)> {
@@ -278,6 +290,23 @@ mod tests {
         };
         let labels: Vec<String> = logarithmic.iter().map(|value| label(&percent, *value)).collect();
         assert_eq!(labels, ["0.01 %", "0.1 %", "1 %", "10 %", "100 %"]);
+    }
+
+    #[test]
+    fn an_axis_without_an_end_ends_at_the_largest_value() {
+        let chart = Chart {
+            series: "",
+            words: "",
+            x: axis(0.0, 1.0, false),
+            y: axis(0.0, f64::INFINITY, false),
+            mark: None,
+        };
+        assert_eq!(fitted(&chart, [2.0, 7.0, 3.0].iter()).y.to, 7.0);
+        let ended = Chart {
+            y: axis(0.0, 5.0, false),
+            ..chart
+        };
+        assert_eq!(fitted(&ended, [2.0, 7.0, 3.0].iter()).y.to, 5.0);
     }
 
     #[test]

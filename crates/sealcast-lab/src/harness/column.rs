@@ -27,6 +27,8 @@ pub struct Column {
     pub(crate) scale: f64,
     /// The name before `_low` and `_high` in `table.csv`.
     ends: &'static str,
+    /// The system that a relative figure refers to instead of the definition's baseline.
+    beside: Option<&'static str>,
     kind: Kind,
 }
 
@@ -80,6 +82,7 @@ impl Column {
             finding: None,
             scale: 1.0,
             ends: key,
+            beside: None,
             kind,
         }
     }
@@ -144,6 +147,15 @@ impl Column {
         Self { shown: false, ..self }
     }
 
+    /// Makes a figure that is relative to the baseline relative to this system instead.
+    #[must_use]
+    pub fn beside(self, system: &'static str) -> Self {
+        Self {
+            beside: Some(system),
+            ..self
+        }
+    }
+
     /// Names the ends of the interval differently in `table.csv`: `NAME_low` and `NAME_high`.
     #[must_use]
     pub fn ends(self, ends: &'static str) -> Self {
@@ -181,9 +193,10 @@ impl Column {
         self
     }
 
-    /// True if the figure is relative to the baseline, so that the baseline itself has none.
-    pub(crate) fn is_relative(&self) -> bool {
-        matches!(self.kind, Kind::Over(_) | Kind::Times(_))
+    /// The system that the figure is relative to, given the definition's baseline. That system itself has no figure.
+    /// `None` if the figure is not relative.
+    pub(crate) fn reference<'a>(&self, baseline: &'a str) -> Option<&'a str> {
+        matches!(self.kind, Kind::Over(_) | Kind::Times(_)).then(|| self.beside.unwrap_or(baseline))
     }
 
     /// True if the figure has an interval.
@@ -296,6 +309,14 @@ mod tests {
         assert!(over.figure(&lent(&alone), &theirs).is_none());
         let sum = Column::sum("p50_us", "p50", "").figure(&ours, &[]).expect("values");
         assert_eq!((sum.low, sum.median), (250.0, 250.0));
+    }
+
+    #[test]
+    fn a_relative_figure_refers_to_the_baseline_unless_another_system_is_named() {
+        let times = Column::times("times", "p50_us", "p50");
+        assert_eq!(times.reference("relay"), Some("relay"));
+        assert_eq!(times.beside("stunnel").reference("relay"), Some("stunnel"));
+        assert_eq!(Column::median("p50_us", "p50", "µs").reference("relay"), None);
     }
 
     #[test]

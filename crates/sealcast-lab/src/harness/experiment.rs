@@ -86,7 +86,7 @@ pub struct Axis {
     pub title: &'static str,
     /// Value at its start.
     pub from: f64,
-    /// Value at its end.
+    /// Value at its end; infinite to end a vertical axis at the largest value drawn.
     pub to: f64,
     /// True if the axis is logarithmic.
     pub log: bool,

@@ -89,12 +89,15 @@ impl Results {
     }
 
     fn figures(&self, row: &Row) -> Vec<Option<Estimate>> {
-        let baseline = self.row(&row.case.name, &self.definition.baseline);
-        let is_baseline = row.system.name == self.definition.baseline;
-        let (own, baseline) = (row.lent(), baseline.map(Row::lent).unwrap_or_default());
+        let own = row.lent();
         let figure = |column: &Column| {
-            let told = !(is_baseline && column.is_relative());
-            told.then(|| column.figure(&own, &baseline)).flatten()
+            let Some(reference) = column.reference(&self.definition.baseline) else {
+                return column.figure(&own, &[]);
+            };
+            let reference = self
+                .row(&row.case.name, reference)
+                .filter(|other| other.system != row.system)?;
+            column.figure(&own, &reference.lent())
         };
         self.columns.iter().map(figure).collect()
     }
@@ -139,6 +142,14 @@ fn missing(record: &Record) -> Vec<String> {
     absent.chain(failed).collect()
 }
 
+/// Duration of the turns, and seed.
+fn measured(definition: &Definition) -> String {
+    match definition.seconds {
+        0.0 => format!("seed {}", definition.seed),
+        seconds => format!("{seconds} s in each turn; seed {}", definition.seed),
+    }
+}
+
 fn facts(definition: &Definition, record: &Record) -> Vec<(String, String)> {
     let environment = &record.header.environment;
     let loads: Vec<f64> = record
@@ -151,10 +162,7 @@ fn facts(definition: &Definition, record: &Record) -> Vec<(String, String)> {
         ("made", record.header.made.clone()),
         ("machine", environment.machine_line()),
         ("versions", environment.versions_line()),
-        (
-            "measured",
-            format!("{} s in each turn; seed {}", definition.seconds, definition.seed),
-        ),
+        ("measured", measured(definition)),
         ("load average", format!("{:.1} to {:.1}", ends[0], ends[1])),
         ("TCP congestion control", environment::congestion_control()),
     ];

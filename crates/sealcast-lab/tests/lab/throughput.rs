@@ -1,60 +1,98 @@
 //! Format of the output of `sealcast-lab throughput`. Speeds are not checked, since they depend on the machine.
 
-use std::process::Command;
+use std::collections::BTreeMap;
+use std::process::{Command, Output};
+
+use serde_json::Value;
 
 const LAB: &str = env!("CARGO_BIN_EXE_sealcast-lab");
+const SUITES: [&str; 4] = ["aes-128-gcm", "aes-256-gcm", "aegis-128x4", "chacha20-poly1305"];
+/// A program that no machine has.
+const NOBODY: &str = "/nonexistent/boringtun-cli";
 
-fn number(value: &serde_json::Value) -> f64 {
-    value.as_f64().expect("a number")
+fn lab(arguments: &[&str]) -> Output {
+    let mut command = Command::new(LAB);
+    command.arg("throughput").args(arguments);
+    command.output().expect("the laboratory starts")
 }
 
 #[test]
-fn a_quick_run_gives_a_table_and_a_record_of_every_contender() {
+fn a_quick_run_measures_every_suite_and_the_bare_carriers_and_names_who_is_missing() {
     let folder = tempfile::tempdir().expect("a folder");
     let out = folder.path().join("new");
-    let output = Command::new(LAB)
-        .args(["throughput", "--quick", "--all", "--out"])
-        .arg(&out)
-        .output()
-        .expect("it runs");
-    let (said, errors) = (
-        String::from_utf8_lossy(&output.stdout),
-        String::from_utf8_lossy(&output.stderr),
+    let run = lab(&["--quick", "--boringtun", NOBODY, "--out", &out.display().to_string()]);
+    let (said, told) = (
+        String::from_utf8_lossy(&run.stdout),
+        String::from_utf8_lossy(&run.stderr),
     );
-    assert!(output.status.success(), "{said} {errors}");
-    let record = std::fs::read(out.join("record.json")).expect("a record");
-    let record: serde_json::Value = serde_json::from_slice(&record).expect("JSON");
-    let rows = record["rows"].as_array().expect("rows");
-    // The two carriers alone, four suites over UDP, and four suites over TCP with frames of two lengths.
-    assert_eq!(rows.len(), 2 + 4 + 8, "{said}");
-    for row in rows {
-        let name = row["name"].as_str().expect("a name");
-        assert!(said.contains(name), "{name}");
-        let (rate, core) = (&row["gbit_per_second"], &row["gbit_per_core"]);
-        assert!(
-            number(&rate["median"]) > 0.0 && number(&core["least"]) > 0.0,
-            "{name}: {rate} {core}"
-        );
-        assert!((0.0..=1.0).contains(&number(&row["loss"]["median"])), "{name}");
-        assert_eq!(row["rounds"], 1);
+    assert!(run.status.success(), "{said}{told}");
+    let read = |name: &str| std::fs::read_to_string(out.join(name)).expect(name);
+
+    let mut table = csv::Reader::from_path(out.join("table.csv")).expect("a table");
+    let rows: Vec<BTreeMap<String, String>> = table.deserialize().map(|row| row.expect("a row")).collect();
+    for case in ["udp", "tcp-64k", "tcp-1m"] {
+        let row = |system: &str| {
+            let mut own = rows.iter().filter(|row| row["case"] == case && row["system"] == system);
+            own.next().unwrap_or_else(|| panic!("{case} {system}: {said}{told}"))
+        };
+        check_row(row("bare"));
+        for suite in SUITES {
+            let row = row(&format!("sealcast-{suite}"));
+            check_row(row);
+            assert!(row["suite"] == suite && row["counted"] == "both ends", "{row:?}");
+            // The publisher sends one frame however late it is.
+            let [bytes, frame] = ["bytes", "frame_bytes"].map(|name| row[name].parse::<u64>().expect(name));
+            assert!(bytes > 0 && bytes.is_multiple_of(frame), "{row:?}");
+        }
     }
-    assert!(record["machine"]["cpu_model"].is_string() && record["tcp_congestion_control"].is_string());
-    let missing = record["not_measured"].as_array().expect("a list");
     assert!(
-        !missing.is_empty(),
-        "peers are no part of a quick run, and that is said"
+        said.contains("not measured: boringtun: ") && told.contains("boringtun is left out: "),
+        "{said}{told}"
     );
-    let table = std::fs::read_to_string(out.join("table.csv")).expect("a table");
-    assert_eq!(table.lines().count(), 1 + rows.len(), "{table}");
+    // It is measured, or it is said why not.
+    let stunnel = rows
+        .iter()
+        .any(|row| row["system"] == "stunnel" && row["counted"] == "its two processes");
+    assert!(stunnel || said.contains("not measured: stunnel"), "{said}");
+    assert!(
+        said.contains("processor time: of both ends") && said.contains("TCP congestion control: "),
+        "{said}"
+    );
+
+    let record = read("record.jsonl");
+    let lines: Vec<Value> = record
+        .lines()
+        .map(|line| serde_json::from_str(line).expect("JSON"))
+        .collect();
+    assert!(lines[0]["environment"]["machine"]["cpu_model"].is_string());
+    let samples = lines.iter().filter(|line| line["sample"].is_object()).count();
+    assert_eq!(samples, rows.len(), "one round");
+    assert!(read("report.html").contains("sealcast-aes-128-gcm beside bare: "));
+}
+
+fn check_row(row: &BTreeMap<String, String>) {
+    let udp = row["case"] == "udp";
+    for name in ["gbit_per_second", "gbit_per_core", "elapsed_s", "cpu_s"] {
+        assert!(
+            row[name].parse::<f64>().is_ok_and(|figure| figure >= 0.0),
+            "{name}: {row:?}"
+        );
+    }
+    assert_eq!(row["loss"].is_empty(), !udp, "a stream loses nothing: {row:?}");
+    if udp {
+        let share = row["loss"].parse::<f64>().expect("a share");
+        assert!((0.0..=1.0).contains(&share), "{row:?}");
+    }
+    assert_eq!(row["rounds"], "1");
 }
 
 #[test]
-fn a_suite_that_does_not_exist_is_named_with_those_that_do() {
-    let output = Command::new(LAB)
-        .args(["throughput", "--quick", "--suite", "rot13"])
-        .output();
-    let output = output.expect("it runs");
-    let errors = String::from_utf8_lossy(&output.stderr);
-    assert_eq!(output.status.code(), Some(2), "{errors}");
-    assert!(errors.contains("rot13") && errors.contains("aegis-128x4"), "{errors}");
+fn a_name_that_nobody_has_is_refused_with_those_that_there_are() {
+    let run = lab(&["--quick", "--only", "rot13"]);
+    let told = String::from_utf8_lossy(&run.stderr);
+    assert_eq!(run.status.code(), Some(2), "{told}");
+    assert!(
+        told.contains("rot13") && told.contains("sealcast-aegis-128x4"),
+        "{told}"
+    );
 }

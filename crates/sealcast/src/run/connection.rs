@@ -1,4 +1,8 @@
 //! A session on its carrier: the loop shared by both ends.
+//!
+//! [`Connection`] reads messages into the session, handles its deadlines and sends its messages. An end calls
+//! [`work`](Connection::work), takes the [events](Connection::next_event), sends its media, and
+//! [waits](Connection::wait). The laboratory drives sessions so too.
 
 use std::collections::VecDeque;
 use std::io;
@@ -28,7 +32,7 @@ const HELD_LOW: usize = 4 * 1024;
 const RUN: usize = 20 * 1024;
 
 /// Receives the output of a session while its connection runs.
-pub(super) trait Listener {
+pub trait Listener {
     /// Take media. `arrived` is the time at which the last record it needed was read or given up. Returns true if no
     /// more media is expected at once, as at the end of a picture.
     fn media(&mut self, media: Assembled, arrived: Instant) -> bool;
@@ -52,7 +56,7 @@ impl Listener for NoMedia {
 
 /// Reason for the end of a connection.
 #[derive(Debug)]
-pub(super) enum Ended {
+pub enum Ended {
     /// The session failed.
     Session(SessionError),
     /// The carrier failed.
@@ -74,7 +78,7 @@ pub(super) struct HandshakeCost {
 }
 
 /// A session on its carrier.
-pub(super) struct Connection<T> {
+pub struct Connection<T> {
     transport: T,
     pub(super) session: Session,
     clock: Clock,
@@ -95,7 +99,9 @@ pub(super) struct Connection<T> {
 }
 
 impl<T: Transport> Connection<T> {
-    pub(super) fn new(transport: T, session: Session, clock: Clock, metrics: Metrics) -> Self {
+    /// A session that has neither sent nor received anything, on a connected carrier. `clock` is the clock that the
+    /// session was created with.
+    pub fn new(transport: T, session: Session, clock: Clock, metrics: Metrics) -> Self {
         let cost = HandshakeCost::default();
         Self {
             transport,
@@ -113,8 +119,21 @@ impl<T: Transport> Connection<T> {
         }
     }
 
+    /// The session.
+    pub fn session(&self) -> &Session {
+        &self.session
+    }
+
+    /// The next event of the session that was not taken yet.
+    pub fn next_event(&mut self) -> Option<Event> {
+        self.events.pop_front()
+    }
+
     /// Wait until there may be something to do. Cancel-safe.
-    pub(super) async fn wait(&mut self) -> Result<(), Ended> {
+    ///
+    /// # Errors
+    /// The carrier failed.
+    pub async fn wait(&mut self) -> Result<(), Ended> {
         self.deadline = self.session.deadline();
         let deadline = self.clock.instant(self.deadline);
         tokio::select! {
@@ -133,7 +152,10 @@ impl<T: Transport> Connection<T> {
     }
 
     /// Do all pending work: read messages, handle deadlines, send.
-    pub(super) fn work(&mut self, listener: &mut impl Listener) -> Result<(), Ended> {
+    ///
+    /// # Errors
+    /// The session or the carrier has ended.
+    pub fn work(&mut self, listener: &mut impl Listener) -> Result<(), Ended> {
         let received = self.receive(listener);
         self.finish(received, listener)
     }
@@ -316,7 +338,10 @@ impl<T: Transport> Connection<T> {
     }
 
     /// Pass an input to the session and send the resulting output.
-    pub(super) fn handle(&mut self, input: Input<'_>, listener: &mut impl Listener) -> Result<(), Ended> {
+    ///
+    /// # Errors
+    /// The session does not take the input, or the carrier failed.
+    pub fn handle(&mut self, input: Input<'_>, listener: &mut impl Listener) -> Result<(), Ended> {
         let now = self.clock.now();
         // The welcome message establishes the session and is the last of the handshake; the other end counts it the
         // same way.
@@ -328,7 +353,10 @@ impl<T: Transport> Connection<T> {
     }
 
     /// Call `seal` with the session and the carrier's buffer, and count the sealed bytes as media.
-    pub(super) fn seal(
+    ///
+    /// # Errors
+    /// `seal` failed.
+    pub fn seal(
         &mut self,
         seal: impl FnOnce(&mut Session, &mut Vec<u8>) -> Result<SealedRecords, SessionError>,
     ) -> Result<SealedRecords, Ended> {
@@ -340,7 +368,7 @@ impl<T: Transport> Connection<T> {
     }
 
     /// Bytes queued that the carrier has not yet taken.
-    pub(super) fn backlog(&self) -> usize {
+    pub fn backlog(&self) -> usize {
         self.transport.backlog() + self.session.media_backlog()
     }
 
@@ -357,13 +385,13 @@ impl<T: Transport> Connection<T> {
     }
 
     /// True if all sent media has arrived or had enough time to arrive.
-    pub(super) fn settled(&self) -> bool {
+    pub fn settled(&self) -> bool {
         self.session.media_settled(self.clock.now())
     }
 
     /// True if the next frame can be sealed. A sealed frame can no longer be dropped, so few bytes may be queued
     /// ahead of it.
-    pub(super) fn ready_for_frame(&self) -> bool {
+    pub fn ready_for_frame(&self) -> bool {
         let low = if self.session.holds_media() {
             HELD_LOW
         } else {
@@ -394,7 +422,7 @@ impl<T: Transport> Connection<T> {
     }
 
     /// Try to send the close message, for at most `patience`.
-    pub(super) async fn say_goodbye(mut self, patience: Duration) {
+    pub async fn say_goodbye(mut self, patience: Duration) {
         // A session that failed has still to send its reason.
         loop {
             match self.session.poll() {

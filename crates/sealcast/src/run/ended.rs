@@ -8,15 +8,17 @@ use super::connection::Ended;
 use crate::failure::{Failure, FailureKind};
 use crate::meter::labels::HandshakeOutcome;
 
-/// The log message for an end, or `None` if the end was already logged.
-pub(super) fn end_in_words(ended: &Ended) -> Option<String> {
-    match ended {
-        Ended::Session(SessionError::Handshake(error)) => Some(format!("the handshake failed: {error}")),
-        Ended::Session(error) => Some(format!("the session ended: {error}")),
-        Ended::Carrier(error) => Some(format!("the connection broke: {error}")),
-        Ended::Eof => Some("the connection was closed without a word: the other end is gone".to_owned()),
-        Ended::PeerNotReading => Some("the other end was cut off: it asks and does not read the answers".to_owned()),
-        Ended::Closed => None,
+impl Ended {
+    /// The log message for this end; `None` if the session was closed, which is logged where it happens.
+    pub fn in_words(&self) -> Option<String> {
+        match self {
+            Self::Session(SessionError::Handshake(error)) => Some(format!("the handshake failed: {error}")),
+            Self::Session(error) => Some(format!("the session ended: {error}")),
+            Self::Carrier(error) => Some(format!("the connection broke: {error}")),
+            Self::Eof => Some("the connection was closed without a word: the other end is gone".to_owned()),
+            Self::PeerNotReading => Some("the other end was cut off: it asks and does not read the answers".to_owned()),
+            Self::Closed => None,
+        }
     }
 }
 

@@ -8,7 +8,7 @@
 mod accept;
 mod admission;
 mod clock;
-mod connection;
+pub mod connection;
 mod control;
 mod control_backlog;
 mod delay_rate;
@@ -31,7 +31,6 @@ mod session_task;
 mod shared;
 mod sink_thread;
 mod source_thread;
-pub mod throughput;
 mod watch;
 
 pub use admission::Admission;

@@ -12,7 +12,7 @@ use tokio::sync::watch;
 
 use super::Observation;
 use super::connection::{Connection, Ended, Listener};
-use super::ended::{end_in_words, handshake_outcome};
+use super::ended::handshake_outcome;
 use super::observe::HandshakeTimer;
 use super::retry::turned_on;
 use super::runtime_settings::announce;
@@ -254,7 +254,7 @@ impl<T: Transport, L: Listener> SessionTask<T, L> {
         if refused > 0 {
             tracing::warn!(viewer = %self.name(), records = refused, "records of this {} were refused", R::PEER);
         }
-        if let Some(words) = end_in_words(ended) {
+        if let Some(words) = ended.in_words() {
             tracing::warn!(viewer = %self.name(), from = self.remote, "{words}");
         }
     }

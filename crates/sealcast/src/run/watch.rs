@@ -11,7 +11,7 @@ use tokio::sync::watch;
 
 use super::admission::Verdict;
 use super::connection::Ended;
-use super::ended::{end_in_words, handshake_failure, last_words_failure};
+use super::ended::{handshake_failure, last_words_failure};
 use super::observe::HandshakeTimer;
 use super::offer::CarrierConfig;
 use super::received::{Delivered, Receiver};
@@ -259,7 +259,7 @@ impl Viewer {
             self.refused_in_words |= self.admission().is_none();
         }
         if !established && self.admission().is_some() {
-            let words = end_in_words(&ended).unwrap_or_else(|| "it was not let in".to_owned());
+            let words = ended.in_words().unwrap_or_else(|| "it was not let in".to_owned());
             tracing::warn!(from = remote, "not the publisher: {words}");
             return After::Stranger;
         }
@@ -274,7 +274,7 @@ impl Viewer {
             (Ended::Closed, None) => After::Done,
             (Ended::Session(SessionError::Handshake(error)), None) => After::Broken(handshake_failure(&remote, error)),
             (ended, None) => {
-                let words = end_in_words(&ended).unwrap_or_default();
+                let words = ended.in_words().unwrap_or_default();
                 let hint = match ended {
                     Ended::Session(_) => "somebody between may be altering the stream",
                     _ if established => "the publisher may be restarting",

@@ -9,8 +9,8 @@ use sealcast::failure::{Failure, FailureKind, Result};
 use serde::{Deserialize, Serialize};
 use socket2::SockRef;
 
-use super::packet::{Codec, contender};
-use super::plan::{Medium, STEPS};
+use super::columns::STEPS;
+use super::packet::{Codec, Medium, contender};
 use crate::ciphers::contender::Contender;
 use crate::experiments::link::ends::{tell, told};
 use crate::experiments::link::load::now;

@@ -2,15 +2,23 @@
 //! without ciphers. It repeats the experiment of a paper on ciphers for multimedia, whose curves show delay over the
 //! number of packets sent.
 
-mod browse;
+mod ciphers;
+mod columns;
 mod ends;
+mod engine;
 mod packet;
-mod plan;
-mod plot;
-mod record;
-mod table;
 
+pub use ciphers::{NONE, check};
 pub use ends::{DelayEnd, receive, send};
-pub use plan::{DelayOptions, DelayResult, MEDIA, Medium, Sample, measure};
-pub use record::write;
-pub use table::terminal;
+pub use packet::Medium;
+
+use crate::harness::Experiment;
+
+/// `sealcast-lab delay`.
+pub const DELAY: Experiment = Experiment {
+    name: "delay",
+    definition: include_str!("../../../definitions/delay.toml"),
+    open: engine::open,
+    columns: columns::columns,
+    charts: columns::charts,
+};

@@ -1,13 +1,49 @@
 //! A packet: the run's token and the packet number in clear, then the data, enciphered under an IV of its own.
 
+use sealcast::failure::{Failure, FailureKind, Result};
 use sealcast_cipher::Packet;
+use serde::Deserialize;
 
-use super::plan::{Medium, NONE};
+use super::ciphers::NONE;
+use super::columns::STEPS;
 use crate::ciphers::contender::{Contender, set_iv};
 use crate::ciphers::worker::{Done, Worker};
 
 /// Bytes before the data: the run's token, and the packet's number.
 const HEADER: usize = 8;
+
+/// Bytes of a packet's data that hold its number.
+const NUMBER: usize = 4;
+/// Largest data of a packet in bytes: with header and tag it fits a UDP datagram.
+const MOST_BYTES: usize = 65_000;
+/// Largest number of packets in a run.
+const MOST_PACKETS: u32 = 10_000_000;
+
+/// The packets of a run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Medium {
+    /// Number of packets: a multiple of 10, at most 10 000 000.
+    pub packets: u32,
+    /// Bytes of each, without header and tag: 4 to 65 000.
+    pub bytes: usize,
+}
+
+impl Medium {
+    /// Itself, if its numbers are in range.
+    ///
+    /// # Errors
+    /// They are not.
+    pub fn checked(self) -> Result<Self> {
+        let tenths = self.packets.is_multiple_of(STEPS as u32) && (1..=MOST_PACKETS).contains(&self.packets);
+        if tenths && (NUMBER..=MOST_BYTES).contains(&self.bytes) {
+            return Ok(self);
+        }
+        let what = format!("{} packets of {} bytes cannot be measured", self.packets, self.bytes);
+        let hint = format!("choose a multiple of {STEPS} up to {MOST_PACKETS}, and {NUMBER} to {MOST_BYTES} bytes");
+        Err(Failure::new(FailureKind::Usage, what, hint))
+    }
+}
 
 /// Makes packets at the sender and opens them at the receiver. Both use the same key.
 pub(super) struct Codec<'a> {
@@ -57,7 +93,7 @@ impl<'a> Codec<'a> {
         self.packet[4..HEADER].copy_from_slice(&number.to_ne_bytes());
         let data = &mut self.packet[HEADER..];
         data[..self.medium.bytes].copy_from_slice(&self.pattern);
-        data[..4].copy_from_slice(&number.to_ne_bytes());
+        data[..NUMBER].copy_from_slice(&number.to_ne_bytes());
         if let Some(worker) = &mut self.worker {
             set_iv(&mut self.iv, number.into());
             worker.seal(&mut [Packet { iv: &self.iv, data }])?;
@@ -91,7 +127,7 @@ impl<'a> Codec<'a> {
     /// True if the deciphered packet equals the one sent under this number.
     pub(super) fn is_what_was_sent(&self, number: u32, packet: &[u8]) -> bool {
         let data = &packet[HEADER..HEADER + self.medium.bytes];
-        data[..4] == number.to_ne_bytes() && data[4..] == self.pattern[4..]
+        data[..NUMBER] == number.to_ne_bytes() && data[NUMBER..] == self.pattern[NUMBER..]
     }
 }
 
@@ -110,14 +146,27 @@ pub(super) fn contender(name: &str) -> Done<Option<Contender>> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::plan::MEDIA;
     use super::*;
+
+    const AUDIO: Medium = Medium {
+        packets: 500,
+        bytes: 600,
+    };
+
+    #[test]
+    fn media_that_no_packet_can_carry_are_refused() {
+        assert_eq!(AUDIO.checked().expect("it is right"), AUDIO);
+        for (packets, bytes) in [(0, 600), (501, 600), (500, 3), (500, 70_000)] {
+            let refused = Medium { packets, bytes }.checked().expect_err("out of range");
+            assert!(refused.hint.contains("multiple of 10"), "{refused}");
+        }
+    }
 
     #[test]
     fn a_packet_opens_at_the_other_end_and_nobody_elses_does() {
         for name in [NONE, "rc4/definition", "aes-128-gcm/aws-lc-rs"] {
             let contender = contender(name).expect("it is there");
-            let codec = |token| Codec::new(MEDIA[1], token, contender.as_ref()).expect("it starts");
+            let codec = |token| Codec::new(AUDIO, token, contender.as_ref()).expect("it starts");
             let (mut sender, mut receiver) = (codec(7), codec(7));
             let mut packet = sender.seal(3).expect("sealed").to_vec();
             assert_eq!(packet.len(), receiver.length());
@@ -143,7 +192,7 @@ mod tests {
                 "{name}: an altered one"
             );
             let mut beyond = sealed;
-            beyond[4..HEADER].copy_from_slice(&MEDIA[1].packets.to_ne_bytes());
+            beyond[4..HEADER].copy_from_slice(&AUDIO.packets.to_ne_bytes());
             assert_eq!(receiver.open(&mut beyond), Ok(None), "{name}: a number that is none");
         }
     }

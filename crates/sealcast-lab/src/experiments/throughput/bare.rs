@@ -10,8 +10,8 @@ use sealcast::failure::{Failure, FailureKind, Result};
 use sealcast::meter::resources::thread_cpu_time;
 use sealcast::transport::udp::{DatagramSocket, Fragments, Path, Runs};
 
-use super::{BOTH_ENDS, Carrier, Contender, DATAGRAM, Sample};
-use crate::experiments::throughput::stunnel;
+use super::carried::{Carried, Sending};
+use super::{Carrier, DATAGRAM, stunnel};
 
 /// Datagrams sent with one system call.
 const RUN: usize = 64;
@@ -22,35 +22,16 @@ const IDLE: Duration = Duration::from_micros(20);
 /// Read timeout of the receiver, after which it checks if the measurement is over.
 const LOOK: Duration = Duration::from_millis(20);
 /// Bytes written or read with one call on a stream.
-pub(super) const CHUNK: usize = 64 * 1024;
+const CHUNK: usize = 64 * 1024;
 
-/// A carrier without encryption.
-pub(super) struct Bare(pub(super) Carrier);
-
-impl Contender for Bare {
-    fn name(&self) -> String {
-        match self.0 {
-            Carrier::Udp => "bare datagrams, runs cut up by the kernel".to_owned(),
-            Carrier::Tcp => "a bare stream".to_owned(),
-        }
-    }
-
-    fn carrier(&self) -> Carrier {
-        self.0
-    }
-
-    fn counted(&self) -> &'static str {
-        BOTH_ENDS
-    }
-
-    fn measure(&mut self, time: Duration) -> Result<Sample> {
-        match self.0 {
-            Carrier::Udp => datagrams(time),
-            Carrier::Tcp => {
-                let listener = TcpListener::bind("127.0.0.1:0").map_err(|error| broken(&error))?;
-                let to = listener.local_addr().map_err(|error| broken(&error))?;
-                stream(&listener, to, time).map_err(|error| broken(&error))
-            }
+/// Fills a carrier without encryption.
+pub(super) fn carry(carrier: Carrier, sending: Sending<'_>) -> Result<Carried> {
+    match carrier {
+        Carrier::Udp => datagrams(sending),
+        Carrier::Tcp => {
+            let listener = TcpListener::bind("127.0.0.1:0").map_err(|error| broken(&error))?;
+            let to = listener.local_addr().map_err(|error| broken(&error))?;
+            stream(&listener, to, sending).map_err(|error| broken(&error))
         }
     }
 }
@@ -71,7 +52,7 @@ struct Shared {
     over: AtomicBool,
 }
 
-fn datagrams(time: Duration) -> Result<Sample> {
+fn datagrams(sending: Sending<'_>) -> Result<Carried> {
     let runtime = || tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtimes = runtime().and_then(|sender| Ok((sender, runtime()?)));
     let (sender, receiver) = runtimes.map_err(|error| broken(&error))?;
@@ -84,7 +65,7 @@ fn datagrams(time: Duration) -> Result<Sample> {
         let receiving = scope.spawn(|| receiver.block_on(receive(&socket, &shared)));
         let sent = sender.block_on(async {
             let socket = bind().map_err(|error| broken(&error))?;
-            Ok(send(&socket, to, &shared, time).await)
+            Ok(send(&socket, to, &shared, sending).await)
         });
         shared.over.store(true, Ordering::Relaxed);
         (sent, receiving.join())
@@ -93,7 +74,7 @@ fn datagrams(time: Duration) -> Result<Sample> {
         received.map_err(|_| Failure::new(FailureKind::Internal, "a thread panicked", "please report this"))?;
     let elapsed = began.elapsed();
     let (out, came) = (shared.sent.into_inner(), shared.received.into_inner());
-    Ok(Sample {
+    Ok(Carried {
         bytes: came,
         elapsed,
         cpu: sent? + received,
@@ -102,11 +83,11 @@ fn datagrams(time: Duration) -> Result<Sample> {
     })
 }
 
-/// Sends for `time`; returns the processor time used.
-async fn send(socket: &DatagramSocket, to: SocketAddr, shared: &Shared, time: Duration) -> Duration {
+/// Sends until the time is over; returns the processor time used.
+async fn send(socket: &DatagramSocket, to: SocketAddr, shared: &Shared, sending: Sending<'_>) -> Duration {
     let run = vec![0x5A; RUN * DATAGRAM];
     let (began, cpu) = (Instant::now(), thread_cpu_time());
-    while began.elapsed() < time {
+    while sending.goes_on(began) {
         let under_way = shared
             .sent
             .load(Ordering::Relaxed)
@@ -145,8 +126,8 @@ async fn receive(socket: &DatagramSocket, shared: &Shared) -> Duration {
     }
 }
 
-/// Writes to `to` for `time`; the data arrives at `listener`, possibly through other programs.
-pub(super) fn stream(listener: &TcpListener, to: SocketAddr, time: Duration) -> std::io::Result<Sample> {
+/// Writes to `to` until the time is over; the data arrives at `listener`, possibly through other programs.
+pub(super) fn stream(listener: &TcpListener, to: SocketAddr, sending: Sending<'_>) -> std::io::Result<Carried> {
     thread::scope(|scope| {
         let reading = scope.spawn(|| -> std::io::Result<_> {
             let mut stream = stunnel::accept(listener)?;
@@ -162,7 +143,7 @@ pub(super) fn stream(listener: &TcpListener, to: SocketAddr, time: Duration) -> 
         let mut stream = TcpStream::connect(to)?;
         let chunk = vec![0x5A; CHUNK];
         let (began, cpu) = (Instant::now(), thread_cpu_time());
-        while began.elapsed() < time {
+        while sending.goes_on(began) {
             stream.write_all(&chunk)?;
         }
         drop(stream);
@@ -171,7 +152,7 @@ pub(super) fn stream(listener: &TcpListener, to: SocketAddr, time: Duration) -> 
             .join()
             .unwrap_or_else(|_| Err(std::io::Error::other("a thread panicked")));
         let (bytes, reader_cpu) = read?;
-        Ok(Sample {
+        Ok(Carried {
             bytes,
             elapsed: began.elapsed(),
             cpu: writer_cpu + reader_cpu,

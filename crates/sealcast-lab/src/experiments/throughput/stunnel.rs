@@ -8,7 +8,8 @@ use std::time::{Duration, Instant};
 
 use sealcast::failure::{Failure, FailureKind, Result};
 
-use super::{Carrier, Contender, Sample, bare};
+use super::bare;
+use super::carried::{Carried, Sending};
 use crate::harness::processor;
 
 /// Time limit for a program to start.
@@ -35,6 +36,11 @@ impl Running {
     /// Its process id.
     pub(crate) fn id(&self) -> u32 {
         self.0.id()
+    }
+
+    /// True if it has ended by itself.
+    pub(super) fn has_ended(&mut self) -> bool {
+        !matches!(self.0.try_wait(), Ok(None))
     }
 }
 
@@ -100,6 +106,19 @@ impl Stunnel {
     /// The ids of both processes.
     pub(crate) fn processes(&self) -> [u32; 2] {
         [self.near.id(), self.far.id()]
+    }
+
+    /// Fills it. Processor time is that of its two processes alone.
+    pub(super) fn carry(&self, sending: Sending<'_>) -> Result<Carried> {
+        let before = processor::time_of_all(&self.processes())?;
+        let carried = bare::stream(&self.out, self.to, sending).map_err(|error| {
+            let what = format!("nothing comes through stunnel ({error})");
+            Failure::new(FailureKind::Network, what, "see whether it works by itself")
+        })?;
+        Ok(Carried {
+            cpu: processor::time_of_all(&self.processes())?.saturating_sub(before),
+            ..carried
+        })
     }
 
     /// A stream into it, and the corresponding stream at the exit.
@@ -173,30 +192,4 @@ pub(crate) fn certificate(folder: &Path) -> Result<()> {
     }
     let what = "`openssl` makes no certificate for it";
     Err(Failure::new(FailureKind::Usage, what, "install stunnel and openssl"))
-}
-
-impl Contender for Stunnel {
-    fn name(&self) -> String {
-        "stunnel, TLS 1.3 with AES-128-GCM".to_owned()
-    }
-
-    fn carrier(&self) -> Carrier {
-        Carrier::Tcp
-    }
-
-    fn counted(&self) -> &'static str {
-        "its two processes"
-    }
-
-    fn measure(&mut self, time: Duration) -> Result<Sample> {
-        let before = processor::time_of_all(&self.processes())?;
-        let sample = bare::stream(&self.out, self.to, time).map_err(|error| {
-            let what = format!("nothing comes through stunnel ({error})");
-            Failure::new(FailureKind::Network, what, "see whether it works by itself")
-        })?;
-        Ok(Sample {
-            cpu: processor::time_of_all(&self.processes())?.saturating_sub(before),
-            ..sample
-        })
-    }
 }

@@ -14,8 +14,9 @@ use std::time::{Duration, Instant};
 use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 use sealcast::failure::{Failure, FailureKind, Result};
 
+use super::DATAGRAM;
+use super::carried::{Carried, Sending};
 use super::stunnel::{LOOK, Running, START_PATIENCE};
-use super::{Carrier, Contender, DATAGRAM, Sample};
 use crate::harness::processor;
 use crate::net::namespace::{Namespace, ip, usable};
 
@@ -81,9 +82,9 @@ impl Tunnel {
             command.args(["--log", "/dev/null", &device(at)]);
             Running::start(&mut command)
         };
-        let programs = [run(0)?, run(1)?];
+        let mut programs = [run(0)?, run(1)?];
         for (at, space) in spaces.iter().enumerate() {
-            configure(&device(at), at).map_err(|error| {
+            configure(&device(at), at, &mut programs[at]).map_err(|error| {
                 let what = format!("`{program}` takes no configuration ({error})");
                 Failure::new(
                     FailureKind::Usage,
@@ -108,7 +109,11 @@ impl Tunnel {
             spaces,
             rate: None,
         };
-        tunnel.send(RATES[0], Duration::from_millis(200))?;
+        let trial = Sending {
+            time: Duration::from_millis(200),
+            stop: &AtomicBool::new(false),
+        };
+        tunnel.send(RATES[0], trial)?;
         Ok(tunnel)
     }
 
@@ -129,29 +134,39 @@ impl Tunnel {
         Ok([from, to])
     }
 
+    /// Sends at the best rate, which the first call finds. Processor time is that of its two processes alone.
+    pub(super) fn carry(&mut self, sending: Sending<'_>) -> Result<Carried> {
+        let rate = match self.rate {
+            Some(rate) => rate,
+            None => self.search(sending)?,
+        };
+        self.rate = Some(rate);
+        self.send(rate, sending)
+    }
+
     fn cpu(&self) -> Result<Duration> {
         processor::time_of_all(&self.processes())
     }
 
     /// Sends datagrams through the tunnel at `rate` Mbit/s.
-    fn send(&self, rate: u64, time: Duration) -> Result<Sample> {
+    fn send(&self, rate: u64, sending: Sending<'_>) -> Result<Carried> {
         let before = self.cpu()?;
-        let sample = through(&self.spaces, rate, time).map_err(|error| {
+        let carried = through(&self.spaces, rate, sending).map_err(|error| {
             let what = format!("nothing comes through the tunnel ({error})");
             Failure::new(FailureKind::Network, what, "see whether boringtun works by itself")
         })?;
-        Ok(Sample {
+        Ok(Carried {
             cpu: self.cpu()?.saturating_sub(before),
-            ..sample
+            ..carried
         })
     }
 
     /// The rate with the highest throughput per processor time, regardless of losses: on a busy machine datagrams are
     /// lost at every rate.
-    fn search(&self, time: Duration) -> Result<u64> {
+    fn search(&self, sending: Sending<'_>) -> Result<u64> {
         let mut best = (0.0, RATES[0]);
         for rate in RATES {
-            let per_core = self.send(rate, time)?.per_core();
+            let per_core = self.send(rate, sending)?.per_core();
             if per_core > best.0 {
                 best = (per_core, rate);
             }
@@ -161,12 +176,14 @@ impl Tunnel {
 }
 
 /// Configures key and peer of the program at the device, in the configuration protocol of `wg`.
-fn configure(device: &str, at: usize) -> std::io::Result<()> {
+fn configure(device: &str, at: usize, running: &mut Running) -> std::io::Result<()> {
     let path = PathBuf::from(format!("/var/run/wireguard/{device}.sock"));
     let began = Instant::now();
     let mut socket = loop {
         match UnixStream::connect(&path) {
             Err(error) if began.elapsed() > START_PATIENCE => return Err(error),
+            // `ip` ends at once if there is no such program.
+            Err(_) if running.has_ended() => return Err(std::io::Error::other("it ends as soon as it is started")),
             Err(_) => thread::sleep(LOOK),
             Ok(socket) => break socket,
         }
@@ -197,7 +214,7 @@ fn socket_in(space: &Namespace, address: &str) -> std::io::Result<UdpSocket> {
     Ok(socket)
 }
 
-fn through(spaces: &[Namespace; 2], rate: u64, time: Duration) -> std::io::Result<Sample> {
+fn through(spaces: &[Namespace; 2], rate: u64, sending: Sending<'_>) -> std::io::Result<Carried> {
     let (over, received) = (AtomicBool::new(false), AtomicU64::new(0));
     let panicked = |_| Err(std::io::Error::other("a thread panicked"));
     thread::scope(|scope| {
@@ -212,12 +229,12 @@ fn through(spaces: &[Namespace; 2], rate: u64, time: Duration) -> std::io::Resul
             }
             Ok(())
         });
-        let sending = scope.spawn(|| {
+        let sender = scope.spawn(|| {
             let socket = socket_in(&spaces[0], ENDS[0])?;
             socket.connect(ENDS[1])?;
-            pour(&socket, rate, time)
+            pour(&socket, rate, sending)
         });
-        let sent = sending.join().unwrap_or_else(panicked);
+        let sent = sender.join().unwrap_or_else(panicked);
         thread::sleep(DRAIN);
         over.store(true, Ordering::Relaxed);
         receiving
@@ -229,7 +246,7 @@ fn through(spaces: &[Namespace; 2], rate: u64, time: Duration) -> std::io::Resul
             return Err(std::io::Error::other("no datagram arrived"));
         }
         let arrived = bytes / DATAGRAM as u64;
-        Ok(Sample {
+        Ok(Carried {
             bytes,
             elapsed,
             cpu: Duration::ZERO,
@@ -240,13 +257,13 @@ fn through(spaces: &[Namespace; 2], rate: u64, time: Duration) -> std::io::Resul
 }
 
 /// Sends at `rate` Mbit/s; returns the number of datagrams and the time taken.
-fn pour(socket: &UdpSocket, rate: u64, time: Duration) -> std::io::Result<(u64, Duration)> {
+fn pour(socket: &UdpSocket, rate: u64, sending: Sending<'_>) -> std::io::Result<(u64, Duration)> {
     let datagram = [0x5A; DATAGRAM];
     let began = Instant::now();
     let mut sent = 0;
     loop {
         let elapsed = began.elapsed();
-        if elapsed >= time {
+        if !sending.goes_on(began) {
             return Ok((sent, elapsed));
         }
         let due = rate * u64::try_from(elapsed.as_micros()).unwrap_or(u64::MAX) / (8 * DATAGRAM as u64);
@@ -256,28 +273,5 @@ fn pour(socket: &UdpSocket, rate: u64, time: Duration) -> std::io::Result<(u64, 
             sent += 1;
         }
         thread::sleep(BURST);
-    }
-}
-
-impl Contender for Tunnel {
-    fn name(&self) -> String {
-        "boringtun, at its best rate whatever it loses".to_owned()
-    }
-
-    fn carrier(&self) -> Carrier {
-        Carrier::Udp
-    }
-
-    fn counted(&self) -> &'static str {
-        "its two processes"
-    }
-
-    fn measure(&mut self, time: Duration) -> Result<Sample> {
-        let rate = match self.rate {
-            Some(rate) => rate,
-            None => self.search(time)?,
-        };
-        self.rate = Some(rate);
-        self.send(rate, time)
     }
 }

@@ -19,7 +19,7 @@ use crate::meter::labels::Direction;
 use crate::meter::logs::Phase;
 use crate::meter::stage::Stage;
 use crate::run::connection::Ended;
-use crate::run::ended::{end_in_words, handshake_failure, last_words_failure};
+use crate::run::ended::{handshake_failure, last_words_failure};
 use crate::run::observe::HandshakeTimer;
 use crate::run::offer::CarrierConfig;
 use crate::run::retry::turned_on;
@@ -316,7 +316,7 @@ async fn end(mut task: Task, ended: Ended) -> Departure {
         (Some(failure), _) => failure,
         (None, Ended::Session(SessionError::Handshake(error))) => handshake_failure(&remote, error),
         (None, ended) => {
-            let words = end_in_words(&ended).unwrap_or_else(|| "the session is over".to_owned());
+            let words = ended.in_words().unwrap_or_else(|| "the session is over".to_owned());
             let hint = "the camera gateway may be restarting, or the network is down";
             Failure::new(FailureKind::Network, format!("{remote}: {words}"), hint)
         }
