@@ -9,7 +9,7 @@ use sealcast::failure::{Failure, FailureKind, Result};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::mpsc;
 
-use crate::proxy::{Running, Way};
+use crate::proxy::{Direction, Running};
 
 /// Length of the queue of input lines.
 const LINES: usize = 16;
@@ -24,16 +24,16 @@ pub(super) trait Controlled: Running {
 pub(super) fn obey(line: &str, link: &dyn Controlled) -> Result<bool, String> {
     let (word, rest) = line.trim().split_once(char::is_whitespace).unwrap_or((line.trim(), ""));
     let rest = rest.trim();
-    let ways: &[Way] = match word {
+    let ways: &[Direction] = match word {
         "" => return Ok(true),
         "quit" => return Ok(false),
         "show" => {
             print!("{}", link.report());
             return Ok(true);
         }
-        "link" | "outage" => &[Way::Up, Way::Down],
-        "up" => &[Way::Up],
-        "down" => &[Way::Down],
+        "link" | "outage" => &[Direction::Up, Direction::Down],
+        "up" => &[Direction::Up],
+        "down" => &[Direction::Down],
         _ => {
             return Err(format!(
                 "`{word}` is not understood; say link, up, down, outage, show or quit"
@@ -46,13 +46,13 @@ pub(super) fn obey(line: &str, link: &dyn Controlled) -> Result<bool, String> {
         "outage" => format!("outage={}ns+{rest}", now.as_nanos()),
         _ => rest.to_owned(),
     };
-    for way in ways {
-        let mut profile = link.profile(*way);
+    for direction in ways {
+        let mut profile = link.profile(*direction);
         // Removes past outages, since there is a maximum number of them.
         profile
             .outages
             .retain(|(start, length)| start.saturating_add(*length) > now);
-        link.change(*way, profile.changed(&text).map_err(|error| error.to_string())?)?;
+        link.change(*direction, profile.changed(&text).map_err(|error| error.to_string())?)?;
     }
     println!("{}", profiles(link));
     Ok(true)
@@ -60,7 +60,7 @@ pub(super) fn obey(line: &str, link: &dyn Controlled) -> Result<bool, String> {
 
 /// Both profiles, in one line if they are equal.
 pub(super) fn profiles(link: &dyn Controlled) -> String {
-    let (up, down) = (link.profile(Way::Up), link.profile(Way::Down));
+    let (up, down) = (link.profile(Direction::Up), link.profile(Direction::Down));
     if up == down {
         format!("link: {up}")
     } else {
@@ -203,12 +203,12 @@ mod tests {
             Duration::from_secs(7)
         }
 
-        fn profile(&self, way: Way) -> LinkProfile {
-            self.0.borrow()[way as usize].clone()
+        fn profile(&self, direction: Direction) -> LinkProfile {
+            self.0.borrow()[direction as usize].clone()
         }
 
-        fn change(&self, way: Way, profile: LinkProfile) -> Result<(), String> {
-            self.0.borrow_mut()[way as usize] = profile;
+        fn change(&self, direction: Direction, profile: LinkProfile) -> Result<(), String> {
+            self.0.borrow_mut()[direction as usize] = profile;
             Ok(())
         }
     }

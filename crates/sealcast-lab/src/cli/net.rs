@@ -12,7 +12,7 @@ use sealcast_proto::sim::LinkProfile;
 use super::args::NetArgs;
 use super::children::Children;
 use super::control::{self, Controlled, Signals};
-use crate::net::{DEVICE, End, Net, NetConfig, Report, Way};
+use crate::net::{DEVICE, Direction, End, Net, NetConfig, Report};
 use crate::netem;
 
 pub(super) fn run(args: &NetArgs) -> Result<ExitCode> {
@@ -139,8 +139,8 @@ fn usage(net: &Net) -> String {
 impl Controlled for Net {
     fn report(&self) -> String {
         let mut text = String::new();
-        for (name, way) in [("up, a to b", Way::Up), ("down, b to a", Way::Down)] {
-            text.push_str(&lines_of(name, &Self::report(self, way)));
+        for (name, direction) in [("up, a to b", Direction::Up), ("down, b to a", Direction::Down)] {
+            text.push_str(&lines_of(name, &Self::report(self, direction)));
         }
         let _ = writeln!(text, "TCP congestion control: {}", self.congestion_control());
         text

@@ -11,7 +11,7 @@ use sealcast_proto::sim::LinkCounts;
 use super::args::ProxyArgs;
 use super::control::{self, Controlled, Signals};
 use crate::harness::environment;
-use crate::proxy::{Links, TcpProxy, UdpProxy, Way, stream_profile};
+use crate::proxy::{Direction, Links, TcpProxy, UdpProxy, stream_profile};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Carrier {
@@ -119,7 +119,7 @@ fn report(up: &LinkCounts, down: &LinkCounts) -> String {
 
 impl Controlled for UdpProxy {
     fn report(&self) -> String {
-        let mut text = report(&self.counts(Way::Up), &self.counts(Way::Down));
+        let mut text = report(&self.counts(Direction::Up), &self.counts(Direction::Down));
         if self.refused() > 0 {
             let _ = writeln!(text, "{} datagrams of too many clients were dropped", self.refused());
         }
@@ -129,6 +129,6 @@ impl Controlled for UdpProxy {
 
 impl Controlled for TcpProxy {
     fn report(&self) -> String {
-        report(&self.counts(Way::Up), &self.counts(Way::Down))
+        report(&self.counts(Direction::Up), &self.counts(Direction::Down))
     }
 }

@@ -4,7 +4,7 @@
 //! them through a [`Link`](sealcast_proto::sim::Link) for each direction, and writes the output to the other end. Any
 //! program and any protocol can run over it unchanged. It needs root and `/dev/net/tun`.
 
-mod direction;
+mod link_thread;
 pub(crate) mod namespace;
 
 use std::ffi::OsStr;
@@ -19,9 +19,9 @@ use sealcast_proto::sim::{LinkProfile, Random};
 use tun_rs::SyncDevice;
 
 /// The direction of packets: up is from A to B.
-pub use crate::proxy::{Running, Way};
-use direction::Direction;
-pub use direction::{Report, SPIN};
+pub use crate::proxy::{Direction, Running};
+use link_thread::LinkThread;
+pub use link_thread::{Report, SPIN};
 use namespace::Namespace;
 
 /// The device's name in both namespaces.
@@ -76,9 +76,9 @@ impl Default for NetConfig {
 
 /// The namespaces and the link between them. Dropping it removes all of it, after a panic too.
 pub struct Net {
-    // Fields are dropped in this order: the directions must stop before the namespaces are deleted.
-    up: Direction,
-    down: Direction,
+    // Fields are dropped in this order: the link threads must stop before the namespaces are deleted.
+    up: LinkThread,
+    down: LinkThread,
     a: Namespace,
     b: Namespace,
     epoch: Instant,
@@ -100,8 +100,8 @@ impl Net {
         let device_b = Arc::new(device(&b, End::B, config)?);
         let epoch = Instant::now();
         let mut seeds = Random::new(config.seed);
-        let mut direction = |from: &Arc<SyncDevice>, to: &Arc<SyncDevice>, profile: &LinkProfile| {
-            Direction::start(
+        let mut link_thread = |from: &Arc<SyncDevice>, to: &Arc<SyncDevice>, profile: &LinkProfile| {
+            LinkThread::start(
                 Arc::clone(from),
                 Arc::clone(to),
                 profile.clone(),
@@ -110,8 +110,8 @@ impl Net {
             )
         };
         Ok(Self {
-            up: direction(&device_a, &device_b, &config.up)?,
-            down: direction(&device_b, &device_a, &config.down)?,
+            up: link_thread(&device_a, &device_b, &config.up)?,
+            down: link_thread(&device_b, &device_a, &config.down)?,
             a,
             b,
             epoch,
@@ -141,14 +141,14 @@ impl Net {
     }
 
     /// Packet statistics so far.
-    pub fn report(&self, way: Way) -> Report {
-        let from = match way {
-            Way::Up => &self.a,
-            Way::Down => &self.b,
+    pub fn report(&self, direction: Direction) -> Report {
+        let from = match direction {
+            Direction::Up => &self.a,
+            Direction::Down => &self.b,
         };
         Report {
             unread: from.dropped_by_device(),
-            ..self.direction(way).report()
+            ..self.link_thread(direction).report()
         }
     }
 
@@ -165,10 +165,10 @@ impl Net {
         }
     }
 
-    fn direction(&self, way: Way) -> &Direction {
-        match way {
-            Way::Up => &self.up,
-            Way::Down => &self.down,
+    fn link_thread(&self, direction: Direction) -> &LinkThread {
+        match direction {
+            Direction::Up => &self.up,
+            Direction::Down => &self.down,
         }
     }
 }
@@ -178,12 +178,12 @@ impl Running for Net {
         self.epoch.elapsed()
     }
 
-    fn profile(&self, way: Way) -> LinkProfile {
-        self.direction(way).profile()
+    fn profile(&self, direction: Direction) -> LinkProfile {
+        self.link_thread(direction).profile()
     }
 
-    fn change(&self, way: Way, profile: LinkProfile) -> Result<(), String> {
-        self.direction(way).change(profile);
+    fn change(&self, direction: Direction, profile: LinkProfile) -> Result<(), String> {
+        self.link_thread(direction).change(profile);
         Ok(())
     }
 }

@@ -11,7 +11,7 @@ use std::time::Duration;
 use sealcast::failure::{Failure, FailureKind, Result};
 use sealcast_proto::sim::{LinkProfile, Loss};
 
-use crate::net::{End, Net, NetConfig, Running, Way};
+use crate::net::{Direction, End, Net, NetConfig, Running};
 
 pub use ping::Pings;
 
@@ -124,8 +124,8 @@ pub fn compare(profile: &LinkProfile, seed: u64, stop: &AtomicBool) -> Result<St
         )
     };
     let floor = ours(FLOOR_PINGS)?;
-    for way in [Way::Up, Way::Down] {
-        net.change(way, profile.clone())
+    for direction in [Direction::Up, Direction::Down] {
+        net.change(direction, profile.clone())
             .map_err(|words| Failure::new(FailureKind::Usage, words, "leave that out"))?;
     }
     let ours = ours(PINGS)?;

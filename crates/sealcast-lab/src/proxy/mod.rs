@@ -18,7 +18,7 @@ pub use udp::{MAX_CLIENTS, UdpProxy};
 
 /// The direction of packets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Way {
+pub enum Direction {
     /// From the listening side to the side that the proxy connects to.
     Up,
     /// The opposite direction.
@@ -47,18 +47,18 @@ impl Links {
     }
 
     /// The profile of one direction.
-    pub fn profile(&self, way: Way) -> &LinkProfile {
-        match way {
-            Way::Up => &self.up,
-            Way::Down => &self.down,
+    pub fn profile(&self, direction: Direction) -> &LinkProfile {
+        match direction {
+            Direction::Up => &self.up,
+            Direction::Down => &self.down,
         }
     }
 
     /// Replaces the profile of one direction.
-    pub fn set(&mut self, way: Way, profile: LinkProfile) {
-        match way {
-            Way::Up => self.up = profile,
-            Way::Down => self.down = profile,
+    pub fn set(&mut self, direction: Direction, profile: LinkProfile) {
+        match direction {
+            Direction::Up => self.up = profile,
+            Direction::Down => self.down = profile,
         }
     }
 }
@@ -69,13 +69,13 @@ pub trait Running {
     fn elapsed(&self) -> Duration;
 
     /// The profile of one direction.
-    fn profile(&self, way: Way) -> LinkProfile;
+    fn profile(&self, direction: Direction) -> LinkProfile;
 
     /// Changes the profile of one direction from now on, for present and future connections.
     ///
     /// # Errors
     /// The profile is not possible for such a link; the message says why.
-    fn change(&self, way: Way, profile: LinkProfile) -> Result<(), String>;
+    fn change(&self, direction: Direction, profile: LinkProfile) -> Result<(), String>;
 }
 
 /// Starts a named thread, to identify it in a debugger.

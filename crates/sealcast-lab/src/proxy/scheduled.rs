@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use sealcast_proto::sim::{Link, LinkCounts, LinkProfile, MAX_IN_FLIGHT, Random};
 
-use super::{Links, Way};
+use super::{Direction, Links};
 
 /// Longest sleep before checking if to stop.
 pub(super) const LOOK_UP: Duration = Duration::from_millis(50);
@@ -31,17 +31,23 @@ pub(super) struct Pair {
 impl Pair {
     /// Links with the profiles of `links`, each with a seed of its own.
     pub(super) fn new(links: &Links, seeds: &mut Random, epoch: Instant) -> Self {
-        let mut link = |way| Arc::new(Scheduled::new(links.profile(way).clone(), seeds.next_u64(), epoch));
+        let mut link = |direction| {
+            Arc::new(Scheduled::new(
+                links.profile(direction).clone(),
+                seeds.next_u64(),
+                epoch,
+            ))
+        };
         Self {
-            up: link(Way::Up),
-            down: link(Way::Down),
+            up: link(Direction::Up),
+            down: link(Direction::Down),
         }
     }
 
-    pub(super) fn link(&self, way: Way) -> &Arc<Scheduled> {
-        match way {
-            Way::Up => &self.up,
-            Way::Down => &self.down,
+    pub(super) fn link(&self, direction: Direction) -> &Arc<Scheduled> {
+        match direction {
+            Direction::Up => &self.up,
+            Direction::Down => &self.down,
         }
     }
 

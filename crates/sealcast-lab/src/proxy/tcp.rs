@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use sealcast_proto::sim::{LinkCounts, LinkProfile, Loss, Random};
 
 use super::scheduled::{Pair, Scheduled};
-use super::{Links, Running, Way, spawn};
+use super::{Direction, Links, Running, spawn};
 
 /// Maximum number of connections at once; others are closed.
 const MAX_CONNECTIONS: usize = 64;
@@ -34,12 +34,12 @@ const CONNECT_PATIENCE: Duration = Duration::from_secs(10);
 /// is full, the proxy stops reading instead of dropping) and `outage` (during which the proxy reads nothing). Opening
 /// a connection is not delayed.
 pub struct TcpProxy {
-    shared: Arc<Shared>,
+    shared: Arc<TcpProxyState>,
     address: SocketAddr,
     thread: Option<JoinHandle<()>>,
 }
 
-struct Shared {
+struct TcpProxyState {
     to: SocketAddr,
     epoch: Instant,
     stop: AtomicBool,
@@ -100,7 +100,7 @@ impl TcpProxy {
         };
         let listener = TcpListener::bind(listen)?;
         let address = listener.local_addr()?;
-        let shared = Arc::new(Shared {
+        let shared = Arc::new(TcpProxyState {
             to,
             epoch: Instant::now(),
             stop: AtomicBool::new(false),
@@ -126,11 +126,11 @@ impl TcpProxy {
     }
 
     /// Statistics of the chunks of all streams together. A chunk is the result of one read.
-    pub fn counts(&self, way: Way) -> LinkCounts {
+    pub fn counts(&self, direction: Direction) -> LinkCounts {
         let table = self.shared.table();
-        let mut sum = table.ended[way as usize];
+        let mut sum = table.ended[direction as usize];
         for connection in &table.connections {
-            sum += connection.pair.link(way).counts();
+            sum += connection.pair.link(direction).counts();
         }
         sum
     }
@@ -141,18 +141,18 @@ impl Running for TcpProxy {
         self.shared.epoch.elapsed()
     }
 
-    fn profile(&self, way: Way) -> LinkProfile {
-        self.shared.table().links.profile(way).clone()
+    fn profile(&self, direction: Direction) -> LinkProfile {
+        self.shared.table().links.profile(direction).clone()
     }
 
     /// Existing connections keep their queue. Fails if [`stream_profile`] refuses the profile.
-    fn change(&self, way: Way, profile: LinkProfile) -> Result<(), String> {
+    fn change(&self, direction: Direction, profile: LinkProfile) -> Result<(), String> {
         let profile = stream_profile(&profile)?;
         let mut table = self.shared.table();
         for connection in &table.connections {
-            connection.pair.link(way).change(unqueued(&profile));
+            connection.pair.link(direction).change(unqueued(&profile));
         }
-        table.links.set(way, profile);
+        table.links.set(direction, profile);
         Ok(())
     }
 }
@@ -197,7 +197,7 @@ impl Connection {
     }
 }
 
-impl Shared {
+impl TcpProxyState {
     fn table(&self) -> MutexGuard<'_, Table> {
         self.table.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -234,8 +234,8 @@ impl Shared {
             .partition(Connection::is_over);
         table.connections = going;
         for connection in over {
-            for way in [Way::Up, Way::Down] {
-                table.ended[way as usize] += connection.pair.link(way).counts();
+            for direction in [Direction::Up, Direction::Down] {
+                table.ended[direction as usize] += connection.pair.link(direction).counts();
             }
         }
     }
@@ -251,10 +251,10 @@ impl Shared {
         };
         let pair = Pair::new(&unqueued, seeds, self.epoch);
         let mut threads = Vec::new();
-        let mut serve = |from: &TcpStream, to: &TcpStream, way: Way| {
-            let (filled, emptied) = (Arc::clone(pair.link(way)), Arc::clone(pair.link(way)));
+        let mut serve = |from: &TcpStream, to: &TcpStream, direction: Direction| {
+            let (filled, emptied) = (Arc::clone(pair.link(direction)), Arc::clone(pair.link(direction)));
             let (mut source, source_end, mut sink) = (from.try_clone()?, from.try_clone()?, to.try_clone()?);
-            let queue = links.profile(way).queue;
+            let queue = links.profile(direction).queue;
             threads.push(spawn("tcp in", move || fill(&mut source, &filled, queue))?);
             threads.push(spawn("tcp out", move || {
                 // A stream may be closed already.
@@ -267,8 +267,8 @@ impl Shared {
             })?);
             io::Result::Ok(())
         };
-        serve(&near, &far, Way::Up)?;
-        serve(&far, &near, Way::Down)?;
+        serve(&near, &far, Direction::Up)?;
+        serve(&far, &near, Direction::Down)?;
         Ok(Connection {
             streams: [near, far],
             pair,

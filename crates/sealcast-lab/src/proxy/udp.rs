@@ -11,19 +11,19 @@ use std::time::{Duration, Instant};
 use sealcast_proto::sim::{LinkCounts, LinkProfile, MAX_PACKET, Random};
 
 use super::scheduled::{LOOK_UP, Pair, Scheduled};
-use super::{Links, Running, Way, any_like, spawn};
+use super::{Direction, Links, Running, any_like, spawn};
 
 /// Maximum number of clients at once; datagrams of others are dropped.
 pub const MAX_CLIENTS: usize = 64;
 
 /// A UDP proxy with a simulated link in each direction. Lengths count the datagram's payload. It ends when dropped.
 pub struct UdpProxy {
-    shared: Arc<Shared>,
+    shared: Arc<UdpProxyState>,
     address: SocketAddr,
     thread: Option<JoinHandle<()>>,
 }
 
-struct Shared {
+struct UdpProxyState {
     socket: UdpSocket,
     to: SocketAddr,
     epoch: Instant,
@@ -53,7 +53,7 @@ impl UdpProxy {
         let socket = UdpSocket::bind(listen)?;
         socket.set_read_timeout(Some(LOOK_UP))?;
         let address = socket.local_addr()?;
-        let shared = Arc::new(Shared {
+        let shared = Arc::new(UdpProxyState {
             socket,
             to,
             epoch: Instant::now(),
@@ -80,10 +80,10 @@ impl UdpProxy {
     }
 
     /// Packet statistics of all clients together.
-    pub fn counts(&self, way: Way) -> LinkCounts {
+    pub fn counts(&self, direction: Direction) -> LinkCounts {
         let mut sum = LinkCounts::default();
         for client in self.shared.table().clients.values() {
-            sum += client.pair.link(way).counts();
+            sum += client.pair.link(direction).counts();
         }
         sum
     }
@@ -99,16 +99,16 @@ impl Running for UdpProxy {
         self.shared.epoch.elapsed()
     }
 
-    fn profile(&self, way: Way) -> LinkProfile {
-        self.shared.table().links.profile(way).clone()
+    fn profile(&self, direction: Direction) -> LinkProfile {
+        self.shared.table().links.profile(direction).clone()
     }
 
-    fn change(&self, way: Way, profile: LinkProfile) -> Result<(), String> {
+    fn change(&self, direction: Direction, profile: LinkProfile) -> Result<(), String> {
         let mut table = self.shared.table();
         for client in table.clients.values() {
-            client.pair.link(way).change(profile.clone());
+            client.pair.link(direction).change(profile.clone());
         }
-        table.links.set(way, profile);
+        table.links.set(direction, profile);
         Ok(())
     }
 }
@@ -128,7 +128,7 @@ impl Drop for UdpProxy {
     }
 }
 
-impl Shared {
+impl UdpProxyState {
     fn table(&self) -> MutexGuard<'_, Table> {
         self.table.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -9,7 +9,7 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use sealcast_proto::rtsp::Method;
-use sealcast_testkit::attack::{Act, LENGTH, Proxy, Tap, Way, carries_media, is_frame};
+use sealcast_testkit::attack::{Act, Direction, LENGTH, Proxy, Tap, carries_media, is_frame};
 use sealcast_testkit::gateways::{Camera, Packet, Plain, Player, camera_gateway, viewer_gateway};
 use sealcast_testkit::media;
 use sealcast_testkit::program::{
@@ -114,14 +114,17 @@ impl Between {
     fn seen(&self) -> Vec<Vec<u8>> {
         match self {
             Self::Udp(tap) => {
-                let down = tap.seen().into_iter().filter(|(way, _)| *way == Way::Down);
+                let down = tap
+                    .seen()
+                    .into_iter()
+                    .filter(|(direction, _)| *direction == Direction::Down);
                 down.map(|(_, datagram)| datagram).collect()
             }
             Self::Tcp(proxy) => {
                 let wire = proxy.wire();
                 let mut rest = wire
                     .iter()
-                    .find(|(way, _)| *way == Way::Down)
+                    .find(|(direction, _)| *direction == Direction::Down)
                     .map_or(&[][..], |(_, bytes)| bytes);
                 let mut messages = Vec::new();
                 while let Some(length) = rest.first_chunk::<LENGTH>() {

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use sealcast_lab::net::{End, Net, NetConfig, Running, Way};
+use sealcast_lab::net::{Direction, End, Net, NetConfig, Running};
 use sealcast_lab::netem::Pings;
 
 const LAB: &str = env!("CARGO_BIN_EXE_sealcast-lab");
@@ -96,14 +96,14 @@ fn pings_take_as_long_as_the_profile_says_at_least() {
         assert!(pings.least >= 39.999, "{to}: {pings:?}");
     }
     until("each ping and each answer passes once", || {
-        let counts = [net.report(Way::Up).counts, net.report(Way::Down).counts];
+        let counts = [net.report(Direction::Up).counts, net.report(Direction::Down).counts];
         counts
             .iter()
             .all(|counts| (counts.sent, counts.delivered) == (sent, sent))
     });
     // From now on there is no delay, so that at some point a ping takes less than 40 ms.
-    for way in [Way::Up, Way::Down] {
-        net.change(way, "perfect".parse().expect("a profile"))
+    for direction in [Direction::Up, Direction::Down] {
+        net.change(direction, "perfect".parse().expect("a profile"))
             .expect("any profile will do");
     }
     until("a ping without delay", || {
@@ -125,7 +125,7 @@ fn packets_longer_than_the_mtu_disappear() {
     });
     let too_long = ping(&net, &["-q", "-c", "2", "-i", "0.01", "-W", "0.5", "-s", "1253"], &to);
     assert!(too_long.contains(" 0 received"), "{too_long}");
-    until("two that do not fit", || net.report(Way::Up).counts.too_long == 2);
+    until("two that do not fit", || net.report(Direction::Up).counts.too_long == 2);
 }
 
 /// The numbers of the pings that were answered.
@@ -136,7 +136,7 @@ fn answered(seed: u64) -> Vec<String> {
         let link = "delay=100ms loss=20%";
         let net = Net::start(&config(&format!("seed{seed}"), link, seed)).expect("a link");
         let said = ping(&net, &["-c", "200", "-i", "0.005"], &End::B.ipv4().to_string());
-        let lost = net.report(Way::Up).counts.lost + net.report(Way::Down).counts.lost;
+        let lost = net.report(Direction::Up).counts.lost + net.report(Direction::Down).counts.lost;
         let numbers: Vec<String> = said
             .lines()
             .filter_map(|line| line.split_once("icmp_seq=")?.1.split(' ').next().map(str::to_owned))

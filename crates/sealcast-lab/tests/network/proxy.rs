@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use sealcast_lab::proxy::{Links, Running, TcpProxy, UdpProxy, Way};
+use sealcast_lab::proxy::{Direction, Links, Running, TcpProxy, UdpProxy};
 
 const LAB: &str = env!("CARGO_BIN_EXE_sealcast-lab");
 
@@ -67,10 +67,10 @@ fn datagrams_are_lost_as_often_as_the_profile_says_and_arrive_otherwise() {
         client.send(&number.to_be_bytes()).expect("sent");
         // Wait for each datagram: the kernel's buffers must not overflow, since that would lose datagrams too.
         until("the datagram's arrival at the proxy", || {
-            proxy.counts(Way::Up).sent == u64::from(number) + 1
+            proxy.counts(Direction::Up).sent == u64::from(number) + 1
         });
-        until("its delivery", || proxy.counts(Way::Up).in_flight == 0);
-        while u64::try_from(received.len()).expect("small") < proxy.counts(Way::Up).delivered {
+        until("its delivery", || proxy.counts(Direction::Up).in_flight == 0);
+        while u64::try_from(received.len()).expect("small") < proxy.counts(Direction::Up).delivered {
             let length = server.recv(&mut buffer).expect("what was delivered arrives");
             received.push(u32::from_be_bytes(buffer[..length].try_into().expect("a number")));
         }
@@ -85,7 +85,10 @@ fn datagrams_are_lost_as_often_as_the_profile_says_and_arrive_otherwise() {
         received.windows(2).all(|pair| pair[0] < pair[1]),
         "without jitter they stay in order"
     );
-    assert_eq!(proxy.counts(Way::Up).lost, u64::from(SENT) - received.len() as u64);
+    assert_eq!(
+        proxy.counts(Direction::Up).lost,
+        u64::from(SENT) - received.len() as u64
+    );
 }
 
 #[test]
@@ -126,10 +129,10 @@ fn a_change_holds_for_clients_that_are_there() {
     client.send(b"one").expect("sent");
     assert_eq!(client.recv(&mut buffer).expect("an answer"), 3);
     proxy
-        .change(Way::Down, "loss=100%".parse().expect("a profile"))
+        .change(Direction::Down, "loss=100%".parse().expect("a profile"))
         .expect("any profile will do");
     client.send(b"two").expect("sent");
-    until("the loss of the answer", || proxy.counts(Way::Down).lost == 1);
+    until("the loss of the answer", || proxy.counts(Direction::Down).lost == 1);
     client.set_nonblocking(true).expect("a socket option");
     assert_eq!(
         client.recv(&mut buffer).expect_err("nothing").kind(),
@@ -174,7 +177,7 @@ fn a_stream_arrives_whole_late_and_no_faster_than_its_rate() {
     assert!(back == data, "{} of {} bytes came back", back.len(), data.len());
     // 400 kB at 8 Mbit/s take 400 ms, and the delay of the path is at least 30 ms.
     assert!(began.elapsed() >= Duration::from_millis(430), "{:?}", began.elapsed());
-    assert_eq!(proxy.counts(Way::Up).delivered_bytes, 400_000);
+    assert_eq!(proxy.counts(Direction::Up).delivered_bytes, 400_000);
 }
 
 #[test]
@@ -187,7 +190,11 @@ fn a_stream_cannot_lose_packets() {
         "{refused}"
     );
     let proxy = TcpProxy::start(HERE.into(), tcp_echo(), links("perfect", 1)).expect("a proxy");
-    assert!(proxy.change(Way::Up, "mtu=1280".parse().expect("a profile")).is_err());
+    assert!(
+        proxy
+            .change(Direction::Up, "mtu=1280".parse().expect("a profile"))
+            .is_err()
+    );
 }
 
 #[test]

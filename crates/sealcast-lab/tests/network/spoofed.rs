@@ -13,7 +13,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
-use sealcast_lab::net::{End, Net, NetConfig, Way};
+use sealcast_lab::net::{Direction, End, Net, NetConfig};
 use socket2::{Domain, Protocol, Socket, Type};
 
 const LAB: &str = env!("CARGO_BIN_EXE_sealcast-lab");
@@ -146,9 +146,9 @@ fn word(kind: u8, number: usize) -> Vec<u8> {
 fn bytes(net: &Net) -> (u64, u64) {
     let began = Instant::now();
     loop {
-        let [up, down] = [Way::Up, Way::Down].map(|way| net.report(way));
+        let [up, down] = [Direction::Up, Direction::Down].map(|direction| net.report(direction));
         thread::sleep(Duration::from_millis(200));
-        let [later, back] = [Way::Up, Way::Down].map(|way| net.report(way).counts);
+        let [later, back] = [Direction::Up, Direction::Down].map(|direction| net.report(direction).counts);
         if (up.counts.sent, down.counts.sent) == (later.sent, back.sent) {
             assert_eq!(
                 (up.unread, down.unread),
@@ -164,7 +164,7 @@ fn bytes(net: &Net) -> (u64, u64) {
 /// Sends all forgeries of a kind. Returns the bytes sent, and the bytes of the answers to the forged addresses.
 fn attack(net: &Net, sockets: &[UdpSocket], kind: u8) -> (u64, u64) {
     let before = bytes(net);
-    let taken = net.report(Way::Up).counts.sent;
+    let taken = net.report(Direction::Up).counts.sent;
     for number in 0..EACH {
         let socket = &sockets[number % sockets.len()];
         socket
@@ -173,7 +173,7 @@ fn attack(net: &Net, sockets: &[UdpSocket], kind: u8) -> (u64, u64) {
         if number % AT_ONCE == 0 {
             let began = Instant::now();
             // Wait for the link: packets that pile up before it would be lost and not counted.
-            while net.report(Way::Up).counts.sent < taken + number as u64 {
+            while net.report(Direction::Up).counts.sent < taken + number as u64 {
                 assert!(began.elapsed() < PATIENCE, "the link does not take what is sent");
                 thread::sleep(Duration::from_millis(1));
             }

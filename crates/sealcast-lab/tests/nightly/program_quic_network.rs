@@ -2,7 +2,7 @@
 
 use crate::bad_network::{assert_decodable, film, smaller_towards_the_end, told};
 use crate::common::behind;
-use sealcast_lab::proxy::{Running, UdpProxy, Way};
+use sealcast_lab::proxy::{Direction, Running, UdpProxy};
 use sealcast_testkit::attack::{Home, Program, Proxy, Row, Tap, gaps, record};
 
 /// A source at four times the rate of the slow link, whose encoder can adapt to the path.
@@ -82,7 +82,7 @@ fn where_a_link_becomes_slow_an_encoder_follows_and_a_film_loses_whole_groups() 
     for pair in encoded.iter().chain([&passed]) {
         pair.home.grows_by(500_000);
         pair.network
-            .change(Way::Down, SLOW.parse().expect("a profile"))
+            .change(Direction::Down, SLOW.parse().expect("a profile"))
             .expect("it is for datagrams");
     }
     for pair in encoded.iter().chain([&passed]) {
@@ -110,8 +110,11 @@ fn a_stream_goes_on_where_one_packet_in_twenty_is_lost() {
 fn a_session_outlives_an_outage_and_goes_on_with_new_pictures() {
     let pairs = each_unit(MODEST, "delay=20ms");
     let every_link = |link: &str| {
-        for (pair, way) in pairs.iter().flat_map(|pair| [(pair, Way::Up), (pair, Way::Down)]) {
-            let changed = pair.network.change(way, link.parse().expect("a profile"));
+        for (pair, direction) in pairs
+            .iter()
+            .flat_map(|pair| [(pair, Direction::Up), (pair, Direction::Down)])
+        {
+            let changed = pair.network.change(direction, link.parse().expect("a profile"));
             changed.expect("it is for datagrams");
         }
     };

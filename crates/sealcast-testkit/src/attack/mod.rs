@@ -10,7 +10,7 @@ mod tap;
 
 pub use clip::{Clip, lacks, missing, order, order_looped};
 pub use program::{Home, Program, total, until};
-pub use proxy::{Act, Proxy, Seen, Way};
+pub use proxy::{Act, Direction, Proxy, Seen};
 pub use puppet::{PING, Puppet, WANT_KEYFRAME};
 pub use recording::{Row, excused, gaps, overflowed, record};
 pub use stage::Stage;

@@ -7,7 +7,7 @@ use std::thread;
 
 /// The direction of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Way {
+pub enum Direction {
     /// From the end that connected.
     Up,
     /// To the end that connected.
@@ -20,7 +20,7 @@ pub struct Seen {
     /// Number of connections before this one.
     pub connection: usize,
     /// Its direction.
-    pub way: Way,
+    pub direction: Direction,
     /// Number of earlier messages on this connection in this direction.
     pub number: usize,
 }
@@ -59,7 +59,7 @@ impl Act {
 type Tamper = dyn FnMut(Seen, Vec<u8>) -> Act + Send;
 
 /// All bytes that both ends sent, before tampering: one buffer for each direction of each connection.
-type Wire = Arc<Mutex<Vec<(Way, Vec<u8>)>>>;
+type Wire = Arc<Mutex<Vec<(Direction, Vec<u8>)>>>;
 
 /// A proxy in front of a local port.
 pub struct Proxy {
@@ -81,11 +81,15 @@ impl Proxy {
                 let Ok(far) = TcpStream::connect(("127.0.0.1", target)) else {
                     continue;
                 };
-                for way in [Way::Up, Way::Down] {
-                    let (from, to) = if way == Way::Up { (&near, &far) } else { (&far, &near) };
+                for direction in [Direction::Up, Direction::Down] {
+                    let (from, to) = if direction == Direction::Up {
+                        (&near, &far)
+                    } else {
+                        (&far, &near)
+                    };
                     let (from, to) = (clone(from), clone(to));
                     let (tamper, wire) = (Arc::clone(&tamper), Arc::clone(&seen_wire));
-                    thread::spawn(move || forward(connection, way, &from, &to, &tamper, &wire));
+                    thread::spawn(move || forward(connection, direction, &from, &to, &tamper, &wire));
                 }
             }
         });
@@ -114,7 +118,7 @@ impl Proxy {
     }
 
     /// The bytes that each end sent on each connection, in the order in which the connections began.
-    pub fn wire(&self) -> Vec<(Way, Vec<u8>)> {
+    pub fn wire(&self) -> Vec<(Direction, Vec<u8>)> {
         self.wire.lock().expect("no panic").clone()
     }
 }
@@ -124,10 +128,17 @@ fn clone(stream: &TcpStream) -> TcpStream {
     stream.try_clone().expect("a descriptor")
 }
 
-fn forward(connection: usize, way: Way, from: &TcpStream, to: &TcpStream, tamper: &Mutex<Tamper>, wire: &Wire) {
+fn forward(
+    connection: usize,
+    direction: Direction,
+    from: &TcpStream,
+    to: &TcpStream,
+    tamper: &Mutex<Tamper>,
+    wire: &Wire,
+) {
     let place = {
         let mut wire = wire.lock().expect("no panic");
-        wire.push((way, Vec::new()));
+        wire.push((direction, Vec::new()));
         wire.len() - 1
     };
     let mut number = 0;
@@ -135,7 +146,7 @@ fn forward(connection: usize, way: Way, from: &TcpStream, to: &TcpStream, tamper
         wire.lock().expect("no panic")[place].1.extend_from_slice(&message);
         let seen = Seen {
             connection,
-            way,
+            direction,
             number,
         };
         number += 1;

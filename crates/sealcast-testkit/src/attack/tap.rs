@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use socket2::SockRef;
 
-use super::Way;
+use super::Direction;
 
 /// Limit for recorded traffic in bytes.
 const MOST_SEEN: usize = 64 << 20;
@@ -34,16 +34,16 @@ pub fn carries_record(datagram: &[u8]) -> bool {
     matches!(kind(datagram), Some(0x10 | 0x11))
 }
 
-type Tamper = dyn FnMut(Way, usize, &[u8]) -> Vec<Vec<u8>> + Send;
+type Tamper = dyn FnMut(Direction, usize, &[u8]) -> Vec<Vec<u8>> + Send;
 
 /// A relay between a publisher and one viewer at a time.
 pub struct Tap {
     /// The port for viewers.
     pub port: u16,
-    shared: Arc<Shared>,
+    shared: Arc<TapState>,
 }
 
-struct Shared {
+struct TapState {
     /// The socket for viewers.
     near: UdpSocket,
     target: SocketAddr,
@@ -56,7 +56,7 @@ struct State {
     client: Option<SocketAddr>,
     /// The socket towards the publisher.
     far: Arc<UdpSocket>,
-    seen: Vec<(Way, Vec<u8>)>,
+    seen: Vec<(Direction, Vec<u8>)>,
     bytes: usize,
     counts: [usize; 2],
 }
@@ -64,11 +64,11 @@ struct State {
 impl Tap {
     /// Relays to a local port. `tamper` gets every datagram with the number of earlier ones in the same direction,
     /// and returns the datagrams to forward instead.
-    pub fn start(target: u16, tamper: impl FnMut(Way, usize, &[u8]) -> Vec<Vec<u8>> + Send + 'static) -> Self {
+    pub fn start(target: u16, tamper: impl FnMut(Direction, usize, &[u8]) -> Vec<Vec<u8>> + Send + 'static) -> Self {
         let target = SocketAddr::from(([127, 0, 0, 1], target));
         let near = socket("127.0.0.1:0");
         let port = near.local_addr().expect("bound").port();
-        let shared = Arc::new(Shared {
+        let shared = Arc::new(TapState {
             near,
             target,
             stop: AtomicBool::new(false),
@@ -88,7 +88,7 @@ impl Tap {
     }
 
     /// All datagrams that both ends sent, before tampering.
-    pub fn seen(&self) -> Vec<(Way, Vec<u8>)> {
+    pub fn seen(&self) -> Vec<(Direction, Vec<u8>)> {
         self.shared.state().seen.clone()
     }
 
@@ -126,7 +126,7 @@ impl Tap {
     }
 
     /// Replaces the tampering function.
-    pub fn tamper(&self, tamper: impl FnMut(Way, usize, &[u8]) -> Vec<Vec<u8>> + Send + 'static) {
+    pub fn tamper(&self, tamper: impl FnMut(Direction, usize, &[u8]) -> Vec<Vec<u8>> + Send + 'static) {
         *self.shared.tamper.lock().expect("no panic") = Box::new(tamper);
     }
 }
@@ -137,7 +137,7 @@ impl Drop for Tap {
     }
 }
 
-impl Shared {
+impl TapState {
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().expect("no panic")
     }
@@ -149,7 +149,7 @@ impl Shared {
                 continue;
             };
             self.state().client = Some(from);
-            let on = self.pass(Way::Up, &buffer[..length]);
+            let on = self.pass(Direction::Up, &buffer[..length]);
             let far = Arc::clone(&self.state().far);
             for datagram in on {
                 let _ = far.send_to(&datagram, self.target);
@@ -167,7 +167,7 @@ impl Shared {
                 let Ok((length, _)) = far.recv_from(&mut buffer) else {
                     continue;
                 };
-                let on = shared.pass(Way::Down, &buffer[..length]);
+                let on = shared.pass(Direction::Down, &buffer[..length]);
                 let client = shared.state().client;
                 for (datagram, client) in on.iter().zip(client.into_iter().cycle()) {
                     let _ = shared.near.send_to(datagram, client);
@@ -176,18 +176,18 @@ impl Shared {
         });
     }
 
-    fn pass(&self, way: Way, datagram: &[u8]) -> Vec<Vec<u8>> {
+    fn pass(&self, direction: Direction, datagram: &[u8]) -> Vec<Vec<u8>> {
         let number = {
             let mut state = self.state();
             if state.bytes + datagram.len() <= MOST_SEEN {
                 state.bytes += datagram.len();
-                state.seen.push((way, datagram.to_vec()));
+                state.seen.push((direction, datagram.to_vec()));
             }
-            let count = &mut state.counts[usize::from(way == Way::Down)];
+            let count = &mut state.counts[usize::from(direction == Direction::Down)];
             *count += 1;
             *count - 1
         };
-        self.tamper.lock().expect("no panic")(way, number, datagram)
+        self.tamper.lock().expect("no panic")(direction, number, datagram)
     }
 }
 

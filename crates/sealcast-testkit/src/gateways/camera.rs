@@ -159,7 +159,7 @@ impl Camera {
 
 /// The transport of a track to the client.
 #[derive(Clone)]
-enum Way {
+enum TrackTransport {
     Channels(u8, u8),
     Ports(Arc<[UdpSocket; 2]>, [u16; 2]),
 }
@@ -169,7 +169,7 @@ struct Serving {
     packets: Arc<Vec<Packet>>,
     forever: bool,
     heard: Sender<Heard>,
-    tracks: Vec<Option<Way>>,
+    tracks: Vec<Option<TrackTransport>>,
     /// The session is over: no more packets are sent or received.
     over: Arc<AtomicBool>,
     state: Arc<State>,
@@ -250,7 +250,7 @@ impl Serving {
         let (way, granted) = match (offers.first()?, self.plain) {
             (Offer::Interleaved(Some((rtp, rtcp))), Plain::Tcp) => {
                 let granted = format!("RTP/AVP/TCP;unicast;interleaved={rtp}-{rtcp}");
-                (Way::Channels(*rtp, *rtcp), granted)
+                (TrackTransport::Channels(*rtp, *rtcp), granted)
             }
             (Offer::Udp(client), Plain::Udp) => {
                 let bind = || UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).expect("a port");
@@ -268,7 +268,10 @@ impl Serving {
                     }
                 });
                 let granted = format!("RTP/AVP;unicast;client_port={client};server_port={rtp}-{rtcp}");
-                (Way::Ports(Arc::new(sockets), [client.rtp, client.rtcp]), granted)
+                (
+                    TrackTransport::Ports(Arc::new(sockets), [client.rtp, client.rtcp]),
+                    granted,
+                )
             }
             _ => return None,
         };
@@ -277,7 +280,13 @@ impl Serving {
     }
 }
 
-fn send(mut stream: TcpStream, tracks: &[Option<Way>], packets: &[Packet], forever: bool, goes_on: impl Fn() -> bool) {
+fn send(
+    mut stream: TcpStream,
+    tracks: &[Option<TrackTransport>],
+    packets: &[Packet],
+    forever: bool,
+    goes_on: impl Fn() -> bool,
+) {
     while goes_on() {
         for (channel, packet) in packets {
             let Some(way) = &tracks[usize::from(channel / 2)] else {
@@ -285,14 +294,14 @@ fn send(mut stream: TcpStream, tracks: &[Option<Way>], packets: &[Packet], forev
             };
             let rtcp = usize::from(channel % 2);
             match way {
-                Way::Channels(first, second) => {
+                TrackTransport::Channels(first, second) => {
                     let mut data = Vec::new();
                     put_data(&mut data, [*first, *second][rtcp], packet);
                     if stream.write_all(&data).is_err() {
                         return;
                     }
                 }
-                Way::Ports(sockets, ports) => {
+                TrackTransport::Ports(sockets, ports) => {
                     // The player's socket may not exist.
                     let _ = sockets[rtcp].send_to(packet, (Ipv4Addr::LOCALHOST, ports[rtcp]));
                 }

@@ -44,7 +44,7 @@ enum Row {
 }
 
 #[derive(Debug, Default)]
-struct Shared {
+struct LogState {
     written: AtomicU64,
     lost: AtomicU64,
     failure: Mutex<Option<Failure>>,
@@ -77,7 +77,7 @@ pub struct LogDir {
 #[derive(Clone)]
 pub struct LogHandle {
     queue: SyncSender<Option<Row>>,
-    shared: Arc<Shared>,
+    shared: Arc<LogState>,
 }
 
 impl std::fmt::Debug for LogHandle {
@@ -100,7 +100,7 @@ impl LogDir {
             files.push(LogFile::open(&directory.join(name), header)?);
         }
         let (queue, rows) = sync_channel(QUEUE_ROWS);
-        let shared = Arc::new(Shared::default());
+        let shared = Arc::new(LogState::default());
         let writer = Writer {
             files,
             shared: Arc::clone(&shared),
@@ -309,7 +309,7 @@ fn refuse(path: &Path, what: &str, error: &io::Error) -> Failure {
 
 struct Writer {
     files: Vec<LogFile>,
-    shared: Arc<Shared>,
+    shared: Arc<LogState>,
 }
 
 impl Writer {

@@ -16,9 +16,9 @@ use super::build_info;
 use super::connection::Connection;
 use super::observe::HandshakeTimer;
 use super::offer::CarrierConfig;
+use super::publisher_state::PublisherState;
 use super::received::Receiver;
 use super::serve_viewer::serve_viewer;
-use super::shared::Shared;
 use super::{Admission, FrameQueue, Hub, Observation, ObserveOptions, Offer, QueueLimits, RuntimeSettings};
 use crate::keys::allow::AllowList;
 use crate::keys::mechanism;
@@ -80,7 +80,7 @@ async fn frames_reach_a_viewer_through_memory_as_they_do_through_tcp() {
     let hub = Arc::new(Hub::new(QueueLimits::default(), observation.metrics.clone()));
     hub.set_info(info());
     let invite = Invite::new([5; 16]);
-    let shared = Arc::new(Shared {
+    let shared = Arc::new(PublisherState {
         hub: Arc::clone(&hub),
         observation: Arc::clone(&observation),
         admission: Admission::new(AllowList::in_memory(), false),

@@ -17,9 +17,9 @@ use super::control::{self, Controlled};
 use super::hub::SourceEnd;
 use super::observe::HandshakeTimer;
 use super::offer::CarrierConfig;
+use super::publisher_state::{PublisherState, WireTap};
 use super::retry::turned_on;
 use super::serve_viewer::{Departure, serve_viewer};
-use super::shared::{Shared, WireTap};
 use super::source_thread::{self, Tap};
 use super::{Admission, ControlSocket, Hub, Observation, Offer, QueueLimits, Retry, RuntimeSettings};
 use crate::failure::{Failure, FailureKind, Result};
@@ -73,7 +73,7 @@ pub struct PublishOptions {
 
 /// A publisher whose source is running.
 pub struct Publisher {
-    shared: Arc<Shared>,
+    shared: Arc<PublisherState>,
     viewers: Viewers,
     source: JoinHandle<()>,
     control: Option<ControlSocket>,
@@ -104,7 +104,7 @@ impl Publisher {
         let hub = Hub::new(options.queue, observation.metrics.clone()).with_rate(rate);
         let hub = Arc::new(hub);
         let source = source_thread::start(source, Arc::clone(&hub), observation.metrics.clone(), frame_tap)?;
-        let shared = Shared {
+        let shared = PublisherState {
             hub,
             observation,
             admission: options.admission,
@@ -134,7 +134,7 @@ impl Publisher {
             source,
             control,
         } = self;
-        let end: Arc<dyn Controlled> = Arc::<Shared>::clone(&shared);
+        let end: Arc<dyn Controlled> = Arc::<PublisherState>::clone(&shared);
         let controlled = control::commands(control, end);
         let (tasks_stop, tasks_stopped) = watch::channel(false);
         let mut tasks = JoinSet::new();
@@ -204,7 +204,7 @@ async fn source_end(hub: &Hub) -> SourceEnd {
 
 /// Accept viewers and serve each in a task of its own.
 async fn accept(
-    shared: &Arc<Shared>,
+    shared: &Arc<PublisherState>,
     listener: Listener,
     delivery: Delivery,
     tasks: &mut JoinSet<()>,
@@ -230,7 +230,7 @@ async fn accept(
 }
 
 /// Keep a connection to a listening viewer, reconnecting after failures.
-async fn keep_connected(shared: &Arc<Shared>, ticket: &Ticket, stop: &watch::Receiver<bool>) -> Result<()> {
+async fn keep_connected(shared: &Arc<PublisherState>, ticket: &Ticket, stop: &watch::Receiver<bool>) -> Result<()> {
     let mut retry = Retry::default();
     let mut established = false;
     loop {

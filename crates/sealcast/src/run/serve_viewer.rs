@@ -17,9 +17,9 @@ use super::connection::{Ended, NoMedia};
 use super::delay_rate::DelayBasedRate;
 use super::hub::SourceEnd;
 use super::media_sender::MediaSender;
+use super::publisher_state::PublisherState;
 use super::runtime_settings::SettingsReceiver;
 use super::session_task::{Role, SessionTask};
-use super::shared::Shared;
 use crate::media::{Codec, Frame};
 use crate::meter::labels::DropCause;
 use crate::meter::logs::Phase;
@@ -61,7 +61,7 @@ type Task<T> = SessionTask<T, NoMedia>;
 
 /// The publisher's end of a viewer's session.
 struct ViewerRole {
-    shared: Arc<Shared>,
+    shared: Arc<PublisherState>,
     delay_rate: Option<DelayBasedRate>,
     subscription: Option<Subscription>,
     /// True if the next frame can be sealed.
@@ -72,7 +72,7 @@ struct ViewerRole {
 
 /// Serve one viewer until it leaves, the source ends or the program stops.
 pub(super) async fn serve_viewer<T: Transport>(
-    shared: Arc<Shared>,
+    shared: Arc<PublisherState>,
     pending: PendingSession<T>,
     stop: watch::Receiver<bool>,
 ) -> Departure {
@@ -331,7 +331,9 @@ impl ViewerRole {
 
     fn note_sent<T: Transport>(&mut self, task: &Task<T>) {
         if let Some(subscription) = &mut self.subscription {
-            subscription.sender.note_sent(&task.connection, &self.shared.observation);
+            subscription
+                .sender
+                .note_sent(&task.connection, &self.shared.observation);
         }
     }
 

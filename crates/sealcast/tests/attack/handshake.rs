@@ -6,7 +6,9 @@ use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::thread;
 
-use sealcast_testkit::attack::{self, Act, Clip, Home, LENGTH, PATIENCE, Program, Proxy, Way, lacks, order_looped};
+use sealcast_testkit::attack::{
+    self, Act, Clip, Direction, Home, LENGTH, PATIENCE, Program, Proxy, lacks, order_looped,
+};
 
 const CARD: &str = "test:320x240@25";
 
@@ -96,7 +98,7 @@ fn stripped_offers_are_refused_at_both_ends() {
     ];
     for (number, (what, change)) in strips.into_iter().enumerate() {
         let proxy = Proxy::start(port, move |seen, mut message| {
-            if seen.way == Way::Up && seen.number == 0 {
+            if seen.direction == Direction::Up && seen.number == 0 {
                 change(&mut message, suites);
             }
             Act::pass(message)
@@ -132,27 +134,27 @@ fn a_flipped_bit_in_any_handshake_message_is_refused() {
     let port = Proxy::port_of(&ticket);
     // Direction and number of the message, and the offset in it.
     let flips = [
-        (Way::Up, 0, 0),
-        (Way::Up, 0, 9),
-        (Way::Up, 0, 10),
-        (Way::Up, 0, 20),
-        (Way::Up, 0, 44),
-        (Way::Up, 0, 700),
-        (Way::Down, 0, 1),
-        (Way::Down, 0, 2),
-        (Way::Down, 0, 20),
-        (Way::Down, 0, 35),
-        (Way::Down, 0, 36),
-        (Way::Down, 0, 500),
-        (Way::Down, 0, 1240),
-        (Way::Up, 1, 0),
-        (Way::Up, 1, 2),
-        (Way::Up, 1, 40),
-        (Way::Up, 1, 140),
+        (Direction::Up, 0, 0),
+        (Direction::Up, 0, 9),
+        (Direction::Up, 0, 10),
+        (Direction::Up, 0, 20),
+        (Direction::Up, 0, 44),
+        (Direction::Up, 0, 700),
+        (Direction::Down, 0, 1),
+        (Direction::Down, 0, 2),
+        (Direction::Down, 0, 20),
+        (Direction::Down, 0, 35),
+        (Direction::Down, 0, 36),
+        (Direction::Down, 0, 500),
+        (Direction::Down, 0, 1240),
+        (Direction::Up, 1, 0),
+        (Direction::Up, 1, 2),
+        (Direction::Up, 1, 40),
+        (Direction::Up, 1, 140),
     ];
-    for (way, number, at) in flips {
+    for (direction, number, at) in flips {
         let proxy = Proxy::start(port, move |seen, mut message| {
-            if (seen.way, seen.number) == (way, number) {
+            if (seen.direction, seen.number) == (direction, number) {
                 message[LENGTH + at] ^= 0x04;
             }
             Act::pass(message)
@@ -165,11 +167,11 @@ fn a_flipped_bit_in_any_handshake_message_is_refused() {
         let code = watching.ends();
         assert!(
             matches!(code, 5 | 6),
-            "{way:?} {number} at {at}: {code}\n{}",
+            "{direction:?} {number} at {at}: {code}\n{}",
             watching.said()
         );
         last_words(&watching);
-        assert!(!viewer.file("out.h264").exists(), "{way:?} {number} at {at}");
+        assert!(!viewer.file("out.h264").exists(), "{direction:?} {number} at {at}");
     }
     assert_eq!(program.count("a viewer watches"), 0);
     Home::can_watch(&ticket);
@@ -189,11 +191,11 @@ fn a_recorded_session_gains_nothing_when_it_is_played_again() {
         proxy
             .wire()
             .into_iter()
-            .find(|(way, _)| *way == wanted)
+            .find(|(direction, _)| *direction == wanted)
             .expect("recorded")
             .1
     };
-    let (up, down) = (of(Way::Up), of(Way::Down));
+    let (up, down) = (of(Direction::Up), of(Direction::Down));
 
     let answer = to_publisher(Proxy::port_of(&ticket), &up);
     program.says("the handshake failed: a sealed part of the handshake was altered on the way");

@@ -5,8 +5,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 use sealcast_testkit::attack::{
-    Act, Clip, Home, LENGTH, Program, Proxy, Seen, Way, excused, is_control, is_frame, is_media, lacks, missing, order,
-    order_looped, total, until,
+    Act, Clip, Direction, Home, LENGTH, Program, Proxy, Seen, excused, is_control, is_frame, is_media, lacks, missing,
+    order, order_looped, total, until,
 };
 
 /// The bits to flip in a frame's record: offset and mask, and the reason for which the record is then refused.
@@ -92,7 +92,7 @@ fn a_flipped_bit_anywhere_is_refused_counted_and_survived() {
     let flipped = Arc::new(AtomicUsize::new(0));
     let counted = Arc::clone(&flipped);
     let proxy = Proxy::start(Proxy::port_of(&ticket), move |seen, mut message| {
-        if seen.way == Way::Down && is_frame(&message) {
+        if seen.direction == Direction::Down && is_frame(&message) {
             frames += 1;
             if frames % 8 == 0
                 && let Some((at, bit, _)) = left.next()
@@ -140,7 +140,7 @@ fn what_spoils_the_framing_ends_the_connection_and_the_viewer_comes_back() {
     // Number of the connection, its frames so far, and whether one of them was altered.
     let mut connection = (0, 0, false);
     let proxy = Proxy::start(Proxy::port_of(&ticket), move |seen, mut message| {
-        if seen.way == Way::Down && is_frame(&message) {
+        if seen.direction == Direction::Down && is_frame(&message) {
             if connection.0 != seen.connection {
                 // The viewer has connected again after the alteration.
                 counted.fetch_add(usize::from(connection.2), Ordering::Relaxed);
@@ -174,7 +174,7 @@ fn a_codec_configuration_that_is_spoilt_or_swallowed_is_sent_again() {
         let (mut spoilt, done) = (false, Arc::new(AtomicUsize::new(0)));
         let counted = Arc::clone(&done);
         let proxy = Proxy::start(Proxy::port_of(&ticket), move |seen, mut message| {
-            let config = seen.way == Way::Down && is_media(&message) && !is_frame(&message);
+            let config = seen.direction == Direction::Down && is_media(&message) && !is_frame(&message);
             if config && !spoilt {
                 spoilt = true;
                 counted.fetch_add(1, Ordering::Relaxed);
@@ -198,7 +198,7 @@ fn replayed_records_are_counted_and_shown_once() {
     let (mut program, ticket) = publisher.publish(&clip.url(60, ""), "--report report.json");
     let (mut frames, mut old) = (0, Vec::<Vec<u8>>::new());
     let proxy = Proxy::start(Proxy::port_of(&ticket), move |seen, message| {
-        if seen.way == Way::Up || !is_media(&message) {
+        if seen.direction == Direction::Up || !is_media(&message) {
             return Act::pass(message);
         }
         frames += 1;
@@ -230,7 +230,7 @@ fn dropped_and_swapped_records_cost_frames_but_show_no_wrong_one() {
     let (mut program, ticket) = publisher.publish(&clip.url(120, ""), "--report report.json");
     let (mut frames, mut held) = (0, None);
     let proxy = Proxy::start(Proxy::port_of(&ticket), move |seen, message| {
-        if seen.way == Way::Up || !is_frame(&message) {
+        if seen.direction == Direction::Up || !is_frame(&message) {
             return Act::pass(message);
         }
         frames += 1;
@@ -276,13 +276,13 @@ fn records_of_another_session_and_reflected_ones_are_refused() {
     let proxy = Proxy::start(Proxy::port_of(&ticket), move |seen: Seen, message| {
         let mut taken = taken.lock().expect("no panic");
         if seen.connection == 0 {
-            if seen.way == Way::Down && is_media(&message) {
+            if seen.direction == Direction::Down && is_media(&message) {
                 taken.push(message.clone());
             }
             return Act::pass(message);
         }
         let mut act = Act::pass(message.clone());
-        if seen.way == Way::Down && is_frame(&message) {
+        if seen.direction == Direction::Down && is_frame(&message) {
             frames += 1;
             if frames % 20 == 0 && frames < 200 {
                 counted.fetch_add(1, Ordering::Relaxed);
@@ -290,7 +290,7 @@ fn records_of_another_session_and_reflected_ones_are_refused() {
                 act.on.insert(0, taken[frames].clone());
                 act.back.push(message);
             }
-        } else if seen.way == Way::Up && is_control(&message) && frames < 200 {
+        } else if seen.direction == Direction::Up && is_control(&message) && frames < 200 {
             act.back.push(message);
         }
         act

@@ -5,8 +5,8 @@ use std::thread::sleep;
 use std::time::Duration;
 
 use sealcast_testkit::attack::{
-    Clip, Home, Program, Proxy, Tap, Way, carries_media, carries_record, excused, kind, lacks, missing, order_looped,
-    overflowed, record, total, until,
+    Clip, Direction, Home, Program, Proxy, Tap, carries_media, carries_record, excused, kind, lacks, missing,
+    order_looped, overflowed, record, total, until,
 };
 use serde_json::Value;
 
@@ -28,13 +28,13 @@ struct Stage {
     ticket: String,
 }
 
-fn pass(_: Way, _: usize, datagram: &[u8]) -> Vec<Vec<u8>> {
+fn pass(_: Direction, _: usize, datagram: &[u8]) -> Vec<Vec<u8>> {
     vec![datagram.to_vec()]
 }
 
 impl Stage {
     /// Publishes a clip in a loop, and watches it.
-    fn new(tamper: impl FnMut(Way, usize, &[u8]) -> Vec<Vec<u8>> + Send + 'static) -> Self {
+    fn new(tamper: impl FnMut(Direction, usize, &[u8]) -> Vec<Vec<u8>> + Send + 'static) -> Self {
         let home = Home::new();
         let clip = Clip::make(home.path(), FRAMES);
         let (publisher, ticket) = home.publish_udp(&clip.url(RATE, "&loop"), BUDGET, "--report report.json");
@@ -57,10 +57,12 @@ impl Stage {
 
     /// Waits until `datagrams` more datagrams have passed in each direction.
     fn passes(&self, datagrams: usize) {
-        let passed = |way| self.tap.seen().iter().filter(|(this, _)| *this == way).count();
-        for way in [Way::Up, Way::Down] {
-            let before = passed(way);
-            until("datagrams pass", || (passed(way) >= before + datagrams).then_some(()));
+        let passed = |direction| self.tap.seen().iter().filter(|(this, _)| *this == direction).count();
+        for direction in [Direction::Up, Direction::Down] {
+            let before = passed(direction);
+            until("datagrams pass", || {
+                (passed(direction) >= before + datagrams).then_some(())
+            });
         }
     }
 
@@ -154,12 +156,12 @@ fn every_datagram_again_later_and_to_its_sender_changes_nothing() {
     let mut replayed = (0, 0);
     for _ in 0..3 {
         stage.passes(50);
-        for (nth, (way, datagram)) in stage.tap.seen().iter().enumerate() {
+        for (nth, (direction, datagram)) in stage.tap.seen().iter().enumerate() {
             stage.tap.to_viewer(datagram);
             stage.tap.to_publisher(datagram);
             if carries_record(datagram) {
-                replayed.0 += u64::from(*way == Way::Up);
-                replayed.1 += u64::from(*way == Way::Down);
+                replayed.0 += u64::from(*direction == Direction::Up);
+                replayed.1 += u64::from(*direction == Direction::Down);
             }
             // Only as fast as both ends can process them: lost datagrams are not the subject of this test.
             if nth % 8 == 0 {
@@ -187,8 +189,8 @@ fn every_datagram_again_later_and_to_its_sender_changes_nothing() {
 #[test]
 fn every_datagram_twice_and_out_of_order_changes_nothing() {
     let mut held: Vec<Vec<u8>> = Vec::new();
-    let stage = Stage::new(move |way, number, datagram| {
-        if way == Way::Up {
+    let stage = Stage::new(move |direction, number, datagram| {
+        if direction == Direction::Up {
             return vec![datagram.to_vec(), datagram.to_vec()];
         }
         held.push(datagram.to_vec());
@@ -273,9 +275,11 @@ fn forged_endings_repair_and_fragments_do_nothing_to_a_session_that_lives() {
     let seen = stage.tap.seen();
     // A keyframe request is the only message of the viewer with this length here. A probe-ack is as long, but no probes
     // are sent without `mtu=auto`.
-    let is_request = |(way, datagram): &&(Way, Vec<u8>)| *way == Way::Up && datagram.len() == 4 + HEADER + 5 + 16;
+    let is_request = |(direction, datagram): &&(Direction, Vec<u8>)| {
+        *direction == Direction::Up && datagram.len() == 4 + HEADER + 5 + 16
+    };
     let requests = seen.iter().filter(is_request).count();
-    let is_of = |of: u8| move |(_, datagram): &&(Way, Vec<u8>)| kind(datagram) == Some(of);
+    let is_of = |of: u8| move |(_, datagram): &&(Direction, Vec<u8>)| kind(datagram) == Some(of);
     let (knocks, cookies) = (
         seen.iter().filter(is_of(0x07)).count(),
         seen.iter().filter(is_of(0x08)).count(),
@@ -344,8 +348,8 @@ fn the_report_lists_what_was_refused_by_reason_and_one_line_says_so() {
 #[test]
 fn a_forged_reply_that_wins_the_race_is_ignored() {
     let (mut held, mut forged) = (Vec::new(), false);
-    let stage = Stage::new(move |way, _, datagram| {
-        if way != Way::Down || kind(datagram) != Some(0x06) || forged {
+    let stage = Stage::new(move |direction, _, datagram| {
+        if direction != Direction::Down || kind(datagram) != Some(0x06) || forged {
             return vec![datagram.to_vec()];
         }
         // The handshake fails if no valid reply follows the forgery within a second. So the real reply follows it at
@@ -372,8 +376,8 @@ fn a_forged_reply_that_wins_the_race_is_ignored() {
 #[test]
 fn a_forged_finish_that_wins_the_race_is_ignored() {
     let mut fragments = 0;
-    let stage = Stage::new(move |way, _, datagram| {
-        if way == Way::Up && kind(datagram) == Some(0x06) {
+    let stage = Stage::new(move |direction, _, datagram| {
+        if direction == Direction::Up && kind(datagram) == Some(0x06) {
             fragments += 1;
             let mut altered = datagram.to_vec();
             let at = altered.len() - 1 - fragments;
@@ -401,8 +405,8 @@ fn from_another_address_a_captured_connection_is_of_no_use() {
     let port = Proxy::port_of(&stage.ticket);
     let (mut sent, mut answers) = (0, 0);
     for _ in 0..2 {
-        for (nth, (way, datagram)) in stage.tap.seen().iter().enumerate() {
-            if *way == Way::Up || nth % 4 == 0 {
+        for (nth, (direction, datagram)) in stage.tap.seen().iter().enumerate() {
+            if *direction == Direction::Up || nth % 4 == 0 {
                 elsewhere.send_to(datagram, ("127.0.0.1", port)).expect("sent");
                 elsewhere
                     .send_to(&flipped(nth, datagram), ("127.0.0.1", port))

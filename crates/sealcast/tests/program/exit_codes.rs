@@ -10,7 +10,7 @@ use std::process::Stdio;
 use std::thread;
 
 use sealcast::failure::FailureKind;
-use sealcast_testkit::attack::{Act, Home, Program, Proxy, Way, ffmpeg, is_control, path};
+use sealcast_testkit::attack::{Act, Direction, Home, Program, Proxy, ffmpeg, is_control, path};
 
 /// The arguments of the program, the exit code, and words of the sentence.
 type Case<'a> = (String, i32, &'a [&'a str]);
@@ -390,8 +390,8 @@ fn key_limit() -> Option<String> {
     let (publisher, viewer) = (Home::new(), Home::new());
     let (_program, ticket) = publisher.publish("test:320x240@100", "--rekey-records 16");
     // The proxy drops the viewer's control messages, so that no new keys are agreed on.
-    let proxy = Proxy::start(Proxy::port_of(&ticket), |seen, message| match seen.way {
-        Way::Up if is_control(&message) => Act::drop(),
+    let proxy = Proxy::start(Proxy::port_of(&ticket), |seen, message| match seen.direction {
+        Direction::Up if is_control(&message) => Act::drop(),
         _ => Act::pass(message),
     });
     let mut watching = viewer.start(&format!("watch {} --to null: --no-reconnect", proxy.ticket(&ticket)));

@@ -9,7 +9,7 @@ use std::path::Path;
 
 use sealcast::failure::FailureKind;
 use sealcast_testkit::attack::{
-    self, Act, Clip, Home, LENGTH, Program, Proxy, Way, is_frame, is_media, lacks, order, total, until,
+    self, Act, Clip, Direction, Home, LENGTH, Program, Proxy, is_frame, is_media, lacks, order, total, until,
 };
 
 const HEADER: usize = 24;
@@ -35,7 +35,7 @@ struct Part {
 /// The frames that a publisher sent on its first connection. An observer can see where records and frames begin.
 fn observed(proxy: &Proxy) -> Vec<Vec<Part>> {
     let wire = proxy.wire();
-    let down = wire.iter().find(|(way, _)| *way == Way::Down);
+    let down = wire.iter().find(|(direction, _)| *direction == Direction::Down);
     let mut rest = down.map_or(&[][..], |(_, bytes)| &bytes[..]);
     let mut frames: Vec<Vec<Part>> = Vec::new();
     while rest.len() >= LENGTH {
@@ -422,7 +422,7 @@ fn nobody_between_can_change_what_is_in_clear_or_claim_that_it_is() {
     let (mut frames, mut agreed, mut flipped) = (0, false, [0_u64; 4]);
     let (tell, told) = std::sync::mpsc::channel();
     let proxy = Proxy::start(Proxy::port_of(&ticket), move |seen, mut message| {
-        if seen.way != Way::Down || !is_frame(&message) {
+        if seen.direction != Direction::Down || !is_frame(&message) {
             return Act::pass(message);
         }
         frames += 1;
@@ -465,7 +465,7 @@ fn a_viewer_that_was_told_nothing_accepts_nothing_in_clear() {
     let (tell, told) = std::sync::mpsc::channel();
     let mut media = 0;
     let proxy = Proxy::start(Proxy::port_of(&ticket), move |seen, mut message| {
-        if seen.way == Way::Down && is_media(&message) {
+        if seen.direction == Direction::Down && is_media(&message) {
             media += 1;
             if media % 20 == 0 {
                 message[LENGTH + 1] &= !1;

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use sealcast_proto::rtsp::{Message, MessageReader, Method, Offer, Request, Response, parse_offers};
 
-use super::course::{Out, RTP, STREAM_ROOM, Way};
+use super::course::{Out, RTP, RtpTransport, STREAM_ROOM};
 use crate::experiments::throughput::Carrier;
 
 /// Time limit for the first PLAY request to a camera.
@@ -127,12 +127,12 @@ impl Serving {
         writing.write_all(&response.to_bytes())?;
         drop(writing);
         if request.method == Method::Play {
-            let way = match &self.sockets {
-                Some([packets, _]) => Way::Datagrams(packets.try_clone()?),
-                None => Way::Stream(Arc::clone(&self.writing)),
+            let transport = match &self.sockets {
+                Some([packets, _]) => RtpTransport::Datagrams(packets.try_clone()?),
+                None => RtpTransport::Stream(Arc::clone(&self.writing)),
             };
             // If the receiver is gone, this is a repeated PLAY, which needs no new way.
-            let _ = playing.send((self.camera, Out::new(way)));
+            let _ = playing.send((self.camera, Out::new(transport)));
         }
         Ok(())
     }

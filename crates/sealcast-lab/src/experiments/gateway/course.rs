@@ -43,7 +43,7 @@ pub(super) struct Course {
 
 /// The entry point for a camera's packets.
 pub(super) struct Out {
-    way: Way,
+    transport: RtpTransport,
     /// Sequence number of the last packet.
     sequence: u16,
     packet: Vec<u8>,
@@ -51,16 +51,16 @@ pub(super) struct Out {
 }
 
 /// The transport of a camera's packets.
-pub(super) enum Way {
+pub(super) enum RtpTransport {
     Datagrams(UdpSocket),
     /// The camera's RTSP answers go there, too.
     Stream(Arc<Mutex<TcpStream>>),
 }
 
 impl Out {
-    pub(super) fn new(way: Way) -> Self {
+    pub(super) fn new(transport: RtpTransport) -> Self {
         Self {
-            way,
+            transport,
             sequence: 0,
             packet: Vec::new(),
             frame: Vec::new(),
@@ -74,14 +74,14 @@ impl Out {
             self.sequence = self.sequence.wrapping_add(1);
             self.packet.clear();
             frame.put(&mut self.packet, at, self.sequence);
-            match &self.way {
-                Way::Datagrams(socket) => drop(socket.send(&self.packet)?),
-                Way::Stream(_) => put_data(&mut self.frame, RTP, &self.packet),
+            match &self.transport {
+                RtpTransport::Datagrams(socket) => drop(socket.send(&self.packet)?),
+                RtpTransport::Stream(_) => put_data(&mut self.frame, RTP, &self.packet),
             }
         }
-        match &self.way {
-            Way::Datagrams(_) => Ok(()),
-            Way::Stream(stream) => {
+        match &self.transport {
+            RtpTransport::Datagrams(_) => Ok(()),
+            RtpTransport::Stream(stream) => {
                 let mut stream = stream.lock().unwrap_or_else(PoisonError::into_inner);
                 stream.write_all(&self.frame)
             }
@@ -155,7 +155,7 @@ pub(super) fn stream_lane(out: TcpStream, come: TcpStream) -> io::Result<Lane> {
     out.set_nodelay(true)?;
     come.set_read_timeout(Some(LOOK))?;
     Ok(Lane {
-        out: Out::new(Way::Stream(Arc::new(Mutex::new(out)))),
+        out: Out::new(RtpTransport::Stream(Arc::new(Mutex::new(out)))),
         come: Come::stream(come, MessageReader::default()),
         _session: None,
     })

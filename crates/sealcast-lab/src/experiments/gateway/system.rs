@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use sealcast::failure::{Failure, FailureKind, Result};
 use serde::Deserialize;
 
-use super::course::{Come, Course, Lane, Out, Way, stream_lane};
+use super::course::{Come, Course, Lane, Out, RtpTransport, stream_lane};
 use super::load::Load;
 use super::{pair, relay, rtsps};
 use crate::experiments::throughput::Carrier;
@@ -98,7 +98,7 @@ pub(super) fn course(lanes: Vec<Lane>, processes: impl Into<Vec<u32>>, held: imp
 
 fn datagram_lane(out: UdpSocket, come: UdpSocket) -> io::Result<Lane> {
     Ok(Lane {
-        out: Out::new(Way::Datagrams(out)),
+        out: Out::new(RtpTransport::Datagrams(out)),
         come: Come::datagrams(come)?,
         _session: None,
     })

@@ -15,7 +15,7 @@ use super::ends::{GO, READY, TICKET};
 use super::load::{self, Row};
 use super::system::{Carrier, System};
 use crate::harness::process::{Program, Stop, pause};
-use crate::net::{End, Net, NetConfig, Way};
+use crate::net::{Direction, End, Net, NetConfig};
 use crate::proxy::{Links, UdpProxy};
 
 /// Time limit for handshakes and for the end of programs, on a bad link and a busy machine.
@@ -226,15 +226,15 @@ impl Link {
 
     fn wire(&self) -> Wire {
         let mut wire = Wire::default();
-        for way in [Way::Up, Way::Down] {
+        for direction in [Direction::Up, Direction::Down] {
             match self {
                 Self::Net(net) => {
-                    let report = net.report(way);
+                    let report = net.report(direction);
                     wire.add(&report.counts, 0);
                     wire.unread += report.unread;
                     wire.late_ns = wire.late_ns.max(report.lateness.value_at_quantile(0.99));
                 }
-                Self::Proxy(Some(proxy)) => wire.add(&proxy.counts(way), PACKET_HEADERS),
+                Self::Proxy(Some(proxy)) => wire.add(&proxy.counts(direction), PACKET_HEADERS),
                 Self::Proxy(None) => {}
             }
         }

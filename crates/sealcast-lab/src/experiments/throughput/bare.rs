@@ -46,7 +46,7 @@ fn broken(error: &std::io::Error) -> Failure {
 }
 
 #[derive(Default)]
-struct Shared {
+struct Counts {
     sent: AtomicU64,
     received: AtomicU64,
     over: AtomicBool,
@@ -59,7 +59,7 @@ fn datagrams(sending: Sending<'_>) -> Result<Carried> {
     let bind = || DatagramSocket::bind(([127, 0, 0, 1], 0).into(), Fragments::Forbidden);
     let socket = receiver.block_on(async { bind() }).map_err(|error| broken(&error))?;
     let to = socket.local_address();
-    let shared = Shared::default();
+    let shared = Counts::default();
     let began = Instant::now();
     let (sent, received) = thread::scope(|scope| {
         let receiving = scope.spawn(|| receiver.block_on(receive(&socket, &shared)));
@@ -84,7 +84,7 @@ fn datagrams(sending: Sending<'_>) -> Result<Carried> {
 }
 
 /// Sends until the time is over; returns the processor time used.
-async fn send(socket: &DatagramSocket, to: SocketAddr, shared: &Shared, sending: Sending<'_>) -> Duration {
+async fn send(socket: &DatagramSocket, to: SocketAddr, shared: &Counts, sending: Sending<'_>) -> Duration {
     let run = vec![0x5A; RUN * DATAGRAM];
     let (began, cpu) = (Instant::now(), thread_cpu_time());
     while sending.goes_on(began) {
@@ -109,7 +109,7 @@ async fn send(socket: &DatagramSocket, to: SocketAddr, shared: &Shared, sending:
 }
 
 /// Receives until the measurement is over; returns the processor time used.
-async fn receive(socket: &DatagramSocket, shared: &Shared) -> Duration {
+async fn receive(socket: &DatagramSocket, shared: &Counts) -> Duration {
     let cpu = thread_cpu_time();
     let mut runs = Runs::for_socket();
     loop {

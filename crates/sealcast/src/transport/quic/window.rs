@@ -23,7 +23,7 @@ const QUESTION: u64 = 3000;
 
 /// State of a window shared by quinn, which queries the window, and the transport, which notices the silence.
 #[derive(Default)]
-struct Shared {
+struct WindowState {
     /// Bytes sent that are neither acknowledged nor considered lost.
     in_flight: AtomicU64,
     /// Number of acknowledgements received.
@@ -46,7 +46,7 @@ impl ControllerFactory for Windows {
 
 struct Window {
     bbr: Box<dyn Controller>,
-    shared: Arc<Shared>,
+    shared: Arc<WindowState>,
 }
 
 impl Controller for Window {

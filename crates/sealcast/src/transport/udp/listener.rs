@@ -36,7 +36,7 @@ const RETRY: Duration = Duration::from_millis(100);
 /// Accepts the sessions that peers begin at one address.
 pub struct UdpListener {
     new: mpsc::Receiver<Begun>,
-    shared: Arc<Shared>,
+    shared: Arc<ListenerState>,
     metrics: Metrics,
     /// The reader runs as long as a clone of this exists.
     alive: mpsc::Sender<Infallible>,
@@ -51,7 +51,7 @@ pub fn listen(address: SocketAddr, metrics: Metrics) -> Result<UdpListener> {
     let socket = DatagramSocket::bind(address, Fragments::Forbidden).map_err(|error| cannot_listen(address, &error))?;
     let (accept, new) = mpsc::channel(MAX_WAITING);
     let (alive, all_gone) = mpsc::channel(1);
-    let shared = Arc::new(Shared {
+    let shared = Arc::new(ListenerState {
         socket,
         peers: Mutex::default(),
     });
@@ -133,7 +133,7 @@ struct Begun {
 }
 
 /// State shared by the reader and the peers' tasks.
-struct Shared {
+struct ListenerState {
     socket: DatagramSocket,
     peers: Mutex<Peers>,
 }
@@ -145,7 +145,7 @@ struct Peers {
     closed: bool,
 }
 
-impl Shared {
+impl ListenerState {
     fn peers(&self) -> MutexGuard<'_, Peers> {
         self.peers.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -153,7 +153,7 @@ impl Shared {
 
 /// A peer's entry in the listener's table; dropping it removes the entry.
 pub(super) struct Place {
-    shared: Arc<Shared>,
+    shared: Arc<ListenerState>,
     inbox: Arc<Inbox>,
     connection: u32,
     _alive: mpsc::Sender<Infallible>,
@@ -202,7 +202,7 @@ impl Limiter {
 
 /// The task that reads the socket for all peers.
 struct Reader {
-    shared: Arc<Shared>,
+    shared: Arc<ListenerState>,
     cookies: RetryCookies,
     accept: mpsc::Sender<Begun>,
     unknown: Limiter,

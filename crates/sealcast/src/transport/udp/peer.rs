@@ -20,7 +20,7 @@ const OUTGOING_KEPT: usize = 256 * 1024;
 /// Datagrams between this end and one peer, over a socket of its own or over a listener's socket. Received messages
 /// begin with the connection number, and queued messages must begin with it.
 pub struct UdpTransport {
-    way: Way,
+    way: PeerSocket,
     incoming: Runs,
     /// The path on which the last message came.
     last: Option<Path>,
@@ -37,7 +37,7 @@ pub struct UdpTransport {
 }
 
 /// The route of datagrams to the peer.
-enum Way {
+enum PeerSocket {
     Connected(FarEnd),
     Accepted {
         place: Place,
@@ -46,7 +46,7 @@ enum Way {
     },
 }
 
-impl Way {
+impl PeerSocket {
     fn socket(&self) -> &DatagramSocket {
         match self {
             Self::Connected(far) => &far.socket,
@@ -71,14 +71,14 @@ impl Way {
 
 impl UdpTransport {
     pub(super) fn connected(far: FarEnd, metrics: Metrics) -> Self {
-        Self::new(Way::Connected(far), Runs::for_socket(), metrics)
+        Self::new(PeerSocket::Connected(far), Runs::for_socket(), metrics)
     }
 
     pub(super) fn accepted(place: Place, path: Path, metrics: Metrics) -> Self {
-        Self::new(Way::Accepted { place, path }, Runs::default(), metrics)
+        Self::new(PeerSocket::Accepted { place, path }, Runs::default(), metrics)
     }
 
-    fn new(way: Way, incoming: Runs, metrics: Metrics) -> Self {
+    fn new(way: PeerSocket, incoming: Runs, metrics: Metrics) -> Self {
         Self {
             way,
             incoming,
@@ -96,8 +96,8 @@ impl UdpTransport {
     /// The address that datagrams are currently sent to.
     pub fn remote(&self) -> SocketAddr {
         match &self.way {
-            Way::Connected(far) => far.path().shown(),
-            Way::Accepted { path, .. } => path.shown(),
+            PeerSocket::Connected(far) => far.path().shown(),
+            PeerSocket::Accepted { path, .. } => path.shown(),
         }
     }
 
@@ -113,8 +113,8 @@ impl UdpTransport {
     /// No socket can be opened. The old one stays in use.
     pub fn rebind(&mut self) -> io::Result<()> {
         match &mut self.way {
-            Way::Connected(far) => far.rebind(),
-            Way::Accepted { .. } => Ok(()),
+            PeerSocket::Connected(far) => far.rebind(),
+            PeerSocket::Accepted { .. } => Ok(()),
         }
     }
 
@@ -163,25 +163,25 @@ impl UdpTransport {
 
     fn receive(&mut self) -> io::Result<bool> {
         match &mut self.way {
-            Way::Connected(far) => far.receive(&mut self.incoming),
-            Way::Accepted { place, .. } => Ok(place.inbox().take(&mut self.incoming)),
+            PeerSocket::Connected(far) => far.receive(&mut self.incoming),
+            PeerSocket::Accepted { place, .. } => Ok(place.inbox().take(&mut self.incoming)),
         }
     }
 
     /// Wait until something may have been received.
-    async fn news(way: &Way) {
+    async fn news(way: &PeerSocket) {
         match way {
-            Way::Connected(far) => far.socket.readable().await,
-            Way::Accepted { place, .. } => place.inbox().news().await,
+            PeerSocket::Connected(far) => far.socket.readable().await,
+            PeerSocket::Accepted { place, .. } => place.inbox().news().await,
         }
     }
 
     /// The reason to drop a datagram, or `None` if it may be delivered.
     fn refuse(&mut self, path: Path, length: usize, connection: Option<u32>) -> Option<DatagramRefusal> {
         let foreign = match &mut self.way {
-            Way::Connected(far) => !far.recognises(path, connection),
+            PeerSocket::Connected(far) => !far.recognises(path, connection),
             // The listener chose the session by the connection number; the address may change.
-            Way::Accepted { .. } => false,
+            PeerSocket::Accepted { .. } => false,
         };
         if foreign {
             Some(DatagramRefusal::Foreign)
@@ -212,7 +212,7 @@ impl Transport for UdpTransport {
             if !self.incoming.is_empty() || self.receive()? {
                 return Ok(Progress::Read);
             }
-            if let Way::Accepted { place, .. } = &self.way
+            if let PeerSocket::Accepted { place, .. } = &self.way
                 && place.inbox().is_closed()
             {
                 return Ok(Progress::Closed);
@@ -279,7 +279,7 @@ impl Transport for UdpTransport {
     }
 
     fn follow(&mut self) {
-        if let (Way::Accepted { path, .. }, Some(last)) = (&mut self.way, self.last) {
+        if let (PeerSocket::Accepted { path, .. }, Some(last)) = (&mut self.way, self.last) {
             *path = last;
         }
     }

@@ -4,7 +4,7 @@ use std::sync::atomic::Ordering;
 
 use sealcast_proto::unit::Selection;
 
-use super::Shared;
+use super::CameraGateway;
 use crate::run::control::Controlled;
 use crate::run::{Observation, RuntimeSettings};
 
@@ -23,7 +23,7 @@ pub fn check_selection(selection: Selection) -> Result<(), &'static str> {
     }
 }
 
-impl Controlled for Shared {
+impl Controlled for CameraGateway {
     fn settings(&self) -> &RuntimeSettings {
         &self.settings
     }

@@ -70,7 +70,7 @@ pub struct Renewal {
 }
 
 /// State shared by the sessions.
-struct Shared {
+struct CameraGateway {
     registry: watch::Sender<Registry>,
     observation: Arc<Observation>,
     admission: Admission,
@@ -80,7 +80,7 @@ struct Shared {
     settings: RuntimeSettings,
 }
 
-impl Shared {
+impl CameraGateway {
     /// Serve these cameras from now on. Sessions leave removed cameras, whose tasks then end.
     fn serve_cameras(&self, cameras: Cameras, upstreams: &mut JoinSet<()>) -> Changes {
         while upstreams.try_join_next().is_some() {}
@@ -114,7 +114,7 @@ pub async fn camera_gateway(
 ) -> Result<()> {
     options.settings.begin(&observation);
     let mut upstreams = JoinSet::new();
-    let shared = Arc::new(Shared {
+    let shared = Arc::new(CameraGateway {
         registry: watch::Sender::new(Registry::default()),
         observation: Arc::clone(&observation),
         admission: options.admission,
@@ -123,7 +123,7 @@ pub async fn camera_gateway(
         next_id: AtomicU64::new(0),
         settings: options.settings,
     });
-    let end: Arc<dyn Controlled> = Arc::<Shared>::clone(&shared);
+    let end: Arc<dyn Controlled> = Arc::<CameraGateway>::clone(&shared);
     shared.serve_cameras(options.cameras, &mut upstreams);
     let mut renewals = options.renewals;
     let renew = async {

@@ -16,7 +16,7 @@ use tokio::sync::{mpsc, watch};
 use super::super::request_mux::{Action, Question, Request};
 use super::super::subscribers::{Packet, PacketQueue, Subscriber, SubscriberEvent};
 use super::super::{GOODBYE_PATIENCE, MAX_EVENTS, PACKETS};
-use super::Shared;
+use super::CameraGateway;
 use super::registry::{Camera, Snapshot};
 use crate::meter::labels::DropCause;
 use crate::meter::stage::Stage;
@@ -58,7 +58,7 @@ struct Asked {
 
 /// The camera gateway's end of a session.
 struct SessionRole {
-    shared: Arc<Shared>,
+    shared: Arc<CameraGateway>,
     peer: Option<Peer>,
     /// Template for its subscriptions; its slot belongs to no camera.
     subscriber: Subscriber,
@@ -82,7 +82,7 @@ struct SessionRole {
 type Task = SessionTask<AnyTransport, NoMedia>;
 
 /// Serve one viewer gateway until it leaves or the program stops.
-pub(super) async fn serve(shared: Arc<Shared>, pending: PendingSession, stop: watch::Receiver<bool>) {
+pub(super) async fn serve(shared: Arc<CameraGateway>, pending: PendingSession, stop: watch::Receiver<bool>) {
     let mut task = SessionTask::new(
         pending.transport,
         pending.session,
@@ -115,7 +115,8 @@ pub(super) async fn serve(shared: Arc<Shared>, pending: PendingSession, stop: wa
         shared,
     };
     let ended = task.run(&mut role, stop).await;
-    role.sender.record_counts(&task.connection.session, &role.shared.observation);
+    role.sender
+        .record_counts(&task.connection.session, &role.shared.observation);
     if task.established {
         role.shared.count_viewer(false);
     }
@@ -170,7 +171,8 @@ impl Role<AnyTransport> for SessionRole {
 
     fn send(&mut self, task: &mut Task) -> Result<(), Ended> {
         self.send_packets(task)?;
-        self.sender.record_counts(&task.connection.session, &self.shared.observation);
+        self.sender
+            .record_counts(&task.connection.session, &self.shared.observation);
         self.ready = task.established && task.connection.ready_for_frame();
         Ok(())
     }

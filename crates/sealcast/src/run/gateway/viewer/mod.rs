@@ -46,7 +46,7 @@ pub struct ViewerGatewayOptions {
 }
 
 /// State shared by the players.
-struct Shared {
+struct ViewerGateway {
     /// Requests with the path of their camera.
     requests: mpsc::Sender<(String, Request)>,
     login: Option<(Credentials, DigestAlgorithm)>,
@@ -66,7 +66,7 @@ pub async fn viewer_gateway(
     let listener = tcp::listen(options.rtsp)?;
     tracing::info!(address = %options.rtsp, "players are served");
     let (sender, requests) = mpsc::channel(MAX_REQUESTS);
-    let shared = Arc::new(Shared {
+    let shared = Arc::new(ViewerGateway {
         requests: sender,
         login: options.login,
         observation: Arc::clone(&observation),
@@ -101,7 +101,11 @@ async fn outcome_of(linked: &mut JoinSet<Result<()>>) -> Result<()> {
 }
 
 /// Accept players and serve each in a task of its own.
-async fn accept(listener: &TcpListener, shared: &Arc<Shared>, players: &mut JoinSet<()>) -> std::convert::Infallible {
+async fn accept(
+    listener: &TcpListener,
+    shared: &Arc<ViewerGateway>,
+    players: &mut JoinSet<()>,
+) -> std::convert::Infallible {
     let places = Arc::new(Semaphore::new(MAX_PLAYERS));
     let mut next_id = 0;
     loop {

@@ -17,7 +17,7 @@ use super::super::rtp_ports::{RtpPorts, Senders};
 use super::super::rtp_sender::{RtpSender, UdpRoute};
 use super::super::subscribers::{Packet, PacketQueue, Subscriber, SubscriberEvent};
 use super::super::{MAX_EVENTS, PACKETS};
-use super::Shared;
+use super::ViewerGateway;
 use crate::keys::entropy;
 use crate::meter::stage::Stage;
 use crate::run::connection::sleep_until;
@@ -61,7 +61,7 @@ struct Asking {
 }
 
 struct Player {
-    shared: Arc<Shared>,
+    shared: Arc<ViewerGateway>,
     connection: TcpTransport,
     remote: IpAddr,
     local: IpAddr,
@@ -89,7 +89,7 @@ struct Player {
 }
 
 /// Serve one player until it leaves.
-pub(super) async fn serve(shared: Arc<Shared>, id: u64, connection: TcpTransport) {
+pub(super) async fn serve(shared: Arc<ViewerGateway>, id: u64, connection: TcpTransport) {
     let (Ok((local, remote)), Ok(entropy)) = (connection.addresses(), entropy::random()) else {
         tracing::warn!("a player was gone at once, or the system has no random bytes");
         return;

@@ -39,12 +39,12 @@ pub struct Report {
     pub fault: Option<String>,
 }
 
-pub(super) struct Direction {
-    shared: Arc<Shared>,
+pub(super) struct LinkThread {
+    shared: Arc<ThreadState>,
     thread: Option<JoinHandle<()>>,
 }
 
-struct Shared {
+struct ThreadState {
     epoch: Instant,
     stop: AtomicBool,
     /// Wakes the thread from its wait.
@@ -67,7 +67,7 @@ enum Next {
     Wait(Option<Duration>),
 }
 
-impl Direction {
+impl LinkThread {
     pub(super) fn start(
         from: Arc<SyncDevice>,
         to: Arc<SyncDevice>,
@@ -78,7 +78,7 @@ impl Direction {
         let defect = |what: &str| Failure::new(FailureKind::Internal, what, "raise the limits on threads and files");
         let wake = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK);
         let lateness = Histogram::new_with_bounds(1, MAX_LATENESS, 2);
-        let shared = Arc::new(Shared {
+        let shared = Arc::new(ThreadState {
             epoch,
             stop: AtomicBool::new(false),
             wake: wake.map_err(|_| defect("the system gives no event descriptor"))?,
@@ -122,7 +122,7 @@ impl Direction {
     }
 }
 
-impl Drop for Direction {
+impl Drop for LinkThread {
     fn drop(&mut self) {
         self.shared.stop.store(true, Ordering::Relaxed);
         self.shared.wake();
@@ -133,7 +133,7 @@ impl Drop for Direction {
     }
 }
 
-impl Shared {
+impl ThreadState {
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -12,7 +12,7 @@ use super::{Admission, Hub, Observation, Offer, RuntimeSettings};
 pub(super) type WireTap = Box<dyn Fn(&[u8]) + Send + Sync>;
 
 /// State shared by the viewers' tasks.
-pub(super) struct Shared {
+pub(super) struct PublisherState {
     pub(super) hub: Arc<Hub>,
     pub(super) observation: Arc<Observation>,
     pub(super) admission: Admission,
@@ -23,7 +23,7 @@ pub(super) struct Shared {
     pub(super) settings: RuntimeSettings,
 }
 
-impl Controlled for Shared {
+impl Controlled for PublisherState {
     fn settings(&self) -> &RuntimeSettings {
         &self.settings
     }
