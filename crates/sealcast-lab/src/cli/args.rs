@@ -11,8 +11,8 @@ use sealcast::meter::power::MeterSpec;
 use sealcast_proto::sim::LinkProfile;
 
 use crate::ciphers::External;
-use crate::ciphers::load::Sink;
 use crate::experiments::link;
+use crate::experiments::load::Sink;
 use crate::experiments::throughput::Carrier;
 
 /// Syntax of a profile, for the help.
@@ -89,7 +89,8 @@ pub(super) struct CommonArgs {
     /// Less of everything, in at most three minutes
     #[arg(long)]
     pub(super) quick: bool,
-    /// Measure these cases and systems alone; of a kind of which none is named, all
+    /// Measure these cases and systems alone; of a kind of which none is named, all. Of ciphers with several
+    /// implementations the cipher may be named, such as trivium, or one of them: trivium/words
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     pub(super) only: Vec<String>,
     /// How often everything is measured
@@ -120,22 +121,15 @@ pub(super) struct RunArgs {
 
 #[derive(Args, Debug)]
 pub(super) struct CiphersArgs {
-    /// Less of everything, in under a minute
-    #[arg(long)]
-    pub(super) quick: bool,
+    #[command(flatten)]
+    pub(super) common: CommonArgs,
     /// Take frames from this file (MP4, AVI, H.264, Motion JPEG); from the test card if not said
     #[arg(long, value_name = "FILE")]
     pub(super) clip: Option<PathBuf>,
-    /// Measure these alone: ciphers, or implementations such as trivium/words
-    #[arg(long, value_name = "NAMES", value_delimiter = ',')]
-    pub(super) only: Vec<String>,
     /// Measure a cipher in C beside them, a shared object with the API of eSTREAM; may be repeated. Sizes follow where
     /// they are not the usual ones: NAME=FILE,key=BITS,iv=BITS,context=BYTES
     #[arg(long, value_name = "NAME=FILE")]
     pub(super) external: Vec<External>,
-    /// How often everybody takes a turn: 15, or 3 with --quick
-    #[arg(long, value_name = "NUMBER")]
-    pub(super) rounds: Option<usize>,
     /// What measures energy: auto, none, rapl[:FOLDER], hwmon[:NAME], ina219:/dev/i2c-1@0x40[,shunt=0.1,amps=2] or
     /// serial:/dev/ttyUSB0[,baud=115200]
     #[arg(long, value_name = "METER", default_value_t)]
@@ -144,32 +138,18 @@ pub(super) struct CiphersArgs {
     #[arg(long, value_name = "NUMBER", default_value_t = 1_000_000_000_000,
         value_parser = clap::value_parser!(u64).range(1..))]
     pub(super) guesses_per_second: u64,
-    /// Write record.json, table.csv, ciphers.csv and report.html into this folder; go on with what is there
-    #[arg(long, value_name = "FOLDER")]
-    pub(super) out: Option<PathBuf>,
 }
 
 #[derive(Args, Debug)]
 pub(super) struct LoadArgs {
-    /// Less of everything, for a first look
-    #[arg(long)]
-    pub(super) quick: bool,
+    #[command(flatten)]
+    pub(super) common: CommonArgs,
     /// Take frames from this file (MP4, AVI, H.264, Motion JPEG), in its size; from the test card, 640x480, if not said
     #[arg(long, value_name = "FILE")]
     pub(super) clip: Option<PathBuf>,
-    /// Measure these alone: ciphers, or implementations such as trivium/words; of each cipher the fastest if none is
-    /// named
-    #[arg(long, value_name = "NAMES", value_delimiter = ',')]
-    pub(super) only: Vec<String>,
     /// Where packets go
     #[arg(long, value_name = "SINK", default_value = "udp")]
     pub(super) sink: SinkArg,
-    /// How often everybody takes a turn: 5, or 1 with --quick
-    #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u16).range(1..=1000))]
-    pub(super) rounds: Option<u16>,
-    /// Write record.json, table.csv and report.html into this folder
-    #[arg(long, value_name = "FOLDER")]
-    pub(super) out: Option<PathBuf>,
 }
 
 /// Destination of packets of `load`.

@@ -39,7 +39,13 @@ pub(crate) fn bars(results: &Results, column: &Column) -> String {
     let Some(at) = results.columns.iter().position(|other| other.key == column.key) else {
         return String::new();
     };
-    let figures = || results.rows.iter().filter_map(|row| Some((row, row.figures[at]?)));
+    let is_drawn = |row: &&Row| column.drawn_in.is_empty() || column.drawn_in.contains(&row.case.name.as_str());
+    let rows = || results.rows.iter().filter(is_drawn);
+    let figures = || rows().filter_map(|row| Some((row, row.figures[at]?)));
+    // Published figures alone are no result.
+    if figures().all(|(row, _)| row.samples.is_empty()) {
+        return String::new();
+    }
     let values = || figures().map(|(_, figure)| figure.high).filter(|value| *value > 0.0);
     let least = figures()
         .map(|(_, figure)| figure.low)

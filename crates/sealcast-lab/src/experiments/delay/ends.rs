@@ -11,7 +11,7 @@ use socket2::SockRef;
 
 use super::packet::{Codec, contender};
 use super::plan::{Medium, STEPS};
-use crate::ciphers::contender::Contender;
+use crate::ciphers::implementation::Implementation;
 use crate::experiments::link::ends::{tell, told};
 use crate::experiments::link::load::now;
 use crate::harness::on_time;
@@ -168,11 +168,11 @@ fn say(done: &impl Serialize) -> Result<()> {
     Ok(())
 }
 
-fn named(end: &DelayEnd) -> Result<Option<Contender>> {
+fn named(end: &DelayEnd) -> Result<Option<Implementation>> {
     contender(&end.cipher).map_err(|what| Failure::new(FailureKind::Usage, what, "use `sealcast-lab delay`"))
 }
 
-fn codec<'a>(end: &DelayEnd, contender: Option<&'a Contender>) -> Result<Codec<'a>> {
+fn codec<'a>(end: &DelayEnd, contender: Option<&'a Implementation>) -> Result<Codec<'a>> {
     Codec::new(end.medium, end.token, contender).map_err(broken)
 }
 

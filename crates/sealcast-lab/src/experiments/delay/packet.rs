@@ -3,7 +3,7 @@
 use sealcast_cipher::Packet;
 
 use super::plan::{Medium, NONE};
-use crate::ciphers::contender::{Contender, set_iv};
+use crate::ciphers::implementation::{Implementation, set_iv};
 use crate::ciphers::worker::{Done, Worker};
 
 /// Bytes before the data: the run's token, and the packet's number.
@@ -26,8 +26,8 @@ impl<'a> Codec<'a> {
     ///
     /// # Errors
     /// The cipher cannot be started.
-    pub(super) fn new(medium: Medium, token: u32, contender: Option<&'a Contender>) -> Done<Self> {
-        let mut worker = contender.map(Contender::start).transpose()?;
+    pub(super) fn new(medium: Medium, token: u32, contender: Option<&'a Implementation>) -> Done<Self> {
+        let mut worker = contender.map(Implementation::start).transpose()?;
         if let (Some(worker), Some(contender)) = (&mut worker, contender) {
             worker.load(&(1..).take(contender.key_bytes).collect::<Vec<u8>>())?;
         }
@@ -99,11 +99,11 @@ impl<'a> Codec<'a> {
 ///
 /// # Errors
 /// There is no such contender.
-pub(super) fn contender(name: &str) -> Done<Option<Contender>> {
+pub(super) fn contender(name: &str) -> Done<Option<Implementation>> {
     if name == NONE {
         return Ok(None);
     }
-    let mut all = crate::ciphers::contender::all().into_iter();
+    let mut all = crate::ciphers::implementation::all().into_iter();
     let found = all.find(|one| one.name() == name);
     found.map(Some).ok_or_else(|| format!("there is no cipher `{name}`"))
 }

@@ -11,8 +11,8 @@ use serde::de::DeserializeOwned;
 
 use super::ends::{AT, DONE, Received, Sent};
 use super::packet::Codec;
-use crate::ciphers::contender::Contender;
-use crate::ciphers::plan::{chosen, fastest};
+use crate::ciphers::choice::{chosen, fastest};
+use crate::ciphers::implementation::Implementation;
 use crate::experiments::link::load::now;
 use crate::harness::process::{Program, Stop, last_words, own_program, stopped};
 
@@ -144,7 +144,7 @@ fn ciphers(only: &[String]) -> Result<Vec<String>> {
     let named = if only.is_empty() { &usual[..] } else { only };
     let named: Vec<String> = named.iter().filter(|name| *name != NONE).cloned().collect();
     let chosen = if named.is_empty() { Vec::new() } else { chosen(&named)? };
-    let (mut kept, rest): (Vec<Contender>, _) = chosen.into_iter().partition(|one| named.contains(&one.name()));
+    let (mut kept, rest): (Vec<Implementation>, _) = chosen.into_iter().partition(|one| named.contains(&one.name()));
     kept.extend(fastest(rest, seal_time)?);
     for one in &kept {
         let wrong = |why| {
@@ -156,12 +156,12 @@ fn ciphers(only: &[String]) -> Result<Vec<String>> {
         };
         one.verify().map_err(wrong)?;
     }
-    let names = kept.iter().map(Contender::name);
+    let names = kept.iter().map(Implementation::name);
     Ok(std::iter::once(NONE.to_owned()).chain(names).collect())
 }
 
 /// Shortest time to seal the largest packet.
-fn seal_time(contender: &Contender) -> Result<Duration> {
+fn seal_time(contender: &Implementation) -> Result<Duration> {
     let broken = |why| {
         Failure::new(
             FailureKind::Internal,
