@@ -139,7 +139,7 @@ impl Entry {
     }
 
     /// The part of the name before a slash, which the members of a family share; the name if there is no slash.
-    fn family(&self) -> &str {
+    pub(crate) fn family(&self) -> &str {
         self.name.split('/').next().unwrap_or_default()
     }
 

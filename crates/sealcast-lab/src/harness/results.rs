@@ -230,3 +230,54 @@ fn facts(definition: &Definition, record: &Record) -> Vec<(String, String)> {
     let own = own.into_iter().map(|(name, value)| (name.to_owned(), value));
     own.chain(record.header.facts.iter().cloned()).collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::harness::record::Header;
+
+    const DEFINITION: &str = "experiment = \"e\"\ntitle = \"t\"\nasks = \"a\"\ndisproved_by = \"d\"\nrounds = 1\n\
+        seconds = 1\n[[case]]\nname = \"a\"\n[[case]]\nname = \"b\"\n[[case]]\nname = \"c\"\n\
+        [[system]]\nname = \"x\"\n[[published]]\ncase = \"b\"\nsystem = \"y\"\nsource = \"a paper\"\n\
+        figures = { ms = 7.0 }\n";
+
+    fn results() -> Results {
+        let folder = tempfile::tempdir().expect("a folder");
+        let definition = Definition::parse(DEFINITION).expect("it is right");
+        let header = Header::new(&definition, Vec::new(), Vec::new());
+        let mut record = Record::open(folder.path(), header).expect("new");
+        for (case, value) in [("a", "ms"), ("b", "ms"), ("c", "bytes")] {
+            let turn = Turn {
+                round: 0,
+                case: case.to_owned(),
+                system: "x".to_owned(),
+            };
+            record
+                .add(turn, Outcome::Sample(Sample::default().with(value, 1.0)))
+                .expect("written");
+        }
+        let columns = ["ms", "bytes"].map(|key| Column::median(key, key, ""));
+        Results::new(definition, columns.into(), Vec::new(), record)
+    }
+
+    #[test]
+    fn published_figures_stand_behind_the_measured_ones_of_their_case() {
+        let results = results();
+        let names: Vec<&str> = results.rows.iter().map(|row| row.system.name.as_str()).collect();
+        assert_eq!(names, ["x", "x", "y", "x"]);
+        let row = results.row("b", "y").expect("it is there");
+        assert_eq!((row.samples.len(), row.figures[0]), (0, Some(Estimate::exact(7.0))));
+        assert_eq!((row.figures[1], results.rounds()), (None, 1));
+    }
+
+    #[test]
+    fn cases_with_figures_in_the_same_columns_share_a_section() {
+        let results = results();
+        let sections: Vec<(Vec<usize>, usize)> = results
+            .sections()
+            .into_iter()
+            .map(|(columns, rows)| (columns, rows.len()))
+            .collect();
+        assert_eq!(sections, [(vec![0], 3), (vec![1], 1)]);
+    }
+}

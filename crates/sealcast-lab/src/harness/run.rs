@@ -302,6 +302,53 @@ mod tests {
         );
     }
 
+    /// Too slow for the case `a`.
+    struct Slow;
+
+    impl Engine for Slow {
+        fn measure(&self, turn: &Turn, _: f64, _: Stop<'_>) -> Result<Sample> {
+            let sample = Sample::default().with("ms", 1.0);
+            Ok(match turn.case.as_str() {
+                "a" => Sample {
+                    last: true,
+                    ..Sample::default().lacking("too slow".to_owned())
+                },
+                _ => sample,
+            })
+        }
+    }
+
+    #[test]
+    fn what_is_over_after_the_first_round_is_named_once_and_not_measured_again() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let definition = Definition::parse(DEFINITION).expect("it is right");
+        let slow = Experiment {
+            open: |_, _| Ok(Opened::new(Slow)),
+            ..fake()
+        };
+        let told = Mutex::new(Vec::new());
+        let tell = |words: &str| lock(&told).push(words.to_owned());
+        let stop = AtomicBool::new(false);
+        let results = run(&slow, &definition, folder.path(), &stop, &tell).expect("it is measured");
+        assert_eq!(results.missing, ["x in a: too slow", "y in a: too slow"]);
+        let cases: Vec<(&str, usize)> = results
+            .rows
+            .iter()
+            .map(|row| (&*row.case.name, row.samples.len()))
+            .collect();
+        assert_eq!(cases, [("b", 3), ("b", 3)], "no row without a figure");
+        let turns = std::fs::read_to_string(folder.path().join("record.jsonl"))
+            .expect("a record")
+            .lines()
+            .count()
+            - 1;
+        assert_eq!(turns, 2 + 2 * 3);
+
+        run(&slow, &definition, folder.path(), &stop, &tell).expect("it is complete");
+        let said = lock(&told).join("\n");
+        assert!(said.contains("12 of 12 turns are in the record already"), "{said}");
+    }
+
     #[test]
     fn a_time_is_told_as_exactly_as_it_matters() {
         let told = [5, 89, 90, 5399, 5400, 9000].map(|seconds| time(Duration::from_secs(seconds)));

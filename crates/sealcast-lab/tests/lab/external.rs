@@ -252,7 +252,7 @@ fn what_the_loop_takes_and_a_block_are_measured_in_the_host_and_what_only_a_firs
         }
         // The loop takes less than can be told beside a packet of many kilobytes.
         let is_short = value("packet_bytes").is_ok_and(|bytes| bytes < 2000.0);
-        if is_short && line["loop_cycles_per_byte"] != "" {
+        if is_short && !line["loop_cycles_per_byte"].is_empty() {
             assert!(
                 value("loop_cycles_per_byte").is_ok_and(|cycles| cycles > 0.0),
                 "{line:?}"

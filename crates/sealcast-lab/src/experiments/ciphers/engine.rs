@@ -217,11 +217,8 @@ mod tests {
 
     #[test]
     fn an_implementation_that_is_wrong_in_one_value_is_named() {
-        let all = implementation::all().into_iter();
-        let mut one = all
-            .into_iter()
-            .find(|one| one.name() == "rc4/definition")
-            .expect("RC4 is here");
+        let mut all = implementation::all().into_iter();
+        let mut one = all.find(|one| one.name() == "rc4/definition").expect("RC4 is here");
         assert_eq!(wrong(&one), None);
         assert!(one.known.len() > 1, "the others stay right");
         one.known[1].sealed = "00".repeat(one.known[1].sealed.len() / 2).leak();
