@@ -7,6 +7,5 @@ pub mod experiments;
 pub mod harness;
 pub mod net;
 pub mod netem;
-mod page;
 pub mod proxy;
 pub mod verify;

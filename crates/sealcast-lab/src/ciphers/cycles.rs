@@ -30,7 +30,7 @@ pub(super) fn hz(cycles: u64, running: Duration) -> Option<f64> {
 }
 
 /// Description of the counter in use.
-pub(super) fn describe(tsc_hz: Option<f64>) -> String {
+pub(crate) fn describe(tsc_hz: Option<f64>) -> String {
     let mut core = CoreClock::open();
     let began = Instant::now();
     while began.elapsed() < Duration::from_millis(1) {
@@ -53,7 +53,7 @@ pub(super) fn describe(tsc_hz: Option<f64>) -> String {
 }
 
 /// Ticks of the processor's time-stamp counter per second; `None` if there is none with a constant rate.
-pub(super) fn tsc_hz() -> Option<f64> {
+pub(crate) fn tsc_hz() -> Option<f64> {
     if !cfg!(target_arch = "x86_64") {
         return None;
     }

@@ -14,7 +14,7 @@ use chacha20::ChaCha20;
 use chacha20::cipher::{KeyIvInit, StreamCipher};
 use sealcast_cipher::Packet;
 
-use super::contender::{Contender, Keyed, Known, Place};
+use super::implementation::{Implementation, Keyed, Known, Place};
 
 /// Length of every tag here, in bytes.
 const TAG: usize = 16;
@@ -24,16 +24,16 @@ const COUNTED: &str = "000102030405060708090A0B0C0D0E0F";
 const COUNTED_ON: &str = "101112131415161718191A1B1C1D1E1F";
 
 /// Names and versions of libraries beside those that the program itself uses, as in `Cargo.lock`.
-pub(super) const VERSIONS: [(&str, &str); 3] = [("aegis", "0.9.20"), ("ascon-aead", "0.5.2"), ("chacha20", "0.10.2")];
+pub(crate) const VERSIONS: [(&str, &str); 3] = [("aegis", "0.9.20"), ("ascon-aead", "0.5.2"), ("chacha20", "0.10.2")];
 
-pub(super) fn all() -> impl Iterator<Item = Contender> {
+pub(super) fn all() -> impl Iterator<Item = Implementation> {
     of_aws_lc().into_iter().chain(of_crates())
 }
 
-fn of_aws_lc() -> [Contender; 4] {
+fn of_aws_lc() -> [Implementation; 4] {
     [
         // NIST SP 800-38A, F.5.1.
-        contender(
+        implementation(
             "aes-128-ctr",
             "aws-lc-rs",
             [16, 16, 0],
@@ -47,7 +47,7 @@ fn of_aws_lc() -> [Contender; 4] {
             },
         ),
         // The GCM specification's test cases 2 and 14.
-        contender(
+        implementation(
             "aes-128-gcm",
             "aws-lc-rs",
             [16, 12, TAG],
@@ -60,7 +60,7 @@ fn of_aws_lc() -> [Contender; 4] {
                 sealed: "0388DACE60B6A392F328C2B971B2FE78AB6E47D42CEC13BDF53A67B21257BDDF",
             },
         ),
-        contender(
+        implementation(
             "aes-256-gcm",
             "aws-lc-rs",
             [32, 12, TAG],
@@ -74,7 +74,7 @@ fn of_aws_lc() -> [Contender; 4] {
             },
         ),
         // Project Wycheproof, chacha20_poly1305_test.json, tcId 2.
-        contender(
+        implementation(
             "chacha20-poly1305",
             "aws-lc-rs",
             [32, 12, TAG],
@@ -90,10 +90,10 @@ fn of_aws_lc() -> [Contender; 4] {
     ]
 }
 
-fn of_crates() -> [Contender; 4] {
+fn of_crates() -> [Implementation; 4] {
     [
         // draft-irtf-cfrg-aegis-aead, test vectors of AEGIS-128L and of AEGIS-128X4.
-        contender(
+        implementation(
             "aegis-128l",
             "aegis",
             [16, 16, TAG],
@@ -106,7 +106,7 @@ fn of_crates() -> [Contender; 4] {
                 sealed: "C1C0E58BD913006FEBA00F4B3CC3594EABE0ECE80C24868A226A35D16BDAE37A",
             },
         ),
-        contender(
+        implementation(
             "aegis-128x4",
             "aegis",
             [16, 16, TAG],
@@ -120,7 +120,7 @@ fn of_crates() -> [Contender; 4] {
             },
         ),
         // The designers' known-answer tests for NIST SP 800-232, count 1.
-        contender(
+        implementation(
             "ascon-aead128",
             "ascon-aead",
             [16, 16, TAG],
@@ -134,7 +134,7 @@ fn of_crates() -> [Contender; 4] {
             },
         ),
         // RFC 8439, A.1, the first block.
-        contender(
+        implementation(
             "chacha20",
             "chacha20",
             [32, 12, 0],
@@ -151,15 +151,15 @@ fn of_crates() -> [Contender; 4] {
 }
 
 /// `bytes`: lengths of key, IV and tag.
-fn contender(
+fn implementation(
     cipher: &'static str,
     implementation: &'static str,
     bytes: [usize; 3],
     load: fn(&[u8]) -> Box<dyn Keyed>,
     known: Known,
-) -> Contender {
+) -> Implementation {
     let [key_bytes, iv_bytes, tag_bytes] = bytes;
-    Contender {
+    Implementation {
         cipher: cipher.to_owned(),
         implementation: implementation.to_owned(),
         key_bytes,
@@ -167,7 +167,6 @@ fn contender(
         tag_bytes,
         state_bytes: None,
         note: None,
-        digest: None,
         place: Place::Here(Box::new(load)),
         known: vec![known],
     }

@@ -1,33 +1,12 @@
-//! Cost of ciphers on packets and on frames of video: ours, in all their kernels, compared with those of libraries.
-//!
-//! A contender first has to reproduce published values; one that does not is reported as wrong and not timed. Rounds
-//! are interleaved. The record on disk grows with each round, so that a stopped run can continue.
+//! Ciphers in all their implementations, as experiments measure them: ours, those of libraries, and foreign ones that
+//! run in a process of their own. Each is held to published values before it is timed.
 
-mod alone;
-mod browse;
-mod code;
-pub(crate) mod contender;
-mod cycles;
-mod energy;
-mod external;
-mod figures;
-mod hardware;
-mod library;
-pub mod load;
-mod measure;
-mod method;
-mod nature;
-mod papers;
-pub(crate) mod plan;
-pub(crate) mod plot;
-mod record;
-mod summary;
-mod table;
+pub(crate) mod choice;
+pub(crate) mod cycles;
+pub(crate) mod external;
+pub(crate) mod implementation;
+pub(crate) mod library;
+pub(crate) mod nature;
 pub(crate) mod worker;
-mod workload;
 
-pub use alone::{Answer, Question, answer};
 pub use external::External;
-pub use plan::{CipherOptions, measure};
-pub use record::{Record, write};
-pub use table::terminal;

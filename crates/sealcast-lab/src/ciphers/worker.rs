@@ -1,12 +1,12 @@
-//! Runs a contender: in this process, or in one of its own that measures the time itself.
+//! Runs an implementation: in this process, or in one of its own that measures the time itself.
 
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 
 use sealcast_cipher::Packet;
 
-use super::contender::{Keyed, Load};
 use super::cycles::CoreClock;
+use super::implementation::{Keyed, Load};
 
 /// Nanoseconds for a batch.
 #[derive(Debug)]
@@ -35,10 +35,10 @@ pub(crate) enum Act {
     Open,
 }
 
-/// The error is the reason not to time the contender.
+/// The error is the reason not to time the implementation.
 pub(crate) type Done<T> = Result<T, String>;
 
-/// A running contender. A key must be loaded first.
+/// A running implementation. A key must be loaded first.
 pub(crate) trait Worker {
     /// Loads a key.
     fn load(&mut self, key: &[u8]) -> Done<()>;
@@ -83,7 +83,7 @@ impl Keyed for Nothing {
     }
 }
 
-/// A contender in this process.
+/// An implementation in this process.
 pub(super) struct Here<'a> {
     load: &'a Load,
     key: Vec<u8>,

@@ -11,8 +11,8 @@ use sealcast::meter::power::MeterSpec;
 use sealcast_proto::sim::LinkProfile;
 
 use crate::ciphers::External;
-use crate::ciphers::load::Sink;
 use crate::experiments::link;
+use crate::experiments::load::Sink;
 use crate::experiments::throughput::Carrier;
 
 /// Syntax of a profile, for the help.
@@ -95,7 +95,8 @@ pub(super) struct CommonArgs {
     /// A reduced run that takes at most three minutes
     #[arg(long)]
     pub(super) quick: bool,
-    /// Measure only these cases and systems. If no case is named, all cases are measured; the same holds for systems
+    /// Measure only these cases and systems. If no case is named, all cases are measured; the same holds for systems. A
+    /// cipher, such as trivium, means all its implementations; trivium/words is one of them
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     pub(super) only: Vec<String>,
     /// How many times everything is measured
@@ -126,22 +127,15 @@ pub(super) struct RunArgs {
 
 #[derive(Args, Debug)]
 pub(super) struct CiphersArgs {
-    /// A reduced run that takes less than a minute
-    #[arg(long)]
-    pub(super) quick: bool,
+    #[command(flatten)]
+    pub(super) common: CommonArgs,
     /// Take frames from this file (MP4, AVI, H.264, Motion JPEG) instead of the test card
     #[arg(long, value_name = "FILE")]
     pub(super) clip: Option<PathBuf>,
-    /// Measure only these: ciphers, or implementations such as trivium/words
-    #[arg(long, value_name = "NAMES", value_delimiter = ',')]
-    pub(super) only: Vec<String>,
     /// Also measure this cipher in C, a shared object with the API of eSTREAM; may be repeated. Sizes other than the
     /// usual ones follow the file: NAME=FILE,key=BITS,iv=BITS,context=BYTES
     #[arg(long, value_name = "NAME=FILE")]
     pub(super) external: Vec<External>,
-    /// How many times each implementation takes a turn: 15, or 3 with --quick
-    #[arg(long, value_name = "NUMBER")]
-    pub(super) rounds: Option<usize>,
     /// Energy meter: auto, none, rapl[:FOLDER], hwmon[:NAME], ina219:/dev/i2c-1@0x40[,shunt=0.1,amps=2] or
     /// serial:/dev/ttyUSB0[,baud=115200]
     #[arg(long, value_name = "METER", default_value_t)]
@@ -150,32 +144,18 @@ pub(super) struct CiphersArgs {
     #[arg(long, value_name = "NUMBER", default_value_t = 1_000_000_000_000,
         value_parser = clap::value_parser!(u64).range(1..))]
     pub(super) guesses_per_second: u64,
-    /// Write record.json, table.csv, ciphers.csv and report.html into this folder; continue a record that is there
-    #[arg(long, value_name = "FOLDER")]
-    pub(super) out: Option<PathBuf>,
 }
 
 #[derive(Args, Debug)]
 pub(super) struct LoadArgs {
-    /// A reduced run, for a first look
-    #[arg(long)]
-    pub(super) quick: bool,
+    #[command(flatten)]
+    pub(super) common: CommonArgs,
     /// Take frames from this file (MP4, AVI, H.264, Motion JPEG), in its size, instead of the test card in 640x480
     #[arg(long, value_name = "FILE")]
     pub(super) clip: Option<PathBuf>,
-    /// Measure only these: ciphers, or implementations such as trivium/words. By default the fastest
-    /// implementation of each cipher
-    #[arg(long, value_name = "NAMES", value_delimiter = ',')]
-    pub(super) only: Vec<String>,
     /// Where packets are sent
     #[arg(long, value_name = "SINK", default_value = "udp")]
     pub(super) sink: SinkArg,
-    /// How many times each implementation takes a turn: 5, or 1 with --quick
-    #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u16).range(1..=1000))]
-    pub(super) rounds: Option<u16>,
-    /// Write record.json, table.csv and report.html into this folder
-    #[arg(long, value_name = "FOLDER")]
-    pub(super) out: Option<PathBuf>,
 }
 
 /// Destination of packets of `load`.

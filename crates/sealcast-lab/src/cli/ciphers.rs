@@ -1,39 +1,24 @@
-//! `sealcast-lab ciphers`
+//! `sealcast-lab ciphers`, and the processes that it starts.
 
 use std::process::ExitCode;
 
 use sealcast::failure::{Failure, FailureKind, Result};
 
 use super::args::{CipherAloneArgs, CiphersArgs};
-use crate::ciphers::{self, CipherOptions, Question};
-
-/// Number of rounds: in full, and with `--quick`.
-const ROUNDS: (usize, usize) = (15, 3);
+use super::run::{built_in, clip, measure};
+use crate::ciphers::choice;
+use crate::experiments::ciphers::{self, CIPHERS, Question};
 
 pub(super) fn run(args: &CiphersArgs) -> Result<ExitCode> {
-    let options = CipherOptions {
-        quick: args.quick,
-        clip: args.clip.clone(),
-        only: args.only.clone(),
-        external: args.external.clone(),
-        rounds: args
-            .rounds
-            .unwrap_or(if args.quick { ROUNDS.1 } else { ROUNDS.0 })
-            .max(1),
-        guesses_per_second: args.guesses_per_second as f64,
-        folder: args.out.clone(),
-        meter: args.meter.clone(),
-    };
-    let record = ciphers::measure(&options, &|words| eprintln!("{words}"))?;
-    print!("{}", ciphers::terminal(&record));
-    if let Some(folder) = &args.out {
-        ciphers::write(&record, folder)?;
-        println!(
-            "written: record.json, table.csv, ciphers.csv and report.html in {}",
-            folder.display()
-        );
-    }
-    Ok(ExitCode::SUCCESS)
+    let mut definition = built_in(&CIPHERS, &args.common)?;
+    let settings = &mut definition.settings;
+    settings.insert("clip".to_owned(), clip(args.clip.as_deref()).into());
+    settings.insert("meter".to_owned(), args.meter.to_string().into());
+    settings.insert("guesses_per_second".to_owned(), (args.guesses_per_second as f64).into());
+    definition.only(&args.common.only)?;
+    // Whoever names a library wants it measured, whatever else --only leaves.
+    choice::add_external(&mut definition, &args.external)?;
+    measure(definition, &args.common)
 }
 
 /// `sealcast-lab cipher-alone`: measures one implementation in this process and prints the answer to standard output.

@@ -5,28 +5,19 @@ use std::process::ExitCode;
 use sealcast::failure::Result;
 
 use super::args::LoadArgs;
-use crate::ciphers::load::{self, LoadOptions};
-
-/// Number of rounds: in full, and with `--quick`.
-const ROUNDS: (u16, u16) = (5, 1);
+use super::run::{built_in, clip, measure};
+use crate::experiments::load::{LOAD, NONE, Sink};
 
 pub(super) fn run(args: &LoadArgs) -> Result<ExitCode> {
-    let rounds = args.rounds.unwrap_or(if args.quick { ROUNDS.1 } else { ROUNDS.0 });
-    let options = LoadOptions {
-        quick: args.quick,
-        clip: args.clip.clone(),
-        only: args.only.clone(),
-        sink: args.sink.into(),
-        rounds: rounds.into(),
-    };
-    let record = load::measure(&options, &|words| eprintln!("{words}"))?;
-    print!("{}", load::terminal(&record));
-    if let Some(folder) = &args.out {
-        load::write(&record, folder)?;
-        println!(
-            "written: record.json, table.csv and report.html in {}",
-            folder.display()
-        );
+    let mut definition = built_in(&LOAD, &args.common)?;
+    let settings = &mut definition.settings;
+    settings.insert("clip".to_owned(), clip(args.clip.as_deref()).into());
+    settings.insert("sink".to_owned(), Sink::from(args.sink).name().into());
+    let mut only = args.common.only.clone();
+    if !only.is_empty() {
+        // What sending alone takes is always measured beside.
+        only.push(NONE.to_owned());
     }
-    Ok(ExitCode::SUCCESS)
+    definition.only(&only)?;
+    measure(definition, &args.common)
 }

@@ -1,5 +1,6 @@
 //! `sealcast-lab run`, and the common part of all experiment commands.
 
+use std::path::Path;
 use std::process::ExitCode;
 
 use sealcast::failure::{Failure, FailureKind, Result};
@@ -7,7 +8,7 @@ use sealcast::failure::{Failure, FailureKind, Result};
 use super::args::{CommonArgs, RunArgs};
 use super::control;
 use crate::experiments;
-use crate::harness::{self, Definition, Experiment};
+use crate::harness::{self, Asked, Definition, Experiment};
 
 pub(super) fn run(args: &RunArgs) -> Result<ExitCode> {
     let text = std::fs::read_to_string(&args.file).map_err(|error| {
@@ -24,6 +25,12 @@ pub(super) fn begin(text: &str, common: &CommonArgs) -> Result<Definition> {
     let mut definition = Definition::parse(text)?;
     let experiment = experiments::by_name(&definition.experiment)?;
     let timed = Definition::parse(experiment.definition)?.seconds > 0.0;
+    let known = common.out.as_deref().and_then(harness::definition_in);
+    let asked = Asked {
+        only: &common.only,
+        known: known.as_ref(),
+    };
+    experiment.complete(&mut definition, &asked)?;
     if common.quick {
         definition.quicken();
     }
@@ -33,6 +40,11 @@ pub(super) fn begin(text: &str, common: &CommonArgs) -> Result<Definition> {
     definition.at_once = common.at_once.map_or(definition.at_once, u64::from);
     check_seconds(&definition, timed)?;
     Ok(definition)
+}
+
+/// The path of a clip as definitions have it: empty for the test card.
+pub(super) fn clip(path: Option<&Path>) -> String {
+    path.map_or_else(String::new, |path| path.display().to_string())
 }
 
 /// Limit for the duration of one measurement.

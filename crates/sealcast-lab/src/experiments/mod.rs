@@ -1,8 +1,10 @@
 //! The built-in experiments: each a definition, an engine and columns.
 
+pub mod ciphers;
 pub mod delay;
 pub mod gateway;
 pub mod link;
+pub mod load;
 pub mod throughput;
 
 use sealcast::failure::{Failure, FailureKind, Result};
@@ -10,7 +12,14 @@ use sealcast::failure::{Failure, FailureKind, Result};
 use crate::harness::Experiment;
 
 /// The experiments that a definition can name.
-pub static ALL: [&Experiment; 4] = [&delay::DELAY, &gateway::GATEWAY, &link::LINK, &throughput::THROUGHPUT];
+pub static ALL: [&Experiment; 6] = [
+    &ciphers::CIPHERS,
+    &delay::DELAY,
+    &gateway::GATEWAY,
+    &link::LINK,
+    &load::LOAD,
+    &throughput::THROUGHPUT,
+];
 
 /// The experiment that a definition names.
 ///
@@ -28,12 +37,14 @@ pub fn by_name(name: &str) -> Result<&'static Experiment> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::harness::Definition;
+    use crate::harness::{Asked, Definition, table};
 
     #[test]
     fn every_built_in_definition_can_be_read_and_says_what_would_disprove_it() {
         for experiment in ALL {
-            let definition = Definition::parse(experiment.definition).expect(experiment.name);
+            let mut definition = Definition::parse(experiment.definition).expect(experiment.name);
+            let completed = experiment.complete(&mut definition, &Asked::default());
+            completed.expect(experiment.name);
             assert_eq!(definition.experiment, experiment.name);
             let known = |name: &String| definition.systems.iter().any(|system| system.name == *name);
             let named = [&definition.subject, &definition.baseline]
@@ -53,6 +64,17 @@ mod tests {
                     target.cases
                 );
             }
+            for published in &definition.published {
+                let known = |key: &String| columns.iter().any(|column| column.key == key);
+                assert!(published.figures.keys().all(known), "{published:?}");
+                assert!(definition.case(&published.case).is_some(), "{published:?}");
+            }
+            let cases = &definition.terminal_cases;
+            assert!(cases.iter().all(|case| definition.case(case).is_some()), "{cases:?}");
+            let mut names = table::head(&definition, &columns);
+            names.sort();
+            let twice = names.windows(2).find(|pair| pair[0] == pair[1]);
+            assert_eq!(twice, None, "{}: a column is there twice", experiment.name);
             assert!(!definition.method.is_empty() && !definition.disproved_by.is_empty());
         }
     }

@@ -4,6 +4,7 @@
 use std::fmt::Write;
 
 use super::column::Column;
+use super::definition::Entry;
 use super::experiment::{Axis, Chart};
 use super::number;
 use super::page::escape;
@@ -24,13 +25,12 @@ const SPREAD: f64 = 20.0;
 /// Number of colours that the page has for systems.
 const COLOURS: usize = 8;
 
-/// The CSS class of a system's colour.
+/// The CSS class of a system's colour, which members of a family share. The first one is also that of published
+/// figures.
 pub(crate) fn colour(results: &Results, row: &Row) -> String {
-    let place = results
-        .definition
-        .systems
-        .iter()
-        .position(|system| system.name == row.system.name);
+    let mut families: Vec<&str> = results.definition.systems.iter().map(Entry::family).collect();
+    families.dedup();
+    let place = families.into_iter().position(|family| family == row.system.family());
     format!("c{}", place.unwrap_or(0) % COLOURS)
 }
 
@@ -39,7 +39,13 @@ pub(crate) fn bars(results: &Results, column: &Column) -> String {
     let Some(at) = results.columns.iter().position(|other| other.key == column.key) else {
         return String::new();
     };
-    let figures = || results.rows.iter().filter_map(|row| Some((row, row.figures[at]?)));
+    let is_drawn = |row: &&Row| column.drawn_in.is_empty() || column.drawn_in.contains(&row.case.name.as_str());
+    let rows = || results.rows.iter().filter(is_drawn);
+    let figures = || rows().filter_map(|row| Some((row, row.figures[at]?)));
+    // Published figures alone are no result.
+    if figures().all(|(row, _)| row.samples.is_empty()) {
+        return String::new();
+    }
     let values = || figures().map(|(_, figure)| figure.high).filter(|value| *value > 0.0);
     let least = figures()
         .map(|(_, figure)| figure.low)
@@ -58,11 +64,12 @@ pub(crate) fn bars(results: &Results, column: &Column) -> String {
         log,
         percent: false,
     };
-    let scale = if log { "; lengths are logarithmic" } else { "" };
+    let scale = if log { "lengths are logarithmic" } else { "" };
+    let words = [column.unit, scale].into_iter().filter(|words| !words.is_empty());
     let mut html = format!(
-        "<article><h2>{} <small>{}{scale}</small></h2>\n",
+        "<article><h2>{} <small>{}</small></h2>\n",
         escape(column.title),
-        escape(column.unit)
+        escape(&words.collect::<Vec<_>>().join("; "))
     );
     let all: Vec<_> = figures().collect();
     for group in all.chunk_by(|a, b| a.0.case.name == b.0.case.name) {

@@ -22,6 +22,10 @@ pub struct Column {
     pub shown: bool,
     /// True if the page has a bar chart of it.
     pub drawn: bool,
+    /// The cases of the bar chart; all if none is named.
+    pub(crate) drawn_in: &'static [&'static str],
+    /// True if as many digits are shown as it takes to see three that count.
+    significant: bool,
     pub(crate) finding: Option<Finding>,
     /// Factor from the value in `table.csv` to the value shown in reports.
     pub(crate) scale: f64,
@@ -79,6 +83,8 @@ impl Column {
             digits: 1,
             shown: true,
             drawn: false,
+            drawn_in: &[],
+            significant: false,
             finding: None,
             scale: 1.0,
             ends: key,
@@ -139,6 +145,24 @@ impl Column {
     #[must_use]
     pub fn drawn(self) -> Self {
         Self { drawn: true, ..self }
+    }
+
+    /// Adds a bar chart of these cases to the page.
+    #[must_use]
+    pub fn drawn_in(self, cases: &'static [&'static str]) -> Self {
+        Self {
+            drawn_in: cases,
+            ..self.drawn()
+        }
+    }
+
+    /// Shows three digits that count, or all before the point: for figures that differ by orders of magnitude.
+    #[must_use]
+    pub fn significant(self) -> Self {
+        Self {
+            significant: true,
+            ..self
+        }
     }
 
     /// Leaves the column out of reports; only `table.csv` has it.
@@ -258,7 +282,13 @@ impl Column {
 
     /// A figure as reports show it, without unit and interval.
     pub(crate) fn written(&self, value: f64) -> String {
-        number::written(value * self.scale, self.digits)
+        let value = value * self.scale;
+        let digits = if self.significant {
+            number::digits(value)
+        } else {
+            self.digits
+        };
+        number::written(value, digits)
     }
 }
 

@@ -1,5 +1,7 @@
 //! The definition of an experiment: a TOML file. `definitions/` has the built-in ones.
 
+use std::collections::BTreeMap;
+
 use sealcast::failure::{Failure, FailureKind, Result};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -45,14 +47,20 @@ pub struct Definition {
     /// Values that figures have to reach.
     #[serde(default, rename = "target")]
     pub targets: Vec<Target>,
+    /// Figures from publications, shown beside the measured ones.
+    #[serde(default)]
+    pub published: Vec<Published>,
+    /// Cases whose figures the terminal shows; all if none is named, or none of these is measured.
+    #[serde(default)]
+    pub terminal_cases: Vec<String>,
     /// Settings for the engine beside cases and systems.
     #[serde(default)]
     pub settings: toml::Table,
     /// The circumstances under which systems are measured: loads, links, media.
     #[serde(rename = "case")]
     pub cases: Vec<Entry>,
-    /// The systems that are compared.
-    #[serde(rename = "system")]
+    /// The systems that are compared. If the file names none, the experiment lists those that it knows.
+    #[serde(default, rename = "system")]
     pub systems: Vec<Entry>,
 }
 
@@ -72,6 +80,22 @@ pub struct Quick {
     pub cases: Vec<String>,
     /// Systems that remain; all if none is named.
     pub systems: Vec<String>,
+    /// Settings with other values.
+    pub settings: toml::Table,
+}
+
+/// Figures that somebody published of a system in a case.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Published {
+    /// The case that they belong to.
+    pub case: String,
+    /// The name of the row.
+    pub system: String,
+    /// The publication.
+    pub source: String,
+    /// Values by the keys of columns, in the units of `table.csv`.
+    pub figures: BTreeMap<String, f64>,
 }
 
 /// A value that a figure of a system in a case has to reach.
@@ -114,6 +138,16 @@ impl Entry {
             .try_into()
             .map_err(|error: toml::de::Error| refused(&format!("`{}`: {}", self.name, error.message())))
     }
+
+    /// The part of the name before a slash, which the members of a family share; the name if there is no slash.
+    pub(crate) fn family(&self) -> &str {
+        self.name.split('/').next().unwrap_or_default()
+    }
+
+    /// True if options can mean it by this name: its own, or its family's.
+    pub fn goes_by(&self, name: &str) -> bool {
+        self.name == name || self.family() == name
+    }
 }
 
 impl Definition {
@@ -123,11 +157,11 @@ impl Definition {
     /// The text is not TOML of this form; the message says where and why.
     pub fn parse(text: &str) -> Result<Self> {
         let definition: Self = toml::from_str(text).map_err(|error| refused(&error))?;
+        if definition.cases.is_empty() {
+            return Err(refused(&"there is no case"));
+        }
         let named = [(&definition.cases, "case"), (&definition.systems, "system")];
         for (entries, kind) in named {
-            if entries.is_empty() {
-                return Err(refused(&format!("there is no {kind}")));
-            }
             for (at, entry) in entries.iter().enumerate() {
                 if entries[..at].iter().any(|other| other.name == entry.name) {
                     return Err(refused(&format!("there are two of the {kind} `{}`", entry.name)));
@@ -156,25 +190,25 @@ impl Definition {
         self.seconds = quick.seconds.unwrap_or(self.seconds);
         keep(&mut self.cases, &quick.cases);
         keep(&mut self.systems, &quick.systems);
+        self.settings.extend(quick.settings);
     }
 
-    /// Keeps only the named cases and systems. If no case is named, all cases stay; likewise for systems.
+    /// Keeps only the named cases and systems. If no case is named, all cases stay; likewise for systems. A name
+    /// without a slash includes all systems with this name before a slash: `trivium` includes `trivium/words`.
     ///
     /// # Errors
     /// A name is neither a case nor a system; the message lists the valid names.
     pub fn only(&mut self, names: &[String]) -> Result<()> {
-        let known: Vec<&str> = self
-            .cases
-            .iter()
-            .chain(&self.systems)
-            .map(|entry| entry.name.as_str())
-            .collect();
-        if let Some(wrong) = names.iter().find(|name| !known.contains(&name.as_str())) {
-            return Err(Failure::new(
-                FailureKind::Usage,
-                format!("--only {wrong} is neither a case nor a system"),
-                format!("choose among {}", known.join(", ")),
-            ));
+        let entries = || self.cases.iter().chain(&self.systems);
+        if let Some(wrong) = names.iter().find(|name| !entries().any(|entry| entry.goes_by(name))) {
+            let mut known: Vec<&str> = entries().map(Entry::family).collect();
+            known.dedup();
+            let mut hint = format!("choose among {}", known.join(", "));
+            if let Some(member) = entries().find(|entry| entry.family() != entry.name) {
+                hint.push_str(&format!(", or one of their members, such as {}", member.name));
+            }
+            let what = format!("--only {wrong} is neither a case nor a system");
+            return Err(Failure::new(FailureKind::Usage, what, hint));
         }
         keep(&mut self.cases, names);
         keep(&mut self.systems, names);
@@ -189,13 +223,13 @@ impl Definition {
 
 /// Keeps the named entries, or all if none of them is named.
 fn keep(entries: &mut Vec<Entry>, names: &[String]) {
-    let named = |entry: &Entry| names.contains(&entry.name);
+    let named = |entry: &Entry| names.iter().any(|name| entry.goes_by(name));
     if entries.iter().any(named) {
         entries.retain(named);
     }
 }
 
-fn refused(why: &dyn std::fmt::Display) -> Failure {
+pub(super) fn refused(why: &dyn std::fmt::Display) -> Failure {
     let what = format!("the definition cannot be used: {why}");
     Failure::new(
         FailureKind::Usage,
@@ -218,6 +252,11 @@ mod tests {
         [quick]
         rounds = 1
         cases = ["b"]
+        [quick.settings]
+        patience = 1
+        [settings]
+        patience = 60
+        proxy = false
         [[case]]
         name = "a"
         rate = 250
@@ -241,6 +280,11 @@ mod tests {
         quick.quicken();
         assert_eq!((quick.rounds, quick.seconds), (1, 4.0));
         assert_eq!((names(&quick.cases), quick.systems.len()), (vec!["b"], 2));
+        assert_eq!(
+            quick.settings,
+            toml::toml! { patience = 1
+            proxy = false }
+        );
         definition.only(&["sealcast".to_owned()]).expect("it is there");
         assert_eq!(
             (names(&definition.systems), definition.cases.len()),
@@ -248,6 +292,23 @@ mod tests {
         );
         let refused = definition.only(&["udp-9".to_owned()]).expect_err("unknown");
         assert_eq!(refused.hint, "choose among a, b, sealcast");
+    }
+
+    #[test]
+    fn a_family_is_named_by_what_its_members_have_before_the_slash() {
+        let text = SMALL
+            .replace("relay", "rc4/words")
+            .replace("sealcast", "rc4/definition");
+        let mut definition = Definition::parse(&text).expect("it is right");
+        definition.only(&["rc4".to_owned()]).expect("it is there");
+        assert_eq!(definition.systems.len(), 2);
+        definition.only(&["rc4/words".to_owned()]).expect("it is there");
+        assert_eq!(names(&definition.systems), ["rc4/words"]);
+        let refused = definition.only(&["rc".to_owned()]).expect_err("unknown");
+        assert_eq!(
+            refused.hint,
+            "choose among a, b, rc4, or one of their members, such as rc4/words"
+        );
     }
 
     #[test]

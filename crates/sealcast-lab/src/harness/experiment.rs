@@ -3,7 +3,7 @@
 use sealcast::failure::Result;
 
 use super::column::Column;
-use super::definition::{Definition, Entry};
+use super::definition::{self, Definition, Entry};
 use super::process::Stop;
 use super::sample::Sample;
 use super::turn::Turn;
@@ -20,6 +20,33 @@ pub struct Experiment {
     pub columns: fn() -> Vec<Column>,
     /// The charts drawn from series.
     pub charts: fn(&Definition) -> Vec<Chart>,
+    /// Adds to a definition what this program knows: systems if the file lists none, and their properties.
+    pub complete: Option<fn(&mut Definition, &Asked<'_>) -> Result<()>>,
+}
+
+/// What is known when a definition is completed.
+#[derive(Clone, Copy, Default)]
+pub struct Asked<'a> {
+    /// The names of `--only`.
+    pub only: &'a [String],
+    /// The definition of the record that the run continues.
+    pub known: Option<&'a Definition>,
+}
+
+impl Experiment {
+    /// Completes a definition that was read from a file.
+    ///
+    /// # Errors
+    /// A system is unknown, or there is none.
+    pub(crate) fn complete(&self, definition: &mut Definition, asked: &Asked<'_>) -> Result<()> {
+        if let Some(complete) = self.complete {
+            complete(definition, asked)?;
+        }
+        match definition.systems.is_empty() {
+            true => Err(definition::refused(&"there is no system")),
+            false => Ok(()),
+        }
+    }
 }
 
 /// The place where an engine may leave files.
@@ -60,7 +87,8 @@ pub trait Engine: Sync {
     /// true.
     ///
     /// # Errors
-    /// The reason, for the user. The turn is repeated once, then skipped.
+    /// The reason, for the user. The turn is repeated once, then skipped. A sample with the flag
+    /// [`last`](Sample::last) is not repeated.
     fn measure(&self, turn: &Turn, seconds: f64, stop: Stop<'_>) -> Result<Sample>;
 }
 

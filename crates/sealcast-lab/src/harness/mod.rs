@@ -22,12 +22,13 @@ mod results;
 mod run;
 mod sample;
 pub(crate) mod statistics;
-mod table;
+pub(crate) mod table;
 mod turn;
 
 pub use column::{Better, Column};
-pub use definition::{Definition, Entry};
-pub use experiment::{Axis, Chart, Engine, Experiment, Opened, Place};
+pub use definition::{Definition, Entry, Published};
+pub use experiment::{Asked, Axis, Chart, Engine, Experiment, Opened, Place};
+pub(crate) use record::definition_in;
 pub use report::write;
 pub use results::{Results, Row};
 pub use run::run;

@@ -3,10 +3,23 @@
 /// Thousands separator: a narrow no-break space.
 const APART: char = '\u{202f}';
 
-/// A number with this many digits after the point and separated thousands.
+/// From this number on, powers of ten are written.
+const LARGE: f64 = 1e15;
+
+/// The number of digits after the point that shows three digits that count, or all before the point; at most 4.
+pub(crate) fn digits(value: f64) -> usize {
+    let before_point = value.abs().max(1e-9).log10().floor() as i32 + 1;
+    (3 - before_point).clamp(0, 4) as usize
+}
+
+/// A number with this many digits after the point and separated thousands; from 10^15 on, a power of ten.
 pub(crate) fn written(value: f64, digits: usize) -> String {
     if !value.is_finite() {
         return "-".to_owned();
+    }
+    if value >= LARGE {
+        let power = value.log10().floor();
+        return format!("{:.2} × 10^{power}", value / 10_f64.powf(power));
     }
     let text = format!("{:.digits$}", value.abs());
     let (whole, rest) = text
@@ -53,6 +66,13 @@ mod tests {
             (written(-0.001, 2), written(f64::NAN, 2)),
             ("0.00".to_owned(), "-".to_owned())
         );
+        assert_eq!(written(1.079e19, 0), "1.08 × 10^19");
+    }
+
+    #[test]
+    fn three_digits_count_or_all_before_the_point() {
+        let short = [0.000_012_3, 0.0456, 0.789, 4.5678, 12.345, 678.9, 12_345.6].map(digits);
+        assert_eq!(short, [4, 4, 3, 2, 1, 0, 0]);
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use super::column::Column;
-use super::definition::{Definition, Entry};
+use super::definition::{Definition, Entry, Published};
 use super::results::{Results, Row};
 use super::statistics::Estimate;
 use super::{chart, findings};
@@ -38,7 +38,8 @@ pub(crate) fn page(results: &Results, method: &[String]) -> String {
         page.push_str(&chart::bars(results, column));
     }
     page.push_str("</div>\n");
-    table(&mut page, results);
+    tables(&mut page, results);
+    sources(&mut page, &definition.published);
     entries(&mut page, definition);
     list(&mut page, "Method", method.iter().map(|words| escape(words)));
     let disproof = format!("Otherwise than expected would be: {}", definition.disproved_by);
@@ -83,12 +84,18 @@ fn found(page: &mut String, results: &Results) {
     page.push_str("</article>\n");
 }
 
-fn table(page: &mut String, results: &Results) {
-    let shown = || results.columns.iter().enumerate().filter(|(_, column)| column.shown);
-    page.push_str(
-        "<article class=\"wide\"><h2>Figures <small>95 % intervals below; none of one round</small></h2>\n\
-         <table>\n<tr><th></th>",
-    );
+/// A table for each section.
+fn tables(page: &mut String, results: &Results) {
+    page.push_str("<article class=\"wide\"><h2>Figures <small>95 % intervals below; none of one round</small></h2>\n");
+    for (columns, rows) in results.sections() {
+        table(page, results, &columns, rows);
+    }
+    page.push_str("</article>\n");
+}
+
+fn table(page: &mut String, results: &Results, columns: &[usize], rows: &[Row]) {
+    let shown = || columns.iter().map(|&at| (at, &results.columns[at]));
+    page.push_str("<table>\n<tr><th></th>");
     for (_, column) in shown() {
         let _ = write!(
             page,
@@ -98,7 +105,7 @@ fn table(page: &mut String, results: &Results) {
         );
     }
     page.push_str("</tr>\n");
-    for rows in results.rows.chunk_by(|a, b| a.case.name == b.case.name) {
+    for rows in rows.chunk_by(|a, b| a.case.name == b.case.name) {
         let span = shown().count() + 1;
         let _ = writeln!(
             page,
@@ -118,7 +125,16 @@ fn table(page: &mut String, results: &Results) {
             page.push_str("</tr>\n");
         }
     }
-    page.push_str("</table></article>\n");
+    page.push_str("</table>\n");
+}
+
+/// Where published figures come from.
+fn sources(page: &mut String, published: &[Published]) {
+    let sources = published.chunk_by(|a, b| a.source == b.source).map(|of_one| {
+        let names: Vec<String> = of_one.iter().map(|one| escape(&one.system)).collect();
+        format!("<b>{}</b>: {}", names.join(", "), escape(&of_one[0].source))
+    });
+    list(page, "Published figures", sources);
 }
 
 fn cell(column: &Column, row: &Row, at: usize) -> String {

@@ -2,7 +2,7 @@
 //! appended when it is over, so that a killed run can continue.
 
 use std::fs::{self, File, OpenOptions};
-use std::io::Write;
+use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
 
 use jiff::Timestamp;
@@ -135,6 +135,15 @@ impl Record {
         })
     }
 
+    /// True if an earlier round was the last one of this system in this case.
+    pub(crate) fn is_over(&self, turn: &Turn) -> bool {
+        let ends = |taken: &Taken| {
+            let same = (&taken.turn.case, &taken.turn.system) == (&turn.case, &turn.system);
+            same && matches!(&taken.outcome, Outcome::Sample(sample) if sample.last)
+        };
+        self.taken.iter().any(ends)
+    }
+
     /// True if the turn was measured successfully.
     pub(crate) fn has(&self, turn: &Turn) -> bool {
         let done = |taken: &Taken| taken.turn == *turn && matches!(taken.outcome, Outcome::Sample(_));
@@ -163,6 +172,15 @@ impl Record {
             _ => None,
         })
     }
+}
+
+/// The definition of the record in a folder; `None` if there is no record that can be read.
+pub(crate) fn definition_in(folder: &Path) -> Option<Definition> {
+    let mut first = String::new();
+    let file = File::open(folder.join(FILE)).ok()?;
+    BufReader::new(file).read_line(&mut first).ok()?;
+    let header: Header = serde_json::from_str(&first).ok()?;
+    Some(header.definition)
 }
 
 /// Writes one line with a single write.

@@ -16,7 +16,7 @@ pub fn write(results: &Results, method: &[String], folder: &Path) -> Result<()> 
     let csv = table::csv(results).map_err(|error| unwritable(folder, &error))?;
     let files = [
         ("table.csv", csv),
-        ("table.md", table::terminal(results).into_bytes()),
+        ("table.md", table::document(results).into_bytes()),
         ("report.html", page::page(results, method).into_bytes()),
     ];
     for (name, bytes) in files {

@@ -1,12 +1,13 @@
 //! Results computed from the samples of a record: a row for each system in each case.
 
 use super::column::Column;
-use super::definition::{Definition, Entry};
+use super::definition::{Definition, Entry, Published};
 use super::environment;
 use super::experiment::Chart;
 use super::record::{Outcome, Record};
 use super::sample::Sample;
 use super::statistics::Estimate;
+use super::turn::Turn;
 
 /// All figures, with the information needed to read them.
 pub struct Results {
@@ -16,7 +17,7 @@ pub struct Results {
     pub columns: Vec<Column>,
     /// The charts to draw.
     pub charts: Vec<Chart>,
-    /// In the order of the definition, without rows that have no sample.
+    /// In the order of the definition, without rows that have no figure; published ones after those of their case.
     pub rows: Vec<Row>,
     /// Systems or turns that could not be measured, with the reason.
     pub missing: Vec<String>,
@@ -30,7 +31,7 @@ pub struct Row {
     pub case: Entry,
     /// The system.
     pub system: Entry,
-    /// One sample for each round, with the round's number.
+    /// One sample for each round, with the round's number; none if the figures are published ones.
     pub samples: Vec<(usize, Sample)>,
     /// In the order of the columns, in the units of `table.csv`.
     pub figures: Vec<Option<Estimate>>,
@@ -72,6 +73,13 @@ impl Results {
                     });
                 }
             }
+            rows.extend(
+                definition
+                    .published
+                    .iter()
+                    .filter(|one| one.case == case.name)
+                    .map(|one| published(case, one)),
+            );
         }
         let mut results = Self {
             definition,
@@ -85,10 +93,16 @@ impl Results {
         for (row, figures) in results.rows.iter_mut().zip(figures) {
             row.figures = figures;
         }
+        results.rows.retain(|row| row.figures.iter().any(Option::is_some));
         results
     }
 
     fn figures(&self, row: &Row) -> Vec<Option<Estimate>> {
+        let here = |one: &&Published| (&one.case, &one.system) == (&row.case.name, &row.system.name);
+        if let Some(published) = self.definition.published.iter().find(here) {
+            let exact = |column: &Column| published.figures.get(column.key).copied().map(Estimate::exact);
+            return self.columns.iter().map(exact).collect();
+        }
         let own = row.lent();
         let figure = |column: &Column| {
             let Some(reference) = column.reference(&self.definition.baseline) else {
@@ -106,6 +120,26 @@ impl Results {
     pub fn row(&self, case: &str, system: &str) -> Option<&Row> {
         let mut rows = self.rows.iter();
         rows.find(|row| row.case.name == case && row.system.name == system)
+    }
+
+    /// The rows in sections of a table: consecutive cases that have figures in the same of the shown columns, and
+    /// the places of these columns.
+    pub(crate) fn sections(&self) -> Vec<(Vec<usize>, &[Row])> {
+        let mut sections: Vec<(Vec<usize>, &[Row])> = Vec::new();
+        let mut begin = 0;
+        for rows in self.rows.chunk_by(|a, b| a.case.name == b.case.name) {
+            let is_used = |at: &usize| self.columns[*at].shown && rows.iter().any(|row| row.figures[*at].is_some());
+            let used: Vec<usize> = (0..self.columns.len()).filter(is_used).collect();
+            match sections.last_mut() {
+                Some((columns, section)) if *columns == used => {
+                    let from = begin - section.len();
+                    *section = &self.rows[from..begin + rows.len()];
+                }
+                _ => sections.push((used, rows)),
+            }
+            begin += rows.len();
+        }
+        sections
     }
 
     /// The number of rounds with at least one sample.
@@ -130,6 +164,41 @@ fn samples(record: &Record, case: &Entry, system: &Entry) -> Vec<(usize, Sample)
     samples
 }
 
+/// A row of published figures, which are set later.
+fn published(case: &Entry, published: &Published) -> Row {
+    let system = Entry {
+        name: published.system.clone(),
+        words: published.source.clone(),
+        fields: toml::Table::new(),
+    };
+    Row {
+        case: case.clone(),
+        system,
+        samples: Vec::new(),
+        figures: Vec::new(),
+    }
+}
+
+/// What samples lack: a line for each system and reason, with the cases.
+fn lacks(record: &Record) -> Vec<String> {
+    let mut lacks: Vec<(&str, &str, Vec<&str>)> = Vec::new();
+    for taken in &record.taken {
+        let Outcome::Sample(sample) = &taken.outcome else {
+            continue;
+        };
+        let Turn { case, system, .. } = &taken.turn;
+        for why in &sample.lacks {
+            match lacks.iter_mut().find(|(of, known, _)| of == system && known == why) {
+                Some((_, _, cases)) if cases.contains(&case.as_str()) => {}
+                Some((_, _, cases)) => cases.push(case),
+                None => lacks.push((system, why, vec![case])),
+            }
+        }
+    }
+    let said = |(system, why, cases): &(&str, &str, Vec<&str>)| format!("{system} in {}: {why}", cases.join(", "));
+    lacks.iter().map(said).collect()
+}
+
 fn missing(record: &Record) -> Vec<String> {
     let absent = record
         .header
@@ -139,7 +208,7 @@ fn missing(record: &Record) -> Vec<String> {
     let failed = record
         .failures()
         .map(|(turn, why)| format!("{} in {}, round {}: {why}", turn.system, turn.case, turn.round + 1));
-    absent.chain(failed).collect()
+    absent.chain(failed).chain(lacks(record)).collect()
 }
 
 /// Duration of the turns, and seed.
@@ -168,4 +237,55 @@ fn facts(definition: &Definition, record: &Record) -> Vec<(String, String)> {
     ];
     let own = own.into_iter().map(|(name, value)| (name.to_owned(), value));
     own.chain(record.header.facts.iter().cloned()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::harness::record::Header;
+
+    const DEFINITION: &str = "experiment = \"e\"\ntitle = \"t\"\nasks = \"a\"\ndisproved_by = \"d\"\nrounds = 1\n\
+        seconds = 1\n[[case]]\nname = \"a\"\n[[case]]\nname = \"b\"\n[[case]]\nname = \"c\"\n\
+        [[system]]\nname = \"x\"\n[[published]]\ncase = \"b\"\nsystem = \"y\"\nsource = \"a paper\"\n\
+        figures = { ms = 7.0 }\n";
+
+    fn results() -> Results {
+        let folder = tempfile::tempdir().expect("a folder");
+        let definition = Definition::parse(DEFINITION).expect("it is right");
+        let header = Header::new(&definition, Vec::new(), Vec::new());
+        let mut record = Record::open(folder.path(), header).expect("new");
+        for (case, value) in [("a", "ms"), ("b", "ms"), ("c", "bytes")] {
+            let turn = Turn {
+                round: 0,
+                case: case.to_owned(),
+                system: "x".to_owned(),
+            };
+            record
+                .add(turn, Outcome::Sample(Sample::default().with(value, 1.0)))
+                .expect("written");
+        }
+        let columns = ["ms", "bytes"].map(|key| Column::median(key, key, ""));
+        Results::new(definition, columns.into(), Vec::new(), record)
+    }
+
+    #[test]
+    fn published_figures_stand_behind_the_measured_ones_of_their_case() {
+        let results = results();
+        let names: Vec<&str> = results.rows.iter().map(|row| row.system.name.as_str()).collect();
+        assert_eq!(names, ["x", "x", "y", "x"]);
+        let row = results.row("b", "y").expect("it is there");
+        assert_eq!((row.samples.len(), row.figures[0]), (0, Some(Estimate::exact(7.0))));
+        assert_eq!((row.figures[1], results.rounds()), (None, 1));
+    }
+
+    #[test]
+    fn cases_with_figures_in_the_same_columns_share_a_section() {
+        let results = results();
+        let sections: Vec<(Vec<usize>, usize)> = results
+            .sections()
+            .into_iter()
+            .map(|(columns, rows)| (columns, rows.len()))
+            .collect();
+        assert_eq!(sections, [(vec![0], 3), (vec![1], 1)]);
+    }
 }

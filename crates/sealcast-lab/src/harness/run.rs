@@ -16,6 +16,9 @@ use super::results::Results;
 use super::sample::Sample;
 use super::turn::{Turn, turns};
 
+/// Least time between two lines on progress, so that short turns do not fill the terminal.
+const PROGRESS: Duration = Duration::from_secs(1);
+
 struct Bench<'a> {
     definition: &'a Definition,
     engine: &'a dyn Engine,
@@ -25,6 +28,8 @@ struct Bench<'a> {
     /// Number of turns in this run.
     count: usize,
     began: Instant,
+    /// The time of the last line on progress.
+    last_told: Mutex<Option<Instant>>,
     stop: Stop<'a>,
     told: &'a (dyn Fn(&str) + Sync),
 }
@@ -62,7 +67,11 @@ pub fn run(
     }
     let header = Header::new(definition, opened.facts.clone(), opened.absent.clone());
     let record = Record::open(folder, header)?;
-    let left: VecDeque<Turn> = all.iter().filter(|turn| !record.has(turn)).cloned().collect();
+    let left: VecDeque<Turn> = all
+        .iter()
+        .filter(|turn| !record.has(turn) && !record.is_over(turn))
+        .cloned()
+        .collect();
     if left.len() < all.len() {
         told(&format!(
             "{} of {} turns are in the record already",
@@ -78,6 +87,7 @@ pub fn run(
         queue: Mutex::new(left),
         record: Mutex::new(record),
         began: Instant::now(),
+        last_told: Mutex::new(None),
         stop,
         told,
     };
@@ -104,6 +114,9 @@ impl Bench<'_> {
             let Some(turn) = lock(&self.queue).pop_front() else {
                 return Ok(());
             };
+            if lock(&self.record).is_over(&turn) {
+                continue;
+            }
             let taken = self.take(&turn);
             if taken.is_err() {
                 // Makes the other workers end, too.
@@ -120,11 +133,25 @@ impl Bench<'_> {
             (self.told)(&format!("{}, {}: {why}; once more", turn.case, turn.system));
             outcome = self.once(turn)?;
         }
-        let said = match &outcome {
-            Outcome::Sample(sample) => self.said(sample),
-            Outcome::Failure(why) => format!("left out: {why}"),
+        self.tell(turn, &outcome);
+        lock(&self.record).add(turn.clone(), outcome)
+    }
+
+    /// Reports what the turn gave, how many there are, and how long they take. Of several good turns within a second
+    /// only the first is reported.
+    fn tell(&self, turn: &Turn, outcome: &Outcome) {
+        let (said, is_good) = match outcome {
+            Outcome::Sample(sample) if sample.lacks.is_empty() => (self.said(sample), true),
+            Outcome::Sample(sample) => (sample.lacks.join("; "), false),
+            Outcome::Failure(why) => (format!("left out: {why}"), false),
         };
         let done = self.count - lock(&self.queue).len();
+        let mut last_told = lock(&self.last_told);
+        let is_soon = last_told.is_some_and(|last| last.elapsed() < PROGRESS);
+        if is_good && is_soon && done < self.count {
+            return;
+        }
+        *last_told = Some(Instant::now());
         (self.told)(&format!(
             "{done} of {}{}: round {}, {}, {}: {said}",
             self.count,
@@ -133,7 +160,6 @@ impl Bench<'_> {
             turn.case,
             turn.system
         ));
-        lock(&self.record).add(turn.clone(), outcome)
     }
 
     fn once(&self, turn: &Turn) -> Result<Outcome> {
@@ -147,11 +173,11 @@ impl Bench<'_> {
         }
     }
 
-    /// The values of a sample in the columns that findings use.
+    /// The values of a sample in the columns that findings use; without findings, in the first column with a value.
     fn said(&self, sample: &Sample) -> String {
-        let figures = (self.experiment.columns)()
-            .into_iter()
-            .filter(|column| column.finding.is_some());
+        let columns = (self.experiment.columns)();
+        let found = columns.iter().any(|column| column.finding.is_some());
+        let figures = columns.iter().filter(|column| column.finding.is_some() || !found);
         let said = figures.filter_map(|column| {
             let figure = column.figure(&[(0, sample)], &[])?;
             Some(format!(
@@ -161,7 +187,9 @@ impl Bench<'_> {
                 column.unit
             ))
         });
-        said.collect::<Vec<_>>().join(", ")
+        said.take(if found { usize::MAX } else { 1 })
+            .collect::<Vec<_>>()
+            .join(", ")
     }
 
     /// The estimated time for the remaining turns, at the speed of the previous ones.
@@ -229,6 +257,7 @@ mod tests {
             open: |_, _| Ok(Opened::new(Fake { fails: "b" })),
             columns: || vec![Column::median("ms", "time", "ms")],
             charts: |_| Vec::new(),
+            complete: None,
         }
     }
 
@@ -271,6 +300,53 @@ mod tests {
             said.contains("turns are in the record already") && said.contains(" left"),
             "{said}"
         );
+    }
+
+    /// Too slow for the case `a`.
+    struct Slow;
+
+    impl Engine for Slow {
+        fn measure(&self, turn: &Turn, _: f64, _: Stop<'_>) -> Result<Sample> {
+            let sample = Sample::default().with("ms", 1.0);
+            Ok(match turn.case.as_str() {
+                "a" => Sample {
+                    last: true,
+                    ..Sample::default().lacking("too slow".to_owned())
+                },
+                _ => sample,
+            })
+        }
+    }
+
+    #[test]
+    fn what_is_over_after_the_first_round_is_named_once_and_not_measured_again() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let definition = Definition::parse(DEFINITION).expect("it is right");
+        let slow = Experiment {
+            open: |_, _| Ok(Opened::new(Slow)),
+            ..fake()
+        };
+        let told = Mutex::new(Vec::new());
+        let tell = |words: &str| lock(&told).push(words.to_owned());
+        let stop = AtomicBool::new(false);
+        let results = run(&slow, &definition, folder.path(), &stop, &tell).expect("it is measured");
+        assert_eq!(results.missing, ["x in a: too slow", "y in a: too slow"]);
+        let cases: Vec<(&str, usize)> = results
+            .rows
+            .iter()
+            .map(|row| (&*row.case.name, row.samples.len()))
+            .collect();
+        assert_eq!(cases, [("b", 3), ("b", 3)], "no row without a figure");
+        let turns = std::fs::read_to_string(folder.path().join("record.jsonl"))
+            .expect("a record")
+            .lines()
+            .count()
+            - 1;
+        assert_eq!(turns, 2 + 2 * 3);
+
+        run(&slow, &definition, folder.path(), &stop, &tell).expect("it is complete");
+        let said = lock(&told).join("\n");
+        assert!(said.contains("12 of 12 turns are in the record already"), "{said}");
     }
 
     #[test]

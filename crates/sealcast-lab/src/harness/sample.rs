@@ -12,6 +12,12 @@ pub struct Sample {
     /// Several values of a kind: one for each second, or a curve on the grid of its chart.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub series: BTreeMap<String, Vec<f64>>,
+    /// What could not be measured in this turn, with the reason.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub lacks: Vec<String>,
+    /// True if the system is not measured in this case in later rounds, for the reason in `lacks`.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub last: bool,
 }
 
 impl Sample {
@@ -21,6 +27,22 @@ impl Sample {
         if value.is_finite() {
             self.values.insert(name.to_owned(), value);
         }
+        self
+    }
+
+    /// Adds a value if there is one; ignores one that is not finite.
+    #[must_use]
+    pub fn with_some(self, name: &str, value: Option<f64>) -> Self {
+        match value {
+            Some(value) => self.with(name, value),
+            None => self,
+        }
+    }
+
+    /// Notes what could not be measured, with the reason.
+    #[must_use]
+    pub fn lacking(mut self, what: String) -> Self {
+        self.lacks.push(what);
         self
     }
 

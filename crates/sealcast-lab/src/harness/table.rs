@@ -3,18 +3,27 @@
 use std::fmt::Write;
 
 use super::column::Column;
-use super::definition::Entry;
+use super::definition::{Definition, Entry};
 use super::findings;
 use super::results::{Results, Row};
 use super::statistics::Estimate;
 
-/// Findings and the table as Markdown, ready for documents.
+/// Findings, the table of the cases that the terminal shows, and remarks, as Markdown.
 pub fn terminal(results: &Results) -> String {
+    text(results, &results.definition.terminal_cases)
+}
+
+/// Findings, all tables and remarks as Markdown, ready for documents.
+pub(crate) fn document(results: &Results) -> String {
+    text(results, &[])
+}
+
+fn text(results: &Results, cases: &[String]) -> String {
     let mut text = String::new();
     for sentence in findings::headline(results) {
         let _ = writeln!(text, "{sentence}\n");
     }
-    text.push_str(&markdown(results));
+    text.push_str(&tables(results, cases));
     text.push('\n');
     let targets = findings::targets(results).into_iter().map(|target| ("target", target));
     let missing = results.missing.iter().map(|missing| ("not measured", missing.clone()));
@@ -25,19 +34,25 @@ pub fn terminal(results: &Results) -> String {
     text
 }
 
-/// The table alone.
-pub(crate) fn markdown(results: &Results) -> String {
-    let columns = || results.columns.iter().filter(|column| column.shown);
+/// The tables of these cases, one for each section; of all cases if none is named, or none of these is measured.
+fn tables(results: &Results, cases: &[String]) -> String {
+    let named = |row: &&Row| cases.contains(&row.case.name);
+    let any = results.rows.iter().any(|row| named(&row));
+    let sections = results.sections().into_iter().filter_map(|(columns, rows)| {
+        let rows: Vec<&Row> = rows.iter().filter(|row| !any || named(row)).collect();
+        (!rows.is_empty()).then(|| markdown(results, &columns, &rows))
+    });
+    sections.collect::<Vec<_>>().join("\n")
+}
+
+/// One table: these columns of these rows.
+fn markdown(results: &Results, columns: &[usize], rows: &[&Row]) -> String {
+    let columns = || columns.iter().map(|&at| (at, &results.columns[at]));
     let mut lines = vec![vec!["case".to_owned(), "system".to_owned()]];
-    lines[0].extend(columns().map(Column::head));
-    for row in &results.rows {
-        let cells = results
-            .columns
-            .iter()
-            .zip(&row.figures)
-            .filter(|(column, _)| column.shown);
+    lines[0].extend(columns().map(|(_, column)| column.head()));
+    for row in rows {
         let mut line = vec![row.case.name.clone(), row.system.name.clone()];
-        line.extend(cells.map(|(column, figure)| cell(column, *figure)));
+        line.extend(columns().map(|(at, column)| cell(column, row.figures[at])));
         lines.push(line);
     }
     let width = |at: usize| lines.iter().map(|line| line[at].chars().count()).max().unwrap_or(0);
@@ -85,13 +100,7 @@ fn cell(column: &Column, figure: Option<Estimate>) -> String {
 pub(crate) fn csv(results: &Results) -> csv::Result<Vec<u8>> {
     let mut out = csv::Writer::from_writer(Vec::new());
     let [cases, systems] = [&results.definition.cases, &results.definition.systems].map(|entries| fields(entries));
-    let mut head = vec!["case".to_owned()];
-    head.extend(cases.iter().map(|&name| name.to_owned()));
-    head.push("system".to_owned());
-    head.extend(systems.iter().map(|&name| name.to_owned()));
-    head.push("rounds".to_owned());
-    head.extend(results.columns.iter().flat_map(Column::names));
-    out.write_record(head)?;
+    out.write_record(head(&results.definition, &results.columns))?;
     for row in &results.rows {
         let mut line = vec![row.case.name.clone()];
         line.extend(cases.iter().map(|name| value(&row.case, name)));
@@ -102,6 +111,14 @@ pub(crate) fn csv(results: &Results) -> csv::Result<Vec<u8>> {
         out.write_record(line)?;
     }
     out.into_inner().map_err(|error| error.into_error().into())
+}
+
+/// The names of the columns of `table.csv`.
+pub(crate) fn head(definition: &Definition, columns: &[Column]) -> Vec<String> {
+    let [cases, systems] = [&definition.cases, &definition.systems].map(|entries| fields(entries));
+    let parameters = [&["case"], &cases[..], &["system"], &systems, &["rounds"]].concat();
+    let figures = columns.iter().flat_map(Column::names);
+    parameters.into_iter().map(str::to_owned).chain(figures).collect()
 }
 
 /// The names of scalar parameters that any of the entries has.

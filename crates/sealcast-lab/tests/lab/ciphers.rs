@@ -12,6 +12,8 @@ use serde_json::Value;
 
 const LAB: &str = env!("CARGO_BIN_EXE_sealcast-lab");
 
+type Line = HashMap<String, String>;
+
 fn lab(arguments: &[&str], out: Option<&Path>) -> (Option<i32>, String) {
     let mut command = Command::new(LAB);
     command.args(arguments);
@@ -23,24 +25,28 @@ fn lab(arguments: &[&str], out: Option<&Path>) -> (Option<i32>, String) {
     (status.code(), said.concat())
 }
 
-fn record(folder: &Path) -> Value {
-    let text = std::fs::read(folder.join("record.json")).expect("a record");
-    serde_json::from_slice(&text).expect("JSON")
+/// The whole lines of the record; empty if there is none.
+fn record(folder: &Path) -> Vec<Value> {
+    let text = std::fs::read_to_string(folder.join("record.jsonl")).unwrap_or_default();
+    let whole = text.rfind('\n').map_or("", |end| &text[..end]);
+    whole
+        .lines()
+        .map(|line| serde_json::from_str(line).expect("JSON"))
+        .collect()
 }
 
-fn number(value: &Value) -> f64 {
-    value.as_f64().expect("a number")
-}
-
-/// The median of three rounds, and the ends of its interval. These are the least and the greatest value: a bootstrap of
-/// three values draws each value three times in more than 2.5 % of its samples.
+/// The median of rounds, with the ends of its interval: a bootstrap over three draws each of them alone in more than
+/// 2.5 % of its samples, so they are the least and the most.
 fn estimate(mut values: Vec<f64>) -> [f64; 3] {
     values.sort_by(f64::total_cmp);
-    assert_eq!(values.len(), 3, "three rounds");
-    [values[1], values[0], values[2]]
+    assert!(
+        [1, 3].contains(&values.len()),
+        "three rounds, or one of who is too slow: {values:?}"
+    );
+    [values[values.len() / 2], values[0], values[values.len() - 1]]
 }
 
-/// A number as the report writes it: about three significant digits, or all digits before the decimal point.
+/// As the report writes it: three digits that count, or all before the point, with separated thousands.
 fn short(value: f64) -> String {
     let digits = match value.abs() {
         0.0..0.1 => 4,
@@ -49,22 +55,15 @@ fn short(value: f64) -> String {
         10.0..100.0 => 1,
         _ => 0,
     };
-    format!("{value:.digits$}")
+    let text = format!("{value:.digits$}");
+    let whole = text.split('.').next().map_or(0, str::len);
+    let apart = |at: usize| at > 0 && at < whole && whole > 4 && (whole - at).is_multiple_of(3);
+    let letter = |(at, letter)| [if apart(at) { "\u{202f}" } else { "" }.to_owned(), String::from(letter)].concat();
+    text.chars().enumerate().map(letter).collect()
 }
 
-fn with_interval(of: [f64; 3]) -> String {
-    let [value, low, high] = of.map(short);
-    format!("{value} ({low} to {high})")
-}
-
-/// The lines of a CSV file, each as a map from column to value.
-fn lines(path: &Path) -> Vec<HashMap<String, String>> {
-    let mut file = csv::Reader::from_path(path).expect("a table");
-    file.deserialize().map(|line| line.expect("a line")).collect()
-}
-
-/// Compares three columns of a line, a value and the ends of its interval, with the values computed here.
-fn assert_is(line: &HashMap<String, String>, column: &str, computed: [f64; 3]) {
+/// Holds a figure of a line, with the ends of its interval, to what was computed here.
+fn assert_is(line: &Line, column: &str, computed: [f64; 3]) {
     for (end, computed) in ["", "_low", "_high"].iter().zip(computed) {
         let written: f64 = line[&format!("{column}{end}")].parse().expect("a number");
         let apart = (written - computed).abs();
@@ -77,9 +76,12 @@ fn assert_is(line: &HashMap<String, String>, column: &str, computed: [f64; 3]) {
 
 /// The output of a run.
 struct Left {
-    record: Value,
+    header: Value,
+    turns: Vec<Value>,
+    table: Vec<Line>,
     report: String,
-    folder: tempfile::TempDir,
+    said: String,
+    _folder: tempfile::TempDir,
 }
 
 impl Left {
@@ -87,182 +89,171 @@ impl Left {
         let folder = tempfile::tempdir().expect("a folder");
         let (code, said) = lab(arguments, Some(folder.path()));
         assert_eq!(code, Some(0), "{said}");
+        let mut turns = record(folder.path());
+        let mut table = csv::Reader::from_path(folder.path().join("table.csv")).expect("a table");
         Self {
-            record: record(folder.path()),
+            header: turns.remove(0),
+            turns,
+            table: table.deserialize().map(|line| line.expect("a line")).collect(),
             report: std::fs::read_to_string(folder.path().join("report.html")).expect("a report"),
-            folder,
+            said,
+            _folder: folder,
         }
     }
 
-    fn list(&self, field: &str) -> &[Value] {
-        self.record[field].as_array().expect("a list")
+    /// The values of the samples of a system in a case, in the order in which they were taken.
+    fn samples(&self, case: &str, system: &str) -> Vec<HashMap<String, f64>> {
+        let own = self
+            .turns
+            .iter()
+            .filter(|turn| turn["case"] == case && turn["system"] == system);
+        let values = own.map(|turn| turn["sample"]["values"].clone());
+        values
+            .map(|values| serde_json::from_value(values).expect("numbers"))
+            .collect()
     }
 
-    fn loads(&self) -> &[Value] {
-        self.record["settings"]["workloads"].as_array().expect("workloads")
+    /// A fact of the header.
+    fn fact(&self, name: &str) -> &str {
+        let facts = self.header["facts"].as_array().expect("a list").iter();
+        let fact = facts.filter(|fact| fact[0] == name).find_map(|fact| fact[1].as_str());
+        fact.expect("it is there")
     }
 
-    fn load(&self, name: &str) -> usize {
-        let place = self.loads().iter().position(|load| load["name"] == name);
-        place.expect("one of those in the record")
-    }
-
-    fn contender(&self, line: &HashMap<String, String>) -> usize {
-        let is = |one: &Value| one["cipher"] == line["cipher"] && one["implementation"] == line["implementation"];
-        let place = self.list("contenders").iter().position(is);
-        place.expect("one of those in the record")
-    }
-
-    /// The entries of one contender in the list of this name, of all rounds.
-    fn of(&self, contender: usize, list: &str) -> Vec<&Value> {
-        let rounds = self.list("rounds").iter();
-        let all = rounds.flat_map(|round| round[list].as_array().expect("a list"));
-        all.filter(|one| one["contender"] == contender).collect()
-    }
-
-    fn shows(&self, cells: &str) {
-        assert!(self.report.contains(cells), "{cells} is not in the report");
+    fn shows(&self, computed: [f64; 3]) {
+        let [value, low, high] = computed.map(short);
+        let cell = match low == high {
+            true => format!("<td>{value}"),
+            false => format!("<td>{value}<small>{low} to {high}</small></td>"),
+        };
+        assert!(self.report.contains(&cell), "{cell} is not in the report");
     }
 }
 
 #[test]
-fn tables_and_report_follow_from_the_rounds_in_the_record() {
-    let left = Left::by(&[
-        "ciphers",
-        "--quick",
-        "--only",
-        "trivium,xor,aes-128-gcm",
-        "--guesses-per-second",
-        "1000000",
-    ]);
-    // A quick run ends after a fixed time, so the number of rounds depends on the machine.
-    assert!(!left.list("rounds").is_empty());
-    assert_eq!(left.loads().len(), 11);
-    let alone = left.report.contains("<svg") && !left.report.contains("src=") && !left.report.contains("href=");
-    assert!(alone, "one file");
-    let table = lines(&left.folder.path().join("table.csv"));
-    table.iter().for_each(|line| assert_speeds(&left, line));
-    // An implementation that is too slow for a quick run has no lines for larger loads.
-    for contender in left.list("contenders") {
-        let of_it = |line: &&HashMap<String, String>| line["implementation"] == contender["implementation"];
-        assert!(table.iter().any(|line| of_it(&line)), "{contender}");
-    }
-
-    let ciphers = lines(&left.folder.path().join("ciphers.csv"));
-    assert_eq!(ciphers.len(), left.list("contenders").len());
-    ciphers.iter().for_each(|line| {
-        assert_times(&left, line);
-        assert_ranks(&left, line);
-    });
-    let ranked = ciphers.iter().filter(|line| !line["rank"].is_empty()).count();
+fn tables_and_report_follow_from_the_turns_in_the_record() {
+    let only = "trivium,xor,aes-128-gcm";
+    let left = Left::by(&["ciphers", "--quick", "--only", only, "--guesses-per-second", "1000000"]);
+    let alone = !left.report.contains("<script") && !left.report.contains("src=") && !left.report.contains("href=");
+    assert!(alone && left.report.contains("class=\"bar "), "one file, with charts");
     assert!(
-        ranked >= 2,
-        "{ranked} ciphers with a rank: the tests' program has its symbols"
+        left.report.contains("trivium, 80 bits (Khan 2024)"),
+        "a paper beside ours"
     );
-}
 
-fn assert_speeds(left: &Left, line: &HashMap<String, String>) {
-    let (contender, load) = (left.contender(line), left.load(&line["workload"]));
-    let of = |figure: &dyn Fn(&Value) -> f64| {
-        let cells = left.of(contender, "cells").into_iter();
-        estimate(cells.filter(|cell| cell["workload"] == load).map(figure).collect())
-    };
-    let [ns, least, most] = of(&|cell| number(&cell["seal_ns"]) / number(&cell["bytes"]));
-    let mb_per_s = [1e3 / ns, 1e3 / most, 1e3 / least];
-    assert_is(line, "mb_per_s", mb_per_s);
-    let tsc_hz = left.record["tsc_hz"].as_f64();
-    let cycles = of(&|cell| {
-        let net = number(&cell["seal_ns"]) - number(&cell["baseline_ns"]);
-        net * cell["core_hz"].as_f64().or(tsc_hz).expect("cycles") / 1e9 / number(&cell["bytes"])
-    });
-    assert_is(line, "cycles_per_byte", cycles);
-    let [value, low, high] = mb_per_s.map(short);
-    let (cipher, implementation) = (&line["cipher"], &line["implementation"]);
-    left.shows(&format!(
-        "<td>{cipher}</td><td>{implementation}</td><td>{value}</td><td>{low} to {high}</td>"
-    ));
-}
-
-fn assert_times(left: &Left, line: &HashMap<String, String>) {
-    let contender = left.contender(line);
-    let (set_ups, alone) = (left.of(contender, "set_ups"), left.of(contender, "alone"));
-    let t = set_ups.iter().zip(&alone).map(|(set_up, alone)| {
-        let algorithm = (number(&alone["first_ns"]) - number(&alone["again_ns"])).max(0.0);
-        let block = number(&set_up["block_seal_ns"]) + number(&set_up["block_open_ns"]);
-        algorithm + number(&set_up["key_ns"]) + block
-    });
-    let t = estimate(t.collect());
-    assert_is(line, "t_ns", t);
-    left.shows(&format!("<td>{}</td></tr>", with_interval(t)));
-    let key_bits = number(&left.list("contenders")[contender]["key_bits"]);
-    let years = key_bits.exp2() / 1e6 / (365.25 * 86_400.0);
-    let safe: f64 = line["safe_years"].parse().expect("a number");
-    assert!((safe / years - 1.0).abs() < 1e-9, "{safe}, not {years}");
-}
-
-fn assert_ranks(left: &Left, line: &HashMap<String, String>) {
-    let (contender, frames) = (left.contender(line), left.load("H.264 frames"));
-    let load = &left.loads()[frames];
-    let frame_bytes = number(&load["bytes"]) / number(&load["packets"]);
-    let grown = |alone: &&Value| number(&alone["rss_after_bytes"]) - number(&alone["rss_before_bytes"]);
-    let alone = left.of(contender, "alone");
-    let memory: Vec<f64> = alone.iter().map(|alone| grown(alone) / frame_bytes).collect();
-    assert_is(line, "memory_bytes", estimate(memory.clone()));
-    let here = |list| {
-        left.of(contender, list)
-            .into_iter()
-            .filter(|one| one["workload"] == frames)
-    };
-    let speed = |cell: &Value| number(&cell["bytes"]) * 1e9 / number(&cell["seal_ns"]);
-    let speeds: Vec<f64> = here("cells").map(speed).collect();
-    let code = left.list("contenders")[contender]["code_bytes"].as_f64();
-    let Some(code) = code.filter(|_| !speeds.is_empty()) else {
-        assert_eq!((&*line["rank"], &*line["e_rank"]), ("", ""), "{line:?}");
-        return;
-    };
-    let ranks = speeds
-        .iter()
-        .zip(&memory)
-        .map(|(speed, memory)| speed / (code + 2.0 * memory));
-    let ranks: Vec<f64> = ranks.collect();
-    assert_is(line, "rank", estimate(ranks.clone()));
-    left.shows(&format!("<td>{}</td>", with_interval(estimate(ranks.clone()))));
-    let energies = here("energies").map(|energy| number(&energy["joules"]) * 1e6 / number(&energy["bytes"]));
-    let drawn = ranks.iter().zip(energies).filter(|(_, energy)| *energy > 0.0);
-    let e_ranks: Vec<f64> = drawn.map(|(rank, energy)| rank / energy).collect();
-    if e_ranks.is_empty() {
-        assert_eq!(line["e_rank"], "", "no energy, no E-Rank");
-    } else {
-        assert_is(line, "e_rank", estimate(e_ranks));
+    let measured: Vec<&Line> = left.table.iter().filter(|line| line["rounds"] != "0").collect();
+    let systems = left.header["definition"]["system"].as_array().expect("systems").len();
+    assert_eq!(measured.iter().filter(|line| line["case"] == "set-up").count(), systems);
+    let mut ranked = 0;
+    for line in measured {
+        let samples = left.samples(&line["case"], &line["system"]);
+        assert_eq!(line["rounds"], samples.len().to_string(), "{line:?}");
+        match &*line["case"] {
+            "set-up" => assert_times(&left, line, &samples),
+            "instructions" => {}
+            case => {
+                // Who is too slow for a quick run has no speed.
+                if samples[0].contains_key("mb_per_s") {
+                    assert_speeds(&left, line, &samples);
+                }
+                if case == "h264-frames" {
+                    ranked += assert_ranks(line, &samples);
+                }
+            }
+        }
     }
+    assert!(ranked >= 2, "{ranked} with a rank: the tests' program has its symbols");
+    let papers: Vec<&Line> = left.table.iter().filter(|line| line["rounds"] == "0").collect();
+    assert_eq!(papers.len(), 7, "six ciphers of one paper, one of the other");
+}
+
+fn of(samples: &[HashMap<String, f64>], figure: impl Fn(&dyn Fn(&str) -> f64) -> f64) -> [f64; 3] {
+    estimate(samples.iter().map(|sample| figure(&|name| sample[name])).collect())
+}
+
+fn assert_speeds(left: &Left, line: &Line, samples: &[HashMap<String, f64>]) {
+    let mb_per_s = of(samples, |value| value("batch_bytes") / value("batch_seal_ns") * 1e3);
+    assert_is(line, "mb_per_s", mb_per_s);
+    left.shows(mb_per_s);
+    assert_is(
+        line,
+        "open_mb_per_s",
+        of(samples, |value| value("batch_bytes") / value("batch_open_ns") * 1e3),
+    );
+    let per_s = of(samples, |value| {
+        value("batch_bytes") * 1e9 / value("batch_seal_ns") / value("packet_bytes")
+    });
+    assert_is(line, "packets_per_s", per_s);
+    let cycles = |ns: f64, value: &dyn Fn(&str) -> f64| ns * value("cycles_hz") / 1e9 / value("batch_bytes");
+    let net = of(samples, |value| {
+        cycles(value("batch_seal_ns") - value("batch_loop_ns"), value)
+    });
+    assert_is(line, "cycles_per_byte", net);
+    left.shows(net);
+    let own = of(samples, |value| cycles(value("batch_loop_ns"), value));
+    assert_is(line, "loop_cycles_per_byte", own);
+}
+
+fn assert_times(left: &Left, line: &Line, samples: &[HashMap<String, f64>]) {
+    let t = of(samples, |value| {
+        let algorithm = (value("first_ns") - value("again_ns")).max(0.0);
+        algorithm + value("key_ns") + value("block_seal_ns") + value("block_open_ns")
+    });
+    assert_is(line, "t_ns", t);
+    left.shows(t);
+    let key_bits: f64 = line["key_bits"].parse().expect("a number");
+    let years = key_bits.exp2() / 1e6 / (365.25 * 86_400.0);
+    assert_is(line, "safe_years", [years; 3]);
+}
+
+/// The number of lines with a rank: 0 or 1.
+fn assert_ranks(line: &Line, samples: &[HashMap<String, f64>]) -> usize {
+    let grown = |value: &dyn Fn(&str) -> f64| value("rss_after_bytes") - value("rss_before_bytes");
+    assert_is(line, "rss_bytes", of(samples, grown));
+    if !samples[0].contains_key("mb_per_s") {
+        return 0;
+    }
+    assert_is(
+        line,
+        "memory_bytes",
+        of(samples, |value| grown(value) / value("packet_bytes")),
+    );
+    if !samples[0].contains_key("code_bytes") {
+        assert_eq!((&*line["rank"], &*line["e_rank"]), ("", ""), "{line:?}");
+        return 0;
+    }
+    let rank = |value: &dyn Fn(&str) -> f64| {
+        let speed = value("batch_bytes") * 1e9 / value("batch_seal_ns");
+        speed / (value("code_bytes") + 2.0 * grown(value) / value("packet_bytes"))
+    };
+    assert_is(line, "rank", of(samples, rank));
+    if samples
+        .iter()
+        .all(|sample| sample.get("joules").is_some_and(|joules| *joules > 0.0))
+    {
+        let e_rank = of(samples, |value| {
+            rank(value) / (value("joules") * 1e6 / value("energy_bytes"))
+        });
+        assert_is(line, "e_rank", e_rank);
+    }
+    1
 }
 
 #[test]
 #[cfg(target_arch = "x86_64")]
 fn aes_without_the_processors_instructions_is_measured_beside_and_still_right() {
-    let left = Left::by(&["ciphers", "--quick", "--only", "aes-128-gcm,rc4"]);
-    let rounds = left.list("rounds").iter();
-    let switched: Vec<&Value> = rounds
-        .flat_map(|round| round["switched"].as_array().expect("a list"))
-        .collect();
-    // Each process checked itself against the published values first.
-    assert_eq!(
-        switched.len(),
-        left.list("rounds").len(),
-        "AES-GCM, once a round, and not RC4"
-    );
-    for one in switched {
-        for of in ["with", "without"] {
-            assert!(
-                number(&one[of]["seal_ns"]) > 0.0 && number(&one[of]["bytes"]) > 0.0,
-                "{one}"
-            );
-        }
+    let left = Left::by(&["ciphers", "--quick", "--only", "aes-128-gcm,rc4/words,instructions"]);
+    assert_eq!(left.turns.len(), 3, "AES-GCM, once a round, and not RC4: {}", left.said);
+    // Each of both processes held itself to the published values first.
+    for sample in left.samples("instructions", "aes-128-gcm/aws-lc-rs") {
+        let [on, off] = ["on_mb_per_s", "off_mb_per_s"].map(|name| sample[name]);
+        assert!(on > 0.0 && off > 0.0, "{sample:?}");
+        assert!((sample["times_as_fast"] / (on / off) - 1.0).abs() < 1e-9, "{sample:?}");
     }
 }
 
 #[test]
-fn a_run_that_was_killed_goes_on_with_the_rounds_that_it_had() {
+fn a_run_that_was_killed_goes_on_with_the_turns_that_it_had() {
     let folder = tempfile::tempdir().expect("a folder");
     let arguments = ["ciphers", "--quick", "--only", "rabbit,xor", "--rounds"];
     let mut run = Command::new(LAB)
@@ -273,42 +264,50 @@ fn a_run_that_was_killed_goes_on_with_the_rounds_that_it_had() {
         .spawn()
         .expect("it runs");
     let until = Instant::now() + Duration::from_secs(120);
-    let rounds = || -> Vec<Value> {
-        let there = folder.path().join("record.json").exists();
-        let rounds = there.then(|| record(folder.path())["rounds"].as_array().cloned());
-        rounds.flatten().unwrap_or_default()
-    };
-    while rounds().len() < 2 && Instant::now() < until {
-        std::thread::sleep(Duration::from_millis(20));
+    while record(folder.path()).len() < 20 && Instant::now() < until {
+        std::thread::sleep(Duration::from_millis(5));
     }
     run.kill().expect("it runs still");
     run.wait().expect("it was ours");
-    let before = rounds();
-    assert!(before.len() >= 2, "{} rounds in two minutes", before.len());
+    let before = record(folder.path());
+    assert!(before.len() >= 20, "{} lines in two minutes", before.len());
 
-    let more = (before.len() + 1).to_string();
-    let (code, said) = lab(&[&arguments[..], &[&more]].concat(), Some(folder.path()));
+    let round = |turn: &Value| turn["round"].as_u64().expect("a number");
+    let rounds = before[1..].iter().map(round).max().expect("turns") + 2;
+    let (code, said) = lab(&[&arguments[..], &[&rounds.to_string()]].concat(), Some(folder.path()));
     assert_eq!(code, Some(0), "{said}");
-    let after = rounds();
-    assert_eq!((after.len(), &after[..before.len()]), (before.len() + 1, &before[..]));
+    assert!(
+        said.contains(&format!("{} of ", before.len() - 1)),
+        "turns in the record: {said}"
+    );
+    let after = record(folder.path());
+    assert_eq!(after[..before.len()], before);
+    let key = |turn: &Value| format!("{} {} {}", turn["round"], turn["case"], turn["system"]);
+    let mut keys: Vec<String> = after[1..].iter().map(key).collect();
+    keys.sort();
+    let count = keys.len();
+    keys.dedup();
+    assert_eq!(keys.len(), count, "each turn once");
+    let of_round = |number: u64| after[1..].iter().filter(|turn| round(turn) == number).count();
+    assert_eq!(of_round(0), of_round(rounds - 1));
 }
 
 #[test]
 fn frames_of_an_mp4_file_are_enciphered_as_they_are() {
     let folder = tempfile::tempdir().expect("a folder");
     let clip = media::clip(media::STREET, folder.path());
-    let arguments = [
+    let only = "xor/definition,h264-frames";
+    let left = Left::by(&[
         "ciphers",
         "--quick",
         "--rounds",
         "1",
         "--only",
-        "xor",
+        only,
         "--clip",
         media::path(&clip),
-    ];
-    let left = Left::by(&arguments);
-    assert_eq!(left.record["settings"]["frames"], media::path(&clip));
+    ]);
+    assert_eq!(left.fact("frames"), media::path(&clip));
     let mut ffprobe = media::tool("ffprobe");
     ffprobe.args(["-v", "error", "-select_streams", "v", "-read_intervals", "%+#25"]);
     ffprobe
@@ -316,77 +315,118 @@ fn frames_of_an_mp4_file_are_enciphered_as_they_are() {
         .arg(&clip);
     let sizes = String::from_utf8(ffprobe.output().expect("ffprobe").stdout).expect("text");
     let sizes: Vec<usize> = sizes.lines().map(|line| line.parse().expect("a size")).collect();
-    let h264 = &left.loads()[left.load("H.264 frames")];
-    assert_eq!((h264["packets"].as_u64(), sizes.len()), (Some(25), 25));
-    // The frames here contain the parameter sets, which an MP4 file stores outside of its packets.
-    let (ours, theirs) = (number(&h264["bytes"]), sizes.iter().sum::<usize>() as f64);
+    let mut words = left.fact("h264-frames").split(' ');
+    let (packets, bytes) = (words.next(), words.nth(1));
+    assert_eq!((packets, sizes.len()), (Some("25"), 25));
+    // Parameter sets stand beside the packets of an MP4 and in the frames here.
+    let ours: f64 = bytes.and_then(|bytes| bytes.parse().ok()).expect("a number");
+    let theirs = sizes.iter().sum::<usize>() as f64;
     assert!(
         (theirs..theirs + 25.0 * 100.0).contains(&ours),
         "{ours} bytes, {theirs} in the file"
     );
+    let sample = &left.samples("h264-frames", "xor/definition")[0];
+    assert!((sample["packet_bytes"] - ours / 25.0).abs() < 1e-9, "{sample:?}");
 }
 
 #[test]
-fn a_run_that_was_stopped_goes_on_and_another_one_does_not_take_its_place() {
+fn a_run_goes_on_with_more_rounds_and_another_one_does_not_take_its_place() {
     let folder = tempfile::tempdir().expect("a folder");
     let rounds = |count: &str, only: &str| {
         let arguments = ["ciphers", "--quick", "--only", only, "--rounds", count];
         lab(&arguments, Some(folder.path()))
     };
-    let (code, said) = rounds("1", "rabbit");
+    let (code, said) = rounds("1", "rabbit,1200-bytes");
     assert_eq!(code, Some(0), "{said}");
-    let first = record(folder.path())["rounds"][0].clone();
-    let (code, said) = rounds("2", "rabbit");
+    let first = record(folder.path());
+    let (code, said) = rounds("2", "rabbit,1200-bytes");
     assert_eq!(code, Some(0), "{said}");
-    assert!(
-        said.contains("round 2 of 2") && !said.contains("round 1 of 2"),
-        "{said}"
-    );
+    assert!(!said.contains("round 1, "), "{said}");
     let both = record(folder.path());
     assert_eq!(
-        (both["rounds"].as_array().map(Vec::len), &both["rounds"][0]),
-        (Some(2), &first)
+        (both.len() - 1, &both[..first.len()]),
+        (2 * (first.len() - 1), &first[..])
     );
 
-    let (code, said) = rounds("2", "rc4");
-    assert_eq!(code, Some(4), "{said}");
+    let (code, said) = rounds("2", "rc4,1200-bytes");
+    assert_eq!(code, Some(2), "{said}");
     assert!(
-        said.contains("another measurement") && record(folder.path()) == both,
+        said.contains("another definition") && record(folder.path()) == both,
         "{said}"
     );
 }
 
 #[test]
-fn energy_is_that_of_the_meter_less_what_it_shows_when_idle() {
+fn energy_is_read_from_the_meter_that_is_named() {
     let counter = Counter::start(5.0);
     let folder = tempfile::tempdir().expect("a folder");
     let meter = format!("rapl:{}", counter.tree().display());
-    let arguments = [
-        "ciphers", "--quick", "--only", "rabbit", "--rounds", "1", "--meter", &meter,
-    ];
-    let (code, said) = lab(&arguments, Some(folder.path()));
+    let only = "rabbit,h264-frames,15-bytes";
+    let arguments = ["ciphers", "--quick", "--only", only, "--rounds", "1", "--meter"];
+    let (code, said) = lab(&[&arguments[..], &[&meter]].concat(), Some(folder.path()));
     assert_eq!(code, Some(0), "{said}");
     assert!(said.contains("energy: rapl: processor packages"), "{said}");
-    let record = record(folder.path());
-    let contenders = record["contenders"].as_array().expect("contenders").len();
-    let energies = record["rounds"][0]["energies"].as_array().expect("energies");
-    assert_eq!(energies.len(), 4 * contenders, "{said}");
-    for energy in energies {
-        let [joules, seconds, idle] = ["joules", "seconds", "idle_watts"].map(|field| number(&energy[field]));
-        assert!((idle - 5.0).abs() < 0.5 && seconds >= 0.5, "{energy}");
-        assert!((joules / seconds).abs() < 0.7, "the counter knows no work: {energy}");
-        assert!(number(&energy["bytes"]) > number(&energy["packets"]), "{energy}");
+    let turns = record(folder.path()).split_off(1);
+    for turn in turns {
+        let sample = &turn["sample"];
+        if turn["case"] == "15-bytes" {
+            assert!(
+                sample["values"]["joules"].is_null(),
+                "not one of the metered cases: {turn}"
+            );
+            continue;
+        }
+        // A machine that is busy may not read the counter for too long, which is said then.
+        if sample["lacks"].is_null() {
+            let value = |name: &str| sample["values"][name].as_f64().expect(name);
+            assert!(
+                value("idle_watts") > 0.0 && value("energy_bytes") > value("energy_packets"),
+                "{turn}"
+            );
+            let per_byte = value("joules") * 1e6 / value("energy_bytes");
+            assert!(
+                (value("uj_per_byte") - per_byte).abs() <= 1e-9 * per_byte.abs(),
+                "{turn}"
+            );
+        } else {
+            assert!(
+                sample["lacks"][0].as_str().is_some_and(|why| why.starts_with("energy")),
+                "{turn}"
+            );
+        }
     }
 
-    let (code, said) = lab(
-        &["ciphers", "--quick", "--only", "rabbit", "--meter", "none"],
-        Some(folder.path()),
-    );
-    assert_eq!(code, Some(4), "{said}");
-    assert!(said.contains("meter or --quick differ"), "{said}");
+    let (code, said) = lab(&[&arguments[..], &["none"]].concat(), Some(folder.path()));
+    assert_eq!(code, Some(2), "{said}");
+    assert!(said.contains("another definition"), "{said}");
     let (code, said) = lab(&["ciphers", "--quick", "--meter", "rapl:/nonexistent"], None);
     assert!(
         code == Some(3) && said.contains("no energy counter in /nonexistent"),
+        "{said}"
+    );
+}
+
+#[test]
+fn a_definition_of_ones_own_names_implementations_and_lengths() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("mine.toml");
+    let own = "experiment = \"ciphers\"\ntitle = \"Mine\"\nasks = \"?\"\ndisproved_by = \"!\"\nrounds = 1\n\
+        seconds = 0.004\n[settings]\nclip = \"\"\nmeter = \"none\"\nmetered = []\nenergy_seconds = 1.0\n\
+        idle_seconds = 0.5\npatience_seconds = 60.0\nguesses_per_second = 1e12\n[[case]]\nname = \"77\"\n\
+        kind = \"packets\"\nbytes = 77\n[[system]]\nname = \"rc4/words\"\n[[system]]\nname = \"trivium/words\"\n";
+    std::fs::write(&file, own).expect("a file");
+    let left = Left::by(&["run", file.to_str().expect("UTF-8")]);
+    let systems: Vec<[&str; 3]> = left
+        .table
+        .iter()
+        .map(|line| ["case", "system", "key_bits"].map(|column| &*line[column]))
+        .collect();
+    assert_eq!(systems, [["77", "rc4/words", "128"], ["77", "trivium/words", "80"]]);
+
+    std::fs::write(&file, own.replace("rc4/words", "rc4/avx2")).expect("a file");
+    let (code, said) = lab(&["run", file.to_str().expect("UTF-8")], None);
+    assert!(
+        code == Some(2) && said.contains("there is no cipher `rc4/avx2`"),
         "{said}"
     );
 }

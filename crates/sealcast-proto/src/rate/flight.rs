@@ -116,7 +116,10 @@ impl Flight {
 
     /// True if nothing more may leave until the fate of the oldest packet is known.
     pub(super) fn full(&self) -> bool {
-        let oldest_counts = self.packets.front().is_some_and(|oldest| oldest.number >= self.forgiven);
+        let oldest_counts = self
+            .packets
+            .front()
+            .is_some_and(|oldest| oldest.number >= self.forgiven);
         self.packets.len() >= MAX_IN_FLIGHT && oldest_counts
     }
 

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
 use tempfile::TempDir;
 
@@ -13,9 +13,14 @@ const COMPILER: &str = "cc";
 
 /// The compiled program; deleted when dropped.
 #[derive(Default)]
-pub(super) struct Host(OnceLock<Done<(TempDir, PathBuf)>>);
+pub(in crate::ciphers) struct Host(OnceLock<Done<(TempDir, PathBuf)>>);
 
 impl Host {
+    /// One for all libraries of a run, so that it is compiled once.
+    pub(in crate::ciphers) fn shared() -> Arc<Self> {
+        Arc::default()
+    }
+
     /// The path of the program.
     ///
     /// # Errors

@@ -17,9 +17,9 @@ use data_encoding::HEXLOWER;
 use sealcast::failure::{Failure, FailureKind, Result};
 use sealcast_cipher::IMPLEMENTATIONS;
 
-use super::contender::{Contender, Place, measured_sizes, packets, published};
+use super::implementation::{Implementation, Place, measured_sizes, packets, published};
 use super::worker::{Done, Worker};
-use host::Host;
+pub(super) use host::Host;
 use session::Session;
 
 /// Default lengths of key and IV in bytes for a cipher that we do not have.
@@ -40,41 +40,38 @@ pub(super) struct Library {
     fault: Option<String>,
 }
 
-/// Contenders of all named libraries.
+/// The file name of a library, the bytes of key and IV that it is measured with, and the SHA-256 of the file. Nothing
+/// of the library runs.
 ///
 /// # Errors
-/// A file cannot be read, or two have the same name.
-pub(super) fn all(named: &[External]) -> Result<Vec<Contender>> {
-    let host = Arc::new(Host::default());
-    let mut contenders: Vec<Contender> = Vec::new();
-    for one in named {
-        let contender = contender(one, &host)?;
-        if contenders.iter().any(|other| other.name() == contender.name()) {
-            let what = format!("--external {} is there twice", contender.name());
-            let hint = "give one of them another name, or its file";
-            return Err(Failure::new(FailureKind::Usage, what, hint));
-        }
-        contenders.push(contender);
-    }
-    Ok(contenders)
+/// The file cannot be read.
+pub(crate) fn known(one: &External) -> Result<(String, [usize; 2], String)> {
+    let content = std::fs::read(&one.file).map_err(|error| unreadable(one, &error))?;
+    let name = one.file.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    let ours = IMPLEMENTATIONS.iter().find(|ours| ours.facts.name == one.name);
+    let (key, iv) = ours.map_or(USUAL_SIZES, |ours| measured_sizes(ours.facts));
+    let sizes = [one.key_bytes.unwrap_or(key), one.iv_bytes.unwrap_or(iv)];
+    Ok((name, sizes, HEXLOWER.encode(digest(&SHA256, &content).as_ref())))
+}
+
+fn unreadable(one: &External, error: &std::io::Error) -> Failure {
+    let what = format!(
+        "--external {}: {} cannot be read ({error})",
+        one.name,
+        one.file.display()
+    );
+    let hint = "name a shared object, made with `cc -shared -fPIC`";
+    Failure::new(FailureKind::Source, what, hint)
 }
 
 /// Starts the library once, to see if it works and how large its context is.
-fn contender(one: &External, host: &Arc<Host>) -> Result<Contender> {
-    let unreadable = |error: std::io::Error| {
-        let what = format!(
-            "--external {}: {} cannot be read ({error})",
-            one.name,
-            one.file.display()
-        );
-        let hint = "name a shared object, made with `cc -shared -fPIC`";
-        Failure::new(FailureKind::Source, what, hint)
-    };
-    let path = one.file.canonicalize().map_err(unreadable)?;
-    let content = std::fs::read(&path).map_err(unreadable)?;
-    let ours = IMPLEMENTATIONS.iter().find(|ours| ours.facts.name == one.name);
-    let (key, iv) = ours.map_or(USUAL_SIZES, |ours| measured_sizes(ours.facts));
-    let (key_bytes, iv_bytes) = (one.key_bytes.unwrap_or(key), one.iv_bytes.unwrap_or(iv));
+///
+/// # Errors
+/// The file cannot be read. A library that does not work is found wrong later, by [`Implementation::verify`].
+pub(super) fn implementation(one: &External, host: &Arc<Host>) -> Result<Implementation> {
+    let (file_name, [key_bytes, iv_bytes], _) = known(one)?;
+    // A path without a folder would be looked for in the system's folders of libraries.
+    let path = one.file.canonicalize().map_err(|error| unreadable(one, &error))?;
     let mut library = Library {
         path,
         iv_bytes,
@@ -92,15 +89,14 @@ fn contender(one: &External, host: &Arc<Host>) -> Result<Contender> {
     let unproven = known.is_empty().then(|| unproven(one, key_bytes, iv_bytes));
     let elsewhere = matches!(started, Ok((_, false))).then(|| NOT_IN_PLACE.to_owned());
     let notes: Vec<String> = unproven.into_iter().chain(elsewhere).collect();
-    Ok(Contender {
+    Ok(Implementation {
         cipher: one.name.clone(),
-        implementation: library.file_name(),
+        implementation: file_name,
         key_bytes,
         iv_bytes,
         tag_bytes: 0,
         state_bytes: one.context_bytes.or(started.ok().map(|(context, _)| context)),
         note: (!notes.is_empty()).then(|| notes.join("; ")),
-        digest: Some(HEXLOWER.encode(digest(&SHA256, &content).as_ref())),
         place: Place::Apart(library),
         known,
     })
@@ -148,10 +144,5 @@ impl Library {
             return Err("does not open what it sealed".to_owned());
         }
         Ok(())
-    }
-
-    fn file_name(&self) -> String {
-        let name = self.path.file_name().unwrap_or_default();
-        name.to_string_lossy().into_owned()
     }
 }

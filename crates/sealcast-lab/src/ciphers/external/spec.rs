@@ -1,5 +1,6 @@
 //! Parses the description of a library on the command line.
 
+use std::fmt;
 use std::path::PathBuf;
 use std::str::FromStr;
 
@@ -17,6 +18,30 @@ pub struct External {
     pub(super) iv_bytes: Option<usize>,
     /// The largest context that it may write.
     pub(super) context_bytes: Option<usize>,
+}
+
+impl External {
+    /// Name of the cipher.
+    pub(crate) fn name(&self) -> &str {
+        &self.name
+    }
+}
+
+impl fmt::Display for External {
+    /// As it is parsed.
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(out, "{}={}", self.name, self.file.display())?;
+        let bits = |bytes: Option<usize>| bytes.map(|bytes| 8 * bytes);
+        let words = [
+            ("key", bits(self.key_bytes)),
+            ("iv", bits(self.iv_bytes)),
+            ("context", self.context_bytes),
+        ];
+        words
+            .iter()
+            .filter_map(|(word, number)| Some((word, (*number)?)))
+            .try_for_each(|(word, number)| write!(out, ",{word}={number}"))
+    }
 }
 
 impl FromStr for External {
@@ -95,7 +120,8 @@ mod tests {
             context_bytes: Some(1024),
             ..plain
         };
-        assert_eq!("rabbit=./a=b.so,context=1024,key=80,iv=0".parse(), Ok(sized));
+        assert_eq!("rabbit=./a=b.so,context=1024,key=80,iv=0".parse(), Ok(sized.clone()));
+        assert_eq!(sized.to_string().parse(), Ok(sized));
     }
 
     #[test]

@@ -7,8 +7,8 @@ use std::time::{Duration, Instant};
 use sealcast::failure::{Failure, FailureKind, Result};
 
 use super::packet::{Codec, Medium};
-use crate::ciphers::contender::Contender;
-use crate::ciphers::plan::{chosen, fastest};
+use crate::ciphers::choice::{chosen, fastest};
+use crate::ciphers::implementation::Implementation;
 use crate::harness::Place;
 
 /// The name of runs without a cipher.
@@ -83,9 +83,9 @@ pub fn check(names: &[String]) -> Result<()> {
 }
 
 /// Shortest time to seal a packet.
-fn seal_time(contender: &Contender, medium: Medium) -> Result<Duration> {
-    let broken = |why: String| broken(&contender.name(), &why);
-    let mut codec = Codec::new(medium, 0, Some(contender)).map_err(broken)?;
+fn seal_time(implementation: &Implementation, medium: Medium) -> Result<Duration> {
+    let broken = |why: String| broken(&implementation.name(), &why);
+    let mut codec = Codec::new(medium, 0, Some(implementation)).map_err(broken)?;
     let (mut best, mut number, begun) = (Duration::MAX, 0, Instant::now());
     while number == 0 || begun.elapsed() < TRIAL {
         let began = Instant::now();

@@ -10,8 +10,8 @@ use serde::{Deserialize, Serialize};
 use socket2::SockRef;
 
 use super::columns::STEPS;
-use super::packet::{Codec, Medium, contender};
-use crate::ciphers::contender::Contender;
+use super::packet::{Codec, Medium, implementation};
+use crate::ciphers::implementation::Implementation;
 use crate::experiments::link::ends::{tell, told};
 use crate::experiments::link::load::now;
 use crate::harness::on_time;
@@ -72,8 +72,8 @@ pub(super) struct Received {
 /// # Errors
 /// There is no such cipher, or a socket cannot be had.
 pub fn send(end: &DelayEnd, to: SocketAddr, window: u32) -> Result<()> {
-    let contender = named(end)?;
-    let mut codec = codec(end, contender.as_ref())?;
+    let implementation = named(end)?;
+    let mut codec = codec(end, implementation.as_ref())?;
     let socket = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).map_err(refused)?;
     socket.connect(to).map_err(refused)?;
     socket.set_read_timeout(Some(STALL)).map_err(refused)?;
@@ -103,8 +103,8 @@ pub fn send(end: &DelayEnd, to: SocketAddr, window: u32) -> Result<()> {
 /// # Errors
 /// There is no such cipher, or a socket cannot be had.
 pub fn receive(end: &DelayEnd) -> Result<()> {
-    let contender = named(end)?;
-    let mut codec = codec(end, contender.as_ref())?;
+    let implementation = named(end)?;
+    let mut codec = codec(end, implementation.as_ref())?;
     let socket = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).map_err(refused)?;
     let held = SockRef::from(&socket);
     // The system may grant less.
@@ -168,12 +168,12 @@ fn say(done: &impl Serialize) -> Result<()> {
     Ok(())
 }
 
-fn named(end: &DelayEnd) -> Result<Option<Contender>> {
-    contender(&end.cipher).map_err(|what| Failure::new(FailureKind::Usage, what, "use `sealcast-lab delay`"))
+fn named(end: &DelayEnd) -> Result<Option<Implementation>> {
+    implementation(&end.cipher).map_err(|what| Failure::new(FailureKind::Usage, what, "use `sealcast-lab delay`"))
 }
 
-fn codec<'a>(end: &DelayEnd, contender: Option<&'a Contender>) -> Result<Codec<'a>> {
-    Codec::new(end.medium, end.token, contender).map_err(broken)
+fn codec<'a>(end: &DelayEnd, implementation: Option<&'a Implementation>) -> Result<Codec<'a>> {
+    Codec::new(end.medium, end.token, implementation).map_err(broken)
 }
 
 fn broken(what: String) -> Failure {

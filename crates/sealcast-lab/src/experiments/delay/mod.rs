@@ -21,4 +21,5 @@ pub const DELAY: Experiment = Experiment {
     open: engine::open,
     columns: columns::columns,
     charts: columns::charts,
+    complete: None,
 };

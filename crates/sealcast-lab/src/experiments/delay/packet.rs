@@ -6,7 +6,7 @@ use serde::Deserialize;
 
 use super::ciphers::NONE;
 use super::columns::STEPS;
-use crate::ciphers::contender::{Contender, set_iv};
+use crate::ciphers::implementation::{Implementation, set_iv};
 use crate::ciphers::worker::{Done, Worker};
 
 /// Bytes before the data: the run's token, and the packet's number.
@@ -58,21 +58,21 @@ pub(super) struct Codec<'a> {
 }
 
 impl<'a> Codec<'a> {
-    /// Without a contender, packets are not enciphered.
+    /// Without a implementation, packets are not enciphered.
     ///
     /// # Errors
     /// The cipher cannot be started.
-    pub(super) fn new(medium: Medium, token: u32, contender: Option<&'a Contender>) -> Done<Self> {
-        let mut worker = contender.map(Contender::start).transpose()?;
-        if let (Some(worker), Some(contender)) = (&mut worker, contender) {
-            worker.load(&(1..).take(contender.key_bytes).collect::<Vec<u8>>())?;
+    pub(super) fn new(medium: Medium, token: u32, implementation: Option<&'a Implementation>) -> Done<Self> {
+        let mut worker = implementation.map(Implementation::start).transpose()?;
+        if let (Some(worker), Some(implementation)) = (&mut worker, implementation) {
+            worker.load(&(1..).take(implementation.key_bytes).collect::<Vec<u8>>())?;
         }
-        let tag_bytes = contender.map_or(0, |contender| contender.tag_bytes);
+        let tag_bytes = implementation.map_or(0, |implementation| implementation.tag_bytes);
         Ok(Self {
             medium,
             token,
             worker,
-            iv: vec![0; contender.map_or(0, |contender| contender.iv_bytes)],
+            iv: vec![0; implementation.map_or(0, |implementation| implementation.iv_bytes)],
             tag_bytes,
             packet: vec![0; HEADER + medium.bytes + tag_bytes],
             pattern: (0_u8..251).cycle().take(medium.bytes).collect(),
@@ -131,15 +131,15 @@ impl<'a> Codec<'a> {
     }
 }
 
-/// The contender of this name; `None` for [`NONE`].
+/// The implementation of this name; `None` for [`NONE`].
 ///
 /// # Errors
-/// There is no such contender.
-pub(super) fn contender(name: &str) -> Done<Option<Contender>> {
+/// There is no such implementation.
+pub(super) fn implementation(name: &str) -> Done<Option<Implementation>> {
     if name == NONE {
         return Ok(None);
     }
-    let mut all = crate::ciphers::contender::all().into_iter();
+    let mut all = crate::ciphers::implementation::all().into_iter();
     let found = all.find(|one| one.name() == name);
     found.map(Some).ok_or_else(|| format!("there is no cipher `{name}`"))
 }
@@ -165,8 +165,8 @@ mod tests {
     #[test]
     fn a_packet_opens_at_the_other_end_and_nobody_elses_does() {
         for name in [NONE, "rc4/definition", "aes-128-gcm/aws-lc-rs"] {
-            let contender = contender(name).expect("it is there");
-            let codec = |token| Codec::new(AUDIO, token, contender.as_ref()).expect("it starts");
+            let implementation = implementation(name).expect("it is there");
+            let codec = |token| Codec::new(AUDIO, token, implementation.as_ref()).expect("it starts");
             let (mut sender, mut receiver) = (codec(7), codec(7));
             let mut packet = sender.seal(3).expect("sealed").to_vec();
             assert_eq!(packet.len(), receiver.length());

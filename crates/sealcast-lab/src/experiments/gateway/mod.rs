@@ -28,4 +28,5 @@ pub const GATEWAY: Experiment = Experiment {
     open: engine::open,
     columns: columns::columns,
     charts: columns::charts,
+    complete: None,
 };

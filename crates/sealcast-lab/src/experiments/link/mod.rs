@@ -29,4 +29,5 @@ pub const LINK: Experiment = Experiment {
     open: engine::open,
     columns: columns::columns,
     charts: columns::charts,
+    complete: None,
 };

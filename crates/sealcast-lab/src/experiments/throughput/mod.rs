@@ -19,6 +19,7 @@ pub const THROUGHPUT: Experiment = Experiment {
     open: engine::open,
     columns: columns::columns,
     charts: |_| Vec::new(),
+    complete: None,
 };
 
 /// Bytes of every datagram, its own headers included.

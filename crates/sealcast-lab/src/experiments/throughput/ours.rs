@@ -164,7 +164,7 @@ impl End {
     }
 
     fn work(&mut self) -> Result<(), Ended> {
-        let worked = self.connection.work(&mut self.received);
+        self.connection.work(&mut self.received)?;
         while let Some(event) = self.connection.next_event() {
             match event {
                 Event::PeerProved(_) => self.connection.handle(Input::Admit, &mut self.received)?,
@@ -172,7 +172,7 @@ impl End {
                 _ => {}
             }
         }
-        worked
+        Ok(())
     }
 
     /// Elapsed time and CPU time since the session was established.

@@ -11,16 +11,13 @@ use sealcast::media::{Codec, FrameRate, Picture};
 use sealcast::source::test_card::{CardClock, CardPainter};
 use sealcast::source::{Container, MediaError};
 
-/// Packet lengths in bytes. 15, 600 and 2464 are text, audio and video in a paper on UDP; 1200 is one of our
-/// datagrams; 95 000 is a large frame.
-pub(super) const LENGTHS: [usize; 8] = [15, 128, 256, 512, 600, 1200, 2464, 95_000];
+use super::case::Coding;
+
 /// Limits of packets and bytes enciphered at once: enough packets to fill kernels that work on several at once, and
 /// few enough bytes for the processor's cache.
 const MOST_PACKETS: usize = 512;
 const MOST_BATCH_BYTES: usize = 1 << 20;
 
-/// The workload that represents a camera's video in comparisons with papers.
-pub(super) const FRAMES_NAME: &str = "H.264 frames";
 /// Number of frames taken from a clip.
 const FRAMES: u32 = 25;
 /// The size of raw frames, and of the test card.
@@ -35,8 +32,14 @@ const QUALITY: u8 = 80;
 
 /// Packets that are enciphered one after the other.
 pub(super) struct Workload {
-    pub(super) name: String,
     pub(super) packets: Vec<Vec<u8>>,
+}
+
+/// Frames of a clip, or of the test card, in all codings.
+pub(super) struct Video {
+    h264: Vec<Vec<u8>>,
+    jpeg: Vec<Vec<u8>>,
+    raw: Vec<Vec<u8>>,
 }
 
 impl Workload {
@@ -44,56 +47,69 @@ impl Workload {
     pub(super) fn bytes(&self) -> usize {
         self.packets.iter().map(Vec::len).sum()
     }
-}
 
-/// All workloads: packets of every length, then frames of the clip or of the test card.
-pub(super) fn all(clip: Option<&Path>) -> Result<Vec<Workload>> {
-    Ok(LENGTHS.into_iter().map(of_length).chain(frames(clip)?).collect())
+    /// Mean length of a packet.
+    pub(super) fn mean_bytes(&self) -> f64 {
+        self.bytes() as f64 / self.packets.len() as f64
+    }
 }
 
 /// Packets of one length.
 pub(super) fn of_length(bytes: usize) -> Workload {
     Workload {
-        name: format!("{bytes} bytes"),
         packets: vec![vec![0; bytes]; (MOST_BATCH_BYTES / bytes).min(MOST_PACKETS)],
     }
 }
 
 /// The pictures of the clip's first frames, or of the test card.
-pub(super) fn pictures(clip: Option<&Path>) -> Result<Vec<Picture>> {
+pub(in crate::experiments) fn pictures(clip: Option<&Path>) -> Result<Vec<Picture>> {
     clip.map_or_else(card, |path| read(path).map(|(_, _, pictures)| pictures))
 }
 
-fn frames(clip: Option<&Path>) -> Result<[Workload; 3]> {
-    let card = card()?;
-    let (codec, coded, pictures) = match clip {
-        Some(path) => read(path)?,
-        None => (None, Vec::new(), card.clone()),
-    };
-    let h264 = if codec == Some(Codec::H264) {
-        coded.clone()
-    } else {
-        h264(&pictures)?
-    };
-    let jpeg = if codec == Some(Codec::Mjpeg) {
-        coded
-    } else {
-        let jpegs = pictures.iter().map(|picture| jpeg::encode(picture, QUALITY));
-        jpegs.collect::<Result<_>>()?
-    };
-    let is_raw_size = |picture: &&Picture| (picture.width, picture.height) == RAW;
-    // A clip of another size has no raw frame of this one. The content does not matter to a cipher.
-    let raw = pictures.iter().find(is_raw_size).unwrap_or(&card[0]);
-    let raw = [&raw.y[..], &raw.u, &raw.v].concat();
-    let kinds = [
-        (FRAMES_NAME, h264),
-        ("JPEG frames", jpeg),
-        ("raw 640x480", vec![raw; 2]),
-    ];
-    Ok(kinds.map(|(name, packets)| Workload {
-        name: name.to_owned(),
-        packets,
-    }))
+impl Video {
+    /// Reads a clip, or draws the test card, and encodes its frames as it does not have them.
+    ///
+    /// # Errors
+    /// The clip cannot be read or decoded.
+    pub(super) fn of(clip: Option<&Path>) -> Result<Self> {
+        let card = card()?;
+        let (codec, coded, pictures) = match clip {
+            Some(path) => read(path)?,
+            None => (None, Vec::new(), card.clone()),
+        };
+        let h264 = if codec == Some(Codec::H264) {
+            coded.clone()
+        } else {
+            h264(&pictures)?
+        };
+        let jpeg = if codec == Some(Codec::Mjpeg) {
+            coded
+        } else {
+            let jpegs = pictures.iter().map(|picture| jpeg::encode(picture, QUALITY));
+            jpegs.collect::<Result<_>>()?
+        };
+        let is_raw_size = |picture: &&Picture| (picture.width, picture.height) == RAW;
+        // A clip of another size has no raw frame of this one. The content does not matter to a cipher.
+        let raw = pictures.iter().find(is_raw_size).unwrap_or(&card[0]);
+        let raw = [&raw.y[..], &raw.u, &raw.v].concat();
+        Ok(Self {
+            h264,
+            jpeg,
+            raw: vec![raw; 2],
+        })
+    }
+
+    /// The frames in this coding.
+    pub(super) fn frames(&self, coding: Coding) -> Workload {
+        let packets = match coding {
+            Coding::H264 => &self.h264,
+            Coding::Jpeg => &self.jpeg,
+            Coding::Raw => &self.raw,
+        };
+        Workload {
+            packets: packets.clone(),
+        }
+    }
 }
 
 fn card() -> Result<Vec<Picture>> {

@@ -121,7 +121,7 @@ mod tests {
     #[test]
     fn this_program_has_trivium_in_it() {
         // This call keeps the linker from dropping the ciphers.
-        super::super::contender::all();
+        crate::ciphers::implementation::all();
         let code = Code::of_this_program().expect("tests are not stripped");
         let bytes = code.bytes_of("trivium", "words").expect("its functions have names");
         assert!((100..100_000).contains(&bytes), "{bytes}");

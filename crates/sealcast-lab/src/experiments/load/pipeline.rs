@@ -10,10 +10,12 @@ use std::time::{Duration, Instant};
 use sealcast::failure::{Failure, FailureKind, Result};
 use sealcast::media::Picture;
 use sealcast_cipher::Packet;
+use serde::Deserialize;
 
 use super::filter::blur;
-use crate::ciphers::contender::{Contender, Keyed, set_iv};
+use crate::ciphers::implementation::{Implementation, Keyed, set_iv};
 use crate::harness::on_time;
+use crate::harness::process::{Stop, stopped};
 
 /// Frame bytes per packet.
 const PACKET_BYTES: usize = 1200;
@@ -23,7 +25,8 @@ const LATE_ONE_IN: usize = 100;
 const LOOK: Duration = Duration::from_millis(50);
 
 /// The destination of packets.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Sink {
     /// A socket of this process over the loopback interface, one datagram per system call.
     Udp,
@@ -144,8 +147,8 @@ pub(super) struct Pipeline<'a> {
 impl<'a> Pipeline<'a> {
     /// # Errors
     /// The sink cannot be opened.
-    pub(super) fn new(frames: &'a Frames, cipher: Option<&Contender>, filter: bool, sink: Sink) -> Result<Self> {
-        let key = |cipher: &Contender| (1..).take(cipher.key_bytes).collect::<Vec<u8>>();
+    pub(super) fn new(frames: &'a Frames, cipher: Option<&Implementation>, filter: bool, sink: Sink) -> Result<Self> {
+        let key = |cipher: &Implementation| (1..).take(cipher.key_bytes).collect::<Vec<u8>>();
         let (tag, iv_bytes) = cipher.map_or((0, 0), |cipher| (cipher.tag_bytes, cipher.iv_bytes));
         let lengths = frames.frames[0].chunks(PACKET_BYTES).map(<[u8]>::len);
         let packets: Vec<Vec<u8>> = lengths.map(|length| vec![0; length + tag]).collect();
@@ -194,12 +197,15 @@ impl<'a> Pipeline<'a> {
     /// next one is due.
     ///
     /// # Errors
-    /// The sink refuses a packet.
-    pub(super) fn holds(&mut self, rate: f64, time: Duration) -> Result<bool> {
+    /// The sink refuses a packet, or `stop` became true.
+    pub(super) fn holds(&mut self, rate: f64, time: Duration, stop: Stop<'_>) -> Result<bool> {
         let frames = (rate * time.as_secs_f64()).ceil().max(1.0) as usize;
         let epoch = Instant::now();
         let mut late = 0;
         for number in 0..frames {
+            if stop.load(Ordering::Relaxed) {
+                return Err(stopped());
+            }
             let due = |number: usize| Duration::from_secs_f64(number as f64 / rate);
             on_time::wait(epoch, due(number), true);
             self.frame(number)?;
@@ -224,7 +230,7 @@ fn unsent(error: &std::io::Error) -> Failure {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ciphers::contender;
+    use crate::ciphers::implementation;
 
     fn frames(brightness: u8) -> Frames {
         let mut picture = Picture::black(64, 48);
@@ -255,7 +261,7 @@ mod tests {
     #[test]
     fn every_packet_of_every_frame_is_enciphered_under_another_iv() {
         let frames = frames(90);
-        for cipher in contender::all().into_iter().filter(|one| one.iv_bytes > 0) {
+        for cipher in implementation::all().into_iter().filter(|one| one.iv_bytes > 0) {
             let mut pipeline = Pipeline::new(&frames, Some(&cipher), false, Sink::Memory).expect("a pipeline");
             let (first, second) = (sent(&mut pipeline), sent(&mut pipeline));
             assert_ne!(first, second, "{}", cipher.name());
@@ -284,11 +290,13 @@ mod tests {
     fn a_slow_rate_holds_and_one_beyond_every_machine_does_not() {
         let frames = frames(90);
         let mut pipeline = Pipeline::new(&frames, None, true, Sink::Udp).expect("a pipeline");
-        let time = Duration::from_millis(200);
+        let (time, stop) = (Duration::from_millis(200), AtomicBool::new(false));
         assert!(
-            (0..20).any(|_| pipeline.holds(10.0, time).expect("it is sent")),
+            (0..20).any(|_| pipeline.holds(10.0, time, &stop).expect("it is sent")),
             "two frames of 64x48"
         );
-        assert!(!pipeline.holds(1e7, time).expect("it is sent"));
+        assert!(!pipeline.holds(1e7, time, &stop).expect("it is sent"));
+        stop.store(true, Ordering::Relaxed);
+        assert!(pipeline.holds(10.0, time, &stop).is_err(), "it was stopped");
     }
 }

@@ -1,13 +1,16 @@
-//! Contenders: a cipher in one implementation, with the interface that the stopwatch needs.
+//! A cipher in one implementation, with the interface that a stopwatch needs.
 
 use std::hint::black_box;
 
 use data_encoding::HEXUPPER;
-use sealcast_cipher::{Facts, IMPLEMENTATIONS, Implementation, PUBLISHED, Packet, Study};
+use sealcast_cipher::{Facts, IMPLEMENTATIONS, PUBLISHED, Packet, Study};
 
 use super::external::Library;
 use super::library;
 use super::worker::{Done, Here, Worker};
+
+/// The name of the readable implementation that follows a cipher's publication.
+pub(crate) const DEFINITION: &str = "definition";
 
 /// The key size that is measured, in bytes, if a cipher allows it; otherwise its longest.
 const USUAL_KEY_BYTES: usize = 16;
@@ -18,7 +21,7 @@ const BATCH: usize = 67;
 const BATCHED_BYTES: usize = 4096;
 
 /// One implementation of one cipher.
-pub(crate) struct Contender {
+pub(crate) struct Implementation {
     pub(crate) cipher: String,
     /// The name of our kernel, or of the library.
     pub(crate) implementation: String,
@@ -27,16 +30,14 @@ pub(crate) struct Contender {
     /// Length of the authentication tag behind each packet in bytes; 0 for a bare keystream.
     pub(crate) tag_bytes: usize,
     /// Bytes of a loaded key and of a running keystream, if known.
-    pub(super) state_bytes: Option<usize>,
+    pub(crate) state_bytes: Option<usize>,
     /// A remark that readers of its figures need.
-    pub(super) note: Option<String>,
-    /// SHA-256 of its library, if that is named on the command line.
-    pub(super) digest: Option<String>,
+    pub(crate) note: Option<String>,
     pub(super) place: Place,
-    pub(super) known: Vec<Known>,
+    pub(crate) known: Vec<Known>,
 }
 
-/// The place where a contender's code runs.
+/// The place where an implementation's code runs.
 pub(super) enum Place {
     /// This process. The function loads a key of `key_bytes`.
     Here(Box<Load>),
@@ -45,10 +46,10 @@ pub(super) enum Place {
 }
 
 /// Loads a key.
-pub(super) type Load = dyn Fn(&[u8]) -> Box<dyn Keyed>;
+pub(crate) type Load = dyn Fn(&[u8]) -> Box<dyn Keyed> + Send + Sync;
 
 /// A cipher with its key loaded. In each packet `tag_bytes` follow the data.
-pub(super) trait Keyed {
+pub(crate) trait Keyed {
     /// Sets up an IV and nothing else. Returns false if the cipher has no separate step for it.
     fn start(&self, iv: &[u8]) -> bool;
 
@@ -60,7 +61,7 @@ pub(super) trait Keyed {
 }
 
 /// A published test value, in hexadecimal digits.
-pub(super) struct Known {
+pub(crate) struct Known {
     pub(super) key: &'static str,
     pub(super) iv: &'static str,
     /// The plaintext.
@@ -68,19 +69,19 @@ pub(super) struct Known {
     /// Offset of the published bytes.
     pub(super) from: usize,
     /// The ciphertext, with the tag.
-    pub(super) sealed: &'static str,
+    pub(crate) sealed: &'static str,
 }
 
-/// All contenders that this machine can run: ours by name, with the definition of each first, then those of
+/// All implementations that this machine can run: ours by name, with the definition of each first, then those of
 /// libraries.
-pub(crate) fn all() -> Vec<Contender> {
+pub(crate) fn all() -> Vec<Implementation> {
     let ours = IMPLEMENTATIONS.iter().filter(|one| (one.available)());
     ours.map(own).chain(library::all()).collect()
 }
 
-fn own(one: &'static Implementation) -> Contender {
+fn own(one: &'static sealcast_cipher::Implementation) -> Implementation {
     let (key_bytes, iv_bytes) = measured_sizes(one.facts);
-    Contender {
+    Implementation {
         cipher: one.facts.name.to_owned(),
         implementation: one.kernel.to_owned(),
         key_bytes,
@@ -88,7 +89,6 @@ fn own(one: &'static Implementation) -> Contender {
         tag_bytes: 0,
         state_bytes: Some(one.key_state_bytes + one.state_bytes),
         note: None,
-        digest: None,
         place: Place::Here(Box::new(|key| {
             Box::new((one.load)(key).expect("the size is one of the cipher's"))
         })),
@@ -131,14 +131,14 @@ impl Keyed for Study {
     }
 }
 
-impl Contender {
+impl Implementation {
     /// The full name, such as `trivium/words`.
     pub(crate) fn name(&self) -> String {
         format!("{}/{}", self.cipher, self.implementation)
     }
 
     /// The function that loads its key, if its code is in this program.
-    pub(super) fn load(&self) -> Option<&Load> {
+    pub(crate) fn load(&self) -> Option<&Load> {
         match &self.place {
             Place::Here(load) => Some(load),
             Place::Apart(_) => None,
@@ -216,21 +216,21 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_contender_gives_the_published_values() {
-        for contender in all() {
-            assert_eq!(contender.verify(), Ok(()), "{}", contender.name());
+    fn every_implementation_gives_the_published_values() {
+        for implementation in all() {
+            assert_eq!(implementation.verify(), Ok(()), "{}", implementation.name());
         }
     }
 
     #[test]
     fn one_wrong_byte_of_published_values_is_noticed() {
-        for mut contender in all() {
-            let last = contender.known.last_mut().expect("published values");
+        for mut implementation in all() {
+            let last = implementation.known.last_mut().expect("published values");
             last.key = if last.key.starts_with('0') { "10" } else { "00" };
-            let longer: String = last.key.chars().cycle().take(2 * contender.key_bytes).collect();
+            let longer: String = last.key.chars().cycle().take(2 * implementation.key_bytes).collect();
             last.key = Box::leak(longer.into_boxed_str());
-            let wrong = contender.verify().expect_err("another key");
-            assert!(wrong.contains("other bytes"), "{}: {wrong}", contender.name());
+            let wrong = implementation.verify().expect_err("another key");
+            assert!(wrong.contains("other bytes"), "{}: {wrong}", implementation.name());
         }
     }
 }

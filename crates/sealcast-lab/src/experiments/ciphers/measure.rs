@@ -5,10 +5,10 @@ use std::time::{Duration, Instant};
 use sealcast_cipher::Packet;
 use serde::{Deserialize, Serialize};
 
-use super::contender::{Contender, set_iv};
-use super::nature;
-use super::worker::{Act, Done, Turn, Worker};
 use super::workload::Workload;
+use crate::ciphers::implementation::{Implementation, set_iv};
+use crate::ciphers::nature;
+use crate::ciphers::worker::{Act, Done, Turn, Worker};
 use crate::harness::statistics::median;
 
 /// Shortest timed interval, if there is enough to do: reading the clock takes some 30 ns.
@@ -19,15 +19,6 @@ const STRETCHES: usize = 5;
 
 /// Number of further tries for a packet that took too long.
 const INTERRUPTIONS: u32 = 2;
-
-/// One contender on one workload in one round.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub(super) struct Cell {
-    pub(super) contender: usize,
-    pub(super) workload: usize,
-    #[serde(flatten)]
-    pub(super) timed: Timed,
-}
 
 /// Times of one batch. Each is a median over repetitions.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -46,18 +37,9 @@ pub(super) struct Timed {
     pub(super) core_hz: Option<f64>,
 }
 
-impl Timed {
-    /// Cycles per byte of one of the times; uses `tsc_hz` if the kernel counts no cycles.
-    pub(super) fn cycles_per_byte(&self, ns: fn(&Self) -> f64, tsc_hz: Option<f64>) -> Option<f64> {
-        let hz = self.core_hz.or(tsc_hz)?;
-        Some(ns(self) * hz / 1e9 / self.bytes as f64)
-    }
-}
-
-/// Costs before the first byte, in one round; in nanoseconds.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+/// Costs before the first byte, in nanoseconds.
+#[derive(Clone, Debug)]
 pub(super) struct SetUp {
-    pub(super) contender: usize,
     pub(super) key_ns: f64,
     /// `None` if setting up an IV is not a separate step.
     pub(super) iv_ns: Option<f64>,
@@ -66,9 +48,9 @@ pub(super) struct SetUp {
     pub(super) block_open_ns: f64,
 }
 
-/// A running contender, with a key and room for packets.
+/// A running implementation, with a key and room for packets.
 pub(super) struct Bench<'a> {
-    contender: &'a Contender,
+    implementation: &'a Implementation,
     worker: Box<dyn Worker + 'a>,
     /// Measuring time for one workload.
     slice: Duration,
@@ -76,13 +58,13 @@ pub(super) struct Bench<'a> {
 
 impl<'a> Bench<'a> {
     /// # Errors
-    /// The contender cannot be started.
-    pub(super) fn new(contender: &'a Contender, slice: Duration) -> Done<Self> {
-        let key: Vec<u8> = (1..).take(contender.key_bytes).collect();
-        let mut worker = contender.start()?;
+    /// The implementation cannot be started.
+    pub(super) fn new(implementation: &'a Implementation, slice: Duration) -> Done<Self> {
+        let key: Vec<u8> = (1..).take(implementation.key_bytes).collect();
+        let mut worker = implementation.start()?;
         worker.load(&key)?;
         Ok(Self {
-            contender,
+            implementation,
             worker,
             slice,
         })
@@ -91,16 +73,15 @@ impl<'a> Bench<'a> {
     /// Times key and IV set-up, and one block.
     ///
     /// # Errors
-    /// The contender failed.
-    pub(super) fn set_up(&mut self, index: usize) -> Done<SetUp> {
-        let iv = vec![1; self.contender.iv_bytes];
+    /// The implementation failed.
+    pub(super) fn set_up(&mut self) -> Done<SetUp> {
+        let iv = vec![1; self.implementation.iv_bytes];
         let key_ns = self.repeated(|worker, count| worker.keys(count))?;
         let is_a_step = self.worker.ivs(&iv, 1)?.is_some();
         let ivs = |worker: &mut dyn Worker, count| Ok(worker.ivs(&iv, count)?.unwrap_or_default());
         let iv_ns = is_a_step.then(|| self.repeated(ivs)).transpose()?;
         let [block_seal_ns, block_open_ns] = self.block(&iv)?;
         Ok(SetUp {
-            contender: index,
             key_ns,
             iv_ns,
             block_seal_ns,
@@ -111,7 +92,7 @@ impl<'a> Bench<'a> {
     /// Times enciphering and deciphering of one block. Each repetition starts with a copy of the original block; the
     /// cost of that copy and of the call is subtracted.
     fn block(&mut self, iv: &[u8]) -> Done<[f64; 2]> {
-        let clear = vec![1; nature::of(&self.contender.cipher).block_bytes + self.contender.tag_bytes];
+        let clear = vec![1; nature::of(&self.implementation.cipher).block_bytes + self.implementation.tag_bytes];
         let mut sealed = clear.clone();
         self.worker.seal(&mut [Packet { iv, data: &mut sealed }])?;
         let mut ns = |act, from: &[u8]| self.repeated(|worker, count| worker.again(act, iv, from, count));
@@ -139,8 +120,8 @@ impl<'a> Bench<'a> {
     /// # Errors
     /// It does not open what it sealed, or it failed.
     pub(super) fn run(&mut self, workload: &Workload, patience: Duration) -> Done<Option<Timed>> {
-        let room = self.contender.tag_bytes;
-        let mut batch = Batch::new(self.contender, workload);
+        let room = self.implementation.tag_bytes;
+        let mut batch = Batch::new(self.implementation, workload);
         let mut packets = batch.packets();
 
         // Doubles the number of packets until the time is long enough for the clock; this also warms up caches.
@@ -184,9 +165,9 @@ impl<'a> Bench<'a> {
     /// and bytes.
     ///
     /// # Errors
-    /// The contender failed.
+    /// The implementation failed.
     pub(super) fn repeat(&mut self, workload: &Workload, count: usize) -> Done<[u64; 2]> {
-        let mut batch = Batch::new(self.contender, workload);
+        let mut batch = Batch::new(self.implementation, workload);
         let mut packets = batch.packets();
         let packets = &mut packets[..count];
         let began = Instant::now();
@@ -207,11 +188,11 @@ struct Batch {
 }
 
 impl Batch {
-    fn new(contender: &Contender, workload: &Workload) -> Self {
+    fn new(implementation: &Implementation, workload: &Workload) -> Self {
         let mut data = workload.packets.clone();
         data.iter_mut()
-            .for_each(|data| data.resize(data.len() + contender.tag_bytes, 0));
-        let mut ivs = vec![vec![0; contender.iv_bytes]; data.len()];
+            .for_each(|data| data.resize(data.len() + implementation.tag_bytes, 0));
+        let mut ivs = vec![vec![0; implementation.iv_bytes]; data.len()];
         ivs.iter_mut().zip(1..).for_each(|(iv, number)| set_iv(iv, number));
         Self { data, ivs }
     }

@@ -1,4 +1,4 @@
-//! Measures a contender in a process of its own: costs of the first use, and effects of the environment.
+//! Measures an implementation in a process of its own: costs of the first use, and effects of the environment.
 
 use std::collections::BTreeMap;
 use std::process::Command;
@@ -8,10 +8,10 @@ use sealcast::failure::{Failure, FailureKind, Result};
 use sealcast_cipher::Packet;
 use serde::{Deserialize, Serialize};
 
-use super::contender::{self, Contender};
 use super::measure::{Bench, Timed};
-use super::nature;
 use super::workload;
+use crate::ciphers::implementation::{self, Implementation};
+use crate::ciphers::nature;
 use crate::harness::statistics::median;
 
 /// Number of frames enciphered while memory use is watched.
@@ -24,7 +24,7 @@ const CAPABILITIES: &str = "OPENSSL_ia32cap";
 /// Disables AES-NI and PCLMULQDQ, and VAES and VPCLMULQDQ: bits of two pairs of CPUID words.
 const WITHOUT_AES: &str = "~0x200000200000000:~0x60000000000";
 /// Length of the packets that are timed with and without these instructions.
-pub(super) const SWITCHED_BYTES: usize = 1200;
+const SWITCHED_BYTES: usize = 1200;
 
 /// The request to such a process.
 #[derive(Clone, Debug)]
@@ -33,7 +33,7 @@ pub struct Question {
     pub name: String,
     /// Length in bytes of the frame that is enciphered while memory use is watched.
     pub frame_bytes: usize,
-    /// If the contender is to be timed: for this many milliseconds.
+    /// If the implementation is to be timed: for this many milliseconds.
     pub time_ms: Option<u64>,
 }
 
@@ -51,37 +51,28 @@ pub struct Answer {
     pub(super) timed: Option<Timed>,
 }
 
-/// One contender's answer in one round.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub(super) struct Alone {
-    pub(super) contender: usize,
-    #[serde(flatten)]
-    pub(super) answer: Answer,
-}
-
-/// One contender with and without the processor's instructions for AES and GCM, in one round.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+/// One implementation with and without the processor's instructions for AES and GCM.
+#[derive(Clone, Debug)]
 pub(super) struct Switched {
-    pub(super) contender: usize,
     pub(super) with: Timed,
     pub(super) without: Timed,
 }
 
-/// Measures a contender in this process, which should have done nothing before.
+/// Measures an implementation in this process, which should have done nothing before.
 ///
 /// # Errors
-/// There is no such contender, it is wrong, or the kernel does not report memory use.
+/// There is no such implementation, it is wrong, or the kernel does not report memory use.
 pub fn answer(question: &Question) -> Result<Answer> {
-    let all = contender::all();
-    let contender = all.iter().find(|one| one.name() == question.name);
-    let contender = contender.ok_or_else(|| failed(&question.name, "there is no such implementation"))?;
-    let load = contender.load();
+    let all = implementation::all();
+    let implementation = all.iter().find(|one| one.name() == question.name);
+    let implementation = implementation.ok_or_else(|| failed(&question.name, "there is no such implementation"))?;
+    let load = implementation.load();
     let load = load.ok_or_else(|| failed(&question.name, "its code is not in this program"))?;
-    let block_bytes = nature::of(&contender.cipher).block_bytes;
-    let key: Vec<u8> = (1..).take(contender.key_bytes).collect();
-    let mut iv = vec![0; contender.iv_bytes];
-    let mut block = vec![1; block_bytes + contender.tag_bytes];
-    let mut frame = vec![1; question.frame_bytes + contender.tag_bytes];
+    let block_bytes = nature::of(&implementation.cipher).block_bytes;
+    let key: Vec<u8> = (1..).take(implementation.key_bytes).collect();
+    let mut iv = vec![0; implementation.iv_bytes];
+    let mut block = vec![1; block_bytes + implementation.tag_bytes];
+    let mut frame = vec![1; question.frame_bytes + implementation.tag_bytes];
     let mut once = |iv: &[u8]| {
         let began = Instant::now();
         let keyed = load(&key);
@@ -107,16 +98,18 @@ pub fn answer(question: &Question) -> Result<Answer> {
         rss_before_bytes,
         rss_after_bytes,
         frame_bytes: question.frame_bytes,
-        timed: question.time_ms.map(|ms| time(contender, ms)).transpose()?,
+        timed: question.time_ms.map(|ms| time(implementation, ms)).transpose()?,
     })
 }
 
-fn time(contender: &Contender, ms: u64) -> Result<Timed> {
-    contender.verify().map_err(|wrong| failed(&contender.name(), &wrong))?;
-    let bench = Bench::new(contender, Duration::from_millis(ms));
+fn time(implementation: &Implementation, ms: u64) -> Result<Timed> {
+    implementation
+        .verify()
+        .map_err(|wrong| failed(&implementation.name(), &wrong))?;
+    let bench = Bench::new(implementation, Duration::from_millis(ms));
     let timed = bench.and_then(|mut bench| bench.run(&workload::of_length(SWITCHED_BYTES), Duration::MAX));
-    let timed = timed.map_err(|wrong| failed(&contender.name(), &wrong))?;
-    timed.ok_or_else(|| failed(&contender.name(), "it took too long"))
+    let timed = timed.map_err(|wrong| failed(&implementation.name(), &wrong))?;
+    timed.ok_or_else(|| failed(&implementation.name(), "it took too long"))
 }
 
 /// Starts a process for the request and returns its answer.
@@ -124,27 +117,29 @@ pub(super) fn ask(question: &Question) -> Result<Answer> {
     child(question, &BTreeMap::new())
 }
 
-/// Times a contender with and without the processor's instructions for it. `None` if they cannot be switched off for
-/// this contender.
-pub(super) fn switched(contender: &Contender, index: usize, slice: Duration) -> Result<Option<Switched>> {
-    let is_switched = contender.implementation == "aws-lc-rs" && contender.cipher.starts_with("aes-");
-    if !is_switched || !cfg!(target_arch = "x86_64") {
-        return Ok(None);
-    }
+/// True if the processor's instructions can be switched off for this implementation.
+pub(super) fn is_switched(cipher: &str, implementation: &str) -> bool {
+    implementation == "aws-lc-rs" && cipher.starts_with("aes-") && cfg!(target_arch = "x86_64")
+}
+
+/// Times an implementation for `slice` each with the processor's instructions and without.
+///
+/// # Errors
+/// A process failed.
+pub(super) fn switched(one: &Implementation, slice: Duration) -> Result<Switched> {
     let question = Question {
-        name: contender.name(),
+        name: one.name(),
         frame_bytes: SWITCHED_BYTES,
-        time_ms: Some(slice.as_millis() as u64),
+        time_ms: Some((slice.as_millis() as u64).max(1)),
     };
     let timed = |environment: &BTreeMap<&str, &str>| {
         let timed = child(&question, environment)?.timed;
         timed.ok_or_else(|| failed(&question.name, "its process did not time it"))
     };
-    Ok(Some(Switched {
-        contender: index,
+    Ok(Switched {
         with: timed(&BTreeMap::new())?,
         without: timed(&BTreeMap::from([(CAPABILITIES, WITHOUT_AES)]))?,
-    }))
+    })
 }
 
 fn child(question: &Question, environment: &BTreeMap<&str, &str>) -> Result<Answer> {

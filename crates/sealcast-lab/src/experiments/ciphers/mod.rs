@@ -1,0 +1,31 @@
+//! Cost of ciphers on packets and on frames of video: ours, in all their kernels, compared with those of libraries.
+//!
+//! A system is an implementation, a case is a load, or what comes before the first byte. An implementation first has
+//! to reproduce published values; one that does not is named as wrong and not timed.
+
+mod alone;
+mod case;
+mod code;
+mod columns;
+mod energy;
+mod engine;
+mod measure;
+mod papers;
+mod sample;
+mod workload;
+
+pub use alone::{Answer, Question, answer};
+pub(in crate::experiments) use workload::pictures;
+
+use crate::ciphers::choice;
+use crate::harness::Experiment;
+
+/// `sealcast-lab ciphers`.
+pub const CIPHERS: Experiment = Experiment {
+    name: "ciphers",
+    definition: include_str!("../../../definitions/ciphers.toml"),
+    open: engine::open,
+    columns: columns::columns,
+    charts: |_| Vec::new(),
+    complete: Some(|definition, _| choice::complete(definition)),
+};

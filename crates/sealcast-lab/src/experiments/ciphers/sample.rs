@@ -1,0 +1,202 @@
+//! The values of samples. Figures that the papers combine from several measurements are made within a turn, so that
+//! each round has one.
+
+use super::alone::{Answer, Switched};
+use super::energy::Energy;
+use super::measure::{SetUp, Timed};
+use super::papers;
+use crate::ciphers::implementation::Implementation;
+use crate::ciphers::nature;
+use crate::harness::Sample;
+
+/// Properties of an implementation that belong to its set-up.
+pub(super) struct About {
+    key_bytes: usize,
+    block_bytes: usize,
+    state_bytes: Option<usize>,
+    safe_years: f64,
+}
+
+impl About {
+    pub(super) fn of(one: &Implementation, guesses_per_second: f64) -> Self {
+        Self {
+            key_bytes: one.key_bytes,
+            block_bytes: nature::of(&one.cipher).block_bytes,
+            state_bytes: one.state_bytes,
+            safe_years: papers::safe_years(8 * one.key_bytes, guesses_per_second),
+        }
+    }
+}
+
+/// Set-up of algorithm, key and IV, one block, and their sum T.
+pub(super) fn set_up(about: &About, set_up: &SetUp, answer: Option<&Answer>) -> Sample {
+    let algorithm = answer.map(|answer| (answer.first_ns - answer.again_ns).max(0.0));
+    let t = algorithm.map(|algorithm| algorithm + set_up.key_ns + set_up.block_seal_ns + set_up.block_open_ns);
+    Sample::default()
+        .with("key_length_bits", 8.0 * about.key_bytes as f64)
+        .with_some("state_bytes", about.state_bytes.map(|bytes| bytes as f64))
+        .with_some("first_ns", answer.map(|answer| answer.first_ns))
+        .with_some("again_ns", answer.map(|answer| answer.again_ns))
+        .with_some("algorithm_ns", algorithm)
+        .with("key_ns", set_up.key_ns)
+        .with_some("iv_ns", set_up.iv_ns)
+        .with("block_bytes", about.block_bytes as f64)
+        .with("block_seal_ns", set_up.block_seal_ns)
+        .with("block_open_ns", set_up.block_open_ns)
+        .with_some("t_ns", t)
+        .with("safe_years", about.safe_years)
+}
+
+/// Growth of the process that enciphers frames of a mean of `frame_bytes`, and bytes of code.
+pub(super) fn memory(answer: Option<&Answer>, frame_bytes: f64, code_bytes: Option<u64>) -> Sample {
+    let grown = answer.map(|answer| answer.rss_after_bytes.saturating_sub(answer.rss_before_bytes) as f64);
+    Sample::default()
+        .with_some("rss_before_bytes", answer.map(|answer| answer.rss_before_bytes as f64))
+        .with_some("rss_after_bytes", answer.map(|answer| answer.rss_after_bytes as f64))
+        .with_some("rss_bytes", grown)
+        .with_some("memory_bytes", grown.map(|grown| grown / frame_bytes))
+        .with_some("code_bytes", code_bytes.map(|bytes| bytes as f64))
+}
+
+/// Adds speeds. `mean_bytes` is the mean length of the load's packets; `tsc_hz` is used if the kernel counts no
+/// cycles.
+pub(super) fn timed(sample: Sample, timed: &Timed, mean_bytes: f64, tsc_hz: Option<f64>) -> Sample {
+    let bytes = timed.bytes as f64;
+    let hz = timed.core_hz.or(tsc_hz);
+    let cycles = |ns: f64| hz.map(|hz| ns * hz / 1e9 / bytes);
+    sample
+        .with("packet_bytes", mean_bytes)
+        .with("at_once", timed.packets as f64)
+        .with("batch_bytes", bytes)
+        .with("batch_seal_ns", timed.seal_ns)
+        .with("batch_open_ns", timed.open_ns)
+        .with("batch_loop_ns", timed.baseline_ns)
+        .with_some("cycles_hz", hz)
+        .with("mb_per_s", bytes * 1e3 / timed.seal_ns)
+        .with("open_mb_per_s", bytes * 1e3 / timed.open_ns)
+        .with_some("cycles_per_byte", cycles(timed.seal_ns - timed.baseline_ns))
+        .with_some("loop_cycles_per_byte", cycles(timed.baseline_ns))
+        .with("packets_per_s", bytes * 1e9 / timed.seal_ns / mean_bytes)
+        .with("seal_ns", timed.seal_ns / bytes * mean_bytes)
+        .with("open_ns", timed.open_ns / bytes * mean_bytes)
+}
+
+/// Adds energy. `worked` has the packets and bytes that were enciphered with it.
+pub(super) fn energy(sample: Sample, energy: &Energy, worked: [u64; 2], mean_bytes: f64) -> Sample {
+    let [packets, bytes] = worked.map(|count| count as f64);
+    let joules_per_byte = energy.joules / bytes;
+    sample
+        .with("joules", energy.joules)
+        .with("energy_seconds", energy.seconds)
+        .with("idle_watts", energy.idle_watts)
+        .with("energy_packets", packets)
+        .with("energy_bytes", bytes)
+        .with("mj_per_packet", joules_per_byte * mean_bytes * 1e3)
+        .with("uj_per_byte", joules_per_byte * 1e6)
+}
+
+/// Adds throughput as in the paper, Rank and E-Rank. Without energy above idle the quotient is undefined.
+pub(super) fn ranked(sample: Sample) -> Sample {
+    let bytes_per_s = sample.value("mb_per_s").map(|speed| speed * 1e6);
+    let [code, memory] = ["code_bytes", "memory_bytes"].map(|name| sample.value(name));
+    let rank = match (bytes_per_s, code, memory) {
+        (Some(speed), Some(code), Some(memory)) => Some(papers::rank(speed, code, memory)),
+        _ => None,
+    };
+    let drawn = sample.value("uj_per_byte").filter(|energy| *energy > 0.0);
+    let e_rank = rank.zip(drawn).map(|(rank, energy)| papers::e_rank(rank, energy));
+    sample
+        .with_some("kbit_per_s", bytes_per_s.map(|speed| speed / 125.0))
+        .with_some("rank", rank)
+        .with_some("e_rank", e_rank)
+}
+
+/// Speed with and without the processor's instructions.
+pub(super) fn switched(switched: &Switched) -> Sample {
+    let speed = |timed: &Timed| timed.bytes as f64 * 1e3 / timed.seal_ns;
+    let (on, off) = (speed(&switched.with), speed(&switched.without));
+    Sample::default()
+        .with("on_mb_per_s", on)
+        .with("off_mb_per_s", off)
+        .with("times_as_fast", on / off)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// RC4 with one byte per nanosecond, 4096 bytes of additional memory, and `joules` per million bytes.
+    fn rc4(joules: f64) -> Sample {
+        let times = Timed {
+            packets: 1,
+            bytes: 1000,
+            seal_ns: 1000.0,
+            open_ns: 1000.0,
+            baseline_ns: 500.0,
+            core_hz: Some(1e9),
+        };
+        let answer = Answer {
+            first_ns: 300.0,
+            again_ns: 100.0,
+            rss_before_bytes: 0,
+            rss_after_bytes: 4096,
+            frame_bytes: 1000,
+            timed: None,
+        };
+        let drawn = Energy {
+            joules,
+            seconds: 1.0,
+            idle_watts: 1.0,
+        };
+        let sample = timed(memory(Some(&answer), 2000.0, Some(1000)), &times, 2000.0, None);
+        ranked(energy(sample, &drawn, [1000, 1_000_000], 2000.0))
+    }
+
+    #[test]
+    fn e_rank_is_rank_over_microjoules_per_byte_and_missing_where_none_were_seen() {
+        let sample = rc4(2.0);
+        let value = |name: &str| sample.value(name).expect(name);
+        assert_eq!((value("cycles_per_byte"), value("loop_cycles_per_byte")), (0.5, 0.5));
+        assert_eq!((value("kbit_per_s"), value("packets_per_s")), (8e6, 5e5));
+        assert_eq!((value("uj_per_byte"), value("mj_per_packet")), (2.0, 4.0));
+        let rank = 1e9 / (1000.0 + 2.0 * 2.048);
+        assert!((value("rank") / rank - 1.0).abs() < 1e-12 && (value("e_rank") / rank - 0.5).abs() < 1e-12);
+        let none = rc4(-0.1);
+        assert!(none.value("rank").is_some() && none.value("e_rank").is_none());
+    }
+
+    #[test]
+    fn t_is_set_up_of_algorithm_and_key_and_a_block_both_ways() {
+        let about = About {
+            key_bytes: 10,
+            block_bytes: 1,
+            state_bytes: None,
+            safe_years: 1.0,
+        };
+        let times = SetUp {
+            key_ns: 1000.0,
+            iv_ns: Some(7.0),
+            block_seal_ns: 30.0,
+            block_open_ns: 40.0,
+        };
+        let answer = Answer {
+            first_ns: 900.0,
+            again_ns: 400.0,
+            rss_before_bytes: 0,
+            rss_after_bytes: 0,
+            frame_bytes: 1,
+            timed: None,
+        };
+        let ours = set_up(&about, &times, Some(&answer));
+        assert_eq!(
+            (ours.value("algorithm_ns"), ours.value("t_ns")),
+            (Some(500.0), Some(1570.0))
+        );
+        let foreign = set_up(&about, &times, None);
+        assert_eq!((foreign.value("algorithm_ns"), foreign.value("t_ns")), (None, None));
+        assert_eq!(
+            (foreign.value("key_length_bits"), foreign.value("iv_ns")),
+            (Some(80.0), Some(7.0))
+        );
+    }
+}
