@@ -1,6 +1,6 @@
-//! Bounded queues between a producer, which never waits, and a consumer. There are two policies for a full queue: frames
-//! are dropped by whole groups of pictures, oldest first ([`FrameQueue::push`]). Packets, whose pictures the queue does
-//! not know, are dropped all at once ([`FrameQueue::make_room`], called before `push`).
+//! Bounded queues between a producer, which never waits, and a consumer. There are two policies for a full queue.
+//! Frames are dropped by whole groups of pictures, oldest first ([`FrameQueue::push`]). Packets, whose pictures the
+//! queue does not know, are dropped all at once ([`FrameQueue::make_room`], called before `push`).
 
 use std::collections::VecDeque;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
