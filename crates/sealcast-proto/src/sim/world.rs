@@ -204,8 +204,9 @@ impl World {
             return;
         }
         let end = self.end(direction);
-        // Media on a byte stream: its records are opened in place.
-        let media = end.session.assembles_stream() && Kind::of(&message) == Some(Kind::Media);
+        // Media on a byte stream: its records are opened in place, until the session is over.
+        let open = end.session.assembles_stream() && !end.session.is_over();
+        let media = open && Kind::of(&message) == Some(Kind::Media);
         match end.session.handle(now, Input::Message(&mut message)) {
             Ok(Handled::Done) if media => end.media.push(message[HEADER_LEN..message.len() - TAG_LEN].to_vec()),
             Ok(_) => {}
