@@ -145,7 +145,7 @@ impl ThreadState {
 
     fn pump(&self, from: &SyncDevice, to: &SyncDevice) {
         // If this fails, the link is less precise, which the report shows.
-        crate::harness::on_time::go_first();
+        crate::harness::scheduling::raise_priority();
         let mut buffer = vec![0; MAX_PACKET];
         while !self.stop.load(Ordering::Relaxed) {
             let moved = self.state().move_packets(self.epoch, from, to, &mut buffer);

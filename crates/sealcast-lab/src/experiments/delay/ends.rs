@@ -14,7 +14,7 @@ use super::packet::{Codec, Medium, implementation};
 use crate::ciphers::implementation::Implementation;
 use crate::experiments::link::ends::{tell, told};
 use crate::experiments::link::load::now;
-use crate::harness::on_time;
+use crate::harness::scheduling;
 
 /// The line that the receiver prints when it listens begins so; address and window follow.
 pub(super) const AT: &str = "at ";
@@ -77,7 +77,7 @@ pub fn send(end: &DelayEnd, to: SocketAddr, window: u32) -> Result<()> {
     let socket = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).map_err(refused)?;
     socket.connect(to).map_err(refused)?;
     socket.set_read_timeout(Some(STALL)).map_err(refused)?;
-    on_time::go_first();
+    scheduling::raise_priority();
     let mut report = [0; 4];
     let (mut known, mut stalls) = (0_u32, 0);
     let began_ns = now();
@@ -112,7 +112,7 @@ pub fn receive(end: &DelayEnd) -> Result<()> {
     let window = window(held.recv_buffer_size().map_err(refused)?, codec.length());
     socket.set_read_timeout(Some(LOOK)).map_err(refused)?;
     let over = told();
-    on_time::go_first();
+    scheduling::raise_priority();
     tell(&format!("{AT}{} {window}", socket.local_addr().map_err(refused)?));
 
     let mut came: Vec<Option<u64>> = vec![None; end.medium.packets as usize];

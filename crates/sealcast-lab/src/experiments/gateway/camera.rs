@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use sealcast_proto::rtsp::{Message, MessageReader, Method, Offer, Request, Response, parse_offers};
 
-use super::course::{Out, RTP, RtpTransport, STREAM_ROOM};
+use super::paths::{PacketSender, RTP, RtpTransport, STREAM_ROOM};
 use crate::experiments::throughput::Carrier;
 
 /// Time limit for the first PLAY request to a camera.
@@ -21,10 +21,10 @@ const SDP: &str = "v=0\r\no=- 1 1 IN IP4 127.0.0.1\r\ns=lab\r\nc=IN IP4 0.0.0.0\
     m=video 0 RTP/AVP 96\r\na=rtpmap:96 H264/90000\r\na=control:track0\r\na=fmtp:96 packetization-mode=1;\
     profile-level-id=42c01f;sprop-parameter-sets=Z0LAH9oBQBbsBEAAAAMAQAAADIPGDKg=,aM4PyA==\r\n";
 
-/// All cameras of a course, at paths `0`, `1` and so on of one port. A connection is served until its client closes it.
+/// All cameras of a measurement, at paths `0`, `1` and so on of one port. A connection is served until its client closes it.
 pub(super) struct Cameras {
     pub(super) port: u16,
-    playing: Receiver<(usize, Out)>,
+    playing: Receiver<(usize, PacketSender)>,
     over: Arc<AtomicBool>,
 }
 
@@ -50,7 +50,7 @@ impl Cameras {
     }
 
     /// Waits for the next camera that is asked to play; returns its number and the way to send its packets.
-    pub(super) fn next(&self) -> io::Result<(usize, Out)> {
+    pub(super) fn next(&self) -> io::Result<(usize, PacketSender)> {
         let silent = |_| io::Error::other(format!("no camera was asked to play within {} s", PATIENCE.as_secs()));
         self.playing.recv_timeout(PATIENCE).map_err(silent)
     }
@@ -86,7 +86,7 @@ impl Serving {
         })
     }
 
-    fn run(mut self, playing: &Sender<(usize, Out)>) -> io::Result<()> {
+    fn run(mut self, playing: &Sender<(usize, PacketSender)>) -> io::Result<()> {
         let mut reader = MessageReader::default();
         let mut room = vec![0; STREAM_ROOM];
         loop {
@@ -103,7 +103,7 @@ impl Serving {
         }
     }
 
-    fn answer(&mut self, request: &Request, playing: &Sender<(usize, Out)>) -> io::Result<()> {
+    fn answer(&mut self, request: &Request, playing: &Sender<(usize, PacketSender)>) -> io::Result<()> {
         let mut response = Response::new(200);
         response.headers.add("CSeq", request.headers.get("CSeq").unwrap_or("0"));
         response.headers.add("Session", "1");
@@ -132,7 +132,7 @@ impl Serving {
                 None => RtpTransport::Stream(Arc::clone(&self.writing)),
             };
             // If the receiver is gone, this is a repeated PLAY, which needs no new way.
-            let _ = playing.send((self.camera, Out::new(transport)));
+            let _ = playing.send((self.camera, PacketSender::new(transport)));
         }
         Ok(())
     }

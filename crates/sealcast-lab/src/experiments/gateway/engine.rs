@@ -7,9 +7,9 @@ use sealcast::failure::{Failure, FailureKind, Result};
 use serde::Deserialize;
 
 use super::columns::delay_axis;
-use super::drive::{Outcome, drive};
 use super::load::Load;
 use super::system::System;
+use super::traffic::{Outcome, send_load};
 use crate::harness::awake::Awake;
 use crate::harness::process::{Stop, last_words};
 use crate::harness::statistics::quantile;
@@ -71,7 +71,7 @@ impl Engine for Pair {
         let time = Duration::from_secs_f64(seconds);
         let measured = system
             .open(load, scratch.path(), stop)
-            .and_then(|mut course| drive(&mut course, load, time, stop));
+            .and_then(|mut paths| send_load(&mut paths, load, time, stop));
         let outcome = measured.map_err(|failure| Failure {
             what: failure.what + &last_words(scratch.path()),
             ..failure

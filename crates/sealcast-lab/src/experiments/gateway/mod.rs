@@ -6,16 +6,16 @@
 
 mod camera;
 mod columns;
-mod course;
-mod drive;
 mod engine;
 mod load;
 mod packet;
 mod pair;
+mod paths;
 mod player;
 mod relay;
 mod rtsps;
 mod system;
+mod traffic;
 
 pub use relay::relay;
 

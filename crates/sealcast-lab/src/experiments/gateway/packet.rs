@@ -24,7 +24,7 @@ pub(super) struct Frame {
     pub(super) packets: usize,
     /// Bytes of each packet, RTP header included, interleaving header not.
     pub(super) bytes: usize,
-    /// Send time in nanoseconds of the course's clock.
+    /// Send time in nanoseconds of the measurement's clock.
     pub(super) stamp: u64,
 }
 

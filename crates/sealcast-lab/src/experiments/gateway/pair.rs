@@ -10,10 +10,10 @@ use sealcast::failure::{Failure, Result};
 use sealcast_proto::wire::MAX_STREAM;
 
 use super::camera::Cameras;
-use super::course::{Course, Lane};
 use super::load::Load;
+use super::paths::{CameraPath, Paths};
 use super::player;
-use super::system::{Gateways, course};
+use super::system::{Gateways, paths};
 use crate::experiments::throughput::Carrier;
 use crate::harness::process::{Program, Stop, own_program};
 
@@ -36,7 +36,7 @@ pub(super) fn open(
     scratch: &Path,
     stop: Stop<'_>,
     unusable: impl Fn(io::Error) -> Failure,
-) -> Result<Course> {
+) -> Result<Paths> {
     let cameras = Cameras::start(load.carrier).map_err(&unusable)?;
     let start = |name: &'static str, file: &str, arguments: Vec<String>| {
         let mut command = gateway(gateways.program.as_deref())?;
@@ -66,9 +66,9 @@ pub(super) fn open(
         programs.push(start("the viewer gateway", &format!("viewer-{at}"), arguments)?);
         ports.push(port);
     }
-    let lanes = lanes(load, &cameras, &ports).map_err(unusable)?;
+    let camera_paths = camera_paths(load, &cameras, &ports).map_err(unusable)?;
     let processes: Vec<u32> = programs.iter().map(Program::id).collect();
-    Ok(course(lanes, processes, (programs, cameras)))
+    Ok(paths(camera_paths, processes, (programs, cameras)))
 }
 
 fn words(words: &[&str]) -> Vec<String> {
@@ -95,21 +95,21 @@ fn gateway(program: Option<&Path>) -> Result<Command> {
 }
 
 /// A player for each camera.
-fn lanes(load: &Load, cameras: &Cameras, ports: &[u16]) -> io::Result<Vec<Lane>> {
-    let mut lanes = Vec::new();
+fn camera_paths(load: &Load, cameras: &Cameras, ports: &[u16]) -> io::Result<Vec<CameraPath>> {
+    let mut camera_paths = Vec::new();
     for camera in 0..load.cameras {
-        let (come, session) = player::watch(ports[camera / MAX_CAMERAS], &camera.to_string(), load.carrier)?;
-        let (played, out) = cameras.next()?;
+        let (receiver, session) = player::watch(ports[camera / MAX_CAMERAS], &camera.to_string(), load.carrier)?;
+        let (played, sender) = cameras.next()?;
         if played != camera {
             return Err(io::Error::other(format!("camera {played} plays instead of {camera}")));
         }
-        lanes.push(Lane {
-            out,
-            come,
+        camera_paths.push(CameraPath {
+            sender,
+            receiver,
             _session: session,
         });
     }
-    Ok(lanes)
+    Ok(camera_paths)
 }
 
 /// An unused TCP port.

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use sealcast_proto::rtsp::{Message, MessageReader, Method, Request, Response};
 
-use super::course::{Come, LOOK, RTP, STREAM_ROOM, unless_silent};
+use super::paths::{LOOK, PacketReceiver, RTP, STREAM_ROOM, unless_silent};
 use crate::experiments::throughput::Carrier;
 
 /// Time limit for connecting to a server, and for each of its answers.
@@ -51,18 +51,18 @@ impl<S: Read + Write + Send + 'static> Player<S> {
     }
 
     /// Plays the only track over this connection.
-    pub(super) fn interleaved(mut self) -> io::Result<Come> {
+    pub(super) fn interleaved(mut self) -> io::Result<PacketReceiver> {
         self.play(&format!("RTP/AVP/TCP;unicast;interleaved={RTP}-{}", RTP + 1))?;
-        Ok(Come::stream(self.stream, self.reader))
+        Ok(PacketReceiver::stream(self.stream, self.reader))
     }
 
     /// Plays the only track over UDP; the caller must keep the returned connection open.
-    pub(super) fn datagrams(mut self) -> io::Result<(Come, S)> {
+    pub(super) fn datagrams(mut self) -> io::Result<(PacketReceiver, S)> {
         let socket = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0))?;
         // No RTCP is sent, but RTSP demands a pair of ports.
         let port = socket.local_addr()?.port();
         self.play(&format!("RTP/AVP;unicast;client_port={port}-{}", port.wrapping_add(1)))?;
-        Ok((Come::datagrams(socket)?, self.stream))
+        Ok((PacketReceiver::datagrams(socket)?, self.stream))
     }
 
     fn play(&mut self, transport: &str) -> io::Result<()> {
@@ -130,10 +130,10 @@ impl<S: Read + Write + Send + 'static> Player<S> {
 }
 
 /// A player at a server's port; also its connection, if packets do not come on it.
-pub(super) fn watch(port: u16, path: &str, carrier: Carrier) -> io::Result<(Come, Option<TcpStream>)> {
+pub(super) fn watch(port: u16, path: &str, carrier: Carrier) -> io::Result<(PacketReceiver, Option<TcpStream>)> {
     let player = Player::new(connect(port)?, format!("rtsp://127.0.0.1:{port}/{path}"));
     match carrier {
         Carrier::Tcp => Ok((player.interleaved()?, None)),
-        Carrier::Udp => player.datagrams().map(|(come, session)| (come, Some(session))),
+        Carrier::Udp => player.datagrams().map(|(receiver, session)| (receiver, Some(session))),
     }
 }

@@ -7,7 +7,7 @@ use sealcast::failure::{Failure, FailureKind, Result};
 use tokio::io::copy_bidirectional;
 use tokio::net::{TcpListener, TcpStream, UdpSocket};
 
-use super::course::RECEIVE_BUFFER;
+use super::paths::RECEIVE_BUFFER;
 use crate::experiments::throughput::Carrier;
 
 /// The relay prints this before each address that it listens at.

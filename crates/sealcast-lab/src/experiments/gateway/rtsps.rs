@@ -16,11 +16,11 @@ use rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned};
 use sealcast::failure::{Failure, FailureKind, Result};
 
 use super::camera::Cameras;
-use super::course::{Come, Course, Lane, Out};
 use super::load::Load;
 use super::packet::Frame;
+use super::paths::{CameraPath, PacketReceiver, PacketSender, Paths};
 use super::player::{self, Player};
-use super::system::course;
+use super::system::paths;
 use crate::experiments::throughput::Carrier;
 use crate::experiments::throughput::stunnel::certificate;
 use crate::harness::process::{Program, Stop};
@@ -34,7 +34,7 @@ pub(super) fn open(
     scratch: &Path,
     stop: Stop<'_>,
     unusable: impl Fn(io::Error) -> Failure,
-) -> Result<Course> {
+) -> Result<Paths> {
     let mut command = python()?;
     certificate(scratch)?;
     let script = scratch.join("rtsps.py");
@@ -51,25 +51,25 @@ pub(super) fn open(
     let playing = AtomicBool::new(false);
     let opened = thread::scope(|scope| {
         let watching = scope.spawn(|| {
-            let come = watch(port, scratch);
+            let receiver = watch(port, scratch);
             playing.store(true, Ordering::Relaxed);
-            come
+            receiver
         });
-        let out = feed(&cameras, load, epoch, &playing);
-        let come = watching
+        let sender = feed(&cameras, load, epoch, &playing);
+        let receiver = watching
             .join()
             .unwrap_or_else(|_| Err(io::Error::other("a thread panicked")));
-        Ok((come?, out?))
+        Ok((receiver?, sender?))
     });
-    let (come, out) = opened.map_err(unusable)?;
-    let lane = Lane {
-        out,
-        come,
+    let (receiver, sender) = opened.map_err(unusable)?;
+    let path = CameraPath {
+        sender,
+        receiver,
         _session: None,
     };
-    Ok(Course {
+    Ok(Paths {
         epoch,
-        ..course(vec![lane], [server.id()], (server, cameras))
+        ..paths(vec![path], [server.id()], (server, cameras))
     })
 }
 
@@ -92,16 +92,16 @@ fn python() -> Result<Command> {
 }
 
 /// Sends frames until a player plays, since the server cannot describe a stream that it has not received.
-fn feed(cameras: &Cameras, load: &Load, epoch: Instant, playing: &AtomicBool) -> io::Result<Out> {
-    let (_, mut out) = cameras.next()?;
+fn feed(cameras: &Cameras, load: &Load, epoch: Instant, playing: &AtomicBool) -> io::Result<PacketSender> {
+    let (_, mut sender) = cameras.next()?;
     while !playing.load(Ordering::Relaxed) {
-        out.send(&Frame::now(load.packets.0, load.bytes, epoch))?;
+        sender.send(&Frame::now(load.packets.0, load.bytes, epoch))?;
         thread::sleep(Duration::from_secs(1) / load.rate);
     }
-    Ok(out)
+    Ok(sender)
 }
 
-fn watch(port: u16, scratch: &Path) -> io::Result<Come> {
+fn watch(port: u16, scratch: &Path) -> io::Result<PacketReceiver> {
     let certificate = CertificateDer::from_pem_file(scratch.join("cert.pem")).map_err(io::Error::other)?;
     let mut roots = RootCertStore::empty();
     roots.add(certificate).map_err(io::Error::other)?;

@@ -9,8 +9,8 @@ use std::time::{Duration, Instant};
 use sealcast::failure::{Failure, FailureKind, Result};
 use serde::Deserialize;
 
-use super::course::{Come, Course, Lane, Out, RtpTransport, stream_lane};
 use super::load::Load;
+use super::paths::{CameraPath, PacketReceiver, PacketSender, Paths, RtpTransport, stream_path};
 use super::{pair, relay, rtsps};
 use crate::experiments::throughput::Carrier;
 use crate::experiments::throughput::stunnel::{Stunnel, accept};
@@ -63,7 +63,7 @@ impl System {
     }
 
     /// Sets the system up; `scratch` is an empty folder for its files.
-    pub(super) fn open(&self, load: &Load, scratch: &Path, stop: Stop<'_>) -> Result<Course> {
+    pub(super) fn open(&self, load: &Load, scratch: &Path, stop: Stop<'_>) -> Result<Paths> {
         let unusable = |error: io::Error| {
             let what = format!("it cannot be set up for {} ({error})", load.name);
             Failure::new(FailureKind::Network, what, "see whether it works by itself")
@@ -74,37 +74,39 @@ impl System {
             Self::Boringtun { program } => {
                 let tunnel = Tunnel::start(program)?;
                 let [from, to] = tunnel.sockets().map_err(unusable)?;
-                let lane = datagram_lane(from, to).map_err(unusable)?;
-                Ok(course(vec![lane], tunnel.processes(), tunnel))
+                let path = datagram_path(from, to).map_err(unusable)?;
+                Ok(paths(vec![path], tunnel.processes(), tunnel))
             }
             Self::Rtsps {} => rtsps::open(load, scratch, stop, unusable),
             Self::Stunnel {} => {
                 let stunnel = Stunnel::start()?;
-                let lane = stunnel.through().and_then(|(out, come)| stream_lane(out, come));
-                Ok(course(vec![lane.map_err(unusable)?], stunnel.processes(), stunnel))
+                let path = stunnel
+                    .through()
+                    .and_then(|(sender, receiver)| stream_path(sender, receiver));
+                Ok(paths(vec![path.map_err(unusable)?], stunnel.processes(), stunnel))
             }
         }
     }
 }
 
-pub(super) fn course(lanes: Vec<Lane>, processes: impl Into<Vec<u32>>, held: impl Any) -> Course {
-    Course {
-        lanes,
+pub(super) fn paths(camera_paths: Vec<CameraPath>, processes: impl Into<Vec<u32>>, held: impl Any) -> Paths {
+    Paths {
+        camera_paths,
         epoch: Instant::now(),
         processes: processes.into(),
         _held: Box::new(held),
     }
 }
 
-fn datagram_lane(out: UdpSocket, come: UdpSocket) -> io::Result<Lane> {
-    Ok(Lane {
-        out: Out::new(RtpTransport::Datagrams(out)),
-        come: Come::datagrams(come)?,
+fn datagram_path(sender: UdpSocket, receiver: UdpSocket) -> io::Result<CameraPath> {
+    Ok(CameraPath {
+        sender: PacketSender::new(RtpTransport::Datagrams(sender)),
+        receiver: PacketReceiver::datagrams(receiver)?,
         _session: None,
     })
 }
 
-fn relayed(load: &Load, scratch: &Path, stop: Stop<'_>, unusable: impl Fn(io::Error) -> Failure) -> Result<Course> {
+fn relayed(load: &Load, scratch: &Path, stop: Stop<'_>, unusable: impl Fn(io::Error) -> Failure) -> Result<Paths> {
     // Starts at the players, since each hop must know the address of the next one.
     let ends = Ends::bind(load).map_err(&unusable)?;
     let mut next = ends.addresses().map_err(&unusable)?;
@@ -122,9 +124,9 @@ fn relayed(load: &Load, scratch: &Path, stop: Stop<'_>, unusable: impl Fn(io::Er
         }
         programs.push(program);
     }
-    let lanes = ends.lanes(load, &next).map_err(&unusable)?;
+    let camera_paths = ends.camera_paths(load, &next).map_err(&unusable)?;
     let processes: Vec<u32> = programs.iter().map(Program::id).collect();
-    Ok(course(lanes, processes, programs))
+    Ok(paths(camera_paths, processes, programs))
 }
 
 /// The receiving sockets behind the last hop.
@@ -153,24 +155,24 @@ impl Ends {
         }
     }
 
-    /// All lanes that begin at `entries`.
-    fn lanes(self, load: &Load, entries: &[SocketAddr]) -> io::Result<Vec<Lane>> {
+    /// The paths of all cameras, which begin at `entries`.
+    fn camera_paths(self, load: &Load, entries: &[SocketAddr]) -> io::Result<Vec<CameraPath>> {
         match self {
             Self::Datagrams(sockets) => {
-                let lane = |(come, &entry)| {
-                    let out = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0))?;
-                    out.connect(entry)?;
-                    datagram_lane(out, come)
+                let path = |(receiver, &entry)| {
+                    let sender = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0))?;
+                    sender.connect(entry)?;
+                    datagram_path(sender, receiver)
                 };
-                sockets.into_iter().zip(entries).map(lane).collect()
+                sockets.into_iter().zip(entries).map(path).collect()
             }
             Self::Streams(listener) => {
                 // One connection at a time, so that both ends of each can be matched.
-                let lane = |_| {
-                    let out = std::net::TcpStream::connect(entries[0])?;
-                    stream_lane(out, accept(&listener)?)
+                let path = |_| {
+                    let sender = std::net::TcpStream::connect(entries[0])?;
+                    stream_path(sender, accept(&listener)?)
                 };
-                (0..load.cameras).map(lane).collect()
+                (0..load.cameras).map(path).collect()
             }
         }
     }

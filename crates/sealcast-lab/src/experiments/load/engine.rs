@@ -14,8 +14,8 @@ use super::search::highest;
 use crate::ciphers::choice;
 use crate::ciphers::implementation::Implementation;
 use crate::experiments::ciphers::pictures;
-use crate::harness::on_time;
 use crate::harness::process::Stop;
+use crate::harness::scheduling;
 use crate::harness::{Definition, Engine, Opened, Place, Sample, Turn};
 
 #[derive(Deserialize)]
@@ -88,7 +88,7 @@ fn same_size(mut pictures: Vec<Picture>) -> Vec<Picture> {
 
 impl Engine for Load {
     fn measure(&self, turn: &Turn, seconds: f64, stop: Stop<'_>) -> Result<Sample> {
-        on_time::go_first();
+        scheduling::raise_priority();
         let cipher = self.implementations.get(&turn.system);
         let mut pipeline = Pipeline::new(&self.frames, cipher, self.filters[&turn.case], self.sink)?;
         // Times the second frame: the first one only warms up.

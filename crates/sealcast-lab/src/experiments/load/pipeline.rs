@@ -14,8 +14,8 @@ use serde::Deserialize;
 
 use super::filter::blur;
 use crate::ciphers::implementation::{Implementation, Keyed, set_iv};
-use crate::harness::on_time;
 use crate::harness::process::{Stop, stopped};
+use crate::harness::scheduling;
 
 /// Frame bytes per packet.
 const PACKET_BYTES: usize = 1200;
@@ -207,7 +207,7 @@ impl<'a> Pipeline<'a> {
                 return Err(stopped());
             }
             let due = |number: usize| Duration::from_secs_f64(number as f64 / rate);
-            on_time::wait(epoch, due(number), true);
+            scheduling::wait_until(epoch, due(number), true);
             self.frame(number)?;
             late += usize::from(epoch.elapsed() > due(number + 1));
             if late > frames / LATE_ONE_IN {

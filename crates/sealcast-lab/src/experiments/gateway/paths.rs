@@ -22,27 +22,27 @@ const PACKET_ROOM: usize = 2048;
 pub(super) const STREAM_ROOM: usize = 64 << 10;
 
 /// The path of one camera.
-pub(super) struct Lane {
-    pub(super) out: Out,
-    pub(super) come: Come,
+pub(super) struct CameraPath {
+    pub(super) sender: PacketSender,
+    pub(super) receiver: PacketReceiver,
     /// The player's RTSP connection, if packets do not come on it; dropping it would end the session.
     pub(super) _session: Option<TcpStream>,
 }
 
-/// All lanes, and the programs that carry them.
-pub(super) struct Course {
-    // Fields are dropped in this order: the lanes must end before the programs that carry them.
-    pub(super) lanes: Vec<Lane>,
+/// The paths of all cameras, and the programs that carry them.
+pub(super) struct Paths {
+    // Fields are dropped in this order: the paths must end before the programs that carry them.
+    pub(super) camera_paths: Vec<CameraPath>,
     /// Start of its clock.
     pub(super) epoch: Instant,
     /// The processes whose processor time counts.
     pub(super) processes: Vec<u32>,
-    /// Resources that must live as long as the course.
+    /// Resources that must live as long as the paths.
     pub(super) _held: Box<dyn Any>,
 }
 
 /// The entry point for a camera's packets.
-pub(super) struct Out {
+pub(super) struct PacketSender {
     transport: RtpTransport,
     /// Sequence number of the last packet.
     sequence: u16,
@@ -57,7 +57,7 @@ pub(super) enum RtpTransport {
     Stream(Arc<Mutex<TcpStream>>),
 }
 
-impl Out {
+impl PacketSender {
     pub(super) fn new(transport: RtpTransport) -> Self {
         Self {
             transport,
@@ -90,7 +90,7 @@ impl Out {
 }
 
 /// The exit point of a player's packets.
-pub(super) enum Come {
+pub(super) enum PacketReceiver {
     Datagrams(UdpSocket, Vec<u8>),
     Stream {
         stream: Box<dyn Read + Send>,
@@ -99,7 +99,7 @@ pub(super) enum Come {
     },
 }
 
-impl Come {
+impl PacketReceiver {
     /// Receives from a bound socket.
     pub(super) fn datagrams(socket: UdpSocket) -> io::Result<Self> {
         socket.set_read_timeout(Some(LOOK))?;
@@ -150,13 +150,13 @@ pub(super) fn unless_silent(error: io::Error) -> io::Result<()> {
     }
 }
 
-/// Makes a lane of the two ends of a relayed stream.
-pub(super) fn stream_lane(out: TcpStream, come: TcpStream) -> io::Result<Lane> {
-    out.set_nodelay(true)?;
-    come.set_read_timeout(Some(LOOK))?;
-    Ok(Lane {
-        out: Out::new(RtpTransport::Stream(Arc::new(Mutex::new(out)))),
-        come: Come::stream(come, MessageReader::default()),
+/// Makes a path of the two ends of a relayed stream.
+pub(super) fn stream_path(sender: TcpStream, receiver: TcpStream) -> io::Result<CameraPath> {
+    sender.set_nodelay(true)?;
+    receiver.set_read_timeout(Some(LOOK))?;
+    Ok(CameraPath {
+        sender: PacketSender::new(RtpTransport::Stream(Arc::new(Mutex::new(sender)))),
+        receiver: PacketReceiver::stream(receiver, MessageReader::default()),
         _session: None,
     })
 }

@@ -8,12 +8,12 @@ use std::time::{Duration, Instant};
 use sealcast::failure::{Failure, FailureKind, Result};
 use sealcast_proto::sim::Random;
 
-use super::course::{Come, Course, Out};
 use super::load::Load;
 use super::packet::{self, Frame, since};
-use crate::harness::on_time;
+use super::paths::{PacketReceiver, PacketSender, Paths};
 use crate::harness::process::{Stop, stopped};
 use crate::harness::processor;
+use crate::harness::scheduling;
 
 /// Duration of the warm-up, which also finds out if anything comes through.
 const WARM_UP: Duration = Duration::from_millis(300);
@@ -34,13 +34,13 @@ pub(super) struct Outcome {
     pub(super) elapsed: Duration,
 }
 
-/// Sends a load through the course for `time`.
-pub(super) fn drive(course: &mut Course, load: &Load, time: Duration, stop: Stop<'_>) -> Result<Outcome> {
-    let warm = run(course, load, WARM_UP, stop)?;
+/// Sends a load through the paths for `time`.
+pub(super) fn send_load(paths: &mut Paths, load: &Load, time: Duration, stop: Stop<'_>) -> Result<Outcome> {
+    let warm = run(paths, load, WARM_UP, stop)?;
     if warm.arrived == 0 {
         return Err(broken(&"no packet came out"));
     }
-    run(course, load, time, stop)
+    run(paths, load, time, stop)
 }
 
 fn broken(error: &dyn std::fmt::Display) -> Failure {
@@ -48,17 +48,18 @@ fn broken(error: &dyn std::fmt::Display) -> Failure {
     Failure::new(FailureKind::Network, what, "see whether it works by itself")
 }
 
-fn run(course: &mut Course, load: &Load, time: Duration, stop: Stop<'_>) -> Result<Outcome> {
-    let before = processor::time_of_all(&course.processes)?;
-    let (epoch, began) = (course.epoch, Instant::now());
+fn run(paths: &mut Paths, load: &Load, time: Duration, stop: Stop<'_>) -> Result<Outcome> {
+    let before = processor::time_of_all(&paths.processes)?;
+    let (epoch, began) = (paths.epoch, Instant::now());
     let begin = since(epoch);
-    let lanes = course.lanes.iter_mut();
-    let (mut outs, comes): (Vec<&mut Out>, Vec<&mut Come>) = lanes.map(|lane| (&mut lane.out, &mut lane.come)).unzip();
+    let camera_paths = paths.camera_paths.iter_mut();
+    let (mut senders, receivers): (Vec<&mut PacketSender>, Vec<&mut PacketReceiver>) =
+        camera_paths.map(|path| (&mut path.sender, &mut path.receiver)).unzip();
     let (over, arrived) = (AtomicBool::new(false), AtomicU64::new(0));
     let done = thread::scope(|scope| {
-        let receive = |come| scope.spawn(|| receive(come, epoch, begin, &over, &arrived));
-        let receivers: Vec<_> = comes.into_iter().map(receive).collect();
-        let sending = scope.spawn(|| send(&mut outs, load, epoch, time, stop));
+        let receive = |receiver| scope.spawn(|| receive(receiver, epoch, begin, &over, &arrived));
+        let receiving: Vec<_> = receivers.into_iter().map(receive).collect();
+        let sending = scope.spawn(|| send(&mut senders, load, epoch, time, stop));
         let sent = sending
             .join()
             .unwrap_or_else(|_| Err(io::Error::other("a thread panicked")));
@@ -70,7 +71,7 @@ fn run(course: &mut Course, load: &Load, time: Duration, stop: Stop<'_>) -> Resu
         }
         over.store(true, Ordering::Relaxed);
         let mut delays = Vec::new();
-        for receiver in receivers {
+        for receiver in receiving {
             let came = receiver.join();
             delays.extend(came.unwrap_or_else(|_| Err(io::Error::other("a thread panicked")))?);
         }
@@ -85,14 +86,20 @@ fn run(course: &mut Course, load: &Load, time: Duration, stop: Stop<'_>) -> Resu
         delays,
         packets,
         arrived: arrived.into_inner(),
-        cpu: processor::time_of_all(&course.processes)?.saturating_sub(before),
+        cpu: processor::time_of_all(&paths.processes)?.saturating_sub(before),
         elapsed,
     })
 }
 
 /// Sends for `time`; returns the number of packets.
-fn send(outs: &mut [&mut Out], load: &Load, epoch: Instant, time: Duration, stop: Stop<'_>) -> io::Result<u64> {
-    on_time::go_first();
+fn send(
+    senders: &mut [&mut PacketSender],
+    load: &Load,
+    epoch: Instant,
+    time: Duration,
+    stop: Stop<'_>,
+) -> io::Result<u64> {
+    scheduling::raise_priority();
     // A fixed seed: every system gets the same frames.
     let mut random = Random::new(1);
     let begin = epoch.elapsed();
@@ -105,9 +112,9 @@ fn send(outs: &mut [&mut Out], load: &Load, epoch: Instant, time: Duration, stop
             if due >= begin + time || stop.load(Ordering::Relaxed) {
                 return Ok(packets);
             }
-            on_time::wait(epoch, due, load.precise());
+            scheduling::wait_until(epoch, due, load.precise());
             let frame = Frame::now(load.draw(&mut random), load.bytes, epoch);
-            outs[camera].send(&frame)?;
+            senders[camera].send(&frame)?;
             packets += frame.packets as u64;
         }
     }
@@ -116,16 +123,16 @@ fn send(outs: &mut [&mut Out], load: &Load, epoch: Instant, time: Duration, stop
 
 /// Receives frames sent from `begin` on until the measurement is over; returns the delays of complete frames.
 fn receive(
-    come: &mut Come,
+    receiver: &mut PacketReceiver,
     epoch: Instant,
     begin: u64,
     over: &AtomicBool,
     arrived: &AtomicU64,
 ) -> io::Result<Vec<u64>> {
-    on_time::go_first();
+    scheduling::raise_priority();
     let (mut delays, mut left) = (Vec::new(), None);
     while !over.load(Ordering::Relaxed) {
-        come.receive(|bytes| {
+        receiver.receive(|bytes| {
             let now = since(epoch);
             let Some(seen) = packet::read(bytes).filter(|seen| seen.stamp.is_none_or(|left| left >= begin)) else {
                 return;
