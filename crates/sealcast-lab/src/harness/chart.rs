@@ -134,7 +134,11 @@ fn case(results: &Results, chart: &Chart, rows: &[Row]) -> Option<String> {
             path.join(" ")
         );
     }
-    names(&mut svg, results, &curves);
+    let rises = |curve: &[(f64, f64)]| curve[curve.len() - 1].1 < curve[0].1;
+    match curves.iter().all(|(_, points)| rises(points)) {
+        true => names_at_ends(&mut svg, results, &curves),
+        false => names(&mut svg, results, &curves),
+    }
     Some(svg + "</svg></article>\n")
 }
 
@@ -233,6 +237,31 @@ fn names(svg: &mut String, results: &Results, curves: &[(&Row, Vec<(f64, f64)>)]
         let _ = writeln!(
             svg,
             "<text x=\"{x:.1}\" y=\"{y:.1}\" class=\"name {side} {}\">{}</text>",
+            colour(results, row),
+            escape(&row.system.name)
+        );
+    }
+}
+
+/// The name of each curve below its right end, for curves that rise. Names that would overlap move apart.
+fn names_at_ends(svg: &mut String, results: &Results, curves: &[(&Row, Vec<(f64, f64)>)]) {
+    let end = |points: &[(f64, f64)]| points.last().map_or(HEIGHT, |point| point.1);
+    let mut order: Vec<_> = curves.iter().collect();
+    order.sort_by(|a, b| end(&a.1).total_cmp(&end(&b.1)));
+    let mut heights: Vec<f64> = order.iter().map(|(_, points)| end(points) + LINE).collect();
+    for at in 1..heights.len() {
+        heights[at] = heights[at].max(heights[at - 1] + LINE);
+    }
+    let mut lowest = HEIGHT - BOTTOM - 4.0;
+    for height in heights.iter_mut().rev() {
+        *height = height.min(lowest);
+        lowest = *height - LINE;
+    }
+    for ((row, _), y) in order.into_iter().zip(heights) {
+        let _ = writeln!(
+            svg,
+            "<text x=\"{:.1}\" y=\"{y:.1}\" class=\"name end {}\">{}</text>",
+            WIDTH - RIGHT - 4.0,
             colour(results, row),
             escape(&row.system.name)
         );

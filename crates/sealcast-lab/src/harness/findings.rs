@@ -87,9 +87,13 @@ impl Compared<'_> {
     }
 }
 
-/// One sentence for each rival: all columns with a relevant difference, and those without.
+/// One sentence for each rival: all columns with a relevant difference, and those without. If there is no subject, one
+/// sentence for each shown case: the best system.
 pub(crate) fn headline(results: &Results) -> Vec<String> {
     let subject = &results.definition.subject;
+    if subject.is_empty() {
+        return leaders(results);
+    }
     let rivals = results.definition.rivals.iter();
     rivals
         .filter_map(|rival| {
@@ -101,14 +105,70 @@ pub(crate) fn headline(results: &Results) -> Vec<String> {
                     (!compared.is_empty()).then(|| summed_up(column, &compared))
                 })
                 .collect();
-            let once = if results.rounds() == 1 {
-                " One round: see whether it holds."
-            } else {
-                ""
-            };
+            let once = once(results);
             (!parts.is_empty()).then(|| format!("{subject} beside {rival}: {}.{once}", parts.join("; ")))
         })
         .collect()
+}
+
+/// The note on results of a single round, which have no intervals.
+fn once(results: &Results) -> &'static str {
+    match results.rounds() {
+        1 => " One round: see whether it holds.",
+        _ => "",
+    }
+}
+
+/// For each case of the terminal and each column with a finding: the best system, and those that are not told apart
+/// from it, or the next.
+fn leaders(results: &Results) -> Vec<String> {
+    let cases = &results.definition.terminal_cases;
+    let shown = |row: &&Row| cases.is_empty() || cases.contains(&row.case.name);
+    let shown: Vec<&Row> = results.rows.iter().filter(shown).collect();
+    let mut sentences = Vec::new();
+    for rows in shown.chunk_by(|a, b| a.case.name == b.case.name) {
+        for (at, column) in results.columns.iter().enumerate() {
+            let Some(finding) = column.finding else { continue };
+            let takes_part = |row: &&&Row| !row.samples.is_empty() && row.system.name != results.definition.baseline;
+            let measured = rows.iter().filter(takes_part);
+            let mut ranked: Vec<(&str, Estimate)> = measured
+                .filter_map(|row| Some((row.system.name.as_str(), row.figures[at]?)))
+                .collect();
+            ranked.sort_by(|a, b| a.1.median.total_cmp(&b.1.median));
+            if matches!(finding.better, Better::More) {
+                ranked.reverse();
+            }
+            sentences.extend(leader(&rows[0].case.name, column, finding, &ranked));
+        }
+    }
+    sentences.into_iter().map(|sentence| sentence + once(results)).collect()
+}
+
+/// The sentence about systems in order of a column, the best first.
+fn leader(case: &str, column: &Column, finding: Finding, ranked: &[(&str, Estimate)]) -> Option<String> {
+    let [(best, figure), others @ ..] = ranked else {
+        return None;
+    };
+    let (next, second) = others.first()?;
+    let superlative = match finding.better {
+        Better::More => "highest",
+        Better::Less => "lowest",
+    };
+    let alike = |other: &Estimate| other.low <= figure.high && figure.low <= other.high;
+    let beside: Vec<&str> = others
+        .iter()
+        .filter(|(_, other)| alike(other))
+        .map(|(name, _)| *name)
+        .collect();
+    let rest = match beside[..] {
+        [] => format!("next is {next} with {}", column.written(second.median)),
+        _ => format!("not told apart from {}", beside.join(", ")),
+    };
+    let value = column.written(figure.median);
+    Some(format!(
+        "{case}: {} is {superlative} with {best}, {value} {}; {rest}.",
+        column.title, column.unit
+    ))
 }
 
 /// One line for each comparison.
@@ -239,8 +299,12 @@ mod tests {
         [[system]]\nname = \"theirs\"\n";
 
     fn results(values: &[(&str, &str, f64)]) -> Results {
+        results_of(DEFINITION, values)
+    }
+
+    fn results_of(definition: &str, values: &[(&str, &str, f64)]) -> Results {
         let folder = tempfile::tempdir().expect("a folder");
-        let definition = Definition::parse(DEFINITION).expect("it is right");
+        let definition = Definition::parse(definition).expect("it is right");
         let header = Header::new(&definition, Vec::new(), Vec::new());
         let mut record = Record::open(folder.path(), header).expect("new");
         for (round, drift) in [0.0, 0.5].into_iter().enumerate() {
@@ -287,6 +351,27 @@ mod tests {
         assert_eq!(
             targets(&found),
             ["near, ours: delay of at most 5.0 ms is met: 4.2 (4.0 to 4.5)"]
+        );
+    }
+
+    #[test]
+    fn without_a_subject_the_best_system_of_each_case_is_named() {
+        let definition = DEFINITION.replace("subject = \"ours\"\nrivals = [\"theirs\"]\n", "");
+        let values = [
+            ("near", "ours", 4.0),
+            ("near", "theirs", 4.3),
+            ("far", "ours", 20.0),
+            ("far", "theirs", 13.0),
+        ];
+        let sentences = headline(&results_of(&definition, &values));
+        let has = |words: &str| sentences.iter().any(|sentence| sentence == words);
+        assert!(
+            has("near: delay is lowest with ours, 4.2 ms; not told apart from theirs."),
+            "{sentences:?}"
+        );
+        assert!(
+            has("far: delay is lowest with theirs, 13.2 ms; next is ours with 20.2."),
+            "{sentences:?}"
         );
     }
 
