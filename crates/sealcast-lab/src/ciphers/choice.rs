@@ -14,10 +14,10 @@ use crate::harness::{Definition, Entry};
 /// The field of a system that runs in a process of its own: its [`External`] as text.
 const EXTERNAL: &str = "external";
 
-/// The named implementations, ours and those of libraries; all if none is named.
+/// The implementations with these names, our own and those of libraries; all if no name is given.
 ///
 /// # Errors
-/// A name is neither a cipher's nor an implementation's.
+/// A name belongs to neither a cipher nor an implementation.
 pub(crate) fn chosen(only: &[String]) -> Result<Vec<Implementation>> {
     let all = implementation::all();
     let is = |one: &Implementation, name: &String| one.cipher == *name || one.name() == *name;
@@ -40,7 +40,7 @@ fn nowhere(unknown: &str) -> Failure {
 }
 
 /// For each cipher the implementation with the shortest `time`, in the order of the ciphers. A definition is written
-/// for readability, and takes part only if its cipher has nothing else.
+/// for readability, and is chosen only if its cipher has no other implementation.
 ///
 /// # Errors
 /// An implementation cannot be timed.
@@ -67,7 +67,7 @@ pub(crate) fn fastest(
 /// Completes the systems of a definition: all implementations if it names none, and the properties of each.
 ///
 /// # Errors
-/// A system is no implementation, or its library cannot be read.
+/// A system is not an implementation, or its library cannot be read.
 pub(crate) fn complete(definition: &mut Definition) -> Result<()> {
     let all = implementation::all();
     if definition.systems.is_empty() {
@@ -102,7 +102,7 @@ pub(crate) fn complete(definition: &mut Definition) -> Result<()> {
 /// Adds systems that run in a process of their own.
 ///
 /// # Errors
-/// A library cannot be read, or there are two of the same name.
+/// A library cannot be read, or two libraries have the same name.
 pub(crate) fn add_external(definition: &mut Definition, named: &[External]) -> Result<()> {
     for one in named {
         let system = external_entry(one)?;
@@ -119,7 +119,7 @@ pub(crate) fn add_external(definition: &mut Definition, named: &[External]) -> R
 /// The implementations of the systems of a definition, in its order.
 ///
 /// # Errors
-/// A system is no implementation, or its library cannot be read.
+/// A system is not an implementation, or its library cannot be read.
 pub(crate) fn of_systems<'a>(systems: impl Iterator<Item = &'a Entry>) -> Result<Vec<Implementation>> {
     let mut all = implementation::all();
     let host = external::Host::shared();

@@ -72,7 +72,7 @@ pub(crate) struct Known {
     pub(crate) sealed: &'static str,
 }
 
-/// All implementations that this machine can run: ours by name, with the definition of each first, then those of
+/// All implementations that this machine can run: our own by name, with each cipher's definition first, then those of
 /// libraries.
 pub(crate) fn all() -> Vec<Implementation> {
     let ours = IMPLEMENTATIONS.iter().filter(|one| (one.available)());

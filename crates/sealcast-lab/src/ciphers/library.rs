@@ -23,7 +23,7 @@ const ZEROS: &str = "00000000000000000000000000000000";
 const COUNTED: &str = "000102030405060708090A0B0C0D0E0F";
 const COUNTED_ON: &str = "101112131415161718191A1B1C1D1E1F";
 
-/// Names and versions of libraries beside those that the program itself uses, as in `Cargo.lock`.
+/// Names and versions of the libraries other than aws-lc-rs, as in `Cargo.lock`.
 pub(crate) const VERSIONS: [(&str, &str); 3] = [("aegis", "0.9.20"), ("ascon-aead", "0.5.2"), ("chacha20", "0.10.2")];
 
 pub(super) fn all() -> impl Iterator<Item = Implementation> {

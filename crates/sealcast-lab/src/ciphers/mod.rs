@@ -1,5 +1,5 @@
-//! Ciphers in all their implementations, as experiments measure them: ours, those of libraries, and foreign ones that
-//! run in a process of their own. Each is held to published values before it is timed.
+//! Ciphers in all their implementations, as experiments measure them: our own, those of libraries, and foreign ciphers,
+//! which run in a process of their own. Each is checked before it is timed, against published values if there are any.
 
 pub(crate) mod choice;
 pub(crate) mod cycles;

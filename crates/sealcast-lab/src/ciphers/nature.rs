@@ -9,7 +9,7 @@ pub(crate) struct Nature {
     pub(crate) block_bytes: usize,
 }
 
-/// The properties of a cipher by its name. A name that is unknown here is a foreign cipher's, and counts as producing
+/// The properties of a cipher by its name. An unknown name belongs to a foreign cipher, which is taken to produce
 /// single bytes.
 pub(crate) fn of(cipher: &str) -> Nature {
     let (form, block_bytes) = match cipher {

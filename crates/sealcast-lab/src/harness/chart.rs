@@ -42,7 +42,7 @@ pub(crate) fn bars(results: &Results, column: &Column) -> String {
     let is_drawn = |row: &&Row| column.drawn_in.is_empty() || column.drawn_in.contains(&row.case.name.as_str());
     let rows = || results.rows.iter().filter(is_drawn);
     let figures = || rows().filter_map(|row| Some((row, row.figures[at]?)));
-    // Published figures alone are no result.
+    // A chart of published figures alone shows no result.
     if figures().all(|(row, _)| row.samples.is_empty()) {
         return String::new();
     }

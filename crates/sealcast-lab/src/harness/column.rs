@@ -24,7 +24,7 @@ pub struct Column {
     pub drawn: bool,
     /// The cases of the bar chart; all if none is named.
     pub(crate) drawn_in: &'static [&'static str],
-    /// True if as many digits are shown as it takes to see three that count.
+    /// True if three significant digits are shown, or all before the point.
     significant: bool,
     pub(crate) finding: Option<Finding>,
     /// Factor from the value in `table.csv` to the value shown in reports.
@@ -156,7 +156,7 @@ impl Column {
         }
     }
 
-    /// Shows three digits that count, or all before the point: for figures that differ by orders of magnitude.
+    /// Shows three significant digits, or all before the point: for figures that differ by orders of magnitude.
     #[must_use]
     pub fn significant(self) -> Self {
         Self {

@@ -72,9 +72,9 @@ fn one() -> u64 {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Quick {
-    /// Number of rounds instead.
+    /// Number of rounds.
     pub rounds: Option<usize>,
-    /// Seconds of each measurement instead.
+    /// Seconds of each measurement.
     pub seconds: Option<f64>,
     /// Cases that remain; all if none is named.
     pub cases: Vec<String>,
@@ -84,7 +84,7 @@ pub struct Quick {
     pub settings: toml::Table,
 }
 
-/// Figures that somebody published of a system in a case.
+/// Published figures of a system in a case.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Published {

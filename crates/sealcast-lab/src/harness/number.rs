@@ -6,7 +6,7 @@ const APART: char = '\u{202f}';
 /// From this number on, powers of ten are written.
 const LARGE: f64 = 1e15;
 
-/// The number of digits after the point that shows three digits that count, or all before the point; at most 4.
+/// The number of digits after the point that shows three significant digits, or all before the point; at most 4.
 pub(crate) fn digits(value: f64) -> usize {
     let before_point = value.abs().max(1e-9).log10().floor() as i32 + 1;
     (3 - before_point).clamp(0, 4) as usize

@@ -179,7 +179,7 @@ fn published(case: &Entry, published: &Published) -> Row {
     }
 }
 
-/// What samples lack: a line for each system and reason, with the cases.
+/// Values that samples lack: a line for each system and reason, with the cases.
 fn lacks(record: &Record) -> Vec<String> {
     let mut lacks: Vec<(&str, &str, Vec<&str>)> = Vec::new();
     for taken in &record.taken {

@@ -16,7 +16,7 @@ use super::results::Results;
 use super::sample::Sample;
 use super::turn::{Turn, turns};
 
-/// Least time between two lines on progress, so that short turns do not fill the terminal.
+/// Minimum time between two progress lines, so that short turns do not fill the terminal.
 const PROGRESS: Duration = Duration::from_secs(1);
 
 struct Bench<'a> {
@@ -28,7 +28,7 @@ struct Bench<'a> {
     /// Number of turns in this run.
     count: usize,
     began: Instant,
-    /// The time of the last line on progress.
+    /// The time of the last progress line.
     last_told: Mutex<Option<Instant>>,
     stop: Stop<'a>,
     told: &'a (dyn Fn(&str) + Sync),
@@ -137,8 +137,8 @@ impl Bench<'_> {
         lock(&self.record).add(turn.clone(), outcome)
     }
 
-    /// Reports what the turn gave, how many there are, and how long they take. Of several good turns within a second
-    /// only the first is reported.
+    /// Reports the result of the turn, the number of turns, and the remaining time. If several turns succeed within a
+    /// second, only the first is reported.
     fn tell(&self, turn: &Turn, outcome: &Outcome) {
         let (said, is_good) = match outcome {
             Outcome::Sample(sample) if sample.lacks.is_empty() => (self.said(sample), true),

@@ -70,7 +70,7 @@ fn unreadable(one: &External, error: &std::io::Error) -> Failure {
 /// The file cannot be read. A library that does not work is found wrong later, by [`Implementation::verify`].
 pub(super) fn implementation(one: &External, host: &Arc<Host>) -> Result<Implementation> {
     let (file_name, [key_bytes, iv_bytes], _) = known(one)?;
-    // A path without a folder would be looked for in the system's folders of libraries.
+    // A path without a folder would be searched for in the system's library folders.
     let path = one.file.canonicalize().map_err(|error| unreadable(one, &error))?;
     let mut library = Library {
         path,

@@ -28,7 +28,7 @@ impl External {
 }
 
 impl fmt::Display for External {
-    /// As it is parsed.
+    /// Writes it in the form that is parsed.
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(out, "{}={}", self.name, self.file.display())?;
         let bits = |bytes: Option<usize>| bytes.map(|bytes| 8 * bytes);

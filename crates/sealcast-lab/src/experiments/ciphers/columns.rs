@@ -1,5 +1,5 @@
-//! The columns computed from samples. Those of one kind of case are empty in the others, which show them in a table of
-//! their own.
+//! The columns computed from samples. The columns of one kind of case are empty in the other cases, so each kind has a
+//! table of its own.
 
 use crate::harness::{Better, Column};
 
@@ -34,7 +34,7 @@ fn loads() -> Vec<Column> {
     ]
 }
 
-/// Figures of Khan et al. 2024, of frames of video.
+/// The figures of Khan et al. 2024, for frames of video.
 fn papers() -> Vec<Column> {
     vec![
         figure("kbit_per_s", "throughput", "kbit/s").drawn(),
@@ -46,7 +46,7 @@ fn papers() -> Vec<Column> {
     ]
 }
 
-/// What comes before the first byte, as in Elkilani and Abdul-Kader 2009.
+/// Costs before the first byte, as in Elkilani and Abdul-Kader 2009.
 fn set_up() -> Vec<Column> {
     vec![
         count("key_length_bits", "key", "bits"),
@@ -70,7 +70,7 @@ fn instructions() -> Vec<Column> {
     ]
 }
 
-/// What figures were computed from.
+/// The values from which figures were computed.
 fn hidden() -> Vec<Column> {
     let hidden = |key| figure(key, key, "").hidden();
     let keys = [

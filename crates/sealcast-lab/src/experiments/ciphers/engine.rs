@@ -20,7 +20,7 @@ use crate::ciphers::implementation::Implementation;
 use crate::harness::process::Stop;
 use crate::harness::{Definition, Engine, Entry, Opened, Place, Sample, Turn};
 
-/// Bytes of the frame for a process whose memory is not looked at.
+/// Frame size in bytes for a process whose memory figures are not used.
 const SMALL_FRAME: usize = 1;
 
 struct Ciphers {
@@ -71,7 +71,7 @@ pub(super) fn open(definition: &Definition, _: &Place<'_>) -> Result<Opened> {
     })
 }
 
-/// The reason why an implementation is not timed. A foreign one also has to survive being timed for a moment.
+/// The reason why an implementation is not timed. A foreign implementation also has to survive a short measurement.
 fn wrong(one: &Implementation) -> Option<String> {
     let trial = || match one.load() {
         Some(_) => Ok(()),
@@ -141,7 +141,7 @@ impl Ciphers {
         Ok(sample::set_up(&about, &set_up, by_itself(one, SMALL_FRAME)?.as_ref()))
     }
 
-    /// Memory that the frames of a load take, and bytes of code, as far as both are known.
+    /// Memory for enciphering the frames of a load, and bytes of code, as far as they are known.
     fn memory(&self, turn: &Turn, one: &Implementation) -> Result<Sample> {
         let frame_bytes = self.loads[&turn.case].mean_bytes();
         let answer = by_itself(one, frame_bytes.round() as usize)?;
@@ -172,7 +172,7 @@ impl Ciphers {
         })
     }
 
-    /// Packets reach a foreign cipher through a pipe, which uses more energy than many ciphers: it has no figure.
+    /// Energy is not measured for a foreign cipher: the pipe to its process uses more energy than many ciphers.
     fn energy(&self, turn: &Turn, one: &Implementation, timed: &Timed, sample: Sample) -> Result<Sample> {
         let Some(meter) = &self.meter else {
             return Ok(sample);
@@ -195,7 +195,7 @@ impl Ciphers {
     }
 }
 
-/// What a process of its own answers; `None` for a foreign cipher, which is not part of this program.
+/// The answer of a process of its own; `None` for a foreign cipher, which is not part of this program.
 fn by_itself(one: &Implementation, frame_bytes: usize) -> Result<Option<alone::Answer>> {
     let question = Question {
         name: one.name(),

@@ -124,11 +124,11 @@ impl<'a> Bench<'a> {
         let mut batch = Batch::new(self.implementation, workload);
         let mut packets = batch.packets();
 
-        // Doubles the number of packets until the time is long enough for the clock; this also warms up caches.
+        // Doubles the number of packets until one batch takes a quarter of the slice; this also warms up caches.
         let mut count = 1;
         loop {
             let mut seal = self.once(&mut packets[..count])?;
-            // One that another process interrupted is not slow: the shortest of a few counts.
+            // Another process may have interrupted it, so the shortest of a few times counts.
             for _ in 0..INTERRUPTIONS {
                 if count == 1 && seal > patience {
                     seal = seal.min(self.once(&mut packets[..count])?);

@@ -1,7 +1,8 @@
-//! Cost of ciphers on packets and on frames of video: ours, in all their kernels, compared with those of libraries.
+//! Cost of ciphers on packets and on frames of video: our ciphers, in all their kernels, compared with those of
+//! libraries.
 //!
-//! A system is an implementation, a case is a load, or what comes before the first byte. An implementation first has
-//! to reproduce published values; one that does not is named as wrong and not timed.
+//! A system is an implementation; a case is a load, or the costs before the first byte. An implementation that does not
+//! reproduce published values is reported as wrong and not timed.
 
 mod alone;
 mod case;

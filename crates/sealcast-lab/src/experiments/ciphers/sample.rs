@@ -1,4 +1,4 @@
-//! The values of samples. Figures that the papers combine from several measurements are made within a turn, so that
+//! The values of samples. Figures that the papers combine from several measurements are computed within a turn, so that
 //! each round has one.
 
 use super::alone::{Answer, Switched};
@@ -47,7 +47,7 @@ pub(super) fn set_up(about: &About, set_up: &SetUp, answer: Option<&Answer>) -> 
         .with("safe_years", about.safe_years)
 }
 
-/// Growth of the process that enciphers frames of a mean of `frame_bytes`, and bytes of code.
+/// Memory growth of the process that enciphers frames with a mean of `frame_bytes`, and bytes of code.
 pub(super) fn memory(answer: Option<&Answer>, frame_bytes: f64, code_bytes: Option<u64>) -> Sample {
     let grown = answer.map(|answer| answer.rss_after_bytes.saturating_sub(answer.rss_before_bytes) as f64);
     Sample::default()
@@ -81,7 +81,7 @@ pub(super) fn timed(sample: Sample, timed: &Timed, mean_bytes: f64, tsc_hz: Opti
         .with("open_ns", timed.open_ns / bytes * mean_bytes)
 }
 
-/// Adds energy. `worked` has the packets and bytes that were enciphered with it.
+/// Adds energy. `worked` has the numbers of packets and bytes that were enciphered with it.
 pub(super) fn energy(sample: Sample, energy: &Energy, worked: [u64; 2], mean_bytes: f64) -> Sample {
     let [packets, bytes] = worked.map(|count| count as f64);
     let joules_per_byte = energy.joules / bytes;
@@ -95,7 +95,7 @@ pub(super) fn energy(sample: Sample, energy: &Energy, worked: [u64; 2], mean_byt
         .with("uj_per_byte", joules_per_byte * 1e6)
 }
 
-/// Adds throughput as in the paper, Rank and E-Rank. Without energy above idle the quotient is undefined.
+/// Adds throughput as in the paper, Rank and E-Rank. E-Rank is undefined without energy above idle.
 pub(super) fn ranked(sample: Sample) -> Sample {
     let bytes_per_s = sample.value("mb_per_s").map(|speed| speed * 1e6);
     let [code, memory] = ["code_bytes", "memory_bytes"].map(|name| sample.value(name));

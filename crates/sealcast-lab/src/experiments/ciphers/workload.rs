@@ -13,7 +13,7 @@ use sealcast::source::{Container, MediaError};
 
 use super::case::Coding;
 
-/// Limits of packets and bytes enciphered at once: enough packets to fill kernels that work on several at once, and
+/// Limits of packets of one length enciphered at once: enough packets to fill kernels that work on several at once, and
 /// few enough bytes for the processor's cache.
 const MOST_PACKETS: usize = 512;
 const MOST_BATCH_BYTES: usize = 1 << 20;
@@ -67,7 +67,7 @@ pub(in crate::experiments) fn pictures(clip: Option<&Path>) -> Result<Vec<Pictur
 }
 
 impl Video {
-    /// Reads a clip, or draws the test card, and encodes its frames as it does not have them.
+    /// Reads a clip, or draws the test card, and encodes its frames in the codings that it lacks.
     ///
     /// # Errors
     /// The clip cannot be read or decoded.

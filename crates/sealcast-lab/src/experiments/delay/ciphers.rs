@@ -13,10 +13,10 @@ use crate::harness::Place;
 
 /// The name of runs without a cipher.
 pub const NONE: &str = "none";
-/// File that keeps the choice, so that a run which goes on measures the implementations that it began with.
+/// File that keeps the choice, so that a continued run measures the implementations that it began with.
 const FILE: &str = "implementations.json";
-/// Time for which each implementation of a cipher is tried to find the fastest: enough for some packets to be sealed
-/// while nothing else disturbs.
+/// Time for which each implementation of a cipher is tried to find the fastest: long enough to seal some packets
+/// without an interruption.
 const TRIAL: Duration = Duration::from_millis(10);
 
 /// The implementations chosen so far in a folder, by the names of ciphers.
@@ -38,8 +38,9 @@ impl Choice {
         }
     }
 
-    /// The implementation to measure, such as `rc4/x86_64`: the one that is named, or of a cipher the one that seals
-    /// packets of `medium` fastest. It reproduces the published values. [`NONE`] for [`NONE`].
+    /// The implementation to measure, such as `rc4/x86_64`. For the name of a cipher it is the implementation that was
+    /// chosen before, or that seals packets of `medium` fastest. It reproduces the published values. [`NONE`] for
+    /// [`NONE`].
     ///
     /// # Errors
     /// There is no such cipher, or it does not reproduce a published value.
@@ -73,10 +74,10 @@ impl Choice {
     }
 }
 
-/// Checks that all are ciphers, or implementations such as `trivium/words`.
+/// Checks that all names are ciphers, or implementations such as `trivium/words`.
 ///
 /// # Errors
-/// One is not; the message lists the ciphers.
+/// A name is neither; the message lists the ciphers.
 pub fn check(names: &[String]) -> Result<()> {
     let named: Vec<String> = names.iter().filter(|name| *name != NONE).cloned().collect();
     chosen(&named).map(drop)
@@ -139,7 +140,7 @@ mod tests {
         )
         .expect("written");
         let mut choice = Choice::read(&place);
-        // No cipher's definition would be chosen for its speed.
+        // A definition is never chosen for its speed.
         assert_eq!(choice.of("trivium", MEDIUM).expect("it is there"), "trivium/definition");
         let rc4 = choice.of("rc4", MEDIUM).expect("it is there");
         assert!(rc4.starts_with("rc4/") && rc4 != "rc4/none", "{rc4}");

@@ -16,9 +16,9 @@ use crate::experiments::link::ends::{tell, told};
 use crate::experiments::link::load::now;
 use crate::harness::scheduling;
 
-/// The line that the receiver prints when it listens begins so; address and window follow.
+/// Start of the line that the receiver prints when it listens; address and window follow.
 pub(super) const AT: &str = "at ";
-/// The line that an end prints when it is done begins so; JSON follows.
+/// Start of the line that an end prints when it is done; JSON follows.
 pub(super) const DONE: &str = "done ";
 
 /// Requested size of the receiving socket's buffer in bytes; the system may grant less.

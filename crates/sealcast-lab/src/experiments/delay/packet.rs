@@ -30,10 +30,10 @@ pub struct Medium {
 }
 
 impl Medium {
-    /// Itself, if its numbers are in range.
+    /// Returns itself if its numbers are in range.
     ///
     /// # Errors
-    /// They are not.
+    /// A number is out of range.
     pub fn checked(self) -> Result<Self> {
         let tenths = self.packets.is_multiple_of(STEPS as u32) && (1..=MOST_PACKETS).contains(&self.packets);
         if tenths && (NUMBER..=MOST_BYTES).contains(&self.bytes) {
@@ -58,7 +58,7 @@ pub(super) struct Codec<'a> {
 }
 
 impl<'a> Codec<'a> {
-    /// Without a implementation, packets are not enciphered.
+    /// Without an implementation, packets are not enciphered.
     ///
     /// # Errors
     /// The cipher cannot be started.

@@ -17,9 +17,9 @@ const CHOSEN: &str = "fastest_of_each";
 /// Size of the frame by which the fastest implementation is found.
 const FRAME: (usize, usize) = (640, 480);
 
-/// Lists the systems if the definition names none: no cipher, and of each cipher the implementation that enciphers a
-/// frame fastest here. With `--only`, all implementations are candidates. A run that is continued keeps its choice,
-/// since two implementations can be equally fast.
+/// Lists the systems if the definition names none: no cipher, and for each cipher the implementation that enciphers a
+/// frame fastest here. If `--only` names ciphers, lists all implementations, from which `--only` then selects. A
+/// continued run keeps its choice, since two implementations can be equally fast.
 pub(super) fn complete(definition: &mut Definition, asked: &Asked<'_>) -> Result<()> {
     let named = asked
         .only
@@ -70,7 +70,7 @@ fn none() -> Entry {
     }
 }
 
-/// Those that are wrong stay, so that the run names them.
+/// Wrong implementations stay, so that the run reports them.
 fn fastest_of_each() -> Result<Vec<Implementation>> {
     let frames = Frames::new(&[Picture::black(FRAME.0, FRAME.1)]);
     let (right, wrong): (Vec<_>, Vec<_>) = implementation::all().into_iter().partition(|one| one.verify().is_ok());

@@ -139,7 +139,7 @@ pub(super) struct Pipeline<'a> {
     keyed: Option<Box<dyn Keyed>>,
     packets: Vec<Vec<u8>>,
     ivs: Vec<Vec<u8>>,
-    /// Number of packets so far.
+    /// Number of packets enciphered so far.
     number: u64,
     sink: Open,
 }

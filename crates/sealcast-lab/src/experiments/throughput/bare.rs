@@ -1,4 +1,4 @@
-//! The bare carriers, without encryption. The difference to them is the cost of a session.
+//! The bare carriers, without encryption. The difference from them is the cost of a session.
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};

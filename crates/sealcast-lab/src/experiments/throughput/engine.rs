@@ -149,7 +149,7 @@ impl Engine for Throughput {
             Ready::Boringtun(tunnel) => tunnel.lock().unwrap_or_else(PoisonError::into_inner).carry(sending),
             Ready::Stunnel(stunnel) => stunnel.lock().unwrap_or_else(PoisonError::into_inner).carry(sending),
         }?;
-        // It was cut short then.
+        // The measurement was cut short.
         if stop.load(Ordering::Relaxed) {
             return Err(stopped());
         }
