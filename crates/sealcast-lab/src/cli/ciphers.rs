@@ -16,7 +16,7 @@ pub(super) fn run(args: &CiphersArgs) -> Result<ExitCode> {
     settings.insert("meter".to_owned(), args.meter.to_string().into());
     settings.insert("guesses_per_second".to_owned(), (args.guesses_per_second as f64).into());
     definition.only(&args.common.only)?;
-    // Whoever names a library wants it measured, whatever else --only leaves.
+    // A named library is measured whatever else --only leaves.
     choice::add_external(&mut definition, &args.external)?;
     measure(definition, &args.common)
 }

@@ -15,7 +15,7 @@ pub(super) fn run(args: &LoadArgs) -> Result<ExitCode> {
     settings.insert("sink".to_owned(), Sink::from(args.sink).name().into());
     let mut only = args.common.only.clone();
     if !only.is_empty() {
-        // What sending alone takes is always measured beside.
+        // The cost of sending alone is always measured, too.
         only.push(NONE.to_owned());
     }
     definition.only(&only)?;

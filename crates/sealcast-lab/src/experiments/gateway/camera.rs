@@ -21,7 +21,7 @@ const SDP: &str = "v=0\r\no=- 1 1 IN IP4 127.0.0.1\r\ns=lab\r\nc=IN IP4 0.0.0.0\
     m=video 0 RTP/AVP 96\r\na=rtpmap:96 H264/90000\r\na=control:track0\r\na=fmtp:96 packetization-mode=1;\
     profile-level-id=42c01f;sprop-parameter-sets=Z0LAH9oBQBbsBEAAAAMAQAAADIPGDKg=,aM4PyA==\r\n";
 
-/// All cameras of a measurement, at paths `0`, `1` and so on of one port. A connection is served until its client closes it.
+/// All cameras, at paths `0`, `1` and so on of one port. A connection is served until its client closes it.
 pub(super) struct Cameras {
     pub(super) port: u16,
     playing: Receiver<(usize, PacketSender)>,
