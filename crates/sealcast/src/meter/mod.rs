@@ -13,3 +13,4 @@ pub mod report;
 pub mod resources;
 pub mod serve;
 pub mod stage;
+pub mod statistics;

@@ -5,8 +5,7 @@ use std::collections::VecDeque;
 
 use serde::Serialize;
 
-/// Resamples of the bootstrap: enough that each end of a 95 % interval is based on 50 of them.
-const RESAMPLES: usize = 2000;
+use super::statistics::{interval, median};
 
 /// Minimum number of pairs for an interval; with fewer it would suggest more than is known.
 pub const MIN_PAIRS: usize = 6;
@@ -113,7 +112,7 @@ impl Paired {
             return None;
         }
         let differences: Vec<f64> = self.pairs.iter().map(|(a, b)| b - a).collect();
-        let (ci95_low, ci95_high) = bootstrap_interval(&differences);
+        let (ci95_low, ci95_high) = interval(&differences, median);
         Some(PairedSummary {
             n: self.pairs.len(),
             median_a: median(&mut self.pairs.iter().map(|pair| pair.0).collect::<Vec<_>>()),
@@ -125,65 +124,19 @@ impl Paired {
     }
 }
 
-/// Median of at least one finite value; reorders the values.
-fn median(values: &mut [f64]) -> f64 {
-    let middle = values.len() / 2;
-    let odd = !values.len().is_multiple_of(2);
-    let (below, &mut upper, _) = values.select_nth_unstable_by(middle, f64::total_cmp);
-    if odd {
-        return upper;
-    }
-    let lower = below.iter().copied().reduce(f64::max).unwrap_or(upper);
-    lower.midpoint(upper)
-}
-
-fn bootstrap_interval(differences: &[f64]) -> (f64, f64) {
-    let mut random = Xorshift::new(0x9E37_79B9_7F4A_7C15 ^ differences.len() as u64);
-    let mut resample = vec![0.0; differences.len()];
-    let mut medians: Vec<f64> = (0..RESAMPLES)
-        .map(|_| {
-            resample.fill_with(|| differences[random.below(differences.len())]);
-            median(&mut resample)
-        })
-        .collect();
-    medians.sort_unstable_by(f64::total_cmp);
-    let tail = RESAMPLES / 40;
-    (medians[tail], medians[RESAMPLES - 1 - tail])
-}
-
-/// Marsaglia's xorshift64*: a fixed, evenly distributed sequence for resampling only; not for secrets.
-struct Xorshift(u64);
-
-impl Xorshift {
-    fn new(seed: u64) -> Self {
-        Self(seed.max(1))
-    }
-
-    fn next(&mut self) -> u64 {
-        self.0 ^= self.0 >> 12;
-        self.0 ^= self.0 << 25;
-        self.0 ^= self.0 >> 27;
-        self.0.wrapping_mul(0x2545_F491_4F6C_DD1D)
-    }
-
-    /// A number below `bound`. `bound` is far below 2³², so the bias is negligible.
-    fn below(&mut self, bound: usize) -> usize {
-        (((self.next() >> 32) * bound as u64) >> 32) as usize
-    }
-}
-
 #[cfg(test)]
 mod tests {
+    use sealcast_proto::sim::Random;
+
     use super::*;
 
     /// Skewed like a latency: always positive, with a long tail.
-    fn latency(random: &mut Xorshift) -> f64 {
-        let uniform = (random.next() >> 11) as f64 / (1u64 << 53) as f64;
-        100.0 - 20.0 * (1.0 - uniform).ln()
+    fn latency(random: &mut Random) -> f64 {
+        100.0 - 20.0 * (1.0 - random.unit()).ln()
     }
 
     fn run(seed: u64, pairs: usize, shift: f64) -> PairedSummary {
-        let mut random = Xorshift::new(seed * 7919);
+        let mut random = Random::new(seed * 7919);
         let mut paired = Paired::new(10_000);
         for _ in 0..2 * pairs {
             let added = if paired.next_side() == Side::B { shift } else { 0.0 };
@@ -260,12 +213,5 @@ mod tests {
         assert_eq!(paired.summary(), None);
         paired.push(1.0, 2.0);
         assert!(paired.summary().unwrap().shows_difference());
-    }
-
-    #[test]
-    fn the_median_of_an_even_count_lies_between_the_middle_two() {
-        assert!((median(&mut [4.0, 1.0, 3.0, 2.0]) - 2.5).abs() < f64::EPSILON);
-        assert!((median(&mut [9.0, 1.0, 3.0]) - 3.0).abs() < f64::EPSILON);
-        assert!((median(&mut [9.0]) - 9.0).abs() < f64::EPSILON);
     }
 }

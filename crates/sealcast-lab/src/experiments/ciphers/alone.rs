@@ -12,7 +12,7 @@ use super::measure::{Bench, Timed};
 use super::workload;
 use crate::ciphers::implementation::{self, Implementation};
 use crate::ciphers::nature;
-use crate::harness::statistics::median;
+use sealcast::meter::statistics::median;
 
 /// Number of frames enciphered while memory use is watched.
 const FRAMES: u8 = 25;

@@ -9,7 +9,7 @@ use super::workload::Workload;
 use crate::ciphers::implementation::{Implementation, set_iv};
 use crate::ciphers::nature;
 use crate::ciphers::worker::{Act, Done, Turn, Worker};
-use crate::harness::statistics::median;
+use sealcast::meter::statistics::median;
 
 /// Shortest timed interval, if there is enough to do: reading the clock takes some 30 ns.
 const LEAST: Duration = Duration::from_micros(200);

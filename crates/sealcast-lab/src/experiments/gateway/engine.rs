@@ -12,8 +12,8 @@ use super::system::System;
 use super::traffic::{Outcome, send_load};
 use crate::harness::awake::Awake;
 use crate::harness::process::{Stop, last_words};
-use crate::harness::statistics::quantile;
 use crate::harness::{Definition, Engine, Entry, Opened, Place, Sample, Turn};
+use sealcast::meter::statistics::quantile;
 
 /// The name of the curve's series.
 pub(super) const CURVE: &str = "took_longer";

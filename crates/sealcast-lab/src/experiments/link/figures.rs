@@ -7,7 +7,7 @@ use super::bench::{Outcome, Wire};
 use super::columns::delay_axis;
 use super::load::{self, GROUP, RATE, Row};
 use crate::harness::Sample;
-use crate::harness::statistics::quantile;
+use sealcast::meter::statistics::quantile;
 
 /// Number of frames before those that count, while a system may learn the path. The frames shown of these are
 /// reported separately.
