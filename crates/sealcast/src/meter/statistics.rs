@@ -1,5 +1,5 @@
-//! Medians, quantiles, and confidence intervals by the percentile bootstrap. The seed is fixed, so that the same samples
-//! give the same interval.
+//! Medians, quantiles, and confidence intervals by the percentile bootstrap. The seed is fixed, so that the same
+//! samples give the same interval.
 
 use sealcast_proto::sim::Random;
 
