@@ -5,6 +5,7 @@ mod handshake;
 mod identity;
 mod mechanism;
 mod messages;
+mod psk;
 mod schedule;
 mod transcript;
 
@@ -15,6 +16,7 @@ pub use handshake::{
 pub use identity::{Identity, IdentityError};
 pub use mechanism::{DecapsulationKey, Mechanism, MechanismError, SharedSecret};
 pub use messages::{ALERT, Role};
+pub use psk::{MAX_PSKS, PresharedKey, PskName};
 pub use schedule::Secret;
 
 pub use crate::wire::{Invite, PeerId};

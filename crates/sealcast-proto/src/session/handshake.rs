@@ -6,7 +6,7 @@ use super::liveness::Liveness;
 use super::machine::{Established, Session, State};
 use super::{Event, Facts, Handled, Output, SessionError};
 use crate::clock::Now;
-use crate::keys::{ALERT, Agreed, HandshakeError, InitiatorStep, ResponderStep};
+use crate::keys::{ALERT, Agreed, HandshakeError, InitiatorStep, PresharedKey, ResponderStep};
 use crate::seal::Refusal;
 use crate::wire::Control;
 use crate::wire::datagram::is_record;
@@ -142,7 +142,17 @@ impl Session {
             ring,
             facts,
             mechanism: agreed.mechanism,
+            enrolment: Some(agreed.enrolment),
         })
+    }
+
+    /// Take the secret of this handshake that both ends keep if the responder enrols the initiator: the pre-shared key
+    /// of their later handshakes. It can be taken once, from [`Event::PeerProved`] or [`Event::Established`] on.
+    pub fn take_enrolment(&mut self) -> Option<PresharedKey> {
+        match &mut self.state {
+            State::AwaitAdmission(established) | State::Established(established) => established.enrolment.take(),
+            _ => None,
+        }
     }
 
     /// Responder: the program admits the peer.

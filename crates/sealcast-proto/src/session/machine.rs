@@ -17,7 +17,7 @@ use super::rekey::{RekeyInitiator, RekeyResponder};
 use super::selection::{Following, Selecting};
 use super::{Carrier, Facts, Handled, Input, Output, QuicMedia, SessionConfig, SessionError};
 use crate::clock::{ClockFilter, Now};
-use crate::keys::{Initiator, Mechanism, Responder, Role, Side};
+use crate::keys::{Initiator, Mechanism, PresharedKey, Responder, Role, Side};
 use crate::seal::RefusalCounts;
 use crate::unit::{Assembler, Cutter};
 use crate::wire::{BASE_DATAGRAM, MAX_RECORD};
@@ -27,6 +27,7 @@ pub(super) struct Established {
     pub(super) ring: KeyRing,
     pub(super) facts: Facts,
     pub(super) mechanism: Arc<dyn Mechanism>,
+    pub(super) enrolment: Option<PresharedKey>,
 }
 
 /// The states, in the order in which a session passes through them.

@@ -104,14 +104,19 @@ pub(super) fn session_over(
     let facts = Facts {
         peer: Peer {
             id: PeerId([2; 32]),
-            invited: false,
+            psk: None,
         },
         suite,
         mechanism: "insecure-simulation",
         session_id: [0; 8],
     };
     let mechanism = Arc::clone(&config.handshake.mechanisms[0]);
-    let established = Established { ring, facts, mechanism };
+    let established = Established {
+        ring,
+        facts,
+        mechanism,
+        enrolment: None,
+    };
     Session::new(config, State::Established(Box::new(established)), now(0))
 }
 

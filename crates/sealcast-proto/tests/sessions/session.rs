@@ -18,7 +18,7 @@ fn an_invited_viewer_is_admitted_and_receives_media_bit_for_bit() {
         _ => None,
     });
     let proved = proved.expect("the publisher learns who came");
-    assert!(proved.invited);
+    assert!(proved.psk.is_some());
     assert_eq!(proved.id, identity(1).peer_id());
     let picture: Vec<u8> = (0..50_000_u32).map(|byte| byte as u8).collect();
     publish(&mut world, 0, true, &picture);
@@ -62,7 +62,7 @@ fn a_wrong_invite_is_seen_as_no_invite() {
             .responder
             .events
             .iter()
-            .any(|event| matches!(event, Event::PeerProved(peer) if !peer.invited))
+            .any(|event| matches!(event, Event::PeerProved(peer) if peer.psk.is_none()))
     );
 }
 

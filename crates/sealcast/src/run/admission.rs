@@ -65,7 +65,7 @@ impl Admission {
         if rules.list.contains(&peer.id) {
             return Verdict::Listed;
         }
-        if peer.invited {
+        if peer.psk.is_some() {
             if let Err(failure) = rules.list.enrol(peer.id) {
                 tracing::warn!("{failure}");
             }
@@ -113,12 +113,14 @@ impl Admission {
 
 #[cfg(test)]
 mod tests {
+    use sealcast_proto::keys::PskName;
+
     use super::*;
 
     fn peer(invited: bool) -> Peer {
         Peer {
             id: PeerId([5; 32]),
-            invited,
+            psk: invited.then_some(PskName([1; 8])),
         }
     }
 

@@ -153,7 +153,7 @@ impl Initiator {
             return Err(HandshakeError::OwnIdentity);
         }
         if id.verifies(&signed_bytes(RESPONDER, reply.role, th1, &id), &signature) {
-            Ok(Peer { id, invited: false })
+            Ok(Peer { id, psk: None })
         } else {
             Err(HandshakeError::Signature)
         }

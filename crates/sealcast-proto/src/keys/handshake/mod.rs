@@ -17,7 +17,9 @@ pub use error::HandshakeError;
 pub use initiator::{Initiator, InitiatorStep};
 pub use responder::{Responder, ResponderStep};
 
-use super::{EpochSecret, Identity, Invite, Mechanism, PeerId, Role};
+use zeroize::Zeroizing;
+
+use super::{EpochSecret, Identity, Invite, Mechanism, PeerId, PresharedKey, PskName, Role};
 use crate::seal::Suite;
 
 /// Configuration of one end for a handshake.
@@ -43,8 +45,8 @@ pub struct HandshakeConfig {
 pub struct Peer {
     /// Its peer id.
     pub id: PeerId,
-    /// True if it proved the invite; always false at the initiator.
-    pub invited: bool,
+    /// The pre-shared key that it proved to know: of an invite, or kept from its enrolment.
+    pub psk: Option<PskName>,
 }
 
 /// Result of a handshake.
@@ -59,18 +61,23 @@ pub struct Agreed {
     pub mechanism: Arc<dyn Mechanism>,
     /// The other end.
     pub peer: Peer,
+    /// The pre-shared key of later handshakes of this pair, if the responder enrols the initiator in this one.
+    pub enrolment: PresharedKey,
 }
 
 impl Agreed {
     fn new(hs: &super::Secret, th3: &[u8; 32], suite: Suite, mechanism: Arc<dyn Mechanism>, peer: Peer) -> Self {
         let mut session_id = [0; 8];
         hs.expand(b"session id", th3, &mut session_id);
+        let mut enrolment = Zeroizing::new([0; 32]);
+        hs.expand(b"enrolment", th3, enrolment.as_mut());
         Self {
             secret: EpochSecret::new(hs.derive(b"epoch", th3), 0),
             session_id,
             suite,
             mechanism,
             peer,
+            enrolment: PresharedKey::new(*enrolment),
         }
     }
 }

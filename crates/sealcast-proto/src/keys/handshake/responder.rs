@@ -6,7 +6,7 @@ use super::{Agreed, HandshakeConfig, HandshakeError, INITIATOR, Peer, RESPONDER,
 use crate::keys::messages::{ALERT, Hello, Reply, Retry, parse_finish};
 use crate::keys::schedule::{InviteProof, SealedPart};
 use crate::keys::transcript::Transcript;
-use crate::keys::{Mechanism, PeerId, Secret};
+use crate::keys::{Mechanism, PeerId, PresharedKey, Secret};
 use crate::seal::Suite;
 
 /// Next action of the responder.
@@ -195,11 +195,10 @@ impl Responder {
         if !id.verifies(&signed_bytes(INITIATOR, self.config.role.other(), th2, &id), signature) {
             return Err(HandshakeError::Signature);
         }
-        let proves = |invite| InviteProof::new(invite).verifies(th2, &id.0, proof);
-        Ok(Peer {
-            id,
-            invited: invited == 1 && self.config.invite.as_ref().is_some_and(proves),
-        })
+        let invite = self.config.invite.as_ref().filter(|_| invited == 1);
+        let proved = invite.filter(|invite| InviteProof::new(invite).verifies(th2, &id.0, proof));
+        let psk = proved.map(|invite| PresharedKey::from_invite(invite).name());
+        Ok(Peer { id, psk })
     }
 }
 
