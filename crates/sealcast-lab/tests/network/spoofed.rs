@@ -240,10 +240,10 @@ fn attacked_during(frames: usize) -> bool {
         println!("{kind}: {asked} bytes, {answered} in answer");
         assert!(answered <= asked, "{kind}: {answered} bytes for {asked}");
     }
-    assert!(attacked[0].1 > 0 && attacked[2].1 > 0, "the answers are seen here");
+    assert!(attacked[0].1 > 0, "the answers are seen here");
     assert_eq!(
-        (attacked[1].1, attacked[3].1),
-        (0, 0),
+        (attacked[1].1, attacked[2].1, attacked[3].1),
+        (0, 0, 0),
         "nothing is said to who shows no cookie"
     );
     let grown = publisher.rss().saturating_sub(memory);

@@ -7,12 +7,13 @@ use std::sync::Arc;
 use std::time::SystemTime;
 
 use sealcast::keys::mechanism;
-use sealcast_proto::keys::{EpochKeys, HandshakeConfig, Identity, Initiator, InitiatorStep, Invite, Role, Side};
+use sealcast_proto::keys::{EpochKeys, HandshakeConfig, Identity, Initiator, InitiatorStep, Role, Side};
 use sealcast_proto::seal::{RecordMeta, SealLimits, suite};
 use sealcast_proto::wire::{Flags, Ticket, write_framed};
 use socket2::{Domain, Socket, Type};
 
 use super::PATIENCE;
+use crate::ends::hello_keys;
 
 /// A peer after its handshake.
 pub struct Puppet {
@@ -43,7 +44,7 @@ impl Puppet {
             suites: suite::RECOMMENDED.to_vec(),
             mechanisms: mechanism::by_name("x25519-mlkem768").into_iter().collect(),
             pinned: Some(ticket.peer),
-            invite: ticket.invite.filter(|_: &Invite| invited),
+            hello_keys: hello_keys(ticket.peer, ticket.invite.as_ref().filter(|_| invited)),
         };
         let (mut initiator, hello) = Initiator::new(config, random()).expect("a handshake begins");
         send(&mut stream, &hello);

@@ -118,8 +118,6 @@ label_values! {
     DoorAnswer {
         /// A retry cookie, in answer to a request for one (the message `knock` of docs/protocol.md, section 7).
         Cookie => "cookie",
-        /// The session is unknown.
-        Unknown => "unknown",
         /// QUIC only: a Retry packet, after which the peer begins again with a token.
         Retry => "retry",
     }

@@ -10,7 +10,7 @@ use tokio::task::JoinSet;
 
 use super::delay_rate::DelayBasedRate;
 use super::observe::HandshakeTimer;
-use super::offer::CarrierConfig;
+use super::offer::{CarrierConfig, hello_keys};
 use super::{Clock, Offer};
 use crate::failure::Result;
 use crate::keys::entropy;
@@ -72,10 +72,10 @@ impl Acceptor<'_> {
                 carrier: accepted.carrier,
                 delivery: self.delivery,
             };
-            let invite = self.invite.cloned();
+            let hello_keys = hello_keys(self.offer.identity.peer_id(), self.invite);
             let config = self
                 .offer
-                .session(Role::Publisher, Side::Responder, None, invite, carrier_config);
+                .session(Role::Publisher, Side::Responder, None, hello_keys, carrier_config);
             let served = serve(PendingSession {
                 transport: accepted.carriage,
                 delay_rate: carrier_config.delay_rate(),

@@ -15,7 +15,7 @@ use super::accept::PendingSession;
 use super::build_info;
 use super::connection::Connection;
 use super::observe::HandshakeTimer;
-use super::offer::CarrierConfig;
+use super::offer::{CarrierConfig, hello_keys};
 use super::publisher_state::PublisherState;
 use super::received::Receiver;
 use super::serve_viewer::serve_viewer;
@@ -96,7 +96,7 @@ async fn frames_reach_a_viewer_through_memory_as_they_do_through_tcp() {
         Role::Publisher,
         Side::Responder,
         None,
-        Some(invite.clone()),
+        hello_keys(shared.offer.identity.peer_id(), Some(&invite)),
         carrier_config(),
     );
     let session = Session::respond(config, [4; 32], observation.clock.now());
@@ -115,7 +115,7 @@ async fn frames_reach_a_viewer_through_memory_as_they_do_through_tcp() {
         Role::Viewer,
         Side::Initiator,
         Some(publisher),
-        Some(invite),
+        hello_keys(publisher, Some(&invite)),
         carrier_config(),
     );
     let session = Session::initiate(config, [3; 32], observation.clock.now()).expect("complete");

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use sealcast_proto::keys::{HandshakeConfig, Identity, Invite, Mechanism, PeerId, Role, Side};
+use sealcast_proto::keys::{HandshakeConfig, HelloKeys, Identity, Invite, Mechanism, PeerId, PresharedKey, Role, Side};
 use sealcast_proto::seal::Suite;
 use sealcast_proto::session::{Carrier, Delivery, Fec, Mtu, QuicMedia, RekeyPolicy, Session, SessionConfig};
 use sealcast_proto::unit::Unit;
@@ -65,13 +65,19 @@ pub struct Offer {
     pub selection_seed: u64,
 }
 
+/// The keys of hellos to `responder` with this invite.
+pub(super) fn hello_keys(responder: PeerId, invite: Option<&Invite>) -> Arc<HelloKeys> {
+    let psk = invite.map(PresharedKey::from_invite);
+    Arc::new(HelloKeys::new(&responder, &psk))
+}
+
 impl Offer {
     pub(super) fn session(
         &self,
         role: Role,
         side: Side,
         pinned: Option<PeerId>,
-        invite: Option<Invite>,
+        hello_keys: Arc<HelloKeys>,
         carrier_config: CarrierConfig,
     ) -> SessionConfig {
         SessionConfig {
@@ -81,7 +87,7 @@ impl Offer {
                 suites: self.suites.clone(),
                 mechanisms: self.mechanisms.clone(),
                 pinned,
-                invite,
+                hello_keys,
             },
             side,
             carrier: carrier_config.carrier,
@@ -104,7 +110,7 @@ impl Offer {
             role,
             Side::Initiator,
             Some(ticket.peer),
-            ticket.invite.clone(),
+            hello_keys(ticket.peer, ticket.invite.as_ref()),
             carrier_config,
         );
         let began = Instant::now();

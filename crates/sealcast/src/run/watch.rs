@@ -13,7 +13,7 @@ use super::admission::Verdict;
 use super::connection::Ended;
 use super::ended::{handshake_failure, last_words_failure};
 use super::observe::HandshakeTimer;
-use super::offer::CarrierConfig;
+use super::offer::{CarrierConfig, hello_keys};
 use super::received::{Delivered, Receiver};
 use super::retry::turned_on;
 use super::serve_viewer::VIDEO;
@@ -216,7 +216,7 @@ impl Viewer {
                     keys::Role::Viewer,
                     Side::Responder,
                     None,
-                    invite.clone(),
+                    hello_keys(self.offer.identity.peer_id(), invite.as_ref()),
                     carrier_config,
                 );
                 let session = Session::respond(config, entropy::random()?, self.observation.clock.now());
@@ -273,6 +273,11 @@ impl Viewer {
             },
             (Ended::Closed, None) => After::Done,
             (Ended::Session(SessionError::Handshake(error)), None) => After::Broken(handshake_failure(&remote, error)),
+            (Ended::Eof, None) if !established => {
+                let what = format!("{remote} closed the connection without an answer");
+                let hint = "check the port, and that the ticket is this publisher's: it does not answer to any other";
+                After::Broken(Failure::new(FailureKind::Network, what, hint))
+            }
             (ended, None) => {
                 let words = ended.in_words().unwrap_or_default();
                 let hint = match ended {
