@@ -90,6 +90,13 @@ def keyless_signature(public, content):
             return signature
 
 
+def lengthened_s(signature):
+    """The same signature with S + L: verifies only where S is not held below the group order (RFC 8032
+    section 5.1.7)."""
+    s = int.from_bytes(signature[32:], "little") + ORDER
+    return signature[:32] + s.to_bytes(32, "little")
+
+
 def lax_verify(public, signature, content):
     """[S]B = R + [k]A, with no word about which points those are."""
     commitment, s = signature[:32], int.from_bytes(signature[32:], "little")

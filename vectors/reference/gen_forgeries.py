@@ -4,8 +4,8 @@ from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
 import handshake
 import keys
-from common import fixed
-from ed25519 import ORDER, P, SMALL_ORDER_YS, decode, encode, keyless_signature
+from common import fixed, no_peer_ids
+from ed25519 import decode, encode, keyless_signature, lengthened_s
 from gen_tampering import base
 from handshake import PUBLISHER, VIEWER
 from sessions import (CAMERA, CAMERA_SEED, INVITE, INVITED, WATCHER, WATCHER_SEED, forged_finish, forged_reply,
@@ -13,13 +13,6 @@ from sessions import (CAMERA, CAMERA_SEED, INVITE, INVITED, WATCHER, WATCHER_SEE
 
 MALLORY_SEED = fixed("mallory identity", 32)
 MALLORY = handshake.public_of(MALLORY_SEED)
-
-
-def lengthened_s(signature):
-    """The same signature with S + L: verifies only where S is not held below the group order (RFC 8032
-    section 5.1.7)."""
-    s = int.from_bytes(signature[32:], "little") + ORDER
-    return signature[:32] + s.to_bytes(32, "little")
 
 
 def flipped(signature):
@@ -231,20 +224,8 @@ def refused_finishes():
         yield run.configs["responder"], refusal(run, "responder", f"finish: {name}", message, expect, why)
 
 
-def keyless_identities():
-    """(name, identity, why): what is no peer id. Who claims one of small order needs no key to sign."""
-    small = ["0", "1", "of order 8", "of order 8, the other one", "p - 1"]
-    beyond = [("p", P), ("p + 1", P + 1), ("p + 2", P + 2), ("2^255 - 1", 2**255 - 1)]
-    for name, y in zip(small, SMALL_ORDER_YS):
-        for sign in (0, 1):
-            yield f"y {name}, sign {sign}", encode(y, sign), "Anybody can sign for a point of small order."
-    for name, y in beyond:
-        for sign in (0, 1):
-            yield f"y {name}, sign {sign}", encode(y, sign), "An encoding has y below p."
-
-
 def refused_identities():
-    for name, identity, why in keyless_identities():
+    for name, identity, why in no_peer_ids():
         run = stopped(*base(), 2)
         s = run.ends["responder"].secrets
         content = handshake.signed_content("initiator", VIEWER, s.th2, identity)
