@@ -1,5 +1,6 @@
 """vectors/schedule.json"""
 
+import gen_rekeys
 import handshake
 import keys
 import text
@@ -104,36 +105,6 @@ def traffic_keys():
     return check_names(cases)
 
 
-PUBLISHER, VIEWER, BINDING = fixed("rekey publisher", 32), fixed("rekey viewer", 32), fixed("rekey binding", 32)
-
-
-def rekeys():
-    """Messages are spelt out here: type 3, epoch, mechanism, share; type 4, epoch, ciphertext; a signature each."""
-    cases = []
-    secret = fixed("rekey E_0", 32)
-    ends = {"binding": BINDING.hex(), "publisher_seed": PUBLISHER.hex(),
-            "publisher": handshake.public_of(PUBLISHER).hex(), "viewer_seed": VIEWER.hex(),
-            "viewer": handshake.public_of(VIEWER).hex()}
-    for epoch, mechanism, share_len, ct_len, ss_len in ((0, 2, 32, 32, 32), (1, 1, 1216, 1120, 64),
-                                                        (65_535, 2, 32, 32, 32)):
-        share, ciphertext = fixed(f"rekey share {epoch}", share_len), fixed(f"rekey ciphertext {epoch}", ct_len)
-        ss = fixed(f"rekey ss {epoch}", ss_len)
-        target = ((epoch + 1) & 0xFFFF).to_bytes(2, "big")
-        offer_head = b"\x03" + target + bytes([mechanism]) + share_len.to_bytes(2, "big") + share
-        answer_head = b"\x04" + target + ct_len.to_bytes(2, "big") + ciphertext
-        signed_offer = keys.rekey_signed("offer", BINDING, epoch + 1, [offer_head])
-        offer = offer_head + handshake.sign(PUBLISHER, signed_offer)
-        signed_answer = keys.rekey_signed("answer", BINDING, epoch + 1, [offer, answer_head])
-        answer = answer_head + handshake.sign(VIEWER, signed_answer)
-        salt, following = keys.next_epoch(secret, offer, answer, ss)
-        cases.append({"name": f"from epoch {epoch} to {epoch + 1}", "expect": "ok", "epoch": epoch,
-                      "epoch_secret": secret.hex(), **ends, "signed_offer": signed_offer.hex(), "offer": offer.hex(),
-                      "signed_answer": signed_answer.hex(), "answer": answer.hex(), "ss": ss.hex(),
-                      "salt": salt.hex(), "next_epoch_secret": following.hex()})
-        secret = following
-    return check_names(cases)
-
-
 def base32_cases():
     cases = []
     for length, what in ((32, "peer id"), (16, "invite")):
@@ -234,4 +205,4 @@ def identities():
 def generate():
     return {"expansions": expansions(), "psks": psks(), "hello_macs": hello_macs(),
             "handshake_keys": handshake_keys(), "traffic_keys": traffic_keys(),
-            "rekeys": rekeys(), "base32": base32_cases(), "identities": identities()}
+            **gen_rekeys.generate(), "base32": base32_cases(), "identities": identities()}
