@@ -119,37 +119,8 @@ MALFORMED_ON_DATAGRAMS = [
 ]
 
 
-def messages():
-    cases, encoded = [], {}
-    for name, kind, fields in OK_MESSAGES:
-        data = control.encode(kind, **fields)
-        assert control.decode(data) == (kind, fields)
-        encoded[name] = data
-        cases.append({"name": name, "expect": "ok", "message": kind, "fields": _json(fields), "bytes": data.hex()})
-    rows = [("empty payload", b"", "malformed", "There is no type.")]
-    for name in ("welcome", "close with text", "rekey-offer x25519", "rekey-answer", "keyframe-request", "ping", "pong",
-                 "rekey-request", "selection, an eighth", "selection-ack", "nack of several", "feedback", "probe-ack",
-                 "path-challenge", "path-response"):
-        data = encoded[name]
-        rows.append((f"{name}, one byte more", data + b"\0", "malformed", "A byte is left over."))
-        if len(data) > 1:
-            rows.append((f"{name}, one byte less", data[:-1], "malformed", "The last field is short."))
-            rows.append((f"{name}, type only", data[:1], "malformed", "The fields are missing."))
-    offer, answer = encoded["rekey-offer x25519"], encoded["rekey-answer"]
-    rows += [
-        ("close, text of 257 bytes", b"\x02\x01" + control.counted(b"x" * 257), "malformed", "At most 256 bytes."),
-        ("close, 129 letters of two bytes", b"\x02\x01" + control.counted("\u00e4".encode() * 129), "malformed",
-         "The limit counts bytes."),
-        ("close, text of 4096 bytes", b"\x02\x01" + control.counted(b"x" * 4096), "malformed", "At most 256 bytes."),
-        ("close, stray continuation byte", b"\x02\x01" + control.counted(b"ab\x80"), "malformed", "Not UTF-8."),
-        ("close, cut letter", b"\x02\x01" + control.counted(b"ab\xc3"), "malformed", "Not UTF-8."),
-        ("close, overlong slash", b"\x02\x01" + control.counted(b"\xc0\xaf"), "malformed",
-         "UTF-8 has one form of each letter."),
-        ("close, surrogate", b"\x02\x01" + control.counted(b"\xed\xa0\x80"), "malformed", "UTF-8 has no surrogates."),
-        ("close, beyond U+10FFFF", b"\x02\x01" + control.counted(b"\xf4\x90\x80\x80"), "malformed", "Not UTF-8."),
-        ("close, text longer than the message", b"\x02\x01\x00\x05abcd", "malformed",
-         "The count is above what is there."),
-        ("close, text shorter than the message", b"\x02\x01\x00\x03abcd", "malformed", "A byte is left over."),
+def malformed_rekeys(offer, answer):
+    return [
         ("rekey-offer, share longer than the message", offer[:4] + b"\x00\x21" + offer[6:], "malformed",
          "The signature is short."),
         ("rekey-offer, share shorter than the message", offer[:4] + b"\x00\x1f" + offer[6:], "malformed",
@@ -170,6 +141,40 @@ def messages():
         ("rekey-answer, no signature", answer[:-64], "malformed", "A signature has 64 bytes."),
         ("rekey-answer, half a signature", answer[:-32], "malformed", "A signature has 64 bytes."),
         ("rekey-answer, two signatures", answer + SIGNATURE, "malformed", "Bytes are left over."),
+    ]
+
+
+def messages():
+    cases, encoded = [], {}
+    for name, kind, fields in OK_MESSAGES:
+        data = control.encode(kind, **fields)
+        assert control.decode(data) == (kind, fields)
+        encoded[name] = data
+        cases.append({"name": name, "expect": "ok", "message": kind, "fields": _json(fields), "bytes": data.hex()})
+    rows = [("empty payload", b"", "malformed", "There is no type.")]
+    for name in ("welcome", "close with text", "rekey-offer x25519", "rekey-answer", "keyframe-request", "ping", "pong",
+                 "rekey-request", "selection, an eighth", "selection-ack", "nack of several", "feedback", "probe-ack",
+                 "path-challenge", "path-response"):
+        data = encoded[name]
+        rows.append((f"{name}, one byte more", data + b"\0", "malformed", "A byte is left over."))
+        if len(data) > 1:
+            rows.append((f"{name}, one byte less", data[:-1], "malformed", "The last field is short."))
+            rows.append((f"{name}, type only", data[:1], "malformed", "The fields are missing."))
+    rows += [
+        ("close, text of 257 bytes", b"\x02\x01" + control.counted(b"x" * 257), "malformed", "At most 256 bytes."),
+        ("close, 129 letters of two bytes", b"\x02\x01" + control.counted("\u00e4".encode() * 129), "malformed",
+         "The limit counts bytes."),
+        ("close, text of 4096 bytes", b"\x02\x01" + control.counted(b"x" * 4096), "malformed", "At most 256 bytes."),
+        ("close, stray continuation byte", b"\x02\x01" + control.counted(b"ab\x80"), "malformed", "Not UTF-8."),
+        ("close, cut letter", b"\x02\x01" + control.counted(b"ab\xc3"), "malformed", "Not UTF-8."),
+        ("close, overlong slash", b"\x02\x01" + control.counted(b"\xc0\xaf"), "malformed",
+         "UTF-8 has one form of each letter."),
+        ("close, surrogate", b"\x02\x01" + control.counted(b"\xed\xa0\x80"), "malformed", "UTF-8 has no surrogates."),
+        ("close, beyond U+10FFFF", b"\x02\x01" + control.counted(b"\xf4\x90\x80\x80"), "malformed", "Not UTF-8."),
+        ("close, text longer than the message", b"\x02\x01\x00\x05abcd", "malformed",
+         "The count is above what is there."),
+        ("close, text shorter than the message", b"\x02\x01\x00\x03abcd", "malformed", "A byte is left over."),
+        *malformed_rekeys(encoded["rekey-offer x25519"], encoded["rekey-answer"]),
         ("keyframe-request, stream 0", b"\x05" + bytes(4), "malformed", "Media streams are 1 to 15."),
         ("keyframe-request, stream 16", b"\x05\x00\x00\x00\x10", "malformed", "Media streams are 1 to 15."),
         ("keyframe-request, highest stream", b"\x05" + b"\xff" * 4, "malformed", "Media streams are 1 to 15."),
