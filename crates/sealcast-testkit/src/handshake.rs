@@ -142,8 +142,6 @@ pub struct Refused {
     pub key_pairs: Option<Vec<KeyPair>>,
     pub encapsulation: Option<Encapsulation>,
     pub message: Hex,
-    pub psk_name: Option<Hex>,
-    pub peer: Option<Hex>,
 }
 
 fn suite(id: u8) -> Suite {

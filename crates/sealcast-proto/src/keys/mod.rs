@@ -9,6 +9,8 @@ mod psk;
 mod rekey_signature;
 mod schedule;
 mod transcript;
+#[cfg(test)]
+mod vector_tests;
 
 pub use epoch::{EpochKeys, EpochSecret, Side};
 pub use handshake::{
