@@ -1,112 +1,77 @@
-//! Runs the models in docs/formal and compares Verifpal's results with the expectations in each model.
+//! Runs the models in docs/formal and compares what the tools find with the expectations in each model.
+
+mod proverif;
+mod verifpal;
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::shell::{cargo, command, exists, output, root, run};
+use crate::shell::root;
 use crate::summary::Outcome;
 
-/// The language changes between releases of Verifpal; the models are written for this one.
-const VERIFPAL: &str = "1.6.7";
-const EXPECT: &str = "// expect: ";
-const SESSIONS: &str = "// sessions: ";
+pub(crate) use proverif::step as proverif;
+pub(crate) use verifpal::{install, step as verifpal};
 
-pub(crate) fn step() -> Outcome {
-    if !exists("verifpal") {
-        return Outcome::Skipped("no verifpal: cargo xtask formal --install (four minutes)".to_owned());
-    }
-    let models = models();
+/// The models with this extension in a folder of the repository, in alphabetical order.
+fn models(folder: &str, extension: &str) -> Vec<PathBuf> {
+    let files = fs::read_dir(root().join(folder)).into_iter().flatten().flatten();
+    let mut models: Vec<PathBuf> = files
+        .map(|file| file.path())
+        .filter(|path| path.extension().is_some_and(|found| found == extension))
+        .collect();
+    models.sort();
+    models
+}
+
+/// Verifies each model and reports those whose results are not the expected ones.
+fn verify_all(models: &[PathBuf], verify: impl Fn(&str, &Path, &str) -> Result<(), String>) -> Outcome {
     if models.is_empty() {
-        return Outcome::Failed("there is no model in docs/formal".to_owned());
+        return Outcome::Failed("there are no models".to_owned());
     }
-    let broken: Vec<String> = models.iter().filter_map(|model| verify(model).err()).collect();
+    let verified = models.iter().map(|model| {
+        let name = model.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        let source = fs::read_to_string(model).map_err(|error| format!("{name}: {error}"))?;
+        verify(&name, model, &source)
+    });
+    let broken: Vec<String> = verified.filter_map(Result::err).collect();
     match broken.is_empty() {
         true => Outcome::Ok(format!("{} models", models.len())),
         false => Outcome::Failed(broken.join("; ")),
     }
 }
 
-/// Verifpal declares a newer compiler than it needs; the variable limits its dependencies to versions that our
-/// compiler supports.
-pub(crate) fn install() -> Outcome {
-    let version = format!("verifpal@{VERIFPAL}");
-    let mut command = cargo(&["install", &version, "--ignore-rust-version"]);
-    Outcome::of(run(command.env("CARGO_RESOLVER_INCOMPATIBLE_RUST_VERSIONS", "fallback")))
-}
-
-fn models() -> Vec<PathBuf> {
-    let files = fs::read_dir(root().join("docs/formal")).into_iter().flatten().flatten();
-    let mut models: Vec<PathBuf> = files
-        .map(|file| file.path())
-        .filter(|path| path.extension().is_some_and(|extension| extension == "vp"))
-        .collect();
-    models.sort();
-    models
-}
-
-fn verify(model: &Path) -> Result<(), String> {
-    let name = model.file_name().unwrap_or_default().to_string_lossy().into_owned();
-    let source = fs::read_to_string(model).map_err(|error| format!("{name}: {error}"))?;
-    let expected = expected(&source).map_err(|reason| format!("{name}: {reason}"))?;
-    let sessions = source
-        .lines()
-        .find_map(|line| line.strip_prefix(SESSIONS))
-        .unwrap_or("2");
-    let arguments = [
-        "verify",
-        "--quiet",
-        "--result-code",
-        "--color",
-        "never",
-        "--sessions",
-        sessions,
-    ];
-    let report =
-        output(command("verifpal", &arguments).arg(model)).ok_or(format!("{name}: verifpal cannot read it"))?;
-    let found = outcomes(&report);
-    println!(
-        "{name}: {} queries; attacks found for {} of them",
-        found.len(),
-        found.iter().filter(|holds| !**holds).count()
-    );
-    if found.len() != expected.len() {
-        return Err(format!(
-            "{name}: {} queries, but {} lines with `{EXPECT}`",
-            found.len(),
-            expected.len()
-        ));
-    }
-    let words = |holds: bool| if holds { "pass" } else { "fail" };
-    for (number, (expected, found)) in expected.iter().zip(&found).enumerate() {
-        if expected != found {
-            let (number, expected, found) = (number + 1, words(*expected), words(*found));
-            return Err(format!(
-                "{name}: query {number} should {expected}, but Verifpal says {found}"
-            ));
-        }
-    }
-    Ok(())
-}
-
-/// The expectations for the model's queries, in order: `pass`, or `fail because …`.
-fn expected(source: &str) -> Result<Vec<bool>, String> {
-    let lines = source.lines().filter_map(|line| line.trim().strip_prefix(EXPECT));
+/// The expectations for a model's queries, in order: true where the query holds. `holds` and `fails` are the words of
+/// the model's language; what fails says why.
+fn expected<'a>(lines: impl Iterator<Item = &'a str>, holds: &str, fails: &str) -> Result<Vec<bool>, String> {
+    let because = format!("{fails} because ");
     lines
         .map(|line| match line {
-            "pass" => Ok(true),
-            line if line.starts_with("fail because ") => Ok(false),
-            line => Err(format!("`{line}` is neither `pass` nor `fail because …`")),
+            line if line == holds => Ok(true),
+            line if line.starts_with(&because) => Ok(false),
+            line => Err(format!("`{line}` is neither `{holds}` nor `{because}…`")),
         })
         .collect()
 }
 
-/// Parses Verifpal's result code: for each query a letter for its kind, then 0 if it holds and 1 if it is broken.
-fn outcomes(report: &str) -> Vec<bool> {
-    let code = report.lines().last().unwrap_or_default().trim();
-    code.chars()
-        .filter(char::is_ascii_digit)
-        .map(|digit| digit == '0')
-        .collect()
+fn compare(name: &str, expected: &[bool], found: &[bool]) -> Result<(), String> {
+    let fail = found.iter().filter(|holds| !**holds).count();
+    println!("{name}: {} queries hold, {fail} fail", found.len() - fail);
+    if found.len() != expected.len() {
+        let (found, expected) = (found.len(), expected.len());
+        return Err(format!("{name}: {found} results for {expected} expectations"));
+    }
+    let words = |holds: bool| if holds { "hold" } else { "fail" };
+    let different = expected
+        .iter()
+        .zip(found)
+        .position(|(expected, found)| expected != found);
+    different.map_or(Ok(()), |query| {
+        let (expected, found) = (words(expected[query]), words(found[query]));
+        Err(format!(
+            "{name}: query {} should {expected}, but the tool says {found}s",
+            query + 1
+        ))
+    })
 }
 
 #[cfg(test)]
@@ -114,27 +79,18 @@ mod tests {
     use super::*;
 
     #[test]
-    fn expectations_and_outcomes_are_read_in_order() {
-        let source = "// expect: pass\n\t// expect: fail because the key is known\nqueries[]\n";
-        assert_eq!(expected(source), Ok(vec![true, false]));
-        assert_eq!(outcomes("some words\nc0a1\n"), [true, false]);
-        assert!(expected("// expect: maybe\n").is_err());
+    fn expectations_are_read_in_order() {
+        let read = |lines: &[&str]| expected(lines.iter().copied(), "pass", "fail");
+        assert_eq!(read(&["pass", "fail because the key is known"]), Ok(vec![true, false]));
+        assert!(read(&["maybe"]).is_err());
+        assert!(read(&["fail"]).is_err());
     }
 
     #[test]
-    fn every_model_says_what_to_expect() {
-        for model in models() {
-            let source = fs::read_to_string(&model).unwrap();
-            let queries = source
-                .lines()
-                .filter(|line| line.contains("? ") && !line.trim().starts_with("//"))
-                .count();
-            assert_eq!(
-                expected(&source).map(|lines| lines.len()),
-                Ok(queries),
-                "{}",
-                model.display()
-            );
-        }
+    fn a_result_that_differs_is_named() {
+        assert_eq!(compare("a", &[true, false], &[true, false]), Ok(()));
+        let wrong = compare("a", &[true, false], &[true, true]).unwrap_err();
+        assert_eq!(wrong, "a: query 2 should fail, but the tool says holds");
+        assert!(compare("a", &[true], &[true, true]).is_err());
     }
 }
