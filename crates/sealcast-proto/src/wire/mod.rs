@@ -4,6 +4,8 @@ pub(crate) mod base32;
 mod control;
 mod cookie;
 pub(crate) mod datagram;
+#[cfg(test)]
+mod exhaustive_tests;
 mod feedback;
 mod framing;
 mod header;
