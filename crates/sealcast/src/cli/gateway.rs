@@ -183,17 +183,22 @@ fn section(camera: &Camera) -> Result<CameraAt> {
         (None, None) => "",
     };
     let options = RtspOptions::parse(url)?.with(camera.transport, camera.fingerprint)?;
-    let allow = match &camera.allow {
-        None => None,
-        Some(Allow::File(path)) => Some(AllowList::read(path)?),
-        Some(Allow::Peers(peers)) => Some(AllowList::of(peers.iter().map(peer).collect::<Result<Vec<_>>>()?)),
-    };
-    CameraAt::new(camera.path.as_deref(), options, allow)
+    let allow = camera.allow.as_ref().map(peers).transpose()?;
+    let control = camera.control.as_ref().map(peers).transpose()?;
+    CameraAt::new(camera.path.as_deref(), options, allow, control.unwrap_or_default())
+}
+
+/// The viewer gateways of a list.
+fn peers(list: &Allow) -> Result<AllowList> {
+    match list {
+        Allow::File(path) => AllowList::read(path),
+        Allow::Peers(peers) => Ok(AllowList::of(peers.iter().map(peer).collect::<Result<Vec<_>>>()?)),
+    }
 }
 
 fn peer(text: &String) -> Result<PeerId> {
     PeerId::parse(text).ok_or_else(|| {
-        let what = format!("\"{text}\" in the allow list of a camera is no peer id");
+        let what = format!("\"{text}\" in a list of a camera is no peer id");
         Failure::new(FailureKind::Config, what, "write it as `sealcast keygen` prints it")
     })
 }

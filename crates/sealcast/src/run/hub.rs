@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use sealcast_proto::rate::RateConfig;
 
+use super::keyframe_requests::KeyframeRequests;
 use super::{FrameQueue, QueueLimits};
 use crate::failure::Failure;
 use crate::media::{Frame, StreamInfo};
@@ -31,10 +32,6 @@ pub enum SourceEnd {
     /// The source failed.
     Failed(Failure),
 }
-
-/// Minimum time between keyframes on request, for all viewers together: a viewer that sends endless requests must not
-/// spoil the picture of the others.
-const KEYFRAME_INTERVAL: Duration = Duration::from_millis(250);
 
 /// No viewer has set a target.
 const NO_TARGET: u64 = u64::MAX;
@@ -64,7 +61,7 @@ pub struct Hub {
     /// Target rate of the source in bit/s: the lowest target of any viewer, or [`NO_TARGET`] if none is set.
     target: AtomicU64,
     wants_keyframe: AtomicBool,
-    last_request: Mutex<Option<Instant>>,
+    keyframes: Mutex<KeyframeRequests>,
     frames: AtomicU64,
     stopping: AtomicBool,
 }
@@ -86,7 +83,7 @@ impl Hub {
             rate: RateConfig::default(),
             target: AtomicU64::new(NO_TARGET),
             wants_keyframe: AtomicBool::new(false),
-            last_request: Mutex::new(None),
+            keyframes: Mutex::default(),
             frames: AtomicU64::new(0),
             stopping: AtomicBool::new(false),
         }
@@ -166,11 +163,11 @@ impl Hub {
 
     /// True if the source should be asked for a keyframe now. A request that follows another too soon is delayed.
     pub(super) fn take_keyframe_request(&self) -> bool {
-        let mut last = self.last_request.lock().unwrap_or_else(PoisonError::into_inner);
-        let due = last.is_none_or(|last| last.elapsed() >= KEYFRAME_INTERVAL);
-        let ask = due && self.wants_keyframe.swap(false, Ordering::Relaxed);
+        let mut requests = self.keyframes.lock().unwrap_or_else(PoisonError::into_inner);
+        let now = Instant::now();
+        let ask = requests.is_due(now) && self.wants_keyframe.swap(false, Ordering::Relaxed);
         if ask {
-            *last = Some(Instant::now());
+            requests.sent(now);
         }
         ask
     }

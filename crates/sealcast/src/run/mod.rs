@@ -18,6 +18,7 @@ pub mod gateway;
 mod hub;
 #[cfg(test)]
 mod in_memory_tests;
+mod keyframe_requests;
 mod media_sender;
 mod observe;
 mod offer;

@@ -23,6 +23,7 @@ struct Entry {
     camera: Arc<Camera>,
     target: Arc<Target>,
     allow: Option<AllowList>,
+    control: AllowList,
 }
 
 impl Entry {
@@ -46,7 +47,7 @@ pub(super) struct Changes {
     changed: Vec<String>,
     /// Cameras that continue without interruption.
     unchanged: Vec<String>,
-    /// Those of the unchanged cameras whose allow list changed.
+    /// Those of the unchanged cameras whose lists changed of who may see or control them.
     allow_changed: Vec<String>,
 }
 
@@ -71,11 +72,17 @@ impl Registry {
         mut start: impl FnMut(Arc<Target>, mpsc::Receiver<Request>),
     ) -> (Self, Changes) {
         let (mut next, mut changes) = (Self::default(), Changes::default());
-        for CameraAt { path, target, allow } in cameras.0 {
+        for camera in cameras.0 {
+            let CameraAt {
+                path,
+                target,
+                allow,
+                control,
+            } = camera;
             let name = shown(path.as_deref()).to_owned();
             let before = self.entries.iter().find(|entry| entry.camera.path == path);
             if let Some(same) = before.filter(|entry| *entry.target == target) {
-                if same.allow != allow {
+                if same.allow != allow || same.control != control {
                     changes.allow_changed.push(name.clone());
                 }
                 changes.unchanged.push(name);
@@ -83,6 +90,7 @@ impl Registry {
                     camera: Arc::clone(&same.camera),
                     target: Arc::clone(&same.target),
                     allow,
+                    control,
                 });
                 continue;
             }
@@ -96,7 +104,12 @@ impl Registry {
             let target = Arc::new(target);
             start(Arc::clone(&target), requests);
             let camera = Arc::new(Camera { path, requests: sender });
-            next.entries.push(Entry { camera, target, allow });
+            next.entries.push(Entry {
+                camera,
+                target,
+                allow,
+                control,
+            });
         }
         let gone = |entry: &&Entry| next.entries.iter().all(|other| other.camera.path != entry.camera.path);
         let gone = self.entries.iter().filter(gone);
@@ -148,6 +161,13 @@ impl Snapshot {
         }
         let seen = registry.at(path, |entry| entry.admits(peer))?;
         Some(Arc::clone(&seen.camera))
+    }
+
+    /// True if the peer's players may change the camera.
+    pub(super) fn controls(&self, camera: &Arc<Camera>, peer: &PeerId) -> bool {
+        let registry = self.registry.borrow();
+        let mut entries = registry.entries.iter();
+        entries.any(|entry| Arc::ptr_eq(&entry.camera, camera) && entry.control.contains(peer))
     }
 
     /// The status to report if the peer no longer sees a camera.
