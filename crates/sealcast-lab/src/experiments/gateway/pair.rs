@@ -61,7 +61,7 @@ pub(super) fn open(
     let mut ports = Vec::new();
     for at in 0..viewers(load) {
         let port = free_port().map_err(&unusable)?;
-        let mut arguments = words(&["viewer", "--peer", &ticket, "--rtsp"]);
+        let mut arguments = words(&["viewer", "--rtsp-open", "--peer", &ticket, "--rtsp"]);
         arguments.push(format!("127.0.0.1:{port}"));
         programs.push(start("the viewer gateway", &format!("viewer-{at}"), arguments)?);
         ports.push(port);
