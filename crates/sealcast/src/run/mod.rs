@@ -32,6 +32,7 @@ mod serve_viewer;
 mod session_task;
 mod sink_thread;
 mod source_thread;
+mod target_rate;
 mod watch;
 
 pub use admission::Admission;

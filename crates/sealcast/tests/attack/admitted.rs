@@ -1,12 +1,13 @@
-//! A viewer gateway that was admitted and is hostile: it cannot change the camera, nor disturb other players.
+//! Peers that were admitted and are hostile: a viewer gateway that would change the camera or disturb other players, and a
+//! viewer that would take the picture from others.
 
 use std::time::{Duration, Instant};
 
 use sealcast_proto::keys::Role;
 use sealcast_proto::rtsp::{CameraNumber, CarriedHeader, Channel, GatewayMessage, Parameters, Verb};
-use sealcast_testkit::attack::Puppet;
+use sealcast_testkit::attack::{Direction, Proxy, Puppet, Tap, carries_media};
 use sealcast_testkit::gateways::{Camera, Heard, Pair, Plain, Player, pair};
-use sealcast_testkit::program::PATIENCE;
+use sealcast_testkit::program::{PATIENCE, Program, home, port, publish, until, watch};
 
 /// RTCP of a player that leaves: it ends a stream that a camera shares.
 const BYE: [u8; 8] = [0x81, 203, 0, 1, 0, 0, 0, 9];
@@ -144,4 +145,45 @@ fn a_flood_of_keyframe_requests_reaches_the_camera_four_times_a_second() {
         "{requests} requests of at most {most}"
     );
     assert!(scene.player.receives());
+}
+
+/// The bit rate that a publisher asks its source for.
+fn source_target(publisher: &Program) -> f64 {
+    publisher.counts("sealcast_source_target_bits_per_second")
+}
+
+#[test]
+fn a_viewer_that_reports_nothing_does_not_take_the_picture_from_another() {
+    let homes = [home(), home(), home()];
+    let options = ["--listen", "udp://127.0.0.1:0", "--metrics", "127.0.0.1:0"];
+    let publisher = publish(homes[0].path(), "test:640x480@25", &options);
+    // Nothing of the picture reaches the attacker, but all control messages do: it stays, and has nothing to report.
+    let tap = Tap::start(port(&publisher.ticket), |direction, _, datagram| {
+        match direction == Direction::Down && carries_media(datagram) {
+            true => Vec::new(),
+            false => vec![datagram.to_vec()],
+        }
+    });
+    let redirected = Proxy::redirect(&publisher.ticket, tap.port);
+    let attacker = watch(homes[1].path(), &redirected, &["--to", "null:"]);
+    attacker.says("INFO watching", PATIENCE);
+    let program = &publisher.program;
+    let lowest = 150_000.0;
+    until("its silence lowers the rate while it is alone", || {
+        source_target(program) == lowest
+    });
+    let honest = watch(
+        homes[2].path(),
+        &publisher.ticket,
+        &["--to", "null:", "--metrics", "127.0.0.1:0"],
+    );
+    let frames = "sealcast_frames_total{dir=\"in\"}";
+    honest.says("INFO watching", PATIENCE);
+    honest.has_counted(frames, 1.0);
+    program.says("it loses frames, and does not slow the others", PATIENCE);
+    until("the source is asked for what the honest viewer's path carries", || {
+        source_target(program) > 2.0 * lowest
+    });
+    honest.has_counted(frames, honest.counts(frames) + 100.0);
+    assert_eq!(program.said().matches("INFO a viewer watches").count(), 2);
 }
