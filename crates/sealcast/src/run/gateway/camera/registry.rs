@@ -48,7 +48,7 @@ pub(super) struct Changes {
     /// Cameras that continue without interruption.
     unchanged: Vec<String>,
     /// Those of the unchanged cameras whose lists changed of who may see or control them.
-    allow_changed: Vec<String>,
+    lists_changed: Vec<String>,
 }
 
 impl Changes {
@@ -58,7 +58,7 @@ impl Changes {
             removed = self.removed.join(", "),
             changed = self.changed.join(", "),
             unchanged = self.unchanged.join(", "),
-            allow_changed = self.allow_changed.join(", "),
+            lists_changed = self.lists_changed.join(", "),
             "cameras and allow lists were read again"
         );
     }
@@ -83,7 +83,7 @@ impl Registry {
             let before = self.entries.iter().find(|entry| entry.camera.path == path);
             if let Some(same) = before.filter(|entry| *entry.target == target) {
                 if same.allow != allow || same.control != control {
-                    changes.allow_changed.push(name.clone());
+                    changes.lists_changed.push(name.clone());
                 }
                 changes.unchanged.push(name);
                 next.entries.push(Entry {
@@ -234,7 +234,7 @@ mod tests {
             removed: words(&["c"]),
             changed: words(&["b"]),
             unchanged: words(&["a"]),
-            allow_changed: words(&["a"]),
+            lists_changed: words(&["a"]),
         };
         assert_eq!(changes, expected);
         let camera = |registry: &Registry, path| Arc::clone(&registry.at(path, |_| true).expect("it is there").camera);
