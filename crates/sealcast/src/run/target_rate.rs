@@ -98,8 +98,8 @@ impl TargetRate {
         }
     }
 
-    /// The median of the targets of all other viewers that report; of two in the middle the higher, so that slow viewers
-    /// decide only where they are more than half of the others.
+    /// The median of the targets of all other viewers that report; of two in the middle the higher, so that slow
+    /// viewers decide only where they are more than half of the others.
     fn median_of_others(&self, id: u64) -> Option<u64> {
         let others = self
             .viewers

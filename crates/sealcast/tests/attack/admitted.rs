@@ -1,5 +1,5 @@
-//! Peers that were admitted and are hostile: a viewer gateway that would change the camera or disturb other players, and a
-//! viewer that would take the picture from others.
+//! Peers that were admitted and are hostile: a viewer gateway that would change the camera or disturb other players,
+//! and a viewer that would take the picture from others.
 
 use std::time::{Duration, Instant};
 

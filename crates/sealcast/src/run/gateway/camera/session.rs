@@ -371,7 +371,11 @@ impl SessionRole {
         if let Some(known) = self.cameras.get_mut(usize::from(slot)).filter(|known| !known.refused) {
             known.refused = true;
             let camera = shown(known.path.as_deref());
-            tracing::warn!(viewer = %task.name(), camera, "a player would change the camera: its viewer gateway is not in the list `control`");
+            tracing::warn!(
+                viewer = %task.name(),
+                camera,
+                "a player would change the camera: its viewer gateway is not in the list `control`"
+            );
         }
     }
 

@@ -13,7 +13,7 @@ const FIRST_DELAY: Duration = Duration::from_secs(1);
 const LONGEST_DELAY: Duration = Duration::from_secs(8);
 /// Wrong passwords are forgotten when the address has given none for this long.
 const MEMORY: Duration = Duration::from_secs(60);
-/// Maximum number of addresses that are remembered. Beyond it, the one whose last wrong password is oldest is forgotten.
+/// Maximum number of addresses that are remembered. Beyond it, the one whose last wrong password is oldest goes.
 const MAX_GUESSERS: usize = 1024;
 
 /// The wrong passwords of one address.

@@ -28,8 +28,8 @@ use crate::transport::tcp;
 
 /// Maximum number of players at once.
 const MAX_PLAYERS: usize = 64;
-/// Maximum number of players at once that have not logged in, where a login is needed: the others are kept for those who
-/// know the password.
+/// Maximum number of players at once that have not logged in, where a login is needed: the other places are kept for
+/// those who know the password.
 const MAX_NOT_LOGGED_IN: usize = MAX_PLAYERS / 4;
 /// Pause after an error from accept.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
