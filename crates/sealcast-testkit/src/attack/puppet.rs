@@ -8,8 +8,9 @@ use std::time::SystemTime;
 
 use sealcast::keys::mechanism;
 use sealcast_proto::keys::{EpochKeys, HandshakeConfig, Identity, Initiator, InitiatorStep, Role, Side};
+use sealcast_proto::rtsp::GatewayMessage;
 use sealcast_proto::seal::{RecordMeta, SealLimits, suite};
-use sealcast_proto::wire::{Flags, Ticket, write_framed};
+use sealcast_proto::wire::{Control, Flags, Ticket, write_framed};
 use socket2::{Domain, Socket, Type};
 
 use super::PATIENCE;
@@ -79,6 +80,12 @@ impl Puppet {
     pub fn say(&mut self, payload: &[u8]) -> bool {
         let record = self.seal(payload);
         self.stream.write_all(&record).is_ok()
+    }
+
+    /// Sends a message to a camera gateway; returns true if the gateway still accepts it.
+    pub fn tell(&mut self, message: &GatewayMessage) -> bool {
+        let bytes = message.to_bytes().expect("it fits");
+        self.say(&Control::Gateway(&bytes).to_bytes())
     }
 }
 

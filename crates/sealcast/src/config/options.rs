@@ -195,13 +195,18 @@ options! {
         /// Where to listen for RTSP players
         rtsp: SocketAddr { flag("rtsp", "ADDRESS:PORT", VIEWER).default("127.0.0.1:9554") }
 
-        /// Require this user name from players, and the password in the password file
+        /// Require this user name from players, and the password in the password file. Without both, players need a
+        /// password that is made at each start and printed in a URL
         rtsp_user: Option<String> { flag("rtsp-user", "NAME", VIEWER).example("player") }
 
         /// File that only you can read, whose first line is the players' password
         rtsp_password_file: Option<PathBuf> {
             flag("rtsp-password-file", "FILE", VIEWER).example("/etc/sealcast/player.password")
         }
+
+        /// Serve players without a password: whoever reaches the address sees the cameras, on loopback every user of
+        /// this machine
+        rtsp_open: bool { on_flag("rtsp-open", VIEWER) }
 
         /// The cameras of `gateway camera`, one section each, after the other keys of [gateway]. They are read again on
         /// SIGHUP. Players request a camera by its path; a camera without a path is served at all other paths

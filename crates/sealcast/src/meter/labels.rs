@@ -124,6 +124,20 @@ label_values! {
 }
 
 label_values! {
+    /// Reason for not passing RTCP of a player on to a camera.
+    RtcpRefusal {
+        /// A packet of a type that players may not send to a camera.
+        Kind => "kind",
+        /// A request for a keyframe so soon after another that the same keyframe answers both.
+        Keyframe => "keyframe",
+        /// A compound packet of a viewer gateway that sends too many.
+        Rate => "rate",
+        /// What is no compound packet.
+        Malformed => "malformed",
+    }
+}
+
+label_values! {
     /// Fate of a media record on a transport with loss.
     MediaPacket {
         /// A part of a frame, sent or received.

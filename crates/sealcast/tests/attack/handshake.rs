@@ -7,7 +7,9 @@ use std::net::{TcpListener, TcpStream};
 use std::thread;
 
 use sealcast_proto::keys::{PeerId, ticket_mac};
-use sealcast_testkit::attack::{Act, Clip, Direction, Home, LENGTH, PATIENCE, Program, Proxy, lacks, order_looped};
+use sealcast_testkit::attack::{
+    self, Act, Clip, Direction, Home, LENGTH, PATIENCE, Program, Proxy, lacks, order_looped,
+};
 
 const CARD: &str = "test:320x240@25";
 

@@ -1,5 +1,6 @@
-//! Attackers on the path, and strangers who connect to the ports.
+//! Attackers on the path, strangers who connect to the ports, and hostile peers that were admitted.
 
+mod admitted;
 mod handshake;
 mod port;
 mod quic_port;

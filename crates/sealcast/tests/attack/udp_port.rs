@@ -6,8 +6,11 @@ use std::net::UdpSocket;
 use std::thread::{self, sleep};
 use std::time::Duration;
 
+use sealcast_proto::keys::PeerId;
+use sealcast_proto::wire::Ticket;
 use sealcast_testkit::attack::{Home, PATIENCE, Program, Proxy, Stage, kind, total};
 use sealcast_testkit::program::free_port;
+use sealcast_testkit::udp::knock_to;
 
 /// Limit for the growth of a publisher's memory because of strangers, in KiB.
 const MOST_GROWTH: u64 = 10 * 1024;

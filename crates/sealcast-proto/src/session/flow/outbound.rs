@@ -306,6 +306,11 @@ impl Outbound {
         self.delivery.rate.map(|_| self.rate.target())
     }
 
+    /// True if the viewer reports what arrives.
+    pub(in crate::session) fn is_reported(&self) -> bool {
+        self.rate.is_reported()
+    }
+
     /// Smoothed share of packets lost, and the mean length of a loss burst.
     pub(in crate::session) fn loss(&self) -> (f64, f64) {
         (self.rate.loss(), self.rate.mean_burst())
