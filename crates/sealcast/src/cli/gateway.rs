@@ -12,7 +12,6 @@ use sealcast_proto::session::RekeyPolicy;
 use sealcast_proto::unit::Selection;
 use tokio::signal::unix::Signal;
 use tokio::sync::mpsc;
-use zeroize::Zeroizing;
 
 use super::args::{GatewayCameraArgs, GatewayCommand, GatewayViewerArgs};
 use super::{build, publish, shutdown, watch};
@@ -20,8 +19,9 @@ use crate::config::camera::{Allow, Camera};
 use crate::config::{Config, Settings};
 use crate::failure::{Failure, FailureKind, Result};
 use crate::keys::allow::AllowList;
-use crate::keys::{entropy, files};
+use crate::keys::entropy;
 use crate::meter::metrics::Metrics;
+use crate::private_file::{read_secret, read_secret_line};
 use crate::run::gateway::{
     CameraAt, CameraGatewayOptions, Cameras, Renewal, ViewerGatewayOptions, camera_gateway, check_selection,
     viewer_gateway,
@@ -173,7 +173,7 @@ pub(super) fn configured_cameras(settings: &Settings) -> Result<Cameras> {
 
 /// The cameras in a file, one per line.
 fn listed(path: &Path) -> Result<Cameras> {
-    let text = files::read_secret(path)?;
+    let text = read_secret(path)?;
     let lines = text.lines().map(str::trim);
     let lines = lines.filter(|line| !line.is_empty() && !line.starts_with('#'));
     Cameras::new(lines.map(str::parse).collect::<Result<_>>()?)
@@ -181,10 +181,10 @@ fn listed(path: &Path) -> Result<Cameras> {
 
 /// The camera of a section.
 fn section(camera: &Camera) -> Result<CameraAt> {
-    let secret = camera.url_file.as_deref().map(files::read_secret).transpose()?;
+    let secret = camera.url_file.as_deref().map(read_secret_line).transpose()?;
     let url = match (&camera.url, &secret) {
         (Some(url), _) => url,
-        (None, Some(text)) => text.lines().next().unwrap_or_default().trim(),
+        (None, Some(line)) => line.trim(),
         (None, None) => "",
     };
     let options = RtspOptions::parse(url)?.with(camera.transport, camera.fingerprint)?;
@@ -244,11 +244,7 @@ fn login(settings: &Settings) -> Result<Option<(Credentials, DigestAlgorithm)>> 
     let (user, password) = match (&gateway.rtsp_user, &gateway.rtsp_password_file, gateway.rtsp_open) {
         (None, None, true) => return Ok(None),
         (None, None, false) => (DEFAULT_PLAYER, made_password(gateway.rtsp)?),
-        (Some(user), Some(file), false) => {
-            let text = files::read_secret(file)?;
-            let password = text.lines().next().unwrap_or_default().to_owned();
-            (user.as_str(), Zeroizing::new(password))
-        }
+        (Some(user), Some(file), false) => (user.as_str(), read_secret_line(file)?),
         (_, _, true) => {
             return Err(Failure::new(
                 FailureKind::Usage,

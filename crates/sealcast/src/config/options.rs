@@ -99,8 +99,8 @@ options! {
             off_flag("no-invite", "Print a ticket without an invite: only listed viewers are admitted", PUBLISHERS)
         }
 
-        /// Write the ticket to a new file that only you can read, instead of printing it. Whoever reads a ticket with
-        /// an invite can watch
+        /// Write the ticket to a new file that only you can read, or to standard output if FILE is -. By default a
+        /// ticket with an invite is printed only on a terminal: whoever reads it can watch
         ticket_file: Option<PathBuf> { flag("ticket-file", "FILE", PUBLISHERS).example("/run/sealcast/ticket") }
 
         /// Maximum number of viewers at once, at least 1
@@ -156,7 +156,8 @@ options! {
         /// File whose first line is the ticket, for a ticket with an invite
         ticket_file: Option<PathBuf> { key().excludes("ticket").example("/etc/sealcast/ticket") }
 
-        /// Where frames go: null:, file:OUT.mp4|.h264|.mjpeg, - for standard output, or http://127.0.0.1:9880
+        /// Where frames go: null:, file:OUT.mp4|.h264|.mjpeg, - for standard output, or a page at
+        /// http://127.0.0.1:9880[?token=@FILE], whose address is printed on a terminal with the token that opens it
         to: String { flag("to", "SINK", WATCH).default("http://127.0.0.1:9880").example("file:out.mp4") }
 
         /// Connect again when the connection breaks
