@@ -64,6 +64,21 @@ pub fn write_secret(path: &Path, secret: &[u8]) -> Result<()> {
     })
 }
 
+/// Write a file that only its owner can read, in place of the one that may be there: whole or not at all, also if the
+/// machine loses power.
+///
+/// # Errors
+/// The file cannot be written; the one that was there is untouched.
+pub fn replace_secret(path: &Path, secret: &[u8]) -> io::Result<()> {
+    let directory = path.parent().unwrap_or(Path::new("."));
+    // A temporary file has mode 0600.
+    let mut file = tempfile::Builder::new().prefix(".sealcast").tempfile_in(directory)?;
+    file.write_all(secret)?;
+    file.as_file().sync_all()?;
+    file.persist(path).map_err(|error| error.error)?;
+    File::open(directory)?.sync_all()
+}
+
 /// Read a file that holds a secret, at most 4096 bytes. Refused if anyone but its owner may read or write it. A pipe
 /// has no such mode: who opened it holds it.
 ///

@@ -35,7 +35,7 @@ mod source_thread;
 mod target_rate;
 mod watch;
 
-pub use admission::Admission;
+pub use admission::{Admission, ByHand};
 pub use clock::Clock;
 pub use control::{ControlSocket, MAX_COMMAND};
 pub use hub::Hub;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use sealcast_proto::keys::{HandshakeConfig, HelloKeys, Identity, Invite, Mechanism, PeerId, PresharedKey, Role, Side};
+use sealcast_proto::keys::{HandshakeConfig, HelloKeys, Identity, Mechanism, PeerId, Role, Side};
 use sealcast_proto::seal::Suite;
 use sealcast_proto::session::{Carrier, Delivery, Fec, Mtu, QuicMedia, RekeyPolicy, Session, SessionConfig};
 use sealcast_proto::unit::Unit;
@@ -13,6 +13,7 @@ use super::Observation;
 use super::delay_rate::DelayBasedRate;
 use crate::failure::{Failure, FailureKind, Result};
 use crate::keys::entropy;
+use crate::keys::peers::{Keeping, KnownPeers};
 
 /// A session's carrier, and the delivery of media on it.
 #[derive(Clone, Copy)]
@@ -63,12 +64,17 @@ pub struct Offer {
     pub unit: Unit,
     /// Seed of the random draws of a selection by rate; not a secret.
     pub selection_seed: u64,
+    /// Where this end keeps the secrets of its enrolments, when it connects.
+    pub known: KnownPeers,
 }
 
-/// The keys of hellos to `responder` with this invite.
-pub(super) fn hello_keys(responder: PeerId, invite: Option<&Invite>) -> Arc<HelloKeys> {
-    let psk = invite.map(PresharedKey::from_invite);
-    Arc::new(HelloKeys::new(&responder, &psk))
+/// A session of the connecting end.
+pub(super) struct Initiated {
+    pub(super) session: Session,
+    /// Time taken to generate its key pair.
+    pub(super) keygen: Duration,
+    /// What to keep once the session is established.
+    pub(super) keeping: Option<Keeping>,
 }
 
 impl Offer {
@@ -98,19 +104,22 @@ impl Offer {
         }
     }
 
-    /// Create the session of the connecting end. Also returns the time taken to generate its key pair.
+    /// Create the session of the connecting end.
     pub(super) fn initiate(
         &self,
         role: Role,
         ticket: &Ticket,
         carrier_config: CarrierConfig,
         observation: &Observation,
-    ) -> Result<(Session, Duration)> {
+    ) -> Result<Initiated> {
+        let psk = self.known.psk_for(ticket);
+        // With another key than the invite's nothing is enrolled.
+        let keeping = psk.as_ref().and_then(|psk| self.known.keeping(ticket, psk));
         let config = self.session(
             role,
             Side::Initiator,
             Some(ticket.peer),
-            hello_keys(ticket.peer, ticket.invite.as_ref()),
+            Arc::new(HelloKeys::new(&ticket.peer, &psk)),
             carrier_config,
         );
         let began = Instant::now();
@@ -122,6 +131,10 @@ impl Offer {
                 "please report this",
             )
         })?;
-        Ok((session, began.elapsed()))
+        Ok(Initiated {
+            session,
+            keygen: began.elapsed(),
+            keeping,
+        })
     }
 }

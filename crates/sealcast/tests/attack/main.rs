@@ -2,6 +2,7 @@
 
 mod admitted;
 mod handshake;
+mod invites;
 mod local;
 mod port;
 mod quic_port;
