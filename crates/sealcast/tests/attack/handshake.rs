@@ -64,7 +64,7 @@ fn who_is_neither_invited_nor_listed_stays_out_and_the_publisher_says_who() {
     let (program, ticket) = publisher.publish(CARD, "");
     let (bare, _) = ticket.split_once('#').expect("an invite");
     is_refused(&viewer, bare, 6, &["not authorised", "ask the publisher for a ticket"]);
-    program.says("not on the allow list and proved no invite");
+    program.says(STRANGER);
     let wrong = format!("{bare}#{}", "a".repeat(26));
     is_refused(
         &viewer,

@@ -256,7 +256,7 @@ fn secrets_that_others_can_read_and_lists_that_they_can_write_are_refused() {
     };
     assert_eq!(home.start("keygen key").ends(), 0);
     let key = fs::read_to_string(home.file("key")).expect("an identity");
-    let ticket = format!("sealcast://127.0.0.1:1/{}#{}", "a".repeat(52), "a".repeat(26));
+    let ticket = format!("sealcast://127.0.0.1:1/{}#{}", "b".repeat(51) + "a", "a".repeat(26));
     let publish = "publish --listen tcp://127.0.0.1:0";
     let cases = [
         (

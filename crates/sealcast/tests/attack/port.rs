@@ -317,7 +317,7 @@ fn a_viewer_survives_what_a_false_publisher_says() {
             continue;
         }
         let home = Home::new();
-        let ticket = format!("sealcast://127.0.0.1:{port}/{}", "a".repeat(52));
+        let ticket = format!("sealcast://127.0.0.1:{port}/{}", "b".repeat(51) + "a");
         let mut viewer = home.start(&format!("watch {ticket} --to file:out.h264 --no-reconnect"));
         let code = viewer.ends();
         let said = viewer.said();
