@@ -253,10 +253,13 @@ fn arguments<'a>(first: &[&'a str], more: &[&'a str]) -> Vec<&'a str> {
     [first, more].concat()
 }
 
-/// Publishes at a free local port, unless `more` has a listening URL.
+/// For tests in which several viewers come with one ticket.
+pub const MANY_USES: [&str; 2] = ["--invite-uses", "64"];
+
+/// Publishes at a free local port, unless `more` has a listening URL. Many viewers may come with the ticket.
 pub fn publish(home: &Path, source: &str, more: &[&str]) -> Publisher {
     let mut command = sealcast(home);
-    command.args(arguments(&["publish", source], more));
+    command.args(arguments(&["publish", source], more)).args(MANY_USES);
     if !more.contains(&"--listen") {
         command.args(["--listen", "tcp://127.0.0.1:0"]);
     }

@@ -12,7 +12,7 @@ use serde_json::Value;
 use tempfile::TempDir;
 
 use crate::built::built;
-use crate::program::PATIENCE;
+use crate::program::{MANY_USES, PATIENCE};
 
 /// Printed by an end that has received nothing from the other for two seconds.
 const SILENT: &str = "nothing was heard";
@@ -84,9 +84,10 @@ impl Home {
         self.publish_at(&format!("udp://127.0.0.1:0{separator}{options}"), source, more)
     }
 
-    /// Publishes at this listening URL.
+    /// Publishes at this listening URL. Many viewers may come with the ticket.
     pub fn publish_at(&self, listen: &str, source: &str, more: &str) -> (Program, String) {
-        let program = self.start(&format!("publish {source} --listen {listen} {more}"));
+        let uses = MANY_USES.join(" ");
+        let program = self.start(&format!("publish {source} --listen {listen} {uses} {more}"));
         let ticket = program.ticket();
         (program, ticket)
     }

@@ -9,7 +9,7 @@ use std::path::Path;
 use tempfile::TempDir;
 
 use crate::media::tool;
-use crate::program::{PATIENCE, Program, Publisher, free_port, home, publish_by, sealcast};
+use crate::program::{MANY_USES, PATIENCE, Program, Publisher, free_port, home, publish_by, sealcast};
 
 pub use camera::{Camera, Heard};
 pub use film::{FRAGMENTS, film, number};
@@ -72,10 +72,10 @@ pub fn pair(camera: &str, more_camera: &[&str], more_viewer: &[&str]) -> Pair {
     }
 }
 
-/// Starts a camera gateway for one camera, or for those in `more`.
+/// Starts a camera gateway for one camera, or for those in `more`. Many viewer gateways may come with the ticket.
 pub fn camera_gateway(home: &Path, camera: &str, more: &[&str]) -> Publisher {
     let mut command = sealcast(home);
-    command.args(["gateway", "camera"]).args(more);
+    command.args(["gateway", "camera"]).args(MANY_USES).args(more);
     if !camera.is_empty() {
         command.args(["--camera", camera]);
     }

@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand};
 
 use super::flags::{Flags, STUDY};
+use crate::keys::peers::MAX_HOURS;
 
 const EXAMPLES: &str = "Examples:
   sealcast demo                                              everything on this machine, on a page
@@ -40,6 +41,8 @@ pub(super) enum Command {
     Watch(WatchArgs),
     /// Connect RTSP cameras to RTSP players over a sealed link, without changes to either
     Gateway(GatewayCommands),
+    /// Show who is admitted, and change it
+    Peers(PeersArgs),
     /// Send a command to a publisher that runs with --control
     Control(ControlArgs),
     /// Print versions, suites, mechanisms, and which processor features are in use
@@ -55,11 +58,61 @@ pub(super) struct KeygenArgs {
 }
 
 #[derive(Debug, Args)]
+pub(super) struct PeersArgs {
+    #[command(subcommand)]
+    pub(super) command: PeersAction,
+
+    /// The lists of this name: the --name of a publisher or camera gateway
+    #[arg(long, value_name = "NAME", global = true, conflicts_with = "lists_of")]
+    pub(super) name: Option<String>,
+
+    /// The lists of a publisher that listens at this URL and has no --name
+    #[arg(id = "lists_of", long = "listen", value_name = "URL", global = true)]
+    pub(super) listen: Option<String>,
+
+    /// The lists of a `watch --listen` instead of a publisher's
+    #[arg(long, global = true)]
+    pub(super) viewer: bool,
+
+    /// Configuration file (TOML) of the publisher: its name, listening URL and allow list
+    #[arg(long, env = "SEALCAST_CONFIG", value_name = "FILE", global = true)]
+    pub(super) config: Option<PathBuf>,
+}
+
+#[derive(Debug, Subcommand)]
+pub(super) enum PeersAction {
+    /// Show the peers that are admitted, and the invites
+    List,
+    /// Admit a peer without an invite
+    Allow {
+        /// Its peer id, as `sealcast keygen` prints it
+        peer: String,
+
+        /// A note for yourself
+        comment: Vec<String>,
+    },
+    /// Admit a peer no more
+    Remove {
+        /// Its peer id, or the beginning of it
+        peer: String,
+    },
+    /// Withdraw an invite
+    Withdraw {
+        /// Its name in the list, or `all`
+        invite: String,
+
+        /// Also remove the peers that it enrolled; with `all`, every peer that an invite enrolled
+        #[arg(long)]
+        with_peers: bool,
+    },
+}
+
+#[derive(Debug, Args)]
 pub(super) struct ControlArgs {
     /// The publisher's control socket
     pub(super) path: PathBuf,
 
-    /// The command: encrypt SELECTION, rekey, keyframe, status or help
+    /// The command: encrypt SELECTION, rekey, keyframe, status, peers … or help
     #[arg(required = true)]
     pub(super) command: Vec<String>,
 }
@@ -176,6 +229,19 @@ pub(super) struct WatchArgs {
     /// Write the ticket to a new file that only you can read, with --listen
     #[arg(long, value_name = "FILE", requires = "listen")]
     pub(super) ticket_file: Option<PathBuf>,
+
+    /// Admit only this publisher, with --listen. The ticket then has no invite
+    #[arg(long, value_name = "PEER-ID", requires = "listen")]
+    pub(super) publisher: Option<String>,
+
+    /// Name of the lists of publishers that were let in, with --listen [default: made from the URL]
+    #[arg(long, value_name = "NAME", requires = "listen")]
+    pub(super) name: Option<String>,
+
+    /// Hours after which the invite in the ticket expires, with --listen: 1 to 8760
+    #[arg(long, value_name = "N", requires = "listen", default_value_t = 24,
+          value_parser = clap::value_parser!(u32).range(1..=i64::from(MAX_HOURS)))]
+    pub(super) invite_hours: u32,
 
     #[command(flatten)]
     pub(super) latency: LatencyArg,

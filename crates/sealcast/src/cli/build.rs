@@ -15,10 +15,9 @@ use sealcast_proto::wire::{MAX_TICKET, Ticket};
 use super::args::SessionArgs;
 use crate::config::{Config, Settings};
 use crate::failure::{Failure, FailureKind, Result};
-use crate::keys::allow::AllowList;
 use crate::keys::{files, mechanism};
 use crate::meter::power::MeterSpec;
-use crate::run::{Admission, ObserveOptions, Offer};
+use crate::run::{ObserveOptions, Offer};
 use crate::transport::ListenUrl;
 
 /// The names of the recommended suites.
@@ -115,6 +114,7 @@ pub(super) fn own_offer(args: &SessionArgs, sealing: Sealing, settings: &Setting
         rekey: sealing.rekey,
         unit: sealing.unit,
         selection_seed: sealing.seed,
+        known: super::peers::known(),
     })
 }
 
@@ -206,21 +206,6 @@ pub(super) fn rate(config: &Config) -> Result<RateConfig> {
     })
 }
 
-/// Default allow list of viewers that may watch us.
-pub(super) const ALLOWED_VIEWERS: &str = "allow";
-/// Default allow list of publishers that may send to us. It is separate because permission to watch must not imply
-/// permission to publish.
-pub(super) const ALLOWED_PUBLISHERS: &str = "allow-publishers";
-
-/// The admission rules, with the peers from the given file or from the default list `list`.
-pub(super) fn admission(allow: Option<&Path>, list: &str, open: bool) -> Result<Admission> {
-    let path = match allow {
-        Some(path) => path.to_owned(),
-        None => files::home()?.join(list),
-    };
-    Ok(Admission::new(AllowList::open(&path)?, open))
-}
-
 /// The observations requested by the user.
 pub(super) fn observe(settings: &Settings) -> Result<ObserveOptions> {
     let observe = &settings.config.observe;
@@ -287,6 +272,8 @@ pub(super) fn check(settings: &Settings) -> Result<()> {
     rate(config)?;
     meter(settings)?;
     listen_url(settings)?;
+    super::peers::list_name(settings)?;
+    super::peers::invite_terms(settings)?;
     if let Some(source) = &config.publish.source {
         let source = source.parse::<crate::source::SourceUrl>();
         source.map_err(|failure| settings.placed("publish.source", failure))?;

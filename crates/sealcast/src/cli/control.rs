@@ -1,17 +1,18 @@
 //! `sealcast control`: sends a command to a running publishing end.
 
-use std::io::{BufRead, BufReader, Read, Write};
+use std::io::{BufRead, BufReader, ErrorKind, Read, Write};
 use std::os::unix::net::UnixStream;
 use std::time::Duration;
 
 use super::args::ControlArgs;
 use crate::failure::{Failure, FailureKind, Result};
+use crate::keys::peers::MAX_LISTED;
 use crate::run::MAX_COMMAND;
 
 /// Time limit for the answer.
 const PATIENCE: Duration = Duration::from_secs(5);
-/// Maximum length of the answer in bytes.
-const MAX_ANSWER: u64 = 4096;
+/// Maximum length of the answer in bytes: a table of peers.
+const MAX_ANSWER: u64 = 128 * 1024;
 
 pub(super) fn run(args: &ControlArgs) -> Result<()> {
     let command = args.command.join(" ");
@@ -24,24 +25,30 @@ pub(super) fn run(args: &ControlArgs) -> Result<()> {
         let hint = "name the path that was given to publish or gateway camera as --control";
         Failure::new(FailureKind::Network, what, hint)
     })?;
-    match answer.trim_end().strip_prefix("error: ") {
+    match answer.strip_prefix("error: ") {
         Some(why) => Err(Failure::new(FailureKind::Usage, why, "say help to see the commands")),
         None => {
-            println!("{}", answer.trim_end());
+            println!("{answer}");
             Ok(())
         }
     }
 }
 
+/// Ask, and return the answer: one line, or the lines that a line `ok N lines` announces.
 fn ask(args: &ControlArgs, command: &str) -> std::io::Result<String> {
     let mut stream = UnixStream::connect(&args.path)?;
     stream.set_read_timeout(Some(PATIENCE))?;
     stream.set_write_timeout(Some(PATIENCE))?;
     stream.write_all(format!("{command}\n").as_bytes())?;
-    let mut answer = String::new();
-    BufReader::new(stream.take(MAX_ANSWER)).read_line(&mut answer)?;
-    if answer.is_empty() {
-        return Err(std::io::ErrorKind::UnexpectedEof.into());
+    let mut lines = BufReader::new(stream.take(MAX_ANSWER)).lines();
+    let mut next = || lines.next().unwrap_or(Err(ErrorKind::UnexpectedEof.into()));
+    let first = next()?;
+    let more = first.strip_prefix("ok ").and_then(|rest| rest.strip_suffix(" lines"));
+    match more.and_then(|count| count.parse().ok()) {
+        Some(count) => (0..MAX_LISTED.min(count))
+            .map(|_| next())
+            .collect::<std::io::Result<Vec<_>>>()
+            .map(|lines| lines.join("\n")),
+        None => Ok(first),
     }
-    Ok(answer)
 }

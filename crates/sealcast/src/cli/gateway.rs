@@ -1,6 +1,5 @@
 //! `sealcast gateway camera` and `sealcast gateway viewer`.
 
-use std::convert::Infallible;
 use std::path::Path;
 use std::time::Duration;
 
@@ -8,12 +7,11 @@ use sealcast_proto::keys::PeerId;
 use sealcast_proto::rtsp::{Credentials, DigestAlgorithm};
 use sealcast_proto::session::RekeyPolicy;
 use sealcast_proto::unit::Selection;
-use tokio::signal::unix::Signal;
 use tokio::sync::mpsc;
 use zeroize::Zeroizing;
 
 use super::args::{GatewayCameraArgs, GatewayCommand, GatewayViewerArgs};
-use super::{build, publish, shutdown, watch};
+use super::{build, peers, publish, shutdown, watch};
 use crate::config::camera::{Allow, Camera};
 use crate::config::{Config, Settings};
 use crate::failure::{Failure, FailureKind, Result};
@@ -45,13 +43,14 @@ async fn run_camera(args: GatewayCameraArgs) -> Result<()> {
     let selection = selection(&settings)?;
     let sealing = publish::publisher_sealing(&settings)?;
     let mut offer = build::own_offer(&args.session, sealing, &settings)?;
-    let admission = publish::admission(&settings.config)?;
+    let terms = peers::invite_terms(&settings)?;
     let control = publish::control_socket(&settings.config)?;
+    let admission = peers::viewers(&settings)?;
     let metrics = Metrics::new(build_info());
     // Cameras make packets for an MTU of 1500 bytes. A packet that does not fit together with the bytes that sealing
     // adds needs two datagrams.
     let (identity, mtu) = (&offer.identity, Mtu::Auto);
-    let (listener, delivery, ticket) = publish::listen(&settings, identity, metrics.clone(), mtu)?;
+    let (listener, delivery, mut ticket) = publish::listen(&settings, identity, metrics.clone(), mtu)?;
     // QUIC would use one stream per frame, which is too expensive for single packets; use its datagrams.
     let datagrams = match listener {
         Listener::Tcp(_) => None,
@@ -59,6 +58,9 @@ async fn run_camera(args: GatewayCameraArgs) -> Result<()> {
         Listener::Quic(_) => Some("quic"),
     };
     offer.unit = publish::unit_in_force(&settings, datagrams)?;
+    if configured.invite {
+        ticket.invite = Some(admission.invite(terms)?);
+    }
     publish::hand_out(&ticket, configured.ticket_file.as_deref())?;
     let observing = Observation::start("gateway camera", build::observe(&settings)?, metrics).await?;
     let observation = observing.observation();
@@ -73,7 +75,6 @@ async fn run_camera(args: GatewayCameraArgs) -> Result<()> {
     let options = CameraGatewayOptions {
         cameras,
         offer,
-        invite: ticket.invite,
         admission,
         max_viewers: configured.max_viewers.get() as usize,
         listener,
@@ -83,9 +84,15 @@ async fn run_camera(args: GatewayCameraArgs) -> Result<()> {
         renewals,
     };
     let stop = shutdown::stop_signal(args.session.seconds)?;
+    let read_again = async || {
+        let renewal = renewal(&args, &settings.config)?;
+        // Sending fails only while the gateway is ending.
+        drop(renew.send(renewal).await);
+        Ok(())
+    };
     let outcome = tokio::select! {
         outcome = camera_gateway(options, observation, stop) => outcome,
-        never = read_again(&args, &settings.config, hangups, renew) => match never {},
+        never = shutdown::on_hangup(hangups, read_again) => match never {},
     };
     observing.finish(outcome)
 }
@@ -100,30 +107,12 @@ fn selection(settings: &Settings) -> Result<Selection> {
     checked.map(|()| selection)
 }
 
-/// Read the cameras and allow lists again on every SIGHUP. An invalid configuration changes nothing.
-async fn read_again(
-    args: &GatewayCameraArgs,
-    first: &Config,
-    mut hangups: Signal,
-    renew: mpsc::Sender<Renewal>,
-) -> Infallible {
-    loop {
-        if hangups.recv().await.is_none() {
-            return std::future::pending().await;
-        }
-        match renewal(args, first) {
-            // Sending fails only while the gateway is ending.
-            Ok(renewal) => drop(renew.send(renewal).await),
-            Err(failure) => tracing::error!("everything stays as it was: {failure}"),
-        }
-    }
-}
-
+/// The cameras and allow lists, read again.
 fn renewal(args: &GatewayCameraArgs, first: &Config) -> Result<Renewal> {
     let settings = build::settings(&args.session)?;
     let renewal = Renewal {
         cameras: cameras(args, &settings)?,
-        admission: publish::admission(&settings.config)?,
+        by_hand: peers::viewers_by_hand(&settings)?,
     };
     if fixed(settings.config) != fixed(first.clone()) {
         tracing::warn!("other settings than cameras and who is let in have changed: they wait for a restart");

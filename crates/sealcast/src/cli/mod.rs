@@ -6,6 +6,7 @@ mod control;
 mod demo;
 mod flags;
 mod gateway;
+mod peers;
 mod publish;
 mod shutdown;
 mod watch;
@@ -63,6 +64,7 @@ fn init_log(verbose: u8) {
 fn dispatch(arguments: Arguments) -> Result<()> {
     match arguments.command {
         Command::Keygen(args) => keygen(&args),
+        Command::Peers(args) => peers::run(&args),
         Command::Control(args) => control::run(&args),
         Command::PrintConfig(args) => print_config(&args),
         Command::Config(args) => match args.command {

@@ -1,12 +1,14 @@
 //! `sealcast publish`.
 
-use sealcast_proto::keys::{Identity, Invite, PeerId};
+use std::sync::Arc;
+
+use sealcast_proto::keys::{Identity, PeerId};
 use sealcast_proto::session::Delivery;
 use sealcast_proto::unit::Unit;
 use sealcast_proto::wire::{Host, Ticket, TransportKind};
 
 use super::args::PublishArgs;
-use super::{build, shutdown};
+use super::{build, peers, shutdown};
 use crate::config::{Config, Settings};
 use crate::failure::{Failure, FailureKind, Result};
 use crate::keys::{entropy, files};
@@ -22,6 +24,8 @@ pub(super) fn run(args: PublishArgs) -> Result<()> {
 }
 
 async fn run_async(args: PublishArgs) -> Result<()> {
+    // From here on SIGHUP no longer ends the program.
+    let hangups = shutdown::hangups()?;
     let settings = build::settings(&args.session)?;
     let configured = &settings.config.publish;
     let source_url = source_url(&settings.config)?;
@@ -33,15 +37,21 @@ async fn run_async(args: PublishArgs) -> Result<()> {
     let sealing = publisher_sealing(&settings)?;
     let mut offer = build::own_offer(&args.session, sealing, &settings)?;
     let peer = offer.identity.peer_id();
-    let admission = admission(&settings.config)?;
-
+    let terms = peers::invite_terms(&settings)?;
     let control = control_socket(&settings.config)?;
+    let admission = match configured.to {
+        Some(_) => Arc::new(Admission::in_memory()),
+        None => peers::viewers(&settings)?,
+    };
     let metrics = Metrics::new(build_info());
-    let (viewers, ticket) = viewers(&settings, &offer.identity, metrics.clone())?;
+    let (viewers, mut ticket) = viewers(&settings, &offer.identity, metrics.clone())?;
     offer.unit = unit_in_force(&settings, scheme_of_datagrams(&viewers))?;
     // Open the source first, so that the ticket is handed out only when there is something to see.
     let source = open_source(source_url.clone()).await?;
-    if let Some(ticket) = &ticket {
+    if let Some(ticket) = &mut ticket {
+        if configured.invite {
+            ticket.invite = Some(admission.invite(terms)?);
+        }
         hand_out(ticket, configured.ticket_file.as_deref())?;
     }
     let info = source.info();
@@ -63,8 +73,7 @@ async fn run_async(args: PublishArgs) -> Result<()> {
     let options = PublishOptions {
         source,
         offer,
-        invite: ticket.and_then(|ticket| ticket.invite),
-        admission,
+        admission: Arc::clone(&admission),
         max_viewers: configured.max_viewers.get() as usize,
         queue: QueueLimits {
             frames: configured.queue_frames.get() as usize,
@@ -75,7 +84,12 @@ async fn run_async(args: PublishArgs) -> Result<()> {
         settings: RuntimeSettings::new(selection),
         control,
     };
-    let outcome = publish(options, observation, shutdown::stop_signal(args.session.seconds)?).await;
+    let stop = shutdown::stop_signal(args.session.seconds)?;
+    let by_hand = || peers::viewers_by_hand(&build::settings(&args.session)?);
+    let outcome = tokio::select! {
+        outcome = publish(options, observation, stop) => outcome,
+        never = peers::read_again(hangups, &admission, by_hand) => match never {},
+    };
     observing.finish(outcome)
 }
 
@@ -88,15 +102,6 @@ pub(super) fn publisher_sealing(settings: &Settings) -> Result<build::Sealing> {
         unit: build::unit(settings)?.unwrap_or(Unit::Frame),
         seed: seed.map_or_else(|| entropy::random().map(u64::from_be_bytes), Ok)?,
     })
-}
-
-/// The admission rules for viewers.
-pub(super) fn admission(config: &Config) -> Result<Admission> {
-    build::admission(
-        config.publish.allow.as_deref(),
-        build::ALLOWED_VIEWERS,
-        config.publish.open,
-    )
 }
 
 /// The viewers' scheme, if it uses datagrams and frames do not fit in them.
@@ -183,8 +188,8 @@ fn viewers(settings: &Settings, identity: &Identity, metrics: Metrics) -> Result
     Ok((Viewers::Listen { listener, delivery }, Some(ticket)))
 }
 
-/// The listening socket of a publishing end, its delivery of media, and the ticket that leads to it. `mtu` applies if
-/// the URL's options do not set the MTU.
+/// The listening socket of a publishing end, its delivery of media, and the ticket that leads to it, without an invite.
+/// `mtu` applies if the URL's options do not set the MTU.
 pub(super) fn listen(
     settings: &Settings,
     identity: &Identity,
@@ -193,26 +198,16 @@ pub(super) fn listen(
 ) -> Result<(Listener, Delivery, Ticket)> {
     let configured = &settings.config.publish;
     let url = build::listen_url(settings)?;
-    let invite = match configured.invite {
-        true => Some(Invite::new(entropy::random()?)),
-        false => None,
-    };
     let listener = Listener::bind(&url, identity, metrics)?;
     let delivery = url.options.delivery(mtu);
-    let ticket = ticket_for(&listener, url, configured.host.as_deref(), identity.peer_id(), invite)
+    let ticket = ticket_for(&listener, url, configured.host.as_deref(), identity.peer_id())
         .map_err(|failure| settings.placed("publish.host", failure))?;
     Ok((listener, delivery, ticket))
 }
 
-/// The ticket of a listening end.
-pub(super) fn ticket_for(
-    listener: &Listener,
-    listen: ListenUrl,
-    host: Option<&str>,
-    peer: PeerId,
-    invite: Option<Invite>,
-) -> Result<Ticket> {
-    let mut ticket = listen.ticket(listener.local_address()?, peer, invite);
+/// The ticket of a listening end, without an invite.
+pub(super) fn ticket_for(listener: &Listener, listen: ListenUrl, host: Option<&str>, peer: PeerId) -> Result<Ticket> {
+    let mut ticket = listen.ticket(listener.local_address()?, peer, None);
     if let Some(host) = host {
         ticket.host = Host::Name(host.to_owned());
     }

@@ -1,5 +1,6 @@
 //! Signals and timers: stopping the program, and reading the configuration again.
 
+use std::convert::Infallible;
 use std::time::Duration;
 
 use tokio::runtime::{Builder, Runtime};
@@ -40,6 +41,18 @@ pub(super) fn stop_signal(seconds: Option<u64>) -> Result<watch::Receiver<bool>>
 /// not end the program.
 pub(super) fn hangups() -> Result<Signal> {
     listen(SignalKind::hangup())
+}
+
+/// Call `renew` on every SIGHUP. What fails changes nothing, and is logged.
+pub(super) async fn on_hangup(mut hangups: Signal, mut renew: impl AsyncFnMut() -> Result<()>) -> Infallible {
+    loop {
+        if hangups.recv().await.is_none() {
+            return std::future::pending().await;
+        }
+        if let Err(failure) = renew().await {
+            tracing::error!("everything stays as it was: {failure}");
+        }
+    }
 }
 
 fn listen(kind: SignalKind) -> Result<Signal> {

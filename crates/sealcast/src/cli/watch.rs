@@ -1,17 +1,17 @@
 //! `sealcast watch`.
 
 use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration;
 
-use sealcast_proto::keys::Invite;
 use sealcast_proto::session::RekeyPolicy;
 use sealcast_proto::wire::Ticket;
 
 use super::args::WatchArgs;
 use super::publish::{hand_out, ticket_for};
-use super::{build, shutdown};
+use super::{build, peers, shutdown};
 use crate::failure::{Failure, FailureKind, Result};
-use crate::keys::entropy;
+use crate::keys::peers::Terms;
 use crate::meter::metrics::Metrics;
 use crate::run::{Observation, PublisherAt, QueueLimits, WatchOptions, build_info, watch};
 use crate::sink;
@@ -22,6 +22,7 @@ pub(super) fn run(args: WatchArgs) -> Result<()> {
 }
 
 async fn run_async(args: WatchArgs) -> Result<()> {
+    let hangups = args.listen.as_ref().map(|_| shutdown::hangups()).transpose()?;
     let settings = build::settings(&args.session)?;
     let configured = &settings.config.watch;
     let sealing = build::Sealing::without_media(RekeyPolicy::default());
@@ -34,15 +35,14 @@ async fn run_async(args: WatchArgs) -> Result<()> {
             let listen: ListenUrl = listen.parse()?;
             let listener = Listener::bind(&listen, &offer.identity, metrics.clone())?;
             budget = listen.options.latency;
-            let invite = Invite::new(entropy::random()?);
-            let ticket = ticket_for(&listener, listen, args.host.as_deref(), peer, Some(invite.clone()))?;
-            hand_out(&ticket, args.ticket_file.as_deref())?;
-            let admission = build::admission(None, build::ALLOWED_PUBLISHERS, false)?;
-            PublisherAt::Listen {
-                listener,
-                invite: Some(invite),
-                admission,
+            let mut ticket = ticket_for(&listener, listen, args.host.as_deref(), peer)?;
+            let admission = peers::publishers(&args, &listen)?;
+            if args.publisher.is_none() {
+                let hours = args.invite_hours;
+                ticket.invite = Some(admission.invite(Terms { uses: 1, hours })?);
             }
+            hand_out(&ticket, args.ticket_file.as_deref())?;
+            PublisherAt::Listen { listener, admission }
         }
         None => {
             let ticket = ticket_in_force(configured.ticket.as_ref(), configured.ticket_file.as_deref())?;
@@ -61,6 +61,10 @@ async fn run_async(args: WatchArgs) -> Result<()> {
     observation.setting("sink", sink_url);
     observation.setting("peer", &peer.to_string());
     tracing::info!(peer = %peer, sink = sink_url, "viewer");
+    let admission = match &publisher {
+        PublisherAt::Listen { admission, .. } => Some(Arc::clone(admission)),
+        PublisherAt::Connect(_) => None,
+    };
     let options = WatchOptions {
         publisher,
         offer,
@@ -69,7 +73,19 @@ async fn run_async(args: WatchArgs) -> Result<()> {
         queue: QueueLimits::default(),
         reconnect: configured.reconnect,
     };
-    let outcome = watch(options, observation, shutdown::stop_signal(args.session.seconds)?).await;
+    let stop = shutdown::stop_signal(args.session.seconds)?;
+    let read_again = async {
+        match hangups.zip(admission) {
+            Some((hangups, admission)) => {
+                peers::read_again(hangups, &admission, || peers::publishers_by_hand(&args)).await
+            }
+            None => std::future::pending().await,
+        }
+    };
+    let outcome = tokio::select! {
+        outcome = watch(options, observation, stop) => outcome,
+        never = read_again => match never {},
+    };
     observing.finish(outcome)
 }
 

@@ -86,7 +86,12 @@ options! {
                 .example("camera.example")
         }
 
-        /// File with the peer ids to admit, one per line
+        /// Name of the lists of peers and invites: 1 to 64 letters, digits and .-_
+        name: Option<String> {
+            flag("name", "NAME", PUBLISHERS).unset("made from listen, such as tcp-0.0.0.0-9553").example("front-door")
+        }
+
+        /// File with the peer ids to admit, one per line. It is read again on SIGHUP
         allow: Option<PathBuf> {
             flag("allow", "FILE", PUBLISHERS).unset("~/.config/sealcast/allow").example("/etc/sealcast/allowed")
         }
@@ -94,10 +99,16 @@ options! {
         /// Admit every peer, whatever its identity: anybody who reaches this end can watch
         open: bool { on_flag("open", PUBLISHERS) }
 
-        /// Put an invite into the ticket. Whoever holds it is admitted
+        /// Put a new invite into the ticket. The first who proves it is enrolled, and admitted from then on
         invite: bool {
             off_flag("no-invite", "Print a ticket without an invite: only listed viewers are admitted", PUBLISHERS)
         }
+
+        /// Number of viewers that the invite enrols, 1 to 64
+        invite_uses: NonZeroU32 { flag("invite-uses", "N", PUBLISHERS).default("1") }
+
+        /// Hours after which the invite expires, 1 to 8760, by this machine's clock
+        invite_hours: NonZeroU32 { flag("invite-hours", "N", PUBLISHERS).default("24") }
 
         /// Write the ticket to a new file that only you can read, instead of printing it. Whoever reads a ticket with
         /// an invite can watch

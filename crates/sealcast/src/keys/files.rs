@@ -1,8 +1,8 @@
 //! Identity files and other secrets read from files.
 
-use std::fs::{self, OpenOptions};
-use std::io::{ErrorKind, Write};
-use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
+use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::io::{self, ErrorKind, Write};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use sealcast_proto::keys::Identity;
@@ -71,6 +71,29 @@ pub fn write_secret(path: &Path, secret: &[u8]) -> Result<()> {
             "choose a place you may write to that has room",
         ),
     })
+}
+
+/// Write a file that only its owner can read, in place of the one that may be there: whole or not at all, also if the
+/// machine loses power.
+///
+/// # Errors
+/// The file cannot be written; the one that was there is untouched.
+pub fn replace_secret(path: &Path, secret: &[u8]) -> io::Result<()> {
+    let directory = path.parent().unwrap_or(Path::new("."));
+    // A temporary file has mode 0600.
+    let mut file = tempfile::Builder::new().prefix(".sealcast").tempfile_in(directory)?;
+    file.write_all(secret)?;
+    file.as_file().sync_all()?;
+    file.persist(path).map_err(|error| error.error)?;
+    File::open(directory)?.sync_all()
+}
+
+/// Make a directory, with its parents, that only its owner can read; one that is there stays as it is.
+///
+/// # Errors
+/// It cannot be made.
+pub fn private_dir(path: &Path) -> io::Result<()> {
+    DirBuilder::new().recursive(true).mode(0o700).create(path)
 }
 
 /// Read a file that holds a secret. Refused if anyone but its owner can read it.

@@ -1,9 +1,10 @@
-//! Keys of this machine: entropy, key mechanisms, study suites, identity files, allow lists and fingerprints.
+//! Keys of this machine: entropy, key mechanisms, study suites, identity files, lists of peers and fingerprints.
 
 pub mod allow;
 pub mod entropy;
 pub mod files;
 pub mod fingerprint;
 pub mod mechanism;
+pub mod peers;
 #[cfg(feature = "study")]
 pub mod study;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use sealcast_proto::keys::{Invite, Role, Side};
+use sealcast_proto::keys::{Role, Side};
 use sealcast_proto::session::{Delivery, Session};
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
@@ -11,9 +11,10 @@ use tokio::task::JoinSet;
 use super::delay_rate::DelayBasedRate;
 use super::observe::HandshakeTimer;
 use super::offer::CarrierConfig;
-use super::{Clock, Offer};
+use super::{Admission, Clock, Offer};
 use crate::failure::Result;
 use crate::keys::entropy;
+use crate::keys::peers::Keeping;
 use crate::transport::{AnyTransport, Listener};
 
 /// Number of connections allowed beyond the maximum number of viewers, in handshake or established. It limits the
@@ -25,7 +26,7 @@ const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 /// A publisher's settings for incoming sessions.
 pub(super) struct Acceptor<'a> {
     pub(super) offer: &'a Offer,
-    pub(super) invite: Option<&'a Invite>,
+    pub(super) admission: &'a Admission,
     pub(super) delivery: Delivery,
     pub(super) clock: Clock,
     pub(super) max_viewers: usize,
@@ -39,6 +40,8 @@ pub(super) struct PendingSession<T = AnyTransport> {
     pub(super) delay_rate: Option<DelayBasedRate>,
     pub(super) remote: String,
     pub(super) timer: HandshakeTimer,
+    /// What to keep once the session is established, if this end connected.
+    pub(super) keeping: Option<Keeping>,
 }
 
 impl Acceptor<'_> {
@@ -72,7 +75,7 @@ impl Acceptor<'_> {
                 carrier: accepted.carrier,
                 delivery: self.delivery,
             };
-            let invite = self.invite.cloned();
+            let invite = self.admission.newest_invite();
             let config = self
                 .offer
                 .session(Role::Publisher, Side::Responder, None, invite, carrier_config);
@@ -82,6 +85,7 @@ impl Acceptor<'_> {
                 session: Session::respond(config, entropy::random()?, self.clock.now()),
                 remote: accepted.remote.to_string(),
                 timer: HandshakeTimer::begin("responder", None),
+                keeping: None,
             });
             tasks.spawn(async move {
                 served.await;

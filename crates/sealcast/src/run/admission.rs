@@ -1,34 +1,40 @@
-//! Admission of peers.
+//! Admission of peers, and the end of the sessions of those that are admitted no more.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use sealcast_proto::keys::{Peer, PeerId};
-use sealcast_proto::session::Input;
-use sealcast_proto::wire::CloseReason;
+use jiff::Timestamp;
+use sealcast_proto::keys::{Invite, Peer, PeerId, PresharedKey};
+use tokio::sync::watch;
 
+use crate::failure::Result;
 use crate::keys::allow::AllowList;
+use crate::keys::entropy;
+use crate::keys::peers::{Decision, Edit, LiveInvite, PeerStore, PeersCommand, Refusal, Terms};
+
+/// The handshake cannot prove the secret of an enrolment yet: an enrolled peer is known by its identity alone.
+const SECRETS_ARE_PROVED: bool = false;
+
+/// Reason of the close message to a peer that is admitted no more.
+pub(super) const REVOKED: &str = "not admitted any more: removed from the lists";
 
 /// Decides on peers that have proved their identity.
 pub struct Admission {
     rules: Mutex<Rules>,
+    /// Counts the changes of the rules.
+    changes: watch::Sender<u64>,
 }
 
 struct Rules {
-    list: AllowList,
-    open: bool,
+    by_hand: ByHand,
+    store: PeerStore,
 }
 
-/// The decision on a peer, with its reason.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Verdict {
-    /// Admitted: on the allow list.
-    Listed,
-    /// Admitted: it proved the invite and was added to the list.
-    Enrolled,
-    /// Admitted: everybody is.
-    Open,
-    /// Not admitted.
-    Refused,
+/// What the user has written: the allow list, and whether everybody is admitted.
+pub struct ByHand {
+    /// Peers that are admitted by their ids.
+    pub allow: AllowList,
+    /// True to admit everybody.
+    pub open: bool,
 }
 
 /// Current and maximum number of viewers.
@@ -38,12 +44,38 @@ pub(super) struct Places {
     pub(super) most: usize,
 }
 
+impl Places {
+    /// An end that serves one peer after another.
+    pub(super) const ONE_AT_A_TIME: Self = Self { taken: 0, most: 1 };
+}
+
+/// How a peer was admitted. A session keeps it, to learn when that holds no more.
+pub(super) struct Admitted {
+    admission: Arc<Admission>,
+    changes: watch::Receiver<u64>,
+    id: PeerId,
+    /// True if the peer proved a secret of ours.
+    proved: bool,
+    /// True if it was enrolled just now.
+    pub(super) enrolled: bool,
+}
+
 impl Admission {
-    /// Admits the peers on `list`, peers that prove the invite and, if `open`, everybody.
-    pub fn new(list: AllowList, open: bool) -> Self {
+    /// Admits the peers that are written by hand, those in the store, and those that prove its invites.
+    pub fn new(by_hand: ByHand, store: PeerStore) -> Self {
         Self {
-            rules: Mutex::new(Rules { list, open }),
+            rules: Mutex::new(Rules { by_hand, store }),
+            changes: watch::Sender::new(0),
         }
+    }
+
+    /// Admits nobody without an invite, and forgets everything at exit.
+    pub fn in_memory() -> Self {
+        let nobody = ByHand {
+            allow: AllowList::empty(),
+            open: false,
+        };
+        Self::new(nobody, PeerStore::in_memory())
     }
 
     fn rules(&self) -> MutexGuard<'_, Rules> {
@@ -51,63 +83,152 @@ impl Admission {
         self.rules.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Replace the rules. Peers that were enrolled but could not be written to the file stay admitted until exit.
-    pub(super) fn renew(&self, by: Self) {
-        let mut new = by.rules.into_inner().unwrap_or_else(PoisonError::into_inner);
+    /// Make an invite. It is valid although it could not be written, which is logged, but then only until exit.
+    ///
+    /// # Errors
+    /// The system provides no random bytes.
+    pub fn invite(&self, terms: Terms) -> Result<Invite> {
+        let (invite, now) = (Invite::new(entropy::random()?), Timestamp::now());
+        let live = LiveInvite::new(invite.clone(), terms, now);
+        let (name, expires) = (live.name, live.expires);
         let mut rules = self.rules();
-        new.list.keep_unwritten(&rules.list);
-        *rules = new;
+        if let Some(oldest) = rules.store.lists().crowded_out(now) {
+            tracing::warn!(invite = %oldest, "withdrew the oldest invite: there are as many as there may be");
+        }
+        rules.store.edit_or_warn(Edit::Invite(live), now);
+        tracing::info!(invite = %name, uses = terms.uses, %expires, "a new invite");
+        Ok(invite)
     }
 
-    /// Decide on a peer. If an enrolment cannot be written to the file, this is logged and it lasts until exit.
-    pub fn judge(&self, peer: &Peer) -> Verdict {
+    /// The pre-shared keys that a peer may prove.
+    pub fn psks(&self) -> Arc<[PresharedKey]> {
+        self.rules().store.lists().psks(Timestamp::now()).into()
+    }
+
+    /// The one invite that today's handshake can prove: the newest.
+    pub(super) fn newest_invite(&self) -> Option<Invite> {
+        self.rules().store.lists().newest_invite(Timestamp::now()).cloned()
+    }
+
+    /// Read the lists again that the program writes, and replace what the user has written. Sessions of peers that are
+    /// admitted no more end.
+    pub fn renew(&self, by_hand: ByHand) {
         let mut rules = self.rules();
-        if rules.list.contains(&peer.id) {
-            return Verdict::Listed;
-        }
-        if peer.psk.is_some() {
-            if let Err(failure) = rules.list.enrol(peer.id) {
-                tracing::warn!("{failure}");
-            }
-            return Verdict::Enrolled;
-        }
-        if rules.open { Verdict::Open } else { Verdict::Refused }
+        rules.by_hand = by_hand;
+        rules.store.read_again(Timestamp::now());
+        drop(rules);
+        self.tell();
     }
 
-    /// Decide on a viewer that has proved its identity and connects `from` this address. Returns the input for its
-    /// session.
-    pub(super) fn admit(&self, peer: &Peer, from: &str, places: Places) -> Input<'static> {
-        let verdict = self.judge(peer);
-        let peer = peer.id;
-        match verdict {
-            Verdict::Refused => {
-                tracing::warn!(%peer, from, "refused a viewer: it is not on the allow list and proved no invite");
-                Input::Close(CloseReason::NotAuthorised, "not on the allow list and no valid invite")
-            }
-            _ if places.taken >= places.most => {
-                tracing::warn!(%peer, from, max = places.most, "refused a viewer: too many watch");
-                Input::Close(
-                    CloseReason::TooManyViewers,
-                    "as many viewers as are allowed watch already",
-                )
-            }
-            Verdict::Enrolled => {
-                tracing::info!(%peer, from, "enrolled a new viewer by its invite");
-                Input::Admit
-            }
-            Verdict::Listed | Verdict::Open => Input::Admit,
-        }
+    /// Run a command about peers. Returns its answer.
+    ///
+    /// # Errors
+    /// As [`PeersCommand::run`].
+    pub(super) fn command(&self, command: &PeersCommand) -> Result<String> {
+        let mut rules = self.rules();
+        let Rules { by_hand, store } = &mut *rules;
+        let answer = command.run(store, &by_hand.allow, Timestamp::now());
+        drop(rules);
+        self.tell();
+        answer
     }
 
-    /// True if the peer is already on the list.
-    pub fn knows(&self, peer: &PeerId) -> bool {
-        self.rules().list.contains(peer)
+    /// Tell the sessions that the rules may have changed.
+    fn tell(&self) {
+        self.changes.send_modify(|changes| *changes = changes.wrapping_add(1));
+    }
+
+    /// Decide on a peer that has proved its identity. If its invite enrols it, `secret` gives what both ends keep.
+    pub(super) fn admit(
+        self: &Arc<Self>,
+        peer: &Peer,
+        places: Places,
+        secret: impl FnOnce() -> Option<PresharedKey>,
+    ) -> std::result::Result<Admitted, Refusal> {
+        let changes = self.changes.subscribe();
+        let (proved, enrolled) = self.rules().admit(peer, places, Timestamp::now(), secret)?;
+        if enrolled {
+            // Enrolling reads the lists again.
+            self.tell();
+        }
+        Ok(Admitted {
+            admission: Arc::clone(self),
+            changes,
+            id: peer.id,
+            proved,
+            enrolled,
+        })
     }
 
     /// True if a peer that was admitted before would be admitted again.
-    pub(super) fn admits(&self, peer: &PeerId) -> bool {
+    fn admits(&self, id: &PeerId, proved: bool) -> bool {
         let rules = self.rules();
-        rules.open || rules.list.contains(peer)
+        let by_hand = rules.by_hand.open || rules.by_hand.allow.contains(id);
+        by_hand || rules.store.lists().admits(id, proved || !SECRETS_ARE_PROVED)
+    }
+}
+
+impl Rules {
+    /// Decide, and enrol. Returns whether the peer proved a secret, and whether it was enrolled just now.
+    fn admit(
+        &mut self,
+        peer: &Peer,
+        places: Places,
+        now: Timestamp,
+        secret: impl FnOnce() -> Option<PresharedKey>,
+    ) -> std::result::Result<(bool, bool), Refusal> {
+        let mut decision = self.judge(peer, now);
+        // A place comes first: who gets none has used nothing up.
+        if !matches!(decision, Decision::Refused(_)) && places.taken >= places.most {
+            return Err(Refusal::NoPlace);
+        }
+        if let Decision::Enrols(_) = decision {
+            // A command may have withdrawn the invite in the meantime.
+            self.store.read_again(now);
+            decision = self.judge(peer, now);
+        }
+        match decision {
+            Decision::Known => Ok((self.store.lists().judge(peer, now) == Decision::Known, false)),
+            Decision::Refused(refusal) => Err(refusal),
+            Decision::Enrols(invite) => {
+                let secret = secret().ok_or(Refusal::Unproved)?;
+                let today = now.to_zoned(jiff::tz::TimeZone::UTC).date();
+                let id = peer.id;
+                let edit = Edit::Enrol {
+                    id,
+                    secret,
+                    invite,
+                    today,
+                };
+                self.store.edit_or_warn(edit, now);
+                Ok((true, true))
+            }
+        }
+    }
+
+    fn judge(&self, peer: &Peer, now: Timestamp) -> Decision {
+        if self.by_hand.allow.contains(&peer.id) {
+            return Decision::Known;
+        }
+        match self.store.lists().judge(peer, now) {
+            Decision::Refused(_) if self.by_hand.open => Decision::Known,
+            Decision::Refused(Refusal::Unproved) if !SECRETS_ARE_PROVED => Decision::Known,
+            decision => decision,
+        }
+    }
+}
+
+impl Admitted {
+    /// Wait until the peer is admitted no more. Cancel-safe.
+    pub(super) async fn revoked(&mut self) {
+        loop {
+            if self.changes.changed().await.is_err() {
+                return std::future::pending().await;
+            }
+            if !self.admission.admits(&self.id, self.proved) {
+                return;
+            }
+        }
     }
 }
 
@@ -117,41 +238,89 @@ mod tests {
 
     use super::*;
 
-    fn peer(invited: bool) -> Peer {
-        Peer {
-            id: PeerId([5; 32]),
-            psk: invited.then_some(PskName([1; 8])),
+    const ROOM: Places = Places { taken: 0, most: 1 };
+    const FULL: Places = Places { taken: 1, most: 1 };
+    const ONE: Terms = Terms { uses: 1, hours: 1 };
+
+    type Outcome = std::result::Result<Admitted, Refusal>;
+
+    fn by_hand(peers: &[u8], open: bool) -> ByHand {
+        ByHand {
+            allow: AllowList::of(peers.iter().map(|byte| PeerId([*byte; 32]))),
+            open,
         }
     }
 
-    #[test]
-    fn an_unknown_peer_without_an_invite_stays_out() {
-        let admission = Admission::new(AllowList::in_memory(), false);
-        assert_eq!(admission.judge(&peer(false)), Verdict::Refused);
+    fn admission(peers: &[u8], open: bool) -> (Arc<Admission>, PskName) {
+        let admission = Admission::new(by_hand(peers, open), PeerStore::in_memory());
+        let invite = admission.invite(ONE).expect("random bytes");
+        (Arc::new(admission), PresharedKey::from_invite(&invite).name())
+    }
+
+    /// Decide on a peer, whose secret has the byte of its id.
+    fn admit(admission: &Arc<Admission>, byte: u8, psk: Option<PskName>, places: Places) -> Outcome {
+        let id = PeerId([byte; 32]);
+        admission.admit(&Peer { id, psk }, places, || Some(PresharedKey::new([byte; 32])))
     }
 
     #[test]
-    fn an_invited_peer_comes_back_without_its_invite() {
-        let admission = Admission::new(AllowList::in_memory(), false);
-        assert_eq!(admission.judge(&peer(true)), Verdict::Enrolled);
-        assert_eq!(admission.judge(&peer(false)), Verdict::Listed);
+    fn an_invite_is_used_up_only_by_who_gets_a_place() {
+        let (admission, invite) = admission(&[], false);
+        assert_eq!(admit(&admission, 1, Some(invite), FULL).err(), Some(Refusal::NoPlace));
+        assert_eq!(
+            admit(&admission, 2, None, FULL).err(),
+            Some(Refusal::Unknown),
+            "it learns nothing of places"
+        );
+        assert!(admit(&admission, 3, Some(invite), ROOM).is_ok_and(|admitted| admitted.enrolled));
+        assert_eq!(
+            admit(&admission, 1, Some(invite), ROOM).err(),
+            Some(Refusal::InviteUsed)
+        );
+        let own = PresharedKey::new([3; 32]).name();
+        assert!(admit(&admission, 3, Some(own), ROOM).is_ok_and(|admitted| !admitted.enrolled));
     }
 
     #[test]
-    fn rules_that_were_read_again_hold_and_only_who_could_not_be_written_down_is_kept() {
-        let admission = Admission::new(AllowList::of([PeerId([1; 32])]), false);
-        assert_eq!(admission.judge(&peer(true)), Verdict::Enrolled);
-        admission.renew(Admission::new(AllowList::of([PeerId([2; 32])]), false));
-        assert!(!admission.admits(&PeerId([1; 32])) && admission.admits(&PeerId([2; 32])));
-        assert!(admission.admits(&peer(false).id), "it was promised to stay until exit");
-        admission.renew(Admission::new(AllowList::in_memory(), true));
-        assert!(admission.admits(&PeerId([1; 32])), "open for all");
+    fn who_is_on_the_hand_written_list_uses_no_invite_up() {
+        let (admission, invite) = admission(&[1], false);
+        for psk in [None, Some(invite)] {
+            assert!(admit(&admission, 1, psk, ROOM).is_ok_and(|admitted| !admitted.enrolled));
+        }
+        assert!(admit(&admission, 2, Some(invite), ROOM).is_ok());
     }
 
     #[test]
     fn everybody_is_let_in_only_when_asked_for() {
-        let admission = Admission::new(AllowList::in_memory(), true);
-        assert_eq!(admission.judge(&peer(false)), Verdict::Open);
-        assert!(!admission.knows(&peer(false).id));
+        let (open, invite) = admission(&[], true);
+        assert!(admit(&open, 1, Some(invite), ROOM).is_ok_and(|admitted| admitted.enrolled));
+        for psk in [None, Some(invite)] {
+            assert!(admit(&open, 2, psk, ROOM).is_ok_and(|admitted| !admitted.enrolled));
+        }
+    }
+
+    #[tokio::test]
+    async fn a_session_hears_when_its_peer_is_admitted_no_more_and_only_then() {
+        let (admission, invite) = admission(&[1, 2], false);
+        let admitted = |byte, psk| admit(&admission, byte, psk, ROOM).ok().expect("admitted");
+        let (mut kept, mut lost, mut removed) = (admitted(1, None), admitted(2, None), admitted(3, Some(invite)));
+        admission.renew(by_hand(&[1], false));
+        lost.revoked().await;
+        let command = PeersCommand::Remove(PeerId([3; 32]).to_string());
+        admission.command(&command).expect("it is listed");
+        removed.revoked().await;
+        tokio::select! {
+            biased;
+            () = kept.revoked() => panic!("it is still listed"),
+            () = std::future::ready(()) => {}
+        }
+        admission.renew(by_hand(&[], true));
+        tokio::select! {
+            biased;
+            () = kept.revoked() => panic!("everybody is admitted"),
+            () = std::future::ready(()) => {}
+        }
+        admission.renew(by_hand(&[], false));
+        kept.revoked().await;
     }
 }

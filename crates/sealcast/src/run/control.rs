@@ -18,8 +18,9 @@ use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 
 use super::runtime_settings::{THIS, announce};
-use super::{Observation, RuntimeSettings};
+use super::{Admission, Observation, RuntimeSettings};
 use crate::failure::{Failure, FailureKind, Result};
+use crate::keys::peers::PeersCommand;
 
 /// Maximum length of a command in bytes, including the line end.
 pub const MAX_COMMAND: usize = 256;
@@ -29,7 +30,9 @@ const COMMAND_PATIENCE: Duration = Duration::from_secs(30);
 const MAX_CONNECTIONS: usize = 8;
 
 const HELP: &str = "encrypt all|none|rate:P|keyframes|headers|headers+keyframes (a gateway: the first three); \
-                    rekey: new keys for every viewer; keyframe: ask the source for one; status; help";
+                    rekey: new keys for every viewer; keyframe: ask the source for one; status; \
+                    peers list, peers allow PEER-ID [COMMENT], peers remove PEER-ID, \
+                    peers withdraw INVITE|all [with-peers]; help";
 
 /// A publishing end, as seen by its control socket.
 pub(super) trait Controlled: Send + Sync + 'static {
@@ -37,6 +40,9 @@ pub(super) trait Controlled: Send + Sync + 'static {
     fn settings(&self) -> &RuntimeSettings;
 
     fn observation(&self) -> &Observation;
+
+    /// Whom it admits.
+    fn admission(&self) -> &Admission;
 
     /// Number of viewers.
     fn viewers(&self) -> usize;
@@ -171,7 +177,8 @@ async fn converse(stream: UnixStream, end: &dyn Controlled) -> io::Result<()> {
     }
 }
 
-/// Run a command. Returns the text of the answer: the effect, or the error.
+/// Run a command. Returns the text of the answer: the effect, or the error. An answer of several lines begins with a
+/// line `N lines`, and the N lines follow.
 fn answer(command: &str, end: &dyn Controlled) -> Result<String, String> {
     let (verb, rest) = command.split_once(' ').unwrap_or((command, ""));
     match (verb, rest.trim()) {
@@ -191,6 +198,17 @@ fn answer(command: &str, end: &dyn Controlled) -> Result<String, String> {
             Ok("keyframe requested".to_owned())
         }
         ("status", "") => Ok(status(end)),
+        ("peers", command) => {
+            let command = PeersCommand::parse(command).map_err(|failure| failure.to_string())?;
+            let answer = end
+                .admission()
+                .command(&command)
+                .map_err(|failure| failure.to_string())?;
+            Ok(match answer.lines().count() {
+                0 | 1 => answer,
+                lines => format!("{lines} lines\n{answer}"),
+            })
+        }
         ("help", "") => Ok(HELP.to_owned()),
         ("", _) => Err("an empty command; help shows them".to_owned()),
         // Do not echo the command: it may contain anything, and answers end up in terminals.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use sealcast_proto::keys::{Identity, Invite, Role, Side};
+use sealcast_proto::keys::{Identity, Role, Side};
 use sealcast_proto::seal::suite;
 use sealcast_proto::session::{Carrier, Delivery, Input, RekeyPolicy, Session};
 use sealcast_proto::unit::{Selection, Unit};
@@ -20,8 +20,8 @@ use super::publisher_state::PublisherState;
 use super::received::Receiver;
 use super::serve_viewer::serve_viewer;
 use super::{Admission, FrameQueue, Hub, Observation, ObserveOptions, Offer, QueueLimits, RuntimeSettings};
-use crate::keys::allow::AllowList;
 use crate::keys::mechanism;
+use crate::keys::peers::{KnownPeers, Terms};
 use crate::media::{Codec, Frame, FrameRate, StreamInfo};
 use crate::meter::metrics::Metrics;
 use crate::transport::memory_pair;
@@ -42,6 +42,7 @@ fn offer(seed: u8) -> Offer {
         rekey: RekeyPolicy::default(),
         unit: Unit::Frame,
         selection_seed: 0,
+        known: KnownPeers::nowhere(),
     }
 }
 
@@ -79,15 +80,15 @@ async fn frames_reach_a_viewer_through_memory_as_they_do_through_tcp() {
     let observation = observing.observation();
     let hub = Arc::new(Hub::new(QueueLimits::default(), observation.metrics.clone()));
     hub.set_info(info());
-    let invite = Invite::new([5; 16]);
+    let admission = Admission::in_memory();
+    let invite = admission.invite(Terms { uses: 1, hours: 1 }).expect("random bytes");
     let shared = Arc::new(PublisherState {
         hub: Arc::clone(&hub),
         observation: Arc::clone(&observation),
-        admission: Admission::new(AllowList::in_memory(), false),
+        admission: Arc::new(admission),
         max_viewers: 1,
         wire_tap: None,
         offer: offer(2),
-        invite: Some(invite.clone()),
         settings: RuntimeSettings::new(Selection::All),
     });
     // Far smaller than a frame, so that both ends must wait for each other.
@@ -107,6 +108,7 @@ async fn frames_reach_a_viewer_through_memory_as_they_do_through_tcp() {
         delay_rate: None,
         remote: "memory".to_owned(),
         timer: HandshakeTimer::begin("responder", None),
+        keeping: None,
     };
     let serving = tokio::spawn(serve_viewer(shared, pending, stopped));
 

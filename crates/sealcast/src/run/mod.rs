@@ -33,7 +33,7 @@ mod sink_thread;
 mod source_thread;
 mod watch;
 
-pub use admission::Admission;
+pub use admission::{Admission, ByHand};
 pub use clock::Clock;
 pub use control::{ControlSocket, MAX_COMMAND};
 pub use hub::Hub;

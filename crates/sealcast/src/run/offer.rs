@@ -13,6 +13,7 @@ use super::Observation;
 use super::delay_rate::DelayBasedRate;
 use crate::failure::{Failure, FailureKind, Result};
 use crate::keys::entropy;
+use crate::keys::peers::{Keeping, KnownPeers};
 
 /// A session's carrier, and the delivery of media on it.
 #[derive(Clone, Copy)]
@@ -63,6 +64,17 @@ pub struct Offer {
     pub unit: Unit,
     /// Seed of the random draws of a selection by rate; not a secret.
     pub selection_seed: u64,
+    /// Where this end keeps the secrets of its enrolments, when it connects.
+    pub known: KnownPeers,
+}
+
+/// A session of the connecting end.
+pub(super) struct Initiated {
+    pub(super) session: Session,
+    /// Time taken to generate its key pair.
+    pub(super) keygen: Duration,
+    /// What to keep once the session is established.
+    pub(super) keeping: Option<Keeping>,
 }
 
 impl Offer {
@@ -92,14 +104,14 @@ impl Offer {
         }
     }
 
-    /// Create the session of the connecting end. Also returns the time taken to generate its key pair.
+    /// Create the session of the connecting end.
     pub(super) fn initiate(
         &self,
         role: Role,
         ticket: &Ticket,
         carrier_config: CarrierConfig,
         observation: &Observation,
-    ) -> Result<(Session, Duration)> {
+    ) -> Result<Initiated> {
         let config = self.session(
             role,
             Side::Initiator,
@@ -116,6 +128,10 @@ impl Offer {
                 "please report this",
             )
         })?;
-        Ok((session, began.elapsed()))
+        Ok(Initiated {
+            session,
+            keygen: began.elapsed(),
+            keeping: self.known.keeping(ticket),
+        })
     }
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use sealcast_proto::keys::{Invite, Role};
+use sealcast_proto::keys::Role;
 use sealcast_proto::rate::RateConfig;
 use sealcast_proto::session::{Delivery, SessionError};
 use sealcast_proto::wire::{CloseReason, Ticket};
@@ -53,10 +53,8 @@ pub struct PublishOptions {
     pub source: Box<dyn Source>,
     /// Identity, suites, mechanisms.
     pub offer: Offer,
-    /// The invite of the ticket, if there is one.
-    pub invite: Option<Invite>,
     /// Decides which viewers are admitted.
-    pub admission: Admission,
+    pub admission: Arc<Admission>,
     /// Maximum number of viewers at once.
     pub max_viewers: usize,
     /// Limits of each viewer's queue.
@@ -111,7 +109,6 @@ impl Publisher {
             max_viewers: options.max_viewers,
             wire_tap,
             offer: options.offer,
-            invite: options.invite,
             settings: options.settings,
         };
         Ok(Self {
@@ -212,7 +209,7 @@ async fn accept(
 ) -> Result<()> {
     let door = Acceptor {
         offer: &shared.offer,
-        invite: shared.invite.as_ref(),
+        admission: &shared.admission,
         delivery: Delivery {
             rate: delivery.rate.map(|_| shared.hub.rate()),
             ..delivery
@@ -248,16 +245,16 @@ async fn keep_connected(shared: &Arc<PublisherState>, ticket: &Ticket, stop: &wa
                         ..Delivery::default()
                     },
                 };
-                let (session, keygen) =
-                    shared
-                        .offer
-                        .initiate(Role::Publisher, ticket, carrier_config, &shared.observation)?;
+                let initiated = shared
+                    .offer
+                    .initiate(Role::Publisher, ticket, carrier_config, &shared.observation)?;
                 let pending = PendingSession {
                     transport,
-                    session,
+                    session: initiated.session,
                     delay_rate: carrier_config.delay_rate(),
                     remote: format!("{}:{}", ticket.host, ticket.port),
-                    timer: HandshakeTimer::begin("initiator", Some(keygen)),
+                    timer: HandshakeTimer::begin("initiator", Some(initiated.keygen)),
+                    keeping: initiated.keeping,
                 };
                 let began = Instant::now();
                 let departure = serve_viewer(Arc::clone(shared), pending, stop.clone()).await;

@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use sealcast_proto::keys::Invite;
 use sealcast_proto::unit::Selection;
 
 use super::control::Controlled;
@@ -15,11 +14,10 @@ pub(super) type WireTap = Box<dyn Fn(&[u8]) + Send + Sync>;
 pub(super) struct PublisherState {
     pub(super) hub: Arc<Hub>,
     pub(super) observation: Arc<Observation>,
-    pub(super) admission: Admission,
+    pub(super) admission: Arc<Admission>,
     pub(super) max_viewers: usize,
     pub(super) wire_tap: Option<WireTap>,
     pub(super) offer: Offer,
-    pub(super) invite: Option<Invite>,
     pub(super) settings: RuntimeSettings,
 }
 
@@ -30,6 +28,10 @@ impl Controlled for PublisherState {
 
     fn observation(&self) -> &Observation {
         &self.observation
+    }
+
+    fn admission(&self) -> &Admission {
+        &self.admission
     }
 
     fn viewers(&self) -> usize {

@@ -84,6 +84,7 @@ pub(super) async fn serve_viewer<T: Transport>(
         pending.timer,
         pending.remote,
     );
+    task.keeping = pending.keeping;
     let mut role = ViewerRole {
         settings: shared.settings.subscribe(),
         shared,
@@ -121,12 +122,12 @@ impl<T: Transport> Role<T> for ViewerRole {
     const ESTABLISHED: &'static str = "a viewer watches";
     const STOPPING: &'static str = "the publisher stops";
 
-    fn admit(&mut self, task: &Task<T>, peer: &Peer) -> Input<'static> {
+    fn admit(&mut self, task: &mut Task<T>, peer: &Peer) -> Input<'static> {
         let places = Places {
             taken: self.shared.hub.viewers(),
             most: self.shared.max_viewers,
         };
-        self.shared.admission.admit(peer, &task.remote, places)
+        task.admit_by::<Self>(&self.shared.admission, peer, places)
     }
 
     fn established(&mut self, task: &mut Task<T>) -> Result<(), Ended> {

@@ -11,11 +11,13 @@ use sealcast_proto::wire::CloseReason;
 use tokio::sync::watch;
 
 use super::Observation;
+use super::admission::{Admission, Admitted, Places, REVOKED};
 use super::connection::{Connection, Ended, Listener};
 use super::ended::handshake_outcome;
 use super::observe::HandshakeTimer;
 use super::retry::turned_on;
 use super::runtime_settings::announce;
+use crate::keys::peers::Keeping;
 use crate::meter::labels;
 use crate::transport::Transport;
 
@@ -38,7 +40,7 @@ pub(super) trait Role<T: Transport>: Sized {
 
     /// Decide on a peer that has proved its identity: admit it, or close with a reason. Called on the responder only,
     /// never on the end that connects.
-    fn admit(&mut self, _task: &SessionTask<T, Self::Listener>, _peer: &Peer) -> Input<'static> {
+    fn admit(&mut self, _task: &mut SessionTask<T, Self::Listener>, _peer: &Peer) -> Input<'static> {
         Input::Close(CloseReason::NotAuthorised, "nobody is let in here")
     }
 
@@ -78,6 +80,12 @@ pub(super) struct SessionTask<T, L> {
     pub(super) established: bool,
     /// Reason and text of the peer's close message.
     pub(super) last_words: Option<(CloseReason, String)>,
+    /// How this end admitted the peer, if the peer connected to it.
+    admitted: Option<Admitted>,
+    /// True if this end ended the session because the peer is admitted no more.
+    pub(super) revoked: bool,
+    /// What to keep once the session is established, if this end connected and proved an invite.
+    pub(super) keeping: Option<Keeping>,
     timer: HandshakeTimer,
 }
 
@@ -99,6 +107,9 @@ impl<T: Transport, L: Listener> SessionTask<T, L> {
             peer: None,
             established: false,
             last_words: None,
+            admitted: None,
+            revoked: false,
+            keeping: None,
             timer,
         }
     }
@@ -138,9 +149,37 @@ impl<T: Transport, L: Listener> SessionTask<T, L> {
                 biased;
                 woken = role.wait() => only_media = role.woken(self, woken)?,
                 waited = self.connection.wait() => waited?,
+                () = revoked(&mut self.admitted) => self.revoke::<R>()?,
                 _ = turned_on(&mut stop) => self.handle(Input::Close(CloseReason::GoingAway, R::STOPPING))?,
             }
         }
+    }
+
+    /// Decide by `admission` on a peer that has proved its identity. Returns the input for its session.
+    pub(super) fn admit_by<R>(&mut self, admission: &Arc<Admission>, peer: &Peer, places: Places) -> Input<'static>
+    where
+        R: Role<T, Listener = L>,
+    {
+        let (kind, from, session) = (R::PEER, &self.remote, &mut self.connection.session);
+        match admission.admit(peer, places, || session.take_enrolment()) {
+            Ok(admitted) => {
+                if admitted.enrolled {
+                    tracing::info!(peer = %peer.id, from, "enrolled a new {kind} by its invite");
+                }
+                self.admitted = Some(admitted);
+                Input::Admit
+            }
+            Err(refusal) => {
+                tracing::warn!(peer = %peer.id, from, "refused a {kind}: {}", refusal.words());
+                Input::Close(refusal.reason(), refusal.words())
+            }
+        }
+    }
+
+    fn revoke<R: Role<T>>(&mut self) -> Result<(), Ended> {
+        tracing::warn!(peer = %self.name(), "the session of a {} ends: {REVOKED}", R::PEER);
+        self.revoked = true;
+        self.handle(Input::Close(CloseReason::NotAuthorised, REVOKED))
     }
 
     /// Pass an input to the session and send the resulting output.
@@ -173,6 +212,11 @@ impl<T: Transport, L: Listener> SessionTask<T, L> {
                 self.note_established(R::ESTABLISHED, facts);
                 if !R::PUBLISHES {
                     self.observation.selection(Selection::All);
+                }
+                if let Some(keeping) = self.keeping.take()
+                    && let Some(secret) = self.connection.session.take_enrolment()
+                {
+                    keeping.keep(&secret);
                 }
                 return role.established(self);
             }
@@ -262,5 +306,13 @@ impl<T: Transport, L: Listener> SessionTask<T, L> {
     /// Send the close message, for at most `patience`.
     pub(super) async fn say_goodbye(self, patience: Duration) {
         self.connection.say_goodbye(patience).await;
+    }
+}
+
+/// Wait until a peer that this end admitted is admitted no more. Cancel-safe.
+async fn revoked(admitted: &mut Option<Admitted>) {
+    match admitted {
+        Some(admitted) => admitted.revoked().await,
+        None => std::future::pending().await,
     }
 }

@@ -4,12 +4,13 @@ use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::Duration;
 
-use sealcast_proto::keys::{self, Invite, Peer, Side};
+use sealcast_proto::keys::{self, Peer, Side};
 use sealcast_proto::session::{Delivery, Input, Session, SessionError};
 use sealcast_proto::wire::{CloseReason, Ticket};
 use tokio::sync::watch;
 
-use super::admission::Verdict;
+use super::accept::PendingSession;
+use super::admission::Places;
 use super::connection::Ended;
 use super::ended::{handshake_failure, last_words_failure};
 use super::observe::HandshakeTimer;
@@ -36,10 +37,8 @@ pub enum PublisherAt {
     Listen {
         /// The socket.
         listener: Listener,
-        /// The invite in the viewer's ticket.
-        invite: Option<Invite>,
         /// Decides which publishers are admitted.
-        admission: Admission,
+        admission: Arc<Admission>,
     },
 }
 
@@ -65,7 +64,8 @@ enum After {
     Done,
     /// A failure that may be temporary.
     Broken(Failure),
-    /// The peer that connected is not the expected publisher. Nothing that such a peer does may end the viewer.
+    /// The peer that connected is not the expected publisher, or not any more. Nothing that such a peer does may end
+    /// the viewer.
     Stranger,
 }
 
@@ -189,7 +189,7 @@ impl Viewer {
             ..Delivery::default()
         };
         let metrics = self.observation.metrics.clone();
-        let (transport, session, remote, timer) = match &mut self.publisher {
+        let pending = match &mut self.publisher {
             PublisherAt::Connect(ticket) => {
                 let remote = format!("{}:{}", ticket.host, ticket.port);
                 let (transport, carrier) = match transport::connect(ticket, self.offer.unit, metrics).await {
@@ -197,13 +197,19 @@ impl Viewer {
                     Err(failure) => return Ok(After::Broken(failure)),
                 };
                 let carrier_config = CarrierConfig { carrier, delivery };
-                let (session, keygen) =
-                    self.offer
-                        .initiate(keys::Role::Viewer, ticket, carrier_config, &self.observation)?;
-                let timer = HandshakeTimer::begin("initiator", Some(keygen));
-                (transport, session, remote, timer)
+                let initiated = self
+                    .offer
+                    .initiate(keys::Role::Viewer, ticket, carrier_config, &self.observation)?;
+                PendingSession {
+                    transport,
+                    session: initiated.session,
+                    delay_rate: None,
+                    remote,
+                    timer: HandshakeTimer::begin("initiator", Some(initiated.keygen)),
+                    keeping: initiated.keeping,
+                }
             }
-            PublisherAt::Listen { listener, invite, .. } => {
+            PublisherAt::Listen { listener, admission } => {
                 let accepted = listener.accept(self.offer.unit).await.map_err(|error| {
                     let what = format!("a connection could not be accepted ({error})");
                     Failure::new(FailureKind::Network, what, "try again")
@@ -216,34 +222,41 @@ impl Viewer {
                     keys::Role::Viewer,
                     Side::Responder,
                     None,
-                    invite.clone(),
+                    admission.newest_invite(),
                     carrier_config,
                 );
-                let session = Session::respond(config, entropy::random()?, self.observation.clock.now());
-                let timer = HandshakeTimer::begin("responder", None);
-                (accepted.carriage, session, accepted.remote.to_string(), timer)
+                PendingSession {
+                    transport: accepted.carriage,
+                    session: Session::respond(config, entropy::random()?, self.observation.clock.now()),
+                    delay_rate: None,
+                    remote: accepted.remote.to_string(),
+                    timer: HandshakeTimer::begin("responder", None),
+                    keeping: None,
+                }
             }
         };
         self.observation.set_phase(Phase::Handshake);
-        self.run_session(transport, session, remote, timer).await
+        self.run_session(pending).await
     }
 
-    async fn run_session(
-        &mut self,
-        transport: AnyTransport,
-        session: Session,
-        remote: String,
-        timer: HandshakeTimer,
-    ) -> Result<After> {
+    async fn run_session(&mut self, pending: PendingSession) -> Result<After> {
         let observation = Arc::clone(&self.observation);
-        let receiver = Receiver::new(&session, Arc::clone(&observation), Arc::clone(&self.queue));
+        let receiver = Receiver::new(&pending.session, Arc::clone(&observation), Arc::clone(&self.queue));
         let stop = self.stop.clone();
-        let mut task = SessionTask::new(transport, session, receiver, &observation, timer, remote);
+        let mut task = SessionTask::new(
+            pending.transport,
+            pending.session,
+            receiver,
+            &observation,
+            pending.timer,
+            pending.remote,
+        );
+        task.keeping = pending.keeping;
         let ended = task.run(self, stop).await;
         Ok(self.end(task, ended).await)
     }
 
-    fn admission(&self) -> Option<&Admission> {
+    fn admission(&self) -> Option<&Arc<Admission>> {
         match &self.publisher {
             PublisherAt::Connect(_) => None,
             PublisherAt::Listen { admission, .. } => Some(admission),
@@ -252,15 +265,18 @@ impl Viewer {
 
     async fn end(&mut self, mut task: Task, ended: Ended) -> After {
         task.note_failed_handshake(&ended);
-        let (established, last_words) = (task.established, task.last_words.take());
+        let (established, revoked, last_words) = (task.established, task.revoked, task.last_words.take());
         let remote = std::mem::take(&mut task.remote);
         task.say_goodbye(GOODBYE_PATIENCE).await;
         if let Some((CloseReason::NotAuthorised, _)) = last_words {
             self.refused_in_words |= self.admission().is_none();
         }
-        if !established && self.admission().is_some() {
+        let let_in = established || self.admission().is_none();
+        if !let_in {
             let words = ended.in_words().unwrap_or_else(|| "it was not let in".to_owned());
             tracing::warn!(from = remote, "not the publisher: {words}");
+        }
+        if revoked || !let_in {
             return After::Stranger;
         }
         match (ended, last_words) {
@@ -297,18 +313,10 @@ impl Role<AnyTransport> for Viewer {
     const ESTABLISHED: &'static str = "watching";
     const STOPPING: &'static str = "the viewer stops";
 
-    fn admit(&mut self, task: &Task, peer: &Peer) -> Input<'static> {
-        let verdict = self
-            .admission()
-            .map_or(Verdict::Refused, |admission| admission.judge(peer));
-        if verdict == Verdict::Refused {
-            tracing::warn!(publisher = %peer.id, from = task.remote, "refused a publisher: it is not allowed");
-            Input::Close(
-                CloseReason::NotAuthorised,
-                "not on the viewer's allow list and no valid invite",
-            )
-        } else {
-            Input::Admit
+    fn admit(&mut self, task: &mut Task, peer: &Peer) -> Input<'static> {
+        match self.admission() {
+            Some(admission) => task.admit_by::<Self>(admission, peer, Places::ONE_AT_A_TIME),
+            None => Input::Close(CloseReason::NotAuthorised, "nobody is let in here"),
         }
     }
 

@@ -1,6 +1,7 @@
 //! Attackers on the path, and strangers who connect to the ports.
 
 mod handshake;
+mod invites;
 mod port;
 mod quic_port;
 mod records;

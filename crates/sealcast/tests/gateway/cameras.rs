@@ -395,11 +395,7 @@ fn a_viewer_gateway_that_is_taken_from_the_gateways_own_list_loses_its_session()
     configured.reload(&sections, TAKEN, 1);
     assert!(players[1].is_ended(PATIENCE));
     assert_eq!(lost.ends(PATIENCE), 6, "{}", lost.said());
-    assert!(
-        lost.said().contains("not on the allow list any more"),
-        "{}",
-        lost.said()
-    );
+    assert!(lost.said().contains("not admitted any more"), "{}", lost.said());
     follow(&players[0], &sent, 0, 1000);
 }
 

@@ -8,7 +8,7 @@ mod price;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use sealcast_proto::keys::{Identity, Invite, Mechanism};
+use sealcast_proto::keys::{Identity, Mechanism};
 use sealcast_proto::rate::RateConfig;
 use sealcast_proto::seal::Suite;
 use sealcast_proto::session::{DEFAULT_BUDGET, Delivery, RekeyPolicy};
@@ -23,8 +23,8 @@ use super::{
     Admission, Observation, ObserveOptions, Observing, Offer, PublishOptions, QueueLimits, RuntimeSettings, build_info,
 };
 use crate::failure::{Failure, FailureKind, Result};
-use crate::keys::allow::AllowList;
 use crate::keys::entropy;
+use crate::keys::peers::{KnownPeers, MAX_HOURS, Terms};
 use crate::meter::metrics::Metrics;
 use crate::source::{self, Source};
 use crate::transport::{ListenUrl, Listener};
@@ -136,6 +136,7 @@ fn offer(options: &DemoOptions, identity: Arc<Identity>) -> Offer {
         rekey: RekeyPolicy::default(),
         unit: Unit::Frame,
         selection_seed: 0,
+        known: KnownPeers::nowhere(),
     }
 }
 
@@ -144,13 +145,17 @@ fn camera_end(options: &DemoOptions, source: Box<dyn Source>, metrics: Metrics) 
     let url: ListenUrl = "tcp://127.0.0.1:0".parse()?;
     let identity = Arc::new(entropy::identity()?);
     let listener = Listener::bind(&url, &identity, metrics)?;
-    let invite = Invite::new(entropy::random()?);
-    let ticket = url.ticket(listener.local_address()?, identity.peer_id(), Some(invite.clone()));
+    let admission = Admission::in_memory();
+    // The demo's own viewer is the only one, and may come back as long as the demo runs.
+    let invite = admission.invite(Terms {
+        uses: 1,
+        hours: MAX_HOURS,
+    })?;
+    let ticket = url.ticket(listener.local_address()?, identity.peer_id(), Some(invite));
     let publish_options = PublishOptions {
         source,
         offer: offer(options, identity),
-        invite: Some(invite),
-        admission: Admission::new(AllowList::in_memory(), false),
+        admission: Arc::new(admission),
         max_viewers: 1,
         queue: QueueLimits::default(),
         rate: RateConfig::default(),

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use sealcast::failure::{Failure, FailureKind, Result};
-use sealcast::keys::allow::AllowList;
+use sealcast::keys::peers::{KnownPeers, Terms};
 use sealcast::keys::{entropy, mechanism};
 use sealcast::media::{Codec, Frame, FrameRate, ReceivedFrame, StreamInfo};
 use sealcast::meter::metrics::Metrics;
@@ -16,7 +16,7 @@ use sealcast::run::{
 use sealcast::sink::Sink;
 use sealcast::source::Source;
 use sealcast::transport::{ListenUrl, Listener, Mtu};
-use sealcast_proto::keys::{Identity, Invite};
+use sealcast_proto::keys::Identity;
 use sealcast_proto::rate::RateConfig;
 use sealcast_proto::seal::suite::RECOMMENDED;
 use sealcast_proto::session::RekeyPolicy;
@@ -46,15 +46,15 @@ pub(super) fn publish(config: &EndConfig) -> Result<Vec<Row>> {
         let metrics = Metrics::new(build_info());
         let identity = Arc::new(entropy::identity()?);
         let listener = Listener::bind(&url, &identity, metrics.clone())?;
-        let invite = Invite::new(entropy::random()?);
-        let ticket = url.ticket(listener.local_address()?, identity.peer_id(), Some(invite.clone()));
+        let admission = Admission::in_memory();
+        let invite = admission.invite(Terms { uses: 1, hours: 24 })?;
+        let ticket = url.ticket(listener.local_address()?, identity.peer_id(), Some(invite));
         tell(&format!("{TICKET}{}", ticket.reveal()));
         let observing = Observation::start("publish", ObserveOptions::default(), metrics.clone()).await?;
         let options = PublishOptions {
             source: Box::new(source),
             offer: offer(identity),
-            invite: Some(invite),
-            admission: Admission::new(AllowList::in_memory(), false),
+            admission: Arc::new(admission),
             max_viewers: 1,
             queue: QueueLimits::default(),
             rate: RateConfig::default(),
@@ -217,6 +217,7 @@ fn offer(identity: Arc<Identity>) -> Offer {
         rekey: RekeyPolicy::default(),
         unit: Unit::Frame,
         selection_seed: 0,
+        known: KnownPeers::nowhere(),
     }
 }
 

@@ -6,7 +6,7 @@ use sealcast_proto::unit::Selection;
 
 use super::CameraGateway;
 use crate::run::control::Controlled;
-use crate::run::{Observation, RuntimeSettings};
+use crate::run::{Admission, Observation, RuntimeSettings};
 
 /// Check that a selection is possible at a gateway, which seals packets without splitting them into frames and
 /// headers.
@@ -30,6 +30,10 @@ impl Controlled for CameraGateway {
 
     fn observation(&self) -> &Observation {
         &self.observation
+    }
+
+    fn admission(&self) -> &Admission {
+        &self.admission
     }
 
     fn viewers(&self) -> usize {

@@ -13,7 +13,6 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 
-use sealcast_proto::keys::Invite;
 use sealcast_proto::rate::RateConfig;
 use sealcast_proto::session::Delivery;
 use tokio::sync::{mpsc, watch};
@@ -26,7 +25,7 @@ use crate::failure::Result;
 use crate::run::accept::{Acceptor, PendingSession};
 use crate::run::control::{Controlled, commands};
 use crate::run::retry::turned_on;
-use crate::run::{Admission, ControlSocket, Observation, Offer, RuntimeSettings};
+use crate::run::{Admission, ByHand, ControlSocket, Observation, Offer, RuntimeSettings};
 use crate::transport::Listener;
 
 /// Start rate of a session, bit/s. A camera's rate cannot be steered, so its packets are slowed down only when the
@@ -43,10 +42,8 @@ pub struct CameraGatewayOptions {
     pub cameras: Cameras,
     /// Identity, suites, mechanisms.
     pub offer: Offer,
-    /// The invite of the ticket, if there is one.
-    pub invite: Option<Invite>,
     /// Decides which viewer gateways are admitted.
-    pub admission: Admission,
+    pub admission: Arc<Admission>,
     /// Maximum number of viewer gateways at once.
     pub max_viewers: usize,
     /// The socket that they connect to.
@@ -57,23 +54,23 @@ pub struct CameraGatewayOptions {
     pub settings: RuntimeSettings,
     /// The socket for commands.
     pub control: Option<ControlSocket>,
-    /// New cameras and admission rules for the running gateway.
+    /// New cameras and lists for the running gateway.
     pub renewals: mpsc::Receiver<Renewal>,
 }
 
-/// A new set of cameras and admission rules, after the files were read again.
+/// A new set of cameras and lists, after the files were read again.
 pub struct Renewal {
     /// The cameras.
     pub cameras: Cameras,
-    /// Decides which viewer gateways are admitted. The session of one that no longer is admitted ends.
-    pub admission: Admission,
+    /// The viewer gateways that the user admits. The session of one that is admitted no more ends.
+    pub by_hand: ByHand,
 }
 
 /// State shared by the sessions.
 struct CameraGateway {
     registry: watch::Sender<Registry>,
     observation: Arc<Observation>,
-    admission: Admission,
+    admission: Arc<Admission>,
     max_viewers: usize,
     viewers: AtomicUsize,
     next_id: AtomicU64,
@@ -128,14 +125,14 @@ pub async fn camera_gateway(
     let mut renewals = options.renewals;
     let renew = async {
         while let Some(renewal) = renewals.recv().await {
-            shared.admission.renew(renewal.admission);
+            shared.admission.renew(renewal.by_hand);
             shared.serve_cameras(renewal.cameras, &mut upstreams).log();
         }
         std::future::pending().await
     };
     let door = Acceptor {
         offer: &options.offer,
-        invite: options.invite.as_ref(),
+        admission: &shared.admission,
         delivery: Delivery {
             rate: options.delivery.rate.map(|rate| RateConfig {
                 start: FIRST_RATE,

@@ -9,7 +9,7 @@ use sealcast_proto::keys::Peer;
 use sealcast_proto::rtsp::{CameraNumber, CarriedStatus, GatewayMessage, Parameters, put_packet};
 use sealcast_proto::session::{Event, Input, OutgoingPackets, Session};
 use sealcast_proto::unit::Preamble;
-use sealcast_proto::wire::{CloseReason, MAX_STREAM};
+use sealcast_proto::wire::MAX_STREAM;
 use tokio::sync::mpsc::error::TrySendError;
 use tokio::sync::{mpsc, watch};
 
@@ -145,12 +145,12 @@ impl Role<AnyTransport> for SessionRole {
     const ESTABLISHED: &'static str = "a viewer gateway is here";
     const STOPPING: &'static str = "the gateway stops";
 
-    fn admit(&mut self, task: &Task, peer: &Peer) -> Input<'static> {
+    fn admit(&mut self, task: &mut Task, peer: &Peer) -> Input<'static> {
         let places = Places {
             taken: self.shared.viewers.load(Ordering::Relaxed),
             most: self.shared.max_viewers,
         };
-        self.shared.admission.admit(peer, &task.remote, places)
+        task.admit_by::<Self>(&self.shared.admission, peer, places)
     }
 
     fn established(&mut self, task: &mut Task) -> Result<(), Ended> {
@@ -287,17 +287,11 @@ impl SessionRole {
     }
 
     /// Apply changes after the cameras and lists were read again: leave the cameras that the viewer gateway no longer
-    /// sees, or end the session.
+    /// sees.
     fn take_registry(&mut self, task: &mut Task) -> Result<(), Ended> {
         let Some(peer) = self.peer.filter(|_| task.established) else {
             return Ok(());
         };
-        if !self.shared.admission.admits(&peer.id) {
-            let why = "not on the allow list any more";
-            tracing::warn!(viewer = %task.name(), "{why}: the session ends");
-            let close = Input::Close(CloseReason::NotAuthorised, why);
-            return task.handle(close);
-        }
         for slot in 0..self.cameras.len() {
             let lost = |camera: &Arc<Camera>| self.snapshot.lost(camera, &peer.id);
             let known = &mut self.cameras[slot].camera;

@@ -125,20 +125,21 @@ impl Link {
             ..Delivery::default()
         };
         let carrier_config = CarrierConfig { carrier, delivery };
-        let (session, keygen) =
-            self.offer
-                .initiate(keys::Role::Viewer, &self.ticket, carrier_config, &self.observation)?;
-        let timer = HandshakeTimer::begin("initiator", Some(keygen));
+        let initiated = self
+            .offer
+            .initiate(keys::Role::Viewer, &self.ticket, carrier_config, &self.observation)?;
+        let timer = HandshakeTimer::begin("initiator", Some(initiated.keygen));
         let remote = format!("{}:{}", self.ticket.host, self.ticket.port);
         let observation = Arc::clone(&self.observation);
         let mut task = SessionTask::new(
             carriage,
-            session,
+            initiated.session,
             ReceiveHandler::default(),
             &observation,
             timer,
             remote,
         );
+        task.keeping = initiated.keeping;
         let mut role = LinkRole {
             link: self,
             handed: Vec::new(),

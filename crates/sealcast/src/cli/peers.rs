@@ -1,0 +1,209 @@
+//! Whom a listening end admits: its lists at start and on SIGHUP, and `sealcast peers`.
+
+use std::convert::Infallible;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use sealcast_proto::keys::PeerId;
+use tokio::signal::unix::Signal;
+
+use super::args::{PeersAction, PeersArgs, WatchArgs};
+use super::{build, shutdown};
+use crate::config::Settings;
+use crate::failure::{Failure, FailureKind, Result};
+use crate::keys::allow::AllowList;
+use crate::keys::files;
+use crate::keys::peers::{Kind, KnownPeers, ListName, MAX_HOURS, MAX_USES, PeerStore, PeersCommand, Terms, running};
+use crate::run::{Admission, ByHand};
+use crate::transport::ListenUrl;
+
+/// Default allow list of viewers that may watch us.
+const ALLOWED_VIEWERS: &str = "allow";
+/// Default allow list of publishers that may send to us. It is separate because permission to watch must not imply
+/// permission to publish.
+const ALLOWED_PUBLISHERS: &str = "allow-publishers";
+
+/// The secrets kept from enrolments with others.
+pub(super) fn known() -> KnownPeers {
+    files::home().map_or_else(|_| KnownPeers::nowhere(), |home| KnownPeers::at(home.join("known")))
+}
+
+/// The name of a publisher's lists.
+pub(super) fn list_name(settings: &Settings) -> Result<ListName> {
+    match &settings.config.publish.name {
+        Some(name) => name.parse().map_err(|failure| settings.placed("publish.name", failure)),
+        None => Ok(ListName::from(&build::listen_url(settings)?)),
+    }
+}
+
+/// What the invite of a publisher's ticket is good for.
+pub(super) fn invite_terms(settings: &Settings) -> Result<Terms> {
+    let publish = &settings.config.publish;
+    let (uses, hours) = (publish.invite_uses.get(), publish.invite_hours.get());
+    let wrong =
+        |key, what: String, hint: String| Err(settings.placed(key, Failure::new(FailureKind::Usage, what, hint)));
+    if uses > MAX_USES {
+        let hint = format!("choose 1 to {MAX_USES}");
+        return wrong(
+            "publish.invite_uses",
+            format!("an invite cannot enrol {uses} viewers"),
+            hint,
+        );
+    }
+    if hours > MAX_HOURS {
+        let hint = format!("choose 1 to {MAX_HOURS}");
+        return wrong(
+            "publish.invite_hours",
+            format!("an invite cannot live for {hours} hours"),
+            hint,
+        );
+    }
+    Ok(Terms { uses, hours })
+}
+
+/// The viewers that the user of a publisher admits.
+pub(super) fn viewers_by_hand(settings: &Settings) -> Result<ByHand> {
+    Ok(ByHand {
+        allow: AllowList::open(&allow_file(settings)?)?,
+        open: settings.config.publish.open,
+    })
+}
+
+fn allow_file(settings: &Settings) -> Result<PathBuf> {
+    match &settings.config.publish.allow {
+        Some(path) => Ok(path.clone()),
+        None => Ok(files::home()?.join(ALLOWED_VIEWERS)),
+    }
+}
+
+/// The admission rules of a publisher or camera gateway that listens.
+pub(super) fn viewers(settings: &Settings) -> Result<Arc<Admission>> {
+    let by_hand = viewers_by_hand(settings)?;
+    let store = store(Kind::Publisher, &list_name(settings)?)?;
+    Ok(Arc::new(Admission::new(by_hand, store)))
+}
+
+/// The publishers that the user of a listening viewer admits: one, or an allow list.
+pub(super) fn publishers_by_hand(args: &WatchArgs) -> Result<ByHand> {
+    let allow = match &args.publisher {
+        Some(publisher) => AllowList::of([PeerId::parse(publisher).ok_or_else(|| {
+            let hint = "write the peer id of the publisher, as `sealcast keygen` prints it";
+            Failure::new(FailureKind::Usage, "--publisher names no peer", hint)
+        })?]),
+        None => AllowList::open(&files::home()?.join(ALLOWED_PUBLISHERS))?,
+    };
+    Ok(ByHand { allow, open: false })
+}
+
+/// The admission rules of a viewer that listens at this URL. If it names its publisher, no other is admitted.
+pub(super) fn publishers(args: &WatchArgs, listen: &ListenUrl) -> Result<Arc<Admission>> {
+    let by_hand = publishers_by_hand(args)?;
+    let store = match (&args.publisher, &args.name) {
+        (Some(_), _) => PeerStore::in_memory(),
+        (None, Some(name)) => store(Kind::Viewer, &name.parse()?)?,
+        (None, None) => store(Kind::Viewer, &listen.into())?,
+    };
+    Ok(Arc::new(Admission::new(by_hand, store)))
+}
+
+/// The lists of this name. Without a home directory they are lost at exit.
+fn store(kind: Kind, name: &ListName) -> Result<PeerStore> {
+    match files::home() {
+        Ok(home) => PeerStore::claim(&kind.directory(&home).join(name.to_string()), Timestamp::now()),
+        Err(failure) => {
+            tracing::warn!("invites and who is enrolled last until this program ends: {failure}");
+            Ok(PeerStore::in_memory())
+        }
+    }
+}
+
+/// Read the lists again on every SIGHUP: those that the program writes, and what the user has written.
+pub(super) async fn read_again(
+    hangups: Signal,
+    admission: &Admission,
+    by_hand: impl Fn() -> Result<ByHand>,
+) -> Infallible {
+    let renew = async || {
+        admission.renew(by_hand()?);
+        tracing::info!("the lists of peers were read again");
+        Ok(())
+    };
+    shutdown::on_hangup(hangups, renew).await
+}
+
+/// `sealcast peers`.
+pub(super) fn run(args: &PeersArgs) -> Result<()> {
+    let command = match &args.command {
+        PeersAction::List => PeersCommand::List,
+        PeersAction::Allow { peer, comment } => PeersCommand::allow(peer, &comment.join(" "))?,
+        PeersAction::Remove { peer } => PeersCommand::Remove(peer.clone()),
+        PeersAction::Withdraw { invite, with_peers } => PeersCommand::withdraw(invite, *with_peers)?,
+    };
+    let settings = Settings::gather(args.config.as_deref(), std::env::vars_os(), [])?;
+    let (kind, allow) = match args.viewer {
+        true => (Kind::Viewer, files::home()?.join(ALLOWED_PUBLISHERS)),
+        false => (Kind::Publisher, allow_file(&settings)?),
+    };
+    let dir = directory(args, &settings, kind)?;
+    let now = Timestamp::now();
+    let mut store = PeerStore::open(&dir, now)?;
+    println!("{}", command.run(&mut store, &AllowList::open(&allow)?, now)?);
+    if let Some(id) = running(&dir).filter(|_| command != PeersCommand::List) {
+        eprintln!("a program runs with these lists: have it read them by `kill -HUP {id}`");
+    }
+    Ok(())
+}
+
+/// The directory of the lists that a command is about: those that it or the configuration names, or the only ones.
+fn directory(args: &PeersArgs, settings: &Settings, kind: Kind) -> Result<PathBuf> {
+    let all = kind.directory(&files::home()?);
+    let configured = ["publish.name", "publish.listen"].map(|path| settings.origin(path).is_some());
+    let name = match (&args.name, &args.listen) {
+        (Some(name), _) => name.parse()?,
+        (None, Some(listen)) => ListName::from(&listen.parse::<ListenUrl>()?),
+        (None, None) if kind == Kind::Publisher && configured != [false, false] => list_name(settings)?,
+        (None, None) => only(&all)?,
+    };
+    let dir = all.join(name.to_string());
+    if !dir.is_dir() && !matches!(args.command, PeersAction::Allow { .. }) {
+        let names: Vec<String> = names(&all).iter().map(ListName::to_string).collect();
+        let what = format!("there are no lists of the name {name} in {}", all.display());
+        let hint = match names.is_empty() {
+            true => "they are made when a publisher starts, or by peers allow".to_owned(),
+            false => format!("name one with --name: {}", names.join(", ")),
+        };
+        return Err(Failure::new(FailureKind::Usage, what, hint));
+    }
+    Ok(dir)
+}
+
+/// The name of the only lists there are.
+fn only(all: &Path) -> Result<ListName> {
+    match &names(all)[..] {
+        [name] => Ok(name.clone()),
+        [] => Err(Failure::new(
+            FailureKind::Usage,
+            format!("there are no lists of peers in {}", all.display()),
+            "they are made when a publisher starts, or by peers allow with --name or --listen",
+        )),
+        several => {
+            let names: Vec<String> = several.iter().map(ListName::to_string).collect();
+            let what = format!("there are lists of several ends in {}", all.display());
+            Err(Failure::new(
+                FailureKind::Usage,
+                what,
+                format!("name one with --name: {}", names.join(", ")),
+            ))
+        }
+    }
+}
+
+fn names(all: &Path) -> Vec<ListName> {
+    let entries = std::fs::read_dir(all).into_iter().flatten().flatten();
+    let mut names: Vec<String> = entries
+        .filter_map(|entry| entry.file_name().into_string().ok())
+        .collect();
+    names.sort();
+    names.iter().filter_map(|name| name.parse().ok()).collect()
+}

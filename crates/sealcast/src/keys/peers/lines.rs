@@ -1,0 +1,162 @@
+//! The two files of a listening end, one entry a line:
+//!
+//! ```text
+//! enrolled:  PEER-ID SECRET INVITE DATE COMMENT    SECRET and INVITE are "-" for a peer that was allowed by its id
+//! invites:   INVITE SECRET LEFT/ALLOWED EXPIRES    EXPIRES as in RFC 3339
+//! ```
+//!
+//! Lines that begin with `#` are comments. The program owns both files: it leaves out lines that it cannot read.
+
+use std::fmt::Write as _;
+use std::path::Path;
+
+use sealcast_proto::keys::{Invite, PeerId, PresharedKey, PskName};
+use zeroize::Zeroizing;
+
+use super::lists::{Enrolment, ListedPeer, LiveInvite, MAX_ENROLLED, MAX_INVITES, MAX_USES};
+
+/// Maximum length of a comment in characters.
+pub(super) const MAX_COMMENT: usize = 64;
+/// Maximum length of a file in bytes; the rest of a longer one is not read.
+pub(super) const MAX_FILE: usize = 64 * 1024;
+
+const HEAD: &str = "# sealcast writes this file. Change it with `sealcast peers`.\n";
+
+/// The peers of the file `enrolled`. Lines that are none, and those beyond the bound, are left out with a warning.
+pub(super) fn peers(text: &str, path: &Path) -> Vec<ListedPeer> {
+    let mut peers: Vec<ListedPeer> = Vec::new();
+    for (number, line) in entries(text) {
+        match peer(line) {
+            Some(_) if peers.len() == MAX_ENROLLED => {
+                warn(path, number, "is one too many: it and those after it are left out");
+                break;
+            }
+            Some(peer) if peers.iter().all(|other| other.id != peer.id) => peers.push(peer),
+            Some(_) => warn(path, number, "names a peer again and is left out"),
+            None => warn(path, number, "holds no enrolled peer and is left out"),
+        }
+    }
+    peers
+}
+
+/// The invites of the file `invites`, as [`peers`].
+pub(super) fn invites(text: &str, path: &Path) -> Vec<LiveInvite> {
+    let mut invites: Vec<LiveInvite> = Vec::new();
+    for (number, line) in entries(text) {
+        match invite(line) {
+            Some(_) if invites.len() == MAX_INVITES => {
+                warn(path, number, "is one too many: it and those after it are left out");
+                break;
+            }
+            Some(invite) if invites.iter().all(|other| other.name != invite.name) => invites.push(invite),
+            Some(_) => warn(path, number, "names an invite again and is left out"),
+            None => warn(path, number, "holds no invite and is left out"),
+        }
+    }
+    invites
+}
+
+/// The numbered lines that hold something.
+fn entries(text: &str) -> impl Iterator<Item = (usize, &str)> {
+    let lines = text.lines().enumerate().map(|(at, line)| (at + 1, line.trim()));
+    lines.filter(|(_, line)| !line.is_empty() && !line.starts_with('#'))
+}
+
+/// Lines hold secrets: only their numbers are logged.
+fn warn(path: &Path, line: usize, what: &str) {
+    tracing::warn!(file = %path.display(), line, "this line {what}");
+}
+
+fn peer(line: &str) -> Option<ListedPeer> {
+    let mut words = line.splitn(5, ' ');
+    let id = PeerId::parse(words.next()?)?;
+    let enrolment = match (words.next()?, words.next()?) {
+        ("-", "-") => None,
+        (secret, invite) => Some(Enrolment::new(parse_secret(secret)?, PskName::parse(invite)?)),
+    };
+    Some(ListedPeer {
+        id,
+        enrolment,
+        since: words.next()?.parse().ok()?,
+        comment: one_line(words.next().unwrap_or_default()),
+    })
+}
+
+fn invite(line: &str) -> Option<LiveInvite> {
+    let mut words = line.split_whitespace();
+    let name = PskName::parse(words.next()?)?;
+    let invite = Invite::parse(words.next()?)?;
+    let (left, allowed) = words.next()?.split_once('/')?;
+    let (left, allowed): (u32, u32) = (left.parse().ok()?, allowed.parse().ok()?);
+    let expires = words.next()?.parse().ok()?;
+    let whole = left <= allowed && (1..=MAX_USES).contains(&allowed) && words.next().is_none();
+    let named = PresharedKey::from_invite(&invite).name() == name;
+    (whole && named).then_some(LiveInvite {
+        invite,
+        name,
+        left,
+        allowed,
+        expires,
+    })
+}
+
+/// The text of the file `enrolled`.
+pub(super) fn of_peers(peers: &[ListedPeer]) -> Zeroizing<String> {
+    let mut text = Zeroizing::new(String::with_capacity(MAX_FILE));
+    text.push_str(HEAD);
+    for ListedPeer {
+        id,
+        enrolment,
+        since,
+        comment,
+    } in peers
+    {
+        // Writing into a string cannot fail.
+        let _ = match enrolment {
+            Some(Enrolment { secret, invite, .. }) => {
+                write!(text, "{id} {} {invite} {since}", secret_text(secret).as_str())
+            }
+            None => write!(text, "{id} - - {since}"),
+        };
+        if !comment.is_empty() {
+            let _ = write!(text, " {comment}");
+        }
+        text.push('\n');
+    }
+    text
+}
+
+/// The text of the file `invites`.
+pub(super) fn of_invites(invites: &[LiveInvite]) -> Zeroizing<String> {
+    let mut text = Zeroizing::new(String::with_capacity(MAX_FILE));
+    text.push_str(HEAD);
+    for invite in invites {
+        let secret = Zeroizing::new(invite.invite.reveal());
+        let (name, left, allowed, expires) = (invite.name, invite.left, invite.allowed, invite.expires);
+        // Writing into a string cannot fail.
+        let _ = writeln!(text, "{name} {} {left}/{allowed} {expires}", secret.as_str());
+    }
+    text
+}
+
+/// A secret as 52 characters of base32 in upper case.
+pub(super) fn secret_text(secret: &PresharedKey) -> Zeroizing<String> {
+    Zeroizing::new(data_encoding::BASE32_NOPAD.encode(secret.reveal()))
+}
+
+pub(super) fn parse_secret(text: &str) -> Option<PresharedKey> {
+    let encoding = data_encoding::BASE32_NOPAD;
+    // Decoding needs as much room as the text could fill, and panics with any other.
+    let mut bytes = Zeroizing::new([0; 32]);
+    if encoding.decode_len(text.len()).ok()? != bytes.len() {
+        return None;
+    }
+    encoding.decode_mut(text.as_bytes(), bytes.as_mut()).ok()?;
+    Some(PresharedKey::new(*bytes))
+}
+
+/// A comment as one bounded line without control characters, which could do harm in a terminal.
+pub(super) fn one_line(text: &str) -> String {
+    let text = text.trim().chars().take(MAX_COMMENT);
+    text.map(|c| if c.is_control() { ' ' } else { c }).collect()
+}

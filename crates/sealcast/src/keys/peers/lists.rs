@@ -1,0 +1,359 @@
+//! The rules: who is enrolled, what an invite is still good for, and what each edit changes. No file and no clock.
+
+use jiff::Timestamp;
+use jiff::civil::Date;
+use sealcast_proto::keys::{Invite, MAX_PSKS, Peer, PeerId, PresharedKey, PskName};
+use sealcast_proto::wire::CloseReason;
+
+/// Maximum number of peers that an end lists: enrolled by an invite, or allowed by a command.
+pub const MAX_ENROLLED: usize = 64;
+/// Maximum number of live invites. One more withdraws the oldest.
+pub const MAX_INVITES: usize = 16;
+/// Maximum number of peers that one invite enrols.
+pub const MAX_USES: u32 = 64;
+/// Maximum life of an invite in hours: a year.
+pub const MAX_HOURS: u32 = 8760;
+
+const _: () = assert!(
+    MAX_ENROLLED + MAX_INVITES <= MAX_PSKS,
+    "a hello is tried with all of them"
+);
+
+/// What an invite is good for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Terms {
+    /// Number of peers that it enrols, 1 to [`MAX_USES`].
+    pub uses: u32,
+    /// Its life in hours, 1 to [`MAX_HOURS`].
+    pub hours: u32,
+}
+
+/// An invite that has not been withdrawn.
+#[derive(Clone)]
+pub struct LiveInvite {
+    /// The secret of the ticket.
+    pub invite: Invite,
+    /// Its public name.
+    pub name: PskName,
+    /// Number of peers that it may still enrol.
+    pub left: u32,
+    /// Number of peers that it could enrol at first.
+    pub allowed: u32,
+    /// It is worth nothing from then on, by the wall clock.
+    pub expires: Timestamp,
+}
+
+impl LiveInvite {
+    /// An invite made `now`.
+    pub fn new(invite: Invite, terms: Terms, now: Timestamp) -> Self {
+        let life = i64::from(terms.hours) * 3600;
+        let end = now.as_second().saturating_add(life);
+        Self {
+            name: PresharedKey::from_invite(&invite).name(),
+            invite,
+            left: terms.uses,
+            allowed: terms.uses,
+            expires: Timestamp::from_second(end).unwrap_or(Timestamp::MAX),
+        }
+    }
+}
+
+/// What an enrolled peer and this end keep.
+#[derive(Clone)]
+pub(super) struct Enrolment {
+    pub(super) secret: PresharedKey,
+    /// Public name of the secret.
+    pub(super) name: PskName,
+    /// The invite that enrolled the peer.
+    pub(super) invite: PskName,
+}
+
+impl Enrolment {
+    pub(super) fn new(secret: PresharedKey, invite: PskName) -> Self {
+        Self {
+            name: secret.name(),
+            secret,
+            invite,
+        }
+    }
+}
+
+/// A peer that this end lists.
+#[derive(Clone)]
+pub(super) struct ListedPeer {
+    pub(super) id: PeerId,
+    /// `None` for a peer that was allowed by its id alone.
+    pub(super) enrolment: Option<Enrolment>,
+    /// The day on which it was first listed, in universal time.
+    pub(super) since: Date,
+    pub(super) comment: String,
+}
+
+/// The peers and invites of one listening end.
+#[derive(Clone, Default)]
+pub struct PeerLists {
+    pub(super) peers: Vec<ListedPeer>,
+    /// Oldest first.
+    pub(super) invites: Vec<LiveInvite>,
+}
+
+/// The decision on a peer that proved its identity.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Decision {
+    /// It proved the secret of its enrolment, or was allowed by its id.
+    Known,
+    /// It proved this invite, which enrols it.
+    Enrols(PskName),
+    /// It stays out.
+    Refused(Refusal),
+}
+
+/// Reason why a peer stays out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Refusal {
+    /// It is on no list and proved nothing.
+    Unknown,
+    /// It is enrolled and proved neither its secret nor its invite.
+    Unproved,
+    /// It proved the secret of another peer.
+    SecretOfAnother,
+    /// Its invite has enrolled as many peers as it may.
+    InviteUsed,
+    /// Its invite has expired.
+    InviteExpired,
+    /// As many peers are enrolled as an end may have.
+    TooManyEnrolled,
+    /// Everybody is admitted or enrolled, but all places are taken.
+    NoPlace,
+}
+
+impl Refusal {
+    /// The reason of the close message.
+    pub fn reason(self) -> CloseReason {
+        match self {
+            Self::NoPlace => CloseReason::TooManyViewers,
+            _ => CloseReason::NotAuthorised,
+        }
+    }
+
+    /// The text of the close message.
+    pub fn words(self) -> &'static str {
+        match self {
+            Self::Unknown => "not on the allow list and no valid invite",
+            Self::Unproved => "enrolled, but the secret of the enrolment was not proved: ask for a new ticket",
+            Self::SecretOfAnother => "the secret of another peer was proved",
+            Self::InviteUsed => "this invite has been used: ask for a new ticket",
+            Self::InviteExpired => "this invite has expired: ask for a new ticket",
+            Self::TooManyEnrolled => "as many peers are enrolled as one end may have",
+            Self::NoPlace => "as many viewers as are allowed watch already",
+        }
+    }
+}
+
+/// A change of the lists. It can be applied again to lists that were read anew.
+#[derive(Clone)]
+pub enum Edit {
+    /// Enrol a peer that proved an invite, with the secret that both keep.
+    Enrol {
+        /// The peer.
+        id: PeerId,
+        /// The secret of its later handshakes.
+        secret: PresharedKey,
+        /// The invite that it proved.
+        invite: PskName,
+        /// Today, in universal time.
+        today: Date,
+    },
+    /// Add an invite. The oldest one goes if there would be too many.
+    Invite(LiveInvite),
+    /// List a peer by its id alone.
+    Allow {
+        /// The peer.
+        id: PeerId,
+        /// Today, in universal time.
+        today: Date,
+        /// One line of text for the user.
+        comment: String,
+    },
+    /// Remove a peer. An invite that enrolled it and still has uses is withdrawn: the peer knows it.
+    Remove(PeerId),
+    /// Withdraw an invite, or all of them.
+    Withdraw {
+        /// The invite; `None` for all.
+        invite: Option<PskName>,
+        /// Also remove the peers that it enrolled.
+        with_peers: bool,
+    },
+}
+
+impl Edit {
+    /// True if applying this edit after `other` leaves nothing of the other.
+    pub(super) fn replaces(&self, other: &Self) -> bool {
+        match (self, other) {
+            (
+                Self::Enrol { id, invite, .. },
+                Self::Enrol {
+                    id: before, invite: by, ..
+                },
+            ) => id == before && invite == by,
+            _ => false,
+        }
+    }
+}
+
+impl PeerLists {
+    pub(super) fn peer(&self, id: &PeerId) -> Option<&ListedPeer> {
+        self.peers.iter().find(|peer| peer.id == *id)
+    }
+
+    fn invite(&self, name: PskName) -> Option<&LiveInvite> {
+        self.invites.iter().find(|invite| invite.name == name)
+    }
+
+    /// The pre-shared keys that a peer may prove, at most [`MAX_PSKS`]: of the unexpired invites, then of the enrolled
+    /// peers.
+    pub fn psks(&self, now: Timestamp) -> Vec<PresharedKey> {
+        let live = self.invites.iter().filter(|invite| now < invite.expires);
+        let invites = live.map(|invite| PresharedKey::from_invite(&invite.invite));
+        let enrolments = self.peers.iter().filter_map(|peer| peer.enrolment.as_ref());
+        let secrets = enrolments.map(|enrolment| enrolment.secret.clone());
+        invites.chain(secrets).collect()
+    }
+
+    /// The newest invite that has not expired.
+    pub fn newest_invite(&self, now: Timestamp) -> Option<&Invite> {
+        let mut newest_first = self.invites.iter().rev();
+        newest_first
+            .find(|invite| now < invite.expires)
+            .map(|invite| &invite.invite)
+    }
+
+    /// Decide on a peer that proved its identity and perhaps a pre-shared key.
+    pub fn judge(&self, peer: &Peer, now: Timestamp) -> Decision {
+        let listed = self.peer(&peer.id);
+        if listed.is_some_and(|listed| listed.enrolment.is_none()) {
+            return Decision::Known;
+        }
+        let unproved = match listed {
+            Some(_) => Refusal::Unproved,
+            None => Refusal::Unknown,
+        };
+        let Some(psk) = peer.psk else {
+            return Decision::Refused(unproved);
+        };
+        let mut enrolments = self
+            .peers
+            .iter()
+            .filter_map(|peer| Some((peer.id, peer.enrolment.as_ref()?)));
+        if let Some((owner, _)) = enrolments.find(|(_, enrolment)| enrolment.name == psk) {
+            return match owner == peer.id {
+                true => Decision::Known,
+                false => Decision::Refused(Refusal::SecretOfAnother),
+            };
+        }
+        let Some(invite) = self.invite(psk) else {
+            return Decision::Refused(unproved);
+        };
+        let enrolled_by = listed
+            .and_then(|peer| peer.enrolment.as_ref())
+            .map(|enrolment| enrolment.invite);
+        if invite.expires <= now {
+            Decision::Refused(Refusal::InviteExpired)
+        } else if enrolled_by == Some(psk) {
+            Decision::Enrols(psk)
+        } else if invite.left == 0 {
+            Decision::Refused(Refusal::InviteUsed)
+        } else if listed.is_none() && self.peers.len() >= MAX_ENROLLED {
+            Decision::Refused(Refusal::TooManyEnrolled)
+        } else {
+            Decision::Enrols(psk)
+        }
+    }
+
+    /// True if a peer is still listed. `proved` says whether it proved a secret when it was admitted: who is enrolled
+    /// must have.
+    pub fn admits(&self, id: &PeerId, proved: bool) -> bool {
+        self.peer(id).is_some_and(|peer| proved || peer.enrolment.is_none())
+    }
+
+    /// The invite that goes if one more is made.
+    pub fn crowded_out(&self, now: Timestamp) -> Option<PskName> {
+        let mut live = self.invites.iter().filter(|invite| now < invite.expires);
+        let crowded = live.clone().count() >= MAX_INVITES;
+        live.next().filter(|_| crowded).map(|invite| invite.name)
+    }
+
+    /// Make a change.
+    pub fn apply(&mut self, edit: &Edit, now: Timestamp) {
+        match edit {
+            Edit::Enrol {
+                id,
+                secret,
+                invite,
+                today,
+            } => self.enrol(*id, Enrolment::new(secret.clone(), *invite), *today),
+            Edit::Invite(invite) => {
+                self.withdraw_where(|other| other.name == invite.name || other.expires <= now);
+                while self.invites.len() >= MAX_INVITES {
+                    self.invites.remove(0);
+                }
+                self.invites.push(invite.clone());
+            }
+            Edit::Allow { id, today, comment } => {
+                let since = self.peer(id).map_or(*today, |peer| peer.since);
+                self.put(ListedPeer {
+                    id: *id,
+                    enrolment: None,
+                    since,
+                    comment: comment.clone(),
+                });
+            }
+            Edit::Remove(id) => {
+                let by = self.peer(id).and_then(|peer| peer.enrolment.as_ref());
+                if let Some(by) = by.map(|enrolment| enrolment.invite) {
+                    self.withdraw_where(|invite| invite.name == by && invite.left > 0);
+                }
+                self.peers.retain(|peer| peer.id != *id);
+            }
+            Edit::Withdraw { invite, with_peers } => {
+                let meant = |name: PskName| invite.is_none_or(|only| only == name);
+                self.withdraw_where(|invite| meant(invite.name));
+                if *with_peers {
+                    let enrolled = |peer: &ListedPeer| peer.enrolment.as_ref().map(|enrolment| enrolment.invite);
+                    self.peers.retain(|peer| !enrolled(peer).is_some_and(meant));
+                }
+            }
+        }
+    }
+
+    fn withdraw_where(&mut self, which: impl Fn(&LiveInvite) -> bool) {
+        self.invites.retain(|invite| !which(invite));
+    }
+
+    /// Enrol a peer, or replace the secret of one that is enrolled. Only a peer that is new to the invite costs a use.
+    fn enrol(&mut self, id: PeerId, enrolment: Enrolment, today: Date) {
+        let before = self.peer(&id);
+        let (since, comment) = before.map_or((today, String::new()), |peer| (peer.since, peer.comment.clone()));
+        let again = before
+            .and_then(|peer| peer.enrolment.as_ref())
+            .is_some_and(|earlier| earlier.invite == enrolment.invite);
+        if !again && let Some(invite) = self.invites.iter_mut().find(|invite| invite.name == enrolment.invite) {
+            invite.left = invite.left.saturating_sub(1);
+        }
+        self.put(ListedPeer {
+            id,
+            enrolment: Some(enrolment),
+            since,
+            comment,
+        });
+    }
+
+    /// Put a peer on the list, unless the list is full.
+    fn put(&mut self, peer: ListedPeer) {
+        match self.peers.iter().position(|other| other.id == peer.id) {
+            Some(at) => self.peers[at] = peer,
+            None if self.peers.len() < MAX_ENROLLED => self.peers.push(peer),
+            None => {}
+        }
+    }
+}

@@ -1,0 +1,21 @@
+//! The peers of a listening end: whom it enrolled, by which invites, and where that is written. The connecting end's
+//! half is [`KnownPeers`].
+
+mod command;
+mod known;
+mod lines;
+mod lists;
+#[cfg(test)]
+mod lists_tests;
+mod name;
+mod store;
+#[cfg(test)]
+mod store_tests;
+
+pub use command::{MAX_LISTED, PeersCommand, table};
+pub use known::{Keeping, KnownPeers};
+pub use lists::{
+    Decision, Edit, LiveInvite, MAX_ENROLLED, MAX_HOURS, MAX_INVITES, MAX_USES, PeerLists, Refusal, Terms,
+};
+pub use name::{Kind, ListName};
+pub use store::{PeerStore, running};

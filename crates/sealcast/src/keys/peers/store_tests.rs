@@ -1,0 +1,202 @@
+//! The lists in their files.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+
+use jiff::Timestamp;
+use jiff::civil::date;
+use sealcast_proto::keys::{Invite, Peer, PeerId, PresharedKey, PskName};
+
+use super::command::{PeersCommand, table};
+use super::lists::{Decision, Edit, LiveInvite, MAX_ENROLLED, Terms};
+use super::store::{PeerStore, running};
+use crate::failure::FailureKind;
+use crate::keys::allow::AllowList;
+
+fn now() -> Timestamp {
+    "2026-05-17T08:00:00Z".parse().expect("a time")
+}
+
+fn invite(store: &mut PeerStore, byte: u8, uses: u32) -> PskName {
+    let live = LiveInvite::new(Invite::new([0x40 + byte; 16]), Terms { uses, hours: 24 }, now());
+    let name = live.name;
+    store.edit(Edit::Invite(live), now()).expect("written");
+    name
+}
+
+/// The secret of the peer of this byte; nothing of it is like the peer's id.
+fn secret(byte: u8) -> PresharedKey {
+    PresharedKey::new([0x80 + byte; 32])
+}
+
+fn enrolled(byte: u8, invite: PskName) -> Edit {
+    Edit::Enrol {
+        id: PeerId([byte; 32]),
+        secret: secret(byte),
+        invite,
+        today: date(2026, 5, 17),
+    }
+}
+
+fn admits(store: &PeerStore, byte: u8) -> bool {
+    let psk = Some(secret(byte).name());
+    let id = PeerId([byte; 32]);
+    store.lists().judge(&Peer { id, psk }, now()) == Decision::Known
+}
+
+fn run(command: &str, store: &mut PeerStore) -> Result<String, String> {
+    let command = PeersCommand::parse(command).map_err(|failure| failure.to_string())?;
+    let answer = command.run(store, &AllowList::empty(), now());
+    answer.map_err(|failure| failure.to_string())
+}
+
+#[test]
+fn peers_and_invites_survive_a_restart_and_only_their_owner_reads_them() {
+    let home = tempfile::tempdir().expect("a temporary directory");
+    let dir = home.path().join("publishers/attic");
+    let mut store = PeerStore::claim(&dir, now()).expect("free");
+    let name = invite(&mut store, 1, 2);
+    store.edit(enrolled(1, name), now()).expect("written");
+    drop(store);
+    let store = PeerStore::claim(&dir, now()).expect("free again");
+    assert!(admits(&store, 1) && !admits(&store, 2));
+    assert_eq!(store.lists().invites[0].left, 1);
+    for file in ["enrolled", "invites"] {
+        let mode = fs::metadata(dir.join(file)).expect("it is there").permissions().mode();
+        assert_eq!(mode & 0o777, 0o600, "{file}");
+    }
+    let text = fs::read_to_string(dir.join("invites")).expect("text");
+    assert!(text.ends_with(" 1/2 2026-05-18T08:00:00Z\n"), "{text}");
+}
+
+#[test]
+fn lists_belong_to_one_running_program_and_a_command_may_still_change_them() {
+    let home = tempfile::tempdir().expect("a temporary directory");
+    let mut program = PeerStore::claim(home.path(), now()).expect("free");
+    let refused = PeerStore::claim(home.path(), now()).err().expect("taken");
+    let own = std::process::id();
+    assert!(
+        refused.what.contains(&format!("another program (process {own})")),
+        "{refused}"
+    );
+    assert_eq!(refused.kind, FailureKind::Usage);
+    assert_eq!(running(home.path()), Some(own));
+    let name = invite(&mut program, 1, 9);
+    program.edit(enrolled(1, name), now()).expect("written");
+    let mut command = PeerStore::open(home.path(), now()).expect("read");
+    let said = run(&format!("remove {}", PeerId([1; 32])), &mut command).expect("removed");
+    assert!(said.contains(&name.to_string()), "{said}");
+    // The program has not read that yet, and loses none of it by an edit of its own.
+    assert!(admits(&program, 1));
+    program.edit(enrolled(2, name), now()).expect("written");
+    assert!(!admits(&program, 1) && admits(&program, 2));
+    command.read_again(now());
+    assert!(admits(&command, 2));
+    drop(program);
+    assert_eq!(running(home.path()), None);
+}
+
+#[test]
+fn what_cannot_be_written_holds_until_exit_and_is_written_when_that_is_possible() {
+    let home = tempfile::tempdir().expect("a temporary directory");
+    let dir = home.path().join("lists");
+    let mut store = PeerStore::claim(&dir, now()).expect("free");
+    let name = invite(&mut store, 1, 2);
+    // Nobody can write a file in place of a directory, not even the superuser.
+    fs::remove_file(dir.join("enrolled")).expect("our own file");
+    fs::create_dir(dir.join("enrolled")).expect("made");
+    for _ in 0..3 {
+        assert!(store.edit(enrolled(1, name), now()).is_err());
+    }
+    store.read_again(now());
+    assert!(admits(&store, 1));
+    fs::remove_dir(dir.join("enrolled")).expect("empty");
+    store.read_again(now());
+    drop(store);
+    assert!(admits(&PeerStore::claim(&dir, now()).expect("free"), 1));
+}
+
+#[test]
+fn bad_and_too_many_lines_are_left_out_and_the_rest_is_read() {
+    let home = tempfile::tempdir().expect("a temporary directory");
+    let line = |byte: u8| format!("{} - - 2026-05-17 number {byte}\n", PeerId([byte; 32]));
+    let good: String = (0..100).map(line).collect();
+    let bad = "nobody\n\u{0}\n- - - -\n".to_owned() + &PeerId([200; 32]).to_string() + " short - 2026-05-17\n";
+    fs::write(home.path().join("enrolled"), line(0) + &bad + &good).expect("written");
+    fs::write(home.path().join("invites"), [0xff; 100_000]).expect("written");
+    let store = PeerStore::claim(home.path(), now()).expect("it starts");
+    assert_eq!(
+        (store.lists().peers.len(), store.lists().invites.len()),
+        (MAX_ENROLLED, 0)
+    );
+    assert!(store.lists().admits(&PeerId([63; 32]), false) && !store.lists().admits(&PeerId([64; 32]), false));
+}
+
+#[test]
+fn commands_find_a_peer_by_the_beginning_of_its_id() {
+    let mut store = PeerStore::in_memory();
+    let ids = [[1; 32], [2; 32]].map(PeerId);
+    for id in ids {
+        let allowed = run(&format!("allow {id} the \u{7} garage"), &mut store);
+        assert_eq!(allowed, Ok(format!("{id} is allowed")));
+    }
+    for (command, words) in [
+        ("remove x9", "no listed peer"),
+        ("remove a", "several peers"),
+        ("allow me", "no peer id"),
+        ("withdraw everything", "no invite"),
+        ("withdraw 0123456789abcdef", "no such invite"),
+        ("dismiss all", "no command about peers"),
+    ] {
+        let said = run(command, &mut store).expect_err("refused");
+        assert!(said.contains(words), "{command}: {said}");
+    }
+    let begin = &ids[0].to_string()[..10];
+    assert_eq!(
+        run(&format!("remove {begin}"), &mut store),
+        Ok(format!("removed {}", ids[0]))
+    );
+    let shown = run("list", &mut store).expect("a table");
+    assert!(
+        shown.contains("the   garage") && !shown.contains(&ids[0].to_string()),
+        "{shown}"
+    );
+}
+
+#[test]
+fn a_peer_on_the_hand_written_list_is_removed_by_hand() {
+    let home = tempfile::tempdir().expect("a temporary directory");
+    let (path, id) = (home.path().join("allow"), PeerId([1; 32]));
+    fs::write(&path, format!("# friends\n{id} me\n")).expect("written");
+    let allow = AllowList::open(&path).expect("read");
+    let mut store = PeerStore::in_memory();
+    let said = PeersCommand::Remove(id.to_string()).run(&mut store, &allow, now());
+    let said = said.expect_err("it stays").to_string();
+    assert!(
+        said.contains(&format!("line 2 of the allow list {}", path.display())),
+        "{said}"
+    );
+}
+
+#[test]
+fn a_table_shows_names_and_times_and_no_secret() {
+    let mut store = PeerStore::in_memory();
+    let name = invite(&mut store, 1, 2);
+    store.edit(enrolled(1, name), now()).expect("in memory");
+    let shown = table(store.lists(), &AllowList::of([PeerId([2; 32])]), now());
+    let listed = format!("{}  enrolled  {name}  2026-05-17", PeerId([1; 32]));
+    for words in [
+        &listed,
+        &PeerId([2; 32]).to_string(),
+        &format!("{name}  1 of 2     2026-05-18T08:00:00Z"),
+    ] {
+        assert!(shown.contains(words), "{words}:\n{shown}");
+    }
+    let secrets = [
+        Invite::new([0x41; 16]).reveal(),
+        super::lines::secret_text(&secret(1)).to_string(),
+    ];
+    for secret in secrets {
+        assert!(!shown.to_lowercase().contains(&secret.to_lowercase()), "{shown}");
+    }
+}
