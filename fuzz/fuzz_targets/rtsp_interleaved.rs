@@ -1,10 +1,12 @@
 //! Packets between RTSP messages, and packets in frames: they come out exactly as they went in, and a third-party
-//! frame gives complete packets or an error.
+//! frame gives complete packets or an error. What passes of a player's RTCP is made of whole packets that may pass.
 #![no_main]
 
 use libfuzzer_sys::arbitrary::{self, Arbitrary};
 use libfuzzer_sys::fuzz_target;
-use sealcast_proto::rtsp::{Channel, GatewayMessage, Message, MessageReader, packets, put_data, put_packet};
+use sealcast_proto::rtsp::{
+    Channel, ForCamera, GatewayMessage, Message, MessageReader, packets, put_data, put_packet, rtcp_for_camera,
+};
 
 #[derive(Debug, Arbitrary)]
 struct Plan {
@@ -48,6 +50,7 @@ fuzz_target!(|plan: Plan| {
         .collect();
     assert_eq!(came, sent);
 
+    check_rtcp(&plan.frame);
     let mut again = Vec::new();
     let mut sound = !plan.frame.is_empty();
     for packet in packets(&plan.frame) {
@@ -64,3 +67,25 @@ fuzz_target!(|plan: Plan| {
         assert_eq!(message.to_bytes().as_deref(), Ok(&plan.frame[..]));
     }
 });
+
+/// Checks that filtering is stable: what passed once passes again unchanged, and only the request for a keyframe
+/// depends on whether one is due.
+fn check_rtcp(compound: &[u8]) {
+    let Ok(due) = rtcp_for_camera(compound, true) else {
+        assert!(rtcp_for_camera(compound, false).is_err());
+        return;
+    };
+    assert!(due.bytes.len() <= compound.len());
+    for passed in [&due, &rtcp_for_camera(compound, false).expect("it is sound")] {
+        if passed.bytes.is_empty() {
+            continue;
+        }
+        let again = rtcp_for_camera(&passed.bytes, true).expect("whole packets");
+        let whole = ForCamera {
+            bytes: passed.bytes.clone(),
+            keyframe: passed.keyframe,
+            ..ForCamera::default()
+        };
+        assert_eq!(again, whole);
+    }
+}

@@ -32,6 +32,7 @@ enum Step {
     Described(u8, Result<Vec<u8>, u16>),
     Ports(u8, Option<(u16, u16)>),
     Done(u8, u16, String, Vec<u8>),
+    Login(u8),
     Alive,
     Wait(u8),
 }
@@ -88,6 +89,7 @@ fuzz_target!(|plan: Plan| {
                 let answer = PlayerAnswer::Done(CarriedStatus::of_camera(*code), &with);
                 player.handle(now, PlayerInput::Answer((*number).into(), answer))
             }
+            Step::Login(number) => player.handle(now, PlayerInput::Answer((*number).into(), PlayerAnswer::Login)),
             Step::Alive => player.handle(now, PlayerInput::Alive),
             Step::Wait(seconds) => {
                 now += Duration::from_secs((*seconds).into());

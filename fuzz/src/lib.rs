@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use sealcast_proto::clock::Now;
-use sealcast_proto::keys::{HandshakeConfig, Identity, Invite, Mechanism, Role, Side};
+use sealcast_proto::keys::{HandshakeConfig, HelloKeys, Identity, Invite, Mechanism, PresharedKey, Role, Side, ticket_mac};
 use sealcast_proto::seal::{Nonce, OpenFailed, PacketKey, Suite, suite};
 use sealcast_proto::session::{Carrier, Entry, RekeyPolicy, Session, SessionConfig};
 use sealcast_proto::sim::{Direction, InsecureMechanism, LinkProfile, Verdict, WORLD_ADDRESS, World};
@@ -52,7 +52,7 @@ impl PacketKey for NullKey {
 
 /// The cookie generator of a responder, and the cookie that it issues.
 pub fn cookies() -> (RetryCookies, [u8; COOKIE_LEN]) {
-    let cookies = RetryCookies::new([6; 32]);
+    let cookies = RetryCookies::new(ticket_mac(&responder().peer_id()), [6; 32]);
     let cookie = cookies.cookie(&WORLD_ADDRESS, CONNECTION);
     (cookies, cookie)
 }
@@ -65,6 +65,11 @@ pub fn fragment(cookie: &[u8; COOKIE_LEN], message: u8, index: u8, count: u8, pa
 
 /// Bytes of a fragment before its part.
 pub const FRAGMENT_HEADER: usize = 4 + 1 + COOKIE_LEN + 3;
+
+/// The identity of every responder.
+fn responder() -> Identity {
+    Identity::from_seed(&[2; 32])
+}
 
 /// The two ends of a connection, with matching configurations.
 pub struct Ends {
@@ -79,7 +84,7 @@ impl Ends {
     pub fn new(publishes: bool, carrier: Carrier) -> Self {
         let (first, second) = (
             Arc::new(Identity::from_seed(&[1; 32])),
-            Arc::new(Identity::from_seed(&[2; 32])),
+            Arc::new(responder()),
         );
         let pinned = Some(second.peer_id());
         let role = if publishes { Role::Publisher } else { Role::Viewer };
@@ -128,7 +133,10 @@ fn config(
         suites: vec![suite::AEGIS_128X4, suite::AES_128_GCM],
         mechanisms: vec![mechanism],
         pinned,
-        invite: Some(Invite::new([9; 16])),
+        hello_keys: Arc::new(HelloKeys::new(
+            &responder().peer_id(),
+            [&PresharedKey::from_invite(&Invite::new([9; 16]))],
+        )),
     };
     // Small limits, so that rekeying happens within one input.
     let rekey = RekeyPolicy::new(16, Duration::from_secs(2)).expect("within the limits");

@@ -47,12 +47,12 @@ def counted(data, width=2):
     return len(data).to_bytes(width, "big") + data
 
 
-# type: (name, [(field, width in bytes, or "bytes", or "text")])
+# type: (name, [(field, width of a number, or how its bytes are written; (n,) for exactly n of them)])
 MESSAGES = {
     1: ("welcome", []),
     2: ("close", [("reason", 1), ("text", "text")]),
-    3: ("rekey-offer", [("epoch", 2), ("mechanism", 1), ("share", "bytes")]),
-    4: ("rekey-answer", [("epoch", 2), ("ciphertext", "bytes")]),
+    3: ("rekey-offer", [("epoch", 2), ("mechanism", 1), ("share", "bytes"), ("signature", (64,))]),
+    4: ("rekey-answer", [("epoch", 2), ("ciphertext", "bytes"), ("signature", (64,))]),
     5: ("keyframe-request", [("stream", 4)]),
     6: ("ping", [("t1", 8)]),
     7: ("pong", [("t1", 8), ("t2", 8), ("t3", 8)]),
@@ -65,6 +65,8 @@ MESSAGES = {
     14: ("probe", [("token", 4), ("padding", "zeros")]),
     15: ("probe-ack", [("token", 4)]),
     16: ("gateway", [("message", "rest")]),
+    17: ("path-challenge", [("token", (8,))]),
+    18: ("path-response", [("token", (8,))]),
 }
 NUMBERS = {name: number for number, (name, _) in MESSAGES.items()}
 CODEC_CONFIGURATION = [("codec", 1), ("width", 2), ("height", 2), ("rate_numerator", 4), ("rate_denominator", 4),
@@ -81,7 +83,7 @@ def _encode_fields(layout, fields):
             out += counted(value)
         elif width == "short bytes":
             out += counted(value, 1)
-        elif width == "rest":
+        elif width == "rest" or isinstance(width, tuple):
             out += value
         elif width == "zeros":
             out += bytes(value)
@@ -109,6 +111,8 @@ def _decode_fields(layout, reader):
             fields[name] = reader.counted(1)
         elif width == "rest":
             fields[name] = reader.rest()
+        elif isinstance(width, tuple):
+            fields[name] = reader.take(*width)
         elif width == "zeros":
             zeros = reader.rest()
             if any(zeros):

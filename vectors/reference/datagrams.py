@@ -1,6 +1,7 @@
 """Datagrams: what stands around messages, what comes before the handshake, and media where some of it is lost
 (protocol.md section 7)."""
 
+import hmac
 import struct
 
 import control
@@ -12,7 +13,8 @@ from control import Malformed, Reader
 BASE_DATAGRAM = 1_200
 MAX_FRAGMENTS = 4
 MAX_FRAME = 16 << 20
-KNOCK, COOKIE, FRAGMENT, UNKNOWN = 0x07, 0x08, 0x06, 0x09
+FRAGMENT, KNOCK, COOKIE = 0x06, 0x07, 0x08
+REPEAT_INTERVAL, MAX_REPEATS = 100, 16
 FRAGMENT_ROOM = BASE_DATAGRAM - 4 - 1 - 16 - 3
 UNIT = struct.Struct(">IHHH")
 
@@ -24,8 +26,27 @@ def datagram(connection, message):
 # Before the handshake.
 
 
-def knock(random):
-    return bytes([KNOCK]) + random + bytes(43)
+def knock(random, mac):
+    return bytes([KNOCK]) + random + mac + bytes(27)
+
+
+def knock_mac(peer_r, random, connection):
+    return keys.mac(peer_r, bytes([KNOCK]) + random + connection.to_bytes(4, "big"))
+
+
+def answers_knock(peer_r, data):
+    """Whether the responder answers a datagram that is a knock."""
+    connection, (name, fields) = int.from_bytes(data[:4], "big"), parse(data[4:])
+    return name == "knock" and hmac.compare_digest(fields["mac"], knock_mac(peer_r, fields["random"], connection))
+
+
+def quic_id(peer_r, random):
+    """The destination connection id of a client's first packets (section 8)."""
+    return random + keys.mac(peer_r, b"quic" + random)[:12]
+
+
+def accepts_quic_id(peer_r, value):
+    return len(value) == 20 and hmac.compare_digest(value, quic_id(peer_r, value[:8]))
 
 
 def cookie(random, value):
@@ -64,8 +85,8 @@ def parse(message):
     if kind in (records.MEDIA, records.CONTROL):
         return "record", {}
     if kind == KNOCK:
-        name, fields = "knock", {"random": reader.take(16)}
-        if any(reader.take(43)):
+        name, fields = "knock", {"random": reader.take(16), "mac": reader.take(16)}
+        if any(reader.take(27)):
             raise Malformed
     elif kind == COOKIE:
         name, fields = "cookie", {"random": reader.take(16), "cookie": reader.take(16)}
@@ -75,8 +96,6 @@ def parse(message):
         fields["part"] = reader.rest()
         if not 1 <= fields["count"] <= MAX_FRAGMENTS or fields["index"] >= fields["count"] or not fields["part"]:
             raise Malformed
-    elif kind == UNKNOWN:
-        name, fields = "unknown", {}
     else:
         raise Malformed
     reader.end()
@@ -88,17 +107,19 @@ class Fragments:
 
     def __init__(self, value):
         self.cookie, self.expected, self.count, self.parts = value, 0, 0, {}
+        self.last_part, self.repeats = None, []
 
-    def take(self, message):
-        """("complete", the message), ("repeated", None) where the answer is to be sent again, or ("nothing", None)."""
+    def take(self, message, at=0):
+        """("complete", the message), ("repeated", None) where the answer is to be sent again, or ("nothing", None).
+        `at` is when the message came, in milliseconds."""
+        if message == self.last_part:
+            return "repeated" if self._may_repeat(at) else "nothing", None
         try:
             name, fields = parse(message)
         except Malformed:
             return "nothing", None
         if name != "fragment" or fields["cookie"] != self.cookie:
             return "nothing", None
-        if fields["message"] == self.expected - 1 and fields["index"] == fields["count"] - 1:
-            return "repeated", None
         if fields["message"] != self.expected:
             return "nothing", None
         if fields["count"] != self.count:
@@ -107,8 +128,15 @@ class Fragments:
         if len(self.parts) < self.count:
             return "nothing", None
         whole = b"".join(part for _, part in sorted(self.parts.items()))
+        self.last_part = fragment(self.cookie, self.expected, self.count - 1, self.count, self.parts[self.count - 1])
         self.expected, self.count, self.parts = self.expected + 1, 0, {}
         return "complete", whole
+
+    def _may_repeat(self, at):
+        if len(self.repeats) == MAX_REPEATS or self.repeats and at - self.repeats[-1] < REPEAT_INTERVAL:
+            return False
+        self.repeats.append(at)
+        return True
 
 
 # Media.

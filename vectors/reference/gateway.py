@@ -93,7 +93,7 @@ def decode(data):
     elif kind == 4:
         fields = {"camera": _camera(reader), "channel": reader.uint(1), "bytes": reader.rest()}
         name = "packet"
-        _need(fields["channel"] <= MAX_CHANNEL and fields["bytes"])
+        _need(fields["channel"] <= MAX_CHANNEL and fields["channel"] % 2 == 1 and fields["bytes"])
     elif kind == 5:
         name, fields = "ended", {"camera": _camera(reader), "status": _status(reader)}
     else:

@@ -4,6 +4,7 @@ import control
 from common import check_names, fixed
 
 BIG = 2**64 - 1
+SIGNATURE = fixed("rekey signature", 64)
 PARAMETERS = bytes.fromhex("0000000167640028acd940780227e5c044000003000400000300f03c60c65800000001 68ebe3cb22c0")
 
 
@@ -38,12 +39,21 @@ OK_MESSAGES = [
     ("close, longest text of two-byte letters", "close", {"reason": 3, "text": "\u00e4" * 128}),
     ("close, unknown reason", "close", {"reason": 200, "text": "later version"}),
     ("close, reason zero", "close", {"reason": 0, "text": ""}),
-    ("rekey-offer x25519", "rekey-offer", {"epoch": 1, "mechanism": 2, "share": fixed("offer share", 32)}),
+    ("rekey-offer x25519", "rekey-offer",
+     {"epoch": 1, "mechanism": 2, "share": fixed("offer share", 32), "signature": SIGNATURE}),
     ("rekey-offer x25519-mlkem768", "rekey-offer",
-     {"epoch": 65535, "mechanism": 1, "share": fixed("offer hybrid", 1216)}),
-    ("rekey-offer for epoch 65536", "rekey-offer", {"epoch": 0, "mechanism": 2, "share": fixed("offer wrap", 32)}),
-    ("rekey-answer", "rekey-answer", {"epoch": 1, "ciphertext": fixed("answer", 32)}),
-    ("rekey-answer hybrid", "rekey-answer", {"epoch": 65535, "ciphertext": fixed("answer hybrid", 1120)}),
+     {"epoch": 65535, "mechanism": 1, "share": fixed("offer hybrid", 1216), "signature": SIGNATURE}),
+    ("rekey-offer for epoch 65536", "rekey-offer",
+     {"epoch": 0, "mechanism": 2, "share": fixed("offer wrap", 32), "signature": SIGNATURE}),
+    ("rekey-offer, longest share", "rekey-offer",
+     {"epoch": 1, "mechanism": 99, "share": fixed("offer longest", 2048), "signature": SIGNATURE}),
+    ("rekey-offer, signature of zeros", "rekey-offer",
+     {"epoch": 1, "mechanism": 2, "share": fixed("offer share", 32), "signature": bytes(64)}),
+    ("rekey-answer", "rekey-answer", {"epoch": 1, "ciphertext": fixed("answer", 32), "signature": SIGNATURE}),
+    ("rekey-answer hybrid", "rekey-answer",
+     {"epoch": 65535, "ciphertext": fixed("answer hybrid", 1120), "signature": SIGNATURE}),
+    ("rekey-answer, longest ciphertext", "rekey-answer",
+     {"epoch": 1, "ciphertext": fixed("answer longest", 2048), "signature": SIGNATURE}),
     ("keyframe-request", "keyframe-request", {"stream": 1}),
     ("keyframe-request, stream 15", "keyframe-request", {"stream": 15}),
     ("ping", "ping", {"t1": 1_790_000_000_123_456_789}),
@@ -81,6 +91,10 @@ OK_MESSAGES = [
     ("gateway, a describe", "gateway", {"message": b"\1\0\0\0\7\5front"}),
     ("gateway, of an unknown type", "gateway", {"message": b"\xff"}),
     ("gateway, longest", "gateway", {"message": fixed("gateway", 4096)}),
+    ("path-challenge", "path-challenge", {"token": fixed("path token", 8)}),
+    ("path-challenge of zeros", "path-challenge", {"token": bytes(8)}),
+    ("path-response", "path-response", {"token": fixed("path token", 8)}),
+    ("path-response of ones", "path-response", {"token": b"\xff" * 8}),
 ]
 
 MALFORMED_ON_DATAGRAMS = [
@@ -98,7 +112,36 @@ MALFORMED_ON_DATAGRAMS = [
      "At most 128 bytes."),
     ("probe, padding that is not zero", b"\x0e\0\0\0\1\0\0\1", "malformed", "The rest is zeros."),
     ("probe, token cut", b"\x0e\0\0\0", "malformed", "The fields are missing."),
+    ("path-challenge of 4 bytes", b"\x11" + bytes(4), "malformed", "A token has 8 bytes."),
+    ("path-challenge of 16 bytes", b"\x11" + bytes(16), "malformed", "A token has 8 bytes."),
+    ("path-response of 4 bytes", b"\x12" + bytes(4), "malformed", "A token has 8 bytes."),
+    ("path-response of 16 bytes", b"\x12" + bytes(16), "malformed", "A token has 8 bytes."),
 ]
+
+
+def malformed_rekeys(offer, answer):
+    return [
+        ("rekey-offer, share longer than the message", offer[:4] + b"\x00\x21" + offer[6:], "malformed",
+         "The signature is short."),
+        ("rekey-offer, share shorter than the message", offer[:4] + b"\x00\x1f" + offer[6:], "malformed",
+         "A byte is left over."),
+        ("rekey-offer, empty share", offer[:4] + bytes(2) + SIGNATURE, "malformed", "1 to 2 048 bytes."),
+        ("rekey-offer, share of 2049 bytes", offer[:4] + control.counted(bytes(2049)) + SIGNATURE, "malformed",
+         "1 to 2 048 bytes."),
+        ("rekey-offer, no signature", offer[:-64], "malformed", "A signature has 64 bytes."),
+        ("rekey-offer, half a signature", offer[:-32], "malformed", "A signature has 64 bytes."),
+        ("rekey-offer, two signatures", offer + SIGNATURE, "malformed", "Bytes are left over."),
+        ("rekey-offer, the signature counted", offer[:-64] + control.counted(SIGNATURE), "malformed",
+         "Bytes are left over."),
+        ("rekey-answer, empty ciphertext", answer[:3] + bytes(2) + SIGNATURE, "malformed", "1 to 2 048 bytes."),
+        ("rekey-answer, ciphertext of 2049 bytes", answer[:3] + control.counted(bytes(2049)) + SIGNATURE, "malformed",
+         "1 to 2 048 bytes."),
+        ("rekey-answer, ciphertext longer than the message", answer[:3] + b"\x00\x21" + answer[5:], "malformed",
+         "The signature is short."),
+        ("rekey-answer, no signature", answer[:-64], "malformed", "A signature has 64 bytes."),
+        ("rekey-answer, half a signature", answer[:-32], "malformed", "A signature has 64 bytes."),
+        ("rekey-answer, two signatures", answer + SIGNATURE, "malformed", "Bytes are left over."),
+    ]
 
 
 def messages():
@@ -110,13 +153,13 @@ def messages():
         cases.append({"name": name, "expect": "ok", "message": kind, "fields": _json(fields), "bytes": data.hex()})
     rows = [("empty payload", b"", "malformed", "There is no type.")]
     for name in ("welcome", "close with text", "rekey-offer x25519", "rekey-answer", "keyframe-request", "ping", "pong",
-                 "rekey-request", "selection, an eighth", "selection-ack", "nack of several", "feedback", "probe-ack"):
+                 "rekey-request", "selection, an eighth", "selection-ack", "nack of several", "feedback", "probe-ack",
+                 "path-challenge", "path-response"):
         data = encoded[name]
         rows.append((f"{name}, one byte more", data + b"\0", "malformed", "A byte is left over."))
         if len(data) > 1:
             rows.append((f"{name}, one byte less", data[:-1], "malformed", "The last field is short."))
             rows.append((f"{name}, type only", data[:1], "malformed", "The fields are missing."))
-    offer = encoded["rekey-offer x25519"]
     rows += [
         ("close, text of 257 bytes", b"\x02\x01" + control.counted(b"x" * 257), "malformed", "At most 256 bytes."),
         ("close, 129 letters of two bytes", b"\x02\x01" + control.counted("\u00e4".encode() * 129), "malformed",
@@ -131,16 +174,7 @@ def messages():
         ("close, text longer than the message", b"\x02\x01\x00\x05abcd", "malformed",
          "The count is above what is there."),
         ("close, text shorter than the message", b"\x02\x01\x00\x03abcd", "malformed", "A byte is left over."),
-        ("rekey-offer, share longer than the message", offer[:4] + b"\x00\x21" + offer[6:], "malformed",
-         "The count is above what is there."),
-        ("rekey-offer, share shorter than the message", offer[:4] + b"\x00\x1f" + offer[6:], "malformed",
-         "A byte is left over."),
-        ("rekey-offer, empty share", offer[:4] + bytes(2), "malformed", "1 to 2 048 bytes."),
-        ("rekey-offer, share of 2049 bytes", offer[:4] + control.counted(bytes(2049)), "malformed",
-         "1 to 2 048 bytes."),
-        ("rekey-answer, empty ciphertext", b"\x04\x00\x01" + bytes(2), "malformed", "1 to 2 048 bytes."),
-        ("rekey-answer, ciphertext of 2049 bytes", b"\x04\x00\x01" + control.counted(bytes(2049)), "malformed",
-         "1 to 2 048 bytes."),
+        *malformed_rekeys(encoded["rekey-offer x25519"], encoded["rekey-answer"]),
         ("keyframe-request, stream 0", b"\x05" + bytes(4), "malformed", "Media streams are 1 to 15."),
         ("keyframe-request, stream 16", b"\x05\x00\x00\x00\x10", "malformed", "Media streams are 1 to 15."),
         ("keyframe-request, highest stream", b"\x05" + b"\xff" * 4, "malformed", "Media streams are 1 to 15."),
@@ -156,7 +190,7 @@ def messages():
         *MALFORMED_ON_DATAGRAMS,
         ("gateway, no message", b"\x10", "malformed", "It carries one message."),
         ("gateway, too long", b"\x10" + bytes(4097), "malformed", "At most 4096 bytes."),
-        ("type 17", b"\x11", "ignored", "An unknown type is ignored."),
+        ("type 19", b"\x13", "ignored", "An unknown type is ignored."),
         ("type 200", b"\xc8", "ignored", "An unknown type is ignored."),
         ("type 200 with fields", b"\xc8" + fixed("unknown type", 30), "ignored",
          "An unknown type is ignored, whatever follows."),

@@ -3,6 +3,8 @@
 import control
 import datagrams
 import gen_media
+import handshake
+import keys
 import records
 import repair
 from common import check_names, fixed, flip
@@ -11,6 +13,7 @@ from control import Malformed
 CONNECTION = 0xC0FFEE00
 COOKIE = fixed("cookie", 16)
 OTHER = fixed("other cookie", 16)
+CAMERA, WATCHER = (handshake.public_of(fixed(f"{name} identity", 32)) for name in ("camera", "watcher"))
 IPV4 = bytes(10) + b"\xff\xff" + bytes([192, 0, 2, 7])
 IPV6 = bytes.fromhex("20010db8000000000000000000000001")
 
@@ -30,16 +33,17 @@ def _json(fields):
 def messages():
     """Messages without a key."""
     random = fixed("knock", 16)
-    knock, cookie = datagrams.knock(random), datagrams.cookie(random, COOKIE)
+    knock = datagrams.knock(random, datagrams.knock_mac(CAMERA, random, CONNECTION))
+    cookie = datagrams.cookie(random, COOKIE)
     part = datagrams.fragment(COOKIE, 1, 0, 2, fixed("fragment", 700))
     cases = []
     for name, message in (
         ("knock", knock),
+        ("knock with a MAC of zeros", datagrams.knock(random, bytes(16))),
         ("cookie", cookie),
         ("fragment", part),
         ("fragment, whole message in one byte", datagrams.fragment(COOKIE, 0, 0, 1, b"\x05")),
         ("fragment, last of four", datagrams.fragment(COOKIE, 255, 3, 4, bytes(10))),
-        ("unknown", b"\x09"),
         ("media record", bytes([records.MEDIA]) + bytes(39)),
         ("control record", bytes([records.CONTROL])),
     ):
@@ -48,11 +52,14 @@ def messages():
     rows = [
         ("empty", b"", "There is no kind."),
         ("kind 0", bytes(64), "No message has it."),
+        ("kind 9", b"\x09", "No message has it."),
         ("kind 255", b"\xff" * 64, "No message has it."),
         ("knock, one byte less", knock[:-1], "All of its zeros are there."),
         ("knock, one byte more", knock + b"\0", "A byte is left over."),
         ("knock, last byte not zero", flip(knock, -1), "The rest is zeros."),
-        ("knock, first zero not zero", flip(knock, 17), "The rest is zeros."),
+        ("knock, first zero not zero", flip(knock, 33), "The rest is zeros."),
+        ("knock without a MAC", knock[:17], "A MAC has 16 bytes."),
+        ("knock of version 1", knock[:17] + bytes(44), "A byte is left over."),
         ("cookie, one byte less", cookie[:-1], "A cookie has 16 bytes."),
         ("cookie, one byte more", cookie + b"\0", "A byte is left over."),
         ("fragment without a part", part[:20], "A part has at least one byte."),
@@ -60,7 +67,6 @@ def messages():
         ("fragment of none", datagrams.fragment(COOKIE, 0, 0, 0, b"x"), "1 to 4 parts."),
         ("fragment of five", datagrams.fragment(COOKIE, 0, 0, 5, b"x"), "1 to 4 parts."),
         ("fragment, third of two", datagrams.fragment(COOKIE, 0, 2, 2, b"x"), "The index is below the count."),
-        ("unknown, one byte more", b"\x09\0", "A byte is left over."),
     ]
     for name, message, why in rows:
         assert outcome(datagrams.parse, message) == "malformed", name
@@ -68,9 +74,70 @@ def messages():
     return check_names(cases)
 
 
+def knocks():
+    """Datagrams with a knock, and whether the responder answers."""
+    random = fixed("knock", 16)
+    mac = datagrams.knock_mac(CAMERA, random, CONNECTION)
+
+    def knock(mac, random=random, connection=CONNECTION):
+        return datagrams.datagram(connection, datagrams.knock(random, mac))
+
+    head = b"\x07" + random
+    table = [
+        ("knock", knock(mac), None),
+        ("knock on the highest connection",
+         knock(datagrams.knock_mac(CAMERA, random, 2**32 - 1), connection=2**32 - 1), None),
+        ("MAC of zeros", knock(bytes(16)), "Who does not know the responder's peer id gets no answer."),
+        ("first bit of the MAC flipped", knock(flip(mac, 0)), "All of it counts."),
+        ("last bit of the MAC flipped", knock(flip(mac, -1, 7)), "All of it counts."),
+        ("another connection", knock(mac, connection=CONNECTION + 1), "The connection is in the MAC."),
+        ("another random", knock(mac, random=fixed("another knock", 16)), "The random bytes are in the MAC."),
+        ("for another responder", knock(datagrams.knock_mac(WATCHER, random, CONNECTION)),
+         "The MAC's key comes from the responder's peer id."),
+        ("MAC without the connection", knock(keys.mac(CAMERA, head)), "The connection is in the MAC."),
+        ("MAC over the connection first", knock(keys.mac(CAMERA, CONNECTION.to_bytes(4, "big") + head)),
+         "The connection stands last."),
+        ("MAC without the kind", knock(keys.mac(CAMERA, random + CONNECTION.to_bytes(4, "big"))),
+         "The kind is in the MAC."),
+    ]
+    cases = []
+    for name, data, why in table:
+        assert datagrams.answers_knock(CAMERA, data) == (why is None), name
+        cases.append({"name": name, "expect": "mac" if why else "ok", "peer_r": CAMERA.hex(),
+                      "mac_key": keys.mac_key(CAMERA).hex(), "datagram": data.hex()} | ({"why": why} if why else {}))
+    return check_names(cases)
+
+
+def quic_ids():
+    """Destination connection ids of clients' first packets, and whether a listener looks at them."""
+    random = fixed("quic id", 8)
+    good = datagrams.quic_id(CAMERA, random)
+    table = [
+        ("id", good, None),
+        ("id with random bytes of zero", datagrams.quic_id(CAMERA, bytes(8)), None),
+        ("20 zeros", bytes(20), "Who does not know the responder's peer id gets no answer."),
+        ("empty", b"", "It has 20 bytes."),
+        ("one byte less", good[:-1], "It has 20 bytes."),
+        ("random alone", good[:8], "It has 20 bytes."),
+        ("random flipped", flip(good, 0), "The random bytes are in the MAC."),
+        ("first bit of the MAC flipped", flip(good, 8), "All of it counts."),
+        ("last bit of the MAC flipped", flip(good, -1, 7), "All of it counts."),
+        ("for another responder", datagrams.quic_id(WATCHER, random),
+         "The MAC's key comes from the responder's peer id."),
+        ("MAC without the label", random + keys.mac(CAMERA, random)[:12], "quic stands before the random bytes."),
+        ("end of the MAC", random + keys.mac(CAMERA, b"quic" + random)[4:], "The first 12 bytes of 16."),
+    ]
+    cases = []
+    for name, value, why in table:
+        assert datagrams.accepts_quic_id(CAMERA, value) == (why is None), name
+        cases.append({"name": name, "expect": "mac" if why else "ok", "peer_r": CAMERA.hex(),
+                      "mac_key": keys.mac_key(CAMERA).hex(), "id": value.hex()} | ({"why": why} if why else {}))
+    return check_names(cases)
+
+
 def cookies():
     cases = []
-    table = [("IPv4", 0, IPV4, 40_000, CONNECTION), ("IPv6", 0, IPV6, 443, 1), 
+    table = [("IPv4", 0, IPV4, 40_000, CONNECTION), ("IPv6", 0, IPV6, 443, 1),
              ("highest", 0, b"\xff" * 16, 65_535, 2**32 - 1),
              ("second secret", 1, IPV4, 40_000, CONNECTION), ("third secret", 2, IPV4, 40_000, CONNECTION)]
     for name, generation, address, port, connection in table:
@@ -104,7 +171,12 @@ def reassemblies():
     def part(index, count, data, message=0, cookie=COOKIE):
         return datagrams.fragment(cookie, message, index, count, data)
 
+    def every(step, messages, start=0):
+        """(milliseconds, message): one each `step`."""
+        return [(start + number * step, message) for number, message in enumerate(messages)]
+
     a, b, c = part(0, 3, b"alpha"), part(1, 3, b"bravo"), part(2, 3, b"end")
+    following = part(0, 1, b"next", message=1)
     table = [
         ("in order", [a, b, c], "Nothing is lost."),
         ("backwards", [c, b, a], "The order does not matter."),
@@ -116,18 +188,32 @@ def reassemblies():
         ("another cookie", [a, b, part(2, 3, b"end", cookie=OTHER), c], "It is not ours."),
         ("a later message first", [part(0, 1, b"later", message=1), a, b, c, part(0, 1, b"later", message=1)],
          "Only the next message is put together."),
-        ("the message before again", [a, b, c, a, b, c, part(0, 1, b"next", message=1), c],
-         "Its last part asks for the answer again, once; one older than that says nothing."),
+        ("the message before again", every(200, [a, b, c, a, b, c, following, c, following]),
+         "Its last part asks for the answer again; one older than that says nothing."),
+        ("the message before again, changed", every(200, [a, b, c, part(2, 3, b"End"), part(2, 3, b"end "),
+                                                          part(0, 1, b"end"), part(3, 4, b"end"), flip(c, 5), c]),
+         "Only the last part as it was asks for the answer again."),
+        ("the message before again, which came backwards", every(200, [c, b, a, a, c]),
+         "The last part is that of the highest index."),
+        ("the message before again, while the next one comes",
+         every(200, [a, b, c, part(0, 2, b"x", message=1), c, part(1, 2, b"y", message=1), c]),
+         "It is the previous one until the next is complete."),
+        ("repeated in one go", every(1, [a, b, c]) + every(30, [c, c, c, c, c, c, c], 500),
+         "One answer in 100 ms."),
+        ("repeated without end",
+         every(1, [a, b, c]) + every(120, [c] * 18, 500) + [(3_000, following), (3_200, following)],
+         "16 answers again in a session, whatever the message."),
         ("malformed among them", [a, b"\x06", b, part(3, 3, b"x"), c], "What is malformed is dropped."),
-        ("no fragments", [a, datagrams.knock(bytes(16)), datagrams.cookie(bytes(16), COOKIE), b, c],
+        ("no fragments", [a, datagrams.knock(bytes(16), bytes(16)), datagrams.cookie(bytes(16), COOKIE), b, c],
          "Other messages change nothing."),
     ]
     cases = []
     for name, parts, why in table:
         receiver, steps = datagrams.Fragments(COOKIE), []
-        for message in parts:
-            kind, whole = receiver.take(message)
-            steps.append({"message": message.hex(), "expect": kind, "whole": whole.hex() if whole else None})
+        for at, message in parts if isinstance(parts[0], tuple) else every(0, parts):
+            kind, whole = receiver.take(message, at)
+            steps.append({"at": at, "message": message.hex(), "expect": kind,
+                          "whole": whole.hex() if whole else None})
         cases.append({"name": name, "expect": "mixed", "why": why, "cookie": COOKIE.hex(), "steps": steps})
     return check_names(cases)
 
@@ -187,5 +273,5 @@ def codes():
 
 def generate():
     assert control.PREAMBLE.size == 40
-    return {"messages": messages(), "cookies": cookies(), "cuts": cuts(), "reassemblies": reassemblies(),
-            "units": units(), "codes": codes(), **gen_media.generate()}
+    return {"messages": messages(), "knocks": knocks(), "quic_ids": quic_ids(), "cookies": cookies(),
+            "cuts": cuts(), "reassemblies": reassemblies(), "units": units(), "codes": codes(), **gen_media.generate()}

@@ -4,22 +4,15 @@ from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
 import handshake
 import keys
-from common import fixed
+from common import fixed, no_peer_ids
+from ed25519 import decode, encode, keyless_signature, lengthened_s
 from gen_tampering import base
 from handshake import PUBLISHER, VIEWER
-from sessions import (CAMERA, CAMERA_SEED, INVITE, WATCHER, WATCHER_SEED, case_json, forged_finish, forged_reply,
+from sessions import (CAMERA, CAMERA_SEED, INVITE, INVITED, WATCHER, WATCHER_SEED, forged_finish, forged_reply,
                       initiator_config, refusal, responder_config, signed_reply, stopped)
 
 MALLORY_SEED = fixed("mallory identity", 32)
 MALLORY = handshake.public_of(MALLORY_SEED)
-ED25519_ORDER = 2**252 + 27742317777372353535851937790883648493
-
-
-def lengthened_s(signature):
-    """The same signature with S + L: verifies only where S is not held below the group order (RFC 8032
-    section 5.1.7)."""
-    s = int.from_bytes(signature[32:], "little") + ED25519_ORDER
-    return signature[:32] + s.to_bytes(32, "little")
 
 
 def flipped(signature):
@@ -42,7 +35,7 @@ def reply_signature_cases(forge):
         return forge(plain=signed_reply(*signing, **how))
 
     def over(th):
-        return lambda s, identity: b"sealcast1 responder publisher\0" + th(s) + identity
+        return lambda s, identity: b"sealcast2 responder publisher\0" + th(s) + identity
 
     return [
         ("another identity, properly signed", forge(), "wrong-peer", "The pinned peer is another one."),
@@ -61,13 +54,13 @@ def reply_signature_cases(forge):
         ("signed as the initiator and a viewer", plain(CAMERA_SEED, side="initiator", role=VIEWER), "signature",
          "This is the initiator's own label."),
         ("signed without the zero byte",
-         plain(CAMERA_SEED, content=lambda s, i: b"sealcast1 responder publisher" + s.th1 + i),
+         plain(CAMERA_SEED, content=lambda s, i: b"sealcast2 responder publisher" + s.th1 + i),
          "signature", "A zero byte ends the label."),
         ("signed without the identity",
-         plain(CAMERA_SEED, content=lambda s, i: b"sealcast1 responder publisher\0" + s.th1),
+         plain(CAMERA_SEED, content=lambda s, i: b"sealcast2 responder publisher\0" + s.th1),
          "signature", "The identity is signed too."),
         ("signed over another identity",
-         plain(CAMERA_SEED, content=lambda s, i: b"sealcast1 responder publisher\0" + s.th1 + MALLORY),
+         plain(CAMERA_SEED, content=lambda s, i: b"sealcast2 responder publisher\0" + s.th1 + MALLORY),
          "signature", "The identity is signed too."),
         ("signed over a transcript without the reply",
          plain(CAMERA_SEED, content=over(lambda s: keys.sha256(s.transcript))),
@@ -81,12 +74,13 @@ def reply_signature_cases(forge):
 def reply_form_cases(forge):
     """The fields of the head, and what is sealed."""
     return [
-        ("version 0", forge(fields={"version": 0}), "version", "The version is 1."),
-        ("version 2", forge(fields={"version": 2}), "version", "The version is 1."),
+        ("version 0", forge(fields={"version": 0}), "version", "The version is 2."),
+        ("version 1", forge(fields={"version": 1}), "version", "The version is 2."),
+        ("version 3", forge(fields={"version": 3}), "version", "The version is 2."),
         ("initiator's own role", forge(fields={"role": VIEWER}), "role", "The role is opposite to the initiator's."),
         ("role 0", forge(fields={"role": 0}), "role", "The role is opposite to the initiator's."),
         ("role 3", forge(fields={"role": 3}), "role", "The role is opposite to the initiator's."),
-        ("wrong version and wrong role", forge(fields={"version": 2, "role": VIEWER}), "version",
+        ("wrong version and wrong role", forge(fields={"version": 1, "role": VIEWER}), "version",
          "The version is checked first."),
         ("wrong role and suite not offered", forge(fields={"role": VIEWER, "suite": 2}), "role",
          "The role is checked first."),
@@ -107,6 +101,11 @@ def reply_form_cases(forge):
          "Exactly 112."),
         ("sealed part of 113 bytes", forge(plain=lambda s: signed_reply(CAMERA_SEED)(s) + b"\0"), "malformed",
          "Exactly 112."),
+        ("made without the pre-shared key", forge(psk=None), "sealed", "The key is in every handshake key."),
+        ("made with another pre-shared key", forge(psk=keys.psk_of_invite(fixed("another invite", 16))), "sealed",
+         "The key is in every handshake key."),
+        ("made with the invite itself as the pre-shared key", forge(psk=INVITE + bytes(16)), "sealed",
+         "The pre-shared key is derived from the invite."),
         ("sealed part of zeros",
          lambda hello: handshake.parse_reply(forge()(hello)).changed(sealed=bytes(112)).encode(),
          "sealed", "It does not open."),
@@ -120,12 +119,13 @@ def refused_replies():
         yield run.configs["initiator"], refusal(run, "initiator", f"reply: {name}", message, expect, why)
     yield relayed_identity()
     yield own_identity_unpinned()
+    yield unasked_psk()
 
 
 def relayed_identity():
     """The signature of the pinned peer from another session, under the attacker's own keys."""
     mitm = responder_config("mitm", identity_seed=MALLORY_SEED)
-    other = stopped(initiator_config("other session", invite=INVITE), responder_config("other session"), 2)
+    other = stopped(initiator_config("other session", psks=(INVITED,)), responder_config("other session"), 2)
     honest = other.ends["responder"]
     run = stopped(*base(), 1)
     message = forged_reply(run.messages[0][1], mitm, plain=lambda s: honest.identity + honest.signature)
@@ -137,11 +137,20 @@ def relayed_identity():
 def own_identity_unpinned():
     """A reply with the initiator's own identity where that is what it pinned, signed by nobody who has the key."""
     i_config = initiator_config("self pinned badly", pinned_peer=WATCHER)
-    run = stopped(i_config, responder_config("self pinned badly"), 1)
+    run = stopped(i_config, responder_config("self pinned badly"), 0)
     message = forged_reply(run.messages[0][1], responder_config("mitm"),
-                           plain=signed_reply(MALLORY_SEED, identity=WATCHER))
+                           plain=signed_reply(MALLORY_SEED, identity=WATCHER), psk=None)
     return i_config, refusal(run, "initiator", "reply: own identity, badly signed", message, "own-identity",
                              "One's own identity is refused before the signature.")
+
+
+def unasked_psk():
+    """A reply that uses a pre-shared key where the initiator has none."""
+    i_config = initiator_config("forged reply without a psk")
+    run = stopped(i_config, responder_config("forged reply without a psk"), 0)
+    message = forged_reply(run.messages[0][1], responder_config("mitm"))
+    return i_config, refusal(run, "initiator", "reply: made with a pre-shared key where there is none", message,
+                             "sealed", "The binder was zeros.")
 
 
 def finish_cases():
@@ -150,7 +159,7 @@ def finish_cases():
         return lambda s: forged_finish(s, *signing, **how)
 
     def over(content):
-        return lambda s, identity: b"sealcast1 initiator viewer\0" + content(s, identity)
+        return lambda s, identity: b"sealcast2 initiator viewer\0" + content(s, identity)
 
     def resealed(change):
         """A proper plaintext, changed and sealed again."""
@@ -162,8 +171,13 @@ def finish_cases():
 
     def sealed_with(key, iv, aad):
         def build(s):
-            return handshake.encode_finish(AESGCM(key(s)).encrypt(iv(s), bytes(129), aad(s)))
+            return handshake.encode_finish(AESGCM(key(s)).encrypt(iv(s), bytes(96), aad(s)))
         return build
+
+    def without_psk(s):
+        other = handshake.Secrets(s.transcript, handshake.parse_reply(s.reply).head(), s.ss)
+        other.with_reply(s.reply)
+        return forged_finish(other, WATCHER_SEED)
 
     return [
         ("identity of another, signed with one's own key", forge(MALLORY_SEED, identity=WATCHER), "signature",
@@ -184,18 +198,17 @@ def finish_cases():
         ("signed over another identity", forge(WATCHER_SEED, content=over(lambda s, i: s.th2 + CAMERA)), "signature",
          "The identity is signed too."),
         ("signed without the zero byte",
-         forge(WATCHER_SEED, content=lambda s, i: b"sealcast1 initiator viewer" + s.th2 + i),
+         forge(WATCHER_SEED, content=lambda s, i: b"sealcast2 initiator viewer" + s.th2 + i),
          "signature", "A zero byte ends the label."),
         ("responder's own identity, its key unknown", forge(MALLORY_SEED, identity=CAMERA), "own-identity",
          "One's own identity is refused before the signature."),
         ("responder's own identity, properly signed", forge(CAMERA_SEED), "own-identity", "One end cannot be both."),
-        ("invited 2", forge(WATCHER_SEED, invited=2), "malformed", "invited is 0 or 1."),
-        ("invited 255", forge(WATCHER_SEED, invited=255), "malformed", "invited is 0 or 1."),
-        ("not invited, with a proof", forge(WATCHER_SEED, proof=bytes(31) + b"\1"), "malformed",
-         "The proof is zero with invited 0."),
-        ("sealed part of 144 bytes", resealed(lambda p: p[:-1]), "malformed", "Exactly 145."),
-        ("sealed part of 146 bytes", resealed(lambda p: p + b"\0"), "malformed", "Exactly 145."),
-        ("sealed part of zeros", lambda s: handshake.encode_finish(bytes(145)), "sealed", "It does not open."),
+        ("sealed part of 111 bytes", resealed(lambda p: p[:-1]), "malformed", "Exactly 112."),
+        ("sealed part of 113 bytes", resealed(lambda p: p + b"\0"), "malformed", "Exactly 112."),
+        ("sealed part of 145 bytes", resealed(lambda p: p + bytes(33)), "malformed",
+         "Exactly 112: nothing about an invite follows the signature."),
+        ("sealed part of zeros", lambda s: handshake.encode_finish(bytes(112)), "sealed", "It does not open."),
+        ("made without the pre-shared key", without_psk, "sealed", "The key is in every handshake key."),
         ("sealed under the reply's key", sealed_with(lambda s: s.reply_key, lambda s: s.reply_iv, lambda s: s.th1),
          "sealed", "The finish has a key of its own."),
         ("sealed with th1 as associated data",
@@ -211,29 +224,24 @@ def refused_finishes():
         yield run.configs["responder"], refusal(run, "responder", f"finish: {name}", message, expect, why)
 
 
-def uninvited():
-    """Not refusals: the finish is good and the peer is simply not invited."""
-    def proof_of(invite, th=lambda s: s.th2, identity=WATCHER):
-        return lambda s: forged_finish(s, WATCHER_SEED, invited=1, proof=keys.invite_proof(invite, th(s), identity))
-
-    table = [
-        ("proof of another invite", proof_of(fixed("another invite", 16)), "The proof is of another invite."),
-        ("proof of zeros", lambda s: forged_finish(s, WATCHER_SEED, invited=1), "A proof of zeros proves nothing."),
-        ("proof over th1", proof_of(INVITE, th=lambda s: s.th1), "The proof is over th2."),
-        ("proof for another identity", proof_of(INVITE, identity=MALLORY), "The proof is for one identity."),
-        ("no proof", lambda s: forged_finish(s, WATCHER_SEED), "No invite is claimed."),
-    ]
-    for name, forge, why in table:
+def refused_identities():
+    for name, identity, why in no_peer_ids():
         run = stopped(*base(), 2)
-        responder = run.ends["responder"]
-        message = forge(responder.secrets)
-        case = case_json(run, "responder", f"finish: {name}", "ok", why, message)
-        responder.receive(message)
-        assert responder.proved is False
-        yield run.configs["responder"], {**case, "invited": False, "peer": responder.peer.hex()}
+        s = run.ends["responder"].secrets
+        content = handshake.signed_content("initiator", VIEWER, s.th2, identity)
+        signature = keyless_signature(identity, content)
+        message = forged_finish(s, MALLORY_SEED, identity=identity, change=lambda _: signature)
+        yield run.configs["responder"], refusal(run, "responder", f"finish: identity with {name}", message, "identity",
+                                                why)
+    run = stopped(*base(), 2)
+    no_point = next(encode(y, 0) for y in range(2, 100) if decode(encode(y, 0)) is None)
+    yield run.configs["responder"], refusal(
+        run, "responder", "finish: identity that is no point",
+        forged_finish(run.ends["responder"].secrets, MALLORY_SEED, identity=no_point), "signature",
+        "It has the form of a peer id, and nothing verifies under it.")
 
 
 def cases():
     yield from refused_replies()
     yield from refused_finishes()
-    yield from uninvited()
+    yield from refused_identities()

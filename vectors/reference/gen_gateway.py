@@ -114,6 +114,7 @@ def _broken(encoded):
         ("answer, too long", answer + b"\1\0\xc8\0" + control.counted(bytes(4086)), "malformed",
          "At most 4096 bytes."),
         ("packet, channel 32", b"\4\1\x20x", "malformed", "Channels are 0 to 31."),
+        ("packet, channel 2", b"\4\1\2x", "malformed", "Players send a camera RTCP alone: channels are odd."),
         ("packet, no bytes", b"\4\1\1", "malformed", "A packet has at least one byte."),
         ("packet, camera 0", b"\4\0\1x", "malformed", "Cameras are 1 to 15."),
         ("packet, too long", b"\4\1\1" + bytes(4094), "malformed", "At most 4096 bytes."),

@@ -1,10 +1,11 @@
 """vectors/schedule.json"""
 
-from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
-
+import gen_rekeys
+import handshake
 import keys
 import text
 from common import check_names, fixed
+from ed25519 import P, decode, encode
 from suites import SUITES
 
 EPOCHS = (0, 1, 65_535, 65_536)
@@ -32,17 +33,58 @@ def expansions():
 
 def handshake_keys():
     cases = []
-    for name, length in (("shared secret of 32 bytes", 32), ("shared secret of 64 bytes", 64)):
-        ss = fixed(name, length)
+    for name, length, psk in (("shared secret of 32 bytes", 32, keys.NO_PSK),
+                              ("shared secret of 64 bytes", 64, keys.NO_PSK),
+                              ("shared secret of 32 bytes, with a pre-shared key", 32, fixed("schedule psk", 32)),
+                              ("shared secret of 64 bytes, with that of an invite", 64,
+                               keys.psk_of_invite(fixed("invite", 16)))):
+        ss = fixed(f"shared secret of {length} bytes", length)
         th1, th2, th3 = (keys.sha256(b"th%d" % i) for i in (1, 2, 3))
-        hs = keys.handshake_secret(ss)
-        case = {"name": name, "expect": "ok", "ss": ss.hex(), "th1": th1.hex(), "th2": th2.hex(), "th3": th3.hex(),
-                "hs": hs.hex()}
+        early = keys.early_secret(psk)
+        salt, hs = keys.handshake_secret(early, ss)
+        case = {"name": name, "expect": "ok", "psk": psk.hex(), "early": early.hex(), "ss": ss.hex(),
+                "th1": th1.hex(), "th2": th2.hex(), "th3": th3.hex(), "salt": salt.hex(), "hs": hs.hex()}
         for field, label, th, n in (("reply_key", b"reply key", th1, 32), ("reply_iv", b"reply iv", th1, 12),
                                     ("finish_key", b"finish key", th2, 32), ("finish_iv", b"finish iv", th2, 12),
-                                    ("epoch_0", b"epoch", th3, 32), ("session_id", b"session id", th3, 8)):
+                                    ("epoch_0", b"epoch", th3, 32), ("session_id", b"session id", th3, 8),
+                                    ("binding", b"binding", th3, 32), ("enrolment", b"enrolment", th3, 32)):
             case[field] = keys.expand_label(hs, label, th, n).hex()
         cases.append(case)
+    return check_names(cases)
+
+
+def psks():
+    """Pre-shared keys: of invites, and kept as they are. Zeros stand for none."""
+    cases = []
+    for name, invite in (("invite", fixed("invite", 16)), ("invite of zeros", bytes(16)),
+                         ("invite of ones", b"\xff" * 16), ("enrolment", None), ("none", None)):
+        if invite is not None:
+            psk = keys.psk_of_invite(invite)
+        else:
+            psk = fixed("schedule psk", 32) if name == "enrolment" else keys.NO_PSK
+        early = keys.early_secret(psk)
+        cases.append({"name": name, "expect": "ok", "invite": None if invite is None else invite.hex(),
+                      "psk": psk.hex(), "early": early.hex(),
+                      "psk_name": None if psk == keys.NO_PSK else keys.psk_name(early).hex()})
+    return check_names(cases)
+
+
+def hello_macs():
+    """Binder and MAC of a hello, whose head is any bytes here."""
+    cases = []
+    invited = keys.psk_of_invite(fixed("invite", 16))
+    table = [("no pre-shared key", "responder", None, 84), ("invite", "responder", invited, 84),
+             ("invite, another responder", "other responder", invited, 84),
+             ("enrolment", "responder", fixed("schedule psk", 32), 84),
+             ("head of a hybrid's hello", "responder", invited, 1_262)]
+    for name, peer, psk, length in table:
+        peer_r, head = handshake.public_of(fixed(peer, 32)), fixed(f"hello head of {length}", length)
+        early = psk and keys.early_secret(psk)
+        binder_key = early and keys.binder_key(early, peer_r)
+        binder = keys.binder(early, peer_r, head) if early else handshake.NO_BINDER
+        cases.append({"name": name, "expect": "ok", "peer_r": peer_r.hex(), "psk": psk and psk.hex(),
+                      "hello_head": head.hex(), "binder_key": binder_key and binder_key.hex(), "binder": binder.hex(),
+                      "mac_key": keys.mac_key(peer_r).hex(), "mac": keys.mac(peer_r, head + binder).hex()})
     return check_names(cases)
 
 
@@ -63,32 +105,17 @@ def traffic_keys():
     return check_names(cases)
 
 
-def rekeys():
-    """Messages are spelt out here: type 3, epoch, mechanism, share; type 4, epoch, ciphertext."""
-    cases = []
-    secret = fixed("rekey E_0", 32)
-    for epoch, mechanism, share_len, ct_len, ss_len in ((0, 2, 32, 32, 32), (1, 1, 1216, 1120, 64),
-                                                        (65_535, 2, 32, 32, 32)):
-        share, ciphertext = fixed(f"rekey share {epoch}", share_len), fixed(f"rekey ciphertext {epoch}", ct_len)
-        ss = fixed(f"rekey ss {epoch}", ss_len)
-        target = ((epoch + 1) & 0xFFFF).to_bytes(2, "big")
-        offer = b"\x03" + target + bytes([mechanism]) + share_len.to_bytes(2, "big") + share
-        answer = b"\x04" + target + ct_len.to_bytes(2, "big") + ciphertext
-        salt, following = keys.next_epoch(secret, offer, answer, ss)
-        cases.append({"name": f"from epoch {epoch} to {epoch + 1}", "expect": "ok", "epoch": epoch,
-                      "epoch_secret": secret.hex(), "offer": offer.hex(), "answer": answer.hex(), "ss": ss.hex(),
-                      "salt": salt.hex(), "next_epoch_secret": following.hex()})
-        secret = following
-    return check_names(cases)
-
-
 def base32_cases():
     cases = []
     for length, what in ((32, "peer id"), (16, "invite")):
-        for label, data in (("zeros", bytes(length)), ("ones", b"\xff" * length), ("fixed", fixed(what, length))):
+        fix = fixed(what, length) if what == "invite" else handshake.public_of(fixed(what, length))
+        rows = [("fixed", fix)]
+        rows += [("zeros", bytes(length)), ("ones", b"\xff" * length)] if what == "invite" else [
+            ("with the lowest y", _point(range(2, 100), 0)), ("with the highest y", _point(range(P - 2, 0, -1), 1))]
+        for label, data in rows:
             cases.append({"name": f"{what} {label}", "expect": "ok", "kind": what.replace(" ", "-"),
                           "bytes": data.hex(), "text": text.base32(data)})
-    good, invite = text.base32(fixed("peer id", 32)), text.base32(fixed("invite", 16))
+    good, invite = text.base32(handshake.public_of(fixed("peer id", 32))), text.base32(fixed("invite", 16))
     negative = [
         ("upper case", "peer-id", good.upper(), "The alphabet is the lower-case one."),
         ("one upper-case letter", "peer-id", _one_upper(good), "The alphabet is the lower-case one."),
@@ -106,10 +133,18 @@ def base32_cases():
         ("invite long", "invite", invite + "a", "16 bytes are 26 characters."),
         ("invite padded", "invite", invite + "======", "There is no padding."),
     ]
+    negative += [(f"peer id {label}", "peer-id", text.base32(data), why) for label, data, why in (
+        ("zeros", bytes(32), "It is a point of small order."),
+        ("ones", b"\xff" * 32, "It is not canonical."))]
     for name, kind, value, why in negative:
-        _refused(lambda v, k=kind: text.unbase32(v, 32 if k == "peer-id" else 16), value)
+        _refused(text.parse_peer_id if kind == "peer-id" else lambda v: text.unbase32(v, 16), value)
         cases.append({"name": name, "expect": "refused", "why": why, "kind": kind, "text": value})
     return check_names(cases)
+
+
+def _point(ys, sign):
+    """The first of these that is a point."""
+    return next(encode(y, sign) for y in ys if decode(encode(y, sign)) is not None)
 
 
 def _dirty(value):
@@ -134,7 +169,7 @@ def identities():
     cases = []
     for name in ("zeros", "one", "two"):
         seed = bytes(32) if name == "zeros" else fixed(f"identity {name}", 32)
-        public = Ed25519PrivateKey.from_private_bytes(seed).public_key().public_bytes_raw()
+        public = handshake.public_of(seed)
         content = text.identity_file(seed)
         assert text.parse_identity_file(content) == seed
         cases.append({"name": f"seed {name}", "expect": "ok", "file": content, "seed": seed.hex(),
@@ -168,5 +203,6 @@ def identities():
 
 
 def generate():
-    return {"expansions": expansions(), "handshake_keys": handshake_keys(), "traffic_keys": traffic_keys(),
-            "rekeys": rekeys(), "base32": base32_cases(), "identities": identities()}
+    return {"expansions": expansions(), "psks": psks(), "hello_macs": hello_macs(),
+            "handshake_keys": handshake_keys(), "traffic_keys": traffic_keys(),
+            **gen_rekeys.generate(), "base32": base32_cases(), "identities": identities()}

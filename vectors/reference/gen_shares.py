@@ -5,7 +5,7 @@ from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat,
 import handshake
 from common import fixed, flip
 from mechanisms import INPUTS, MECHANISMS
-from sessions import initiator_config, refusal, responder_config, stopped
+from sessions import CAMERA, initiator_config, refusal, responder_config, stopped
 
 # Points of small order on Curve25519 and its twist (RFC 7748 section 6.1 asks for the all-zero check that catches
 # them).
@@ -130,6 +130,7 @@ def cases():
         for name, bad, why in bad_shares(number, share):
             run = stopped(*pair(number), 0)
             message = handshake.parse_hello(run.pending).changed(share=bad).encode()
+            message = handshake.addressed(message, CAMERA)
             yield run.configs["responder"], refusal(run, "responder", f"{mechanism.name} share {name}", message,
                                                     "share", why)
         good = handshake.parse_reply(stopped(*pair(number), 1).pending).ciphertext

@@ -4,11 +4,16 @@ between."""
 import handshake
 from common import fixed, flip
 from handshake import PUBLISHER
-from sessions import CAMERA, CAMERA_SEED, INVITE, Run, case_json, initiator_config, refusal, responder_config, stopped
+from sessions import (CAMERA, CAMERA_SEED, INVITED, Run, case_json, initiator_config, refusal, responder_config,
+                      stopped)
 
 
-def base(**fields):
-    return initiator_config("base", invite=INVITE, **fields), responder_config("base")
+def base():
+    return initiator_config("base", psks=(INVITED,)), responder_config("base")
+
+
+def without_psk():
+    return initiator_config("base without a psk"), responder_config("base without a psk")
 
 
 def retrying():
@@ -16,11 +21,22 @@ def retrying():
             responder_config("retry base", mechanisms=[3, 2], cookie=fixed("retry cookie", 16)))
 
 
+def addressed(message):
+    """By someone who knows the responder's peer id, which is no secret among those who have a ticket."""
+    return handshake.addressed(message, CAMERA)
+
+
+def bound(message):
+    """By someone who knows the invite as well."""
+    return handshake.bound(message, CAMERA, INVITED.key)
+
+
 def layout(message):
     """[(field, first byte, length)] of a handshake message."""
     sizes = {
-        handshake.HELLO: [("kind", 1), ("magic", 8), ("version", 1), ("role", 1), ("random", 32), ("suites", -1),
-                          ("mechanisms", -1), ("share_mechanism", 1), ("share", -2), ("cookie", -1)],
+        handshake.HELLO: [("kind", 1), ("version", 1), ("role", 1), ("random", 32), ("suites", -1),
+                          ("mechanisms", -1), ("share_mechanism", 1), ("share", -2), ("cookie", -1),
+                          ("binder", 16), ("mac", 16)],
         handshake.RETRY: [("kind", 1), ("version", 1), ("mechanism", 1), ("cookie", -1)],
         handshake.REPLY: [("kind", 1), ("version", 1), ("role", 1), ("random", 32), ("suite", 1), ("mechanism", 1),
                           ("ciphertext", -2), ("sealed", -2)],
@@ -38,17 +54,15 @@ def layout(message):
     return [field for field in fields if field[2]]
 
 
-def flips(message):
-    """(field, byte, bit): every bit of the short fields, some of the long ones."""
+def flips(message, bits=range(8)):
+    """(field, byte, bit): these bits of the short fields, some bits of the long ones."""
     for name, at, length in layout(message):
-        if name == "magic":
-            places = [(at + i, 5) for i in range(length)]
-        elif length <= 4:
-            places = [(at + i, bit) for i in range(length) for bit in range(8)]
+        if length <= 4:
+            places = [(at + i, bit) for i in range(length) for bit in bits]
         else:
             places = [(at, 0), (at + length // 2, 3), (at + length - 1, 6)]
-            if name == "sealed":  # identity, signature, invited, proof, tag
-                places += [(at + i, 1) for i in (31, 32, 95, 96, 97) if i < length - 1]
+            if name == "sealed":  # identity, signature, tag
+                places += [(at + i, 1) for i in (31, 32, 95, 96)]
         yield from ((name, byte, bit) for byte, bit in places)
 
 
@@ -65,16 +79,19 @@ def in_flight(pair, index, what, tamper, why, seen):
     return run.configs[run.refused_by], case
 
 
-def all_flips(pair, prefix, indices):
+def all_flips(pair, prefix, indices, mend=lambda message: message, mended=(), bits=range(8)):
+    """Flips in the messages of these indices, after which `mend` makes the fields of `mended` anew."""
     messages = [m for _, m in Run(*pair()).messages]
     seen = set()
     for index in indices:
         kind = f"{prefix}{['', 'hello', 'retry', 'reply', 'finish'][messages[index][0]]}"
         if len(messages) == 5 and messages[index][0] == handshake.HELLO:
             kind = f"{prefix}{'first' if index == 0 else 'second'} hello"
-        for field, byte, bit in flips(messages[index]):
+        for field, byte, bit in flips(messages[index], bits):
+            if field in mended:
+                continue
             what = f"{kind}, {field}, byte {byte} bit {bit} flipped"
-            found = in_flight(pair, index, what, lambda m: flip(m, byte, bit),
+            found = in_flight(pair, index, what, lambda m: mend(flip(m, byte, bit)),
                               f"The {field} is checked, or hashed into what both ends derive and sign.", seen)
             if found:
                 yield found
@@ -110,22 +127,51 @@ def hello_of(run):
     return handshake.parse_hello(run.messages[0][1])
 
 
+def hello_flips():
+    """By a stranger, who cannot make the MAC; by someone with the ticket; and by someone with the invite."""
+    yield from all_flips(base, "", [0], bits=[0])
+    yield from all_flips(base, "addressed: ", [0], addressed, ["mac"])
+    yield from all_flips(without_psk, "without a psk, addressed: ", [0], addressed, ["mac"])
+    yield from all_flips(base, "bound: ", [0], bound, ["binder", "mac"])
+    yield from all_flips(retrying, "with retry: ", [0, 2], bits=[0])
+    yield from all_flips(retrying, "with retry, addressed: ", [0, 2], addressed, ["mac"])
+
+
+def hello_cuts():
+    """Hellos that are too short or too long, under a MAC that fits."""
+    for pair, prefix, index in ((base, "", 0), (retrying, "with retry: ", 2)):
+        run = stopped(*pair(), index)
+        head = handshake.parse_hello(run.pending).head()
+        rest = bytes(2 * handshake.MAC_LEN)
+        rows = [(f"its head cut to {length} bytes", bound(head[:length] + rest))
+                for length in sorted({at for _, at, _ in layout(run.pending) if at < len(head)} | {1, len(head) - 1})
+                if length]
+        rows += [("no more than its MAC", addressed(bytes(16))), ("a byte and its MAC", addressed(b"\1" + bytes(16))),
+                 ("a binder of 15 bytes", addressed(run.pending[:-17] + bytes(16))),
+                 ("no binder", addressed(head + bytes(16))),
+                 ("a byte before its binder", bound(head + b"\0" + rest)),
+                 ("a byte between binder and MAC", addressed(run.pending[:-16] + bytes(17)))]
+        for name, message in rows:
+            yield at(pair, index, "responder", f"{prefix}hello, addressed: {name}", message, "malformed",
+                     "The fields are not whole, or bytes are left over.")
+
+
 def bad_hellos():
     def changed(**fields):
-        return lambda run: hello_of(run).changed(**fields).encode()
+        return lambda run: bound(hello_of(run).changed(**fields).encode())
 
     s9 = bytes(range(1, 10))
     table = [
-        ("wrong magic", changed(magic=b"sealcasT"), "malformed", "The magic is exact."),
-        ("version 0", changed(version=0), "version", "The version is 1."),
-        ("version 2", changed(version=2), "version", "The version is 1."),
-        ("version 255", changed(version=255), "version", "The version is 1."),
+        ("version 0", changed(version=0), "version", "The version is 2."),
+        ("version 1", changed(version=1), "version", "The version is 2."),
+        ("version 3", changed(version=3), "version", "The version is 2."),
+        ("version 255", changed(version=255), "version", "The version is 2."),
         ("the responder's own role", changed(role=PUBLISHER), "role", "The two roles must differ."),
         ("role 0", changed(role=0), "role", "The role is not the opposite one."),
         ("role 3", changed(role=3), "role", "The role is not the opposite one."),
-        ("wrong version and wrong role", changed(version=2, role=PUBLISHER), "version",
+        ("wrong version and wrong role", changed(version=1, role=PUBLISHER), "version",
          "The version is checked first."),
-        ("wrong version and bad form", changed(version=2, suites=b""), "malformed", "The form is checked first."),
+        ("wrong version and bad form", changed(version=1, suites=b""), "malformed", "The form is checked first."),
         ("no suites", changed(suites=b""), "malformed", "1 to 8 identifiers."),
         ("nine suites", changed(suites=s9), "malformed", "1 to 8 identifiers."),
         ("a suite twice", changed(suites=b"\1\3\1"), "malformed", "No identifier twice."),
@@ -154,17 +200,20 @@ def bad_hellos():
 def wrong_kinds():
     record = bytes([0x10, 0x0D]) + bytes(38)
     own = "A message that the state does not expect is malformed."
-    for kind in (0x00, 0x06, 0x0F, 0x12, 0xFF):
+    for kind in (0x00, 0x06, 0x09, 0x0F, 0x12, 0xFF):
         for index, side in ((0, "responder"), (1, "initiator"), (2, "responder")):
             yield at(base, index, side, f"kind 0x{kind:02x} instead of message {index}",
-                     lambda run, k=kind: bytes([k]) + run.pending[1:], "malformed", "Any other kind is malformed.")
+                     lambda run, k=kind, mend=bound if index == 0 else bytes: mend(bytes([k]) + run.pending[1:]),
+                     "malformed", "Any other kind is malformed.")
+    finish = handshake.encode_finish(bytes(112))
     table = [
-        (0, "responder", "media record instead of a hello", record, own),
+        (0, "responder", "media record with a MAC instead of a hello", addressed(record + bytes(16)), own),
         (1, "initiator", "media record instead of a reply", record, own),
         (2, "responder", "media record instead of a finish", record, "No media before the session."),
-        (0, "responder", "finish instead of a hello", handshake.encode_finish(bytes(145)), own),
-        (0, "responder", "retry instead of a hello", handshake.encode_retry(2), own),
-        (1, "initiator", "finish instead of a reply", handshake.encode_finish(bytes(145)), own),
+        (0, "responder", "finish with a MAC instead of a hello", addressed(finish + bytes(16)), own),
+        (0, "responder", "retry with a MAC instead of a hello", addressed(handshake.encode_retry(2) + bytes(16)), own),
+        (0, "responder", "alert with a MAC instead of a hello", addressed(b"\5\1" + bytes(16)), own),
+        (1, "initiator", "finish instead of a reply", finish, own),
         (1, "initiator", "own hello back", lambda run: run.messages[0][1], own),
         (2, "responder", "own reply back", lambda run: run.messages[1][1], own),
         (2, "responder", "the hello again instead of a finish", lambda run: run.messages[0][1], own),
@@ -175,18 +224,21 @@ def wrong_kinds():
 
 
 def alerts():
-    first, second = handshake.ALERT_MESSAGE[:1], handshake.ALERT_MESSAGE[1:]
-    for index, side, awaited in ((0, "responder", "a hello"), (1, "initiator", "a reply"),
-                                 (2, "responder", "a finish")):
-        table = [
-            ("an alert", first + second, "alert", "The other end gave up."),
-            ("an alert with code 0", first + b"\0", "malformed", "The code is 1."),
-            ("an alert with code 2", first + b"\2", "malformed", "The code is 1."),
-            ("an alert without code", first, "malformed", "The code is missing."),
-            ("an alert with a byte left over", first + second + b"\0", "malformed", "A byte is left over."),
-        ]
+    table = [
+        ("an alert", b"\5\1", "alert", "The other end gave up."),
+        ("an alert with code 2", b"\5\2", "psk", "The other end does not know the pre-shared key."),
+        ("an alert with code 0", b"\5\0", "malformed", "The code is 1 or 2."),
+        ("an alert with code 3", b"\5\3", "malformed", "The code is 1 or 2."),
+        ("an alert without code", b"\5", "malformed", "The code is missing."),
+        ("an alert with a byte left over", b"\5\1\0", "malformed", "A byte is left over."),
+    ]
+    for index, side, awaited in ((1, "initiator", "a reply"), (2, "responder", "a finish")):
         for name, message, expect, why in table:
             yield at(base, index, side, f"{name} instead of {awaited}", message, expect, why)
+    yield at(retrying, 2, "responder", "an alert instead of a second hello", b"\5\1", "alert",
+             "The initiator gave up when it saw the retry.")
+    yield at(retrying, 3, "initiator", "an alert instead of the reply to a second hello", b"\5\2", "psk",
+             "The other end does not know the pre-shared key any more.")
 
 
 def reflections_and_replays():
@@ -195,7 +247,7 @@ def reflections_and_replays():
                 responder_config("publisher both"))
 
     def other_session(index):
-        run = Run(initiator_config("other session", invite=INVITE), responder_config("other session"))
+        run = Run(initiator_config("other session", psks=(INVITED,)), responder_config("other session"))
         return run.messages[index][1]
 
     def another_peer():
@@ -218,8 +270,8 @@ def stripped_offers():
         return (initiator_config("strip", mechanisms=[1, 2], share_mechanism=2, suites=[2, 1]),
                 responder_config("strip", mechanisms=[1, 2], suites=[2, 1]))
 
-    def strip(**fields):
-        return lambda m: handshake.parse_hello(m).changed(**fields).encode()
+    def strip(mend=addressed, **fields):
+        return lambda m: mend(handshake.parse_hello(m).changed(**fields).encode())
 
     def first_guess_hybrid():
         return (initiator_config("strip guess", mechanisms=[1, 2], share_mechanism=1),
@@ -232,12 +284,15 @@ def stripped_offers():
          "The initiator's transcript has the whole list."),
         (hybrid_first, "suite 2 and mechanism 1 stripped", strip(suites=b"\1", mechanisms=b"\2"),
          "The initiator's transcript has the whole lists."),
-        (base, "suite 3 stripped from the hello", strip(suites=b"\1"),
+        (base, "suite 3 stripped from the hello, the binder as it was", strip(suites=b"\1"),
+         "The binder covers the list."),
+        (base, "share replaced, the binder as it was", strip(share=share), "The binder covers the share."),
+        (base, "suite 3 stripped from the hello", strip(bound, suites=b"\1"),
          "The initiator's transcript has the whole list."),
-        (base, "suites reordered", strip(suites=b"\3\1"), "The order is in the transcript."),
-        (base, "mechanisms reordered", strip(mechanisms=b"\1\2\3"), "The order is in the transcript."),
-        (base, "suite added", strip(suites=b"\1\3\2"), "The initiator's transcript has the shorter list."),
-        (base, "share replaced", strip(share=share),
+        (base, "suites reordered", strip(bound, suites=b"\3\1"), "The order is in the transcript."),
+        (base, "mechanisms reordered", strip(bound, mechanisms=b"\1\2\3"), "The order is in the transcript."),
+        (base, "suite added", strip(bound, suites=b"\1\3\2"), "The initiator's transcript has the shorter list."),
+        (base, "share replaced", strip(bound, share=share),
          "The attacker does not know the responder's secret for the initiator."),
         (first_guess_hybrid, "mechanism stripped and share replaced",
          strip(mechanisms=b"\2", share_mechanism=2, share=share),
@@ -267,15 +322,15 @@ def forged_downgrade(pair):
 
 def retries():
     def second(**fields):
-        return lambda run: handshake.parse_hello(run.pending).changed(**fields).encode()
+        return lambda run: addressed(handshake.parse_hello(run.pending).changed(**fields).encode())
 
     table = [
         (base, 1, "initiator", "retry naming an unoffered mechanism", handshake.encode_retry(4), "not-offered",
          "4 was not offered."),
         (base, 1, "initiator", "retry naming an unknown mechanism", handshake.encode_retry(0x63), "not-offered",
          "99 was not offered."),
-        (base, 1, "initiator", "retry with version 2", handshake.encode_retry(3, version=2), "version",
-         "The version is 1."),
+        (base, 1, "initiator", "retry with version 1", handshake.encode_retry(3, version=1), "version",
+         "The version is 2."),
         (base, 1, "initiator", "retry with a cookie of 65 bytes", handshake.encode_retry(3, bytes(65)), "malformed",
          "At most 64 bytes."),
         (base, 1, "initiator", "retry with a byte left over", handshake.encode_retry(3) + b"\0", "malformed",
@@ -300,7 +355,7 @@ def retries():
          "They equal the first's."),
         (retrying, 2, "responder", "second hello: role changed", second(role=PUBLISHER), "role",
          "The role is checked before the comparison with the first hello."),
-        (retrying, 2, "responder", "second hello: version changed", second(version=2), "version", "The version is 1."),
+        (retrying, 2, "responder", "second hello: version changed", second(version=1), "version", "The version is 2."),
         (retrying, 2, "responder", "second hello: no cookie", second(cookie=b""), "retry",
          "The cookie is the retry's."),
         (retrying, 2, "responder", "second hello: another cookie", second(cookie=bytes(16)), "retry",
@@ -319,7 +374,7 @@ def retries():
 
 
 def cases():
-    for part in (all_flips(base, "", range(3)), all_flips(retrying, "with retry: ", range(5)),
-                 cuts(base, "", range(3)), cuts(retrying, "with retry: ", (1, 2)), bad_hellos(), wrong_kinds(),
+    for part in (hello_flips(), all_flips(base, "", [1, 2]), all_flips(retrying, "with retry: ", [1, 3, 4]),
+                 hello_cuts(), cuts(base, "", [1, 2]), cuts(retrying, "with retry: ", [1]), bad_hellos(), wrong_kinds(),
                  alerts(), reflections_and_replays(), stripped_offers(), retries()):
         yield from part

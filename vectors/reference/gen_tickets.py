@@ -1,9 +1,10 @@
 """vectors/tickets.json"""
 
+import handshake
 import text
-from common import check_names, fixed
+from common import check_names, fixed, no_peer_ids
 
-PEER = fixed("ticket peer", 32)
+PEER = handshake.public_of(fixed("ticket peer", 32))
 INVITE = fixed("ticket invite", 16)
 P, V = text.base32(PEER), text.base32(INVITE)
 
@@ -195,9 +196,14 @@ def _peers_and_rest():
     ]
 
 
+def _no_peers():
+    return [(f"peer id with {name}", f"sealcast://192.0.2.7:7788/{text.base32(data)}", why)
+            for name, data, why in no_peer_ids()]
+
+
 def refused_cases():
     cases = []
-    for name, value, why in _hosts_and_ports() + _peers_and_rest():
+    for name, value, why in _hosts_and_ports() + _peers_and_rest() + _no_peers():
         try:
             text.parse_ticket(value)
         except text.Refused:

@@ -9,13 +9,14 @@ from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 import keys
 from control import Malformed, Reader, counted
 
-MAGIC = b"sealcast"
-VERSION = 1
+VERSION = 2
 HELLO, RETRY, REPLY, FINISH, ALERT = 1, 2, 3, 4, 5
 PUBLISHER, VIEWER = 1, 2
-ALERT_MESSAGE = bytes([ALERT, 1])
+ALERTS = {bytes([ALERT, 1]): "alert", bytes([ALERT, 2]): "psk"}
 ROLE_NAMES = {PUBLISHER: b"publisher", VIEWER: b"viewer"}
-REPLY_SEALED, FINISH_SEALED = 112, 145
+SEALED = 112
+MAC_LEN = keys.MAC_LEN
+NO_BINDER = bytes(MAC_LEN)
 
 
 class Refused(Exception):
@@ -31,13 +32,17 @@ class Hello:
     share_mechanism: int
     share: bytes
     cookie: bytes = b""
+    binder: bytes = NO_BINDER
+    mac: bytes = bytes(MAC_LEN)
     version: int = VERSION
-    magic: bytes = MAGIC
 
-    def encode(self):
-        return (bytes([HELLO]) + self.magic + bytes([self.version, self.role]) + self.random + counted(self.suites, 1)
+    def head(self):
+        return (bytes([HELLO, self.version, self.role]) + self.random + counted(self.suites, 1)
                 + counted(self.mechanisms, 1) + bytes([self.share_mechanism]) + counted(self.share)
                 + counted(self.cookie, 1))
+
+    def encode(self):
+        return self.head() + self.binder + self.mac
 
     def changed(self, **fields):
         return replace(self, **fields)
@@ -62,6 +67,18 @@ class Reply:
 
     def changed(self, **fields):
         return replace(self, **fields)
+
+
+def addressed(message, peer_r):
+    """The message with its last bytes replaced by the MAC that this responder asks for."""
+    return message[:-MAC_LEN] + keys.mac(peer_r, message[:-MAC_LEN])
+
+
+def bound(message, peer_r, psk=None):
+    """The hello with a proper binder, of zeros without a pre-shared key, and a proper MAC."""
+    head = message[:-2 * MAC_LEN]
+    binder = NO_BINDER if psk is None else keys.binder(keys.early_secret(psk), peer_r, head)
+    return addressed(head + binder + bytes(MAC_LEN), peer_r)
 
 
 def encode_retry(mechanism, cookie=b"", version=VERSION):
@@ -92,14 +109,14 @@ def _need(condition):
 
 def parse_hello(message):
     def read(reader):
-        _need(reader.take(8) == MAGIC)
         version, role, random = reader.uint(1), reader.uint(1), reader.take(32)
         suites, mechanisms = reader.counted(1), reader.counted(1)
         share_mechanism, share, cookie = reader.uint(1), reader.counted(2), reader.counted(1)
+        binder, mac = reader.take(MAC_LEN), reader.take(MAC_LEN)
         for identifiers in (suites, mechanisms):
             _need(1 <= len(identifiers) <= 8 and len(set(identifiers)) == len(identifiers))
         _need(share_mechanism in mechanisms and 1 <= len(share) <= 2048 and len(cookie) <= 64)
-        return Hello(role, random, suites, mechanisms, share_mechanism, share, cookie, version)
+        return Hello(role, random, suites, mechanisms, share_mechanism, share, cookie, binder, mac, version)
     return _parsed(HELLO, read, message)
 
 
@@ -116,7 +133,7 @@ def parse_reply(message):
         version, role, random = reader.uint(1), reader.uint(1), reader.take(32)
         suite, mechanism = reader.uint(1), reader.uint(1)
         ciphertext, sealed = reader.counted(2), reader.counted(2)
-        _need(1 <= len(ciphertext) <= 2048 and len(sealed) == REPLY_SEALED)
+        _need(1 <= len(ciphertext) <= 2048 and len(sealed) == SEALED)
         return Reply(role, random, suite, mechanism, ciphertext, sealed, version)
     return _parsed(REPLY, read, message)
 
@@ -124,7 +141,7 @@ def parse_reply(message):
 def parse_finish(message):
     def read(reader):
         sealed = reader.counted(2)
-        _need(len(sealed) == FINISH_SEALED)
+        _need(len(sealed) == SEALED)
         return sealed
     return _parsed(FINISH, read, message)
 
@@ -138,9 +155,10 @@ def transcript(hello, retry=None, second_hello=None):
 class Secrets:
     """Everything keys.md section 4 derives, filled in as the messages come."""
 
-    def __init__(self, transcript_so_far, reply_head, ss):
-        self.transcript, self.ss = transcript_so_far, ss
-        self.hs = keys.handshake_secret(ss)
+    def __init__(self, transcript_so_far, reply_head, ss, psk=None):
+        self.transcript, self.ss, self.psk = transcript_so_far, ss, keys.NO_PSK if psk is None else psk
+        self.early = keys.early_secret(self.psk)
+        _, self.hs = keys.handshake_secret(self.early, ss)
         self.th1 = keys.sha256(self.transcript + keys.entry(reply_head))
         self.reply_key, self.reply_iv = self._key_and_iv(b"reply", self.th1)
 
@@ -156,6 +174,8 @@ class Secrets:
         self.th3 = keys.sha256(self.transcript + keys.entry(self.reply) + keys.entry(finish))
         self.epoch_0 = keys.expand_label(self.hs, b"epoch", self.th3, 32)
         self.session_id = keys.expand_label(self.hs, b"session id", self.th3, 8)
+        self.binding = keys.expand_label(self.hs, b"binding", self.th3, 32)
+        self.enrolment = keys.expand_label(self.hs, b"enrolment", self.th3, 32)
 
     def seal_reply(self, plaintext):
         return AESGCM(self.reply_key).encrypt(self.reply_iv, plaintext, self.th1)
@@ -166,7 +186,7 @@ class Secrets:
 
 def signed_content(side, role, th, identity):
     """What the `side` ("responder" or "initiator") of a role signs."""
-    return b"sealcast1 " + side.encode() + b" " + ROLE_NAMES[role] + b"\0" + th + identity
+    return keys.PREFIX + side.encode() + b" " + ROLE_NAMES[role] + b"\0" + th + identity
 
 
 def public_of(seed):

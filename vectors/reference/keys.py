@@ -1,4 +1,4 @@
-"""The key schedule (keys.md sections 2 and 5)."""
+"""The key schedule (keys.md sections 2, 4 and 5)."""
 
 import hashlib
 import hmac
@@ -8,6 +8,9 @@ from cryptography.hazmat.primitives.kdf.hkdf import HKDFExpand
 
 PURPOSES = ("control", "media")
 DIRECTIONS = ("i", "r")
+PREFIX = b"sealcast2 "
+MAC_LEN = 16
+NO_PSK = bytes(32)
 
 
 def sha256(data):
@@ -28,7 +31,7 @@ def expand(secret, info, length):
 
 
 def expand_info(label, context, length):
-    full = b"sealcast1 " + label
+    full = PREFIX + label
     return length.to_bytes(2, "big") + bytes([len(full)]) + full + bytes([len(context)]) + context
 
 
@@ -40,8 +43,40 @@ def entry(message):
     return len(message).to_bytes(4, "big") + message
 
 
-def handshake_secret(shared_secret):
-    return extract(b"sealcast1 handshake", shared_secret)
+def psk_of_invite(invite):
+    return expand_label(extract(PREFIX + b"invite", invite), b"psk", b"", 32)
+
+
+def early_secret(psk):
+    return extract(PREFIX + b"early", psk)
+
+
+def psk_name(early):
+    return expand_label(early, b"name", b"", 8)
+
+
+def handshake_secret(early, shared_secret):
+    """(salt, hs)"""
+    salt = expand_label(early, b"handshake", b"", 32)
+    return salt, extract(salt, shared_secret)
+
+
+def mac_key(peer_r):
+    return expand_label(extract(PREFIX + b"mac", peer_r), b"mac", b"", 32)
+
+
+def mac(peer_r, content):
+    """What shows that the sender knows the responder's peer id."""
+    return hmac_sha256(mac_key(peer_r), content)[:MAC_LEN]
+
+
+def binder_key(early, peer_r):
+    return expand_label(early, b"binder", peer_r, 32)
+
+
+def binder(early, peer_r, hello_head):
+    """What shows that the sender knows a pre-shared key."""
+    return hmac_sha256(binder_key(early, peer_r), sha256(hello_head))[:MAC_LEN]
 
 
 def traffic(suite, epoch_secret, epoch, purpose, direction):
@@ -63,5 +98,8 @@ def next_epoch(epoch_secret, offer, answer, shared_secret):
     return salt, extract(salt, shared_secret)
 
 
-def invite_proof(invite, th2, identity):
-    return hmac_sha256(extract(b"sealcast1 invite", invite), th2 + identity)
+def rekey_signed(message, binding, epoch, exchange):
+    """What the sender of a rekey message ("offer" or "answer") for `epoch` signs; `exchange` are the messages up to
+    and with its own, this one without its signature."""
+    return (PREFIX + b"rekey " + message.encode() + b"\0" + binding + epoch.to_bytes(8, "big")
+            + sha256(b"".join(entry(part) for part in exchange)))

@@ -6,6 +6,7 @@ import hmac
 from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
+import ed25519
 import handshake
 import keys
 from handshake import Hello, Refused, Reply, Secrets
@@ -20,8 +21,13 @@ def _open(key, iv, aad, sealed):
         raise Refused("sealed") from None
 
 
+def _refuse_alert(message):
+    if message in handshake.ALERTS:
+        raise Refused(handshake.ALERTS[message])
+
+
 class Initiator:
-    """config: role, identity_seed, pinned_peer, invite (or None), suites, mechanisms, share_mechanism, random,
+    """config: role, identity_seed, pinned_peer, psk (or None), suites, mechanisms, share_mechanism, random,
     random_for (a function of a mechanism's choices, see mechanisms.py)."""
 
     def __init__(self, config):
@@ -32,13 +38,13 @@ class Initiator:
 
     def _make_hello(self, mechanism, cookie):
         self.share_mechanism, self.pair = mechanism, self.c.key_pair(mechanism)
-        return Hello(self.c.role, self.c.random, bytes(self.c.suites), bytes(self.c.mechanisms), mechanism,
-                     self.pair["share"], cookie).encode()
+        hello = Hello(self.c.role, self.c.random, bytes(self.c.suites), bytes(self.c.mechanisms), mechanism,
+                      self.pair["share"], cookie)
+        return handshake.bound(hello.encode(), self.c.pinned_peer, self.c.psk)
 
     def receive(self, message):
         """The next message to send; Refused with the reason word."""
-        if message == handshake.ALERT_MESSAGE:
-            raise Refused("alert")
+        _refuse_alert(message)
         if message[:1] == bytes([handshake.RETRY]):
             return self._on_retry(message)
         return self._on_reply(message)
@@ -69,7 +75,7 @@ class Initiator:
             ss = MECHANISMS[reply.mechanism].decapsulate(self.pair, reply.ciphertext)
         except Bad:
             raise Refused("share") from None
-        s = Secrets(handshake.transcript(self.hello, self.retry, self.second_hello), reply.head(), ss)
+        s = Secrets(handshake.transcript(self.hello, self.retry, self.second_hello), reply.head(), ss, self.c.psk)
         plain = _open(s.reply_key, s.reply_iv, s.th1, reply.sealed)
         identity, signature = plain[:32], plain[32:]
         if identity != self.c.pinned_peer:
@@ -85,16 +91,13 @@ class Initiator:
         s = self.secrets
         self.signed = handshake.signed_content("initiator", self.c.role, s.th2, self.identity)
         self.signature = handshake.sign(self.c.identity_seed, self.signed)
-        self.invited = 0 if self.c.invite is None else 1
-        self.proof = keys.invite_proof(self.c.invite, s.th2, self.identity) if self.invited else bytes(32)
-        plain = self.identity + self.signature + bytes([self.invited]) + self.proof
-        finish = handshake.encode_finish(s.seal_finish(plain))
+        finish = handshake.encode_finish(s.seal_finish(self.identity + self.signature))
         s.with_finish(finish)
         return finish
 
 
 class Responder:
-    """config: role, identity_seed, invite (or None), suites, mechanisms, random, cookie (empty: none wanted),
+    """config: role, identity_seed, psks (what it knows), suites, mechanisms, random, cookie (empty: none wanted),
     random_for."""
 
     def __init__(self, config):
@@ -104,13 +107,16 @@ class Responder:
 
     def receive(self, message):
         """The next message to send, or None after the finish; Refused with the reason word."""
-        if message == handshake.ALERT_MESSAGE:
-            raise Refused("alert")
+        if self.hello is not None:
+            _refuse_alert(message)
         if self.secrets is not None:
             return self._on_finish(message)
         return self._on_hello(message)
 
     def _on_hello(self, message):
+        expected = keys.mac(self.identity, message[:-handshake.MAC_LEN])
+        if not hmac.compare_digest(message[-handshake.MAC_LEN:], expected):
+            raise Refused("mac")
         hello = handshake.parse_hello(message)
         if self.retry is None and hello.cookie:
             raise Refused("malformed")  # empty in a first hello
@@ -118,23 +124,34 @@ class Responder:
             raise Refused("version")
         if hello.role != 3 - self.c.role:
             raise Refused("role")
+        psk = self._find_psk(message, hello.binder)
         if self.retry is not None:
-            return self._on_second_hello(message, hello)
+            return self._on_second_hello(message, hello, psk)
         mechanism = next((m for m in self.c.mechanisms if m in hello.mechanisms), None)
         if mechanism is None:
             raise Refused("no-common-mechanism")
         if not any(s in hello.suites for s in self.c.suites):
             raise Refused("no-common-suite")
-        self.hello, self.first = message, hello
+        self.hello, self.first, self.psk = message, hello, psk
         if mechanism != hello.share_mechanism or self.c.cookie:
             self.retry_mechanism = mechanism
             self.retry = handshake.encode_retry(mechanism, self.c.cookie)
             return self.retry
         return self._make_reply(hello, handshake.transcript(message))
 
-    def _on_second_hello(self, message, hello):
+    def _find_psk(self, message, binder):
+        if binder == handshake.NO_BINDER:
+            return None
+        for psk in self.c.psks:
+            expected = keys.binder(keys.early_secret(psk.key), self.identity, message[:-2 * handshake.MAC_LEN])
+            if hmac.compare_digest(binder, expected):
+                return psk.key
+        raise Refused("psk")
+
+    def _on_second_hello(self, message, hello, psk):
         same = all(getattr(hello, name) == getattr(self.first, name)
                    for name in ("role", "random", "suites", "mechanisms"))
+        same = same and psk == self.psk
         if not same or hello.share_mechanism != self.retry_mechanism or hello.cookie != self.c.cookie:
             raise Refused("retry")
         return self._make_reply(hello, handshake.transcript(self.hello, self.retry, message))
@@ -146,7 +163,7 @@ class Responder:
         except Bad:
             raise Refused("share") from None
         reply = Reply(self.c.role, self.c.random, suite, hello.share_mechanism, self.encapsulation["ciphertext"])
-        s = Secrets(transcript, reply.head(), self.encapsulation["ss"])
+        s = Secrets(transcript, reply.head(), self.encapsulation["ss"], self.psk)
         self.signed = handshake.signed_content("responder", self.c.role, s.th1, self.identity)
         self.signature = handshake.sign(self.c.identity_seed, self.signed)
         reply.sealed = s.seal_reply(self.identity + self.signature)
@@ -158,14 +175,11 @@ class Responder:
         s = self.secrets
         sealed = handshake.parse_finish(message)
         plain = _open(s.finish_key, s.finish_iv, s.th2, sealed)
-        identity, signature, invited, proof = plain[:32], plain[32:96], plain[96], plain[97:]
-        if invited > 1 or (invited == 0 and proof != bytes(32)):
-            raise Refused("malformed")
+        identity, signature = plain[:32], plain[32:]
+        if not ed25519.is_peer_id(identity):
+            raise Refused("identity")
         if identity == self.identity:
             raise Refused("own-identity")
         handshake.verify(identity, signature, handshake.signed_content("initiator", 3 - self.c.role, s.th2, identity))
-        expected = keys.invite_proof(self.c.invite, s.th2, identity) if self.c.invite is not None else None
-        self.proved = bool(invited) and expected is not None and hmac.compare_digest(expected, proof)
-        self.peer = identity
         s.with_finish(message)
         return None

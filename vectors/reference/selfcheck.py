@@ -7,6 +7,8 @@ from cryptography.hazmat.primitives.asymmetric.mlkem import MLKEM768PrivateKey
 from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 
 import aegis128x4
+import ed25519
+import handshake
 import keys
 import sntrup761
 from mechanisms import MECHANISMS
@@ -96,6 +98,23 @@ def check_mlkem768():
     assert library.decapsulate(changed) == mechanism.decapsulate(pair, changed) != made["ss"]
 
 
+def check_ed25519():
+    """The group arithmetic against the library, and that a strict rule about peer ids is needed."""
+    public = handshake.public_of(_KEY * 2)
+    signature = handshake.sign(_KEY * 2, b"content")
+    assert ed25519.is_peer_id(public)
+    assert ed25519.lax_verify(public, signature, b"content")
+    assert not ed25519.lax_verify(public, signature, b"another content")
+    assert len(ed25519.SMALL_ORDER_YS) == 5
+    forged = 0
+    for y in ed25519.SMALL_ORDER_YS:
+        for sign in (0, 1):
+            point = ed25519.encode(y, sign)
+            assert not ed25519.is_peer_id(point)
+            forged += ed25519.lax_verify(point, ed25519.keyless_signature(point, b"content"), b"content")
+    assert forged == 8
+
+
 def check_hkdf():
     """RFC 5869, appendix A.1."""
     prk = keys.extract(bytes(range(13)), b"\x0b" * 22)
@@ -106,6 +125,7 @@ def check_hkdf():
 
 def run():
     check_aegis()
+    check_ed25519()
     check_hkdf()
     check_mlkem768()
     check_sntrup761()

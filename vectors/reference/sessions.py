@@ -4,6 +4,7 @@ keys."""
 from dataclasses import dataclass, replace
 
 import handshake
+import keys
 import records
 from common import fixed
 from handshake import PUBLISHER, VIEWER, Refused, Reply, Secrets
@@ -13,6 +14,20 @@ from parties import Initiator, Responder
 INVITE = fixed("handshake invite", 16)
 CAMERA_SEED, WATCHER_SEED = fixed("camera identity", 32), fixed("watcher identity", 32)
 CAMERA, WATCHER = handshake.public_of(CAMERA_SEED), handshake.public_of(WATCHER_SEED)
+
+
+@dataclass(frozen=True)
+class Psk:
+    """A pre-shared key and where it is from: an "invite" (its 16 bytes) or an "enrolment" (the key itself)."""
+    kind: str
+    secret: bytes
+
+    @property
+    def key(self):
+        return keys.psk_of_invite(self.secret) if self.kind == "invite" else self.secret
+
+
+INVITED = Psk("invite", INVITE)
 
 
 @dataclass
@@ -25,7 +40,7 @@ class Config:
     mechanisms: list
     share_mechanism: int = None  # the initiator's first guess
     pinned_peer: bytes = None  # the initiator's
-    invite: bytes = None
+    psks: tuple = ()  # what the responder knows; the initiator uses its only one
     cookie: bytes = b""  # what the responder asks for in a retry; empty: no cookie
 
     def __post_init__(self):
@@ -36,6 +51,10 @@ class Config:
 
     def _random(self, what, length):
         return fixed(f"{self.name} {what}", length)
+
+    @property
+    def psk(self):
+        return self.psks[0].key if self.psks else None
 
     def key_pair(self, mechanism):
         """A new one for each hello: keys are used once."""
@@ -54,7 +73,7 @@ class Config:
     def to_json(self):
         out = {"role": self.role, "identity_seed": self.identity_seed.hex(),
                "peer_id": handshake.public_of(self.identity_seed).hex(),
-               "invite": None if self.invite is None else self.invite.hex(), "suites": self.suites,
+               "psks": [{psk.kind: psk.secret.hex()} for psk in self.psks], "suites": self.suites,
                "mechanisms": self.mechanisms, "random": self.random.hex()}
         if self.share_mechanism is None:
             return {**out, "cookie": self.cookie.hex()}
@@ -68,7 +87,8 @@ def initiator_config(name, **fields):
 
 
 def responder_config(name, **fields):
-    usual = {"role": PUBLISHER, "identity_seed": CAMERA_SEED, "suites": [3, 1], "mechanisms": [2, 3], "invite": INVITE}
+    usual = {"role": PUBLISHER, "identity_seed": CAMERA_SEED, "suites": [3, 1], "mechanisms": [2, 3],
+             "psks": (INVITED,)}
     return Config(name=f"{name} responder", **{**usual, **fields})
 
 
@@ -152,14 +172,15 @@ def stopped(i_config, r_config, before):
     return Stopping()
 
 
-def forged_reply(hello, config, fields=None, encapsulation=None, plain=None):
+def forged_reply(hello, config, fields=None, encapsulation=None, plain=None, psk=INVITED.key):
     """A reply to `hello` by whoever holds `config`'s entropy, with proper keys. `plain(secrets, role)` gives identity
-    and signature; `fields` change the head before it is hashed; `encapsulation` replaces the ciphertext and secret."""
+    and signature; `fields` change the head before it is hashed; `encapsulation` replaces the ciphertext and secret;
+    `psk` is what the forger takes for the pre-shared key."""
     parsed = handshake.parse_hello(hello)
     e = encapsulation or config.encapsulate(parsed.share_mechanism, parsed.share)
     reply = Reply(config.role, config.random, config.suites[0], parsed.share_mechanism, e["ciphertext"])
     reply = reply.changed(**(fields or {}))
-    s = Secrets(handshake.transcript(hello), reply.head(), e["ss"])
+    s = Secrets(handshake.transcript(hello), reply.head(), e["ss"], psk)
     if plain is None:
         plain = signed_reply(config.identity_seed)
     return reply.changed(sealed=s.seal_reply(plain(s))).encode()
@@ -176,9 +197,8 @@ def signed_reply(seed, identity=None, side="responder", role=PUBLISHER, content=
     return plain
 
 
-def forged_finish(s, seed, identity=None, side="initiator", role=VIEWER, content=None, invited=0, proof=bytes(32),
+def forged_finish(s, seed, identity=None, side="initiator", role=VIEWER, content=None,
                   change=lambda signature: signature):
     claimed = identity or handshake.public_of(seed)
     signed = content(s, claimed) if content else handshake.signed_content(side, role, s.th2, claimed)
-    plain = claimed + change(handshake.sign(seed, signed)) + bytes([invited]) + proof
-    return handshake.encode_finish(s.seal_finish(plain))
+    return handshake.encode_finish(s.seal_finish(claimed + change(handshake.sign(seed, signed))))

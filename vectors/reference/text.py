@@ -3,6 +3,8 @@
 import base64
 import re
 
+import ed25519
+
 ALPHABET = "abcdefghijklmnopqrstuvwxyz234567"
 IDENTITY_LINE = "sealcast-identity-1"
 MAX_TICKET = 512
@@ -31,6 +33,13 @@ def unbase32(text, length):
     if value & ((1 << spare) - 1):
         raise Refused("unused trailing bits set")
     return (value >> spare).to_bytes(length, "big")
+
+
+def parse_peer_id(text):
+    peer_id = unbase32(text, 32)
+    if not ed25519.is_peer_id(peer_id):
+        raise Refused("not canonical or of small order")
+    return peer_id
 
 
 def identity_file(seed):
@@ -109,7 +118,7 @@ def parse_ticket(text):
     return {
         "host": match["v6"] if match["v6"] is not None else match["name"],
         "port": int(match["port"]),
-        "peer_id": unbase32(match["peer"], 32),
+        "peer_id": parse_peer_id(match["peer"]),
         "transport": transport,
         "latency": latency,
         "invite": None if match["invite"] is None else unbase32(match["invite"], 16),

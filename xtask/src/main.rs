@@ -40,7 +40,8 @@ cargo xtask COMMAND
   load [--rounds N]         the suite beside two busy threads and a disk writer, then on one processor, N times each (1)
   fuzz [--seconds N] [--target NAME] [--install]
                             run each fuzz target, or the one named, for N seconds (20)
-  formal [--install]        run the Verifpal models of docs/formal and compare the results with what the models expect
+  formal [--install]        run the Verifpal and ProVerif models of docs/formal and compare the results with what the
+                            models expect; --install installs Verifpal
   sanitizer                 the cipher crate's tests under the address sanitizer
   aarch64                   the same tests on aarch64, in an emulator
   installed                 check that the program built alone refuses study suites and contains none of their code
@@ -72,10 +73,10 @@ fn main() -> ExitCode {
         ["installed"] => summary.step("installed", installed::step),
         ["dist"] => summary.step("dist", dist::step),
         ["reference"] => summary.step("reference", reference::step),
-        ["formal"] => summary.step("formal", formal::step),
+        ["formal"] => models(&mut summary),
         ["formal", "--install"] => {
             summary.step("install", formal::install);
-            summary.step("formal", formal::step)
+            models(&mut summary)
         }
         ["fuzz", rest @ ..] => return fuzz_command(rest, summary),
         _ => return usage(),
@@ -114,7 +115,12 @@ fn nightly(summary: &mut Summary, fuzzing: Duration) -> bool {
     summary.step("sanitizer", kernels::sanitizer);
     summary.step("aarch64", kernels::aarch64);
     summary.step("fuzz", || fuzz::step(fuzzing, None));
-    summary.step("formal", formal::step)
+    models(summary)
+}
+
+fn models(summary: &mut Summary) -> bool {
+    summary.step("verifpal", formal::verifpal);
+    summary.step("proverif", formal::proverif)
 }
 
 fn under_load(summary: &mut Summary, rounds: usize) -> bool {

@@ -4,7 +4,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use sealcast_proto::clock::Now;
-use sealcast_proto::keys::{HandshakeConfig, Identity, Invite, Mechanism, Role, Side};
+use sealcast_proto::keys::{
+    HandshakeConfig, HelloKeys, Identity, Invite, Mechanism, PeerId, PresharedKey, Role, Side, ticket_mac,
+};
 use sealcast_proto::seal::suite;
 use sealcast_proto::session::{Carrier, Delivery, Entry, RekeyPolicy, Session, SessionConfig};
 use sealcast_proto::sim::{Direction, InsecureMechanism, LinkProfile, WORLD_ADDRESS, World};
@@ -37,6 +39,7 @@ impl Default for Setup {
     fn default() -> Self {
         let (viewer, publisher) = (identity(1), identity(2));
         let mechanism: Arc<dyn Mechanism> = Arc::new(InsecureMechanism::new(7));
+        let hello_keys = hello_keys(publisher.peer_id(), Some(&Invite::new([9; 16])));
         let config = |role, identity, pinned, side| SessionConfig {
             handshake: HandshakeConfig {
                 role,
@@ -44,7 +47,7 @@ impl Default for Setup {
                 suites: suite::RECOMMENDED.to_vec(),
                 mechanisms: vec![Arc::clone(&mechanism)],
                 pinned,
-                invite: Some(Invite::new([9; 16])),
+                hello_keys: Arc::clone(&hello_keys),
             },
             side,
             carrier: Carrier::Stream,
@@ -62,6 +65,12 @@ impl Default for Setup {
     }
 }
 
+/// The keys of hellos to `responder`, with this invite.
+pub fn hello_keys(responder: PeerId, invite: Option<&Invite>) -> Arc<HelloKeys> {
+    let psk = invite.map(PresharedKey::from_invite);
+    Arc::new(HelloKeys::new(&responder, &psk))
+}
+
 impl Setup {
     /// The two ends, before the first message is delivered.
     pub fn world(self) -> World {
@@ -73,7 +82,8 @@ impl Setup {
     /// The two ends over datagrams, on a link with this profile.
     pub fn datagrams(mut self, profile: &str, seed: u64) -> World {
         let profile: LinkProfile = profile.parse().expect("a profile");
-        let cookies = RetryCookies::new([6; 32]);
+        let ticket = ticket_mac(&self.publisher.handshake.identity.peer_id());
+        let cookies = RetryCookies::new(ticket, [6; 32]);
         let connection = 0xC0FF_EE00;
         let random = [7; 16];
         self.viewer.carrier = Carrier::Datagrams(Entry::Knock { connection, random });

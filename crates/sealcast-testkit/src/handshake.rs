@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use sealcast_proto::keys::{
-    HandshakeConfig, HandshakeError, Identity, Initiator, InitiatorStep, Invite, Mechanism, Peer, PeerId, Responder,
-    ResponderStep, Role,
+    HandshakeConfig, HandshakeError, HelloKeys, Identity, Initiator, InitiatorStep, Invite, Mechanism, Peer, PeerId,
+    PresharedKey, Responder, ResponderStep, Role,
 };
 use sealcast_proto::seal::Suite;
 use sealcast_proto::seal::suite::{AES_128_GCM, RECOMMENDED};
@@ -27,13 +27,31 @@ pub struct Config {
     pub role: u8,
     pub identity_seed: Hex,
     pub peer_id: Hex,
-    pub invite: Option<Hex>,
+    pub psks: Vec<Psk>,
     pub suites: Vec<u8>,
     pub mechanisms: Vec<u8>,
     pub random: Hex,
     pub pinned_peer: Option<Hex>,
     pub share_mechanism: Option<u8>,
     pub cookie: Option<Hex>,
+}
+
+/// A pre-shared key that an end knows.
+#[derive(Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Psk {
+    Invite(Hex),
+    Enrolment(Hex),
+}
+
+impl Psk {
+    /// The key.
+    pub fn key(&self) -> PresharedKey {
+        match self {
+            Self::Invite(invite) => PresharedKey::from_invite(&Invite::new(invite.array())),
+            Self::Enrolment(key) => PresharedKey::new(key.array()),
+        }
+    }
 }
 
 /// A key pair of the initiator; `secrets` are named as in vectors/README.md.
@@ -95,9 +113,13 @@ pub struct Transcript {
     pub identity_i: Hex,
     pub signed_i: Hex,
     pub signature_i: Hex,
-    pub invited_byte: u8,
-    pub proof: Hex,
-    pub invited: bool,
+    pub psk: Hex,
+    pub psk_name: Option<Hex>,
+    pub early: Hex,
+    pub mac_key: Hex,
+    pub binder_key: Option<Hex>,
+    pub binding: Hex,
+    pub enrolment: Hex,
 }
 
 #[derive(Deserialize)]
@@ -120,8 +142,6 @@ pub struct Refused {
     pub key_pairs: Option<Vec<KeyPair>>,
     pub encapsulation: Option<Encapsulation>,
     pub message: Hex,
-    pub invited: Option<bool>,
-    pub peer: Option<Hex>,
 }
 
 fn suite(id: u8) -> Suite {
@@ -137,6 +157,9 @@ fn suite(id: u8) -> Suite {
 pub fn configuration(config: &Config, mechanism: &dyn Fn(u8) -> Arc<dyn Mechanism>) -> HandshakeConfig {
     let identity = Identity::from_seed(&config.identity_seed.array());
     assert_eq!(identity.peer_id(), PeerId(config.peer_id.array()));
+    let pinned = config.pinned_peer.as_ref().map(|peer| PeerId(peer.array()));
+    let psks: Vec<PresharedKey> = config.psks.iter().map(Psk::key).collect();
+    let hello_keys = Arc::new(HelloKeys::new(&pinned.unwrap_or(identity.peer_id()), &psks));
     HandshakeConfig {
         role: match config.role {
             1 => Role::Publisher,
@@ -146,8 +169,8 @@ pub fn configuration(config: &Config, mechanism: &dyn Fn(u8) -> Arc<dyn Mechanis
         identity: Arc::new(identity),
         suites: config.suites.iter().copied().map(suite).collect(),
         mechanisms: config.mechanisms.iter().copied().map(mechanism).collect(),
-        pinned: config.pinned_peer.as_ref().map(|peer| PeerId(peer.array())),
-        invite: config.invite.as_ref().map(|invite| Invite::new(invite.array())),
+        pinned,
+        hello_keys,
     }
 }
 

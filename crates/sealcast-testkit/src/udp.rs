@@ -4,6 +4,9 @@ use std::net::{SocketAddr, UdpSocket};
 use std::time::Duration;
 
 use sealcast::meter::metrics::{BuildInfo, Metrics};
+use sealcast_proto::keys::{PeerId, ticket_mac};
+
+use crate::ends::identity;
 
 /// Time limit for anything that a test waits for.
 pub const PATIENCE: Duration = Duration::from_secs(60);
@@ -13,11 +16,22 @@ pub fn metrics() -> Metrics {
     Metrics::new(BuildInfo::default())
 }
 
-/// The datagram that requests a cookie: `connection | 0x07 | random | zeros`.
+/// The end that listens in tests without a program.
+pub fn responder() -> PeerId {
+    identity(2).peer_id()
+}
+
+/// A request for a cookie to [`responder`].
 pub fn knock(connection: u32) -> Vec<u8> {
+    knock_to(&responder(), connection)
+}
+
+/// A request for a cookie to this end: `connection | 0x07 | random | mac | zeros`.
+pub fn knock_to(responder: &PeerId, connection: u32) -> Vec<u8> {
     let mut out = connection.to_be_bytes().to_vec();
     out.push(0x07);
     out.extend_from_slice(&[0x5A; 16]);
+    out.extend_from_slice(&ticket_mac(responder).of_knock(0x07, &[0x5A; 16], connection));
     out.resize(64, 0);
     out
 }
@@ -56,9 +70,14 @@ pub fn receive(socket: &UdpSocket) -> (Vec<u8>, SocketAddr) {
     (bytes[..length].to_vec(), from)
 }
 
-/// Requests a cookie and returns it.
+/// Requests a cookie of [`responder`] and returns it.
 pub fn cookie_for(socket: &UdpSocket, to: SocketAddr, connection: u32) -> Vec<u8> {
-    socket.send_to(&knock(connection), to).expect("sent");
+    cookie_of(&responder(), socket, to, connection)
+}
+
+/// Requests a cookie of this end and returns it.
+pub fn cookie_of(responder: &PeerId, socket: &UdpSocket, to: SocketAddr, connection: u32) -> Vec<u8> {
+    socket.send_to(&knock_to(responder, connection), to).expect("sent");
     let (answer, from) = receive(socket);
     assert_eq!((from, answer.len()), (to, 37));
     assert_eq!(&answer[..5], &[&connection.to_be_bytes()[..], &[0x08]].concat());

@@ -12,6 +12,7 @@ use sealcast::meter::resources::thread_cpu_time;
 use sealcast::transport::Transport;
 use sealcast::transport::udp::{DatagramSocket, Fragments, Path, Runs, connect, listen};
 use sealcast_proto::wire::{Host, MessageLength, write_framed};
+use sealcast_testkit::udp::{knock, responder};
 
 /// Bytes of a datagram on a path of which nothing is known.
 const DATAGRAM: usize = 1200;
@@ -157,7 +158,7 @@ const CONNECTION: [u8; 4] = [0, 0, 0, 7];
 fn accept(port: &mpsc::Sender<u16>, shared: &Shared) -> Duration {
     runtime().block_on(async {
         let metrics = Metrics::new(BuildInfo::default());
-        let mut listener = listen(([127, 0, 0, 1], 0).into(), metrics).expect("a socket");
+        let mut listener = listen(([127, 0, 0, 1], 0).into(), &responder(), metrics).expect("a socket");
         port.send(listener.local_address().port()).expect("the sender waits");
         let (mut transport, _) = listener.accept().await.expect("the sender comes");
         let cpu = thread_cpu_time();
@@ -185,7 +186,7 @@ fn begin(port: u16, shared: &Shared, time: Duration) -> Duration {
         )
         .await;
         let mut transport = far.expect("a socket");
-        let knock = [&CONNECTION[..], &[0x07], &[0; 59]].concat();
+        let knock = knock(u32::from_be_bytes(CONNECTION));
         write_framed(transport.outgoing(), &knock);
         let cookie = loop {
             transport.wait().await.expect("the socket works");

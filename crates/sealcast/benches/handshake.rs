@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use sealcast::keys::{entropy, mechanism};
 use sealcast::run::Clock;
-use sealcast_proto::keys::{HandshakeConfig, Identity, Mechanism, PeerId, Role, Side};
+use sealcast_proto::keys::{HandshakeConfig, HelloKeys, Identity, Mechanism, PeerId, Role, Side};
 use sealcast_proto::seal::suite;
 use sealcast_proto::session::{Carrier, Event, Input, Output, RekeyPolicy, Session, SessionConfig};
 use sealcast_proto::wire::{MessageLength, message_length, write_framed};
@@ -82,7 +82,7 @@ fn config(side: Side, mechanism: Arc<dyn Mechanism>, pinned: Option<PeerId>, see
             suites: suite::RECOMMENDED.to_vec(),
             mechanisms: vec![mechanism],
             pinned,
-            invite: None,
+            hello_keys: Arc::new(HelloKeys::new(&Identity::from_seed(&[2; 32]).peer_id(), [])),
         },
         side,
         carrier: Carrier::Stream,
@@ -148,7 +148,7 @@ fn drive(mut session: Session, mut stream: TcpStream, clock: Clock) -> (usize, u
                     }
                     return (sent, received);
                 }
-                Output::Event(_) | Output::Media(_) => {}
+                Output::Event(_) | Output::Media(_) | Output::Challenge(_) | Output::Follow => {}
                 Output::Timeout(_) => break,
             }
         }

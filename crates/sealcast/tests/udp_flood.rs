@@ -7,7 +7,7 @@ use std::time::Instant;
 use sealcast::meter::labels::{DatagramRefusal, DoorAnswer};
 use sealcast::meter::metrics::Metrics;
 use sealcast::transport::udp::listen;
-use sealcast_testkit::udp::{PATIENCE, fragment, knock, metrics, record};
+use sealcast_testkit::udp::{PATIENCE, fragment, knock, metrics, record, responder};
 
 const DATAGRAMS: u64 = 100_000;
 /// Growth in bytes that is no leak: that of the allocator and the runtime's threads.
@@ -44,7 +44,8 @@ fn wait_for(counts: &Metrics, datagrams: u64) {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_hundred_thousand_strangers_take_no_memory() {
     let counts = metrics();
-    let listener = listen("127.0.0.1:0".parse().expect("an address"), counts.clone()).expect("a socket");
+    let address = "127.0.0.1:0".parse().expect("an address");
+    let listener = listen(address, &responder(), counts.clone()).expect("a socket");
     let to = listener.local_address();
     let sockets: Vec<UdpSocket> = (0..200)
         .map(|host| UdpSocket::bind(format!("127.1.{}.1:0", host + 1)).expect("all of 127.0.0.0/8 is ours"))

@@ -538,7 +538,13 @@ fn a_log_that_finds_no_room_any_more_is_said_and_the_stream_goes_on() {
     let mut gateway = sealcast(far.path());
     let rtsp = format!("127.0.0.1:{port}");
     gateway.args(["gateway", "viewer", "--peer", &camera.ticket, "--rtsp", &rtsp]);
-    gateway.args(["--log-dir", media::path(&logs), "--report", media::path(&file)]);
+    gateway.args([
+        "--rtsp-open",
+        "--log-dir",
+        media::path(&logs),
+        "--report",
+        media::path(&file),
+    ]);
     // No file may grow beyond 64 KiB, or 128 KiB if the shell counts in KiB. To the program that is a full disk.
     let mut command = Command::new("sh");
     command.args(["-c", "trap '' XFSZ; ulimit -f 128; exec \"$0\" \"$@\""]);

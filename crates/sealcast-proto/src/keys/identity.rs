@@ -9,9 +9,8 @@ const FILE_FIRST_LINE: &str = "sealcast-identity-1";
 
 impl PeerId {
     pub(crate) fn verifies(&self, message: &[u8], signature: &[u8; 64]) -> bool {
-        UnparsedPublicKey::new(&ED25519, self.0)
-            .verify(message, signature)
-            .is_ok()
+        let verified = UnparsedPublicKey::new(&ED25519, self.0).verify(message, signature);
+        Self::new(self.0).is_some() && verified.is_ok()
     }
 }
 

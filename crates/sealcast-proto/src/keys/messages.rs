@@ -1,23 +1,33 @@
 //! Messages of the handshake, byte for byte (protocol.md §3).
 
-use crate::wire::{MAX_HANDSHAKE_MESSAGE, Reader, kem_field, put_bytes16};
-
 use super::handshake::HandshakeError;
+use super::psk::{BINDER_LEN, HelloKeys, Psk};
+use crate::wire::{MAX_HANDSHAKE_MESSAGE, Reader, TICKET_MAC_LEN, kem_field, put_bytes16};
 
 pub(crate) const HELLO: u8 = 0x01;
 pub(crate) const RETRY: u8 = 0x02;
 pub(crate) const REPLY: u8 = 0x03;
 pub(crate) const FINISH: u8 = 0x04;
 
-/// The only alert. It says that the handshake was refused, and gives no reason.
-pub const ALERT: [u8; 2] = [0x05, 1];
+/// The alert that refuses a handshake without a reason.
+pub(crate) const ALERT: [u8; 2] = [0x05, 1];
+/// The alert that says that the pre-shared key is not known.
+pub(crate) const ALERT_PSK: [u8; 2] = [0x05, 2];
 
-const MAGIC: &[u8; 8] = b"sealcast";
-const VERSION: u8 = 1;
+/// The meaning of a message that is an alert.
+pub(crate) fn alerted(message: &[u8]) -> Option<HandshakeError> {
+    match message {
+        _ if *message == ALERT => Some(HandshakeError::Alert),
+        _ if *message == ALERT_PSK => Some(HandshakeError::Psk),
+        _ => None,
+    }
+}
+
+const VERSION: u8 = 2;
 const MAX_OFFERS: usize = 8;
 const MAX_COOKIE: usize = 64;
 pub(crate) const REPLY_SEALED: usize = 112;
-pub(crate) const FINISH_SEALED: usize = 145;
+pub(crate) const FINISH_SEALED: usize = 112;
 
 /// Role of an end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -73,45 +83,51 @@ pub(crate) struct Hello {
 }
 
 impl Hello {
-    pub(crate) fn to_bytes(&self) -> Vec<u8> {
-        let mut out = vec![HELLO];
-        out.extend_from_slice(MAGIC);
-        out.extend_from_slice(&[VERSION, self.role.byte()]);
+    /// Returns the hello with its binder and its MAC.
+    pub(crate) fn to_bytes(&self, keys: &HelloKeys) -> Vec<u8> {
+        let mut out = vec![HELLO, VERSION, self.role.byte()];
         out.extend_from_slice(&self.random);
         put_bytes8(&mut out, &self.suites);
         put_bytes8(&mut out, &self.mechanisms);
         out.push(self.share_mechanism);
         put_bytes16(&mut out, &self.share);
         put_bytes8(&mut out, &self.cookie);
+        keys.finish_hello(&mut out);
         out
     }
 
-    /// Parses a hello, checking first its form, then its version, then its role. The `first` hello must have no cookie.
-    pub(crate) fn parse(message: &[u8], first: bool) -> Result<Self, HandshakeError> {
-        let mut reader = start(message, HELLO)?;
-        if reader.bytes(MAGIC.len())? != MAGIC {
-            return Err(HandshakeError::Malformed);
+    /// Parses a hello, checking first its MAC, then its form, its version, its role, and its binder, which tells the
+    /// pre-shared key. The `first` hello must have no cookie.
+    pub(crate) fn parse(message: &[u8], first: bool, keys: &HelloKeys) -> Result<(Self, Psk), HandshakeError> {
+        if !keys.mac().verifies_hello(message) {
+            return Err(HandshakeError::Mac);
         }
+        let mut reader = start(message, HELLO)?;
         let (version, role) = (reader.u8()?, reader.u8()?);
         let random = reader.array()?;
         let (suites, mechanisms) = (offers(reader.bytes8()?)?, offers(reader.bytes8()?)?);
         let share_mechanism = reader.u8()?;
         let share = kem_field(reader.bytes16()?)?.to_vec();
         let cookie = cookie(reader.bytes8()?)?;
+        let binder = reader.array::<BINDER_LEN>()?;
+        reader.array::<TICKET_MAC_LEN>()?;
         reader.finish()?;
         if !mechanisms.contains(&share_mechanism) || (first && !cookie.is_empty()) {
             return Err(HandshakeError::Malformed);
         }
         check_version(version)?;
-        Ok(Self {
-            role: Role::from_byte(role)?,
+        let role = Role::from_byte(role)?;
+        let head = &message[..message.len() - BINDER_LEN - TICKET_MAC_LEN];
+        let hello = Self {
+            role,
             random,
             suites,
             mechanisms,
             share_mechanism,
             share,
             cookie,
-        })
+        };
+        Ok((hello, keys.find(head, &binder).ok_or(HandshakeError::Psk)?))
     }
 }
 

@@ -6,8 +6,11 @@ mod identity;
 mod mechanism;
 mod messages;
 mod psk;
+mod rekey_signature;
 mod schedule;
 mod transcript;
+#[cfg(test)]
+mod vector_tests;
 
 pub use epoch::{EpochKeys, EpochSecret, Side};
 pub use handshake::{
@@ -15,8 +18,10 @@ pub use handshake::{
 };
 pub use identity::{Identity, IdentityError};
 pub use mechanism::{DecapsulationKey, Mechanism, MechanismError, SharedSecret};
-pub use messages::{ALERT, Role};
-pub use psk::{MAX_PSKS, PresharedKey, PskName};
+pub use messages::Role;
+pub(crate) use messages::{ALERT, ALERT_PSK, alerted};
+pub use psk::{HelloKeys, MAX_PSKS, PresharedKey, PskName, ticket_mac};
+pub(crate) use rekey_signature::{RekeySignature, SIGNATURE_LEN};
 pub use schedule::Secret;
 
 pub use crate::wire::{Invite, PeerId};

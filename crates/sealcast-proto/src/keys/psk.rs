@@ -2,12 +2,17 @@
 
 use std::fmt;
 
-use zeroize::{Zeroize, ZeroizeOnDrop};
+use aws_lc_rs::{constant_time, hmac};
+use zeroize::{Zeroize, ZeroizeOnDrop, Zeroizing};
 
-use super::{Invite, Secret};
+use super::schedule::sha256;
+use super::{Invite, PeerId, Secret};
+use crate::wire::TicketMac;
 
-/// Maximum number of pre-shared keys that a responder tries for one hello.
+/// Maximum number of pre-shared keys that a responder tries on one hello.
 pub const MAX_PSKS: usize = 128;
+/// Length of the binder in a hello in bytes.
+pub(crate) const BINDER_LEN: usize = 16;
 
 /// A secret of 32 bytes that both ends knew before the handshake. It cannot be printed.
 #[derive(Clone, Zeroize, ZeroizeOnDrop)]
@@ -42,8 +47,7 @@ impl PresharedKey {
         PskName(name)
     }
 
-    /// The early secret of a handshake with this key.
-    pub(crate) fn early(&self) -> Secret {
+    fn early(&self) -> Secret {
         Secret::extract(b"sealcast2 early", &self.0)
     }
 }
@@ -67,4 +71,123 @@ impl fmt::Debug for PskName {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Display::fmt(self, f)
     }
+}
+
+/// One pre-shared key, prepared for handshakes with one responder.
+struct Prepared {
+    name: PskName,
+    binder: hmac::Key,
+    salt: Zeroizing<[u8; 32]>,
+}
+
+impl Prepared {
+    fn new(responder: &PeerId, psk: &PresharedKey) -> Self {
+        let early = psk.early();
+        let mut binder = Zeroizing::new([0; 32]);
+        early.expand(b"binder", &responder.0, binder.as_mut());
+        Self {
+            name: psk.name(),
+            binder: hmac::Key::new(hmac::HMAC_SHA256, binder.as_ref()),
+            salt: handshake_salt(&early),
+        }
+    }
+
+    fn binder(&self, head_hash: &[u8; 32]) -> [u8; BINDER_LEN] {
+        let tag = hmac::sign(&self.binder, head_hash);
+        tag.as_ref()
+            .first_chunk()
+            .copied()
+            .expect("HMAC-SHA-256 gives 32 bytes")
+    }
+}
+
+fn handshake_salt(early: &Secret) -> Zeroizing<[u8; 32]> {
+    let mut salt = Zeroizing::new([0; 32]);
+    early.expand(b"handshake", &[], salt.as_mut());
+    salt
+}
+
+/// The keys of hellos to one responder: of the MAC that each must carry, and of the binders that show a pre-shared key.
+/// Deriving them costs as much as half a handshake, so they are made once and shared by many.
+pub struct HelloKeys {
+    mac: TicketMac,
+    psks: Vec<Prepared>,
+    /// The salt of a handshake without a pre-shared key.
+    unshared: Zeroizing<[u8; 32]>,
+}
+
+/// The pre-shared key that a handshake uses.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Psk {
+    None,
+    /// The one of this index.
+    At(usize),
+}
+
+impl HelloKeys {
+    /// Derives the keys of hellos to `responder`, this end or the other. `psks` are the pre-shared keys: all that a
+    /// responder knows, of which only the first [`MAX_PSKS`] count, and at most one at an initiator.
+    pub fn new<'k>(responder: &PeerId, psks: impl IntoIterator<Item = &'k PresharedKey>) -> Self {
+        let prepare = |psk| Prepared::new(responder, psk);
+        Self {
+            mac: ticket_mac(responder),
+            psks: psks.into_iter().take(MAX_PSKS).map(prepare).collect(),
+            unshared: handshake_salt(&PresharedKey([0; 32]).early()),
+        }
+    }
+
+    /// The key of the MACs.
+    pub fn mac(&self) -> &TicketMac {
+        &self.mac
+    }
+
+    /// The pre-shared key that an initiator uses.
+    pub(crate) fn own(&self) -> Psk {
+        if self.psks.is_empty() { Psk::None } else { Psk::At(0) }
+    }
+
+    /// Appends the binder, and the MAC, to the head of a hello.
+    pub(crate) fn finish_hello(&self, hello: &mut Vec<u8>) {
+        let binder = match self.psks.first() {
+            Some(psk) => psk.binder(&sha256(&[hello])),
+            None => [0; BINDER_LEN],
+        };
+        hello.extend_from_slice(&binder);
+        self.mac.finish_hello(hello);
+    }
+
+    /// The pre-shared key that made the binder of this hello's head, or `None` if there is no such key here.
+    pub(crate) fn find(&self, head: &[u8], binder: &[u8; BINDER_LEN]) -> Option<Psk> {
+        if *binder == [0; BINDER_LEN] {
+            return Some(Psk::None);
+        }
+        let head_hash = sha256(&[head]);
+        let made = |psk: &Prepared| constant_time::verify_slices_are_equal(&psk.binder(&head_hash), binder).is_ok();
+        // All are tried, so that the time does not tell which one it was.
+        let found = self.psks.iter().enumerate().filter(|(_, psk)| made(psk)).last();
+        found.map(|(at, _)| Psk::At(at))
+    }
+
+    pub(crate) fn name(&self, psk: Psk) -> Option<PskName> {
+        match psk {
+            Psk::None => None,
+            Psk::At(at) => Some(self.psks[at].name),
+        }
+    }
+
+    /// `hs`, the secret of a handshake with this pre-shared key.
+    pub(crate) fn handshake_secret(&self, psk: Psk, shared: &super::SharedSecret) -> Secret {
+        let salt = match psk {
+            Psk::None => &self.unshared,
+            Psk::At(at) => &self.psks[at].salt,
+        };
+        Secret::extract(salt.as_ref(), shared.as_bytes())
+    }
+}
+
+/// The key of the MACs of hellos and knocks to this responder.
+pub fn ticket_mac(responder: &PeerId) -> TicketMac {
+    let mut key = [0; 32];
+    Secret::extract(b"sealcast2 mac", &responder.0).expand(b"mac", &[], &mut key);
+    TicketMac::new(&key)
 }

@@ -1,12 +1,10 @@
 //! Labelled expansion, and the keys of the handshake (keys.md §2 and §4).
 
 use aws_lc_rs::hkdf::{HKDF_SHA256, KeyType, Prk, Salt};
-use aws_lc_rs::{aead, digest, hmac};
+use aws_lc_rs::{aead, digest};
 use zeroize::Zeroizing;
 
-use super::{Invite, SharedSecret};
-
-const LABEL_PREFIX: &[u8] = b"sealcast1 ";
+const LABEL_PREFIX: &[u8] = b"sealcast2 ";
 
 /// A 32-byte secret from which others are derived. It is wiped when dropped, and cannot be printed.
 pub struct Secret(Prk);
@@ -60,11 +58,6 @@ impl Secret {
         self.expand(label, context, bytes.as_mut());
         Self::from_bytes(&bytes)
     }
-
-    /// `hs`, the secret of a handshake.
-    pub(crate) fn handshake(shared: &SharedSecret) -> Self {
-        Self::extract(b"sealcast1 handshake", shared.as_bytes())
-    }
 }
 
 /// The encrypted parts of the handshake.
@@ -107,36 +100,6 @@ impl SealedPart {
         let length = key.open_in_place(nonce, aead::Aad::from(th), &mut part).ok()?.len();
         part.truncate(length);
         Some(part)
-    }
-}
-
-/// Computes and verifies the proof that the initiator knows the invite. It is valid only for this handshake and this
-/// identity.
-pub(crate) struct InviteProof(hmac::Key);
-
-impl InviteProof {
-    pub(crate) fn new(invite: &Invite) -> Self {
-        // HKDF-Extract is HMAC with the salt as key (RFC 5869 §2.2). Computed as HMAC it gives the bytes for the next
-        // HMAC.
-        let salt = hmac::Key::new(hmac::HMAC_SHA256, b"sealcast1 invite");
-        let key = hmac::sign(&salt, invite.bytes());
-        Self(hmac::Key::new(hmac::HMAC_SHA256, key.as_ref()))
-    }
-
-    fn message(th2: &[u8; 32], identity: &[u8; 32]) -> [u8; 64] {
-        let mut message = [0; 64];
-        message[..32].copy_from_slice(th2);
-        message[32..].copy_from_slice(identity);
-        message
-    }
-
-    pub(crate) fn make(&self, th2: &[u8; 32], identity: &[u8; 32]) -> [u8; 32] {
-        let tag = hmac::sign(&self.0, &Self::message(th2, identity));
-        tag.as_ref().try_into().expect("HMAC-SHA-256 gives 32 bytes")
-    }
-
-    pub(crate) fn verifies(&self, th2: &[u8; 32], identity: &[u8; 32], proof: &[u8]) -> bool {
-        hmac::verify(&self.0, &Self::message(th2, identity), proof).is_ok()
     }
 }
 

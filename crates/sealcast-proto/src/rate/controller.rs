@@ -306,6 +306,12 @@ impl RateController {
         self.delay.round_trip()
     }
 
+    /// True if reports came, and came lately: since the last one, no packet was in flight for so long that it was given
+    /// up.
+    pub fn is_reported(&self) -> bool {
+        self.silent.is_none() && self.delay.round_trip().is_some()
+    }
+
     /// Share of packets lost, 0 to 1, smoothed over about 128 packets. A packet counts as lost once later packets have
     /// arrived and it is overdue by more than the reordering that this path shows.
     pub fn loss(&self) -> f64 {

@@ -236,7 +236,7 @@ pub enum GatewayMessage {
     Packet {
         /// The camera.
         camera: CameraNumber,
-        /// The channel.
+        /// The channel, always one for RTCP.
         channel: Channel,
         /// The packet; at least one byte.
         bytes: Vec<u8>,
@@ -344,7 +344,10 @@ impl GatewayMessage {
             3 => Self::parse_answer(&mut reader)?,
             4 => Self::Packet {
                 camera: parse_camera(&mut reader)?,
-                channel: Channel::from_number(reader.u8()?).ok_or(Malformed)?,
+                // Players send a camera no media.
+                channel: Channel::from_number(reader.u8()?)
+                    .filter(|channel| channel.rtcp)
+                    .ok_or(Malformed)?,
                 bytes: Some(reader.rest().to_vec())
                     .filter(|bytes| !bytes.is_empty())
                     .ok_or(Malformed)?,

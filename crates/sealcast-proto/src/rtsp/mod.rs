@@ -8,6 +8,7 @@ mod client;
 mod keyframes;
 mod message;
 mod reader;
+mod rtcp;
 mod sdp;
 mod server;
 mod tracks;
@@ -25,6 +26,7 @@ pub use client::{
 pub use keyframes::Keyframes;
 pub use message::{Headers, MAX_BODY, MAX_HEAD, MAX_HEADERS, Message, Method, Request, Response, put_data};
 pub use reader::{MAX_UNREAD, MessageReader, NotRtsp};
+pub use rtcp::{ForCamera, MAX_COMPOUND, rtcp_for_camera};
 pub use sdp::{DescriptionError, same_media};
 pub use server::{
     ANSWER_PATIENCE, MAX_LOGINS, MAX_PATH, PLAYER_TIMEOUT, PlayerAnswer, PlayerConfig, PlayerError, PlayerEvent,

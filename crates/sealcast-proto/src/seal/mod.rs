@@ -1,5 +1,7 @@
 //! Sealing and opening records: suites, keys, nonces, limits and the replay window (protocol.md §2, keys.md §5 and §6).
 
+#[cfg(test)]
+mod exhaustive_tests;
 mod nonce;
 mod opener;
 mod packet_key;

@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::machine::{Session, State};
 use super::{Output, SessionError};
 use crate::clock::Now;
-use crate::keys::ALERT;
+use crate::keys::{ALERT, ALERT_PSK, HandshakeError};
 use crate::wire::{CloseReason, Control};
 
 /// Number of times that the last record is sent on datagrams.
@@ -65,9 +65,16 @@ impl Session {
             SessionError::PeerLost | SessionError::PeerForgot | SessionError::Misuse => CloseReason::GoingAway,
             _ => CloseReason::ProtocolError,
         };
-        if error == SessionError::Handshake(crate::keys::HandshakeError::Alert) {
-            // No alert answers an alert, since that could go on for ever.
-            self.state = State::Over;
+        match error {
+            // No alert answers an alert, since that could go on for ever, and nothing at all answers a stranger.
+            SessionError::Handshake(HandshakeError::Alert | HandshakeError::Mac) => self.state = State::Over,
+            SessionError::Handshake(HandshakeError::Psk) => {
+                if matches!(self.state, State::Responding(_)) {
+                    self.send_handshake(now, ALERT_PSK.to_vec());
+                }
+                self.state = State::Over;
+            }
+            _ => {}
         }
         self.close(now, reason, "");
         error

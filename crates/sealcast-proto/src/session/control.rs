@@ -6,6 +6,7 @@ use super::machine::{Session, State};
 use super::rekey::RekeyCause;
 use super::{Event, Output, SessionError};
 use crate::clock::Now;
+use crate::keys::Side;
 use crate::seal::{Exhausted, RecordMeta};
 use crate::wire::datagram::datagram;
 use crate::wire::{Control, Flags, MAX_STREAM};
@@ -48,11 +49,20 @@ impl Session {
                 None => Ok(()),
             },
             Control::Gateway(message) => self.gateway_said(message),
+            Control::PathChallenge { token } if self.config.side == Side::Initiator => {
+                self.send_control(now, &Control::PathResponse { token })
+            }
+            Control::PathResponse { token } if self.config.side == Side::Responder => {
+                self.path_answered(now, &token);
+                Ok(())
+            }
+            Control::PathChallenge { .. } | Control::PathResponse { .. } => Err(SessionError::PeerMisbehaved),
             message if self.leads() => self.handle_of_viewer(now, payload, &message),
             Control::RekeyOffer {
                 epoch,
                 mechanism,
                 share,
+                ..
             } => self.rekey_offered(now, payload, epoch, mechanism, share),
             Control::Probe { token, .. } => self.send_control(now, &Control::ProbeAck { token }),
             Control::Selection { number, selection } => self.selection_told(now, number, selection),
@@ -83,7 +93,7 @@ impl Session {
             }
             Control::Feedback(feedback) => self.feedback_came(now, &feedback),
             Control::ProbeAck { token } => self.probe_acknowledged(now, token),
-            Control::RekeyAnswer { epoch, ciphertext } => self.rekey_answered(now, payload, epoch, ciphertext),
+            Control::RekeyAnswer { epoch, ciphertext, .. } => self.rekey_answered(now, payload, epoch, ciphertext),
             Control::SelectionAck { number } => {
                 self.selection_acknowledged(number);
                 Ok(())
@@ -122,11 +132,18 @@ impl Session {
     }
 
     pub(super) fn send_control_bytes(&mut self, now: Now, payload: &[u8]) -> Result<(), SessionError> {
-        let connection = self.datagram_handshake.as_ref().map(DatagramHandshake::connection);
         let probe = payload.first() == Some(&PROBE);
-        if connection.is_some() && payload.len() > MAX_CONTROL && !probe {
+        if self.says_twice() && payload.len() > MAX_CONTROL && !probe {
             return self.send_parts(now, payload);
         }
+        let record = self.seal_control(now, payload)?;
+        self.out.push_back(Output::Transmit(record));
+        Ok(())
+    }
+
+    /// Seal a control message as one record, which is ready to be sent.
+    pub(super) fn seal_control(&mut self, now: Now, payload: &[u8]) -> Result<Vec<u8>, SessionError> {
+        let connection = self.datagram_handshake.as_ref().map(DatagramHandshake::connection);
         let established = self.keys().ok_or(SessionError::Misuse)?;
         let meta = RecordMeta {
             flags: Flags::CONTROL,
@@ -137,8 +154,7 @@ impl Session {
         let sealer = &mut established.ring.current.control_sealer;
         let sealed = sealer.seal(meta, &[payload], &mut record);
         sealed.map_err(|Exhausted| SessionError::KeyLimit)?;
-        self.out.push_back(Output::Transmit(record));
-        Ok(())
+        Ok(record)
     }
 }
 

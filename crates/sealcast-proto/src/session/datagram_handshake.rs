@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use crate::keys::HandshakeError;
 use crate::wire::datagram::{Bare, Fragment, MAX_FRAGMENTS, fragments, knock};
-use crate::wire::{CONNECTION_LEN, COOKIE_LEN, connection_of};
+use crate::wire::{CONNECTION_LEN, COOKIE_LEN, TicketMac, connection_of};
 
 /// Time after which an unanswered cookie request is repeated, and an unanswered message for the first time.
 const FIRST_PATIENCE: Duration = Duration::from_millis(250);
@@ -13,6 +13,11 @@ const LAST_PATIENCE: Duration = Duration::from_millis(500);
 /// Time for which a handshake continues after the first message that does not fit: anybody may have sent it, and the
 /// right one may still arrive.
 const DOUBT: Duration = Duration::from_secs(1);
+
+/// Minimum time between two answers to repetitions of a message.
+const REPEAT_INTERVAL: Duration = Duration::from_millis(100);
+/// Maximum number of answers to repetitions in a session.
+const MAX_REPEATS: u8 = 16;
 
 /// How a session on datagrams begins, which differs between the two ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,13 +45,15 @@ pub(super) enum Passed {
     Message(Vec<u8>),
     /// The peer repeated a message that was already answered, so the answer was lost.
     Repeated,
-    /// The peer reports that it knows no such connection.
-    Unknown,
+    /// The peer answered a knock of a session as one of a new connection: it has no such session any more.
+    Forgotten,
     /// A fragment of an incomplete message, or nothing of use.
     Nothing,
 }
 
 pub(super) struct DatagramHandshake {
+    /// The key of the MAC of a knock.
+    ticket: TicketMac,
     connection: u32,
     random: [u8; COOKIE_LEN],
     cookie: Option<[u8; COOKIE_LEN]>,
@@ -60,23 +67,51 @@ pub(super) struct DatagramHandshake {
     /// Initiator: time at which `newest` is sent again if nothing answers it.
     again_at: Duration,
     patience: Duration,
+    /// How often the newest message was sent again.
+    repetitions: u8,
     /// Number of the peer's next message.
     expected: u8,
     /// Its fragments so far; empty ones are missing.
     parts: [Vec<u8>; MAX_FRAGMENTS as usize],
     /// Number of its fragments; 0 before the first.
     count: u8,
+    /// The last part of the message that is complete and not yet accepted.
+    completed: Vec<u8>,
+    repeats: Repeats,
     /// Reason why the last message that did not fit was ignored, and the time at which the handshake fails for it.
     doubt: Option<(HandshakeError, Duration)>,
 }
 
+/// The peer's repetitions of its last message.
+#[derive(Default)]
+struct Repeats {
+    /// The message's last part: of a repetition only that one counts, so that it gets one answer.
+    last_part: Vec<u8>,
+    answered: u8,
+    next: Duration,
+}
+
+impl Repeats {
+    /// True if this fragment of the last message is to be answered again.
+    fn allow(&mut self, now: Duration, fragment: &Fragment<'_>) -> bool {
+        let last = fragment.index + 1 == fragment.count && fragment.part == self.last_part;
+        let allowed = last && self.answered < MAX_REPEATS && now >= self.next;
+        if allowed {
+            self.answered += 1;
+            self.next = now + REPEAT_INTERVAL;
+        }
+        allowed
+    }
+}
+
 impl DatagramHandshake {
-    pub(super) fn new(entry: Entry, now: Duration) -> Self {
+    pub(super) fn new(entry: Entry, ticket: TicketMac, now: Duration) -> Self {
         let (connection, random, cookie) = match entry {
             Entry::Knock { connection, random } => (connection, random, None),
             Entry::Shown { connection, cookie } => (connection, [0; COOKIE_LEN], Some(cookie)),
         };
         Self {
+            ticket,
             connection,
             random,
             cookie,
@@ -86,9 +121,12 @@ impl DatagramHandshake {
             waiting: None,
             again_at: now,
             patience: FIRST_PATIENCE,
+            repetitions: 0,
             expected: 0,
             parts: Default::default(),
             count: 0,
+            completed: Vec::new(),
+            repeats: Repeats::default(),
             doubt: None,
         }
     }
@@ -107,13 +145,14 @@ impl DatagramHandshake {
     pub(super) fn send(&mut self, now: Duration, message: Vec<u8>) -> Vec<Vec<u8>> {
         let Some(cookie) = self.cookie else {
             self.waiting = Some(message);
-            self.newest = vec![knock(self.connection, &self.random)];
+            self.newest = vec![knock(&self.ticket, self.connection, &self.random)];
             self.again_at = now + FIRST_PATIENCE;
             return self.newest.clone();
         };
         self.newest = fragments(self.connection, &cookie, self.sent, &message);
         self.sent = self.sent.saturating_add(1);
         self.patience = FIRST_PATIENCE;
+        self.repetitions = 0;
         self.again_at = now + FIRST_PATIENCE;
         self.newest.clone()
     }
@@ -132,19 +171,30 @@ impl DatagramHandshake {
                 (Passed::Nothing, first.unwrap_or_default())
             }
             Ok(Bare::Fragment(fragment)) if self.cookie == Some(fragment.cookie) => {
-                (self.take_fragment(&fragment), Vec::new())
+                (self.take_fragment(now, &fragment), Vec::new())
             }
-            Ok(Bare::Unknown) => (Passed::Unknown, Vec::new()),
+            Ok(Bare::Cookie { random, .. }) if self.initiator && random == self.random => {
+                (Passed::Forgotten, Vec::new())
+            }
             _ => (Passed::Nothing, Vec::new()),
         }
     }
 
-    fn take_fragment(&mut self, fragment: &Fragment<'_>) -> Passed {
+    /// Initiator: ask whether the responder still has this session. Returns the knock to send: the responder ignores it
+    /// if it has, and otherwise answers with a cookie.
+    pub(super) fn ask(&mut self) -> Option<Vec<u8>> {
+        // Another number than before, so that only the answer to this knock fits.
+        self.random = u128::from_be_bytes(self.random).wrapping_add(1).to_be_bytes();
+        (self.initiator && self.cookie.is_some()).then(|| knock(&self.ticket, self.connection, &self.random))
+    }
+
+    fn take_fragment(&mut self, now: Duration, fragment: &Fragment<'_>) -> Passed {
         if fragment.message.checked_add(1) == Some(self.expected) {
-            // The peer repeats all fragments of a message. Only the last one counts, so that each repetition gets one
-            // answer.
-            let last = fragment.index + 1 == fragment.count;
-            return if last { Passed::Repeated } else { Passed::Nothing };
+            return if self.repeats.allow(now, fragment) {
+                Passed::Repeated
+            } else {
+                Passed::Nothing
+            };
         }
         if fragment.message != self.expected {
             return Passed::Nothing;
@@ -159,6 +209,7 @@ impl DatagramHandshake {
             return Passed::Nothing;
         }
         let message = parts.concat();
+        self.completed = parts[parts.len() - 1].clone();
         self.parts = Default::default();
         self.count = 0;
         Passed::Message(message)
@@ -167,6 +218,7 @@ impl DatagramHandshake {
     /// The last complete message was valid: expect the next one.
     pub(super) fn accepted(&mut self) {
         self.expected = self.expected.saturating_add(1);
+        self.repeats.last_part = std::mem::take(&mut self.completed);
         self.doubt = None;
     }
 
@@ -191,7 +243,20 @@ impl DatagramHandshake {
             self.patience = (self.patience * 2).min(LAST_PATIENCE);
         }
         self.again_at = now + self.patience;
+        self.repetitions = self.repetitions.saturating_add(u8::from(self.cookie.is_some()));
         self.newest.clone()
+    }
+
+    /// True if more answers to the newest message may come than the one that came.
+    pub(super) fn repeated(&self) -> bool {
+        self.repetitions > 0
+    }
+
+    /// Returns true as often as the newest message was sent again: so many more answers may come.
+    pub(super) fn take_repetition(&mut self) -> bool {
+        let left = self.repetitions.checked_sub(1);
+        self.repetitions = left.unwrap_or_default();
+        left.is_some()
     }
 
     /// Time of the next timeout, until the session is established.

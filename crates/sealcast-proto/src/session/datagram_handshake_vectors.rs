@@ -24,6 +24,8 @@ struct Case {
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Step {
+    /// Milliseconds since the first step.
+    at: u64,
     message: Hex,
     expect: String,
     whole: Option<Hex>,
@@ -32,16 +34,17 @@ struct Step {
 #[test]
 fn fragments_are_put_together_as_by_the_reference() {
     let cases = load::<File>("datagrams").reassemblies;
-    assert_eq!(cases.len(), 10);
+    assert_eq!(cases.len(), 15);
     for case in cases {
         assert_eq!(case.expect, "mixed");
         let entry = Entry::Shown {
             connection: 1,
             cookie: case.cookie.array(),
         };
-        let mut datagram_handshake = DatagramHandshake::new(entry, Duration::ZERO);
+        let mut datagram_handshake = DatagramHandshake::new(entry, TicketMac::new(&[1; 32]), Duration::ZERO);
         for (number, step) in case.steps.iter().enumerate() {
-            let (passed, answers) = datagram_handshake.take(Duration::ZERO, &step.message.0);
+            let now = Duration::from_millis(step.at);
+            let (passed, answers) = datagram_handshake.take(now, &step.message.0);
             assert!(answers.is_empty(), "{}, step {number}", case.name);
             let (outcome, whole) = match passed {
                 Passed::Message(message) => {
@@ -49,7 +52,7 @@ fn fragments_are_put_together_as_by_the_reference() {
                     ("complete", Some(message))
                 }
                 Passed::Repeated => ("repeated", None),
-                Passed::Unknown => ("unknown", None),
+                Passed::Forgotten => ("forgotten", None),
                 Passed::Nothing => ("nothing", None),
             };
             let expected = (step.expect.as_str(), step.whole.as_ref().map(|whole| whole.0.clone()));

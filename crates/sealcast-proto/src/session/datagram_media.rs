@@ -313,6 +313,12 @@ impl Session {
         self.outbound.as_ref().and_then(|outbound| outbound.target())
     }
 
+    /// Publisher: true if the viewer has reported lately what arrives, so that [`target`](Self::target) is that of its
+    /// path, and not of its silence.
+    pub fn is_reported(&self) -> bool {
+        self.outbound.as_ref().is_some_and(|outbound| outbound.is_reported())
+    }
+
     /// Publisher: the smoothed share of packets that the path loses, and the mean length of a loss burst in packets.
     pub fn path_loss(&self) -> Option<(f64, f64)> {
         self.outbound.as_ref().map(|outbound| outbound.loss())

@@ -1,6 +1,5 @@
 //! Rekeying: when to begin a new epoch, and the messages that agree on it (protocol.md §4, Rekeying).
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use super::machine::{Session, State};
@@ -74,11 +73,11 @@ impl Session {
         let State::Established(established) = &self.state else {
             return Err(SessionError::Misuse);
         };
-        let epoch = established.ring.next_wire_number();
-        let mechanism = Arc::clone(&established.mechanism);
+        let mechanism = &*established.mechanism;
+        let signer = established.signer(&self.config.handshake.identity);
         let offer = self
             .leader
-            .offer(now.monotonic, epoch, &*mechanism, cause)
+            .offer(now.monotonic, &signer, mechanism, cause)
             .map_err(HandshakeError::from)?;
         self.send_control_bytes(now, &offer)
     }
@@ -106,9 +105,12 @@ impl Session {
         if epoch != expected || mechanism != established.mechanism.id() || established.ring.has_next() {
             return Err(SessionError::PeerMisbehaved);
         }
-        let agreed = self
-            .follower
-            .answer(established.ring.secret(), offer, &*established.mechanism, share);
+        let signer = established.signer(&self.config.handshake.identity);
+        if !signer.about(None).verifies(&established.facts.peer.id, offer) {
+            return Err(SessionError::PeerMisbehaved);
+        }
+        let (current, mechanism) = (established.ring.secret(), &*established.mechanism);
+        let agreed = self.follower.answer(current, &signer, offer, mechanism, share);
         let (answer, next) = agreed.map_err(HandshakeError::from)?;
         established.ring.install_next(next);
         self.send_control_bytes(now, &answer)
@@ -125,9 +127,17 @@ impl Session {
         let State::Established(established) = &mut self.state else {
             return Err(SessionError::Misuse);
         };
-        if epoch != established.ring.next_wire_number() || !self.leader.awaits_answer() {
+        let offered = self
+            .leader
+            .offered()
+            .filter(|_| epoch == established.ring.next_wire_number());
+        let Some(offer) = offered else {
             // An offer that was sent twice is answered twice.
             return Ok(());
+        };
+        let signer = established.signer(&self.config.handshake.identity);
+        if !signer.about(Some(offer)).verifies(&established.facts.peer.id, answer) {
+            return Err(SessionError::PeerMisbehaved);
         }
         let (policy, ring) = (&self.config.rekey, &established.ring);
         let last_part = ring.since + policy.switch_age()..ring.since + policy.soft_age();

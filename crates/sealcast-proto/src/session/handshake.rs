@@ -1,15 +1,16 @@
 //! The handshake phase, from the first message to the welcome.
 
-use super::datagram_handshake::Passed;
+use super::datagram_handshake::{DatagramHandshake, Passed};
 use super::keyring::KeyRing;
 use super::liveness::Liveness;
 use super::machine::{Established, Session, State};
+use super::path::Elsewhere;
 use super::{Event, Facts, Handled, Output, SessionError};
 use crate::clock::Now;
-use crate::keys::{ALERT, Agreed, HandshakeError, InitiatorStep, PresharedKey, ResponderStep};
+use crate::keys::{Agreed, InitiatorStep, PresharedKey, ResponderStep, alerted};
 use crate::seal::Refusal;
-use crate::wire::Control;
 use crate::wire::datagram::is_record;
+use crate::wire::{Accept, Control, Header, Kind};
 
 impl Session {
     /// Process a message of any kind.
@@ -18,17 +19,35 @@ impl Session {
             return self.handle_datagram(now, message);
         }
         match &self.state {
-            State::AwaitAdmission(_) | State::Established(_) if *message == ALERT => {
+            State::AwaitAdmission(_) | State::Established(_) if alerted(message).is_some() => {
                 // Unauthenticated: anybody on the path could have sent it.
                 self.refusals.count(Refusal::Malformed);
             }
-            State::ExpectWelcome(_) if *message == ALERT => return Err(HandshakeError::Alert.into()),
             State::ExpectWelcome(_) | State::AwaitAdmission(_) | State::Established(_) => {
+                if let (State::ExpectWelcome(_), Some(alert)) = (&self.state, alerted(message)) {
+                    return Err(alert.into());
+                }
                 return self.handle_record(now, message);
             }
             _ => self.step(now, message)?,
         }
         Ok(Handled::Done)
+    }
+
+    /// Process a datagram from another address than the peer's known one.
+    pub(super) fn handle_from(
+        &mut self,
+        now: Now,
+        elsewhere: Elsewhere,
+        message: &mut [u8],
+    ) -> Result<Handled, SessionError> {
+        self.elsewhere = Some(elsewhere);
+        let handled = self.handle_message(now, message);
+        self.elsewhere = None;
+        if handled.is_ok() && self.heard_newest {
+            self.heard_elsewhere(now, elsewhere)?;
+        }
+        handled
     }
 
     /// Process a datagram: a record, a handshake message, or garbage.
@@ -48,21 +67,25 @@ impl Session {
                 State::Initiating(_) | State::Responding(_) | State::Over => Ok(Handled::Done),
             };
         }
+        if self.elsewhere.is_some() {
+            // The cookie of a handshake belongs to an address.
+            return Ok(Handled::Done);
+        }
         let (passed, answers) = datagram_handshake.take(now.monotonic, message);
         self.transmit_all(answers);
         match passed {
             Passed::Message(message) => self.step_in_doubt(now, &message),
-            Passed::Repeated => self.answer_again(now)?,
-            Passed::Unknown if self.liveness.is_stalled() => return Err(SessionError::PeerForgot),
-            Passed::Unknown | Passed::Nothing => {}
+            Passed::Repeated => self.answer_again(),
+            Passed::Forgotten if self.liveness.is_stalled() => return Err(SessionError::PeerForgot),
+            Passed::Forgotten | Passed::Nothing => {}
         }
         Ok(Handled::Done)
     }
 
     /// Process a handshake message on datagrams. Anybody may have sent it, so one that does not fit changes nothing.
     fn step_in_doubt(&mut self, now: Now, message: &[u8]) {
-        let stepped = match self.state {
-            State::ExpectWelcome(_) if *message == ALERT => Err(HandshakeError::Alert.into()),
+        let stepped = match (&self.state, alerted(message)) {
+            (State::ExpectWelcome(_), Some(alert)) => Err(alert.into()),
             _ => self.step(now, message),
         };
         let Some(datagram_handshake) = &mut self.datagram_handshake else {
@@ -75,22 +98,35 @@ impl Session {
         }
     }
 
-    /// Send the answer again: the peer repeated its message because the answer was lost.
-    fn answer_again(&mut self, now: Now) -> Result<(), SessionError> {
+    /// Send the answer again, the very same bytes: the peer repeated its message because the answer was lost.
+    fn answer_again(&mut self) {
         match self.state {
             State::Responding(_) => {
-                let newest = self
-                    .datagram_handshake
-                    .as_ref()
-                    .map(|datagram_handshake| datagram_handshake.newest());
+                let newest = self.datagram_handshake.as_ref().map(DatagramHandshake::newest);
                 self.transmit_all(newest.unwrap_or_default());
-                Ok(())
             }
-            State::Established(_) if self.config.side == crate::keys::Side::Responder => {
-                self.send_control(now, &Control::Welcome)
-            }
-            _ => Ok(()),
+            // Each new record would use up a number of the key, at anybody's wish.
+            State::Established(_) => self.out.extend(self.welcome.clone().map(Output::Transmit)),
+            _ => {}
         }
+    }
+
+    /// Initiator, on datagrams: true if this record can be the welcome, the responder's first under its first key.
+    pub(super) fn is_first_control(&self, record: &[u8]) -> bool {
+        let repeated = self
+            .datagram_handshake
+            .as_ref()
+            .is_some_and(DatagramHandshake::repeated);
+        let first =
+            || Header::parse(record, Accept::EncryptedOnly).map(|header| (header.kind, header.epoch, header.seq));
+        repeated && first() == Ok((Kind::Control, 0, 0))
+    }
+
+    /// Returns true as often as this end sent its finish again: so many more copies of the welcome may come.
+    pub(super) fn take_repetition(&mut self) -> bool {
+        self.datagram_handshake
+            .as_mut()
+            .is_some_and(DatagramHandshake::take_repetition)
     }
 
     /// One step of the handshake.
@@ -143,6 +179,7 @@ impl Session {
             facts,
             mechanism: agreed.mechanism,
             enrolment: Some(agreed.enrolment),
+            binding: agreed.binding,
         })
     }
 
@@ -161,7 +198,11 @@ impl Session {
             return Err(SessionError::Misuse);
         }
         self.enter(now);
-        self.send_control(now, &Control::Welcome)
+        self.send_control(now, &Control::Welcome)?;
+        if let (Some(_), Some(Output::Transmit(welcome))) = (&self.datagram_handshake, self.out.back()) {
+            self.welcome = Some(welcome.clone());
+        }
+        Ok(())
     }
 
     /// Initiator: the responder admitted this end.

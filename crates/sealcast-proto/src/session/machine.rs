@@ -13,11 +13,12 @@ use super::flow::{Inbound, InboundCounts, Outbound, OutboundCounts};
 use super::keyframe_request::{KeyframeRequester, KeyframeResponder};
 use super::keyring::KeyRing;
 use super::liveness::Liveness;
-use super::rekey::{RekeyInitiator, RekeyResponder};
+use super::path::{Elsewhere, PathValidation};
+use super::rekey::{RekeyInitiator, RekeyResponder, Signer};
 use super::selection::{Following, Selecting};
 use super::{Carrier, Facts, Handled, Input, Output, QuicMedia, SessionConfig, SessionError};
 use crate::clock::{ClockFilter, Now};
-use crate::keys::{Initiator, Mechanism, PresharedKey, Responder, Role, Side};
+use crate::keys::{Identity, Initiator, Mechanism, PresharedKey, Responder, Role, Side};
 use crate::seal::RefusalCounts;
 use crate::unit::{Assembler, Cutter};
 use crate::wire::{BASE_DATAGRAM, MAX_RECORD};
@@ -28,6 +29,19 @@ pub(super) struct Established {
     pub(super) facts: Facts,
     pub(super) mechanism: Arc<dyn Mechanism>,
     pub(super) enrolment: Option<PresharedKey>,
+    /// Names the session in signatures.
+    pub(super) binding: [u8; 32],
+}
+
+impl Established {
+    /// What the exchange of the next epoch is signed with.
+    pub(super) fn signer<'a>(&'a self, identity: &'a Identity) -> Signer<'a> {
+        Signer {
+            identity,
+            binding: &self.binding,
+            epoch: self.ring.secret().number() + 1,
+        }
+    }
 }
 
 /// The states, in the order in which a session passes through them.
@@ -69,7 +83,13 @@ pub struct Session {
     pub(super) assembler: Option<Assembler>,
     pub(super) parts: ControlFragments,
     pub(super) farewell: Option<Closing>,
+    /// Responder, on datagrams: the welcome as it was sent, for sending again.
+    pub(super) welcome: Option<Vec<u8>>,
+    /// True if the message that is being processed is authentic and newer than all before it.
     pub(super) heard_newest: bool,
+    /// Where the message that is being processed came from, if not from the peer's known address.
+    pub(super) elsewhere: Option<Elsewhere>,
+    pub(super) path_validation: PathValidation,
 }
 
 impl Session {
@@ -93,7 +113,11 @@ impl Session {
     pub(super) fn new(mut config: SessionConfig, state: State, now: Now) -> Self {
         let (datagram_handshake, unordered) = match config.carrier {
             Carrier::Stream => (None, None),
-            Carrier::Datagrams(entry) => (Some(DatagramHandshake::new(entry, now.monotonic)), Some(BASE_DATAGRAM)),
+            Carrier::Datagrams(entry) => {
+                let mac = config.handshake.hello_keys.mac().clone();
+                let handshake = DatagramHandshake::new(entry, mac, now.monotonic);
+                (Some(handshake), Some(BASE_DATAGRAM))
+            }
             Carrier::Quic(QuicMedia::Streams) => (None, Some(MAX_RECORD)),
             Carrier::Quic(QuicMedia::Datagrams(limit)) => (None, Some(limit)),
         };
@@ -111,7 +135,10 @@ impl Session {
             datagram_handshake,
             parts: ControlFragments::default(),
             farewell: None,
+            welcome: None,
             heard_newest: false,
+            elsewhere: None,
+            path_validation: PathValidation::default(),
             config,
             state,
             out: VecDeque::new(),
@@ -166,11 +193,6 @@ impl Session {
         self.inbound.as_ref().map(|inbound| inbound.counts)
     }
 
-    /// True if the last message was authentic and newer than all before it: its source is the peer's current address.
-    pub fn heard_newest(&self) -> bool {
-        self.heard_newest
-    }
-
     /// True if messages may arrive in any order, or not at all.
     pub(super) fn unordered(&self) -> bool {
         self.config.carrier != Carrier::Stream
@@ -217,6 +239,7 @@ impl Session {
         self.heard_newest = false;
         let handled = match input {
             Input::Message(message) => self.handle_message(now, message),
+            Input::MessageFrom(elsewhere, message) => self.handle_from(now, elsewhere, message),
             Input::PartOfMessage => {
                 self.liveness.part_came(now.monotonic);
                 Ok(Handled::Done)

@@ -54,6 +54,7 @@ mod keyring;
 mod liveness;
 mod machine;
 mod media;
+mod path;
 mod records;
 mod rekey;
 mod selection;
@@ -69,6 +70,7 @@ pub use delivery::{DEFAULT_BUDGET, Delivery, Fec, MAX_BUDGET, Mtu};
 pub use flow::{InboundCounts, OutboundCounts, Packets};
 pub use machine::Session;
 pub use media::{OutgoingFrame, OutgoingPackets, SealedRecords};
+pub use path::Elsewhere;
 pub use rekey::RekeyCause;
 
 use std::time::Duration;
@@ -98,6 +100,8 @@ pub enum Input<'b> {
     /// A message from the network, without the carrier's length. A record is opened in place: the buffer holds its
     /// payload in clear afterwards.
     Message(&'b mut [u8]),
+    /// A datagram from another address than those to which messages are sent.
+    MessageFrom(Elsewhere, &'b mut [u8]),
     /// Bytes of an incomplete message arrived on a byte stream. A long message takes time on a slow link.
     PartOfMessage,
     /// The time of the last [`Output::Timeout`] has come.
@@ -123,8 +127,8 @@ pub enum Input<'b> {
 pub enum Handled {
     /// The input was processed.
     Done,
-    /// A second copy of a media record, which is normal where records are repaired. It was counted
-    /// ([`InboundCounts::duplicates`]) and otherwise ignored.
+    /// A second copy of a media record, which is normal where records are repaired, or of the welcome. It was ignored,
+    /// and counted if it is media ([`InboundCounts::duplicates`]).
     Duplicate,
     /// A record that is not from the peer, or is a replay. The session goes on.
     Refused(Refusal),
@@ -135,6 +139,10 @@ pub enum Handled {
 pub enum Output {
     /// Send this message.
     Transmit(Vec<u8>),
+    /// Send this message to the address of the last [`Input::MessageFrom`].
+    Challenge(Vec<u8>),
+    /// The address of the last [`Input::MessageFrom`] is proved: send everything there from now on.
+    Follow,
     /// An event for the program.
     Event(Event),
     /// Viewer: whole frames and descriptions in the publisher's order, and the gaps between them. On a byte stream

@@ -14,6 +14,7 @@ use crate::wire::{Kind, Malformed};
 impl Session {
     pub(super) fn handle_record(&mut self, now: Now, message: &mut [u8]) -> Result<Handled, SessionError> {
         let accept = self.following.accept(now.monotonic);
+        let welcome = self.is_first_control(message);
         let (State::ExpectWelcome(established) | State::AwaitAdmission(established) | State::Established(established)) =
             &mut self.state
         else {
@@ -28,6 +29,9 @@ impl Session {
             .and_then(|record| established.ring.open(record));
         let (record, under) = match opened {
             Ok(opened) => opened,
+            Err(NotOpened::Refused(Refusal::Replay)) if welcome && self.take_repetition() => {
+                return Ok(Handled::Duplicate);
+            }
             Err(NotOpened::Refused(reason)) => return self.refuse(now, reason),
             Err(NotOpened::Repeated(record)) if self.is_duplicate(now, record) => return Ok(Handled::Duplicate),
             Err(NotOpened::Repeated(_)) => return self.refuse(now, Refusal::Replay),

@@ -4,7 +4,7 @@
 use std::ops::Range;
 use std::time::Duration;
 
-use crate::keys::{DecapsulationKey, EpochSecret, Mechanism, MechanismError};
+use crate::keys::{DecapsulationKey, EpochSecret, Identity, Mechanism, MechanismError, RekeySignature, SIGNATURE_LEN};
 use crate::wire::Control;
 
 /// Time after which an unanswered offer is sent again.
@@ -23,6 +23,25 @@ pub enum RekeyCause {
     Count,
     /// A request of the program or of the viewer.
     Demand,
+}
+
+/// What the messages of one exchange are signed with.
+pub(super) struct Signer<'a> {
+    pub(super) identity: &'a Identity,
+    pub(super) binding: &'a [u8; 32],
+    /// Number of the epoch to agree on.
+    pub(super) epoch: u64,
+}
+
+impl<'a> Signer<'a> {
+    /// Signatures on an offer, or on an answer to `offer`.
+    pub(super) fn about(&self, offer: Option<&'a [u8]>) -> RekeySignature<'a> {
+        RekeySignature {
+            binding: self.binding,
+            epoch: self.epoch,
+            offer,
+        }
+    }
 }
 
 /// The publisher's half.
@@ -67,17 +86,19 @@ impl RekeyInitiator {
     pub(super) fn offer(
         &mut self,
         now: Duration,
-        epoch: u16,
+        signer: &Signer<'_>,
         mechanism: &dyn Mechanism,
         cause: RekeyCause,
     ) -> Result<Vec<u8>, MechanismError> {
         let key = mechanism.generate()?;
-        let offer = Control::RekeyOffer {
-            epoch,
+        let mut offer = Control::RekeyOffer {
+            epoch: signer.epoch as u16,
             mechanism: mechanism.id(),
             share: key.share(),
+            signature: [0; SIGNATURE_LEN],
         }
         .to_bytes();
+        signer.about(None).sign(signer.identity, &mut offer);
         self.state = LeaderState::Offered {
             key,
             offer: offer.clone(),
@@ -126,8 +147,12 @@ impl RekeyInitiator {
         )
     }
 
-    pub(super) fn awaits_answer(&self) -> bool {
-        matches!(self.state, LeaderState::Offered { .. })
+    /// The offer that awaits its answer.
+    pub(super) fn offered(&self) -> Option<&[u8]> {
+        match &self.state {
+            LeaderState::Offered { offer, .. } => Some(offer),
+            LeaderState::Idle | LeaderState::Ready { .. } => None,
+        }
     }
 
     /// True if this is the place to switch: a keyframe, or the end of the wait for one.
@@ -184,17 +209,19 @@ impl RekeyResponder {
     pub(super) fn answer(
         &mut self,
         current: &EpochSecret,
+        signer: &Signer<'_>,
         offer: &[u8],
         mechanism: &dyn Mechanism,
         share: &[u8],
     ) -> Result<(Vec<u8>, EpochSecret), MechanismError> {
         let (ciphertext, shared) = mechanism.encapsulate(share)?;
-        let epoch = (current.number() + 1) as u16;
-        let answer = Control::RekeyAnswer {
-            epoch,
+        let mut answer = Control::RekeyAnswer {
+            epoch: signer.epoch as u16,
             ciphertext: &ciphertext,
+            signature: [0; SIGNATURE_LEN],
         }
         .to_bytes();
+        signer.about(Some(offer)).sign(signer.identity, &mut answer);
         let next = current.next(offer, &answer, &shared);
         self.answered = Some((offer.to_vec(), answer.clone()));
         Ok((answer, next))

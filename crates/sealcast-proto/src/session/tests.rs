@@ -11,7 +11,9 @@ use super::keyring::KeyRing;
 use super::machine::{Established, Session, State};
 use super::{Delivery, Event, Facts, Handled, Input, OutgoingFrame, Output, SessionError};
 use crate::clock::Now;
-use crate::keys::{EpochSecret, HandshakeConfig, Identity, Peer, PeerId, Role, Secret, Side};
+use crate::keys::{
+    EpochSecret, HandshakeConfig, HelloKeys, Identity, Peer, PeerId, RekeySignature, Role, Secret, Side,
+};
 use crate::seal::suite::RECOMMENDED;
 use crate::seal::{RecordMeta, Refusal, SealLimits, Suite};
 use crate::sim::{Direction, InsecureMechanism, World};
@@ -70,6 +72,21 @@ fn session(suite: Suite, side: Side, role: Role, secrets: Vec<EpochSecret>) -> S
     session_over(Carrier::Stream, Delivery::default(), suite, side, role, secrets)
 }
 
+/// The name of every session in signatures.
+const BINDING: [u8; 32] = [0; 32];
+
+/// A message of rekeying about this epoch, with the signature of either end: an answer to `offer`, or an offer.
+fn signed(epoch: u64, offer: Option<&[u8]>, message: &Control<'_>) -> Vec<u8> {
+    let signature = RekeySignature {
+        binding: &BINDING,
+        epoch,
+        offer,
+    };
+    let mut message = message.to_bytes();
+    signature.sign(&Identity::from_seed(&[1; 32]), &mut message);
+    message
+}
+
 /// As [`session`], on any carrier.
 pub(super) fn session_over(
     carrier: Carrier,
@@ -86,7 +103,7 @@ pub(super) fn session_over(
             suites: vec![suite],
             mechanisms: vec![Arc::new(InsecureMechanism::new(1))],
             pinned: None,
-            invite: None,
+            hello_keys: Arc::new(HelloKeys::new(&PeerId([2; 32]), [])),
         },
         side,
         carrier,
@@ -103,7 +120,8 @@ pub(super) fn session_over(
     }
     let facts = Facts {
         peer: Peer {
-            id: PeerId([2; 32]),
+            // Its own: both ends of a pair have the same identity.
+            id: Identity::from_seed(&[1; 32]).peer_id(),
             psk: None,
         },
         suite,
@@ -116,6 +134,7 @@ pub(super) fn session_over(
         facts,
         mechanism,
         enrolment: None,
+        binding: BINDING,
     };
     Session::new(config, State::Established(Box::new(established)), now(0))
 }
@@ -241,10 +260,12 @@ fn what_the_other_role_says_ends_the_session() {
         epoch,
         mechanism,
         share: &share,
+        signature: [0; 64],
     };
     let answer = Control::RekeyAnswer {
         epoch: 1,
         ciphertext: &share,
+        signature: [0; 64],
     };
     let cases = [
         (VIEWER, offer(1, 0xFF).to_bytes(), "a viewer leads no rekeying"),
@@ -403,12 +424,13 @@ fn a_viewer_that_sends_media_ends_the_session() {
 fn a_second_offer_before_the_switch_ends_the_session_and_a_repeated_one_does_not() {
     let offer = |share: &[u8]| {
         let (epoch, mechanism) = (1, 0xFF);
-        Control::RekeyOffer {
+        let offer = Control::RekeyOffer {
             epoch,
             mechanism,
             share,
-        }
-        .to_bytes()
+            signature: [0; 64],
+        };
+        signed(1, None, &offer)
     };
     let mut world = pair(0);
     for _ in 0..3 {
@@ -442,8 +464,9 @@ fn an_offer_that_its_epoch_overtook_changes_nothing_where_messages_may() {
             epoch,
             mechanism,
             share,
+            signature: [0; 64],
         };
-        offer.to_bytes()
+        signed(65_538, None, &offer)
     };
     for overtaken in [65_535, 0, 1] {
         say(&mut world, PUBLISHER, Kind::Control, &offer(overtaken));
@@ -460,6 +483,7 @@ fn an_answer_to_no_offer_changes_nothing() {
         let answer = Control::RekeyAnswer {
             epoch,
             ciphertext: &[7; 32],
+            signature: [0; 64],
         };
         for _ in 0..20 {
             say(&mut world, VIEWER, Kind::Control, &answer.to_bytes());
@@ -548,4 +572,43 @@ fn what_only_the_other_role_may_do_is_misuse() {
     assert!(out.is_empty() && viewer.is_established() && publisher.is_established());
     let asked = publisher.handle(now(0), Input::RequestKeyframe(1));
     assert_eq!(asked.map(drop), Err(SessionError::Misuse));
+}
+
+#[test]
+fn an_offer_or_answer_without_the_peers_signature_ends_the_session() {
+    let offer = Control::RekeyOffer {
+        epoch: 1,
+        mechanism: 0xFF,
+        share: &[7; 32],
+        signature: [0; 64],
+    };
+    for (forged, why) in [
+        (offer.to_bytes(), "none"),
+        (signed(2, None, &offer), "for another epoch"),
+        (signed(1, Some(b"offer"), &offer), "as an answer"),
+    ] {
+        let mut world = pair(0);
+        say(&mut world, PUBLISHER, Kind::Control, &forged);
+        assert_eq!(world.initiator.error, Some(SessionError::PeerMisbehaved), "{why}");
+    }
+    let mut world = pair(0);
+    world.tell(PUBLISHER, Input::Rekey);
+    let mut offered = 0;
+    world.run(Duration::from_millis(2), &mut |_, _| {
+        offered += 1;
+        crate::sim::Verdict::Drop
+    });
+    assert_eq!(offered, 1, "the offer is under way");
+    let answer = Control::RekeyAnswer {
+        epoch: 1,
+        ciphertext: &[7; 32],
+        signature: [0; 64],
+    };
+    say(
+        &mut world,
+        VIEWER,
+        Kind::Control,
+        &signed(1, Some(b"another offer"), &answer),
+    );
+    assert_eq!(world.responder.error, Some(SessionError::PeerMisbehaved));
 }

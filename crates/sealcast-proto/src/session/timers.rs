@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use super::datagram_handshake::DatagramHandshake;
 use super::liveness::Silence;
 use super::machine::{Session, State};
 use super::{Event, HANDSHAKE_TIMEOUT, Output, SessionError};
@@ -37,6 +38,10 @@ impl Session {
         self.rekey_if_due(now)?;
         if self.liveness.take_ping(now.monotonic) {
             self.send_control(now, &Control::Ping { t1: now.wall })?;
+            let stalled = self.liveness.is_stalled();
+            let handshake = self.datagram_handshake.as_mut().filter(|_| stalled);
+            let knock = handshake.and_then(DatagramHandshake::ask);
+            self.out.extend(knock.map(Output::Transmit));
         }
         Ok(())
     }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::{Link, LinkProfile};
 use crate::clock::Now;
-use crate::session::{Event, Handled, Input, OutgoingFrame, Output, Session, SessionError};
+use crate::session::{Elsewhere, Event, Handled, Input, OutgoingFrame, Output, Session, SessionError};
 use crate::unit::{Assembled, StreamInfo};
 use crate::wire::{AddressBytes, HEADER_LEN, Kind, MAX_RECORD, RetryCookies, TAG_LEN, Unconnected};
 
@@ -54,6 +54,10 @@ pub struct World {
     pub responder: End,
     /// Answers an initiator's first messages for the responder with retry cookies, over datagrams.
     pub cookies: Option<RetryCookies>,
+    /// The initiator's new address, until the responder follows it there. Meanwhile only challenges reach the initiator.
+    pub moved: Option<Elsewhere>,
+    /// Challenges that the responder sent to the new address.
+    pub challenges: u32,
     /// True if the responder admits every peer that proves an identity.
     pub admit: bool,
     /// Virtual time.
@@ -89,6 +93,8 @@ impl World {
             initiator: end(initiator),
             responder: end(responder),
             cookies: None,
+            moved: None,
+            challenges: 0,
             admit: true,
             now,
             to_responder: Link::new(profile.clone(), seed),
@@ -203,11 +209,16 @@ impl World {
             self.to_initiator.send(now.monotonic, answer.to_vec());
             return;
         }
+        let moved = self.moved.filter(|_| direction == Direction::ToResponder);
         let end = self.end(direction);
         // Media on a byte stream: its records are opened in place, until the session is over.
         let open = end.session.assembles_stream() && !end.session.is_over();
         let media = open && Kind::of(&message) == Some(Kind::Media);
-        match end.session.handle(now, Input::Message(&mut message)) {
+        let input = match moved {
+            Some(elsewhere) => Input::MessageFrom(elsewhere, &mut message),
+            None => Input::Message(&mut message),
+        };
+        match end.session.handle(now, input) {
             Ok(Handled::Done) if media => end.media.push(message[HEADER_LEN..message.len() - TAG_LEN].to_vec()),
             Ok(_) => {}
             Err(error) => {
@@ -227,8 +238,15 @@ impl World {
             Direction::ToInitiator => Direction::ToResponder,
         };
         loop {
+            let gone = towards == Direction::ToInitiator && self.moved.is_some();
             let end = self.end(at);
             match end.session.poll() {
+                Output::Transmit(_) if gone => {}
+                Output::Challenge(message) => {
+                    self.challenges += 1;
+                    self.link(towards).send(now.monotonic, message);
+                }
+                Output::Follow => self.moved = None,
                 Output::Transmit(mut message) => {
                     let copies = match judge(towards, &mut message) {
                         Verdict::Deliver => 1,
@@ -266,8 +284,9 @@ impl World {
             packets.extend(run.bytes.chunks(run.size).map(<[u8]>::to_vec));
             session.packets_sent(now);
         }
+        let gone = towards == Direction::ToInitiator && self.moved.is_some();
         for mut packet in packets {
-            if judge(towards, &mut packet) != Verdict::Drop {
+            if !gone && judge(towards, &mut packet) != Verdict::Drop {
                 self.link(towards).send(now.monotonic, packet);
             }
         }

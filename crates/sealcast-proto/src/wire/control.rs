@@ -103,6 +103,8 @@ pub enum Control<'a> {
         mechanism: u8,
         /// The mechanism's public key.
         share: &'a [u8],
+        /// The publisher's signature.
+        signature: [u8; 64],
     },
     /// The viewer has installed the next epoch's openers.
     RekeyAnswer {
@@ -110,6 +112,8 @@ pub enum Control<'a> {
         epoch: u16,
         /// The mechanism's ciphertext.
         ciphertext: &'a [u8],
+        /// The viewer's signature.
+        signature: [u8; 64],
     },
     /// The viewer needs a keyframe to continue decoding.
     KeyframeRequest {
@@ -171,6 +175,16 @@ pub enum Control<'a> {
         /// Token of the probe.
         token: u32,
     },
+    /// The responder asks for proof that the initiator receives at an address.
+    PathChallenge {
+        /// To be repeated in the answer.
+        token: [u8; 8],
+    },
+    /// The initiator received the challenge at the address from which it sends this.
+    PathResponse {
+        /// Token of the challenge.
+        token: [u8; 8],
+    },
     /// A message between gateways, see [`GatewayMessage`](crate::rtsp::GatewayMessage).
     Gateway(&'a [u8]),
     /// A message of a type that this version does not know; it is ignored.
@@ -191,16 +205,23 @@ impl<'a> Control<'a> {
                 epoch,
                 mechanism,
                 share,
+                signature,
             } => {
                 out.push(3);
                 out.extend_from_slice(&epoch.to_be_bytes());
                 out.push(mechanism);
                 put_bytes16(&mut out, share);
+                out.extend_from_slice(&signature);
             }
-            Self::RekeyAnswer { epoch, ciphertext } => {
+            Self::RekeyAnswer {
+                epoch,
+                ciphertext,
+                signature,
+            } => {
                 out.push(4);
                 out.extend_from_slice(&epoch.to_be_bytes());
                 put_bytes16(&mut out, ciphertext);
+                out.extend_from_slice(&signature);
             }
             Self::KeyframeRequest { stream } => {
                 out.push(5);
@@ -268,6 +289,14 @@ impl<'a> Control<'a> {
                 out.push(15);
                 out.extend_from_slice(&token.to_be_bytes());
             }
+            Self::PathChallenge { token } => {
+                out.push(17);
+                out.extend_from_slice(&token);
+            }
+            Self::PathResponse { token } => {
+                out.push(18);
+                out.extend_from_slice(&token);
+            }
             _ => {}
         }
     }
@@ -285,10 +314,12 @@ impl<'a> Control<'a> {
                 epoch: reader.u16()?,
                 mechanism: reader.u8()?,
                 share: kem_field(reader.bytes16()?)?,
+                signature: reader.array()?,
             },
             4 => Self::RekeyAnswer {
                 epoch: reader.u16()?,
                 ciphertext: kem_field(reader.bytes16()?)?,
+                signature: reader.array()?,
             },
             5 => Self::KeyframeRequest {
                 stream: media_stream(reader.u32()?)?,
@@ -320,6 +351,8 @@ impl<'a> Control<'a> {
             }
             15 => Self::ProbeAck { token: reader.u32()? },
             16 => Self::Gateway(gateway_message(reader.rest())?),
+            17 => Self::PathChallenge { token: reader.array()? },
+            18 => Self::PathResponse { token: reader.array()? },
             _ => return Ok(Self::Unknown),
         };
         reader.finish()?;

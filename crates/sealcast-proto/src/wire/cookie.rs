@@ -3,8 +3,8 @@
 
 use aws_lc_rs::{constant_time, hmac};
 
-use super::connection_of;
-use super::datagram::{Bare, CONNECTION_LEN, COOKIE_DATAGRAM, COOKIE_LEN, cookie, is_record, unknown};
+use super::datagram::{Bare, CONNECTION_LEN, COOKIE_DATAGRAM, COOKIE_LEN, cookie, is_record, knock_is_genuine};
+use super::{TicketMac, connection_of};
 
 /// An IP address and port as bytes: the IPv6 address (IPv4-mapped for an IPv4 address), then the port.
 pub type AddressBytes = [u8; 18];
@@ -22,15 +22,16 @@ pub enum Unconnected {
         /// The cookie in the fragment.
         cookie: [u8; COOKIE_LEN],
     },
-    /// The datagram is a record of an unknown session: send this answer, at most 100 times a second for all senders
-    /// together.
-    Unknown([u8; CONNECTION_LEN + 1]),
-    /// Drop the datagram.
+    /// The datagram is a record of a session that is not known here: drop it. If the session has been lost, its
+    /// initiator finds out by knocking.
+    Unknown,
+    /// Drop the datagram: its sender has shown no ticket.
     Ignore,
 }
 
-/// Checks datagrams of unknown connections, with at most one MAC for each.
+/// Checks datagrams of unknown connections, with at most two MACs for each.
 pub struct RetryCookies {
+    ticket: TicketMac,
     /// Secrets, indexed by the parity of their number. The lowest bit of a cookie's first byte is that parity, so one
     /// MAC is enough to check a cookie.
     secrets: [hmac::Key; 2],
@@ -38,10 +39,11 @@ pub struct RetryCookies {
 }
 
 impl RetryCookies {
-    /// `secret` is 32 fresh random bytes.
-    pub fn new(secret: [u8; 32]) -> Self {
+    /// `ticket` is the key of the MACs of knocks to this end; `secret` is 32 fresh random bytes.
+    pub fn new(ticket: TicketMac, secret: [u8; 32]) -> Self {
         let key = hmac::Key::new(hmac::HMAC_SHA256, &secret);
         Self {
+            ticket,
             secrets: [key.clone(), key],
             current: 0,
         }
@@ -55,7 +57,7 @@ impl RetryCookies {
 
     /// Returns the action for a datagram from `address`.
     pub fn judge(&self, address: &AddressBytes, datagram: &[u8]) -> Unconnected {
-        classify(datagram, |parity, connection| {
+        classify(&self.ticket, datagram, |parity, connection| {
             self.make(parity.unwrap_or(self.current), address, connection)
         })
     }
@@ -78,14 +80,17 @@ impl RetryCookies {
 }
 
 /// Classifies a datagram. `mac` makes a connection's cookie with the secret of a parity, or with the newest for `None`.
-/// It is an `FnOnce` and cannot be called twice, so no datagram costs more than one MAC.
-fn classify(datagram: &[u8], mac: impl FnOnce(Option<u8>, u32) -> [u8; COOKIE_LEN]) -> Unconnected {
+/// It is an `FnOnce` and cannot be called twice, so no datagram costs more than that MAC and the one of a knock.
+fn classify(ticket: &TicketMac, datagram: &[u8], mac: impl FnOnce(Option<u8>, u32) -> [u8; COOKIE_LEN]) -> Unconnected {
     let Some(connection) = connection_of(datagram) else {
         return Unconnected::Ignore;
     };
     let message = &datagram[CONNECTION_LEN..];
     match Bare::parse(message) {
-        Ok(Bare::Knock { random }) => Unconnected::Retry(cookie(connection, &random, &mac(None, connection))),
+        Ok(Bare::Knock { random, mac: shown }) if !knock_is_genuine(ticket, connection, &random, &shown) => {
+            Unconnected::Ignore
+        }
+        Ok(Bare::Knock { random, .. }) => Unconnected::Retry(cookie(connection, &random, &mac(None, connection))),
         Ok(Bare::Fragment(fragment)) => {
             let expected = mac(Some(fragment.cookie[0] & 1), connection);
             if constant_time::verify_slices_are_equal(&expected, &fragment.cookie).is_ok() {
@@ -97,7 +102,7 @@ fn classify(datagram: &[u8], mac: impl FnOnce(Option<u8>, u32) -> [u8; COOKIE_LE
                 Unconnected::Ignore
             }
         }
-        Ok(Bare::Other) if is_record(message) => Unconnected::Unknown(unknown(connection)),
+        Ok(Bare::Other) if is_record(message) => Unconnected::Unknown,
         _ => Unconnected::Ignore,
     }
 }
@@ -111,8 +116,12 @@ mod tests {
 
     const HERE: AddressBytes = [1; 18];
 
+    fn ticket() -> TicketMac {
+        TicketMac::new(&[8; 32])
+    }
+
     fn cookie_for(cookies: &RetryCookies, address: &AddressBytes) -> [u8; COOKIE_LEN] {
-        let Unconnected::Retry(answer) = cookies.judge(address, &knock(7, &[9; 16])) else {
+        let Unconnected::Retry(answer) = cookies.judge(address, &knock(&ticket(), 7, &[9; 16])) else {
             panic!("a knock is answered")
         };
         match Bare::parse(&answer[CONNECTION_LEN..]) {
@@ -123,7 +132,7 @@ mod tests {
 
     #[test]
     fn who_shows_the_cookie_of_its_address_is_let_to_the_handshake() {
-        let mut cookies = RetryCookies::new([5; 32]);
+        let mut cookies = RetryCookies::new(ticket(), [5; 32]);
         let cookie = cookie_for(&cookies, &HERE);
         let hello = &fragments(7, &cookie, 0, b"hello")[0];
         assert_eq!(
@@ -149,20 +158,25 @@ mod tests {
     }
 
     #[test]
-    fn noise_gets_no_answer_and_a_lost_session_a_short_one() {
-        let cookies = RetryCookies::new([5; 32]);
+    fn noise_gets_no_answer_and_neither_do_a_lost_session_and_a_knock_without_a_ticket() {
+        let cookies = RetryCookies::new(ticket(), [5; 32]);
         for noise in [&b""[..], b"abc", b"abcd", &[0; 64], &[0xFF; 1500]] {
             assert_eq!(cookies.judge(&HERE, noise), Unconnected::Ignore);
         }
         let mut record = vec![0, 0, 0, 3, 0x10];
         record.resize(60, 0);
-        assert_eq!(cookies.judge(&HERE, &record), Unconnected::Unknown([0, 0, 0, 3, 9]));
+        assert_eq!(cookies.judge(&HERE, &record), Unconnected::Unknown);
+        let stranger = TicketMac::new(&[9; 32]);
+        assert_eq!(
+            cookies.judge(&HERE, &knock(&stranger, 7, &[9; 16])),
+            Unconnected::Ignore
+        );
     }
 
     #[test]
     fn ten_thousand_forgeries_cost_a_mac_for_each_knock_and_fragment_and_none_for_the_rest() {
         const EACH: u32 = 2500;
-        let cookies = RetryCookies::new([5; 32]);
+        let cookies = RetryCookies::new(ticket(), [5; 32]);
         let macs = Cell::new(0);
         let mut answers = (0, 0, 0);
         for number in 0..EACH {
@@ -171,13 +185,13 @@ mod tests {
             record.resize(40 + number as usize % 1100, c);
             let noise = vec![d; number as usize % 1300];
             let forged = [
-                knock(number, &[a; 16]),
+                knock(&ticket(), number, &[a; 16]),
                 fragments(number, &[b; 16], a % 3, &[c; 700]).swap_remove(0),
                 record,
                 noise,
             ];
             for datagram in forged {
-                let unconnected = classify(&datagram, |parity, connection| {
+                let unconnected = classify(&cookies.ticket, &datagram, |parity, connection| {
                     macs.set(macs.get() + 1);
                     cookies.make(parity.unwrap_or(cookies.current), &HERE, connection)
                 });
@@ -188,7 +202,7 @@ mod tests {
                 );
                 match unconnected {
                     Unconnected::Retry(_) => answers.0 += 1,
-                    Unconnected::Unknown(_) => answers.1 += 1,
+                    Unconnected::Unknown => answers.1 += 1,
                     Unconnected::Ignore => answers.2 += 1,
                     Unconnected::Begin { .. } => panic!("{datagram:?} is let in"),
                 }

@@ -1,6 +1,6 @@
 //! Framing of messages in datagrams, and the messages before a handshake (protocol.md §7).
 
-use super::{Kind, MAX_HANDSHAKE_MESSAGE, Malformed, Reader};
+use super::{Kind, MAX_HANDSHAKE_MESSAGE, Malformed, Reader, TICKET_MAC_LEN, TicketMac};
 
 /// Length of the connection number before each message in bytes.
 pub const CONNECTION_LEN: usize = 4;
@@ -17,10 +17,10 @@ pub(crate) const MAX_FRAGMENTS: u8 = 4;
 const FRAGMENT: u8 = 0x06;
 const KNOCK: u8 = 0x07;
 const COOKIE: u8 = 0x08;
-const UNKNOWN: u8 = 0x09;
 
 /// Length of a knock's datagram. It is longer than the answer, so that a responder cannot be used to amplify an attack.
 pub(crate) const KNOCK_DATAGRAM: usize = 64;
+const KNOCK_PADDING: usize = KNOCK_DATAGRAM - CONNECTION_LEN - 1 - COOKIE_LEN - TICKET_MAC_LEN;
 /// Length of the datagram that answers a knock.
 pub const COOKIE_DATAGRAM: usize = CONNECTION_LEN + 1 + 2 * COOKIE_LEN;
 const FRAGMENT_HEADER: usize = CONNECTION_LEN + 1 + COOKIE_LEN + 3;
@@ -44,13 +44,13 @@ pub(crate) fn datagram(connection: u32, capacity: usize) -> Vec<u8> {
 pub(crate) enum Bare<'a> {
     Knock {
         random: [u8; COOKIE_LEN],
+        mac: [u8; TICKET_MAC_LEN],
     },
     Cookie {
         random: [u8; COOKIE_LEN],
         cookie: [u8; COOKIE_LEN],
     },
     Fragment(Fragment<'a>),
-    Unknown,
     /// A record, or a message of an unknown kind.
     Other,
 }
@@ -71,15 +71,11 @@ impl<'a> Bare<'a> {
         let mut reader = Reader::new(message);
         let bare = match reader.u8()? {
             KNOCK => {
-                let random = reader.array()?;
-                if reader
-                    .bytes(KNOCK_DATAGRAM - CONNECTION_LEN - 1 - COOKIE_LEN)?
-                    .iter()
-                    .any(|&byte| byte != 0)
-                {
+                let (random, mac) = (reader.array()?, reader.array()?);
+                if reader.bytes(KNOCK_PADDING)?.iter().any(|&byte| byte != 0) {
                     return Err(Malformed);
                 }
-                Self::Knock { random }
+                Self::Knock { random, mac }
             }
             COOKIE => Self::Cookie {
                 random: reader.array()?,
@@ -101,7 +97,6 @@ impl<'a> Bare<'a> {
                     part,
                 }));
             }
-            UNKNOWN => Self::Unknown,
             _ => return Ok(Self::Other),
         };
         reader.finish()?;
@@ -114,10 +109,11 @@ pub(crate) fn is_record(message: &[u8]) -> bool {
     matches!(message.first(), Some(&(Kind::MEDIA | Kind::CONTROL)))
 }
 
-pub(crate) fn knock(connection: u32, random: &[u8; COOKIE_LEN]) -> Vec<u8> {
+pub(crate) fn knock(mac: &TicketMac, connection: u32, random: &[u8; COOKIE_LEN]) -> Vec<u8> {
     let mut out = datagram(connection, KNOCK_DATAGRAM);
     out.push(KNOCK);
     out.extend_from_slice(random);
+    out.extend_from_slice(&mac.of_knock(KNOCK, random, connection));
     out.resize(KNOCK_DATAGRAM, 0);
     out
 }
@@ -131,9 +127,14 @@ pub(crate) fn cookie(connection: u32, random: &[u8; COOKIE_LEN], cookie: &[u8; C
     out
 }
 
-pub(crate) fn unknown(connection: u32) -> [u8; CONNECTION_LEN + 1] {
-    let [a, b, c, d] = connection.to_be_bytes();
-    [a, b, c, d, UNKNOWN]
+/// Returns true if a knock's sender knows the responder to whom the key belongs.
+pub(crate) fn knock_is_genuine(
+    key: &TicketMac,
+    connection: u32,
+    random: &[u8; COOKIE_LEN],
+    mac: &[u8; TICKET_MAC_LEN],
+) -> bool {
+    key.verifies_knock(KNOCK, random, connection, mac)
 }
 
 /// Splits a handshake message into datagrams of at most [`BASE_DATAGRAM`] bytes, all equally long except the last.
@@ -178,16 +179,14 @@ mod tests {
 
     #[test]
     fn an_answer_to_a_stranger_is_never_longer_than_what_came() {
-        assert!(COOKIE_DATAGRAM <= knock(1, &[0; 16]).len() && unknown(1).len() <= CONNECTION_LEN + 1);
+        assert!(COOKIE_DATAGRAM <= knock(&TicketMac::new(&[1; 32]), 1, &[0; 16]).len());
     }
 
     #[test]
     fn a_knock_is_padded_with_zeros_and_nothing_else() {
-        let mut knocked = knock(9, &[3; 16]);
-        assert_eq!(
-            Bare::parse(&knocked[CONNECTION_LEN..]),
-            Ok(Bare::Knock { random: [3; 16] })
-        );
+        let mut knocked = knock(&TicketMac::new(&[1; 32]), 9, &[3; 16]);
+        let parsed = Bare::parse(&knocked[CONNECTION_LEN..]);
+        assert!(matches!(parsed, Ok(Bare::Knock { random, .. }) if random == [3; 16]));
         *knocked.last_mut().expect("long") = 1;
         assert_eq!(Bare::parse(&knocked[CONNECTION_LEN..]), Err(Malformed));
         assert_eq!(Bare::parse(&knocked[CONNECTION_LEN..40]), Err(Malformed));

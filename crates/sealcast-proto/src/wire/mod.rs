@@ -4,6 +4,8 @@ pub(crate) mod base32;
 mod control;
 mod cookie;
 pub(crate) mod datagram;
+#[cfg(test)]
+mod exhaustive_tests;
 mod feedback;
 mod framing;
 mod header;
@@ -11,6 +13,7 @@ mod peer;
 mod reader;
 mod selection;
 mod ticket;
+mod ticket_mac;
 
 pub use control::{CloseReason, Control, MAX_GATEWAY_MESSAGE};
 pub(crate) use control::{MAX_PARTS, kem_field};
@@ -25,6 +28,7 @@ pub use peer::{Invite, PeerId};
 pub(crate) use reader::{Reader, put_bytes16};
 pub use selection::{Permille, Selection};
 pub use ticket::{Host, MAX_LATENCY, MAX_TICKET, Ticket, TicketError, TransportKind};
+pub use ticket_mac::{QUIC_ID_LEN, TICKET_MAC_LEN, TicketMac};
 
 /// Maximum length of a message in an established session in bytes: header, payload and tag together (protocol.md §1).
 pub const MAX_RECORD: usize = 8 << 20;

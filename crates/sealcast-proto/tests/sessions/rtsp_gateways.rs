@@ -222,6 +222,11 @@ impl Pair {
                         .handle(self.now, PlayerInput::Answer(number, answer))
                         .expect("nobody breaks the form");
                 }
+                PlayerOutput::Event(PlayerEvent::Login { number, right }) => {
+                    assert!(right, "recorded players know the password");
+                    let answer = PlayerInput::Answer(number, PlayerAnswer::Login);
+                    self.player.handle(self.now, answer).expect("nobody breaks the form");
+                }
                 PlayerOutput::Event(PlayerEvent::Command { number, verb, with }) => {
                     self.client
                         .handle(self.now, CameraInput::Command(number, verb, &with))

@@ -1,8 +1,9 @@
 //! Two sessions on a virtual clock.
 
+use std::sync::Arc;
 use std::time::Duration;
 
-use sealcast_proto::keys::HandshakeError;
+use sealcast_proto::keys::{HandshakeError, HelloKeys, Invite};
 use sealcast_proto::seal::Refusal;
 use sealcast_proto::session::{Event, Input, RekeyCause, RekeyPolicy, SessionError};
 use sealcast_proto::sim::{Direction, Verdict};
@@ -40,6 +41,7 @@ fn a_frame_above_the_record_limit_travels_in_several_records() {
 #[test]
 fn a_viewer_pinned_to_another_publisher_refuses_and_sees_nothing() {
     let mut setup = Setup::default();
+    // The MAC of its hello fits by chance or malice.
     setup.viewer.handshake.pinned = Some(identity(77).peer_id());
     let mut world = setup.world();
     world.run_cleanly(Duration::from_secs(1));
@@ -53,17 +55,59 @@ fn a_viewer_pinned_to_another_publisher_refuses_and_sees_nothing() {
 }
 
 #[test]
-fn a_wrong_invite_is_seen_as_no_invite() {
+fn who_has_a_ticket_of_somebody_else_hears_nothing() {
     let mut setup = Setup::default();
-    setup.viewer.handshake.invite = Some(sealcast_proto::keys::Invite::new([8; 16]));
-    let world = setup.established();
-    assert!(
-        world
-            .responder
-            .events
-            .iter()
-            .any(|event| matches!(event, Event::PeerProved(peer) if peer.psk.is_none()))
+    let other = identity(77).peer_id();
+    setup.viewer.handshake.pinned = Some(other);
+    setup.viewer.handshake.hello_keys = ends::hello_keys(other, None);
+    let mut world = setup.world();
+    let mut answers = 0;
+    world.run(Duration::from_secs(1), &mut |to, _| {
+        answers += u32::from(to == Direction::ToInitiator);
+        Verdict::Deliver
+    });
+    assert_eq!(
+        world.responder.error,
+        Some(SessionError::Handshake(HandshakeError::Mac))
     );
+    assert_eq!(answers, 0);
+}
+
+#[test]
+fn an_invite_that_is_not_known_is_refused_with_its_reason() {
+    let mut setup = Setup::default();
+    setup.viewer.handshake.hello_keys = ends::hello_keys(identity(2).peer_id(), Some(&Invite::new([8; 16])));
+    let mut world = setup.world();
+    world.run_cleanly(Duration::from_secs(1));
+    let unknown = Some(SessionError::Handshake(HandshakeError::Psk));
+    assert_eq!((world.initiator.error, world.responder.error), (unknown, unknown));
+    assert!(world.responder.events.is_empty());
+}
+
+#[test]
+fn a_viewer_without_an_invite_is_answered_and_proves_none() {
+    let mut setup = Setup::default();
+    setup.viewer.handshake.hello_keys = ends::hello_keys(identity(2).peer_id(), None);
+    let world = setup.established();
+    let uninvited = |event: &Event| matches!(event, Event::PeerProved(peer) if peer.psk.is_none());
+    assert!(world.responder.events.iter().any(uninvited));
+}
+
+#[test]
+fn an_enrolled_pair_meets_again_by_the_secret_it_kept() {
+    let mut world = Setup::default().established();
+    let [kept, theirs] = [&mut world.initiator, &mut world.responder].map(|end| end.session.take_enrolment());
+    let kept = kept.expect("a secret to keep");
+    assert_eq!(kept.name(), theirs.expect("a secret to keep").name());
+    assert!(world.initiator.session.take_enrolment().is_none(), "it is taken once");
+    let mut setup = Setup::default();
+    let keys = Arc::new(HelloKeys::new(&identity(2).peer_id(), [&kept]));
+    setup.viewer.handshake.hello_keys = Arc::clone(&keys);
+    setup.publisher.handshake.hello_keys = keys;
+    let world = setup.established();
+    let name = Some(kept.name());
+    let known = |event: &Event| matches!(event, Event::PeerProved(peer) if peer.psk == name);
+    assert!(world.responder.events.iter().any(known));
 }
 
 #[test]

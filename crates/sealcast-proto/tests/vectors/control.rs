@@ -39,13 +39,21 @@ fn described(message: &Control<'_>) -> Option<(&'static str, Value)> {
             epoch,
             mechanism,
             share,
+            signature,
         } => (
             "rekey-offer",
-            json!({"epoch": epoch, "mechanism": mechanism, "share": hex(share)}),
+            json!({"epoch": epoch, "mechanism": mechanism, "share": hex(share), "signature": hex(&signature)}),
         ),
-        Control::RekeyAnswer { epoch, ciphertext } => {
-            ("rekey-answer", json!({"epoch": epoch, "ciphertext": hex(ciphertext)}))
-        }
+        Control::RekeyAnswer {
+            epoch,
+            ciphertext,
+            signature,
+        } => (
+            "rekey-answer",
+            json!({"epoch": epoch, "ciphertext": hex(ciphertext), "signature": hex(&signature)}),
+        ),
+        Control::PathChallenge { token } => ("path-challenge", json!({"token": hex(&token)})),
+        Control::PathResponse { token } => ("path-response", json!({"token": hex(&token)})),
         Control::KeyframeRequest { stream } => ("keyframe-request", json!({"stream": stream})),
         Control::Ping { t1 } => ("ping", json!({"t1": t1})),
         Control::Pong { t1, t2, t3 } => ("pong", json!({"t1": t1, "t2": t2, "t3": t3})),
@@ -132,7 +140,7 @@ fn control_messages_are_the_references() {
             other => panic!("{}: {other}", case.name),
         }
     }
-    assert_eq!((good, malformed, ignored), (46, 77, 5));
+    assert_eq!((good, malformed, ignored), (53, 95, 5));
 }
 
 #[test]

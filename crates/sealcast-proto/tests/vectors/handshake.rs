@@ -5,7 +5,9 @@ use std::collections::BTreeMap;
 use aws_lc_rs::aead::{AES_256_GCM, Aad, LessSafeKey, Nonce, UnboundKey};
 use aws_lc_rs::digest::{SHA256, digest};
 use aws_lc_rs::signature::{ED25519, UnparsedPublicKey};
-use sealcast_proto::keys::{Agreed, EpochSecret, InitiatorStep, MechanismError, PeerId, ResponderStep, Secret, Side};
+use sealcast_proto::keys::{
+    Agreed, EpochSecret, InitiatorStep, MechanismError, PeerId, PskName, ResponderStep, Secret, Side,
+};
 use sealcast_proto::seal::{RecordMeta, SealLimits};
 use sealcast_proto::wire::Flags;
 use sealcast_testkit::handshake::{File, Transcript, initiator, outcome, responder};
@@ -35,7 +37,7 @@ fn first_record(epoch: &EpochSecret, agreed: &Agreed) -> Vec<u8> {
     record
 }
 
-fn check_agreed(case: &Transcript, agreed: &Agreed, peer: &Hex, invited: bool) {
+fn check_agreed(case: &Transcript, agreed: &Agreed, peer: &Hex) {
     assert_eq!(agreed.session_id[..], case.session_id.0, "{}", case.name);
     assert_eq!(
         (agreed.suite.id, agreed.mechanism.id()),
@@ -44,11 +46,16 @@ fn check_agreed(case: &Transcript, agreed: &Agreed, peer: &Hex, invited: bool) {
         case.name
     );
     assert_eq!(
-        (agreed.peer.id, agreed.peer.psk.is_some()),
-        (PeerId(peer.array()), invited),
+        (agreed.peer.id, agreed.peer.psk),
+        (
+            PeerId(peer.array()),
+            case.psk_name.as_ref().map(|name| PskName(name.array()))
+        ),
         "{}",
         case.name
     );
+    assert_eq!(agreed.binding[..], case.binding.0, "{}", case.name);
+    assert_eq!(agreed.enrolment.reveal()[..], case.enrolment.0, "{}", case.name);
     let epoch_0 = EpochSecret::new(Secret::from_bytes(&case.epoch_0.array()), 0);
     assert_eq!(
         first_record(&agreed.secret, agreed),
@@ -96,11 +103,11 @@ fn replay(case: &Transcript, file: &File) {
             InitiatorStep::Send(hello) => sent = hello,
             InitiatorStep::Done(finish, agreed) => {
                 check("initiator", &finish);
-                check_agreed(case, &agreed, &case.identity_r, false);
+                check_agreed(case, &agreed, &case.identity_r);
                 let ResponderStep::Done(agreed) = responding.handle(&finish).expect(&case.name) else {
                     panic!("{}: the finish is the last message", case.name)
                 };
-                check_agreed(case, &agreed, &case.identity_i, case.invited);
+                check_agreed(case, &agreed, &case.identity_i);
                 break;
             }
         }
@@ -133,10 +140,30 @@ fn check_insides(case: &Transcript) {
         "{}",
         case.name
     );
-    for hs in [
-        Secret::extract(b"sealcast1 handshake", &case.ss.0),
-        Secret::from_bytes(&case.hs.array()),
-    ] {
+    let early = Secret::extract(b"sealcast2 early", &case.psk.0);
+    let mut salt = [0; 32];
+    for early in [early, Secret::from_bytes(&case.early.array())] {
+        early.expand(b"handshake", &[], &mut salt);
+        let mut name = [0; 8];
+        early.expand(b"name", &[], &mut name);
+        let named = case.psk_name.as_ref().is_none_or(|expected| expected.0 == name);
+        assert!(
+            named && case.psk_name.is_some() == (case.psk.0 != [0; 32]),
+            "{}",
+            case.name
+        );
+        let mut binder_key = [0; 32];
+        early.expand(b"binder", &case.identity_r.0, &mut binder_key);
+        assert!(
+            case.binder_key.as_ref().is_none_or(|key| key.0 == binder_key),
+            "{}",
+            case.name
+        );
+    }
+    let mut mac_key = [0; 32];
+    Secret::extract(b"sealcast2 mac", &case.identity_r.0).expand(b"mac", &[], &mut mac_key);
+    assert_eq!(mac_key[..], case.mac_key.0, "{}", case.name);
+    for hs in [Secret::extract(&salt, &case.ss.0), Secret::from_bytes(&case.hs.array())] {
         let derived = [
             ("reply key", &case.th1, &case.reply_key),
             ("reply iv", &case.th1, &case.reply_iv),
@@ -144,6 +171,8 @@ fn check_insides(case: &Transcript) {
             ("finish iv", &case.th2, &case.finish_iv),
             ("epoch", &case.th3, &case.epoch_0),
             ("session id", &case.th3, &case.session_id),
+            ("binding", &case.th3, &case.binding),
+            ("enrolment", &case.th3, &case.enrolment),
         ];
         for (label, context, expected) in derived {
             let mut out = vec![0; expected.0.len()];
@@ -156,13 +185,7 @@ fn check_insides(case: &Transcript) {
         open(&case.reply_key, &case.reply_iv, &case.th1, &reply[reply.len() - 112..]),
         said
     );
-    let said = [
-        &case.identity_i.0[..],
-        &case.signature_i.0,
-        &[case.invited_byte],
-        &case.proof.0,
-    ]
-    .concat();
+    let said = [&case.identity_i.0[..], &case.signature_i.0].concat();
     assert_eq!(open(&case.finish_key, &case.finish_iv, &case.th2, &finish[3..]), said);
     let signatures = [
         (&case.identity_r, &case.signed_r, &case.signature_r),
@@ -186,20 +209,20 @@ fn open(key: &Hex, iv: &Hex, th: &Hex, sealed: &[u8]) -> Vec<u8> {
 #[test]
 fn both_ends_reproduce_every_transcript_byte_for_byte() {
     let file = load::<File>("handshake");
-    assert_eq!((file.transcripts.len(), file.configs.len()), (19, 60));
+    assert_eq!((file.transcripts.len(), file.configs.len()), (27, 87));
     for case in &file.transcripts {
         assert_eq!(case.expect, "ok");
         check_insides(case);
         replay(case, &file);
     }
     let retried = file.transcripts.iter().filter(|case| case.messages.len() == 5);
-    assert_eq!(retried.count(), 5);
+    assert_eq!(retried.count(), 7);
 }
 
 #[test]
 fn every_bad_message_is_refused_for_its_reason_by_the_end_that_gets_it() {
     let file = load::<File>("handshake");
-    assert_eq!(file.refused.len(), 969);
+    assert_eq!(file.refused.len(), 1390);
     let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
     for case in &file.refused {
         let otherwise = if case.expect == "share" {
@@ -212,29 +235,26 @@ fn every_bad_message_is_refused_for_its_reason_by_the_end_that_gets_it() {
         let result = outcome(case, &file.configs[&case.config], &|id| recording.mechanism(id));
         match result {
             Err(error) => assert_eq!(error.reason(), case.expect, "{}", case.name),
-            Ok(peer) => {
-                assert_eq!(case.expect, "ok", "{}: accepted", case.name);
-                let expected = case.peer.as_ref().map(|peer| PeerId(peer.array()));
-                assert_eq!(peer.map(|peer| peer.id), expected, "{}", case.name);
-                assert_eq!(peer.map(|peer| peer.psk.is_some()), case.invited, "{}", case.name);
-            }
+            Ok(_) => panic!("{}: accepted", case.name),
         }
         *counts.entry(&case.expect).or_default() += 1;
     }
     let expected = [
         ("alert", 3),
-        ("malformed", 502),
+        ("identity", 18),
+        ("mac", 141),
+        ("malformed", 607),
         ("no-common-mechanism", 2),
         ("no-common-suite", 2),
         ("not-offered", 47),
-        ("ok", 5),
         ("own-identity", 4),
-        ("retry", 69),
-        ("role", 49),
-        ("sealed", 102),
+        ("psk", 83),
+        ("retry", 76),
+        ("role", 66),
+        ("sealed", 137),
         ("share", 100),
-        ("signature", 24),
-        ("version", 57),
+        ("signature", 25),
+        ("version", 76),
         ("wrong-peer", 3),
     ];
     assert_eq!(counts, BTreeMap::from(expected));

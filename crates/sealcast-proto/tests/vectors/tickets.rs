@@ -81,5 +81,5 @@ fn every_ticket_is_read_or_refused_as_by_the_reference() {
             refused += 1;
         }
     }
-    assert_eq!((good, refused), (28, 114));
+    assert_eq!((good, refused), (28, 132));
 }

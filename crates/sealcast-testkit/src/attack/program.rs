@@ -87,7 +87,9 @@ impl Home {
     /// Publishes at this listening URL. Many viewers may come with the ticket.
     pub fn publish_at(&self, listen: &str, source: &str, more: &str) -> (Program, String) {
         let uses = MANY_USES.join(" ");
-        let program = self.start(&format!("publish {source} --listen {listen} {uses} {more}"));
+        let program = self.start(&format!(
+            "publish {source} --listen {listen} --ticket-file - {uses} {more}"
+        ));
         let ticket = program.ticket();
         (program, ticket)
     }

@@ -7,12 +7,14 @@ use std::sync::Arc;
 use std::time::SystemTime;
 
 use sealcast::keys::mechanism;
-use sealcast_proto::keys::{EpochKeys, HandshakeConfig, Identity, Initiator, InitiatorStep, Invite, Role, Side};
+use sealcast_proto::keys::{EpochKeys, HandshakeConfig, Identity, Initiator, InitiatorStep, Role, Side};
+use sealcast_proto::rtsp::GatewayMessage;
 use sealcast_proto::seal::{RecordMeta, SealLimits, suite};
-use sealcast_proto::wire::{Flags, Ticket, write_framed};
+use sealcast_proto::wire::{Control, Flags, Ticket, write_framed};
 use socket2::{Domain, Socket, Type};
 
 use super::PATIENCE;
+use crate::ends::hello_keys;
 
 /// A peer after its handshake.
 pub struct Puppet {
@@ -43,7 +45,7 @@ impl Puppet {
             suites: suite::RECOMMENDED.to_vec(),
             mechanisms: mechanism::by_name("x25519-mlkem768").into_iter().collect(),
             pinned: Some(ticket.peer),
-            invite: ticket.invite.filter(|_: &Invite| invited),
+            hello_keys: hello_keys(ticket.peer, ticket.invite.as_ref().filter(|_| invited)),
         };
         let (mut initiator, hello) = Initiator::new(config, random()).expect("a handshake begins");
         send(&mut stream, &hello);
@@ -78,6 +80,12 @@ impl Puppet {
     pub fn say(&mut self, payload: &[u8]) -> bool {
         let record = self.seal(payload);
         self.stream.write_all(&record).is_ok()
+    }
+
+    /// Sends a message to a camera gateway; returns true if the gateway still accepts it.
+    pub fn tell(&mut self, message: &GatewayMessage) -> bool {
+        let bytes = message.to_bytes().expect("it fits");
+        self.say(&Control::Gateway(&bytes).to_bytes())
     }
 }
 

@@ -85,7 +85,8 @@ pub fn camera_gateway(home: &Path, camera: &str, more: &[&str]) -> Publisher {
     publish_by(command)
 }
 
-/// Starts a viewer gateway with this port for players; returns when it is linked.
+/// Starts a viewer gateway with this port for players, which need no password unless `more` has one; returns when it is
+/// linked.
 pub fn viewer_gateway(home: &Path, ticket: &str, port: u16, more: &[&str]) -> Program {
     let mut command = sealcast(home);
     command.args([
@@ -96,6 +97,9 @@ pub fn viewer_gateway(home: &Path, ticket: &str, port: u16, more: &[&str]) -> Pr
         "--rtsp",
         &format!("127.0.0.1:{port}"),
     ]);
+    if !more.iter().any(|option| option.starts_with("--rtsp-")) {
+        command.arg("--rtsp-open");
+    }
     let viewer = Program::run("the viewer gateway", {
         command.args(more);
         command

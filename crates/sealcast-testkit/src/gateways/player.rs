@@ -143,6 +143,11 @@ impl Player {
 
     /// Sends a request about the camera, or about a part of it.
     pub fn ask(&mut self, method: Method, part: &str, headers: &[(&str, &str)]) -> Response {
+        self.ask_with(method, part, headers, b"")
+    }
+
+    /// Sends a request with a body.
+    pub fn ask_with(&mut self, method: Method, part: &str, headers: &[(&str, &str)], body: &[u8]) -> Response {
         self.cseq += 1;
         let mut request = Request::new(method, format!("{}{part}", self.url));
         request.headers.add("CSeq", self.cseq.to_string());
@@ -152,6 +157,7 @@ impl Player {
         for (name, value) in headers {
             request.headers.add(name, *value);
         }
+        request.body = body.to_vec();
         self.stream.write_all(&request.to_bytes()).expect("asked");
         let response = self.responses.recv_timeout(PATIENCE).expect("an answer");
         assert_eq!(response.headers.get("CSeq"), Some(&*self.cseq.to_string()));

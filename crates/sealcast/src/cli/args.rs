@@ -226,7 +226,8 @@ pub(super) struct WatchArgs {
     #[arg(long, value_name = "HOST", requires = "listen")]
     pub(super) host: Option<String>,
 
-    /// Write the ticket to a new file that only you can read, with --listen
+    /// Write the ticket to a new file that only you can read, or to standard output if FILE is -, with --listen. By
+    /// default it is printed only on a terminal
     #[arg(long, value_name = "FILE", requires = "listen")]
     pub(super) ticket_file: Option<PathBuf>,
 
@@ -252,7 +253,8 @@ pub(super) struct WatchArgs {
 
 #[derive(Debug, Args)]
 pub(super) struct DemoArgs {
-    /// Where to serve the page
+    /// Where to serve the page. Its address is printed on a terminal with a new token that opens it; ?token=@FILE takes
+    /// the token from a file that only you can read
     #[arg(long, value_name = "URL", default_value = "http://127.0.0.1:9881")]
     pub(super) page: String,
 

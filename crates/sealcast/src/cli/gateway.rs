@@ -1,8 +1,10 @@
 //! `sealcast gateway camera` and `sealcast gateway viewer`.
 
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::Path;
 use std::time::Duration;
 
+use data_encoding::BASE32_NOPAD;
 use sealcast_proto::keys::PeerId;
 use sealcast_proto::rtsp::{Credentials, DigestAlgorithm};
 use sealcast_proto::session::RekeyPolicy;
@@ -16,8 +18,9 @@ use crate::config::camera::{Allow, Camera};
 use crate::config::{Config, Settings};
 use crate::failure::{Failure, FailureKind, Result};
 use crate::keys::allow::AllowList;
-use crate::keys::files;
+use crate::keys::entropy;
 use crate::meter::metrics::Metrics;
+use crate::private_file::{read_secret, read_secret_line};
 use crate::run::gateway::{
     CameraAt, CameraGatewayOptions, Cameras, Renewal, ViewerGatewayOptions, camera_gateway, check_selection,
     viewer_gateway,
@@ -25,6 +28,9 @@ use crate::run::gateway::{
 use crate::run::{Observation, RuntimeSettings, build_info};
 use crate::source::rtsp::RtspOptions;
 use crate::transport::{DEFAULT_LATENCY_MS, Listener, Mtu};
+
+/// User name of players whose password is made here.
+const DEFAULT_PLAYER: &str = "player";
 
 pub(super) fn run(command: GatewayCommand) -> Result<()> {
     let runtime = shutdown::single_threaded_runtime()?;
@@ -58,7 +64,7 @@ async fn run_camera(args: GatewayCameraArgs) -> Result<()> {
         Listener::Quic(_) => Some("quic"),
     };
     offer.unit = publish::unit_in_force(&settings, datagrams)?;
-    if configured.invite {
+    if configured.invite && !configured.open {
         ticket.invite = Some(admission.invite(terms)?);
     }
     publish::hand_out(&ticket, configured.ticket_file.as_deref())?;
@@ -157,7 +163,7 @@ pub(super) fn configured_cameras(settings: &Settings) -> Result<Cameras> {
 
 /// The cameras in a file, one per line.
 fn listed(path: &Path) -> Result<Cameras> {
-    let text = files::read_secret(path)?;
+    let text = read_secret(path)?;
     let lines = text.lines().map(str::trim);
     let lines = lines.filter(|line| !line.is_empty() && !line.starts_with('#'));
     Cameras::new(lines.map(str::parse).collect::<Result<_>>()?)
@@ -165,24 +171,29 @@ fn listed(path: &Path) -> Result<Cameras> {
 
 /// The camera of a section.
 fn section(camera: &Camera) -> Result<CameraAt> {
-    let secret = camera.url_file.as_deref().map(files::read_secret).transpose()?;
+    let secret = camera.url_file.as_deref().map(read_secret_line).transpose()?;
     let url = match (&camera.url, &secret) {
         (Some(url), _) => url,
-        (None, Some(text)) => text.lines().next().unwrap_or_default().trim(),
+        (None, Some(line)) => line.trim(),
         (None, None) => "",
     };
     let options = RtspOptions::parse(url)?.with(camera.transport, camera.fingerprint)?;
-    let allow = match &camera.allow {
-        None => None,
-        Some(Allow::File(path)) => Some(AllowList::read(path)?),
-        Some(Allow::Peers(peers)) => Some(AllowList::of(peers.iter().map(peer).collect::<Result<Vec<_>>>()?)),
-    };
-    CameraAt::new(camera.path.as_deref(), options, allow)
+    let allow = camera.allow.as_ref().map(peers).transpose()?;
+    let control = camera.control.as_ref().map(peers).transpose()?;
+    CameraAt::new(camera.path.as_deref(), options, allow, control.unwrap_or_default())
+}
+
+/// The viewer gateways of a list.
+fn peers(list: &Allow) -> Result<AllowList> {
+    match list {
+        Allow::File(path) => AllowList::read(path),
+        Allow::Peers(peers) => Ok(AllowList::of(peers.iter().map(peer).collect::<Result<Vec<_>>>()?)),
+    }
 }
 
 fn peer(text: &String) -> Result<PeerId> {
     PeerId::parse(text).ok_or_else(|| {
-        let what = format!("\"{text}\" in the allow list of a camera is no peer id");
+        let what = format!("\"{text}\" in a list of a camera is no peer id");
         Failure::new(FailureKind::Config, what, "write it as `sealcast keygen` prints it")
     })
 }
@@ -198,7 +209,7 @@ async fn run_viewer(args: GatewayViewerArgs) -> Result<()> {
     let latency = args.latency.latency.or(ticket.latency).unwrap_or(DEFAULT_LATENCY_MS);
     let rtsp = gateway.rtsp;
     if login.is_none() && !rtsp.ip().is_loopback() {
-        tracing::warn!(address = %rtsp, "whoever reaches this address sees the cameras: set --rtsp-user");
+        tracing::warn!(address = %rtsp, "whoever reaches this address sees the cameras: leave out --rtsp-open");
     }
     let observing = Observation::start("gateway viewer", build::observe(&settings)?, metrics).await?;
     let observation = observing.observation();
@@ -217,22 +228,49 @@ async fn run_viewer(args: GatewayViewerArgs) -> Result<()> {
     observing.finish(outcome)
 }
 
-/// The login that players need, if one is configured.
+/// The login that players need: the configured one, or else one with a password that is made and printed here.
 fn login(settings: &Settings) -> Result<Option<(Credentials, DigestAlgorithm)>> {
     let gateway = &settings.config.gateway;
-    match (&gateway.rtsp_user, &gateway.rtsp_password_file) {
-        (None, None) => Ok(None),
-        (Some(user), Some(file)) => {
-            let text = files::read_secret(file)?;
-            let password = text.lines().next().unwrap_or_default().to_owned();
-            // MD5 is the only algorithm that all players support.
-            let algorithm = DigestAlgorithm::Md5;
-            Ok(Some((Credentials::new(user, Zeroizing::new(password)), algorithm)))
+    let (user, password) = match (&gateway.rtsp_user, &gateway.rtsp_password_file, gateway.rtsp_open) {
+        (None, None, true) => return Ok(None),
+        (None, None, false) => (DEFAULT_PLAYER, made_password(gateway.rtsp)?),
+        (Some(user), Some(file), false) => (user.as_str(), read_secret_line(file)?),
+        (_, _, true) => {
+            return Err(Failure::new(
+                FailureKind::Usage,
+                "players are to need a password, and to need none",
+                "give --rtsp-open, or --rtsp-user and --rtsp-password-file",
+            ));
         }
-        _ => Err(Failure::new(
-            FailureKind::Usage,
-            "a user name without a password, or the reverse",
-            "give both --rtsp-user and --rtsp-password-file",
-        )),
-    }
+        _ => {
+            return Err(Failure::new(
+                FailureKind::Usage,
+                "a user name without a password, or the reverse",
+                "give both --rtsp-user and --rtsp-password-file",
+            ));
+        }
+    };
+    // MD5 is the only algorithm that all players support.
+    Ok(Some((Credentials::new(user, password), DigestAlgorithm::Md5)))
+}
+
+/// Make a password for players, and print the URL that they open.
+fn made_password(rtsp: SocketAddr) -> Result<Zeroizing<String>> {
+    let random = Zeroizing::new(entropy::random::<16>()?);
+    let mut password = Zeroizing::new(BASE32_NOPAD.encode(&random[..]));
+    password.make_ascii_lowercase();
+    print_player_url(rtsp, &password);
+    Ok(password)
+}
+
+/// Print the URL for players, with its password, for the user's terminal. An address for every interface is printed as
+/// the one of this machine.
+fn print_player_url(rtsp: SocketAddr, password: &str) {
+    let host = match rtsp.ip() {
+        IpAddr::V4(ip) if ip.is_unspecified() => Ipv4Addr::LOCALHOST.into(),
+        IpAddr::V6(ip) if ip.is_unspecified() => Ipv6Addr::LOCALHOST.into(),
+        ip => ip,
+    };
+    let address = SocketAddr::new(host, rtsp.port());
+    println!("rtsp://{DEFAULT_PLAYER}:{password}@{address}/");
 }

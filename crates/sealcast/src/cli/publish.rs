@@ -1,5 +1,7 @@
 //! `sealcast publish`.
 
+use std::io::IsTerminal;
+use std::path::Path;
 use std::sync::Arc;
 
 use sealcast_proto::keys::{Identity, PeerId};
@@ -11,13 +13,17 @@ use super::args::PublishArgs;
 use super::{build, peers, shutdown};
 use crate::config::{Config, Settings};
 use crate::failure::{Failure, FailureKind, Result};
-use crate::keys::{entropy, files};
+use crate::keys::entropy;
 use crate::meter::metrics::Metrics;
+use crate::private_file::{read_secret_line, write_secret};
 use crate::run::{
     Admission, ControlSocket, Observation, PublishOptions, QueueLimits, RuntimeSettings, Viewers, build_info, publish,
 };
 use crate::source;
 use crate::transport::{ListenUrl, Listener, Mtu};
+
+/// Name of standard output in the place of a file.
+const STDOUT: &str = "-";
 
 pub(super) fn run(args: PublishArgs) -> Result<()> {
     shutdown::runtime()?.block_on(run_async(args))
@@ -49,7 +55,7 @@ async fn run_async(args: PublishArgs) -> Result<()> {
     // Open the source first, so that the ticket is handed out only when there is something to see.
     let source = open_source(source_url.clone()).await?;
     if let Some(ticket) = &mut ticket {
-        if configured.invite {
+        if configured.invite && !configured.open {
             ticket.invite = Some(admission.invite(terms)?);
         }
         hand_out(ticket, configured.ticket_file.as_deref())?;
@@ -139,10 +145,7 @@ pub(super) fn control_socket(config: &Config) -> Result<Option<ControlSocket>> {
 fn source_url(config: &Config) -> Result<String> {
     match (&config.publish.source, &config.publish.source_file) {
         (Some(url), _) => Ok(with_bitrate(url.clone(), config)),
-        (None, Some(path)) => {
-            let text = files::read_secret(path)?;
-            Ok(text.lines().next().unwrap_or_default().trim().to_owned())
-        }
+        (None, Some(path)) => Ok(read_secret_line(path)?.trim().to_owned()),
         (None, None) => Err(Failure::new(
             FailureKind::Usage,
             "there is no source to publish",
@@ -221,15 +224,20 @@ pub(super) fn ticket_for(listener: &Listener, listen: ListenUrl, host: Option<&s
     })
 }
 
-/// Print the ticket, or write it to a file that only its owner can read.
-pub(super) fn hand_out(ticket: &Ticket, file: Option<&std::path::Path>) -> Result<()> {
+/// Print the ticket, or write it to a file that only its owner can read. Where standard output is no terminal it may
+/// end in a log that others read, so a ticket with an invite is printed there only if the user asks for it.
+pub(super) fn hand_out(ticket: &Ticket, file: Option<&Path>) -> Result<()> {
     let line = ticket.reveal() + "\n";
     match file {
-        Some(path) => {
-            files::write_secret(path, line.as_bytes())?;
+        Some(path) if path != Path::new(STDOUT) => {
+            write_secret(path, line.as_bytes())?;
             tracing::info!(file = %path.display(), "the ticket is written");
         }
-        None => print!("{line}"),
+        None if ticket.invite.is_some() && !std::io::stdout().is_terminal() => tracing::warn!(
+            "the ticket has an invite and is not printed, because standard output is no terminal: \
+             --ticket-file FILE writes it to a new file, --ticket-file - prints it"
+        ),
+        _ => print!("{line}"),
     }
     Ok(())
 }

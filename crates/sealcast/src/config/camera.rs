@@ -22,6 +22,8 @@ pub struct Camera {
     pub fingerprint: Option<Fingerprint>,
     /// The viewer gateways that may see it; without it, all admitted ones.
     pub allow: Option<Allow>,
+    /// The viewer gateways whose players may change it; without it, none.
+    pub control: Option<Allow>,
     /// Transport of its packets.
     pub transport: Option<Transport>,
 }
@@ -44,6 +46,8 @@ pub(super) const EXAMPLE: &str = r#"# [[gateway.camera]]
 # transport = "udp"
 ## The viewer gateways that may see it: their peer ids, or a file with one per line. Without it, all.
 # allow = ["mfrggzdfmztwq2lkmfrggzdfmztwq2lkmfrggzdfmztwq2lkmfrq"]
+## Those of them whose players may change it: SET_PARAMETER, and position and speed of PLAY. Without it, none.
+# control = ["mfrggzdfmztwq2lkmfrggzdfmztwq2lkmfrggzdfmztwq2lkmfrq"]
 
 # [[gateway.camera]]
 # path = "yard"
@@ -95,7 +99,8 @@ mod tests {
         let text = format!(
             "[gateway]\nrtsp = \"127.0.0.1:9554\"\n[[gateway.camera]]\npath = \"front\"\nurl = \"rtsps://cam/1\"\n\
              fingerprint = \"{PIN}\"\nallow = [\"a\", \"b\"]\ntransport = \"tcp\"\n\
-             [[gateway.camera]]\nurl_file = \"/yard\"\nallow = \"/friends\"\n"
+             [[gateway.camera]]\nurl_file = \"/yard\"\nallow = \"/friends\"\n\
+             control = [\"c\"]\n"
         );
         let config: Config = toml::from_str(&text).unwrap();
         let [front, yard] = &config.gateway.camera[..] else {
@@ -106,6 +111,8 @@ mod tests {
         assert_eq!(front.allow, Some(Allow::Peers(vec!["a".to_owned(), "b".to_owned()])));
         assert_eq!(front.transport, Some(Transport::Tcp));
         assert_eq!(yard.allow, Some(Allow::File("/friends".into())));
+        let controls = [&front.control, &yard.control];
+        assert_eq!(controls, [&None, &Some(Allow::Peers(vec!["c".to_owned()]))]);
     }
 
     #[test]

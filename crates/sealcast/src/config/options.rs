@@ -110,8 +110,8 @@ options! {
         /// Hours after which the invite expires, 1 to 8760, by this machine's clock
         invite_hours: NonZeroU32 { flag("invite-hours", "N", PUBLISHERS).default("24") }
 
-        /// Write the ticket to a new file that only you can read, instead of printing it. Whoever reads a ticket with
-        /// an invite can watch
+        /// Write the ticket to a new file that only you can read, or to standard output if FILE is -. By default a
+        /// ticket with an invite is printed only on a terminal: whoever reads it can watch
         ticket_file: Option<PathBuf> { flag("ticket-file", "FILE", PUBLISHERS).example("/run/sealcast/ticket") }
 
         /// Maximum number of viewers at once, at least 1
@@ -167,7 +167,8 @@ options! {
         /// File whose first line is the ticket, for a ticket with an invite
         ticket_file: Option<PathBuf> { key().excludes("ticket").example("/etc/sealcast/ticket") }
 
-        /// Where frames go: null:, file:OUT.mp4|.h264|.mjpeg, - for standard output, or http://127.0.0.1:9880
+        /// Where frames go: null:, file:OUT.mp4|.h264|.mjpeg, - for standard output, or a page at
+        /// http://127.0.0.1:9880[?token=@FILE], whose address is printed on a terminal with the token that opens it
         to: String { flag("to", "SINK", WATCH).default("http://127.0.0.1:9880").example("file:out.mp4") }
 
         /// Connect again when the connection breaks
@@ -206,13 +207,18 @@ options! {
         /// Where to listen for RTSP players
         rtsp: SocketAddr { flag("rtsp", "ADDRESS:PORT", VIEWER).default("127.0.0.1:9554") }
 
-        /// Require this user name from players, and the password in the password file
+        /// Require this user name from players, and the password in the password file. Without both, players need a
+        /// password that is made at each start and printed in a URL
         rtsp_user: Option<String> { flag("rtsp-user", "NAME", VIEWER).example("player") }
 
         /// File that only you can read, whose first line is the players' password
         rtsp_password_file: Option<PathBuf> {
             flag("rtsp-password-file", "FILE", VIEWER).example("/etc/sealcast/player.password")
         }
+
+        /// Serve players without a password: whoever reaches the address sees the cameras, on loopback every user of
+        /// this machine
+        rtsp_open: bool { on_flag("rtsp-open", VIEWER) }
 
         /// The cameras of `gateway camera`, one section each, after the other keys of [gateway]. They are read again on
         /// SIGHUP. Players request a camera by its path; a camera without a path is served at all other paths

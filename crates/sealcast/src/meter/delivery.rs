@@ -15,6 +15,7 @@ pub(super) struct Delivery {
     pub(super) duplicates: Counter,
     loss: Seconds,
     target: Seconds,
+    source: Seconds,
 }
 
 impl Delivery {
@@ -24,12 +25,14 @@ impl Delivery {
         let duplicates = "Second copies of media records that had come already, as repair brings them";
         let loss = "Share of media packets that the path loses, smoothed, 0 to 1";
         let target = "What the path is estimated to carry, bit/s";
+        let source = "What bit rate the source is asked for, bit/s";
         Self {
             packets: Counts::register(registry, "media_packets", packets, "what", MediaPacket::NAMES),
             streams: Counts::register(registry, "media_streams", streams, "what", MediaStream::NAMES),
             duplicates: families::counter(registry, "records_duplicate", duplicates),
             loss: seconds(registry, "path_loss_ratio", loss),
             target: seconds(registry, "path_target_bits_per_second", target),
+            source: seconds(registry, "source_target_bits_per_second", source),
         }
     }
 }
@@ -77,6 +80,11 @@ impl Metrics {
         self.delivery().duplicates.inc_by(duplicates);
         self.records_in_clear(Direction::In, counts.in_clear - counted.in_clear);
         *counted = counts;
+    }
+
+    /// Sets the bit rate that the source is asked for.
+    pub fn source_target(&self, bits_per_second: u64) {
+        self.delivery().source.set(bits_per_second as f64);
     }
 
     /// Sets the path's loss, and its estimated capacity if there is an estimate.

@@ -118,10 +118,22 @@ label_values! {
     DoorAnswer {
         /// A retry cookie, in answer to a request for one (the message `knock` of docs/protocol.md, section 7).
         Cookie => "cookie",
-        /// The session is unknown.
-        Unknown => "unknown",
         /// QUIC only: a Retry packet, after which the peer begins again with a token.
         Retry => "retry",
+    }
+}
+
+label_values! {
+    /// Reason for not passing RTCP of a player on to a camera.
+    RtcpRefusal {
+        /// A packet of a type that players may not send to a camera.
+        Kind => "kind",
+        /// A request for a keyframe so soon after another that the same keyframe answers both.
+        Keyframe => "keyframe",
+        /// A compound packet of a viewer gateway that sends too many.
+        Rate => "rate",
+        /// What is no compound packet.
+        Malformed => "malformed",
     }
 }
 

@@ -16,7 +16,9 @@ use serde::Serialize;
 use super::delivery::Delivery;
 use super::families::{self, Counts, NamedLabel, Seconds, StageCollector};
 use super::labels::{DatagramRefusal, DatagramUnsent, DoorAnswer};
-use super::labels::{Direction, DropCause, HandshakeOutcome, OpenFailure, OverheadKind, RecordKind, RekeyCause};
+use super::labels::{
+    Direction, DropCause, HandshakeOutcome, OpenFailure, OverheadKind, RecordKind, RekeyCause, RtcpRefusal,
+};
 use super::resources::ResourceSample;
 use super::stage::{Stage, StageTimes};
 
@@ -77,6 +79,8 @@ pub struct Totals {
     pub door_answers: BTreeMap<&'static str, u64>,
     /// Frames dropped, by cause.
     pub frames_dropped: BTreeMap<&'static str, u64>,
+    /// RTCP of players that was not passed on to a camera, by reason.
+    pub rtcp_refused: BTreeMap<&'static str, u64>,
     /// Rekeys, by cause.
     pub rekeys: BTreeMap<&'static str, u64>,
     /// Handshakes, by outcome.
@@ -120,6 +124,7 @@ struct Inner {
     rekeys: Counts,
     frames: Counts,
     frames_dropped: Counts,
+    rtcp_refused: Counts,
     handshakes: Counts,
     viewers: Gauge,
     clock_offset: Seconds,
@@ -158,6 +163,7 @@ impl Metrics {
         let datagrams_refused = "Datagrams received and handed to no session";
         let unsent = "Datagrams given up instead of sent";
         let answers = "Datagrams sent to strangers, without a session";
+        let rtcp = "RTCP of players that was not passed on to a camera";
         let frames = "Frames sealed and sent, or received and opened";
         let offset = "The peer's wall clock minus ours";
         let uncertainty = "How far the clock offset may be from the truth";
@@ -189,6 +195,7 @@ impl Metrics {
             rekeys: Counts::register(r, "rekeys", "Epochs that ended", "cause", RekeyCause::NAMES),
             frames: Counts::register(r, "frames", frames, "dir", Direction::NAMES),
             frames_dropped: Counts::register(r, "frames_dropped", "Frames dropped", "cause", DropCause::NAMES),
+            rtcp_refused: Counts::register(r, "rtcp_refused", rtcp, "reason", RtcpRefusal::NAMES),
             handshakes: Counts::register(r, "handshakes", "Handshakes ended", "outcome", HandshakeOutcome::NAMES),
             viewers: families::gauge(r, "viewers", "Viewers with an established session"),
             clock_offset: families::seconds(r, "clock_offset_seconds", offset),
@@ -318,6 +325,11 @@ impl Metrics {
         self.inner.frames_dropped.add(cause as usize, count);
     }
 
+    /// Counts `count` packets of players that were not passed on to a camera.
+    pub fn rtcp_refused(&self, reason: RtcpRefusal, count: u64) {
+        self.inner.rtcp_refused.add(reason as usize, count);
+    }
+
     /// Counts the end of an epoch.
     pub fn record_rekey(&self, cause: RekeyCause) {
         self.inner.rekeys.add(cause as usize, 1);
@@ -395,6 +407,7 @@ impl Metrics {
             datagrams_unsent: inner.datagrams_unsent.list(),
             door_answers: inner.door_answers.list(),
             frames_dropped: inner.frames_dropped.list(),
+            rtcp_refused: inner.rtcp_refused.list(),
             rekeys: inner.rekeys.list(),
             handshakes: inner.handshakes.list(),
             media_packets: inner.delivery.packets.list(),

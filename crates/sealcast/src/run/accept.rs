@@ -75,10 +75,10 @@ impl Acceptor<'_> {
                 carrier: accepted.carrier,
                 delivery: self.delivery,
             };
-            let invite = self.admission.newest_invite();
+            let hello_keys = self.admission.hello_keys(self.offer.identity.peer_id());
             let config = self
                 .offer
-                .session(Role::Publisher, Side::Responder, None, invite, carrier_config);
+                .session(Role::Publisher, Side::Responder, None, hello_keys, carrier_config);
             let served = serve(PendingSession {
                 transport: accepted.carriage,
                 delay_rate: carrier_config.delay_rate(),

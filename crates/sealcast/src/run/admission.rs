@@ -1,9 +1,10 @@
 //! Admission of peers, and the end of the sessions of those that are admitted no more.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
-use sealcast_proto::keys::{Invite, Peer, PeerId, PresharedKey};
+use sealcast_proto::keys::{HelloKeys, Invite, Peer, PeerId, PresharedKey};
 use tokio::sync::watch;
 
 use crate::failure::Result;
@@ -11,8 +12,8 @@ use crate::keys::allow::AllowList;
 use crate::keys::entropy;
 use crate::keys::peers::{Decision, Edit, LiveInvite, PeerStore, PeersCommand, Refusal, Terms};
 
-/// The handshake cannot prove the secret of an enrolment yet: an enrolled peer is known by its identity alone.
-const SECRETS_ARE_PROVED: bool = false;
+/// Time for which the keys of hellos are used again. An invite that expires is recognised for so long, and then refused.
+const KEYS_LIFE: Duration = Duration::from_secs(1);
 
 /// Reason of the close message to a peer that is admitted no more.
 pub(super) const REVOKED: &str = "not admitted any more: removed from the lists";
@@ -27,6 +28,8 @@ pub struct Admission {
 struct Rules {
     by_hand: ByHand,
     store: PeerStore,
+    /// The keys of hellos to this end, and until when they are used again.
+    hello_keys: Option<(Instant, Arc<HelloKeys>)>,
 }
 
 /// What the user has written: the allow list, and whether everybody is admitted.
@@ -64,7 +67,11 @@ impl Admission {
     /// Admits the peers that are written by hand, those in the store, and those that prove its invites.
     pub fn new(by_hand: ByHand, store: PeerStore) -> Self {
         Self {
-            rules: Mutex::new(Rules { by_hand, store }),
+            rules: Mutex::new(Rules {
+                by_hand,
+                store,
+                hello_keys: None,
+            }),
             changes: watch::Sender::new(0),
         }
     }
@@ -96,18 +103,23 @@ impl Admission {
             tracing::warn!(invite = %oldest, "withdrew the oldest invite: there are as many as there may be");
         }
         rules.store.edit_or_warn(Edit::Invite(live), now);
+        rules.hello_keys = None;
         tracing::info!(invite = %name, uses = terms.uses, %expires, "a new invite");
         Ok(invite)
     }
 
-    /// The pre-shared keys that a peer may prove.
-    pub fn psks(&self) -> Arc<[PresharedKey]> {
-        self.rules().store.lists().psks(Timestamp::now()).into()
-    }
-
-    /// The one invite that today's handshake can prove: the newest.
-    pub(super) fn newest_invite(&self) -> Option<Invite> {
-        self.rules().store.lists().newest_invite(Timestamp::now()).cloned()
+    /// The keys of hellos to this end, `own`, with the pre-shared keys that are known now.
+    pub(super) fn hello_keys(&self, own: PeerId) -> Arc<HelloKeys> {
+        let (mut rules, now) = (self.rules(), Instant::now());
+        if let Some((until, keys)) = &rules.hello_keys
+            && now < *until
+        {
+            return Arc::clone(keys);
+        }
+        let psks = rules.store.lists().psks(Timestamp::now());
+        let keys = Arc::new(HelloKeys::new(&own, &psks));
+        rules.hello_keys = Some((now + KEYS_LIFE, Arc::clone(&keys)));
+        keys
     }
 
     /// Read the lists again that the program writes, and replace what the user has written. Sessions of peers that are
@@ -115,6 +127,7 @@ impl Admission {
     pub fn renew(&self, by_hand: ByHand) {
         let mut rules = self.rules();
         rules.by_hand = by_hand;
+        rules.hello_keys = None;
         rules.store.read_again(Timestamp::now());
         drop(rules);
         self.tell();
@@ -126,7 +139,8 @@ impl Admission {
     /// As [`PeersCommand::run`].
     pub(super) fn command(&self, command: &PeersCommand) -> Result<String> {
         let mut rules = self.rules();
-        let Rules { by_hand, store } = &mut *rules;
+        rules.hello_keys = None;
+        let Rules { by_hand, store, .. } = &mut *rules;
         let answer = command.run(store, &by_hand.allow, Timestamp::now());
         drop(rules);
         self.tell();
@@ -164,7 +178,7 @@ impl Admission {
     fn admits(&self, id: &PeerId, proved: bool) -> bool {
         let rules = self.rules();
         let by_hand = rules.by_hand.open || rules.by_hand.allow.contains(id);
-        by_hand || rules.store.lists().admits(id, proved || !SECRETS_ARE_PROVED)
+        by_hand || rules.store.lists().admits(id, proved)
     }
 }
 
@@ -201,18 +215,18 @@ impl Rules {
                     today,
                 };
                 self.store.edit_or_warn(edit, now);
+                self.hello_keys = None;
                 Ok((true, true))
             }
         }
     }
 
     fn judge(&self, peer: &Peer, now: Timestamp) -> Decision {
-        if self.by_hand.allow.contains(&peer.id) {
-            return Decision::Known;
-        }
+        let by_hand = self.by_hand.open || self.by_hand.allow.contains(&peer.id);
         match self.store.lists().judge(peer, now) {
-            Decision::Refused(_) if self.by_hand.open => Decision::Known,
-            Decision::Refused(Refusal::Unproved) if !SECRETS_ARE_PROVED => Decision::Known,
+            // Who proves an invite keeps a secret of this handshake. If this end does not, the two never meet again.
+            decision if peer.psk.is_some() => decision,
+            _ if by_hand => Decision::Known,
             decision => decision,
         }
     }
@@ -282,21 +296,23 @@ mod tests {
     }
 
     #[test]
-    fn who_is_on_the_hand_written_list_uses_no_invite_up() {
+    fn who_is_on_the_hand_written_list_needs_no_invite_and_is_judged_by_one_that_it_proves() {
         let (admission, invite) = admission(&[1], false);
-        for psk in [None, Some(invite)] {
-            assert!(admit(&admission, 1, psk, ROOM).is_ok_and(|admitted| !admitted.enrolled));
-        }
+        assert!(admit(&admission, 1, None, ROOM).is_ok_and(|admitted| !admitted.enrolled));
         assert!(admit(&admission, 2, Some(invite), ROOM).is_ok());
+        let used = admit(&admission, 1, Some(invite), ROOM).err();
+        assert_eq!(
+            used,
+            Some(Refusal::InviteUsed),
+            "it would keep a secret that is not known here"
+        );
     }
 
     #[test]
     fn everybody_is_let_in_only_when_asked_for() {
         let (open, invite) = admission(&[], true);
         assert!(admit(&open, 1, Some(invite), ROOM).is_ok_and(|admitted| admitted.enrolled));
-        for psk in [None, Some(invite)] {
-            assert!(admit(&open, 2, psk, ROOM).is_ok_and(|admitted| !admitted.enrolled));
-        }
+        assert!(admit(&open, 2, None, ROOM).is_ok_and(|admitted| !admitted.enrolled));
     }
 
     #[tokio::test]

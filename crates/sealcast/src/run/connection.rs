@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use sealcast_proto::clock::ClockEstimate;
 use sealcast_proto::seal::Refusal;
-use sealcast_proto::session::{Event, Handled, Input, Output, SealedRecords, Session, SessionError};
+use sealcast_proto::session::{Elsewhere, Event, Handled, Input, Output, SealedRecords, Session, SessionError};
 use sealcast_proto::unit::Assembled;
 use sealcast_proto::wire::{
     Accept, CONNECTION_LEN, CloseReason, Header, Kind, LENGTH_PREFIX, MessageLength, TAG_LEN, write_framed,
@@ -19,6 +19,7 @@ use sealcast_proto::wire::{
 use super::Clock;
 use super::control_backlog::ControlBacklog;
 use super::delay_rate::PathSample;
+use crate::keys::entropy;
 use crate::meter::labels::{Direction, OpenFailure, RecordKind};
 use crate::meter::metrics::{Metrics, Overhead};
 use crate::meter::resources::thread_cpu_time;
@@ -229,7 +230,7 @@ impl<T: Transport> Connection<T> {
             } else {
                 MessageLength::Handshake
             };
-            let message = match self.transport.message(limit) {
+            let (elsewhere, message) = match self.transport.message_from(limit) {
                 Ok(Some(message)) => message,
                 Ok(None) => break,
                 Err(_) => {
@@ -246,7 +247,18 @@ impl<T: Transport> Connection<T> {
             };
             let length = (framing + message.len()) as u64;
             let record = describe(message, datagrams, self.session.assembles_stream());
-            let handled = self.session.handle(self.clock.at(arrived), Input::Message(message));
+            let input = match elsewhere {
+                // Rare: the peer has moved.
+                Some(address) => match entropy::random() {
+                    Ok(random) => Input::MessageFrom(Elsewhere { address, random }, message),
+                    Err(failure) => {
+                        tracing::warn!("the peer's new address is not followed: {failure}");
+                        continue;
+                    }
+                },
+                None => Input::Message(message),
+            };
+            let handled = self.session.handle(self.clock.at(arrived), input);
             if !established {
                 self.cost.received += length;
             }
@@ -268,9 +280,6 @@ impl<T: Transport> Connection<T> {
                     }
                 }
                 Handled::Done => {}
-            }
-            if self.session.heard_newest() {
-                self.transport.follow();
             }
             self.drain_session(listener, false);
         }
@@ -295,6 +304,15 @@ impl<T: Transport> Connection<T> {
                     } else {
                         self.metrics.record_sealed(RecordKind::Control, length, overhead(0));
                     }
+                }
+                Output::Challenge(message) => {
+                    let length = (LENGTH_PREFIX + message.len()) as u64;
+                    self.metrics.record_sealed(RecordKind::Control, length, overhead(0));
+                    self.transport.challenge(&message);
+                }
+                Output::Follow => {
+                    let address = self.transport.follow().map(|address| address.to_string());
+                    tracing::info!(address, "the peer has moved to another address, and proved it");
                 }
                 Output::Event(event) => {
                     match &event {
@@ -427,7 +445,7 @@ impl<T: Transport> Connection<T> {
         loop {
             match self.session.poll() {
                 Output::Transmit(message) => write_framed(self.transport.outgoing(), &message),
-                Output::Event(_) | Output::Media(_) => {}
+                Output::Event(_) | Output::Media(_) | Output::Challenge(_) | Output::Follow => {}
                 Output::Timeout(_) => break,
             }
         }
@@ -450,7 +468,7 @@ impl<T: Transport> Connection<T> {
         loop {
             match self.session.poll() {
                 Output::Transmit(message) => write_framed(self.transport.outgoing(), &message),
-                Output::Event(_) | Output::Media(_) => {}
+                Output::Event(_) | Output::Media(_) | Output::Challenge(_) | Output::Follow => {}
                 Output::Timeout(Duration::MAX) => break,
                 Output::Timeout(deadline) => {
                     // A message that cannot leave now is not worth another attempt.

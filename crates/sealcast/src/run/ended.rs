@@ -62,13 +62,17 @@ pub(super) fn handshake_failure(remote: &str, error: HandshakeError) -> Failure 
             FailureKind::Refused,
             "do not trust that address; ask for a new ticket over a channel you trust",
         ),
+        HandshakeError::Psk => (
+            FailureKind::Refused,
+            "ask the publisher for a new ticket: the invite has expired, was used or withdrawn, or you were removed",
+        ),
         HandshakeError::Alert => (
             FailureKind::Refused,
             "it may accept other mechanisms or suites (--mech, --suite), or the hello was altered on the way",
         ),
         HandshakeError::Timeout => (
             FailureKind::Network,
-            "check the network, and that it is a sealcast publisher",
+            "check the network, and that the ticket is this publisher's: it does not answer to any other",
         ),
         HandshakeError::Library | HandshakeError::Misuse => (FailureKind::Internal, "please report this"),
         HandshakeError::Malformed | HandshakeError::Version => (

@@ -6,6 +6,8 @@ use std::time::{Duration, Instant};
 
 use sealcast_proto::rate::RateConfig;
 
+use super::keyframe_requests::KeyframeRequests;
+use super::target_rate::{PathTarget, TargetRate};
 use super::{FrameQueue, QueueLimits};
 use crate::failure::Failure;
 use crate::media::{Frame, StreamInfo};
@@ -32,22 +34,17 @@ pub enum SourceEnd {
     Failed(Failure),
 }
 
-/// Minimum time between keyframes on request, for all viewers together: a viewer that sends endless requests must not
-/// spoil the picture of the others.
-const KEYFRAME_INTERVAL: Duration = Duration::from_millis(250);
-
 /// No viewer has set a target.
 const NO_TARGET: u64 = u64::MAX;
 
 struct Viewer {
     id: u64,
     queue: Arc<FrameQueue<Arc<Frame>>>,
-    /// Capacity of the viewer's path in bit/s, if known.
-    target: Option<u64>,
 }
 
 struct State {
     viewers: Vec<Viewer>,
+    targets: TargetRate,
     next_id: u64,
     info: Option<StreamInfo>,
     info_version: u64,
@@ -61,10 +58,10 @@ pub struct Hub {
     limits: QueueLimits,
     metrics: Metrics,
     rate: RateConfig,
-    /// Target rate of the source in bit/s: the lowest target of any viewer, or [`NO_TARGET`] if none is set.
+    /// Target rate of the source in bit/s, or [`NO_TARGET`] if no viewer has set one.
     target: AtomicU64,
     wants_keyframe: AtomicBool,
-    last_request: Mutex<Option<Instant>>,
+    keyframes: Mutex<KeyframeRequests>,
     frames: AtomicU64,
     stopping: AtomicBool,
 }
@@ -75,6 +72,7 @@ impl Hub {
         Self {
             state: Mutex::new(State {
                 viewers: Vec::new(),
+                targets: TargetRate::default(),
                 next_id: 0,
                 info: None,
                 info_version: 0,
@@ -86,7 +84,7 @@ impl Hub {
             rate: RateConfig::default(),
             target: AtomicU64::new(NO_TARGET),
             wants_keyframe: AtomicBool::new(false),
-            last_request: Mutex::new(None),
+            keyframes: Mutex::default(),
             frames: AtomicU64::new(0),
             stopping: AtomicBool::new(false),
         }
@@ -120,7 +118,6 @@ impl Hub {
         state.viewers.push(Viewer {
             id,
             queue: Arc::clone(&queue),
-            target: None,
         });
         self.metrics.set_viewers(state.viewers.len());
         drop(state);
@@ -133,6 +130,7 @@ impl Hub {
         let mut state = self.lock();
         state.viewers.retain(|viewer| viewer.id != id);
         self.metrics.set_viewers(state.viewers.len());
+        state.targets.state(Instant::now(), id, None);
         self.settle_target(&state);
     }
 
@@ -166,31 +164,38 @@ impl Hub {
 
     /// True if the source should be asked for a keyframe now. A request that follows another too soon is delayed.
     pub(super) fn take_keyframe_request(&self) -> bool {
-        let mut last = self.last_request.lock().unwrap_or_else(PoisonError::into_inner);
-        let due = last.is_none_or(|last| last.elapsed() >= KEYFRAME_INTERVAL);
-        let ask = due && self.wants_keyframe.swap(false, Ordering::Relaxed);
+        let mut requests = self.keyframes.lock().unwrap_or_else(PoisonError::into_inner);
+        let now = Instant::now();
+        let ask = requests.is_due(now) && self.wants_keyframe.swap(false, Ordering::Relaxed);
         if ask {
-            *last = Some(Instant::now());
+            requests.sent(now);
         }
         ask
     }
 
-    /// Set the capacity of the path to viewer `id`, in bit/s; `None` if it is unknown, as over TCP. All viewers share
-    /// one source, which gets the lowest of the targets, so one slow viewer reduces the rate for everybody. An
-    /// unknown `id` is ignored.
-    pub fn set_target(&self, id: u64, bits_per_second: Option<u64>) {
+    /// Set what the path to viewer `id` carries; `None` if that is unknown, as over TCP. All viewers share one source,
+    /// whose target follows from theirs ([`TargetRate`]). An unknown `id` is ignored.
+    pub(super) fn set_target(&self, id: u64, path: Option<PathTarget>) {
         let mut state = self.lock();
-        if let Some(viewer) = state.viewers.iter_mut().find(|viewer| viewer.id == id) {
-            viewer.target = bits_per_second;
+        if state.viewers.iter().any(|viewer| viewer.id == id) {
+            state.targets.state(Instant::now(), id, path);
         }
         self.settle_target(&state);
     }
 
     fn settle_target(&self, state: &State) {
-        let lowest = state.viewers.iter().filter_map(|viewer| viewer.target).min();
         let (min, max) = (self.rate.min, self.rate.max.max(self.rate.min));
-        let target = lowest.map_or(NO_TARGET, |lowest| lowest.clamp(min, max));
-        self.target.store(target, Ordering::Relaxed);
+        let target = state.targets.target().map(|target| target.clamp(min, max));
+        self.target.store(target.unwrap_or(NO_TARGET), Ordering::Relaxed);
+        if let Some(target) = target {
+            self.metrics.source_target(target);
+        }
+    }
+
+    /// True if a viewer does not set the rate of the source because its path carries too little of it. Keyframes are
+    /// not requested for it either: it loses frames all the time, and would get what the others then lack.
+    pub(super) fn stays_behind(&self, id: u64) -> bool {
+        self.lock().targets.stays_behind(id)
     }
 
     /// Target rate of the source in bit/s; `u64::MAX`, the source's configured rate, if no viewer has set a target.
@@ -213,7 +218,7 @@ impl Hub {
             if pushed.dropped > 0 {
                 self.metrics.record_dropped(DropCause::Queue, pushed.dropped as u64);
             }
-            if pushed.wants_keyframe {
+            if pushed.wants_keyframe && !state.targets.stays_behind(viewer.id) {
                 self.request_keyframe();
             }
         }
@@ -258,6 +263,10 @@ mod tests {
     use super::*;
     use crate::run::build_info;
 
+    fn path(rate: u64) -> Option<PathTarget> {
+        Some(PathTarget { rate, reported: true })
+    }
+
     fn hub() -> Hub {
         let rate = RateConfig {
             min: 100_000,
@@ -269,15 +278,15 @@ mod tests {
     }
 
     #[test]
-    fn the_slowest_viewer_that_states_a_target_decides() {
+    fn the_slowest_of_viewers_with_similar_paths_decides() {
         let hub = hub();
         let [first, second, silent] = [hub.join().0, hub.join().0, hub.join().0];
         assert_eq!(hub.target(), u64::MAX);
-        hub.set_target(first, Some(3_000_000));
-        hub.set_target(second, Some(800_000));
+        hub.set_target(first, path(3_000_000));
+        hub.set_target(second, path(1_800_000));
         hub.set_target(silent, None);
-        assert_eq!(hub.target(), 800_000);
-        hub.set_target(second, Some(5_000_000));
+        assert_eq!(hub.target(), 1_800_000);
+        hub.set_target(second, path(5_000_000));
         assert_eq!(hub.target(), 3_000_000);
         hub.leave(first);
         assert_eq!(hub.target(), 5_000_000);
@@ -289,11 +298,11 @@ mod tests {
     fn targets_are_kept_in_bounds_and_strangers_ignored() {
         let hub = hub();
         let viewer = hub.join().0;
-        hub.set_target(viewer + 1, Some(200_000));
+        hub.set_target(viewer + 1, path(200_000));
         assert_eq!(hub.target(), u64::MAX);
-        hub.set_target(viewer, Some(0));
+        hub.set_target(viewer, path(0));
         assert_eq!(hub.target(), 100_000);
-        hub.set_target(viewer, Some(u64::MAX));
+        hub.set_target(viewer, path(u64::MAX));
         assert_eq!(hub.target(), 9_000_000);
     }
 }

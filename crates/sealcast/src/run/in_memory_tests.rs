@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use sealcast_proto::keys::{Identity, Role, Side};
+use sealcast_proto::keys::{HelloKeys, Identity, PresharedKey, Role, Side};
 use sealcast_proto::seal::suite;
 use sealcast_proto::session::{Carrier, Delivery, Input, RekeyPolicy, Session};
 use sealcast_proto::unit::{Selection, Unit};
@@ -97,7 +97,7 @@ async fn frames_reach_a_viewer_through_memory_as_they_do_through_tcp() {
         Role::Publisher,
         Side::Responder,
         None,
-        Some(invite.clone()),
+        shared.admission.hello_keys(shared.offer.identity.peer_id()),
         carrier_config(),
     );
     let session = Session::respond(config, [4; 32], observation.clock.now());
@@ -117,7 +117,7 @@ async fn frames_reach_a_viewer_through_memory_as_they_do_through_tcp() {
         Role::Viewer,
         Side::Initiator,
         Some(publisher),
-        Some(invite),
+        Arc::new(HelloKeys::new(&publisher, [&PresharedKey::from_invite(&invite)])),
         carrier_config(),
     );
     let session = Session::initiate(config, [3; 32], observation.clock.now()).expect("complete");

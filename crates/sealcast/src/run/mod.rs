@@ -18,6 +18,7 @@ pub mod gateway;
 mod hub;
 #[cfg(test)]
 mod in_memory_tests;
+mod keyframe_requests;
 mod media_sender;
 mod observe;
 mod offer;
@@ -31,6 +32,7 @@ mod serve_viewer;
 mod session_task;
 mod sink_thread;
 mod source_thread;
+mod target_rate;
 mod watch;
 
 pub use admission::{Admission, ByHand};

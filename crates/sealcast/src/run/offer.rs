@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use sealcast_proto::keys::{HandshakeConfig, Identity, Invite, Mechanism, PeerId, Role, Side};
+use sealcast_proto::keys::{HandshakeConfig, HelloKeys, Identity, Mechanism, PeerId, Role, Side};
 use sealcast_proto::seal::Suite;
 use sealcast_proto::session::{Carrier, Delivery, Fec, Mtu, QuicMedia, RekeyPolicy, Session, SessionConfig};
 use sealcast_proto::unit::Unit;
@@ -83,7 +83,7 @@ impl Offer {
         role: Role,
         side: Side,
         pinned: Option<PeerId>,
-        invite: Option<Invite>,
+        hello_keys: Arc<HelloKeys>,
         carrier_config: CarrierConfig,
     ) -> SessionConfig {
         SessionConfig {
@@ -93,7 +93,7 @@ impl Offer {
                 suites: self.suites.clone(),
                 mechanisms: self.mechanisms.clone(),
                 pinned,
-                invite,
+                hello_keys,
             },
             side,
             carrier: carrier_config.carrier,
@@ -112,11 +112,14 @@ impl Offer {
         carrier_config: CarrierConfig,
         observation: &Observation,
     ) -> Result<Initiated> {
+        let psk = self.known.psk_for(ticket);
+        // With another key than the invite's nothing is enrolled.
+        let keeping = psk.as_ref().and_then(|psk| self.known.keeping(ticket, psk));
         let config = self.session(
             role,
             Side::Initiator,
             Some(ticket.peer),
-            ticket.invite.clone(),
+            Arc::new(HelloKeys::new(&ticket.peer, &psk)),
             carrier_config,
         );
         let began = Instant::now();
@@ -131,7 +134,7 @@ impl Offer {
         Ok(Initiated {
             session,
             keygen: began.elapsed(),
-            keeping: self.known.keeping(ticket),
+            keeping,
         })
     }
 }

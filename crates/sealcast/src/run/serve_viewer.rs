@@ -20,6 +20,7 @@ use super::media_sender::MediaSender;
 use super::publisher_state::PublisherState;
 use super::runtime_settings::SettingsReceiver;
 use super::session_task::{Role, SessionTask};
+use super::target_rate::PathTarget;
 use crate::media::{Codec, Frame};
 use crate::meter::labels::DropCause;
 use crate::meter::logs::Phase;
@@ -46,6 +47,8 @@ struct Subscription {
     sender: MediaSender,
     /// Time of the last update of the target rate.
     target_told: Option<Instant>,
+    /// True while the viewer does not set the rate of the source.
+    stays_behind: bool,
 }
 
 /// The end of a viewer's session.
@@ -140,6 +143,7 @@ impl<T: Transport> Role<T> for ViewerRole {
             codec: Codec::Mjpeg,
             sender: MediaSender::default(),
             target_told: None,
+            stays_behind: false,
         });
         self.apply_settings(task)
     }
@@ -161,7 +165,7 @@ impl<T: Transport> Role<T> for ViewerRole {
             // Includes requests for a gateway: this end is none.
             _ => return Ok(()),
         }
-        self.shared.hub.request_keyframe();
+        self.request_keyframe();
         Ok(())
     }
 
@@ -250,7 +254,7 @@ impl ViewerRole {
             }
         }
         if skipped.next.is_none() {
-            self.shared.hub.request_keyframe();
+            self.request_keyframe();
         }
         skipped.next
     }
@@ -270,17 +274,50 @@ impl ViewerRole {
             return;
         }
         subscription.target_told = Some(now);
-        let target = match &mut self.delay_rate {
+        let path = match &mut self.delay_rate {
             Some(delay_rate) => {
                 let look = task.connection.look(subscription.queue.bytes() > 0);
-                look.and_then(|look| delay_rate.look(now, &look))
+                let rate = look.and_then(|look| delay_rate.look(now, &look));
+                // QUIC itself reports, and ends the connection to who does not.
+                rate.map(|rate| PathTarget { rate, reported: true })
             }
-            None => session.target(),
+            None => session.target().map(|rate| PathTarget {
+                rate,
+                reported: session.is_reported(),
+            }),
         };
-        if let Some(target) = target {
-            self.shared.hub.set_target(subscription.id, Some(target));
+        if let Some(path) = path {
+            self.shared.hub.set_target(subscription.id, Some(path));
             let loss = session.path_loss().map(|(share, _)| share);
-            self.shared.observation.metrics.path(loss, Some(target));
+            self.shared.observation.metrics.path(loss, Some(path.rate));
+            self.note_standing(task);
+        }
+    }
+
+    /// Log that the viewer stays behind the others, or keeps up again.
+    fn note_standing<T: Transport>(&mut self, task: &Task<T>) {
+        let Some(subscription) = &mut self.subscription else {
+            return;
+        };
+        let stays_behind = self.shared.hub.stays_behind(subscription.id);
+        if std::mem::replace(&mut subscription.stays_behind, stays_behind) == stays_behind {
+            return;
+        }
+        let viewer = task.name();
+        if stays_behind {
+            tracing::info!(
+                viewer,
+                "its path carries far less than those of others: it loses frames, and does not slow the others"
+            );
+        } else {
+            tracing::info!(viewer, "it keeps up with the others again");
+        }
+    }
+
+    fn request_keyframe(&self) {
+        let behind = |subscription: &Subscription| subscription.stays_behind;
+        if !self.subscription.as_ref().is_some_and(behind) {
+            self.shared.hub.request_keyframe();
         }
     }
 

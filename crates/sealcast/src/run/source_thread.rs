@@ -83,6 +83,7 @@ mod tests {
 
     use super::*;
     use crate::media::{Codec, FrameRate, StreamInfo};
+    use crate::run::target_rate::PathTarget;
     use crate::run::{QueueLimits, build_info};
 
     /// A source whose library panics on its camera's data.
@@ -127,7 +128,8 @@ mod tests {
             let Some(&target) = stated.get(self.made) else {
                 return Ok(None);
             };
-            self.hub.set_target(self.viewer, target);
+            let path = target.map(|rate| PathTarget { rate, reported: true });
+            self.hub.set_target(self.viewer, path);
             self.made += 1;
             let now = Instant::now();
             Ok(Some(Frame {

@@ -222,7 +222,7 @@ impl Viewer {
                     keys::Role::Viewer,
                     Side::Responder,
                     None,
-                    admission.newest_invite(),
+                    admission.hello_keys(self.offer.identity.peer_id()),
                     carrier_config,
                 );
                 PendingSession {
@@ -289,6 +289,11 @@ impl Viewer {
             },
             (Ended::Closed, None) => After::Done,
             (Ended::Session(SessionError::Handshake(error)), None) => After::Broken(handshake_failure(&remote, error)),
+            (Ended::Eof, None) if !established => {
+                let what = format!("{remote} closed the connection without an answer");
+                let hint = "check the port, and that the ticket is this publisher's: it does not answer to any other";
+                After::Broken(Failure::new(FailureKind::Network, what, hint))
+            }
             (ended, None) => {
                 let words = ended.in_words().unwrap_or_default();
                 let hint = match ended {

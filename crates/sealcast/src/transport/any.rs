@@ -12,7 +12,7 @@ use tokio::net::TcpListener;
 
 use super::quic::{self, QuicListener, QuicTransport};
 use super::udp::{self, UdpListener, UdpTransport};
-use super::{ListenUrl, Progress, TcpTransport, Transport, tcp};
+use super::{ListenUrl, Progress, ReceivedFrom, TcpTransport, Transport, tcp};
 use crate::failure::{Failure, FailureKind, Result};
 use crate::keys::entropy;
 use crate::meter::metrics::Metrics;
@@ -55,7 +55,7 @@ impl Listener {
     pub fn bind(url: &ListenUrl, identity: &Identity, metrics: Metrics) -> Result<Self> {
         match url.transport() {
             TransportKind::Tcp => tcp::listen(url.address).map(Self::Tcp),
-            TransportKind::Udp => udp::listen(url.address, metrics).map(Self::Udp),
+            TransportKind::Udp => udp::listen(url.address, &identity.peer_id(), metrics).map(Self::Udp),
             TransportKind::Quic => quic::listen(url.address, identity, metrics).map(Self::Quic),
         }
     }
@@ -161,6 +161,10 @@ impl Transport for AnyTransport {
         each!(self, transport => transport.message(limit))
     }
 
+    fn message_from(&mut self, limit: MessageLength) -> std::result::Result<Option<ReceivedFrom<'_>>, Malformed> {
+        each!(self, transport => transport.message_from(limit))
+    }
+
     fn outgoing(&mut self) -> &mut Vec<u8> {
         each!(self, transport => transport.outgoing())
     }
@@ -185,8 +189,12 @@ impl Transport for AnyTransport {
         each!(self, transport => transport.finish().await);
     }
 
-    fn follow(&mut self) {
-        each!(self, transport => transport.follow());
+    fn challenge(&mut self, message: &[u8]) {
+        each!(self, transport => transport.challenge(message));
+    }
+
+    fn follow(&mut self) -> Option<SocketAddr> {
+        each!(self, transport => transport.follow())
     }
 
     fn is_behind(&self) -> bool {

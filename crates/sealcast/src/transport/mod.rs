@@ -12,9 +12,10 @@ mod url;
 
 use std::future::Future;
 use std::io;
+use std::net::SocketAddr;
 use std::time::Duration;
 
-use sealcast_proto::wire::{Malformed, MessageLength, write_framed};
+use sealcast_proto::wire::{AddressBytes, Malformed, MessageLength, write_framed};
 
 pub use any::{Accepted, AnyTransport, Listener, connect};
 pub use memory::memory_pair;
@@ -36,6 +37,9 @@ pub enum Progress {
     Closed,
 }
 
+/// A message, with the address that it came from if messages are sent to another one.
+pub type ReceivedFrom<'a> = (Option<AddressBytes>, &'a mut [u8]);
+
 /// Carries messages. Records are sealed into the buffer [`outgoing`](Self::outgoing) and opened in place in the slice
 /// that [`message`](Self::message) returns, so that no message is copied in between.
 pub trait Transport: Send {
@@ -53,6 +57,15 @@ pub trait Transport: Send {
     /// # Errors
     /// [`Malformed`]: the framing is lost, so no further message can be found.
     fn message(&mut self, limit: MessageLength) -> Result<Option<&mut [u8]>, Malformed>;
+
+    /// As [`message`](Self::message), with the address that the message came from if messages are sent to another one.
+    /// A stream has a fixed peer, so the default gives no address.
+    ///
+    /// # Errors
+    /// As [`message`](Self::message).
+    fn message_from(&mut self, limit: MessageLength) -> Result<Option<ReceivedFrom<'_>>, Malformed> {
+        Ok(self.message(limit)?.map(|message| (None, message)))
+    }
 
     /// The buffer to append outgoing messages to, in the transport's framing.
     fn outgoing(&mut self) -> &mut Vec<u8>;
@@ -90,9 +103,15 @@ pub trait Transport: Send {
         std::future::ready(())
     }
 
-    /// The last message was authentic and newer than any before it: from now on, send replies to the address it came
-    /// from. A stream has a fixed peer, so the default does nothing.
-    fn follow(&mut self) {}
+    /// Send this message to the address that the last message came from, at once. A stream has a fixed peer, so the
+    /// default does nothing.
+    fn challenge(&mut self, _message: &[u8]) {}
+
+    /// The address that the last message came from is proved: send everything there from now on. Returns it for
+    /// display. A stream has a fixed peer, so the default does nothing.
+    fn follow(&mut self) -> Option<SocketAddr> {
+        None
+    }
 
     /// True if more data had arrived than was read at once, and the rest is about to be read.
     fn is_behind(&self) -> bool {

@@ -1,7 +1,9 @@
-//! Attackers on the path, and strangers who connect to the ports.
+//! Attackers on the path, strangers who connect to the ports, and hostile peers that were admitted.
 
+mod admitted;
 mod handshake;
 mod invites;
+mod local;
 mod port;
 mod quic_port;
 mod records;

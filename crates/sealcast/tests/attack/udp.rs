@@ -224,7 +224,7 @@ fn forgeries(connection: [u8; 4], cookie: &[u8]) -> Vec<Vec<u8>> {
     };
     let mut all = vec![
         bare(&[]),
-        // `unknown`, an alert, `knock` (a cookie request) and `cookie`.
+        // A message of no kind, an alert, a cookie request without a ticket, and a cookie.
         bare(&[0x09]),
         bare(&[0x05, 1]),
         [&bare(&[0x07])[..], &[0x5A; 16], &[0; 43]].concat(),

@@ -376,6 +376,37 @@ fn a_camera_is_hidden_from_viewers_that_are_not_on_its_list_and_lost_by_those_ta
 }
 
 #[test]
+fn players_change_a_camera_only_where_its_list_names_their_gateway() {
+    let (camera, _) = numbered("front");
+    let [friend, other] = [Viewer::new(), Viewer::new()];
+    let controlled = |by: &str| section("front", &camera.url(), &format!("control = [{by}]"));
+    let configured = Configured::start(&controlled(""), &[]);
+    let _links = [&friend, &other].map(|viewer| viewer.link(&configured.gateway.ticket));
+    let mut players = [&friend, &other].map(|viewer| viewer.play("front"));
+    let asked = Heard::Asked("SET_PARAMETER".to_owned());
+    let mut statuses = || {
+        players.each_mut().map(|player| {
+            let kind = [("Content-Type", "text/parameters")];
+            let answer = player.ask_with(Method::SetParameter, "", &kind, b"brightness: 3\r\n");
+            let kept = player.ask(Method::SetParameter, "", &[]).status == 200
+                && player.ask(Method::GetParameter, "", &[]).status == 200;
+            assert!(kept, "keep-alives need no right");
+            let words = String::from_utf8(answer.body).expect("text");
+            assert_eq!(words.contains("`control`"), answer.status == 403, "{words}");
+            answer.status
+        })
+    };
+    assert_eq!(statuses(), [403, 403], "nobody has the right by default");
+    assert!(!camera.heard_so_far().contains(&asked));
+    configured.reload(&controlled(&format!("\"{}\"", friend.peer)), TAKEN, 1);
+    assert_eq!(statuses(), [200, 403]);
+    let heard = camera.heard_so_far();
+    assert_eq!(heard.iter().filter(|heard| **heard == asked).count(), 1, "{heard:?}");
+    configured.reload(&controlled(""), TAKEN, 2);
+    assert_eq!(statuses(), [403, 403]);
+}
+
+#[test]
 fn a_viewer_gateway_that_is_taken_from_the_gateways_own_list_loses_its_session() {
     let (camera, sent) = numbered("front");
     let [friend, former] = [Viewer::new(), Viewer::new()];

@@ -3,6 +3,7 @@
 mod cameras;
 mod ends;
 mod joiners;
+mod logins;
 mod packets;
 mod players;
 mod proof;

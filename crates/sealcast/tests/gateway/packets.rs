@@ -142,7 +142,8 @@ fn reports_of_players_reach_the_camera_as_they_are() {
         let mut player = Player::watch(gateways.port, player_side);
         player.packets(10);
         for track in 0..2 {
-            let packet = format!("what a receiver reports about track {track}").into_bytes();
+            // A receiver report without blocks, from a source with the track's number.
+            let packet = vec![0x80, 201, 0, 1, 0, 0, 0, track];
             player.report(track, &packet);
             camera.hears(&Heard::Report(track * 2 + 1, packet));
         }

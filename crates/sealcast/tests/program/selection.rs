@@ -368,7 +368,8 @@ fn the_control_socket_refuses_what_it_does_not_know_and_goes_on() {
     drop(UnixListener::bind(&socket).expect("a socket"));
     let (mut publishing, _) = home.publish("test:160x120@5", &options);
 
-    let mut other = home.start(&format!("publish test:160x120@5 --listen tcp://127.0.0.1:0 {options}"));
+    let again = format!("publish test:160x120@5 --listen tcp://127.0.0.1:0 --ticket-file - {options}");
+    let mut other = home.start(&again);
     assert_eq!(other.ends(), 2);
     assert!(
         other.said().contains("a running program listens at"),
@@ -498,8 +499,8 @@ fn with_nothing_encrypted_a_stranger_and_a_wrong_publisher_are_still_refused() {
     let other = Home::new();
     let (_other, foreign) = other.publish(&clip.url(25, "&loop"), "--encrypt none");
     let misled = Proxy::redirect(&ticket, Proxy::port_of(&foreign));
-    let mut refused = viewer.start(&format!("watch {misled} --to file:out.h264"));
-    assert_eq!(refused.ends(), 6, "{}", refused.said());
+    let mut refused = viewer.start(&format!("watch {misled} --to file:out.h264 --no-reconnect"));
+    assert_eq!(refused.ends(), 5, "{}", refused.said());
     let nothing = |size: std::io::Result<fs::Metadata>| size.map_or(true, |file| file.len() == 0);
     assert!(nothing(fs::metadata(viewer.file("out.h264"))));
 }

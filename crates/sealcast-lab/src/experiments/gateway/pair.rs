@@ -21,6 +21,8 @@ use crate::harness::process::{Program, Stop, own_program};
 pub(super) const MAX_CAMERAS: usize = MAX_STREAM as usize;
 /// Time limit for a gateway to start.
 const PATIENCE: Duration = Duration::from_secs(60);
+/// The option of a viewer gateway that serves players without a password.
+const OPEN: &str = "--rtsp-open";
 /// Prefix of tickets.
 const TICKET: &str = "sealcast://";
 
@@ -43,7 +45,7 @@ pub(super) fn open(
         command.args(arguments).env("SEALCAST_HOME", scratch.join(file));
         Program::start(name, command, &scratch.join(format!("{file}.txt")))
     };
-    let mut arguments = words(&["camera", "--open", "--listen"]);
+    let mut arguments = words(&["camera", "--open", "--ticket-file", "-", "--listen"]);
     arguments.push(match gateways.options.as_str() {
         "" => format!("{}://127.0.0.1:0", load.carrier),
         options => format!("{}://127.0.0.1:0?{options}", load.carrier),
@@ -58,17 +60,26 @@ pub(super) fn open(
     }
     let mut programs = vec![start("the camera gateway", "camera", arguments)?];
     let ticket = TICKET.to_owned() + &programs[0].line(TICKET, PATIENCE, stop)?;
+    let open = opens_by_an_option(gateway(gateways.program.as_deref())?).map_err(&unusable)?;
     let mut ports = Vec::new();
     for at in 0..viewers(load) {
         let port = free_port().map_err(&unusable)?;
         let mut arguments = words(&["viewer", "--peer", &ticket, "--rtsp"]);
         arguments.push(format!("127.0.0.1:{port}"));
+        arguments.extend(open.then(|| OPEN.to_owned()));
         programs.push(start("the viewer gateway", &format!("viewer-{at}"), arguments)?);
         ports.push(port);
     }
     let camera_paths = camera_paths(load, &cameras, &ports).map_err(unusable)?;
     let processes: Vec<u32> = programs.iter().map(Program::id).collect();
     Ok(paths(camera_paths, processes, (programs, cameras)))
+}
+
+/// True if a viewer gateway has to be told to serve players without a password. An older program, given to be measured
+/// too, does not know the option and needs none.
+fn opens_by_an_option(mut gateway: Command) -> io::Result<bool> {
+    let help = gateway.args(["viewer", "--help"]).output()?;
+    Ok(String::from_utf8_lossy(&help.stdout).contains(OPEN))
 }
 
 fn words(words: &[&str]) -> Vec<String> {

@@ -6,6 +6,16 @@ use crate::wire::Malformed;
 /// Reason why a handshake failed. All variants except the last two are caused by the peer, or by somebody on the path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum HandshakeError {
+    /// The MAC of a hello does not fit: its sender has no ticket of this end. It gets no answer.
+    #[error("it has no ticket of this end")]
+    Mac,
+    /// The pre-shared key is not known to the responder: an invite that has expired, was used up or withdrawn, or an
+    /// enrolment that was removed.
+    #[error("the invite or the enrolment is not known there any more")]
+    Psk,
+    /// The identity is no valid peer id.
+    #[error("its identity is no valid peer id")]
+    Identity,
     /// A malformed or unexpected message: the peer may not speak this protocol at all.
     #[error("it does not speak the sealcast handshake")]
     Malformed,
@@ -76,6 +86,9 @@ impl HandshakeError {
     /// Returns one word for the reason, for counters, logs and `vectors/handshake.json`.
     pub fn reason(self) -> &'static str {
         match self {
+            Self::Mac => "mac",
+            Self::Psk => "psk",
+            Self::Identity => "identity",
             Self::Malformed => "malformed",
             Self::Version => "version",
             Self::Role => "role",

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use super::{Agreed, HandshakeConfig, HandshakeError, INITIATOR, Peer, RESPONDER, signed_bytes};
-use crate::keys::messages::{ALERT, Hello, RETRY, Reply, Retry, can_be_offered, finish_to_bytes};
-use crate::keys::schedule::{InviteProof, SealedPart};
+use crate::keys::messages::{Hello, RETRY, Reply, Retry, alerted, can_be_offered, finish_to_bytes};
+use crate::keys::schedule::SealedPart;
 use crate::keys::transcript::Transcript;
 use crate::keys::{DecapsulationKey, Mechanism, PeerId, Secret};
 
@@ -57,7 +57,7 @@ impl Initiator {
             share: key.share().to_vec(),
             cookie: Vec::new(),
         };
-        let hello_bytes = hello.to_bytes();
+        let hello_bytes = hello.to_bytes(&config.hello_keys);
         let sent = hello_bytes.clone();
         Ok((
             Self {
@@ -77,8 +77,8 @@ impl Initiator {
     /// [`HandshakeError`] with the reason. On a byte stream the handshake has failed then. Where anybody can inject
     /// messages, ignore the message: the error has not changed the state.
     pub fn handle(&mut self, message: &[u8]) -> Result<InitiatorStep, HandshakeError> {
-        if *message == ALERT {
-            return Err(HandshakeError::Alert);
+        if let Some(alert) = alerted(message) {
+            return Err(alert);
         }
         match message.first() {
             Some(&RETRY) => self.handle_retry(message).map(InitiatorStep::Send),
@@ -110,7 +110,7 @@ impl Initiator {
         self.hello.share = key.share().to_vec();
         self.hello.cookie = retry.cookie;
         self.key = Some(key);
-        self.hello_bytes = self.hello.to_bytes();
+        self.hello_bytes = self.hello.to_bytes(&self.config.hello_keys);
         Ok(self.hello_bytes.clone())
     }
 
@@ -126,7 +126,8 @@ impl Initiator {
         }
         let mechanism = self.offered(reply.mechanism).ok_or(HandshakeError::NotOffered)?;
         let key = self.key.as_ref().ok_or(HandshakeError::Misuse)?;
-        let hs = Secret::handshake(&key.decapsulate(&reply.ciphertext)?);
+        let (keys, shared) = (&self.config.hello_keys, key.decapsulate(&reply.ciphertext)?);
+        let hs = keys.handshake_secret(keys.own(), &shared);
 
         let mut transcript = self.retry.clone().unwrap_or_else(Transcript::new);
         transcript.add(&self.hello_bytes);
@@ -153,7 +154,8 @@ impl Initiator {
             return Err(HandshakeError::OwnIdentity);
         }
         if id.verifies(&signed_bytes(RESPONDER, reply.role, th1, &id), &signature) {
-            Ok(Peer { id, psk: None })
+            let psk = self.config.hello_keys.name(self.config.hello_keys.own());
+            Ok(Peer { id, psk })
         } else {
             Err(HandshakeError::Signature)
         }
@@ -165,14 +167,7 @@ impl Initiator {
             .config
             .identity
             .sign(&signed_bytes(INITIATOR, self.config.role, th2, &identity));
-        let mut part = [&identity.0[..], &signature].concat();
-        match &self.config.invite {
-            Some(invite) => {
-                part.push(1);
-                part.extend_from_slice(&InviteProof::new(invite).make(th2, &identity.0));
-            }
-            None => part.extend_from_slice(&[0; 33]),
-        }
+        let part = [&identity.0[..], &signature].concat();
         finish_to_bytes(&SealedPart::Finish.seal(hs, th2, part))
     }
 }

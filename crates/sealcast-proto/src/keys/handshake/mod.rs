@@ -19,7 +19,7 @@ pub use responder::{Responder, ResponderStep};
 
 use zeroize::Zeroizing;
 
-use super::{EpochSecret, Identity, Invite, Mechanism, PeerId, PresharedKey, PskName, Role};
+use super::{EpochSecret, HelloKeys, Identity, Mechanism, PeerId, PresharedKey, PskName, Role};
 use crate::seal::Suite;
 
 /// Configuration of one end for a handshake.
@@ -36,8 +36,8 @@ pub struct HandshakeConfig {
     pub mechanisms: Vec<Arc<dyn Mechanism>>,
     /// The only peer that an initiator accepts. Empty at a responder, whose program decides by [`Peer`].
     pub pinned: Option<PeerId>,
-    /// The invite that an initiator proves, or that a responder recognises.
-    pub invite: Option<Invite>,
+    /// The keys of hellos to the responder, with the pre-shared key of an initiator, or all those of a responder.
+    pub hello_keys: Arc<HelloKeys>,
 }
 
 /// The other end, with a proven identity.
@@ -61,6 +61,8 @@ pub struct Agreed {
     pub mechanism: Arc<dyn Mechanism>,
     /// The other end.
     pub peer: Peer,
+    /// Names the session in signatures.
+    pub binding: [u8; 32],
     /// The pre-shared key of later handshakes of this pair, if the responder enrols the initiator in this one.
     pub enrolment: PresharedKey,
 }
@@ -69,6 +71,8 @@ impl Agreed {
     fn new(hs: &super::Secret, th3: &[u8; 32], suite: Suite, mechanism: Arc<dyn Mechanism>, peer: Peer) -> Self {
         let mut session_id = [0; 8];
         hs.expand(b"session id", th3, &mut session_id);
+        let mut binding = [0; 32];
+        hs.expand(b"binding", th3, &mut binding);
         let mut enrolment = Zeroizing::new([0; 32]);
         hs.expand(b"enrolment", th3, enrolment.as_mut());
         Self {
@@ -77,6 +81,7 @@ impl Agreed {
             suite,
             mechanism,
             peer,
+            binding,
             enrolment: PresharedKey::new(*enrolment),
         }
     }
@@ -85,7 +90,7 @@ impl Agreed {
 /// Returns the bytes that an end signs: side, role, transcript hash and identity (keys.md §4).
 fn signed_bytes(side: &str, role: Role, th: &[u8; 32], identity: &PeerId) -> Vec<u8> {
     [
-        b"sealcast1 ",
+        b"sealcast2 ",
         side.as_bytes(),
         b" ",
         role.name().as_bytes(),

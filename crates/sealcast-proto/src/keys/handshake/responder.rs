@@ -3,10 +3,11 @@
 use std::sync::Arc;
 
 use super::{Agreed, HandshakeConfig, HandshakeError, INITIATOR, Peer, RESPONDER, signed_bytes};
-use crate::keys::messages::{ALERT, Hello, Reply, Retry, parse_finish};
-use crate::keys::schedule::{InviteProof, SealedPart};
+use crate::keys::messages::{Hello, Reply, Retry, alerted, parse_finish};
+use crate::keys::psk::Psk;
+use crate::keys::schedule::SealedPart;
 use crate::keys::transcript::Transcript;
-use crate::keys::{Mechanism, PeerId, PresharedKey, Secret};
+use crate::keys::{Mechanism, PeerId, Secret};
 use crate::seal::Suite;
 
 /// Next action of the responder.
@@ -21,11 +22,13 @@ enum State {
     ExpectHello,
     ExpectSecondHello {
         first: Box<Hello>,
+        psk: Psk,
         retry: Retry,
         transcript: Transcript,
     },
     ExpectFinish {
         hs: Box<Secret>,
+        psk: Psk,
         transcript: Transcript,
         suite: Suite,
         mechanism: Arc<dyn Mechanism>,
@@ -59,19 +62,24 @@ impl Responder {
     /// [`HandshakeError`] with the reason. On a byte stream the handshake has failed then. Where anybody can inject
     /// messages, ignore the message: the error has not changed the state.
     pub fn handle(&mut self, message: &[u8]) -> Result<ResponderStep, HandshakeError> {
-        if *message == ALERT {
-            return Err(HandshakeError::Alert);
+        if let Some(alert) = alerted(message)
+            && !matches!(self.state, State::ExpectHello)
+        {
+            return Err(alert);
         }
         match &self.state {
             State::ExpectHello => self.handle_first_hello(message).map(ResponderStep::Send),
             State::ExpectSecondHello { .. } => self.handle_second_hello(message).map(ResponderStep::Send),
             State::ExpectFinish {
                 hs,
+                psk,
                 transcript,
                 suite,
                 mechanism,
             } => {
-                let peer = self.verify_initiator(hs, &transcript.hash(), message)?;
+                let id = self.verify_initiator(hs, &transcript.hash(), message)?;
+                let psk = self.config.hello_keys.name(*psk);
+                let peer = Peer { id, psk };
                 let th3 = transcript.hash_with(message);
                 let agreed = Agreed::new(hs, &th3, *suite, Arc::clone(mechanism), peer);
                 self.state = State::Over;
@@ -84,20 +92,24 @@ impl Responder {
     fn handle_second_hello(&mut self, message: &[u8]) -> Result<Vec<u8>, HandshakeError> {
         let State::ExpectSecondHello {
             first,
+            psk,
             retry,
             transcript,
         } = &self.state
         else {
             return Err(HandshakeError::Misuse);
         };
-        let hello = Hello::parse(message, false)?;
+        let (hello, second_psk) = Hello::parse(message, false, &self.config.hello_keys)?;
         if hello.role != self.config.role.other() {
             return Err(HandshakeError::Role);
         }
         check_repeated(first, retry, &hello)?;
+        if second_psk != *psk {
+            return Err(HandshakeError::Retry);
+        }
         let mechanism = self.accepted(retry.mechanism).ok_or(HandshakeError::Misuse)?;
         let transcript = transcript.clone();
-        self.reply(&hello, message, transcript, mechanism)
+        self.reply(&hello, second_psk, message, transcript, mechanism)
     }
 
     fn accepted(&self, id: u8) -> Option<Arc<dyn Mechanism>> {
@@ -109,7 +121,7 @@ impl Responder {
     }
 
     fn handle_first_hello(&mut self, message: &[u8]) -> Result<Vec<u8>, HandshakeError> {
-        let hello = Hello::parse(message, true)?;
+        let (hello, psk) = Hello::parse(message, true, &self.config.hello_keys)?;
         if hello.role != self.config.role.other() {
             return Err(HandshakeError::Role);
         }
@@ -121,7 +133,7 @@ impl Responder {
             .find(|mechanism| hello.mechanisms.contains(&mechanism.id()));
         let mechanism = chosen.cloned().ok_or(HandshakeError::NoCommonMechanism)?;
         if mechanism.id() == hello.share_mechanism && self.cookie.is_empty() {
-            return self.reply(&hello, message, Transcript::new(), mechanism);
+            return self.reply(&hello, psk, message, Transcript::new(), mechanism);
         }
         let retry = Retry {
             mechanism: mechanism.id(),
@@ -131,6 +143,7 @@ impl Responder {
         let transcript = Transcript::with_retry(message, &retry_bytes);
         self.state = State::ExpectSecondHello {
             first: Box::new(hello),
+            psk,
             retry,
             transcript,
         };
@@ -145,13 +158,14 @@ impl Responder {
     fn reply(
         &mut self,
         hello: &Hello,
+        psk: Psk,
         message: &[u8],
         mut transcript: Transcript,
         mechanism: Arc<dyn Mechanism>,
     ) -> Result<Vec<u8>, HandshakeError> {
         let suite = self.choose_suite(hello)?;
         let (ciphertext, shared) = mechanism.encapsulate(&hello.share)?;
-        let hs = Secret::handshake(&shared);
+        let hs = self.config.hello_keys.handshake_secret(psk, &shared);
         let mut reply = Reply {
             role: self.config.role,
             random: self.random,
@@ -172,6 +186,7 @@ impl Responder {
         transcript.add(&reply);
         self.state = State::ExpectFinish {
             hs: Box::new(hs),
+            psk,
             transcript,
             suite,
             mechanism,
@@ -179,26 +194,19 @@ impl Responder {
         Ok(reply)
     }
 
-    fn verify_initiator(&self, hs: &Secret, th2: &[u8; 32], message: &[u8]) -> Result<Peer, HandshakeError> {
+    fn verify_initiator(&self, hs: &Secret, th2: &[u8; 32], message: &[u8]) -> Result<PeerId, HandshakeError> {
         let sealed = parse_finish(message)?;
         let part = SealedPart::Finish.open(hs, th2, sealed).ok_or(HandshakeError::Sealed)?;
         let (identity, rest) = part.split_first_chunk::<32>().ok_or(HandshakeError::Malformed)?;
-        let (signature, rest) = rest.split_first_chunk::<64>().ok_or(HandshakeError::Malformed)?;
-        let (&invited, proof) = rest.split_first().ok_or(HandshakeError::Malformed)?;
-        if invited > 1 || (invited == 0 && proof != [0; 32]) {
-            return Err(HandshakeError::Malformed);
-        }
-        let id = PeerId(*identity);
+        let signature = rest.try_into().map_err(|_| HandshakeError::Malformed)?;
+        let id = PeerId::new(*identity).ok_or(HandshakeError::Identity)?;
         if id == self.config.identity.peer_id() {
             return Err(HandshakeError::OwnIdentity);
         }
-        if !id.verifies(&signed_bytes(INITIATOR, self.config.role.other(), th2, &id), signature) {
+        if !id.verifies(&signed_bytes(INITIATOR, self.config.role.other(), th2, &id), &signature) {
             return Err(HandshakeError::Signature);
         }
-        let invite = self.config.invite.as_ref().filter(|_| invited == 1);
-        let proved = invite.filter(|invite| InviteProof::new(invite).verifies(th2, &id.0, proof));
-        let psk = proved.map(|invite| PresharedKey::from_invite(invite).name());
-        Ok(Peer { id, psk })
+        Ok(id)
     }
 }
 

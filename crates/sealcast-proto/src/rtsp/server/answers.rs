@@ -1,5 +1,7 @@
 //! Responses to the player that depend on an answer of the program.
 
+use std::time::Duration;
+
 use super::machine::{Camera, Pending, PlayerServer, Question, Watching};
 use super::{PLAYER_TIMEOUT, PlayerAnswer, PlayerError};
 use crate::rtsp::carried::{CarriedHeader, CarriedStatus, Parameters, Verb};
@@ -9,12 +11,21 @@ use crate::rtsp::transport::{Granted, PortPair};
 use crate::rtsp::url::rtp_info_for_player;
 
 impl PlayerServer {
-    pub(super) fn answered(&mut self, pending: Pending, answer: PlayerAnswer<'_>) -> Result<(), PlayerError> {
+    pub(super) fn answered(
+        &mut self,
+        now: Duration,
+        pending: Pending,
+        answer: PlayerAnswer<'_>,
+    ) -> Result<(), PlayerError> {
         let response = match (pending.question, answer) {
             (Question::Describe { path, base }, PlayerAnswer::Described(Ok(sdp))) => self.described(path, base, sdp),
             (Question::Describe { .. }, PlayerAnswer::Described(Err(status))) => Response::new(status.code()),
             (Question::Ports { track, client }, PlayerAnswer::Ports(ports)) => self.ports_opened(track, client, ports),
             (Question::Command(verb), PlayerAnswer::Done(status, with)) => self.done(verb, status, with),
+            (Question::Login { request, right }, PlayerAnswer::Login) => {
+                self.logged_in = right;
+                return self.respond(now, &request, Some(right));
+            }
             _ => return Err(PlayerError::Misuse),
         };
         self.send(response, Some(pending.cseq));

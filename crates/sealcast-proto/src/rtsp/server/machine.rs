@@ -10,7 +10,7 @@ use super::{
 };
 use crate::rtsp::auth::Verifier;
 use crate::rtsp::carried::{CarriedStatus, Parameters, Verb};
-use crate::rtsp::message::{Message, Response};
+use crate::rtsp::message::{Message, Request, Response};
 use crate::rtsp::reader::MessageReader;
 use crate::rtsp::tracks::{Channel, Interleaving, Track, TrackSet};
 use crate::rtsp::transport::{PortPair, Route};
@@ -35,9 +35,20 @@ pub(super) struct Watching {
 
 /// The request to the program that is waiting for an answer.
 pub(super) enum Question {
-    Describe { path: String, base: String },
-    Ports { track: Track, client: PortPair },
+    Describe {
+        path: String,
+        base: String,
+    },
+    Ports {
+        track: Track,
+        client: PortPair,
+    },
     Command(Verb),
+    /// Whether the player may go on, with its request and whether the credentials in it are right.
+    Login {
+        request: Box<Request>,
+        right: bool,
+    },
 }
 
 /// A player's request that is not answered yet.
@@ -52,6 +63,8 @@ pub struct PlayerServer {
     pub(super) udp_allowed: bool,
     pub(super) session_id: String,
     pub(super) verifier: Option<Verifier>,
+    /// True once the player has proved its credentials, or if it needs none.
+    pub(super) logged_in: bool,
     pub(super) failed_logins: u32,
     reader: MessageReader,
     out: VecDeque<PlayerOutput>,
@@ -72,6 +85,7 @@ impl PlayerServer {
         Self {
             udp_allowed: config.udp,
             session_id: HEXLOWER.encode(&name[..8]),
+            logged_in: config.login.is_none(),
             verifier: config
                 .login
                 .map(|(credentials, algorithm)| Verifier::new(credentials, algorithm, nonce)),
@@ -85,6 +99,11 @@ impl PlayerServer {
             heard: now,
             over: false,
         }
+    }
+
+    /// Returns true if the player has proved its credentials, or needs none.
+    pub fn is_logged_in(&self) -> bool {
+        self.logged_in
     }
 
     /// Processes an input at a monotonic time; see the module documentation.
@@ -133,7 +152,7 @@ impl PlayerServer {
             }
             PlayerInput::Timeout => self.time_out(now),
             PlayerInput::Answer(number, answer) => match self.pending.take_if(|_| number == self.questions) {
-                Some(pending) => self.answered(pending, answer),
+                Some(pending) => self.answered(now, pending, answer),
                 None => Ok(()),
             },
         }
@@ -143,7 +162,7 @@ impl PlayerServer {
     fn read_on(&mut self, now: Duration) -> Result<(), PlayerError> {
         while self.pending.is_none() {
             match self.reader.next_message()? {
-                Some(Message::Request(request)) => self.request(now, &request)?,
+                Some(Message::Request(request)) => self.request(now, request)?,
                 Some(Message::Data { channel, bytes }) => self.data(channel, bytes),
                 // The server sends no requests to players.
                 Some(Message::Response(_)) => {}
@@ -184,6 +203,7 @@ impl PlayerServer {
                 verb: *verb,
                 with,
             },
+            Question::Login { right, .. } => PlayerEvent::Login { number, right: *right },
         }));
         self.pending = Some(Pending {
             cseq,
@@ -216,8 +236,9 @@ impl PlayerServer {
                 Question::Describe { .. } => PlayerAnswer::Described(Err(CarriedStatus::TIMEOUT)),
                 Question::Ports { .. } => PlayerAnswer::Ports(None),
                 Question::Command(_) => PlayerAnswer::Done(CarriedStatus::TIMEOUT, &Parameters::default()),
+                Question::Login { .. } => PlayerAnswer::Login,
             };
-            return self.answered(pending, late);
+            return self.answered(now, pending, late);
         }
         self.tear_down();
         Err(PlayerError::Silent)

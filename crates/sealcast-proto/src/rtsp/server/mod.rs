@@ -21,8 +21,8 @@ use super::reader::NotRtsp;
 use super::tracks::{Channel, Track};
 use super::transport::PortPair;
 
-/// Time that the program has to answer an event. After it the player gets a 504, or a 461 where the event asked for
-/// ports.
+/// Time that the program has to answer an event. After it the player gets a 504, a 461 where the event asked for ports,
+/// or its due where the event was a login.
 pub const ANSWER_PATIENCE: Duration = Duration::from_secs(10);
 /// Silence after which a player that receives over UDP is considered gone.
 pub const PLAYER_TIMEOUT: Duration = Duration::from_secs(60);
@@ -65,6 +65,8 @@ pub enum PlayerAnswer<'a> {
     Ports(Option<PortPair>),
     /// To [`PlayerEvent::Command`].
     Done(CarriedStatus, &'a Parameters),
+    /// To [`PlayerEvent::Login`]: the player may learn now whether its password is right.
+    Login,
 }
 
 /// Output of the server.
@@ -106,6 +108,14 @@ pub enum PlayerEvent {
         verb: Verb,
         /// Headers and body.
         with: Parameters,
+    },
+    /// The player gives credentials, and has not proved any before. Answer with [`PlayerAnswer::Login`]; until then it
+    /// does not learn whether they are right. So the program can slow down who guesses.
+    Login {
+        /// Number of the event, counted per connection.
+        number: u32,
+        /// True if the credentials are right.
+        right: bool,
     },
     /// An RTCP packet of the player, received on the RTSP connection.
     Rtcp(Channel, Vec<u8>),

@@ -20,12 +20,33 @@ type Outcome = Result<Response, Deferred>;
 struct Deferred(Question, Parameters);
 
 impl PlayerServer {
-    pub(super) fn request(&mut self, now: Duration, request: &Request) -> Result<(), PlayerError> {
-        let cseq = request.headers.get("CSeq").and_then(parse_number);
+    pub(super) fn request(&mut self, now: Duration, request: Request) -> Result<(), PlayerError> {
+        let cseq = cseq(&request).filter(|_| request.version_one);
+        match (cseq, self.first_login(&request)) {
+            (Some(cseq), Some(right)) => {
+                let request = Box::new(request);
+                self.ask(now, cseq, Question::Login { request, right }, Parameters::default());
+                Ok(())
+            }
+            _ => self.respond(now, &request, None),
+        }
+    }
+
+    /// Returns whether credentials are right that a request gives before the player has proved any.
+    fn first_login(&mut self, request: &Request) -> Option<bool> {
+        let gives_some = known(&request.method) && request.headers.get("Authorization").is_some();
+        let verifier = self.verifier.as_mut().filter(|_| !self.logged_in && gives_some)?;
+        Some(verifier.admits(request))
+    }
+
+    /// Responds to a request, or passes it to the program. `login`: whether its credentials are right, if that was
+    /// found out already.
+    pub(super) fn respond(&mut self, now: Duration, request: &Request, login: Option<bool>) -> Result<(), PlayerError> {
+        let cseq = cseq(request);
         let outcome = match (request.version_one, cseq) {
             (false, _) => Ok(Response::new(505)),
             (true, None) => Ok(Response::new(400)),
-            (true, Some(_)) => match self.refusal(request) {
+            (true, Some(_)) => match self.refusal(request, login) {
                 Some(refusal) => Ok(refusal),
                 None => self.outcome(request),
             },
@@ -42,11 +63,11 @@ impl PlayerServer {
     }
 
     /// Returns the response to a request that is refused whatever it asks for.
-    fn refusal(&mut self, request: &Request) -> Option<Response> {
+    fn refusal(&mut self, request: &Request, login: Option<bool>) -> Option<Response> {
         let mut refusal = match &request.method {
             Method::Announce | Method::Record => Response::new(405),
             Method::Other(_) | Method::Redirect => Response::new(501),
-            _ => return self.refusal_of_known(request),
+            _ => return self.refusal_of_known(request, login),
         };
         refusal.headers.add("Public", PUBLIC);
         if refusal.status == 405 {
@@ -55,7 +76,7 @@ impl PlayerServer {
         Some(refusal)
     }
 
-    fn refusal_of_known(&mut self, request: &Request) -> Option<Response> {
+    fn refusal_of_known(&mut self, request: &Request, login: Option<bool>) -> Option<Response> {
         if let Some(feature) = request.headers.get("Require") {
             let mut refusal = Response::new(551);
             refusal.headers.add("Unsupported", feature);
@@ -63,7 +84,7 @@ impl PlayerServer {
         }
         // OPTIONS needs no login: the supported methods are not secret, and players ask for them before they log in.
         if let Some(verifier) = self.verifier.as_mut().filter(|_| request.method != Method::Options) {
-            if !verifier.admits(request) {
+            if !login.unwrap_or_else(|| verifier.admits(request)) {
                 let mut refusal = Response::new(401);
                 refusal.headers.add("WWW-Authenticate", verifier.challenge());
                 self.failed_logins += 1;
@@ -200,6 +221,18 @@ impl PlayerServer {
         }
         Err(Deferred(Question::Command(verb), with))
     }
+}
+
+/// Returns true for the methods that need a login, if any is needed.
+fn known(method: &Method) -> bool {
+    !matches!(
+        method,
+        Method::Options | Method::Announce | Method::Record | Method::Other(_) | Method::Redirect
+    )
+}
+
+fn cseq(request: &Request) -> Option<u32> {
+    request.headers.get("CSeq").and_then(parse_number)
 }
 
 fn parse_number(value: &str) -> Option<u32> {

@@ -1,8 +1,9 @@
 //! Requests of players, in and out of order, and the responses to them.
 
 use super::*;
+use crate::rtsp::auth::Authenticator;
 use crate::rtsp::carried::CarriedHeader;
-use crate::rtsp::message::{Message, Response, put_data};
+use crate::rtsp::message::{Message, Method, Request, Response, put_data};
 use crate::rtsp::reader::MessageReader;
 use crate::rtsp::tracks::TrackSet;
 use crate::rtsp::transport::Route;
@@ -196,6 +197,62 @@ fn wrong_credentials_end_the_connection_in_the_end() {
     }
     let handled = player.handle(NOW, PlayerInput::Bytes(request.as_bytes()));
     assert_eq!(handled, Err(PlayerError::Login));
+}
+
+/// A DESCRIBE with an answer to the server's challenge.
+fn authorized(password: &str) -> String {
+    let mut asked = Request::new(Method::Describe, URL.to_owned());
+    let challenge = say(
+        &mut open(true, true),
+        &format!("DESCRIBE {URL} RTSP/1.0\r\nCSeq: 1\r\n\r\n"),
+    );
+    let credentials = Credentials::new("viewer", password.to_owned());
+    let mut authenticator = Authenticator::new(Some(credentials), [1; 16]);
+    authenticator.challenged(&challenge.0[0], false).unwrap();
+    assert!(authenticator.authorize(&mut asked));
+    asked.headers.add("CSeq", "7");
+    String::from_utf8(asked.to_bytes()).unwrap()
+}
+
+#[test]
+fn whether_a_password_is_right_is_told_when_the_program_says_so() {
+    for (password, right) in [("sesame", true), ("wrong", false)] {
+        let mut player = open(true, true);
+        let twice = authorized(password).repeat(2);
+        let (responses, events) = say(&mut player, &twice);
+        assert_eq!(
+            (responses.len(), &events[..]),
+            (0, &[PlayerEvent::Login { number: 1, right }][..])
+        );
+        assert!(!player.is_logged_in());
+        let (responses, events) = answer(&mut player, 1, PlayerAnswer::Login);
+        assert_eq!(player.is_logged_in(), right);
+        if right {
+            let path = "front".to_owned();
+            assert_eq!(
+                (responses.len(), events),
+                (0, vec![PlayerEvent::Describe { number: 2, path }])
+            );
+            continue;
+        }
+        assert_eq!(
+            (responses[0].status, responses[0].headers.get("CSeq")),
+            (401, Some("7"))
+        );
+        assert_eq!(
+            events,
+            [PlayerEvent::Login { number: 2, right }],
+            "each guess is asked about"
+        );
+    }
+}
+
+#[test]
+fn a_login_that_the_program_forgets_is_answered_in_the_end() {
+    let mut player = open(true, true);
+    say(&mut player, &authorized("wrong"));
+    player.handle(NOW + ANSWER_PATIENCE, PlayerInput::Timeout).unwrap();
+    assert_eq!(drain(&mut player).0[0].status, 401);
 }
 
 #[test]

@@ -110,6 +110,8 @@ fn came(block: &SentBlock, report: &Report<'_>) -> bool {
 pub(in crate::session) struct Outbound {
     pub(super) connection: Option<u32>,
     pub(super) limit: usize,
+    /// `limit` on a path of which nothing is known.
+    base_limit: usize,
     /// Path MTU search, where the MTU is to be discovered.
     pub(super) search: Option<MtuSearch>,
     pub(super) delivery: Delivery,
@@ -152,6 +154,7 @@ impl Outbound {
         Self {
             connection,
             limit,
+            base_limit: limit,
             search: (connection.is_some() && delivery.mtu == Mtu::Discover).then(|| MtuSearch::new(now)),
             delivery,
             next: 0,
@@ -178,6 +181,16 @@ impl Outbound {
             tail: TailLossProbe::default(),
             counts: OutboundCounts::default(),
         }
+    }
+
+    /// The peer is at another address: what was known of the path is not true of this one (RFC 9000 §9.4).
+    pub(in crate::session) fn new_path(&mut self, now: Duration) {
+        self.limit = self.base_limit;
+        self.search = self.search.as_ref().map(|_| MtuSearch::new(now));
+        self.rate = RateController::new(self.delivery.rate.unwrap_or_default());
+        self.rate.queued(self.backlog.saturating_add(self.waiting));
+        self.pacer = Pacer::new(now);
+        self.unanswered = None;
     }
 
     pub(in crate::session) fn counts(&self) -> OutboundCounts {
@@ -291,6 +304,11 @@ impl Outbound {
     /// Target bit rate of the encoder, bit/s, where the path is estimated.
     pub(in crate::session) fn target(&self) -> Option<u64> {
         self.delivery.rate.map(|_| self.rate.target())
+    }
+
+    /// True if the viewer reports what arrives.
+    pub(in crate::session) fn is_reported(&self) -> bool {
+        self.rate.is_reported()
     }
 
     /// Smoothed share of packets lost, and the mean length of a loss burst.

@@ -10,7 +10,7 @@ use zeroize::Zeroizing;
 
 use super::lines;
 use crate::failure::{Failure, FailureKind, Result};
-use crate::keys::files;
+use crate::private_file::{self, read_secret};
 
 /// Maximum number of listening ends whose secrets are kept. One more removes the oldest.
 const MAX_KNOWN: usize = 1024;
@@ -51,9 +51,9 @@ impl KnownPeers {
     }
 
     /// What to do once a session with the end of this ticket is established.
-    pub fn keeping(&self, ticket: &Ticket) -> Option<Keeping> {
+    pub fn keeping(&self, ticket: &Ticket, psk: &PresharedKey) -> Option<Keeping> {
         let invite = PresharedKey::from_invite(ticket.invite.as_ref()?).name();
-        self.dir.as_ref()?;
+        self.dir.as_ref().filter(|_| invite == psk.name())?;
         Some(Keeping {
             known: self.clone(),
             peer: ticket.peer,
@@ -67,7 +67,7 @@ impl KnownPeers {
         if !path.exists() {
             return None;
         }
-        let kept = files::read_secret(&path).and_then(|text| {
+        let kept = read_secret(&path).and_then(|text| {
             parse(&text).ok_or_else(|| {
                 let what = format!("{} holds no kept secret", path.display());
                 Failure::new(FailureKind::Keys, what, "remove it, and ask for a new ticket")
@@ -102,8 +102,8 @@ impl Keeping {
         let mut text = Zeroizing::new(String::with_capacity(128));
         text.push_str(&lines::secret_text(secret));
         text.push_str(&format!(" {}\n", self.invite));
-        let made = files::private_dir(dir);
-        let written = made.and_then(|()| files::replace_secret(&path, text.as_bytes()));
+        let made = private_file::create_folder(dir);
+        let written = made.and_then(|()| private_file::replace_secret(&path, text.as_bytes()));
         written.map_err(|error| {
             let what = format!(
                 "the secret of the enrolment cannot be kept in {} ({error})",
@@ -170,9 +170,15 @@ mod tests {
         let invite = |byte| Some(PresharedKey::from_invite(&Invite::new([byte; 16])).name());
         assert_eq!(name(known.psk_for(&ticket(None))), None);
         assert_eq!(name(known.psk_for(&ticket(Some(1)))), invite(1));
-        assert!(known.keeping(&ticket(None)).is_none(), "no invite was proved");
         let secret = PresharedKey::new([9; 32]);
-        known.keeping(&ticket(Some(1))).expect("an invite").keep(&secret);
+        let first = PresharedKey::from_invite(&Invite::new([1; 16]));
+        assert!(known.keeping(&ticket(None), &first).is_none(), "no invite was proved");
+        let other = known.keeping(&ticket(Some(1)), &secret);
+        assert!(other.is_none(), "another key was proved");
+        known
+            .keeping(&ticket(Some(1)), &first)
+            .expect("an invite")
+            .keep(&secret);
         let kept = Some(secret.name());
         assert_eq!(name(known.psk_for(&ticket(Some(1)))), kept);
         assert_eq!(name(known.psk_for(&ticket(None))), kept);
@@ -182,7 +188,7 @@ mod tests {
         assert_eq!(mode & 0o777, 0o600);
         fs::write(&file, "nonsense").expect("written");
         assert_eq!(name(known.psk_for(&ticket(Some(1)))), invite(1), "it is never fatal");
-        assert!(KnownPeers::nowhere().keeping(&ticket(Some(1))).is_none());
+        assert!(KnownPeers::nowhere().keeping(&ticket(Some(1)), &first).is_none());
     }
 
     #[test]

@@ -220,26 +220,20 @@ impl PeerLists {
         invites.chain(secrets).collect()
     }
 
-    /// The newest invite that has not expired.
-    pub fn newest_invite(&self, now: Timestamp) -> Option<&Invite> {
-        let mut newest_first = self.invites.iter().rev();
-        newest_first
-            .find(|invite| now < invite.expires)
-            .map(|invite| &invite.invite)
-    }
-
     /// Decide on a peer that proved its identity and perhaps a pre-shared key.
     pub fn judge(&self, peer: &Peer, now: Timestamp) -> Decision {
         let listed = self.peer(&peer.id);
-        if listed.is_some_and(|listed| listed.enrolment.is_none()) {
-            return Decision::Known;
-        }
+        let allowed = listed.is_some_and(|listed| listed.enrolment.is_none());
         let unproved = match listed {
             Some(_) => Refusal::Unproved,
             None => Refusal::Unknown,
         };
         let Some(psk) = peer.psk else {
-            return Decision::Refused(unproved);
+            return if allowed {
+                Decision::Known
+            } else {
+                Decision::Refused(unproved)
+            };
         };
         let mut enrolments = self
             .peers

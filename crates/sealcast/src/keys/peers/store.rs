@@ -16,7 +16,7 @@ use zeroize::Zeroizing;
 use super::lines;
 use super::lists::{Edit, PeerLists};
 use crate::failure::{Failure, FailureKind, Result};
-use crate::keys::files;
+use crate::private_file;
 
 /// How long a running program waits for an edit of a command; media wait with it.
 const PROGRAM_PATIENCE: Duration = Duration::from_millis(300);
@@ -61,7 +61,7 @@ impl PeerStore {
     /// Another program runs with them.
     pub fn claim(dir: &Path, now: Timestamp) -> Result<Self> {
         let mut store = Self::at(dir, PROGRAM_PATIENCE);
-        let claimed = files::private_dir(dir).and_then(|()| lock(&dir.join(RUNNING), PROGRAM_PATIENCE));
+        let claimed = private_file::create_folder(dir).and_then(|()| lock(&dir.join(RUNNING), PROGRAM_PATIENCE));
         match claimed.and_then(|file| note_process(&file).map(|()| file)) {
             Ok(file) => store.claim = Some(file),
             Err(error) if error.kind() == ErrorKind::WouldBlock => {
@@ -153,7 +153,7 @@ fn note_process(mut file: &File) -> io::Result<()> {
 /// Read the lists, apply the edits and write the result, while no other program does.
 fn exchange(dir: &Path, edits: &[Edit], patience: Duration, now: Timestamp) -> io::Result<PeerLists> {
     let paths = [dir.join(ENROLLED), dir.join(INVITES)];
-    files::private_dir(dir)?;
+    private_file::create_folder(dir)?;
     let _editing = lock(&dir.join(EDITING), patience)?;
     let [enrolled, invites] = [read(&paths[0])?, read(&paths[1])?];
     let mut lists = PeerLists {
@@ -209,7 +209,7 @@ fn read(path: &Path) -> io::Result<Zeroizing<String>> {
 fn replace(path: &Path, before: &str, after: &str) -> io::Result<()> {
     match before == after {
         true => Ok(()),
-        false => files::replace_secret(path, after.as_bytes()),
+        false => private_file::replace_secret(path, after.as_bytes()),
     }
 }
 

@@ -5,8 +5,9 @@ use std::convert::Infallible;
 use std::io;
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
+use sealcast_proto::keys::{PeerId, ticket_mac};
 use sealcast_proto::session::Entry;
 use sealcast_proto::wire::{COOKIE_LEN, MAX_DATAGRAM, RetryCookies, Unconnected};
 use tokio::sync::mpsc;
@@ -26,8 +27,6 @@ use crate::meter::metrics::Metrics;
 const MAX_PEERS: usize = 1024;
 /// Maximum of new sessions waiting to be accepted.
 const MAX_WAITING: usize = 64;
-/// Maximum of "session unknown" answers per second, to all senders together.
-const MAX_UNKNOWN: u32 = 100;
 /// Lifetime of the secret for retry cookies. A cookie stays valid for one more such period.
 const SECRET_LIFE: Duration = Duration::from_secs(60);
 /// Pause after a socket error.
@@ -42,12 +41,13 @@ pub struct UdpListener {
     alive: mpsc::Sender<Infallible>,
 }
 
-/// Listen at an address; port 0 takes a free port, and `[::]` also accepts IPv4. A datagram of an unknown sender
-/// costs one MAC and no memory, until the sender has shown that it receives at its source address.
+/// Listen at an address as `peer`; port 0 takes a free port, and `[::]` also accepts IPv4. A datagram of an unknown
+/// sender costs two MACs at most and no memory, until the sender has shown that it receives at its source address. Who
+/// has no ticket of `peer` gets no answer.
 ///
 /// # Errors
 /// The port is taken, the address does not belong to this machine, or there is no randomness.
-pub fn listen(address: SocketAddr, metrics: Metrics) -> Result<UdpListener> {
+pub fn listen(address: SocketAddr, peer: &PeerId, metrics: Metrics) -> Result<UdpListener> {
     let socket = DatagramSocket::bind(address, Fragments::Forbidden).map_err(|error| cannot_listen(address, &error))?;
     let (accept, new) = mpsc::channel(MAX_WAITING);
     let (alive, all_gone) = mpsc::channel(1);
@@ -60,9 +60,8 @@ pub fn listen(address: SocketAddr, metrics: Metrics) -> Result<UdpListener> {
     secrets.reset();
     let reader = Reader {
         shared: Arc::clone(&shared),
-        cookies: RetryCookies::new(entropy::random()?),
+        cookies: RetryCookies::new(ticket_mac(peer), entropy::random()?),
         accept,
-        unknown: Limiter::default(),
         metrics: metrics.clone(),
     };
     tokio::spawn(reader.run(secrets, all_gone));
@@ -175,37 +174,11 @@ impl Drop for Place {
     }
 }
 
-/// Allows a limited number of events per second.
-struct Limiter {
-    began: Instant,
-    passed: u32,
-}
-
-impl Default for Limiter {
-    fn default() -> Self {
-        Self {
-            began: Instant::now(),
-            passed: 0,
-        }
-    }
-}
-
-impl Limiter {
-    fn pass(&mut self) -> bool {
-        if self.began.elapsed() >= Duration::from_secs(1) {
-            *self = Self::default();
-        }
-        self.passed += 1;
-        self.passed <= MAX_UNKNOWN
-    }
-}
-
 /// The task that reads the socket for all peers.
 struct Reader {
     shared: Arc<ListenerState>,
     cookies: RetryCookies,
     accept: mpsc::Sender<Begun>,
-    unknown: Limiter,
     metrics: Metrics,
 }
 
@@ -251,13 +224,8 @@ impl Reader {
             for datagram in datagrams.chunks(run.stride) {
                 match self.cookies.judge(&address, datagram) {
                     Unconnected::Begin { cookie, .. } => self.begin(&mut peers, (connection, cookie), run, datagram),
-                    Unconnected::Retry(answer) => self.answer(run.path, &answer, DoorAnswer::Cookie),
-                    Unconnected::Unknown(answer) => {
-                        self.metrics.datagrams_refused(DatagramRefusal::Unknown, 1);
-                        if self.unknown.pass() {
-                            self.answer(run.path, &answer, DoorAnswer::Unknown);
-                        }
-                    }
+                    Unconnected::Retry(answer) => self.answer(run.path, &answer),
+                    Unconnected::Unknown => self.metrics.datagrams_refused(DatagramRefusal::Unknown, 1),
                     Unconnected::Ignore => self.metrics.datagrams_refused(DatagramRefusal::Stranger, 1),
                 }
             }
@@ -289,14 +257,14 @@ impl Reader {
         });
     }
 
-    fn answer(&self, path: Path, answer: &[u8], kind: DoorAnswer) {
+    fn answer(&self, path: Path, answer: &[u8]) {
         let sent = self.shared.socket.try_send_run(path, answer, answer.len());
         if sent.bytes == 0 {
             self.metrics.datagrams_unsent(DatagramUnsent::Full, 1);
         } else if sent.unreachable > 0 {
             self.metrics.datagrams_unsent(DatagramUnsent::Unreachable, 1);
         } else {
-            self.metrics.door_answered(kind);
+            self.metrics.door_answered(DoorAnswer::Cookie);
         }
     }
 }
@@ -306,21 +274,5 @@ impl Drop for Reader {
         for inbox in self.shared.peers().inboxes.values() {
             inbox.close();
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn no_more_than_the_limit_pass_in_a_second() {
-        let mut limiter = Limiter::default();
-        let passed = (0..1000).filter(|_| limiter.pass()).count();
-        assert_eq!(passed, MAX_UNKNOWN as usize);
-        limiter.began = Instant::now()
-            .checked_sub(Duration::from_secs(2))
-            .expect("time has passed");
-        assert!(limiter.pass());
     }
 }

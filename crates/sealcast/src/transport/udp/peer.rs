@@ -12,7 +12,7 @@ use super::runs::{Path, Runs};
 use super::socket::{DatagramSocket, Sent};
 use crate::meter::labels::{DatagramRefusal, DatagramUnsent};
 use crate::meter::metrics::Metrics;
-use crate::transport::{Progress, Transport};
+use crate::transport::{Progress, ReceivedFrom, Transport};
 
 /// Capacity of the send buffer that is kept after a burst.
 const OUTGOING_KEPT: usize = 256 * 1024;
@@ -41,7 +41,7 @@ enum PeerSocket {
     Connected(FarEnd),
     Accepted {
         place: Place,
-        /// The path of the newest authentic message.
+        /// The path that was proved last.
         path: Path,
     },
 }
@@ -52,6 +52,11 @@ impl PeerSocket {
             Self::Connected(far) => &far.socket,
             Self::Accepted { place, .. } => place.socket(),
         }
+    }
+
+    /// True if datagrams are sent to another path than this.
+    fn is_elsewhere(&self, from: Path) -> bool {
+        matches!(self, Self::Accepted { path, .. } if *path != from)
     }
 
     fn send(&mut self, bytes: &[u8], segment: usize, metrics: &Metrics) -> Sent {
@@ -235,8 +240,12 @@ impl Transport for UdpTransport {
         Ok(())
     }
 
+    fn message(&mut self, limit: MessageLength) -> Result<Option<&mut [u8]>, Malformed> {
+        Ok(self.message_from(limit)?.map(|(_, message)| message))
+    }
+
     // A message too long for a datagram cannot arrive, and a datagram marks its own end: no limit is needed.
-    fn message(&mut self, _limit: MessageLength) -> Result<Option<&mut [u8]>, Malformed> {
+    fn message_from(&mut self, _limit: MessageLength) -> Result<Option<ReceivedFrom<'_>>, Malformed> {
         loop {
             let Some((path, range)) = self.incoming.next_range() else {
                 return Ok(None);
@@ -246,7 +255,8 @@ impl Transport for UdpTransport {
                 Some(reason) => self.metrics.datagrams_refused(reason, 1),
                 None => {
                     self.last = Some(path);
-                    return Ok(Some(self.incoming.slice(range)));
+                    let elsewhere = self.way.is_elsewhere(path).then(|| path.bytes());
+                    return Ok(Some((elsewhere, self.incoming.slice(range))));
                 }
             }
         }
@@ -278,10 +288,19 @@ impl Transport for UdpTransport {
         Ok(true)
     }
 
-    fn follow(&mut self) {
-        if let (PeerSocket::Accepted { path, .. }, Some(last)) = (&mut self.way, self.last) {
-            *path = last;
+    fn challenge(&mut self, message: &[u8]) {
+        // Like any datagram it may be lost, and so it may as well be when the socket is full.
+        if let (PeerSocket::Accepted { place, .. }, Some(last)) = (&self.way, self.last) {
+            place.socket().try_send_run(last, message, message.len());
         }
+    }
+
+    fn follow(&mut self) -> Option<SocketAddr> {
+        let (PeerSocket::Accepted { path, .. }, Some(last)) = (&mut self.way, self.last) else {
+            return None;
+        };
+        *path = last;
+        Some(last.shown())
     }
 
     fn is_behind(&self) -> bool {

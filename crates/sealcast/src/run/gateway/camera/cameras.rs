@@ -13,6 +13,8 @@ pub struct CameraAt {
     pub(super) target: Target,
     /// The viewer gateways that may see it; `None` for all admitted ones.
     pub(super) allow: Option<AllowList>,
+    /// The viewer gateways whose players may change it.
+    pub(super) control: AllowList,
 }
 
 /// A camera's address and connection settings. If they change, it counts as a different camera.
@@ -27,12 +29,12 @@ fn usage(what: impl Into<String>, hint: &str) -> Failure {
 }
 
 impl CameraAt {
-    /// A camera at a path, or at every path that no other camera has. With a list, other viewer gateways are answered
-    /// as if there were no such camera.
+    /// A camera at a path, or at every path that no other camera has. With a list `allow`, other viewer gateways are
+    /// answered as if there were no such camera. Only players of those in the list `control` may change the camera.
     ///
     /// # Errors
     /// Kind `Usage`: the path is too long or has control characters, or the URL is not valid for a camera.
-    pub fn new(path: Option<&str>, options: RtspOptions, allow: Option<AllowList>) -> Result<Self> {
+    pub fn new(path: Option<&str>, options: RtspOptions, allow: Option<AllowList>, control: AllowList) -> Result<Self> {
         let path = path.map(|path| path.trim_matches('/').to_owned());
         let wrong = |path: &String| path.len() > MAX_PATH || path.chars().any(char::is_control);
         if path.as_ref().is_some_and(wrong) {
@@ -45,6 +47,7 @@ impl CameraAt {
             path,
             target: Target { url, options },
             allow,
+            control,
         })
     }
 }
@@ -58,7 +61,7 @@ impl std::str::FromStr for CameraAt {
             Some((path, url)) if !path.contains(':') => (Some(path), url),
             _ => (None, text),
         };
-        Self::new(path, RtspOptions::parse(url)?, None)
+        Self::new(path, RtspOptions::parse(url)?, None, AllowList::default())
     }
 }
 

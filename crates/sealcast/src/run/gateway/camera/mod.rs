@@ -1,9 +1,11 @@
 //! The camera gateway: RTSP client towards cameras, publisher of sealed sessions.
 
 mod cameras;
+mod command;
 mod connect;
 mod control;
 mod registry;
+mod report_rate;
 mod session;
 mod upstream;
 

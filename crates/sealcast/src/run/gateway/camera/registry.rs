@@ -23,6 +23,7 @@ struct Entry {
     camera: Arc<Camera>,
     target: Arc<Target>,
     allow: Option<AllowList>,
+    control: AllowList,
 }
 
 impl Entry {
@@ -46,8 +47,8 @@ pub(super) struct Changes {
     changed: Vec<String>,
     /// Cameras that continue without interruption.
     unchanged: Vec<String>,
-    /// Those of the unchanged cameras whose allow list changed.
-    allow_changed: Vec<String>,
+    /// Those of the unchanged cameras whose lists changed of who may see or control them.
+    lists_changed: Vec<String>,
 }
 
 impl Changes {
@@ -57,7 +58,7 @@ impl Changes {
             removed = self.removed.join(", "),
             changed = self.changed.join(", "),
             unchanged = self.unchanged.join(", "),
-            allow_changed = self.allow_changed.join(", "),
+            lists_changed = self.lists_changed.join(", "),
             "cameras and allow lists were read again"
         );
     }
@@ -71,18 +72,25 @@ impl Registry {
         mut start: impl FnMut(Arc<Target>, mpsc::Receiver<Request>),
     ) -> (Self, Changes) {
         let (mut next, mut changes) = (Self::default(), Changes::default());
-        for CameraAt { path, target, allow } in cameras.0 {
+        for camera in cameras.0 {
+            let CameraAt {
+                path,
+                target,
+                allow,
+                control,
+            } = camera;
             let name = shown(path.as_deref()).to_owned();
             let before = self.entries.iter().find(|entry| entry.camera.path == path);
             if let Some(same) = before.filter(|entry| *entry.target == target) {
-                if same.allow != allow {
-                    changes.allow_changed.push(name.clone());
+                if same.allow != allow || same.control != control {
+                    changes.lists_changed.push(name.clone());
                 }
                 changes.unchanged.push(name);
                 next.entries.push(Entry {
                     camera: Arc::clone(&same.camera),
                     target: Arc::clone(&same.target),
                     allow,
+                    control,
                 });
                 continue;
             }
@@ -96,7 +104,12 @@ impl Registry {
             let target = Arc::new(target);
             start(Arc::clone(&target), requests);
             let camera = Arc::new(Camera { path, requests: sender });
-            next.entries.push(Entry { camera, target, allow });
+            next.entries.push(Entry {
+                camera,
+                target,
+                allow,
+                control,
+            });
         }
         let gone = |entry: &&Entry| next.entries.iter().all(|other| other.camera.path != entry.camera.path);
         let gone = self.entries.iter().filter(gone);
@@ -148,6 +161,13 @@ impl Snapshot {
         }
         let seen = registry.at(path, |entry| entry.admits(peer))?;
         Some(Arc::clone(&seen.camera))
+    }
+
+    /// True if the peer's players may change the camera.
+    pub(super) fn controls(&self, camera: &Arc<Camera>, peer: &PeerId) -> bool {
+        let registry = self.registry.borrow();
+        let mut entries = registry.entries.iter();
+        entries.any(|entry| Arc::ptr_eq(&entry.camera, camera) && entry.control.contains(peer))
     }
 
     /// The status to report if the peer no longer sees a camera.
@@ -214,7 +234,7 @@ mod tests {
             removed: words(&["c"]),
             changed: words(&["b"]),
             unchanged: words(&["a"]),
-            allow_changed: words(&["a"]),
+            lists_changed: words(&["a"]),
         };
         assert_eq!(changes, expected);
         let camera = |registry: &Registry, path| Arc::clone(&registry.at(path, |_| true).expect("it is there").camera);

@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use sealcast_proto::keys::Peer;
-use sealcast_proto::rtsp::{CameraNumber, CarriedStatus, GatewayMessage, Parameters, put_packet};
+use sealcast_proto::rtsp::{CameraNumber, CarriedStatus, GatewayMessage, Parameters, Verb, put_packet};
 use sealcast_proto::session::{Event, Input, OutgoingPackets, Session};
 use sealcast_proto::unit::Preamble;
 use sealcast_proto::wire::MAX_STREAM;
@@ -17,8 +17,11 @@ use super::super::request_mux::{Action, Question, Request};
 use super::super::subscribers::{Packet, PacketQueue, Subscriber, SubscriberEvent};
 use super::super::{GOODBYE_PATIENCE, MAX_EVENTS, PACKETS};
 use super::CameraGateway;
+use super::cameras::shown;
+use super::command::{Judged, judge};
 use super::registry::{Camera, Snapshot};
-use crate::meter::labels::DropCause;
+use super::report_rate::ReportRate;
+use crate::meter::labels::{DropCause, RtcpRefusal};
 use crate::meter::stage::Stage;
 use crate::run::accept::PendingSession;
 use crate::run::admission::Places;
@@ -44,6 +47,8 @@ struct Known {
     /// Number of the next frame in its stream.
     frame: u64,
     began: Option<Instant>,
+    /// True once a refused command was logged.
+    refused: bool,
 }
 
 /// A request from the viewer gateway.
@@ -67,6 +72,7 @@ struct SessionRole {
     cameras: Vec<Known>,
     /// The latest requests.
     asked: VecDeque<Asked>,
+    reports: ReportRate,
     /// True if the next packets can be sealed.
     ready: bool,
     /// A packet already taken from the queue that belongs to the next frame.
@@ -106,6 +112,7 @@ pub(super) async fn serve(shared: Arc<CameraGateway>, pending: PendingSession, s
         snapshot: Snapshot::new(shared.registry.subscribe()),
         cameras: Vec::new(),
         asked: VecDeque::new(),
+        reports: ReportRate::default(),
         ready: false,
         ahead: None,
         frame: Vec::new(),
@@ -226,12 +233,14 @@ impl SessionRole {
                 with,
             } => {
                 if self.is_new(task, request, false)? {
-                    self.ask(task, slot_of(camera), request, Action::Command(verb, with))?;
+                    self.command(task, slot_of(camera), request, verb, with)?;
                 }
                 Ok(())
             }
             GatewayMessage::Packet { camera, channel, bytes } => {
-                if let Some(camera) = self.camera(slot_of(camera)) {
+                if !self.reports.admits(Instant::now()) {
+                    self.shared.observation.metrics.rtcp_refused(RtcpRefusal::Rate, 1);
+                } else if let Some(camera) = self.camera(slot_of(camera)) {
                     // If there is no room, drop the report; another will follow.
                     let _ = camera.requests.try_send(Request::Rtcp(channel, bytes));
                 }
@@ -282,6 +291,7 @@ impl SessionRole {
             camera: Some(camera),
             frame: 0,
             began: None,
+            refused: false,
         });
         Ok((self.cameras.len() - 1) as u8)
     }
@@ -330,6 +340,36 @@ impl SessionRole {
         Subscriber {
             slot,
             ..self.subscriber.clone()
+        }
+    }
+
+    /// Forward a command, or answer it: a player may not change every camera that it may watch.
+    fn command(&mut self, task: &mut Task, slot: u8, request: u32, verb: Verb, with: Parameters) -> Result<(), Ended> {
+        let controls = match (self.camera(slot), self.peer) {
+            (Some(camera), Some(peer)) => self.snapshot.controls(camera, &peer.id),
+            _ => false,
+        };
+        match judge(verb, with, controls) {
+            Judged::Forward(with) => self.ask(task, slot, request, Action::Command(verb, with)),
+            Judged::Answer(status, with) => {
+                if !status.is_ok() {
+                    self.log_refusal(task, slot);
+                }
+                self.answer(task, request, slot, status, with)
+            }
+        }
+    }
+
+    /// Log a refused command, once per camera: a hostile viewer gateway must not fill the log.
+    fn log_refusal(&mut self, task: &Task, slot: u8) {
+        if let Some(known) = self.cameras.get_mut(usize::from(slot)).filter(|known| !known.refused) {
+            known.refused = true;
+            let camera = shown(known.path.as_deref());
+            tracing::warn!(
+                viewer = %task.name(),
+                camera,
+                "a player would change the camera: its viewer gateway is not in the list `control`"
+            );
         }
     }
 

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 use sealcast_proto::rtsp::{
     CameraClient, CameraConfig, CameraError, CameraEvent, CameraInput, CameraOutput, CarriedStatus, Channel,
-    Credentials, Lower, Parameters, Route, Track, Verb, put_data, same_media,
+    Credentials, Lower, Parameters, Route, Track, Verb, put_data, rtcp_for_camera, same_media,
 };
 use tokio::sync::mpsc;
 
@@ -20,8 +20,10 @@ use super::cameras::Target;
 use super::connect::{RtspConnection, connect};
 use crate::failure::Result;
 use crate::keys::entropy;
+use crate::meter::labels::RtcpRefusal;
 use crate::run::Observation;
 use crate::run::connection::sleep_until;
+use crate::run::keyframe_requests::KeyframeRequests;
 use crate::source::rtsp::Transport as Lowers;
 use crate::transport::{ByteStream, Progress, StreamTransport, Transport};
 
@@ -183,6 +185,7 @@ struct Upstream<'a> {
     local: IpAddr,
     client: CameraClient,
     ports: RtpPorts,
+    keyframes: KeyframeRequests,
     description: Option<Vec<u8>>,
     /// The earlier description, if the camera went away while it had subscribers.
     before: Option<Vec<u8>>,
@@ -227,6 +230,7 @@ impl<'a> Upstream<'a> {
             local: connection.local,
             client: CameraClient::new(config, observation.clock.now().monotonic),
             ports: RtpPorts::default(),
+            keyframes: KeyframeRequests::default(),
             description: None,
             before: None,
             going_on: false,
@@ -402,14 +406,30 @@ impl<'a> Upstream<'a> {
         }
     }
 
-    fn send_rtcp(&mut self, channel: Channel, packet: &[u8]) {
-        match self.client.route(channel) {
-            Some(Route::Interleaved(number)) => put_data(self.connection.outgoing(), number, packet),
-            Some(Route::Udp { port }) => {
+    /// Send the camera what a player may tell it.
+    fn send_rtcp(&mut self, channel: Channel, compound: &[u8]) {
+        let Some(route) = self.client.route(channel) else {
+            return;
+        };
+        let (now, metrics) = (Instant::now(), &self.observation.metrics);
+        let Ok(passed) = rtcp_for_camera(compound, self.keyframes.is_due(now)) else {
+            return metrics.rtcp_refused(RtcpRefusal::Malformed, 1);
+        };
+        metrics.rtcp_refused(RtcpRefusal::Kind, passed.removed as u64);
+        metrics.rtcp_refused(RtcpRefusal::Keyframe, passed.keyframes_removed as u64);
+        if passed.bytes.is_empty() {
+            return;
+        }
+        if passed.keyframe {
+            self.keyframes.sent(now);
+        }
+        let packet = &passed.bytes[..];
+        match route {
+            Route::Interleaved(number) => put_data(self.connection.outgoing(), number, packet),
+            Route::Udp { port } => {
                 self.ports
                     .send(channel, SocketAddr::new(self.remote, port), packet, packet.len());
             }
-            None => {}
         }
     }
 

@@ -2,7 +2,7 @@
 
 use std::io;
 use std::net::IpAddr;
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError};
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
@@ -17,7 +17,7 @@ use super::super::rtp_ports::{RtpPorts, Senders};
 use super::super::rtp_sender::{RtpSender, UdpRoute};
 use super::super::subscribers::{Packet, PacketQueue, Subscriber, SubscriberEvent};
 use super::super::{MAX_EVENTS, PACKETS};
-use super::ViewerGateway;
+use super::{Place, ViewerGateway};
 use crate::keys::entropy;
 use crate::meter::stage::Stage;
 use crate::run::connection::sleep_until;
@@ -32,6 +32,8 @@ const MAX_UNSENT: usize = 1 << 20;
 const SLOW_PATIENCE: Duration = Duration::from_secs(10);
 /// A connection without a request for this long after it was opened is closed.
 const FIRST_PATIENCE: Duration = Duration::from_secs(10);
+/// A player that has not logged in this long after it connected is disconnected, whatever else it asks for.
+const LOGIN_PATIENCE: Duration = Duration::from_secs(10);
 /// A player that neither watches nor sends a request for this long is disconnected.
 const IDLE_PATIENCE: Duration = Duration::from_secs(60);
 /// Maximum number of queued packets that came from the player over UDP.
@@ -50,6 +52,7 @@ enum End {
     Camera(CarriedStatus),
     Slow,
     Idle,
+    NotLoggedIn,
 }
 
 /// A request that waits for the link's answer.
@@ -63,6 +66,7 @@ struct Asking {
 struct Player {
     shared: Arc<ViewerGateway>,
     connection: TcpTransport,
+    place: Place,
     remote: IpAddr,
     local: IpAddr,
     machine: PlayerServer,
@@ -80,7 +84,11 @@ struct Player {
     path: String,
     /// The request that is not answered yet.
     asking: Option<Asking>,
+    /// A login whose answer waits until this time.
+    login: Option<(u32, Instant)>,
     watches: bool,
+    /// Time at which to disconnect it if it has not logged in.
+    login_until: Instant,
     /// Time at which to disconnect it if it neither watches nor sends a request. Bytes that are no valid request do
     /// not extend it.
     idle_until: Instant,
@@ -89,7 +97,7 @@ struct Player {
 }
 
 /// Serve one player until it leaves.
-pub(super) async fn serve(shared: Arc<ViewerGateway>, id: u64, connection: TcpTransport) {
+pub(super) async fn serve(shared: Arc<ViewerGateway>, id: u64, connection: TcpTransport, place: Place) {
     let (Ok((local, remote)), Ok(entropy)) = (connection.addresses(), entropy::random()) else {
         tracing::warn!("a player was gone at once, or the system has no random bytes");
         return;
@@ -104,6 +112,7 @@ pub(super) async fn serve(shared: Arc<ViewerGateway>, id: u64, connection: TcpTr
     let rtp_sender = Arc::new(RtpSender::default());
     let mut player = Player {
         connection,
+        place,
         remote: remote.ip().to_canonical(),
         local: local.ip(),
         machine: PlayerServer::new(config, shared.observation.clock.now().monotonic),
@@ -122,7 +131,9 @@ pub(super) async fn serve(shared: Arc<ViewerGateway>, id: u64, connection: TcpTr
         events,
         path: String::new(),
         asking: None,
+        login: None,
         watches: false,
+        login_until: Instant::now() + LOGIN_PATIENCE,
         idle_until: Instant::now() + FIRST_PATIENCE,
         moved: Instant::now(),
         shared,
@@ -142,6 +153,11 @@ pub(super) async fn serve(shared: Arc<ViewerGateway>, id: u64, connection: TcpTr
         End::Broken(error) => tracing::info!(%player, "the player's connection broke: {error}"),
         End::Camera(status) => tracing::warn!(%player, status = status.code(), "ended: the camera is gone"),
         End::Slow => tracing::warn!(%player, "cut off: it took nothing for {} s", SLOW_PATIENCE.as_secs()),
+        End::NotLoggedIn => tracing::info!(
+            %player,
+            "cut off: it did not log in within {} s",
+            LOGIN_PATIENCE.as_secs()
+        ),
         End::Idle => tracing::info!(%player, "cut off: it asked for nothing in time"),
     }
 }
@@ -154,6 +170,7 @@ impl Player {
             let deadline = self.shared.observation.clock.instant(deadline);
             let ready = self.ready();
             let patience = self.patience();
+            let login = self.login.map(|(_, at)| at);
             tokio::select! {
                 // Packets come first. That starves nothing: the loop sends all of them above and then polls
                 // everything else before it waits.
@@ -177,6 +194,7 @@ impl Player {
                     }
                 }
                 () = sleep_until(deadline) => self.handle(PlayerInput::Timeout)?,
+                () = sleep_until(login) => self.answer_login()?,
                 () = sleep_until(patience) => return Err(self.lost_patience()),
             }
         }
@@ -194,12 +212,17 @@ impl Player {
             self.moved = Instant::now();
         }
         let slow = (self.connection.backlog() > 0).then(|| self.moved + SLOW_PATIENCE);
-        let idle = (!self.watches).then_some(self.idle_until);
+        let idle = match self.machine.is_logged_in() {
+            false => Some(self.login_until),
+            true => (!self.watches).then_some(self.idle_until),
+        };
         slow.into_iter().chain(idle).min()
     }
 
     fn lost_patience(&self) -> End {
-        if self.connection.backlog() > 0 {
+        if !self.machine.is_logged_in() {
+            End::NotLoggedIn
+        } else if self.connection.backlog() > 0 {
             End::Slow
         } else {
             End::Idle
@@ -232,6 +255,9 @@ impl Player {
             }
             self.idle_until = Instant::now() + IDLE_PATIENCE;
         };
+        if self.machine.is_logged_in() {
+            self.place.not_logged_in = None;
+        }
         self.rtp_sender.set_routes(self.routes());
         while self.ready()
             && let Some(packet) = self.subscriber.queue.pop()
@@ -295,6 +321,7 @@ impl Player {
                 self.watches |= matches!(verb, Verb::Play(_));
                 self.ask(number, Action::Command(verb, with)).await;
             }
+            PlayerEvent::Login { number, right } => self.delay_login(number, right)?,
             PlayerEvent::Rtcp(channel, report) => self.forward_report(channel, report),
             PlayerEvent::TornDown => {
                 self.leave().await;
@@ -302,6 +329,30 @@ impl Player {
             }
         }
         Ok(())
+    }
+
+    /// Answer a login, at once or when others of the player's address would be answered who guess.
+    fn delay_login(&mut self, number: u32, right: bool) -> Result<(), End> {
+        let now = Instant::now();
+        // A panic in another task leaves the table as it was.
+        let mut delays = self.shared.login_delays.lock().unwrap_or_else(PoisonError::into_inner);
+        let delay = delays.delay(self.remote, right, now);
+        drop(delays);
+        if !right {
+            tracing::warn!(player = %self.remote, "a wrong password, which is answered after {} s", delay.as_secs());
+        }
+        self.login = Some((number, now + delay));
+        if delay.is_zero() {
+            return self.answer_login();
+        }
+        Ok(())
+    }
+
+    fn answer_login(&mut self) -> Result<(), End> {
+        match self.login.take() {
+            Some((number, _)) => self.handle(PlayerInput::Answer(number, PlayerAnswer::Login)),
+            None => Ok(()),
+        }
     }
 
     fn open_ports(&mut self, track: Track) -> io::Result<PortPair> {
