@@ -8,7 +8,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use sealcast_proto::clock::Now;
-use sealcast_proto::keys::{HandshakeConfig, HelloKeys, Identity, Invite, Mechanism, PresharedKey, Role, Side, ticket_mac};
+use sealcast_proto::keys::{
+    HandshakeConfig, HelloKeys, Identity, Invite, Mechanism, PresharedKey, Role, Side, ticket_mac,
+};
 use sealcast_proto::seal::{Nonce, OpenFailed, PacketKey, Suite, suite};
 use sealcast_proto::session::{Carrier, Entry, RekeyPolicy, Session, SessionConfig};
 use sealcast_proto::sim::{Direction, InsecureMechanism, LinkProfile, Verdict, WORLD_ADDRESS, World};
@@ -82,10 +84,7 @@ pub struct Ends {
 impl Ends {
     /// Two ends; the initiator pins the responder's identity. `publishes`: true if the initiator is the publisher.
     pub fn new(publishes: bool, carrier: Carrier) -> Self {
-        let (first, second) = (
-            Arc::new(Identity::from_seed(&[1; 32])),
-            Arc::new(responder()),
-        );
+        let (first, second) = (Arc::new(Identity::from_seed(&[1; 32])), Arc::new(responder()));
         let pinned = Some(second.peer_id());
         let role = if publishes { Role::Publisher } else { Role::Viewer };
         Self {

@@ -57,6 +57,8 @@ mod media;
 mod path;
 mod records;
 mod rekey;
+#[cfg(test)]
+mod rekey_tests;
 mod selection;
 #[cfg(test)]
 mod tests;

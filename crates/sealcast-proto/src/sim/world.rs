@@ -54,7 +54,8 @@ pub struct World {
     pub responder: End,
     /// Answers an initiator's first messages for the responder with retry cookies, over datagrams.
     pub cookies: Option<RetryCookies>,
-    /// The initiator's new address, until the responder follows it there. Meanwhile only challenges reach the initiator.
+    /// The initiator's new address, until the responder follows it there. Only challenges reach the initiator until
+    /// then.
     pub moved: Option<Elsewhere>,
     /// Challenges that the responder sent to the new address.
     pub challenges: u32,

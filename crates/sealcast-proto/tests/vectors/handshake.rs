@@ -115,6 +115,34 @@ fn replay(case: &Transcript, file: &File) {
     assert!(messages.next().is_none(), "{}: as many messages as recorded", case.name);
 }
 
+/// Checks what is derived before the handshake. Returns the salt of `hs`.
+fn check_hello_keys(case: &Transcript) -> [u8; 32] {
+    let early = Secret::extract(b"sealcast2 early", &case.psk.0);
+    let mut salt = [0; 32];
+    for early in [early, Secret::from_bytes(&case.early.array())] {
+        early.expand(b"handshake", &[], &mut salt);
+        let mut name = [0; 8];
+        early.expand(b"name", &[], &mut name);
+        let named = case.psk_name.as_ref().is_none_or(|expected| expected.0 == name);
+        assert!(
+            named && case.psk_name.is_some() == (case.psk.0 != [0; 32]),
+            "{}",
+            case.name
+        );
+        let mut binder_key = [0; 32];
+        early.expand(b"binder", &case.identity_r.0, &mut binder_key);
+        assert!(
+            case.binder_key.as_ref().is_none_or(|key| key.0 == binder_key),
+            "{}",
+            case.name
+        );
+    }
+    let mut mac_key = [0; 32];
+    Secret::extract(b"sealcast2 mac", &case.identity_r.0).expand(b"mac", &[], &mut mac_key);
+    assert_eq!(mac_key[..], case.mac_key.0, "{}", case.name);
+    salt
+}
+
 /// Checks the intermediate values: hashes, keys, signatures, proofs.
 fn check_insides(case: &Transcript) {
     assert_eq!(case.ss, case.encapsulation.ss);
@@ -140,29 +168,7 @@ fn check_insides(case: &Transcript) {
         "{}",
         case.name
     );
-    let early = Secret::extract(b"sealcast2 early", &case.psk.0);
-    let mut salt = [0; 32];
-    for early in [early, Secret::from_bytes(&case.early.array())] {
-        early.expand(b"handshake", &[], &mut salt);
-        let mut name = [0; 8];
-        early.expand(b"name", &[], &mut name);
-        let named = case.psk_name.as_ref().is_none_or(|expected| expected.0 == name);
-        assert!(
-            named && case.psk_name.is_some() == (case.psk.0 != [0; 32]),
-            "{}",
-            case.name
-        );
-        let mut binder_key = [0; 32];
-        early.expand(b"binder", &case.identity_r.0, &mut binder_key);
-        assert!(
-            case.binder_key.as_ref().is_none_or(|key| key.0 == binder_key),
-            "{}",
-            case.name
-        );
-    }
-    let mut mac_key = [0; 32];
-    Secret::extract(b"sealcast2 mac", &case.identity_r.0).expand(b"mac", &[], &mut mac_key);
-    assert_eq!(mac_key[..], case.mac_key.0, "{}", case.name);
+    let salt = check_hello_keys(case);
     for hs in [Secret::extract(&salt, &case.ss.0), Secret::from_bytes(&case.hs.array())] {
         let derived = [
             ("reply key", &case.th1, &case.reply_key),

@@ -12,7 +12,7 @@ use crate::keys::allow::AllowList;
 use crate::keys::entropy;
 use crate::keys::peers::{Decision, Edit, LiveInvite, PeerStore, PeersCommand, Refusal, Terms};
 
-/// Time for which the keys of hellos are used again. An invite that expires is recognised for so long, and then refused.
+/// Time for which the keys of hellos are used again, so that a flood of connections does not cost them each time.
 const KEYS_LIFE: Duration = Duration::from_secs(1);
 
 /// Reason of the close message to a peer that is admitted no more.

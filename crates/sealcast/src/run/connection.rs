@@ -13,7 +13,8 @@ use sealcast_proto::seal::Refusal;
 use sealcast_proto::session::{Elsewhere, Event, Handled, Input, Output, SealedRecords, Session, SessionError};
 use sealcast_proto::unit::Assembled;
 use sealcast_proto::wire::{
-    Accept, CONNECTION_LEN, CloseReason, Header, Kind, LENGTH_PREFIX, MessageLength, TAG_LEN, write_framed,
+    Accept, AddressBytes, CONNECTION_LEN, CloseReason, Header, Kind, LENGTH_PREFIX, MessageLength, TAG_LEN,
+    write_framed,
 };
 
 use super::Clock;
@@ -247,16 +248,8 @@ impl<T: Transport> Connection<T> {
             };
             let length = (framing + message.len()) as u64;
             let record = describe(message, datagrams, self.session.assembles_stream());
-            let input = match elsewhere {
-                // Rare: the peer has moved.
-                Some(address) => match entropy::random() {
-                    Ok(random) => Input::MessageFrom(Elsewhere { address, random }, message),
-                    Err(failure) => {
-                        tracing::warn!("the peer's new address is not followed: {failure}");
-                        continue;
-                    }
-                },
-                None => Input::Message(message),
+            let Some(input) = input(elsewhere, message) else {
+                continue;
             };
             let handled = self.session.handle(self.clock.at(arrived), input);
             if !established {
@@ -482,6 +475,21 @@ impl<T: Transport> Connection<T> {
             }
         }
         let _ = self.transport.flush_now();
+    }
+}
+
+/// The session's input for a message. If the peer has moved, the session gets random bytes to challenge the new
+/// address; without any, the message counts as lost.
+fn input(elsewhere: Option<AddressBytes>, message: &mut [u8]) -> Option<Input<'_>> {
+    let Some(address) = elsewhere else {
+        return Some(Input::Message(message));
+    };
+    match entropy::random() {
+        Ok(random) => Some(Input::MessageFrom(Elsewhere { address, random }, message)),
+        Err(failure) => {
+            tracing::warn!("a peer that moved is not heard: {failure}");
+            None
+        }
     }
 }
 

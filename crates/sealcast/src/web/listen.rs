@@ -26,8 +26,8 @@ pub struct Listen {
 }
 
 impl Listen {
-    /// Parse `http://127.0.0.1:9880[?public&token=@FILE]`; without a port, `default_port`. `content` names what would be open to
-    /// the network, for the message that refuses an address beyond this machine.
+    /// Parse `http://127.0.0.1:9880[?public&token=@FILE]`; without a port, `default_port`. `content` names what would
+    /// be open to the network, for the message that refuses an address beyond this machine.
     ///
     /// # Errors
     /// The URL is invalid, or other machines could reach the address without `?public`: kind `Usage`.

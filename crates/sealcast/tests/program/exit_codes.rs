@@ -44,7 +44,10 @@ fn publish(rest: &str) -> String {
 
 /// Arguments that watch a well-formed ticket at an address where nobody answers.
 fn nobody(rest: &str) -> String {
-    format!("watch sealcast://127.0.0.1:1/{} --no-reconnect {rest}", "b".repeat(51) + "a")
+    format!(
+        "watch sealcast://127.0.0.1:1/{} --no-reconnect {rest}",
+        "b".repeat(51) + "a"
+    )
 }
 
 #[test]

@@ -32,7 +32,7 @@ const ALL: [Entry; 6] = [
 ];
 
 /// Mechanisms offered and accepted by default: both hybrids, none that a quantum computer could break.
-pub const DEFAULT: [&str; 2] = ["x25519-mlkem768", "sntrup761-x25519"];
+pub const DEFAULT: [&str; 1] = ["x25519-mlkem768"];
 
 /// Returns the mechanism of that name.
 pub fn by_name(name: &str) -> Option<Arc<dyn Mechanism>> {
