@@ -9,6 +9,7 @@ pub mod keys;
 pub mod media;
 pub mod meter;
 pub mod platform;
+pub mod private_file;
 pub mod run;
 pub mod sink;
 pub mod source;

@@ -18,6 +18,7 @@ use crate::failure::{Failure, FailureKind, Result};
 use crate::keys::allow::AllowList;
 use crate::keys::{files, mechanism};
 use crate::meter::power::MeterSpec;
+use crate::private_file::read_secret_line;
 use crate::run::{Admission, ObserveOptions, Offer};
 use crate::transport::ListenUrl;
 
@@ -251,7 +252,7 @@ pub(super) fn listen_url(settings: &Settings) -> Result<ListenUrl> {
 /// A ticket given as text, as `@FILE`, or as `-` for standard input.
 pub(super) fn ticket(typed: &str) -> Result<Ticket> {
     let text = match typed.strip_prefix('@') {
-        Some(path) => files::read_secret(Path::new(path))?.trim().to_owned(),
+        Some(path) => read_secret_line(Path::new(path))?.trim().to_owned(),
         None if typed == "-" => ticket_from_stdin()?,
         None => typed.to_owned(),
     };

@@ -10,7 +10,6 @@ use sealcast_proto::session::RekeyPolicy;
 use sealcast_proto::unit::Selection;
 use tokio::signal::unix::Signal;
 use tokio::sync::mpsc;
-use zeroize::Zeroizing;
 
 use super::args::{GatewayCameraArgs, GatewayCommand, GatewayViewerArgs};
 use super::{build, publish, shutdown, watch};
@@ -18,8 +17,8 @@ use crate::config::camera::{Allow, Camera};
 use crate::config::{Config, Settings};
 use crate::failure::{Failure, FailureKind, Result};
 use crate::keys::allow::AllowList;
-use crate::keys::files;
 use crate::meter::metrics::Metrics;
+use crate::private_file::{read_secret, read_secret_line};
 use crate::run::gateway::{
     CameraAt, CameraGatewayOptions, Cameras, Renewal, ViewerGatewayOptions, camera_gateway, check_selection,
     viewer_gateway,
@@ -168,7 +167,7 @@ pub(super) fn configured_cameras(settings: &Settings) -> Result<Cameras> {
 
 /// The cameras in a file, one per line.
 fn listed(path: &Path) -> Result<Cameras> {
-    let text = files::read_secret(path)?;
+    let text = read_secret(path)?;
     let lines = text.lines().map(str::trim);
     let lines = lines.filter(|line| !line.is_empty() && !line.starts_with('#'));
     Cameras::new(lines.map(str::parse).collect::<Result<_>>()?)
@@ -176,10 +175,10 @@ fn listed(path: &Path) -> Result<Cameras> {
 
 /// The camera of a section.
 fn section(camera: &Camera) -> Result<CameraAt> {
-    let secret = camera.url_file.as_deref().map(files::read_secret).transpose()?;
+    let secret = camera.url_file.as_deref().map(read_secret_line).transpose()?;
     let url = match (&camera.url, &secret) {
         (Some(url), _) => url,
-        (None, Some(text)) => text.lines().next().unwrap_or_default().trim(),
+        (None, Some(line)) => line.trim(),
         (None, None) => "",
     };
     let options = RtspOptions::parse(url)?.with(camera.transport, camera.fingerprint)?;
@@ -234,11 +233,10 @@ fn login(settings: &Settings) -> Result<Option<(Credentials, DigestAlgorithm)>> 
     match (&gateway.rtsp_user, &gateway.rtsp_password_file) {
         (None, None) => Ok(None),
         (Some(user), Some(file)) => {
-            let text = files::read_secret(file)?;
-            let password = text.lines().next().unwrap_or_default().to_owned();
+            let password = read_secret_line(file)?;
             // MD5 is the only algorithm that all players support.
             let algorithm = DigestAlgorithm::Md5;
-            Ok(Some((Credentials::new(user, Zeroizing::new(password)), algorithm)))
+            Ok(Some((Credentials::new(user, password), algorithm)))
         }
         _ => Err(Failure::new(
             FailureKind::Usage,

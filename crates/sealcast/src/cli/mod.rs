@@ -14,6 +14,7 @@ use std::ffi::OsString;
 use std::process::ExitCode;
 
 use clap::Parser;
+use rustix::process::{Resource, Rlimit, setrlimit};
 use sealcast_proto::keys::{EpochSecret, Secret, Side};
 use sealcast_proto::seal::suite::AEGIS_128X4;
 use sealcast_proto::seal::{RecordMeta, SealLimits};
@@ -25,6 +26,7 @@ use crate::failure::Result;
 use crate::keys::{files, mechanism};
 use crate::platform::print_config::{BuildConfig, Facts};
 use crate::platform::{compare, probe};
+use crate::private_file::keep_new_files_private;
 use args::{Arguments, Command, ConfigCommand, KeygenArgs, PrintConfigArgs};
 
 /// Run the command given by the process's arguments.
@@ -34,8 +36,10 @@ pub fn run() -> ExitCode {
 
 /// Run the command given by these arguments; the first is the program's own name.
 pub fn run_with(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
+    keep_new_files_private();
     let arguments = Arguments::parse_from(arguments);
     init_log(arguments.verbose);
+    refuse_core_dumps();
     match dispatch(arguments) {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
@@ -58,6 +62,18 @@ fn init_log(verbose: u8) {
         .with_writer(std::io::stderr)
         .with_ansi(std::io::IsTerminal::is_terminal(&std::io::stderr()))
         .init();
+}
+
+/// Allow no core dump: it would hold keys and pictures. The process stays readable for its own user, who may debug and
+/// measure it, and whose other programs can read the identity file anyway.
+fn refuse_core_dumps() {
+    let none = Rlimit {
+        current: Some(0),
+        maximum: Some(0),
+    };
+    if let Err(error) = setrlimit(Resource::Core, none) {
+        tracing::warn!(%error, "a crash may write keys into a core dump: run it with `ulimit -c 0`");
+    }
 }
 
 fn dispatch(arguments: Arguments) -> Result<()> {

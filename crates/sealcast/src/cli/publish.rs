@@ -9,8 +9,9 @@ use super::args::PublishArgs;
 use super::{build, shutdown};
 use crate::config::{Config, Settings};
 use crate::failure::{Failure, FailureKind, Result};
-use crate::keys::{entropy, files};
+use crate::keys::entropy;
 use crate::meter::metrics::Metrics;
+use crate::private_file::{read_secret_line, write_secret};
 use crate::run::{
     Admission, ControlSocket, Observation, PublishOptions, QueueLimits, RuntimeSettings, Viewers, build_info, publish,
 };
@@ -134,10 +135,7 @@ pub(super) fn control_socket(config: &Config) -> Result<Option<ControlSocket>> {
 fn source_url(config: &Config) -> Result<String> {
     match (&config.publish.source, &config.publish.source_file) {
         (Some(url), _) => Ok(with_bitrate(url.clone(), config)),
-        (None, Some(path)) => {
-            let text = files::read_secret(path)?;
-            Ok(text.lines().next().unwrap_or_default().trim().to_owned())
-        }
+        (None, Some(path)) => Ok(read_secret_line(path)?.trim().to_owned()),
         (None, None) => Err(Failure::new(
             FailureKind::Usage,
             "there is no source to publish",
@@ -231,7 +229,7 @@ pub(super) fn hand_out(ticket: &Ticket, file: Option<&std::path::Path>) -> Resul
     let line = ticket.reveal() + "\n";
     match file {
         Some(path) => {
-            files::write_secret(path, line.as_bytes())?;
+            write_secret(path, line.as_bytes())?;
             tracing::info!(file = %path.display(), "the ticket is written");
         }
         None => print!("{line}"),

@@ -1,62 +1,9 @@
 //! Secrets that must not be shown or stored: invites in tickets, passwords in URLs.
 
 use std::borrow::Cow;
-use std::fs::File;
-use std::io::{self, Read as _};
-use std::path::Path;
-
-use crate::failure::{Failure, FailureKind, Result};
 
 /// Replacement text for a secret.
 const HIDDEN: &str = "***";
-
-/// Maximum size in bytes of a file that contains a secret.
-const MAX_SECRET_FILE: u64 = 4096;
-
-/// Read the first line of the file at `path`, such as a ticket with an invite or a source with a password. Logs a
-/// warning if other users may read the file.
-///
-/// # Errors
-/// Kind `Keys` if the file cannot be read, is longer than 4096 bytes, or has an empty first line.
-pub fn read_secret(path: &Path) -> Result<String> {
-    let read = || -> io::Result<String> {
-        let file = File::open(path)?;
-        warn_if_public(&file, path);
-        let mut text = String::new();
-        if file.take(MAX_SECRET_FILE + 1).read_to_string(&mut text)? as u64 > MAX_SECRET_FILE {
-            return Err(io::Error::other("it is too long"));
-        }
-        let line = text.lines().next().unwrap_or_default().trim();
-        if line.is_empty() {
-            Err(io::Error::other("its first line is empty"))
-        } else {
-            Ok(line.to_owned())
-        }
-    };
-    read().map_err(|error| {
-        let what = format!("the secret in {} cannot be read: {error}", path.display());
-        Failure::new(
-            FailureKind::Keys,
-            what,
-            "check the path, who may read the file, and its first line",
-        )
-    })
-}
-
-#[cfg(unix)]
-fn warn_if_public(file: &File, path: &Path) {
-    use std::os::unix::fs::PermissionsExt as _;
-    if file
-        .metadata()
-        .is_ok_and(|metadata| metadata.is_file() && metadata.permissions().mode() & 0o077 != 0)
-    {
-        let path = path.display();
-        tracing::warn!("other users can read the secret in {path}: chmod 600 it");
-    }
-}
-
-#[cfg(not(unix))]
-fn warn_if_public(_file: &File, _path: &Path) {}
 
 /// `text` with the password of every URL, and everything after a URL's `#`, replaced. The result is safe for logs,
 /// reports and screens.
@@ -89,7 +36,7 @@ pub fn has_secret(text: &str) -> bool {
 /// Write a URL without its scheme to `shown`, with its secrets hidden.
 fn redact_url(url: &str, shown: &mut String) {
     let (url, fragment) = url.split_once('#').map_or((url, false), |(url, _)| (url, true));
-    let (url, option) = credentials_option(url);
+    let (url, option) = file_option(url);
     // In a malformed URL the password may contain a slash, so hide everything up to the last `@`; hiding too much is
     // better than too little.
     match url.rsplit_once('@') {
@@ -113,9 +60,10 @@ fn redact_url(url: &str, shown: &mut String) {
     }
 }
 
-/// Split a URL before the option `credentials=@FILE`. Its `@` names a file, so the text before it is not a password.
-fn credentials_option(url: &str) -> (&str, &str) {
-    let begins = ["?credentials=@", "&credentials=@"];
+/// Split a URL before the option `credentials=@FILE` or `token=@FILE`. Its `@` names a file, so the text before it is
+/// not a password.
+fn file_option(url: &str) -> (&str, &str) {
+    let begins = ["?credentials=@", "&credentials=@", "?token=@", "&token=@"];
     let at = begins.iter().find_map(|begin| url.rfind(begin));
     match at.filter(|&at| url[at..].matches('@').count() == 1) {
         Some(at) => url.split_at(at),
@@ -153,27 +101,6 @@ mod tests {
     }
 
     #[test]
-    fn a_secret_is_the_first_line_of_its_file() {
-        let file = tempfile::NamedTempFile::new().unwrap();
-        std::fs::write(file.path(), "  sealcast://h:1/abc#hush \nsecond\n").unwrap();
-        assert_eq!(read_secret(file.path()).unwrap(), "sealcast://h:1/abc#hush");
-        for content in ["\nhush\n".to_owned(), "hush".repeat(2000)] {
-            std::fs::write(file.path(), content).unwrap();
-            let failure = read_secret(file.path()).unwrap_err();
-            assert!(
-                failure.kind == FailureKind::Keys && !failure.to_string().contains("hush"),
-                "{failure}"
-            );
-        }
-        assert!(
-            read_secret(Path::new("/nonexistent"))
-                .unwrap_err()
-                .what
-                .contains("/nonexistent")
-        );
-    }
-
-    #[test]
     fn everything_else_stays_as_it_is() {
         for text in [
             "test:640x480@30",
@@ -182,6 +109,7 @@ mod tests {
             "rtsp://user@cam/",
             "rtsp://cam:554/stream?transport=tcp&credentials=@/etc/cam.secret",
             "tcp://[::1]:4470",
+            "http://127.0.0.1:9880?public&token=@/etc/page.token",
             "-",
         ] {
             assert_eq!(redact(text), text);

@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use sealcast_proto::keys::PeerId;
 
 use crate::failure::{Failure, FailureKind, Result};
+use crate::private_file::read_list;
 
 /// Maximum number of peers on a list.
 const MAX_PEERS: usize = 10_000;
@@ -41,7 +42,7 @@ impl AllowList {
     /// # Errors
     /// The file cannot be read, or a line does not begin with a peer id.
     pub fn read(path: &Path) -> Result<Self> {
-        let text = fs::read_to_string(path).map_err(|error| unreadable(path, &error))?;
+        let text = read_list(path).map_err(|error| unreadable(path, &error))?;
         Self::parse(&text, path)
     }
 
@@ -50,7 +51,7 @@ impl AllowList {
     /// # Errors
     /// The file cannot be read, or a line does not begin with a peer id.
     pub fn open(path: &Path) -> Result<Self> {
-        match fs::read_to_string(path) {
+        match read_list(path) {
             Ok(text) => Self::parse(&text, path),
             Err(error) if error.kind() == ErrorKind::NotFound => Self::parse("", path),
             Err(error) => Err(unreadable(path, &error)),

@@ -1,18 +1,12 @@
-//! Identity files and other secrets read from files.
+//! Identity files, and where they are.
 
-use std::fs::{self, OpenOptions};
-use std::io::{ErrorKind, Write};
-use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use sealcast_proto::keys::Identity;
-use zeroize::Zeroizing;
 
 use super::entropy;
 use crate::failure::{Failure, FailureKind, Result};
-
-/// Maximum length in bytes of a secret file: an identity has 73 bytes, a ticket at most 512.
-const MAX_SECRET_FILE: u64 = 4096;
+use crate::private_file::{create_folder, read_secret, write_secret};
 
 /// Directory for identities and allow lists: `$SEALCAST_HOME`, `$XDG_CONFIG_HOME/sealcast` or `~/.config/sealcast`.
 ///
@@ -43,71 +37,13 @@ pub fn home() -> Result<PathBuf> {
 pub fn create_identity(path: &Path) -> Result<Identity> {
     let identity = entropy::identity()?;
     if let Some(parent) = path.parent().filter(|parent| !parent.as_os_str().is_empty()) {
-        fs::create_dir_all(parent).map_err(|error| {
+        create_folder(parent).map_err(|error| {
             let what = format!("the directory {} cannot be made ({error})", parent.display());
             Failure::new(FailureKind::Keys, what, "choose a place you may write to")
         })?;
     }
     write_secret(path, identity.reveal_file_text().as_bytes())?;
     Ok(identity)
-}
-
-/// Write a secret to a new file that only its owner can read.
-///
-/// # Errors
-/// The file exists already, or cannot be written.
-pub fn write_secret(path: &Path, secret: &[u8]) -> Result<()> {
-    let opened = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path);
-    let written = opened.and_then(|mut file| file.write_all(secret).and_then(|()| file.sync_all()));
-    written.map_err(|error| match error.kind() {
-        ErrorKind::AlreadyExists => Failure::new(
-            FailureKind::Keys,
-            format!("{} exists already", path.display()),
-            "name another file, or move that one away: keys are never overwritten",
-        ),
-        _ => Failure::new(
-            FailureKind::Keys,
-            format!("{} cannot be written ({error})", path.display()),
-            "choose a place you may write to that has room",
-        ),
-    })
-}
-
-/// Read a file that holds a secret. Refused if anyone but its owner can read it.
-///
-/// # Errors
-/// The file is missing, unreadable, readable by others, or far too long.
-pub fn read_secret(path: &Path) -> Result<Zeroizing<String>> {
-    let fail = |what: String, hint: &str| Failure::new(FailureKind::Keys, what, hint);
-    let shown = path.display();
-    let metadata = fs::metadata(path).map_err(|error| match error.kind() {
-        ErrorKind::NotFound => fail(
-            format!("{shown} does not exist"),
-            "check the path; an identity is made with: sealcast keygen FILE",
-        ),
-        _ => fail(
-            format!("{shown} cannot be read ({error})"),
-            "check its path and permissions",
-        ),
-    })?;
-    let mode = metadata.permissions().mode();
-    if metadata.is_file() && mode & 0o077 != 0 {
-        let what = format!("{shown} can be read by others (mode {:04o})", mode & 0o7777);
-        return Err(fail(what, &format!("run: chmod 600 {shown}")));
-    }
-    if metadata.len() > MAX_SECRET_FILE {
-        return Err(fail(
-            format!("{shown} is no key file: it is far too long"),
-            "check the path",
-        ));
-    }
-    let read = fs::read_to_string(path).map(Zeroizing::new);
-    read.map_err(|error| {
-        fail(
-            format!("{shown} cannot be read ({error})"),
-            "check its path and permissions",
-        )
-    })
 }
 
 /// Read an identity file.
@@ -146,6 +82,9 @@ pub fn identity_or_default(path: Option<&Path>) -> Result<Identity> {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+    use std::os::unix::fs::PermissionsExt;
+
     use super::*;
 
     #[test]

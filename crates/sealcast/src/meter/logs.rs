@@ -1,7 +1,7 @@
 //! CSV logs: one row per handshake, per tenth of a second, per frame at the viewer, and per sealed unit at a viewer
 //! gateway.
 
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File};
 use std::io::{self, BufRead, BufReader, ErrorKind, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -14,6 +14,7 @@ use serde::Serialize;
 
 pub use super::log_rows::{FrameRow, HandshakeRow, Phase, SteadyRow, UnitRow};
 use crate::failure::{Failure, FailureKind, Result};
+use crate::private_file;
 
 /// Maximum of rows queued for the writer: at 60 frames a second more than four minutes, for units of 128 bytes at 4
 /// Mbit/s four seconds. Further rows are dropped and counted.
@@ -94,7 +95,7 @@ impl LogDir {
     /// # Errors
     /// Kind `Sink` if the directory or a file cannot be created or written, or if an existing file has other columns.
     pub fn create(directory: &Path) -> Result<Self> {
-        fs::create_dir_all(directory).map_err(|error| refuse(directory, "cannot be made", &error))?;
+        private_file::create_folder(directory).map_err(|error| refuse(directory, "cannot be made", &error))?;
         let mut files = Vec::with_capacity(FILES.len());
         for (name, header) in FILES {
             files.push(LogFile::open(&directory.join(name), header)?);
@@ -249,7 +250,7 @@ impl LogFile {
 }
 
 fn appending(path: &Path) -> io::Result<File> {
-    OpenOptions::new().read(true).append(true).create(true).open(path)
+    private_file::options().read(true).append(true).create(true).open(path)
 }
 
 /// Creates a writer of rows. If the file is `fresh`, the header is written and flushed first.
@@ -374,6 +375,8 @@ impl Writer {
 
 #[cfg(test)]
 mod tests {
+    use std::fs::OpenOptions;
+
     use super::*;
 
     fn frame(number: u64) -> FrameRow {

@@ -190,11 +190,8 @@ impl Report {
                 .map(drop);
         }
         let directory = directory_of(path);
-        let mut builder = Builder::new();
-        #[cfg(unix)]
-        // Permissions as for any new file: the user's umask decides who may read it.
-        builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
-        let temporary = builder.prefix(".sealcast-report").tempfile_in(directory)?;
+        // Temporary files have mode 0600, and the report keeps it: it names the peers.
+        let temporary = Builder::new().prefix(".sealcast-report").tempfile_in(directory)?;
         self.write_json(temporary.as_file())?;
         temporary.as_file().sync_all()?;
         temporary.persist(path).map_err(|error| error.error)?;

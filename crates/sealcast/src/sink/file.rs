@@ -1,6 +1,6 @@
 //! Writes frames to a file, in the format given by its name.
 
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File};
 use std::io::{self, ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
@@ -8,6 +8,7 @@ use super::Sink;
 use super::file_mp4::Fragmenter;
 use crate::failure::{Failure, FailureKind, Result};
 use crate::media::{Codec, ReceivedFrame, StreamInfo};
+use crate::private_file;
 
 /// File format, chosen by the extension.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -70,7 +71,7 @@ impl FileSink {
             return Err(fail(ErrorKind::IsADirectory.into()));
         }
         let created = existing.is_none();
-        let mut options = OpenOptions::new();
+        let mut options = private_file::options();
         options.write(true);
         if created || (regular && !overwrite) {
             options.create_new(true);

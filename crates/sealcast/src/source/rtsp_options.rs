@@ -9,12 +9,10 @@ use url::Url;
 
 use crate::failure::{Failure, FailureKind, Result};
 use crate::keys::fingerprint::Fingerprint;
+use crate::private_file::read_secret_line;
 
 /// Environment variable for the camera's password.
 pub(super) const PASSWORD_VARIABLE: &str = "SEALCAST_RTSP_PASSWORD";
-
-/// Maximum length in bytes of a credentials file, which has one line.
-const MAX_CREDENTIALS_BYTES: u64 = 4096;
 
 /// Transport of the camera's packets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -159,7 +157,6 @@ fn combine((username, password): (String, Option<String>), variable: Option<Stri
 }
 
 fn read_credentials(file: &str) -> Result<Credentials> {
-    use std::io::Read;
     let fail = |what: String| {
         let hint = "write one line USER:PASSWORD into it, and point to it with ?credentials=@FILE";
         Failure::new(FailureKind::Keys, what, hint)
@@ -167,14 +164,10 @@ fn read_credentials(file: &str) -> Result<Credentials> {
     let path = file
         .strip_prefix('@')
         .ok_or_else(|| fail("credentials= names no file".into()))?;
-    let mut text = String::new();
-    std::fs::File::open(Path::new(path))
-        .and_then(|file| file.take(MAX_CREDENTIALS_BYTES).read_to_string(&mut text))
-        .map_err(|e| fail(format!("the credentials in {path} cannot be read: {e}")))?;
-    let (username, password) = text
-        .lines()
-        .next()
-        .and_then(|line| line.trim().split_once(':'))
+    let line = read_secret_line(Path::new(path))?;
+    let (username, password) = line
+        .trim()
+        .split_once(':')
         .ok_or_else(|| fail(format!("{path} holds no credentials")))?;
     Ok(Credentials {
         username: username.into(),

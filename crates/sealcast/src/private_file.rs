@@ -1,0 +1,228 @@
+//! Files of which it matters who else may read or write them: secrets, allow lists, and everything that the program
+//! writes.
+
+use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::io::{self, ErrorKind, Read, Write};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt};
+use std::path::Path;
+
+use rustix::fs::Mode;
+use rustix::process::umask;
+use zeroize::Zeroizing;
+
+use crate::failure::{Failure, FailureKind, Result};
+
+/// Maximum length in bytes of a secret file: an identity has 73 bytes, a ticket at most 512; a file of cameras is the
+/// longest.
+const MAX_SECRET_FILE: u64 = 4096;
+
+/// Maximum length in bytes of an allow list.
+const MAX_LIST_FILE: u64 = 4 << 20;
+
+/// Mode of every file that the program creates: its owner alone may read it.
+const PRIVATE: u32 = 0o600;
+
+/// From now on, no file or folder that this process creates can be used by other users of the machine, also where a
+/// library creates it.
+pub fn keep_new_files_private() {
+    umask(Mode::RWXG | Mode::RWXO);
+}
+
+/// Options that create a file with mode 0600. A file that exists already keeps the mode that its owner gave it.
+pub fn options() -> OpenOptions {
+    let mut options = OpenOptions::new();
+    options.mode(PRIVATE);
+    options
+}
+
+/// Create a folder with mode 0700, and the folders above it that are missing.
+///
+/// # Errors
+/// One of them cannot be created.
+pub fn create_folder(path: &Path) -> io::Result<()> {
+    DirBuilder::new().recursive(true).mode(0o700).create(path)
+}
+
+/// Write a secret to a new file that only its owner can read.
+///
+/// # Errors
+/// Kind `Keys`: the file exists already, or cannot be written.
+pub fn write_secret(path: &Path, secret: &[u8]) -> Result<()> {
+    let opened = options().write(true).create_new(true).open(path);
+    let written = opened.and_then(|mut file| file.write_all(secret).and_then(|()| file.sync_all()));
+    written.map_err(|error| match error.kind() {
+        ErrorKind::AlreadyExists => Failure::new(
+            FailureKind::Keys,
+            format!("{} exists already", path.display()),
+            "name another file, or move that one away: keys are never overwritten",
+        ),
+        _ => Failure::new(
+            FailureKind::Keys,
+            format!("{} cannot be written ({error})", path.display()),
+            "choose a place you may write to that has room",
+        ),
+    })
+}
+
+/// Read a file that holds a secret, at most 4096 bytes. Refused if anyone but its owner may read or write it. A pipe
+/// has no such mode: who opened it holds it.
+///
+/// # Errors
+/// Kind `Keys`: the file is missing, unreadable, open to others, or too long.
+pub fn read_secret(path: &Path) -> Result<Zeroizing<String>> {
+    let fail = |what: String, hint: &str| Failure::new(FailureKind::Keys, what, hint);
+    let shown = path.display();
+    let unreadable = |error: io::Error| match error.kind() {
+        ErrorKind::NotFound => fail(
+            format!("{shown} does not exist"),
+            "check the path; an identity is made with: sealcast keygen FILE",
+        ),
+        _ => fail(
+            format!("{shown} cannot be read ({error})"),
+            "check its path and permissions",
+        ),
+    };
+    // The mode of the open file: another file may take its place under the same name.
+    let file = File::open(path).map_err(unreadable)?;
+    let found = file.metadata().map_err(unreadable)?;
+    let mode = found.permissions().mode();
+    if found.is_file() && mode & open_to_others(path, &found) != 0 {
+        let what = format!("{shown} can be read or written by others (mode {:04o})", mode & 0o7777);
+        return Err(fail(what, &format!("run: chmod 600 {shown}")));
+    }
+    let mut text = Zeroizing::new(String::with_capacity(MAX_SECRET_FILE as usize + 1));
+    let read = file.take(MAX_SECRET_FILE + 1).read_to_string(&mut text);
+    if read.map_err(unreadable)? as u64 > MAX_SECRET_FILE {
+        return Err(fail(
+            format!("{shown} is no key file: it is far too long"),
+            "check the path",
+        ));
+    }
+    Ok(text)
+}
+
+/// The first line of a secret file, such as a ticket with an invite, or a source with a password.
+///
+/// # Errors
+/// As [`read_secret`], or the first line is empty.
+pub fn read_secret_line(path: &Path) -> Result<Zeroizing<String>> {
+    let text = read_secret(path)?;
+    match text.lines().next().filter(|line| !line.trim().is_empty()) {
+        Some(line) => Ok(Zeroizing::new(line.to_owned())),
+        None => {
+            let what = format!("the first line of {} is empty", path.display());
+            Err(Failure::new(
+                FailureKind::Keys,
+                what,
+                "write the secret into its first line",
+            ))
+        }
+    }
+}
+
+/// The bits of the mode of a secret file that would open it to others. systemd gives a service its credentials as
+/// files of root, readable through an access control list, whose mask stands where the group's bits are: there the
+/// group may read.
+fn open_to_others(path: &Path, found: &fs::Metadata) -> u32 {
+    let folder = std::env::var_os("CREDENTIALS_DIRECTORY").filter(|folder| !folder.is_empty());
+    match folder.is_some_and(|folder| path.starts_with(folder)) && found.uid() == 0 {
+        true => 0o037,
+        false => 0o077,
+    }
+}
+
+/// Read a list of whom to admit, at most 4 MiB. Others may read it; refused if others may write it, because they could
+/// admit themselves.
+///
+/// # Errors
+/// The file cannot be read, others may write it, or it is too long.
+pub fn read_list(path: &Path) -> io::Result<String> {
+    let file = File::open(path)?;
+    let found = file.metadata()?;
+    let mode = found.permissions().mode();
+    if found.is_file() && mode & 0o022 != 0 {
+        let (mode, shown) = (mode & 0o7777, path.display());
+        let why = format!("others may write it, mode {mode:04o}; run: chmod go-w {shown}");
+        return Err(io::Error::new(ErrorKind::PermissionDenied, why));
+    }
+    let mut text = String::new();
+    match file.take(MAX_LIST_FILE + 1).read_to_string(&mut text)? as u64 {
+        0..=MAX_LIST_FILE => Ok(text),
+        _ => Err(io::Error::new(ErrorKind::FileTooLarge, "it is longer than 4 MiB")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn set_mode(path: &Path, mode: u32) {
+        fs::set_permissions(path, fs::Permissions::from_mode(mode)).expect("our own file");
+    }
+
+    #[test]
+    fn a_secret_is_read_only_from_a_file_that_its_owner_alone_may_use() {
+        let file = tempfile::NamedTempFile::new().expect("a temporary file");
+        fs::write(file.path(), "hush\n").expect("written");
+        for mode in [0o600, 0o400] {
+            set_mode(file.path(), mode);
+            assert_eq!(read_secret(file.path()).expect("private").as_str(), "hush\n");
+        }
+        for mode in [0o640, 0o620, 0o604, 0o602, 0o644, 0o666] {
+            set_mode(file.path(), mode);
+            let failure = read_secret(file.path()).expect_err("open to others");
+            let said = failure.to_string();
+            assert_eq!(failure.kind, FailureKind::Keys);
+            assert!(
+                said.contains(&format!("mode {mode:04o}")) && said.contains("chmod 600"),
+                "{said}"
+            );
+            assert!(!said.contains("hush"), "{said}");
+        }
+    }
+
+    #[test]
+    fn a_line_is_the_first_of_its_file() {
+        let file = tempfile::NamedTempFile::new().expect("a temporary file");
+        let line = |content: &str| {
+            fs::write(file.path(), content).expect("written");
+            read_secret_line(file.path())
+        };
+        assert_eq!(line("a secret \nsecond\n").expect("a line").as_str(), "a secret ");
+        for content in ["", "\nhush\n", &"hush".repeat(2000)] {
+            let failure = line(content).expect_err("no line");
+            assert!(!failure.to_string().contains("hush"), "{failure}");
+        }
+        let missing = read_secret_line(Path::new("/nonexistent")).expect_err("no file");
+        assert!(missing.what.contains("/nonexistent"), "{missing}");
+    }
+
+    #[test]
+    fn a_list_may_be_read_by_others_but_not_written() {
+        let file = tempfile::NamedTempFile::new().expect("a temporary file");
+        fs::write(file.path(), "peers").expect("written");
+        for mode in [0o600, 0o644, 0o444] {
+            set_mode(file.path(), mode);
+            assert_eq!(read_list(file.path()).expect("not writable"), "peers");
+        }
+        for mode in [0o666, 0o620, 0o602] {
+            set_mode(file.path(), mode);
+            let error = read_list(file.path()).expect_err("writable").to_string();
+            assert!(
+                error.contains(&format!("{mode:04o}")) && error.contains("chmod go-w"),
+                "{error}"
+            );
+        }
+    }
+
+    #[test]
+    fn what_is_created_is_private() {
+        let folder = tempfile::tempdir().expect("a temporary directory");
+        let (inner, file) = (folder.path().join("a/b"), folder.path().join("a/b/file"));
+        create_folder(&inner).expect("created");
+        drop(options().write(true).create(true).open(&file).expect("created"));
+        let mode = |path: &Path| fs::metadata(path).expect("exists").permissions().mode() & 0o777;
+        assert_eq!((mode(&inner), mode(&file)), (0o700, 0o600));
+        write_secret(&file, b"x").expect_err("it exists already");
+    }
+}
