@@ -264,7 +264,8 @@ pub fn publish(home: &Path, source: &str, more: &[&str]) -> Publisher {
 }
 
 /// Publishes with a prepared command.
-pub fn publish_by(command: Command) -> Publisher {
+pub fn publish_by(mut command: Command) -> Publisher {
+    command.args(["--ticket-file", "-"]);
     let program = Program::run("the publisher", command);
     let ticket = program.line();
     assert!(ticket.starts_with("sealcast://"), "no ticket but {ticket}");

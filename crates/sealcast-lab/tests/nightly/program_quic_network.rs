@@ -26,7 +26,7 @@ impl<N> Pair<N> {
     /// Publishes `source`, and starts a viewer through the network that `between` puts in front of the ticket's port.
     fn start(source: &str, unit: &str, between: impl FnOnce(&str) -> (N, String)) -> Self {
         let publisher_home = Home::new();
-        let options = format!("--listen quic://127.0.0.1:0 --unit {unit}");
+        let options = format!("--listen quic://127.0.0.1:0 --unit {unit} --ticket-file -");
         let publisher = publisher_home.start(&format!("publish {source} {options}"));
         let (network, through) = between(&publisher.ticket());
         let (home, viewer) = record(&through, "");

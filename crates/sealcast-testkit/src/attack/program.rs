@@ -86,7 +86,7 @@ impl Home {
 
     /// Publishes at this listening URL.
     pub fn publish_at(&self, listen: &str, source: &str, more: &str) -> (Program, String) {
-        let program = self.start(&format!("publish {source} --listen {listen} {more}"));
+        let program = self.start(&format!("publish {source} --listen {listen} --ticket-file - {more}"));
         let ticket = program.ticket();
         (program, ticket)
     }

@@ -173,7 +173,8 @@ pub(super) struct WatchArgs {
     #[arg(long, value_name = "HOST", requires = "listen")]
     pub(super) host: Option<String>,
 
-    /// Write the ticket to a new file that only you can read, with --listen
+    /// Write the ticket to a new file that only you can read, or to standard output if FILE is -, with --listen. By
+    /// default it is printed only on a terminal
     #[arg(long, value_name = "FILE", requires = "listen")]
     pub(super) ticket_file: Option<PathBuf>,
 

@@ -1,5 +1,8 @@
 //! `sealcast publish`.
 
+use std::io::IsTerminal;
+use std::path::Path;
+
 use sealcast_proto::keys::{Identity, Invite, PeerId};
 use sealcast_proto::session::Delivery;
 use sealcast_proto::unit::Unit;
@@ -17,6 +20,9 @@ use crate::run::{
 };
 use crate::source;
 use crate::transport::{ListenUrl, Listener, Mtu};
+
+/// Name of standard output in the place of a file.
+const STDOUT: &str = "-";
 
 pub(super) fn run(args: PublishArgs) -> Result<()> {
     shutdown::runtime()?.block_on(run_async(args))
@@ -224,15 +230,20 @@ pub(super) fn ticket_for(
     })
 }
 
-/// Print the ticket, or write it to a file that only its owner can read.
-pub(super) fn hand_out(ticket: &Ticket, file: Option<&std::path::Path>) -> Result<()> {
+/// Print the ticket, or write it to a file that only its owner can read. Where standard output is no terminal it may
+/// end in a log that others read, so a ticket with an invite is printed there only if the user asks for it.
+pub(super) fn hand_out(ticket: &Ticket, file: Option<&Path>) -> Result<()> {
     let line = ticket.reveal() + "\n";
     match file {
-        Some(path) => {
+        Some(path) if path != Path::new(STDOUT) => {
             write_secret(path, line.as_bytes())?;
             tracing::info!(file = %path.display(), "the ticket is written");
         }
-        None => print!("{line}"),
+        None if ticket.invite.is_some() && !std::io::stdout().is_terminal() => tracing::warn!(
+            "the ticket has an invite and is not printed, because standard output is no terminal: \
+             --ticket-file FILE writes it to a new file, --ticket-file - prints it"
+        ),
+        _ => print!("{line}"),
     }
     Ok(())
 }

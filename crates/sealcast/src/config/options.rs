@@ -99,8 +99,8 @@ options! {
             off_flag("no-invite", "Print a ticket without an invite: only listed viewers are admitted", PUBLISHERS)
         }
 
-        /// Write the ticket to a new file that only you can read, instead of printing it. Whoever reads a ticket with
-        /// an invite can watch
+        /// Write the ticket to a new file that only you can read, or to standard output if FILE is -. By default a
+        /// ticket with an invite is printed only on a terminal: whoever reads it can watch
         ticket_file: Option<PathBuf> { flag("ticket-file", "FILE", PUBLISHERS).example("/run/sealcast/ticket") }
 
         /// Maximum number of viewers at once, at least 1

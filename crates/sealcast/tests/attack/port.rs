@@ -265,7 +265,8 @@ fn who_never_reads_and_half_hangs_up_holds_nobody_up() {
 #[test]
 fn a_listening_viewer_waits_for_its_publisher_whoever_else_comes() {
     let (viewer, publisher) = (Home::new(), Home::new());
-    let mut watching = viewer.start("watch --listen tcp://127.0.0.1:0 --to file:out.h264 --report report.json");
+    let mut watching =
+        viewer.start("watch --listen tcp://127.0.0.1:0 --ticket-file - --to file:out.h264 --report report.json");
     let ticket = watching.ticket();
     let port = Proxy::port_of(&ticket);
     for (_, bytes, _) in garbage().into_iter().filter(|(_, _, at_once)| *at_once) {

@@ -53,7 +53,7 @@ fn a_publisher_connects_to_a_viewer_that_listens() {
     let clip = Clip::make(home.path(), 50);
     for unit in ["frame", "packet"] {
         let viewer_home = Home::new();
-        let listen = "--listen quic://[::1]:0?latency=200";
+        let listen = "--listen quic://[::1]:0?latency=200 --ticket-file -";
         let mut viewer = viewer_home.start(&format!("watch {listen} --to file:out.h264 --report report.json"));
         let ticket = viewer.ticket();
         let url = clip.url(RATE, "");
@@ -152,7 +152,7 @@ fn who_does_not_speak_quic_further_than_hello_holds_nobody_up() {
 #[test]
 fn a_viewer_comes_back_to_a_publisher_that_was_killed_and_restarted() {
     let publisher_home = Home::new();
-    let listen = format!("--listen quic://127.0.0.1:{}", free_port());
+    let listen = format!("--listen quic://127.0.0.1:{} --ticket-file -", free_port());
     let first = publisher_home.start(&format!("publish {CARD} {listen}"));
     let (viewer_home, mut viewer) = record(&first.ticket(), "");
     viewer_home.flows(&viewer);

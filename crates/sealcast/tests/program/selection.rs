@@ -368,7 +368,8 @@ fn the_control_socket_refuses_what_it_does_not_know_and_goes_on() {
     drop(UnixListener::bind(&socket).expect("a socket"));
     let (mut publishing, _) = home.publish("test:160x120@5", &options);
 
-    let mut other = home.start(&format!("publish test:160x120@5 --listen tcp://127.0.0.1:0 {options}"));
+    let again = format!("publish test:160x120@5 --listen tcp://127.0.0.1:0 --ticket-file - {options}");
+    let mut other = home.start(&again);
     assert_eq!(other.ends(), 2);
     assert!(
         other.said().contains("a running program listens at"),

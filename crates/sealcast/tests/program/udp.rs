@@ -81,8 +81,7 @@ fn every_suite_protects_datagrams() {
 fn a_clip_arrives_whole_over_ipv6() {
     let (home, clip) = scene(50);
     let url = clip.url(RATE, "");
-    let mut publisher = home.start(&format!("publish {url} --listen udp://[::1]:0 --report report.json"));
-    let ticket = publisher.ticket();
+    let (mut publisher, ticket) = home.publish_at("udp://[::1]:0", &url, "--report report.json");
     assert!(ticket.starts_with("sealcast://[::1]:"), "{ticket}");
     let (viewer_home, mut viewer) = record(&ticket, "");
     assert_eq!((viewer.ends(), publisher.ends()), (0, 0), "{}", viewer.said());
@@ -94,7 +93,7 @@ fn a_clip_arrives_whole_over_ipv6() {
 fn a_publisher_connects_to_a_viewer_that_listens() {
     let (home, clip) = scene(50);
     let viewer_home = Home::new();
-    let listen = "--listen udp://127.0.0.1:0?latency=200";
+    let listen = "--listen udp://127.0.0.1:0?latency=200 --ticket-file -";
     let mut viewer = viewer_home.start(&format!("watch {listen} --to file:out.h264 --report report.json"));
     let ticket = viewer.ticket();
     let url = clip.url(RATE, "");
@@ -161,7 +160,7 @@ fn a_viewer_that_stands_still_holds_nobody_up_and_goes_on() {
 #[test]
 fn a_viewer_comes_back_to_a_publisher_that_was_killed_and_restarted() {
     let publisher_home = Home::new();
-    let listen = format!("--listen udp://127.0.0.1:{}", free_port());
+    let listen = format!("--listen udp://127.0.0.1:{} --ticket-file -", free_port());
     let first = publisher_home.start(&format!("publish {CARD} {listen}"));
     let (viewer_home, mut viewer) = record(&first.ticket(), "");
     viewer_home.flows(&viewer);

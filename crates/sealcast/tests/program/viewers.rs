@@ -103,7 +103,15 @@ fn a_publisher_connects_to_a_viewer_that_listens() {
     let to = file_url(&out) + "?overwrite";
     unbroken(|| {
         let mut command = sealcast(viewer_home.path());
-        command.args(["watch", "--listen", "tcp://127.0.0.1:0", "--to", &to]);
+        command.args([
+            "watch",
+            "--listen",
+            "tcp://127.0.0.1:0",
+            "--ticket-file",
+            "-",
+            "--to",
+            &to,
+        ]);
         let mut viewer = Program::run("the viewer", command);
         let ticket = viewer.line();
         let mut command = sealcast(publisher_home.path());

@@ -43,7 +43,7 @@ pub(super) fn open(
         command.args(arguments).env("SEALCAST_HOME", scratch.join(file));
         Program::start(name, command, &scratch.join(format!("{file}.txt")))
     };
-    let mut arguments = words(&["camera", "--open", "--listen"]);
+    let mut arguments = words(&["camera", "--open", "--ticket-file", "-", "--listen"]);
     arguments.push(match gateways.options.as_str() {
         "" => format!("{}://127.0.0.1:0", load.carrier),
         options => format!("{}://127.0.0.1:0?{options}", load.carrier),
