@@ -10,6 +10,7 @@ use openh264::encoder::{
 };
 use openh264::formats::YUVSource;
 
+use crate::codec::silence::silently;
 use crate::codec::{check_size, moved};
 use crate::failure::{Failure, FailureKind, Result};
 use crate::media::{FrameRate, Picture};
@@ -141,7 +142,7 @@ impl H264Encoder {
         // The parameter sets must be known before the first picture. They depend only on the settings, so a temporary
         // encoder produces them; this leaves the rate control of the real one undisturbed.
         let mut probe = settings.start(RateControlMode::Off)?;
-        let first = encode(&mut probe, &Picture::black(settings.width, settings.height))?.0;
+        let first = silently(|| encode(&mut probe, &Picture::black(settings.width, settings.height)))?.0;
         let parameters = parameter_sets(&first);
         Ok(Self {
             encoder: settings.start(RateControlMode::Bitrate)?,
@@ -223,7 +224,11 @@ impl H264Encoder {
         if self.since_keyframe == 0 {
             self.encoder.force_intra_frame();
         }
-        let (data, keyframe) = encode(&mut self.encoder, picture)?;
+        // The library initialises the encoder with its first picture.
+        let (data, keyframe) = match self.since_start {
+            0 => silently(|| encode(&mut self.encoder, picture)),
+            _ => encode(&mut self.encoder, picture),
+        }?;
         if self.since_start == 0 {
             // The level in the SPS depends on the bit rate, too.
             self.parameters = parameter_sets(&data);

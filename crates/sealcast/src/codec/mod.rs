@@ -11,6 +11,7 @@ mod jpeg_rate;
 #[cfg(test)]
 mod rate_tests;
 mod scale;
+mod silence;
 
 pub use asm::asm_active;
 pub use h264::{H264Decoder, H264Encoder, H264Settings};
