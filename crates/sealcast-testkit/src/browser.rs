@@ -1,6 +1,5 @@
 //! A real browser for the tests.
 
-use std::net::SocketAddr;
 use std::process::{Command, Output};
 use std::time::{Duration, Instant};
 
@@ -12,9 +11,9 @@ const FIRST_LOOK: Duration = Duration::from_secs(1);
 const LONGEST_LOOK: Duration = Duration::from_secs(16);
 
 /// The text of the page's elements, once it contains all of `ready`; the last text if that never happens.
-pub fn page(address: SocketAddr, ready: &[&str]) -> (String, Output) {
+pub fn page(url: &str, ready: &[&str]) -> (String, Output) {
     let text = |output: &Output| String::from_utf8_lossy(&output.stdout).into_owned();
-    let output = look(address, &["--dump-dom"], |output| {
+    let output = look(url, &["--dump-dom"], |output| {
         let page = text(output);
         ready.iter().all(|words| page.contains(words))
     });
@@ -22,11 +21,11 @@ pub fn page(address: SocketAddr, ready: &[&str]) -> (String, Output) {
 }
 
 /// Runs headless Chromium on the page repeatedly until `ready` returns true.
-pub fn look(address: SocketAddr, arguments: &[&str], mut ready: impl FnMut(&Output) -> bool) -> Output {
+pub fn look(url: &str, arguments: &[&str], mut ready: impl FnMut(&Output) -> bool) -> Output {
     let deadline = Instant::now() + PATIENCE;
     let mut time = FIRST_LOOK;
     loop {
-        let output = open(address, arguments, time);
+        let output = open(url, arguments, time);
         if ready(&output) || Instant::now() > deadline {
             return output;
         }
@@ -34,7 +33,7 @@ pub fn look(address: SocketAddr, arguments: &[&str], mut ready: impl FnMut(&Outp
     }
 }
 
-fn open(address: SocketAddr, arguments: &[&str], time: Duration) -> Output {
+fn open(url: &str, arguments: &[&str], time: Duration) -> Output {
     let profile = tempfile::tempdir().expect("a directory");
     let output = Command::new("chromium")
         .args([
@@ -53,7 +52,7 @@ fn open(address: SocketAddr, arguments: &[&str], time: Duration) -> Output {
         .arg(format!("--timeout={}", time.as_millis()))
         .arg(format!("--user-data-dir={}", profile.path().display()))
         .args(arguments)
-        .arg(format!("http://{address}/"))
+        .arg(url)
         .output()
         .expect("chromium does not start; `cargo xtask test` installs it");
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));

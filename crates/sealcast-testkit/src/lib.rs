@@ -24,6 +24,8 @@ pub mod handshake;
 #[cfg(feature = "program")]
 pub mod media;
 #[cfg(feature = "program")]
+pub mod page;
+#[cfg(feature = "program")]
 pub mod program;
 pub mod recorded;
 #[cfg(feature = "program")]

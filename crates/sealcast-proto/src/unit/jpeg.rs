@@ -55,6 +55,22 @@ impl JpegWalker {
         self.in_scan
     }
 
+    /// The length of the image that `data` begins with, from its first marker to its last; `None` if it does not begin
+    /// with one whole image.
+    pub fn image(data: &[u8]) -> Option<usize> {
+        let mut walker = Self::default();
+        if walker.next(data) != Ok(Some(JpegPart::Begin)) {
+            return None;
+        }
+        loop {
+            match walker.next(data) {
+                Ok(Some(JpegPart::End)) => return Some(walker.at()),
+                Ok(Some(JpegPart::Segment | JpegPart::Scan)) => {}
+                Ok(Some(JpegPart::Begin) | None) | Err(_) => return None,
+            }
+        }
+    }
+
     /// Walks over the next part of an image that begins with `data`. Returns `None` if `data` ends before the part
     /// does; the walk goes on with the next call, for which `data` has grown.
     ///
@@ -157,6 +173,17 @@ mod tests {
             assert!(walker.at() <= length);
         }
         assert_eq!(found, expected);
+    }
+
+    #[test]
+    fn one_whole_image_is_found_at_the_beginning_and_nothing_else() {
+        assert_eq!(JpegWalker::image(&IMAGE[..41]), Some(41));
+        assert_eq!(JpegWalker::image(IMAGE), Some(41), "what follows is no part of it");
+        for length in 0..41 {
+            assert_eq!(JpegWalker::image(&IMAGE[..length]), None, "{length} bytes");
+        }
+        assert_eq!(JpegWalker::image(&[IMAGE[..2].to_vec(), IMAGE.to_vec()].concat()), None);
+        assert_eq!(JpegWalker::image(b"<html>"), None);
     }
 
     #[test]

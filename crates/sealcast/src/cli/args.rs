@@ -187,7 +187,8 @@ pub(super) struct WatchArgs {
 
 #[derive(Debug, Args)]
 pub(super) struct DemoArgs {
-    /// Where to serve the page
+    /// Where to serve the page. Its address is printed on a terminal with a new token that opens it; ?token=@FILE takes
+    /// the token from a file that only you can read
     #[arg(long, value_name = "URL", default_value = "http://127.0.0.1:9881")]
     pub(super) page: String,
 

@@ -156,7 +156,8 @@ options! {
         /// File whose first line is the ticket, for a ticket with an invite
         ticket_file: Option<PathBuf> { key().excludes("ticket").example("/etc/sealcast/ticket") }
 
-        /// Where frames go: null:, file:OUT.mp4|.h264|.mjpeg, - for standard output, or http://127.0.0.1:9880
+        /// Where frames go: null:, file:OUT.mp4|.h264|.mjpeg, - for standard output, or a page at
+        /// http://127.0.0.1:9880[?token=@FILE], whose address is printed on a terminal with the token that opens it
         to: String { flag("to", "SINK", WATCH).default("http://127.0.0.1:9880").example("file:out.mp4") }
 
         /// Connect again when the connection breaks

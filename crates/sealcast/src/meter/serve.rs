@@ -13,6 +13,8 @@ use tokio::net::TcpListener;
 
 use super::metrics::Metrics;
 use crate::failure::{Failure, FailureKind, Result};
+use crate::web::guarded;
+use crate::web::serve::serve_until;
 
 const OPEN_METRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
@@ -75,27 +77,14 @@ impl MetricsServer {
         self.address
     }
 
-    /// Serves `/metrics` and `/health` until `stop` completes.
-    ///
-    /// # Errors
-    /// The listening socket broke: kind `Network`.
-    pub async fn serve(self, stop: impl Future<Output = ()> + Send + 'static) -> Result<()> {
-        let address = self.address;
-        axum::serve(self.listener, router(self.metrics))
-            .with_graceful_shutdown(stop)
-            .await
-            .map_err(|error| {
-                Failure::new(
-                    FailureKind::Network,
-                    format!("the metrics server on {address} stopped: {error}"),
-                    "the stream goes on without it; restart to have metrics again",
-                )
-            })
+    /// Serves `/metrics` and `/health` until `stop` completes. They need no token: they contain no secret and no
+    /// picture, and Prometheus fetches them.
+    pub async fn serve(self, stop: impl Future<Output = ()>) {
+        serve_until(self.listener, guarded(router(self.metrics)), stop).await;
     }
 }
 
-/// `/metrics` and `/health`, for a server that has other pages, too.
-pub fn router(metrics: Metrics) -> Router {
+fn router(metrics: Metrics) -> Router {
     Router::new()
         .route("/metrics", get(metrics_page))
         .route("/health", get(|| async { "ok\n" }))
@@ -149,7 +138,7 @@ mod tests {
         );
         assert!(fetch(address, "/other").await.starts_with("HTTP/1.1 404"));
         stop.send(()).unwrap();
-        serving.await.unwrap().unwrap();
+        serving.await.unwrap();
     }
 
     #[tokio::test]

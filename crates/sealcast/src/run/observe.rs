@@ -100,11 +100,7 @@ impl Observation {
         if let Some(address) = options.metrics {
             let server = MetricsServer::bind(address, Reach::Loopback, metrics).await?;
             tracing::info!(address = %format!("http://{}/metrics", server.address()), "metrics");
-            tokio::spawn(async move {
-                if let Err(failure) = server.serve(std::future::pending()).await {
-                    tracing::warn!("{failure}");
-                }
-            });
+            tokio::spawn(server.serve(std::future::pending()));
         }
         observation.setting("meter", &energy.words);
         let asked = options.asks() || energy.meter.is_some();

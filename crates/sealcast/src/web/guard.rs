@@ -1,4 +1,4 @@
-//! Protection that every page needs: only the user of this machine may see the answers.
+//! Protection that everything served over HTTP needs: no page on the web may see the answers.
 
 use axum::Router;
 use axum::extract::Request;
@@ -26,7 +26,7 @@ const HEADERS: [(HeaderName, &str); 5] = [
 ///
 /// A page on the web can make its own name point to our address (DNS rebinding) and then read our content as if it
 /// were its own. Such a request has the page's name as its host; a request typed by the user has an address.
-pub fn guarded(router: Router) -> Router {
+pub(crate) fn guarded(router: Router) -> Router {
     router.layer(middleware::from_fn(guard))
 }
 
@@ -39,6 +39,12 @@ async fn guard(request: Request, next: Next) -> Response {
     };
     for (name, value) in HEADERS {
         answer.headers_mut().insert(name, HeaderValue::from_static(value));
+    }
+    if answer.status() == StatusCode::FORBIDDEN {
+        // Who is refused keeps no connection.
+        answer
+            .headers_mut()
+            .insert(header::CONNECTION, HeaderValue::from_static("close"));
     }
     answer
 }

@@ -1,37 +1,32 @@
-//! Listening for HTTP: by default on an address that only this machine can reach, and with a limited number of
-//! connections.
+//! Where a page listens: by default on an address that only this machine can reach.
 
-use std::io;
+use std::io::{self, IsTerminal};
 use std::net::{SocketAddr, TcpListener as StdListener};
-use std::pin::Pin;
-use std::sync::Arc;
-use std::task::{Context, Poll};
-use std::time::Duration;
+use std::path::PathBuf;
 
-use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
-use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use axum::Router;
+use tokio::net::TcpListener;
+use zeroize::Zeroizing;
 
+use super::guard::guarded;
+use super::serve::serve_until;
+use super::token::{PageToken, admitting};
 use crate::config::secrets::redact;
 use crate::failure::{Failure, FailureKind, Result};
 
-/// Maximum of concurrent connections; further ones wait in the system's backlog.
-const MAX_CONNECTIONS: usize = 64;
-
-/// Pause after accept() fails (too many open files), to avoid a busy loop.
-const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
-
 /// The address to listen at, as the user writes it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Listen {
     /// Address and port; port 0 takes a free port.
     pub address: SocketAddr,
     /// True if other machines may access it.
     pub public: bool,
+    /// File with the token that opens the page; without it, a new one is made.
+    pub token_file: Option<PathBuf>,
 }
 
 impl Listen {
-    /// Parse `http://127.0.0.1:9880[?public]`; without a port, `default_port`. `content` names what would be open to
+    /// Parse `http://127.0.0.1:9880[?public&token=@FILE]`; without a port, `default_port`. `content` names what would be open to
     /// the network, for the message that refuses an address beyond this machine.
     ///
     /// # Errors
@@ -56,26 +51,38 @@ impl Listen {
             );
         };
         let ip = address.ip();
-        let public = match query {
-            "" => false,
-            "public" => true,
-            _ => return usage("the only option is ?public", example),
-        };
+        let (mut public, mut token_file) = (false, None);
+        for option in query.split('&').filter(|option| !option.is_empty()) {
+            match option.split_once("token=@") {
+                Some(("", file)) if !file.is_empty() => token_file = Some(file.into()),
+                _ if option == "public" => public = true,
+                _ => return usage("the only options are ?public and ?token=@FILE", example),
+            }
+        }
         if !ip.is_loopback() && !public {
             return usage(
                 &format!("{content} would be open to everybody who can reach this address"),
                 format!("listen on 127.0.0.1, or add ?public if that is what you want: http://{address}?public"),
             );
         }
-        Ok(Self { address, public })
+        Ok(Self {
+            address,
+            public,
+            token_file,
+        })
     }
 
-    /// Bind the address.
+    /// Bind the address, and make or read the token of the page.
     ///
     /// # Errors
-    /// The address is taken, or does not belong to this machine: kind `Network`.
+    /// The address is taken, or does not belong to this machine: kind `Network`. The file has no token, or others can
+    /// read it: kind `Keys`.
     pub fn bind(self) -> Result<Listener> {
         let address = self.address;
+        let token = self
+            .token_file
+            .as_deref()
+            .map_or_else(PageToken::random, PageToken::read)?;
         let bound = StdListener::bind(address).and_then(|listener| {
             listener.set_nonblocking(true)?;
             Ok((listener.local_addr()?, listener))
@@ -84,6 +91,7 @@ impl Listen {
             Ok((address, listener)) => Ok(Listener {
                 listen: Self { address, ..self },
                 listener,
+                token,
             }),
             Err(error) => {
                 let hint = match error.kind() {
@@ -114,101 +122,59 @@ fn parse_address(text: &str, default_port: u16) -> Option<SocketAddr> {
         .or_else(|| Some(SocketAddr::new(bare.parse().ok()?, default_port)))
 }
 
-/// A bound address, to be passed to the runtime that serves it.
-#[derive(Debug)]
+/// A bound address with its token, to be passed to the runtime that serves the page.
 pub struct Listener {
     listen: Listen,
     listener: StdListener,
+    token: PageToken,
 }
 
 impl Listener {
     /// The address that it listens at, with the actual port.
-    pub fn listen(&self) -> Listen {
-        self.listen
+    pub fn address(&self) -> SocketAddr {
+        self.listen.address
     }
 
-    /// Registers it with the current runtime.
-    ///
-    /// # Errors
-    /// The runtime has no I/O.
-    pub(crate) fn start(self) -> Result<Accepting> {
-        let listener = TcpListener::from_std(self.listener).map_err(|e| {
-            Failure::new(
-                FailureKind::Internal,
-                format!("cannot serve on {} ({e})", self.listen.address),
-                "report it",
-            )
-        })?;
-        Ok(Accepting {
-            listener,
-            room: Arc::new(Semaphore::new(MAX_CONNECTIONS)),
-        })
+    /// The URL that opens the page, with its token: for the user alone.
+    pub fn reveal_url(&self) -> Zeroizing<String> {
+        let address = self.listen.address;
+        Zeroizing::new(format!("http://{address}/?token={}", self.token.reveal()))
     }
-}
 
-/// Accepts connections up to the limit.
-pub(crate) struct Accepting {
-    listener: TcpListener,
-    room: Arc<Semaphore>,
-}
-
-impl axum::serve::Listener for Accepting {
-    type Io = Connection;
-    type Addr = SocketAddr;
-
-    async fn accept(&mut self) -> (Connection, SocketAddr) {
-        loop {
-            // The semaphore is never closed; if it were, waiting for ever would be right.
-            let Ok(permit) = Arc::clone(&self.room).acquire_owned().await else {
-                std::future::pending::<()>().await;
-                continue;
-            };
-            match self.listener.accept().await {
-                Ok((stream, peer)) => {
-                    // Pictures are written in one piece; Nagle's algorithm would only delay the last segment of each.
-                    let _ = stream.set_nodelay(true);
-                    return (
-                        Connection {
-                            stream,
-                            _permit: permit,
-                        },
-                        peer,
-                    );
-                }
-                Err(error) => {
-                    tracing::warn!(%error, "a browser could not connect");
-                    tokio::time::sleep(ACCEPT_PAUSE).await;
-                }
-            }
+    /// Tell the user where the page is. The token is printed where a person reads it and not where it would end in a
+    /// log.
+    pub(crate) fn announce(&self) {
+        let address = self.listen.address;
+        if let Some(file) = &self.listen.token_file {
+            println!(
+                "open http://{address}/?token=TOKEN in a browser, with the token in {}",
+                file.display()
+            );
+        } else if io::stdout().is_terminal() {
+            println!("open {} in a browser; stop with Ctrl-C", *self.reveal_url());
+        } else {
+            println!(
+                "a page is at http://{address}; its token is printed on a terminal only, and ?token=@FILE sets one"
+            );
         }
     }
 
-    fn local_addr(&self) -> io::Result<SocketAddr> {
-        self.listener.local_addr()
-    }
-}
-
-/// A connection that counts against the limit until it is closed.
-pub(crate) struct Connection {
-    stream: TcpStream,
-    _permit: OwnedSemaphorePermit,
-}
-
-impl AsyncRead for Connection {
-    fn poll_read(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_read(cx, buf)
-    }
-}
-
-impl AsyncWrite for Connection {
-    fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &[u8]) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.stream).poll_write(cx, buf)
-    }
-    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_flush(cx)
-    }
-    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_shutdown(cx)
+    /// Serve `router` to those who know the token, until `closed` completes.
+    ///
+    /// # Errors
+    /// The listener cannot be used on this runtime.
+    pub(crate) async fn serve_until(self, router: Router, closed: impl Future<Output = ()>) -> Result<()> {
+        let address = self.listen.address;
+        let listener = TcpListener::from_std(self.listener).map_err(|e| {
+            Failure::new(
+                FailureKind::Internal,
+                format!("cannot serve on {address} ({e})"),
+                "report it",
+            )
+        })?;
+        let router = guarded(admitting(router, self.token, address.port()));
+        serve_until(listener, router, closed).await;
+        Ok(())
     }
 }
 
@@ -233,6 +199,8 @@ mod tests {
             assert_eq!((listen.address.to_string().as_str(), listen.public), (address, false));
         }
         assert!(parse("http://0.0.0.0:9880?public").expect("asked for").public);
+        let both = parse("http://0.0.0.0:9880?token=@a/b&public").expect("asked for");
+        assert_eq!((both.public, both.token_file), (true, Some("a/b".into())));
         assert!(
             parse("http://0.0.0.0:9880")
                 .expect_err("open")
@@ -245,6 +213,8 @@ mod tests {
             "http://example.org:80",
             "http://127.0.0.1/x",
             "http://127.0.0.1?open",
+            "http://127.0.0.1?token=abcdefghijklmnop",
+            "http://127.0.0.1?token=@",
         ] {
             assert_eq!(parse(url).expect_err(url).kind, FailureKind::Usage);
         }
@@ -254,11 +224,13 @@ mod tests {
     fn a_taken_port_is_said_in_words() {
         let first = parse("http://127.0.0.1:0").and_then(Listen::bind).expect("a port");
         let again = Listen {
-            address: first.listen().address,
+            address: first.address(),
             public: false,
+            token_file: None,
         }
         .bind()
-        .expect_err("taken");
+        .err()
+        .expect("taken");
         assert_eq!(again.kind, FailureKind::Network);
         assert!(again.to_string().contains("another port"), "{again}");
     }

@@ -3,14 +3,45 @@
 use std::convert::Infallible;
 
 use axum::body::Body;
-use axum::http::header;
+use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use bytes::{Bytes, BytesMut};
+use data_encoding::BASE32_NOPAD;
 use futures_util::stream;
 use tokio::sync::watch;
 
-const TYPE: &str = "multipart/x-mixed-replace; boundary=picture";
-const BOUNDARY: &str = "\r\n--picture\r\n";
+use crate::failure::Result;
+use crate::keys::entropy;
+
+/// What stands between the parts of one response. It is random and told to the browser alone: who made the pictures
+/// cannot put it into one, and with it a part of another type.
+struct Boundary(String);
+
+impl Boundary {
+    fn random() -> Result<Self> {
+        let bits = entropy::random::<16>()?;
+        Ok(Self(BASE32_NOPAD.encode(&bits)))
+    }
+
+    fn content_type(&self) -> String {
+        format!("multipart/x-mixed-replace; boundary={}", self.0)
+    }
+
+    /// One picture with its header, followed at once by the boundary of the next one: browsers show a picture only
+    /// when they have received that boundary, and would otherwise be one picture late.
+    fn part(&self, picture: &[u8], first: bool) -> Bytes {
+        let line = format!("\r\n--{}\r\n", self.0);
+        let head = format!("Content-Type: image/jpeg\r\nContent-Length: {}\r\n\r\n", picture.len());
+        let mut part = BytesMut::with_capacity(picture.len() + head.len() + 2 * line.len());
+        if first {
+            part.extend_from_slice(line.as_bytes());
+        }
+        part.extend_from_slice(head.as_bytes());
+        part.extend_from_slice(picture);
+        part.extend_from_slice(line.as_bytes());
+        part.freeze()
+    }
+}
 
 /// A response that sends the newest JPEG each time the browser has room for one, until the sender is dropped. Empty
 /// values are skipped. A slow browser misses pictures; nothing queues up.
@@ -27,30 +58,56 @@ where
     F: Fn(T) -> R + Send + 'static,
     R: Future<Output = Option<Bytes>> + Send,
 {
+    let boundary = match Boundary::random() {
+        Ok(boundary) => boundary,
+        Err(failure) => return (StatusCode::INTERNAL_SERVER_ERROR, failure.to_string()).into_response(),
+    };
+    let kind = boundary.content_type();
     // Show an existing picture at once.
     values.mark_changed();
-    let parts = stream::unfold((values, jpeg, true), async |(mut values, jpeg, first)| {
-        loop {
-            values.changed().await.ok()?;
-            let value = values.borrow_and_update().clone();
-            if let Some(picture) = jpeg(value).await {
-                return Some((Ok::<_, Infallible>(part(&picture, first)), (values, jpeg, false)));
+    let parts = stream::unfold(
+        (values, jpeg, boundary, true),
+        async |(mut values, jpeg, boundary, first)| {
+            loop {
+                values.changed().await.ok()?;
+                let value = values.borrow_and_update().clone();
+                if let Some(picture) = jpeg(value).await {
+                    let part = boundary.part(&picture, first);
+                    return Some((Ok::<_, Infallible>(part), (values, jpeg, boundary, false)));
+                }
             }
-        }
-    });
-    ([(header::CONTENT_TYPE, TYPE)], Body::from_stream(parts)).into_response()
+        },
+    );
+    ([(header::CONTENT_TYPE, kind)], Body::from_stream(parts)).into_response()
 }
 
-/// One picture with its header, followed at once by the boundary of the next one: browsers show a picture only when
-/// they have received that boundary, and would otherwise be one picture late.
-fn part(picture: &[u8], first: bool) -> Bytes {
-    let head = format!("Content-Type: image/jpeg\r\nContent-Length: {}\r\n\r\n", picture.len());
-    let mut part = BytesMut::with_capacity(picture.len() + head.len() + 2 * BOUNDARY.len());
-    if first {
-        part.extend_from_slice(BOUNDARY.as_bytes());
+#[cfg(test)]
+mod tests {
+    use futures_util::StreamExt;
+
+    use super::*;
+
+    fn boundary_of(response: &Response) -> String {
+        let kind = response.headers()[header::CONTENT_TYPE].to_str().expect("text");
+        kind.rsplit_once("boundary=").expect("a boundary").1.to_owned()
     }
-    part.extend_from_slice(head.as_bytes());
-    part.extend_from_slice(picture);
-    part.extend_from_slice(BOUNDARY.as_bytes());
-    part.freeze()
+
+    #[tokio::test]
+    async fn a_picture_cannot_contain_the_boundary_of_the_response() {
+        let (pictures, shown) = watch::channel(Bytes::new());
+        let before = boundary_of(&jpeg_stream(shown.clone()));
+        // A publisher that saw one response, and knows how parts look.
+        let injected = format!("\r\n--{before}\r\nContent-Type: text/html\r\n\r\n<script>\r\n--{before}\r\n");
+        pictures.send_replace(injected.into());
+        let response = jpeg_stream(shown);
+        let boundary = boundary_of(&response);
+        assert_ne!(boundary, before);
+        assert!(boundary.len() >= 26, "128 random bits: {boundary}");
+        let mut parts = response.into_body().into_data_stream();
+        let part = parts.next().await.expect("a part").expect("no error");
+        let part = String::from_utf8(part.to_vec()).expect("text");
+        let split: Vec<_> = part.split(&format!("\r\n--{boundary}\r\n")).collect();
+        assert_eq!(split.len(), 3, "one part between two boundaries: {part}");
+        assert!(split[1].starts_with("Content-Type: image/jpeg\r\n") && split[1].contains("<script>"));
+    }
 }

@@ -5,9 +5,10 @@ mod guard;
 mod listen;
 mod mjpeg;
 pub(crate) mod serve;
+mod token;
 mod wire_picture;
 
-pub use guard::guarded;
+pub(crate) use guard::guarded;
 pub use listen::{Listen, Listener};
 pub use mjpeg::{jpeg_stream, jpeg_stream_by};
 pub use wire_picture::wire_picture;

@@ -1,12 +1,12 @@
 //! The HTTP sink: what it serves to a browser, and what it refuses to other pages on the web.
 
-use std::io::{ErrorKind, Read, Write};
-use std::net::{SocketAddr, TcpStream};
+use std::io::{ErrorKind, Read};
+use std::net::TcpStream;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use sealcast::codec::jpeg;
 use sealcast::failure::FailureKind;
@@ -15,8 +15,7 @@ use sealcast::sink::Sink;
 use sealcast::sink::http::{self, HttpSink};
 use sealcast::source::test_card::{self, read_clock};
 use sealcast_testkit::browser;
-
-const PATIENCE: Duration = Duration::from_secs(60);
+use sealcast_testkit::page::Page;
 
 fn received(frame: Frame) -> ReceivedFrame {
     ReceivedFrame {
@@ -28,37 +27,10 @@ fn received(frame: Frame) -> ReceivedFrame {
     }
 }
 
-fn sink() -> (HttpSink, SocketAddr) {
+fn sink() -> (HttpSink, Page) {
     let sink = http::open("http://127.0.0.1:0").expect("a free port");
-    let address = sink.address().address;
-    (sink, address)
-}
-
-/// Requests `path`. Returns the connection, with the answer unread.
-fn ask(address: SocketAddr, path: &str, host: &str) -> TcpStream {
-    let mut stream = TcpStream::connect(address).expect("a connection");
-    stream.set_read_timeout(Some(PATIENCE)).expect("a timeout");
-    write!(
-        stream,
-        "GET {path} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n"
-    )
-    .expect("a request");
-    stream
-}
-
-/// Requests `path`. Returns head and body of the answer.
-fn get_as(address: SocketAddr, path: &str, host: &str) -> (String, Vec<u8>) {
-    let mut answer = Vec::new();
-    ask(address, path, host).read_to_end(&mut answer).expect("an answer");
-    let head = answer.windows(4).position(|w| w == b"\r\n\r\n").expect("a head") + 4;
-    (
-        String::from_utf8_lossy(&answer[..head]).to_lowercase(),
-        answer[head..].to_vec(),
-    )
-}
-
-fn get(address: SocketAddr, path: &str) -> (String, Vec<u8>) {
-    get_as(address, path, "127.0.0.1")
+    let page = Page::at(sink.reveal_url());
+    (sink, page)
 }
 
 /// Reads the next JPEG of a multipart stream.
@@ -85,13 +57,13 @@ fn next_jpeg(stream: &mut TcpStream) -> Vec<u8> {
 
 #[test]
 fn shows_the_picture_that_was_sent() {
-    let (mut sink, address) = sink();
+    let (mut sink, page) = sink();
     let mut source = test_card::open("320x240@50").expect("a source");
-    let (head, _) = get(address, "/snapshot.jpg");
+    let (head, _) = page.get("/snapshot.jpg");
     assert!(head.starts_with("http/1.1 503"), "{head}");
     sink.start(&source.info()).expect("a start");
 
-    let mut browser = ask(address, "/stream.mjpeg", "localhost");
+    let mut browser = page.ask("/stream.mjpeg");
     for _ in 0..5 {
         let frame = source.next().expect("a frame").expect("no end");
         let number = frame.number as u32;
@@ -103,11 +75,11 @@ fn shows_the_picture_that_was_sent() {
             "every picture is shown at once"
         );
     }
-    let (head, body) = get(address, "/snapshot.jpg");
+    let (head, body) = page.get("/snapshot.jpg");
     assert!(head.contains("content-type: image/jpeg"), "{head}");
     assert!(read_clock(&jpeg::decode(&body).expect("a JPEG")).is_some());
 
-    let (_, health) = get(address, "/health");
+    let (_, health) = page.get("/health");
     let health: serde_json::Value = serde_json::from_slice(&health).expect("JSON");
     assert_eq!(health["status"], "playing");
     assert_eq!(
@@ -125,7 +97,7 @@ fn shows_the_picture_that_was_sent() {
 
 #[test]
 fn a_browser_shows_the_picture_and_says_what_it_is() {
-    let (mut sink, address) = sink();
+    let (mut sink, page) = sink();
     let stop = Arc::new(AtomicBool::new(false));
     let stopping = Arc::clone(&stop);
     let writer = thread::spawn(move || {
@@ -136,28 +108,61 @@ fn a_browser_shows_the_picture_and_says_what_it_is() {
                 .expect("written");
         }
     });
-    let (page, _) = browser::page(address, &["live: "]);
+    let url = page.url();
+    let (shown, _) = browser::page(&url, &["live: "]);
     let screenshot = Path::new(env!("CARGO_TARGET_TMPDIR")).join("sink.png");
-    browser::look(address, &[&format!("--screenshot={}", screenshot.display())], |_| true);
+    browser::look(&url, &[&format!("--screenshot={}", screenshot.display())], |_| true);
     stop.store(true, Ordering::Relaxed);
     writer.join().expect("a writer that ends well");
-    assert!(page.contains("live: H.264, 320x240 pixels"), "{page}");
+    assert!(shown.contains("live: H.264, 320x240 pixels"), "{shown}");
     assert!(screenshot.exists());
 }
 
 #[test]
 fn motion_jpeg_goes_to_the_browser_as_it_came() {
-    let (mut sink, address) = sink();
+    let (mut sink, page) = sink();
     let mut source = test_card::open("320x240@50?codec=mjpeg").expect("a source");
     sink.start(&source.info()).expect("a start");
     let frame = received(source.next().expect("a frame").expect("no end"));
     sink.write(&frame).expect("written");
-    assert_eq!(get(address, "/snapshot.jpg").1, frame.data);
+    assert_eq!(page.get("/snapshot.jpg").1, frame.data);
+}
+
+#[test]
+fn a_frame_that_is_no_picture_does_not_reach_the_browser() {
+    let (mut sink, page) = sink();
+    let mut source = test_card::open("320x240@50?codec=mjpeg").expect("a source");
+    sink.start(&source.info()).expect("a start");
+    let card = received(source.next().expect("a frame").expect("no end"));
+    let hostile: [&[u8]; 3] = [
+        b"\r\n--picture\r\nContent-Type: text/html\r\n\r\n<script>alert(1)</script>\r\n--picture\r\n",
+        &card.data[..card.data.len() - 2],
+        &card.data[2..],
+    ];
+    for data in hostile {
+        let data = data.to_vec().into();
+        sink.write(&ReceivedFrame { data, ..card.clone() })
+            .expect("it does not end the stream");
+        assert!(page.get("/snapshot.jpg").0.starts_with("http/1.1 503"));
+    }
+    let padded = [&card.data[..], b"<html>"].concat();
+    sink.write(&ReceivedFrame {
+        data: padded.into(),
+        ..card.clone()
+    })
+    .expect("written");
+    assert_eq!(
+        page.get("/snapshot.jpg").1,
+        card.data,
+        "what follows the picture is cut off"
+    );
+    let health: serde_json::Value = serde_json::from_slice(&page.get("/health").1).expect("JSON");
+    assert_eq!(health["undecoded"].as_u64(), Some(3), "{health}");
 }
 
 #[test]
 fn a_lost_frame_is_counted_and_the_next_keyframe_heals() {
-    let (mut sink, address) = sink();
+    let (mut sink, page) = sink();
     let mut source = test_card::open("320x240@100?gop=8").expect("a source");
     sink.start(&source.info()).expect("a start");
     for index in 0..17 {
@@ -166,19 +171,19 @@ fn a_lost_frame_is_counted_and_the_next_keyframe_heals() {
             sink.write(&frame).expect("a damaged picture does not end the stream");
         }
     }
-    let health: serde_json::Value = serde_json::from_slice(&get(address, "/health").1).expect("JSON");
+    let health: serde_json::Value = serde_json::from_slice(&page.get("/health").1).expect("JSON");
     assert_eq!(health["undecoded"].as_u64(), Some(1), "{health}");
-    assert!(read_clock(&jpeg::decode(&get(address, "/snapshot.jpg").1).expect("a JPEG")).is_some());
+    assert!(read_clock(&jpeg::decode(&page.get("/snapshot.jpg").1).expect("a JPEG")).is_some());
 }
 
 #[test]
 fn slow_browsers_do_not_hold_up_the_stream() {
-    let (mut sink, address) = sink();
+    let (mut sink, page) = sink();
     let mut source = test_card::open("1280x720@100?codec=mjpeg&quality=95").expect("a source");
     sink.start(&source.info()).expect("a start");
     // This browser never reads, and the pictures do not fit into the buffers of a connection.
-    let _slow = ask(address, "/stream.mjpeg", "127.0.0.1");
-    let mut quick = ask(address, "/stream.mjpeg", "127.0.0.1");
+    let _slow = page.ask("/stream.mjpeg");
+    let mut quick = page.ask("/stream.mjpeg");
     for _ in 0..40 {
         sink.write(&received(source.next().expect("a frame").expect("no end")))
             .expect("written");
@@ -188,13 +193,13 @@ fn slow_browsers_do_not_hold_up_the_stream() {
 
 #[test]
 fn answers_nobody_but_the_user() {
-    let (_sink, address) = sink();
+    let (_sink, page) = sink();
     for path in ["/", "/health", "/snapshot.jpg", "/stream.mjpeg"] {
-        let (head, body) = get_as(address, path, "rebound.example");
+        let (head, body) = page.get_as(path, "rebound.example");
         assert!(head.starts_with("http/1.1 403"), "{path}: {head}");
         assert!(String::from_utf8_lossy(&body).contains("address"));
     }
-    let (head, body) = get(address, "/");
+    let (head, body) = page.get("/");
     for header in [
         "content-security-policy: default-src 'none'",
         "cross-origin-resource-policy: same-origin",
@@ -208,14 +213,14 @@ fn answers_nobody_but_the_user() {
         "nothing from elsewhere"
     );
     for path in ["/page.css", "/page.js"] {
-        assert!(get(address, path).0.starts_with("http/1.1 200"));
+        assert!(page.get(path).0.starts_with("http/1.1 200"));
     }
 }
 
 #[test]
 fn taken_ports_and_open_addresses_are_refused_in_words() {
-    let (_sink, address) = sink();
-    let taken = http::open(&format!("http://{address}")).err().expect("taken");
+    let (_sink, page) = sink();
+    let taken = http::open(&format!("http://{}", page.address)).err().expect("taken");
     assert_eq!(taken.kind, FailureKind::Network);
     let open = http::open("http://0.0.0.0:0").err().expect("open to the network");
     assert_eq!(open.kind, FailureKind::Usage);
@@ -224,5 +229,5 @@ fn taken_ports_and_open_addresses_are_refused_in_words() {
         "{open}"
     );
     let public = http::open("http://0.0.0.0:0?public").expect("asked for");
-    assert!(public.address().public);
+    assert!(public.reveal_url().starts_with("http://0.0.0.0:"));
 }

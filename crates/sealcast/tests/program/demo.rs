@@ -1,10 +1,11 @@
 //! The demo, started from the command line: its table, its report, and its page.
 
-use std::net::SocketAddr;
 use std::path::Path;
 
+use sealcast::private_file::write_secret;
 use sealcast_testkit::browser;
 use sealcast_testkit::media::{self, path, tool};
+use sealcast_testkit::page::Page;
 use sealcast_testkit::program::{PATIENCE, Program, home, number, report, sealcast};
 
 const STAGES: [&str; 8] = [
@@ -72,20 +73,25 @@ fn without_a_page_the_demo_prints_and_reports_its_figures() {
     assert!(established >= 2, "{handshakes:?}");
 }
 
-/// Address of the page, from the line that asks the user to open it.
-fn page(demo: &Program) -> SocketAddr {
+/// The demo with a page, whose token is in a file: a program whose output is no terminal does not print it.
+fn demo_with_page(home: &Path) -> (Program, Page) {
+    let file = home.join("token");
+    let token = "a-token-of-this-test".to_owned();
+    write_secret(&file, token.as_bytes()).expect("room for a file");
+    let page = format!("http://127.0.0.1:0?token=@{}", path(&file));
+    let demo = demo(home, &["--page", &page]);
     let line = demo.line();
-    let address = line.split("http://").nth(1).and_then(|rest| rest.split(' ').next());
-    address
-        .and_then(|address| address.parse().ok())
-        .unwrap_or_else(|| panic!("no address in {line}"))
+    assert!(!line.contains(&token), "{line}");
+    let address = line.split("http://").nth(1).and_then(|rest| rest.split('/').next());
+    let address = address.and_then(|address| address.parse().ok());
+    let address = address.unwrap_or_else(|| panic!("no address in {line}"));
+    (demo, Page { address, token })
 }
 
 #[test]
 fn a_browser_shows_the_demos_pictures_and_figures() {
     let home = home();
-    let mut demo = demo(home.path(), &["--page", "http://127.0.0.1:0"]);
-    let address = page(&demo);
+    let (mut demo, page) = demo_with_page(home.path());
     let expected = [
         "live for",
         "test:640x480@25",
@@ -96,20 +102,23 @@ fn a_browser_shows_the_demos_pictures_and_figures() {
         "On the wire it adds",
         "µs</td>",
     ];
-    let (shown, _) = browser::page(address, &expected);
+    let (shown, _) = browser::page(&page.url(), &expected);
     for words in expected {
         assert!(shown.contains(words), "'{words}' is not on the page:\n{shown}");
     }
     for picture in ["camera.mjpeg", "wire.mjpeg", "viewer.mjpeg"] {
         let image = format!("<img src=\"{picture}\"");
         assert!(shown.contains(&image), "{picture} is not on the page:\n{shown}");
-        let url = format!("http://{address}/{picture}");
+        let url = format!("http://{}/{picture}", page.address);
+        let token = format!("Authorization: Bearer {}", page.token);
         let seen = tool("ffmpeg")
             .args([
                 "-loglevel",
                 "error",
                 "-f",
                 "mpjpeg",
+                "-headers",
+                &token,
                 "-i",
                 &url,
                 "-frames:v",
@@ -137,11 +146,10 @@ fn a_browser_shows_the_demos_pictures_and_figures() {
 #[test]
 fn both_test_cards_are_on_the_demos_screen() {
     let home = home();
-    let mut demo = demo(home.path(), &["--page", "http://127.0.0.1:0"]);
-    let address = page(&demo);
+    let (mut demo, page) = demo_with_page(home.path());
     let file = home.path().join("demo.png");
     let mut yellow = 0;
-    browser::look(address, &[&format!("--screenshot={}", file.display())], |_| {
+    browser::look(&page.url(), &[&format!("--screenshot={}", file.display())], |_| {
         let pixels = media::ffmpeg(&["-i", path(&file), "-f", "rawvideo", "-pix_fmt", "rgb24", "-"]);
         assert_eq!(pixels.len(), 1280 * 800 * 3, "a screenshot of the page");
         let is_yellow = |p: &&[u8]| p[0] > 160 && p[1] > 160 && p[2] < 60;

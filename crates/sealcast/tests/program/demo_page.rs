@@ -1,7 +1,6 @@
 //! The demo's page in a real browser, with invented figures.
 
-use std::io::{Read, Write};
-use std::net::{SocketAddr, TcpStream};
+use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Arc;
@@ -16,6 +15,7 @@ use sealcast::web::demo::{
 };
 use sealcast::web::{Listen, wire_picture};
 use sealcast_testkit::browser;
+use sealcast_testkit::page::Page;
 
 /// Figures such as a real run would give.
 fn figures(frame: u64) -> DemoStats {
@@ -83,7 +83,7 @@ fn figures(frame: u64) -> DemoStats {
 
 /// A served page with moving pictures; it ends when dropped.
 struct Served {
-    address: SocketAddr,
+    page: Page,
     stop: Arc<AtomicBool>,
     threads: Vec<JoinHandle<()>>,
 }
@@ -131,7 +131,7 @@ fn served(figures: fn(u64) -> DemoStats) -> Served {
     let listener = Listen::parse("http://127.0.0.1:0", 0, "the demo")
         .and_then(Listen::bind)
         .expect("a port");
-    let address = listener.listen().address;
+    let page = Page::at(&listener.reveal_url());
     let stop = Arc::new(AtomicBool::new(false));
     let (fed, stopping) = (Arc::clone(&stop), Arc::clone(&stop));
     let feeder = thread::spawn(move || feed(&feeds, figures, &fed));
@@ -150,22 +150,15 @@ fn served(figures: fn(u64) -> DemoStats) -> Served {
             .expect("served");
     });
     Served {
-        address,
+        page,
         stop,
         threads: vec![feeder, server],
     }
 }
 
-fn get(address: SocketAddr, path: &str, host: &str, enough: usize) -> String {
-    let mut stream = TcpStream::connect(address).expect("a connection");
-    stream
-        .set_read_timeout(Some(Duration::from_secs(60)))
-        .expect("a timeout");
-    write!(
-        stream,
-        "GET {path} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n"
-    )
-    .expect("a request");
+/// The answer to a request for `path`, or its first `enough` bytes.
+fn get(page: &Page, path: &str, enough: usize) -> String {
+    let mut stream = page.ask(path);
     let mut answer = Vec::new();
     let mut buffer = [0; 4096];
     while answer.len() < enough {
@@ -180,24 +173,24 @@ fn get(address: SocketAddr, path: &str, host: &str, enough: usize) -> String {
 #[test]
 fn serves_pictures_and_figures_to_the_user_alone() {
     let served = served(figures);
-    let page = get(served.address, "/", "localhost", usize::MAX);
+    let page = get(&served.page, "/", usize::MAX);
     assert!(page.starts_with("HTTP/1.1 200") && page.contains("content-security-policy: default-src 'none'"));
     assert!(
         !page.contains("http:") && !page.contains("https:"),
         "nothing comes from elsewhere"
     );
-    assert!(get(served.address, "/", "rebound.example", usize::MAX).starts_with("HTTP/1.1 403"));
+    assert!(served.page.get_as("/", "rebound.example").0.starts_with("http/1.1 403"));
     for path in ["/camera.mjpeg", "/wire.mjpeg", "/viewer.mjpeg"] {
-        let answer = get(served.address, path, "127.0.0.1", 20_000);
+        let answer = get(&served.page, path, 20_000);
         assert!(answer.contains("multipart/x-mixed-replace") && answer.matches("Content-Type: image/jpeg").count() > 0);
     }
-    let events = get(served.address, "/events", "127.0.0.1", 4_000);
+    let events = get(&served.page, "/events", 4_000);
     assert!(
         events.contains("text/event-stream") && events.contains("\"suite\":\"aes-128-gcm\""),
         "{events}"
     );
     assert!(events.contains("{\"stage\":\"seal\",\"p50_us\":3.4,"), "{events}");
-    assert!(get(served.address, "/stats.json", "127.0.0.1", usize::MAX).contains("\"temperature_celsius\":null"));
+    assert!(get(&served.page, "/stats.json", usize::MAX).contains("\"temperature_celsius\":null"));
 }
 
 #[test]
@@ -216,7 +209,7 @@ fn a_browser_fills_the_page_in() {
         "not measurable here",
         "Both ends read the same clock.",
     ];
-    let (page, output) = browser::page(served.address, &expected);
+    let (page, output) = browser::page(&served.page.url(), &expected);
     for shown in expected {
         assert!(page.contains(shown), "'{shown}' is not on the page:\n{page}");
     }
@@ -237,7 +230,7 @@ fn before_a_frame_was_sent_the_page_says_nothing_of_its_bytes() {
         });
         stats
     });
-    let (page, _) = browser::page(served.address, &["95 % confidence:"]);
+    let (page, _) = browser::page(&served.page.url(), &["95 % confidence:"]);
     assert!(page.contains("95 % confidence:"), "{page}");
     assert!(!page.contains("On the wire it adds"), "{page}");
 }
@@ -247,21 +240,25 @@ fn the_pictures_are_on_the_screen() {
     let served = served(figures);
     let file: PathBuf = Path::new(env!("CARGO_TARGET_TMPDIR")).join("demo.png");
     let mut yellow = 0;
-    browser::look(served.address, &[&format!("--screenshot={}", file.display())], |_| {
-        let pixels = Command::new("ffmpeg")
-            .args(["-loglevel", "error", "-i"])
-            .arg(&file)
-            .args(["-f", "rawvideo", "-pix_fmt", "rgb24", "-"])
-            .output()
-            .expect("ffmpeg does not start; `cargo xtask test` installs it")
-            .stdout;
-        assert_eq!(pixels.len(), 1280 * 800 * 3, "a screenshot of the page");
-        yellow = pixels
-            .chunks_exact(3)
-            .filter(|p| p[0] > 160 && p[1] > 160 && p[2] < 60)
-            .count();
-        yellow > 2 * 3_000
-    });
+    browser::look(
+        &served.page.url(),
+        &[&format!("--screenshot={}", file.display())],
+        |_| {
+            let pixels = Command::new("ffmpeg")
+                .args(["-loglevel", "error", "-i"])
+                .arg(&file)
+                .args(["-f", "rawvideo", "-pix_fmt", "rgb24", "-"])
+                .output()
+                .expect("ffmpeg does not start; `cargo xtask test` installs it")
+                .stdout;
+            assert_eq!(pixels.len(), 1280 * 800 * 3, "a screenshot of the page");
+            yellow = pixels
+                .chunks_exact(3)
+                .filter(|p| p[0] > 160 && p[1] > 160 && p[2] < 60)
+                .count();
+            yellow > 2 * 3_000
+        },
+    );
     assert!(
         yellow > 2 * 3_000,
         "the yellow bars of two test cards are {yellow} pixels"

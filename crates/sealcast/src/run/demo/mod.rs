@@ -186,10 +186,7 @@ async fn show_until_over(
 
 fn open_page(url: &str, feeds: &DemoFeeds) -> Result<()> {
     let listener = Listen::parse(url, PAGE_PORT, "the pictures")?.bind()?;
-    println!(
-        "open http://{} in a browser; stop with Ctrl-C",
-        listener.listen().address
-    );
+    listener.announce();
     let receivers = feeds.receivers();
     tokio::spawn(async move {
         if let Err(failure) = serve(listener, receivers, std::future::pending()).await {

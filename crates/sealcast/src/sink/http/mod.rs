@@ -10,7 +10,9 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
+use sealcast_proto::unit::JpegWalker;
 use tokio::sync::{oneshot, watch};
+use zeroize::Zeroizing;
 
 use self::page::{Newest, Shown};
 use crate::codec::Decoder;
@@ -24,11 +26,13 @@ pub const DEFAULT_PORT: u16 = 9880;
 
 /// A sink that serves the picture to browsers.
 pub struct HttpSink {
-    address: Listen,
+    url: Zeroizing<String>,
     newest: watch::Sender<Newest>,
     decoder: Option<Decoder>,
     /// True after a frame that could not be decoded, until the next keyframe.
     lost: bool,
+    /// True after a frame that is no image.
+    refused: bool,
     decode_time: Option<Duration>,
     /// Stops the server when dropped.
     _server: oneshot::Sender<()>,
@@ -53,7 +57,8 @@ impl HttpSink {
                 "free some memory or threads",
             )
         };
-        let address = listener.listen();
+        let url = listener.reveal_url();
+        listener.announce();
         let (newest, shown) = watch::channel(Newest::default());
         let (server, closed) = oneshot::channel();
         let runtime = tokio::runtime::Builder::new_current_thread()
@@ -71,18 +76,35 @@ impl HttpSink {
             })
             .map_err(fail)?;
         Ok(Self {
-            address,
+            url,
             newest,
             decoder: None,
             lost: false,
+            refused: false,
             decode_time: None,
             _server: server,
         })
     }
 
-    /// Address of the page, with the actual port.
-    pub fn address(&self) -> Listen {
-        self.address
+    /// The URL that opens the page, with the actual port and the token: for the user alone.
+    pub fn reveal_url(&self) -> &str {
+        &self.url
+    }
+
+    /// The image of a Motion JPEG frame, which goes to the browser as it came. `None` if the frame is no image: it
+    /// could be anything that a browser takes for something else.
+    fn pass_through(&mut self, frame: &ReceivedFrame) -> Option<Shown> {
+        let image = JpegWalker::image(&frame.data).map(|length| frame.data.slice(..length));
+        if image.is_none() {
+            self.newest.send_modify(|newest| newest.undecoded += 1);
+            if !std::mem::replace(&mut self.refused, true) {
+                tracing::warn!(
+                    number = frame.number,
+                    "a frame is no JPEG image and is not shown, nor are others like it"
+                );
+            }
+        }
+        image.map(Shown::Jpeg)
     }
 
     /// The picture of a frame, or `None` if it has none or cannot be decoded.
@@ -90,7 +112,7 @@ impl HttpSink {
         let decoder = self.decoder.as_mut()?;
         match decoder {
             // The browser decodes it itself.
-            Decoder::Mjpeg => return Some(Shown::Jpeg(frame.data.clone())),
+            Decoder::Mjpeg => return self.pass_through(frame),
             Decoder::H264(_) if self.lost && !frame.keyframe => return None,
             Decoder::H264(_) => {}
         }

@@ -6,7 +6,12 @@ const status = document.getElementById("status");
 let shown = true;
 async function look() {
   try {
-    const health = await (await fetch("health")).json();
+    const answer = await fetch("health");
+    if (answer.status === 403) {
+      status.textContent = "the program was started again: open the address that it printed";
+      return;
+    }
+    const health = await answer.json();
     const lost = health.undecoded ? `, ${health.undecoded} not decoded` : "";
     const words = { waiting: "waiting for the stream", playing: "live", ended: "the stream is over" };
     const stream = health.stream || "no picture yet";

@@ -14,7 +14,7 @@ use tokio::sync::{Mutex, oneshot, watch};
 use crate::codec::jpeg;
 use crate::failure::Result;
 use crate::media::Picture;
-use crate::web::serve::{serve_until, text};
+use crate::web::serve::text;
 use crate::web::{Listener, jpeg_stream_by};
 
 /// JPEG quality, high enough that artefacts in addition to the codec's own are hard to see.
@@ -97,7 +97,7 @@ pub(super) async fn serve(
         .with_state(page);
     // The sink signals the end by dropping its sender.
     let closed = async { drop(closed.await) };
-    serve_until(listener, router, closed).await
+    listener.serve_until(router, closed).await
 }
 
 async fn stream(State(page): State<Page>) -> Response {

@@ -17,7 +17,7 @@ use tokio::sync::watch;
 
 pub use self::stats::{DemoStats, Estimate, FrameCounts, MachineStats, Price, SessionStats, Spread, Stage, StageStats};
 use crate::failure::{Failure, FailureKind, Result};
-use crate::web::serve::{serve_until, text};
+use crate::web::serve::text;
 use crate::web::{Listener, jpeg_stream};
 
 /// Minimum interval between updates of the statistics: nobody can read faster ones.
@@ -135,7 +135,7 @@ pub async fn serve(listener: Listener, feeds: DemoReceivers, closed: impl Future
         .route("/events", get(events))
         .route("/stats.json", get(stats))
         .with_state(feeds);
-    serve_until(listener, router, closed).await
+    listener.serve_until(router, closed).await
 }
 
 async fn stats(State(feeds): State<DemoReceivers>) -> Response {
