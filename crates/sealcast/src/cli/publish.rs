@@ -1,6 +1,6 @@
 //! `sealcast publish`.
 
-use sealcast_proto::keys::{Identity, Invite, PeerId};
+use sealcast_proto::keys::{Identity, Invite, PeerId, Role};
 use sealcast_proto::session::Delivery;
 use sealcast_proto::unit::Unit;
 use sealcast_proto::wire::{Host, Ticket, TransportKind};
@@ -197,7 +197,7 @@ pub(super) fn listen(
         true => Some(Invite::new(entropy::random()?)),
         false => None,
     };
-    let listener = Listener::bind(&url, identity, metrics)?;
+    let listener = Listener::bind(&url, identity, Role::Publisher, metrics)?;
     let delivery = url.options.delivery(mtu);
     let ticket = ticket_for(&listener, url, configured.host.as_deref(), identity.peer_id(), invite)
         .map_err(|failure| settings.placed("publish.host", failure))?;

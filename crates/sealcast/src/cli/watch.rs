@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::time::Duration;
 
-use sealcast_proto::keys::Invite;
+use sealcast_proto::keys::{Invite, Role};
 use sealcast_proto::session::RekeyPolicy;
 use sealcast_proto::wire::Ticket;
 
@@ -32,7 +32,7 @@ async fn run_async(args: WatchArgs) -> Result<()> {
     let publisher = match &args.listen {
         Some(listen) => {
             let listen: ListenUrl = listen.parse()?;
-            let listener = Listener::bind(&listen, &offer.identity, metrics.clone())?;
+            let listener = Listener::bind(&listen, &offer.identity, Role::Viewer, metrics.clone())?;
             budget = listen.options.latency;
             let invite = Invite::new(entropy::random()?);
             let ticket = ticket_for(&listener, listen, args.host.as_deref(), peer, Some(invite.clone()))?;

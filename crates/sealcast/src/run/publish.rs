@@ -234,7 +234,8 @@ async fn keep_connected(shared: &Arc<PublisherState>, ticket: &Ticket, stop: &wa
     let mut retry = Retry::default();
     let mut established = false;
     loop {
-        let connect = transport::connect(ticket, shared.offer.unit, shared.observation.metrics.clone());
+        let metrics = shared.observation.metrics.clone();
+        let connect = transport::connect(ticket, Role::Publisher, shared.offer.unit, metrics);
         let connected = tokio::select! {
             connected = connect => connected,
             () = over(&shared.hub, stop) => return Ok(()),

@@ -192,7 +192,7 @@ impl Viewer {
         let (transport, session, remote, timer) = match &mut self.publisher {
             PublisherAt::Connect(ticket) => {
                 let remote = format!("{}:{}", ticket.host, ticket.port);
-                let (transport, carrier) = match transport::connect(ticket, self.offer.unit, metrics).await {
+                let (transport, carrier) = match transport::connect(ticket, keys::Role::Viewer, self.offer.unit, metrics).await {
                     Ok(connected) => connected,
                     Err(failure) => return Ok(After::Broken(failure)),
                 };
