@@ -72,6 +72,8 @@ pub enum Ended {
     Closed,
     /// The peer sends requests and does not read the answers.
     PeerNotReading,
+    /// The peer sent nothing valid, and its place was needed.
+    Evicted,
 }
 
 /// Cost of the handshake: bytes sent and received, and CPU time.

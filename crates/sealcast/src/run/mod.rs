@@ -32,6 +32,7 @@ mod session_task;
 mod sink_thread;
 mod source_thread;
 mod watch;
+mod watch_listen;
 
 pub use admission::Admission;
 pub use clock::Clock;

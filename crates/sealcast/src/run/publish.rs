@@ -211,6 +211,7 @@ async fn accept(
     stop: &watch::Receiver<bool>,
 ) -> Result<()> {
     let door = Acceptor {
+        role: Role::Publisher,
         offer: &shared.offer,
         invite: shared.invite.as_ref(),
         delivery: Delivery {
@@ -218,7 +219,6 @@ async fn accept(
             ..delivery
         },
         clock: shared.observation.clock,
-        max_viewers: shared.max_viewers,
     };
     let serve = |pending: PendingSession| {
         let (shared, stop) = (Arc::clone(shared), stop.clone());
@@ -255,10 +255,11 @@ async fn keep_connected(shared: &Arc<PublisherState>, ticket: &Ticket, stop: &wa
                         .initiate(Role::Publisher, ticket, carrier_config, &shared.observation)?;
                 let pending = PendingSession {
                     transport,
-                    session,
+                    session: session.into(),
                     delay_rate: carrier_config.delay_rate(),
                     remote: format!("{}:{}", ticket.host, ticket.port),
                     timer: HandshakeTimer::begin("initiator", Some(keygen)),
+                    place: None,
                 };
                 let began = Instant::now();
                 let departure = serve_viewer(Arc::clone(shared), pending, stop.clone()).await;

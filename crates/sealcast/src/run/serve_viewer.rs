@@ -83,7 +83,8 @@ pub(super) async fn serve_viewer<T: Transport>(
         &shared.observation,
         pending.timer,
         pending.remote,
-    );
+    )
+    .at_place(pending.place);
     let mut role = ViewerRole {
         settings: shared.settings.subscribe(),
         shared,

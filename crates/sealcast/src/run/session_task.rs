@@ -17,7 +17,7 @@ use super::observe::HandshakeTimer;
 use super::retry::turned_on;
 use super::runtime_settings::announce;
 use crate::meter::labels;
-use crate::transport::Transport;
+use crate::transport::{Place, Transport};
 
 /// One end of a session: a publisher's or a viewer's, with or without a gateway. [`SessionTask::run`] calls its
 /// methods.
@@ -79,12 +79,16 @@ pub(super) struct SessionTask<T, L> {
     /// Reason and text of the peer's close message.
     pub(super) last_words: Option<(CloseReason, String)>,
     timer: HandshakeTimer,
+    /// The place that an incoming connection holds until the session is established.
+    place: Option<Place>,
+    /// The place was taken away.
+    evicted: bool,
 }
 
 impl<T: Transport, L: Listener> SessionTask<T, L> {
     pub(super) fn new(
         transport: T,
-        session: Session,
+        session: Box<Session>,
         listener: L,
         observation: &Arc<Observation>,
         timer: HandshakeTimer,
@@ -100,7 +104,15 @@ impl<T: Transport, L: Listener> SessionTask<T, L> {
             established: false,
             last_words: None,
             timer,
+            place: None,
+            evicted: false,
         }
+    }
+
+    /// The session holds this place until it is established, and ends if the place is taken away.
+    pub(super) fn at_place(mut self, place: Option<Place>) -> Self {
+        self.place = place;
+        self
     }
 
     /// Run until the session ends. It is closed once `stop` turns true.
@@ -112,6 +124,7 @@ impl<T: Transport, L: Listener> SessionTask<T, L> {
             Ok(never) => match never {},
             Err(ended) => ended,
         };
+        self.evicted = matches!(ended, Ended::Evicted);
         // The peer's close message may still be among the events.
         let _ = self.take_events(role);
         ended
@@ -131,6 +144,7 @@ impl<T: Transport, L: Listener> SessionTask<T, L> {
                 role.received(self).await?;
                 self.connection.finish(received, &mut self.listener)?;
                 self.take_events(role)?;
+                self.note_answered();
             }
             role.send(self)?;
             tokio::select! {
@@ -138,6 +152,7 @@ impl<T: Transport, L: Listener> SessionTask<T, L> {
                 biased;
                 woken = role.wait() => only_media = role.woken(self, woken)?,
                 waited = self.connection.wait() => waited?,
+                () = evicted(self.place.as_ref()) => return Err(Ended::Evicted),
                 _ = turned_on(&mut stop) => self.handle(Input::Close(CloseReason::GoingAway, R::STOPPING))?,
             }
         }
@@ -211,6 +226,16 @@ impl<T: Transport, L: Listener> SessionTask<T, L> {
             .established(what, &self.timer, facts, cost, &self.remote);
         self.peer = Some(facts.peer);
         self.established = true;
+        self.place = None;
+    }
+
+    /// Only a valid hello is answered before the session is established.
+    fn note_answered(&self) {
+        if self.connection.cost.sent > 0
+            && let Some(place) = &self.place
+        {
+            place.speaks();
+        }
     }
 
     fn log_stalled<R: Role<T>>(&self) {
@@ -259,8 +284,18 @@ impl<T: Transport, L: Listener> SessionTask<T, L> {
         }
     }
 
-    /// Send the close message, for at most `patience`.
+    /// Send the close message, for at most `patience`. Who lost its place is told nothing and costs nothing more.
     pub(super) async fn say_goodbye(self, patience: Duration) {
-        self.connection.say_goodbye(patience).await;
+        if !self.evicted {
+            self.connection.say_goodbye(patience).await;
+        }
+    }
+}
+
+/// Wait until the place is taken away; forever if there is none. Cancel-safe.
+async fn evicted(place: Option<&Place>) {
+    match place {
+        Some(place) => place.evicted().await,
+        None => std::future::pending().await,
     }
 }
