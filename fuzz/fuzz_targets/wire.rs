@@ -4,8 +4,8 @@
 use libfuzzer_sys::fuzz_target;
 use sealcast_proto::unit::{PREAMBLE_LEN, Preamble, StreamInfo, UNIT_HEADER_LEN, UnitHeader};
 use sealcast_proto::wire::{
-    Accept, Control, HEADER_LEN, Header, LENGTH_PREFIX, MAX_HANDSHAKE_MESSAGE, MAX_RECORD, MessageLength,
-    message_length, write_framed,
+    Accept, Control, HEADER_LEN, Header, LENGTH_PREFIX, MAX_CONTROL_RECORD, MAX_HANDSHAKE_MESSAGE, MAX_RECORD,
+    MessageLength, message_length, write_framed,
 };
 
 fuzz_target!(|bytes: &[u8]| {
@@ -35,6 +35,7 @@ fuzz_target!(|bytes: &[u8]| {
     }
     for (limit, longest) in [
         (MessageLength::Handshake, MAX_HANDSHAKE_MESSAGE),
+        (MessageLength::Control, MAX_CONTROL_RECORD),
         (MessageLength::Record, MAX_RECORD),
     ] {
         match message_length(bytes, limit) {

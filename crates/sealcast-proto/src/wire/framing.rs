@@ -1,6 +1,6 @@
 //! Messages on a byte stream, each preceded by its length as u32 (protocol.md §1).
 
-use super::{MAX_HANDSHAKE_MESSAGE, MAX_RECORD, Malformed};
+use super::{MAX_CONTROL_RECORD, MAX_HANDSHAKE_MESSAGE, MAX_RECORD, Malformed};
 
 /// Length of the prefix before each message in bytes.
 pub const LENGTH_PREFIX: usize = 4;
@@ -10,7 +10,9 @@ pub const LENGTH_PREFIX: usize = 4;
 pub enum MessageLength {
     /// Before the session is established: [`MAX_HANDSHAKE_MESSAGE`].
     Handshake,
-    /// In an established session: [`MAX_RECORD`].
+    /// In an established session, at an end that receives no media: [`MAX_CONTROL_RECORD`].
+    Control,
+    /// In an established session, at an end that receives media: [`MAX_RECORD`].
     Record,
 }
 
@@ -18,6 +20,7 @@ impl MessageLength {
     fn limit(self) -> usize {
         match self {
             Self::Handshake => MAX_HANDSHAKE_MESSAGE,
+            Self::Control => MAX_CONTROL_RECORD,
             Self::Record => MAX_RECORD,
         }
     }

@@ -33,6 +33,10 @@ pub use ticket_mac::{QUIC_ID_LEN, TICKET_MAC_LEN, TicketMac};
 /// Maximum length of a message in an established session in bytes: header, payload and tag together (protocol.md §1).
 pub const MAX_RECORD: usize = 8 << 20;
 
+/// Maximum length of a message that a publisher takes in an established session, in bytes: a viewer sends control
+/// messages only, and the longest has some 4 KiB (protocol.md §1).
+pub const MAX_CONTROL_RECORD: usize = 16 << 10;
+
 /// Maximum length of a message before a session is established, in bytes (protocol.md §1).
 pub const MAX_HANDSHAKE_MESSAGE: usize = 4096;
 

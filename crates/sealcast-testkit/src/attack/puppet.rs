@@ -39,22 +39,11 @@ impl Puppet {
         socket.connect(&address.into()).expect("it listens");
         let mut stream = TcpStream::from(socket);
         stream.set_read_timeout(Some(PATIENCE)).expect("a timeout");
-        let config = HandshakeConfig {
-            role,
-            identity: Arc::new(Identity::from_seed(&random())),
-            suites: suite::RECOMMENDED.to_vec(),
-            mechanisms: mechanism::by_name("x25519-mlkem768").into_iter().collect(),
-            pinned: Some(ticket.peer),
-            hello_keys: hello_keys(ticket.peer, ticket.invite.as_ref().filter(|_| invited)),
-        };
-        let (mut initiator, hello) = Initiator::new(config, random()).expect("a handshake begins");
-        send(&mut stream, &hello);
-        let reply = read(&mut stream).expect("a reply");
-        let Ok(InitiatorStep::Done(finish, agreed)) = initiator.handle(&reply) else {
-            panic!("an honest reply was expected");
-        };
+        let (finish, keys) = shake_hands(&ticket, role, invited, |hello| {
+            send(&mut stream, hello);
+            read(&mut stream).expect("a reply")
+        });
         send(&mut stream, &finish);
-        let keys = agreed.secret.keys(&agreed.suite, Side::Initiator, SealLimits::COUNTER);
         Self { stream, keys }
     }
 
@@ -89,6 +78,31 @@ impl Puppet {
     }
 }
 
+/// The handshake as a peer with a new identity: `exchange` sends the hello and returns the reply. Returns the finish,
+/// which is still to be sent, and the keys.
+pub(super) fn shake_hands(
+    ticket: &Ticket,
+    role: Role,
+    invited: bool,
+    exchange: impl FnOnce(&[u8]) -> Vec<u8>,
+) -> (Vec<u8>, EpochKeys) {
+    let config = HandshakeConfig {
+        role,
+        identity: Arc::new(Identity::from_seed(&random())),
+        suites: suite::RECOMMENDED.to_vec(),
+        mechanisms: mechanism::by_name("x25519-mlkem768").into_iter().collect(),
+        pinned: Some(ticket.peer),
+        hello_keys: hello_keys(ticket.peer, ticket.invite.as_ref().filter(|_| invited)),
+    };
+    let (mut initiator, hello) = Initiator::new(config, random()).expect("a handshake begins");
+    let reply = exchange(&hello);
+    let Ok(InitiatorStep::Done(finish, agreed)) = initiator.handle(&reply) else {
+        panic!("an honest reply was expected");
+    };
+    let keys = agreed.secret.keys(&agreed.suite, Side::Initiator, SealLimits::COUNTER);
+    (finish, keys)
+}
+
 fn send(stream: &mut TcpStream, message: &[u8]) {
     let mut framed = Vec::new();
     write_framed(&mut framed, message);
@@ -103,7 +117,7 @@ fn read(stream: &mut TcpStream) -> Option<Vec<u8>> {
     Some(message)
 }
 
-fn random() -> [u8; 32] {
+pub(super) fn random() -> [u8; 32] {
     let mut bytes = [0; 32];
     let read = File::open("/dev/urandom").and_then(|mut device| device.read_exact(&mut bytes));
     read.expect("the system's generator");

@@ -4,7 +4,7 @@ use std::io::IsTerminal;
 use std::path::Path;
 use std::sync::Arc;
 
-use sealcast_proto::keys::{Identity, PeerId};
+use sealcast_proto::keys::{Identity, PeerId, Role};
 use sealcast_proto::session::Delivery;
 use sealcast_proto::unit::Unit;
 use sealcast_proto::wire::{Host, Ticket, TransportKind};
@@ -201,7 +201,7 @@ pub(super) fn listen(
 ) -> Result<(Listener, Delivery, Ticket)> {
     let configured = &settings.config.publish;
     let url = build::listen_url(settings)?;
-    let listener = Listener::bind(&url, identity, metrics)?;
+    let listener = Listener::bind(&url, identity, Role::Publisher, metrics)?;
     let delivery = url.options.delivery(mtu);
     let ticket = ticket_for(&listener, url, configured.host.as_deref(), identity.peer_id())
         .map_err(|failure| settings.placed("publish.host", failure))?;

@@ -4,6 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
+use sealcast_proto::keys::Role;
 use sealcast_proto::session::RekeyPolicy;
 use sealcast_proto::wire::Ticket;
 
@@ -33,7 +34,7 @@ async fn run_async(args: WatchArgs) -> Result<()> {
     let publisher = match &args.listen {
         Some(listen) => {
             let listen: ListenUrl = listen.parse()?;
-            let listener = Listener::bind(&listen, &offer.identity, metrics.clone())?;
+            let listener = Listener::bind(&listen, &offer.identity, Role::Viewer, metrics.clone())?;
             budget = listen.options.latency;
             let mut ticket = ticket_for(&listener, listen, args.host.as_deref(), peer)?;
             let admission = peers::publishers(&args, &listen)?;

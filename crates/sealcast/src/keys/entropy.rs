@@ -1,8 +1,14 @@
 //! Randomness: the operating system's generator, mixed with `/dev/hwrng` if it exists (PI-1).
+//!
+//! The hardware generator may take long or never answer, so a thread of its own reads it, at the start and each minute,
+//! into a pool. A draw mixes fresh bytes of the operating system with the pool, and never waits for the device.
 
 use std::fs::File;
 use std::io::Read;
-use std::sync::{Mutex, OnceLock};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::thread;
+use std::time::Duration;
 
 use aws_lc_rs::rand::{SecureRandom, SystemRandom};
 use sealcast_proto::keys::{Identity, Secret};
@@ -11,6 +17,10 @@ use zeroize::Zeroizing;
 use crate::failure::{Failure, FailureKind, Result};
 
 const HARDWARE: &str = "/dev/hwrng";
+/// Interval between reads of the hardware generator.
+const RESEED: Duration = Duration::from_secs(60);
+/// Maximum time that the first draw waits for the first bytes of the hardware generator.
+const FIRST_PATIENCE: Duration = Duration::from_millis(500);
 
 /// Returns `N` random bytes, at most 64. Mixing cannot weaken the result: it is as good as the better of the two
 /// sources.
@@ -27,13 +37,8 @@ pub fn random<const N: usize>() -> Result<[u8; N]> {
             "check that /dev/urandom and getrandom(2) are available",
         )
     })?;
-    let hardware = hardware_bytes();
     let mut out = [0; N];
-    Secret::extract(hardware.as_ref().map_or(&[], |bytes| &bytes[..]), system.as_ref()).expand(
-        b"entropy",
-        &[],
-        &mut out,
-    );
+    pool().draw(&system, &mut out);
     Ok(out)
 }
 
@@ -47,25 +52,162 @@ pub fn identity() -> Result<Identity> {
 
 /// True if a hardware generator is mixed in.
 pub fn hardware_present() -> bool {
-    hardware_bytes().is_some()
+    pool().state().seeds > 0
 }
 
-fn hardware_bytes() -> Option<Zeroizing<[u8; 32]>> {
-    static DEVICE: OnceLock<Option<Mutex<File>>> = OnceLock::new();
-    let device = DEVICE
-        .get_or_init(|| File::open(HARDWARE).ok().map(Mutex::new))
-        .as_ref()?;
+/// The program's pool. The first call starts the thread, and waits a moment for its first bytes.
+fn pool() -> &'static Pool {
+    static POOL: OnceLock<Arc<Pool>> = OnceLock::new();
+    POOL.get_or_init(|| Pool::start(Path::new(HARDWARE)))
+}
+
+/// What the hardware generator has given so far, as a key.
+#[derive(Default)]
+struct Pool {
+    state: Mutex<State>,
+    seeded: Condvar,
+}
+
+#[derive(Default)]
+struct State {
+    /// Replaced by each draw, so that who reads it later cannot compute what was drawn before.
+    key: Zeroizing<[u8; 32]>,
+    /// Number of reads of the hardware generator that were mixed in.
+    seeds: u64,
+    /// A read of the hardware generator has failed.
+    failed: bool,
+}
+
+impl Pool {
+    fn start(device: &Path) -> Arc<Self> {
+        let pool = Arc::new(Self::default());
+        if !device.exists() {
+            return pool;
+        }
+        let (feeder, device) = (Arc::clone(&pool), PathBuf::from(device));
+        let started = thread::Builder::new()
+            .name("hwrng".to_owned())
+            .spawn(move || feeder.feed(&device));
+        if let Err(error) = started {
+            tracing::warn!("{HARDWARE} is not used: its thread could not be started ({error})");
+            return pool;
+        }
+        let waits = |state: &mut State| state.seeds == 0 && !state.failed;
+        drop(pool.seeded.wait_timeout_while(pool.state(), FIRST_PATIENCE, waits));
+        pool
+    }
+
+    /// Mixes in the hardware generator's bytes for ever. It may block where it reads.
+    fn feed(&self, device: &Path) -> ! {
+        loop {
+            match read(device) {
+                Ok(bytes) => self.seed(&bytes),
+                Err(error) => {
+                    tracing::debug!("{HARDWARE} gave nothing, and is tried again in a minute: {error}");
+                    self.state().failed = true;
+                    self.seeded.notify_all();
+                }
+            }
+            thread::sleep(RESEED);
+        }
+    }
+
+    fn seed(&self, bytes: &[u8; 32]) {
+        let mut state = self.state();
+        let mut key = Zeroizing::new([0; 32]);
+        Secret::extract(state.key.as_ref(), bytes).expand(b"seed", &[], key.as_mut());
+        state.key = key;
+        state.seeds += 1;
+        self.seeded.notify_all();
+    }
+
+    fn draw(&self, system: &[u8; 64], out: &mut [u8]) {
+        let mut state = self.state();
+        let secret = Secret::extract(state.key.as_ref(), system);
+        let mut key = Zeroizing::new([0; 32]);
+        secret.expand(b"next", &[], key.as_mut());
+        state.key = key;
+        drop(state);
+        secret.expand(b"entropy", &[], out);
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        // A key is replaced as a whole, so a panic in another thread does no harm.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn read(device: &Path) -> std::io::Result<Zeroizing<[u8; 32]>> {
     let mut bytes = Zeroizing::new([0; 32]);
-    device.lock().ok()?.read_exact(bytes.as_mut()).ok()?;
-    Some(bytes)
+    File::open(device)?.read_exact(bytes.as_mut())?;
+    Ok(bytes)
 }
 
 #[cfg(test)]
 mod tests {
+    use std::io::Write;
+    use std::process::Command;
+
+    use super::*;
+
+    fn draw(pool: &Pool, system: u8) -> [u8; 32] {
+        let mut out = [0; 32];
+        pool.draw(&[system; 64], &mut out);
+        out
+    }
+
     #[test]
     fn random_bytes_do_not_repeat() {
-        let first: [u8; 32] = super::random().expect("the generator works");
-        let second: [u8; 32] = super::random().expect("the generator works");
+        let first: [u8; 32] = random().expect("the generator works");
+        let second: [u8; 32] = random().expect("the generator works");
         assert_ne!(first, second);
+    }
+
+    #[test]
+    fn one_good_source_is_enough_and_no_draw_repeats() {
+        let (seeded, other) = (Pool::default(), Pool::default());
+        seeded.seed(&[1; 32]);
+        other.seed(&[2; 32]);
+        let weak_system = [draw(&seeded, 0), draw(&seeded, 0), draw(&other, 0)];
+        let no_hardware = [draw(&Pool::default(), 0), draw(&Pool::default(), 1)];
+        let mut all = [&weak_system[..], &no_hardware].concat();
+        all.sort_unstable();
+        all.dedup();
+        assert_eq!(all.len(), 5);
+    }
+
+    #[test]
+    fn a_draw_replaces_the_key_that_it_came_from() {
+        let pool = Pool::default();
+        pool.seed(&[1; 32]);
+        let before = *pool.state().key;
+        draw(&pool, 0);
+        assert_ne!(*pool.state().key, before);
+    }
+
+    #[test]
+    fn a_silent_hardware_generator_is_not_waited_for_and_taken_when_it_speaks() {
+        let home = tempfile::tempdir().expect("a directory");
+        let device = home.path().join("hwrng");
+        let made = Command::new("mkfifo").arg(&device).status().expect("mkfifo runs");
+        assert!(made.success());
+        // Nobody writes: opening the pipe blocks, and so would reading it.
+        let pool = Pool::start(&device);
+        assert_eq!(pool.state().seeds, 0);
+        assert_ne!(draw(&pool, 0), draw(&pool, 0));
+        let mut pipe = std::fs::OpenOptions::new().write(true).open(&device).expect("a reader");
+        pipe.write_all(&[7; 32]).expect("room");
+        let state = pool
+            .seeded
+            .wait_timeout_while(pool.state(), Duration::from_secs(60), |state| state.seeds == 0)
+            .expect("no panic");
+        assert_eq!(state.0.seeds, 1);
+    }
+
+    #[test]
+    fn without_a_hardware_generator_the_system_is_used_alone() {
+        let pool = Pool::start(Path::new("/nonexistent/hwrng"));
+        assert_eq!(pool.state().seeds, 0);
+        assert_ne!(draw(&pool, 0), draw(&pool, 1));
     }
 }

@@ -1,11 +1,9 @@
 //! Incoming connections, each served in a task of its own.
 
-use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use sealcast_proto::keys::{Role, Side};
 use sealcast_proto::session::{Delivery, Session};
-use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 
 use super::delay_rate::DelayBasedRate;
@@ -15,33 +13,37 @@ use super::{Admission, Clock, Offer};
 use crate::failure::Result;
 use crate::keys::entropy;
 use crate::keys::peers::KnownEnd;
-use crate::transport::{AnyTransport, Listener};
+use crate::transport::{AddressLimits, AnyTransport, Limits, Listener, Place};
 
-/// Number of connections allowed beyond the maximum number of viewers, in handshake or established. It limits the
-/// resources that unauthenticated peers can occupy.
+/// Maximum of sessions that are not established: of all peers, of one address, and of new ones of an address in a
+/// second. Established ones are limited by the admission.
 const MAX_PENDING: usize = 64;
+const MAX_PENDING_OF_ADDRESS: usize = 16;
+const HANDSHAKES_PER_SECOND: u32 = 20;
 /// Pause after an error from accept.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
-/// A publisher's settings for incoming sessions.
+/// The settings of incoming sessions.
 pub(super) struct Acceptor<'a> {
+    pub(super) role: Role,
     pub(super) offer: &'a Offer,
     pub(super) admission: &'a Admission,
     pub(super) delivery: Delivery,
     pub(super) clock: Clock,
-    pub(super) max_viewers: usize,
 }
 
 /// A new connection, incoming or outgoing, whose handshake has not begun.
 pub(super) struct PendingSession<T = AnyTransport> {
     pub(super) transport: T,
-    pub(super) session: Session,
+    pub(super) session: Box<Session>,
     /// Estimates the path's capacity if the session does not.
     pub(super) delay_rate: Option<DelayBasedRate>,
     pub(super) remote: String,
     pub(super) timer: HandshakeTimer,
     /// What is known of the other end, if this end connected.
     pub(super) known: Option<KnownEnd>,
+    /// The place that an incoming connection holds until the session is established.
+    pub(super) place: Option<Place>,
 }
 
 impl Acceptor<'_> {
@@ -55,7 +57,11 @@ impl Acceptor<'_> {
     where
         F: Future<Output = ()> + Send + 'static,
     {
-        let places = Arc::new(Semaphore::new(self.max_viewers + MAX_PENDING));
+        let pending = AddressLimits::new(Limits {
+            per_address: MAX_PENDING_OF_ADDRESS,
+            in_all: MAX_PENDING,
+            per_second: HANDSHAKES_PER_SECOND,
+        });
         loop {
             while tasks.try_join_next().is_some() {}
             let accepted = match listener.accept(self.offer.unit).await {
@@ -67,7 +73,7 @@ impl Acceptor<'_> {
                     continue;
                 }
             };
-            let Ok(place) = Arc::clone(&places).try_acquire_owned() else {
+            let Some(place) = pending.enter(accepted.remote.ip(), Instant::now()) else {
                 tracing::warn!(from = %accepted.remote, "turned a connection away: too many are in their handshake");
                 continue;
             };
@@ -78,19 +84,16 @@ impl Acceptor<'_> {
             let hello_keys = self.admission.hello_keys(self.offer.identity.peer_id());
             let config = self
                 .offer
-                .session(Role::Publisher, Side::Responder, None, hello_keys, carrier_config);
-            let served = serve(PendingSession {
+                .session(self.role, Side::Responder, None, hello_keys, carrier_config);
+            tasks.spawn(serve(PendingSession {
                 transport: accepted.carriage,
                 delay_rate: carrier_config.delay_rate(),
-                session: Session::respond(config, entropy::random()?, self.clock.now()),
+                session: Session::respond(config, entropy::random()?, self.clock.now()).into(),
                 remote: accepted.remote.to_string(),
                 timer: HandshakeTimer::begin("responder", None),
                 known: None,
-            });
-            tasks.spawn(async move {
-                served.await;
-                drop(place);
-            });
+                place: Some(place),
+            }));
         }
     }
 }

@@ -35,6 +35,9 @@ const RUN: usize = 20 * 1024;
 
 /// Receives the output of a session while its connection runs.
 pub trait Listener {
+    /// True if this end receives media: then a record may be as long as a frame.
+    const RECEIVES_MEDIA: bool = true;
+
     /// Take media. `arrived` is the time at which the last record it needed was read or given up. Returns true if no
     /// more media is expected at once, as at the end of a picture.
     fn media(&mut self, media: Assembled, arrived: Instant) -> bool;
@@ -51,6 +54,8 @@ pub trait Listener {
 pub(super) struct NoMedia;
 
 impl Listener for NoMedia {
+    const RECEIVES_MEDIA: bool = false;
+
     fn media(&mut self, _: Assembled, _: Instant) -> bool {
         false
     }
@@ -69,6 +74,8 @@ pub enum Ended {
     Closed,
     /// The peer sends requests and does not read the answers.
     PeerNotReading,
+    /// The peer sent nothing valid, and its place was needed.
+    Evicted,
 }
 
 /// Cost of the handshake: bytes sent and received, and CPU time.
@@ -82,7 +89,8 @@ pub(super) struct HandshakeCost {
 /// A session on its carrier.
 pub struct Connection<T> {
     transport: T,
-    pub(super) session: Session,
+    /// In a box: tasks move it about before they run, and each move would take room in each waiting task.
+    pub(super) session: Box<Session>,
     clock: Clock,
     metrics: Metrics,
     /// The session's deadline at the start of the last wait.
@@ -103,11 +111,11 @@ pub struct Connection<T> {
 impl<T: Transport> Connection<T> {
     /// A session that has neither sent nor received anything, on a connected carrier. `clock` is the clock that the
     /// session was created with.
-    pub fn new(transport: T, session: Session, clock: Clock, metrics: Metrics) -> Self {
+    pub fn new(transport: T, session: impl Into<Box<Session>>, clock: Clock, metrics: Metrics) -> Self {
         let cost = HandshakeCost::default();
         Self {
             transport,
-            session,
+            session: session.into(),
             clock,
             metrics,
             deadline: Duration::ZERO,
@@ -218,7 +226,7 @@ impl<T: Transport> Connection<T> {
         taken
     }
 
-    fn take_messages_timed(&mut self, listener: &mut impl Listener, opened: &mut Opening) -> Result<(), Ended> {
+    fn take_messages_timed<L: Listener>(&mut self, listener: &mut L, opened: &mut Opening) -> Result<(), Ended> {
         let datagrams = self.transport.is_datagram();
         let framing = if datagrams { 0 } else { LENGTH_PREFIX };
         // All messages returned below were read before this point, so this is the latest time of their arrival.
@@ -226,10 +234,10 @@ impl<T: Transport> Connection<T> {
         self.arrived = arrived;
         loop {
             let established = self.session.is_established();
-            let limit = if established {
-                MessageLength::Record
-            } else {
-                MessageLength::Handshake
+            let limit = match (established, L::RECEIVES_MEDIA) {
+                (false, _) => MessageLength::Handshake,
+                (true, false) => MessageLength::Control,
+                (true, true) => MessageLength::Record,
             };
             let (elsewhere, message) = match self.transport.message_from(limit) {
                 Ok(Some(message)) => message,
@@ -285,7 +293,7 @@ impl<T: Transport> Connection<T> {
 
     /// Queue the session's messages for sending and pass on its events and media. Bytes count as the handshake's
     /// until the session is established, or if `handshaking`, which marks the message that established it.
-    fn drain_session(&mut self, listener: &mut impl Listener, handshaking: bool) {
+    fn drain_session<L: Listener>(&mut self, listener: &mut L, handshaking: bool) {
         while self.session.has_output() {
             match self.session.poll() {
                 Output::Transmit(message) => {
@@ -309,6 +317,7 @@ impl<T: Transport> Connection<T> {
                 }
                 Output::Event(event) => {
                     match &event {
+                        Event::Established(_) => self.transport.admit(L::RECEIVES_MEDIA),
                         Event::Stalled => self.transport.forget_media(),
                         Event::Clock(estimate) => listener.clock(*estimate),
                         _ => {}

@@ -17,6 +17,7 @@ impl Ended {
             Self::Carrier(error) => Some(format!("the connection broke: {error}")),
             Self::Eof => Some("the connection was closed without a word: the other end is gone".to_owned()),
             Self::PeerNotReading => Some("the other end was cut off: it asks and does not read the answers".to_owned()),
+            Self::Evicted => Some("its place was given to another: it had sent nothing valid yet".to_owned()),
             Self::Closed => None,
         }
     }
@@ -29,7 +30,7 @@ pub(super) fn handshake_outcome(ended: &Ended) -> HandshakeOutcome {
         Ended::Session(SessionError::Handshake(HandshakeError::Malformed) | SessionError::Framing) => {
             HandshakeOutcome::Malformed
         }
-        Ended::Session(_) | Ended::Closed | Ended::PeerNotReading => HandshakeOutcome::Refused,
+        Ended::Session(_) | Ended::Closed | Ended::PeerNotReading | Ended::Evicted => HandshakeOutcome::Refused,
         Ended::Carrier(_) | Ended::Eof => HandshakeOutcome::Disconnected,
     }
 }

@@ -104,11 +104,12 @@ async fn frames_reach_a_viewer_through_memory_as_they_do_through_tcp() {
     let (_stop, stopped) = watch::channel(false);
     let pending = PendingSession {
         transport: near,
-        session,
+        session: session.into(),
         delay_rate: None,
         remote: "memory".to_owned(),
         timer: HandshakeTimer::begin("responder", None),
         known: None,
+        place: None,
     };
     let serving = tokio::spawn(serve_viewer(shared, pending, stopped));
 

@@ -208,6 +208,7 @@ async fn accept(
     stop: &watch::Receiver<bool>,
 ) -> Result<()> {
     let door = Acceptor {
+        role: Role::Publisher,
         offer: &shared.offer,
         admission: &shared.admission,
         delivery: Delivery {
@@ -215,7 +216,6 @@ async fn accept(
             ..delivery
         },
         clock: shared.observation.clock,
-        max_viewers: shared.max_viewers,
     };
     let serve = |pending: PendingSession| {
         let (shared, stop) = (Arc::clone(shared), stop.clone());
@@ -231,7 +231,8 @@ async fn keep_connected(shared: &Arc<PublisherState>, ticket: &Ticket, stop: &wa
     let mut retry = Retry::default();
     let mut established = false;
     loop {
-        let connect = transport::connect(ticket, shared.offer.unit, shared.observation.metrics.clone());
+        let metrics = shared.observation.metrics.clone();
+        let connect = transport::connect(ticket, Role::Publisher, shared.offer.unit, metrics);
         let connected = tokio::select! {
             connected = connect => connected,
             () = over(&shared.hub, stop) => return Ok(()),
@@ -250,11 +251,12 @@ async fn keep_connected(shared: &Arc<PublisherState>, ticket: &Ticket, stop: &wa
                     .initiate(Role::Publisher, ticket, carrier_config, &shared.observation)?;
                 let pending = PendingSession {
                     transport,
-                    session: initiated.session,
+                    session: initiated.session.into(),
                     delay_rate: carrier_config.delay_rate(),
                     remote: format!("{}:{}", ticket.host, ticket.port),
                     timer: HandshakeTimer::begin("initiator", Some(initiated.keygen)),
                     known: Some(initiated.known),
+                    place: None,
                 };
                 let began = Instant::now();
                 let departure = serve_viewer(Arc::clone(shared), pending, stop.clone()).await;

@@ -86,7 +86,8 @@ pub(super) async fn serve_viewer<T: Transport>(
         &shared.observation,
         pending.timer,
         pending.remote,
-    );
+    )
+    .at_place(pending.place);
     task.known = pending.known;
     let mut role = ViewerRole {
         settings: shared.settings.subscribe(),

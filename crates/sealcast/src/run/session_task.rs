@@ -19,7 +19,7 @@ use super::retry::turned_on;
 use super::runtime_settings::announce;
 use crate::keys::peers::KnownEnd;
 use crate::meter::labels;
-use crate::transport::Transport;
+use crate::transport::{Place, Transport};
 
 /// One end of a session: a publisher's or a viewer's, with or without a gateway. [`SessionTask::run`] calls its
 /// methods.
@@ -87,12 +87,16 @@ pub(super) struct SessionTask<T, L> {
     /// What is known of the other end, if this end connected.
     pub(super) known: Option<KnownEnd>,
     timer: HandshakeTimer,
+    /// The place that an incoming connection holds until the session is established.
+    place: Option<Place>,
+    /// The place was taken away.
+    evicted: bool,
 }
 
 impl<T: Transport, L: Listener> SessionTask<T, L> {
     pub(super) fn new(
         transport: T,
-        session: Session,
+        session: Box<Session>,
         listener: L,
         observation: &Arc<Observation>,
         timer: HandshakeTimer,
@@ -111,7 +115,15 @@ impl<T: Transport, L: Listener> SessionTask<T, L> {
             revoked: false,
             known: None,
             timer,
+            place: None,
+            evicted: false,
         }
+    }
+
+    /// The session holds this place until it is established, and ends if the place is taken away.
+    pub(super) fn at_place(mut self, place: Option<Place>) -> Self {
+        self.place = place;
+        self
     }
 
     /// Run until the session ends. It is closed once `stop` turns true.
@@ -123,6 +135,7 @@ impl<T: Transport, L: Listener> SessionTask<T, L> {
             Ok(never) => match never {},
             Err(ended) => ended,
         };
+        self.evicted = matches!(ended, Ended::Evicted);
         // The peer's close message may still be among the events.
         let _ = self.take_events(role);
         ended
@@ -142,6 +155,7 @@ impl<T: Transport, L: Listener> SessionTask<T, L> {
                 role.received(self).await?;
                 self.connection.finish(received, &mut self.listener)?;
                 self.take_events(role)?;
+                self.note_answered();
             }
             role.send(self)?;
             tokio::select! {
@@ -150,6 +164,7 @@ impl<T: Transport, L: Listener> SessionTask<T, L> {
                 woken = role.wait() => only_media = role.woken(self, woken)?,
                 waited = self.connection.wait() => waited?,
                 () = revoked(&mut self.admitted) => self.revoke::<R>()?,
+                () = evicted(self.place.as_ref()) => return Err(Ended::Evicted),
                 _ = turned_on(&mut stop) => self.handle(Input::Close(CloseReason::GoingAway, R::STOPPING))?,
             }
         }
@@ -258,6 +273,16 @@ impl<T: Transport, L: Listener> SessionTask<T, L> {
             .established(what, &self.timer, facts, cost, &self.remote);
         self.peer = Some(facts.peer);
         self.established = true;
+        self.place = None;
+    }
+
+    /// Only a valid hello is answered before the session is established.
+    fn note_answered(&self) {
+        if self.connection.cost.sent > 0
+            && let Some(place) = &self.place
+        {
+            place.speaks();
+        }
     }
 
     fn log_stalled<R: Role<T>>(&self) {
@@ -306,9 +331,19 @@ impl<T: Transport, L: Listener> SessionTask<T, L> {
         }
     }
 
-    /// Send the close message, for at most `patience`.
+    /// Send the close message, for at most `patience`. Who lost its place is told nothing and costs nothing more.
     pub(super) async fn say_goodbye(self, patience: Duration) {
-        self.connection.say_goodbye(patience).await;
+        if !self.evicted {
+            self.connection.say_goodbye(patience).await;
+        }
+    }
+}
+
+/// Wait until the place is taken away; forever if there is none. Cancel-safe.
+async fn evicted(place: Option<&Place>) {
+    match place {
+        Some(place) => place.evicted().await,
+        None => std::future::pending().await,
     }
 }
 

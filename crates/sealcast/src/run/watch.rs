@@ -4,13 +4,12 @@ use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::Duration;
 
-use sealcast_proto::keys::{self, Peer, Side};
-use sealcast_proto::session::{Delivery, Input, Session, SessionError};
+use sealcast_proto::keys::{self, Peer};
+use sealcast_proto::session::{Delivery, Input, SessionError};
 use sealcast_proto::wire::{CloseReason, Ticket};
 use tokio::sync::watch;
 
 use super::accept::PendingSession;
-use super::admission::Places;
 use super::connection::Ended;
 use super::ended::{handshake_failure, last_words_failure};
 use super::observe::HandshakeTimer;
@@ -19,15 +18,15 @@ use super::received::{Delivered, Receiver};
 use super::retry::turned_on;
 use super::serve_viewer::VIDEO;
 use super::session_task::{Role, SessionTask};
+use super::watch_listen::{Applicant, ListeningViewer};
 use super::{Admission, FrameQueue, Observation, Offer, QueueLimits, Retry, sink_thread};
 use crate::failure::{Failure, FailureKind, Result};
-use crate::keys::entropy;
 use crate::meter::logs::Phase;
 use crate::sink::Sink;
 use crate::transport::{self, AnyTransport, Listener};
 
 /// Time limit for sending the close message.
-const GOODBYE_PATIENCE: Duration = Duration::from_millis(500);
+pub(super) const GOODBYE_PATIENCE: Duration = Duration::from_millis(500);
 
 /// The direction of the connection between viewer and publisher.
 pub enum PublisherAt {
@@ -58,23 +57,53 @@ pub struct WatchOptions {
     pub reconnect: bool,
 }
 
-/// Consequence of a connection's end for the viewer.
-enum After {
+/// Consequence of a session's end for the viewer.
+pub(super) enum After {
     /// The stream is over, or the user stopped it.
     Done,
     /// A failure that may be temporary.
     Broken(Failure),
-    /// The peer that connected is not the expected publisher, or not any more. Nothing that such a peer does may end
-    /// the viewer.
-    Stranger,
 }
 
-struct Viewer {
-    publisher: PublisherAt,
-    offer: Offer,
-    budget: Duration,
-    observation: Arc<Observation>,
+/// What all sessions of a viewer share.
+pub(super) struct ViewerState {
+    pub(super) offer: Offer,
+    pub(super) budget: Duration,
+    pub(super) observation: Arc<Observation>,
     queue: Arc<FrameQueue<Delivered>>,
+}
+
+impl ViewerState {
+    /// Delivery of media on carriers that may lose it.
+    pub(super) fn delivery(&self) -> Delivery {
+        Delivery {
+            budget: self.budget,
+            ..Delivery::default()
+        }
+    }
+
+    /// The task of a session that begins.
+    pub(super) fn task(&self, pending: PendingSession) -> Task {
+        let receiver = Receiver::new(&pending.session, Arc::clone(&self.observation), Arc::clone(&self.queue));
+        let (timer, remote) = (pending.timer, pending.remote);
+        let task = SessionTask::new(
+            pending.transport,
+            pending.session,
+            receiver,
+            &self.observation,
+            timer,
+            remote,
+        );
+        let mut task = task.at_place(pending.place);
+        task.known = pending.known;
+        task
+    }
+}
+
+/// A viewer that connects to its publisher.
+struct Viewer {
+    state: Arc<ViewerState>,
+    ticket: Ticket,
     stop: watch::Receiver<bool>,
     /// True once a session has been established since the program began.
     established: bool,
@@ -102,18 +131,13 @@ pub async fn watch(
     };
     let sink = sink_thread::start(options.sink, Arc::clone(&queue), Arc::clone(&observation), failed)?;
     let (session_stop, session_stopped) = watch::channel(false);
-    let mut viewer = Viewer {
-        publisher: options.publisher,
+    let state = Arc::new(ViewerState {
         offer: options.offer,
         budget: options.budget,
         observation,
         queue: Arc::clone(&queue),
-        stop: session_stopped,
-        established: false,
-        connected: false,
-        refused_in_words: false,
-    };
-    let watching = viewer.keep_watching(options.reconnect);
+    });
+    let watching = keep_watching(options.publisher, state, options.reconnect, session_stopped);
     tokio::pin!(watching);
     let outcome = tokio::select! {
         outcome = &mut watching => outcome,
@@ -145,24 +169,44 @@ async fn stop_session(stop: &watch::Sender<bool>, watching: impl Future<Output =
     Ok(())
 }
 
+async fn keep_watching(
+    publisher: PublisherAt,
+    state: Arc<ViewerState>,
+    reconnect: bool,
+    stop: watch::Receiver<bool>,
+) -> Result<()> {
+    match publisher {
+        PublisherAt::Connect(ticket) => {
+            let viewer = Viewer {
+                state,
+                ticket,
+                stop,
+                established: false,
+                connected: false,
+                refused_in_words: false,
+            };
+            viewer.keep_connected(reconnect).await
+        }
+        PublisherAt::Listen { listener, admission } => {
+            let door = ListeningViewer::new(state, admission);
+            door.keep_listening(listener, reconnect, stop).await
+        }
+    }
+}
+
 impl Viewer {
-    async fn keep_watching(&mut self, reconnect: bool) -> Result<()> {
+    async fn keep_connected(mut self, reconnect: bool) -> Result<()> {
         let mut retry = Retry::default();
         loop {
             let failure = match self.watch_once().await? {
                 After::Done => return Ok(()),
                 After::Broken(failure) => failure,
-                After::Stranger if *self.stop.borrow() => return Ok(()),
-                After::Stranger => {
-                    self.observation.set_phase(Phase::Idle);
-                    continue;
-                }
             };
             if !reconnect || !self.may_pass(&failure) {
                 return Err(failure);
             }
             tracing::warn!("{failure}");
-            self.observation.set_phase(Phase::Idle);
+            self.state.observation.set_phase(Phase::Idle);
             if *self.stop.borrow() {
                 return Ok(());
             }
@@ -184,132 +228,79 @@ impl Viewer {
     }
 
     async fn watch_once(&mut self) -> Result<After> {
-        let delivery = Delivery {
-            budget: self.budget,
-            ..Delivery::default()
+        let (state, ticket) = (Arc::clone(&self.state), &self.ticket);
+        let metrics = state.observation.metrics.clone();
+        let connected = transport::connect(ticket, keys::Role::Viewer, state.offer.unit, metrics).await;
+        let (transport, carrier) = match connected {
+            Ok(connected) => connected,
+            Err(failure) => return Ok(After::Broken(failure)),
         };
-        let metrics = self.observation.metrics.clone();
-        let pending = match &mut self.publisher {
-            PublisherAt::Connect(ticket) => {
-                let remote = format!("{}:{}", ticket.host, ticket.port);
-                let (transport, carrier) = match transport::connect(ticket, self.offer.unit, metrics).await {
-                    Ok(connected) => connected,
-                    Err(failure) => return Ok(After::Broken(failure)),
-                };
-                let carrier_config = CarrierConfig { carrier, delivery };
-                let initiated = self
-                    .offer
-                    .initiate(keys::Role::Viewer, ticket, carrier_config, &self.observation)?;
-                PendingSession {
-                    transport,
-                    session: initiated.session,
-                    delay_rate: None,
-                    remote,
-                    timer: HandshakeTimer::begin("initiator", Some(initiated.keygen)),
-                    known: Some(initiated.known),
-                }
-            }
-            PublisherAt::Listen { listener, admission } => {
-                let accepted = listener.accept(self.offer.unit).await.map_err(|error| {
-                    let what = format!("a connection could not be accepted ({error})");
-                    Failure::new(FailureKind::Network, what, "try again")
-                })?;
-                let carrier_config = CarrierConfig {
-                    carrier: accepted.carrier,
-                    delivery,
-                };
-                let config = self.offer.session(
-                    keys::Role::Viewer,
-                    Side::Responder,
-                    None,
-                    admission.hello_keys(self.offer.identity.peer_id()),
-                    carrier_config,
-                );
-                PendingSession {
-                    transport: accepted.carriage,
-                    session: Session::respond(config, entropy::random()?, self.observation.clock.now()),
-                    delay_rate: None,
-                    remote: accepted.remote.to_string(),
-                    timer: HandshakeTimer::begin("responder", None),
-                    known: None,
-                }
-            }
+        let carrier_config = CarrierConfig {
+            carrier,
+            delivery: state.delivery(),
         };
-        self.observation.set_phase(Phase::Handshake);
-        self.run_session(pending).await
-    }
-
-    async fn run_session(&mut self, pending: PendingSession) -> Result<After> {
-        let observation = Arc::clone(&self.observation);
-        let receiver = Receiver::new(&pending.session, Arc::clone(&observation), Arc::clone(&self.queue));
-        let stop = self.stop.clone();
-        let mut task = SessionTask::new(
-            pending.transport,
-            pending.session,
-            receiver,
-            &observation,
-            pending.timer,
-            pending.remote,
-        );
-        task.known = pending.known;
-        let ended = task.run(self, stop).await;
-        Ok(self.end(task, ended).await)
-    }
-
-    fn admission(&self) -> Option<&Arc<Admission>> {
-        match &self.publisher {
-            PublisherAt::Connect(_) => None,
-            PublisherAt::Listen { admission, .. } => Some(admission),
-        }
-    }
-
-    async fn end(&mut self, mut task: Task, ended: Ended) -> After {
+        let initiated = state
+            .offer
+            .initiate(keys::Role::Viewer, ticket, carrier_config, &state.observation)?;
+        state.observation.set_phase(Phase::Handshake);
+        let mut task = state.task(PendingSession {
+            transport,
+            session: initiated.session.into(),
+            delay_rate: None,
+            remote: format!("{}:{}", ticket.host, ticket.port),
+            timer: HandshakeTimer::begin("initiator", Some(initiated.keygen)),
+            known: Some(initiated.known),
+            place: None,
+        });
+        let ended = task.run(&mut WatchingRole(None), self.stop.clone()).await;
         task.note_failed_handshake(&ended);
-        let (established, revoked, last_words) = (task.established, task.revoked, task.last_words.take());
-        let remote = std::mem::take(&mut task.remote);
+        self.established |= task.established;
+        self.connected |= task.established;
+        let last_words = task.last_words.as_ref();
+        self.refused_in_words |= last_words.is_some_and(|(reason, _)| *reason == CloseReason::NotAuthorised);
+        let after = after(&task, ended);
         task.say_goodbye(GOODBYE_PATIENCE).await;
-        if let Some((CloseReason::NotAuthorised, _)) = last_words {
-            self.refused_in_words |= self.admission().is_none();
-        }
-        let let_in = established || self.admission().is_none();
-        if !let_in {
-            let words = ended.in_words().unwrap_or_else(|| "it was not let in".to_owned());
-            tracing::warn!(from = remote, "not the publisher: {words}");
-        }
-        if revoked || !let_in {
-            return After::Stranger;
-        }
-        match (ended, last_words) {
-            (_, Some((reason, text))) => match last_words_failure(&remote, reason, &text) {
-                Some(failure) => After::Broken(failure),
-                None => {
-                    tracing::info!("the stream has ended");
-                    After::Done
-                }
-            },
-            (Ended::Closed, None) => After::Done,
-            (Ended::Session(SessionError::Handshake(error)), None) => After::Broken(handshake_failure(&remote, error)),
-            (Ended::Eof, None) if !established => {
-                let what = format!("{remote} closed the connection without an answer");
-                let hint = "check the port, and that the ticket is this publisher's: it does not answer to any other";
-                After::Broken(Failure::new(FailureKind::Network, what, hint))
+        Ok(after)
+    }
+}
+
+/// The consequence of a session's end.
+pub(super) fn after(task: &Task, ended: Ended) -> After {
+    let (remote, established) = (&task.remote, task.established);
+    match (ended, &task.last_words) {
+        (_, Some((reason, text))) => match last_words_failure(remote, *reason, text) {
+            Some(failure) => After::Broken(failure),
+            None => {
+                tracing::info!("the stream has ended");
+                After::Done
             }
-            (ended, None) => {
-                let words = ended.in_words().unwrap_or_default();
-                let hint = match ended {
-                    Ended::Session(_) => "somebody between may be altering the stream",
-                    _ if established => "the publisher may be restarting",
-                    _ => "check that it is a sealcast publisher and that it runs",
-                };
-                After::Broken(Failure::new(FailureKind::Network, format!("{remote}: {words}"), hint))
-            }
+        },
+        (Ended::Closed, None) => After::Done,
+        (Ended::Session(SessionError::Handshake(error)), None) => After::Broken(handshake_failure(remote, error)),
+        (Ended::Eof, None) if !established => {
+            let what = format!("{remote} closed the connection without an answer");
+            let hint = "check the port, and that the ticket is this publisher's: it does not answer to any other";
+            After::Broken(Failure::new(FailureKind::Network, what, hint))
+        }
+        (ended, None) => {
+            let words = ended.in_words().unwrap_or_default();
+            let hint = match ended {
+                Ended::Session(_) => "somebody between may be altering the stream",
+                _ if established => "the publisher may be restarting",
+                _ => "check that it is a sealcast publisher and that it runs",
+            };
+            After::Broken(Failure::new(FailureKind::Network, format!("{remote}: {words}"), hint))
         }
     }
 }
 
-type Task = SessionTask<AnyTransport, Receiver>;
+/// The task of a viewer's session.
+pub(super) type Task = SessionTask<AnyTransport, Receiver>;
 
-impl Role<AnyTransport> for Viewer {
+/// The viewer's end of a session. A viewer that listens has a door, which decides on publishers.
+pub(super) struct WatchingRole<'a>(pub(super) Option<&'a mut Applicant>);
+
+impl Role<AnyTransport> for WatchingRole<'_> {
     type Listener = Receiver;
     type Woken = Infallible;
 
@@ -319,15 +310,13 @@ impl Role<AnyTransport> for Viewer {
     const STOPPING: &'static str = "the viewer stops";
 
     fn admit(&mut self, task: &mut Task, peer: &Peer) -> Input<'static> {
-        match self.admission() {
-            Some(admission) => task.admit_by::<Self>(admission, peer, Places::ONE_AT_A_TIME),
-            None => Input::Close(CloseReason::NotAuthorised, "nobody is let in here"),
+        match &mut self.0 {
+            Some(applicant) => applicant.admit(task, peer),
+            None => Input::Close(CloseReason::NotAuthorised, "this viewer lets nobody in"),
         }
     }
 
     fn established(&mut self, _: &mut Task) -> Result<(), Ended> {
-        self.established = true;
-        self.connected = true;
         Ok(())
     }
 

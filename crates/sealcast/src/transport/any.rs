@@ -4,7 +4,7 @@ use std::io;
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use sealcast_proto::keys::Identity;
+use sealcast_proto::keys::{Identity, Role};
 use sealcast_proto::session::{Carrier, Entry};
 use sealcast_proto::unit::Unit;
 use sealcast_proto::wire::{Malformed, MessageLength, Ticket, TransportKind};
@@ -48,15 +48,15 @@ pub enum Listener {
 }
 
 impl Listener {
-    /// Listen at the address of `url`; port 0 takes a free port. `identity` is the identity of this end.
+    /// Listen at the address of `url`; port 0 takes a free port. `identity` and `role` are those of this end.
     ///
     /// # Errors
     /// The port is taken, or the address does not belong to this machine.
-    pub fn bind(url: &ListenUrl, identity: &Identity, metrics: Metrics) -> Result<Self> {
+    pub fn bind(url: &ListenUrl, identity: &Identity, role: Role, metrics: Metrics) -> Result<Self> {
         match url.transport() {
             TransportKind::Tcp => tcp::listen(url.address).map(Self::Tcp),
             TransportKind::Udp => udp::listen(url.address, &identity.peer_id(), metrics).map(Self::Udp),
-            TransportKind::Quic => quic::listen(url.address, identity, metrics).map(Self::Quic),
+            TransportKind::Quic => quic::listen(url.address, identity, role, metrics).map(Self::Quic),
         }
     }
 
@@ -111,11 +111,11 @@ impl Listener {
     }
 }
 
-/// Connect to the peer that a ticket names. `unit` is the sealing unit of this end.
+/// Connect to the peer that a ticket names. `role` is that of this end, and `unit` its sealing unit.
 ///
 /// # Errors
 /// The name is unknown, or no address answers.
-pub async fn connect(ticket: &Ticket, unit: Unit, metrics: Metrics) -> Result<(AnyTransport, Carrier)> {
+pub async fn connect(ticket: &Ticket, role: Role, unit: Unit, metrics: Metrics) -> Result<(AnyTransport, Carrier)> {
     match ticket.transport {
         TransportKind::Tcp => {
             let transport = tcp::connect(&ticket.host, ticket.port).await?;
@@ -130,7 +130,7 @@ pub async fn connect(ticket: &Ticket, unit: Unit, metrics: Metrics) -> Result<(A
             Ok((AnyTransport::Udp(Box::new(transport)), Carrier::Datagrams(entry)))
         }
         TransportKind::Quic => {
-            let transport = quic::connect(&ticket.host, ticket.port, unit, metrics).await?;
+            let transport = quic::connect(ticket, role, unit, metrics).await?;
             let carrier = Carrier::Quic(transport.media());
             Ok((AnyTransport::Quic(Box::new(transport)), carrier))
         }
@@ -179,6 +179,10 @@ impl Transport for AnyTransport {
 
     fn send_packets(&mut self, packets: &[u8], size: usize) -> io::Result<bool> {
         each!(self, transport => transport.send_packets(packets, size))
+    }
+
+    fn admit(&mut self, receives_media: bool) {
+        each!(self, transport => transport.admit(receives_media));
     }
 
     fn forget_media(&mut self) {

@@ -1,5 +1,6 @@
 //! Transport of messages between two ends: the `Transport` trait, and the URLs that name its implementations.
 
+mod address_limits;
 mod any;
 mod memory;
 mod options;
@@ -17,6 +18,7 @@ use std::time::Duration;
 
 use sealcast_proto::wire::{AddressBytes, Malformed, MessageLength, write_framed};
 
+pub use address_limits::{AddressLimits, Limits, Place};
 pub use any::{Accepted, AnyTransport, Listener, connect};
 pub use memory::memory_pair;
 pub use options::{DEFAULT_LATENCY_MS, Fec, Mtu, NetworkOptions};
@@ -93,6 +95,10 @@ pub trait Transport: Send {
         }
         Ok(true)
     }
+
+    /// The session is established, and `receives_media` if this end is its viewer. Until then a carrier takes no media
+    /// and holds no more than a handshake needs. The default does nothing: a byte stream has no media of its own.
+    fn admit(&mut self, _receives_media: bool) {}
 
     /// Drop media that is queued but not yet sent: the peer is gone, so it need not arrive any more.
     fn forget_media(&mut self) {}

@@ -12,7 +12,9 @@ use tokio::net::TcpStream;
 
 use super::{Progress, Transport};
 
-/// Bytes read at once. Also the most that an unauthenticated peer can make us hold.
+/// Capacity of a new receive buffer: room for the messages of a handshake.
+const FIRST_READ: usize = 8 * 1024;
+/// Bytes read at once where much arrives. Also the most that an unauthenticated peer can make us hold.
 const READ_CHUNK: usize = 64 * 1024;
 /// Capacity of the send buffer that is kept after a burst.
 const OUTGOING_KEPT: usize = 256 * 1024;
@@ -25,11 +27,13 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> ByteStream for S {}
 /// Carries messages over a byte stream.
 pub struct StreamTransport<S> {
     stream: S,
-    /// Received bytes are `incoming[start..end]`. The buffer grows only for a message whose length is within its
-    /// limit.
+    /// Received bytes are `incoming[start..end]`. The buffer doubles once it is full, so that it grows with what
+    /// arrived and never with a length that was only announced.
     incoming: Vec<u8>,
     start: usize,
     end: usize,
+    /// The last read filled the buffer.
+    filled: bool,
     closed: bool,
     outgoing: Vec<u8>,
     sent: usize,
@@ -40,9 +44,10 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> StreamTransport<S> {
     pub fn new(stream: S) -> Self {
         Self {
             stream,
-            incoming: vec![0; READ_CHUNK],
+            incoming: vec![0; FIRST_READ],
             start: 0,
             end: 0,
+            filled: false,
             closed: false,
             outgoing: Vec::new(),
             sent: 0,
@@ -66,7 +71,17 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> StreamTransport<S> {
         self.closed
     }
 
-    /// Returns the length of the next message if all of it has arrived. Otherwise makes room for it.
+    /// Capacity of the receive buffer in bytes.
+    pub(super) fn held(&self) -> usize {
+        self.incoming.len()
+    }
+
+    /// True if part of a message has arrived, and the rest has not.
+    pub(super) fn is_partial(&self) -> bool {
+        self.start < self.end
+    }
+
+    /// Returns the length of the next message if all of it has arrived. Otherwise makes room for more of it.
     ///
     /// # Errors
     /// [`Malformed`]: the framing is lost.
@@ -118,6 +133,9 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> StreamTransport<S> {
         if self.closed {
             return Ok(false);
         }
+        if self.end == 0 && self.filled && self.incoming.len() < READ_CHUNK {
+            self.incoming.resize(READ_CHUNK, 0);
+        }
         if self.end == self.incoming.len() {
             // Complete messages are taken between reads, so a full buffer holds a partial message, for which
             // message() has made room.
@@ -128,6 +146,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> StreamTransport<S> {
             Poll::Ready(Ok(())) => {
                 let count = room.filled().len();
                 self.end += count;
+                self.filled = self.end == self.incoming.len();
                 self.closed = count == 0;
                 Ok(count > 0)
             }
@@ -136,15 +155,16 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> StreamTransport<S> {
         }
     }
 
-    /// Makes room so that a message of `needed` bytes fits completely and every read has space.
+    /// Makes room so that the next read has space for more of a message of `needed` bytes.
     fn make_room(&mut self, needed: usize) {
         if self.start > 0 && (self.start == self.end || self.incoming.len() - self.start < needed.max(READ_CHUNK)) {
             self.incoming.copy_within(self.start..self.end, 0);
             self.end -= self.start;
             self.start = 0;
         }
-        if self.incoming.len() < needed {
-            self.incoming.resize(needed, 0);
+        let full = self.end == self.incoming.len();
+        if full && self.incoming.len() < needed {
+            self.incoming.resize(needed.min(2 * self.end), 0);
         }
     }
 }
@@ -213,23 +233,20 @@ mod tests {
         let mut stream = Vec::new();
         messages.iter().for_each(|message| write_framed(&mut stream, message));
         for piece in [1_000, 4_096, 65_536, stream.len()] {
-            let (mut far, near) = tokio::io::duplex(1 << 20);
+            let (mut far, near) = tokio::io::duplex(piece);
             let mut transport = StreamTransport::new(near);
-            let mut got = Vec::new();
-            for part in stream.chunks(piece) {
-                far.write_all(part).await.expect("room");
-                assert_eq!(transport.wait().await.expect("open"), Progress::Read);
-                loop {
-                    match transport.message(MessageLength::Record).expect("well framed") {
-                        Some(message) => got.push(message.to_vec()),
-                        None if got.len() < messages.len() && part.len() > READ_CHUNK => {
-                            assert_eq!(transport.wait().await.expect("open"), Progress::Read);
-                        }
-                        None => break,
+            let reading = async {
+                let mut got = Vec::new();
+                while got.len() < messages.len() {
+                    assert_eq!(transport.wait().await.expect("open"), Progress::Read);
+                    while let Some(message) = transport.message(MessageLength::Record).expect("well framed") {
+                        got.push(message.to_vec());
                     }
                 }
-            }
-            assert_eq!(got.len(), messages.len(), "pieces of {piece}");
+                got
+            };
+            let (got, wrote) = tokio::join!(reading, far.write_all(&stream));
+            wrote.expect("room");
             assert!(got == messages, "pieces of {piece}");
         }
     }
@@ -257,7 +274,31 @@ mod tests {
         far.write_all(b"GET / HTTP/1.1\r\n").await.expect("room");
         transport.wait().await.expect("open");
         assert_eq!(transport.message(MessageLength::Handshake), Err(Malformed));
-        assert_eq!(transport.incoming.len(), READ_CHUNK);
+        assert_eq!(transport.incoming.len(), FIRST_READ);
+    }
+
+    #[tokio::test]
+    async fn the_buffer_grows_with_what_arrived_and_not_with_what_was_announced() {
+        let length = 8 << 20;
+        let (mut far, near) = tokio::io::duplex(1 << 20);
+        let mut transport = StreamTransport::new(near);
+        far.write_all(&u32::try_from(length).expect("short").to_be_bytes())
+            .await
+            .expect("room");
+        let mut arrived = LENGTH_PREFIX;
+        for part in [0, 5_000, 100_000, 1_000_000] {
+            far.write_all(&vec![7; part]).await.expect("room");
+            arrived += part;
+            while transport.end < arrived {
+                assert_eq!(transport.wait().await.expect("open"), Progress::Read);
+                assert_eq!(transport.message(MessageLength::Record), Ok(None));
+            }
+            assert!(
+                transport.held() <= FIRST_READ.max(2 * arrived),
+                "{} of {arrived}",
+                transport.held()
+            );
+        }
     }
 
     #[tokio::test]

@@ -5,7 +5,7 @@ use std::time::Duration;
 use sealcast::meter::labels::{DatagramUnsent, DoorAnswer, MediaStream};
 use sealcast::meter::metrics::{BuildInfo, Metrics};
 use sealcast::transport::{self, AnyTransport, Listener, Progress, Transport};
-use sealcast_proto::keys::Identity;
+use sealcast_proto::keys::{Identity, Role};
 use sealcast_proto::unit::Unit;
 use sealcast_proto::wire::{Flags, HEADER_LEN, Header, Host, Kind, MessageLength, Ticket, TransportKind, write_framed};
 
@@ -16,13 +16,29 @@ struct Pair {
     publisher: AnyTransport,
     viewer: AnyTransport,
     metrics: Metrics,
+    viewer_metrics: Metrics,
+}
+
+impl Pair {
+    /// Lets both ends believe that their session is established.
+    fn admit(&mut self) {
+        self.publisher.admit(false);
+        self.viewer.admit(true);
+    }
+}
+
+/// A pair whose session is established.
+async fn admitted(unit: Unit) -> Pair {
+    let mut pair = pair(unit).await;
+    pair.admit();
+    pair
 }
 
 async fn pair(unit: Unit) -> Pair {
     let identity = Identity::from_seed(&[7; 32]);
     let metrics = Metrics::new(BuildInfo::default());
     let url = "quic://127.0.0.1:0".parse().expect("a URL");
-    let mut listener = Listener::bind(&url, &identity, metrics.clone()).expect("a free port");
+    let mut listener = Listener::bind(&url, &identity, Role::Publisher, metrics.clone()).expect("a free port");
     let ticket = Ticket {
         host: Host::V4([127, 0, 0, 1].into()),
         port: listener.local_address().expect("bound").port(),
@@ -31,8 +47,9 @@ async fn pair(unit: Unit) -> Pair {
         latency: None,
         invite: None,
     };
+    let viewer_metrics = Metrics::new(BuildInfo::default());
     let connecting = async {
-        let connected = transport::connect(&ticket, Unit::Frame, Metrics::new(BuildInfo::default())).await;
+        let connected = transport::connect(&ticket, Role::Viewer, Unit::Frame, viewer_metrics.clone()).await;
         let (mut viewer, _) = connected.expect("it listens");
         // The other end notices the stream only when data arrives on it.
         write_framed(viewer.outgoing(), b"hello");
@@ -50,6 +67,7 @@ async fn pair(unit: Unit) -> Pair {
         publisher,
         viewer,
         metrics,
+        viewer_metrics,
     }
 }
 
@@ -114,7 +132,7 @@ async fn who_connects_shows_first_that_it_receives_at_its_address() {
 
 #[tokio::test]
 async fn each_group_of_pictures_has_a_stream_of_its_own_that_a_description_may_begin() {
-    let mut pair = pair(Unit::Frame).await;
+    let mut pair = admitted(Unit::Frame).await;
     let (key, delta) = (Flags::frame(true, true, true), Flags::frame(false, true, true));
     let flags = [Flags::CONFIG, key, delta, delta, key, delta, Flags::CONFIG, key, delta];
     let sent: Vec<Vec<u8>> = (0..)
@@ -146,12 +164,32 @@ async fn media_waits_until_there_is_a_session() {
         assert!(early.is_none(), "media before the session");
         let _ = tokio::time::timeout(Duration::from_millis(20), pair.viewer.wait()).await;
     }
+    pair.admit();
     assert_eq!(next(&mut pair.viewer, MessageLength::Record).await, Some(media));
 }
 
 #[tokio::test]
+async fn a_record_that_does_not_go_on_ends_its_stream() {
+    let mut pair = admitted(Unit::Frame).await;
+    // More than QUIC takes at once; the rest would follow if the publisher went on.
+    let picture = record(Flags::frame(true, true, true), 0, 5_000_000);
+    assert!(pair.publisher.send_packets(&picture, picture.len()).expect("open"));
+    let lost = async {
+        while pair.viewer_metrics.media_streams(MediaStream::Lost) == 0 {
+            let waited = tokio::time::timeout(Duration::from_millis(50), pair.viewer.wait()).await;
+            assert!(
+                waited.is_err() || waited.is_ok_and(|waited| waited.is_ok()),
+                "the connection stays"
+            );
+            assert_eq!(pair.viewer.message(MessageLength::Record), Ok(None));
+        }
+    };
+    tokio::time::timeout(PATIENCE, lost).await.expect("it is given up");
+}
+
+#[tokio::test]
 async fn records_of_a_packet_travel_in_datagrams_and_longer_ones_are_counted() {
-    let mut pair = pair(Unit::Packet).await;
+    let mut pair = admitted(Unit::Packet).await;
     let flags = Flags::frame(true, true, true);
     let run: Vec<u8> = (0..20).flat_map(|seq| record(flags, seq, 1_100)).collect();
     assert!(pair.publisher.send_packets(&run, 1_100).expect("open"));
@@ -166,7 +204,7 @@ async fn records_of_a_packet_travel_in_datagrams_and_longer_ones_are_counted() {
 
 #[tokio::test]
 async fn what_a_viewer_does_not_read_is_held_back_and_can_be_forgotten() {
-    let mut pair = pair(Unit::Frame).await;
+    let mut pair = admitted(Unit::Frame).await;
     let mut taken = 0;
     for seq in 0..1_000 {
         let picture = record(Flags::frame(seq % 10 == 0, true, true), seq, 100_000);

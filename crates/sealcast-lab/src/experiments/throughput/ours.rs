@@ -224,7 +224,7 @@ async fn publish(load: Load<'_>, port: mpsc::Sender<u16>) -> Result<Published> {
     let metrics = Metrics::new(build_info());
     let clock = Clock::default();
     let url = format!("{}://127.0.0.1:0", load.carrier).parse()?;
-    let mut listener = Listener::bind(&url, &identity(Role::Publisher), metrics.clone())?;
+    let mut listener = Listener::bind(&url, &identity(Role::Publisher), Role::Publisher, metrics.clone())?;
     // Sending fails only if the viewer is gone.
     let _ = port.send(listener.local_address()?.port());
     let accepted = listener.accept(Unit::Frame).await;
@@ -262,7 +262,7 @@ async fn view(load: Load<'_>, port: u16) -> Result<Viewed> {
         latency: None,
         invite: None,
     };
-    let (carriage, carrier) = transport::connect(&ticket, Unit::Frame, metrics.clone()).await?;
+    let (carriage, carrier) = transport::connect(&ticket, Role::Viewer, Unit::Frame, metrics.clone()).await?;
     let config = config(load.suite, Role::Viewer, Side::Initiator, carrier)?;
     let session = Session::initiate(config, entropy::random()?, clock.now());
     let session = session.map_err(|error| defect(&format!("the handshake cannot begin: {error}")))?;

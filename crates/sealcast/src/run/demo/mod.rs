@@ -8,7 +8,7 @@ mod price;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use sealcast_proto::keys::{Identity, Mechanism};
+use sealcast_proto::keys::{Identity, Mechanism, Role};
 use sealcast_proto::rate::RateConfig;
 use sealcast_proto::seal::Suite;
 use sealcast_proto::session::{DEFAULT_BUDGET, Delivery, RekeyPolicy};
@@ -144,7 +144,7 @@ fn offer(options: &DemoOptions, identity: Arc<Identity>) -> Offer {
 fn camera_end(options: &DemoOptions, source: Box<dyn Source>, metrics: Metrics) -> Result<(PublishOptions, Ticket)> {
     let url: ListenUrl = "tcp://127.0.0.1:0".parse()?;
     let identity = Arc::new(entropy::identity()?);
-    let listener = Listener::bind(&url, &identity, metrics)?;
+    let listener = Listener::bind(&url, &identity, Role::Publisher, metrics)?;
     let admission = Admission::in_memory();
     // The demo's own viewer is the only one, and may come back as long as the demo runs.
     let invite = admission.invite(Terms {

@@ -5,12 +5,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use quinn::{Connection, Endpoint, RecvStream, SendStream, TokioRuntime};
+use sealcast_proto::keys::Role;
 use sealcast_proto::unit::Unit;
-use sealcast_proto::wire::Host;
+use sealcast_proto::wire::{Host, Ticket};
 use tokio::net::lookup_host;
 
 use super::peer::QuicTransport;
-use super::{config, tls};
+use super::{config, door, tls};
 use crate::failure::{Failure, FailureKind, Result};
 use crate::meter::metrics::Metrics;
 
@@ -25,16 +26,18 @@ struct Connected {
     endpoint: Endpoint,
 }
 
-/// Connect to the first address of `host` that answers. `unit` is the sealing unit of this end.
+/// Connect to the first address of the ticket's host that answers. `role` is that of this end, and `unit` its sealing
+/// unit.
 ///
 /// # Errors
 /// The name is unknown, or no address answers.
 pub(in crate::transport) async fn connect(
-    host: &Host,
-    port: u16,
+    ticket: &Ticket,
+    role: Role,
     unit: Unit,
     metrics: Metrics,
 ) -> Result<QuicTransport> {
+    let (host, port, key) = (&ticket.host, ticket.port, door::key(&ticket.peer));
     let fail = |why: String, hint: &str| {
         let what = format!("cannot reach {host}:{port} over QUIC ({why})");
         Failure::new(FailureKind::Network, what, hint)
@@ -50,7 +53,7 @@ pub(in crate::transport) async fn connect(
     };
     let mut last = "the name has no address".to_owned();
     for address in addresses {
-        match tokio::time::timeout(CONNECT_PATIENCE, connect_to(address)).await {
+        match tokio::time::timeout(CONNECT_PATIENCE, connect_to(address, role, &key)).await {
             Ok(Ok(connected)) => {
                 let Connected {
                     connection,
@@ -69,14 +72,14 @@ pub(in crate::transport) async fn connect(
     ))
 }
 
-async fn connect_to(address: SocketAddr) -> std::result::Result<Connected, String> {
+async fn connect_to(address: SocketAddr, role: Role, key: &[u8; 32]) -> std::result::Result<Connected, String> {
     let any: SocketAddr = if address.is_ipv4() {
         (Ipv4Addr::UNSPECIFIED, 0).into()
     } else {
         (Ipv6Addr::UNSPECIFIED, 0).into()
     };
-    let ids = config::endpoint(None).map_err(|failure| failure.to_string())?;
-    let config = config::client().map_err(|error| error.to_string())?;
+    let ids = config::client_endpoint().map_err(|failure| failure.to_string())?;
+    let config = config::client(role, key).map_err(|error| error.to_string())?;
     let socket = config::socket(any).map_err(|error| format!("no socket: {error}"))?;
     let endpoint = Endpoint::new(ids, None, socket, Arc::new(TokioRuntime)).map_err(|error| error.to_string())?;
     let connecting = endpoint.connect_with(config, address, tls::SERVER_NAME);

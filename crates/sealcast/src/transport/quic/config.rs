@@ -8,13 +8,15 @@ use std::time::Duration;
 use aws_lc_rs::hmac;
 use quinn::congestion::BbrConfig;
 use quinn::{
-    ClientConfig, ConnectionId, ConnectionIdGenerator, EndpointConfig, IdleTimeout, ServerConfig, TransportConfig,
-    VarInt,
+    ClientConfig, Connection, ConnectionIdGenerator, EndpointConfig, IdleTimeout, ServerConfig, TransportConfig, VarInt,
 };
-use sealcast_proto::keys::{Identity, Secret};
+use quinn_proto::RandomConnectionIdGenerator;
+use sealcast_proto::keys::{Identity, Role, Secret, Side};
 use sealcast_proto::session::STALL_TIMEOUT;
 use socket2::{Domain, Socket, Type};
+use zeroize::Zeroizing;
 
+use super::door::KeyedIds;
 use super::tls;
 use super::window::Windows;
 use crate::failure::Result;
@@ -22,14 +24,20 @@ use crate::keys::entropy;
 
 /// Maximum of concurrently open media streams. With Motion JPEG each picture has its own stream, and a path with a
 /// delay of half a second holds 15 of them.
-pub(super) const MAX_MEDIA_STREAMS: u32 = 32;
-/// Bytes that a peer may have in flight on one stream, and on all together: enough for 50 Mbit/s over 300 ms.
+const MAX_MEDIA_STREAMS: u32 = 32;
+/// Bytes that a publisher may have in flight on one stream, and on all together: enough for 50 Mbit/s over 300 ms.
 const STREAM_WINDOW: u32 = 2 << 20;
 const RECEIVE_WINDOW: u32 = 4 << 20;
+/// Bytes that a peer may have in flight on all streams before it is admitted, and a viewer always: it sends control
+/// messages only. What quinn holds is up to 32 KiB more, the packets around them.
+const CONTROL_WINDOW: u32 = 16 << 10;
 /// Bytes of datagrams waiting for congestion control. In a larger queue they would only age.
 pub(super) const DATAGRAMS_OUT: usize = 32 << 10;
-/// Bytes of received datagrams waiting to be read. Newer datagrams replace the oldest ones.
+/// Bytes of received datagrams waiting to be read, at a viewer. Newer datagrams replace the oldest ones. QUIC cannot
+/// change this later: until a publisher is admitted, its datagrams are read and dropped (incoming.rs).
 const DATAGRAMS_IN: usize = 2 << 20;
+/// The same at a publisher: only the empty datagrams come that probe the path.
+const PROBES_IN: usize = 256;
 /// Keep-alive interval of an idle connection, short enough that firewalls on the path do not forget it.
 const KEEP_ALIVE: Duration = Duration::from_secs(5);
 /// Initial congestion window in bytes, used before anything is known of the path.
@@ -41,38 +49,55 @@ const INCOMING_BYTES: u64 = 16 << 10;
 /// Sizes of the kernel's send and receive buffers, the same as for UDP.
 const SEND_BUFFER: usize = 2 << 20;
 const RECEIVE_BUFFER: usize = 8 << 20;
-/// Length of our connection IDs.
-const CONNECTION_ID: usize = 8;
+/// Length of the connection IDs of a connecting end, bytes.
+const CLIENT_ID: usize = 8;
 
-/// Settings for a connection, the same on both ends. A session survives silence for [`STALL_TIMEOUT`], so the
-/// connection below it must do so, too.
-fn transport(control_streams: u32) -> Arc<TransportConfig> {
+/// Settings for a connection. A session survives silence for [`STALL_TIMEOUT`], so the connection below it must do so,
+/// too. A peer that is not admitted gets the smallest windows; [`admit`] raises them.
+///
+/// The viewer that connects already allows media streams: media may follow the welcome at once.
+fn transport(role: Role, side: Side) -> Arc<TransportConfig> {
     let mut congestion = BbrConfig::default();
     congestion.initial_window(INITIAL_WINDOW);
     let idle = IdleTimeout::try_from(STALL_TIMEOUT).expect("a minute is a timeout");
+    let control_streams = match side {
+        Side::Responder => 1,
+        Side::Initiator => 0,
+    };
+    let (media_streams, stream_window, datagrams_in) = match (role, side) {
+        (Role::Publisher, _) => (0, CONTROL_WINDOW, PROBES_IN),
+        (Role::Viewer, Side::Responder) => (0, STREAM_WINDOW, DATAGRAMS_IN),
+        (Role::Viewer, Side::Initiator) => (MAX_MEDIA_STREAMS, STREAM_WINDOW, DATAGRAMS_IN),
+    };
     let mut config = TransportConfig::default();
     config
         .max_concurrent_bidi_streams(VarInt::from_u32(control_streams))
-        .max_concurrent_uni_streams(VarInt::from_u32(MAX_MEDIA_STREAMS))
+        .max_concurrent_uni_streams(VarInt::from_u32(media_streams))
         .max_idle_timeout(Some(idle))
         .keep_alive_interval(Some(KEEP_ALIVE))
-        .stream_receive_window(VarInt::from_u32(STREAM_WINDOW))
-        .receive_window(VarInt::from_u32(RECEIVE_WINDOW))
+        .stream_receive_window(VarInt::from_u32(stream_window))
+        .receive_window(VarInt::from_u32(CONTROL_WINDOW))
         .send_window(u64::from(STREAM_WINDOW))
-        .datagram_receive_buffer_size(Some(DATAGRAMS_IN))
+        .datagram_receive_buffer_size(Some(datagrams_in))
         .datagram_send_buffer_size(DATAGRAMS_OUT)
         .congestion_controller_factory(Arc::new(Windows(Arc::new(congestion))));
     Arc::new(config)
+}
+
+/// Let a publisher that was admitted send media.
+pub(super) fn admit(connection: &Connection) {
+    connection.set_receive_window(VarInt::from_u32(RECEIVE_WINDOW));
+    connection.set_max_concurrent_uni_streams(VarInt::from_u32(MAX_MEDIA_STREAMS));
 }
 
 /// Configuration of the listening end.
 ///
 /// # Errors
 /// The TLS library failed.
-pub(super) fn server() -> std::result::Result<ServerConfig, rustls::Error> {
+pub(super) fn server(role: Role) -> std::result::Result<ServerConfig, rustls::Error> {
     let mut config = ServerConfig::with_crypto(Arc::new(tls::server()?));
     config
-        .transport_config(transport(1))
+        .transport_config(transport(role, Side::Responder))
         .migration(true)
         .max_incoming(MAX_INCOMING)
         .incoming_buffer_size(INCOMING_BYTES)
@@ -80,59 +105,54 @@ pub(super) fn server() -> std::result::Result<ServerConfig, rustls::Error> {
     Ok(config)
 }
 
-/// Configuration of the connecting end.
+/// Configuration of the connecting end, which finds the door with `key`.
 ///
 /// # Errors
 /// The TLS library failed.
-pub(super) fn client() -> std::result::Result<ClientConfig, rustls::Error> {
+pub(super) fn client(role: Role, key: &[u8; 32]) -> std::result::Result<ClientConfig, rustls::Error> {
     let mut config = ClientConfig::new(Arc::new(tls::client()?));
-    config.transport_config(transport(0));
+    let ids = KeyedIds::chosen(key);
+    config
+        .transport_config(transport(role, Side::Initiator))
+        .initial_dst_cid_provider(Arc::new(move || ids.make()));
     Ok(config)
 }
 
-/// Keys of an endpoint for its stateless resets and connection IDs. Peers must still accept a stateless reset from a
-/// listener that was restarted, so its reset key is derived from its identity.
+/// Configuration of a connecting endpoint.
 ///
 /// # Errors
 /// No randomness is available.
-pub(super) fn endpoint(identity: Option<&Identity>) -> Result<EndpointConfig> {
-    let mut reset: [u8; 32] = entropy::random()?;
-    if let Some(identity) = identity {
-        let text = identity.reveal_file_text();
-        Secret::extract(b"sealcast quic", text.as_bytes()).expand(b"stateless reset", &[], &mut reset);
-    }
-    let ids: [u8; 32] = entropy::random()?;
-    let mut config = EndpointConfig::new(Arc::new(hmac::Key::new(hmac::HMAC_SHA256, &reset)));
-    config.cid_generator(move || {
-        Box::new(Numbered {
-            key: hmac::Key::new(hmac::HMAC_SHA256, &ids),
-            count: 0,
-        })
-    });
-    Ok(config)
+pub(super) fn client_endpoint() -> Result<EndpointConfig> {
+    // With quinn's own generator of IDs an endpoint would not send stateless resets after a restart.
+    Ok(endpoint(&entropy::random()?, || {
+        Box::new(RandomConnectionIdGenerator::new(CLIENT_ID))
+    }))
 }
 
-/// Generates connection IDs that look random. With quinn's own generator an endpoint sends stateless resets only for
-/// connection IDs that it made itself, so not after a restart.
-struct Numbered {
-    key: hmac::Key,
-    count: u64,
+/// Configuration of a listening endpoint, and the IDs that it issues. Peers must still accept a stateless reset from a
+/// listener that was restarted, and it must recognise the IDs that it issued before: both keys are derived from its
+/// identity.
+pub(super) fn server_endpoint(identity: &Identity) -> (EndpointConfig, KeyedIds) {
+    let text = identity.reveal_file_text();
+    let secret = Secret::extract(b"sealcast quic", text.as_bytes());
+    let derive = |label: &[u8]| {
+        let mut key = Zeroizing::new([0; 32]);
+        secret.expand(label, &[], key.as_mut());
+        key
+    };
+    let ids = KeyedIds::issued(&derive(b"connection ids"));
+    let issued = ids.clone();
+    let config = endpoint(&derive(b"stateless reset"), move || Box::new(issued.clone()));
+    (config, ids)
 }
 
-impl ConnectionIdGenerator for Numbered {
-    fn generate_cid(&mut self) -> ConnectionId {
-        self.count += 1;
-        let tag = hmac::sign(&self.key, &self.count.to_be_bytes());
-        ConnectionId::new(&tag.as_ref()[..CONNECTION_ID])
-    }
-
-    fn cid_len(&self) -> usize {
-        CONNECTION_ID
-    }
-
-    fn cid_lifetime(&self) -> Option<Duration> {
-        None
-    }
+fn endpoint(
+    reset: &[u8; 32],
+    ids: impl Fn() -> Box<dyn ConnectionIdGenerator> + Send + Sync + 'static,
+) -> EndpointConfig {
+    let mut config = EndpointConfig::new(Arc::new(hmac::Key::new(hmac::HMAC_SHA256, reset)));
+    config.cid_generator(ids);
+    config
 }
 
 /// Opens a socket for an endpoint; `[::]` also accepts IPv4.

@@ -3,24 +3,46 @@
 use std::collections::VecDeque;
 use std::pin::Pin;
 use std::task::{Context, Poll};
+use std::time::Instant;
 
 use bytes::{Bytes, BytesMut};
 use quinn::{AcceptUni, Connection, ReadDatagram, RecvStream};
-use sealcast_proto::wire::{Malformed, MessageLength};
+use sealcast_proto::session::PART_TIMEOUT;
+use sealcast_proto::wire::{MAX_RECORD, Malformed, MessageLength};
 use tokio::io::{Join, Sink, join, sink};
 
-use crate::meter::labels::MediaStream;
+use super::peer::Reading;
+use crate::meter::labels::MediaStream as MediaStreamEvent;
 use crate::meter::metrics::Metrics;
 use crate::transport::{StreamTransport, Transport};
 
 /// Maximum of datagrams read at once, so that a peer that floods us does not block other tasks.
 const DATAGRAMS_AT_ONCE: usize = 64;
+/// Bytes of datagrams kept that overtook the welcome.
+const EARLY_BYTES: usize = 16 << 10;
+/// Maximum of bytes held for parts of records on all streams: the longest record, and 4 MiB more.
+const MAX_STREAMED: usize = MAX_RECORD + (4 << 20);
+
+/// A stream of the peer.
+struct MediaStream {
+    records: StreamTransport<Join<RecvStream, Sink>>,
+    /// Time of the last read.
+    grew: Instant,
+}
+
+impl MediaStream {
+    fn is_stuck(&self, now: Instant) -> bool {
+        self.records.is_partial() && now.duration_since(self.grew) >= PART_TIMEOUT
+    }
+}
 
 /// Received media that has not been delivered yet.
 pub(super) struct Incoming {
     /// Streams in the order in which they were opened. quinn limits how many the peer may open.
-    streams: Vec<StreamTransport<Join<RecvStream, Sink>>>,
+    streams: Vec<MediaStream>,
     datagrams: VecDeque<Bytes>,
+    /// Bytes of datagrams that came before the session was established.
+    early: usize,
     /// The datagram that was delivered last.
     lent: BytesMut,
     metrics: Metrics,
@@ -31,44 +53,78 @@ impl Incoming {
         Self {
             streams: Vec::new(),
             datagrams: VecDeque::new(),
+            early: 0,
             lent: BytesMut::new(),
             metrics,
         }
     }
 
-    /// Reads available data; returns true if there was any.
-    pub(super) fn poll<'a>(
+    /// Reads available data of streams; returns true if there was any. Gives up streams whose record does not go on,
+    /// and the fullest where all together hold too much.
+    pub(super) fn poll_streams<'a>(
         &mut self,
         context: &mut Context<'_>,
         connection: &'a Connection,
         mut opened: Pin<&mut AcceptUni<'a>>,
-        mut datagram: Pin<&mut ReadDatagram<'a>>,
     ) -> bool {
+        let now = Instant::now();
         // An error here also occurs on the control stream, which reports it.
         while let Poll::Ready(Ok(stream)) = opened.as_mut().poll(context) {
-            self.streams.push(StreamTransport::new(join(stream, sink())));
+            self.streams.push(MediaStream {
+                records: StreamTransport::new(join(stream, sink())),
+                grew: now,
+            });
             opened.set(connection.accept_uni());
         }
+        let (mut any, before) = (false, self.streams.len());
+        self.streams
+            .retain_mut(|stream| match stream.records.poll_read(context) {
+                Ok(read) => {
+                    if read {
+                        stream.grew = now;
+                    }
+                    any |= read;
+                    // Keep a closed stream until all its records have been delivered; message() then removes it.
+                    !stream.is_stuck(now)
+                }
+                Err(_) => false,
+            });
+        if self.streams.iter().map(|stream| stream.records.held()).sum::<usize>() > MAX_STREAMED {
+            let fullest = (0..self.streams.len()).max_by_key(|&at| self.streams[at].records.held());
+            fullest.map(|at| self.streams.remove(at));
+        }
+        (self.streams.len()..before).for_each(|_| self.metrics.media_stream(MediaStreamEvent::Lost));
+        any
+    }
+
+    /// Reads available datagrams; returns true if there were any.
+    pub(super) fn poll_datagrams<'a>(
+        &mut self,
+        context: &mut Context<'_>,
+        connection: &'a Connection,
+        mut datagram: Pin<&mut ReadDatagram<'a>>,
+        reading: Reading,
+    ) -> bool {
         let mut any = false;
-        let metrics = &self.metrics;
-        self.streams.retain_mut(|stream| match stream.poll_read(context) {
-            Ok(read) => {
-                any |= read;
-                // Keep a closed stream until all its records have been delivered; message() then removes it.
-                true
+        for _ in 0..DATAGRAMS_AT_ONCE {
+            let full = self.datagrams.len() >= DATAGRAMS_AT_ONCE;
+            if full && reading == Reading::Media {
+                break;
             }
-            Err(_) => {
-                metrics.media_stream(MediaStream::Lost);
-                false
-            }
-        });
-        while self.datagrams.len() < DATAGRAMS_AT_ONCE {
             let Poll::Ready(Ok(bytes)) = datagram.as_mut().poll(context) else {
                 break;
             };
             datagram.set(connection.read_datagram());
-            self.datagrams.push_back(bytes);
             any = true;
+            match reading {
+                Reading::Media => self.datagrams.push_back(bytes),
+                // Copied: a datagram of QUIC keeps the whole packet, and those that came with it.
+                Reading::Early if !full && self.early + bytes.len() <= EARLY_BYTES => {
+                    self.early += bytes.len();
+                    self.datagrams.push_back(Bytes::copy_from_slice(&bytes));
+                }
+                Reading::Early | Reading::Nothing => {}
+            }
         }
         any
     }
@@ -81,15 +137,15 @@ impl Incoming {
         let limit = MessageLength::Record;
         let mut found = None;
         for (at, stream) in self.streams.iter_mut().enumerate() {
-            if stream.next_length(limit)?.is_some() {
+            if stream.records.next_length(limit)?.is_some() {
                 found = Some(at);
                 break;
             }
         }
         if let Some(at) = found {
-            return self.streams[at].message(limit);
+            return self.streams[at].records.message(limit);
         }
-        self.streams.retain(|stream| !stream.is_closed());
+        self.streams.retain(|stream| !stream.records.is_closed());
         // Skip empty datagrams: the peer sends them only to probe the path.
         let Some(datagram) = std::iter::from_fn(|| self.datagrams.pop_front()).find(|datagram| !datagram.is_empty())
         else {

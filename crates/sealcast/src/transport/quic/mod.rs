@@ -4,10 +4,12 @@
 mod client;
 mod config;
 mod datagrams;
+mod door;
 mod groups;
 mod incoming;
 mod listener;
 mod peer;
+mod socket;
 mod tls;
 mod window;
 

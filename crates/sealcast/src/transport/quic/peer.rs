@@ -14,6 +14,7 @@ use sealcast_proto::wire::{Malformed, MessageLength};
 use tokio::io::{Join, join};
 use tokio::task::coop::consume_budget;
 
+use super::config;
 use super::datagrams::{Datagrams, longest};
 use super::groups::Groups;
 use super::incoming::Incoming;
@@ -39,9 +40,19 @@ pub struct QuicTransport {
     outgoing: Outgoing,
     incoming: Incoming,
     watch: Watch,
-    /// Media is read only once the session is established: it may overtake the handshake, and an unauthenticated peer
-    /// may send none.
-    established: bool,
+    /// The media that may be read.
+    reading: Reading,
+}
+
+/// The media that is read. It may overtake the handshake, and an unauthenticated peer may send none.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Reading {
+    /// The session is not established: streams wait, and a few datagrams are kept.
+    Early,
+    /// The peer is admitted and a viewer: it sends none.
+    Nothing,
+    /// The peer is admitted and sends media.
+    Media,
 }
 
 /// Queue for outgoing media: on streams or in datagrams.
@@ -85,7 +96,7 @@ impl QuicTransport {
             outgoing,
             incoming: Incoming::new(metrics),
             watch: Watch::new(),
-            established: false,
+            reading: Reading::Early,
         }
     }
 
@@ -125,7 +136,7 @@ impl Transport for QuicTransport {
             outgoing,
             incoming,
             watch,
-            established,
+            reading,
             ..
         } = self;
         let connection = &*connection;
@@ -143,8 +154,9 @@ impl Transport for QuicTransport {
             watch.poll(context, connection);
             let came = control.poll_read(context);
             let mut read = matches!(came, Ok(true));
-            if *established {
-                read |= incoming.poll(context, connection, opened.as_mut(), datagram.as_mut());
+            read |= incoming.poll_datagrams(context, connection, datagram.as_mut(), *reading);
+            if *reading == Reading::Media {
+                read |= incoming.poll_streams(context, connection, opened.as_mut());
             }
             // Deliver everything that was received before reporting the end.
             if read {
@@ -177,11 +189,13 @@ impl Transport for QuicTransport {
     }
 
     fn message(&mut self, limit: MessageLength) -> Result<Option<&mut [u8]>, Malformed> {
-        self.established |= limit == MessageLength::Record;
         if self.control.next_length(limit)?.is_some() {
             return self.control.message(limit);
         }
-        self.incoming.message()
+        match self.reading {
+            Reading::Media => self.incoming.message(),
+            Reading::Early | Reading::Nothing => Ok(None),
+        }
     }
 
     fn outgoing(&mut self) -> &mut Vec<u8> {
@@ -200,6 +214,14 @@ impl Transport for QuicTransport {
         match &mut self.outgoing {
             Outgoing::Groups(groups) => groups.send(&self.connection, packets, size),
             Outgoing::Datagrams(datagrams) => Ok(datagrams.send(&self.connection, packets, size)),
+        }
+    }
+
+    fn admit(&mut self, receives_media: bool) {
+        self.reading = Reading::Nothing;
+        if receives_media {
+            self.reading = Reading::Media;
+            config::admit(&self.connection);
         }
     }
 

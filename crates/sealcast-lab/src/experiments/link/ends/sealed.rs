@@ -16,7 +16,7 @@ use sealcast::run::{
 use sealcast::sink::Sink;
 use sealcast::source::Source;
 use sealcast::transport::{ListenUrl, Listener, Mtu};
-use sealcast_proto::keys::Identity;
+use sealcast_proto::keys::{Identity, Role};
 use sealcast_proto::rate::RateConfig;
 use sealcast_proto::seal::suite::RECOMMENDED;
 use sealcast_proto::session::RekeyPolicy;
@@ -45,7 +45,7 @@ pub(super) fn publish(config: &EndConfig) -> Result<Vec<Row>> {
     runtime()?.block_on(async {
         let metrics = Metrics::new(build_info());
         let identity = Arc::new(entropy::identity()?);
-        let listener = Listener::bind(&url, &identity, metrics.clone())?;
+        let listener = Listener::bind(&url, &identity, Role::Publisher, metrics.clone())?;
         let admission = Admission::in_memory();
         let invite = admission.invite(Terms { uses: 1, hours: 24 })?;
         let ticket = url.ticket(listener.local_address()?, identity.peer_id(), Some(invite));

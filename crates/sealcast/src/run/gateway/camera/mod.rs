@@ -15,6 +15,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 
+use sealcast_proto::keys::Role;
 use sealcast_proto::rate::RateConfig;
 use sealcast_proto::session::Delivery;
 use tokio::sync::{mpsc, watch};
@@ -133,6 +134,7 @@ pub async fn camera_gateway(
         std::future::pending().await
     };
     let door = Acceptor {
+        role: Role::Publisher,
         offer: &options.offer,
         admission: &shared.admission,
         delivery: Delivery {
@@ -145,7 +147,6 @@ pub async fn camera_gateway(
             ..options.delivery
         },
         clock: observation.clock,
-        max_viewers: options.max_viewers,
     };
     let (sessions_stop, sessions_stopped) = watch::channel(false);
     let mut sessions = JoinSet::new();

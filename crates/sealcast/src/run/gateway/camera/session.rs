@@ -96,7 +96,8 @@ pub(super) async fn serve(shared: Arc<CameraGateway>, pending: PendingSession, s
         &shared.observation,
         pending.timer,
         pending.remote,
-    );
+    )
+    .at_place(pending.place);
     let (sender, events) = mpsc::channel(MAX_EVENTS);
     let subscriber = Subscriber {
         id: shared.next_id.fetch_add(1, Ordering::Relaxed),

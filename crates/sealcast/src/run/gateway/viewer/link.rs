@@ -79,7 +79,7 @@ impl Link {
         loop {
             let metrics = self.observation.metrics.clone();
             let connected = tokio::select! {
-                connected = transport::connect(&self.ticket, self.offer.unit, metrics) => connected,
+                connected = transport::connect(&self.ticket, keys::Role::Viewer, self.offer.unit, metrics) => connected,
                 never = wait_offline(&mut self.cameras) => match never {},
                 _ = turned_on(&mut stop) => return Ok(()),
             };
@@ -133,7 +133,7 @@ impl Link {
         let observation = Arc::clone(&self.observation);
         let mut task = SessionTask::new(
             carriage,
-            initiated.session,
+            initiated.session.into(),
             ReceiveHandler::default(),
             &observation,
             timer,

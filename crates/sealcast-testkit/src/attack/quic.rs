@@ -1,0 +1,140 @@
+//! A hostile peer on QUIC: it opens connections from any address of this machine, and uses them as it likes.
+
+use std::net::{Ipv4Addr, SocketAddr};
+use std::sync::Arc;
+use std::time::Duration;
+
+use aws_lc_rs::hmac;
+use quinn::crypto::rustls::QuicClientConfig;
+use quinn::{ClientConfig, Connection, ConnectionId, Endpoint, RecvStream, SendStream, TransportConfig};
+use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
+use rustls::crypto::aws_lc_rs::default_provider;
+use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
+use rustls::version::TLS13;
+use rustls::{DigitallySignedStruct, Error, SignatureScheme};
+use sealcast_proto::keys::{Role, Secret};
+use sealcast_proto::wire::{Ticket, write_framed};
+use tokio::runtime::Runtime;
+
+use super::PATIENCE;
+use super::puppet::shake_hands;
+
+/// Opens QUIC connections to one port.
+pub struct QuicAttacker {
+    /// Runs the connections, and what tests do with them.
+    pub runtime: Runtime,
+    ticket: Ticket,
+    config: ClientConfig,
+}
+
+impl QuicAttacker {
+    /// Attacks the end that issued `ticket`. With the `door` key, which follows from the ticket, it is heard.
+    pub fn new(ticket: &str, door: bool) -> Self {
+        let ticket: Ticket = ticket.parse().expect("a ticket");
+        let mut tls = rustls::ClientConfig::builder_with_provider(Arc::new(default_provider()))
+            .with_protocol_versions(&[&TLS13])
+            .expect("TLS 1.3")
+            .dangerous()
+            .with_custom_certificate_verifier(Arc::new(Anything))
+            .with_no_client_auth();
+        tls.alpn_protocols = vec![b"sealcast/1".to_vec()];
+        let tls = QuicClientConfig::try_from(tls).expect("a cipher suite of QUIC");
+        let mut config = ClientConfig::new(Arc::new(tls));
+        let mut transport = TransportConfig::default();
+        transport.keep_alive_interval(Some(Duration::from_secs(1)));
+        config.transport_config(Arc::new(transport));
+        if door {
+            let mut key = [0; 32];
+            Secret::extract(b"sealcast2 quic door", &ticket.peer.0).expand(b"connection id", &[], &mut key);
+            let key = hmac::Key::new(hmac::HMAC_SHA256, &key);
+            config.initial_dst_cid_provider(Arc::new(move || {
+                let nonce = super::puppet::random();
+                let mac = hmac::sign(&key, &nonce[..8]);
+                ConnectionId::new(&[&nonce[..8], &mac.as_ref()[..12]].concat())
+            }));
+        }
+        let mut builder = tokio::runtime::Builder::new_multi_thread();
+        Self {
+            runtime: builder.worker_threads(1).enable_all().build().expect("a thread"),
+            ticket,
+            config,
+        }
+    }
+
+    /// Opens a connection from this address of this machine; `None` if that takes longer than `patience`. No stream is
+    /// opened.
+    pub fn connects(&self, from: Ipv4Addr, patience: Duration) -> Option<Connection> {
+        let to = SocketAddr::from(([127, 0, 0, 1], self.ticket.port));
+        self.runtime.block_on(async {
+            let endpoint = Endpoint::client((from, 0).into()).expect("all of 127.0.0.0/8 is ours");
+            let connecting = endpoint.connect_with(self.config.clone(), to, "sealcast");
+            let connecting = connecting.expect("a configuration that fits");
+            tokio::time::timeout(patience, connecting).await.ok()?.ok()
+        })
+    }
+
+    /// Opens a connection from this address, and completes the handshake of a session up to the finish. Returns the
+    /// connection and its control stream.
+    pub fn enter(&self, from: Ipv4Addr, role: Role) -> (Connection, SendStream, RecvStream) {
+        let connection = self.connects(from, PATIENCE).expect("it listens");
+        let (mut send, mut receive) = self.runtime.block_on(connection.open_bi()).expect("a control stream");
+        let (finish, _) = shake_hands(&self.ticket, role, true, |hello| {
+            self.runtime.block_on(async {
+                send.write_all(&framed(hello)).await.expect("a connection");
+                let mut length = [0; 4];
+                receive.read_exact(&mut length).await.expect("a reply");
+                let mut reply = vec![0; u32::from_be_bytes(length) as usize];
+                receive.read_exact(&mut reply).await.expect("a reply");
+                reply
+            })
+        });
+        let sent = self.runtime.block_on(send.write_all(&framed(&finish)));
+        sent.expect("a connection");
+        (connection, send, receive)
+    }
+}
+
+fn framed(message: &[u8]) -> Vec<u8> {
+    let mut framed = Vec::new();
+    write_framed(&mut framed, message);
+    framed
+}
+
+/// Accepts any certificate: sealcast's say nothing.
+#[derive(Debug)]
+struct Anything;
+
+impl ServerCertVerifier for Anything {
+    fn verify_server_cert(
+        &self,
+        _: &CertificateDer<'_>,
+        _: &[CertificateDer<'_>],
+        _: &ServerName<'_>,
+        _: &[u8],
+        _: UnixTime,
+    ) -> Result<ServerCertVerified, Error> {
+        Ok(ServerCertVerified::assertion())
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        _: &[u8],
+        _: &CertificateDer<'_>,
+        _: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        Err(Error::General("QUIC has TLS 1.3".to_owned()))
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        _: &[u8],
+        _: &CertificateDer<'_>,
+        _: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        Ok(HandshakeSignatureValid::assertion())
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        default_provider().signature_verification_algorithms.supported_schemes()
+    }
+}

@@ -1,0 +1,149 @@
+//! A viewer that listens: publishers connect to it, and the first that is admitted is watched.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use sealcast_proto::keys::{Peer, Role};
+use sealcast_proto::session::Input;
+use sealcast_proto::wire::CloseReason;
+use tokio::sync::{mpsc, watch};
+use tokio::task::JoinSet;
+
+use super::Admission;
+use super::accept::{Acceptor, PendingSession};
+use super::admission::Places;
+use super::retry::turned_on;
+use super::watch::{After, GOODBYE_PATIENCE, Task, ViewerState, WatchingRole, after};
+use crate::failure::Result;
+use crate::meter::logs::Phase;
+use crate::transport::Listener;
+
+/// A viewer's door, and its single place for a publisher.
+pub(super) struct ListeningViewer {
+    state: Arc<ViewerState>,
+    admission: Arc<Admission>,
+    taken: AtomicBool,
+}
+
+impl ListeningViewer {
+    pub(super) fn new(state: Arc<ViewerState>, admission: Arc<Admission>) -> Arc<Self> {
+        Arc::new(Self {
+            state,
+            admission,
+            taken: AtomicBool::new(false),
+        })
+    }
+
+    /// Watch until the stream of an admitted publisher ends or `stop` turns true. Handshakes run beside each other and
+    /// beside the stream.
+    ///
+    /// # Errors
+    /// The connection to an admitted publisher breaks and `reconnect` is off, or there is no randomness.
+    pub(super) async fn keep_listening(
+        self: Arc<Self>,
+        listener: Listener,
+        reconnect: bool,
+        mut stop: watch::Receiver<bool>,
+    ) -> Result<()> {
+        let acceptor = Acceptor {
+            role: Role::Viewer,
+            offer: &self.state.offer,
+            admission: &self.admission,
+            delivery: self.state.delivery(),
+            clock: self.state.observation.clock,
+        };
+        let (over, mut ends) = mpsc::channel(1);
+        let stopped = stop.clone();
+        let serve = |pending| Arc::clone(&self).serve(pending, stopped.clone(), over.clone());
+        let mut tasks = JoinSet::new();
+        {
+            let accepting = acceptor.accept(listener, &mut tasks, serve);
+            tokio::pin!(accepting);
+            loop {
+                let end = tokio::select! {
+                    outcome = &mut accepting => return outcome,
+                    _ = turned_on(&mut stop) => break,
+                    Some(end) = ends.recv() => end,
+                };
+                match end {
+                    After::Done => return Ok(()),
+                    After::Broken(failure) if !reconnect => return Err(failure),
+                    After::Broken(failure) => tracing::warn!("{failure}"),
+                }
+            }
+        }
+        // The sessions say goodbye; the caller's patience is limited.
+        while tasks.join_next().await.is_some() {}
+        Ok(())
+    }
+
+    /// Serve a connection from its handshake on. `over` is told when an admitted publisher's session has ended.
+    async fn serve(self: Arc<Self>, pending: PendingSession, stop: watch::Receiver<bool>, over: mpsc::Sender<After>) {
+        self.note_phase(Phase::Handshake);
+        let mut applicant = Applicant {
+            viewer: Arc::clone(&self),
+            admitted: false,
+        };
+        let mut task = self.state.task(pending);
+        let ended = task.run(&mut WatchingRole(Some(&mut applicant)), stop).await;
+        task.note_failed_handshake(&ended);
+        // A publisher that was removed is followed by another.
+        if task.established && !task.revoked {
+            let after = after(&task, ended);
+            task.say_goodbye(GOODBYE_PATIENCE).await;
+            drop(applicant);
+            self.note_phase(Phase::Idle);
+            // Sending fails if the viewer itself has ended.
+            let _ = over.send(after).await;
+        } else {
+            // Nothing that somebody else does may end the viewer.
+            let words = ended.in_words().unwrap_or_else(|| "it was not let in".to_owned());
+            tracing::warn!(from = task.remote, "not the publisher: {words}");
+            task.say_goodbye(GOODBYE_PATIENCE).await;
+            drop(applicant);
+            self.note_phase(Phase::Idle);
+        }
+    }
+
+    /// Set the phase while nobody is watched.
+    fn note_phase(&self, phase: Phase) {
+        if !self.taken.load(Ordering::Relaxed) {
+            self.state.observation.set_phase(phase);
+        }
+    }
+}
+
+/// A peer that wants to be watched. Dropping it frees the place that it was given.
+pub(super) struct Applicant {
+    viewer: Arc<ListeningViewer>,
+    admitted: bool,
+}
+
+impl Applicant {
+    /// Decide on a publisher that has proved its identity. Nobody is enrolled while the place is taken.
+    pub(super) fn admit(&mut self, task: &mut Task, peer: &Peer) -> Input<'static> {
+        let taken = self.viewer.taken.swap(true, Ordering::Relaxed);
+        self.admitted = !taken;
+        let places = Places {
+            taken: usize::from(taken),
+            most: 1,
+        };
+        let decision = task.admit_by::<WatchingRole<'_>>(&self.viewer.admission, peer, places);
+        if !matches!(decision, Input::Admit) {
+            self.leave();
+        }
+        decision
+    }
+
+    fn leave(&mut self) {
+        if std::mem::take(&mut self.admitted) {
+            self.viewer.taken.store(false, Ordering::Relaxed);
+        }
+    }
+}
+
+impl Drop for Applicant {
+    fn drop(&mut self) {
+        self.leave();
+    }
+}

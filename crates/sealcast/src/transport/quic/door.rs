@@ -1,0 +1,252 @@
+//! The door of a QUIC listener. It recognises by the destination connection ID alone which packets may reach QUIC, so
+//! that a stranger, who has no ticket, gets no answer of any kind.
+//!
+//! A connecting end chooses the ID of its first packets: a nonce and its MAC under a key that follows from the ticket.
+//! All later packets carry an ID that the listener issued: a nonce and its MAC under a key of its own. Only what all
+//! versions of QUIC have in common (RFC 8999) is read here.
+
+use std::time::Duration;
+
+use aws_lc_rs::constant_time::verify_slices_are_equal;
+use aws_lc_rs::hmac;
+use quinn::{ConnectionId, ConnectionIdGenerator};
+use quinn_proto::{InvalidCid, RandomConnectionIdGenerator};
+use sealcast_proto::keys::{PeerId, Secret};
+
+/// Length of the nonce in a connection ID, bytes.
+const NONCE: usize = 8;
+/// Length of an ID that a connecting end chooses, bytes. It is the longest that QUIC allows.
+const CHOSEN: usize = 20;
+/// Length of an ID that a listener issues, bytes. Each packet towards it carries one.
+const ISSUED: usize = 16;
+/// Set in the first byte of a packet with a long header.
+const LONG_HEADER: u8 = 0x80;
+/// Length of the version field of a long header, bytes.
+const VERSION: usize = 4;
+
+/// Key of the door: both ends know it from the ticket, which names the responder.
+pub(super) fn key(responder: &PeerId) -> [u8; 32] {
+    let mut key = [0; 32];
+    Secret::extract(b"sealcast2 quic door", &responder.0).expand(b"connection id", &[], &mut key);
+    key
+}
+
+/// Connection IDs of one length that only the holder of a key can make: a nonce and its MAC.
+#[derive(Clone)]
+pub(super) struct KeyedIds {
+    key: hmac::Key,
+    length: usize,
+}
+
+impl KeyedIds {
+    /// IDs for the first packets of a connecting end.
+    pub(super) fn chosen(key: &[u8; 32]) -> Self {
+        Self::new(key, CHOSEN)
+    }
+
+    /// IDs that a listener issues.
+    pub(super) fn issued(key: &[u8; 32]) -> Self {
+        Self::new(key, ISSUED)
+    }
+
+    fn new(key: &[u8; 32], length: usize) -> Self {
+        let key = hmac::Key::new(hmac::HMAC_SHA256, key);
+        Self { key, length }
+    }
+
+    pub(super) fn make(&self) -> ConnectionId {
+        let nonce = RandomConnectionIdGenerator::new(NONCE).generate_cid();
+        let mac = hmac::sign(&self.key, &nonce);
+        ConnectionId::new(&[&nonce[..], &mac.as_ref()[..self.length - NONCE]].concat())
+    }
+
+    fn made(&self, id: &[u8]) -> bool {
+        let Some((nonce, mac)) = id.split_first_chunk::<NONCE>().filter(|_| id.len() == self.length) else {
+            return false;
+        };
+        let expected = hmac::sign(&self.key, nonce);
+        verify_slices_are_equal(mac, &expected.as_ref()[..mac.len()]).is_ok()
+    }
+}
+
+impl ConnectionIdGenerator for KeyedIds {
+    fn generate_cid(&mut self) -> ConnectionId {
+        self.make()
+    }
+
+    fn validate(&self, id: &ConnectionId) -> Result<(), InvalidCid> {
+        self.made(id).then_some(()).ok_or(InvalidCid)
+    }
+
+    fn cid_len(&self) -> usize {
+        self.length
+    }
+
+    fn cid_lifetime(&self) -> Option<Duration> {
+        None
+    }
+}
+
+/// Lets in packets whose connection ID was made with one of two keys.
+pub(super) struct Door {
+    chosen: KeyedIds,
+    issued: KeyedIds,
+}
+
+impl Door {
+    /// `key` is the one that follows from the ticket; `issued` makes the IDs of this end.
+    pub(super) fn new(key: &[u8; 32], issued: KeyedIds) -> Self {
+        Self {
+            chosen: KeyedIds::chosen(key),
+            issued,
+        }
+    }
+
+    /// Keeps the packets that may come in of a run of packets `stride` bytes long, the last perhaps shorter, in their
+    /// order at the beginning of `run`. Returns their length, and the number of packets that stay outside.
+    pub(super) fn sift(&self, run: &mut [u8], stride: usize) -> (usize, u64) {
+        let (mut kept, mut strangers) = (0, 0);
+        let mut last = None;
+        for from in (0..run.len()).step_by(stride.max(1)) {
+            let to = run.len().min(from + stride);
+            if self.lets_in(&run[from..to], &mut last) {
+                run.copy_within(from..to, kept);
+                kept += to - from;
+            } else {
+                strangers += 1;
+            }
+        }
+        (kept, strangers)
+    }
+
+    /// `last` is the issued ID that was recognised last: most packets of a run carry the same one.
+    fn lets_in(&self, packet: &[u8], last: &mut Option<[u8; ISSUED]>) -> bool {
+        let Some(id) = destination(packet) else {
+            return false;
+        };
+        if id.len() == CHOSEN {
+            return self.chosen.made(id);
+        }
+        let Ok(id) = <[u8; ISSUED]>::try_from(id) else {
+            return false;
+        };
+        if *last != Some(id) && self.issued.made(&id) {
+            *last = Some(id);
+        }
+        *last == Some(id)
+    }
+}
+
+/// The destination connection ID of a packet. A short header does not say how long it is; a packet with one comes
+/// under an ID that this end issued.
+fn destination(packet: &[u8]) -> Option<&[u8]> {
+    let (first, rest) = packet.split_first()?;
+    if first & LONG_HEADER == 0 {
+        return rest.get(..ISSUED);
+    }
+    let (length, rest) = rest.get(VERSION..)?.split_first()?;
+    rest.get(..usize::from(*length))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TICKET: [u8; 32] = [1; 32];
+    const OWN: [u8; 32] = [2; 32];
+
+    fn door() -> Door {
+        Door::new(&TICKET, KeyedIds::issued(&OWN))
+    }
+
+    fn long(version: u32, id: &[u8]) -> Vec<u8> {
+        let length = u8::try_from(id.len()).expect("short");
+        [&[0xC3][..], &version.to_be_bytes(), &[length], id, &[0; 1200]].concat()
+    }
+
+    fn short(id: &[u8]) -> Vec<u8> {
+        [&[0x43][..], id, &[0; 40]].concat()
+    }
+
+    fn comes_in(packet: &[u8]) -> bool {
+        let mut run = packet.to_vec();
+        door().sift(&mut run, packet.len()).0 == packet.len() && run == packet
+    }
+
+    #[test]
+    fn who_has_the_key_or_an_issued_id_comes_in_whatever_the_version() {
+        for version in [0, 1, 0x6b33_43cf, 0x0a0a_0a0a] {
+            assert!(comes_in(&long(version, &KeyedIds::chosen(&TICKET).make())));
+            assert!(comes_in(&long(version, &KeyedIds::issued(&OWN).make())));
+        }
+        assert!(comes_in(&short(&KeyedIds::issued(&OWN).make())));
+    }
+
+    #[test]
+    fn ids_of_other_keys_lengths_and_purposes_stay_outside() {
+        let chosen = KeyedIds::chosen(&TICKET).make();
+        let issued = KeyedIds::issued(&OWN).make();
+        for stranger in [
+            long(1, &KeyedIds::chosen(&OWN).make()),
+            long(1, &KeyedIds::issued(&TICKET).make()),
+            long(1, &chosen[..ISSUED]),
+            long(1, &issued[..NONCE]),
+            long(1, &[]),
+            long(1, &[0; 20]),
+            long(1, &[0; 255]),
+            short(&chosen),
+            short(&[0; 20]),
+        ] {
+            assert!(!comes_in(&stranger), "{:02x?}", &stranger[..30]);
+        }
+        for at in 0..CHOSEN {
+            let mut forged = chosen.to_vec();
+            forged[at] ^= 0x10;
+            assert!(!comes_in(&long(1, &forged)), "byte {at}");
+        }
+        for at in 0..ISSUED {
+            let mut forged = issued.to_vec();
+            forged[at] ^= 0x10;
+            assert!(!comes_in(&short(&forged)), "byte {at}");
+        }
+    }
+
+    #[test]
+    fn cut_packets_stay_outside_until_the_whole_id_is_there() {
+        let packet = long(1, &KeyedIds::chosen(&TICKET).make());
+        for length in 0..packet.len() {
+            assert_eq!(
+                comes_in(&packet[..length]),
+                length > VERSION + 1 + CHOSEN || length == 0,
+                "{length}"
+            );
+        }
+    }
+
+    #[test]
+    fn strangers_among_a_run_are_taken_out_and_the_rest_keeps_its_order() {
+        let id = KeyedIds::issued(&OWN).make();
+        let packets: Vec<Vec<u8>> = (0..9_u8)
+            .map(|number| {
+                let id = if number % 3 == 1 { &[0; ISSUED][..] } else { &id[..] };
+                [&[0x40][..], id, &[number; 40]].concat()
+            })
+            .collect();
+        let stride = packets[0].len();
+        let mut run = packets.concat();
+        run.truncate(run.len() - 5);
+        let (kept, strangers) = door().sift(&mut run, stride);
+        let expected: Vec<u8> = [0, 2, 3, 5, 6, 8].map(|number: usize| packets[number].clone()).concat();
+        assert_eq!(strangers, 3);
+        assert!(run[..kept] == expected[..expected.len() - 5]);
+    }
+
+    #[test]
+    fn ids_do_not_repeat_and_are_issued_again_after_a_restart_with_the_same_key() {
+        let ids = KeyedIds::issued(&OWN);
+        let (first, second) = (ids.make(), ids.make());
+        assert_ne!(first, second);
+        assert!(KeyedIds::issued(&OWN).validate(&first).is_ok());
+        assert!(KeyedIds::issued(&TICKET).validate(&second).is_err());
+    }
+}
