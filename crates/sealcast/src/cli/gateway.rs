@@ -10,6 +10,7 @@ use sealcast_proto::rtsp::{Credentials, DigestAlgorithm};
 use sealcast_proto::session::RekeyPolicy;
 use sealcast_proto::unit::Selection;
 use tokio::sync::mpsc;
+use zeroize::Zeroizing;
 
 use super::args::{GatewayCameraArgs, GatewayCommand, GatewayViewerArgs};
 use super::{build, peers, publish, shutdown, watch};

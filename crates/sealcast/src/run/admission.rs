@@ -47,11 +47,6 @@ pub(super) struct Places {
     pub(super) most: usize,
 }
 
-impl Places {
-    /// An end that serves one peer after another.
-    pub(super) const ONE_AT_A_TIME: Self = Self { taken: 0, most: 1 };
-}
-
 /// How a peer was admitted. A session keeps it, to learn when that holds no more.
 pub(super) struct Admitted {
     admission: Arc<Admission>,

@@ -5,7 +5,6 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use sealcast_proto::keys::{Peer, Role};
 use sealcast_proto::session::Input;
-use sealcast_proto::wire::CloseReason;
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
 
