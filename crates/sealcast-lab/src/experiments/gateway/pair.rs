@@ -60,7 +60,10 @@ pub(super) fn open(
     }
     let mut programs = vec![start("the camera gateway", "camera", arguments)?];
     let ticket = TICKET.to_owned() + &programs[0].line(TICKET, PATIENCE, stop)?;
-    let open = opens_by_an_option(gateway(gateways.program.as_deref())?).map_err(&unusable)?;
+    let open = match gateways.program.as_deref() {
+        None => true,
+        Some(other) => opens_by_an_option(gateway(Some(other))?).map_err(&unusable)?,
+    };
     let mut ports = Vec::new();
     for at in 0..viewers(load) {
         let port = free_port().map_err(&unusable)?;
