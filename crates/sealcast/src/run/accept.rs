@@ -14,7 +14,7 @@ use super::offer::CarrierConfig;
 use super::{Admission, Clock, Offer};
 use crate::failure::Result;
 use crate::keys::entropy;
-use crate::keys::peers::Keeping;
+use crate::keys::peers::KnownEnd;
 use crate::transport::{AnyTransport, Listener};
 
 /// Number of connections allowed beyond the maximum number of viewers, in handshake or established. It limits the
@@ -40,8 +40,8 @@ pub(super) struct PendingSession<T = AnyTransport> {
     pub(super) delay_rate: Option<DelayBasedRate>,
     pub(super) remote: String,
     pub(super) timer: HandshakeTimer,
-    /// What to keep once the session is established, if this end connected.
-    pub(super) keeping: Option<Keeping>,
+    /// What is known of the other end, if this end connected.
+    pub(super) known: Option<KnownEnd>,
 }
 
 impl Acceptor<'_> {
@@ -85,7 +85,7 @@ impl Acceptor<'_> {
                 session: Session::respond(config, entropy::random()?, self.clock.now()),
                 remote: accepted.remote.to_string(),
                 timer: HandshakeTimer::begin("responder", None),
-                keeping: None,
+                known: None,
             });
             tasks.spawn(async move {
                 served.await;

@@ -108,7 +108,7 @@ async fn frames_reach_a_viewer_through_memory_as_they_do_through_tcp() {
         delay_rate: None,
         remote: "memory".to_owned(),
         timer: HandshakeTimer::begin("responder", None),
-        keeping: None,
+        known: None,
     };
     let serving = tokio::spawn(serve_viewer(shared, pending, stopped));
 

@@ -13,7 +13,7 @@ use super::Observation;
 use super::delay_rate::DelayBasedRate;
 use crate::failure::{Failure, FailureKind, Result};
 use crate::keys::entropy;
-use crate::keys::peers::{Keeping, KnownPeers};
+use crate::keys::peers::{KnownEnd, KnownPeers};
 
 /// A session's carrier, and the delivery of media on it.
 #[derive(Clone, Copy)]
@@ -73,8 +73,8 @@ pub(super) struct Initiated {
     pub(super) session: Session,
     /// Time taken to generate its key pair.
     pub(super) keygen: Duration,
-    /// What to keep once the session is established.
-    pub(super) keeping: Option<Keeping>,
+    /// What is known of the other end.
+    pub(super) known: KnownEnd,
 }
 
 impl Offer {
@@ -112,9 +112,7 @@ impl Offer {
         carrier_config: CarrierConfig,
         observation: &Observation,
     ) -> Result<Initiated> {
-        let psk = self.known.psk_for(ticket);
-        // With another key than the invite's nothing is enrolled.
-        let keeping = psk.as_ref().and_then(|psk| self.known.keeping(ticket, psk));
+        let (psk, known) = self.known.end_of(ticket);
         let config = self.session(
             role,
             Side::Initiator,
@@ -134,7 +132,7 @@ impl Offer {
         Ok(Initiated {
             session,
             keygen: began.elapsed(),
-            keeping,
+            known,
         })
     }
 }

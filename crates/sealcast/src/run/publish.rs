@@ -254,7 +254,7 @@ async fn keep_connected(shared: &Arc<PublisherState>, ticket: &Ticket, stop: &wa
                     delay_rate: carrier_config.delay_rate(),
                     remote: format!("{}:{}", ticket.host, ticket.port),
                     timer: HandshakeTimer::begin("initiator", Some(initiated.keygen)),
-                    keeping: initiated.keeping,
+                    known: Some(initiated.known),
                 };
                 let began = Instant::now();
                 let departure = serve_viewer(Arc::clone(shared), pending, stop.clone()).await;

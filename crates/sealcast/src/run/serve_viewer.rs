@@ -87,7 +87,7 @@ pub(super) async fn serve_viewer<T: Transport>(
         pending.timer,
         pending.remote,
     );
-    task.keeping = pending.keeping;
+    task.known = pending.known;
     let mut role = ViewerRole {
         settings: shared.settings.subscribe(),
         shared,

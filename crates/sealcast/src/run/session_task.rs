@@ -17,7 +17,7 @@ use super::ended::handshake_outcome;
 use super::observe::HandshakeTimer;
 use super::retry::turned_on;
 use super::runtime_settings::announce;
-use crate::keys::peers::Keeping;
+use crate::keys::peers::KnownEnd;
 use crate::meter::labels;
 use crate::transport::Transport;
 
@@ -84,8 +84,8 @@ pub(super) struct SessionTask<T, L> {
     admitted: Option<Admitted>,
     /// True if this end ended the session because the peer is admitted no more.
     pub(super) revoked: bool,
-    /// What to keep once the session is established, if this end connected and proved an invite.
-    pub(super) keeping: Option<Keeping>,
+    /// What is known of the other end, if this end connected.
+    pub(super) known: Option<KnownEnd>,
     timer: HandshakeTimer,
 }
 
@@ -109,7 +109,7 @@ impl<T: Transport, L: Listener> SessionTask<T, L> {
             last_words: None,
             admitted: None,
             revoked: false,
-            keeping: None,
+            known: None,
             timer,
         }
     }
@@ -213,10 +213,10 @@ impl<T: Transport, L: Listener> SessionTask<T, L> {
                 if !R::PUBLISHES {
                     self.observation.selection(Selection::All);
                 }
-                if let Some(keeping) = self.keeping.take()
+                if let Some(known) = self.known.as_mut().filter(|known| known.enrols())
                     && let Some(secret) = self.connection.session.take_enrolment()
                 {
-                    keeping.keep(&secret);
+                    known.keep(&secret);
                 }
                 return role.established(self);
             }
@@ -229,6 +229,9 @@ impl<T: Transport, L: Listener> SessionTask<T, L> {
             Event::Closed { reason, text } => {
                 if R::PUBLISHES {
                     tracing::info!(viewer = %self.name(), %reason, text, "the {} left", R::PEER);
+                }
+                if let (Some(known), CloseReason::NotAuthorised) = (&self.known, reason) {
+                    known.forget();
                 }
                 self.last_words = Some((*reason, text.clone()));
             }

@@ -206,7 +206,7 @@ impl Viewer {
                     delay_rate: None,
                     remote,
                     timer: HandshakeTimer::begin("initiator", Some(initiated.keygen)),
-                    keeping: initiated.keeping,
+                    known: Some(initiated.known),
                 }
             }
             PublisherAt::Listen { listener, admission } => {
@@ -231,7 +231,7 @@ impl Viewer {
                     delay_rate: None,
                     remote: accepted.remote.to_string(),
                     timer: HandshakeTimer::begin("responder", None),
-                    keeping: None,
+                    known: None,
                 }
             }
         };
@@ -251,7 +251,7 @@ impl Viewer {
             pending.timer,
             pending.remote,
         );
-        task.keeping = pending.keeping;
+        task.known = pending.known;
         let ended = task.run(self, stop).await;
         Ok(self.end(task, ended).await)
     }

@@ -1,5 +1,6 @@
 //! What the connecting end keeps: for each listening end that enrolled it, the secret of later handshakes.
 
+use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
@@ -9,23 +10,46 @@ use sealcast_proto::wire::Ticket;
 use zeroize::Zeroizing;
 
 use super::lines;
-use crate::failure::{Failure, FailureKind, Result};
 use crate::private_file::{self, read_secret};
 
 /// Maximum number of listening ends whose secrets are kept. One more removes the oldest.
 const MAX_KNOWN: usize = 1024;
+/// Maximum number of enrolments kept for one peer id: several publishers and gateways may share an identity. One more
+/// removes the oldest.
+const MAX_KEPT: usize = 8;
 
-/// The directory of kept secrets: a file for each listening end, named after its peer id.
+/// The directory of kept secrets: a file for each peer id, with a line for each invite that enrolled this end:
+///
+/// ```text
+/// INVITE SECRET ADDRESS
+/// ```
 #[derive(Clone, Default)]
 pub struct KnownPeers {
     dir: Option<PathBuf>,
 }
 
-/// A session's task to keep the secret of its handshake, in which it proved an invite.
-pub struct Keeping {
+/// The listening end of a ticket, as far as it is known here.
+pub struct KnownEnd {
     known: KnownPeers,
     peer: PeerId,
+    address: String,
+    proves: Proves,
+}
+
+/// What this end proves to the listening one.
+enum Proves {
+    Nothing,
+    /// An invite. The secret of the handshake is to be kept.
+    Invite(PskName),
+    /// The secret kept from an enrolment.
+    Kept,
+}
+
+/// A line of a file.
+struct Kept {
     invite: PskName,
+    secret: PresharedKey,
+    address: String,
 }
 
 impl KnownPeers {
@@ -39,81 +63,118 @@ impl KnownPeers {
         Self { dir: Some(dir) }
     }
 
-    /// The pre-shared key to prove to the end of a ticket: the one kept from its enrolment, unless the ticket has an
-    /// invite of another name than that enrolment's; then the invite.
-    pub fn psk_for(&self, ticket: &Ticket) -> Option<PresharedKey> {
+    /// The end of a ticket, and the pre-shared key to prove to it: the secret kept from the enrolment by the ticket's
+    /// invite, or else the invite. Without an invite, the secret kept from an enrolment at the ticket's address; at
+    /// another address the same peer may have other lists.
+    pub fn end_of(&self, ticket: &Ticket) -> (Option<PresharedKey>, KnownEnd) {
+        let address = format!("{}://{}:{}", ticket.transport.name(), ticket.host, ticket.port);
         let invite = ticket.invite.as_ref().map(PresharedKey::from_invite);
-        match (self.kept(&ticket.peer), invite) {
-            (Some((_, by)), Some(invite)) if invite.name() != by => Some(invite),
-            (Some((secret, _)), _) => Some(secret),
-            (None, invite) => invite,
-        }
-    }
-
-    /// What to do once a session with the end of this ticket is established.
-    pub fn keeping(&self, ticket: &Ticket, psk: &PresharedKey) -> Option<Keeping> {
-        let invite = PresharedKey::from_invite(ticket.invite.as_ref()?).name();
-        self.dir.as_ref().filter(|_| invite == psk.name())?;
-        Some(Keeping {
+        let name = invite.as_ref().map(PresharedKey::name);
+        let mut newest_first = self.read(&ticket.peer).into_iter().rev();
+        let kept = newest_first.find(|kept| match name {
+            Some(name) => kept.invite == name,
+            None => kept.address == address,
+        });
+        let (psk, proves) = match (kept, name) {
+            (Some(kept), _) => (Some(kept.secret), Proves::Kept),
+            (None, Some(name)) => (invite, Proves::Invite(name)),
+            (None, None) => (None, Proves::Nothing),
+        };
+        let end = KnownEnd {
             known: self.clone(),
             peer: ticket.peer,
-            invite,
-        })
+            address,
+            proves,
+        };
+        (psk, end)
     }
 
-    /// The secret kept for a peer, and the name of the invite by which it enrolled this end.
-    fn kept(&self, peer: &PeerId) -> Option<(PresharedKey, PskName)> {
-        let path = self.dir.as_ref()?.join(peer.to_string());
-        if !path.exists() {
-            return None;
-        }
-        let kept = read_secret(&path).and_then(|text| {
-            parse(&text).ok_or_else(|| {
-                let what = format!("{} holds no kept secret", path.display());
-                Failure::new(FailureKind::Keys, what, "remove it, and ask for a new ticket")
-            })
-        });
-        match kept {
-            Ok(kept) => Some(kept),
+    /// What is kept for a peer, oldest first. What cannot be read is left out with a warning.
+    fn read(&self, peer: &PeerId) -> Vec<Kept> {
+        let path = self.dir.as_ref().map(|dir| dir.join(peer.to_string()));
+        let Some(path) = path.filter(|path| path.exists()) else {
+            return Vec::new();
+        };
+        let text = match read_secret(&path) {
+            Ok(text) => text,
             Err(failure) => {
                 tracing::warn!("{failure}");
-                None
+                return Vec::new();
             }
+        };
+        let kept: Vec<Kept> = text.lines().filter_map(parse).take(MAX_KEPT).collect();
+        if kept.len() < text.lines().count() {
+            tracing::warn!(file = %path.display(), "lines without a kept secret, or too many, are left out");
         }
+        kept
     }
 }
 
-fn parse(text: &str) -> Option<(PresharedKey, PskName)> {
-    let (secret, invite) = text.trim_end().split_once(' ')?;
-    Some((lines::parse_secret(secret)?, PskName::parse(invite)?))
+fn parse(line: &str) -> Option<Kept> {
+    let mut words = line.split(' ');
+    let kept = Kept {
+        invite: PskName::parse(words.next()?)?,
+        secret: lines::parse_secret(words.next()?)?,
+        address: words.next()?.to_owned(),
+    };
+    words.next().is_none().then_some(kept)
 }
 
-impl Keeping {
-    /// Keep the secret. If that is impossible, this is logged: the next connection then proves the invite again.
-    pub fn keep(&self, secret: &PresharedKey) {
+impl KnownEnd {
+    /// True if the secret of the handshake is to be kept once the session is established.
+    pub fn enrols(&self) -> bool {
+        matches!(self.proves, Proves::Invite(_))
+    }
+
+    /// Keep the secret of the handshake, in place of earlier ones for the same address: the other end has replaced its
+    /// own. If that is impossible, this is logged, and the next connection proves the invite again.
+    pub fn keep(&mut self, secret: &PresharedKey) {
+        let Proves::Invite(invite) = self.proves else { return };
+        let mut kept = self.known.read(&self.peer);
+        kept.retain(|earlier| earlier.invite != invite);
+        for earlier in kept.iter_mut().filter(|earlier| earlier.address == self.address) {
+            earlier.secret = secret.clone();
+        }
+        kept.push(Kept {
+            invite,
+            secret: secret.clone(),
+            address: self.address.clone(),
+        });
+        let excess = kept.len().saturating_sub(MAX_KEPT);
+        self.write(&kept[excess..]);
+        self.proves = Proves::Kept;
+    }
+
+    /// The other end has refused this one in words: forget the secret that both have kept.
+    pub fn forget(&self) {
+        if let Proves::Kept = self.proves {
+            let mut kept = self.known.read(&self.peer);
+            kept.retain(|kept| kept.address != self.address);
+            self.write(&kept);
+        }
+    }
+
+    fn write(&self, kept: &[Kept]) {
         let Some(dir) = &self.known.dir else { return };
-        if let Err(failure) = self.write(dir, secret) {
-            tracing::warn!("{failure}");
-        }
-    }
-
-    fn write(&self, dir: &Path, secret: &PresharedKey) -> Result<()> {
         let path = dir.join(self.peer.to_string());
-        let mut text = Zeroizing::new(String::with_capacity(128));
-        text.push_str(&lines::secret_text(secret));
-        text.push_str(&format!(" {}\n", self.invite));
+        let mut text = Zeroizing::new(String::with_capacity(4096));
+        for Kept {
+            invite,
+            secret,
+            address,
+        } in kept
+        {
+            // Writing into a string cannot fail.
+            let _ = writeln!(text, "{invite} {} {address}", lines::secret_text(secret).as_str());
+        }
         let made = private_file::create_folder(dir);
-        let written = made.and_then(|()| private_file::replace_secret(&path, text.as_bytes()));
-        written.map_err(|error| {
-            let what = format!(
-                "the secret of the enrolment cannot be kept in {} ({error})",
+        match made.and_then(|()| private_file::replace_secret(&path, text.as_bytes())) {
+            Ok(()) => forget_oldest(dir),
+            Err(error) => tracing::warn!(
+                "the secret of the enrolment cannot be kept in {} ({error}): keep the ticket, its invite is needed again",
                 path.display()
-            );
-            let hint = "keep the ticket: its invite is needed again; make the directory writable";
-            Failure::new(FailureKind::Keys, what, hint)
-        })?;
-        forget_oldest(dir);
-        Ok(())
+            ),
+        }
     }
 }
 
@@ -148,10 +209,11 @@ mod tests {
 
     use super::*;
 
-    fn ticket(invite: Option<u8>) -> Ticket {
+    /// A ticket of one peer, whose ends listen at several ports.
+    fn ticket(port: u16, invite: Option<u8>) -> Ticket {
         Ticket {
             host: Host::Name("camera.example".to_owned()),
-            port: 9553,
+            port,
             peer: PeerId([7; 32]),
             transport: TransportKind::Tcp,
             latency: None,
@@ -159,43 +221,83 @@ mod tests {
         }
     }
 
-    fn name(psk: Option<PresharedKey>) -> Option<PskName> {
-        psk.map(|psk| psk.name())
+    /// Name of what is proved to the end of a ticket.
+    fn proved(known: &KnownPeers, port: u16, invite: Option<u8>) -> Option<PskName> {
+        known.end_of(&ticket(port, invite)).0.map(|psk| psk.name())
+    }
+
+    fn keep(known: &KnownPeers, port: u16, invite: u8, secret: u8) -> Option<PskName> {
+        let secret = PresharedKey::new([secret; 32]);
+        known.end_of(&ticket(port, Some(invite))).1.keep(&secret);
+        Some(secret.name())
+    }
+
+    fn named(byte: u8) -> Option<PskName> {
+        Some(PresharedKey::from_invite(&Invite::new([byte; 16])).name())
     }
 
     #[test]
     fn a_kept_secret_takes_the_place_of_its_invite_and_yields_to_a_new_one() {
         let home = tempfile::tempdir().expect("a temporary directory");
         let known = KnownPeers::at(home.path().join("known"));
-        let invite = |byte| Some(PresharedKey::from_invite(&Invite::new([byte; 16])).name());
-        assert_eq!(name(known.psk_for(&ticket(None))), None);
-        assert_eq!(name(known.psk_for(&ticket(Some(1)))), invite(1));
-        let secret = PresharedKey::new([9; 32]);
-        let first = PresharedKey::from_invite(&Invite::new([1; 16]));
-        assert!(known.keeping(&ticket(None), &first).is_none(), "no invite was proved");
-        let other = known.keeping(&ticket(Some(1)), &secret);
-        assert!(other.is_none(), "another key was proved");
-        known
-            .keeping(&ticket(Some(1)), &first)
-            .expect("an invite")
-            .keep(&secret);
-        let kept = Some(secret.name());
-        assert_eq!(name(known.psk_for(&ticket(Some(1)))), kept);
-        assert_eq!(name(known.psk_for(&ticket(None))), kept);
-        assert_eq!(name(known.psk_for(&ticket(Some(2)))), invite(2));
+        assert_eq!(proved(&known, 1, None), None);
+        assert_eq!(proved(&known, 1, Some(1)), named(1));
+        let kept = keep(&known, 1, 1, 9);
+        assert!(!known.end_of(&ticket(1, Some(1))).1.enrols());
+        assert_eq!(proved(&known, 1, Some(1)), kept);
+        assert_eq!(proved(&known, 2, Some(1)), kept, "the same lists by another way");
+        assert_eq!(proved(&known, 1, None), kept);
+        assert_eq!(proved(&known, 1, Some(2)), named(2));
+        let newer = keep(&known, 1, 2, 10);
+        for invite in [None, Some(1), Some(2)] {
+            assert_eq!(proved(&known, 1, invite), newer, "the other end has replaced the first");
+        }
         let file = home.path().join("known").join(PeerId([7; 32]).to_string());
         let mode = fs::metadata(&file).expect("it is there").permissions().mode();
         assert_eq!(mode & 0o777, 0o600);
         fs::write(&file, "nonsense").expect("written");
-        assert_eq!(name(known.psk_for(&ticket(Some(1)))), invite(1), "it is never fatal");
-        assert!(KnownPeers::nowhere().keeping(&ticket(Some(1)), &first).is_none());
+        assert_eq!(proved(&known, 1, Some(1)), named(1), "it is never fatal");
+        keep(&KnownPeers::nowhere(), 1, 1, 9);
+        assert_eq!(proved(&KnownPeers::nowhere(), 1, Some(1)), named(1));
+    }
+
+    #[test]
+    fn ends_that_share_an_identity_are_kept_apart_up_to_a_bound() {
+        let home = tempfile::tempdir().expect("a temporary directory");
+        let known = KnownPeers::at(home.path().to_owned());
+        let kept: Vec<_> = (0..=MAX_KEPT as u8)
+            .map(|end| keep(&known, end.into(), end, 100 + end))
+            .collect();
+        for end in 1..=MAX_KEPT {
+            assert_eq!(proved(&known, end as u16, None), kept[end]);
+            assert_eq!(proved(&known, end as u16, Some(end as u8)), kept[end]);
+        }
+        assert_eq!(proved(&known, 0, None), None, "the oldest is gone");
+        assert_eq!(
+            proved(&known, 1000, None),
+            None,
+            "nothing is shown to an end that did not enrol us"
+        );
+    }
+
+    #[test]
+    fn a_secret_that_was_refused_is_forgotten_and_no_other() {
+        let home = tempfile::tempdir().expect("a temporary directory");
+        let known = KnownPeers::at(home.path().to_owned());
+        keep(&known, 1, 1, 9);
+        let other = keep(&known, 2, 2, 10);
+        known.end_of(&ticket(1, Some(3))).1.forget();
+        assert!(proved(&known, 1, None).is_some(), "only an invite was shown");
+        known.end_of(&ticket(1, None)).1.forget();
+        assert_eq!(proved(&known, 1, None), None);
+        assert_eq!(proved(&known, 2, None), other);
     }
 
     #[test]
     fn the_oldest_of_too_many_is_forgotten() {
         let home = tempfile::tempdir().expect("a temporary directory");
         let file = |number: usize| {
-            let mut id = [0; 32];
+            let mut id = [9; 32];
             id[..8].copy_from_slice(&number.to_be_bytes());
             home.path().join(PeerId(id).to_string())
         };

@@ -13,7 +13,7 @@ mod store;
 mod store_tests;
 
 pub use command::{MAX_LISTED, PeersCommand, table};
-pub use known::{Keeping, KnownPeers};
+pub use known::{KnownEnd, KnownPeers};
 pub use lists::{
     Decision, Edit, LiveInvite, MAX_ENROLLED, MAX_HOURS, MAX_INVITES, MAX_USES, PeerLists, Refusal, Terms,
 };

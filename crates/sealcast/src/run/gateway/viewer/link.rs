@@ -139,7 +139,7 @@ impl Link {
             timer,
             remote,
         );
-        task.keeping = initiated.keeping;
+        task.known = Some(initiated.known);
         let mut role = LinkRole {
             link: self,
             handed: Vec::new(),
