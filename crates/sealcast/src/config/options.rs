@@ -233,7 +233,7 @@ options! {
         }
 
         /// Key mechanisms in order of preference
-        mechanisms: Vec<String> { flag("mech", "NAME", ALL).default("x25519-mlkem768, sntrup761-x25519") }
+        mechanisms: Vec<String> { flag("mech", "NAME", ALL).default("x25519-mlkem768") }
     }
 
     /// The identity of this end.

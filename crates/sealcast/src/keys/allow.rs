@@ -143,7 +143,7 @@ mod tests {
     #[test]
     fn a_list_that_is_too_long_is_read_up_to_its_bound() {
         let id = |number: usize| {
-            let mut id = [9; 32];
+            let mut id = [7; 32];
             id[..8].copy_from_slice(&number.to_be_bytes());
             PeerId(id)
         };

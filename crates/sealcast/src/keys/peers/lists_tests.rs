@@ -148,9 +148,12 @@ fn a_peer_that_is_allowed_by_its_id_proves_nothing() {
     let (id, today, comment) = (id(1), TODAY, "the attic".to_owned());
     lists.apply(&Edit::Allow { id, today, comment }, at(0));
     assert_eq!(lists.judge(&proves(1, None), at(1)), Decision::Known);
-    let invite = invite(&mut lists, 1, ONE, at(1));
-    let by_invite = lists.judge(&proves(1, Some(invite)), at(1));
-    assert_eq!(by_invite, Decision::Enrols(invite), "what it proves, it keeps");
+    let unknown = lists.judge(&proves(1, Some(secret(9).name())), at(1));
+    assert_eq!(
+        unknown,
+        Decision::Refused(Refusal::Unproved),
+        "who proves a key is judged by it"
+    );
     assert!(lists.admits(&id, false));
     lists.apply(&Edit::Remove(id), at(2));
     assert!(!lists.admits(&id, true));
