@@ -183,7 +183,7 @@ fn lists_that_are_too_long_or_broken_stop_neither_a_start_nor_a_reload() {
     let (home, guest) = (Home::new(), Home::new());
     let house = House::new(&home);
     let id = |number: usize| {
-        let mut id = [0; 32];
+        let mut id = [7; 32];
         id[..8].copy_from_slice(&number.to_be_bytes());
         PeerId(id)
     };
