@@ -1,10 +1,12 @@
 //! The program as users run it: each end is a process with a home directory of its own.
 
 use std::ffi::OsStr;
+use std::fs::Permissions;
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{Ipv4Addr, TcpListener, TcpStream, UdpSocket};
 use std::os::linux::net::SocketAddrExt;
+use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::{SocketAddr, UnixDatagram};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdout, Command, Stdio};
@@ -42,6 +44,12 @@ pub fn succeeds_once(what: &str, attempt: impl Fn() -> Result<(), String>) -> bo
 /// A directory for one end: its keys, and files of the test.
 pub fn home() -> TempDir {
     tempfile::tempdir().expect("a temporary directory")
+}
+
+/// Writes a file that only its owner can read, as the program requires of files with secrets.
+pub fn write_private(file: &Path, content: impl AsRef<[u8]>) {
+    std::fs::write(file, content).expect("space");
+    std::fs::set_permissions(file, Permissions::from_mode(0o600)).expect("our own file");
 }
 
 /// The program with a home and no other inherited settings.

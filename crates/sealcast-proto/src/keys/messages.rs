@@ -98,7 +98,12 @@ impl Hello {
 
     /// Parses a hello, checking first its MAC, then its form, its version, its role, and its binder, which tells the
     /// pre-shared key. The `first` hello must have no cookie.
-    pub(crate) fn parse(message: &[u8], first: bool, keys: &HelloKeys) -> Result<(Self, Psk), HandshakeError> {
+    pub(crate) fn parse(
+        message: &[u8],
+        first: bool,
+        from: Role,
+        keys: &HelloKeys,
+    ) -> Result<(Self, Psk), HandshakeError> {
         if !keys.mac().verifies_hello(message) {
             return Err(HandshakeError::Mac);
         }
@@ -117,6 +122,9 @@ impl Hello {
         }
         check_version(version)?;
         let role = Role::from_byte(role)?;
+        if role != from {
+            return Err(HandshakeError::Role);
+        }
         let head = &message[..message.len() - BINDER_LEN - TICKET_MAC_LEN];
         let hello = Self {
             role,

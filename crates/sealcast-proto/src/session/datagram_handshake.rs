@@ -75,8 +75,8 @@ pub(super) struct DatagramHandshake {
     parts: [Vec<u8>; MAX_FRAGMENTS as usize],
     /// Number of its fragments; 0 before the first.
     count: u8,
-    /// The last part of the message that is complete and not yet accepted.
-    completed: Vec<u8>,
+    /// The last part of the message that is complete and not yet accepted, and the number of its parts.
+    completed: (Vec<u8>, u8),
     repeats: Repeats,
     /// Reason why the last message that did not fit was ignored, and the time at which the handshake fails for it.
     doubt: Option<(HandshakeError, Duration)>,
@@ -85,8 +85,9 @@ pub(super) struct DatagramHandshake {
 /// The peer's repetitions of its last message.
 #[derive(Default)]
 struct Repeats {
-    /// The message's last part: of a repetition only that one counts, so that it gets one answer.
-    last_part: Vec<u8>,
+    /// The message's last part, and the number of its parts: of a repetition only that part counts, so that it gets one
+    /// answer.
+    last_part: (Vec<u8>, u8),
     answered: u8,
     next: Duration,
 }
@@ -94,7 +95,8 @@ struct Repeats {
 impl Repeats {
     /// True if this fragment of the last message is to be answered again.
     fn allow(&mut self, now: Duration, fragment: &Fragment<'_>) -> bool {
-        let last = fragment.index + 1 == fragment.count && fragment.part == self.last_part;
+        let (part, count) = (&self.last_part.0[..], self.last_part.1);
+        let last = fragment.index + 1 == count && fragment.count == count && fragment.part == part;
         let allowed = last && self.answered < MAX_REPEATS && now >= self.next;
         if allowed {
             self.answered += 1;
@@ -125,7 +127,7 @@ impl DatagramHandshake {
             expected: 0,
             parts: Default::default(),
             count: 0,
-            completed: Vec::new(),
+            completed: Default::default(),
             repeats: Repeats::default(),
             doubt: None,
         }
@@ -209,7 +211,7 @@ impl DatagramHandshake {
             return Passed::Nothing;
         }
         let message = parts.concat();
-        self.completed = parts[parts.len() - 1].clone();
+        self.completed = (parts[parts.len() - 1].clone(), self.count);
         self.parts = Default::default();
         self.count = 0;
         Passed::Message(message)

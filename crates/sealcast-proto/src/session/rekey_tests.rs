@@ -30,8 +30,9 @@ fn an_offer_or_answer_without_the_peers_signature_ends_the_session() {
     let mut world = pair(0);
     world.tell(PUBLISHER, Input::Rekey);
     let mut offered = 0;
-    world.run(Duration::from_millis(2), &mut |_, _| {
-        offered += 1;
+    world.run(Duration::from_millis(2), &mut |_, message| {
+        // Pings are shorter.
+        offered += usize::from(message.len() > 128);
         crate::sim::Verdict::Drop
     });
     assert_eq!(offered, 1, "the offer is under way");

@@ -30,10 +30,10 @@ fn an_outage_of_half_a_minute_ends_no_session_and_is_over_two_seconds_after_the_
     assert!(last < START.monotonic + S * 11, "nothing gets through an outage");
     // The viewer now sends from another address.
     show.world.moved = Some(MOVED);
+    show.play(60);
     let stalled = |event: &&Event| matches!(event, Event::Stalled | Event::Resumed);
     let told = show.world.responder.events.iter().filter(stalled).count();
     assert_eq!(told, 2, "stalled once, resumed once");
-    show.play(60);
     let first = show.shown.iter().find(|shown| shown.at > last);
     let first = first.expect("shown again").at;
     assert!(first <= back + S * 2, "{:?} after the link", first - back);

@@ -14,6 +14,10 @@ struct File {
     codes: Vec<Code>,
     #[serde(rename = "messages")]
     _messages: Value,
+    #[serde(rename = "knocks")]
+    _knocks: Value,
+    #[serde(rename = "quic_ids")]
+    _quic_ids: Value,
     #[serde(rename = "cookies")]
     _cookies: Value,
     #[serde(rename = "cuts")]

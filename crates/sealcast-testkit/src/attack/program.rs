@@ -12,7 +12,7 @@ use serde_json::Value;
 use tempfile::TempDir;
 
 use crate::built::built;
-use crate::program::{MANY_USES, PATIENCE};
+use crate::program::{MANY_USES, PATIENCE, write_private};
 
 /// Printed by an end that has received nothing from the other for two seconds.
 const SILENT: &str = "nothing was heard";
@@ -45,9 +45,7 @@ impl Home {
     /// Writes a file with this content, readable by its owner only.
     pub fn write(&self, name: &str, content: impl AsRef<[u8]>) -> PathBuf {
         let file = self.file(name);
-        fs::write(&file, content).expect("room for a file");
-        let private = std::os::unix::fs::PermissionsExt::from_mode(0o600);
-        fs::set_permissions(&file, private).expect("our own file");
+        write_private(&file, content);
         file
     }
 

@@ -4,7 +4,6 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 
-use aws_lc_rs::hmac;
 use quinn::crypto::rustls::QuicClientConfig;
 use quinn::{ClientConfig, Connection, ConnectionId, Endpoint, RecvStream, SendStream, TransportConfig};
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
@@ -12,7 +11,7 @@ use rustls::crypto::aws_lc_rs::default_provider;
 use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
 use rustls::version::TLS13;
 use rustls::{DigitallySignedStruct, Error, SignatureScheme};
-use sealcast_proto::keys::{Role, Secret};
+use sealcast_proto::keys::{Role, ticket_mac};
 use sealcast_proto::wire::{Ticket, write_framed};
 use tokio::runtime::Runtime;
 
@@ -37,20 +36,17 @@ impl QuicAttacker {
             .dangerous()
             .with_custom_certificate_verifier(Arc::new(Anything))
             .with_no_client_auth();
-        tls.alpn_protocols = vec![b"sealcast/1".to_vec()];
+        tls.alpn_protocols = vec![b"sealcast/2".to_vec()];
         let tls = QuicClientConfig::try_from(tls).expect("a cipher suite of QUIC");
         let mut config = ClientConfig::new(Arc::new(tls));
         let mut transport = TransportConfig::default();
         transport.keep_alive_interval(Some(Duration::from_secs(1)));
         config.transport_config(Arc::new(transport));
         if door {
-            let mut key = [0; 32];
-            Secret::extract(b"sealcast2 quic door", &ticket.peer.0).expand(b"connection id", &[], &mut key);
-            let key = hmac::Key::new(hmac::HMAC_SHA256, &key);
+            let mac = ticket_mac(&ticket.peer);
             config.initial_dst_cid_provider(Arc::new(move || {
-                let nonce = super::puppet::random();
-                let mac = hmac::sign(&key, &nonce[..8]);
-                ConnectionId::new(&[&nonce[..8], &mac.as_ref()[..12]].concat())
+                let random = *super::puppet::random().first_chunk().expect("more than 8 bytes");
+                ConnectionId::new(&mac.quic_id(random))
             }));
         }
         let mut builder = tokio::runtime::Builder::new_multi_thread();

@@ -72,6 +72,26 @@ fn info() -> StreamInfo {
     }
 }
 
+/// A publisher's session with who is at the other end of a transport.
+fn responding<T>(shared: &PublisherState, transport: T) -> PendingSession<T> {
+    let config = shared.offer.session(
+        Role::Publisher,
+        Side::Responder,
+        None,
+        shared.admission.hello_keys(shared.offer.identity.peer_id()),
+        carrier_config(),
+    );
+    PendingSession {
+        transport,
+        session: Session::respond(config, [4; 32], shared.observation.clock.now()).into(),
+        delay_rate: None,
+        remote: "memory".to_owned(),
+        timer: HandshakeTimer::begin("responder", None),
+        known: None,
+        place: None,
+    }
+}
+
 #[tokio::test]
 async fn frames_reach_a_viewer_through_memory_as_they_do_through_tcp() {
     let observing = Observation::start("test", ObserveOptions::default(), Metrics::new(build_info()))
@@ -93,24 +113,8 @@ async fn frames_reach_a_viewer_through_memory_as_they_do_through_tcp() {
     });
     // Far smaller than a frame, so that both ends must wait for each other.
     let (near, far) = memory_pair(1000);
-    let config = shared.offer.session(
-        Role::Publisher,
-        Side::Responder,
-        None,
-        shared.admission.hello_keys(shared.offer.identity.peer_id()),
-        carrier_config(),
-    );
-    let session = Session::respond(config, [4; 32], observation.clock.now());
     let (_stop, stopped) = watch::channel(false);
-    let pending = PendingSession {
-        transport: near,
-        session: session.into(),
-        delay_rate: None,
-        remote: "memory".to_owned(),
-        timer: HandshakeTimer::begin("responder", None),
-        known: None,
-        place: None,
-    };
+    let pending = responding(&shared, near);
     let serving = tokio::spawn(serve_viewer(shared, pending, stopped));
 
     let publisher = Identity::from_seed(&[2; 32]).peer_id();

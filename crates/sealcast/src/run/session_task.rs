@@ -224,14 +224,15 @@ impl<T: Transport, L: Listener> SessionTask<T, L> {
                 return self.handle(input);
             }
             Event::Established(facts) => {
-                self.note_established(R::ESTABLISHED, facts);
-                if !R::PUBLISHES {
-                    self.observation.selection(Selection::All);
-                }
+                // The other end has kept the secret already, and will ask for it: it comes before all words.
                 if let Some(known) = self.known.as_mut().filter(|known| known.enrols())
                     && let Some(secret) = self.connection.session.take_enrolment()
                 {
                     known.keep(&secret);
+                }
+                self.note_established(R::ESTABLISHED, facts);
+                if !R::PUBLISHES {
+                    self.observation.selection(Selection::All);
                 }
                 return role.established(self);
             }

@@ -5,7 +5,7 @@ use std::io::Read;
 use std::net::{SocketAddr, TcpStream};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Stdio};
 
 use sealcast_testkit::attack::{Home, Program, until};
 use sealcast_testkit::page::{self, Page};
@@ -159,7 +159,7 @@ fn a_ticket_with_an_invite_does_not_go_into_a_log_unasked() {
 
 /// Runs the program with `wrapper`, which is given its command line.
 fn wrapped(home: &Home, mut wrapper: Command) -> Program {
-    wrapper.current_dir(home.path());
+    wrapper.current_dir(home.path()).stdin(Stdio::null());
     for (name, value) in home.command().get_envs() {
         match value {
             Some(value) => wrapper.env(name, value),
@@ -228,7 +228,8 @@ fn everything_that_the_program_writes_is_its_users_alone() {
     let found = [modes(home.path()), modes(viewer.path())].concat();
     let names = [
         "identity",
-        "allow",
+        "invites",
+        "enrolled",
         "ticket",
         "publish.json",
         "out.h264",

@@ -381,7 +381,7 @@ fn a_listening_viewer_waits_for_its_publisher_whoever_else_comes() {
 #[test]
 fn a_listening_viewer_serves_its_publisher_beside_silent_strangers_and_only_one() {
     let (viewer, publisher) = (Home::new(), Home::new());
-    let watching = viewer.start("watch --listen tcp://127.0.0.1:0 --to file:out.h264");
+    let watching = viewer.start("watch --listen tcp://127.0.0.1:0 --to file:out.h264 --ticket-file - --invite-uses 2");
     let ticket = watching.ticket();
     let port = Proxy::port_of(&ticket);
     let silent: Vec<TcpStream> = (0..50).map(|host| connect_from(host, port)).collect();

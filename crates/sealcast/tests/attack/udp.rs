@@ -1,6 +1,9 @@
 //! Attacks on sessions over `udp://` from the path between the ends: they are refused and counted, and no frame is
 //! lost.
 
+use std::net::UdpSocket;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread::sleep;
 use std::time::Duration;
 
@@ -313,7 +316,7 @@ fn the_report_lists_what_was_refused_by_reason_and_one_line_says_so() {
         record
     };
     let cut = [&connection[..], &[0x11, 0x01, 0, 0]].concat();
-    let elsewhere = std::net::UdpSocket::bind("127.0.0.9:0").expect("all of 127.0.0.0/8 is ours");
+    let elsewhere = UdpSocket::bind("127.0.0.9:0").expect("all of 127.0.0.0/8 is ours");
     let viewer = stage.tap.viewer();
     for _ in 0..25 {
         for datagram in [&control(0), &control(0), &control(9), &cut] {
@@ -398,7 +401,7 @@ fn from_another_address_a_captured_connection_is_of_no_use() {
     let stage = Stage::new(pass);
     stage.flows();
     stage.passes(100);
-    let elsewhere = std::net::UdpSocket::bind("127.0.0.9:0").expect("all of 127.0.0.0/8 is ours");
+    let elsewhere = UdpSocket::bind("127.0.0.9:0").expect("all of 127.0.0.0/8 is ours");
     elsewhere
         .set_read_timeout(Some(Duration::from_millis(1)))
         .expect("a socket option");
@@ -455,6 +458,51 @@ fn words_of_another_session_end_nothing() {
         if nth % 8 == 0 {
             sleep(Duration::from_millis(1));
         }
+    }
+    stage.unharmed();
+}
+
+/// An admitted viewer can put any address on a valid record, and aim the stream at somebody who never asked for it.
+#[test]
+fn an_address_that_answers_nothing_gets_challenges_and_no_media() {
+    let stage = Stage::new(pass);
+    stage.flows();
+    let victim = UdpSocket::bind("127.0.0.66:0").expect("all of 127.0.0.0/8 is ours");
+    victim.set_nonblocking(true).expect("a socket option");
+    let (forger, sent) = (victim.try_clone().expect("a socket"), Arc::new(AtomicUsize::new(0)));
+    let (port, bytes) = (Proxy::port_of(&stage.ticket), Arc::clone(&sent));
+    stage.tap.tamper(move |direction, number, datagram| {
+        if direction == Direction::Down || !carries_record(datagram) || number % 4 > 0 {
+            return vec![datagram.to_vec()];
+        }
+        forger.send_to(datagram, ("127.0.0.1", port)).expect("sent");
+        bytes.fetch_add(datagram.len(), Ordering::Relaxed);
+        Vec::new()
+    });
+    stage.passes(800);
+    stage.tap.tamper(pass);
+    let (mut challenges, mut received, mut buffer) = (0, 0, [0; 2000]);
+    while let Ok((length, _)) = victim.recv_from(&mut buffer) {
+        assert!(
+            !carries_media(&buffer[..length]),
+            "the stream follows before the address is proved"
+        );
+        challenges += 1;
+        received += length;
+    }
+    let sent = sent.load(Ordering::Relaxed);
+    println!("{sent} bytes from the address, {challenges} challenges of {received} bytes to it");
+    assert!(challenges > 0 && received < 3 * sent, "{received} bytes for {sent}");
+    stage.unharmed();
+}
+
+#[test]
+fn a_viewer_that_answers_from_its_new_address_is_followed_there() {
+    let stage = Stage::new(pass);
+    stage.flows();
+    for address in ["127.0.0.2:0", "127.0.0.3:0"] {
+        stage.tap.move_to(address);
+        stage.homes.1.grows_by(stage.clip.bytes.len() as u64 / 4);
     }
     stage.unharmed();
 }

@@ -19,7 +19,7 @@ use sealcast_testkit::gateways::{
     Camera, Heard, Packet, Plain, Player, camera_gateway, digests_by_ffmpeg, pair, viewer_gateway,
 };
 use sealcast_testkit::media::{STREET, clip, path, tool};
-use sealcast_testkit::program::{self, PATIENCE, Publisher, free_port, home, sealcast, succeeds_once};
+use sealcast_testkit::program::{self, PATIENCE, Publisher, free_port, home, sealcast, succeeds_once, write_private};
 use sealcast_testkit::servers::gstreamer;
 
 /// Creates a self-signed certificate. Returns a file with it and its key, and its fingerprint as computed by OpenSSL.
@@ -69,9 +69,7 @@ fn a_camera_within_tls_is_carried_with_its_password_and_shows_what_it_shows_dire
     let show =
         |url: &str| digests_by_ffmpeg(&["-rtsp_transport", "tcp", "-i", url, "-map", "0:v:0", "-frames:v", "50"]);
     let list = dir.path().join("cameras");
-    std::fs::write(&list, format!("{direct}?fingerprint={pin}\n")).expect("written");
-    let owner = std::os::unix::fs::PermissionsExt::from_mode(0o600);
-    std::fs::set_permissions(&list, owner).expect("our file");
+    write_private(&list, format!("{direct}?fingerprint={pin}\n"));
     let gateways = pair("", &["--camera-file", path(&list)], &[]);
     // The server drops packets that a busy machine does not read in time, so several attempts are allowed.
     let compare = || {

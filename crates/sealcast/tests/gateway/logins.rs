@@ -10,7 +10,7 @@ use sealcast_proto::rtsp::{
 use sealcast_proto::rtsp::{Lower, Method};
 use sealcast_testkit::gateways::{Camera, Plain, Player, camera_gateway, viewer_gateway};
 use sealcast_testkit::media::path;
-use sealcast_testkit::program::{PATIENCE, Program, Publisher, free_port, home, sealcast, until};
+use sealcast_testkit::program::{PATIENCE, Program, Publisher, free_port, home, sealcast, until, write_private};
 use socket2::{Domain, Socket, Type};
 use tempfile::TempDir;
 
@@ -74,9 +74,7 @@ impl Near {
     /// A viewer gateway where the user `guard` needs the password `letmesee`.
     fn guarded(&self, port: u16) -> Program {
         let secret = self.homes[1].path().join("password");
-        std::fs::write(&secret, "letmesee\n").expect("written");
-        let owner = std::os::unix::fs::PermissionsExt::from_mode(0o600);
-        std::fs::set_permissions(&secret, owner).expect("our file");
+        write_private(&secret, "letmesee\n");
         let login = ["--rtsp-user", "guard", "--rtsp-password-file", path(&secret)];
         viewer_gateway(self.homes[1].path(), &self.gateway.ticket, port, &login)
     }

@@ -9,7 +9,9 @@ use sealcast_testkit::capture::Capture;
 use sealcast_testkit::capture::rtp::{carried_whole, sent_by};
 use sealcast_testkit::gateways::{self, Pair, camera_gateway, digests_by_ffmpeg, pair, viewer_gateway};
 use sealcast_testkit::media::{BUNNY, STREET, clip, path, pictures, tool};
-use sealcast_testkit::program::{PATIENCE, Program, free_port, home, port, run_of, sealcast, succeeds_once};
+use sealcast_testkit::program::{
+    PATIENCE, Program, free_port, home, port, run_of, sealcast, succeeds_once, write_private,
+};
 use sealcast_testkit::servers::{Server, gstreamer, jpeg_clip, vlc};
 
 /// Number of pictures that are compared: two seconds.
@@ -228,9 +230,7 @@ fn a_cameras_password_stays_with_its_gateway() {
         let camera = gstreamer(&clip(STREET, dir.path()), &arguments);
         let list = dir.path().join(method);
         let url = camera.url().replace("rtsp://", &format!("rtsp://admin:{PASSWORD}@"));
-        std::fs::write(&list, format!("# the street\n{url}\n")).expect("written");
-        let owner = std::os::unix::fs::PermissionsExt::from_mode(0o600);
-        std::fs::set_permissions(&list, owner).expect("our file");
+        write_private(&list, format!("# the street\n{url}\n"));
         let summary = dir.path().join(format!("{method}.json"));
         let options = ["--camera-file", path(&list), "--report", path(&summary), "-vv"];
         let mut gateways = pair("", &options, &["-vv"]);

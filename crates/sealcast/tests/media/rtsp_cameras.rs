@@ -13,7 +13,7 @@ use sealcast::media::{Codec, Frame};
 use sealcast::source::h264::nal_units;
 use sealcast::source::{self, SOURCE_PATIENCE, Source};
 use sealcast_testkit::media::{BUNNY, STREET, clip, path, pictures, unpaced};
-use sealcast_testkit::program::PATIENCE;
+use sealcast_testkit::program::{PATIENCE, write_private};
 use sealcast_testkit::servers::{gstreamer, jpeg_clip, vlc};
 
 /// The NAL units of an access unit that contain the picture. Parameter sets and supplemental information are left out,
@@ -196,7 +196,7 @@ fn a_password_lets_us_in_and_is_never_shown() {
         receive(&mut *camera, 2);
 
         let secrets = dir.path().join("camera.secret");
-        std::fs::write(&secrets, "admin:s3cr#t@1\n").expect("space");
+        write_private(&secrets, "admin:s3cr#t@1\n");
         receive(
             &mut *open(&format!("rtsp://{host}?credentials=@{}", secrets.display())),
             2,

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use sealcast_testkit::media::{STREET, clip, path, pictures};
 use sealcast_testkit::program::{
-    PATIENCE, Program, Publisher, file_url, home, publish, publish_by, sealcast, succeeds_once, watch,
+    PATIENCE, Program, Publisher, file_url, home, publish, publish_by, sealcast, succeeds_once, watch, write_private,
 };
 use sealcast_testkit::servers::{gstreamer, jpeg_clip, vlc};
 
@@ -134,7 +134,7 @@ fn the_password_of_a_camera_stays_between_it_and_the_publisher() {
     let login = ["--user", "admin", "--password", PASSWORD, "--method", "digest"];
     let server = gstreamer(&file, &login);
     let secret = dir.path().join("camera.secret");
-    std::fs::write(&secret, format!("admin:{PASSWORD}\n")).expect("space");
+    write_private(&secret, format!("admin:{PASSWORD}\n"));
     let url = format!("{}?transport=tcp&credentials=@{}", server.url(), path(&secret));
     let (report, logs) = (seen.path().join("report.json"), seen.path().join("logs"));
     let mut command = sealcast(publisher_home.path());

@@ -197,7 +197,7 @@ fn a_camera_password_is_shown_to_the_camera_alone() {
 #[test]
 fn a_mistyped_secret_is_not_repeated() {
     let home = Home::new();
-    let invite = "b".repeat(25);
+    let invite = "d".repeat(25);
     let ticket = format!("sealcast://127.0.0.1:1/{}#{invite}", "b".repeat(51) + "a");
     let commands: [&[&str]; 7] = [
         &["watch", &ticket, "--to", "null:"],

@@ -99,10 +99,7 @@ impl Responder {
         else {
             return Err(HandshakeError::Misuse);
         };
-        let (hello, second_psk) = Hello::parse(message, false, &self.config.hello_keys)?;
-        if hello.role != self.config.role.other() {
-            return Err(HandshakeError::Role);
-        }
+        let (hello, second_psk) = Hello::parse(message, false, self.config.role.other(), &self.config.hello_keys)?;
         check_repeated(first, retry, &hello)?;
         if second_psk != *psk {
             return Err(HandshakeError::Retry);
@@ -121,10 +118,7 @@ impl Responder {
     }
 
     fn handle_first_hello(&mut self, message: &[u8]) -> Result<Vec<u8>, HandshakeError> {
-        let (hello, psk) = Hello::parse(message, true, &self.config.hello_keys)?;
-        if hello.role != self.config.role.other() {
-            return Err(HandshakeError::Role);
-        }
+        let (hello, psk) = Hello::parse(message, true, self.config.role.other(), &self.config.hello_keys)?;
         self.choose_suite(&hello)?;
         let chosen = self
             .config

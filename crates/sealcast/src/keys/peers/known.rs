@@ -171,8 +171,8 @@ impl KnownEnd {
         match made.and_then(|()| private_file::replace_secret(&path, text.as_bytes())) {
             Ok(()) => forget_oldest(dir),
             Err(error) => tracing::warn!(
-                "the secret of the enrolment cannot be kept in {} ({error}): keep the ticket, its invite is needed again",
-                path.display()
+                file = %path.display(),
+                "the secret of the enrolment cannot be kept ({error}): keep the ticket, its invite is needed again"
             ),
         }
     }

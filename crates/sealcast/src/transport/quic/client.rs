@@ -4,15 +4,16 @@ use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 
-use quinn::{Connection, Endpoint, RecvStream, SendStream, TokioRuntime};
-use sealcast_proto::keys::Role;
+use quinn::{Connection, ConnectionId, Endpoint, RecvStream, SendStream, TokioRuntime};
+use sealcast_proto::keys::{Role, ticket_mac};
 use sealcast_proto::unit::Unit;
-use sealcast_proto::wire::{Host, Ticket};
+use sealcast_proto::wire::{Host, Ticket, TicketMac};
 use tokio::net::lookup_host;
 
 use super::peer::QuicTransport;
-use super::{config, door, tls};
+use super::{config, tls};
 use crate::failure::{Failure, FailureKind, Result};
+use crate::keys::entropy;
 use crate::meter::metrics::Metrics;
 
 /// Connect timeout for each address.
@@ -37,7 +38,7 @@ pub(in crate::transport) async fn connect(
     unit: Unit,
     metrics: Metrics,
 ) -> Result<QuicTransport> {
-    let (host, port, key) = (&ticket.host, ticket.port, door::key(&ticket.peer));
+    let (host, port, mac) = (&ticket.host, ticket.port, ticket_mac(&ticket.peer));
     let fail = |why: String, hint: &str| {
         let what = format!("cannot reach {host}:{port} over QUIC ({why})");
         Failure::new(FailureKind::Network, what, hint)
@@ -53,7 +54,7 @@ pub(in crate::transport) async fn connect(
     };
     let mut last = "the name has no address".to_owned();
     for address in addresses {
-        match tokio::time::timeout(CONNECT_PATIENCE, connect_to(address, role, &key)).await {
+        match tokio::time::timeout(CONNECT_PATIENCE, connect_to(address, role, &mac)).await {
             Ok(Ok(connected)) => {
                 let Connected {
                     connection,
@@ -72,14 +73,16 @@ pub(in crate::transport) async fn connect(
     ))
 }
 
-async fn connect_to(address: SocketAddr, role: Role, key: &[u8; 32]) -> std::result::Result<Connected, String> {
+async fn connect_to(address: SocketAddr, role: Role, mac: &TicketMac) -> std::result::Result<Connected, String> {
     let any: SocketAddr = if address.is_ipv4() {
         (Ipv4Addr::UNSPECIFIED, 0).into()
     } else {
         (Ipv6Addr::UNSPECIFIED, 0).into()
     };
     let ids = config::client_endpoint().map_err(|failure| failure.to_string())?;
-    let config = config::client(role, key).map_err(|error| error.to_string())?;
+    let first = entropy::random().map_err(|failure| failure.to_string())?;
+    let first = ConnectionId::new(&mac.quic_id(first));
+    let config = config::client(role, first).map_err(|error| error.to_string())?;
     let socket = config::socket(any).map_err(|error| format!("no socket: {error}"))?;
     let endpoint = Endpoint::new(ids, None, socket, Arc::new(TokioRuntime)).map_err(|error| error.to_string())?;
     let connecting = endpoint.connect_with(config, address, tls::SERVER_NAME);

@@ -8,7 +8,8 @@ use std::time::Duration;
 use aws_lc_rs::hmac;
 use quinn::congestion::BbrConfig;
 use quinn::{
-    ClientConfig, Connection, ConnectionIdGenerator, EndpointConfig, IdleTimeout, ServerConfig, TransportConfig, VarInt,
+    ClientConfig, Connection, ConnectionId, ConnectionIdGenerator, EndpointConfig, IdleTimeout, ServerConfig,
+    TransportConfig, VarInt,
 };
 use quinn_proto::RandomConnectionIdGenerator;
 use sealcast_proto::keys::{Identity, Role, Secret, Side};
@@ -16,7 +17,7 @@ use sealcast_proto::session::STALL_TIMEOUT;
 use socket2::{Domain, Socket, Type};
 use zeroize::Zeroizing;
 
-use super::door::KeyedIds;
+use super::door::IssuedIds;
 use super::tls;
 use super::window::Windows;
 use crate::failure::Result;
@@ -105,16 +106,15 @@ pub(super) fn server(role: Role) -> std::result::Result<ServerConfig, rustls::Er
     Ok(config)
 }
 
-/// Configuration of the connecting end, which finds the door with `key`.
+/// Configuration of the connecting end, whose first packets have this connection ID.
 ///
 /// # Errors
 /// The TLS library failed.
-pub(super) fn client(role: Role, key: &[u8; 32]) -> std::result::Result<ClientConfig, rustls::Error> {
+pub(super) fn client(role: Role, first: ConnectionId) -> std::result::Result<ClientConfig, rustls::Error> {
     let mut config = ClientConfig::new(Arc::new(tls::client()?));
-    let ids = KeyedIds::chosen(key);
     config
         .transport_config(transport(role, Side::Initiator))
-        .initial_dst_cid_provider(Arc::new(move || ids.make()));
+        .initial_dst_cid_provider(Arc::new(move || first));
     Ok(config)
 }
 
@@ -132,7 +132,7 @@ pub(super) fn client_endpoint() -> Result<EndpointConfig> {
 /// Configuration of a listening endpoint, and the IDs that it issues. Peers must still accept a stateless reset from a
 /// listener that was restarted, and it must recognise the IDs that it issued before: both keys are derived from its
 /// identity.
-pub(super) fn server_endpoint(identity: &Identity) -> (EndpointConfig, KeyedIds) {
+pub(super) fn server_endpoint(identity: &Identity) -> (EndpointConfig, IssuedIds) {
     let text = identity.reveal_file_text();
     let secret = Secret::extract(b"sealcast quic", text.as_bytes());
     let derive = |label: &[u8]| {
@@ -140,7 +140,7 @@ pub(super) fn server_endpoint(identity: &Identity) -> (EndpointConfig, KeyedIds)
         secret.expand(label, &[], key.as_mut());
         key
     };
-    let ids = KeyedIds::issued(&derive(b"connection ids"));
+    let ids = IssuedIds::new(&derive(b"connection ids"));
     let issued = ids.clone();
     let config = endpoint(&derive(b"stateless reset"), move || Box::new(issued.clone()));
     (config, ids)

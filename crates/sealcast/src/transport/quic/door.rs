@@ -1,9 +1,9 @@
 //! The door of a QUIC listener. It recognises by the destination connection ID alone which packets may reach QUIC, so
 //! that a stranger, who has no ticket, gets no answer of any kind.
 //!
-//! A connecting end chooses the ID of its first packets: a nonce and its MAC under a key that follows from the ticket.
-//! All later packets carry an ID that the listener issued: a nonce and its MAC under a key of its own. Only what all
-//! versions of QUIC have in common (RFC 8999) is read here.
+//! A connecting end chooses the ID of its first packets: random bytes and their MAC under the key that follows from the
+//! ticket (protocol.md §8). All later packets carry an ID that the listener issued: a nonce and its MAC under a key of
+//! its own. Only what all versions of QUIC have in common (RFC 8999) is read here.
 
 use std::time::Duration;
 
@@ -11,12 +11,10 @@ use aws_lc_rs::constant_time::verify_slices_are_equal;
 use aws_lc_rs::hmac;
 use quinn::{ConnectionId, ConnectionIdGenerator};
 use quinn_proto::{InvalidCid, RandomConnectionIdGenerator};
-use sealcast_proto::keys::{PeerId, Secret};
+use sealcast_proto::wire::{QUIC_ID_LEN, TicketMac};
 
-/// Length of the nonce in a connection ID, bytes.
+/// Length of the nonce in a connection ID that a listener issues, bytes.
 const NONCE: usize = 8;
-/// Length of an ID that a connecting end chooses, bytes. It is the longest that QUIC allows.
-const CHOSEN: usize = 20;
 /// Length of an ID that a listener issues, bytes. Each packet towards it carries one.
 const ISSUED: usize = 16;
 /// Set in the first byte of a packet with a long header.
@@ -24,52 +22,31 @@ const LONG_HEADER: u8 = 0x80;
 /// Length of the version field of a long header, bytes.
 const VERSION: usize = 4;
 
-/// Key of the door: both ends know it from the ticket, which names the responder.
-pub(super) fn key(responder: &PeerId) -> [u8; 32] {
-    let mut key = [0; 32];
-    Secret::extract(b"sealcast2 quic door", &responder.0).expand(b"connection id", &[], &mut key);
-    key
-}
-
-/// Connection IDs of one length that only the holder of a key can make: a nonce and its MAC.
+/// The connection IDs that a listener issues, which only the holder of its key can make: a nonce and its MAC.
 #[derive(Clone)]
-pub(super) struct KeyedIds {
-    key: hmac::Key,
-    length: usize,
-}
+pub(super) struct IssuedIds(hmac::Key);
 
-impl KeyedIds {
-    /// IDs for the first packets of a connecting end.
-    pub(super) fn chosen(key: &[u8; 32]) -> Self {
-        Self::new(key, CHOSEN)
+impl IssuedIds {
+    pub(super) fn new(key: &[u8; 32]) -> Self {
+        Self(hmac::Key::new(hmac::HMAC_SHA256, key))
     }
 
-    /// IDs that a listener issues.
-    pub(super) fn issued(key: &[u8; 32]) -> Self {
-        Self::new(key, ISSUED)
-    }
-
-    fn new(key: &[u8; 32], length: usize) -> Self {
-        let key = hmac::Key::new(hmac::HMAC_SHA256, key);
-        Self { key, length }
-    }
-
-    pub(super) fn make(&self) -> ConnectionId {
+    fn make(&self) -> ConnectionId {
         let nonce = RandomConnectionIdGenerator::new(NONCE).generate_cid();
-        let mac = hmac::sign(&self.key, &nonce);
-        ConnectionId::new(&[&nonce[..], &mac.as_ref()[..self.length - NONCE]].concat())
+        let mac = hmac::sign(&self.0, &nonce);
+        ConnectionId::new(&[&nonce[..], &mac.as_ref()[..ISSUED - NONCE]].concat())
     }
 
     fn made(&self, id: &[u8]) -> bool {
-        let Some((nonce, mac)) = id.split_first_chunk::<NONCE>().filter(|_| id.len() == self.length) else {
+        let Some((nonce, mac)) = id.split_first_chunk::<NONCE>().filter(|_| id.len() == ISSUED) else {
             return false;
         };
-        let expected = hmac::sign(&self.key, nonce);
+        let expected = hmac::sign(&self.0, nonce);
         verify_slices_are_equal(mac, &expected.as_ref()[..mac.len()]).is_ok()
     }
 }
 
-impl ConnectionIdGenerator for KeyedIds {
+impl ConnectionIdGenerator for IssuedIds {
     fn generate_cid(&mut self) -> ConnectionId {
         self.make()
     }
@@ -79,7 +56,7 @@ impl ConnectionIdGenerator for KeyedIds {
     }
 
     fn cid_len(&self) -> usize {
-        self.length
+        ISSUED
     }
 
     fn cid_lifetime(&self) -> Option<Duration> {
@@ -87,19 +64,16 @@ impl ConnectionIdGenerator for KeyedIds {
     }
 }
 
-/// Lets in packets whose connection ID was made with one of two keys.
+/// Lets in packets whose connection ID was made with the ticket or issued by this end.
 pub(super) struct Door {
-    chosen: KeyedIds,
-    issued: KeyedIds,
+    ticket: TicketMac,
+    issued: IssuedIds,
 }
 
 impl Door {
-    /// `key` is the one that follows from the ticket; `issued` makes the IDs of this end.
-    pub(super) fn new(key: &[u8; 32], issued: KeyedIds) -> Self {
-        Self {
-            chosen: KeyedIds::chosen(key),
-            issued,
-        }
+    /// `ticket` is the key that follows from this end's ticket; `issued` makes the IDs of this end.
+    pub(super) fn new(ticket: TicketMac, issued: IssuedIds) -> Self {
+        Self { ticket, issued }
     }
 
     /// Keeps the packets that may come in of a run of packets `stride` bytes long, the last perhaps shorter, in their
@@ -124,8 +98,8 @@ impl Door {
         let Some(id) = destination(packet) else {
             return false;
         };
-        if id.len() == CHOSEN {
-            return self.chosen.made(id);
+        if id.len() == QUIC_ID_LEN {
+            return self.ticket.verifies_quic_id(id);
         }
         let Ok(id) = <[u8; ISSUED]>::try_from(id) else {
             return false;
@@ -152,11 +126,14 @@ fn destination(packet: &[u8]) -> Option<&[u8]> {
 mod tests {
     use super::*;
 
-    const TICKET: [u8; 32] = [1; 32];
     const OWN: [u8; 32] = [2; 32];
 
+    fn ticket() -> TicketMac {
+        TicketMac::new(&[1; 32])
+    }
+
     fn door() -> Door {
-        Door::new(&TICKET, KeyedIds::issued(&OWN))
+        Door::new(ticket(), IssuedIds::new(&OWN))
     }
 
     fn long(version: u32, id: &[u8]) -> Vec<u8> {
@@ -176,19 +153,19 @@ mod tests {
     #[test]
     fn who_has_the_key_or_an_issued_id_comes_in_whatever_the_version() {
         for version in [0, 1, 0x6b33_43cf, 0x0a0a_0a0a] {
-            assert!(comes_in(&long(version, &KeyedIds::chosen(&TICKET).make())));
-            assert!(comes_in(&long(version, &KeyedIds::issued(&OWN).make())));
+            assert!(comes_in(&long(version, &ticket().quic_id([5; 8]))));
+            assert!(comes_in(&long(version, &IssuedIds::new(&OWN).make())));
         }
-        assert!(comes_in(&short(&KeyedIds::issued(&OWN).make())));
+        assert!(comes_in(&short(&IssuedIds::new(&OWN).make())));
     }
 
     #[test]
     fn ids_of_other_keys_lengths_and_purposes_stay_outside() {
-        let chosen = KeyedIds::chosen(&TICKET).make();
-        let issued = KeyedIds::issued(&OWN).make();
+        let chosen = ticket().quic_id([5; 8]);
+        let issued = IssuedIds::new(&OWN).make();
         for stranger in [
-            long(1, &KeyedIds::chosen(&OWN).make()),
-            long(1, &KeyedIds::issued(&TICKET).make()),
+            long(1, &TicketMac::new(&OWN).quic_id([5; 8])),
+            long(1, &IssuedIds::new(&[1; 32]).make()),
             long(1, &chosen[..ISSUED]),
             long(1, &issued[..NONCE]),
             long(1, &[]),
@@ -199,7 +176,7 @@ mod tests {
         ] {
             assert!(!comes_in(&stranger), "{:02x?}", &stranger[..30]);
         }
-        for at in 0..CHOSEN {
+        for at in 0..QUIC_ID_LEN {
             let mut forged = chosen.to_vec();
             forged[at] ^= 0x10;
             assert!(!comes_in(&long(1, &forged)), "byte {at}");
@@ -213,11 +190,11 @@ mod tests {
 
     #[test]
     fn cut_packets_stay_outside_until_the_whole_id_is_there() {
-        let packet = long(1, &KeyedIds::chosen(&TICKET).make());
+        let packet = long(1, &ticket().quic_id([5; 8]));
         for length in 0..packet.len() {
             assert_eq!(
                 comes_in(&packet[..length]),
-                length > VERSION + 1 + CHOSEN || length == 0,
+                length > VERSION + 1 + QUIC_ID_LEN || length == 0,
                 "{length}"
             );
         }
@@ -225,7 +202,7 @@ mod tests {
 
     #[test]
     fn strangers_among_a_run_are_taken_out_and_the_rest_keeps_its_order() {
-        let id = KeyedIds::issued(&OWN).make();
+        let id = IssuedIds::new(&OWN).make();
         let packets: Vec<Vec<u8>> = (0..9_u8)
             .map(|number| {
                 let id = if number % 3 == 1 { &[0; ISSUED][..] } else { &id[..] };
@@ -243,10 +220,10 @@ mod tests {
 
     #[test]
     fn ids_do_not_repeat_and_are_issued_again_after_a_restart_with_the_same_key() {
-        let ids = KeyedIds::issued(&OWN);
+        let ids = IssuedIds::new(&OWN);
         let (first, second) = (ids.make(), ids.make());
         assert_ne!(first, second);
-        assert!(KeyedIds::issued(&OWN).validate(&first).is_ok());
-        assert!(KeyedIds::issued(&TICKET).validate(&second).is_err());
+        assert!(IssuedIds::new(&OWN).validate(&first).is_ok());
+        assert!(IssuedIds::new(&[1; 32]).validate(&second).is_err());
     }
 }

@@ -6,17 +6,17 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use quinn::{Connection, ConnectionError, Endpoint, Incoming, RecvStream, Runtime, SendStream, TokioRuntime};
-use sealcast_proto::keys::{Identity, Role};
+use sealcast_proto::keys::{Identity, Role, ticket_mac};
 use sealcast_proto::session::HANDSHAKE_TIMEOUT;
 use sealcast_proto::unit::Unit;
 use tokio::task::JoinSet;
 use tokio::time::error::Elapsed;
 use tokio::time::timeout;
 
+use super::config;
 use super::door::Door;
 use super::peer::QuicTransport;
 use super::socket::GuardedSocket;
-use super::{config, door};
 use crate::failure::{Failure, FailureKind, Result};
 use crate::meter::labels::{DatagramRefusal, DoorAnswer};
 use crate::meter::metrics::Metrics;
@@ -62,7 +62,7 @@ pub(in crate::transport) fn listen(
         Failure::new(FailureKind::Internal, what, "please report this")
     })?;
     let (endpoint_config, ids) = config::server_endpoint(identity);
-    let door = Door::new(&door::key(&identity.peer_id()), ids);
+    let door = Door::new(ticket_mac(&identity.peer_id()), ids);
     let open = || {
         let socket = TokioRuntime.wrap_udp_socket(config::socket(address)?)?;
         let socket = Arc::new(GuardedSocket::new(socket, door, metrics.clone()));
