@@ -164,8 +164,8 @@ impl HelloKeys {
         let head_hash = sha256(&[head]);
         let made = |psk: &Prepared| constant_time::verify_slices_are_equal(&psk.binder(&head_hash), binder).is_ok();
         // All are tried, so that the time does not tell which one it was.
-        let found = self.psks.iter().enumerate().filter(|(_, psk)| made(psk)).last();
-        found.map(|(at, _)| Psk::At(at))
+        let tried = self.psks.iter().enumerate();
+        tried.fold(None, |found, (at, psk)| made(psk).then_some(Psk::At(at)).or(found))
     }
 
     pub(crate) fn name(&self, psk: Psk) -> Option<PskName> {

@@ -52,7 +52,7 @@ pub struct World {
     pub initiator: End,
     /// The end that accepted it.
     pub responder: End,
-    /// Answers an initiator's first messages for the responder with retry cookies, over datagrams.
+    /// Answers an initiator's knocks for the responder with retry cookies, over datagrams, until its session begins.
     pub cookies: Option<RetryCookies>,
     /// The initiator's new address, until the responder follows it there. Only challenges reach the initiator until
     /// then.
@@ -204,11 +204,16 @@ impl World {
 
     fn deliver(&mut self, direction: Direction, mut message: Vec<u8>) {
         let now = self.now;
-        if let Some(cookies) = self.cookies.as_ref().filter(|_| direction == Direction::ToResponder)
-            && let Unconnected::Retry(answer) = cookies.judge(&WORLD_ADDRESS, &message)
-        {
-            self.to_initiator.send(now.monotonic, answer.to_vec());
-            return;
+        if let Some(cookies) = self.cookies.as_ref().filter(|_| direction == Direction::ToResponder) {
+            match cookies.judge(&WORLD_ADDRESS, &message) {
+                Unconnected::Retry(answer) => {
+                    self.to_initiator.send(now.monotonic, answer.to_vec());
+                    return;
+                }
+                // From now on the connection is known, and all of its datagrams go to the session.
+                Unconnected::Begin { .. } => self.cookies = None,
+                Unconnected::Unknown | Unconnected::Ignore => {}
+            }
         }
         let moved = self.moved.filter(|_| direction == Direction::ToResponder);
         let end = self.end(direction);

@@ -8,6 +8,7 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use sealcast_proto::keys::Identity;
 use serde_json::Value;
 use tempfile::TempDir;
 
@@ -47,6 +48,16 @@ impl Home {
         let file = self.file(name);
         write_private(&file, content);
         file
+    }
+
+    /// The peer id of its identity, which is made if it is missing.
+    pub fn peer_id(&self) -> String {
+        if !self.file("identity").exists() {
+            assert_eq!(self.start("keygen").ends(), 0);
+        }
+        let text = fs::read_to_string(self.file("identity")).expect("an identity");
+        let identity = Identity::from_file_text(&text).expect("an identity");
+        identity.peer_id().to_string()
     }
 
     /// The program with this home and no other inherited settings.

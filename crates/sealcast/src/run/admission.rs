@@ -313,7 +313,10 @@ mod tests {
     #[tokio::test]
     async fn a_session_hears_when_its_peer_is_admitted_no_more_and_only_then() {
         let (admission, invite) = admission(&[1, 2], false);
-        let admitted = |byte, psk| admit(&admission, byte, psk, ROOM).ok().expect("admitted");
+        let admitted = |byte, psk| match admit(&admission, byte, psk, ROOM) {
+            Ok(admitted) => admitted,
+            Err(_) => panic!("not admitted"),
+        };
         let (mut kept, mut lost, mut removed) = (admitted(1, None), admitted(2, None), admitted(3, Some(invite)));
         admission.renew(by_hand(&[1], false));
         lost.revoked().await;

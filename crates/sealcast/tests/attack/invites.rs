@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::PathBuf;
 
-use sealcast_proto::keys::{Identity, PeerId, Role};
+use sealcast_proto::keys::{PeerId, Role};
 use sealcast_testkit::attack::{Home, Program, Puppet, until};
 use sealcast_testkit::program::free_port;
 
@@ -87,18 +87,6 @@ fn run(home: &Home, command: &str) -> (i32, String) {
         code,
         String::from_utf8_lossy(&program.stdout()).into_owned() + &program.said(),
     )
-}
-
-/// The peer id of the identity in this home, which is made if it is missing.
-fn peer_id(home: &Home) -> String {
-    if !home.file("identity").exists() {
-        assert_eq!(run(home, "keygen").0, 0);
-    }
-    let text = fs::read_to_string(home.file("identity")).expect("an identity");
-    Identity::from_file_text(&text)
-        .expect("an identity")
-        .peer_id()
-        .to_string()
 }
 
 #[test]
@@ -188,7 +176,7 @@ fn lists_that_are_too_long_or_broken_stop_neither_a_start_nor_a_reload() {
         PeerId(id)
     };
     let crowd: String = (0..10_050).map(|number| format!("{}\n", id(number))).collect();
-    let friend = peer_id(&guest);
+    let friend = guest.peer_id();
     home.write("allow", format!("{friend}\n{crowd}"));
     fs::create_dir_all(house.list("")).expect("made");
     let peers = (0..100).map(|number| format!("{} - - 2026-05-17\n", id(number)));
@@ -227,7 +215,7 @@ fn a_removed_viewer_loses_its_session_at_once_and_no_other_does() {
         watches(&viewer);
         viewer
     });
-    let ids = [&first, &second].map(peer_id);
+    let ids = [&first, &second].map(Home::peer_id);
     let (code, said) = run(&home, "control control peers list");
     assert_eq!(code, 0, "{said}");
     assert!(
@@ -290,7 +278,7 @@ fn a_listening_viewer_drops_a_removed_publisher_and_waits_for_another() {
     assert_eq!(code, 0, "{said}");
     let (code, said) = run(
         &home,
-        &format!("peers allow {} --viewer --listen {listen}", peer_id(&second)),
+        &format!("peers allow {} --viewer --listen {listen}", second.peer_id()),
     );
     assert_eq!(code, 0, "{said}");
     viewer.signal("HUP");
@@ -304,11 +292,11 @@ fn a_listening_viewer_drops_a_removed_publisher_and_waits_for_another() {
 fn a_listening_viewer_that_names_its_publisher_admits_no_other() {
     let [home, right, wrong] = [(); 3].map(|()| Home::new());
     let listen = format!("tcp://127.0.0.1:{}", free_port());
-    let right_id = peer_id(&right);
+    let right_id = right.peer_id();
     let viewer = home.start(&format!("watch --listen {listen} --to null: --publisher {right_id}"));
     let ticket = viewer.ticket();
     assert_eq!(without_invite(&ticket), ticket, "it needs no invite");
-    home.write("allow-publishers", peer_id(&wrong));
+    home.write("allow-publishers", wrong.peer_id());
     ends_refused(
         &mut wrong.start(&format!("publish {CARD} --to {ticket}")),
         "does not let us in",

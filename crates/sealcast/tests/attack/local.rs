@@ -143,12 +143,14 @@ fn a_ticket_with_an_invite_does_not_go_into_a_log_unasked() {
     let home = Home::new();
     let publish = format!("publish {CARD} --listen tcp://127.0.0.1:0");
     for command in [publish.as_str(), "watch --listen tcp://127.0.0.1:0 --to null:"] {
-        let piped = home.start(command);
+        let mut piped = home.start(command);
         piped.says("--ticket-file -");
         assert!(!String::from_utf8_lossy(&piped.stdout()).contains("sealcast://"));
         assert!(!piped.said().contains("sealcast://"), "{}", piped.said());
-        let shown = on_a_terminal(&home, command);
+        assert_eq!(piped.stop(), 0, "the next one has the same lists of peers");
+        let mut shown = on_a_terminal(&home, command);
         assert!(printed(&shown, "sealcast://").contains('#'));
+        shown.stop();
     }
     let public = home.start(&format!("{publish} --no-invite"));
     assert!(

@@ -380,19 +380,23 @@ fn a_listening_viewer_waits_for_its_publisher_whoever_else_comes() {
 
 #[test]
 fn a_listening_viewer_serves_its_publisher_beside_silent_strangers_and_only_one() {
-    let (viewer, publisher) = (Home::new(), Home::new());
-    let watching = viewer.start("watch --listen tcp://127.0.0.1:0 --to file:out.h264 --ticket-file - --invite-uses 2");
+    let [viewer, publisher, late] = [Home::new(), Home::new(), Home::new()];
+    viewer.write(
+        "allow-publishers",
+        format!("{}\n{}\n", publisher.peer_id(), late.peer_id()),
+    );
+    let watching = viewer.start("watch --listen tcp://127.0.0.1:0 --to file:out.h264 --ticket-file -");
     let ticket = watching.ticket();
     let port = Proxy::port_of(&ticket);
     let silent: Vec<TcpStream> = (0..50).map(|host| connect_from(host, port)).collect();
     let clip = Clip::make(publisher.path(), 100);
     let source = clip.url(50, "&loop");
+    let ticket = ticket.split('#').next().expect("a ticket");
     let mut first = publisher.start(&format!("publish {source} --to {ticket}"));
     viewer.flows(&watching);
     assert_eq!(first.count("WARN"), 0, "it gets in at once: {}", first.said());
-    let late = Home::new();
     let second = late.start(&format!("publish {source} --to {ticket}"));
-    watching.says("another one is watched");
+    watching.says("all places are taken");
     second.says("too many");
     viewer.grows_by(clip.bytes.len() as u64);
     assert!(first.running());

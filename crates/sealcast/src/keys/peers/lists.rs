@@ -145,7 +145,7 @@ impl Refusal {
             Self::InviteUsed => "this invite has been used: ask for a new ticket",
             Self::InviteExpired => "this invite has expired: ask for a new ticket",
             Self::TooManyEnrolled => "as many peers are enrolled as one end may have",
-            Self::NoPlace => "as many viewers as are allowed watch already",
+            Self::NoPlace => "all places are taken",
         }
     }
 }
