@@ -1,5 +1,7 @@
 //! The session that attacks on a port must not disturb: a publisher, and a viewer who watches all the time.
 
+use std::time::Instant;
+
 use serde_json::Value;
 
 use super::{Clip, Home, Program, Proxy, excused, missing, order_looped, record, total};
@@ -45,6 +47,17 @@ impl Stage {
     /// Waits until the viewer has received one more round of the clip.
     pub fn plays_a_round(&self) {
         self.homes.1.grows_by(self.clip.bytes.len() as u64);
+    }
+
+    /// Fails unless a new viewer gets in without a single refusal. Prints how long it takes until its recording grows.
+    pub fn admits_a_newcomer(&self) {
+        let late = Home::new();
+        let began = Instant::now();
+        let mut viewer = late.start(&format!("watch {} --to file:out.h264", self.ticket));
+        late.flows(&viewer);
+        println!("a new viewer records after {} ms", began.elapsed().as_millis());
+        assert_eq!(viewer.count("WARN"), 0, "it gets in at once: {}", viewer.said());
+        assert_eq!(viewer.stop(), 0);
     }
 
     /// Fails if the publisher's memory has grown from `memory` KiB by more than `most` KiB.

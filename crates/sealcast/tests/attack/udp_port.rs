@@ -2,7 +2,7 @@
 //! and a viewer that is not admitted is told so in one sentence.
 
 use std::fs;
-use std::net::UdpSocket;
+use std::net::{Ipv4Addr, UdpSocket};
 use std::thread::{self, sleep};
 use std::time::Duration;
 
@@ -137,6 +137,26 @@ fn a_thousand_strangers_with_cookies_are_bounded_and_time_out() {
         begin(&stage.ticket, &socket, 7_000_000 + number, &[1; 900]);
     }
     stage.publisher.says("turned a connection away");
+    stage.assert_small(memory, MOST_GROWTH);
+    stage.unharmed();
+}
+
+#[test]
+fn a_thousand_addresses_with_cookies_keep_nobody_out() {
+    let stage = stage();
+    let memory = stage.publisher.rss();
+    let strangers: Vec<UdpSocket> = (0..1000_u32)
+        .map(|host| {
+            let from = Ipv4Addr::from_bits(0x7F02_0001 + host);
+            let socket = UdpSocket::bind((from, 0)).expect("all of 127.0.0.0/8 is ours");
+            socket.set_read_timeout(Some(PATIENCE)).expect("a socket option");
+            socket
+        })
+        .collect();
+    for (number, socket) in (8_000_000..).zip(&strangers) {
+        begin(&stage.ticket, socket, number, &[1; 900]);
+    }
+    stage.admits_a_newcomer();
     stage.assert_small(memory, MOST_GROWTH);
     stage.unharmed();
 }
