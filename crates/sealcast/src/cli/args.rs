@@ -49,6 +49,16 @@ pub(super) enum Command {
     PrintConfig(PrintConfigArgs),
     /// Check the configuration file, or print an example of it
     Config(ConfigCommands),
+    /// Decode pictures behind a fence, for the program that started this one
+    #[command(hide = true)]
+    Decoder(DecoderArgs),
+}
+
+#[derive(Debug, Args)]
+pub(super) struct DecoderArgs {
+    /// The codec of the frames
+    #[arg(long, value_parser = ["h264", "mjpeg"])]
+    pub(super) codec: String,
 }
 
 #[derive(Debug, Args)]

@@ -21,10 +21,11 @@ use sealcast_proto::seal::suite::AEGIS_128X4;
 use sealcast_proto::seal::{RecordMeta, SealLimits};
 use sealcast_proto::wire::Flags;
 
-use crate::codec::asm_active;
+use crate::codec::{self, asm_active};
 use crate::config::{self, Settings};
 use crate::failure::Result;
 use crate::keys::{files, mechanism};
+use crate::media::Codec;
 use crate::platform::print_config::{BuildConfig, Facts};
 use crate::platform::{compare, probe};
 use crate::private_file::keep_new_files_private;
@@ -94,6 +95,10 @@ fn dispatch(arguments: Arguments) -> Result<()> {
         Command::Watch(args) => watch::run(args),
         Command::Gateway(args) => gateway::run(args.command),
         Command::Demo(args) => demo::run(args),
+        Command::Decoder(args) => codec::serve(match &*args.codec {
+            "h264" => Codec::H264,
+            _ => Codec::Mjpeg,
+        }),
     }
 }
 

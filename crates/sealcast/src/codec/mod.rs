@@ -5,6 +5,7 @@
 //! slightly too contrasty, with no other effect.
 
 mod asm;
+mod fenced;
 pub mod h264;
 pub mod jpeg;
 mod jpeg_rate;
@@ -14,6 +15,7 @@ mod scale;
 mod silence;
 
 pub use asm::asm_active;
+pub use fenced::{Decoder, RESTART_INTERVAL, decoders_cpu_time, fence, serve};
 pub use h264::{H264Decoder, H264Encoder, H264Settings};
 pub use jpeg_rate::JpegRate;
 pub use scale::shrink;
@@ -28,15 +30,16 @@ pub const MAX_SIDE: usize = 8192;
 /// allocate.
 pub const MAX_PIXELS: usize = 8192 * 4320;
 
-/// Decodes the frames of one stream.
-pub enum Decoder {
+/// Decodes the frames of one stream in this very process: what the program itself or its user made, in tests and in the
+/// laboratory. Frames of another party are for [`Decoder`], which has this one in a process of its own.
+pub enum BareDecoder {
     /// H.264; must get every frame since a keyframe, in order.
     H264(Box<H264Decoder>),
     /// Motion JPEG; every frame is independent.
     Mjpeg,
 }
 
-impl Decoder {
+impl BareDecoder {
     /// Creates a decoder for streams of `codec`.
     ///
     /// # Errors

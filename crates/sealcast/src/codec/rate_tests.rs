@@ -3,7 +3,7 @@
 use std::num::NonZeroU32;
 use std::time::Duration;
 
-use super::{Decoder, H264Encoder, H264Settings, JpegRate, jpeg};
+use super::{BareDecoder, H264Encoder, H264Settings, JpegRate, jpeg};
 use crate::media::{Codec, FrameRate, Picture};
 use crate::source::test_card::{CardClock, CardPainter};
 
@@ -108,7 +108,7 @@ fn h264_makes_few_more_keyframes_however_restless_the_target_is() {
 #[test]
 fn what_is_encoded_across_restarts_decodes_without_a_gap() {
     let (mut encoder, mut pictures) = (encoder(1_000_000, 0), Pictures::new());
-    let mut decoder = Decoder::new(Codec::H264).expect("a decoder");
+    let mut decoder = BareDecoder::new(Codec::H264).expect("a decoder");
     for target in [1_000_000, 300_000, 2_000_000] {
         encoder.set_bitrate(target);
         pictures.encode(3, |picture| {

@@ -11,6 +11,7 @@ use rustix::time::{ClockId, clock_gettime};
 use serde::Serialize;
 
 use super::power::{HWMON, Meter, NumberFile, Sample, Tally, Thermometers};
+use crate::codec::decoders_cpu_time;
 use crate::failure::{Failure, FailureKind, Result};
 
 /// Sampling period if the values are logged, reported, exported or include energy: 10 Hz.
@@ -32,9 +33,10 @@ const THERMAL: &str = "/sys/class/thermal";
 /// Printed for a value that this machine cannot measure.
 pub const NOT_MEASURABLE: &str = "not measurable here";
 
-/// CPU time that all threads of this process have used so far, user and system together.
+/// CPU time that all threads of this process and the processes of its decoders have used so far, user and system
+/// together.
 pub fn process_cpu_time() -> Duration {
-    cpu_clock(ClockId::ProcessCPUTime)
+    cpu_clock(ClockId::ProcessCPUTime) + decoders_cpu_time()
 }
 
 /// CPU time that the calling thread has used so far. The difference over work that stays on one thread is the cost of

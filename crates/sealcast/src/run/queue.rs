@@ -41,7 +41,7 @@ pub struct Pushed {
     /// Number of frames dropped, possibly including the pushed one. Frames before the first keyframe do not count:
     /// the consumer had no stream yet to miss them from.
     pub dropped: usize,
-    /// True if the queue accepts nothing more until a keyframe, so one should be requested.
+    /// True if the queue accepts nothing more until a keyframe, or the consumer asked for one: request it.
     pub wants_keyframe: bool,
 }
 
@@ -58,6 +58,8 @@ struct State<F> {
     bytes: usize,
     begun: bool,
     skipping: bool,
+    /// The consumer asked for a keyframe, and no frame was pushed since.
+    asked: bool,
     closed: bool,
     emptied: u64,
     /// Number of threads waiting for a frame. If there are none, the system call that would wake them is saved.
@@ -92,6 +94,7 @@ impl<F: Queued> FrameQueue<F> {
             bytes: 0,
             begun: false,
             skipping: true,
+            asked: false,
             closed: false,
             emptied: 0,
             threads: 0,
@@ -125,6 +128,7 @@ impl<F: Queued> FrameQueue<F> {
                 wants_keyframe: true,
             };
         }
+        let asked = std::mem::take(&mut state.asked) && !frame.keyframe();
         state.begun = true;
         state.skipping = false;
         state.bytes += frame.size();
@@ -139,12 +143,17 @@ impl<F: Queued> FrameQueue<F> {
                 dropped += 1;
             }
         }
-        let wants_keyframe = state.skipping;
+        let wants_keyframe = state.skipping || asked;
         self.wake(state);
         Pushed {
             dropped,
             wants_keyframe,
         }
+    }
+
+    /// The consumer lost the picture: the next push says that a keyframe should be requested.
+    pub fn ask_for_keyframe(&self) {
+        self.lock().asked = true;
     }
 
     /// Number of bytes in the queue.
@@ -274,6 +283,17 @@ mod tests {
 
     fn drain(queue: &FrameQueue<(u32, bool)>) -> Vec<u32> {
         std::iter::from_fn(|| queue.pop()).map(|frame| frame.0).collect()
+    }
+
+    #[test]
+    fn a_consumer_that_lost_the_picture_asks_once_and_a_keyframe_is_an_answer() {
+        let queue = queue(5);
+        let asks = |number, keyframe| queue.push((number, keyframe)).wants_keyframe;
+        assert!(!asks(0, true));
+        queue.ask_for_keyframe();
+        assert!(asks(1, false) && !asks(2, false));
+        queue.ask_for_keyframe();
+        assert!(!asks(3, true) && !asks(4, false));
     }
 
     #[test]

@@ -49,6 +49,9 @@ fn feed(sink: &mut dyn Sink, queue: &FrameQueue<Delivered>, observation: &Observ
             current = Some(info);
         }
         sink.write(&frame)?;
+        if sink.wants_keyframe() {
+            queue.ask_for_keyframe();
+        }
         let decode = sink.decode_time();
         if let Some(decode) = decode {
             observation.metrics.record_stage(Stage::Decode, decode);

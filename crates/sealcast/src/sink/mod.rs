@@ -37,6 +37,12 @@ pub trait Sink: Send {
         None
     }
 
+    /// True if a keyframe should be requested, because the sink has lost the picture. Asked after each frame; the
+    /// answer counts as one request.
+    fn wants_keyframe(&mut self) -> bool {
+        false
+    }
+
     /// The stream has ended: complete the file so that it plays. Called once, also after a failure elsewhere.
     ///
     /// # Errors

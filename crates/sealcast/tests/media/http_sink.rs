@@ -28,7 +28,9 @@ fn received(frame: Frame) -> ReceivedFrame {
 }
 
 fn sink() -> (HttpSink, Page) {
-    let sink = http::open("http://127.0.0.1:0").expect("a free port");
+    let sink = http::open("http://127.0.0.1:0")
+        .expect("a free port")
+        .decoding_by(Path::new(env!("CARGO_BIN_EXE_sealcast")));
     let page = Page::at(sink.reveal_url());
     (sink, page)
 }

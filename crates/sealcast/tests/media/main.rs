@@ -1,6 +1,7 @@
 //! Sources and sinks, checked with ffmpeg, a browser and third-party cameras.
 
 mod bad_files;
+mod fence;
 mod files;
 mod http_sink;
 mod rtsp_cameras;

@@ -4,7 +4,7 @@ use std::io::Write;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use sealcast::codec::{Decoder, H264Encoder, H264Settings, jpeg};
+use sealcast::codec::{BareDecoder, H264Encoder, H264Settings, jpeg};
 use sealcast::failure::FailureKind;
 use sealcast::media::{Codec, FrameRate, Picture};
 use sealcast::source::test_card::{self, CardClock, CardPainter, read_clock};
@@ -41,7 +41,7 @@ fn h264(width: usize, height: usize, bitrate: u32) -> Vec<Vec<u8>> {
 }
 
 fn assert_all_read(codec: Codec, frames: &[Vec<u8>]) {
-    let mut decoder = Decoder::new(codec).expect("a decoder");
+    let mut decoder = BareDecoder::new(codec).expect("a decoder");
     for (event, frame) in (0..).zip(frames) {
         let picture = decoder
             .decode(frame)
@@ -172,7 +172,7 @@ fn every_clock_survives_motion_jpeg_at_quality_40() {
 fn ffmpeg_and_our_decoder_agree_on_every_pixel() {
     let frames = h264(640, 480, 800_000);
     let theirs = ffmpeg("h264", &frames, 640, 480);
-    let mut decoder = Decoder::new(Codec::H264).expect("a decoder");
+    let mut decoder = BareDecoder::new(Codec::H264).expect("a decoder");
     for (frame, theirs) in frames.iter().zip(&theirs) {
         assert!(
             decoder.decode(frame).expect("a frame").as_ref() == Some(theirs),
@@ -199,7 +199,7 @@ fn keyframes_come_at_the_interval_and_on_demand_with_parameter_sets() {
         if keyframe {
             keyframes.push(event);
             // Every keyframe can be decoded without earlier frames.
-            let picture = Decoder::new(Codec::H264)
+            let picture = BareDecoder::new(Codec::H264)
                 .expect("a decoder")
                 .decode(&data)
                 .expect("a frame")
@@ -213,7 +213,7 @@ fn keyframes_come_at_the_interval_and_on_demand_with_parameter_sets() {
 #[test]
 fn a_missing_frame_is_an_error_until_the_next_keyframe() {
     let frames = h264(320, 240, 300_000);
-    let mut decoder = Decoder::new(Codec::H264).expect("a decoder");
+    let mut decoder = BareDecoder::new(Codec::H264).expect("a decoder");
     for frame in &frames[..10] {
         decoder.decode(frame).expect("a frame");
     }
@@ -225,7 +225,7 @@ fn a_missing_frame_is_an_error_until_the_next_keyframe() {
         .expect("a picture");
     assert_eq!(read_clock(&picture), Some(clock(50)));
     assert!(
-        Decoder::new(Codec::H264)
+        BareDecoder::new(Codec::H264)
             .expect("a decoder")
             .decode(&[0, 0, 1, 0x65, 1, 2, 3])
             .is_err()

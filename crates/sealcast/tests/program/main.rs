@@ -2,6 +2,7 @@
 
 mod cameras;
 mod capture;
+mod decoder;
 mod demo;
 mod demo_page;
 mod documents;

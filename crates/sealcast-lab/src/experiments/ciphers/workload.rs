@@ -5,7 +5,7 @@ use std::io::BufReader;
 use std::path::Path;
 use std::time::Duration;
 
-use sealcast::codec::{Decoder, H264Encoder, H264Settings, jpeg};
+use sealcast::codec::{BareDecoder, H264Encoder, H264Settings, jpeg};
 use sealcast::failure::{Failure, FailureKind, Result};
 use sealcast::media::{Codec, FrameRate, Picture};
 use sealcast::source::test_card::{CardClock, CardPainter};
@@ -149,7 +149,7 @@ fn read(path: &Path) -> Result<Clip> {
     let file = File::open(path).map_err(|error| failed(error.into()))?;
     let mut container = Container::open(BufReader::new(file), None).map_err(failed)?;
     let codec = container.info().codec;
-    let mut decoder = Decoder::new(codec)?;
+    let mut decoder = BareDecoder::new(codec)?;
     let (mut coded, mut pictures) = (Vec::new(), Vec::new());
     while coded.len() < FRAMES as usize {
         let Some(frame) = container.next_frame().map_err(failed)? else {

@@ -36,6 +36,39 @@ impl Pace {
     }
 }
 
+/// A decoder that skips from a frame that cannot be decoded to the next keyframe, and says so once.
+struct Preview {
+    decoder: Decoder,
+    lost: bool,
+}
+
+impl Preview {
+    fn new(codec: Codec) -> Result<Self> {
+        Ok(Self {
+            decoder: Decoder::new(codec)?,
+            lost: false,
+        })
+    }
+
+    fn decode(&mut self, frame: &[u8], keyframe: bool) -> Option<Picture> {
+        if self.lost && !(keyframe && self.decoder.rest().is_zero()) {
+            return None;
+        }
+        match self.decoder.decode(frame) {
+            Ok(picture) => {
+                self.lost = false;
+                picture
+            }
+            Err(failure) => {
+                if !std::mem::replace(&mut self.lost, true) {
+                    tracing::warn!(%failure, "a frame of the demo is not shown");
+                }
+                None
+            }
+        }
+    }
+}
+
 /// Shows the camera's own picture: a separate thread decodes its frames before they are sealed.
 pub(super) struct CameraTap {
     frames: SyncSender<(Bytes, bool)>,
@@ -46,12 +79,17 @@ pub(super) struct CameraTap {
 impl CameraTap {
     pub(super) fn new(feeds: Arc<DemoFeeds>, codec: Codec, measured: SyncSender<Bytes>) -> Result<Self> {
         let (frames, waiting) = sync_channel::<(Bytes, bool)>(8);
-        let mut decoder = Decoder::new(codec)?;
+        let (started, start) = sync_channel(1);
         thread("camera picture", move || {
+            // On this thread: the decoder's process ends with the one that started it.
+            let mut decoder = match Preview::new(codec) {
+                Ok(decoder) => decoder,
+                Err(failure) => return drop(started.send(Err(failure))),
+            };
+            drop(started.send(Ok(())));
             let mut pace = Pace::default();
-            for (frame, _) in waiting {
-                // Skip a frame that cannot be decoded; the next keyframe repairs the picture.
-                if let Ok(Some(picture)) = decoder.decode(&frame)
+            for (frame, keyframe) in waiting {
+                if let Some(picture) = decoder.decode(&frame, keyframe)
                     && feeds.watched()
                     && pace.due()
                 {
@@ -59,6 +97,10 @@ impl CameraTap {
                 }
             }
         })?;
+        start.recv().map_err(|_| {
+            let what = "the thread for the camera picture failed";
+            Failure::new(FailureKind::Internal, what, "please report this")
+        })??;
         Ok(Self {
             frames,
             measured,
@@ -111,7 +153,7 @@ impl WirePicture {
 /// The viewer's end: decodes every frame and shows the picture.
 pub(super) struct PreviewSink {
     feeds: Arc<DemoFeeds>,
-    decoder: Option<Decoder>,
+    decoder: Option<Preview>,
     decode_time: Option<Duration>,
     pace: Pace,
     pictures: Option<SyncSender<Picture>>,
@@ -131,7 +173,7 @@ impl PreviewSink {
 
 impl Sink for PreviewSink {
     fn start(&mut self, info: &StreamInfo) -> Result<()> {
-        self.decoder = Some(Decoder::new(info.codec)?);
+        self.decoder = Some(Preview::new(info.codec)?);
         let (pictures, waiting) = sync_channel::<Picture>(1);
         let feeds = Arc::clone(&self.feeds);
         thread("viewer picture", move || {
@@ -148,9 +190,9 @@ impl Sink for PreviewSink {
             return Ok(());
         };
         let began = Instant::now();
-        let decoded = decoder.decode(&frame.data);
+        let decoded = decoder.decode(&frame.data, frame.keyframe);
         self.decode_time = Some(began.elapsed());
-        if let (Ok(Some(picture)), Some(pictures)) = (decoded, &self.pictures)
+        if let (Some(picture), Some(pictures)) = (decoded, &self.pictures)
             && self.feeds.watched()
             && self.pace.due()
         {

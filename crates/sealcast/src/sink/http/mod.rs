@@ -1,10 +1,11 @@
 //! `http://127.0.0.1:9880`: shows the decoded picture in a browser.
 //!
-//! Every frame is decoded when it arrives, because H.264 requires it. A JPEG is encoded only while a page is open,
-//! and only once for all open pages.
+//! Every frame is decoded when it arrives, because H.264 requires it, and in a process of its own. A JPEG is encoded
+//! only while a page is open, and only once for all open pages.
 
 mod page;
 
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -24,13 +25,24 @@ use crate::web::{Listen, Listener};
 /// Default port of the page.
 pub const DEFAULT_PORT: u16 = 9880;
 
+/// Minimum time between two requests for a keyframe after a frame that could not be decoded.
+const ASK_INTERVAL: Duration = Duration::from_secs(1);
+
 /// A sink that serves the picture to browsers.
 pub struct HttpSink {
     url: Zeroizing<String>,
     newest: watch::Sender<Newest>,
+    codec: Option<Codec>,
+    /// The decoder of H.264; the browser decodes Motion JPEG. It stays as the stream changes, because a publisher who
+    /// changes it all the time must not make us start processes all the time.
     decoder: Option<Decoder>,
+    /// Program file of the decoder's process, if it is not this program.
+    program: Option<PathBuf>,
     /// True after a frame that could not be decoded, until the next keyframe.
     lost: bool,
+    /// When to ask for that keyframe, and when one was last asked for.
+    ask: Option<Instant>,
+    asked: Option<Instant>,
     /// True after a frame that is no image.
     refused: bool,
     decode_time: Option<Duration>,
@@ -78,12 +90,23 @@ impl HttpSink {
         Ok(Self {
             url,
             newest,
+            codec: None,
             decoder: None,
+            program: None,
             lost: false,
+            ask: None,
+            asked: None,
             refused: false,
             decode_time: None,
             _server: server,
         })
+    }
+
+    /// Decode with this program file of sealcast instead of this program: for tests, which are other programs.
+    #[must_use]
+    pub fn decoding_by(mut self, program: &Path) -> Self {
+        self.program = Some(program.to_owned());
+        self
     }
 
     /// The URL that opens the page, with the actual port and the token: for the user alone.
@@ -109,12 +132,13 @@ impl HttpSink {
 
     /// The picture of a frame, or `None` if it has none or cannot be decoded.
     fn decode(&mut self, frame: &ReceivedFrame) -> Option<Shown> {
-        let decoder = self.decoder.as_mut()?;
-        match decoder {
+        if self.codec? == Codec::Mjpeg {
             // The browser decodes it itself.
-            Decoder::Mjpeg => return self.pass_through(frame),
-            Decoder::H264(_) if self.lost && !frame.keyframe => return None,
-            Decoder::H264(_) => {}
+            return self.pass_through(frame);
+        }
+        let decoder = self.decoder.as_mut()?;
+        if self.lost && !(frame.keyframe && decoder.rest().is_zero()) {
+            return None;
         }
         let began = Instant::now();
         let decoded = decoder.decode(&frame.data);
@@ -122,15 +146,28 @@ impl HttpSink {
         match decoded {
             Ok(picture) => {
                 self.lost = false;
+                self.ask = None;
                 picture.map(|picture| Shown::Picture(Arc::new(picture)))
             }
             Err(failure) => {
                 // An undecodable picture is no reason to end the stream: the next keyframe repairs it.
                 tracing::warn!(number = frame.number, %failure, "a frame is not shown");
-                self.lost = true;
-                self.newest.send_modify(|newest| newest.undecoded += 1);
+                let rest = decoder.rest();
+                self.lose(rest);
                 None
             }
+        }
+    }
+
+    /// Note that the picture is lost, and ask for a keyframe once the decoder can take it. A stream that never decodes
+    /// costs its publisher one more keyframe, and one that rarely does at most one in [`ASK_INTERVAL`].
+    fn lose(&mut self, rest: Duration) {
+        self.newest.send_modify(|newest| newest.undecoded += 1);
+        let began = !std::mem::replace(&mut self.lost, true);
+        if began || !rest.is_zero() {
+            let ready = Instant::now() + rest;
+            let allowed = self.asked.map(|asked| asked + ASK_INTERVAL);
+            self.ask = Some(allowed.map_or(ready, |allowed| allowed.max(ready)));
         }
     }
 }
@@ -140,13 +177,29 @@ impl Sink for HttpSink {
         self.decode_time
     }
 
+    fn wants_keyframe(&mut self) -> bool {
+        let due = self.ask.is_some_and(|at| at <= Instant::now());
+        if due {
+            self.ask = None;
+            self.asked = Some(Instant::now());
+        }
+        due
+    }
+
     fn start(&mut self, info: &StreamInfo) -> Result<()> {
         let codec = match info.codec {
             Codec::H264 => "H.264",
             Codec::Mjpeg => "Motion JPEG",
         };
-        self.decoder = Some(Decoder::new(info.codec)?);
+        self.codec = Some(info.codec);
+        if info.codec == Codec::H264 && self.decoder.is_none() {
+            self.decoder = Some(match &self.program {
+                Some(program) => Decoder::by_program(program, Codec::H264)?,
+                None => Decoder::new(Codec::H264)?,
+            });
+        }
         self.lost = false;
+        self.ask = None;
         let words: Bytes = format!("{codec}, {}x{} pixels", info.width, info.height).into();
         self.newest.send_modify(|newest| newest.stream = words);
         Ok(())

@@ -131,6 +131,7 @@ async fn health(State(page): State<Page>) -> Response {
         "status": status,
         "stream": String::from_utf8_lossy(&newest.stream),
         "frames": newest.frames,
+        "pictures": newest.pictures,
         "undecoded": newest.undecoded,
     });
     ([(header::CONTENT_TYPE, "application/json")], answer.to_string()).into_response()
