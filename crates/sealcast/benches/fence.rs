@@ -1,11 +1,12 @@
 //! What the fence around the decoder adds to a frame: the same frames of 720p decoded in this process and in one of
-//! their own, in turns. `cargo bench -p sealcast --bench fence [-- ROUNDS]`
+//! their own, in turns. Processor time is that of both processes. `cargo bench -p sealcast --bench fence [-- ROUNDS]`
 
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use sealcast::codec::{BareDecoder, Decoder, H264Encoder, H264Settings, jpeg};
+use sealcast::codec::{BareDecoder, Decoder, H264Encoder, H264Settings, decoders_cpu_time, jpeg};
 use sealcast::media::{Codec, FrameRate, Picture};
+use sealcast::meter::resources::thread_cpu_time;
 use sealcast::source::test_card::{CardClock, CardPainter};
 
 /// Frames of a round.
@@ -29,8 +30,8 @@ fn main() {
         .collect();
     println!("{}x{}, times of one frame in µs", SIZE.0, SIZE.1);
     println!(
-        "{:<14}{:>8}{:>10}{:>10}{:>10}{:>10}{:>12}{:>12}",
-        "codec", "frames", "bare p50", "p95", "fenced p50", "p95", "added p50", "p95"
+        "{:<14}{:>8}{:>10}{:>8}{:>12}{:>8}{:>11}{:>8}{:>10}{:>11}",
+        "codec", "frames", "bare p50", "p95", "fenced p50", "p95", "added p50", "p95", "CPU bare", "CPU added"
     );
     measure("H.264", Codec::H264, &h264(&pictures), rounds);
     measure("Motion JPEG", Codec::Mjpeg, &jpegs, rounds);
@@ -63,6 +64,7 @@ fn measure(name: &str, codec: Codec, frames: &[Vec<u8>], rounds: usize) {
     let program = Path::new(env!("CARGO_BIN_EXE_sealcast"));
     let mut fenced = Decoder::by_program(program, codec).expect("a decoder behind the fence");
     let (mut here, mut there, mut added) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut cpu_here, mut cpu_added) = (Vec::new(), Vec::new());
     for round in 0..=rounds {
         for (index, frame) in frames.iter().enumerate() {
             let mut inside = || timed(|| bare.decode(frame).expect("a frame that decodes"));
@@ -74,27 +76,42 @@ fn measure(name: &str, codec: Codec, frames: &[Vec<u8>], rounds: usize) {
                 let second = behind();
                 (inside(), second)
             };
-            assert!(first.1 == second.1 && first.1.is_some());
+            assert!(first.picture == second.picture && first.picture.is_some());
             if round > 0 {
-                here.push(first.0);
-                there.push(second.0);
-                added.push(second.0 - first.0);
+                here.push(first.wall);
+                there.push(second.wall);
+                added.push(second.wall - first.wall);
+                cpu_here.push(first.cpu);
+                cpu_added.push(second.cpu - first.cpu);
             }
         }
     }
     let count = here.len();
-    let [here, there, added] = [here, there, added].map(|mut times| {
+    let [here, there, added, cpu_here, cpu_added] = [here, there, added, cpu_here, cpu_added].map(|mut times| {
         times.sort_by(f64::total_cmp);
         [0.5, 0.95].map(|part| times[((times.len() - 1) as f64 * part).round() as usize])
     });
     println!(
-        "{name:<14}{count:>8}{:>10.0}{:>10.0}{:>10.0}{:>10.0}{:>12.0}{:>12.0}",
-        here[0], here[1], there[0], there[1], added[0], added[1]
+        "{name:<14}{count:>8}{:>10.0}{:>8.0}{:>12.0}{:>8.0}{:>11.0}{:>8.0}{:>10.0}{:>11.0}",
+        here[0], here[1], there[0], there[1], added[0], added[1], cpu_here[0], cpu_added[0]
     );
 }
 
-fn timed<T>(step: impl FnOnce() -> T) -> (f64, T) {
-    let began = Instant::now();
-    let result = step();
-    (began.elapsed().as_secs_f64() * 1e6, result)
+/// One frame decoded, and the microseconds that it took.
+struct Decoded {
+    wall: f64,
+    cpu: f64,
+    picture: Option<Picture>,
+}
+
+fn timed(decode: impl FnOnce() -> Option<Picture>) -> Decoded {
+    let cpu = || thread_cpu_time() + decoders_cpu_time();
+    let (cpu_before, began) = (cpu(), Instant::now());
+    let picture = decode();
+    let (wall, cpu) = (began.elapsed(), cpu() - cpu_before);
+    Decoded {
+        wall: wall.as_secs_f64() * 1e6,
+        cpu: cpu.as_secs_f64() * 1e6,
+        picture,
+    }
 }

@@ -308,14 +308,15 @@ fn a_large_file_is_not_read_into_memory() {
 fn every_sink_and_the_test_card_open_by_their_urls() {
     let dir = scratch();
     let mut card = source::open("test:320x240@25").expect("a test card");
-    for url in [
-        "null:",
-        "http://127.0.0.1:0",
-        &format!("file:{}/card.mp4", dir.path().display()),
-    ] {
+    for url in ["null:", &format!("file:{}/card.mp4", dir.path().display())] {
         let mut sink = sink::open(url).unwrap_or_else(|e| panic!("{url}: {e}"));
         pump(&mut *card, &mut *sink, 0);
     }
+    let mut page = sink::open("http://127.0.0.1:0").expect("a page");
+    // This test program is none that decodes behind a fence, and a page without one does not decode by itself.
+    let failure = page.start(&card.info()).expect_err("no decoder");
+    assert_eq!(failure.kind, sealcast::failure::FailureKind::Sink, "{failure}");
+    assert!(failure.what.contains("the decoder's process"), "{failure}");
     for wrong in ["", "null:x", "out.mp4", "rtmp://x/", "file:", "file:out.mp4?shiny"] {
         let failure = sink::open(wrong)
             .err()

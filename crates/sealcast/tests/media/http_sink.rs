@@ -179,6 +179,25 @@ fn a_lost_frame_is_counted_and_the_next_keyframe_heals() {
 }
 
 #[test]
+fn a_stream_that_changes_its_size_or_codec_is_shown_on() {
+    let (mut sink, page) = sink();
+    for card in ["320x240@100", "640x480@100", "320x240@100?codec=mjpeg", "160x120@100"] {
+        let mut source = test_card::open(card).expect("a source");
+        sink.start(&source.info()).expect("a start");
+        for _ in 0..3 {
+            let frame = received(source.next().expect("a frame").expect("no end"));
+            sink.write(&frame).expect("written");
+        }
+        let shown = jpeg::decode(&page.get("/snapshot.jpg").1).expect("a JPEG");
+        let info = source.info();
+        assert_eq!((shown.width, shown.height), (info.width as usize, info.height as usize));
+    }
+    let health: serde_json::Value = serde_json::from_slice(&page.get("/health").1).expect("JSON");
+    let counts = ["pictures", "undecoded"].map(|name| health[name].as_u64());
+    assert_eq!(counts, [Some(12), Some(0)], "{health}");
+}
+
+#[test]
 fn slow_browsers_do_not_hold_up_the_stream() {
     let (mut sink, page) = sink();
     let mut source = test_card::open("1280x720@100?codec=mjpeg&quality=95").expect("a source");

@@ -17,8 +17,9 @@ use crate::media::Picture;
 /// Size of the shared memory: the largest picture. It takes no memory before something is written there.
 const MAX_PICTURE_BYTES: u64 = MAX_PIXELS as u64 / 2 * 3;
 
-/// Once a deadline is over, an answer that is there already is still taken: this program may have been stopped itself.
-const LAST_LOOK: Duration = Duration::from_millis(1);
+/// Longest single wait, and the most that one wait counts: a machine that stood still, or a program that was stopped,
+/// finds the process's time hardly used.
+const TURN: Duration = Duration::from_millis(250);
 
 /// Why a decoder's process is of no more use.
 #[derive(Debug)]
@@ -69,69 +70,62 @@ impl Channel {
 
     /// Wait until the process is fenced. `Err` of words: it cannot start.
     pub(super) fn greeting(&mut self, patience: Duration) -> Result<Result<Raised, String>, Fault> {
-        let deadline = Instant::now() + patience;
-        match self.answer(deadline)? {
+        let mut patience = Patience(patience);
+        match self.answer(&mut patience)? {
             Answer::Ready(raised) => Ok(Ok(raised)),
-            Answer::Failed(words) => Ok(Err(self.words(words, deadline)?)),
+            Answer::Failed(words) => Ok(Err(self.words(words, &mut patience)?)),
             other => Err(Fault::Nonsense(format!("{other:?} before its first frame"))),
         }
     }
 
     /// Have one frame decoded.
     pub(super) fn decode(&mut self, frame: &[u8], patience: Duration) -> Result<Reply, Fault> {
-        let deadline = Instant::now() + patience;
-        self.ask(frame, deadline)?;
-        match self.answer(deadline)? {
+        let mut patience = Patience(patience);
+        self.ask(frame, &mut patience)?;
+        match self.answer(&mut patience)? {
             Answer::Picture(width, height) => self.picture(width, height).map(Reply::Picture),
             Answer::Nothing => Ok(Reply::Nothing),
-            Answer::Failed(words) => Ok(Reply::Failed(self.words(words, deadline)?)),
+            Answer::Failed(words) => Ok(Reply::Failed(self.words(words, &mut patience)?)),
             Answer::Ready(_) => Err(Fault::Nonsense("that it is ready, a second time".into())),
         }
     }
 
-    fn ask(&mut self, frame: &[u8], deadline: Instant) -> Result<(), Fault> {
+    fn ask(&mut self, frame: &[u8], patience: &mut Patience) -> Result<(), Fault> {
         let too_long = |_| Fault::System(ErrorKind::InvalidInput.into());
         let length = u32::try_from(frame.len()).map_err(too_long)?.to_le_bytes();
         let mut parts = [IoSlice::new(&length), IoSlice::new(frame)];
         let mut rest = &mut parts[..];
         while !rest.is_empty() {
-            let patience = remaining(deadline);
-            self.socket
-                .set_write_timeout(Some(patience.max(LAST_LOOK)))
-                .map_err(Fault::System)?;
-            let written = self.socket.write_vectored(rest);
-            let count = transferred(written, patience)?;
+            let turn = patience.turn()?;
+            self.socket.set_write_timeout(Some(turn)).map_err(Fault::System)?;
+            let count = patience.spend(|| self.socket.write_vectored(rest))?.unwrap_or(0);
             IoSlice::advance_slices(&mut rest, count);
         }
         Ok(())
     }
 
-    fn answer(&mut self, deadline: Instant) -> Result<Answer, Fault> {
+    fn answer(&mut self, patience: &mut Patience) -> Result<Answer, Fault> {
         let mut header = [0; HEADER];
-        self.receive(&mut header, deadline)?;
+        self.receive(&mut header, patience)?;
         Answer::from_bytes(header).ok_or_else(|| Fault::Nonsense(format!("{header:02x?}")))
     }
 
     /// The words of an answer: the length was bounded with its header.
-    fn words(&mut self, length: usize, deadline: Instant) -> Result<String, Fault> {
+    fn words(&mut self, length: usize, patience: &mut Patience) -> Result<String, Fault> {
         let mut words = vec![0; length];
-        self.receive(&mut words, deadline)?;
+        self.receive(&mut words, patience)?;
         Ok(printable(&words))
     }
 
-    fn receive(&mut self, mut space: &mut [u8], deadline: Instant) -> Result<(), Fault> {
+    fn receive(&mut self, mut space: &mut [u8], patience: &mut Patience) -> Result<(), Fault> {
         while !space.is_empty() {
-            let patience = remaining(deadline);
-            self.socket
-                .set_read_timeout(Some(patience.max(LAST_LOOK)))
-                .map_err(Fault::System)?;
-            let read = self.socket.read(space);
-            let ended = matches!(read, Ok(0));
-            let count = transferred(read, patience)?;
-            if ended {
-                return Err(Fault::Ended);
+            let turn = patience.turn()?;
+            self.socket.set_read_timeout(Some(turn)).map_err(Fault::System)?;
+            match patience.spend(|| self.socket.read(space))? {
+                Some(0) => return Err(Fault::Ended),
+                Some(count) => space = &mut space[count..],
+                None => {}
             }
-            space = &mut space[count..];
         }
         Ok(())
     }
@@ -167,21 +161,32 @@ impl Channel {
     }
 }
 
-fn remaining(deadline: Instant) -> Duration {
-    deadline.saturating_duration_since(Instant::now())
-}
+/// The time that is left to a process for its answer.
+struct Patience(Duration);
 
-/// The bytes that went over the socket; none if the call was interrupted, or there is still time.
-fn transferred(result: io::Result<usize>, patience: Duration) -> Result<usize, Fault> {
-    match result {
-        Ok(count) => Ok(count),
-        Err(error) => match error.kind() {
-            ErrorKind::Interrupted => Ok(0),
-            ErrorKind::WouldBlock | ErrorKind::TimedOut if !patience.is_zero() => Ok(0),
-            ErrorKind::WouldBlock | ErrorKind::TimedOut => Err(Fault::Silent),
-            ErrorKind::BrokenPipe | ErrorKind::ConnectionReset => Err(Fault::Ended),
-            _ => Err(Fault::System(error)),
-        },
+impl Patience {
+    /// How long to wait now.
+    fn turn(&self) -> Result<Duration, Fault> {
+        match self.0.min(TURN) {
+            Duration::ZERO => Err(Fault::Silent),
+            turn => Ok(turn),
+        }
+    }
+
+    /// Wait for `transfer`. Returns the bytes that went over the socket; `None` if it was interrupted, or its turn is
+    /// over.
+    fn spend(&mut self, transfer: impl FnOnce() -> io::Result<usize>) -> Result<Option<usize>, Fault> {
+        let began = Instant::now();
+        let result = transfer();
+        self.0 = self.0.saturating_sub(began.elapsed().min(TURN));
+        match result {
+            Ok(count) => Ok(Some(count)),
+            Err(error) => match error.kind() {
+                ErrorKind::Interrupted | ErrorKind::WouldBlock | ErrorKind::TimedOut => Ok(None),
+                ErrorKind::BrokenPipe | ErrorKind::ConnectionReset => Err(Fault::Ended),
+                _ => Err(Fault::System(error)),
+            },
+        }
     }
 }
 
