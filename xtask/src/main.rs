@@ -1,18 +1,20 @@
 //! The common entry point for developers and CI.
 //!
 //! `cargo xtask test` on a fresh Debian machine installs what the tests need and runs every check that a change must
-//! pass; `nightly` adds the slow ones. Only the standard library is used, so this program builds in seconds.
+//! pass; `nightly` adds the slow ones. It uses few crates, so it builds in seconds.
 
 #![forbid(unsafe_code)]
 
 mod checks;
 mod codec;
+mod deny;
 mod dist;
 mod formal;
 mod fuzz;
 mod installed;
 mod kernels;
 mod load;
+mod metadata;
 mod packages;
 mod reference;
 mod shell;
@@ -44,6 +46,8 @@ cargo xtask COMMAND
                             models expect; --install installs Verifpal
   sanitizer                 the cipher crate's tests under the address sanitizer
   aarch64                   the same tests on aarch64, in an emulator
+  deny [--install]          the rules of deny.toml for dependencies: licences, bans, sources, advisories; --install
+                            installs cargo-deny, without which advisories are not looked at
   installed                 check that the program built alone refuses study suites and contains none of their code
   reference                 check vectors/ against the Python reference
   dist                      build the program to install with profile-guided optimisation (20 minutes)
@@ -71,6 +75,11 @@ fn main() -> ExitCode {
         ["sanitizer"] => summary.step("sanitizer", kernels::sanitizer),
         ["aarch64"] => summary.step("aarch64", kernels::aarch64),
         ["installed"] => summary.step("installed", installed::step),
+        ["deny"] => deny::steps(&mut summary),
+        ["deny", "--install"] => {
+            summary.step("install", deny::install);
+            deny::steps(&mut summary)
+        }
         ["dist"] => summary.step("dist", dist::step),
         ["reference"] => summary.step("reference", reference::step),
         ["formal"] => models(&mut summary),
@@ -104,10 +113,12 @@ fn test(summary: &mut Summary) -> bool {
         summary.skip("tests", "the build failed");
     }
     summary.step("docs", checks::docs);
+    deny::steps(summary);
     summary.step("reference", reference::step)
 }
 
 fn nightly(summary: &mut Summary, fuzzing: Duration) -> bool {
+    summary.step("install", deny::install);
     test(summary);
     under_load(summary, 1);
     summary.step("long tests", checks::nightly_tests);
