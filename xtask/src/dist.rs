@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::SystemTime;
 
+use crate::sbom;
 use crate::shell::{cargo, command, output, run, target_dir};
 use crate::summary::Outcome;
 
@@ -33,15 +34,16 @@ const LOADS: [&[&str]; 2] = [
 
 pub(crate) fn step() -> Outcome {
     match build() {
-        Ok(program) => Outcome::Ok(format!("install {}; sealcast-lab is beside it", program.display())),
+        Ok(program) => Outcome::Ok(format!(
+            "install {}; sealcast-lab and the bill of materials are beside it",
+            program.display()
+        )),
         Err(reason) => Outcome::Failed(reason),
     }
 }
 
 fn build() -> Result<PathBuf, String> {
-    let host = output(&mut command("rustc", &["--version", "--verbose"]))
-        .and_then(|said| Some(said.lines().find_map(|line| line.strip_prefix("host: "))?.to_owned()))
-        .ok_or("`rustc --version --verbose` names no host")?;
+    let host = sbom::host()?;
     let merger = merger(&host)?;
     let place = target_dir().join("pgo");
     let counts = place.join("counts");
@@ -72,6 +74,11 @@ fn build() -> Result<PathBuf, String> {
         &place,
         &arranged,
     ))?;
+    let bill = sbom::Build {
+        target: &host,
+        together: &["sealcast", "sealcast-lab"],
+    };
+    sbom::write(&bill, &built.join("sealcast.cdx.json"))?;
     Ok(built.join("sealcast"))
 }
 

@@ -17,6 +17,7 @@ mod load;
 mod metadata;
 mod packages;
 mod reference;
+mod sbom;
 mod shell;
 mod summary;
 mod tidy;
@@ -50,6 +51,7 @@ cargo xtask COMMAND
                             installs cargo-deny, without which advisories are not looked at
   installed                 check that the program built alone refuses study suites and contains none of their code
   reference                 check vectors/ against the Python reference
+  sbom                      write the bill of materials of the program (CycloneDX) to target/sealcast.cdx.json
   dist                      build the program to install with profile-guided optimisation (20 minutes)
 ";
 
@@ -80,6 +82,7 @@ fn main() -> ExitCode {
             summary.step("install", deny::install);
             deny::steps(&mut summary)
         }
+        ["sbom"] => summary.step("sbom", sbom::step),
         ["dist"] => summary.step("dist", dist::step),
         ["reference"] => summary.step("reference", reference::step),
         ["formal"] => models(&mut summary),

@@ -1,6 +1,7 @@
 //! What cargo says about the packages of the lock file.
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 
 use serde::Deserialize;
 
@@ -20,6 +21,9 @@ pub(crate) struct Package {
     /// `None` for the project's own crates.
     pub(crate) source: Option<String>,
     pub(crate) dependencies: Vec<Dependency>,
+    /// The `Cargo.toml` in its folder.
+    pub(crate) manifest_path: PathBuf,
+    pub(crate) repository: Option<String>,
     /// An empty list for what is never published.
     publish: Option<Vec<String>>,
 }

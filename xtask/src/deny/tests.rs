@@ -8,6 +8,7 @@ const TEXT: &str = include_str!("../../../deny.toml");
 fn package(fields: &str) -> Package {
     let text = format!(
         r#"{{"id": "x", "name": "example", "version": "1.0.0", "license": "MIT", "dependencies": [],
+            "manifest_path": "Cargo.toml",
             "source": "registry+https://github.com/rust-lang/crates.io-index"{fields}}}"#
     );
     let mut fields: serde_json::Map<String, serde_json::Value> = serde_json::Map::new();
