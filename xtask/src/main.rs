@@ -16,7 +16,9 @@ mod kernels;
 mod load;
 mod metadata;
 mod packages;
+mod paths;
 mod reference;
+mod reproducible;
 mod sbom;
 mod shell;
 mod summary;
@@ -35,7 +37,7 @@ cargo xtask COMMAND
   test                      install what the tests need (Debian packages), then run everything a change must not break
   nightly [--seconds N]     `test`, then the checks that take long or measure: the suite under load and on one
                             processor, network runs in real time, costs, 4K, soak, fuzzing for N seconds per target
-                            (180), the address sanitizer, aarch64, formal models
+                            (600), two builds with the same bytes, the address sanitizer, aarch64, formal models
 
  Parts of them, and other tools:
   packages                  only the first step of `test`
@@ -51,8 +53,10 @@ cargo xtask COMMAND
                             installs cargo-deny, without which advisories are not looked at
   installed                 check that the program built alone refuses study suites and contains none of their code
   reference                 check vectors/ against the Python reference
+  reproducible [--quick]    build the program twice, in two folders, and compare the bytes; --quick: not optimised
   sbom                      write the bill of materials of the program (CycloneDX) to target/sealcast.cdx.json
-  dist                      build the program to install with profile-guided optimisation (20 minutes)
+  dist [--counts FILE]      build the program to install with profile-guided optimisation (20 minutes); with the counts
+                            of another build of these sources it has the same bytes
 ";
 
 fn main() -> ExitCode {
@@ -82,8 +86,11 @@ fn main() -> ExitCode {
             summary.step("install", deny::install);
             deny::steps(&mut summary)
         }
+        ["reproducible"] => summary.step("same bytes", || reproducible::step("dist", false)),
+        ["reproducible", "--quick"] => summary.step("same bytes", || reproducible::step("dev", true)),
         ["sbom"] => summary.step("sbom", sbom::step),
-        ["dist"] => summary.step("dist", dist::step),
+        ["dist"] => summary.step("dist", || dist::step(None)),
+        ["dist", "--counts", file] => summary.step("dist", || dist::step(Some(file.as_ref()))),
         ["reference"] => summary.step("reference", reference::step),
         ["formal"] => models(&mut summary),
         ["formal", "--install"] => {
@@ -102,7 +109,7 @@ fn usage() -> ExitCode {
 }
 
 /// Time for each fuzz target every night.
-const FUZZING: Duration = Duration::from_secs(180);
+const FUZZING: Duration = Duration::from_secs(600);
 
 /// Runs every step even after one has failed, except those that need the build.
 fn test(summary: &mut Summary) -> bool {
@@ -126,6 +133,7 @@ fn nightly(summary: &mut Summary, fuzzing: Duration) -> bool {
     under_load(summary, 1);
     summary.step("long tests", checks::nightly_tests);
     summary.step("installed", installed::step);
+    summary.step("same bytes", || reproducible::step("dist", false));
     summary.step("sanitizer", kernels::sanitizer);
     summary.step("aarch64", kernels::aarch64);
     summary.step("fuzz", || fuzz::step(fuzzing, None));
