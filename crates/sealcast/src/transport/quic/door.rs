@@ -33,19 +33,19 @@ pub(super) fn key(responder: &PeerId) -> [u8; 32] {
 
 /// Connection IDs of one length that only the holder of a key can make: a nonce and its MAC.
 #[derive(Clone)]
-pub(super) struct KeyedIds {
+pub(crate) struct KeyedIds {
     key: hmac::Key,
     length: usize,
 }
 
 impl KeyedIds {
     /// IDs for the first packets of a connecting end.
-    pub(super) fn chosen(key: &[u8; 32]) -> Self {
+    pub(crate) fn chosen(key: &[u8; 32]) -> Self {
         Self::new(key, CHOSEN)
     }
 
     /// IDs that a listener issues.
-    pub(super) fn issued(key: &[u8; 32]) -> Self {
+    pub(crate) fn issued(key: &[u8; 32]) -> Self {
         Self::new(key, ISSUED)
     }
 
@@ -54,7 +54,7 @@ impl KeyedIds {
         Self { key, length }
     }
 
-    pub(super) fn make(&self) -> ConnectionId {
+    pub(crate) fn make(&self) -> ConnectionId {
         let nonce = RandomConnectionIdGenerator::new(NONCE).generate_cid();
         let mac = hmac::sign(&self.key, &nonce);
         ConnectionId::new(&[&nonce[..], &mac.as_ref()[..self.length - NONCE]].concat())
@@ -88,14 +88,14 @@ impl ConnectionIdGenerator for KeyedIds {
 }
 
 /// Lets in packets whose connection ID was made with one of two keys.
-pub(super) struct Door {
+pub(crate) struct Door {
     chosen: KeyedIds,
     issued: KeyedIds,
 }
 
 impl Door {
     /// `key` is the one that follows from the ticket; `issued` makes the IDs of this end.
-    pub(super) fn new(key: &[u8; 32], issued: KeyedIds) -> Self {
+    pub(crate) fn new(key: &[u8; 32], issued: KeyedIds) -> Self {
         Self {
             chosen: KeyedIds::chosen(key),
             issued,
@@ -104,7 +104,7 @@ impl Door {
 
     /// Keeps the packets that may come in of a run of packets `stride` bytes long, the last perhaps shorter, in their
     /// order at the beginning of `run`. Returns their length, and the number of packets that stay outside.
-    pub(super) fn sift(&self, run: &mut [u8], stride: usize) -> (usize, u64) {
+    pub(crate) fn sift(&self, run: &mut [u8], stride: usize) -> (usize, u64) {
         let (mut kept, mut strangers) = (0, 0);
         let mut last = None;
         for from in (0..run.len()).step_by(stride.max(1)) {
