@@ -19,6 +19,7 @@ mod packages;
 mod paths;
 mod reference;
 mod reproducible;
+mod sanitized;
 mod sbom;
 mod shell;
 mod summary;
@@ -47,7 +48,8 @@ cargo xtask COMMAND
                             run each fuzz target, or the one named, for N seconds (20)
   formal [--install]        run the Verifpal and ProVerif models of docs/formal and compare the results with what the
                             models expect; --install installs Verifpal
-  sanitizer                 the cipher crate's tests under the address sanitizer
+  sanitizer                 under the address sanitizer: the tests of the cipher crate, and those of protocol and
+                            program with their dependencies, also in C and C++
   aarch64                   the same tests on aarch64, in an emulator
   deny [--install]          the rules of deny.toml for dependencies: licences, bans, sources, advisories; --install
                             installs cargo-deny, without which advisories are not looked at
@@ -78,7 +80,7 @@ fn main() -> ExitCode {
             Ok(rounds) => under_load(&mut summary, rounds),
             Err(_) => return usage(),
         },
-        ["sanitizer"] => summary.step("sanitizer", kernels::sanitizer),
+        ["sanitizer"] => sanitizers(&mut summary),
         ["aarch64"] => summary.step("aarch64", kernels::aarch64),
         ["installed"] => summary.step("installed", installed::step),
         ["deny"] => deny::steps(&mut summary),
@@ -134,10 +136,15 @@ fn nightly(summary: &mut Summary, fuzzing: Duration) -> bool {
     summary.step("long tests", checks::nightly_tests);
     summary.step("installed", installed::step);
     summary.step("same bytes", || reproducible::step("dist", false));
-    summary.step("sanitizer", kernels::sanitizer);
+    sanitizers(summary);
     summary.step("aarch64", kernels::aarch64);
     summary.step("fuzz", || fuzz::step(fuzzing, None));
     models(summary)
+}
+
+fn sanitizers(summary: &mut Summary) -> bool {
+    summary.step("sanitizer", kernels::sanitizer);
+    summary.step("addresses", sanitized::addresses)
 }
 
 fn models(summary: &mut Summary) -> bool {
