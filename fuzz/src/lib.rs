@@ -7,6 +7,8 @@ pub use alone::{handshake, wait_until};
 use std::sync::Arc;
 use std::time::Duration;
 
+use sealcast::media::Codec;
+use sealcast::source::{annexb, mjpeg};
 use sealcast_proto::clock::Now;
 use sealcast_proto::keys::{
     HandshakeConfig, HelloKeys, Identity, Invite, Mechanism, PresharedKey, Role, Side, ticket_mac,
@@ -169,6 +171,19 @@ pub fn unit(number: u16) -> Unit {
         1 => Unit::Packet,
         bytes => Unit::Chunk(bytes),
     }
+}
+
+/// The frames of a stream as a file holds it; all of it as one frame if it cannot be split.
+pub fn frames(codec: Codec, stream: &[u8]) -> Vec<Vec<u8>> {
+    let split = match codec {
+        Codec::H264 => annexb::split_access_units(stream),
+        Codec::Mjpeg => mjpeg::split_images(stream),
+    };
+    let whole = || vec![stream.to_vec()];
+    split.map_or_else(
+        |_| whole(),
+        |frames| frames.iter().map(|frame| frame.to_vec()).collect(),
+    )
 }
 
 /// The network's action on a message.

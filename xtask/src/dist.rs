@@ -5,11 +5,13 @@
 //! comes milliseconds after the last, and finds the processor's caches cold: loading code into them is most of a
 //! gateway's delay.
 
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::time::SystemTime;
 
-use crate::shell::{cargo, command, output, run, target_dir};
+use crate::paths::{Places, cargo_home, forget_assembly};
+use crate::sbom;
+use crate::shell::{cargo, command, output, root, run, target_dir};
 use crate::summary::Outcome;
 
 /// The training loads: gateways, and frames over datagrams with losses, at the rates of cameras. A load at full speed
@@ -31,38 +33,31 @@ const LOADS: [&[&str]; 2] = [
     ],
 ];
 
-pub(crate) fn step() -> Outcome {
-    match build() {
-        Ok(program) => Outcome::Ok(format!("install {}; sealcast-lab is beside it", program.display())),
+/// With the counts of an earlier build, whose sources and compiler were the same, the program has the same bytes.
+pub(crate) fn step(counts: Option<&Path>) -> Outcome {
+    match build(counts) {
+        Ok(program) => Outcome::Ok(format!(
+            "install {}; sealcast-lab, the bill of materials and the counts are beside it",
+            program.display()
+        )),
         Err(reason) => Outcome::Failed(reason),
     }
 }
 
-fn build() -> Result<PathBuf, String> {
-    let host = output(&mut command("rustc", &["--version", "--verbose"]))
-        .and_then(|said| Some(said.lines().find_map(|line| line.strip_prefix("host: "))?.to_owned()))
-        .ok_or("`rustc --version --verbose` names no host")?;
-    let merger = merger(&host)?;
+fn build(counts: Option<&Path>) -> Result<PathBuf, String> {
+    let host = sbom::host()?;
     let place = target_dir().join("pgo");
-    let counts = place.join("counts");
-    // Counts of another build would be mixed in.
-    let _ = std::fs::remove_dir_all(&counts);
-
-    println!("1 of 3: the program with execution counters");
-    let counting = format!("-Cprofile-generate={}", counts.display());
-    run(&mut compile(&["--bin=sealcast-lab"], &host, &place, &counting))?;
-
-    println!("2 of 3: the training loads");
     let built = place.join(&host).join("dist");
-    for load in LOADS {
-        run(&mut command(built.join("sealcast-lab"), load))?;
-    }
-    // A new file name each time, since cargo recompiles if the flags change, but not if only the file's content does.
-    let seconds = SystemTime::UNIX_EPOCH.elapsed().map_or(0, |time| time.as_secs());
-    let merged = place.join(format!("{seconds}.profdata"));
-    run(Command::new(&merger)
-        .args(["merge", "--output"])
-        .args([&merged, &counts]))?;
+    let counted = match counts {
+        Some(file) => file.to_owned(),
+        None => count(&host, &place, &built)?,
+    };
+    let bytes = std::fs::read(&counted).map_err(|error| format!("{}: {error}", counted.display()))?;
+    // Another name for other counts, since cargo recompiles if the flags change, but not if only a file's content does.
+    let mut hasher = DefaultHasher::new();
+    bytes.hash(&mut hasher);
+    let merged = place.join(format!("{:016x}.profdata", hasher.finish()));
+    std::fs::write(&merged, &bytes).map_err(|error| format!("{}: {error}", merged.display()))?;
 
     println!("3 of 3: the programs, with their code laid out by the counts");
     let arranged = format!("-Cprofile-use={}", merged.display());
@@ -72,7 +67,38 @@ fn build() -> Result<PathBuf, String> {
         &place,
         &arranged,
     ))?;
-    Ok(built.join("sealcast"))
+    let program = built.join("sealcast");
+    forget_assembly(&program)?;
+    let bill = sbom::Build {
+        target: &host,
+        together: &["sealcast", "sealcast-lab"],
+    };
+    sbom::write(&bill, &built.join("sealcast.cdx.json"))?;
+    let kept = built.join("sealcast.profdata");
+    std::fs::write(&kept, &bytes).map_err(|error| format!("{}: {error}", kept.display()))?;
+    Ok(program)
+}
+
+/// Runs the program under the loads with execution counters; returns the file of the counts.
+fn count(host: &str, place: &Path, built: &Path) -> Result<PathBuf, String> {
+    let merger = merger(host)?;
+    let counts = place.join("counts");
+    // Counts of another build would be mixed in.
+    let _ = std::fs::remove_dir_all(&counts);
+
+    println!("1 of 3: the program with execution counters");
+    let counting = format!("-Cprofile-generate={}", counts.display());
+    run(&mut compile(&["--bin=sealcast-lab"], host, place, &counting))?;
+
+    println!("2 of 3: the training loads");
+    for load in LOADS {
+        run(&mut command(built.join("sealcast-lab"), load))?;
+    }
+    let merged = place.join("counts.profdata");
+    run(Command::new(&merger)
+        .args(["merge", "--output"])
+        .args([&merged, &counts]))?;
+    Ok(merged)
 }
 
 /// Compiles the laboratory each time, too: without it cargo gives functions other names than in the counted build. An
@@ -81,7 +107,12 @@ fn compile(programs: &[&str], host: &str, place: &Path, flags: &str) -> Command 
     let mut command = cargo(&["build", "--profile=dist", "--locked"]);
     command.args(programs);
     command.args(["--package=sealcast", "--package=sealcast-lab", "--target", host]);
-    command.env("CARGO_TARGET_DIR", place).env("RUSTFLAGS", flags);
+    let places = Places {
+        root: root(),
+        target: place.to_owned(),
+        cargo_home: cargo_home(),
+    };
+    places.forget(&mut command, &[flags.to_owned()]);
     command
 }
 

@@ -1,20 +1,26 @@
 //! The common entry point for developers and CI.
 //!
 //! `cargo xtask test` on a fresh Debian machine installs what the tests need and runs every check that a change must
-//! pass; `nightly` adds the slow ones. Only the standard library is used, so this program builds in seconds.
+//! pass; `nightly` adds the slow ones. It uses few crates, so it builds in seconds.
 
 #![forbid(unsafe_code)]
 
 mod checks;
 mod codec;
+mod deny;
 mod dist;
 mod formal;
 mod fuzz;
 mod installed;
 mod kernels;
 mod load;
+mod metadata;
 mod packages;
+mod paths;
 mod reference;
+mod reproducible;
+mod sanitized;
+mod sbom;
 mod shell;
 mod summary;
 mod tidy;
@@ -32,7 +38,7 @@ cargo xtask COMMAND
   test                      install what the tests need (Debian packages), then run everything a change must not break
   nightly [--seconds N]     `test`, then the checks that take long or measure: the suite under load and on one
                             processor, network runs in real time, costs, 4K, soak, fuzzing for N seconds per target
-                            (180), the address sanitizer, aarch64, formal models
+                            (600), two builds with the same bytes, the address sanitizer, aarch64, formal models
 
  Parts of them, and other tools:
   packages                  only the first step of `test`
@@ -42,11 +48,17 @@ cargo xtask COMMAND
                             run each fuzz target, or the one named, for N seconds (20)
   formal [--install]        run the Verifpal and ProVerif models of docs/formal and compare the results with what the
                             models expect; --install installs Verifpal
-  sanitizer                 the cipher crate's tests under the address sanitizer
+  sanitizer                 under the address sanitizer: the tests of the cipher crate, and those of protocol and
+                            program with their dependencies, also in C and C++
   aarch64                   the same tests on aarch64, in an emulator
+  deny [--install]          the rules of deny.toml for dependencies: licences, bans, sources, advisories; --install
+                            installs cargo-deny, without which advisories are not looked at
   installed                 check that the program built alone refuses study suites and contains none of their code
   reference                 check vectors/ against the Python reference
-  dist                      build the program to install with profile-guided optimisation (20 minutes)
+  reproducible [--quick]    build the program twice, in two folders, and compare the bytes; --quick: not optimised
+  sbom                      write the bill of materials of the program (CycloneDX) to target/sealcast.cdx.json
+  dist [--counts FILE]      build the program to install with profile-guided optimisation (20 minutes); with the counts
+                            of another build of these sources it has the same bytes
 ";
 
 fn main() -> ExitCode {
@@ -68,10 +80,19 @@ fn main() -> ExitCode {
             Ok(rounds) => under_load(&mut summary, rounds),
             Err(_) => return usage(),
         },
-        ["sanitizer"] => summary.step("sanitizer", kernels::sanitizer),
+        ["sanitizer"] => sanitizers(&mut summary),
         ["aarch64"] => summary.step("aarch64", kernels::aarch64),
         ["installed"] => summary.step("installed", installed::step),
-        ["dist"] => summary.step("dist", dist::step),
+        ["deny"] => deny::steps(&mut summary),
+        ["deny", "--install"] => {
+            summary.step("install", deny::install);
+            deny::steps(&mut summary)
+        }
+        ["reproducible"] => summary.step("same bytes", || reproducible::step("dist", false)),
+        ["reproducible", "--quick"] => summary.step("same bytes", || reproducible::step("dev", true)),
+        ["sbom"] => summary.step("sbom", sbom::step),
+        ["dist"] => summary.step("dist", || dist::step(None)),
+        ["dist", "--counts", file] => summary.step("dist", || dist::step(Some(file.as_ref()))),
         ["reference"] => summary.step("reference", reference::step),
         ["formal"] => models(&mut summary),
         ["formal", "--install"] => {
@@ -90,7 +111,7 @@ fn usage() -> ExitCode {
 }
 
 /// Time for each fuzz target every night.
-const FUZZING: Duration = Duration::from_secs(180);
+const FUZZING: Duration = Duration::from_secs(600);
 
 /// Runs every step even after one has failed, except those that need the build.
 fn test(summary: &mut Summary) -> bool {
@@ -104,18 +125,26 @@ fn test(summary: &mut Summary) -> bool {
         summary.skip("tests", "the build failed");
     }
     summary.step("docs", checks::docs);
+    deny::steps(summary);
     summary.step("reference", reference::step)
 }
 
 fn nightly(summary: &mut Summary, fuzzing: Duration) -> bool {
+    summary.step("install", deny::install);
     test(summary);
     under_load(summary, 1);
     summary.step("long tests", checks::nightly_tests);
     summary.step("installed", installed::step);
-    summary.step("sanitizer", kernels::sanitizer);
+    summary.step("same bytes", || reproducible::step("dist", false));
+    sanitizers(summary);
     summary.step("aarch64", kernels::aarch64);
     summary.step("fuzz", || fuzz::step(fuzzing, None));
     models(summary)
+}
+
+fn sanitizers(summary: &mut Summary) -> bool {
+    summary.step("sanitizer", kernels::sanitizer);
+    summary.step("addresses", sanitized::addresses)
 }
 
 fn models(summary: &mut Summary) -> bool {

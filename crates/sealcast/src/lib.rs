@@ -5,6 +5,8 @@ pub mod cli;
 pub mod codec;
 pub mod config;
 pub mod failure;
+#[cfg(feature = "fuzzing")]
+pub mod fuzzing;
 pub mod keys;
 pub mod media;
 pub mod meter;

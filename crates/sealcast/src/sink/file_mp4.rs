@@ -31,7 +31,7 @@ struct Held {
 }
 
 /// Converts frames to the bytes of an MP4 file.
-pub(super) struct Fragmenter {
+pub(crate) struct Fragmenter {
     info: StreamInfo,
     muxer: Fmp4SegmentMuxer,
     description: Option<Description>,
@@ -47,7 +47,7 @@ pub(super) struct Fragmenter {
 }
 
 impl Fragmenter {
-    pub(super) fn new(info: StreamInfo) -> Self {
+    pub(crate) fn new(info: StreamInfo) -> Self {
         let rate = info.rate;
         let nominal = u64::from(TIMESCALE) * u64::from(rate.denominator) / u64::from(rate.numerator.max(1));
         Self {
@@ -66,7 +66,7 @@ impl Fragmenter {
     }
 
     /// Takes the next frame; returns the bytes to write now.
-    pub(super) fn push(&mut self, frame: &ReceivedFrame) -> Result<Option<Vec<u8>>> {
+    pub(crate) fn push(&mut self, frame: &ReceivedFrame) -> Result<Option<Vec<u8>>> {
         let description = match &self.description {
             Some(description) => description,
             None => {
@@ -114,7 +114,7 @@ impl Fragmenter {
     }
 
     /// Returns the last fragment.
-    pub(super) fn finish(&mut self) -> Result<Option<Vec<u8>>> {
+    pub(crate) fn finish(&mut self) -> Result<Option<Vec<u8>>> {
         if let Some(last) = self.held.take() {
             self.add(last, self.last_duration);
         }

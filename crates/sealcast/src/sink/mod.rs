@@ -1,7 +1,7 @@
 //! Outputs for frames: the `Sink` trait, and the URLs that name its implementations.
 
 mod file;
-mod file_mp4;
+pub(crate) mod file_mp4;
 mod file_mp4_entry;
 pub mod http;
 mod null;

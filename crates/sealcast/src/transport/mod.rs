@@ -4,7 +4,7 @@ mod address_limits;
 mod any;
 mod memory;
 mod options;
-mod quic;
+pub(crate) mod quic;
 mod stream;
 pub(crate) mod tcp;
 pub(crate) mod tls;

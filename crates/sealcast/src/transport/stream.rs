@@ -72,7 +72,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> StreamTransport<S> {
     }
 
     /// Capacity of the receive buffer in bytes.
-    pub(super) fn held(&self) -> usize {
+    pub(crate) fn held(&self) -> usize {
         self.incoming.len()
     }
 

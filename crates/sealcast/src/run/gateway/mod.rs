@@ -18,6 +18,8 @@ mod rtp_sender;
 mod subscribers;
 mod viewer;
 
+#[cfg(feature = "fuzzing")]
+pub use camera::fuzzing;
 pub use camera::{CameraAt, CameraGatewayOptions, Cameras, Renewal, camera_gateway, check_selection};
 pub use viewer::{ViewerGatewayOptions, viewer_gateway};
 

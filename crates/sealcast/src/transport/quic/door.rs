@@ -24,10 +24,10 @@ const VERSION: usize = 4;
 
 /// The connection IDs that a listener issues, which only the holder of its key can make: a nonce and its MAC.
 #[derive(Clone)]
-pub(super) struct IssuedIds(hmac::Key);
+pub(crate) struct IssuedIds(hmac::Key);
 
 impl IssuedIds {
-    pub(super) fn new(key: &[u8; 32]) -> Self {
+    pub(crate) fn new(key: &[u8; 32]) -> Self {
         Self(hmac::Key::new(hmac::HMAC_SHA256, key))
     }
 
@@ -65,20 +65,20 @@ impl ConnectionIdGenerator for IssuedIds {
 }
 
 /// Lets in packets whose connection ID was made with the ticket or issued by this end.
-pub(super) struct Door {
+pub(crate) struct Door {
     ticket: TicketMac,
     issued: IssuedIds,
 }
 
 impl Door {
     /// `ticket` is the key that follows from this end's ticket; `issued` makes the IDs of this end.
-    pub(super) fn new(ticket: TicketMac, issued: IssuedIds) -> Self {
+    pub(crate) fn new(ticket: TicketMac, issued: IssuedIds) -> Self {
         Self { ticket, issued }
     }
 
     /// Keeps the packets that may come in of a run of packets `stride` bytes long, the last perhaps shorter, in their
     /// order at the beginning of `run`. Returns their length, and the number of packets that stay outside.
-    pub(super) fn sift(&self, run: &mut [u8], stride: usize) -> (usize, u64) {
+    pub(crate) fn sift(&self, run: &mut [u8], stride: usize) -> (usize, u64) {
         let (mut kept, mut strangers) = (0, 0);
         let mut last = None;
         for from in (0..run.len()).step_by(stride.max(1)) {

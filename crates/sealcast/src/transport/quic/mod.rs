@@ -4,9 +4,9 @@
 mod client;
 mod config;
 mod datagrams;
-mod door;
+pub(crate) mod door;
 mod groups;
-mod incoming;
+pub(crate) mod incoming;
 mod listener;
 mod peer;
 mod socket;

@@ -7,13 +7,13 @@ use tokio::sync::Notify;
 use super::runs::{Path, Runs};
 
 /// Maximum of queued bytes per peer. If a peer floods us, the excess is dropped.
-pub(super) const INBOX_BYTES: usize = 512 * 1024;
+pub(crate) const INBOX_BYTES: usize = 512 * 1024;
 /// Maximum of queued runs of datagrams.
-pub(super) const INBOX_RUNS: usize = 1024;
+pub(crate) const INBOX_RUNS: usize = 1024;
 
 /// A bounded queue of datagrams. Datagrams are copied once on the way in, and the whole queue is swapped out.
 #[derive(Default)]
-pub(super) struct Inbox {
+pub(crate) struct Inbox {
     state: Mutex<State>,
     news: Notify,
 }
@@ -30,7 +30,7 @@ impl Inbox {
     }
 
     /// Queues datagrams; returns false if there is no room.
-    pub(super) fn put(&self, path: Path, stride: usize, datagrams: &[u8]) -> bool {
+    pub(crate) fn put(&self, path: Path, stride: usize, datagrams: &[u8]) -> bool {
         let mut state = self.lock();
         if state.runs.bytes.len() + datagrams.len() > INBOX_BYTES || state.runs.runs.len() == INBOX_RUNS {
             return false;
@@ -42,7 +42,7 @@ impl Inbox {
     }
 
     /// Swaps all queued datagrams for the buffers of `empty`; returns true if there are any.
-    pub(super) fn take(&self, empty: &mut Runs) -> bool {
+    pub(crate) fn take(&self, empty: &mut Runs) -> bool {
         empty.clear();
         empty.bytes.clear();
         std::mem::swap(&mut self.lock().runs, empty);

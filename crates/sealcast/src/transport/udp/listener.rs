@@ -1,32 +1,27 @@
 //! One socket for many peers. It answers unknown senders without keeping state for them.
 
-use std::collections::BTreeMap;
 use std::convert::Infallible;
 use std::io;
 use std::net::SocketAddr;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use sealcast_proto::keys::{PeerId, ticket_mac};
 use sealcast_proto::session::Entry;
-use sealcast_proto::wire::{COOKIE_LEN, MAX_DATAGRAM, RetryCookies, Unconnected};
+use sealcast_proto::wire::RetryCookies;
 use tokio::sync::mpsc;
 use tokio::time::{Interval, MissedTickBehavior, interval, sleep};
 
+use super::demultiplexer::{Begun, Demultiplexer, PeerTable};
 use super::inbox::Inbox;
 use super::peer::UdpTransport;
-use super::runs::{Path, Run, Runs};
+use super::runs::Runs;
 use super::socket::{DatagramSocket, Fragments};
 use crate::failure::{Failure, FailureKind, Result};
 use crate::keys::entropy;
-use crate::meter::labels::{DatagramRefusal, DatagramUnsent, DoorAnswer};
+use crate::meter::labels::{DatagramUnsent, DoorAnswer};
 use crate::meter::metrics::Metrics;
 
-/// Maximum of concurrent sessions, those in their handshake included. The code that accepts them may set a lower
-/// limit.
-const MAX_PEERS: usize = 1024;
-/// Maximum of new sessions waiting to be accepted.
-const MAX_WAITING: usize = 64;
 /// Lifetime of the secret for retry cookies. A cookie stays valid for one more such period.
 const SECRET_LIFE: Duration = Duration::from_secs(60);
 /// Pause after a socket error.
@@ -49,19 +44,19 @@ pub struct UdpListener {
 /// The port is taken, the address does not belong to this machine, or there is no randomness.
 pub fn listen(address: SocketAddr, peer: &PeerId, metrics: Metrics) -> Result<UdpListener> {
     let socket = DatagramSocket::bind(address, Fragments::Forbidden).map_err(|error| cannot_listen(address, &error))?;
-    let (accept, new) = mpsc::channel(MAX_WAITING);
+    let cookies = RetryCookies::new(ticket_mac(peer), entropy::random()?);
+    let (door, new) = Demultiplexer::new(cookies, metrics.clone());
     let (alive, all_gone) = mpsc::channel(1);
     let shared = Arc::new(ListenerState {
         socket,
-        peers: Mutex::default(),
+        peers: door.peers(),
     });
     let mut secrets = interval(SECRET_LIFE);
     secrets.set_missed_tick_behavior(MissedTickBehavior::Delay);
     secrets.reset();
     let reader = Reader {
         shared: Arc::clone(&shared),
-        cookies: RetryCookies::new(ticket_mac(peer), entropy::random()?),
-        accept,
+        door,
         metrics: metrics.clone(),
     };
     tokio::spawn(reader.run(secrets, all_gone));
@@ -114,40 +109,18 @@ impl UdpListener {
 
 impl Drop for UdpListener {
     fn drop(&mut self) {
-        let mut peers = self.shared.peers();
-        peers.closed = true;
+        self.shared.peers.accept_no_more();
         // Accepted sessions continue; the waiting ones will never be accepted.
         while let Ok(begun) = self.new.try_recv() {
-            peers.inboxes.remove(&begun.connection);
+            self.shared.peers.remove(begun.connection);
         }
     }
-}
-
-/// A session that waits to be accepted.
-struct Begun {
-    connection: u32,
-    cookie: [u8; COOKIE_LEN],
-    path: Path,
-    inbox: Arc<Inbox>,
 }
 
 /// State shared by the reader and the peers' tasks.
 struct ListenerState {
     socket: DatagramSocket,
-    peers: Mutex<Peers>,
-}
-
-#[derive(Default)]
-struct Peers {
-    inboxes: BTreeMap<u32, Arc<Inbox>>,
-    /// No more sessions are accepted.
-    closed: bool,
-}
-
-impl ListenerState {
-    fn peers(&self) -> MutexGuard<'_, Peers> {
-        self.peers.lock().unwrap_or_else(PoisonError::into_inner)
-    }
+    peers: Arc<PeerTable>,
 }
 
 /// A peer's entry in the listener's table; dropping it removes the entry.
@@ -170,15 +143,14 @@ impl Place {
 
 impl Drop for Place {
     fn drop(&mut self) {
-        self.shared.peers().inboxes.remove(&self.connection);
+        self.shared.peers.remove(self.connection);
     }
 }
 
 /// The task that reads the socket for all peers.
 struct Reader {
     shared: Arc<ListenerState>,
-    cookies: RetryCookies,
-    accept: mpsc::Sender<Begun>,
+    door: Demultiplexer,
     metrics: Metrics,
 }
 
@@ -196,7 +168,7 @@ impl Reader {
                     }
                 },
                 _ = secrets.tick() => match entropy::random() {
-                    Ok(secret) => self.cookies.rotate(secret),
+                    Ok(secret) => self.door.rotate(secret),
                     Err(failure) => tracing::warn!("cookies keep their secret for another minute: {failure}"),
                 },
                 _ = all_gone.recv() => break,
@@ -205,74 +177,22 @@ impl Reader {
     }
 
     fn hand_out(&mut self, batch: &mut Runs) {
-        let shared = Arc::clone(&self.shared);
-        let mut peers = shared.peers();
-        while let Some((connection, run)) = batch.next_of_connection() {
-            let datagrams = batch.slice(run.start..run.end);
-            let count = datagrams.len().div_ceil(run.stride) as u64;
-            let Some(connection) = connection.filter(|_| run.stride <= MAX_DATAGRAM) else {
-                self.metrics.datagrams_refused(DatagramRefusal::Malformed, count.max(1));
-                continue;
-            };
-            if let Some(inbox) = peers.inboxes.get(&connection) {
-                if !inbox.put(run.path, run.stride, datagrams) {
-                    self.metrics.datagrams_refused(DatagramRefusal::Queue, count);
-                }
-                continue;
+        let (shared, metrics) = (&self.shared, &self.metrics);
+        self.door.hand_out(batch, |path, answer| {
+            let sent = shared.socket.try_send_run(path, answer, answer.len());
+            if sent.bytes == 0 {
+                metrics.datagrams_unsent(DatagramUnsent::Full, 1);
+            } else if sent.unreachable > 0 {
+                metrics.datagrams_unsent(DatagramUnsent::Unreachable, 1);
+            } else {
+                metrics.door_answered(DoorAnswer::Cookie);
             }
-            let address = run.path.bytes();
-            for datagram in datagrams.chunks(run.stride) {
-                match self.cookies.judge(&address, datagram) {
-                    Unconnected::Begin { cookie, .. } => self.begin(&mut peers, (connection, cookie), run, datagram),
-                    Unconnected::Retry(answer) => self.answer(run.path, &answer),
-                    Unconnected::Unknown => self.metrics.datagrams_refused(DatagramRefusal::Unknown, 1),
-                    Unconnected::Ignore => self.metrics.datagrams_refused(DatagramRefusal::Stranger, 1),
-                }
-            }
-        }
-    }
-
-    /// Begins a session for a sender that has proven, with its cookie, that it receives at its source address.
-    fn begin(&self, peers: &mut Peers, named: (u32, [u8; COOKIE_LEN]), run: Run, datagram: &[u8]) {
-        let (connection, cookie) = named;
-        if let Some(inbox) = peers.inboxes.get(&connection) {
-            // An earlier datagram of the same run began the session.
-            inbox.put(run.path, run.stride, datagram);
-            return;
-        }
-        let free = !peers.closed && peers.inboxes.len() < MAX_PEERS;
-        let Some(place) = free.then(|| self.accept.try_reserve().ok()).flatten() else {
-            tracing::debug!(from = %run.path.shown(), "turned a session away: there are too many");
-            self.metrics.datagrams_refused(DatagramRefusal::Busy, 1);
-            return;
-        };
-        let inbox = Arc::new(Inbox::default());
-        inbox.put(run.path, run.stride, datagram);
-        peers.inboxes.insert(connection, Arc::clone(&inbox));
-        place.send(Begun {
-            connection,
-            cookie,
-            path: run.path,
-            inbox,
         });
-    }
-
-    fn answer(&self, path: Path, answer: &[u8]) {
-        let sent = self.shared.socket.try_send_run(path, answer, answer.len());
-        if sent.bytes == 0 {
-            self.metrics.datagrams_unsent(DatagramUnsent::Full, 1);
-        } else if sent.unreachable > 0 {
-            self.metrics.datagrams_unsent(DatagramUnsent::Unreachable, 1);
-        } else {
-            self.metrics.door_answered(DoorAnswer::Cookie);
-        }
     }
 }
 
 impl Drop for Reader {
     fn drop(&mut self) {
-        for inbox in self.shared.peers().inboxes.values() {
-            inbox.close();
-        }
+        self.shared.peers.close_all();
     }
 }

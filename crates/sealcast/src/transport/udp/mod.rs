@@ -1,7 +1,8 @@
 //! UDP (protocol.md §7): sockets that send and receive in batches, and a listener for many peers.
 
 mod client;
-mod inbox;
+pub(crate) mod demultiplexer;
+pub(crate) mod inbox;
 mod listener;
 mod peer;
 mod runs;

@@ -27,7 +27,7 @@ impl Path {
     }
 
     /// The peer's address in the form that retry cookies are computed from.
-    pub(super) fn bytes(&self) -> AddressBytes {
+    pub(crate) fn bytes(&self) -> AddressBytes {
         let ip = match self.remote.ip() {
             IpAddr::V4(ip) => ip.to_ipv6_mapped(),
             IpAddr::V6(ip) => ip,
@@ -142,7 +142,7 @@ impl Runs {
     }
 
     /// Append copies of datagrams.
-    pub(super) fn push(&mut self, path: Path, stride: usize, datagrams: &[u8]) {
+    pub(crate) fn push(&mut self, path: Path, stride: usize, datagrams: &[u8]) {
         let start = self.bytes.len();
         self.bytes.extend_from_slice(datagrams);
         self.runs.push(Run {

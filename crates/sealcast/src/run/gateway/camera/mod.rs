@@ -4,6 +4,8 @@ mod cameras;
 mod command;
 mod connect;
 mod control;
+#[cfg(feature = "fuzzing")]
+pub mod fuzzing;
 mod registry;
 mod report_rate;
 mod session;

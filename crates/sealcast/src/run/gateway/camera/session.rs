@@ -30,7 +30,7 @@ use crate::run::connection::{Ended, NoMedia};
 use crate::run::media_sender::MediaSender;
 use crate::run::runtime_settings::SettingsReceiver;
 use crate::run::session_task::{Role, SessionTask};
-use crate::transport::AnyTransport;
+use crate::transport::Transport;
 
 /// Number of requests that are remembered with their answers, to repeat an answer that was lost.
 const MAX_REMEMBERED: usize = 64;
@@ -85,10 +85,14 @@ struct SessionRole {
     settings: SettingsReceiver,
 }
 
-type Task = SessionTask<AnyTransport, NoMedia>;
+type Task<T> = SessionTask<T, NoMedia>;
 
 /// Serve one viewer gateway until it leaves or the program stops.
-pub(super) async fn serve(shared: Arc<CameraGateway>, pending: PendingSession, stop: watch::Receiver<bool>) {
+pub(super) async fn serve<T: Transport>(
+    shared: Arc<CameraGateway>,
+    pending: PendingSession<T>,
+    stop: watch::Receiver<bool>,
+) {
     let mut task = SessionTask::new(
         pending.transport,
         pending.session,
@@ -144,7 +148,7 @@ enum Woken {
     Registry,
 }
 
-impl Role<AnyTransport> for SessionRole {
+impl<T: Transport> Role<T> for SessionRole {
     type Listener = NoMedia;
     type Woken = Woken;
 
@@ -153,7 +157,7 @@ impl Role<AnyTransport> for SessionRole {
     const ESTABLISHED: &'static str = "a viewer gateway is here";
     const STOPPING: &'static str = "the gateway stops";
 
-    fn admit(&mut self, task: &mut Task, peer: &Peer) -> Input<'static> {
+    fn admit(&mut self, task: &mut Task<T>, peer: &Peer) -> Input<'static> {
         let places = Places {
             taken: self.shared.viewers.load(Ordering::Relaxed),
             most: self.shared.max_viewers,
@@ -161,14 +165,14 @@ impl Role<AnyTransport> for SessionRole {
         task.admit_by::<Self>(&self.shared.admission, peer, places)
     }
 
-    fn established(&mut self, task: &mut Task) -> Result<(), Ended> {
+    fn established(&mut self, task: &mut Task<T>) -> Result<(), Ended> {
         self.peer = task.peer;
         self.shared.count_viewer(true);
         self.apply_settings(task)?;
         self.take_registry(task)
     }
 
-    fn event(&mut self, task: &mut Task, event: Event) -> Result<(), Ended> {
+    fn event(&mut self, task: &mut Task<T>, event: Event) -> Result<(), Ended> {
         match event {
             Event::Gateway(message) => return self.take_message(task, message),
             Event::Resumed => self.subscriber.queue.clear(),
@@ -177,7 +181,7 @@ impl Role<AnyTransport> for SessionRole {
         Ok(())
     }
 
-    fn send(&mut self, task: &mut Task) -> Result<(), Ended> {
+    fn send(&mut self, task: &mut Task<T>) -> Result<(), Ended> {
         self.send_packets(task)?;
         self.sender
             .record_counts(&task.connection.session, &self.shared.observation);
@@ -195,7 +199,7 @@ impl Role<AnyTransport> for SessionRole {
         }
     }
 
-    fn woken(&mut self, task: &mut Task, woken: Woken) -> Result<bool, Ended> {
+    fn woken(&mut self, task: &mut Task<T>, woken: Woken) -> Result<bool, Ended> {
         match woken {
             Woken::Packets => return Ok(true),
             Woken::SubscriberEvent(event) => self.take_subscriber_event(task, event)?,
@@ -208,14 +212,14 @@ impl Role<AnyTransport> for SessionRole {
 
 impl SessionRole {
     /// Apply the gateway's requested settings to this session.
-    fn apply_settings(&mut self, task: &mut Task) -> Result<(), Ended> {
+    fn apply_settings<T: Transport>(&mut self, task: &mut Task<T>) -> Result<(), Ended> {
         if !task.established {
             return Ok(());
         }
         self.settings.apply(&mut task.connection, &mut task.listener)
     }
 
-    fn take_message(&mut self, task: &mut Task, message: GatewayMessage) -> Result<(), Ended> {
+    fn take_message<T: Transport>(&mut self, task: &mut Task<T>, message: GatewayMessage) -> Result<(), Ended> {
         match message {
             GatewayMessage::Describe { request, path } => {
                 if self.is_new(task, request, true)? {
@@ -252,7 +256,7 @@ impl SessionRole {
     }
 
     /// True if the request is new. If it was already answered, its answer is sent again.
-    fn is_new(&mut self, task: &mut Task, request: u32, describe: bool) -> Result<bool, Ended> {
+    fn is_new<T: Transport>(&mut self, task: &mut Task<T>, request: u32, describe: bool) -> Result<bool, Ended> {
         if let Some(asked) = self.asked.iter().find(|asked| asked.request == request) {
             if let Some(answer) = &asked.answer {
                 task.handle(Input::Gateway(answer))?;
@@ -299,7 +303,7 @@ impl SessionRole {
 
     /// Apply changes after the cameras and lists were read again: leave the cameras that the viewer gateway no longer
     /// sees.
-    fn take_registry(&mut self, task: &mut Task) -> Result<(), Ended> {
+    fn take_registry<T: Transport>(&mut self, task: &mut Task<T>) -> Result<(), Ended> {
         let Some(peer) = self.peer.filter(|_| task.established) else {
             return Ok(());
         };
@@ -316,7 +320,13 @@ impl SessionRole {
     }
 
     /// Leave a camera and report its end to the viewer gateway.
-    fn lose(&mut self, task: &mut Task, slot: u8, camera: &Camera, status: CarriedStatus) -> Result<(), Ended> {
+    fn lose<T: Transport>(
+        &mut self,
+        task: &mut Task<T>,
+        slot: u8,
+        camera: &Camera,
+        status: CarriedStatus,
+    ) -> Result<(), Ended> {
         let leave = Request::Leave(self.subscriber_of(slot));
         if let Err(TrySendError::Full(leave)) = camera.requests.try_send(leave) {
             let requests = camera.requests.clone();
@@ -345,7 +355,14 @@ impl SessionRole {
     }
 
     /// Forward a command, or answer it: a player may not change every camera that it may watch.
-    fn command(&mut self, task: &mut Task, slot: u8, request: u32, verb: Verb, with: Parameters) -> Result<(), Ended> {
+    fn command<T: Transport>(
+        &mut self,
+        task: &mut Task<T>,
+        slot: u8,
+        request: u32,
+        verb: Verb,
+        with: Parameters,
+    ) -> Result<(), Ended> {
         let controls = match (self.camera(slot), self.peer) {
             (Some(camera), Some(peer)) => self.snapshot.controls(camera, &peer.id),
             _ => false,
@@ -362,7 +379,7 @@ impl SessionRole {
     }
 
     /// Log a refused command, once per camera: a hostile viewer gateway must not fill the log.
-    fn log_refusal(&mut self, task: &Task, slot: u8) {
+    fn log_refusal<T: Transport>(&mut self, task: &Task<T>, slot: u8) {
         if let Some(known) = self.cameras.get_mut(usize::from(slot)).filter(|known| !known.refused) {
             known.refused = true;
             let camera = shown(known.path.as_deref());
@@ -374,7 +391,7 @@ impl SessionRole {
         }
     }
 
-    fn ask(&mut self, task: &mut Task, slot: u8, request: u32, action: Action) -> Result<(), Ended> {
+    fn ask<T: Transport>(&mut self, task: &mut Task<T>, slot: u8, request: u32, action: Action) -> Result<(), Ended> {
         let subscriber = self.subscriber_of(slot);
         if let Some(asked) = self.asked.iter_mut().find(|asked| asked.request == request) {
             asked.slot = Some(slot);
@@ -393,7 +410,7 @@ impl SessionRole {
         self.answer(task, request, slot, refused, Parameters::default())
     }
 
-    fn take_subscriber_event(&mut self, task: &mut Task, event: SubscriberEvent) -> Result<(), Ended> {
+    fn take_subscriber_event<T: Transport>(&mut self, task: &mut Task<T>, event: SubscriberEvent) -> Result<(), Ended> {
         let (SubscriberEvent::Answer { slot, .. } | SubscriberEvent::Ended { slot, .. }) = &event;
         if self.camera(*slot).is_none() {
             // The viewer gateway was told when the camera was lost.
@@ -413,9 +430,9 @@ impl SessionRole {
         }
     }
 
-    fn answer(
+    fn answer<T: Transport>(
         &mut self,
-        task: &mut Task,
+        task: &mut Task<T>,
         request: u32,
         slot: u8,
         status: CarriedStatus,
@@ -444,13 +461,13 @@ impl SessionRole {
     }
 
     /// Send a message. Returns its bytes, or `None` if it is too long.
-    fn say(&mut self, task: &mut Task, message: &GatewayMessage) -> Result<Option<Vec<u8>>, Ended> {
+    fn say<T: Transport>(&mut self, task: &mut Task<T>, message: &GatewayMessage) -> Result<Option<Vec<u8>>, Ended> {
         let Ok(bytes) = message.to_bytes() else { return Ok(None) };
         task.handle(Input::Gateway(&bytes))?;
         Ok(Some(bytes))
     }
 
-    fn send_packets(&mut self, task: &mut Task) -> Result<(), Ended> {
+    fn send_packets<T: Transport>(&mut self, task: &mut Task<T>) -> Result<(), Ended> {
         let mut more = true;
         while more && task.established && task.connection.ready_for_frame() {
             let Some(first) = self.gather(task, Instant::now()) else {
@@ -482,7 +499,7 @@ impl SessionRole {
     /// Put packets of one camera that arrived together into a frame. Returns their slot and the arrival time of the
     /// first. On carriers that may lose media each packet gets a frame of its own, so that a loss affects only one.
     /// `now` may be slightly in the past.
-    fn gather(&mut self, task: &mut Task, now: Instant) -> Option<(u8, Instant)> {
+    fn gather<T: Transport>(&mut self, task: &mut Task<T>, now: Instant) -> Option<(u8, Instant)> {
         let alone = task.connection.session.holds_media();
         let first = loop {
             let packet = self.ahead.take().or_else(|| self.subscriber.queue.pop())?;
@@ -514,7 +531,11 @@ impl SessionRole {
     }
 
     /// Seal the gathered frame. Returns the time at which that was done.
-    fn seal_frame(&mut self, task: &mut Task, (slot, arrived): (u8, Instant)) -> Result<Instant, Ended> {
+    fn seal_frame<T: Transport>(
+        &mut self,
+        task: &mut Task<T>,
+        (slot, arrived): (u8, Instant),
+    ) -> Result<Instant, Ended> {
         let (Some(known), Some(camera)) = (self.cameras.get_mut(usize::from(slot)), number(slot)) else {
             return Ok(Instant::now());
         };
