@@ -51,8 +51,8 @@ impl Places {
     }
 }
 
-/// Takes the names of assembly files out of a program's symbols: nasm writes whole paths, and has no option for that. The
-/// linker's build id is a hash of the program with those names, so it goes, too.
+/// Takes the names of assembly files out of a program's symbols: nasm writes whole paths, and has no option for that.
+/// The linker's build id is a hash of the program with those names, so it goes, too.
 pub(crate) fn forget_assembly(program: &Path) -> Result<(), String> {
     run(Command::new("objcopy")
         .args([
