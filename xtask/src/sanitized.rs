@@ -10,6 +10,10 @@ use crate::summary::Outcome;
 
 const TARGET: &str = "x86_64-unknown-linux-gnu";
 
+/// Tests that do not hold here: the sanitizer maps more memory than a decoder behind the fence may have, and OpenH264
+/// has no assembly.
+const NOT_HERE: [&str; 3] = ["fence::", "http_sink::", "the_codec_is_the_fast_one"];
+
 /// Tests of the protocol and of the program in their own process: records, handshakes with the real mechanisms, RTSP,
 /// QUIC and UDP over loopback, pages, containers, JPEG and H.264.
 pub(crate) fn addresses() -> Outcome {
@@ -30,6 +34,10 @@ pub(crate) fn addresses() -> Outcome {
     }
     // Compiled once for this: optimising all of it would take longer than the tests.
     command.args(["--target", TARGET, "--config", "profile.dev.package.\"*\".opt-level=1"]);
+    command.arg("--");
+    for name in NOT_HERE {
+        command.args(["--skip", name]);
+    }
     Outcome::of(run(instrument(&mut command)))
 }
 
