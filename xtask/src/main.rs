@@ -38,7 +38,8 @@ cargo xtask COMMAND
   test                      install what the tests need (Debian packages), then run everything a change must not break
   nightly [--seconds N]     `test`, then the checks that take long or measure: the suite under load and on one
                             processor, network runs in real time, costs, 4K, soak, fuzzing for N seconds per target
-                            (600), two builds with the same bytes, the address sanitizer, aarch64, formal models
+                            (600), two builds with the same bytes, the address sanitizer and Miri, aarch64,
+                            formal models
 
  Parts of them, and other tools:
   packages                  only the first step of `test`
@@ -49,7 +50,7 @@ cargo xtask COMMAND
   formal [--install]        run the Verifpal and ProVerif models of docs/formal and compare the results with what the
                             models expect; --install installs Verifpal
   sanitizer                 under the address sanitizer: the tests of the cipher crate, and those of protocol and
-                            program with their dependencies, also in C and C++
+                            program with their dependencies, also in C and C++; and some of them in Miri
   aarch64                   the same tests on aarch64, in an emulator
   deny [--install]          the rules of deny.toml for dependencies: licences, bans, sources, advisories; --install
                             installs cargo-deny, without which advisories are not looked at
@@ -144,7 +145,8 @@ fn nightly(summary: &mut Summary, fuzzing: Duration) -> bool {
 
 fn sanitizers(summary: &mut Summary) -> bool {
     summary.step("sanitizer", kernels::sanitizer);
-    summary.step("addresses", sanitized::addresses)
+    summary.step("addresses", sanitized::addresses);
+    summary.step("miri", sanitized::miri)
 }
 
 fn models(summary: &mut Summary) -> bool {

@@ -5,7 +5,7 @@
 
 use std::process::Command;
 
-use crate::shell::{cargo, run};
+use crate::shell::{cargo, nightly_cargo, output, run, target_dir};
 use crate::summary::Outcome;
 
 const TARGET: &str = "x86_64-unknown-linux-gnu";
@@ -51,5 +51,44 @@ fn instrument(command: &mut Command) -> &mut Command {
         .env("RUSTFLAGS", "-Zsanitizer=address")
         .env("OPENH264_NO_ASM", "1")
         .env("ASAN_OPTIONS", "detect_leaks=0")
-        .env("CARGO_TARGET_DIR", crate::shell::target_dir().join("sanitized"))
+        .env("CARGO_TARGET_DIR", target_dir().join("sanitized"))
+}
+
+/// Tests that reach dependencies with `unsafe` and no C, and that an interpreter gets through in minutes: repair
+/// symbols, parameter sets and images, MP4 files, buffers.
+const INTERPRETED: [(&str, &[&str]); 2] = [
+    (
+        "sealcast-proto",
+        &["repair::fec::tests::a_", "repair::fec::tests::blocks_"],
+    ),
+    (
+        "sealcast",
+        &[
+            "sink::file_mp4",
+            "source::h264::tests::a_delimiter",
+            "source::h264::tests::a_parameter_set_tells",
+            "source::h264::tests::nal_units",
+            "source::mjpeg::tests::the_size",
+        ],
+    ),
+];
+
+/// Runs tests in Miri, which also finds what is no wrong access: references that must not exist, and values that must
+/// not be.
+pub(crate) fn miri() -> Outcome {
+    if output(&mut nightly_cargo(&["miri", "--version"])).is_none() {
+        let how = "no Miri: rustup component add miri rust-src --toolchain nightly";
+        return Outcome::Skipped(how.to_owned());
+    }
+    for (package, tests) in INTERPRETED {
+        let mut command = nightly_cargo(&["miri", "test", "--locked", "--lib", "--package", package, "--"]);
+        command
+            .args(tests)
+            .env("MIRIFLAGS", "-Zmiri-disable-isolation")
+            .env("CARGO_TARGET_DIR", target_dir().join("miri"));
+        if let Err(why) = run(&mut command) {
+            return Outcome::Failed(why);
+        }
+    }
+    Outcome::ok()
 }
