@@ -64,9 +64,8 @@ struct Serving {
 
 struct Machine {
     door: UdpDoor,
-    cookies: RetryCookies,
-    /// The cookies of the secret before this one.
-    old: RetryCookies,
+    /// The cookies of all secrets so far: who begins may wait to be accepted while secrets change.
+    cookies: Vec<RetryCookies>,
     limits: AddressLimits,
     clients: BTreeMap<u8, Client>,
     serving: Vec<Serving>,
@@ -127,9 +126,10 @@ impl Machine {
             let Some(at) = self.door.accept() else { return };
             let (connection, cookie, from) = at.entry();
             let bytes = address_bytes(from);
-            let mut known = [&self.cookies, &self.old].into_iter();
             assert!(
-                known.any(|cookies| cookies.cookie(&bytes, connection)[1..] == cookie[1..]),
+                self.cookies
+                    .iter()
+                    .any(|cookies| cookies.cookie(&bytes, connection)[1..] == cookie[1..]),
                 "a session begins for who has not shown that it receives at its address"
             );
             let Some(place) = self.limits.enter(from.ip(), self.time) else {
@@ -207,7 +207,7 @@ impl Machine {
             Step::Rotate(byte) => {
                 self.secret = [byte; 32];
                 self.door.rotate(self.secret);
-                self.old = std::mem::replace(&mut self.cookies, cookies(self.secret));
+                self.cookies.push(cookies(self.secret));
             }
             Step::Wait(millis) => self.time += Duration::from_millis(millis.into()),
         }
@@ -237,8 +237,7 @@ fuzz_target!(|steps: Vec<Step>| {
     let peer = Ends::new(true, Carrier::Stream).responder.handshake.identity.peer_id();
     let mut machine = Machine {
         door: UdpDoor::new(&peer, [6; 32]),
-        cookies: cookies([6; 32]),
-        old: cookies([6; 32]),
+        cookies: vec![cookies([6; 32])],
         limits: AddressLimits::new(LIMITS),
         clients: BTreeMap::new(),
         serving: Vec::new(),

@@ -17,7 +17,7 @@ use tokio::sync::{mpsc, watch};
 use tokio::task::yield_now;
 
 use super::super::request_mux::{Action, Request, RequestMux};
-use super::cameras::{CameraAt, Cameras};
+use super::cameras::{CameraAt, Cameras, Target};
 use super::registry::Registry;
 use super::{CameraGateway, session};
 use crate::keys::allow::AllowList;
@@ -257,15 +257,11 @@ fn take(step: Step, viewer: &mut Viewer, cameras: &mut Vec<FakeCamera>, shared: 
         Step::Renew(number) => {
             let peer = viewer.peer;
             let mut started = Vec::new();
-            let (registry, _) = shared
-                .registry
-                .borrow()
-                .renewed(all(peer, number), |_, requests| started.push(requests));
+            let (registry, _) = shared.registry.borrow().renewed(all(peer, number), |target, requests| {
+                started.push(fake(requests, &target))
+            });
             shared.registry.send_replace(registry);
-            // Only one had another address; a fake camera goes on with new requests.
-            for requests in started {
-                cameras.push(fake(requests, usize::from(number) % PATHS.len()));
-            }
+            cameras.append(&mut started);
         }
         Step::Rekey => viewer.handle(Input::Rekey),
     }
@@ -296,7 +292,7 @@ async fn settle(viewer: &mut Viewer, cameras: &mut [FakeCamera]) {
 fn camera_gateway(peer: PeerId, observation: Arc<Observation>) -> (Arc<CameraGateway>, Vec<FakeCamera>) {
     let mut started = Vec::new();
     let cameras = all(peer, u8::MAX);
-    let (registry, _) = Registry::default().renewed(cameras, |_, requests| started.push(requests));
+    let (registry, _) = Registry::default().renewed(cameras, |target, requests| started.push(fake(requests, &target)));
     let everybody = ByHand {
         allow: AllowList::empty(),
         open: true,
@@ -310,17 +306,18 @@ fn camera_gateway(peer: PeerId, observation: Arc<Observation>) -> (Arc<CameraGat
         next_id: AtomicU64::new(0),
         settings: RuntimeSettings::new(Selection::All),
     };
-    let cameras = started.into_iter().zip(0..).map(|(requests, at)| fake(requests, at));
-    (Arc::new(gateway), cameras.collect())
+    (Arc::new(gateway), started)
 }
 
-fn fake(requests: mpsc::Receiver<Request>, at: usize) -> FakeCamera {
+/// The camera behind `target`, whose URL ends with its path.
+fn fake(requests: mpsc::Receiver<Request>, target: &Target) -> FakeCamera {
+    let url = target.url.to_string();
     FakeCamera {
         requests,
         mux: RequestMux::default(),
         asked: false,
-        controlled: PATHS[at] == "controlled",
-        hidden: PATHS[at] == "hidden",
+        controlled: url.ends_with("/controlled"),
+        hidden: url.ends_with("/hidden"),
     }
 }
 
@@ -329,7 +326,7 @@ fn all(peer: PeerId, changed: u8) -> Cameras {
     let cameras = PATHS.iter().enumerate().map(|(at, path)| {
         let moved = changed != u8::MAX && usize::from(changed) % PATHS.len() == at;
         let host = if moved { format!("h{changed}") } else { "h".to_owned() };
-        let camera = format!("{path}=rtsp://{host}/{at}").parse::<CameraAt>();
+        let camera = format!("{path}=rtsp://{host}/{path}").parse::<CameraAt>();
         let camera = camera.unwrap_or_else(|failure| unreachable!("{failure}"));
         CameraAt {
             allow: (*path == "hidden").then(AllowList::empty),
