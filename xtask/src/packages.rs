@@ -4,7 +4,7 @@ use crate::shell::{command, exists, output, run};
 use crate::summary::Outcome;
 
 /// Package and purpose. The program itself needs none of them.
-const PACKAGES: [(&str, &str); 22] = [
+const PACKAGES: [(&str, &str); 24] = [
     ("nasm", "assembles the H.264 codec's fast code"),
     ("ffmpeg", "makes and checks clips"),
     ("tcpdump", "captures what an observer of the network sees"),
@@ -22,6 +22,8 @@ const PACKAGES: [(&str, &str); 22] = [
     ("vlc-plugin-base", "its codecs"),
     ("chromium", "opens the viewer's page in a browser"),
     ("python3-venv", "runs the Python reference of the protocol"),
+    ("adjtimex", "tells what the kernel says of its clock"),
+    ("faketime", "runs a program with a clock that is too fast"),
     ("iproute2", "makes the network namespaces of a simulated link"),
     ("iputils-ping", "sends pings over a simulated link"),
     ("qemu-user", "runs the ciphers' NEON kernels"),

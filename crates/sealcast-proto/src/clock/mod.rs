@@ -1,10 +1,16 @@
 //! Clocks: the current time, passed in by the caller, and estimates of the peer's clock.
 
-mod offset;
+mod estimate;
+mod filter;
+mod round_trip;
+#[cfg(test)]
+mod two_clocks_tests;
 
 use std::time::Duration;
 
-pub use offset::{ClockEstimate, ClockFilter, RoundTrip};
+pub use estimate::{ClockEstimate, ClockReading};
+pub use filter::{ClockFilter, Exchange};
+pub use round_trip::RoundTrip;
 
 /// The current time, read by the caller. This crate reads no clock itself.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

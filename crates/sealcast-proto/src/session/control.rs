@@ -5,7 +5,7 @@ use super::datagram_handshake::DatagramHandshake;
 use super::machine::{Session, State};
 use super::rekey::RekeyCause;
 use super::{Event, Output, SessionError};
-use crate::clock::Now;
+use crate::clock::{Exchange, Now};
 use crate::keys::Side;
 use crate::seal::{Exhausted, RecordMeta};
 use crate::wire::datagram::datagram;
@@ -31,10 +31,12 @@ impl Session {
                 self.rekey_if_due(now)
             }
             Control::Pong { t1, t2, t3 } => {
-                self.clock.sample(t1, t2, t3, now.wall);
-                if let Some(estimate) = self.clock.estimate() {
-                    self.out.push_back(Output::Event(Event::Clock(estimate)));
-                }
+                self.ponged(Exchange {
+                    sent: t1,
+                    peer_received: t2,
+                    peer_sent: t3,
+                    received: now.wall,
+                });
                 Ok(())
             }
             Control::Unknown => Ok(()),
@@ -100,6 +102,17 @@ impl Session {
             }
             _ => Err(SessionError::PeerMisbehaved),
         }
+    }
+
+    /// A pong came. It counts if it answers a ping, once.
+    fn ponged(&mut self, exchange: Exchange) {
+        if !self.liveness.take_pong(exchange.sent) {
+            return;
+        }
+        self.clock.sample(exchange);
+        let estimate = self.clock.estimate();
+        self.out
+            .extend(estimate.map(|clock| Output::Event(Event::Clock(clock))));
     }
 
     /// Viewer: ask for a keyframe.

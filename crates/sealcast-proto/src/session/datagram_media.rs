@@ -224,7 +224,7 @@ impl Session {
     /// True if a repeated media record is an expected copy; it is counted as a duplicate then.
     pub(super) fn is_duplicate(&mut self, now: Now, record: Repeated) -> bool {
         let round_trip = self.round_trip();
-        let clock = self.clock.estimate();
+        let clock = self.clock.estimate().map(|estimate| estimate.at(now.wall));
         let inbound = self.inbound.as_mut();
         inbound.is_some_and(|inbound| inbound.repeated(now, record, clock, round_trip))
     }

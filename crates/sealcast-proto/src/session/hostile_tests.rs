@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::tests::{say, session_over};
-use super::{Carrier, Delivery, OutgoingFrame, QuicMedia, SessionError};
+use super::{Carrier, Delivery, Event, OutgoingFrame, QuicMedia, SessionError};
 use crate::clock::Now;
 use crate::keys::{EpochSecret, Role, Secret, Side};
 use crate::rate::RateConfig;
@@ -130,4 +130,20 @@ fn a_part_of_a_part_is_a_protocol_error() {
     assert_eq!(world.responder.error, None);
     say(&mut world, VIEWER, Kind::Control, &part(1, &[0, 2, 7]));
     assert_eq!(world.responder.error, Some(SessionError::PeerMisbehaved));
+}
+
+#[test]
+fn an_answer_to_a_ping_that_was_never_sent_says_nothing_of_the_clock() {
+    let mut world = pair(None);
+    world.run_cleanly(Duration::from_millis(100));
+    let exchanges = |world: &World| {
+        let told = |event: &&Event| matches!(event, Event::Clock(_));
+        world.responder.events.iter().filter(told).count()
+    };
+    let before = exchanges(&world);
+    assert_eq!(before, 1);
+    let (t1, t2) = (world.now.wall - 1, world.now.wall + 3_600_000_000_000);
+    let pong = Control::Pong { t1, t2, t3: t2 };
+    say(&mut world, VIEWER, Kind::Control, &pong.to_bytes());
+    assert_eq!((exchanges(&world), world.responder.error), (before, None));
 }

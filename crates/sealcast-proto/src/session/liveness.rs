@@ -2,7 +2,12 @@
 
 use std::time::Duration;
 
+use crate::clock::Now;
+
 use super::{PART_TIMEOUT, PEER_TIMEOUT, PING_INTERVAL, STALL_TIMEOUT};
+
+/// Pings whose pongs are still taken. With one each 500 ms, a round trip of 4 s is measured.
+const MAX_UNANSWERED: usize = 8;
 
 #[derive(Clone, Copy)]
 pub(super) struct Liveness {
@@ -11,6 +16,8 @@ pub(super) struct Liveness {
     /// Time at which bytes last arrived, valid or not.
     bytes: Duration,
     next_ping: Duration,
+    /// Wall clock times of the last pings that no pong has answered.
+    unanswered: [Option<u64>; MAX_UNANSWERED],
     /// True on datagrams, where a silent peer is stalled before it is lost.
     stalls: bool,
     stalled: bool,
@@ -29,6 +36,7 @@ impl Liveness {
             valid: now,
             bytes: now,
             next_ping: now,
+            unanswered: [None; MAX_UNANSWERED],
             stalls,
             stalled: false,
         }
@@ -74,13 +82,21 @@ impl Liveness {
         (self.bytes + PEER_TIMEOUT).min(self.valid + PART_TIMEOUT)
     }
 
-    /// True if a ping is due; the next one is scheduled then.
-    pub(super) fn take_ping(&mut self, now: Duration) -> bool {
-        let due = now >= self.next_ping;
+    /// True if a ping is due; it has the wall clock time of `now`, and the next one is scheduled.
+    pub(super) fn take_ping(&mut self, now: Now) -> bool {
+        let due = now.monotonic >= self.next_ping;
         if due {
-            self.next_ping = now + PING_INTERVAL;
+            self.next_ping = now.monotonic + PING_INTERVAL;
+            self.unanswered.rotate_right(1);
+            self.unanswered[0] = Some(now.wall);
         }
         due
+    }
+
+    /// True if a pong with this time answers a ping; true once for each.
+    pub(super) fn take_pong(&mut self, pinged: u64) -> bool {
+        let ping = self.unanswered.iter_mut().find(|ping| **ping == Some(pinged));
+        ping.is_some_and(|ping| ping.take().is_some())
     }
 
     pub(super) fn deadline(&self) -> Duration {
@@ -115,6 +131,22 @@ mod tests {
             liveness.part_came(S * second);
         }
         assert_eq!(liveness.silence(S * 12), Some(Silence::Lost));
+    }
+
+    #[test]
+    fn a_pong_counts_if_it_answers_one_of_the_last_pings_and_once() {
+        let mut liveness = Liveness::new(S, true);
+        for second in 1..=9 {
+            let now = Now {
+                monotonic: S * second,
+                wall: u64::from(second),
+            };
+            assert!(liveness.take_ping(now) && !liveness.take_ping(now));
+        }
+        assert!(!liveness.take_pong(1), "too old");
+        assert!(!liveness.take_pong(10), "never sent");
+        assert!(liveness.take_pong(2) && liveness.take_pong(9));
+        assert!(!liveness.take_pong(9), "answered before");
     }
 
     #[test]

@@ -156,7 +156,7 @@ pub enum Output {
 }
 
 /// Events that a session reports to the program.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub enum Event {
     /// Responder: the peer proved its identity. Answer with [`Input::Admit`] or [`Input::Close`].
     PeerProved(Peer),

@@ -36,7 +36,7 @@ impl Session {
         self.repeat_keyframe_request(now)?;
         self.switch_if_due(now, false);
         self.rekey_if_due(now)?;
-        if self.liveness.take_ping(now.monotonic) {
+        if self.liveness.take_ping(now) {
             self.send_control(now, &Control::Ping { t1: now.wall })?;
             let stalled = self.liveness.is_stalled();
             let handshake = self.datagram_handshake.as_mut().filter(|_| stalled);

@@ -63,6 +63,8 @@ pub struct World {
     pub admit: bool,
     /// Virtual time.
     pub now: Now,
+    /// Rate of the responder's wall clock beyond the initiator's, in parts per million from the beginning on.
+    pub drift_ppm: i64,
     to_responder: Link,
     to_initiator: Link,
 }
@@ -98,6 +100,7 @@ impl World {
             challenges: 0,
             admit: true,
             now,
+            drift_ppm: 0,
             to_responder: Link::new(profile.clone(), seed),
             to_initiator: Link::new(profile.clone(), !seed),
         }
@@ -108,6 +111,18 @@ impl World {
         match direction {
             Direction::ToResponder => &mut self.responder,
             Direction::ToInitiator => &mut self.initiator,
+        }
+    }
+
+    /// The time as the clocks of an end show it.
+    fn time(&self, at: Direction) -> Now {
+        let drift = match at {
+            Direction::ToResponder => self.drift_ppm * (self.now.monotonic.as_nanos() / 1_000_000) as i64,
+            Direction::ToInitiator => 0,
+        };
+        Now {
+            wall: self.now.wall.saturating_add_signed(drift),
+            ..self.now
         }
     }
 
@@ -168,7 +183,7 @@ impl World {
     /// # Errors
     /// See [`Session::seal_frame`].
     pub fn publish(&mut self, at: Direction, frame: &OutgoingFrame<'_>) -> Result<(), SessionError> {
-        let now = self.now;
+        let now = self.time(at);
         self.end(at).session.seal_frame(now, frame, &mut Vec::new()).map(drop)
     }
 
@@ -177,7 +192,7 @@ impl World {
     /// # Errors
     /// See [`Session::seal_info`].
     pub fn describe(&mut self, at: Direction, stream: u32, info: &StreamInfo) -> Result<(), SessionError> {
-        let now = self.now;
+        let now = self.time(at);
         self.end(at)
             .session
             .seal_info(now, stream, info, &mut Vec::new())
@@ -195,7 +210,7 @@ impl World {
 
     /// Gives an end an input now.
     pub fn tell(&mut self, to: Direction, input: Input<'_>) {
-        let now = self.now;
+        let now = self.time(to);
         let end = self.end(to);
         if let Err(error) = end.session.handle(now, input) {
             end.error.get_or_insert(error);
@@ -203,7 +218,7 @@ impl World {
     }
 
     fn deliver(&mut self, direction: Direction, mut message: Vec<u8>) {
-        let now = self.now;
+        let now = self.time(direction);
         if let Some(cookies) = self.cookies.as_ref().filter(|_| direction == Direction::ToResponder) {
             match cookies.judge(&WORLD_ADDRESS, &message) {
                 Unconnected::Retry(answer) => {
@@ -238,7 +253,7 @@ impl World {
 
     /// Sends what an end wants to transmit, and collects its events and media.
     fn drain(&mut self, at: Direction, judge: &mut dyn FnMut(Direction, &mut Vec<u8>) -> Verdict) {
-        let (now, admit) = (self.now, self.admit);
+        let (now, admit) = (self.time(at), self.admit);
         let towards = match at {
             Direction::ToResponder => Direction::ToInitiator,
             Direction::ToInitiator => Direction::ToResponder,
@@ -283,7 +298,7 @@ impl World {
         towards: Direction,
         judge: &mut dyn FnMut(Direction, &mut Vec<u8>) -> Verdict,
     ) {
-        let now = self.now;
+        let now = self.time(at);
         let mut packets = Vec::new();
         let session = &mut self.end(at).session;
         while let Some(run) = session.poll_packets(now) {

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use sealcast_proto::clock::ClockEstimate;
 use sealcast_proto::keys::{HandshakeError, HelloKeys, Invite};
 use sealcast_proto::seal::Refusal;
 use sealcast_proto::session::{Event, Input, RekeyCause, RekeyPolicy, SessionError};
@@ -323,4 +324,39 @@ fn garbage_is_not_answered() {
         Some(SessionError::Handshake(HandshakeError::Mac))
     );
     assert_eq!((answers, world.initiator.error), (0, None), "the initiator waits");
+}
+
+/// The last estimate of the peer's clock.
+fn clock(events: &[Event]) -> ClockEstimate {
+    let told = events.iter().rev().find_map(|event| match event {
+        Event::Clock(estimate) => Some(*estimate),
+        _ => None,
+    });
+    told.expect("an exchange each half second")
+}
+
+#[test]
+fn both_ends_find_how_fast_the_others_clock_is_and_where_it_stands() {
+    for profile in ["delay=150us jitter=60us", "delay=20ms jitter=4ms loss=5%"] {
+        let mut world = Setup::default().datagrams(profile, 3);
+        world.drift_ppm = 50;
+        world.run_cleanly(Duration::from_secs(120));
+        let (viewer, publisher) = (clock(&world.initiator.events), clock(&world.responder.events));
+        let truth = 50 * (world.now.monotonic.as_nanos() / 1_000_000) as i64;
+        let seen = viewer.at(world.now.wall);
+        assert!(
+            seen.offset.abs_diff(truth) <= seen.spread,
+            "{profile}: {truth} and {seen:?}"
+        );
+        let seen = publisher.at(world.now.wall.saturating_add_signed(truth));
+        assert!(
+            seen.offset.abs_diff(-truth) <= seen.spread,
+            "{profile}: {} and {seen:?}",
+            -truth
+        );
+        for (estimate, truth) in [(viewer, 50.0), (publisher, -50.0)] {
+            let (rate, spread) = estimate.rate_ppm();
+            assert!((rate - truth).abs() <= spread, "{profile}: {rate} ± {spread} ppm");
+        }
+    }
 }

@@ -173,7 +173,7 @@ impl Collector for StageCollector {
         encoder
             .encode_descriptor(
                 "network_seconds",
-                "From handing a frame to the network to its arrival, by the corrected clock; never negative",
+                "From handing a frame to the network to its arrival, by the corrected clock; may be negative within its uncertainty",
                 None,
                 MetricType::Histogram,
             )?
@@ -181,7 +181,7 @@ impl Collector for StageCollector {
         encoder
             .encode_descriptor(
                 "network_below_uncertainty",
-                "Network latencies smaller than the uncertainty of the clocks",
+                "Network latencies within the uncertainty of the clocks",
                 None,
                 MetricType::Counter,
             )?

@@ -140,16 +140,18 @@ row! {
         /// The camera gateway's share: from the arrival of the frame's first packet to the timestamp, in
         /// microseconds.
         camera_gateway_us: f64,
-        /// From the timestamp to its arrival, in microseconds, never negative.
+        /// From the timestamp to its arrival, in microseconds; may be negative within the uncertainty.
         network_us: Option<f64>,
-        /// From the timestamp until it was opened, in microseconds, never negative.
+        /// From the timestamp until it was opened, in microseconds; may be negative within the uncertainty.
         link_us: Option<f64>,
         /// The viewer gateway's share: from the moment when its frame no longer waited for anything until its packets
         /// were in the players' queues, in microseconds.
         viewer_gateway_us: f64,
         /// The camera gateway's clock minus the viewer gateway's, in microseconds.
         clock_offset_us: Option<f64>,
-        /// Uncertainty of the clock offset, in microseconds.
+        /// Half the 95 % interval of the clock offset if the path is equally fast in both directions, in microseconds.
+        clock_spread_us: Option<f64>,
+        /// The same whatever the path, in microseconds.
         clock_uncertainty_us: Option<f64>,
     }
 }
@@ -188,8 +190,8 @@ row! {
         seal_us: Option<f64>,
         /// Send stage of the previous frame, in microseconds.
         send_us: Option<f64>,
-        /// Network stage: from just before sealing to arrival, in microseconds, by the corrected clock, never
-        /// negative; empty before the first clock exchange.
+        /// Network stage: from just before sealing to arrival, in microseconds, by the corrected clock; may be
+        /// negative within the uncertainty; empty before the first clock exchange.
         network_us: Option<f64>,
         /// Open stage, in microseconds.
         open_us: f64,
@@ -197,7 +199,9 @@ row! {
         decode_us: Option<f64>,
         /// The publisher's clock minus the viewer's, in microseconds.
         clock_offset_us: f64,
-        /// Uncertainty of the clock offset, in microseconds.
+        /// Half the 95 % interval of the clock offset if the path is equally fast in both directions, in microseconds.
+        clock_spread_us: f64,
+        /// The same whatever the path, in microseconds.
         clock_uncertainty_us: f64,
     }
 }

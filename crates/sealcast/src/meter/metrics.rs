@@ -11,6 +11,7 @@ use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::registry::Registry;
+use sealcast_proto::clock::ClockReading;
 use serde::Serialize;
 
 use super::delivery::Delivery;
@@ -128,7 +129,9 @@ struct Inner {
     handshakes: Counts,
     viewers: Gauge,
     clock_offset: Seconds,
+    clock_spread: Seconds,
     clock_uncertainty: Seconds,
+    clock_rate: Seconds,
     cpu_seconds: Counter<f64, AtomicU64>,
     rss: Gauge,
     temperature: Family<NamedLabel, Gauge<f64, AtomicU64>>,
@@ -166,7 +169,9 @@ impl Metrics {
         let rtcp = "RTCP of players that was not passed on to a camera";
         let frames = "Frames sealed and sent, or received and opened";
         let offset = "The peer's wall clock minus ours";
-        let uncertainty = "How far the clock offset may be from the truth";
+        let spread = "How far the clock offset may be from the truth if the path is symmetric";
+        let uncertainty = "How far the clock offset may be from the truth, whatever the path";
+        let rate = "Rate of the peer's clock minus that of ours";
         let inner = Inner {
             build,
             records: families::records(r),
@@ -199,7 +204,9 @@ impl Metrics {
             handshakes: Counts::register(r, "handshakes", "Handshakes ended", "outcome", HandshakeOutcome::NAMES),
             viewers: families::gauge(r, "viewers", "Viewers with an established session"),
             clock_offset: families::seconds(r, "clock_offset_seconds", offset),
+            clock_spread: families::seconds(r, "clock_spread_seconds", spread),
             clock_uncertainty: families::seconds(r, "clock_uncertainty_seconds", uncertainty),
+            clock_rate: families::seconds(r, "clock_rate_ratio", rate),
             cpu_seconds: families::cpu_seconds(r),
             rss: families::gauge(r, "rss_bytes", "Resident memory of this process"),
             temperature: families::temperature(r),
@@ -360,11 +367,12 @@ impl Metrics {
         self.inner.viewers.set(i64::try_from(viewers).unwrap_or(i64::MAX));
     }
 
-    /// Sets the estimate of the peer's clock: its offset from our clock and the uncertainty of the offset, in
-    /// nanoseconds.
-    pub fn set_clock(&self, offset_ns: i64, uncertainty_ns: u64) {
-        self.inner.clock_offset.set(offset_ns as f64 / 1e9);
-        self.inner.clock_uncertainty.set(uncertainty_ns as f64 / 1e9);
+    /// Sets what is known of the peer's clock: a reading, and by how many parts per million it is faster than ours.
+    pub fn set_clock(&self, reading: ClockReading, rate_ppm: f64) {
+        self.inner.clock_offset.set(reading.offset as f64 / 1e9);
+        self.inner.clock_spread.set(reading.spread as f64 / 1e9);
+        self.inner.clock_uncertainty.set(reading.uncertainty as f64 / 1e9);
+        self.inner.clock_rate.set(rate_ppm / 1e6);
     }
 
     /// Sets the values that the sampler measured. Values that it could not measure stay absent.
@@ -470,7 +478,12 @@ mod tests {
         metrics.record_handshake(HandshakeOutcome::Established);
         metrics.set_epoch(3);
         metrics.set_viewers(2);
-        metrics.set_clock(-1_500_000, 20_000);
+        let reading = ClockReading {
+            offset: -1_500_000,
+            spread: 5_000,
+            uncertainty: 20_000,
+        };
+        metrics.set_clock(reading, 50.0);
         let text = metrics.encode();
         for line in [
             r#"sealcast_build_info{version="1.2.3",suites="aes-128-gcm,chacha20-poly1305",mechanisms="x25519"} 1"#,
@@ -495,7 +508,9 @@ mod tests {
             "sealcast_epoch 3",
             "sealcast_viewers 2",
             "sealcast_clock_offset_seconds -0.0015",
+            "sealcast_clock_spread_seconds 0.000005",
             "sealcast_clock_uncertainty_seconds 0.00002",
+            "sealcast_clock_rate_ratio 0.00005",
         ] {
             assert!(text.lines().any(|seen| seen == line), "{line}\nis missing from\n{text}");
         }
@@ -528,7 +543,7 @@ mod tests {
     fn stage_times_are_histograms_by_stage() {
         let metrics = metrics();
         metrics.record_stage(Stage::Seal, Duration::from_micros(30));
-        assert_eq!(metrics.stages().record_between_clocks(Stage::Network, -1, 10), 0);
+        metrics.stages().record_between_clocks(Stage::Network, -1, 10);
         let text = metrics.encode();
         for line in [
             r#"sealcast_stage_seconds_count{stage="seal"} 1"#,

@@ -17,6 +17,7 @@ use super::resources::ResourceSummary;
 use super::stage::StageSnapshot;
 use crate::config::secrets::redact;
 use crate::failure::{Failure, FailureKind, Result};
+use crate::platform::kernel_clock::KernelClock;
 use crate::platform::machine::Machine;
 
 /// Version of the report format. It increases when a field changes its meaning or is removed; new fields may be added
@@ -30,8 +31,9 @@ const MAX_HANDSHAKES: usize = 1000;
 const METHOD: &[&str] = &[
     "Stage times come from the monotonic clock, one record per frame, kept in histograms with three significant \
      digits; percentiles are those of all frames since the start.",
-    "The stages network, link and end_to_end span two clocks: they are corrected by the measured offset, never \
-     negative, and below_uncertainty counts the values that are smaller than the uncertainty of that correction.",
+    "The stages network, link and end_to_end span two clocks: they are corrected by the measured offset and rate. \
+     below_uncertainty counts the values that are nearer to 0 than the uncertainty of that correction, negative ones \
+     included; impossible counts those that are further below 0.",
     "The stages forward, link and deliver are a gateway's: forward and deliver hold one record per packet (and \
      player), link one per sealed unit.",
     "CPU seconds are those of all threads of this process, user and system; percent is of one core.",
@@ -42,14 +44,24 @@ const METHOD: &[&str] = &[
 ];
 
 /// The peer's clock as this end last estimated it.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct ClockReport {
     /// The peer's wall clock minus ours, in nanoseconds.
     pub offset_ns: i64,
-    /// Uncertainty of the offset, in nanoseconds.
+    /// Half the 95 % interval of the offset if the path is equally fast in both directions, in nanoseconds.
+    pub spread_ns: u64,
+    /// Half the 95 % interval of the offset whatever the path, in nanoseconds.
     pub uncertainty_ns: u64,
-    /// Number of exchanges that the estimate is based on.
+    /// Rate of the peer's clock minus that of ours, in parts per million.
+    pub rate_ppm: f64,
+    /// Half the 95 % interval of the rate, in parts per million.
+    pub rate_uncertainty_ppm: f64,
+    /// Shortest round trip among the recent exchanges, in nanoseconds.
+    pub shortest_round_trip_ns: u64,
+    /// Number of exchanges of all sessions.
     pub exchanges: u64,
+    /// Number of steps of a clock, or changes of the path, found in this session.
+    pub steps: u64,
 }
 
 /// Summary of a run.
@@ -81,6 +93,9 @@ pub struct Report {
     pub stages: BTreeMap<&'static str, StageSnapshot>,
     /// The peer's clock, if it was estimated.
     pub clock: Option<ClockReport>,
+    /// What the kernel says of this machine's wall clock at the start and at the end of the run; `null` if it could
+    /// not be asked.
+    pub kernel_clock: [Option<KernelClock>; 2],
     /// Resources used by the process, if they were sampled.
     pub resources: Option<ResourceSummary>,
     /// Energy in joules by state of the stream, accurate to a tenth of a second; empty if no meter was read.
@@ -110,6 +125,7 @@ impl Report {
             totals: Totals::default(),
             stages: BTreeMap::new(),
             clock: None,
+            kernel_clock: [None; 2],
             resources: None,
             energy_joules_by_phase: BTreeMap::new(),
             paired: BTreeMap::new(),

@@ -77,54 +77,105 @@ impl Stage {
     }
 }
 
-/// Statistics of one stage. All times are in nanoseconds; all are 0 while `count` is 0.
+/// Statistics of one stage. All times are in nanoseconds; all are 0 while `count` is 0. A time between two clocks may be
+/// negative, as far as their offset is not known.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct StageSnapshot {
     /// Number of recorded times.
     pub count: u64,
     /// Shortest time.
-    pub min_ns: u64,
+    pub min_ns: i64,
     /// Median.
-    pub p50_ns: u64,
+    pub p50_ns: i64,
     /// 90th percentile.
-    pub p90_ns: u64,
+    pub p90_ns: i64,
     /// 99th percentile.
-    pub p99_ns: u64,
+    pub p99_ns: i64,
     /// Longest time (60 s if it was longer).
-    pub max_ns: u64,
+    pub max_ns: i64,
     /// Arithmetic mean, exact.
     pub mean_ns: f64,
     /// Standard deviation.
     pub stddev_ns: f64,
-    /// Number of times below the clock's uncertainty, including those recorded as 0 because they came out negative.
-    /// Always 0 for a stage measured with a single clock.
+    /// Number of times that are less than the clock's uncertainty away from 0, negative ones included. Always 0 for a
+    /// stage measured with a single clock.
     pub below_uncertainty: u64,
+    /// Number of times that are further below 0 than the clock's uncertainty: if more than a few in a hundred are, the
+    /// clocks are not what they were thought to be.
+    pub impossible: u64,
 }
 
+/// The times of one stage.
 #[derive(Debug)]
 struct Cell {
-    histogram: Histogram<u64>,
-    sum_ns: u64,
+    positive: Histogram<u64>,
+    /// Magnitudes of negative times, once there was one.
+    negative: Option<Histogram<u64>>,
+    mean_ns: f64,
+    /// Sum of squared differences from the mean (Welford's algorithm).
+    squares: f64,
     below_uncertainty: u64,
+    impossible: u64,
+}
+
+fn histogram() -> Histogram<u64> {
+    // The bounds are constants that the histogram accepts; a test checks that.
+    Histogram::new_with_bounds(LOWEST_NS, HIGHEST_NS, SIGNIFICANT_DIGITS)
+        .expect("the bounds of the stage histogram are valid")
 }
 
 impl Cell {
     fn new() -> Self {
-        // The bounds are constants that the histogram accepts; a test checks that.
-        let histogram = Histogram::new_with_bounds(LOWEST_NS, HIGHEST_NS, SIGNIFICANT_DIGITS)
-            .expect("the bounds of the stage histogram are valid");
         Self {
-            histogram,
-            sum_ns: 0,
+            positive: histogram(),
+            negative: None,
+            mean_ns: 0.0,
+            squares: 0.0,
             below_uncertainty: 0,
+            impossible: 0,
         }
     }
 
-    fn record(&mut self, ns: u64) {
-        let ns = ns.min(HIGHEST_NS);
-        self.histogram.saturating_record(ns);
-        self.sum_ns = self.sum_ns.saturating_add(ns);
+    fn record(&mut self, ns: i64) {
+        let magnitude = ns.unsigned_abs().min(HIGHEST_NS);
+        let value = if ns < 0 {
+            let negative = self.negative.get_or_insert_with(histogram);
+            negative.saturating_record(magnitude);
+            -(magnitude as f64)
+        } else {
+            self.positive.saturating_record(magnitude);
+            magnitude as f64
+        };
+        let from_mean = value - self.mean_ns;
+        self.mean_ns += from_mean / self.count() as f64;
+        self.squares += from_mean * (value - self.mean_ns);
     }
+
+    fn negatives(&self) -> u64 {
+        self.negative.as_ref().map_or(0, Histogram::len)
+    }
+
+    fn count(&self) -> u64 {
+        self.negatives() + self.positive.len()
+    }
+
+    /// The value that this share of all times does not exceed, ns.
+    fn quantile(&self, share: f64) -> i64 {
+        let negatives = self.negatives();
+        let rank = ((share * self.count() as f64).ceil() as u64).max(1);
+        let Some(negative) = self.negative.as_ref().filter(|_| rank <= negatives) else {
+            let share = (rank - negatives) as f64 / self.positive.len() as f64;
+            return signed(self.positive.value_at_quantile(share));
+        };
+        // The lowest time has the largest magnitude.
+        let share = (negatives - rank + 1) as f64 / negatives as f64;
+        -signed(negative.value_at_quantile(share))
+    }
+}
+
+/// A time in a histogram, which is at most a minute.
+fn signed(ns: u64) -> i64 {
+    i64::try_from(ns).unwrap_or(i64::MAX)
 }
 
 /// One histogram per stage, shared by the tasks that record into them. Recording takes one short lock and allocates
@@ -151,42 +202,41 @@ impl StageTimes {
     /// Records that `stage` took `time`.
     pub fn record(&self, stage: Stage, time: Duration) {
         self.cell(stage)
-            .record(u64::try_from(time.as_nanos()).unwrap_or(u64::MAX));
+            .record(i64::try_from(time.as_nanos()).unwrap_or(i64::MAX));
     }
 
-    /// Records a time measured with two clocks, with the uncertainty of their offset. Returns the recorded time in
-    /// ns.
+    /// Records a time measured with two clocks, with the uncertainty of their offset.
     ///
-    /// A negative difference says something about the clocks, not about the network: it is recorded as 0. All times
-    /// below the uncertainty, these zeros included, are counted separately, so that a reader knows which part of the
-    /// distribution is noise.
-    pub fn record_between_clocks(&self, stage: Stage, difference_ns: i64, uncertainty_ns: u64) -> u64 {
-        let ns = u64::try_from(difference_ns).unwrap_or(0);
+    /// A negative time is recorded as it is: it says how far the clocks may be off. Times within the uncertainty are
+    /// counted apart, so that a reader knows which part of the distribution is noise.
+    pub fn record_between_clocks(&self, stage: Stage, ns: i64, uncertainty_ns: u64) {
         let mut cell = self.cell(stage);
         cell.record(ns);
-        if difference_ns < 0 || ns < uncertainty_ns {
+        if ns.unsigned_abs() < uncertainty_ns {
             cell.below_uncertainty += 1;
+        } else if ns < 0 {
+            cell.impossible += 1;
         }
-        ns
     }
 
     /// The statistics of `stage` so far.
     pub fn snapshot(&self, stage: Stage) -> StageSnapshot {
         let cell = self.cell(stage);
-        let count = cell.histogram.len();
+        let count = cell.count();
         if count == 0 {
             return StageSnapshot::default();
         }
         StageSnapshot {
             count,
-            min_ns: cell.histogram.min(),
-            p50_ns: cell.histogram.value_at_quantile(0.50),
-            p90_ns: cell.histogram.value_at_quantile(0.90),
-            p99_ns: cell.histogram.value_at_quantile(0.99),
-            max_ns: cell.histogram.max(),
-            mean_ns: cell.sum_ns as f64 / count as f64,
-            stddev_ns: cell.histogram.stdev(),
+            min_ns: cell.quantile(0.0),
+            p50_ns: cell.quantile(0.50),
+            p90_ns: cell.quantile(0.90),
+            p99_ns: cell.quantile(0.99),
+            max_ns: cell.quantile(1.0),
+            mean_ns: cell.mean_ns,
+            stddev_ns: (cell.squares / count as f64).sqrt(),
             below_uncertainty: cell.below_uncertainty,
+            impossible: cell.impossible,
         }
     }
 
@@ -203,23 +253,23 @@ impl StageTimes {
     /// ascending; the last one unbounded) the number of times between it and the previous bound.
     pub fn buckets(&self, stage: Stage, upper_bounds_seconds: &[f64]) -> (f64, u64, Vec<(f64, u64)>) {
         let cell = self.cell(stage);
-        let mut from = 0;
-        let mut counted = 0;
+        // Negative times are below every bound.
+        let negatives = cell.negatives();
+        let (mut from, mut counted) = (0, 0);
         let mut buckets = Vec::with_capacity(upper_bounds_seconds.len() + 1);
         for &bound in upper_bounds_seconds {
             let to = (bound * 1e9).round() as u64;
-            let count = cell
-                .histogram
-                .count_between(from, to)
-                .min(cell.histogram.len() - counted);
-            buckets.push((bound, count));
+            let count = cell.positive.count_between(from, to).min(cell.positive.len() - counted);
+            let below = if buckets.is_empty() { negatives } else { 0 };
+            buckets.push((bound, below + count));
             counted += count;
             // Above 2 µs the histogram's slots are wider than 1 ns, so the next bucket begins with the slot after
             // this one.
-            from = cell.histogram.next_non_equivalent(to);
+            from = cell.positive.next_non_equivalent(to);
         }
-        buckets.push((f64::MAX, cell.histogram.len() - counted));
-        (cell.sum_ns as f64 / 1e9, cell.histogram.len(), buckets)
+        buckets.push((f64::MAX, cell.positive.len() - counted));
+        let count = cell.count();
+        (cell.mean_ns * count as f64 / 1e9, count, buckets)
     }
 
     /// Ignores lock poisoning: a panic elsewhere leaves at most one record half counted.
@@ -241,7 +291,7 @@ mod tests {
             times.record(Stage::Seal, Duration::from_micros(microseconds));
         }
         let seen = times.snapshot(Stage::Seal);
-        let near = |seen: u64, expected: f64| (seen as f64 - expected).abs() <= expected / 1000.0;
+        let near = |seen: i64, expected: f64| (seen as f64 - expected).abs() <= expected / 1000.0;
         assert_eq!(seen.count, 1000);
         assert!(near(seen.min_ns, 1_000.0), "{seen:?}");
         assert!(near(seen.p50_ns, 500_000.0), "{seen:?}");
@@ -254,13 +304,23 @@ mod tests {
     }
 
     #[test]
-    fn a_negative_latency_is_recorded_as_zero_and_counted_as_below_the_uncertainty() {
+    fn a_negative_latency_is_recorded_as_it_is_and_said_to_be_within_the_uncertainty_or_not() {
         let times = StageTimes::new();
-        assert_eq!(times.record_between_clocks(Stage::Network, -5_000, 20_000), 0);
-        assert_eq!(times.record_between_clocks(Stage::Network, 10_000, 20_000), 10_000);
-        assert_eq!(times.record_between_clocks(Stage::Network, 90_000, 20_000), 90_000);
+        for ns in [-5_000, 10_000, 90_000, -30_000] {
+            times.record_between_clocks(Stage::Network, ns, 20_000);
+        }
         let seen = times.snapshot(Stage::Network);
-        assert_eq!((seen.count, seen.min_ns, seen.below_uncertainty), (3, 0, 2));
+        assert_eq!((seen.count, seen.below_uncertainty, seen.impossible), (4, 2, 1));
+        let near = |seen: i64, expected: i64| seen.abs_diff(expected) <= expected.unsigned_abs() / 1000;
+        assert!(
+            near(seen.min_ns, -30_000) && near(seen.p50_ns, -5_000) && near(seen.max_ns, 90_000),
+            "{seen:?}"
+        );
+        assert!((seen.mean_ns - 16_250.0).abs() < 1e-6, "{seen:?}");
+        let (sum, count, buckets) = times.buckets(Stage::Network, &[1e-6, 1e-3]);
+        assert_eq!(count, 4);
+        assert_eq!(buckets.iter().map(|bucket| bucket.1).collect::<Vec<_>>(), [2, 2, 0]);
+        assert!((sum - 65e-6).abs() < 1e-12, "{sum}");
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! The machine that the program runs on, and the processor features that the cryptography uses.
 
 pub mod compare;
+pub mod kernel_clock;
 pub mod machine;
 pub mod print_config;
 pub mod probe;

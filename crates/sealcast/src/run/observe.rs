@@ -25,6 +25,7 @@ use crate::meter::report::{ClockReport, Report};
 use crate::meter::resources::{ResourceSample, ResourceSampler, SAMPLE_PERIOD, UNASKED_PERIOD};
 use crate::meter::serve::{MetricsServer, Reach};
 use crate::meter::stage::Stage;
+use crate::platform::kernel_clock::KernelClock;
 
 /// Observations requested by the user.
 #[derive(Clone, Debug, Default)]
@@ -103,6 +104,7 @@ impl Observation {
             tokio::spawn(server.serve(std::future::pending()));
         }
         observation.setting("meter", &energy.words);
+        observation.ask_kernel_clock(&options, 0);
         let asked = options.asks() || energy.meter.is_some();
         let period = if asked { SAMPLE_PERIOD } else { UNASKED_PERIOD };
         let sampler = ResourceSampler::start(energy.meter, period, steady_logger(Arc::clone(&observation)))?;
@@ -112,6 +114,25 @@ impl Observation {
             log_dir,
             sampler,
         })
+    }
+
+    /// Put what the kernel says of its clock into the report and the log, if either was asked for.
+    fn ask_kernel_clock(&self, options: &ObserveOptions, at: usize) {
+        if options.report.is_none() && options.log_dir.is_none() {
+            return;
+        }
+        let clock = KernelClock::read();
+        match &clock {
+            Ok(clock) => tracing::info!(
+                synchronised = clock.synchronised,
+                offset_us = clock.offset_us,
+                maximum_error_us = clock.maximum_error_us,
+                rate_ppm = format!("{:.3}", clock.rate_ppm),
+                "the kernel says of this machine's clock"
+            ),
+            Err(why) => tracing::info!(why, "what the kernel says of this machine's clock is not known"),
+        }
+        self.report(|report| report.kernel_clock[at] = clock.ok());
     }
 
     fn report<R>(&self, change: impl FnOnce(&mut Report) -> R) -> R {
@@ -179,12 +200,14 @@ impl Observation {
 
     /// Record a stage that starts at a time stamp of the peer and ends here at `end`. Returns its duration in ns, if
     /// the peer's clock is known.
-    pub(super) fn since(&self, stage: Stage, stamp: u64, end: Instant, clock: Option<ClockEstimate>) -> Option<u64> {
-        let clock = clock?;
-        let end = i128::from(self.clock.wall(end)) + i128::from(clock.offset);
-        let difference = i64::try_from(end - i128::from(stamp)).unwrap_or(i64::MAX);
+    pub(super) fn since(&self, stage: Stage, stamp: u64, end: Instant, clock: Option<ClockEstimate>) -> Option<i64> {
+        let end = self.clock.wall(end);
+        let clock = clock?.at(end);
+        let theirs = i128::from(end) + i128::from(clock.offset);
+        let difference = i64::try_from(theirs - i128::from(stamp)).unwrap_or(i64::MAX);
         let stages = self.metrics.stages();
-        Some(stages.record_between_clocks(stage, difference, clock.uncertainty))
+        stages.record_between_clocks(stage, difference, clock.uncertainty);
+        Some(difference)
     }
 
     /// Record a sealed frame and the time taken to seal it.
@@ -198,16 +221,30 @@ impl Observation {
     }
 
     /// Record a new estimate of the peer's clock.
-    pub fn clock_estimate(&self, offset_ns: i64, uncertainty_ns: u64) {
-        self.metrics.set_clock(offset_ns, uncertainty_ns);
-        self.report(|report| {
+    pub fn clock_estimate(&self, estimate: &ClockEstimate) {
+        let reading = estimate.at(self.clock.now().wall);
+        let (rate_ppm, rate_uncertainty_ppm) = estimate.rate_ppm();
+        self.metrics.set_clock(reading, rate_ppm);
+        let before = self.report(|report| {
             let exchanges = report.clock.map_or(0, |clock| clock.exchanges) + 1;
-            report.clock = Some(ClockReport {
-                offset_ns,
-                uncertainty_ns,
+            report.clock.replace(ClockReport {
+                offset_ns: reading.offset,
+                spread_ns: reading.spread,
+                uncertainty_ns: reading.uncertainty,
+                rate_ppm,
+                rate_uncertainty_ppm,
+                shortest_round_trip_ns: estimate.shortest_round_trip(),
                 exchanges,
-            });
+                steps: estimate.steps(),
+            })
         });
+        if let Some(before) = before.filter(|before| estimate.steps() > before.steps) {
+            let by_ms = reading.offset.saturating_sub(before.offset_ns) as f64 / 1e6;
+            tracing::warn!(
+                by_ms = format!("{by_ms:.3}"),
+                "one of the two clocks has stepped, or the path has changed: its offset is estimated anew"
+            );
+        }
     }
 
     /// Put a comparison into the report.
@@ -249,6 +286,7 @@ impl Observing {
     pub fn finish(self, outcome: Result<()>) -> Result<()> {
         let resources = self.sampler.summary();
         drop(self.sampler);
+        self.observation.ask_kernel_clock(&self.options, 1);
         let logs = self.log_dir.map(LogDir::finish);
         let totals = self.observation.metrics.totals();
         if totals.all_open_failures() + totals.all_datagrams_refused() > 0 {

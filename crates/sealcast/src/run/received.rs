@@ -33,7 +33,7 @@ pub(super) struct FrameTimeline {
     pub(super) preamble: Preamble,
     pub(super) sealed_at: u64,
     pub(super) arrived: Instant,
-    pub(super) network: Option<u64>,
+    pub(super) network: Option<i64>,
     pub(super) clock: Option<ClockEstimate>,
 }
 

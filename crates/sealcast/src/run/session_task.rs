@@ -241,7 +241,7 @@ impl<T: Transport, L: Listener> SessionTask<T, L> {
                 self.observation.metrics.record_rekey(labels::RekeyCause::from(*cause));
                 tracing::debug!(peer = %self.name(), epoch, "new keys");
             }
-            Event::Clock(estimate) => self.observation.clock_estimate(estimate.offset, estimate.uncertainty),
+            Event::Clock(estimate) => self.observation.clock_estimate(estimate),
             Event::Closed { reason, text } => {
                 if R::PUBLISHES {
                     tracing::info!(viewer = %self.name(), %reason, text, "the {} left", R::PEER);

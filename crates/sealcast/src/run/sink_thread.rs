@@ -78,6 +78,7 @@ fn row(
 ) -> FrameRow {
     let micros = |nanos: u64| nanos as f64 / 1e3;
     let clock = observation.clock;
+    let reading = timeline.clock.map(|estimate| estimate.at(clock.wall(timeline.arrived)));
     let preamble = timeline.preamble;
     let first = preamble.previous_seal == 0;
     let stage = |nanos: u32| (!first).then(|| micros(nanos.into()));
@@ -96,10 +97,11 @@ fn row(
         encode_us: micros(preamble.encoded.saturating_sub(preamble.captured)),
         seal_us: stage(preamble.previous_seal),
         send_us: stage(preamble.previous_send),
-        network_us: timeline.network.map(micros),
+        network_us: timeline.network.map(|nanos| nanos as f64 / 1e3),
         open_us: (frame.opened - timeline.arrived).as_secs_f64() * 1e6,
         decode_us: decode.map(|decode| decode.as_secs_f64() * 1e6),
-        clock_offset_us: timeline.clock.map_or(f64::NAN, |clock| clock.offset as f64 / 1e3),
-        clock_uncertainty_us: timeline.clock.map_or(f64::NAN, |clock| micros(clock.uncertainty)),
+        clock_offset_us: reading.map_or(f64::NAN, |clock| clock.offset as f64 / 1e3),
+        clock_spread_us: reading.map_or(f64::NAN, |clock| micros(clock.spread)),
+        clock_uncertainty_us: reading.map_or(f64::NAN, |clock| micros(clock.uncertainty)),
     }
 }

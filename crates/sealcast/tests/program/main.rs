@@ -2,6 +2,7 @@
 
 mod cameras;
 mod capture;
+mod clocks;
 mod decoder;
 mod demo;
 mod demo_page;

@@ -166,7 +166,13 @@ fn check_latencies(viewer: &End) {
     for row in &rows {
         time(&row["time"]);
         assert_eq!(row["phase"], "steady");
-        for stage in ["encode_us", "seal_us", "send_us", "network_us", "open_us", "decode_us"] {
+        if !row["network_us"].is_empty() {
+            assert!(
+                figure(row, "network_us") >= -figure(row, "clock_uncertainty_us"),
+                "{row:?}"
+            );
+        }
+        for stage in ["encode_us", "seal_us", "send_us", "open_us", "decode_us"] {
             // Values that are not yet known at the first frames are left out.
             if !row[stage].is_empty() {
                 assert!(figure(row, stage) >= 0.0, "{stage} of {row:?}");

@@ -9,7 +9,7 @@ use super::feedback::{Reports, When};
 use super::nack::{Due, MAX_MISSING, Nacks, Since};
 use super::tail_loss_probe::RepeatedTail;
 use super::unwrap_number;
-use crate::clock::{ClockEstimate, Now};
+use crate::clock::{ClockReading, Now};
 use crate::repair::{Decoder, MAX_SYMBOL};
 use crate::seal::Opened;
 use crate::session::Delivery;
@@ -157,7 +157,7 @@ impl Inbound {
         &mut self,
         now: Now,
         record: Repeated,
-        clock: Option<ClockEstimate>,
+        clock: Option<ClockReading>,
         round_trip: Duration,
     ) -> bool {
         let kept = self.budget + round_trip * 2;

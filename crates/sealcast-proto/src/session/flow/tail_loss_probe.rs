@@ -6,7 +6,7 @@ use std::collections::VecDeque;
 use std::time::Duration;
 
 use super::Path;
-use crate::clock::ClockEstimate;
+use crate::clock::ClockReading;
 use crate::session::keyring::Repeated;
 use crate::wire::Header;
 
@@ -117,8 +117,8 @@ impl RepeatedTail {
     }
 
     /// Number of copies of `record` that the sender may have sent without a request until `wall` on our wall clock.
-    /// `clock` is the estimate of the sender's clock, if there is one; the sender keeps what it sent for `kept`.
-    pub(super) fn copies(&self, record: Repeated, wall: u64, clock: Option<ClockEstimate>, kept: Duration) -> u32 {
+    /// `clock` is what is known of the sender's clock, if there is one; the sender keeps what it sent for `kept`.
+    pub(super) fn copies(&self, record: Repeated, wall: u64, clock: Option<ClockReading>, kept: Duration) -> u32 {
         // The sender waits for the slack and at least one round trip. Only half of the shortest one is added here,
         // since its clock is known to within that: a pause may seem shorter by the other half.
         let wait = REPORT_SLACK + Duration::from_nanos(clock.map_or(0, |clock| clock.uncertainty));
@@ -153,8 +153,9 @@ mod tests {
     const MS: Duration = Duration::from_millis(1);
     const KEPT: Duration = Duration::from_secs(2);
     /// Our clock is 1 s behind theirs, to within 20 ms.
-    const CLOCK: ClockEstimate = ClockEstimate {
+    const CLOCK: ClockReading = ClockReading {
         offset: 1_000_000_000,
+        spread: 0,
         uncertainty: 20_000_000,
     };
 

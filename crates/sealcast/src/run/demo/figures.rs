@@ -130,7 +130,7 @@ impl Figures {
             "stage", "frames", "p50 µs", "p99 µs", "max µs", "sd µs"
         );
         for (stage, times) in observation.metrics.stages().snapshots() {
-            let micros = |nanos: u64| format!("{:.1}", nanos as f64 / 1e3);
+            let micros = |nanos: i64| format!("{:.1}", nanos as f64 / 1e3);
             let _ = writeln!(
                 text,
                 "{:<12}{:>8}{:>12}{:>12}{:>12}{:>12}",
@@ -179,7 +179,7 @@ impl Figures {
 }
 
 fn spread(times: &StageSnapshot) -> Spread {
-    let micros = |nanos: u64| nanos as f64 / 1e3;
+    let micros = |nanos: i64| nanos as f64 / 1e3;
     Spread {
         p50_us: micros(times.p50_ns),
         p99_us: micros(times.p99_ns),

@@ -3,7 +3,7 @@
 use std::time::Instant;
 
 use jiff::Timestamp;
-use sealcast_proto::clock::ClockEstimate;
+use sealcast_proto::clock::{ClockEstimate, ClockReading};
 use sealcast_proto::unit::{Preamble, UnitArrival};
 
 use crate::meter::logs::UnitRow;
@@ -36,14 +36,15 @@ fn row(
     timeline: &FrameTimeline<'_>,
     arrival: UnitArrival,
     opened: Instant,
-    link: Option<u64>,
+    link: Option<i64>,
 ) -> UnitRow {
     let micros = |nanos: u64| nanos as f64 / 1e3;
     let clock = observation.clock;
     let arrived_ns = clock.wall_at(arrival.arrived);
-    let ours = |peer: ClockEstimate| i128::from(arrival.sealed_at) - i128::from(peer.offset);
+    let reading = timeline.clock.map(|peer| peer.at(arrived_ns));
+    let ours = |peer: ClockReading| i128::from(arrival.sealed_at) - i128::from(peer.offset);
     // Before 1970: the peer's clock was never set, so its stamps mean nothing.
-    let sealed_ns = timeline.clock.map(|peer| u64::try_from(ours(peer)).unwrap_or(0));
+    let sealed_ns = reading.map(|peer| u64::try_from(ours(peer)).unwrap_or(0));
     UnitRow {
         time: Timestamp::now(),
         camera: timeline.camera.to_owned(),
@@ -57,10 +58,11 @@ fn row(
         arrived_ns,
         opened_ns: clock.wall(opened),
         camera_gateway_us: micros(arrival.sealed_at.saturating_sub(timeline.preamble.captured)),
-        network_us: sealed_ns.map(|sealed| micros(arrived_ns.saturating_sub(sealed))),
-        link_us: link.map(micros),
+        network_us: sealed_ns.map(|sealed| (i128::from(arrived_ns) - i128::from(sealed)) as f64 / 1e3),
+        link_us: link.map(|nanos| nanos as f64 / 1e3),
         viewer_gateway_us: (timeline.queued - timeline.arrived).as_secs_f64() * 1e6,
-        clock_offset_us: timeline.clock.map(|peer| peer.offset as f64 / 1e3),
-        clock_uncertainty_us: timeline.clock.map(|peer| micros(peer.uncertainty)),
+        clock_offset_us: reading.map(|peer| peer.offset as f64 / 1e3),
+        clock_spread_us: reading.map(|peer| micros(peer.spread)),
+        clock_uncertainty_us: reading.map(|peer| micros(peer.uncertainty)),
     }
 }
