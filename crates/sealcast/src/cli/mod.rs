@@ -24,7 +24,7 @@ use sealcast_proto::wire::Flags;
 use crate::codec::{self, asm_active};
 use crate::config::{self, Settings};
 use crate::failure::Result;
-use crate::keys::{files, mechanism};
+use crate::keys::{files, mechanism, startup};
 use crate::media::Codec;
 use crate::platform::print_config::{BuildConfig, Facts};
 use crate::platform::{compare, probe};
@@ -79,6 +79,16 @@ fn refuse_core_dumps() {
 }
 
 fn dispatch(arguments: Arguments) -> Result<()> {
+    let has_sessions = |command: &Command| {
+        matches!(
+            command,
+            Command::Publish(_) | Command::Watch(_) | Command::Gateway(_) | Command::Demo(_)
+        )
+    };
+    if has_sessions(&arguments.command) {
+        // Before the identity is read, which uses the libraries too.
+        startup::libraries();
+    }
     match arguments.command {
         Command::Keygen(args) => keygen(&args),
         Command::Peers(args) => peers::run(&args),

@@ -6,5 +6,6 @@ pub mod files;
 pub mod fingerprint;
 pub mod mechanism;
 pub mod peers;
+pub mod startup;
 #[cfg(feature = "study")]
 pub mod study;

@@ -38,9 +38,12 @@ macro_rules! row {
 }
 
 row! {
-    /// One handshake with any outcome: a line of `handshake.csv`.
+    /// One handshake with any outcome: a line of `handshake.csv`. Its duration, CPU time and energy are those of the
+    /// exchange: at both ends from the first handshake message that this end sent or received until this end has the
+    /// session established and its last message is handed to the carrier. What comes before that is not part of it:
+    /// connecting, a retry cookie or QUIC's own handshake, the libraries' start-up and the initiator's key pair.
     HandshakeRow {
-        /// Start of the handshake: the first byte of the connection.
+        /// The first handshake message, sent or received; the connection, if no message came.
         #[serde(serialize_with = "iso")]
         start: Timestamp,
         /// End of the handshake.
@@ -48,8 +51,9 @@ row! {
         end: Timestamp,
         /// Always [`Phase::Handshake`] for a separate handshake.
         phase: Phase,
-        /// Duration by the monotonic clock, in milliseconds.
-        duration_ms: f64,
+        /// Wall time of the exchange by the monotonic clock, in milliseconds; empty if no message came. It is the
+        /// initiator's that is longer, by a round trip: it sends the first message and receives the last.
+        duration_ms: Option<f64>,
         /// Key establishment mechanism; empty if none was negotiated.
         mechanism: String,
         /// Suite; empty if none was negotiated.
@@ -62,10 +66,17 @@ row! {
         bytes_sent: u64,
         /// Handshake bytes received, including framing.
         bytes_received: u64,
-        /// Time for generating this end's key pair before the handshake, in milliseconds; only for the initiator.
+        /// First use of the cryptographic libraries by this process, in milliseconds: the same in all its rows. It
+        /// lies before the exchange, and outside `keygen_ms`.
+        startup_ms: f64,
+        /// Time for generating this end's key pair and its first message before the exchange, in milliseconds; only
+        /// for the initiator. A responder's work on keys (encapsulation) is part of the exchange.
         keygen_ms: Option<f64>,
-        /// CPU time of this end's handshake computations, in milliseconds.
-        cpu_ms: Option<f64>,
+        /// CPU time of this end's thread in the exchange, in milliseconds, without the time that it waits.
+        cpu_ms: f64,
+        /// Energy of the exchange in joules, of everything that the meter covers; empty without a meter, and if the
+        /// exchange was shorter than ten times what the meter and this machine can tell apart.
+        energy_joules: Option<f64>,
         /// Outcome.
         outcome: HandshakeOutcome,
     }

@@ -41,6 +41,9 @@ const METHOD: &[&str] = &[
      meter covers, whose name and reach stand in the configuration under `meter`, and not of this process alone; power \
      is integrated by the trapezoidal rule between samples at 10 Hz, and gaps of more than 0.5 s are counted and left \
      out.",
+    "A handshake's duration, CPU time and energy are those of the exchange: at both ends from the first handshake \
+     message that this end sends or receives until this end has the session established. Its key pair (keygen_ms) and \
+     the first use of the cryptographic libraries (startup_ms, once per process) come before that.",
 ];
 
 /// The peer's clock as this end last estimated it.
@@ -98,7 +101,7 @@ pub struct Report {
     pub kernel_clock: [Option<KernelClock>; 2],
     /// Resources used by the process, if they were sampled.
     pub resources: Option<ResourceSummary>,
-    /// Energy in joules by state of the stream, accurate to a tenth of a second; empty if no meter was read.
+    /// Energy in joules by state of the stream; empty if no meter was read. The meter is read when the state changes.
     energy_joules_by_phase: BTreeMap<Phase, f64>,
     /// Paired differences by comparison, such as `sealed minus plain, ns per frame`.
     pub paired: BTreeMap<String, PairedSummary>,

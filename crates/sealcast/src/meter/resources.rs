@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TrySendError, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
@@ -22,6 +22,9 @@ pub const UNASKED_PERIOD: Duration = Duration::from_secs(1);
 
 /// Samples between two readings of the temperature sensors, which are slow to read and change slowly.
 const SAMPLES_PER_TEMPERATURE: u32 = 10;
+
+/// Maximum of requested samples that wait. Each handshake requests two or three.
+const MAX_SAMPLE_REQUESTS: usize = 64;
 
 /// Memory of this process in pages; the second number counts the resident ones.
 const STATM: &str = "/proc/self/statm";
@@ -233,17 +236,43 @@ struct Sampled {
     summary: ResourceSummary,
 }
 
-/// Samples the resources used by the process on a separate thread, until dropped.
+/// What to do with a requested sample, and the time at which it was taken; `None` if it was not taken.
+type Then = Box<dyn FnOnce(Option<(Instant, &ResourceSample)>) + Send>;
+
+enum Order {
+    Sample(Then),
+    Stop,
+}
+
+/// Requests samples between the periodic ones, so that work that is shorter than a period has samples of its own.
+/// Clones ask the same sampler.
+#[derive(Clone, Debug)]
+pub struct SampleRequests(SyncSender<Order>);
+
+impl SampleRequests {
+    /// Requests a sample, which the sampler's thread takes as soon as it runs and passes to `then`, with its time.
+    /// Does not wait. If too many requests wait or the sampler has ended, `then` is called here and gets `None`: it
+    /// is always called once.
+    pub fn ask(&self, then: impl FnOnce(Option<(Instant, &ResourceSample)>) + Send + 'static) {
+        let sent = self.0.try_send(Order::Sample(Box::new(then)));
+        if let Err(TrySendError::Full(Order::Sample(then)) | TrySendError::Disconnected(Order::Sample(then))) = sent {
+            then(None);
+        }
+    }
+}
+
+/// Samples the resources used by the process on a separate thread, until dropped. Then it first takes the samples
+/// that were requested.
 #[derive(Debug)]
 pub struct ResourceSampler {
     shared: Arc<Mutex<Sampled>>,
-    stop: Option<SyncSender<()>>,
+    orders: SyncSender<Order>,
     thread: Option<JoinHandle<()>>,
 }
 
 impl ResourceSampler {
-    /// Starts sampling every `period`; `meter` measures energy. `each` is called with every sample, on the sampler's
-    /// thread.
+    /// Starts sampling every `period`; `meter` measures energy. `each` is called with every periodic sample, on the
+    /// sampler's thread.
     ///
     /// # Errors
     /// The system cannot start a thread: kind `Internal`.
@@ -253,12 +282,12 @@ impl ResourceSampler {
         each: impl FnMut(&ResourceSample) + Send + 'static,
     ) -> Result<Self> {
         let shared = Arc::new(Mutex::new(Sampled::default()));
-        let (stop, stopped) = sync_channel(0);
+        let (orders, ordered) = sync_channel(MAX_SAMPLE_REQUESTS);
         let thread = std::thread::Builder::new()
             .name("resources".to_owned())
             .spawn({
                 let shared = Arc::clone(&shared);
-                move || run_sampler(ResourceProbe::new(meter), period, &shared, &stopped, each)
+                move || run_sampler(ResourceProbe::new(meter), period, &shared, &ordered, each)
             })
             .map_err(|error| {
                 Failure::new(
@@ -269,9 +298,28 @@ impl ResourceSampler {
             })?;
         Ok(Self {
             shared,
-            stop: Some(stop),
+            orders,
             thread: Some(thread),
         })
+    }
+
+    /// Requests samples of this sampler.
+    pub fn requests(&self) -> SampleRequests {
+        SampleRequests(self.orders.clone())
+    }
+
+    /// Stops sampling, after the samples that were requested, and returns the totals of all samples.
+    pub fn finish(mut self) -> ResourceSummary {
+        self.stop();
+        self.summary()
+    }
+
+    fn stop(&mut self) {
+        if let Some(thread) = self.thread.take() {
+            // Sending fails only if the thread has panicked.
+            let _ = self.orders.send(Order::Stop);
+            let _ = thread.join();
+        }
     }
 
     /// The latest sample; empty before the first one.
@@ -295,11 +343,7 @@ impl ResourceSampler {
 
 impl Drop for ResourceSampler {
     fn drop(&mut self) {
-        // The thread waits on this channel: closing it wakes and ends the thread at once.
-        self.stop = None;
-        if let Some(thread) = self.thread.take() {
-            let _ = thread.join();
-        }
+        self.stop();
     }
 }
 
@@ -307,27 +351,38 @@ fn run_sampler(
     mut probe: ResourceProbe,
     period: Duration,
     shared: &Mutex<Sampled>,
-    stop: &Receiver<()>,
+    orders: &Receiver<Order>,
     mut each: impl FnMut(&ResourceSample),
 ) {
     let start = Instant::now();
     let cpu_at_start = process_cpu_time();
-    let mut due = start;
-    loop {
+    let mut take = |then: &mut dyn FnMut(Instant, &ResourceSample)| {
         let now = Instant::now();
         let sample = probe.sample(now);
-        each(&sample);
-        {
-            let mut sampled = shared.lock().unwrap_or_else(PoisonError::into_inner);
-            sampled.summary.add(&sample, now.duration_since(start), cpu_at_start);
-            sampled.summary.energy_missed_seconds = probe.missed().as_secs_f64();
-            sampled.latest = sample;
-        }
+        then(now, &sample);
+        let mut sampled = shared.lock().unwrap_or_else(PoisonError::into_inner);
+        sampled.summary.add(&sample, now.duration_since(start), cpu_at_start);
+        sampled.summary.energy_missed_seconds = probe.missed().as_secs_f64();
+        sampled.latest = sample;
+    };
+    let mut due = start;
+    loop {
+        take(&mut |_, sample| each(sample));
         // A late sample delays the following ones: catching up would take several in a short time.
         due = (due + period).max(Instant::now());
-        match stop.recv_timeout(due.saturating_duration_since(Instant::now())) {
-            Err(RecvTimeoutError::Timeout) => {}
-            Ok(()) | Err(RecvTimeoutError::Disconnected) => return probe.end(),
+        loop {
+            match orders.recv_timeout(due.saturating_duration_since(Instant::now())) {
+                Ok(Order::Sample(then)) => {
+                    let mut then = Some(then);
+                    take(&mut |now, sample| {
+                        if let Some(then) = then.take() {
+                            then(Some((now, sample)));
+                        }
+                    });
+                }
+                Err(RecvTimeoutError::Timeout) => break,
+                Ok(Order::Stop) | Err(RecvTimeoutError::Disconnected) => return probe.end(),
+            }
         }
     }
 }
@@ -457,6 +512,7 @@ mod tests {
             covers: "nothing".to_owned(),
             resolution: "exact",
             period: SAMPLE_PERIOD,
+            step: SAMPLE_PERIOD,
             channels: vec![Channel {
                 name: "told".to_owned(),
                 quantity: Quantity::Watts,

@@ -7,7 +7,7 @@ use sealcast_proto::session::{Delivery, Session};
 use tokio::task::JoinSet;
 
 use super::delay_rate::DelayBasedRate;
-use super::observe::HandshakeTimer;
+use super::exchange::HandshakeTimer;
 use super::offer::CarrierConfig;
 use super::{Admission, Clock, Offer};
 use crate::failure::Result;

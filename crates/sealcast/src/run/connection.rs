@@ -12,17 +12,17 @@ use sealcast_proto::clock::ClockEstimate;
 use sealcast_proto::seal::Refusal;
 use sealcast_proto::session::{Elsewhere, Event, Handled, Input, Output, SealedRecords, Session, SessionError};
 use sealcast_proto::unit::Assembled;
-use sealcast_proto::wire::{
-    Accept, AddressBytes, CONNECTION_LEN, CloseReason, Header, Kind, LENGTH_PREFIX, MessageLength, TAG_LEN,
-    write_framed,
-};
+use sealcast_proto::wire::{AddressBytes, CloseReason, LENGTH_PREFIX, MessageLength, write_framed};
 
 use super::Clock;
 use super::control_backlog::ControlBacklog;
 use super::delay_rate::PathSample;
+use super::exchange::Exchange;
+use super::phases::SessionPhase;
+use super::record_counts::{Opening, describe, open_failure, overhead};
 use crate::keys::entropy;
 use crate::meter::labels::{Direction, OpenFailure, RecordKind};
-use crate::meter::metrics::{Metrics, Overhead};
+use crate::meter::metrics::Metrics;
 use crate::meter::resources::thread_cpu_time;
 use crate::transport::{Progress, Transport};
 
@@ -78,14 +78,6 @@ pub enum Ended {
     Evicted,
 }
 
-/// Cost of the handshake: bytes sent and received, and CPU time.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct HandshakeCost {
-    pub(super) sent: u64,
-    pub(super) received: u64,
-    pub(super) cpu: Duration,
-}
-
 /// A session on its carrier.
 pub struct Connection<T> {
     transport: T,
@@ -105,14 +97,18 @@ pub struct Connection<T> {
     pub(super) events: VecDeque<Event>,
     /// Records refused since the session began.
     pub(super) refused: u64,
-    pub(super) cost: HandshakeCost,
+    /// Cost of the handshake.
+    pub(super) exchange: Exchange,
+    /// When the work that goes on began, until the session is established.
+    since: Instant,
+    /// What the session adds to the phase of the stream, if somebody observes that.
+    phase: Option<SessionPhase>,
 }
 
 impl<T: Transport> Connection<T> {
     /// A session that has neither sent nor received anything, on a connected carrier. `clock` is the clock that the
     /// session was created with.
     pub fn new(transport: T, session: impl Into<Box<Session>>, clock: Clock, metrics: Metrics) -> Self {
-        let cost = HandshakeCost::default();
         Self {
             transport,
             session: session.into(),
@@ -125,8 +121,41 @@ impl<T: Transport> Connection<T> {
             pauses: false,
             events: VecDeque::new(),
             refused: 0,
-            cost,
+            exchange: Exchange::default(),
+            since: Instant::now(),
+            phase: None,
         }
+    }
+
+    /// The session counts in the phase of the stream until [`leave_phase`](Self::leave_phase), and its handshake is
+    /// metered.
+    pub(super) fn in_phase(mut self, phase: SessionPhase) -> Self {
+        self.phase = Some(phase);
+        self
+    }
+
+    /// The session is over, whatever it still has to send.
+    pub(super) fn leave_phase(&mut self) {
+        self.phase = None;
+    }
+
+    /// Do `work` of the session. Until it is established, the work counts as the handshake's: from the first message
+    /// on, of which [`Exchange::begin`] is told.
+    fn timed<R>(&mut self, work: impl FnOnce(&mut Self) -> R) -> R {
+        if self.exchange.ended.is_some() {
+            return work(self);
+        }
+        let cpu = thread_cpu_time();
+        self.since = Instant::now();
+        let done = work(self);
+        if self.exchange.began.is_some() {
+            self.exchange.cpu += thread_cpu_time().saturating_sub(cpu);
+            if self.session.is_established() {
+                self.exchange.ended = Some(Instant::now());
+                self.phase.iter_mut().for_each(SessionPhase::established);
+            }
+        }
+        done
     }
 
     /// The session.
@@ -173,13 +202,19 @@ impl<T: Transport> Connection<T> {
     /// Read messages and handle deadlines. Call [`finish`](Self::finish) whatever the result: it sends the pending
     /// replies.
     pub(super) fn receive(&mut self, listener: &mut impl Listener) -> Result<(), Ended> {
-        let received = self.take_messages(listener);
-        self.drain_session(listener, false);
-        received
+        self.timed(|connection| {
+            let received = connection.take_messages(listener);
+            connection.drain_session(listener, false);
+            received
+        })
     }
 
     /// Send everything that can be sent, after [`receive`](Self::receive), whose result is `received`.
     pub(super) fn finish(&mut self, received: Result<(), Ended>, listener: &mut impl Listener) -> Result<(), Ended> {
+        self.timed(|connection| connection.finish_work(received, listener))
+    }
+
+    fn finish_work(&mut self, received: Result<(), Ended>, listener: &mut impl Listener) -> Result<(), Ended> {
         let caught_up = self.catch_up(listener);
         let flushed = self.transport.flush_now().map_err(Ended::Carrier);
         received.and(caught_up)?;
@@ -216,17 +251,13 @@ impl<T: Transport> Connection<T> {
     }
 
     fn take_messages(&mut self, listener: &mut impl Listener) -> Result<(), Ended> {
-        let cpu = (!self.session.is_established()).then(thread_cpu_time);
         let mut opened = Opening::default();
-        let taken = self.take_messages_timed(listener, &mut opened);
+        let taken = self.take_each_message(listener, &mut opened);
         opened.flush(&self.metrics);
-        if let Some(began) = cpu {
-            self.cost.cpu += thread_cpu_time().saturating_sub(began);
-        }
         taken
     }
 
-    fn take_messages_timed<L: Listener>(&mut self, listener: &mut L, opened: &mut Opening) -> Result<(), Ended> {
+    fn take_each_message<L: Listener>(&mut self, listener: &mut L, opened: &mut Opening) -> Result<(), Ended> {
         let datagrams = self.transport.is_datagram();
         let framing = if datagrams { 0 } else { LENGTH_PREFIX };
         // All messages returned below were read before this point, so this is the latest time of their arrival.
@@ -259,9 +290,12 @@ impl<T: Transport> Connection<T> {
             let Some(input) = input(elsewhere, message) else {
                 continue;
             };
+            if !established {
+                self.exchange.begin(self.since, self.phase.as_mut());
+            }
             let handled = self.session.handle(self.clock.at(arrived), input);
             if !established {
-                self.cost.received += length;
+                self.exchange.received += length;
             }
             if matches!(handled, Err(SessionError::Framing)) {
                 self.metrics.record_refused(OpenFailure::Malformed);
@@ -301,7 +335,8 @@ impl<T: Transport> Connection<T> {
                     write_framed(self.transport.outgoing(), &message);
                     self.control_backlog.control(length);
                     if handshaking || !self.session.is_established() {
-                        self.cost.sent += length;
+                        self.exchange.begin(self.since, self.phase.as_mut());
+                        self.exchange.sent += length;
                     } else {
                         self.metrics.record_sealed(RecordKind::Control, length, overhead(0));
                     }
@@ -366,10 +401,12 @@ impl<T: Transport> Connection<T> {
         // The welcome message establishes the session and is the last of the handshake; the other end counts it the
         // same way.
         let handshaking = !self.session.is_established();
-        let told = self.session.handle(now, input).map(drop).map_err(Ended::Session);
-        self.drain_session(listener, handshaking);
-        self.transport.flush_now().map_err(Ended::Carrier)?;
-        told
+        self.timed(|connection| {
+            let told = connection.session.handle(now, input).map(drop).map_err(Ended::Session);
+            connection.drain_session(listener, handshaking);
+            connection.transport.flush_now().map_err(Ended::Carrier)?;
+            told
+        })
     }
 
     /// Call `seal` with the session and the carrier's buffer, and count the sealed bytes as media.
@@ -507,79 +544,5 @@ pub(super) async fn sleep_until(deadline: Option<Instant>) {
     match deadline {
         Some(deadline) => tokio::time::sleep_until(deadline.into()).await,
         None => std::future::pending().await,
-    }
-}
-
-/// A run of records of the same kind that is not yet added to the metrics.
-#[derive(Default)]
-struct Opening {
-    kind: Option<RecordKind>,
-    records: u64,
-    bytes: u64,
-}
-
-impl Opening {
-    fn count(&mut self, kind: Option<RecordKind>, bytes: u64, metrics: &Metrics) {
-        if kind != self.kind {
-            self.flush(metrics);
-            self.kind = kind;
-        }
-        self.records += 1;
-        self.bytes += bytes;
-    }
-
-    fn flush(&mut self, metrics: &Metrics) {
-        if let Some(kind) = self.kind.take() {
-            metrics.records_opened(kind, self.records, self.bytes);
-        }
-        *self = Self::default();
-    }
-}
-
-/// The bytes that one record adds to its payload.
-pub(super) fn overhead(preamble: u64) -> Overhead {
-    Overhead {
-        header: sealcast_proto::wire::HEADER_LEN as u64,
-        tag: TAG_LEN as u64,
-        preamble,
-        framing: LENGTH_PREFIX as u64,
-    }
-}
-
-/// The facts about a message that the metrics need, taken from its header.
-struct Described {
-    /// None for a message of the handshake.
-    kind: Option<RecordKind>,
-    in_clear: bool,
-}
-
-/// Describe a message by its header, before it is opened. Records in clear are counted here only on a byte stream;
-/// otherwise the session counts them.
-fn describe(message: &[u8], datagrams: bool, stream: bool) -> Described {
-    let header = Header::parse(message, Accept::ClearMedia).ok().filter(|_| stream);
-    if let Some(header) = header.filter(|header| header.kind == Kind::Media) {
-        let config = header.flags.codec_config();
-        return Described {
-            kind: Some(if config { RecordKind::Config } else { RecordKind::Media }),
-            in_clear: !header.flags.encrypted(),
-        };
-    }
-    let record = message.get(if datagrams { CONNECTION_LEN } else { 0 }..);
-    Described {
-        kind: record.and_then(Kind::of).map(|kind| match kind {
-            Kind::Media => RecordKind::Media,
-            Kind::Control => RecordKind::Control,
-        }),
-        in_clear: false,
-    }
-}
-
-fn open_failure(reason: Refusal) -> OpenFailure {
-    match reason {
-        Refusal::Malformed => OpenFailure::Malformed,
-        Refusal::Cleartext => OpenFailure::Cleartext,
-        Refusal::UnknownEpoch => OpenFailure::UnknownEpoch,
-        Refusal::Replay => OpenFailure::Replay,
-        Refusal::Tag => OpenFailure::Tag,
     }
 }

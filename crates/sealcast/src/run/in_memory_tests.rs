@@ -14,7 +14,7 @@ use tokio::sync::watch;
 use super::accept::PendingSession;
 use super::build_info;
 use super::connection::Connection;
-use super::observe::HandshakeTimer;
+use super::exchange::HandshakeTimer;
 use super::offer::CarrierConfig;
 use super::publisher_state::PublisherState;
 use super::received::Receiver;

@@ -3,8 +3,7 @@
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicU8, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
@@ -13,7 +12,9 @@ use sealcast_proto::session::{Facts, SealedRecords};
 use sealcast_proto::unit::{PREAMBLE_LEN, Selection};
 
 use super::Clock;
-use super::connection::{HandshakeCost, overhead};
+use super::exchange::{Exchange, HandshakeTimer, Metering, Reading};
+use super::phases::Phases;
+use super::record_counts::overhead;
 use crate::failure::Result;
 use crate::keys::mechanism;
 use crate::meter::labels::{Direction, HandshakeOutcome, RecordKind};
@@ -22,7 +23,7 @@ use crate::meter::metrics::{BuildInfo, Metrics};
 use crate::meter::paired::PairedSummary;
 use crate::meter::power::MeterSpec;
 use crate::meter::report::{ClockReport, Report};
-use crate::meter::resources::{ResourceSample, ResourceSampler, SAMPLE_PERIOD, UNASKED_PERIOD};
+use crate::meter::resources::{ResourceSample, ResourceSampler, SAMPLE_PERIOD, SampleRequests, UNASKED_PERIOD};
 use crate::meter::serve::{MetricsServer, Reach};
 use crate::meter::stage::Stage;
 use crate::platform::kernel_clock::KernelClock;
@@ -53,9 +54,26 @@ pub struct Observation {
     pub metrics: Metrics,
     /// The program's clocks.
     pub clock: Clock,
+    /// The sessions, from which the phase follows.
+    pub(super) phases: Phases,
     logs: Option<LogHandle>,
     report: Mutex<Report>,
-    phase: AtomicU8,
+    sampled: Mutex<Sampled>,
+    /// Requests for samples beside the periodic ones, if the user asked for anything that shows them.
+    requests: OnceLock<SampleRequests>,
+    /// The meter's [step](crate::meter::power::About::step), if there is a meter.
+    meter_step: Option<Duration>,
+}
+
+/// The totals of the last sample that was logged, and the phase since the last sample.
+struct Sampled {
+    at: Instant,
+    frames: u64,
+    bytes: u64,
+    joules: f64,
+    phase: Phase,
+    /// True if a sample at a change of the phase was not taken.
+    missed: bool,
 }
 
 /// Owns the parts that must be shut down: the sampler and the log thread.
@@ -96,7 +114,17 @@ impl Observation {
             clock: Clock::default(),
             logs: log_dir.as_ref().map(LogDir::handle),
             report: Mutex::new(Report::new(command, build_info(), Timestamp::now())),
-            phase: AtomicU8::new(Phase::Idle as u8),
+            phases: Phases::default(),
+            sampled: Mutex::new(Sampled {
+                at: Instant::now(),
+                frames: 0,
+                bytes: 0,
+                joules: 0.0,
+                phase: Phase::Idle,
+                missed: false,
+            }),
+            requests: OnceLock::new(),
+            meter_step: energy.meter.as_ref().map(|meter| meter.about().step),
         });
         if let Some(address) = options.metrics {
             let server = MetricsServer::bind(address, Reach::Loopback, metrics).await?;
@@ -107,7 +135,11 @@ impl Observation {
         observation.ask_kernel_clock(&options, 0);
         let asked = options.asks() || energy.meter.is_some();
         let period = if asked { SAMPLE_PERIOD } else { UNASKED_PERIOD };
-        let sampler = ResourceSampler::start(energy.meter, period, steady_logger(Arc::clone(&observation)))?;
+        let logging = Arc::clone(&observation);
+        let sampler = ResourceSampler::start(energy.meter, period, move |sample| logging.log_sample(sample, None))?;
+        if asked {
+            observation.requests.get_or_init(|| sampler.requests());
+        }
         Ok(Observing {
             observation,
             options,
@@ -139,19 +171,93 @@ impl Observation {
         change(&mut self.report.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Set the phase of the stream, for the logs.
-    pub fn set_phase(&self, phase: Phase) {
-        self.phase.store(phase as u8, Ordering::Relaxed);
-    }
-
     /// Phase of the stream.
     pub fn phase(&self) -> Phase {
-        let phase = self.phase.load(Ordering::Relaxed);
-        let known = [Phase::Handshake, Phase::Steady, Phase::Idle];
-        known
-            .into_iter()
-            .find(|known| *known as u8 == phase)
-            .unwrap_or(Phase::Idle)
+        self.phases.phase()
+    }
+
+    /// Take a sample, since the stream enters another phase: what was used so far belongs to the phase before.
+    pub(super) fn phase_entered(self: &Arc<Self>, phase: Phase) {
+        let observation = Arc::clone(self);
+        self.ask(move |taken| match taken {
+            Some((_, sample)) => observation.log_sample(sample, Some(phase)),
+            None => observation.sampled().missed = true,
+        });
+    }
+
+    /// Read the energy meter, if there is one, as soon as the sampler's thread runs; the reading comes then.
+    pub(super) fn read_meter(self: &Arc<Self>) -> Option<Arc<OnceLock<Reading>>> {
+        self.meter_step?;
+        let reading = Arc::new(OnceLock::new());
+        let (observation, place) = (Arc::clone(self), Arc::clone(&reading));
+        self.ask(move |taken| {
+            let Some((at, sample)) = taken else { return };
+            observation.count_energy(sample);
+            if let Some(reading) = Reading::of(at, sample) {
+                place.get_or_init(|| reading);
+            }
+        });
+        Some(reading)
+    }
+
+    /// Call `then` with a sample taken for it; with `None` if there is no sampler, or it has too much to do.
+    fn ask(&self, then: impl FnOnce(Option<(Instant, &ResourceSample)>) + Send + 'static) {
+        match self.requests.get() {
+            Some(requests) => requests.ask(then),
+            None => then(None),
+        }
+    }
+
+    fn sampled(&self) -> MutexGuard<'_, Sampled> {
+        self.sampled.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Count the energy since the last sample to the phase since then.
+    fn count_energy(&self, sample: &ResourceSample) {
+        let Some(joules) = sample.joules else { return };
+        let mut last = self.sampled();
+        let used = joules - std::mem::replace(&mut last.joules, joules);
+        self.report(|report| report.energy(last.phase, used));
+    }
+
+    /// Log the running stream at a sample. It enters the phase `next` now, if there is one: other samples keep to the
+    /// changes that were told, which may wait behind them.
+    fn log_sample(&self, sample: &ResourceSample, next: Option<Phase>) {
+        let now_in = self.phase();
+        self.metrics.set_resources(sample);
+        self.count_energy(sample);
+        let totals = self.metrics.totals();
+        let (frames, bytes) = (totals.frames_out + totals.frames_in, totals.bytes_out + totals.bytes_in);
+        let now = Instant::now();
+        let mut sampled = self.sampled();
+        let next = Sampled {
+            at: now,
+            frames,
+            bytes,
+            joules: sampled.joules,
+            phase: next.unwrap_or(if sampled.missed { now_in } else { sampled.phase }),
+            missed: sampled.missed && next.is_some(),
+        };
+        let last = std::mem::replace(&mut *sampled, next);
+        let Some(logs) = &self.logs else { return };
+        let seconds = now.duration_since(last.at).as_secs_f64().max(1e-6);
+        logs.steady(SteadyRow {
+            time: Timestamp::now(),
+            phase: last.phase,
+            cpu_percent: sample.cpu_percent,
+            rss_bytes: sample.rss_bytes,
+            temperature_celsius: sample.temperature_celsius(),
+            frames,
+            fps: (frames - last.frames) as f64 / seconds,
+            bytes,
+            mbit_s: (bytes - last.bytes) as f64 * 8e-6 / seconds,
+            records_sealed: totals.records_sealed,
+            records_opened: totals.records_opened,
+            open_failures: totals.all_open_failures(),
+            dropped: totals.all_frames_dropped(),
+            power_watts: sample.power_watts,
+            energy_joules: sample.joules,
+        });
     }
 
     /// Put a setting into the report.
@@ -166,9 +272,23 @@ impl Observation {
         self.setting("encrypt", &selection);
     }
 
-    /// Record the end of a handshake.
-    pub fn handshake(&self, row: HandshakeRow) {
+    /// Record the end of a handshake. With a meter, the row is kept once its energy is known.
+    pub(super) fn handshake(self: &Arc<Self>, mut row: HandshakeRow, exchange: &Exchange) {
         self.metrics.record_handshake(row.outcome);
+        let Some(metering) = Metering::new(exchange, self.meter_step) else {
+            return self.keep_handshake(row);
+        };
+        let observation = Arc::clone(self);
+        self.ask(move |taken| {
+            if let Some((at, sample)) = taken {
+                observation.count_energy(sample);
+                row.energy_joules = metering.joules(at, sample);
+            }
+            observation.keep_handshake(row);
+        });
+    }
+
+    fn keep_handshake(&self, row: HandshakeRow) {
         if let Some(logs) = &self.logs {
             logs.handshake(row.clone());
         }
@@ -177,25 +297,25 @@ impl Observation {
 
     /// Log an established session and record its handshake.
     pub(super) fn established(
-        &self,
+        self: &Arc<Self>,
         what: &'static str,
         timer: &HandshakeTimer,
         facts: &Facts,
-        cost: HandshakeCost,
+        exchange: &Exchange,
         remote: &str,
     ) {
         let agreed = Some((facts.mechanism, facts.suite.name));
-        let row = timer.row(HandshakeOutcome::Established, facts.peer.id.to_string(), agreed, cost);
+        let peer = facts.peer.id.to_string();
+        let row = timer.row(self, HandshakeOutcome::Established, peer, agreed, exchange);
         tracing::info!(
             peer = %facts.peer.id.short(),
             at = remote,
             mechanism = facts.mechanism,
             suite = facts.suite.name,
-            ms = format!("{:.2}", row.duration_ms),
+            ms = format!("{:.2}", row.duration_ms.unwrap_or_default()),
             "{what}"
         );
-        self.handshake(row);
-        self.set_phase(Phase::Steady);
+        self.handshake(row, exchange);
     }
 
     /// Record a stage that starts at a time stamp of the peer and ends here at `end`. Returns its duration in ns, if
@@ -284,8 +404,7 @@ impl Observing {
     /// # Errors
     /// The failure of the run, if it failed; otherwise a failure to write the report.
     pub fn finish(self, outcome: Result<()>) -> Result<()> {
-        let resources = self.sampler.summary();
-        drop(self.sampler);
+        let resources = self.sampler.finish();
         self.observation.ask_kernel_clock(&self.options, 1);
         let logs = self.log_dir.map(LogDir::finish);
         let totals = self.observation.metrics.totals();
@@ -318,86 +437,5 @@ fn listed(counts: &BTreeMap<&'static str, u64>) -> String {
         "none".to_owned()
     } else {
         words.join(", ")
-    }
-}
-
-/// Returns a function that logs the running stream; the sampler calls it ten times a second.
-fn steady_logger(observation: Arc<Observation>) -> impl FnMut(&ResourceSample) + Send + 'static {
-    let mut before = (Instant::now(), 0_u64, 0_u64);
-    let mut joules_before = 0.0;
-    move |sample| {
-        observation.metrics.set_resources(sample);
-        let phase = observation.phase();
-        if let Some(joules) = sample.joules {
-            let used = joules - std::mem::replace(&mut joules_before, joules);
-            observation.report(|report| report.energy(phase, used));
-        }
-        let Some(logs) = &observation.logs else { return };
-        let totals = observation.metrics.totals();
-        let (frames, bytes) = (totals.frames_out + totals.frames_in, totals.bytes_out + totals.bytes_in);
-        let now = Instant::now();
-        let seconds = now.duration_since(before.0).as_secs_f64().max(1e-3);
-        logs.steady(SteadyRow {
-            time: Timestamp::now(),
-            phase,
-            cpu_percent: sample.cpu_percent,
-            rss_bytes: sample.rss_bytes,
-            temperature_celsius: sample.temperature_celsius(),
-            frames,
-            fps: (frames - before.1) as f64 / seconds,
-            bytes,
-            mbit_s: (bytes - before.2) as f64 * 8e-6 / seconds,
-            records_sealed: totals.records_sealed,
-            records_opened: totals.records_opened,
-            open_failures: totals.all_open_failures(),
-            dropped: totals.all_frames_dropped(),
-            power_watts: sample.power_watts,
-            energy_joules: sample.joules,
-        });
-        before = (now, frames, bytes);
-    }
-}
-
-/// Times a handshake for the log.
-pub(super) struct HandshakeTimer {
-    start: Timestamp,
-    began: Instant,
-    keygen: Option<Duration>,
-    role: &'static str,
-}
-
-impl HandshakeTimer {
-    pub(super) fn begin(role: &'static str, keygen: Option<Duration>) -> Self {
-        Self {
-            start: Timestamp::now(),
-            began: Instant::now(),
-            keygen,
-            role,
-        }
-    }
-
-    pub(super) fn row(
-        &self,
-        outcome: HandshakeOutcome,
-        peer: String,
-        agreed: Option<(&str, &str)>,
-        cost: HandshakeCost,
-    ) -> HandshakeRow {
-        let (mechanism, suite) = agreed.unwrap_or_default();
-        HandshakeRow {
-            start: self.start,
-            end: Timestamp::now(),
-            phase: Phase::Handshake,
-            duration_ms: self.began.elapsed().as_secs_f64() * 1e3,
-            mechanism: mechanism.to_owned(),
-            suite: suite.to_owned(),
-            role: self.role.to_owned(),
-            peer,
-            bytes_sent: cost.sent,
-            bytes_received: cost.received,
-            keygen_ms: self.keygen.map(|keygen| keygen.as_secs_f64() * 1e3),
-            cpu_ms: Some(cost.cpu.as_secs_f64() * 1e3),
-            outcome,
-        }
     }
 }

@@ -71,7 +71,7 @@ pub struct Offer {
 /// A session of the connecting end.
 pub(super) struct Initiated {
     pub(super) session: Session,
-    /// Time taken to generate its key pair.
+    /// Time taken to generate its key pair, and to write the first message.
     pub(super) keygen: Duration,
     /// What is known of the other end.
     pub(super) known: KnownEnd,
@@ -120,8 +120,9 @@ impl Offer {
             Arc::new(HelloKeys::new(&ticket.peer, &psk)),
             carrier_config,
         );
+        let random = entropy::random()?;
         let began = Instant::now();
-        let session = Session::initiate(config, entropy::random()?, observation.clock.now());
+        let session = Session::initiate(config, random, observation.clock.now());
         let session = session.map_err(|error| {
             Failure::new(
                 FailureKind::Internal,

@@ -23,7 +23,6 @@ use super::session_task::{Role, SessionTask};
 use super::target_rate::PathTarget;
 use crate::media::{Codec, Frame};
 use crate::meter::labels::DropCause;
-use crate::meter::logs::Phase;
 use crate::transport::Transport;
 
 /// Minimum time between updates of the target rate from the path's capacity.
@@ -380,9 +379,6 @@ impl ViewerRole {
     fn leave(&mut self) {
         if let Some(subscription) = self.subscription.take() {
             self.shared.hub.leave(subscription.id);
-            if self.shared.hub.viewers() == 0 {
-                self.shared.observation.set_phase(Phase::Idle);
-            }
         }
     }
 }

@@ -14,7 +14,8 @@ use super::Observation;
 use super::admission::{Admission, Admitted, Places, REVOKED};
 use super::connection::{Connection, Ended, Listener};
 use super::ended::handshake_outcome;
-use super::observe::HandshakeTimer;
+use super::exchange::HandshakeTimer;
+use super::phases::SessionPhase;
 use super::retry::turned_on;
 use super::runtime_settings::announce;
 use crate::keys::peers::KnownEnd;
@@ -103,6 +104,7 @@ impl<T: Transport, L: Listener> SessionTask<T, L> {
         remote: String,
     ) -> Self {
         let connection = Connection::new(transport, session, observation.clock, observation.metrics.clone());
+        let connection = connection.in_phase(SessionPhase::new(observation));
         Self {
             connection,
             listener,
@@ -138,6 +140,7 @@ impl<T: Transport, L: Listener> SessionTask<T, L> {
         self.evicted = matches!(ended, Ended::Evicted);
         // The peer's close message may still be among the events.
         let _ = self.take_events(role);
+        self.connection.leave_phase();
         ended
     }
 
@@ -269,9 +272,9 @@ impl<T: Transport, L: Listener> SessionTask<T, L> {
     }
 
     fn note_established(&mut self, what: &'static str, facts: &Facts) {
-        let cost = self.connection.cost;
+        let exchange = &self.connection.exchange;
         self.observation
-            .established(what, &self.timer, facts, cost, &self.remote);
+            .established(what, &self.timer, facts, exchange, &self.remote);
         self.peer = Some(facts.peer);
         self.established = true;
         self.place = None;
@@ -279,7 +282,7 @@ impl<T: Transport, L: Listener> SessionTask<T, L> {
 
     /// Only a valid hello is answered before the session is established.
     fn note_answered(&self) {
-        if self.connection.cost.sent > 0
+        if self.connection.exchange.sent > 0
             && let Some(place) = &self.place
         {
             place.speaks();
@@ -315,10 +318,11 @@ impl<T: Transport, L: Listener> SessionTask<T, L> {
         let peer = self
             .peer
             .map_or_else(|| self.remote.clone(), |peer| peer.id.to_string());
+        let (observation, exchange) = (&self.observation, &self.connection.exchange);
         let row = self
             .timer
-            .row(handshake_outcome(ended), peer, None, self.connection.cost);
-        self.observation.handshake(row);
+            .row(observation, handshake_outcome(ended), peer, None, exchange);
+        observation.handshake(row, exchange);
     }
 
     /// Log the end of a viewer's session, at the publisher.

@@ -11,7 +11,7 @@ use super::received::{Delivered, FrameTimeline};
 use super::{FrameQueue, Observation};
 use crate::failure::{Failure, FailureKind, Result};
 use crate::media::ReceivedFrame;
-use crate::meter::logs::FrameRow;
+use crate::meter::logs::{FrameRow, Phase};
 use crate::meter::stage::Stage;
 use crate::sink::Sink;
 
@@ -84,7 +84,8 @@ fn row(
     let stage = |nanos: u32| (!first).then(|| micros(nanos.into()));
     FrameRow {
         time: Timestamp::now(),
-        phase: observation.phase(),
+        // Frames come in established sessions only; the sink may take them after their session has ended.
+        phase: Phase::Steady,
         frame: frame.number,
         keyframe: frame.keyframe,
         bytes: frame.data.len() as u64,

@@ -12,7 +12,7 @@ use tokio::sync::watch;
 use super::accept::PendingSession;
 use super::connection::Ended;
 use super::ended::{handshake_failure, last_words_failure};
-use super::observe::HandshakeTimer;
+use super::exchange::HandshakeTimer;
 use super::offer::CarrierConfig;
 use super::received::{Delivered, Receiver};
 use super::retry::turned_on;
@@ -21,7 +21,6 @@ use super::session_task::{Role, SessionTask};
 use super::watch_listen::{Applicant, ListeningViewer};
 use super::{Admission, FrameQueue, Observation, Offer, QueueLimits, Retry, sink_thread};
 use crate::failure::{Failure, FailureKind, Result};
-use crate::meter::logs::Phase;
 use crate::sink::Sink;
 use crate::transport::{self, AnyTransport, Listener};
 
@@ -206,7 +205,6 @@ impl Viewer {
                 return Err(failure);
             }
             tracing::warn!("{failure}");
-            self.state.observation.set_phase(Phase::Idle);
             if *self.stop.borrow() {
                 return Ok(());
             }
@@ -242,7 +240,6 @@ impl Viewer {
         let initiated = state
             .offer
             .initiate(keys::Role::Viewer, ticket, carrier_config, &state.observation)?;
-        state.observation.set_phase(Phase::Handshake);
         let mut task = state.task(PendingSession {
             transport,
             session: initiated.session.into(),

@@ -14,7 +14,6 @@ use super::admission::Places;
 use super::retry::turned_on;
 use super::watch::{After, GOODBYE_PATIENCE, Task, ViewerState, WatchingRole, after};
 use crate::failure::Result;
-use crate::meter::logs::Phase;
 use crate::transport::Listener;
 
 /// A viewer's door, and its single place for a publisher.
@@ -78,7 +77,6 @@ impl ListeningViewer {
 
     /// Serve a connection from its handshake on. `over` is told when an admitted publisher's session has ended.
     async fn serve(self: Arc<Self>, pending: PendingSession, stop: watch::Receiver<bool>, over: mpsc::Sender<After>) {
-        self.note_phase(Phase::Handshake);
         let mut applicant = Applicant {
             viewer: Arc::clone(&self),
             admitted: false,
@@ -91,7 +89,6 @@ impl ListeningViewer {
             let after = after(&task, ended);
             task.say_goodbye(GOODBYE_PATIENCE).await;
             drop(applicant);
-            self.note_phase(Phase::Idle);
             // Sending fails if the viewer itself has ended.
             let _ = over.send(after).await;
         } else {
@@ -100,14 +97,6 @@ impl ListeningViewer {
             tracing::warn!(from = task.remote, "not the publisher: {words}");
             task.say_goodbye(GOODBYE_PATIENCE).await;
             drop(applicant);
-            self.note_phase(Phase::Idle);
-        }
-    }
-
-    /// Set the phase while nobody is watched.
-    fn note_phase(&self, phase: Phase) {
-        if !self.taken.load(Ordering::Relaxed) {
-            self.state.observation.set_phase(phase);
         }
     }
 }

@@ -2,6 +2,7 @@
 
 use std::io::{Read, Write};
 use std::net::{Ipv4Addr, TcpStream};
+use std::path::Path;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -9,6 +10,7 @@ use sealcast_proto::rtsp::{Message, MessageReader, Method};
 use sealcast_testkit::gateways::{
     self, Camera, FRAGMENTS, Heard, Packet, Pair, Plain, Player, camera_gateway, film, pair, viewer_gateway,
 };
+use sealcast_testkit::media::path;
 use sealcast_testkit::program::{self, PATIENCE, free_port, home, succeeds_once};
 use socket2::{Domain, SockAddr, Socket, Type};
 
@@ -41,6 +43,35 @@ fn watching(gateways: &Pair, plain: Plain) -> Player {
     let player = Player::watch(gateways.port, plain);
     player.packets(20);
     player
+}
+
+/// The phases in a gateway's log of the running stream, in their order.
+fn phases(logs: &Path) -> Vec<String> {
+    let log = std::fs::read_to_string(logs.join("steady_stream.csv")).expect("a log");
+    let rows = log.lines().skip(1);
+    let mut phases: Vec<String> = rows.filter_map(|row| Some(row.split(',').nth(1)?.to_owned())).collect();
+    phases.dedup();
+    phases
+}
+
+#[test]
+fn a_session_of_gateways_is_a_handshake_first_in_the_logs_of_both() {
+    let camera = Camera::start(Plain::Tcp, vec![(0, vec![1; 500])], true);
+    let homes = [home(), home()];
+    let [at_camera, at_viewer] = [0, 1].map(|end: usize| homes[end].path().join("logs"));
+    let mut gateway = camera_gateway(homes[0].path(), &camera.url(), &["--log-dir", path(&at_camera)]);
+    let logs = ["--log-dir", path(&at_viewer)];
+    let mut viewer = viewer_gateway(homes[1].path(), &gateway.ticket, free_port(), &logs);
+    gateway.program.says("a viewer gateway is here", PATIENCE);
+    viewer.stop();
+    gateway.program.stop();
+    for logs in [&at_camera, &at_viewer] {
+        let phases = phases(logs);
+        assert!(
+            phases.starts_with(&["idle", "handshake", "steady"].map(str::to_owned)),
+            "{phases:?}"
+        );
+    }
 }
 
 #[test]

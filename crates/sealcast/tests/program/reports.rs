@@ -116,6 +116,10 @@ fn check_handshake(end: &End) -> (f64, f64) {
     assert!(time(&logged["end"]) > time(&logged["start"]));
     let cpu = figure(logged, "cpu_ms");
     assert!(cpu > 0.0 && cpu <= figure(logged, "duration_ms"), "{logged:?}");
+    assert!(figure(logged, "startup_ms") > 0.0, "{logged:?}");
+    let initiates = logged["role"] == "initiator";
+    assert_eq!(!logged["keygen_ms"].is_empty(), initiates, "{logged:?}");
+    assert!(!initiates || figure(logged, "keygen_ms") > 0.0, "{logged:?}");
     let bytes = ["bytes_sent", "bytes_received"].map(|column| {
         assert_eq!(number(row, &format!("/{column}")), figure(logged, column));
         figure(logged, column)
@@ -150,6 +154,10 @@ fn check_steady(end: &End) {
         }
     }
     assert!(rows.iter().all(|row| PHASES.contains(&row["phase"].as_str())));
+    // However short the handshake was, what was used before it, in it and after it stands in different rows.
+    let mut phases: Vec<&str> = rows.iter().map(|row| row["phase"].as_str()).collect();
+    phases.dedup();
+    assert!(phases.starts_with(&["idle", "handshake", "steady"]), "{phases:?}");
     let steady: Vec<_> = rows.iter().filter(|row| row["phase"] == "steady").collect();
     let frames = steady.last().map_or(0.0, |row| figure(row, "frames"));
     assert!(frames > 0.0, "{} rows of a steady stream", steady.len());

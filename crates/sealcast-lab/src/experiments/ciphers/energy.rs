@@ -99,6 +99,7 @@ mod tests {
                 covers: "nothing".to_owned(),
                 resolution: "exact",
                 period: Duration::from_millis(10),
+                step: Duration::from_millis(1),
                 channels: vec![channel],
             };
             Self {

@@ -59,6 +59,8 @@ impl Board {
             covers: "what the board's sensor is wired to".to_owned(),
             resolution: "the board's: 1 ms of its clock, and as many digits of mW as it sends",
             period: Duration::from_millis(20),
+            // The board may send as seldom as that.
+            step: Duration::from_millis(50),
             channels: vec![Channel {
                 name: "board".to_owned(),
                 quantity: Quantity::Watts,

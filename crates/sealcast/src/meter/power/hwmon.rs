@@ -150,6 +150,8 @@ impl Chip {
             covers: format!("what {chip} measures as {label}"),
             resolution: "1 µW or µJ as the file states it; how often it changes is the chip's",
             period: Duration::from_millis(50),
+            // Many chips change no more often.
+            step: Duration::from_millis(100),
             channels: vec![Channel {
                 name: format!("{chip} {label}"),
                 quantity: kind.quantity,
@@ -218,6 +220,7 @@ impl Thermometers {
             covers: "what the kernel has a driver for".to_owned(),
             resolution: "1 to 1000 m°C, the sensor's",
             period: Duration::from_secs(1),
+            step: Duration::from_secs(1),
             channels,
         };
         Self { about, sensors }

@@ -98,6 +98,7 @@ impl<B: I2c> Ina219<B> {
             covers: "all that is fed through the shunt; not what the supply itself loses".to_owned(),
             resolution: "4 mV, and 1/32768 of the most current; each reading is the mean of 17 ms",
             period: PERIOD,
+            step: PERIOD,
             channels: vec![Channel {
                 name: "ina219".to_owned(),
                 quantity: Quantity::Watts,

@@ -71,6 +71,7 @@ impl Rapl {
             covers: "processor packages, and memory where it has a counter; not the rest of the machine".to_owned(),
             resolution: "updated about every millisecond",
             period: Duration::from_millis(100),
+            step: Duration::from_millis(1),
             channels,
         };
         Ok(Self { about, domains })

@@ -37,6 +37,8 @@ pub struct About {
     pub resolution: &'static str,
     /// Useful sampling period.
     pub period: Duration,
+    /// Time between two changes of its values: it cannot tell when within this time energy was used.
+    pub step: Duration,
     /// The channels that it reads.
     pub channels: Vec<Channel>,
 }

@@ -71,7 +71,7 @@ impl Figures {
                 epoch: metrics.epoch(),
                 // Both ends run in this process, so each rekeying is counted twice.
                 rekeys: totals.rekeys.values().sum::<u64>() / 2,
-                handshake_us: handshake.map(|row| row.duration_ms * 1e3),
+                handshake_us: handshake.and_then(|row| row.duration_ms).map(|millis| millis * 1e3),
             },
             frames: FrameCounts {
                 captured: self.hub.frames(),

@@ -24,7 +24,7 @@ use crate::keys::allow::AllowList;
 use crate::keys::peers::PeerStore;
 use crate::meter::metrics::{BuildInfo, Metrics};
 use crate::run::accept::PendingSession;
-use crate::run::observe::HandshakeTimer;
+use crate::run::exchange::HandshakeTimer;
 use crate::run::{Admission, ByHand, Observation, ObserveOptions, Observing, RuntimeSettings};
 use crate::transport::{Progress, StreamTransport, Transport, memory_pair};
 

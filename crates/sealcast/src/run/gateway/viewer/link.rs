@@ -16,11 +16,10 @@ use super::latency::{self, FrameTimeline};
 use super::receive_handler::{ArrivedFrame, ReceiveHandler};
 use crate::failure::{Failure, FailureKind, Result};
 use crate::meter::labels::Direction;
-use crate::meter::logs::Phase;
 use crate::meter::stage::Stage;
 use crate::run::connection::Ended;
 use crate::run::ended::{handshake_failure, last_words_failure};
-use crate::run::observe::HandshakeTimer;
+use crate::run::exchange::HandshakeTimer;
 use crate::run::offer::CarrierConfig;
 use crate::run::retry::turned_on;
 use crate::run::session_task::{Role, SessionTask};
@@ -103,7 +102,6 @@ impl Link {
                 Err(failure) => failure,
             };
             tracing::warn!("{failure}");
-            self.observation.set_phase(Phase::Idle);
             tokio::select! {
                 () = retry.wait() => {}
                 never = wait_offline(&mut self.cameras) => match never {},
@@ -118,7 +116,6 @@ impl Link {
         carrier: sealcast_proto::session::Carrier,
         stop: watch::Receiver<bool>,
     ) -> Result<Departure> {
-        self.observation.set_phase(Phase::Handshake);
         let delivery = Delivery {
             budget: self.budget,
             tell_units: true,
