@@ -2,6 +2,7 @@
 
 pub mod ciphers;
 pub mod delay;
+pub(crate) mod energy;
 pub mod gateway;
 pub mod link;
 pub mod load;

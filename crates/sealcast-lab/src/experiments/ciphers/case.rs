@@ -4,7 +4,6 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use sealcast::failure::{Failure, FailureKind, Result};
-use sealcast::meter::power::MeterSpec;
 use serde::Deserialize;
 
 use crate::harness::Definition;
@@ -47,7 +46,7 @@ pub(super) struct Settings {
     /// Path of the clip to take frames from; the test card if empty.
     clip: String,
     /// The energy meter, as with `--meter`.
-    meter: String,
+    pub(super) meter: String,
     /// The cases in which energy is measured.
     pub(super) metered: Vec<String>,
     /// Work time while the meter is read, and idle time before and after.
@@ -78,17 +77,6 @@ impl Settings {
 
     pub(super) fn clip(&self) -> Option<PathBuf> {
         (!self.clip.is_empty()).then(|| PathBuf::from(&self.clip))
-    }
-
-    pub(super) fn meter(&self) -> Result<MeterSpec> {
-        self.meter.parse().map_err(|error| {
-            let what = format!("meter = \"{}\": {error}", self.meter);
-            Failure::new(
-                FailureKind::Usage,
-                what,
-                "write auto, none, rapl, or see docs/meters.md",
-            )
-        })
     }
 
     pub(super) fn patience(&self) -> Duration {

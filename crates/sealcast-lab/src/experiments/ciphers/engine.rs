@@ -10,13 +10,13 @@ use sealcast::platform::machine::Machine;
 use super::alone::{self, Question};
 use super::case::{Case, Coding, Settings};
 use super::code::Code;
-use super::energy::Metered;
 use super::measure::{Bench, Timed};
 use super::sample::{self, About};
 use super::workload::{self, Video, Workload};
 use crate::ciphers::choice;
 use crate::ciphers::cycles;
 use crate::ciphers::implementation::Implementation;
+use crate::experiments::energy::{self, Metered};
 use crate::harness::process::Stop;
 use crate::harness::{Definition, Engine, Entry, Opened, Place, Sample, Turn};
 
@@ -45,7 +45,7 @@ pub(super) fn open(definition: &Definition, _: &Place<'_>) -> Result<Opened> {
     let absent = implementations.iter().filter_map(|one| Some((one.name(), wrong(one)?)));
     let absent: Vec<(String, String)> = absent.collect();
     let loads = loads(&cases, &settings)?;
-    let power = settings.meter()?.open()?;
+    let power = energy::meter(&settings.meter)?.open()?;
     let (tsc_hz, code) = (cycles::tsc_hz(), Code::of_this_program());
     let mut facts = facts(&settings, tsc_hz, code.as_ref(), power.words);
     let of_frames = |name: &&String| matches!(cases[*name], Case::Frames { .. });

@@ -8,7 +8,6 @@ mod alone;
 mod case;
 mod code;
 mod columns;
-mod energy;
 mod engine;
 mod measure;
 mod papers;

@@ -2,11 +2,11 @@
 //! each round has one.
 
 use super::alone::{Answer, Switched};
-use super::energy::Energy;
 use super::measure::{SetUp, Timed};
 use super::papers;
 use crate::ciphers::implementation::Implementation;
 use crate::ciphers::nature;
+use crate::experiments::energy::Energy;
 use crate::harness::Sample;
 
 /// Properties of an implementation that belong to its set-up.

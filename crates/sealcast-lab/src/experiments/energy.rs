@@ -2,30 +2,45 @@
 
 use std::time::Duration;
 
-use sealcast::failure::Result;
-use sealcast::meter::power::{self, Meter};
+use sealcast::failure::{Failure, FailureKind, Result};
+use sealcast::meter::power::{self, Meter, MeterSpec};
 
 /// The label of idle phases for the meter.
 const IDLE: &str = "idle";
 
+/// The meter that a definition names, as `--meter` does.
+///
+/// # Errors
+/// There is no meter of this name.
+pub(crate) fn meter(name: &str) -> Result<MeterSpec> {
+    name.parse().map_err(|error| {
+        let what = format!("meter = \"{name}\": {error}");
+        Failure::new(
+            FailureKind::Usage,
+            what,
+            "write auto, none, rapl, or see docs/meters.md",
+        )
+    })
+}
+
 /// Energy used by a piece of work, above the idle consumption.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Energy {
-    pub(super) joules: f64,
+pub(crate) struct Energy {
+    pub(crate) joules: f64,
     /// Duration of the work.
-    pub(super) seconds: f64,
+    pub(crate) seconds: f64,
     /// The subtracted idle power.
-    pub(super) idle_watts: f64,
+    pub(crate) idle_watts: f64,
 }
 
 /// A meter, and the round in which it failed.
-pub(super) struct Metered {
+pub(crate) struct Metered {
     meter: Box<dyn Meter>,
     failed: Option<(usize, String)>,
 }
 
 impl Metered {
-    pub(super) fn new(meter: Box<dyn Meter>) -> Self {
+    pub(crate) fn new(meter: Box<dyn Meter>) -> Self {
         Self { meter, failed: None }
     }
 
@@ -34,7 +49,7 @@ impl Metered {
     ///
     /// # Errors
     /// The reason why there is no energy in this round.
-    pub(super) fn measure<R>(
+    pub(crate) fn measure<R>(
         &mut self,
         round: usize,
         what: &str,
@@ -73,7 +88,6 @@ fn above_idle<R>(meter: &mut dyn Meter, what: &str, work: impl FnOnce() -> R, re
 
 #[cfg(test)]
 mod tests {
-    use sealcast::failure::{Failure, FailureKind};
     use sealcast::meter::power::{About, Channel, Quantity, Sample};
 
     use super::*;
