@@ -20,6 +20,9 @@ pub struct Column {
     pub digits: usize,
     /// True if reports show the column; `table.csv` has all columns.
     pub shown: bool,
+    /// Shown in place of a figure that was not measured. If there are such words, the column is shown though no row has
+    /// a figure.
+    pub(crate) absent: Option<&'static str>,
     /// True if the page has a bar chart of it.
     pub drawn: bool,
     /// The cases of the bar chart; all if none is named.
@@ -82,6 +85,7 @@ impl Column {
             unit,
             digits: 1,
             shown: true,
+            absent: None,
             drawn: false,
             drawn_in: &[],
             significant: false,
@@ -169,6 +173,20 @@ impl Column {
     #[must_use]
     pub fn hidden(self) -> Self {
         Self { shown: false, ..self }
+    }
+
+    /// Shows these words in reports where a system that was measured has no figure, even if none has one.
+    #[must_use]
+    pub fn or_words(self, words: &'static str) -> Self {
+        Self {
+            absent: Some(words),
+            ..self
+        }
+    }
+
+    /// What reports show where a row has no figure; nothing if its figures are `published` ones.
+    pub(crate) fn nothing(&self, published: bool) -> Option<&'static str> {
+        self.absent.filter(|_| !published)
     }
 
     /// Makes a figure that is relative to the baseline relative to this system instead.

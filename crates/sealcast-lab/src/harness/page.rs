@@ -139,7 +139,7 @@ fn sources(page: &mut String, published: &[Published]) {
 
 fn cell(column: &Column, row: &Row, at: usize) -> String {
     match row.figures[at] {
-        None => "<td>–</td>".to_owned(),
+        None => format!("<td>{}</td>", column.nothing(row.samples.is_empty()).unwrap_or("–")),
         Some(Estimate { median, low, high }) if low == high => format!("<td>{}</td>", column.written(median)),
         Some(Estimate { median, low, high }) => {
             let [median, low, high] = [median, low, high].map(|value| column.written(value));

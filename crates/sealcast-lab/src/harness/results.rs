@@ -128,7 +128,10 @@ impl Results {
         let mut sections: Vec<(Vec<usize>, &[Row])> = Vec::new();
         let mut begin = 0;
         for rows in self.rows.chunk_by(|a, b| a.case.name == b.case.name) {
-            let is_used = |at: &usize| self.columns[*at].shown && rows.iter().any(|row| row.figures[*at].is_some());
+            let is_used = |at: &usize| {
+                let column = &self.columns[*at];
+                column.shown && (column.absent.is_some() || rows.iter().any(|row| row.figures[*at].is_some()))
+            };
             let used: Vec<usize> = (0..self.columns.len()).filter(is_used).collect();
             match sections.last_mut() {
                 Some((columns, section)) if *columns == used => {

@@ -52,7 +52,7 @@ fn markdown(results: &Results, columns: &[usize], rows: &[&Row]) -> String {
     lines[0].extend(columns().map(|(_, column)| column.head()));
     for row in rows {
         let mut line = vec![row.case.name.clone(), row.system.name.clone()];
-        line.extend(columns().map(|(at, column)| cell(column, row.figures[at])));
+        line.extend(columns().map(|(at, column)| cell(column, row, at)));
         lines.push(line);
     }
     let width = |at: usize| lines.iter().map(|line| line[at].chars().count()).max().unwrap_or(0);
@@ -82,9 +82,9 @@ fn markdown(results: &Results, columns: &[usize], rows: &[&Row]) -> String {
 }
 
 /// A figure with its interval, formatted for readers; a single sample has no interval.
-fn cell(column: &Column, figure: Option<Estimate>) -> String {
-    match figure {
-        None => "-".to_owned(),
+fn cell(column: &Column, row: &Row, at: usize) -> String {
+    match row.figures[at] {
+        None => column.nothing(row.samples.is_empty()).unwrap_or("-").to_owned(),
         Some(Estimate { median, low, high }) if low == high => column.written(median),
         Some(Estimate { median, low, high }) => {
             let [median, low, high] = [median, low, high].map(|value| column.written(value));
