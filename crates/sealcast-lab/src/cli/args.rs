@@ -57,6 +57,8 @@ pub(super) enum Command {
     Ciphers(CiphersArgs),
     /// Measure how many raw frames per second are enciphered in time, with and without an image filter before it
     Load(LoadArgs),
+    /// Measure time, CPU time, bytes and energy of handshakes with each key mechanism, in memory and over TCP
+    Handshake(HandshakeArgs),
     /// Measure one implementation in a separate process, for `ciphers`
     #[command(hide = true)]
     CipherAlone(CipherAloneArgs),
@@ -136,14 +138,32 @@ pub(super) struct CiphersArgs {
     /// usual ones follow the file: NAME=FILE,key=BITS,iv=BITS,context=BYTES
     #[arg(long, value_name = "NAME=FILE")]
     pub(super) external: Vec<External>,
-    /// Energy meter: auto, none, rapl[:FOLDER], hwmon[:NAME], ina219:/dev/i2c-1@0x40[,shunt=0.1,amps=2] or
-    /// serial:/dev/ttyUSB0[,baud=115200]
-    #[arg(long, value_name = "METER", default_value_t)]
-    pub(super) meter: MeterSpec,
+    #[command(flatten)]
+    pub(super) meter: MeterArgs,
     /// Keys per second that a brute-force attacker tries, for the safe time
     #[arg(long, value_name = "NUMBER", default_value_t = 1_000_000_000_000,
         value_parser = clap::value_parser!(u64).range(1..))]
     pub(super) guesses_per_second: u64,
+}
+
+/// The option of experiments that measure energy.
+#[derive(Args, Debug)]
+pub(super) struct MeterArgs {
+    /// Energy meter: auto, none, rapl[:FOLDER], hwmon[:NAME], ina219:/dev/i2c-1@0x40[,shunt=0.1,amps=2] or
+    /// serial:/dev/ttyUSB0[,baud=115200]
+    #[arg(long, value_name = "METER", default_value_t)]
+    pub(super) meter: MeterSpec,
+}
+
+#[derive(Args, Debug)]
+pub(super) struct HandshakeArgs {
+    #[command(flatten)]
+    pub(super) common: CommonArgs,
+    #[command(flatten)]
+    pub(super) meter: MeterArgs,
+    /// Number of handshakes of each measurement, in place of the definition's
+    #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    pub(super) handshakes: Option<u32>,
 }
 
 #[derive(Args, Debug)]

@@ -13,7 +13,7 @@ pub(super) fn run(args: &CiphersArgs) -> Result<ExitCode> {
     let mut definition = built_in(&CIPHERS, &args.common)?;
     let settings = &mut definition.settings;
     settings.insert("clip".to_owned(), clip(args.clip.as_deref()).into());
-    settings.insert("meter".to_owned(), args.meter.to_string().into());
+    settings.insert("meter".to_owned(), args.meter.meter.to_string().into());
     settings.insert("guesses_per_second".to_owned(), (args.guesses_per_second as f64).into());
     definition.only(&args.common.only)?;
     // A named library is measured whatever else --only leaves.

@@ -6,6 +6,7 @@ mod ciphers;
 mod control;
 mod delay;
 mod gateway;
+mod handshake;
 mod link;
 mod load;
 mod net;
@@ -30,6 +31,7 @@ pub fn run() -> ExitCode {
         Command::Ciphers(args) => ciphers::run(&args),
         Command::CipherAlone(args) => ciphers::alone(&args),
         Command::Load(args) => load::run(&args),
+        Command::Handshake(args) => handshake::run(&args),
         Command::Verify(args) => verify::run(&args),
         Command::Delay(args) => delay::run(&args),
         Command::DelaySend(args) => delay::send(&args),

@@ -4,6 +4,7 @@ pub mod ciphers;
 pub mod delay;
 pub(crate) mod energy;
 pub mod gateway;
+pub mod handshake;
 pub mod link;
 pub mod load;
 pub mod throughput;
@@ -13,10 +14,11 @@ use sealcast::failure::{Failure, FailureKind, Result};
 use crate::harness::Experiment;
 
 /// The experiments that a definition can name.
-pub static ALL: [&Experiment; 6] = [
+pub static ALL: [&Experiment; 7] = [
     &ciphers::CIPHERS,
     &delay::DELAY,
     &gateway::GATEWAY,
+    &handshake::HANDSHAKE,
     &link::LINK,
     &load::LOAD,
     &throughput::THROUGHPUT,
