@@ -8,7 +8,7 @@ MAX_PARTS = 4
 MAX_GATEWAY_MESSAGE = 4096
 MAX_NACK_ENTRIES = 64
 MAX_RECEIVED = 128
-PREAMBLE = struct.Struct(">QQQQII")
+PREAMBLE = struct.Struct(">QQQQIIIB3s")
 
 
 class Malformed(Exception):
@@ -174,15 +174,20 @@ def decode_codec_configuration(data):
     return fields
 
 
-PREAMBLE_FIELDS = ("frame", "media_time", "captured", "encoded", "previous_seal", "previous_send")
+PREAMBLE_FIELDS = ("frame", "media_time", "captured", "encoded", "previous_seal", "previous_send", "capture", "stamp")
+STAMPS = {1: "exposure_start", 2: "frame_end", 3: "arrival"}
 
 
 def encode_preamble(**fields):
-    return PREAMBLE.pack(*(fields[name] for name in PREAMBLE_FIELDS))
+    return PREAMBLE.pack(*(fields[name] for name in PREAMBLE_FIELDS), bytes(3))
 
 
 def decode_preamble(payload):
     """(fields, the bytes of the frame)"""
     if len(payload) < PREAMBLE.size:
         raise Malformed
-    return dict(zip(PREAMBLE_FIELDS, PREAMBLE.unpack(payload[:PREAMBLE.size]))), payload[PREAMBLE.size:]
+    *values, reserved = PREAMBLE.unpack(payload[:PREAMBLE.size])
+    fields = dict(zip(PREAMBLE_FIELDS, values))
+    if fields["stamp"] not in STAMPS or reserved != bytes(3):
+        raise Malformed
+    return fields, payload[PREAMBLE.size:]

@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-pub use sealcast_proto::unit::{Codec, FrameRate, StreamInfo};
+pub use sealcast_proto::unit::{Codec, FrameRate, StampKind, StreamInfo};
 
 /// One access unit as the source made it: H.264 in Annex B with start codes (parameter sets before every keyframe),
 /// or one JPEG image.
@@ -16,8 +16,10 @@ pub struct Frame {
     pub keyframe: bool,
     /// Presentation time since the start of the stream.
     pub media_time: Duration,
-    /// Start of the picture's capture; equal to `captured` if the source does not know it.
+    /// The instant that `stamp` names; equal to `captured` if the source knows no earlier one.
     pub began: Instant,
+    /// What `began` is.
+    pub stamp: StampKind,
     /// Time at which the picture was complete at the source.
     pub captured: Instant,
     /// Time at which encoding was complete; equal to `captured` if the source delivers encoded frames.

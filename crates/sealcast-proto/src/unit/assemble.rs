@@ -18,6 +18,8 @@ pub struct AssembledFrame {
     pub keyframe: bool,
     /// Timestamp of its last record: the sender's wall clock (ns) just before sealing.
     pub sealed_at: u64,
+    /// Time on this end's monotonic clock when its last record arrived or could be recovered.
+    pub arrived: Duration,
     /// Number of frames missing between this one and the one before it, decodable or not. They were lost, dropped, or
     /// never sent.
     pub skipped: u64,
@@ -53,6 +55,7 @@ impl fmt::Debug for AssembledFrame {
             .field("preamble", &self.preamble)
             .field("keyframe", &self.keyframe)
             .field("sealed_at", &self.sealed_at)
+            .field("arrived", &self.arrived)
             .field("skipped", &self.skipped)
             .field("data", &self.data.len())
             .field("units", &self.units.len())
@@ -164,8 +167,8 @@ impl Assembler {
             return Ok(Some(Assembled::Info(StreamInfo::parse(record.payload())?)));
         }
         if header.flags.first() {
-            self.begin(record)?;
-        } else if !self.extend(record)? {
+            self.begin(record, arrived)?;
+        } else if !self.extend(record, arrived)? {
             return Ok(None);
         }
         if self.tell_units {
@@ -182,7 +185,7 @@ impl Assembler {
         }
     }
 
-    fn begin(&mut self, record: &Opened<'_>) -> Result<(), Malformed> {
+    fn begin(&mut self, record: &Opened<'_>, arrived: Duration) -> Result<(), Malformed> {
         if self.parts.is_some() {
             // The end of the previous frame is missing.
             self.lost();
@@ -196,6 +199,7 @@ impl Assembler {
             preamble,
             keyframe: header.flags.keyframe(),
             sealed_at: header.timestamp,
+            arrived,
             skipped: 0,
             data,
             units: Vec::new(),
@@ -208,7 +212,7 @@ impl Assembler {
     }
 
     /// Adds a record to the frame it belongs to. The records of one frame have consecutive numbers under one key.
-    fn extend(&mut self, record: &Opened<'_>) -> Result<bool, Malformed> {
+    fn extend(&mut self, record: &Opened<'_>, arrived: Duration) -> Result<bool, Malformed> {
         let header = record.header();
         let here = Some((header.epoch, header.seq));
         let Some(parts) = self.parts.as_mut().filter(|parts| parts.next == here) else {
@@ -223,7 +227,7 @@ impl Assembler {
             return Err(Malformed);
         }
         append(&mut frame.data, record.payload());
-        frame.sealed_at = header.timestamp;
+        (frame.sealed_at, frame.arrived) = (header.timestamp, arrived);
         parts.next = after(header);
         Ok(true)
     }

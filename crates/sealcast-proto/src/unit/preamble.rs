@@ -3,7 +3,41 @@
 use crate::wire::{Malformed, Reader};
 
 /// Length of the preamble in bytes.
-pub const PREAMBLE_LEN: usize = 40;
+pub const PREAMBLE_LEN: usize = 48;
+
+/// The instant that a frame's capture stamp stands for. Two cameras whose stamps mean different instants differ by an
+/// exposure and a read-out, and their latencies are not comparable.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum StampKind {
+    /// The exposure of the picture began.
+    ExposureStart,
+    /// The last line of the picture was read out.
+    FrameEnd,
+    /// The encoded picture arrived at the publisher; the camera's exposure, read-out and encoder are not included.
+    #[default]
+    Arrival,
+}
+
+impl StampKind {
+    const ALL: [Self; 3] = [Self::ExposureStart, Self::FrameEnd, Self::Arrival];
+
+    fn number(self) -> u8 {
+        match self {
+            Self::ExposureStart => 1,
+            Self::FrameEnd => 2,
+            Self::Arrival => 3,
+        }
+    }
+
+    /// Name in logs and reports.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::ExposureStart => "exposure_start",
+            Self::FrameEnd => "frame_end",
+            Self::Arrival => "arrival",
+        }
+    }
+}
 
 /// The data sealed in front of the frame itself (protocol.md §5). Timestamps are nanoseconds of the sender's wall
 /// clock.
@@ -19,8 +53,12 @@ pub struct Preamble {
     pub encoded: u64,
     /// Time that sealing the previous frame took, ns; 0 for the first.
     pub previous_seal: u32,
-    /// Time that handing the previous frame to the network took, ns; 0 for the first.
+    /// Time that handing the previous frame to the network took, ns; 0 if that is not known.
     pub previous_send: u32,
+    /// Time from the instant of the stamp until the picture was complete at the source, ns.
+    pub capture: u32,
+    /// What that instant is.
+    pub stamp: StampKind,
 }
 
 impl Preamble {
@@ -33,13 +71,16 @@ impl Preamble {
         }
         bytes[32..36].copy_from_slice(&self.previous_seal.to_be_bytes());
         bytes[36..40].copy_from_slice(&self.previous_send.to_be_bytes());
+        bytes[40..44].copy_from_slice(&self.capture.to_be_bytes());
+        bytes[44] = self.stamp.number();
         bytes
     }
 
     /// Splits the payload of a frame's first record into the preamble and the frame's bytes.
     ///
     /// # Errors
-    /// [`Malformed`] if the payload is shorter than a preamble.
+    /// [`Malformed`] if the payload is shorter than a preamble, the stamp means nothing that is known, or a reserved byte
+    /// is not 0.
     pub fn split(payload: &[u8]) -> Result<(Self, &[u8]), Malformed> {
         let (head, frame) = payload.split_at_checked(PREAMBLE_LEN).ok_or(Malformed)?;
         let mut reader = Reader::new(head);
@@ -50,8 +91,18 @@ impl Preamble {
             encoded: reader.u64()?,
             previous_seal: reader.u32()?,
             previous_send: reader.u32()?,
+            capture: reader.u32()?,
+            stamp: stamp_kind(reader.u8()?)?,
         };
+        if reader.array()? != [0; 3] {
+            return Err(Malformed);
+        }
         reader.finish()?;
         Ok((preamble, frame))
     }
+}
+
+fn stamp_kind(number: u8) -> Result<StampKind, Malformed> {
+    let known = StampKind::ALL.into_iter().find(|kind| kind.number() == number);
+    known.ok_or(Malformed)
 }

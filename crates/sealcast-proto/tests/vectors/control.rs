@@ -200,6 +200,8 @@ fn preambles_are_the_references() {
                 "encoded": preamble.encoded,
                 "previous_seal": preamble.previous_seal,
                 "previous_send": preamble.previous_send,
+                "capture": preamble.capture,
+                "stamp": preamble.to_bytes()[44],
             });
             assert_eq!(Some(fields), case.fields, "{}", case.name);
             good += 1;
@@ -209,5 +211,5 @@ fn preambles_are_the_references() {
             malformed += 1;
         }
     }
-    assert_eq!((good, malformed), (5, 6));
+    assert_eq!((good, malformed), (6, 14));
 }

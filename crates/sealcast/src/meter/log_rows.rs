@@ -168,9 +168,10 @@ row! {
 }
 
 row! {
-    /// One frame at the viewer: a line of `frames_latency.csv`. Timestamps are wall clocks in ns since 1970: the
-    /// first three by the publisher's clock, the others by the viewer's. The offset, added to the viewer's clock,
-    /// gives the publisher's.
+    /// One frame at the viewer: a line of `frames_latency.csv`. Times are wall clocks in ns since 1970: those from
+    /// `stamped_ns` to `sealed_ns` by the publisher's clock, the others by the viewer's. The offset, added to the viewer's
+    /// clock, gives the publisher's. Stages are in microseconds; from `capture_us` to `present_us` they follow one another
+    /// without a gap.
     FrameRow {
         /// Time when the row was created.
         #[serde(serialize_with = "iso")]
@@ -183,36 +184,58 @@ row! {
         keyframe: bool,
         /// Size of the coded frame in bytes.
         bytes: u64,
+        /// What `stamped_ns` is: exposure_start, frame_end or arrival.
+        stamp: &'static str,
+        /// The instant that the source stamped.
+        stamped_ns: u64,
         /// Time when the picture was complete at the source.
         captured_ns: u64,
         /// Time when it was encoded.
         encoded_ns: u64,
-        /// Time when it was sealed.
+        /// Time just before it was sealed.
         sealed_ns: u64,
-        /// Time when its last byte had arrived.
+        /// Time when its last record had arrived.
         received_ns: u64,
-        /// Time when it was verified and opened.
+        /// Time when it was verified and opened, and nothing before it was missing.
         opened_ns: u64,
+        /// Time when the sink took it.
+        taken_ns: u64,
         /// Time when it was decoded, if it was.
         decoded_ns: Option<u64>,
-        /// Encode stage, in microseconds.
+        /// Time when the sink had passed it on.
+        presented_ns: u64,
+        /// Capture stage.
+        capture_us: f64,
+        /// Encode stage.
         encode_us: f64,
-        /// Seal stage of the previous frame, in microseconds; a frame cannot carry its own value.
+        /// Queue stage.
+        queue_us: f64,
+        /// Seal stage; the frame after it carries it, so it is empty if that was lost. The network stage then includes it.
         seal_us: Option<f64>,
-        /// Send stage of the previous frame, in microseconds.
+        /// Send stage; empty like the seal stage, or if the frame had not left when the next was sealed.
         send_us: Option<f64>,
-        /// Network stage: from just before sealing to arrival, in microseconds, by the corrected clock; may be
-        /// negative within the uncertainty; empty before the first clock exchange.
+        /// Network stage, by the corrected clock; may be negative within the uncertainty; empty before the first clock
+        /// exchange.
         network_us: Option<f64>,
-        /// Open stage, in microseconds.
+        /// Reassembly stage.
+        reassembly_us: f64,
+        /// Open stage.
         open_us: f64,
-        /// Decode stage, in microseconds.
+        /// Wait stage.
+        wait_us: f64,
+        /// Decode stage.
         decode_us: Option<f64>,
-        /// The publisher's clock minus the viewer's, in microseconds.
-        clock_offset_us: f64,
+        /// Present stage.
+        present_us: f64,
+        /// From `stamped_ns` to `presented_ns` by the corrected clock; empty before the first clock exchange.
+        total_us: Option<f64>,
+        /// The publisher's clock minus the viewer's at `received_ns`, in microseconds.
+        clock_offset_us: Option<f64>,
         /// Half the 95 % interval of the clock offset if the path is equally fast in both directions, in microseconds.
-        clock_spread_us: f64,
+        clock_spread_us: Option<f64>,
         /// The same whatever the path, in microseconds.
-        clock_uncertainty_us: f64,
+        clock_uncertainty_us: Option<f64>,
+        /// Rate of the publisher's clock minus that of the viewer's, in parts per million.
+        clock_rate_ppm: Option<f64>,
     }
 }

@@ -13,49 +13,70 @@ const HIGHEST_NS: u64 = 60_000_000_000;
 const SIGNIFICANT_DIGITS: u8 = 3;
 
 /// One stage of a frame's path from the camera to the screen.
+///
+/// Of a frame that travels from `publish` to `watch`, the stages capture, encode, queue, seal, send, network,
+/// reassembly, open, wait, decode and present follow one another without a gap: their sum is the stage end to end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Stage {
-    /// From the start of a picture until the picture is complete at the source.
+    /// From the instant that the source stamps, as [`StampKind`](crate::media::StampKind) says, until the picture is
+    /// complete at the source.
     Capture,
     /// From the complete picture to the encoded frame.
     Encode,
+    /// From the encoded frame until it is sealed for this viewer: the wait for the source's thread, and for the path.
+    Queue,
     /// At a camera gateway, for each packet: from its arrival from the camera until it is sealed and passed to the
     /// link or, if the link is full, to the queue before it. Includes sealing.
     Forward,
     /// Sealing all records of a frame.
     Seal,
-    /// Passing the sealed records to the network.
+    /// Passing the sealed records to the network, including the time for which they are held back to pace them.
     Send,
-    /// From just before sealing to arrival at the viewer, by the viewer's corrected clock. Includes sealing and
-    /// sending.
+    /// From the frame's passage to the network until its last record arrives at the viewer, by the viewer's corrected
+    /// clock. Where it is not known how long sealing and sending took, it includes them.
     Network,
-    /// At a viewer gateway, for each sealed unit: from just before sealing until it is opened, by the viewer's
-    /// corrected clock. Includes the network stage and opening.
+    /// From just before sealing until it is opened, by the viewer's corrected clock, for each frame; at a viewer gateway
+    /// for each sealed unit. Includes seal, send, network, reassembly and open.
     Link,
-    /// Opening and verifying all records of a frame.
+    /// From the arrival of a frame's last record until nothing before it is missing any more.
+    Reassembly,
+    /// Opening and verifying the records of a frame that arrived last.
     Open,
-    /// From the opened frame to the decoded picture.
+    /// From the opened frame until the sink takes it.
+    Wait,
+    /// Decoding, for sinks that decode.
     Decode,
+    /// From the decoded picture, or from the frame where none is decoded, until the sink has passed it on: it was written
+    /// to the file or pipe, queued for the browsers, or drawn.
+    Present,
     /// At a viewer gateway, for each packet and player: from the arrival of the unit that contained it until it is
     /// passed to the player's connection. Includes opening.
     Deliver,
-    /// From the complete picture at the source to the decoded picture at the viewer, by the viewer's corrected clock.
+    /// At a viewer gateway, for each picture: from the arrival of its first packet at the camera gateway until its last
+    /// packet is passed to the players, by the viewer gateway's corrected clock.
+    Picture,
+    /// From the instant that the source stamps until the frame is presented, by the viewer's corrected clock.
     EndToEnd,
 }
 
 impl Stage {
     /// All stages, in the order in which a frame passes them.
-    pub const ALL: [Self; 11] = [
+    pub const ALL: [Self; 16] = [
         Self::Capture,
         Self::Encode,
+        Self::Queue,
         Self::Forward,
         Self::Seal,
         Self::Send,
         Self::Network,
         Self::Link,
+        Self::Reassembly,
         Self::Open,
+        Self::Wait,
         Self::Decode,
+        Self::Present,
         Self::Deliver,
+        Self::Picture,
         Self::EndToEnd,
     ];
 
@@ -64,14 +85,19 @@ impl Stage {
         match self {
             Self::Capture => "capture",
             Self::Encode => "encode",
+            Self::Queue => "queue",
             Self::Forward => "forward",
             Self::Seal => "seal",
             Self::Send => "send",
             Self::Network => "network",
             Self::Link => "link",
+            Self::Reassembly => "reassembly",
             Self::Open => "open",
+            Self::Wait => "wait",
             Self::Decode => "decode",
+            Self::Present => "present",
             Self::Deliver => "deliver",
+            Self::Picture => "picture",
             Self::EndToEnd => "end_to_end",
         }
     }

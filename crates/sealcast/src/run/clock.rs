@@ -57,6 +57,11 @@ impl Clock {
     }
 }
 
+/// Duration in whole nanoseconds, saturating at 4.3 s.
+pub(super) fn nanos_u32(duration: Duration) -> u32 {
+    u32::try_from(duration.as_nanos()).unwrap_or(u32::MAX)
+}
+
 /// Duration in whole nanoseconds, saturating.
 pub(super) fn nanos(duration: Duration) -> u64 {
     u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)

@@ -22,7 +22,7 @@ use super::serve_viewer::serve_viewer;
 use super::{Admission, FrameQueue, Hub, Observation, ObserveOptions, Offer, QueueLimits, RuntimeSettings};
 use crate::keys::mechanism;
 use crate::keys::peers::{KnownPeers, Terms};
-use crate::media::{Codec, Frame, FrameRate, StreamInfo};
+use crate::media::{Codec, Frame, FrameRate, StampKind, StreamInfo};
 use crate::meter::metrics::Metrics;
 use crate::transport::memory_pair;
 
@@ -53,6 +53,7 @@ fn frame(number: u64, data: &[u8]) -> Frame {
         keyframe: true,
         media_time: Duration::from_millis(40) * number as u32,
         began: now,
+        stamp: StampKind::Arrival,
         captured: now,
         encoded: now,
         data: Bytes::copy_from_slice(data),

@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 use sealcast_proto::session::{OutboundCounts, SealedRecords, Session, SessionError};
 
 use super::Observation;
+use super::clock::nanos_u32;
 use super::connection::{Connection, Ended};
 use crate::meter::stage::Stage;
 use crate::transport::Transport;
@@ -22,29 +23,28 @@ pub(super) struct MediaSender {
 
 impl MediaSender {
     /// The times taken to seal and to send the previous frame, in nanoseconds, saturating. The next frame carries
-    /// them to the viewer.
+    /// them to the viewer. The second is 0 if that frame has not left entirely.
     pub(super) fn previous(&self) -> (u32, u32) {
-        let nanos = |time: Duration| u32::try_from(time.as_nanos()).unwrap_or(u32::MAX);
-        (nanos(self.seal), nanos(self.send))
+        (nanos_u32(self.seal), nanos_u32(self.send))
     }
 
-    /// Seal a frame: `seal` gets the session, the time and the carrier's buffer. Returns the time at which it was
-    /// sealed.
+    /// Seal a frame: `seal` gets the session, the time and the carrier's buffer. Returns the times at which sealing
+    /// began and ended.
     pub(super) fn seal<T: Transport>(
         &mut self,
         connection: &mut Connection<T>,
         observation: &Observation,
         seal: impl FnOnce(&mut Session, Instant, &mut Vec<u8>) -> Result<SealedRecords, SessionError>,
-    ) -> Result<Instant, Ended> {
+    ) -> Result<[Instant; 2], Ended> {
         let from = connection.outgoing_len();
         let began = Instant::now();
         let made = connection.seal(|session, out| seal(session, began, out))?;
         let sealed = Instant::now();
-        self.seal = sealed - began;
+        (self.seal, self.send) = (sealed - began, Duration::ZERO);
         self.sending_since = Some(sealed);
         let wire_bytes = (connection.outgoing_len() - from) as u64;
         observation.frame_sealed(made, wire_bytes, self.seal);
-        Ok(sealed)
+        Ok([began, sealed])
     }
 
     /// Record the send time of the last frame once all of it has left.
@@ -52,7 +52,7 @@ impl MediaSender {
         if connection.backlog() == 0
             && let Some(since) = self.sending_since.take()
         {
-            self.send = since.elapsed();
+            self.send = since.elapsed().max(Duration::from_nanos(1));
             observation.metrics.record_stage(Stage::Send, self.send);
         }
     }

@@ -23,6 +23,7 @@ mod keyframe_requests;
 mod media_sender;
 mod observe;
 mod offer;
+mod passage;
 mod phases;
 mod publish;
 mod publisher_state;

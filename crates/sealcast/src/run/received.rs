@@ -7,9 +7,10 @@ use bytes::Bytes;
 use sealcast_proto::clock::ClockEstimate;
 use sealcast_proto::seal::Refusal;
 use sealcast_proto::session::{InboundCounts, Session};
-use sealcast_proto::unit::{Assembled, AssembledFrame, Codec, Preamble, StreamInfo};
+use sealcast_proto::unit::{Assembled, AssembledFrame, Codec, StreamInfo};
 
 use super::connection::Listener;
+use super::passage::FrameTimeline;
 use super::queue::Queued;
 use super::serve_viewer::VIDEO;
 use super::{FrameQueue, Observation};
@@ -25,16 +26,6 @@ pub(super) struct Delivered {
     pub(super) info: Arc<StreamInfo>,
     pub(super) frame: ReceivedFrame,
     pub(super) timeline: FrameTimeline,
-}
-
-/// Time stamps of a frame along its way. They are on the publisher's wall clock unless they are instants.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct FrameTimeline {
-    pub(super) preamble: Preamble,
-    pub(super) sealed_at: u64,
-    pub(super) arrived: Instant,
-    pub(super) network: Option<i64>,
-    pub(super) clock: Option<ClockEstimate>,
 }
 
 impl Queued for Delivered {
@@ -111,20 +102,22 @@ impl Receiver {
             return;
         };
         let opened = Instant::now();
+        // Its last record may have arrived before that of an earlier frame, for which it had to wait.
+        let last = self.observation.clock.instant(frame.arrived);
+        let last = last.map_or(arrived, |last| last.min(arrived));
         let metrics = &self.observation.metrics;
+        metrics.record_stage(Stage::Reassembly, arrived - last);
         metrics.record_stage(Stage::Open, opened - arrived);
         metrics.record_frame(Direction::In);
         if frame.skipped > 0 {
             metrics.record_dropped(DropCause::Gap, frame.skipped);
         }
-        let network = self
-            .observation
-            .since(Stage::Network, frame.sealed_at, arrived, self.clock);
+        self.observation.since(Stage::Link, frame.sealed_at, opened, self.clock);
         let timeline = FrameTimeline {
             preamble: frame.preamble,
             sealed_at: frame.sealed_at,
-            arrived,
-            network,
+            arrived: last,
+            released: arrived,
             clock: self.clock,
         };
         let received = ReceivedFrame {

@@ -12,7 +12,7 @@ use tokio::sync::watch;
 use super::FrameQueue;
 use super::accept::PendingSession;
 use super::admission::Places;
-use super::clock::nanos;
+use super::clock::{nanos, nanos_u32};
 use super::connection::{Ended, NoMedia};
 use super::delay_rate::DelayBasedRate;
 use super::hub::SourceEnd;
@@ -23,6 +23,7 @@ use super::session_task::{Role, SessionTask};
 use super::target_rate::PathTarget;
 use crate::media::{Codec, Frame};
 use crate::meter::labels::DropCause;
+use crate::meter::stage::Stage;
 use crate::transport::Transport;
 
 /// Minimum time between updates of the target rate from the path's capacity.
@@ -353,12 +354,17 @@ impl ViewerRole {
                 encoded: clock.wall(frame.encoded),
                 previous_seal,
                 previous_send,
+                capture: nanos_u32(frame.captured.saturating_duration_since(frame.began)),
+                stamp: frame.stamp,
             },
             data: &frame.data,
         };
         let from = task.connection.outgoing_len();
         let seal = |session: &mut Session, now, out: &mut Vec<u8>| session.seal_frame(clock.at(now), &outgoing, out);
-        subscription.sender.seal(&mut task.connection, observation, seal)?;
+        let [began, _] = subscription.sender.seal(&mut task.connection, observation, seal)?;
+        observation
+            .metrics
+            .record_stage(Stage::Queue, began.saturating_duration_since(frame.encoded));
         if let Some(tap) = &self.shared.wire_tap {
             tap(task.connection.outgoing_tail(from));
         }

@@ -82,7 +82,7 @@ mod tests {
     use std::time::{Duration, Instant};
 
     use super::*;
-    use crate::media::{Codec, FrameRate, StreamInfo};
+    use crate::media::{Codec, FrameRate, StampKind, StreamInfo};
     use crate::run::target_rate::PathTarget;
     use crate::run::{QueueLimits, build_info};
 
@@ -137,6 +137,7 @@ mod tests {
                 keyframe: true,
                 media_time: Duration::ZERO,
                 began: now,
+                stamp: StampKind::Arrival,
                 captured: now,
                 encoded: now,
                 data: vec![0].into(),

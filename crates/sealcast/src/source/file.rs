@@ -16,7 +16,7 @@ use super::mp4::Mp4Reader;
 use super::pace::Pacer;
 use super::{MAX_FRAME_BYTES, Source};
 use crate::failure::{Failure, FailureKind, Result};
-use crate::media::{Frame, FrameRate, StreamInfo};
+use crate::media::{Frame, FrameRate, StampKind, StreamInfo};
 
 /// Bytes of a file that are inspected to detect its format.
 const SNIFF_BYTES: usize = 4096;
@@ -306,6 +306,7 @@ impl Source for FileSource {
             keyframe: coded.keyframe,
             media_time: self.elapsed + coded.presented,
             began: now,
+            stamp: StampKind::Arrival,
             captured: now,
             encoded: now,
             data: coded.data,

@@ -8,7 +8,7 @@ pub use super::rtsp_options::{RtspOptions, Transport};
 use super::rtsp_session::{Arrived, Session, lost};
 use super::{SOURCE_PATIENCE, Source};
 use crate::failure::{Failure, FailureKind, Result};
-use crate::media::{Frame, StreamInfo};
+use crate::media::{Frame, StampKind, StreamInfo};
 
 /// First and longest pause between attempts to reconnect to a camera.
 const BACKOFF: (Duration, Duration) = (Duration::from_millis(200), Duration::from_secs(5));
@@ -204,6 +204,7 @@ impl Source for RtspSource {
             keyframe,
             media_time,
             began: captured,
+            stamp: StampKind::Arrival,
             captured,
             encoded: captured,
             data,

@@ -11,7 +11,7 @@ use super::file::{Format, failure, sniff};
 use super::mjpeg::JpegReader;
 use super::{SOURCE_PATIENCE, Source};
 use crate::failure::{Failure, FailureKind, Result};
-use crate::media::{Frame, FrameRate, StreamInfo};
+use crate::media::{Frame, FrameRate, StampKind, StreamInfo};
 
 /// Bytes read at once.
 const CHUNK_BYTES: usize = 64 << 10;
@@ -202,6 +202,7 @@ impl Source for StdinSource {
             keyframe: coded.keyframe,
             media_time: coded.presented,
             began: now,
+            stamp: StampKind::Arrival,
             captured: now,
             encoded: now,
             data: coded.data,

@@ -21,6 +21,8 @@ pub(super) struct Block {
     /// The sender's timestamp of its newest record.
     pub(super) sealed_at: u64,
     pub(super) last_arrival: Duration,
+    /// Time at which the last of its source records arrived or was recovered.
+    pub(super) filled: Duration,
     have: u128,
     /// Length of every part but the last, once one of them has arrived.
     unit: Option<usize>,
@@ -51,6 +53,7 @@ impl Block {
             config: flags.codec_config(),
             sealed_at: 0,
             last_arrival: now,
+            filled: now,
             have: 0,
             unit: None,
             data: Vec::new(),
@@ -170,6 +173,7 @@ impl Block {
         self.keyframe = flags.keyframe();
         self.sealed_at = self.sealed_at.max(sealed_at);
         self.have |= 1 << header.index;
+        self.filled = now;
         self.place(usize::from(header.index), last_of_block, part)
     }
 

@@ -322,7 +322,7 @@ impl Inbound {
             return Ok(());
         }
         let (stream, last, keyframe, sealed_at) = (block.stream, block.last, block.keyframe, block.sealed_at);
-        let units = std::mem::take(&mut block.units);
+        let (units, arrived) = (std::mem::take(&mut block.units), block.filled);
         let (preamble, data) = block.into_parts();
         if let Some(preamble) = preamble {
             let mut frame = AssembledFrame {
@@ -330,6 +330,7 @@ impl Inbound {
                 preamble,
                 keyframe,
                 sealed_at,
+                arrived,
                 skipped: 0,
                 data,
                 units: Vec::new(),
@@ -346,6 +347,7 @@ impl Inbound {
             }
             append(&mut frame.data, &data);
             frame.sealed_at = sealed_at;
+            frame.arrived = frame.arrived.max(arrived);
             frame.tell_units(units);
         }
         if last && let Some(Building { frame }) = self.building.take() {

@@ -17,14 +17,18 @@ use crate::web::demo::{
 };
 
 /// The stages shown on the page, in the order in which a frame passes through them.
-const STAGES: [(Stage, PageStage); 7] = [
+const STAGES: [(Stage, PageStage); 11] = [
     (Stage::Capture, PageStage::Capture),
     (Stage::Encode, PageStage::Encode),
+    (Stage::Queue, PageStage::Queue),
     (Stage::Seal, PageStage::Seal),
     (Stage::Send, PageStage::Send),
     (Stage::Network, PageStage::Network),
+    (Stage::Reassembly, PageStage::Reassembly),
     (Stage::Open, PageStage::Open),
+    (Stage::Wait, PageStage::Wait),
     (Stage::Decode, PageStage::Decode),
+    (Stage::Present, PageStage::Present),
 ];
 
 /// Computes the figures from the observations.

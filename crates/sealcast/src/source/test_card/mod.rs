@@ -18,7 +18,7 @@ use self::draw::Card;
 use self::spec::{MIN_BITRATE, Spec};
 use crate::codec::{H264Encoder, H264Settings, JpegRate, jpeg};
 use crate::failure::{Failure, FailureKind, Result};
-use crate::media::{Codec, Frame, Picture, StreamInfo};
+use crate::media::{Codec, Frame, Picture, StampKind, StreamInfo};
 use crate::source::Source;
 
 /// Open a test card from the text after `test:`, which has the form
@@ -167,6 +167,7 @@ impl Source for TestCard {
             keyframe,
             media_time,
             began,
+            stamp: StampKind::ExposureStart,
             captured,
             encoded: Instant::now(),
             data,

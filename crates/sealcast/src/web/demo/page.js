@@ -3,13 +3,17 @@ const $ = (id) => document.getElementById(id);
 const say = (id, text) => { const at = $(id); if (at.textContent !== text) at.textContent = text; };
 
 const steps = {
-  capture: "from the moment a picture is due until it is complete",
+  capture: "from the beginning of the picture until it is complete",
   encode: "from the picture to the coded frame",
+  queue: "waiting to be sealed",
   seal: "encrypting and authenticating all records of the frame",
   send: "handing the records to the operating system",
   network: "until the last byte has arrived",
-  open: "verifying and decrypting all records of the frame",
-  decode: "from the opened frame to the picture",
+  reassembly: "waiting for earlier frames",
+  open: "verifying and decrypting the records of the frame that came last",
+  wait: "waiting for the viewer's thread",
+  decode: "from the frame to the picture",
+  present: "passing the picture to this page",
 };
 const counts = ["captured", "sealed", "sent", "received", "opened", "decoded", "refused", "dropped"];
 
@@ -51,7 +55,7 @@ function showStages(stats) {
   const crypto = { seal: "crypto", open: "crypto" };
   const rows = stats.stages.map((s) => row(s.stage, steps[s.stage], s, crypto[s.stage] || ""));
   if (stats.end_to_end) {
-    rows.push(row("picture to picture", "from the complete picture to the decoded one", stats.end_to_end, "total"));
+    rows.push(row("picture to picture", "from the beginning of the picture until it is passed to this page", stats.end_to_end, "total"));
   }
   $("stages").replaceChildren(...rows);
 }

@@ -20,7 +20,7 @@ pub struct DemoStats {
     pub frames: FrameCounts,
     /// Time that each step takes, in the order in which a frame passes them.
     pub stages: Vec<StageStats>,
-    /// From the complete picture at the source to the decoded picture at the viewer.
+    /// From the beginning of the picture at the source until it is passed to the page at the viewer.
     pub end_to_end: Option<Spread>,
     /// Uncertainty of the offset between the clocks of the two ends; 0 if both read the same clock.
     pub clock_uncertainty_us: Option<f64>,
@@ -74,16 +74,24 @@ pub enum Stage {
     Capture,
     /// From the complete picture to the encoded frame.
     Encode,
+    /// From the encoded frame until it is sealed.
+    Queue,
     /// Sealing all records of a frame.
     Seal,
     /// Passing the sealed records to the operating system.
     Send,
-    /// From the timestamp taken just before sealing to complete arrival; includes `Seal` and `Send`.
+    /// From the frame's passage to the operating system to complete arrival.
     Network,
-    /// Verifying and opening all records of a frame.
+    /// From complete arrival until nothing before it is missing.
+    Reassembly,
+    /// Verifying and opening the records of a frame that arrived last.
     Open,
-    /// From the opened frame to the picture.
+    /// From the opened frame until the viewer takes it.
+    Wait,
+    /// From the frame to the picture.
     Decode,
+    /// From the picture until it is passed to the page.
+    Present,
 }
 
 /// Duration of one step.

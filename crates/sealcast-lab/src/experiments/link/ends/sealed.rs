@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use sealcast::failure::{Failure, FailureKind, Result};
 use sealcast::keys::peers::{KnownPeers, Terms};
 use sealcast::keys::{entropy, mechanism};
-use sealcast::media::{Codec, Frame, FrameRate, ReceivedFrame, StreamInfo};
+use sealcast::media::{Codec, Frame, FrameRate, ReceivedFrame, StampKind, StreamInfo};
 use sealcast::meter::metrics::Metrics;
 use sealcast::run::{
     Admission, Observation, ObserveOptions, Offer, PublishOptions, PublisherAt, QueueLimits, RuntimeSettings, Viewers,
@@ -154,6 +154,7 @@ impl Source for Paced {
             keyframe,
             media_time: Duration::from_secs(1) * number / RATE,
             began: captured,
+            stamp: StampKind::Arrival,
             captured,
             encoded: captured,
             data: data.into(),

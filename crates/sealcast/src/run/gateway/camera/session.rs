@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use sealcast_proto::keys::Peer;
 use sealcast_proto::rtsp::{CameraNumber, CarriedStatus, GatewayMessage, Parameters, Verb, put_packet};
 use sealcast_proto::session::{Event, Input, OutgoingPackets, Session};
-use sealcast_proto::unit::Preamble;
+use sealcast_proto::unit::{Preamble, StampKind};
 use sealcast_proto::wire::MAX_STREAM;
 use tokio::sync::mpsc::error::TrySendError;
 use tokio::sync::{mpsc, watch};
@@ -552,12 +552,15 @@ impl SessionRole {
                 encoded: came,
                 previous_seal,
                 previous_send,
+                capture: 0,
+                stamp: StampKind::Arrival,
             },
             data: &self.frame,
         };
         known.frame += 1;
         let seal = |session: &mut Session, now, out: &mut Vec<u8>| session.seal_packets(clock.at(now), &packets, out);
-        self.sender.seal(&mut task.connection, &self.shared.observation, seal)
+        let [_, sealed] = self.sender.seal(&mut task.connection, &self.shared.observation, seal)?;
+        Ok(sealed)
     }
 
     /// Leave all cameras. Wait until each has the message: the queues move as long as the cameras' tasks run.
