@@ -264,16 +264,12 @@ fn check(what: &str, rows: &[Row], carrier: &str) {
     for row in rows {
         assert_eq!((&*row.camera, &*row.carrier), ("front", carrier), "{what}");
         assert!(row.bytes > 40, "{what}: {row:?}");
-        let times = [
-            row.camera_gateway_us,
-            row.network_us,
-            row.link_us,
-            row.viewer_gateway_us,
-        ];
-        assert!(
-            times.iter().all(|time| (0.0..AT_MOST).contains(time)),
-            "{what}: {row:?}"
-        );
+        let own = [row.camera_gateway_us, row.viewer_gateway_us];
+        assert!(own.iter().all(|time| (0.0..AT_MOST).contains(time)), "{what}: {row:?}");
+        let between = [row.network_us, row.link_us];
+        // As far below 0 as the clocks may be off: the uncertainty is half a 95 % interval.
+        let possible = -3.0 * row.clock_uncertainty_us..AT_MOST;
+        assert!(between.iter().all(|time| possible.contains(time)), "{what}: {row:?}");
         assert!(
             row.arrived_ns <= row.opened_ns && row.network_us <= row.link_us,
             "{what}: {row:?}"
@@ -284,7 +280,7 @@ fn check(what: &str, rows: &[Row], carrier: &str) {
         let truth = (row.opened_ns as f64 - stamp) / 1e3;
         let off = (row.link_us - truth).abs();
         assert!(
-            off <= row.clock_uncertainty_us + READINGS,
+            off <= 3.0 * row.clock_uncertainty_us + READINGS,
             "{what}: {off} µs off in {row:?}"
         );
         assert!(truth > -READINGS, "{what}: {row:?}");

@@ -4,6 +4,7 @@
 mod common;
 
 mod gateway_latency;
+mod gateway_pictures;
 mod net;
 mod proxy;
 mod spoofed;

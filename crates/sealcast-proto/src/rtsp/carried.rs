@@ -447,6 +447,14 @@ pub fn ends_picture(frame: &[u8]) -> bool {
         .is_some_and(|(channel, packet)| !channel.rtcp && packet.get(1).is_some_and(|second| second & 0x80 != 0))
 }
 
+/// The timestamp of an RTP packet, which all packets of a picture share, and whether it ends the picture (the marker
+/// bit; RFC 3550, section 5.1, and the payload formats of video). `None` for anything else.
+pub fn rtp_picture(packet: &[u8]) -> Option<(u32, bool)> {
+    let (head, _) = packet.split_first_chunk::<8>()?;
+    let [first, second, _, _, timestamp @ ..] = *head;
+    (first >> 6 == 2).then_some((u32::from_be_bytes(timestamp), second & 0x80 != 0))
+}
+
 /// Iterator returned by [`packets`].
 pub struct Packets<'a> {
     rest: Option<&'a [u8]>,

@@ -18,7 +18,7 @@ mod url;
 pub use auth::{AuthError, Credentials, DigestAlgorithm};
 pub use carried::{
     CameraNumber, CarriedHeader, CarriedStatus, GatewayMessage, MAX_CARRIED_VALUE, Packets, Parameters, TooLong, Verb,
-    ends_picture, packets, put_packet,
+    ends_picture, packets, put_packet, rtp_picture,
 };
 pub use client::{
     CameraClient, CameraConfig, CameraError, CameraEvent, CameraInput, CameraOutput, Lower, RESPONSE_PATIENCE,

@@ -250,7 +250,7 @@ options! {
         report: Option<PathBuf> { flag("report", "FILE", ALL).example("report.json") }
 
         /// Write CSV logs into this folder: handshake.csv, steady_stream.csv, frames_latency.csv and, at a viewer
-        /// gateway, network_latency.csv
+        /// gateway, network_latency.csv and picture_latency.csv
         log_dir: Option<PathBuf> { flag("log-dir", "DIR", ALL).example("logs") }
 
         /// Serve Prometheus metrics, on loopback only

@@ -168,6 +168,47 @@ row! {
 }
 
 row! {
+    /// One picture at a viewer gateway: a line of `picture_latency.csv`. A picture is the packets of a video track with one
+    /// RTP timestamp. Timestamps are by the viewer gateway's clock, in ns since 1970; stages are in microseconds, and follow
+    /// one another without a gap.
+    PictureRow {
+        /// Time when the row was created.
+        #[serde(serialize_with = "iso")]
+        time: Timestamp,
+        /// The path under which players request the camera.
+        camera: String,
+        /// Number of the track, from 0.
+        track: u8,
+        /// The RTP timestamp.
+        rtp_timestamp: u32,
+        /// Number of packets that arrived.
+        packets: u32,
+        /// Their length in bytes.
+        bytes: u64,
+        /// True if the packet arrived that ends the picture; false if another picture began first.
+        ended: bool,
+        /// Time when its last packet arrived, and nothing before it was missing.
+        arrived_ns: u64,
+        /// Time when its last packet was passed to the players.
+        delivered_ns: u64,
+        /// From the arrival of its first packet at the camera gateway to that of its last.
+        gather_us: f64,
+        /// The camera gateway's share: from there until its last packet was sealed.
+        camera_gateway_us: f64,
+        /// From there until its last packet arrived, by the corrected clock; empty before the first clock exchange.
+        network_us: Option<f64>,
+        /// The viewer gateway's share: from there until its last packet was passed to the players.
+        viewer_gateway_us: f64,
+        /// The whole, by the corrected clock.
+        total_us: Option<f64>,
+        /// The camera gateway's clock minus the viewer gateway's.
+        clock_offset_us: Option<f64>,
+        /// Half the 95 % interval of that, whatever the path.
+        clock_uncertainty_us: Option<f64>,
+    }
+}
+
+row! {
     /// One frame at the viewer: a line of `frames_latency.csv`. Times are wall clocks in ns since 1970: those from
     /// `stamped_ns` to `sealed_ns` by the publisher's clock, the others by the viewer's. The offset, added to the viewer's
     /// clock, gives the publisher's. Stages are in microseconds; from `capture_us` to `present_us` they follow one another

@@ -1,5 +1,5 @@
-//! CSV logs: one row per handshake, per tenth of a second, per frame at the viewer, and per sealed unit at a viewer
-//! gateway.
+//! CSV logs: one row per handshake, per tenth of a second, per frame at the viewer, and per sealed unit and picture at a
+//! viewer gateway.
 
 use std::fs::{self, File};
 use std::io::{self, BufRead, BufReader, ErrorKind, Seek, SeekFrom, Write};
@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use serde::Serialize;
 
-pub use super::log_rows::{FrameRow, HandshakeRow, Phase, SteadyRow, UnitRow};
+pub use super::log_rows::{FrameRow, HandshakeRow, Phase, PictureRow, SteadyRow, UnitRow};
 use crate::failure::{Failure, FailureKind, Result};
 use crate::private_file;
 
@@ -30,11 +30,13 @@ const HANDSHAKE: usize = 0;
 const STEADY: usize = 1;
 const FRAMES: usize = 2;
 const UNITS: usize = 3;
-const FILES: [(&str, &[&str]); 4] = [
+const PICTURES: usize = 4;
+const FILES: [(&str, &[&str]); 5] = [
     ("handshake.csv", HandshakeRow::HEADER),
     ("steady_stream.csv", SteadyRow::HEADER),
     ("frames_latency.csv", FrameRow::HEADER),
     ("network_latency.csv", UnitRow::HEADER),
+    ("picture_latency.csv", PictureRow::HEADER),
 ];
 
 enum Row {
@@ -42,6 +44,7 @@ enum Row {
     Steady(SteadyRow),
     Frame(Box<FrameRow>),
     Unit(Box<UnitRow>),
+    Picture(Box<PictureRow>),
 }
 
 #[derive(Debug, Default)]
@@ -174,6 +177,11 @@ impl LogHandle {
     /// Logs a sealed unit at a viewer gateway.
     pub fn unit(&self, row: UnitRow) {
         self.push(Row::Unit(Box::new(row)));
+    }
+
+    /// Logs a picture at a viewer gateway.
+    pub fn picture(&self, row: PictureRow) {
+        self.push(Row::Picture(Box::new(row)));
     }
 
     /// Rows lost so far.
@@ -322,6 +330,7 @@ impl Writer {
                 Ok(Some(Row::Steady(row))) => self.write(STEADY, &row),
                 Ok(Some(Row::Frame(row))) => self.write(FRAMES, &*row),
                 Ok(Some(Row::Unit(row))) => self.write(UNITS, &*row),
+                Ok(Some(Row::Picture(row))) => self.write(PICTURES, &*row),
                 Ok(None) | Err(RecvTimeoutError::Disconnected) => break,
                 Err(RecvTimeoutError::Timeout) => {}
             }
@@ -408,8 +417,9 @@ mod tests {
         handle.steady(SteadyRow::default());
         handle.frame(frame(7));
         handle.unit(UnitRow::default());
+        handle.picture(PictureRow::default());
         let summary = logs.finish();
-        assert_eq!((summary.rows, summary.lost_rows, summary.failure), (4, 0, None));
+        assert_eq!((summary.rows, summary.lost_rows, summary.failure), (5, 0, None));
         for (name, header) in FILES {
             let mut reader = csv::Reader::from_path(summary.directory.join(name)).unwrap();
             assert_eq!(reader.headers().unwrap(), header, "{name}");

@@ -171,6 +171,11 @@ impl Subscribers {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// The video tracks, as far as their codecs are known.
+    pub(super) fn video(&self) -> TrackSet {
+        self.lock().keyframes.tracks()
+    }
+
     /// Take the camera's description (SDP), which tells how to recognise keyframes.
     pub(super) fn described(&self, sdp: &[u8]) {
         self.lock().keyframes = Keyframes::of_description(sdp);

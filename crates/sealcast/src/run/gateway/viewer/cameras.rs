@@ -9,6 +9,7 @@ use sealcast_proto::unit::AssembledFrame;
 use tokio::sync::mpsc;
 
 use super::super::request_mux::{Action, Request, RequestMux};
+use super::pictures::{Passing, Picture, Pictures};
 use crate::meter::labels::DropCause;
 use crate::meter::metrics::Metrics;
 
@@ -34,6 +35,7 @@ struct Camera {
     asked: Option<Asked>,
     /// Number of the next frame, once the first has arrived.
     frame: Option<u64>,
+    pictures: Pictures,
     /// True if packets were delivered since the last [`Cameras::send_off`].
     handed: bool,
 }
@@ -77,6 +79,7 @@ impl Cameras {
                     mux,
                     asked: None,
                     frame: None,
+                    pictures: Pictures::default(),
                     handed: false,
                 });
             }
@@ -213,13 +216,34 @@ impl Cameras {
         }
         let data = Bytes::from(std::mem::take(&mut frame.data));
         camera.handed = true;
+        let subscribers = &camera.mux.subscribers;
         let mut queued = false;
         for packet in packets(&data) {
             let (channel, bytes) = packet.map_err(|_| SessionError::PeerMisbehaved)?;
-            let subscribers = &camera.mux.subscribers;
             queued |= subscribers.deliver(channel, &data.slice_ref(bytes), arrived, metrics);
         }
+        let passing = Passing {
+            came: frame.preamble.captured,
+            sealed: frame.sealed_at,
+            arrived,
+            delivered: Instant::now(),
+        };
+        let video = subscribers.video();
+        for (channel, bytes) in packets(&data).flatten() {
+            if !channel.rtcp && video.contains(channel.track) {
+                camera.pictures.take(channel.track, bytes, passing);
+            }
+        }
         Ok(queued)
+    }
+
+    /// Calls `note` with the path and each picture that is over since the last call.
+    pub(super) fn note_pictures(&mut self, mut note: impl FnMut(&str, &Picture)) {
+        for camera in &mut self.cameras {
+            for picture in camera.pictures.take_done() {
+                note(&camera.paths[0], &picture);
+            }
+        }
     }
 
     /// Send the delivered packets that bypass the players' queues.

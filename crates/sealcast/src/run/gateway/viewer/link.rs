@@ -13,6 +13,7 @@ use super::super::request_mux::Request;
 use super::super::{GOODBYE_PATIENCE, after_others};
 use super::cameras::Cameras;
 use super::latency::{self, FrameTimeline};
+use super::pictures;
 use super::receive_handler::{ArrivedFrame, ReceiveHandler};
 use crate::failure::{Failure, FailureKind, Result};
 use crate::meter::labels::Direction;
@@ -293,6 +294,9 @@ impl LinkRole<'_> {
                 latency::note(observation, &timeline, *unit, came.opened);
             }
         }
+        self.link
+            .cameras
+            .note_pictures(|camera, picture| pictures::note(observation, camera, picture, clock));
         if let Some(counts) = task.connection.session.inbound_counts() {
             metrics.media_came(&mut self.counted, counts);
         }
