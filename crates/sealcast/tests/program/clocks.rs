@@ -4,7 +4,7 @@ use std::fs;
 use std::path::PathBuf;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use super::latency::{Row, rows};
+use super::stages::{Row, rows};
 use sealcast_testkit::attack::{Home, Program, until};
 use sealcast_testkit::program::{MANY_USES, write_private};
 use serde_json::Value;

@@ -1,6 +1,6 @@
 //! The results of a run: its report, logs and metrics, without a secret in any of them.
 
-use super::latency::check_stages;
+use super::stages::check_stages;
 use jiff::Timestamp;
 use sealcast_testkit::media::path;
 use sealcast_testkit::program::{PATIENCE, home, invite, number, publish, report, unbroken, watch};
