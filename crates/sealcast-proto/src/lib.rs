@@ -3,6 +3,7 @@
 #![forbid(unsafe_code)]
 
 pub mod clock;
+pub mod events;
 pub mod keys;
 pub mod rate;
 pub mod repair;

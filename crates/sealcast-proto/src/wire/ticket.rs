@@ -177,7 +177,7 @@ fn parse_latency(text: &str) -> Result<u16, TicketError> {
     }
 }
 
-fn parse_authority(authority: &str) -> Result<(Host, u16), TicketError> {
+pub(crate) fn parse_authority(authority: &str) -> Result<(Host, u16), TicketError> {
     let (host, port) = match authority.strip_prefix('[') {
         Some(rest) => {
             let (address, port) = rest.split_once("]:").ok_or(TicketError::Port)?;
