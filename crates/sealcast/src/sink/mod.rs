@@ -5,6 +5,7 @@ pub(crate) mod file_mp4;
 mod file_mp4_entry;
 pub mod http;
 mod null;
+pub(crate) mod picture_decoder;
 mod stdout;
 mod url;
 
@@ -14,6 +15,8 @@ pub use stdout::StdoutSink;
 pub use url::{SINK_URLS, open};
 
 use std::time::Duration;
+
+use sealcast_proto::clock::ClockEstimate;
 
 use crate::failure::Result;
 use crate::media::{ReceivedFrame, StreamInfo};
@@ -25,6 +28,12 @@ pub trait Sink: Send {
     /// # Errors
     /// This sink cannot store such a stream (an `.mjpeg` file for H.264): kind `Sink`.
     fn start(&mut self, info: &StreamInfo) -> Result<()>;
+
+    /// Told before each frame of a session: when its picture was captured, by the publisher's wall clock in ns since
+    /// 1970, and the offset of that clock, if it is known.
+    fn stamped(&mut self, captured: u64, clock: Option<ClockEstimate>) {
+        let _ = (captured, clock);
+    }
 
     /// Takes one frame, in order. The first frame after `start`, and after a gap in the frame numbers, is a keyframe.
     ///

@@ -5,10 +5,10 @@
 
 mod page;
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use bytes::Bytes;
 use sealcast_proto::unit::JpegWalker;
@@ -16,36 +16,24 @@ use tokio::sync::{oneshot, watch};
 use zeroize::Zeroizing;
 
 use self::page::{Newest, Shown};
-use crate::codec::Decoder;
 use crate::failure::{Failure, FailureKind, Result};
 use crate::media::{Codec, ReceivedFrame, StreamInfo};
 use crate::sink::Sink;
+use crate::sink::picture_decoder::{Decoded, PictureDecoder};
 use crate::web::{Listen, Listener};
 
 /// Default port of the page.
 pub const DEFAULT_PORT: u16 = 9880;
-
-/// Minimum time between two requests for a keyframe after a frame that could not be decoded.
-const ASK_INTERVAL: Duration = Duration::from_secs(1);
 
 /// A sink that serves the picture to browsers.
 pub struct HttpSink {
     url: Zeroizing<String>,
     newest: watch::Sender<Newest>,
     codec: Option<Codec>,
-    /// The decoder of H.264; the browser decodes Motion JPEG. It stays as the stream changes, because a publisher who
-    /// changes it all the time must not make us start processes all the time.
-    decoder: Option<Decoder>,
-    /// Program file of the decoder's process, if it is not this program.
-    program: Option<PathBuf>,
-    /// True after a frame that could not be decoded, until the next keyframe.
-    lost: bool,
-    /// When to ask for that keyframe, and when one was last asked for.
-    ask: Option<Instant>,
-    asked: Option<Instant>,
+    /// Decodes H.264; the browser decodes Motion JPEG.
+    decoder: PictureDecoder,
     /// True after a frame that is no image.
     refused: bool,
-    decode_time: Option<Duration>,
     /// Stops the server when dropped.
     _server: oneshot::Sender<()>,
 }
@@ -91,13 +79,8 @@ impl HttpSink {
             url,
             newest,
             codec: None,
-            decoder: None,
-            program: None,
-            lost: false,
-            ask: None,
-            asked: None,
+            decoder: PictureDecoder::default(),
             refused: false,
-            decode_time: None,
             _server: server,
         })
     }
@@ -105,7 +88,7 @@ impl HttpSink {
     /// Decode with this program file of sealcast instead of this program: for tests, which are other programs.
     #[must_use]
     pub fn decoding_by(mut self, program: &Path) -> Self {
-        self.program = Some(program.to_owned());
+        self.decoder.set_program(program.to_owned());
         self
     }
 
@@ -136,54 +119,24 @@ impl HttpSink {
             // The browser decodes it itself.
             return self.pass_through(frame);
         }
-        let decoder = self.decoder.as_mut()?;
-        if self.lost && !(frame.keyframe && decoder.rest().is_zero()) {
-            return None;
-        }
-        let began = Instant::now();
-        let decoded = decoder.decode(&frame.data);
-        self.decode_time = Some(began.elapsed());
-        match decoded {
-            Ok(picture) => {
-                self.lost = false;
-                self.ask = None;
-                picture.map(|picture| Shown::Picture(Arc::new(picture)))
-            }
-            Err(failure) => {
-                // An undecodable picture is no reason to end the stream: the next keyframe repairs it.
-                tracing::warn!(number = frame.number, %failure, "a frame is not shown");
-                let rest = decoder.rest();
-                self.lose(rest);
+        match self.decoder.decode(frame) {
+            Decoded::Picture(picture) => Some(Shown::Picture(Arc::new(picture))),
+            Decoded::Nothing => None,
+            Decoded::Lost => {
+                self.newest.send_modify(|newest| newest.undecoded += 1);
                 None
             }
-        }
-    }
-
-    /// Note that the picture is lost, and ask for a keyframe once the decoder can take it. A stream that never decodes
-    /// costs its publisher one more keyframe, and one that rarely does at most one in [`ASK_INTERVAL`].
-    fn lose(&mut self, rest: Duration) {
-        self.newest.send_modify(|newest| newest.undecoded += 1);
-        let began = !std::mem::replace(&mut self.lost, true);
-        if began || !rest.is_zero() {
-            let ready = Instant::now() + rest;
-            let allowed = self.asked.map(|asked| asked + ASK_INTERVAL);
-            self.ask = Some(allowed.map_or(ready, |allowed| allowed.max(ready)));
         }
     }
 }
 
 impl Sink for HttpSink {
     fn decode_time(&self) -> Option<Duration> {
-        self.decode_time
+        self.decoder.time()
     }
 
     fn wants_keyframe(&mut self) -> bool {
-        let due = self.ask.is_some_and(|at| at <= Instant::now());
-        if due {
-            self.ask = None;
-            self.asked = Some(Instant::now());
-        }
-        due
+        self.decoder.wants_keyframe()
     }
 
     fn start(&mut self, info: &StreamInfo) -> Result<()> {
@@ -192,14 +145,9 @@ impl Sink for HttpSink {
             Codec::Mjpeg => "Motion JPEG",
         };
         self.codec = Some(info.codec);
-        if info.codec == Codec::H264 && self.decoder.is_none() {
-            self.decoder = Some(match &self.program {
-                Some(program) => Decoder::by_program(program, Codec::H264)?,
-                None => Decoder::new(Codec::H264)?,
-            });
+        if info.codec == Codec::H264 {
+            self.decoder.start(info.codec)?;
         }
-        self.lost = false;
-        self.ask = None;
         let words: Bytes = format!("{codec}, {}x{} pixels", info.width, info.height).into();
         self.newest.send_modify(|newest| newest.stream = words);
         Ok(())
