@@ -45,6 +45,20 @@ impl Page {
         get(self.address, path, &self.headers(host))
     }
 
+    /// Sends `body` to `path` with the token. Returns the head of the answer, in lower case.
+    pub fn post(&self, path: &str, body: &str) -> String {
+        let mut stream = TcpStream::connect(self.address).expect("a connection");
+        stream.set_read_timeout(Some(PATIENCE)).expect("a timeout");
+        let (headers, length) = (self.headers("localhost"), body.len());
+        let head = format!("POST {path} HTTP/1.1\r\n{headers}Content-Length: {length}\r\nConnection: close\r\n\r\n");
+        stream.write_all((head + body).as_bytes()).expect("a request");
+        let mut answer = Vec::new();
+        // Who refuses a request may close before it has read all of it.
+        let read = stream.read_to_end(&mut answer);
+        assert!(read.is_ok() || !answer.is_empty(), "an answer");
+        String::from_utf8_lossy(&answer).to_lowercase()
+    }
+
     fn headers(&self, host: &str) -> String {
         format!("Host: {host}\r\nAuthorization: Bearer {}\r\n", self.token)
     }

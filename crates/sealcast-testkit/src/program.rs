@@ -9,7 +9,7 @@ use std::os::linux::net::SocketAddrExt;
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::{SocketAddr, UnixDatagram};
 use std::path::{Path, PathBuf};
-use std::process::{Child, ChildStdout, Command, Stdio};
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::sync::mpsc::{Receiver, channel};
 use std::sync::{Arc, Mutex};
 use std::thread;
@@ -94,6 +94,14 @@ impl Program {
         });
         program.lines = Some(lines);
         program
+    }
+
+    /// Runs a command whose standard input is a pipe for the caller, and reads its standard output by lines.
+    pub fn run_fed(name: &'static str, mut command: Command) -> (Self, ChildStdin) {
+        command.stdin(Stdio::piped());
+        let mut program = Self::run(name, command);
+        let input = program.child.stdin.take().expect("piped");
+        (program, input)
     }
 
     /// Runs a command; the caller reads its standard output.

@@ -39,6 +39,10 @@ pub(super) enum Command {
     Publish(PublishArgs),
     /// Watch a publisher
     Watch(WatchArgs),
+    /// Show events to a camera, and tell probes when it did
+    Clock(ClockArgs),
+    /// Measure the latency of video as a viewer sees it
+    Probe(ProbeArgs),
     /// Connect RTSP cameras to RTSP players over a sealed link, without changes to either
     Gateway(GatewayCommands),
     /// Show who is admitted, and change it
@@ -254,6 +258,28 @@ pub(super) struct WatchArgs {
           value_parser = clap::value_parser!(u32).range(1..=i64::from(MAX_HOURS)))]
     pub(super) invite_hours: u32,
 
+    #[command(flatten)]
+    pub(super) latency: LatencyArg,
+
+    #[command(flatten)]
+    pub(super) session: SessionArgs,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct ClockArgs {
+    #[command(flatten)]
+    pub(super) flags: Flags,
+
+    #[command(flatten)]
+    pub(super) config: ConfigArg,
+
+    /// Stop after this many seconds
+    #[arg(long, value_name = "N")]
+    pub(super) seconds: Option<u64>,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct ProbeArgs {
     #[command(flatten)]
     pub(super) latency: LatencyArg,
 

@@ -2,11 +2,13 @@
 
 mod args;
 mod build;
+mod clock;
 mod control;
 mod demo;
 mod flags;
 mod gateway;
 mod peers;
+mod probe;
 mod publish;
 mod shutdown;
 mod watch;
@@ -26,8 +28,9 @@ use crate::config::{self, Settings};
 use crate::failure::Result;
 use crate::keys::{files, mechanism, startup};
 use crate::media::Codec;
+use crate::platform::compare;
 use crate::platform::print_config::{BuildConfig, Facts};
-use crate::platform::{compare, probe};
+use crate::platform::probe::{self as speed_probe, PROBE_TIME, SuiteSpeed};
 use crate::private_file::keep_new_files_private;
 use args::{Arguments, Command, ConfigCommand, KeygenArgs, PrintConfigArgs};
 
@@ -105,6 +108,8 @@ fn dispatch(arguments: Arguments) -> Result<()> {
         Command::Watch(args) => watch::run(args),
         Command::Gateway(args) => gateway::run(args.command),
         Command::Demo(args) => demo::run(args),
+        Command::Clock(args) => clock::run(&args),
+        Command::Probe(args) => probe::run(args),
         Command::Decoder(args) => codec::serve(match &*args.codec {
             "h264" => Codec::H264,
             _ => Codec::Mjpeg,
@@ -146,7 +151,7 @@ fn print_config(args: &PrintConfigArgs) -> Result<()> {
 }
 
 /// Speed of the suite that we implement ourselves, measured through our record layer.
-fn aegis_speed() -> probe::SuiteSpeed {
+fn aegis_speed() -> SuiteSpeed {
     // Throw-away keys: the data sealed here is discarded.
     let secret = EpochSecret::new(Secret::extract(b"measurement", b"aegis"), 0);
     let mut keys = secret.keys(&AEGIS_128X4, Side::Initiator, SealLimits::COUNTER);
@@ -155,7 +160,7 @@ fn aegis_speed() -> probe::SuiteSpeed {
         stream: 1,
         timestamp: 0,
     };
-    probe::measure(AEGIS_128X4.name, probe::PROBE_TIME, |record| {
+    speed_probe::measure(AEGIS_128X4.name, PROBE_TIME, |record| {
         // The limit of about four thousand million records is not reached in a fraction of a second.
         let _ = keys.media_sealer.seal_in_place(meta, record);
     })

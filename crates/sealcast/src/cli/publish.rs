@@ -8,6 +8,7 @@ use sealcast_proto::keys::{Identity, PeerId, Role};
 use sealcast_proto::session::Delivery;
 use sealcast_proto::unit::Unit;
 use sealcast_proto::wire::{Host, Ticket, TransportKind};
+use zeroize::Zeroizing;
 
 use super::args::PublishArgs;
 use super::{build, peers, shutdown};
@@ -170,7 +171,7 @@ fn with_bitrate(mut url: String, config: &Config) -> String {
 }
 
 /// Open the source on a separate thread, which may block.
-async fn open_source(url: String) -> Result<Box<dyn source::Source>> {
+pub(super) async fn open_source(url: String) -> Result<Box<dyn source::Source>> {
     tokio::task::spawn_blocking(move || source::open(&url))
         .await
         .map_err(|error| {
@@ -227,17 +228,22 @@ pub(super) fn ticket_for(listener: &Listener, listen: ListenUrl, host: Option<&s
 /// Print the ticket, or write it to a file that only its owner can read. Where standard output is no terminal it may
 /// end in a log that others read, so a ticket with an invite is printed there only if the user asks for it.
 pub(super) fn hand_out(ticket: &Ticket, file: Option<&Path>) -> Result<()> {
-    let line = ticket.reveal() + "\n";
+    hand_out_line(ticket.reveal() + "\n", ticket.invite.is_some(), file)
+}
+
+/// As [`hand_out`], for any line that is perhaps secret.
+pub(super) fn hand_out_line(line: String, secret: bool, file: Option<&Path>) -> Result<()> {
+    let line = Zeroizing::new(line);
     match file {
         Some(path) if path != Path::new(STDOUT) => {
             write_secret(path, line.as_bytes())?;
             tracing::info!(file = %path.display(), "the ticket is written");
         }
-        None if ticket.invite.is_some() && !std::io::stdout().is_terminal() => tracing::warn!(
-            "the ticket has an invite and is not printed, because standard output is no terminal: \
+        None if secret && !std::io::stdout().is_terminal() => tracing::warn!(
+            "the ticket has a secret and is not printed, because standard output is no terminal: \
              --ticket-file FILE writes it to a new file, --ticket-file - prints it"
         ),
-        _ => print!("{line}"),
+        _ => print!("{}", *line),
     }
     Ok(())
 }

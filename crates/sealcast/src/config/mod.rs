@@ -11,5 +11,5 @@ pub mod secrets;
 pub mod settings;
 
 pub use example::example;
-pub use options::Config;
+pub use options::{ClockSection, Config};
 pub use settings::{Origin, Settings};

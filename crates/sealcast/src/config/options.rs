@@ -60,8 +60,10 @@ const WATCH: &[&str] = &["watch"];
 const CAMERA: &[&str] = &["camera"];
 const VIEWER: &[&str] = &["viewer"];
 const DEMO: &[&str] = &["demo"];
-const PEERS: &[&str] = &["publish", "watch", "camera", "viewer"];
-const ALL: &[&str] = &["publish", "watch", "camera", "viewer", "demo"];
+const CLOCK: &[&str] = &["clock"];
+const PROBE: &[&str] = &["probe"];
+const PEERS: &[&str] = &["publish", "watch", "camera", "viewer", "probe"];
+const ALL: &[&str] = &["publish", "watch", "camera", "viewer", "demo", "probe"];
 
 options! {
     /// Settings of `publish`. All but the source also hold for `gateway camera`.
@@ -225,7 +227,42 @@ options! {
         camera: Vec<Camera> { key().example(camera::EXAMPLE) }
     }
 
-    /// Settings of all commands with a session: `publish`, `watch`, `gateway` and `demo`.
+    /// Settings of `clock`.
+    clock: ClockSection {
+        /// Where to serve the page that shows events. Its address is printed on a terminal with the token that opens
+        /// it; for another device http://ADDRESS:9882?public[&token=@FILE]
+        page: String { flag("page", "URL", CLOCK).default("http://127.0.0.1:9882") }
+
+        /// Where to tell probes by UDP which event was shown when
+        events: SocketAddr { flag("events", "ADDRESS:PORT", CLOCK).default("127.0.0.1:9556") }
+
+        /// Host name or address to put into the ticket, by which probes reach this machine
+        host: Option<String> {
+            flag("host", "HOST", CLOCK).unset("the address of events or this machine's own").example("clock.example")
+        }
+
+        /// Write the ticket for probes to a new file that only you can read, or to standard output if FILE is -. By
+        /// default it is printed only on a terminal
+        ticket_file: Option<PathBuf> { flag("ticket-file", "FILE", CLOCK).example("/run/sealcast/events") }
+
+        /// Mean time between events in milliseconds, 100 to 60000. Each comes up to a quarter of it early or late
+        period: NonZeroU32 { flag("period", "MS", CLOCK).default("1000") }
+    }
+
+    /// Settings of `probe`.
+    probe: ProbeSection {
+        /// What to measure: a publisher's ticket, @FILE with one, rtsp://…, or - for video on standard input
+        from: Option<String> { positional("FROM", PROBE).secret("an invite").example("rtsp://camera.example/front") }
+
+        /// File whose first line is a ticket, for a ticket with an invite
+        ticket_file: Option<PathBuf> { key().excludes("from").example("/etc/sealcast/ticket") }
+
+        /// File that only you can read with the ticket of `sealcast clock`, as @FILE. Without it, only the clocks and
+        /// stamps in the video are read
+        events: Option<String> { flag("events", "@FILE", PROBE).secret("a key").example("@/run/sealcast/events") }
+    }
+
+    /// Settings of all commands with a session: `publish`, `watch`, `gateway`, `demo` and `probe`.
     session: Session {
         /// Suites in order of preference
         suites: Vec<String> {
@@ -250,7 +287,7 @@ options! {
         report: Option<PathBuf> { flag("report", "FILE", ALL).example("report.json") }
 
         /// Write CSV logs into this folder: handshake.csv, steady_stream.csv, frames_latency.csv and, at a viewer
-        /// gateway, network_latency.csv and picture_latency.csv
+        /// gateway, network_latency.csv and picture_latency.csv, from a probe probe_events.csv and probe_frames.csv
         log_dir: Option<PathBuf> { flag("log-dir", "DIR", ALL).example("logs") }
 
         /// Serve Prometheus metrics, on loopback only

@@ -36,6 +36,7 @@ macro_rules! row {
         }
     };
 }
+pub(super) use row;
 
 row! {
     /// One handshake with any outcome: a line of `handshake.csv`. Its duration, CPU time and energy are those of the

@@ -26,6 +26,9 @@ const MAX_LOG: u64 = 1 << 30;
 /// Interval for flushing rows to the files: a crash loses at most this much.
 const FLUSH_PERIOD: Duration = Duration::from_secs(1);
 
+/// Rows after which a log that is appended to is flushed: a second or so of frames.
+const FLUSH_ROWS: u64 = 32;
+
 const HANDSHAKE: usize = 0;
 const STEADY: usize = 1;
 const FRAMES: usize = 2;
@@ -98,7 +101,7 @@ impl LogDir {
     /// # Errors
     /// Kind `Sink` if the directory or a file cannot be created or written, or if an existing file has other columns.
     pub fn create(directory: &Path) -> Result<Self> {
-        private_file::create_folder(directory).map_err(|error| refuse(directory, "cannot be made", &error))?;
+        LogFile::folder(directory)?;
         let mut files = Vec::with_capacity(FILES.len());
         for (name, header) in FILES {
             files.push(LogFile::open(&directory.join(name), header)?);
@@ -206,7 +209,7 @@ impl LogHandle {
 }
 
 /// One open log. After an error it stays closed: a log with a gap and an incomplete row is of no use.
-struct LogFile {
+pub(crate) struct LogFile {
     path: PathBuf,
     header: &'static [&'static str],
     writer: Option<csv::Writer<File>>,
@@ -216,7 +219,42 @@ struct LogFile {
 }
 
 impl LogFile {
-    fn open(path: &Path, header: &'static [&'static str]) -> Result<Self> {
+    /// Creates the folder of logs, unless it exists.
+    ///
+    /// # Errors
+    /// Kind `Sink`: it cannot be made.
+    pub(crate) fn folder(directory: &Path) -> Result<()> {
+        private_file::create_folder(directory).map_err(|error| refuse(directory, "cannot be made", &error))
+    }
+
+    /// Writes a row, for who waits for the disk rather than lose one.
+    ///
+    /// # Errors
+    /// Kind `Sink`: it cannot be written.
+    pub(crate) fn append(&mut self, row: &impl Serialize) -> Result<()> {
+        let written = self.write(row);
+        written.map_err(|error| refuse(&self.path, "cannot be written any more", &error))?;
+        if self.unflushed >= FLUSH_ROWS {
+            self.flush_all()
+        } else {
+            Ok(())
+        }
+    }
+
+    /// Hands all rows to the operating system.
+    ///
+    /// # Errors
+    /// Kind `Sink`: they cannot be written.
+    pub(crate) fn flush_all(&mut self) -> Result<()> {
+        let flushed = self.flush().map(drop);
+        flushed.map_err(|error| refuse(&self.path, "cannot be written any more", &error))
+    }
+
+    /// Opens or continues a log.
+    ///
+    /// # Errors
+    /// Kind `Sink`: it cannot be written, or has other columns.
+    pub(crate) fn open(path: &Path, header: &'static [&'static str]) -> Result<Self> {
         let mut file = appending(path).map_err(|error| refuse(path, "cannot be opened for writing", &error))?;
         let fresh =
             continue_log(&mut file, &header.join(",")).map_err(|error| refuse(path, "cannot be continued", &error))?;

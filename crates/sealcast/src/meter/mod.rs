@@ -9,6 +9,7 @@ pub mod logs;
 pub mod metrics;
 pub mod paired;
 pub mod power;
+pub mod probe_rows;
 pub mod report;
 pub mod resources;
 pub mod serve;

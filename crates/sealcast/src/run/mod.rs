@@ -15,6 +15,7 @@ mod delay_rate;
 pub mod demo;
 mod ended;
 mod exchange;
+pub mod events;
 pub mod gateway;
 mod hub;
 #[cfg(test)]
@@ -25,6 +26,7 @@ mod observe;
 mod offer;
 mod passage;
 mod phases;
+pub mod probe;
 mod publish;
 mod publisher_state;
 mod queue;

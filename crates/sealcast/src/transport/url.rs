@@ -106,7 +106,7 @@ impl ListenUrl {
 
     /// The host for a ticket when listening at `bound`: the address itself or, if that is unspecified, this machine's
     /// own address towards the network.
-    fn ticket_host(bound: SocketAddr) -> Host {
+    pub(crate) fn ticket_host(bound: SocketAddr) -> Host {
         match bound.ip() {
             ip if ip.is_unspecified() => own_address(bound).unwrap_or(Host::Name("localhost".to_owned())),
             IpAddr::V4(address) => Host::V4(address),

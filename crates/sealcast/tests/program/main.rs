@@ -10,6 +10,7 @@ mod documents;
 mod energy;
 mod exit_codes;
 mod files;
+mod latency;
 mod quic;
 mod reports;
 mod secrets;

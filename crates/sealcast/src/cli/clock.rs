@@ -1,0 +1,72 @@
+//! `sealcast clock`.
+
+use std::time::Duration;
+
+use sealcast_proto::events::EventTicket;
+use sealcast_proto::wire::{Host, Invite};
+
+use super::args::ClockArgs;
+use super::publish::hand_out_line;
+use super::shutdown;
+use crate::config::{ClockSection, Settings};
+use crate::failure::{Failure, FailureKind, Result};
+use crate::run::events::{ClockOptions, show_clock};
+use crate::web::Listen;
+use crate::web::clock::DEFAULT_PORT;
+
+/// Bounds of the mean time between events, in milliseconds.
+const PERIODS: std::ops::RangeInclusive<u32> = 100..=60_000;
+
+pub(super) fn run(args: &ClockArgs) -> Result<()> {
+    shutdown::single_threaded_runtime()?.block_on(run_async(args))
+}
+
+async fn run_async(args: &ClockArgs) -> Result<()> {
+    let settings = Settings::gather(args.config.config.as_deref(), std::env::vars_os(), args.flags.values())?;
+    let options = options(&settings)?;
+    let file = settings.config.clock.ticket_file.as_deref();
+    let hand_out = |ticket: &EventTicket| hand_out_line(ticket.reveal() + "\n", true, file);
+    show_clock(options, hand_out, shutdown::stop_signal(args.seconds)?).await
+}
+
+/// The settings of a clock.
+pub(super) fn options(settings: &Settings) -> Result<ClockOptions> {
+    let configured = &settings.config.clock;
+    let page = Listen::parse(&configured.page, DEFAULT_PORT, "the clock");
+    let period = configured.period.get();
+    if !PERIODS.contains(&period) {
+        let failure = Failure::new(
+            FailureKind::Usage,
+            format!("{period} ms is no time between events"),
+            format!("choose {} to {} ms", PERIODS.start(), PERIODS.end()),
+        );
+        return Err(settings.placed("clock.period", failure));
+    }
+    Ok(ClockOptions {
+        page: page.map_err(|failure| settings.placed("clock.page", failure))?,
+        events: configured.events,
+        host: host(configured).map_err(|failure| settings.placed("clock.host", failure))?,
+        period: Duration::from_millis(period.into()),
+    })
+}
+
+/// The host for the ticket, if one is set.
+fn host(configured: &ClockSection) -> Result<Option<Host>> {
+    let Some(host) = &configured.host else {
+        return Ok(None);
+    };
+    // Parse a ticket with it: a mistyped host is reported here and not at the probe.
+    let ticket = EventTicket {
+        host: Host::Name(host.clone()),
+        port: 1,
+        secret: Invite::new([0; 16]),
+    };
+    match ticket.reveal().parse::<EventTicket>() {
+        Ok(ticket) => Ok(Some(ticket.host)),
+        Err(error) => Err(Failure::new(
+            FailureKind::Usage,
+            format!("no ticket can be made: {error}"),
+            "check --host",
+        )),
+    }
+}

@@ -1,0 +1,139 @@
+//! `sealcast probe`.
+
+use std::path::Path;
+use std::time::Duration;
+
+use sealcast_proto::events::EventTicket;
+use sealcast_proto::session::RekeyPolicy;
+use sealcast_proto::wire::Ticket;
+
+use super::args::ProbeArgs;
+use super::publish::open_source;
+use super::watch::ticket_in_force;
+use super::{build, shutdown};
+use crate::config::Settings;
+use crate::failure::{Failure, FailureKind, Result};
+use crate::meter::metrics::Metrics;
+use crate::private_file::read_secret_line;
+use crate::run::probe::{Probe, ProbeOptions, feed};
+use crate::run::{Observation, Observing, PublisherAt, QueueLimits, WatchOptions, build_info, watch};
+use crate::sink::Sink;
+use crate::source::SourceUrl;
+use crate::transport::DEFAULT_LATENCY_MS;
+
+/// What a probe measures.
+enum From {
+    Publisher(Ticket),
+    Source(String),
+}
+
+pub(super) fn run(args: ProbeArgs) -> Result<()> {
+    shutdown::runtime()?.block_on(run_async(args))
+}
+
+async fn run_async(args: ProbeArgs) -> Result<()> {
+    let settings = build::settings(&args.session)?;
+    let from = from(&settings)?;
+    let events = settings.config.probe.events.as_deref().map(event_ticket).transpose();
+    let events = events.map_err(|failure| settings.placed("probe.events", failure))?;
+    let observing = Observation::start("probe", build::observe(&settings)?, Metrics::new(build_info())).await?;
+    let options = ProbeOptions {
+        events,
+        log_dir: settings.config.observe.log_dir.clone(),
+        program: None,
+    };
+    let clock = observing.observation().clock;
+    // Registering waits for the event server.
+    let started = tokio::task::spawn_blocking(move || Probe::start(options, clock)).await;
+    let outcome = match started.unwrap_or_else(|error| Err(panicked(&error))) {
+        Ok((probe, sink)) => measure(&args, &settings, from, &observing, (probe, sink)).await,
+        Err(failure) => Err(failure),
+    };
+    observing.finish(outcome)
+}
+
+async fn measure(
+    args: &ProbeArgs,
+    settings: &Settings,
+    from: From,
+    observing: &Observing,
+    (probe, sink): (Probe, Box<dyn Sink>),
+) -> Result<()> {
+    let received = receive(args, settings, from, observing, sink).await;
+    let finished = tokio::task::spawn_blocking(move || probe.finish()).await;
+    // The last stage's failure is the reason why those before it ended.
+    let table = finished.unwrap_or_else(|error| Err(panicked(&error)))?;
+    println!("{table}");
+    received
+}
+
+async fn receive(
+    args: &ProbeArgs,
+    settings: &Settings,
+    from: From,
+    observing: &Observing,
+    sink: Box<dyn Sink>,
+) -> Result<()> {
+    let stop = shutdown::stop_signal(args.session.seconds)?;
+    let ticket = match from {
+        From::Source(url) => return feed(open_source(url).await?, sink, stop).await,
+        From::Publisher(ticket) => ticket,
+    };
+    let sealing = build::Sealing::without_media(RekeyPolicy::default());
+    let budget = ticket.latency.unwrap_or(DEFAULT_LATENCY_MS);
+    let budget = args.latency.latency.unwrap_or(budget);
+    let options = WatchOptions {
+        offer: build::own_offer(&args.session, sealing, settings)?,
+        publisher: PublisherAt::Connect(ticket),
+        sink,
+        budget: Duration::from_millis(budget.into()),
+        queue: QueueLimits::default(),
+        reconnect: true,
+    };
+    watch(options, observing.observation(), stop).await
+}
+
+fn panicked(error: &tokio::task::JoinError) -> Failure {
+    let what = format!("the probe failed ({error})");
+    Failure::new(FailureKind::Internal, what, "please report this")
+}
+
+/// What to measure: a ticket or a file with one, or a source.
+fn from(settings: &Settings) -> Result<From> {
+    let configured = &settings.config.probe;
+    let is_ticket = |text: &&String| text.starts_with('@') || text.starts_with("sealcast://");
+    let ticket = configured.from.as_ref().filter(is_ticket);
+    match (&configured.from, ticket) {
+        (Some(url), None) => {
+            let checked = url.parse::<SourceUrl>();
+            checked.map_err(|failure| settings.placed("probe.from", failure))?;
+            Ok(From::Source(url.clone()))
+        }
+        (None, _) if configured.ticket_file.is_none() => Err(Failure::new(
+            FailureKind::Usage,
+            "there is nothing to measure",
+            "name a ticket, @FILE with one, rtsp://HOST/PATH, or - for video on standard input",
+        )),
+        (_, ticket) => ticket_in_force(ticket, configured.ticket_file.as_deref()).map(From::Publisher),
+    }
+}
+
+/// The event ticket in `@FILE`. As an argument it would be seen by other users of the machine.
+fn event_ticket(typed: &str) -> Result<EventTicket> {
+    let Some(path) = typed.strip_prefix('@') else {
+        return Err(Failure::new(
+            FailureKind::Usage,
+            "the ticket of the event server must be in a file",
+            "give @FILE: `sealcast clock --ticket-file FILE` writes one",
+        ));
+    };
+    let line = read_secret_line(Path::new(path))?;
+    line.trim().parse().map_err(|error| {
+        let what = format!("{path} has no ticket of an event server: {error}");
+        Failure::new(
+            FailureKind::Keys,
+            what,
+            "copy the whole line that `sealcast clock` printed",
+        )
+    })
+}

@@ -1,0 +1,11 @@
+//! Visual events: when they are shown, the UDP server that tells who has its ticket, and the client beside a probe.
+
+mod client;
+mod schedule;
+mod server;
+mod show;
+
+pub(crate) use client::EventClock;
+pub use client::{EventFeed, Registered, register};
+pub use schedule::{Schedule, Shown};
+pub use show::{ClockOptions, show_clock};
