@@ -4,7 +4,7 @@ use crate::shell::{command, exists, output, run};
 use crate::summary::Outcome;
 
 /// Package and purpose. The program itself needs none of them.
-const PACKAGES: [(&str, &str); 24] = [
+const PACKAGES: [(&str, &str); 25] = [
     ("nasm", "assembles the H.264 codec's fast code"),
     ("ffmpeg", "makes and checks clips"),
     ("tcpdump", "captures what an observer of the network sees"),
@@ -21,6 +21,7 @@ const PACKAGES: [(&str, &str); 24] = [
     ("vlc-bin", "another vendor's player"),
     ("vlc-plugin-base", "its codecs"),
     ("chromium", "opens the viewer's page in a browser"),
+    ("xvfb", "is the display of a window"),
     ("python3-venv", "runs the Python reference of the protocol"),
     ("adjtimex", "tells what the kernel says of its clock"),
     ("faketime", "runs a program with a clock that is too fast"),

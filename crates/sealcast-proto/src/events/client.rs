@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use super::EventReport;
 use super::message::{Ask, COOKIE_LEN, Cookie, EventKeys, MAX_REPORTS, Registration, Reports, Told};
-use crate::clock::{ClockEstimate, ClockFilter, Now};
+use crate::clock::{ClockEstimate, ClockFilter, Exchange, Now};
 
 /// Time between asks.
 const INTERVAL: Duration = Duration::from_millis(500);
@@ -128,7 +128,12 @@ impl EventClient {
             } => match self.take_pending(sequence) {
                 Some(pending) => {
                     self.counts.answered += 1;
-                    self.filter.sample(pending.asked, received, sent, now.wall);
+                    self.filter.sample(Exchange {
+                        sent: pending.asked,
+                        peer_received: received,
+                        peer_sent: sent,
+                        received: now.wall,
+                    });
                     // What the server had to leave out of this datagram goes into the next.
                     if reports.list.len() == MAX_REPORTS {
                         self.due = now.monotonic;

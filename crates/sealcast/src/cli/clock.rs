@@ -10,7 +10,7 @@ use super::publish::hand_out_line;
 use super::shutdown;
 use crate::config::{ClockSection, Settings};
 use crate::failure::{Failure, FailureKind, Result};
-use crate::run::events::{ClockOptions, show_clock};
+use crate::run::events::{ClockOptions, Display, show_clock};
 use crate::web::Listen;
 use crate::web::clock::DEFAULT_PORT;
 
@@ -43,7 +43,10 @@ pub(super) fn options(settings: &Settings) -> Result<ClockOptions> {
         return Err(settings.placed("clock.period", failure));
     }
     Ok(ClockOptions {
-        page: page.map_err(|failure| settings.placed("clock.page", failure))?,
+        display: match configured.window {
+            true => Display::Window,
+            false => Display::Page(page.map_err(|failure| settings.placed("clock.page", failure))?),
+        },
         events: configured.events,
         host: host(configured).map_err(|failure| settings.placed("clock.host", failure))?,
         period: Duration::from_millis(period.into()),

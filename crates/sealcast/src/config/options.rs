@@ -233,6 +233,9 @@ options! {
         /// it; for another device http://ADDRESS:9882?public[&token=@FILE]
         page: String { flag("page", "URL", CLOCK).default("http://127.0.0.1:9882") }
 
+        /// Show events in a window on this machine's X display, and serve no page
+        window: bool { on_flag("window", CLOCK) }
+
         /// Where to tell probes by UDP which event was shown when
         events: SocketAddr { flag("events", "ADDRESS:PORT", CLOCK).default("127.0.0.1:9556") }
 

@@ -14,8 +14,8 @@ mod control_backlog;
 mod delay_rate;
 pub mod demo;
 mod ended;
-mod exchange;
 pub mod events;
+mod exchange;
 pub mod gateway;
 mod hub;
 #[cfg(test)]

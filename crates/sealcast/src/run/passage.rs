@@ -23,6 +23,13 @@ pub(super) struct FrameTimeline {
     pub(super) clock: Option<ClockEstimate>,
 }
 
+impl FrameTimeline {
+    /// The instant that the source stamped.
+    pub(super) fn stamped(&self) -> u64 {
+        self.preamble.captured.saturating_sub(self.preamble.capture.into())
+    }
+}
+
 /// A frame that the sink has presented.
 pub(super) struct Passage {
     timeline: FrameTimeline,
@@ -53,7 +60,7 @@ impl Passage {
         }
         let writing = (presented - taken).saturating_sub(decode.unwrap_or_default());
         metrics.record_stage(Stage::Present, writing);
-        let stamped = stamped(&timeline.preamble);
+        let stamped = timeline.stamped();
         observation.since(Stage::EndToEnd, stamped, presented, timeline.clock);
         Self {
             timeline,
@@ -94,7 +101,7 @@ impl Passage {
         let nanos = |nanos: f64| nanos / 1e3;
         let between = |from: u64, to: u64| nanos(to.saturating_sub(from) as f64);
         let micros = |time: Duration| time.as_secs_f64() * 1e6;
-        let stamped = stamped(&preamble);
+        let stamped = self.timeline.stamped();
         let decode = self.decode.unwrap_or_default();
         let total = estimate.map(|estimate| {
             let presented = clock.wall(self.presented);
@@ -134,9 +141,4 @@ impl Passage {
             clock_rate_ppm: estimate.map(|estimate| estimate.rate_ppm().0),
         }
     }
-}
-
-/// The instant that the source stamped, on the publisher's wall clock.
-fn stamped(preamble: &Preamble) -> u64 {
-    preamble.captured.saturating_sub(preamble.capture.into())
 }

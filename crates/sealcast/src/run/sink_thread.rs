@@ -51,7 +51,7 @@ fn feed(sink: &mut dyn Sink, queue: &FrameQueue<Delivered>, observation: &Observ
             sink.start(&info)?;
             current = Some(info);
         }
-        sink.stamped(timeline.preamble.captured, timeline.clock);
+        sink.stamped(timeline.stamped(), timeline.clock);
         sink.write(&frame)?;
         last = Some(Passage::presented(
             observation,

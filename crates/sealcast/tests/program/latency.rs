@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::io::Write;
 use std::net::UdpSocket;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::mpsc::{Receiver, channel};
 use std::thread;
@@ -34,14 +34,26 @@ struct RunningClock {
     home: tempfile::TempDir,
 }
 
+/// The command of a clock with a free port for events, and the file of its ticket.
+fn clock_command(home: &Path, period: &str) -> (Command, PathBuf) {
+    let ticket = home.join("ticket");
+    let mut command = sealcast(home);
+    command.args(["clock", "--events", "127.0.0.1:0", "--period", period]);
+    command.args(["--ticket-file", path(&ticket)]);
+    (command, ticket)
+}
+
+fn read_ticket(file: &Path) -> EventTicket {
+    let text = std::fs::read_to_string(file).expect("a ticket");
+    text.trim().parse().unwrap_or_else(|error| panic!("{error}"))
+}
+
 fn clock(period: &str) -> RunningClock {
     let home = home();
-    let (token, ticket) = (home.path().join("token"), home.path().join("ticket"));
+    let token = home.path().join("token");
     write_private(&token, TOKEN);
-    let mut command = sealcast(home.path());
-    command.args(["clock", "--events", "127.0.0.1:0", "--period", period]);
+    let (mut command, ticket) = clock_command(home.path(), period);
     command.args(["--page", &format!("http://127.0.0.1:0?token=@{}", path(&token))]);
-    command.args(["--ticket-file", path(&ticket)]);
     let program = Program::run("the clock", command);
     let line = program.line();
     let address = line.split("http://").nth(1).and_then(|rest| rest.split('/').next());
@@ -49,12 +61,10 @@ fn clock(period: &str) -> RunningClock {
         address: address.and_then(|text| text.parse().ok()).expect("an address"),
         token: TOKEN.to_owned(),
     };
-    let text = std::fs::read_to_string(&ticket).expect("a ticket");
-    let ticket = text.trim().parse().unwrap_or_else(|error| panic!("{error}"));
     RunningClock {
         program,
         page,
-        ticket,
+        ticket: read_ticket(&ticket),
         home,
     }
 }
@@ -74,13 +84,19 @@ fn reports(ticket: &EventTicket) -> (Receiver<EventReport>, sealcast::run::event
 
 /// A picture file as a raw picture, by another program.
 fn picture(file: &Path, width: usize, height: usize) -> Picture {
+    picture_of(&["-i", path(file)], width, height)
+}
+
+/// The first picture of an input of ffmpeg.
+fn picture_of(input: &[&str], width: usize, height: usize) -> Picture {
     let raw = Command::new("ffmpeg")
-        .args(["-loglevel", "error", "-i", path(file)])
-        .args(["-f", "rawvideo", "-pix_fmt", "yuv420p", "-"])
+        .args(["-loglevel", "error"])
+        .args(input)
+        .args(["-frames:v", "1", "-f", "rawvideo", "-pix_fmt", "yuv420p", "-"])
         .output()
         .expect("ffmpeg does not start; `cargo xtask test` installs it")
         .stdout;
-    assert_eq!(raw.len(), width * height * 3 / 2, "a screenshot of the page");
+    assert_eq!(raw.len(), width * height * 3 / 2, "a picture of that size");
     let (y, chroma) = raw.split_at(width * height);
     let (u, v) = chroma.split_at(chroma.len() / 2);
     Picture {
@@ -120,6 +136,51 @@ fn what_a_browser_draws_is_read_back_and_what_it_reports_reaches_who_has_the_tic
     let errors = String::from_utf8_lossy(&output.stderr);
     assert!(!errors.contains("CONSOLE") || !errors.contains("rror"), "{errors}");
     clock.program.stop();
+}
+
+#[test]
+fn a_window_shows_the_same_on_a_display_and_none_is_said_in_words() {
+    let mut command = Command::new("Xvfb");
+    command.args(["-displayfd", "1", "-screen", "0", "640x480x24", "-nolisten", "tcp"]);
+    let screen = Program::run("the display", command);
+    let display = format!(":{}", screen.line());
+    let home = home();
+    let (mut command, ticket) = clock_command(home.path(), "500");
+    let mut clock = Program::run("the clock", {
+        command.arg("--window").env("DISPLAY", &display);
+        command
+    });
+    clock.says("the clock", PATIENCE);
+    let (reports, registered) = reports(&read_ticket(&ticket));
+    let began = wall_us();
+    let mut seen = Vec::new();
+    until("the window shows two events", || {
+        let grab = ["-f", "x11grab", "-video_size", "640x480", "-i", &display];
+        let strip = read_clock(&picture_of(&grab, 640, 480));
+        seen.extend(strip.filter(|strip| strip.event > 0 && strip.wall_us >= began));
+        seen.first().map(|strip| strip.event) < seen.last().map(|strip| strip.event)
+    });
+    let ended = wall_us();
+    assert!(seen.iter().all(|strip| strip.wall_us <= ended), "{seen:?}");
+    let (first, last) = (seen[0].event, seen[seen.len() - 1].event);
+    let told: Vec<EventReport> = std::iter::from_fn(|| reports.recv_timeout(PATIENCE).ok())
+        .take_while(|report| report.event <= last)
+        .collect();
+    assert!(
+        told.iter().any(|report| (first..=last).contains(&report.event)),
+        "{told:?}"
+    );
+    assert!(
+        told.iter()
+            .all(|report| report.uncertainty > 0 && report.shown / 1000 <= wall_us())
+    );
+    assert_eq!(registered.stop().lost, 0);
+    clock.stop();
+    let (mut command, _) = clock_command(&home.path().join("other"), "500");
+    let output = command.arg("--window").env_remove("DISPLAY").output().expect("it runs");
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(4), "{said}");
+    assert!(said.contains("no X display") && said.contains("--window"), "{said}");
 }
 
 #[test]

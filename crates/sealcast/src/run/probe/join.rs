@@ -130,7 +130,6 @@ impl Join {
 
     fn examined(&mut self, seen: &Examined) -> Result<()> {
         self.results.counts.examined += 1;
-        let wall = i128::from(self.clock.wall(seen.decoded));
         let server = self.server.as_ref().and_then(EventClock::estimate);
         let (clock, base) = match (server, seen.session_clock) {
             (Some(clock), _) => (Some(clock), "events"),
@@ -138,9 +137,10 @@ impl Join {
             // Nobody says what other clock the stamps could be by.
             (None, None) => (None, "same"),
         };
-        let there = |clock: Option<ClockEstimate>| wall + clock.map_or(0, |clock| i128::from(clock.offset));
-        let error = clock.map_or(0, |clock| clock.uncertainty);
-        let decoded = there(clock);
+        let now = self.clock.wall(seen.decoded);
+        let read = |clock: ClockEstimate| clock.at(now);
+        let (offset, error) = clock.map(read).map_or((0, 0), |read| (read.offset, read.uncertainty));
+        let decoded = i128::from(now) + i128::from(offset);
         let mut row = ProbeFrameRow::new(seen);
         if let Some(strip) = seen.strip {
             self.results.counts.strips += 1;
@@ -154,10 +154,10 @@ impl Join {
             }
         }
         if let Some(capture) = seen.capture {
-            let latency = there(Some(capture.clock)) - i128::from(capture.captured);
-            row.by_capture(capture, latency);
-            let uncertainty = ms(capture.clock.uncertainty);
-            self.results.frames_by_capture.take(ms(latency), uncertainty);
+            let clock = read(capture.clock);
+            let latency = i128::from(now) + i128::from(clock.offset) - i128::from(capture.stamped);
+            row.by_capture(latency, clock.uncertainty);
+            self.results.frames_by_capture.take(ms(latency), ms(clock.uncertainty));
         }
         if let (Some(colour), Some(_)) = (seen.colour, &self.server) {
             self.sighted(ReadBy::Colour, What::Colour(colour.colour), seen, decoded, error);
@@ -269,6 +269,8 @@ fn ms(nanos: impl TryInto<i64>) -> f64 {
 mod tests {
     use std::time::Instant;
 
+    use sealcast_proto::clock::{ClockFilter, Exchange};
+
     use super::*;
     use crate::run::probe::spectrum::ColourEvent;
     use crate::run::probe::stages::{CaptureStamp, passing};
@@ -291,6 +293,19 @@ mod tests {
             session_clock: None,
             capture: None,
         }
+    }
+
+    /// A clock that is ahead of ours by this many ns, known to within a microsecond at our time `now`.
+    fn ahead_by(now: u64, offset: i64) -> ClockEstimate {
+        let theirs = now.saturating_add_signed(offset);
+        let mut filter = ClockFilter::default();
+        filter.sample(Exchange {
+            sent: now - 50,
+            peer_received: theirs,
+            peer_sent: theirs,
+            received: now + 50,
+        });
+        filter.estimate().expect("a sample")
     }
 
     fn report(event: u32, shown: u64) -> Finding {
@@ -317,10 +332,7 @@ mod tests {
         let clock = Clock::default();
         let base = clock.wall(Instant::now()) / 1000 * 1000;
         let ahead = 5_000_000_000_i64;
-        let server = EventClock::fixed(ClockEstimate {
-            offset: ahead,
-            uncertainty: 100_000,
-        });
+        let server = EventClock::fixed(ahead_by(base, ahead));
         let mut findings = Vec::new();
         for event in 1..=20_u32 {
             let shown = base + u64::from(event) * 1_000_000_000;
@@ -359,10 +371,7 @@ mod tests {
     fn an_event_of_which_the_server_says_nothing_is_counted_and_gives_no_reading() {
         let clock = Clock::default();
         let base = clock.wall(Instant::now());
-        let server = EventClock::fixed(ClockEstimate {
-            offset: 0,
-            uncertainty: 0,
-        });
+        let server = EventClock::fixed(ahead_by(base, 0));
         let mut seen = examined(clock, 1, base + 1_000_000);
         seen.colour = Some(ColourEvent { colour: 1, change: 0.5 });
         seen.strip = Some(CardClock {
@@ -385,14 +394,11 @@ mod tests {
     fn stamps_of_the_session_need_no_event_server() {
         let clock = Clock::default();
         let base = clock.wall(Instant::now());
-        let estimate = ClockEstimate {
-            offset: -3_000_000,
-            uncertainty: 200_000,
-        };
+        let estimate = ahead_by(base, -3_000_000);
         let mut seen = examined(clock, 1, base + 10_000_000);
         seen.session_clock = Some(estimate);
         seen.capture = Some(CaptureStamp {
-            captured: base,
+            stamped: base,
             clock: estimate,
         });
         seen.strip = Some(CardClock {

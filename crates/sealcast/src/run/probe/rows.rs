@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 
-use super::stages::{CaptureStamp, Examined};
+use super::stages::Examined;
 use crate::meter::probe_rows::ProbeFrameRow;
 use crate::source::test_card::CardClock;
 
@@ -39,8 +39,8 @@ impl ProbeFrameRow {
         self.clock = Some(base);
     }
 
-    pub(super) fn by_capture(&mut self, stamp: CaptureStamp, latency: i128) {
+    pub(super) fn by_capture(&mut self, latency: i128, uncertainty: u64) {
         self.capture_latency_ms = Some(latency as f64 / 1e6);
-        self.capture_uncertainty_ms = Some(stamp.clock.uncertainty as f64 / 1e6);
+        self.capture_uncertainty_ms = Some(uncertainty as f64 / 1e6);
     }
 }

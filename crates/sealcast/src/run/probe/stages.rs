@@ -85,7 +85,7 @@ impl<T> Passing<T> {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct CaptureStamp {
     /// By the publisher's wall clock, in ns since 1970.
-    pub(super) captured: u64,
+    pub(super) stamped: u64,
     /// The publisher's clock.
     pub(super) clock: ClockEstimate,
 }
@@ -166,8 +166,8 @@ impl Sink for ProbeSink {
         self.decoder.start(info.codec)
     }
 
-    fn stamped(&mut self, captured: u64, clock: Option<ClockEstimate>) {
-        self.stamp = Some((captured, clock));
+    fn stamped(&mut self, stamped: u64, clock: Option<ClockEstimate>) {
+        self.stamp = Some((stamped, clock));
     }
 
     fn write(&mut self, frame: &ReceivedFrame) -> Result<()> {
@@ -186,12 +186,7 @@ impl Sink for ProbeSink {
         };
         let decoded = Instant::now();
         let session_clock = stamp.and_then(|(_, clock)| clock);
-        let capture = stamp.and_then(|(captured, clock)| {
-            Some(CaptureStamp {
-                captured,
-                clock: clock?,
-            })
-        });
+        let capture = stamp.and_then(|(stamped, clock)| Some(CaptureStamp { stamped, clock: clock? }));
         let passed = self.pictures.pass(Some(DecodedPicture {
             number: frame.number,
             picture,

@@ -84,19 +84,26 @@ fn crc32(bytes: &[u8]) -> u32 {
     })
 }
 
-/// Draw the strip into a picture whose luma is black at its place.
-pub(super) fn draw(picture: &mut Picture, layout: Layout, clock: CardClock) {
-    for (row, word) in words(clock).into_iter().enumerate() {
-        for column in 0..COLUMNS {
+/// The upper left corners of the strip's cells, and whether they are white.
+pub(super) fn cells(layout: Layout, clock: CardClock) -> impl Iterator<Item = ((usize, usize), bool)> {
+    words(clock).into_iter().enumerate().flat_map(move |(row, word)| {
+        (0..COLUMNS).map(move |column| {
             let white = match column.checked_sub(MARKS) {
                 Some(bit @ 0..32) => word >> (31 - bit) & 1 == 1,
                 _ => mark(column, row),
             };
-            let value = if white { WHITE } else { BLACK };
-            let (x, y) = (layout.x + column * layout.cell, layout.y + row * layout.cell);
-            for line in picture.y.chunks_exact_mut(picture.width).skip(y).take(layout.cell) {
-                line[x..x + layout.cell].fill(value);
-            }
+            let corner = (layout.x + column * layout.cell, layout.y + row * layout.cell);
+            (corner, white)
+        })
+    })
+}
+
+/// Draw the strip into a picture whose luma is black at its place.
+pub(super) fn draw(picture: &mut Picture, layout: Layout, clock: CardClock) {
+    for ((x, y), white) in cells(layout, clock) {
+        let value = if white { WHITE } else { BLACK };
+        for line in picture.y.chunks_exact_mut(picture.width).skip(y).take(layout.cell) {
+            line[x..x + layout.cell].fill(value);
         }
     }
 }

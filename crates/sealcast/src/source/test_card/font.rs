@@ -30,6 +30,17 @@ fn glyph(letter: u8) -> [u8; HEIGHT] {
     }
 }
 
+/// The dots of a text: their columns and rows.
+pub(super) fn dots(text: &[u8]) -> impl Iterator<Item = (usize, usize)> {
+    text.iter().enumerate().flat_map(|(index, &letter)| {
+        let rows = glyph(letter).into_iter().enumerate();
+        rows.flat_map(move |(row, dots)| {
+            let columns = (0..5).filter(move |column| dots >> (4 - column) & 1 == 1);
+            columns.map(move |column| (index * ADVANCE + column, row))
+        })
+    })
+}
+
 /// Write `text` with its upper left corner at `x`, `y`, each dot a square of `scale` pixels with luma `value`. Text
 /// beyond the right edge is cut off; the caller must check the lower edge.
 pub(super) fn write(picture: &mut Picture, text: &[u8], (x, y): (usize, usize), scale: usize, value: u8) {

@@ -4,6 +4,7 @@
 
 mod clock;
 mod draw;
+mod face;
 mod font;
 mod spec;
 
@@ -15,6 +16,7 @@ use bytes::Bytes;
 
 pub use self::clock::{CardClock, read_clock};
 use self::draw::Card;
+pub(crate) use self::face::EventFace;
 use self::spec::{MIN_BITRATE, Spec};
 use crate::codec::{H264Encoder, H264Settings, JpegRate, jpeg};
 use crate::failure::{Failure, FailureKind, Result};
