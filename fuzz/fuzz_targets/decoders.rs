@@ -1,5 +1,6 @@
 //! The H.264 decoder (C++) and the JPEG decoder, fed by a publisher, as they run behind the fence: whatever comes,
-//! decoding ends, and a picture has the size that it says. The input is a stream as a file holds it, after a byte that names its kind.
+//! decoding ends, and a picture has the size that it says. The input is a stream as a file holds it, after a byte that
+//! names its kind.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

@@ -259,7 +259,8 @@ def preambles():
     good = control.encode_preamble(**usual)
     lengths = (0, 1, 8, 32, 36, 40, 44, 47)
     rows = [(f"cut to {n} bytes", good[:n], "malformed", "The preamble is 48 bytes.") for n in lengths]
-    rows += [(f"stamp {n}", good[:44] + bytes([n]) + good[45:], "malformed", "Stamps are 1, 2 and 3.") for n in (0, 4, 255)]
+    rows += [(f"stamp {n}", good[:44] + bytes([n]) + good[45:], "malformed", "Stamps are 1, 2 and 3.")
+             for n in (0, 4, 255)]
     rows += [(f"reserved byte {n}", good[:n] + b"\1" + good[n + 1:], "malformed", "Reserved bytes are 0.")
              for n in (45, 46, 47)]
     return check_names(cases + _negative(control.decode_preamble, rows))

@@ -1,11 +1,11 @@
 //! Estimates offset and rate of the peer's clock from exchanges of four timestamps.
 //!
 //! An exchange that took longer than the shortest one has waited somewhere, and its offset may be wrong by half of what
-//! it took more (the point error of Veitch, Ridoux and Korada, "Robust Synchronization of Absolute and Difference Clocks
-//! Over Networks", IEEE/ACM Transactions on Networking 17(2), 2009; RFC 5905, section 10, selects by the same delay). That
-//! is taken for the measurement noise of a Kalman filter whose state is offset and rate (Bletsas, "Evaluation of Kalman
-//! Filtering for Network Time Keeping", IEEE Transactions on UFFC 52(9), 2005). What such waiting cannot explain is a
-//! step of one of the clocks, or another path.
+//! it took more (the point error of Veitch, Ridoux and Korada, "Robust Synchronization of Absolute and Difference
+//! Clocks Over Networks", IEEE/ACM Transactions on Networking 17(2), 2009; RFC 5905, section 10, selects by the same
+//! delay). That is taken for the measurement noise of a Kalman filter whose state is offset and rate (Bletsas,
+//! "Evaluation of Kalman Filtering for Network Time Keeping", IEEE Transactions on UFFC 52(9), 2005). What such waiting
+//! cannot explain is a step of one of the clocks, or another path.
 
 use std::collections::VecDeque;
 use std::time::Duration;

@@ -79,8 +79,8 @@ impl Preamble {
     /// Splits the payload of a frame's first record into the preamble and the frame's bytes.
     ///
     /// # Errors
-    /// [`Malformed`] if the payload is shorter than a preamble, the stamp means nothing that is known, or a reserved byte
-    /// is not 0.
+    /// [`Malformed`] if the payload is shorter than a preamble, the stamp means nothing that is known, or a reserved
+    /// byte is not 0.
     pub fn split(payload: &[u8]) -> Result<(Self, &[u8]), Malformed> {
         let (head, frame) = payload.split_at_checked(PREAMBLE_LEN).ok_or(Malformed)?;
         let mut reader = Reader::new(head);

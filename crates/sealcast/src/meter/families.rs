@@ -173,7 +173,7 @@ impl Collector for StageCollector {
         encoder
             .encode_descriptor(
                 "network_seconds",
-                "From handing a frame to the network to its arrival, by the corrected clock; may be negative within its uncertainty",
+                "From handing a frame to the network to its arrival, by the corrected clock",
                 None,
                 MetricType::Histogram,
             )?

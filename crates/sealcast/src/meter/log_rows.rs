@@ -169,9 +169,9 @@ row! {
 }
 
 row! {
-    /// One picture at a viewer gateway: a line of `picture_latency.csv`. A picture is the packets of a video track with one
-    /// RTP timestamp. Timestamps are by the viewer gateway's clock, in ns since 1970; stages are in microseconds, and follow
-    /// one another without a gap.
+    /// One picture at a viewer gateway: a line of `picture_latency.csv`. A picture is the packets of a video track with
+    /// one RTP timestamp. Timestamps are by the viewer gateway's clock, in ns since 1970; stages are in microseconds,
+    /// and follow one another without a gap.
     PictureRow {
         /// Time when the row was created.
         #[serde(serialize_with = "iso")]
@@ -211,9 +211,9 @@ row! {
 
 row! {
     /// One frame at the viewer: a line of `frames_latency.csv`. Times are wall clocks in ns since 1970: those from
-    /// `stamped_ns` to `sealed_ns` by the publisher's clock, the others by the viewer's. The offset, added to the viewer's
-    /// clock, gives the publisher's. Stages are in microseconds; from `capture_us` to `present_us` they follow one another
-    /// without a gap.
+    /// `stamped_ns` to `sealed_ns` by the publisher's clock, the others by the viewer's. The offset, added to the
+    /// viewer's clock, gives the publisher's. Stages are in microseconds; from `capture_us` to `present_us` they follow
+    /// one another without a gap.
     FrameRow {
         /// Time when the row was created.
         #[serde(serialize_with = "iso")]
@@ -252,7 +252,8 @@ row! {
         encode_us: f64,
         /// Queue stage.
         queue_us: f64,
-        /// Seal stage; the frame after it carries it, so it is empty if that was lost. The network stage then includes it.
+        /// Seal stage; the frame after it carries it, so it is empty if that was lost. The network stage then includes
+        /// it.
         seal_us: Option<f64>,
         /// Send stage; empty like the seal stage, or if the frame had not left when the next was sealed.
         send_us: Option<f64>,

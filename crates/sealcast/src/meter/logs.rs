@@ -1,5 +1,5 @@
-//! CSV logs: one row per handshake, per tenth of a second, per frame at the viewer, and per sealed unit and picture at a
-//! viewer gateway.
+//! CSV logs: one row per handshake, per tenth of a second, per frame at the viewer, and per sealed unit and picture at
+//! a viewer gateway.
 
 use std::fs::{self, File};
 use std::io::{self, BufRead, BufReader, ErrorKind, Seek, SeekFrom, Write};

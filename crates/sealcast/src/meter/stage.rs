@@ -35,8 +35,8 @@ pub enum Stage {
     /// From the frame's passage to the network until its last record arrives at the viewer, by the viewer's corrected
     /// clock. Where it is not known how long sealing and sending took, it includes them.
     Network,
-    /// From just before sealing until it is opened, by the viewer's corrected clock, for each frame; at a viewer gateway
-    /// for each sealed unit. Includes seal, send, network, reassembly and open.
+    /// From just before sealing until it is opened, by the viewer's corrected clock, for each frame; at a viewer
+    /// gateway for each sealed unit. Includes seal, send, network, reassembly and open.
     Link,
     /// From the arrival of a frame's last record until nothing before it is missing any more.
     Reassembly,
@@ -46,8 +46,8 @@ pub enum Stage {
     Wait,
     /// Decoding, for sinks that decode.
     Decode,
-    /// From the decoded picture, or from the frame where none is decoded, until the sink has passed it on: it was written
-    /// to the file or pipe, queued for the browsers, or drawn.
+    /// From the decoded picture, or from the frame where none is decoded, until the sink has passed it on: it was
+    /// written to the file or pipe, queued for the browsers, or drawn.
     Present,
     /// At a viewer gateway, for each packet and player: from the arrival of the unit that contained it until it is
     /// passed to the player's connection. Includes opening.
@@ -103,8 +103,8 @@ impl Stage {
     }
 }
 
-/// Statistics of one stage. All times are in nanoseconds; all are 0 while `count` is 0. A time between two clocks may be
-/// negative, as far as their offset is not known.
+/// Statistics of one stage. All times are in nanoseconds; all are 0 while `count` is 0. A time between two clocks may
+/// be negative, as far as their offset is not known.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct StageSnapshot {
     /// Number of recorded times.

@@ -76,8 +76,9 @@ mod tests {
 
     #[test]
     fn what_adjtimex_prints_is_read_in_the_units_that_the_status_names() {
-        let text = "         mode: 0\n       offset: -12500\n    frequency: 655360\n     maxerror: 2250\n     esterror: 40\n\
-                    \x20      status: 8193\ntime_constant: 7\n    precision: 1\n    tolerance: 32768000\n         tick: 10000\n\
+        let text = "         mode: 0\n       offset: -12500\n    frequency: 655360\n     maxerror: 2250\n\
+                    \x20    esterror: 40\n       status: 8193\ntime_constant: 7\n    precision: 1\n\
+                    \x20   tolerance: 32768000\n         tick: 10000\n\
                     \x20    raw time:  1795449155s 610483us = 1795449155.610483\n return value = 0\n";
         let clock = KernelClock::parse(text).expect("it is complete");
         let expected = KernelClock {

@@ -29,8 +29,8 @@ pub trait Sink: Send {
     /// This sink cannot store such a stream (an `.mjpeg` file for H.264): kind `Sink`.
     fn start(&mut self, info: &StreamInfo) -> Result<()>;
 
-    /// Told before each frame of a session: the instant that the source stamped, by the publisher's wall clock in ns since
-    /// 1970, and what is known of that clock.
+    /// Told before each frame of a session: the instant that the source stamped, by the publisher's wall clock in ns
+    /// since 1970, and what is known of that clock.
     fn stamped(&mut self, stamped: u64, clock: Option<ClockEstimate>) {
         let _ = (stamped, clock);
     }
