@@ -5,6 +5,7 @@ pub mod entropy;
 pub mod files;
 pub mod fingerprint;
 pub mod mechanism;
+pub mod null_key;
 pub mod peers;
 pub mod startup;
 #[cfg(feature = "study")]

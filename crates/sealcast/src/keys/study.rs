@@ -1,7 +1,8 @@
 //! Study suites: ciphers of the laboratory in live sessions, for demonstrations and measurements.
 //!
 //! Each suite is a stream cipher with Poly1305 over header and ciphertext, combined as in RFC 8439, section 2.8; the
-//! one-time key is the first 32 bytes of the record's keystream. Most of these ciphers are old, broken or have short
+//! one-time key is the first 32 bytes of the record's keystream. `none` protects nothing: what is measured without
+//! protection is measured under it. Most of these ciphers are old, broken or have short
 //! keys. A session therefore uses one only if both ends requested it by name, and then offers no other suite.
 
 use aws_lc_rs::cipher::{AES_128, EncryptingKey, EncryptionContext, UnboundCipherKey};
@@ -13,6 +14,8 @@ use sealcast_cipher::{Implementation, Study, StudyKeystream, implementations_of}
 use sealcast_proto::seal::{Nonce, OpenFailed, PacketKey, Suite};
 use sealcast_proto::wire::TAG_LEN;
 use zeroize::Zeroizing;
+
+use super::null_key::INSECURE_NONE;
 
 /// Length of Poly1305's one-time key in bytes.
 const MAC_KEY: usize = 32;
@@ -32,7 +35,7 @@ macro_rules! suites {
             key_len: $key_len,
             block_limit: None,
             make_key: |key| Box::new(StudyKey(Stream::new($cipher, key))),
-        },)*];
+        },)* INSECURE_NONE];
     };
 }
 

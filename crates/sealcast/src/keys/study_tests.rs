@@ -9,10 +9,10 @@ use sealcast_proto::wire::{Accept, Flags};
 use super::*;
 
 #[test]
-fn every_cipher_of_the_laboratory_has_one_suite_and_none_is_a_recommended_one() {
+fn every_cipher_of_the_laboratory_has_one_suite_and_no_recommended_one_is_among_them() {
     let names: HashSet<_> = STUDY.iter().map(cipher).collect();
     let ciphers = IMPLEMENTATIONS.iter().map(|one| one.facts.name);
-    assert_eq!(names, ciphers.chain(["aes-128-ctr"]).collect());
+    assert_eq!(names, ciphers.chain(["aes-128-ctr", "none"]).collect());
     let ids: HashSet<_> = STUDY.iter().map(|suite| suite.id).collect();
     assert_eq!(ids.len(), STUDY.len());
     assert!(
@@ -92,7 +92,7 @@ fn sealed(keys: &mut EpochKeys, payload: &[u8]) -> Vec<u8> {
 
 #[test]
 fn records_of_every_suite_open_at_the_other_end_and_altered_ones_do_not() {
-    for suite in STUDY {
+    for suite in STUDY.iter().filter(|suite| suite.id != INSECURE_NONE.id) {
         let [mut ours, mut theirs] = ends(suite);
         for length in [0, 1, 31, 32, 33, 1200, 4096] {
             let payload = vec![0xA5; length];
@@ -118,4 +118,16 @@ fn records_of_every_suite_open_at_the_other_end_and_altered_ones_do_not() {
             .map(|record| record[record.len() - 64..].to_vec());
         assert_ne!(again[0], again[1], "{}", suite.name);
     }
+}
+
+#[test]
+fn without_protection_payloads_stay_as_they_are_and_altered_ones_are_taken() {
+    let [mut ours, mut theirs] = ends(&by_cipher("none").expect("a study suite"));
+    let payload = b"a picture for everybody".repeat(50);
+    let mut record = sealed(&mut ours, &payload);
+    let seen = record.len() - TAG_LEN - payload.len();
+    assert_eq!(record[seen..], [&payload[..], &[0; TAG_LEN]].concat());
+    record[seen] ^= 1;
+    let opened = Sealed::parse(&mut record, Accept::EncryptedOnly).and_then(|it| theirs.media_opener.open(it));
+    assert_eq!(opened.expect("nothing is checked").payload()[1..], payload[1..]);
 }

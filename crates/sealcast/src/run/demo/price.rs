@@ -6,10 +6,11 @@ use std::time::Instant;
 
 use bytes::Bytes;
 use sealcast_proto::keys::{EpochKeys, EpochSecret, Secret, Side};
-use sealcast_proto::seal::{Nonce, OpenFailed, PacketKey, RecordMeta, SealLimits, Sealed, Suite};
-use sealcast_proto::wire::{Accept, Flags, TAG_LEN};
+use sealcast_proto::seal::{RecordMeta, SealLimits, Sealed, Suite};
+use sealcast_proto::wire::{Accept, Flags};
 
 use crate::failure::{Failure, FailureKind, Result};
+use crate::keys::null_key::INSECURE_NONE;
 use crate::meter::paired::{self, Paired, PairedSummary};
 
 /// Number of pairs in the summary: the latest ones.
@@ -18,27 +19,6 @@ const PAIRS: usize = 1000;
 const FRAMES_PER_SUMMARY: usize = 20;
 /// Maximum number of frames queued for measurement; further ones are skipped.
 const WAITING: usize = 4;
-
-/// A key that does nothing, to measure the cost of everything but the cipher. It is never used on a network.
-struct InsecureNullKey;
-
-impl PacketKey for InsecureNullKey {
-    fn seal(&self, _: Nonce, _: &[u8], _: &mut [u8]) -> [u8; TAG_LEN] {
-        [0; TAG_LEN]
-    }
-
-    fn open(&self, _: Nonce, _: &[u8], _: &mut [u8]) -> Result<(), OpenFailed> {
-        Ok(())
-    }
-}
-
-const INSECURE_NULL: Suite = Suite {
-    id: 255,
-    name: "insecure-null",
-    key_len: 16,
-    block_limit: None,
-    make_key: |_| Box::new(InsecureNullKey),
-};
 
 /// Measures the frames it is given, on a thread of its own.
 pub(super) struct PriceMeter {
@@ -74,7 +54,7 @@ impl PriceMeter {
 }
 
 fn measure(frames: &Receiver<Bytes>, suite: Suite, summary: &Mutex<Option<PairedSummary>>) {
-    let (mut plain, mut sealed) = (Ends::new(INSECURE_NULL), Ends::new(suite));
+    let (mut plain, mut sealed) = (Ends::new(INSECURE_NONE), Ends::new(suite));
     let mut pairs = Paired::new(PAIRS);
     let mut buffer = Vec::new();
     for (count, frame) in frames.iter().enumerate() {
