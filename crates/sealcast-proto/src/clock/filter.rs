@@ -105,6 +105,13 @@ impl ClockFilter {
         }
         self.window.push_back(sample.round_trip);
         let (shortest, unseen) = self.shortest();
+        // Where it is shorter than those before, all of them had waited, and the estimate may be off by half of that.
+        let known = self.estimate.as_mut();
+        if let Some(known) = known.filter(|known| known.shortest > shortest) {
+            let waited = (known.shortest - shortest) as f64 / 2.0;
+            known.variance.offset += waited * waited;
+            known.one_sided.offset += waited;
+        }
         let next = self.next(&sample, (sample.round_trip - shortest) as f64, unseen);
         self.estimate = Some(ClockEstimate {
             shortest,

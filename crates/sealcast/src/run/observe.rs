@@ -28,6 +28,9 @@ use crate::meter::serve::{MetricsServer, Reach};
 use crate::meter::stage::Stage;
 use crate::platform::kernel_clock::KernelClock;
 
+/// A step of a clock is logged from this many ns on; a machine that stands still can look like a smaller one.
+const STEP_TOLD: u64 = 1_000_000;
+
 /// Observations requested by the user.
 #[derive(Clone, Debug, Default)]
 pub struct ObserveOptions {
@@ -358,11 +361,12 @@ impl Observation {
                 steps: estimate.steps(),
             })
         });
-        if let Some(before) = before.filter(|before| estimate.steps() > before.steps) {
-            let by_ms = reading.offset.saturating_sub(before.offset_ns) as f64 / 1e6;
-            tracing::warn!(
-                by_ms = format!("{by_ms:.3}"),
-                "one of the two clocks has stepped, or the path has changed: its offset is estimated anew"
+        let stepped = before.filter(|before| estimate.steps() > before.steps);
+        let by = stepped.map_or(0, |before| reading.offset.saturating_sub(before.offset_ns));
+        if by.unsigned_abs() >= STEP_TOLD {
+            tracing::info!(
+                by_ms = format!("{:.3}", by as f64 / 1e6),
+                "one of the two clocks has stepped, or the path has changed: their offset is estimated anew"
             );
         }
     }

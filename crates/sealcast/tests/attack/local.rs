@@ -247,7 +247,7 @@ fn everything_that_the_program_writes_is_its_users_alone() {
     }
     let is_log = |path: &Path| path.extension().is_some_and(|end| end == "csv");
     let logs = found.iter().filter(|(path, _)| is_log(path)).count();
-    assert_eq!(logs, 12, "four logs of three programs: {found:?}");
+    assert_eq!(logs, 15, "five logs of three programs: {found:?}");
     for (path, mode) in &found {
         let expected = if path.is_dir() { 0o700 } else { 0o600 };
         assert_eq!(*mode, expected, "{} is {mode:o}", path.display());

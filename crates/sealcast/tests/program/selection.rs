@@ -8,13 +8,13 @@ use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::Path;
 
 use sealcast::failure::FailureKind;
+use sealcast_proto::unit::PREAMBLE_LEN;
 use sealcast_testkit::attack::{
     self, Act, Clip, Direction, Home, LENGTH, Program, Proxy, is_frame, is_media, lacks, order, total, until,
 };
 
 const HEADER: usize = 24;
 const TAG: usize = 16;
-const PREAMBLE: usize = 40;
 /// Length from which on encrypted bytes do not equal the original by chance.
 const LONG: usize = 8;
 /// Number of frames of a clip: no more than a queue holds, so that none is dropped even if an end stands still.
@@ -47,7 +47,7 @@ fn observed(proxy: &Proxy) -> Vec<Vec<Part>> {
         }
         let flags = message[LENGTH + 1];
         let first = flags & 0x04 != 0;
-        let skip = LENGTH + HEADER + if first { PREAMBLE } else { 0 };
+        let skip = LENGTH + HEADER + if first { PREAMBLE_LEN } else { 0 };
         let data = message[skip..message.len() - TAG].to_vec();
         if first {
             frames.push(Vec::new());
@@ -434,7 +434,7 @@ fn nobody_between_can_change_what_is_in_clear_or_claim_that_it_is() {
             let (which, place, bit) = match (clear, frames % 2) {
                 (false, _) => (0, LENGTH + 1, 1),
                 (true, 0) => (1, LENGTH + 1, 1),
-                (true, _) if frames % 4 == 1 => (2, LENGTH + HEADER + PREAMBLE + 20, 0x10),
+                (true, _) if frames % 4 == 1 => (2, LENGTH + HEADER + PREAMBLE_LEN + 20, 0x10),
                 (true, _) => (3, message.len() - TAG - 1, 1),
             };
             message[place] ^= bit;

@@ -210,7 +210,7 @@ impl Join {
     }
 
     fn join(&mut self, sighting: &Sighting) -> Result<()> {
-        let uncertainty = |report: &EventReport| sighting.clock_uncertainty + u64::from(report.uncertainty);
+        let uncertainty = |report: &EventReport| sighting.clock_uncertainty.saturating_add(report.uncertainty.into());
         let is_it = |report: &&EventReport| match sighting.what {
             What::Number(number) => report.event == number,
             // The latest of this colour that can have been shown when it was seen.
