@@ -1,10 +1,12 @@
 //! Live streams under the study ciphers, which are used only if both ends ask for them by name.
 
+use std::path::Path;
 use std::thread::scope;
 
 use sealcast::keys::study;
 use sealcast::source::test_card;
-use sealcast_testkit::attack::{Clip, Home, Program, order, record, total};
+use sealcast_testkit::attack::{Clip, Home, Program, order, record, total, until};
+use sealcast_testkit::shown;
 
 /// Number of sessions at the same time.
 const AT_ONCE: usize = 4;
@@ -73,6 +75,37 @@ fn the_test_card_arrives_byte_for_byte_under_every_study_suite_and_everything_sa
             }
         });
     }
+}
+
+/// The commands that `docs/lab.md` shows for live streams.
+fn shown_for_live_streams() -> Vec<String> {
+    let document = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/lab.md");
+    let document = std::fs::read_to_string(document).expect("the document");
+    let (_, section) = document.split_once("\n## Ciphers: live\n").expect("the section");
+    let section = section.split("\n## ").next().unwrap_or_default();
+    shown::commands(section, &["sealcast "])
+}
+
+#[test]
+fn the_commands_shown_for_live_streams_work_on_one_account() {
+    let commands = shown_for_live_streams();
+    let [publish, keygen, watch] = commands.as_slice() else {
+        panic!("three commands are shown: {commands:?}");
+    };
+    let home = Home::new();
+    let mut publisher = home.start(&format!("{publish} --listen tcp://127.0.0.1:0"));
+    until("the ticket is written", || {
+        home.file("camera.ticket").exists().then_some(())
+    });
+    assert_eq!(home.start(keygen).ends(), 0);
+    let mut viewer = home.start(&format!("{watch} --to file:seen.h264"));
+    until("frames arrive", || {
+        let seen = std::fs::metadata(home.file("seen.h264")).ok()?;
+        (seen.len() > 0).then_some(())
+    });
+    assert_eq!(viewer.stop(), 0, "{}", viewer.said());
+    assert_eq!(publisher.stop(), 0, "{}", publisher.said());
+    viewer.watched_in_one_session();
 }
 
 #[test]
