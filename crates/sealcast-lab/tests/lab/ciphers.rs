@@ -46,7 +46,8 @@ fn estimate(mut values: Vec<f64>) -> [f64; 3] {
     [values[values.len() / 2], values[0], values[values.len() - 1]]
 }
 
-/// As the report writes it: three digits that count, or all before the point, with separated thousands.
+/// As the report writes it: three digits that count, or all before the point, with separated thousands, and a minus
+/// sign, which cycles have after the loop's were subtracted where the machine was busier with the loop.
 fn short(value: f64) -> String {
     let digits = match value.abs() {
         0.0..0.1 => 4,
@@ -55,11 +56,21 @@ fn short(value: f64) -> String {
         10.0..100.0 => 1,
         _ => 0,
     };
-    let text = format!("{value:.digits$}");
+    let text = format!("{:.digits$}", value.abs());
+    let is_zero = text.bytes().all(|byte| b"0.".contains(&byte));
+    let sign = if value < 0.0 && !is_zero { "\u{2212}" } else { "" };
     let whole = text.split('.').next().map_or(0, str::len);
     let apart = |at: usize| at > 0 && at < whole && whole > 4 && (whole - at).is_multiple_of(3);
     let letter = |(at, letter)| [if apart(at) { "\u{202f}" } else { "" }.to_owned(), String::from(letter)].concat();
-    text.chars().enumerate().map(letter).collect()
+    let digits: String = text.chars().enumerate().map(letter).collect();
+    format!("{sign}{digits}")
+}
+
+#[test]
+fn what_is_looked_for_in_the_report_is_written_as_there() {
+    let written = [-0.0123, -12_345.6, -0.000_01, 0.0456, 678.9].map(short);
+    let expected = ["\u{2212}0.0123", "\u{2212}12\u{202f}346", "0.0000", "0.0456", "679"];
+    assert_eq!(written, expected);
 }
 
 /// Holds a figure of a line, with the ends of its interval, to what was computed here.
