@@ -18,6 +18,9 @@ pub struct Implementation {
     pub available: fn() -> bool,
     /// As [`Cipher::new`].
     pub load: fn(key: &[u8]) -> Result<Study, Refused>,
+    /// Addresses of the functions in which the kernel's code begins: to load a key, to start a keystream, and to
+    /// encipher a batch. Whoever counts code begins there, since compilers leave few other functions with a name.
+    pub entries: fn() -> [usize; 3],
 }
 
 /// The kernels of the named cipher that this machine supports: the definition first, the fastest last. Empty if there
@@ -36,7 +39,13 @@ const fn implementation<K: Kernel>(load: fn(&[u8]) -> Result<Study, Refused>) ->
         state_bytes: size_of::<Keystream<K>>(),
         available: K::available,
         load,
+        entries: entries::<K>,
     }
+}
+
+fn entries<K: Kernel>() -> [usize; 3] {
+    let (new, keystream, batch) = (Cipher::<K>::new, Cipher::<K>::keystream, Cipher::<K>::xor_batch);
+    [new as *const (), keystream as *const (), batch as *const ()].map(<*const ()>::addr)
 }
 
 macro_rules! studies {

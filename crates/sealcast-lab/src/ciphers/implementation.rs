@@ -5,9 +5,10 @@ use std::hint::black_box;
 use data_encoding::HEXUPPER;
 use sealcast_cipher::{Facts, IMPLEMENTATIONS, PUBLISHED, Packet, Study};
 
+use super::code::Image;
 use super::external::Library;
 use super::library;
-use super::worker::{Done, Here, Worker};
+use super::worker::{Done, FirstUse, Here, Worker};
 
 /// The name of the readable implementation that follows a cipher's publication.
 pub(crate) const DEFINITION: &str = "definition";
@@ -33,6 +34,8 @@ pub(crate) struct Implementation {
     pub(crate) state_bytes: Option<usize>,
     /// A remark that readers of its figures need.
     pub(crate) note: Option<String>,
+    /// Addresses of the functions in which its code begins, if that is in this program.
+    pub(in crate::ciphers) entries: Vec<usize>,
     pub(super) place: Place,
     pub(crate) known: Vec<Known>,
 }
@@ -89,6 +92,7 @@ fn own(one: &'static sealcast_cipher::Implementation) -> Implementation {
         tag_bytes: 0,
         state_bytes: Some(one.key_state_bytes + one.state_bytes),
         note: None,
+        entries: (one.entries)().to_vec(),
         place: Place::Here(Box::new(|key| {
             Box::new((one.load)(key).expect("the size is one of the cipher's"))
         })),
@@ -142,6 +146,29 @@ impl Implementation {
         match &self.place {
             Place::Here(load) => Some(load),
             Place::Apart(_) => None,
+        }
+    }
+
+    /// Bytes of code and of named constants that it may use; see [`Image::reached`]. `None` if they cannot be told.
+    ///
+    /// `program` is the file of the running program, as [`Image::of_this_program`] reads it.
+    pub(crate) fn code_bytes(&self, program: Option<&Image>) -> Option<u64> {
+        match &self.place {
+            Place::Here(_) => {
+                let program = program?;
+                let entries = self.entries.iter().map(|&entry| program.in_file(entry));
+                program.reached(entries.collect()).map(|reached| reached.bytes())
+            }
+            Place::Apart(library) => library.code_bytes(),
+        }
+    }
+
+    /// Its first use in a new process, for a foreign cipher: one block, then frames of this many bytes. `None` if its
+    /// code is in this program, of which somebody has to start another.
+    pub(crate) fn first_use(&self, block_bytes: usize, frame_bytes: usize) -> Option<Done<FirstUse>> {
+        match &self.place {
+            Place::Here(_) => None,
+            Place::Apart(library) => Some(library.first_use(self.key_bytes, block_bytes, frame_bytes)),
         }
     }
 

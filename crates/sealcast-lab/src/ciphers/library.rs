@@ -37,7 +37,7 @@ fn of_aws_lc() -> [Implementation; 4] {
             "aes-128-ctr",
             "aws-lc-rs",
             [16, 16, 0],
-            |key| Box::new(Ctr::new(key)),
+            begin::<Ctr>(|key| Box::new(Ctr::new(key))),
             Known {
                 key: "2B7E151628AED2A6ABF7158809CF4F3C",
                 iv: "F0F1F2F3F4F5F6F7F8F9FAFBFCFDFEFF",
@@ -51,7 +51,7 @@ fn of_aws_lc() -> [Implementation; 4] {
             "aes-128-gcm",
             "aws-lc-rs",
             [16, 12, TAG],
-            |key| Box::new(AwsLc::new(&aead::AES_128_GCM, key)),
+            begin::<AwsLc>(|key| Box::new(AwsLc::new(&aead::AES_128_GCM, key))),
             Known {
                 key: ZEROS,
                 iv: "000000000000000000000000",
@@ -64,7 +64,7 @@ fn of_aws_lc() -> [Implementation; 4] {
             "aes-256-gcm",
             "aws-lc-rs",
             [32, 12, TAG],
-            |key| Box::new(AwsLc::new(&aead::AES_256_GCM, key)),
+            begin::<AwsLc>(|key| Box::new(AwsLc::new(&aead::AES_256_GCM, key))),
             Known {
                 key: "0000000000000000000000000000000000000000000000000000000000000000",
                 iv: "000000000000000000000000",
@@ -78,7 +78,7 @@ fn of_aws_lc() -> [Implementation; 4] {
             "chacha20-poly1305",
             "aws-lc-rs",
             [32, 12, TAG],
-            |key| Box::new(AwsLc::new(&aead::CHACHA20_POLY1305, key)),
+            begin::<AwsLc>(|key| Box::new(AwsLc::new(&aead::CHACHA20_POLY1305, key))),
             Known {
                 key: "80BA3192C803CE965EA371D5FF073CF0F43B6A2AB576B208426E11409C09B9B0",
                 iv: "4DA5BF8DFD5852C1EA12379D",
@@ -97,7 +97,7 @@ fn of_crates() -> [Implementation; 4] {
             "aegis-128l",
             "aegis",
             [16, 16, TAG],
-            |key| Box::new(AegisL(exactly(key))),
+            begin::<AegisL>(|key| Box::new(AegisL(exactly(key)))),
             Known {
                 key: "10010000000000000000000000000000",
                 iv: "10000200000000000000000000000000",
@@ -110,7 +110,7 @@ fn of_crates() -> [Implementation; 4] {
             "aegis-128x4",
             "aegis",
             [16, 16, TAG],
-            |key| Box::new(AegisX4(exactly(key))),
+            begin::<AegisX4>(|key| Box::new(AegisX4(exactly(key)))),
             Known {
                 key: COUNTED,
                 iv: COUNTED_ON,
@@ -124,7 +124,7 @@ fn of_crates() -> [Implementation; 4] {
             "ascon-aead128",
             "ascon-aead",
             [16, 16, TAG],
-            |key| Box::new(Ascon::new(key)),
+            begin::<Ascon>(|key| Box::new(Ascon::new(key))),
             Known {
                 key: COUNTED,
                 iv: COUNTED_ON,
@@ -138,7 +138,7 @@ fn of_crates() -> [Implementation; 4] {
             "chacha20",
             "chacha20",
             [32, 12, 0],
-            |key| Box::new(Chacha(exactly(key))),
+            begin::<Chacha>(|key| Box::new(Chacha(exactly(key)))),
             Known {
                 key: "0000000000000000000000000000000000000000000000000000000000000000",
                 iv: "000000000000000000000000",
@@ -150,12 +150,25 @@ fn of_crates() -> [Implementation; 4] {
     ]
 }
 
+/// How to load a key, and the addresses of the functions in which the code of `K` begins: this one and its methods.
+type Begin = (fn(&[u8]) -> Box<dyn Keyed>, [usize; 4]);
+
+fn begin<K: Keyed>(load: fn(&[u8]) -> Box<dyn Keyed>) -> Begin {
+    let entries = [
+        load as *const (),
+        K::start as *const (),
+        K::seal as *const (),
+        K::open as *const (),
+    ];
+    (load, entries.map(<*const ()>::addr))
+}
+
 /// `bytes`: lengths of key, IV and tag.
 fn implementation(
     cipher: &'static str,
     implementation: &'static str,
     bytes: [usize; 3],
-    load: fn(&[u8]) -> Box<dyn Keyed>,
+    (load, entries): Begin,
     known: Known,
 ) -> Implementation {
     let [key_bytes, iv_bytes, tag_bytes] = bytes;
@@ -167,6 +180,7 @@ fn implementation(
         tag_bytes,
         state_bytes: None,
         note: None,
+        entries: entries.to_vec(),
         place: Place::Here(Box::new(load)),
         known: vec![known],
     }

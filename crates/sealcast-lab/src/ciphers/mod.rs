@@ -2,6 +2,7 @@
 //! which run in a process of their own. Each is checked before it is timed, against published values if there are any.
 
 pub(crate) mod choice;
+pub(crate) mod code;
 pub(crate) mod cycles;
 pub(crate) mod external;
 pub(crate) mod implementation;

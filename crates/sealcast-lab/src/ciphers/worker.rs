@@ -4,6 +4,7 @@ use std::hint::black_box;
 use std::time::{Duration, Instant};
 
 use sealcast_cipher::Packet;
+use serde::{Deserialize, Serialize};
 
 use super::cycles::CoreClock;
 use super::implementation::{Keyed, Load};
@@ -24,6 +25,23 @@ pub(crate) struct Turns {
     pub(crate) each: Vec<Turn>,
     /// Cycles per second during the measurement, if the kernel counts them.
     pub(crate) core_hz: Option<f64>,
+}
+
+/// Number of frames enciphered while memory use is watched; `host.c` has the same.
+pub(crate) const FRAMES: u8 = 25;
+/// Number of repetitions of the first operation, whose time is subtracted from the first one; `host.c` has the same.
+pub(crate) const AGAIN: usize = 101;
+
+/// What the first use of an implementation takes in a new process.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+pub(crate) struct FirstUse {
+    /// Time to load a key and encipher one block for the first time.
+    pub(crate) first_ns: f64,
+    /// Time for the same operation when caches are warm.
+    pub(crate) again_ns: f64,
+    /// Resident memory of the process, before the first key was loaded and after the frames were enciphered.
+    pub(crate) rss_before_bytes: u64,
+    pub(crate) rss_after_bytes: u64,
 }
 
 /// The operation on a packet. The numbers are those of `host.c`.
@@ -51,6 +69,9 @@ pub(crate) trait Worker {
 
     /// Does nothing, enciphers and deciphers in turn until `time` is over, at least once.
     fn turns(&mut self, packets: &mut [Packet<'_>], time: Duration) -> Done<Turns>;
+
+    /// Enciphers packets repeatedly until `time` is over, at least once. Returns the number of repetitions.
+    fn work(&mut self, packets: &mut [Packet<'_>], time: Duration) -> Done<u64>;
 
     /// Performs the operation on one packet `count` times. Each repetition starts from the same bytes, which are
     /// copied in.
@@ -143,6 +164,16 @@ impl Worker for Here<'_> {
             each,
             core_hz: clock.hz(),
         })
+    }
+
+    fn work(&mut self, packets: &mut [Packet<'_>], time: Duration) -> Done<u64> {
+        let (keyed, began) = (self.keyed(), Instant::now());
+        let mut times = 0;
+        while times == 0 || began.elapsed() < time {
+            keyed.seal(packets);
+            times += 1;
+        }
+        Ok(times)
     }
 
     fn again(&mut self, act: Act, iv: &[u8], from: &[u8], count: u32) -> Done<Duration> {

@@ -173,7 +173,7 @@ fn tables_and_report_follow_from_the_turns_in_the_record() {
             }
         }
     }
-    assert!(ranked >= 2, "{ranked} with a rank: the tests' program has its symbols");
+    assert!(ranked >= 2, "{ranked} with a rank: who is fast enough has one");
     let papers: Vec<&Line> = left.table.iter().filter(|line| line["rounds"] == "0").collect();
     assert_eq!(papers.len(), 7, "six ciphers of one paper, one of the other");
 }
@@ -229,10 +229,6 @@ fn assert_ranks(line: &Line, samples: &[HashMap<String, f64>]) -> usize {
         "memory_bytes",
         of(samples, |value| grown(value) / value("packet_bytes")),
     );
-    if !samples[0].contains_key("code_bytes") {
-        assert_eq!((&*line["rank"], &*line["e_rank"]), ("", ""), "{line:?}");
-        return 0;
-    }
     let rank = |value: &dyn Fn(&str) -> f64| {
         let speed = value("batch_bytes") * 1e9 / value("batch_seal_ns");
         speed / (value("code_bytes") + 2.0 * grown(value) / value("packet_bytes"))

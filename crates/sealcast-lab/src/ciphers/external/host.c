@@ -23,7 +23,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { LOAD = 1, SEAL, OPEN, TURNS, KEYS, IVS, AGAIN };
+enum { LOAD = 1, SEAL, OPEN, TURNS, KEYS, IVS, AGAIN, WORK, FIRST };
 /* The operation that AGAIN repeats. */
 enum { NOTHING, ENCIPHER, DECIPHER };
 
@@ -44,6 +44,9 @@ enum { NOTHING, ENCIPHER, DECIPHER };
 #define CANARY 0xa5
 /* Number of bytes that are enciphered to find which part of its context a cipher uses. */
 #define PROBED 4096
+/* Number of frames enciphered while memory use is watched, and of repetitions of the first use. */
+#define FRAMES 25u
+#define REPEATED 101u
 
 struct packet {
     const uint8_t *iv;
@@ -377,6 +380,86 @@ static void again(const uint8_t *body, uint32_t length)
     answer(&took, sizeof took);
 }
 
+/* Enciphers the packets again and again until the time is over, at least once, for a meter that is read meanwhile. */
+static void work(const uint8_t *body, uint32_t length)
+{
+    uint64_t limit, times = 0, began = now();
+    if (length < sizeof limit)
+        fail("a request that is none");
+    memcpy(&limit, body, sizeof limit);
+    take_packets(body + sizeof limit, length - sizeof limit);
+    do {
+        code_all(&cipher, 0, batch, sealed);
+        times++;
+    } while (now() - began < limit);
+    check_behind();
+    answer(&times, sizeof times);
+}
+
+/* Resident memory of this process in bytes; 0 if the kernel does not tell. */
+static uint64_t resident(void)
+{
+    static char text[4096];
+    int file = open("/proc/self/smaps_rollup", O_RDONLY);
+    ssize_t got = read(file, text, sizeof text - 1);
+    close(file);
+    text[got < 0 ? 0 : got] = 0;
+    const char *line = strstr(text, "\nRss:");
+    return line == NULL ? 0 : strtoull(line + strlen("\nRss:"), NULL, 10) << 10;
+}
+
+/* Time to load the key and encipher one block. */
+static uint64_t use(const uint8_t *iv, uint32_t block)
+{
+    uint64_t began = now();
+    set_key();
+    if (iv_bytes == 0)
+        memcpy(loaded, context, context_bytes);
+    set_iv(&cipher, iv);
+    code(&cipher, 0, batch, sealed, block);
+    return now() - began;
+}
+
+/* The first use of the cipher, which an earlier process has examined: a block, frames, and the block repeatedly. */
+static void first(const uint8_t *body, uint32_t length)
+{
+    static uint8_t iv[MOST_KEY];
+    static struct {
+        uint64_t before, after, first, again[REPEATED];
+    } figures;
+    struct {
+        uint32_t in_place, context, block, frame;
+    } asked;
+    if (length < sizeof asked || length - sizeof asked > MOST_KEY)
+        fail("a request that is none");
+    memcpy(&asked, body, sizeof asked);
+    if (asked.context > MOST_CONTEXT || asked.block > MOST_BODY || asked.frame > MOST_BODY)
+        fail("a request that is none");
+    key_bytes = length - (uint32_t)sizeof asked;
+    memcpy(key, body + sizeof asked, key_bytes);
+    context_bytes = asked.context;
+    sealed = asked.in_place ? batch : aside;
+    /* What holds the packets and the figures is there before, as in the laboratory's own process. */
+    uint32_t most = asked.block > asked.frame ? asked.block : asked.frame;
+    memset(batch, 1, most);
+    memset(aside, 1, most);
+    end_batch(most);
+    memset(&figures, 1, sizeof figures);
+    resident();
+    figures.before = resident();
+    figures.first = use(iv, asked.block);
+    for (uint32_t frame = 0; frame < FRAMES; frame++) {
+        iv[0] = (uint8_t)frame;
+        set_iv(&cipher, iv);
+        code(&cipher, 0, batch, sealed, asked.frame);
+    }
+    figures.after = resident();
+    for (uint32_t time = 0; time < REPEATED; time++)
+        figures.again[time] = use(iv, asked.block);
+    check_behind();
+    answer(&figures, sizeof figures);
+}
+
 /* Time for a number of key set-ups or IV set-ups. */
 static void set_up(uint32_t operation, const uint8_t *body, uint32_t length)
 {
@@ -445,6 +528,8 @@ int main(int arguments, char **argument)
         case TURNS: turns(body, head[1]); break;
         case KEYS: case IVS: set_up(head[0], body, head[1]); break;
         case AGAIN: again(body, head[1]); break;
+        case WORK: work(body, head[1]); break;
+        case FIRST: first(body, head[1]); break;
         default: fail("a request that is none");
         }
     }

@@ -17,15 +17,25 @@ use data_encoding::HEXLOWER;
 use sealcast::failure::{Failure, FailureKind, Result};
 use sealcast_cipher::IMPLEMENTATIONS;
 
+use super::code::Image;
 use super::implementation::{Implementation, Place, measured_sizes, packets, published};
-use super::worker::{Done, Worker};
+use super::worker::{Done, FirstUse, Worker};
 pub(super) use host::Host;
-use session::Session;
+use session::{Found, Session};
 
 /// Default lengths of key and IV in bytes for a cipher that we do not have.
 const USUAL_SIZES: (usize, usize) = (16, 8);
 /// Packet lengths for the check that a cipher opens what it sealed.
 const LENGTHS: [usize; 6] = [1, 15, 64, 600, 1200, 2464];
+/// The functions of the API, as far as a library has them.
+const FUNCTIONS: [&str; 6] = [
+    "ECRYPT_init",
+    "ECRYPT_keysetup",
+    "ECRYPT_ivsetup",
+    "ECRYPT_process_bytes",
+    "ECRYPT_encrypt_bytes",
+    "ECRYPT_decrypt_bytes",
+];
 /// Remark on a library that cannot encipher in place.
 const NOT_IN_PLACE: &str = "it cannot work in place, and goes from one buffer to another and back";
 
@@ -36,6 +46,8 @@ pub(super) struct Library {
     /// The largest context that it may write, in bytes, if given.
     context_bytes: Option<usize>,
     host: Arc<Host>,
+    /// What loading a key for the first time found.
+    found: Found,
     /// The reason why it cannot be used.
     fault: Option<String>,
 }
@@ -77,17 +89,22 @@ pub(super) fn implementation(one: &External, host: &Arc<Host>) -> Result<Impleme
         iv_bytes,
         context_bytes: one.context_bytes,
         host: host.clone(),
+        found: Found::default(),
         fault: None,
     };
     let started = library.start().and_then(|mut session| {
         session.load(&vec![1; key_bytes])?;
-        Ok((session.context_bytes, session.in_place))
+        Ok(session.found)
     });
     library.fault = started.clone().err();
+    library.found = started.clone().unwrap_or_default();
     let known = published(&one.name).filter(|known| (known.key.len(), known.iv.len()) == (2 * key_bytes, 2 * iv_bytes));
     let known: Vec<_> = known.collect();
     let unproven = known.is_empty().then(|| unproven(one, key_bytes, iv_bytes));
-    let elsewhere = matches!(started, Ok((_, false))).then(|| NOT_IN_PLACE.to_owned());
+    let elsewhere = started
+        .as_ref()
+        .is_ok_and(|found| !found.in_place)
+        .then(|| NOT_IN_PLACE.to_owned());
     let notes: Vec<String> = unproven.into_iter().chain(elsewhere).collect();
     Ok(Implementation {
         cipher: one.name.clone(),
@@ -95,8 +112,9 @@ pub(super) fn implementation(one: &External, host: &Arc<Host>) -> Result<Impleme
         key_bytes,
         iv_bytes,
         tag_bytes: 0,
-        state_bytes: one.context_bytes.or(started.ok().map(|(context, _)| context)),
+        state_bytes: one.context_bytes.or(started.ok().map(|found| found.context_bytes)),
         note: (!notes.is_empty()).then(|| notes.join("; ")),
+        entries: Vec::new(),
         place: Place::Apart(library),
         known,
     })
@@ -123,6 +141,22 @@ impl Library {
             Some(why) => Err(why.clone()),
             None => Session::start(self.host.program()?, &self.path, self.iv_bytes, self.context_bytes),
         }
+    }
+
+    /// Bytes of its code and named constants that can be reached from the functions of the API.
+    pub(super) fn code_bytes(&self) -> Option<u64> {
+        let file = Image::of_library(&self.path)?;
+        let entries = FUNCTIONS.iter().filter_map(|name| file.function(name));
+        file.reached(entries.collect()).map(|reached| reached.bytes())
+    }
+
+    /// Loads a first key and enciphers in a new process.
+    ///
+    /// # Errors
+    /// The process failed.
+    pub(super) fn first_use(&self, key_bytes: usize, block_bytes: usize, frame_bytes: usize) -> Done<FirstUse> {
+        let key: Vec<u8> = (1..).take(key_bytes).collect();
+        self.start()?.first_use(&self.found, &key, [block_bytes, frame_bytes])
     }
 
     /// Checks a cipher without published values against itself.

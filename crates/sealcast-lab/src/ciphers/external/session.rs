@@ -6,10 +6,11 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::{Duration, Instant};
 
+use sealcast::meter::statistics::median;
 use sealcast_cipher::Packet;
 
 use crate::ciphers::cycles;
-use crate::ciphers::worker::{Act, Done, Turn, Turns, Worker};
+use crate::ciphers::worker::{AGAIN, Act, Done, FirstUse, Turn, Turns, Worker};
 
 /// Time limit for an answer, in addition to the requested measuring time. A batch takes milliseconds.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -31,6 +32,8 @@ enum Operation {
     Keys,
     Ivs,
     Again,
+    Work,
+    First,
 }
 
 impl Operation {
@@ -43,21 +46,29 @@ impl Operation {
             Self::Keys => "setting up keys",
             Self::Ivs => "setting up IVs",
             Self::Again => "coding one block",
+            Self::Work => "enciphering for a meter",
+            Self::First => "being used for the first time",
         }
     }
 }
 
 type Answer = io::Result<Done<Vec<u8>>>;
 
+/// What the process finds out about a cipher with the first key.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Found {
+    /// Size of the context that the cipher writes, in bytes; 0 before a key is loaded.
+    pub(super) context_bytes: usize,
+    /// True if it can encipher in place; otherwise it has two buffers.
+    pub(super) in_place: bool,
+}
+
 /// A library running in its process.
 pub(in crate::ciphers) struct Session {
     child: Child,
     requests: Sender<Vec<u8>>,
     answers: Receiver<Answer>,
-    /// Size of the context that the cipher writes, in bytes; 0 before a key is loaded.
-    pub(super) context_bytes: usize,
-    /// True if it can encipher in place; otherwise it has two buffers.
-    pub(super) in_place: bool,
+    pub(super) found: Found,
     /// Limit for the size of its context.
     most_context_bytes: Option<usize>,
 }
@@ -85,8 +96,7 @@ impl Session {
             child,
             requests,
             answers,
-            context_bytes: 0,
-            in_place: true,
+            found: Found::default(),
             most_context_bytes,
         })
     }
@@ -147,6 +157,28 @@ impl Session {
         Ok(())
     }
 
+    /// Loads a first key and enciphers a block, then frames. Nothing may have been asked of the process before. `bytes`
+    /// has the lengths of block and frame.
+    pub(super) fn first_use(&mut self, found: &Found, key: &[u8], bytes: [usize; 2]) -> Done<FirstUse> {
+        let [block, frame] = bytes;
+        let words =
+            [usize::from(found.in_place), found.context_bytes, block, frame].map(|word| (word as u32).to_ne_bytes());
+        let figures = self.ask(Operation::First, &[words.as_flattened(), key].concat(), Duration::ZERO)?;
+        let figures: Vec<u64> = numbers(&figures).collect();
+        let [rss_before_bytes, rss_after_bytes, first_ns, again @ ..] = figures.as_slice() else {
+            return Err("its process gave no figures".to_owned());
+        };
+        if again.len() != AGAIN || *rss_before_bytes == 0 {
+            return Err("its process cannot tell its memory".to_owned());
+        }
+        Ok(FirstUse {
+            first_ns: *first_ns as f64,
+            again_ns: median(&mut again.iter().map(|&ns| ns as f64).collect::<Vec<_>>()),
+            rss_before_bytes: *rss_before_bytes,
+            rss_after_bytes: *rss_after_bytes,
+        })
+    }
+
     fn time(&mut self, operation: Operation, count: u32, what: &[u8]) -> Done<Duration> {
         let took = self.ask(operation, &[&count.to_ne_bytes(), what].concat(), Duration::ZERO)?;
         numbers(&took)
@@ -162,12 +194,14 @@ impl Worker for Session {
         let [context, in_place] = found.as_chunks::<4>().0 else {
             return Err("its process did not say what it found".to_owned());
         };
-        self.context_bytes = u32::from_ne_bytes(*context) as usize;
-        self.in_place = u32::from_ne_bytes(*in_place) == 1;
+        self.found = Found {
+            context_bytes: u32::from_ne_bytes(*context) as usize,
+            in_place: u32::from_ne_bytes(*in_place) == 1,
+        };
         match self.most_context_bytes {
-            Some(most) if self.context_bytes > most => Err(format!(
+            Some(most) if self.found.context_bytes > most => Err(format!(
                 "writes {} bytes to its context, which was said to have {most}: give context={0} or more",
-                self.context_bytes
+                self.found.context_bytes
             )),
             _ => Ok(()),
         }
@@ -200,6 +234,15 @@ impl Worker for Session {
             each: turns.iter().map(turn).collect(),
             core_hz: cycles::hz(*cycles, Duration::from_nanos(*running)),
         })
+    }
+
+    fn work(&mut self, packets: &mut [Packet<'_>], time: Duration) -> Done<u64> {
+        let limit = u64::try_from(time.as_nanos()).unwrap_or(u64::MAX).to_ne_bytes();
+        let done = self.ask(Operation::Work, &[&limit[..], &batch(packets)].concat(), time)?;
+        numbers(&done)
+            .next()
+            .filter(|times| *times > 0)
+            .ok_or_else(|| "its process did not say how often it enciphered".to_owned())
     }
 
     fn again(&mut self, act: Act, iv: &[u8], from: &[u8], count: u32) -> Done<Duration> {
@@ -273,6 +316,7 @@ fn answer(from: &mut impl Read) -> Answer {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::ciphers::worker::FRAMES;
 
     #[test]
     fn what_is_no_answer_is_told_from_one_that_breaks_off() {
@@ -293,5 +337,11 @@ mod tests {
         let host = include_str!("host.c");
         assert_eq!((MAGIC, MOST_BODY), (0x5ea1_ca57, 64 << 20));
         assert!(host.contains("#define MAGIC 0x5ea1ca57u") && host.contains("#define MOST_BODY (64u << 20)"));
+        let counts = [("FRAMES", usize::from(FRAMES)), ("REPEATED", AGAIN)];
+        assert!(
+            counts
+                .iter()
+                .all(|(name, count)| host.contains(&format!("#define {name} {count}u\n")))
+        );
     }
 }

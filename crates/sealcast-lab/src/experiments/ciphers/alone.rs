@@ -12,12 +12,8 @@ use super::measure::{Bench, Timed};
 use super::workload;
 use crate::ciphers::implementation::{self, Implementation};
 use crate::ciphers::nature;
+use crate::ciphers::worker::{AGAIN, FRAMES, FirstUse};
 use sealcast::meter::statistics::median;
-
-/// Number of frames enciphered while memory use is watched.
-const FRAMES: u8 = 25;
-/// Number of repetitions of the first operation, whose time is subtracted from the first one.
-const AGAIN: usize = 101;
 
 /// aws-lc reads this when it starts.
 const CAPABILITIES: &str = "OPENSSL_ia32cap";
@@ -40,14 +36,8 @@ pub struct Question {
 /// The answer of such a process.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Answer {
-    /// Time to load a key and encipher one block for the first time.
-    pub(super) first_ns: f64,
-    /// Time for the same operation when caches are warm.
-    pub(super) again_ns: f64,
-    /// Resident memory of the process, before the first key was loaded and after the frames were enciphered.
-    pub(super) rss_before_bytes: u64,
-    pub(super) rss_after_bytes: u64,
-    pub(super) frame_bytes: usize,
+    #[serde(flatten)]
+    pub(super) first: FirstUse,
     pub(super) timed: Option<Timed>,
 }
 
@@ -93,11 +83,12 @@ pub fn answer(question: &Question) -> Result<Answer> {
     let rss_after_bytes = rss_bytes(&question.name)?;
     let mut again: Vec<f64> = (0..AGAIN).map(|_| once(&iv).0).collect();
     Ok(Answer {
-        first_ns,
-        again_ns: median(&mut again),
-        rss_before_bytes,
-        rss_after_bytes,
-        frame_bytes: question.frame_bytes,
+        first: FirstUse {
+            first_ns,
+            again_ns: median(&mut again),
+            rss_before_bytes,
+            rss_after_bytes,
+        },
         timed: question.time_ms.map(|ms| time(implementation, ms)).transpose()?,
     })
 }

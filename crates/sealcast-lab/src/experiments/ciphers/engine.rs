@@ -7,15 +7,16 @@ use std::time::Duration;
 use sealcast::failure::{Failure, FailureKind, Result};
 use sealcast::platform::machine::Machine;
 
-use super::alone::{self, Question};
+use super::alone::{self, Answer, Question};
 use super::case::{Case, Coding, Settings};
-use super::code::Code;
 use super::measure::{Bench, Timed};
 use super::sample::{self, About};
 use super::workload::{self, Video, Workload};
 use crate::ciphers::choice;
+use crate::ciphers::code::Image;
 use crate::ciphers::cycles;
 use crate::ciphers::implementation::Implementation;
+use crate::ciphers::nature;
 use crate::experiments::energy::{self, Metered};
 use crate::harness::process::Stop;
 use crate::harness::{Definition, Engine, Entry, Opened, Place, Sample, Turn};
@@ -31,7 +32,8 @@ struct Ciphers {
     settings: Settings,
     /// Ticks of the time-stamp counter per second.
     tsc_hz: Option<f64>,
-    code: Option<Code>,
+    /// The file of this program.
+    program: Option<Image>,
     meter: Option<Mutex<Metered>>,
 }
 
@@ -46,8 +48,13 @@ pub(super) fn open(definition: &Definition, _: &Place<'_>) -> Result<Opened> {
     let absent: Vec<(String, String)> = absent.collect();
     let loads = loads(&cases, &settings)?;
     let power = energy::meter(&settings.meter)?.open()?;
-    let (tsc_hz, code) = (cycles::tsc_hz(), Code::of_this_program());
-    let mut facts = facts(&settings, tsc_hz, code.as_ref(), power.words);
+    let (tsc_hz, program) = (cycles::tsc_hz(), Image::of_this_program());
+    let mut facts = facts(
+        &settings,
+        tsc_hz,
+        is_known(&implementations, program.as_ref()),
+        power.words,
+    );
     let of_frames = |name: &&String| matches!(cases[*name], Case::Frames { .. });
     facts.extend(loads.keys().filter(of_frames).map(|name| {
         let (packets, bytes) = (loads[name].packets.len(), loads[name].bytes());
@@ -65,7 +72,7 @@ pub(super) fn open(definition: &Definition, _: &Place<'_>) -> Result<Opened> {
             loads,
             settings,
             tsc_hz,
-            code,
+            program,
             meter: power.meter.map(|meter| Mutex::new(Metered::new(meter))),
         })
     })
@@ -98,11 +105,17 @@ fn loads(cases: &BTreeMap<String, Case>, settings: &Settings) -> Result<BTreeMap
     Ok(loads.collect())
 }
 
-fn facts(settings: &Settings, tsc_hz: Option<f64>, code: Option<&Code>, energy: String) -> Vec<(String, String)> {
+/// False if this program does not say where its functions end. A foreign library may nevertheless.
+fn is_known(implementations: &[Implementation], program: Option<&Image>) -> bool {
+    let mut sizes = implementations.iter().map(|one| one.code_bytes(program));
+    sizes.any(|bytes| bytes.is_some())
+}
+
+fn facts(settings: &Settings, tsc_hz: Option<f64>, code_is_known: bool, energy: String) -> Vec<(String, String)> {
     let frames = settings.clip().map(|path| path.display().to_string());
-    let code = match code {
-        Some(_) => "bytes of the functions and named constants of this program that bear the cipher's name",
-        None => "not known: this program is stripped of its symbols",
+    let code = match code_is_known {
+        true => "bytes of the functions and named constants that instructions lead to from where the cipher begins",
+        false => "not known: this program is stripped of its symbols",
     };
     let all = [
         ("cycles", cycles::describe(tsc_hz)),
@@ -138,16 +151,15 @@ impl Ciphers {
         let measured = Bench::new(one, slice).and_then(|mut bench| bench.set_up());
         let set_up = measured.map_err(|why| broken(one, &why))?;
         let about = About::of(one, self.settings.guesses_per_second);
-        Ok(sample::set_up(&about, &set_up, by_itself(one, SMALL_FRAME)?.as_ref()))
+        Ok(sample::set_up(&about, &set_up, &by_itself(one, SMALL_FRAME)?))
     }
 
     /// Memory for enciphering the frames of a load, and bytes of code, as far as they are known.
     fn memory(&self, turn: &Turn, one: &Implementation) -> Result<Sample> {
         let frame_bytes = self.loads[&turn.case].mean_bytes();
         let answer = by_itself(one, frame_bytes.round() as usize)?;
-        let code = one.load().and(self.code.as_ref());
-        let code_bytes = code.and_then(|code| code.bytes_of(&one.cipher, &one.implementation));
-        Ok(sample::memory(answer.as_ref(), frame_bytes, code_bytes))
+        let code_bytes = one.code_bytes(self.program.as_ref());
+        Ok(sample::memory(&answer, frame_bytes, code_bytes))
     }
 
     /// Adds speed, and energy where it is measured. The first round decides whether an implementation is too slow for
@@ -172,18 +184,19 @@ impl Ciphers {
         })
     }
 
-    /// Energy is not measured for a foreign cipher: the pipe to its process uses more energy than many ciphers.
+    /// Adds energy in the cases that are metered. The implementation is started before, so that this is not counted.
     fn energy(&self, turn: &Turn, one: &Implementation, timed: &Timed, sample: Sample) -> Result<Sample> {
         let Some(meter) = &self.meter else {
             return Ok(sample);
         };
-        if one.load().is_none() || !self.settings.metered.contains(&turn.case) {
+        if !self.settings.metered.contains(&turn.case) {
             return Ok(sample);
         }
         let load = &self.loads[&turn.case];
         let (work, rest) = self.settings.energy_times();
         let what = format!("{} {}", turn.system, turn.case);
-        let act = || Bench::new(one, work)?.repeat(load, timed.packets);
+        let mut bench = Bench::new(one, work).map_err(|why| broken(one, &why))?;
+        let act = || bench.repeat(load, timed.packets);
         let mut meter = meter.lock().unwrap_or_else(PoisonError::into_inner);
         Ok(match meter.measure(turn.round, &what, act, rest) {
             Ok((worked, energy)) => {
@@ -195,14 +208,20 @@ impl Ciphers {
     }
 }
 
-/// The answer of a process of its own; `None` for a foreign cipher, which is not part of this program.
-fn by_itself(one: &Implementation, frame_bytes: usize) -> Result<Option<alone::Answer>> {
+/// The answer of a new process: one of this program, or a foreign cipher's own.
+fn by_itself(one: &Implementation, frame_bytes: usize) -> Result<Answer> {
     let question = Question {
         name: one.name(),
         frame_bytes,
         time_ms: None,
     };
-    one.load().map(|_| alone::ask(&question)).transpose()
+    match one.first_use(nature::of(&one.cipher).block_bytes, frame_bytes) {
+        Some(first) => Ok(Answer {
+            first: first.map_err(|why| broken(one, &why))?,
+            timed: None,
+        }),
+        None => alone::ask(&question),
+    }
 }
 
 fn broken(one: &Implementation, why: &str) -> Failure {

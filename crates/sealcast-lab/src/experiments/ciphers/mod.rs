@@ -6,7 +6,6 @@
 
 mod alone;
 mod case;
-mod code;
 mod columns;
 mod engine;
 mod measure;

@@ -6,6 +6,7 @@ use super::measure::{SetUp, Timed};
 use super::papers;
 use crate::ciphers::implementation::Implementation;
 use crate::ciphers::nature;
+use crate::ciphers::worker::FirstUse;
 use crate::experiments::energy::Energy;
 use crate::harness::Sample;
 
@@ -29,32 +30,34 @@ impl About {
 }
 
 /// Set-up of algorithm, key and IV, one block, and their sum T.
-pub(super) fn set_up(about: &About, set_up: &SetUp, answer: Option<&Answer>) -> Sample {
-    let algorithm = answer.map(|answer| (answer.first_ns - answer.again_ns).max(0.0));
-    let t = algorithm.map(|algorithm| algorithm + set_up.key_ns + set_up.block_seal_ns + set_up.block_open_ns);
+pub(super) fn set_up(about: &About, set_up: &SetUp, answer: &Answer) -> Sample {
+    let FirstUse { first_ns, again_ns, .. } = answer.first;
+    let algorithm = (first_ns - again_ns).max(0.0);
+    let t = algorithm + set_up.key_ns + set_up.block_seal_ns + set_up.block_open_ns;
     Sample::default()
         .with("key_length_bits", 8.0 * about.key_bytes as f64)
         .with_some("state_bytes", about.state_bytes.map(|bytes| bytes as f64))
-        .with_some("first_ns", answer.map(|answer| answer.first_ns))
-        .with_some("again_ns", answer.map(|answer| answer.again_ns))
-        .with_some("algorithm_ns", algorithm)
+        .with("first_ns", first_ns)
+        .with("again_ns", again_ns)
+        .with("algorithm_ns", algorithm)
         .with("key_ns", set_up.key_ns)
         .with_some("iv_ns", set_up.iv_ns)
         .with("block_bytes", about.block_bytes as f64)
         .with("block_seal_ns", set_up.block_seal_ns)
         .with("block_open_ns", set_up.block_open_ns)
-        .with_some("t_ns", t)
+        .with("t_ns", t)
         .with("safe_years", about.safe_years)
 }
 
 /// Memory growth of the process that enciphers frames with a mean of `frame_bytes`, and bytes of code.
-pub(super) fn memory(answer: Option<&Answer>, frame_bytes: f64, code_bytes: Option<u64>) -> Sample {
-    let grown = answer.map(|answer| answer.rss_after_bytes.saturating_sub(answer.rss_before_bytes) as f64);
+pub(super) fn memory(answer: &Answer, frame_bytes: f64, code_bytes: Option<u64>) -> Sample {
+    let [before, after] = [answer.first.rss_before_bytes, answer.first.rss_after_bytes];
+    let grown = after.saturating_sub(before) as f64;
     Sample::default()
-        .with_some("rss_before_bytes", answer.map(|answer| answer.rss_before_bytes as f64))
-        .with_some("rss_after_bytes", answer.map(|answer| answer.rss_after_bytes as f64))
-        .with_some("rss_bytes", grown)
-        .with_some("memory_bytes", grown.map(|grown| grown / frame_bytes))
+        .with("rss_before_bytes", before as f64)
+        .with("rss_after_bytes", after as f64)
+        .with("rss_bytes", grown)
+        .with("memory_bytes", grown / frame_bytes)
         .with_some("code_bytes", code_bytes.map(|bytes| bytes as f64))
 }
 
@@ -135,20 +138,19 @@ mod tests {
             baseline_ns: 500.0,
             core_hz: Some(1e9),
         };
-        let answer = Answer {
+        let first = FirstUse {
             first_ns: 300.0,
             again_ns: 100.0,
             rss_before_bytes: 0,
             rss_after_bytes: 4096,
-            frame_bytes: 1000,
-            timed: None,
         };
+        let answer = Answer { first, timed: None };
         let drawn = Energy {
             joules,
             seconds: 1.0,
             idle_watts: 1.0,
         };
-        let sample = timed(memory(Some(&answer), 2000.0, Some(1000)), &times, 2000.0, None);
+        let sample = timed(memory(&answer, 2000.0, Some(1000)), &times, 2000.0, None);
         ranked(energy(sample, &drawn, [1000, 1_000_000], 2000.0))
     }
 
@@ -179,24 +181,16 @@ mod tests {
             block_seal_ns: 30.0,
             block_open_ns: 40.0,
         };
-        let answer = Answer {
+        let first = FirstUse {
             first_ns: 900.0,
             again_ns: 400.0,
             rss_before_bytes: 0,
             rss_after_bytes: 0,
-            frame_bytes: 1,
-            timed: None,
         };
-        let ours = set_up(&about, &times, Some(&answer));
-        assert_eq!(
-            (ours.value("algorithm_ns"), ours.value("t_ns")),
-            (Some(500.0), Some(1570.0))
-        );
-        let foreign = set_up(&about, &times, None);
-        assert_eq!((foreign.value("algorithm_ns"), foreign.value("t_ns")), (None, None));
-        assert_eq!(
-            (foreign.value("key_length_bits"), foreign.value("iv_ns")),
-            (Some(80.0), Some(7.0))
-        );
+        let answer = Answer { first, timed: None };
+        let sample = set_up(&about, &times, &answer);
+        let value = |name: &str| sample.value(name);
+        assert_eq!((value("algorithm_ns"), value("t_ns")), (Some(500.0), Some(1570.0)));
+        assert_eq!((value("key_length_bits"), value("iv_ns")), (Some(80.0), Some(7.0)));
     }
 }
