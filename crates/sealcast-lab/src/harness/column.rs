@@ -50,6 +50,8 @@ enum Kind {
     Times(&'static str),
     /// The mean of a series over all rounds. Each element is a share of this many events.
     Share(&'static str, f64),
+    /// The mean of a series over all rounds.
+    MeanOf(&'static str),
     /// The sum of a value over rounds.
     Sum(&'static str),
     /// The maximum of a value over rounds.
@@ -116,6 +118,12 @@ impl Column {
     /// events. The bootstrap resamples elements of all rounds instead of single events, since events fail together.
     pub fn share(key: &'static str, series: &'static str, title: &'static str, each: u32) -> Self {
         Self::new(key, title, "%", Kind::Share(series, each.into())).percent()
+    }
+
+    /// The mean of `series` over all rounds, for estimates that are independent of each other. The bootstrap resamples
+    /// its elements.
+    pub fn mean_of(key: &'static str, series: &'static str, title: &'static str, unit: &'static str) -> Self {
+        Self::new(key, title, unit, Kind::MeanOf(series))
     }
 
     /// The sum of the value `key` over rounds.
@@ -274,6 +282,7 @@ impl Column {
             Kind::Over(name) => Estimate::of(&paired(own, baseline, name, |own, base| own - base)),
             Kind::Times(name) => Estimate::of(&paired(own, baseline, name, |own, base| own / base)),
             Kind::Share(name, each) => Estimate::of_shares(&joined(own, name), each),
+            Kind::MeanOf(name) => Estimate::of_mean(&joined(own, name)),
             Kind::Sum(name) => {
                 let values = values(name);
                 (!values.is_empty()).then(|| Estimate::exact(values.iter().sum()))
@@ -293,6 +302,7 @@ impl Column {
             Kind::Share(name, _) => {
                 Estimate::difference(&joined(own, name), &joined(rival, finding.rival.unwrap_or(name)))
             }
+            Kind::MeanOf(name) => Estimate::difference(&joined(own, name), &joined(rival, name)),
             Kind::Sum(_) | Kind::Most(_) => None,
         };
         compared.map(|estimate| estimate.times(scale))

@@ -156,6 +156,12 @@ impl Program {
         self.stdin = None;
     }
 
+    /// Asks it to end, as a service manager does.
+    pub(crate) fn ask_to_end(&self) {
+        // This fails only if it has already ended.
+        let _ = kill_process(Pid::from_child(&self.child), Signal::TERM);
+    }
+
     /// Waits until it ends by itself.
     pub(crate) fn ended(&mut self, patience: Duration, stop: Stop<'_>) -> Result<()> {
         let end = Instant::now() + patience;
@@ -185,7 +191,7 @@ impl Drop for Program {
         let end = Instant::now() + GRACE;
         // It may have something to finish.
         if !ended(&mut self.child) {
-            let _ = kill_process(Pid::from_child(&self.child), Signal::TERM);
+            self.ask_to_end();
         }
         while !ended(&mut self.child) && Instant::now() < end {
             std::thread::sleep(LOOK);

@@ -20,6 +20,11 @@ impl Estimate {
         Self::with(samples, median)
     }
 
+    /// The mean of samples; `None` without samples.
+    pub(crate) fn of_mean(samples: &[f64]) -> Option<Self> {
+        Self::with(samples, |samples| mean(samples))
+    }
+
     /// A counted value, without an interval.
     pub(crate) fn exact(value: f64) -> Self {
         Self {
