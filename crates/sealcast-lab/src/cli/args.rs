@@ -59,6 +59,8 @@ pub(super) enum Command {
     Load(LoadArgs),
     /// Measure time, CPU time, bytes and energy of handshakes with each key mechanism, in memory and over TCP
     Handshake(HandshakeArgs),
+    /// Measure the same live stream under each suite: delay, CPU time, bytes and energy of publisher and viewer
+    Live(LiveArgs),
     /// Measure one implementation in a separate process, for `ciphers`
     #[command(hide = true)]
     CipherAlone(CipherAloneArgs),
@@ -164,6 +166,21 @@ pub(super) struct HandshakeArgs {
     /// Number of handshakes of each measurement, in place of the definition's
     #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u32).range(1..=100_000))]
     pub(super) handshakes: Option<u32>,
+}
+
+#[derive(Args, Debug)]
+pub(super) struct LiveArgs {
+    #[command(flatten)]
+    pub(super) common: CommonArgs,
+    #[command(flatten)]
+    pub(super) meter: MeterArgs,
+    /// Publish this file (MP4, H.264, Motion JPEG) again and again instead of the test card
+    #[arg(long, value_name = "FILE")]
+    pub(super) clip: Option<PathBuf>,
+    /// Run for hours instead of seconds, once, in periods of a minute, and see whether figures drift
+    #[arg(long, value_name = "NUMBER", conflicts_with_all = ["seconds", "quick"],
+        value_parser = clap::value_parser!(u16).range(1..=1000))]
+    pub(super) hours: Option<u16>,
 }
 
 #[derive(Args, Debug)]

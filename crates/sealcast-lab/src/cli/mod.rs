@@ -8,6 +8,7 @@ mod delay;
 mod gateway;
 mod handshake;
 mod link;
+mod live;
 mod load;
 mod net;
 mod proxy;
@@ -32,6 +33,7 @@ pub fn run() -> ExitCode {
         Command::CipherAlone(args) => ciphers::alone(&args),
         Command::Load(args) => load::run(&args),
         Command::Handshake(args) => handshake::run(&args),
+        Command::Live(args) => live::run(&args),
         Command::Verify(args) => verify::run(&args),
         Command::Delay(args) => delay::run(&args),
         Command::DelaySend(args) => delay::send(&args),

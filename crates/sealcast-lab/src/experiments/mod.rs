@@ -6,6 +6,7 @@ pub(crate) mod energy;
 pub mod gateway;
 pub mod handshake;
 pub mod link;
+pub mod live;
 pub mod load;
 pub mod throughput;
 
@@ -14,12 +15,13 @@ use sealcast::failure::{Failure, FailureKind, Result};
 use crate::harness::Experiment;
 
 /// The experiments that a definition can name.
-pub static ALL: [&Experiment; 7] = [
+pub static ALL: [&Experiment; 8] = [
     &ciphers::CIPHERS,
     &delay::DELAY,
     &gateway::GATEWAY,
     &handshake::HANDSHAKE,
     &link::LINK,
+    &live::LIVE,
     &load::LOAD,
     &throughput::THROUGHPUT,
 ];

@@ -7,6 +7,7 @@ mod external;
 mod gateway;
 mod handshake;
 mod link;
+mod live;
 mod load;
 mod throughput;
 mod vectors;
