@@ -34,6 +34,8 @@ pub(crate) struct Implementation {
     pub(crate) state_bytes: Option<usize>,
     /// A remark that readers of its figures need.
     pub(crate) note: Option<String>,
+    /// Names of further functions in which its code begins, for a library that is asked through no other way.
+    pub(in crate::ciphers) also: &'static [&'static str],
     /// Addresses of the functions in which its code begins, if that is in this program.
     pub(in crate::ciphers) entries: Vec<usize>,
     pub(super) place: Place,
@@ -92,6 +94,7 @@ fn own(one: &'static sealcast_cipher::Implementation) -> Implementation {
         tag_bytes: 0,
         state_bytes: Some(one.key_state_bytes + one.state_bytes),
         note: None,
+        also: &[],
         entries: (one.entries)().to_vec(),
         place: Place::Here(Box::new(|key| {
             Box::new((one.load)(key).expect("the size is one of the cipher's"))
@@ -156,11 +159,20 @@ impl Implementation {
         match &self.place {
             Place::Here(_) => {
                 let program = program?;
-                let entries = self.entries.iter().map(|&entry| program.in_file(entry));
-                program.reached(entries.collect()).map(|reached| reached.bytes())
+                program
+                    .reached(self.entries_in(program)?)
+                    .map(|reached| reached.bytes())
             }
             Place::Apart(library) => library.code_bytes(),
         }
+    }
+
+    /// The functions in which its code begins, by their addresses in the program's file.
+    pub(in crate::ciphers) fn entries_in(&self, program: &Image) -> Option<Vec<u64>> {
+        let entries = self.entries.iter().map(|&entry| Some(program.in_file(entry)));
+        entries
+            .chain(self.also.iter().map(|name| program.function(name)))
+            .collect()
     }
 
     /// Its first use in a new process, for a foreign cipher: one block, then frames of this many bytes. `None` if its

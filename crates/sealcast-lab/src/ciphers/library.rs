@@ -180,9 +180,19 @@ fn implementation(
         tag_bytes,
         state_bytes: None,
         note: None,
+        also: chosen(cipher),
         entries: entries.to_vec(),
         place: Place::Here(Box::new(load)),
         known: vec![known],
+    }
+}
+
+/// Functions in which libaegis chooses the code for this processor. They are called once, through a closure.
+fn chosen(cipher: &str) -> &'static [&'static str] {
+    match cipher {
+        "aegis-128l" => &["aegis128l_pick_best_implementation"],
+        "aegis-128x4" => &["aegis128x4_pick_best_implementation"],
+        _ => &[],
     }
 }
 

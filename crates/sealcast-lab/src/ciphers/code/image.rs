@@ -83,7 +83,8 @@ impl Image {
         let mut symbols: BTreeMap<u64, Symbol> = BTreeMap::new();
         for symbol in file.symbols().chain(file.dynamic_symbols()) {
             let is_code = matches!(symbol.kind(), SymbolKind::Text | SymbolKind::Data);
-            if !is_code || symbol.size() == 0 || !is_in_file(file, &symbol) {
+            let is_anonymous = symbol.kind() == SymbolKind::Data && symbol.name().is_ok_and(is_anonymous);
+            if !is_code || is_anonymous || symbol.size() == 0 || !is_in_file(file, &symbol) {
                 continue;
             }
             let (start, end) = (symbol.address(), symbol.address() + symbol.size());
@@ -164,6 +165,14 @@ impl Image {
         let read: Vec<u64> = read.copied().collect();
         [named, read].concat()
     }
+}
+
+/// True for a constant that the compiler named: some builds have such names, others none. Most are texts of panics, and
+/// tables of methods for them, through which everything that can be printed would be reached.
+fn is_anonymous(name: &str) -> bool {
+    ["alloc_", "anon.", "vtable."]
+        .iter()
+        .any(|begin| name.starts_with(begin))
 }
 
 /// False for a symbol of another library, and for data that begins as zeros and takes no room in the file.

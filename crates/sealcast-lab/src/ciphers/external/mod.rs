@@ -114,6 +114,7 @@ pub(super) fn implementation(one: &External, host: &Arc<Host>) -> Result<Impleme
         tag_bytes: 0,
         state_bytes: one.context_bytes.or(started.ok().map(|found| found.context_bytes)),
         note: (!notes.is_empty()).then(|| notes.join("; ")),
+        also: &[],
         entries: Vec::new(),
         place: Place::Apart(library),
         known,
