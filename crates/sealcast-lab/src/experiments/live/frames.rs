@@ -16,6 +16,8 @@ struct Row {
     sealed_ns: Option<i64>,
     received_ns: i64,
     opened_ns: i64,
+    seal_us: Option<f64>,
+    send_us: Option<f64>,
     network_us: Option<f64>,
 }
 
@@ -48,7 +50,9 @@ pub(super) fn read(log: &Path) -> Result<Vec<Frame>> {
 
 fn frame(row: Row) -> Frame {
     let between = |from: Option<i64>, to: Option<i64>| Some((to? - from?) as f64 * 1e-6);
-    let network_ms = row.network_us.map(|us| us * 1e-3);
+    // Where the first two are not known, the third includes them.
+    let before_network = row.seal_us.unwrap_or(0.0) + row.send_us.unwrap_or(0.0);
+    let network_ms = row.network_us.map(|us| (us + before_network) * 1e-3);
     let before = between(row.captured_ns, row.sealed_ns);
     let after = between(Some(row.received_ns), Some(row.opened_ns));
     Frame {
@@ -71,8 +75,8 @@ mod tests {
         let folder = tempfile::tempdir().expect("a folder");
         let log = folder.path().join(LOG);
         // The publisher's clock is an hour ahead; `network_us` has been corrected for it.
-        let text = "frame,captured_ns,sealed_ns,received_ns,opened_ns,network_us,decode_us\n\
-            7,3600000000000,3600002000000,1000000,1500000,4000,\n8,,,2000000,2000000,,\n";
+        let text = "frame,captured_ns,sealed_ns,received_ns,opened_ns,seal_us,send_us,network_us\n\
+            7,3600000000000,3600002000000,1000000,1500000,300,700,3000\n8,,,2000000,2000000,,,\n";
         std::fs::write(&log, text).expect("a file");
         let frames = read(&log).expect("a log");
         let delays: Vec<_> = frames
