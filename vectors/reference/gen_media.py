@@ -125,7 +125,7 @@ def violations():
     middle = encrypted | key
     whole, begin, end = middle | first | last, middle | first, middle | last
     symbol = records.REPAIR | encrypted
-    unit, part = datagrams.encode_unit, fixed("violation", 100)
+    unit, part = datagrams.encode_unit, frame(0, 52)
     preamble = frame(0, 60)
     table = [
         ("payload shorter than a unit header", [(whole, bytes(9))], "The unit header is 10 bytes."),

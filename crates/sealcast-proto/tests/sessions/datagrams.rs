@@ -6,7 +6,7 @@ use sealcast_proto::rate::RateConfig;
 use sealcast_proto::seal::Refusal;
 use sealcast_proto::session::{Delivery, Event, Fec, Input, Mtu};
 use sealcast_proto::sim::Verdict;
-use sealcast_proto::unit::{Assembled, Permille, Selection, Unit};
+use sealcast_proto::unit::{Assembled, PREAMBLE_LEN, Permille, Selection, Unit};
 use sealcast_proto::wire::CloseReason;
 use sealcast_testkit::ends::{self, START, Setup};
 use sealcast_testkit::show::{CAMERA, Kind, PUBLISHER, Show, VIEWER, setup, steady};
@@ -339,7 +339,7 @@ fn a_viewer_that_asks_is_told_how_every_unit_of_a_frame_came() {
     let (mut clear, mut repaired, mut all) = (0, 0, 0);
     for (shown, units) in show.shown.iter().zip(&show.units) {
         let sent = show.sent[shown.number as usize];
-        let length = 40
+        let length = PREAMBLE_LEN as u64
             + if sent.keyframe {
                 CAMERA.keyframe_bytes
             } else {

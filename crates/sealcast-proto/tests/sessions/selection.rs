@@ -5,7 +5,7 @@ use std::time::Duration;
 use sealcast_proto::seal::Refusal;
 use sealcast_proto::session::{Event, Input, OutgoingFrame, Output, SealedRecords, SessionError};
 use sealcast_proto::sim::{Direction, Verdict, World};
-use sealcast_proto::unit::{Codec, FrameRate, Permille, Preamble, Selection, StreamInfo, Unit};
+use sealcast_proto::unit::{Codec, FrameRate, PREAMBLE_LEN, Permille, Preamble, Selection, StreamInfo, Unit};
 use sealcast_testkit::ends::{Setup, publish, records};
 
 const VIEWER: Direction = Direction::ToInitiator;
@@ -396,7 +396,7 @@ fn every_selection_and_every_unit_shows_the_viewer_the_same_frames() {
             let bound = match unit {
                 Unit::Frame => usize::MAX,
                 Unit::Packet => 1160,
-                Unit::Chunk(bytes) => usize::from(bytes) + 40,
+                Unit::Chunk(bytes) => usize::from(bytes) + PREAMBLE_LEN,
             };
             assert!(longest <= bound, "{unit}: {longest}");
             healthy(&world);

@@ -274,7 +274,7 @@ mod tests {
             ..header(index, block.sources)
         };
         let flags = Flags::frame(true, index == 0, false);
-        block.take_source(header, flags, 0, &[9; 64], Duration::ZERO)
+        block.take_source(header, flags, 0, &part(64), Duration::ZERO)
     }
 
     fn block(sources: u16) -> Block {
@@ -328,14 +328,16 @@ mod tests {
         assert_eq!(alone.into_parts(), (Some(preamble), frame));
     }
 
-    /// A part of `length` bytes.
+    /// A part of `length` bytes, which begins with a preamble as far as there is room.
     fn part(length: usize) -> Vec<u8> {
-        vec![1; length]
+        let mut part = Preamble::default().to_bytes().to_vec();
+        part.resize(length, 9);
+        part
     }
 
     #[test]
     fn no_room_is_made_for_a_block_that_no_frame_fills() {
-        let part = vec![0; MAX_FRAME / 64];
+        let part = part(MAX_FRAME / 64);
         assert_eq!(put(&mut block(128), 0, &part), Err(Malformed));
         assert_eq!(put(&mut block(64), 0, &part), Ok(()));
     }
@@ -352,7 +354,7 @@ mod tests {
         put(&mut three, 2, &part(51)).expect("nothing to compare with");
         assert_eq!(put(&mut three, 0, &part(50)), Err(Malformed));
         assert_eq!(
-            put(&mut block(3), 0, &part(39)),
+            put(&mut block(3), 0, &part(PREAMBLE_LEN - 1)),
             Err(Malformed),
             "no room for the preamble"
         );
