@@ -19,6 +19,8 @@ const TOP: f64 = 24.0;
 const BOTTOM: f64 = 40.0;
 /// Distance between the lines of two names.
 const LINE: f64 = 14.0;
+/// Room for the words of a mark.
+const MARK: f64 = 110.0;
 /// If the largest value is more than this many times the smallest, the axis is logarithmic. Lengths cannot be
 /// compared there, but on a linear axis the short bars would be invisible.
 const SPREAD: f64 = 20.0;
@@ -106,56 +108,120 @@ pub(crate) fn curves(results: &Results, chart: &Chart) -> String {
 }
 
 fn case(results: &Results, chart: &Chart, rows: &[Row]) -> Option<String> {
-    let curves: Vec<(&Row, Vec<f64>)> = rows
-        .iter()
-        .map(|row| (row, row.curve(chart.series)))
-        .filter(|(_, values)| values.len() > 1)
-        .collect();
-    let name = escape(&rows.first()?.case.name);
-    if curves.is_empty() {
-        return None;
+    let name = &rows.first()?.case.name;
+    let curves = rows.iter().map(|row| Curve {
+        name: row.system.name.clone(),
+        class: colour(results, row),
+        points: chart.x.spaced(&row.curve(chart.series)),
+    });
+    let mark = chart.mark.map(|(value, words)| (value, words.to_owned()));
+    let plot = Plot {
+        title: name.clone(),
+        x: chart.x,
+        y: chart.y,
+        marks: mark.into_iter().collect(),
+        curves: curves.filter(|curve| curve.points.len() > 1).collect(),
+    };
+    let all_rise = plot.curves.iter().all(Curve::rises);
+    plot.draw(if all_rise { Names::AtEnds } else { Names::Beside })
+}
+
+/// A named line.
+#[derive(Clone, Debug)]
+pub(crate) struct Curve {
+    pub(crate) name: String,
+    /// The CSS class of its colour.
+    pub(crate) class: String,
+    /// Values on the axes. One without a height ends a line; the next begins another of the same curve.
+    pub(crate) points: Vec<(f64, f64)>,
+}
+
+impl Curve {
+    fn rises(&self) -> bool {
+        let ends = (self.points.first(), self.points.last());
+        matches!(ends, (Some(first), Some(last)) if last.1 > first.1)
     }
-    let chart = &fitted(chart, curves.iter().flat_map(|(_, values)| values));
-    let curves: Vec<(&Row, Vec<(f64, f64)>)> = curves
-        .into_iter()
-        .map(|(row, values)| (row, points(chart, &values)))
-        .collect();
-    let mut svg = format!(
-        "<article><h2>{name}</h2><svg viewBox=\"0 0 {WIDTH} {HEIGHT}\" role=\"img\" aria-label=\"{}, {name}\">\n",
-        escape(chart.y.title)
-    );
-    grid(&mut svg, chart);
-    for (row, points) in &curves {
-        let path: Vec<String> = points.iter().map(|(x, y)| format!("{x:.1},{y:.1}")).collect();
-        let _ = writeln!(
-            svg,
-            "<polyline class=\"{}\" points=\"{}\"/>",
-            colour(results, row),
-            path.join(" ")
+
+    /// The same curve in SVG units, without the breaks.
+    fn drawn(&self, plot: &Plot) -> Vec<(f64, f64)> {
+        let whole = self.points.iter().filter(|point| point.1.is_finite());
+        whole.map(|&point| plot.at(point)).collect()
+    }
+}
+
+/// Where the names of curves stand.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Names {
+    /// Beside the curve, each at a height of its own.
+    Beside,
+    /// The same where all curves end at one height, as distributions do.
+    Across,
+    /// Below the right ends, for curves that rise or keep their height.
+    AtEnds,
+}
+
+/// A chart of curves.
+#[derive(Clone, Debug)]
+pub(crate) struct Plot {
+    pub(crate) title: String,
+    pub(crate) x: Axis,
+    pub(crate) y: Axis,
+    /// Vertical lines at values of the horizontal axis, with their labels.
+    pub(crate) marks: Vec<(f64, String)>,
+    pub(crate) curves: Vec<Curve>,
+}
+
+impl Plot {
+    /// The chart as an article; `None` without curves.
+    pub(crate) fn draw(mut self, place: Names) -> Option<String> {
+        if self.curves.iter().all(|curve| curve.points.is_empty()) {
+            return None;
+        }
+        let heights = self.curves.iter().flat_map(|curve| &curve.points).map(|point| point.1);
+        self.y = fitted(self.y, heights);
+        let name = escape(&self.title);
+        let mut svg = format!(
+            "<article><h2>{name}</h2><svg viewBox=\"0 0 {WIDTH} {HEIGHT}\" role=\"img\" aria-label=\"{}, {name}\">\n",
+            escape(self.y.title)
         );
+        grid(&mut svg, &self);
+        for curve in &self.curves {
+            for line in curve.points.split(|point| !point.1.is_finite()) {
+                self.line(&mut svg, &curve.class, line);
+            }
+        }
+        let curves: Vec<_> = self.curves.iter().map(|curve| (curve, curve.drawn(&self))).collect();
+        match place {
+            Names::AtEnds => names_at_ends(&mut svg, &curves),
+            Names::Beside | Names::Across => names(&mut svg, &curves, place),
+        }
+        Some(svg + "</svg></article>\n")
     }
-    let rises = |curve: &[(f64, f64)]| curve[curve.len() - 1].1 < curve[0].1;
-    match curves.iter().all(|(_, points)| rises(points)) {
-        true => names_at_ends(&mut svg, results, &curves),
-        false => names(&mut svg, results, &curves),
+
+    fn line(&self, svg: &mut String, class: &str, points: &[(f64, f64)]) {
+        if points.is_empty() {
+            return;
+        }
+        let path: Vec<String> = points
+            .iter()
+            .map(|&point| self.at(point))
+            .map(|(x, y)| format!("{x:.1},{y:.1}"))
+            .collect();
+        let _ = writeln!(svg, "<polyline class=\"{class}\" points=\"{}\"/>", path.join(" "));
     }
-    Some(svg + "</svg></article>\n")
+
+    /// The place of a point in SVG units.
+    fn at(&self, (x, y): (f64, f64)) -> (f64, f64) {
+        (across(self.x.place(x)), down(self.y.place(y)))
+    }
 }
 
-/// The chart with its vertical axis ended at the largest value, if it has no end of its own.
-fn fitted<'a>(chart: &Chart, values: impl Iterator<Item = &'a f64>) -> Chart {
-    let mut chart = chart.clone();
-    if chart.y.to.is_infinite() {
-        chart.y.to = values.copied().fold(chart.y.from + 1e-9, f64::max);
+/// The vertical axis ended at the largest value, if it has no end of its own.
+fn fitted(mut axis: Axis, values: impl Iterator<Item = f64>) -> Axis {
+    if axis.to.is_infinite() {
+        axis.to = values.fold(axis.from + 1e-9, f64::max);
     }
-    chart
-}
-
-fn points(chart: &Chart, values: &[f64]) -> Vec<(f64, f64)> {
-    let last = (values.len() - 1) as f64;
-    let all = values.iter().enumerate();
-    all.map(|(at, &value)| (across(at as f64 / last), down(chart.y.place(value))))
-        .collect()
+    axis
 }
 
 fn across(along: f64) -> f64 {
@@ -167,7 +233,7 @@ fn down(along: f64) -> f64 {
 }
 
 /// Grid lines at round values, with their labels.
-fn grid(svg: &mut String, chart: &Chart) {
+fn grid(svg: &mut String, chart: &Plot) {
     let (top, bottom, right) = (TOP, HEIGHT - BOTTOM, WIDTH - RIGHT);
     for value in ticks(&chart.y) {
         let y = down(chart.y.place(value));
@@ -200,29 +266,38 @@ fn grid(svg: &mut String, chart: &Chart) {
         TOP - 12.0,
         escape(chart.y.title)
     );
-    if let Some((value, words)) = chart.mark {
-        let x = across(chart.x.place(value));
+    for (at, (value, words)) in chart.marks.iter().enumerate() {
+        let x = across(chart.x.place(*value));
+        // Near the left edge the words stand right of their line; each mark's are on a line of their own.
+        let (beside, side) = if x > LEFT + MARK {
+            (x - 4.0, "end")
+        } else {
+            (x + 4.0, "start")
+        };
         let _ = writeln!(
             svg,
-            "<path class=\"mark\" d=\"M{x:.1} {top}V{bottom}\"/><text x=\"{:.1}\" y=\"{:.1}\" class=\"end\">{}</text>",
-            x - 4.0,
-            bottom - 5.0,
+            "<path class=\"mark\" d=\"M{x:.1} {top}V{bottom}\"/>\
+             <text x=\"{beside:.1}\" y=\"{:.1}\" class=\"{side}\">{}</text>",
+            bottom - 5.0 - at as f64 * LINE,
             escape(words)
         );
     }
 }
 
 /// The name of each curve beside it, each on a line of its own so that none hides another.
-fn names(svg: &mut String, results: &Results, curves: &[(&Row, Vec<(f64, f64)>)]) {
+fn names(svg: &mut String, curves: &[(&Curve, Vec<(f64, f64)>)], place: Names) {
     let share = (HEIGHT - TOP - BOTTOM - 2.0 * LINE) / (curves.len() + 1) as f64;
     let mut order: Vec<_> = curves.iter().collect();
     let half = f64::midpoint(TOP, HEIGHT - BOTTOM);
     order.sort_by(|a, b| crossing(&a.1, half).0.total_cmp(&crossing(&b.1, half).0).reverse());
     let mut taken: Vec<f64> = Vec::new();
-    for (at, (row, points)) in order.into_iter().enumerate() {
-        // A curve that ends above this line has its name at the height where it ends.
-        let end = points.last().map_or(HEIGHT, |point| point.1) - 5.0;
-        let mut y = end.min(TOP + 2.0 * LINE + share * (at + 1) as f64);
+    for (at, (curve, points)) in order.into_iter().enumerate() {
+        let own = TOP + 2.0 * LINE + share * (at + 1) as f64;
+        let mut y = match place {
+            Names::Across => own,
+            // A curve that ends above this line has its name at the height where it ends.
+            _ => own.min(points.last().map_or(HEIGHT, |point| point.1) - 5.0),
+        };
         while taken.iter().any(|other: &f64| (other - y).abs() < LINE) {
             y -= LINE;
         }
@@ -237,14 +312,14 @@ fn names(svg: &mut String, results: &Results, curves: &[(&Row, Vec<(f64, f64)>)]
         let _ = writeln!(
             svg,
             "<text x=\"{x:.1}\" y=\"{y:.1}\" class=\"name {side} {}\">{}</text>",
-            colour(results, row),
-            escape(&row.system.name)
+            curve.class,
+            escape(&curve.name)
         );
     }
 }
 
 /// The name of each curve below its right end, for curves that rise. Names that would overlap move apart.
-fn names_at_ends(svg: &mut String, results: &Results, curves: &[(&Row, Vec<(f64, f64)>)]) {
+fn names_at_ends(svg: &mut String, curves: &[(&Curve, Vec<(f64, f64)>)]) {
     let end = |points: &[(f64, f64)]| points.last().map_or(HEIGHT, |point| point.1);
     let mut order: Vec<_> = curves.iter().collect();
     order.sort_by(|a, b| end(&a.1).total_cmp(&end(&b.1)));
@@ -257,13 +332,13 @@ fn names_at_ends(svg: &mut String, results: &Results, curves: &[(&Row, Vec<(f64,
         *height = height.min(lowest);
         lowest = *height - LINE;
     }
-    for ((row, _), y) in order.into_iter().zip(heights) {
+    for ((curve, _), y) in order.into_iter().zip(heights) {
         let _ = writeln!(
             svg,
             "<text x=\"{:.1}\" y=\"{y:.1}\" class=\"name end {}\">{}</text>",
             WIDTH - RIGHT - 4.0,
-            colour(results, row),
-            escape(&row.system.name)
+            curve.class,
+            escape(&curve.name)
         );
     }
 }
@@ -330,19 +405,36 @@ mod tests {
 
     #[test]
     fn an_axis_without_an_end_ends_at_the_largest_value() {
-        let chart = Chart {
-            series: "",
-            words: "",
-            x: axis(0.0, 1.0, false),
+        let values = || [2.0, f64::NAN, 7.0, 3.0].into_iter();
+        assert_eq!(fitted(axis(0.0, f64::INFINITY, false), values()).to, 7.0);
+        assert_eq!(fitted(axis(0.0, 5.0, false), values()).to, 5.0);
+    }
+
+    #[test]
+    fn a_point_without_a_height_breaks_the_line_and_not_the_curve() {
+        let curve = Curve {
+            name: "one".to_owned(),
+            class: "c1".to_owned(),
+            points: vec![(0.0, 1.0), (1.0, 2.0), (2.0, f64::NAN), (3.0, 1.0), (4.0, 3.0)],
+        };
+        let plot = Plot {
+            title: "rate".to_owned(),
+            x: axis(0.0, 4.0, false),
             y: axis(0.0, f64::INFINITY, false),
-            mark: None,
+            marks: vec![(2.0, "here".to_owned())],
+            curves: vec![curve],
         };
-        assert_eq!(fitted(&chart, [2.0, 7.0, 3.0].iter()).y.to, 7.0);
-        let ended = Chart {
-            y: axis(0.0, 5.0, false),
-            ..chart
+        let drawn = plot.clone().draw(Names::Beside).expect("a chart");
+        assert_eq!(
+            (drawn.matches("<polyline").count(), drawn.matches(">one<").count()),
+            (2, 1)
+        );
+        assert!(drawn.contains(">here<") && !drawn.contains("NaN"), "{drawn}");
+        let empty = Plot {
+            curves: Vec::new(),
+            ..plot
         };
-        assert_eq!(fitted(&ended, [2.0, 7.0, 3.0].iter()).y.to, 5.0);
+        assert_eq!(empty.draw(Names::Beside), None);
     }
 
     #[test]

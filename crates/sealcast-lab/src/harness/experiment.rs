@@ -129,6 +129,11 @@ impl Axis {
         (0..count).map(move |step| axis.at(step as f64 / (count - 1).max(1) as f64))
     }
 
+    /// Values spaced evenly from the axis's start to its end, as points.
+    pub(crate) fn spaced(&self, values: &[f64]) -> Vec<(f64, f64)> {
+        self.steps(values.len()).zip(values.iter().copied()).collect()
+    }
+
     /// The value at a position along the axis, 0 to 1.
     pub(crate) fn at(&self, along: f64) -> f64 {
         match self.log {

@@ -5,17 +5,17 @@
 //! record, `findings` turns them into sentences, and `report` writes the files for readers.
 
 pub(crate) mod awake;
-mod chart;
+pub(crate) mod chart;
 pub(crate) mod column;
 pub(crate) mod definition;
 pub(crate) mod environment;
 pub(crate) mod experiment;
 mod findings;
 pub(crate) mod number;
-mod page;
+pub(crate) mod page;
 pub(crate) mod process;
 pub(crate) mod processor;
-mod record;
+pub(crate) mod record;
 mod report;
 mod results;
 mod run;

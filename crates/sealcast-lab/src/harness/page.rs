@@ -22,13 +22,7 @@ pub(crate) fn escape(text: &str) -> String {
 /// The page in HTML.
 pub(crate) fn page(results: &Results, method: &[String]) -> String {
     let definition = &results.definition;
-    let title = escape(&definition.title);
-    let mut page = format!(
-        "<!doctype html>\n<html lang=\"en\"><meta charset=\"utf-8\">\n\
-         <meta name=\"viewport\" content=\"width=device-width\">\n<title>{title}</title>\n<style>\n{STYLE}</style>\n\
-         <header><h1>{title}</h1><p>{}</p></header>\n<main>\n",
-        escape(&definition.asks)
-    );
+    let mut page = String::new();
     found(&mut page, results);
     for drawn in &results.charts {
         page.push_str(&chart::curves(results, drawn));
@@ -49,7 +43,18 @@ pub(crate) fn page(results: &Results, method: &[String]) -> String {
         escape(&disproof)
     );
     surroundings(&mut page, results);
-    page + "</main>\n</html>\n"
+    whole(&definition.title, &definition.asks, &page)
+}
+
+/// A page of these contents, in HTML.
+pub(crate) fn whole(title: &str, words: &str, contents: &str) -> String {
+    let title = escape(title);
+    format!(
+        "<!doctype html>\n<html lang=\"en\"><meta charset=\"utf-8\">\n\
+         <meta name=\"viewport\" content=\"width=device-width\">\n<title>{title}</title>\n<style>\n{STYLE}</style>\n\
+         <header><h1>{title}</h1><p>{}</p></header>\n<main>\n{contents}</main>\n</html>\n",
+        escape(words)
+    )
 }
 
 fn found(page: &mut String, results: &Results) {

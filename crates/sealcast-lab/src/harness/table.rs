@@ -55,21 +55,27 @@ fn markdown(results: &Results, columns: &[usize], rows: &[&Row]) -> String {
         line.extend(columns().map(|(at, column)| cell(column, row, at)));
         lines.push(line);
     }
+    aligned(&lines, 2)
+}
+
+/// Lines as a table in Markdown, the first of them its head. The first `words` columns are aligned left, figures right.
+pub(crate) fn aligned(lines: &[Vec<String>], words: usize) -> String {
+    let count = lines.first().map_or(0, Vec::len);
     let width = |at: usize| lines.iter().map(|line| line[at].chars().count()).max().unwrap_or(0);
-    let widths: Vec<usize> = (0..lines[0].len()).map(width).collect();
+    let widths: Vec<usize> = (0..count).map(width).collect();
     let mut text = String::new();
     for (index, line) in lines.iter().enumerate() {
         for (at, (cell, width)) in line.iter().zip(&widths).enumerate() {
-            let _ = match at {
-                0 | 1 => write!(text, "| {cell:width$} "),
-                _ => write!(text, "| {cell:>width$} "),
+            let _ = match at < words {
+                true => write!(text, "| {cell:width$} "),
+                false => write!(text, "| {cell:>width$} "),
             };
         }
         text.push_str("|\n");
         if index == 0 {
             for (at, width) in widths.iter().enumerate() {
                 let dashes = "-".repeat(width + 1);
-                text.push_str(&if at < 2 {
+                text.push_str(&if at < words {
                     format!("|{dashes}-")
                 } else {
                     format!("|{dashes}:")
