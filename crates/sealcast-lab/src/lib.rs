@@ -8,4 +8,5 @@ pub mod harness;
 pub mod net;
 pub mod netem;
 pub mod proxy;
+pub mod report;
 pub mod verify;

@@ -14,6 +14,7 @@ use crate::ciphers::External;
 use crate::experiments::link;
 use crate::experiments::load::Sink;
 use crate::experiments::throughput::Carrier;
+use crate::report::Frames;
 
 /// Syntax of a profile, for the help.
 const PROFILE_HELP: &str = "A profile is one line of words, all of them optional:
@@ -66,6 +67,8 @@ pub(super) enum Command {
     CipherAlone(CipherAloneArgs),
     /// Check every test vector in a folder on every kernel of its study cipher
     Verify(VerifyArgs),
+    /// Show what the logs of a run hold, of any of its ends: charts, tables and a trace of its frames
+    Report(ReportArgs),
     /// Measure the delay of enciphered text, audio and video over UDP between two processes
     #[command(after_help = DELAY_HELP)]
     Delay(DelayCommand),
@@ -230,6 +233,22 @@ pub(super) struct VerifyArgs {
     /// A folder of JSON files, with one cipher in each
     #[arg(long, value_name = "FOLDER")]
     pub(super) vectors: PathBuf,
+}
+
+#[derive(Args, Debug)]
+pub(super) struct ReportArgs {
+    /// Folders that --log-dir wrote: of a publisher, viewers, gateways, in any order
+    #[arg(value_name = "LOG_DIR", required = true)]
+    pub(super) folders: Vec<PathBuf>,
+    /// Write report.html, tables.md and figures.csv into this folder
+    #[arg(long, value_name = "FOLDER")]
+    pub(super) out: Option<PathBuf>,
+    /// Also write trace.json there, with each frame and its stages, for Perfetto (ui.perfetto.dev)
+    #[arg(long, requires = "out")]
+    pub(super) trace: bool,
+    /// Only these frames in the trace
+    #[arg(long, value_name = "FIRST..LAST", requires = "trace")]
+    pub(super) frames: Option<Frames>,
 }
 
 #[derive(Args, Debug)]

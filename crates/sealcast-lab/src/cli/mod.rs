@@ -12,6 +12,7 @@ mod live;
 mod load;
 mod net;
 mod proxy;
+mod report;
 mod run;
 mod throughput;
 mod verify;
@@ -35,6 +36,7 @@ pub fn run() -> ExitCode {
         Command::Handshake(args) => handshake::run(&args),
         Command::Live(args) => live::run(&args),
         Command::Verify(args) => verify::run(&args),
+        Command::Report(args) => report::run(&args),
         Command::Delay(args) => delay::run(&args),
         Command::DelaySend(args) => delay::send(&args),
         Command::DelayReceive(args) => delay::receive(&args),

@@ -9,5 +9,6 @@ mod handshake;
 mod link;
 mod live;
 mod load;
+mod report;
 mod throughput;
 mod vectors;
