@@ -5,6 +5,7 @@ use std::fs;
 use std::path::Path;
 use std::process::{Command, Output};
 
+use sealcast::meter::logs::{LogDir, PictureRow, UnitRow};
 use sealcast::meter::statistics::{mean, quantile};
 use sealcast_testkit::media::path;
 use sealcast_testkit::program::{home, publish, until, watch};
@@ -307,6 +308,41 @@ fn check_frame<'a>(events: &'a [Value], row: &Row) -> &'a [Value] {
         "{args}"
     );
     rest
+}
+
+#[test]
+fn a_viewer_gateway_is_told_by_its_logs_and_has_units_and_pictures() {
+    let folder = home();
+    let logs = LogDir::create(&folder.path().join("far")).expect("a folder");
+    for number in 1..=100_u32 {
+        logs.handle().unit(UnitRow {
+            link_us: Some(f64::from(number)),
+            ..UnitRow::default()
+        });
+        logs.handle().picture(PictureRow {
+            gather_us: 2.0,
+            viewer_gateway_us: 3.0,
+            network_us: Some(f64::from(number)),
+            // The last does not add up.
+            total_us: Some(f64::from(number + 5 + number / 100 * 50)),
+            clock_uncertainty_us: Some(1.0),
+            ..PictureRow::default()
+        });
+    }
+    assert_eq!(logs.finish().rows, 200);
+    let output = report(folder.path(), &["far", "--out", "out"]);
+    let text = said(&output);
+    assert!(output.status.success(), "{text}");
+    let sums = "stages of a picture add up to the whole within the uncertainty of the clocks in 99 of 100 rows";
+    assert!(text.contains(sums) && text.contains("at the viewer gateway"), "{text}");
+    assert_close(cells(&text, &["link", "100"])[5], 95.0);
+    let numbers = fs::read_to_string(folder.path().join("out/figures.csv")).expect("numbers");
+    for figure in ["picture-latency viewer gateway", "sealed unit-stages viewer gateway"] {
+        assert!(numbers.contains(figure), "{figure}");
+    }
+    // There is nothing to trace without frames.
+    let output = report(folder.path(), &["far", "--out", "out", "--trace"]);
+    assert_eq!(output.status.code(), Some(3), "{}", said(&output));
 }
 
 #[test]
