@@ -122,19 +122,17 @@ impl End {
         Ok(end)
     }
 
-    /// A viewer logs frames, a viewer gateway units and pictures. An end without either that seals most of its records
-    /// sends. Whether that is a publisher or a camera gateway is decided by its peers.
+    /// A viewer logs frames, a viewer gateway units and pictures. An end without either that had frames sent them: how
+    /// many records it sealed and opened does not tell, since reports may be more than frames. Whether that is a
+    /// publisher or a camera gateway is decided by its peers.
     fn judged(&self) -> Role {
         let logged = |at: usize| self.latencies[at].count() > 0;
-        let [sealed, opened] = self.resources.records;
         if logged(latency::FRAMES) {
             Role::Viewer
         } else if (0..KINDS.len()).any(logged) {
             Role::ViewerGateway
-        } else if sealed > opened && self.resources.frames > 0.0 {
-            Role::Publisher
         } else if self.resources.frames > 0.0 {
-            Role::Viewer
+            Role::Publisher
         } else {
             Role::Silent
         }

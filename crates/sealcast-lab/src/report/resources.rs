@@ -124,8 +124,6 @@ pub(super) struct Resources {
     pub(super) seconds: [f64; PHASES.len()],
     /// Joules in each phase; `None` without a meter.
     pub(super) joules: Option<[f64; PHASES.len()]>,
-    /// Largest totals of records: sealed and opened.
-    pub(super) records: [f64; 2],
     /// Largest total of frames.
     pub(super) frames: f64,
     window: Window,
@@ -139,7 +137,6 @@ impl Resources {
             spreads: Default::default(),
             seconds: Default::default(),
             joules: None,
-            records: Default::default(),
             frames: 0.0,
             window: Window::default(),
             before: None,
@@ -149,15 +146,14 @@ impl Resources {
     /// Takes in a log. Times are seconds from `origin`.
     pub(super) fn read(&mut self, log: &mut Log, origin: Timestamp) -> Result<()> {
         let quantities = QUANTITIES.each_ref().map(|quantity| log.column(quantity.column));
-        let totals = ["frames", "bytes", "records_sealed", "records_opened"].map(|name| log.column(name));
+        let totals = ["frames", "bytes"].map(|name| log.column(name));
         let [time, phase, energy] = ["time", "phase", "energy_joules"].map(|name| log.column(name));
         while log.next()? {
             let mut values = [None; QUANTITIES.len()];
             for (value, (column, quantity)) in values.iter_mut().zip(quantities.iter().zip(&QUANTITIES)) {
                 *value = log.number(*column)?.map(|value| value * quantity.factor);
             }
-            let [frames, bytes, sealed, opened] = totals.map(|column| log.needed(column));
-            self.records = [self.records[0].max(sealed?), self.records[1].max(opened?)];
+            let [frames, bytes] = totals.map(|column| log.needed(column));
             let now = Before {
                 time: log.time(time)?,
                 frames: frames?,
