@@ -30,7 +30,8 @@ pub enum Stage {
     Forward,
     /// Sealing all records of a frame.
     Seal,
-    /// Passing the sealed records to the network, including the time for which they are held back to pace them.
+    /// From the sealed records until the last of them is handed to the network, including the time for which they are
+    /// held back to pace them.
     Send,
     /// From the frame's passage to the network until its last record arrives at the viewer, by the viewer's corrected
     /// clock. Where it is not known how long sealing and sending took, it includes them.

@@ -91,6 +91,7 @@ pub struct Connection<T> {
     control_backlog: ControlBacklog,
     /// Time at which messages were last read.
     pub(super) arrived: Instant,
+    handed: Instant,
     /// No more media is expected at once after the last media.
     pauses: bool,
     /// Events of the session that its task has not taken yet.
@@ -118,6 +119,7 @@ impl<T: Transport> Connection<T> {
             closed: false,
             control_backlog: ControlBacklog::default(),
             arrived: Instant::now(),
+            handed: Instant::now(),
             pauses: false,
             events: VecDeque::new(),
             refused: 0,
@@ -216,7 +218,7 @@ impl<T: Transport> Connection<T> {
 
     fn finish_work(&mut self, received: Result<(), Ended>, listener: &mut impl Listener) -> Result<(), Ended> {
         let caught_up = self.catch_up(listener);
-        let flushed = self.transport.flush_now().map_err(Ended::Carrier);
+        let flushed = self.flush().map_err(Ended::Carrier);
         received.and(caught_up)?;
         if self.session.holds_media() && self.send_packets()? {
             self.drain_session(listener, false);
@@ -368,11 +370,25 @@ impl<T: Transport> Connection<T> {
 
     /// Send the sealed media, and nothing else.
     pub(super) fn send(&mut self, listener: &mut impl Listener) -> Result<(), Ended> {
-        self.transport.flush_now().map_err(Ended::Carrier)?;
+        self.flush().map_err(Ended::Carrier)?;
         self.send_packets()?;
         // The session may have set a deadline for media that must wait.
         self.drain_session(listener, false);
         Ok(())
+    }
+
+    /// Pass what waits to be sent to the carrier, as far as it takes it.
+    fn flush(&mut self) -> io::Result<()> {
+        if self.transport.backlog() > 0 {
+            self.handed = Instant::now();
+        }
+        self.transport.flush_now()
+    }
+
+    /// Just before the carrier was last given anything. What it was given cannot have arrived earlier, as it may have
+    /// before the carrier returned.
+    pub(super) fn handed(&self) -> Instant {
+        self.handed
     }
 
     /// Send the media that may leave now, if the session paces it. Returns true if any was sent; the session then has
@@ -381,6 +397,7 @@ impl<T: Transport> Connection<T> {
         let mut any = false;
         let mut now = self.clock.now();
         while let Some(packets) = self.session.poll_packets(now) {
+            self.handed = Instant::now();
             let taken = self.transport.send_packets(packets.bytes, packets.size);
             if !taken.map_err(Ended::Carrier)? {
                 break;
@@ -490,7 +507,7 @@ impl<T: Transport> Connection<T> {
         }
         // Stop once the other end has closed: `wait` would return at once, and the loop would spin.
         let flush = async {
-            while self.transport.flush_now().is_ok() && self.transport.backlog() > 0 {
+            while self.flush().is_ok() && self.transport.backlog() > 0 {
                 if !matches!(self.transport.wait().await, Ok(Progress::Read | Progress::Wrote)) {
                     break;
                 }
@@ -511,7 +528,7 @@ impl<T: Transport> Connection<T> {
                 Output::Timeout(Duration::MAX) => break,
                 Output::Timeout(deadline) => {
                     // A message that cannot leave now is not worth another attempt.
-                    let _ = self.transport.flush_now();
+                    let _ = self.flush();
                     let Some(at) = self.clock.instant(deadline).filter(|_| self.session.is_over()) else {
                         break;
                     };
@@ -520,7 +537,7 @@ impl<T: Transport> Connection<T> {
                 }
             }
         }
-        let _ = self.transport.flush_now();
+        let _ = self.flush();
     }
 }
 

@@ -47,12 +47,15 @@ impl MediaSender {
         Ok([began, sealed])
     }
 
-    /// Record the send time of the last frame once all of it has left.
+    /// Record the send time of the last frame once all of it has left: until the carrier was given the last of it.
     pub(super) fn note_sent<T: Transport>(&mut self, connection: &Connection<T>, observation: &Observation) {
         if connection.backlog() == 0
             && let Some(since) = self.sending_since.take()
         {
-            self.send = since.elapsed().max(Duration::from_nanos(1));
+            self.send = connection
+                .handed()
+                .saturating_duration_since(since)
+                .max(Duration::from_nanos(1));
             observation.metrics.record_stage(Stage::Send, self.send);
         }
     }
