@@ -5,7 +5,7 @@
 //!                                 event client ─┘
 //! ```
 //!
-//! Each arrow is a bounded queue that loses nothing ([`stages`]).
+//! Each arrow is a bounded queue that loses nothing (the module `stages`).
 
 mod join;
 mod readings;
