@@ -65,6 +65,10 @@ pub(super) enum Command {
     /// Measure one implementation in a separate process, for `ciphers`
     #[command(hide = true)]
     CipherAlone(CipherAloneArgs),
+    /// Measure what protection adds to a live stream: latency, CPU time, memory, bytes, energy; and by dose
+    Price(StreamArgs),
+    /// Measure a live stream at each resolution, stage by stage
+    Resolution(StreamArgs),
     /// Check every test vector in a folder on every kernel of its study cipher
     Verify(VerifyArgs),
     /// Show what the logs of a run hold, of any of its ends: charts, tables and a trace of its frames
@@ -91,6 +95,9 @@ pub(super) enum Command {
     /// A plain relay, which takes the place of the gateways
     #[command(hide = true)]
     GatewayRelay(GatewayRelayArgs),
+    /// The decoder's process of the program `sealcast` of this build, which starts it from its own file
+    #[command(hide = true)]
+    Decoder(SealcastArgs),
     /// Run the program `sealcast` of this build
     #[command(hide = true)]
     Sealcast(SealcastArgs),
@@ -184,6 +191,14 @@ pub(super) struct LiveArgs {
     #[arg(long, value_name = "NUMBER", conflicts_with_all = ["seconds", "quick"],
         value_parser = clap::value_parser!(u16).range(1..=1000))]
     pub(super) hours: Option<u16>,
+}
+
+#[derive(Args, Debug)]
+pub(super) struct StreamArgs {
+    #[command(flatten)]
+    pub(super) common: CommonArgs,
+    #[command(flatten)]
+    pub(super) meter: MeterArgs,
 }
 
 #[derive(Args, Debug)]

@@ -14,6 +14,7 @@ mod net;
 mod proxy;
 mod report;
 mod run;
+mod stream;
 mod throughput;
 mod verify;
 
@@ -22,6 +23,8 @@ use std::process::ExitCode;
 use clap::Parser;
 
 use args::{Arguments, Command};
+
+use crate::experiments::stream::{PRICE, RESOLUTION};
 
 /// Runs the command that the process's arguments name.
 pub fn run() -> ExitCode {
@@ -35,6 +38,8 @@ pub fn run() -> ExitCode {
         Command::Load(args) => load::run(&args),
         Command::Handshake(args) => handshake::run(&args),
         Command::Live(args) => live::run(&args),
+        Command::Price(args) => stream::run(&PRICE, &args),
+        Command::Resolution(args) => stream::run(&RESOLUTION, &args),
         Command::Verify(args) => verify::run(&args),
         Command::Report(args) => report::run(&args),
         Command::Delay(args) => delay::run(&args),
@@ -45,6 +50,7 @@ pub fn run() -> ExitCode {
         Command::LinkReceive(args) => link::receive(&args),
         Command::Gateway(args) => gateway::run(&args),
         Command::GatewayRelay(args) => gateway::relay(&args),
+        Command::Decoder(args) => Ok(gateway::decoder(&args)),
         Command::Sealcast(args) => Ok(gateway::sealcast(&args)),
     };
     done.unwrap_or_else(|failure| {

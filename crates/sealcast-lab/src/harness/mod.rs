@@ -22,6 +22,7 @@ mod run;
 mod sample;
 pub(crate) mod scheduling;
 pub(crate) mod statistics;
+pub(crate) mod summary;
 pub(crate) mod table;
 mod turn;
 

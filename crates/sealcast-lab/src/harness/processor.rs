@@ -30,6 +30,30 @@ pub(crate) fn time_of(process: u32) -> Result<Duration> {
     Ok(all)
 }
 
+/// The time of a process and of the processes that it started, such as a fenced decoder. Theirs begins with 0 when they
+/// start; one that has ended does not count.
+pub(crate) fn time_of_family(process: u32) -> Result<Duration> {
+    let others = fs::read_dir("/proc")
+        .into_iter()
+        .flatten()
+        .filter_map(std::io::Result::ok);
+    let children = others.filter_map(|entry| {
+        let other: u32 = entry.file_name().to_str()?.parse().ok()?;
+        let stat = fs::read_to_string(entry.path().join("stat")).ok()?;
+        (parent(&stat)? == process).then_some(other)
+    });
+    // A child may end in the meantime.
+    let theirs: Duration = children.filter_map(|child| time_of(child).ok()).sum();
+    Ok(time_of(process)? + theirs)
+}
+
+/// The parent in a line of `/proc/PID/stat`: the second field after the name, which is in parentheses and may contain
+/// anything.
+fn parent(stat: &str) -> Option<u32> {
+    let (_, fields) = stat.rsplit_once(") ")?;
+    fields.split(' ').nth(1)?.parse().ok()
+}
+
 /// The sum over several processes.
 pub(crate) fn time_of_all(processes: &[u32]) -> Result<Duration> {
     processes.iter().map(|&process| time_of(process)).sum()
@@ -66,6 +90,37 @@ mod tests {
             (Duration::from_millis(30)..Duration::from_secs(20)).contains(&used),
             "{used:?}"
         );
+    }
+
+    #[test]
+    fn work_of_a_child_counts_for_its_family_alone() {
+        // The shell itself only waits.
+        let mut shell = Command::new("sh");
+        let script = "sh -c 'while :; do :; done' & trap 'kill $!' EXIT; read line";
+        let mut shell = shell
+            .args(["-c", script])
+            .stdin(std::process::Stdio::piped())
+            .spawn()
+            .expect("a shell");
+        let until = Instant::now() + Duration::from_secs(60);
+        let far = |used: Result<Duration>| used.is_ok_and(|used| used > Duration::from_millis(100));
+        while !far(time_of_family(shell.id())) && Instant::now() < until {
+            sleep(Duration::from_millis(5));
+        }
+        let (family, own) = (time_of_family(shell.id()), time_of(shell.id()));
+        drop(shell.stdin.take());
+        shell.wait().expect("it was ours");
+        let (family, own) = (family.expect("Linux"), own.expect("Linux"));
+        assert!(
+            family > Duration::from_millis(100) && own < family,
+            "{family:?}, {own:?}"
+        );
+    }
+
+    #[test]
+    fn a_parent_is_found_whatever_the_program_is_called() {
+        assert_eq!(parent("42 (a) b (c)) S 7 42 42 0 -1"), Some(7));
+        assert_eq!(parent("42"), None);
     }
 
     #[test]

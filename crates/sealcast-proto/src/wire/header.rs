@@ -166,9 +166,9 @@ impl Header {
         check(record, accept).map(Self::read)
     }
 
-    /// Parses a header whose form has been checked.
+    /// Reads the fields of a header whose form has been checked; nothing is checked here.
     #[inline]
-    pub(crate) fn read(bytes: &[u8; HEADER_LEN]) -> Self {
+    pub fn read(bytes: &[u8; HEADER_LEN]) -> Self {
         let [
             kind,
             flags,

@@ -1,6 +1,8 @@
 //! Keys of this machine: entropy, key mechanisms, study suites, identity files, lists of peers and fingerprints.
 
 pub mod allow;
+#[cfg(feature = "study")]
+pub mod dose_key;
 pub mod entropy;
 pub mod files;
 pub mod fingerprint;

@@ -2,8 +2,9 @@
 //!
 //! Each suite is a stream cipher with Poly1305 over header and ciphertext, combined as in RFC 8439, section 2.8; the
 //! one-time key is the first 32 bytes of the record's keystream. `none` protects nothing: what is measured without
-//! protection is measured under it. Most of these ciphers are old, broken or have short
-//! keys. A session therefore uses one only if both ends requested it by name, and then offers no other suite.
+//! protection is measured under it. `dose` seals records several times, so that the cost of once can be told. Most of these
+//! ciphers are old, broken or have short keys. A session therefore uses one only if both ends requested it by name, and
+//! then offers no other suite.
 
 use aws_lc_rs::cipher::{AES_128, EncryptingKey, EncryptionContext, UnboundCipherKey};
 use aws_lc_rs::constant_time::verify_slices_are_equal;
@@ -15,6 +16,7 @@ use sealcast_proto::seal::{Nonce, OpenFailed, PacketKey, Suite};
 use sealcast_proto::wire::TAG_LEN;
 use zeroize::Zeroizing;
 
+use super::dose_key::INSECURE_DOSE;
 use super::null_key::INSECURE_NONE;
 
 /// Length of Poly1305's one-time key in bytes.
@@ -35,7 +37,7 @@ macro_rules! suites {
             key_len: $key_len,
             block_limit: None,
             make_key: |key| Box::new(StudyKey(Stream::new($cipher, key))),
-        },)* INSECURE_NONE];
+        },)* INSECURE_NONE, INSECURE_DOSE];
     };
 }
 

@@ -12,7 +12,7 @@ use super::*;
 fn every_cipher_of_the_laboratory_has_one_suite_and_no_recommended_one_is_among_them() {
     let names: HashSet<_> = STUDY.iter().map(cipher).collect();
     let ciphers = IMPLEMENTATIONS.iter().map(|one| one.facts.name);
-    assert_eq!(names, ciphers.chain(["aes-128-ctr", "none"]).collect());
+    assert_eq!(names, ciphers.chain(["aes-128-ctr", "none", "dose"]).collect());
     let ids: HashSet<_> = STUDY.iter().map(|suite| suite.id).collect();
     assert_eq!(ids.len(), STUDY.len());
     assert!(
@@ -92,7 +92,9 @@ fn sealed(keys: &mut EpochKeys, payload: &[u8]) -> Vec<u8> {
 
 #[test]
 fn records_of_every_suite_open_at_the_other_end_and_altered_ones_do_not() {
-    for suite in STUDY.iter().filter(|suite| suite.id != INSECURE_NONE.id) {
+    // `none` and `dose` take altered records, the second now and then.
+    let sealing = STUDY.iter().filter(|suite| suite.id < INSECURE_NONE.id);
+    for suite in sealing {
         let [mut ours, mut theirs] = ends(suite);
         for length in [0, 1, 31, 32, 33, 1200, 4096] {
             let payload = vec![0xA5; length];

@@ -43,6 +43,13 @@ pub fn mean(values: &[f64]) -> f64 {
     values.iter().sum::<f64>() / values.len() as f64
 }
 
+/// The standard deviation of samples, with n - 1; NaN with less than two values.
+pub fn deviation(values: &[f64]) -> f64 {
+    let mean = mean(values);
+    let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
+    (squares / (values.len() as f64 - 1.0)).sqrt()
+}
+
 /// The smallest of the sorted values such that at least this share of them is not greater; NaN without values.
 pub fn quantile(sorted: &[f64], share: f64) -> f64 {
     let at = (share * sorted.len() as f64).ceil() as usize;
@@ -58,6 +65,12 @@ mod tests {
         assert_eq!(median(&mut [4.0, 1.0, 3.0, 2.0]), 2.5);
         assert_eq!(median(&mut [3.0, 1.0, 2.0]), 2.0);
         assert!(median(&mut []).is_nan());
+    }
+
+    #[test]
+    fn a_deviation_is_that_of_samples() {
+        assert_eq!(deviation(&[1.0, 3.0, 5.0]), 2.0);
+        assert!(deviation(&[7.0]).is_nan());
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use sealcast::meter::statistics::{mean, quantile};
+use sealcast::meter::statistics::{deviation, mean, quantile};
 
 use super::columns::{CURVE, POINTS};
 use super::ends::{Cost, Handshake};
@@ -14,13 +14,6 @@ fn millis(made: &[Handshake], of: impl Fn(&Handshake) -> Duration) -> Vec<f64> {
     let mut values: Vec<f64> = made.iter().map(|one| of(one).as_secs_f64() * 1e3).collect();
     values.sort_by(f64::total_cmp);
     values
-}
-
-/// The standard deviation of a sample; NaN with less than two values.
-fn deviation(values: &[f64]) -> f64 {
-    let mean = mean(values);
-    let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
-    (squares / (values.len() as f64 - 1.0)).sqrt()
 }
 
 /// The sample of a turn.

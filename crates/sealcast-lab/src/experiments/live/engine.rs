@@ -10,8 +10,8 @@ use sealcast_proto::sim::{LinkProfile, Random};
 use serde::Deserialize;
 
 use super::figures;
-use super::stream::{Seen, Stream};
 use crate::experiments::energy::{self, Energy, Metered};
+use crate::experiments::stream::{Seen, Stream, Suite, Viewer, profile};
 use crate::harness::process::{Stop, last_words};
 use crate::harness::{Definition, Engine, Opened, Place, Sample, Turn};
 
@@ -58,23 +58,6 @@ struct Case {
     link: String,
 }
 
-/// The suite of both ends: one that protects, or a study cipher's.
-#[derive(Deserialize)]
-#[serde(untagged, deny_unknown_fields)]
-enum System {
-    Suite { suite: String },
-    Study { study: String },
-}
-
-impl System {
-    fn options(&self) -> Vec<String> {
-        match self {
-            Self::Suite { suite } => vec!["--suite".to_owned(), suite.clone()],
-            Self::Study { study } => vec!["--insecure-study-suite".to_owned(), study.clone()],
-        }
-    }
-}
-
 struct Live {
     settings: Settings,
     links: BTreeMap<String, Option<LinkProfile>>,
@@ -93,7 +76,7 @@ pub(super) fn open(definition: &Definition, place: &Place<'_>) -> Result<Opened>
     }
     let mut options = BTreeMap::new();
     for system in &definition.systems {
-        options.insert(system.name.clone(), system.read::<System>()?.options());
+        options.insert(system.name.clone(), system.read::<Suite>()?.options());
     }
     let power = energy::meter(&settings.meter)?.open()?;
     let facts = [("source", settings.source()), ("energy", power.words)];
@@ -107,20 +90,6 @@ pub(super) fn open(definition: &Definition, place: &Place<'_>) -> Result<Opened>
             folder: place.folder.join("runs"),
             meter: power.meter.map(|meter| Mutex::new(Metered::new(meter))),
         })
-    })
-}
-
-fn profile(case: &str, link: &str) -> Result<Option<LinkProfile>> {
-    if link.is_empty() {
-        return Ok(None);
-    }
-    link.parse().map(Some).map_err(|error| {
-        let what = format!("the link of `{case}`, \"{link}\", is no profile: {error}");
-        Failure::new(
-            FailureKind::Usage,
-            what,
-            "see `sealcast-lab proxy --help` for how one is written",
-        )
     })
 }
 
@@ -140,11 +109,17 @@ impl Engine for Live {
         let periods = self.settings.periods;
         let stream = Stream {
             source: &source,
+            listen: "udp",
             options: &self.options[&turn.system],
+            publisher: &[],
+            viewer: Viewer::Watch,
             link: self.links[&turn.case].as_ref(),
             seed: seeds.next_u64(),
             warm_up: Duration::from_secs_f64(self.settings.warm_up_seconds),
+            grid: None,
             periods: vec![Duration::from_secs_f64(seconds / periods as f64); periods],
+            // The meter, if there is one, is the laboratory's.
+            meter: "none",
             folder: &folder,
             stop,
         };
@@ -210,37 +185,30 @@ mod tests {
     #[test]
     fn every_study_suite_and_suite_of_the_program_takes_part() {
         let definition = Definition::parse(LIVE.definition).expect("it is right");
-        let systems: Vec<System> = definition
+        let systems: Vec<Suite> = definition
             .systems
             .iter()
             .map(|one| one.read().expect("a suite"))
             .collect();
         let studied = systems.iter().filter_map(|system| match system {
-            System::Study { study } => Some(study.as_str()),
-            System::Suite { .. } => None,
+            Suite::Study { study } => Some(study.as_str()),
+            Suite::Suite { .. } => None,
         });
         assert_eq!(
             studied.collect::<Vec<_>>(),
-            study::STUDY.iter().map(study::cipher).collect::<Vec<_>>()
+            study::STUDY
+                .iter()
+                .map(study::cipher)
+                .filter(|name| *name != "dose")
+                .collect::<Vec<_>>()
         );
         let suites = systems.iter().filter_map(|system| match system {
-            System::Suite { suite } => Some(suite.as_str()),
-            System::Study { .. } => None,
+            Suite::Suite { suite } => Some(suite.as_str()),
+            Suite::Study { .. } => None,
         });
         assert_eq!(
             suites.collect::<Vec<_>>(),
             ["aes-256-gcm", "aes-128-gcm", "aegis-128x4", "chacha20-poly1305"]
-        );
-    }
-
-    #[test]
-    fn a_link_is_a_profile_or_nothing() {
-        assert_eq!(profile("loopback", "").expect("nothing"), None);
-        assert!(profile("a", "delay=20ms").expect("a profile").is_some());
-        let refused = profile("mine", "delay=soon").expect_err("no profile");
-        assert!(
-            refused.what.contains("`mine`") && refused.what.contains("delay=soon"),
-            "{refused}"
         );
     }
 }

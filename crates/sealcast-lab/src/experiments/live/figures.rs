@@ -2,11 +2,9 @@
 
 use std::fmt::Write as _;
 
-use sealcast::meter::statistics::quantile;
 use serde_json::Value;
 
-use super::frames::Frame;
-use super::stream::{Mark, Seen};
+use crate::experiments::stream::{Figures, Seen, between};
 use crate::harness::Sample;
 
 /// Series with a value for each period.
@@ -21,65 +19,6 @@ pub(super) const FPS_TREND: &str = "fps_trend";
 const HOUR_S: f64 = 3600.0;
 /// A shorter run's change, taken for that of an hour, would mostly be what else the machine did in those minutes.
 const LEAST_FOR_TREND_S: f64 = HOUR_S;
-
-/// Figures of a stretch of time.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub(super) struct Figures {
-    pub(super) seconds: f64,
-    pub(super) frames: usize,
-    /// Frames whose numbers lie between those that were received.
-    pub(super) lost: u64,
-    pub(super) fps: f64,
-    pub(super) network_p50_ms: f64,
-    pub(super) network_p95_ms: f64,
-    pub(super) delay_p50_ms: f64,
-    pub(super) delay_p95_ms: f64,
-    pub(super) publisher_us: f64,
-    pub(super) viewer_us: f64,
-}
-
-/// The figures between two marks.
-fn between(frames: &[Frame], from: &Mark, to: &Mark) -> Figures {
-    let is_within = |frame: &&Frame| (from.at_ns..to.at_ns).contains(&frame.received_ns);
-    let own: Vec<&Frame> = frames.iter().filter(is_within).collect();
-    let numbers = || own.iter().map(|frame| frame.number);
-    let span = numbers()
-        .max()
-        .zip(numbers().min())
-        .map_or(0, |(last, first)| last - first + 1);
-    let mut distinct: Vec<u64> = numbers().collect();
-    distinct.sort_unstable();
-    distinct.dedup();
-    let sorted = |of: fn(&Frame) -> Option<f64>| {
-        let mut values: Vec<f64> = own.iter().filter_map(|frame| of(frame)).collect();
-        values.sort_by(f64::total_cmp);
-        values
-    };
-    let (network, delay) = (sorted(|frame| frame.network_ms), sorted(|frame| frame.delay_ms));
-    let at = |values: &[f64], share| {
-        if values.is_empty() {
-            f64::NAN
-        } else {
-            quantile(values, share)
-        }
-    };
-    let seconds = (to.at_ns - from.at_ns) as f64 * 1e-9;
-    let each = |from: std::time::Duration, to: std::time::Duration| {
-        to.saturating_sub(from).as_secs_f64() * 1e6 / own.len() as f64
-    };
-    Figures {
-        seconds,
-        frames: own.len(),
-        lost: span - distinct.len() as u64,
-        fps: own.len() as f64 / seconds,
-        network_p50_ms: at(&network, 0.5),
-        network_p95_ms: at(&network, 0.95),
-        delay_p50_ms: at(&delay, 0.5),
-        delay_p95_ms: at(&delay, 0.95),
-        publisher_us: each(from.publisher, to.publisher),
-        viewer_us: each(from.viewer, to.viewer),
-    }
-}
 
 /// The figures of each period.
 pub(super) fn periods(seen: &Seen) -> Vec<Figures> {
@@ -191,14 +130,19 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+    use crate::experiments::stream::{Frame, Mark};
 
     /// A frame each 100 ms with a delay that grows by a millisecond each second; every tenth is lost.
     fn seen(seconds: i64) -> Seen {
         let frames = (0..seconds * 10).filter(|number| number % 10 != 5).map(|number| Frame {
             number: number as u64,
+            bytes: 1000.0,
+            sealed_ns: None,
             received_ns: number * 100_000_000,
             network_ms: Some(2.0),
             delay_ms: Some(20.0 + number as f64 / 10.0),
+            total_ms: None,
+            stages: [None; 11],
         });
         let mark = |at: i64| Mark {
             at_ns: at * 1_000_000_000,

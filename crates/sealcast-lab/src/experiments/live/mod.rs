@@ -3,8 +3,6 @@
 mod columns;
 mod engine;
 mod figures;
-mod frames;
-mod stream;
 
 use crate::harness::Experiment;
 

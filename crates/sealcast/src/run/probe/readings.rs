@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::fmt::Write;
 
-use crate::meter::statistics::{interval, mean, median};
+use crate::meter::statistics::{deviation, interval, mean, median};
 
 /// Maximum of readings that are kept of each kind: two hours of 60 frames a second. Then the oldest go.
 const MAX_READINGS: usize = 1 << 19;
@@ -42,16 +42,17 @@ impl Readings {
         }
         let mut values: Vec<f64> = self.values.iter().copied().collect();
         let step = values.len().div_ceil(MAX_RESAMPLED);
-        let spread: Vec<f64> = values.iter().copied().step_by(step).collect();
-        let (low, high) = interval(&spread, |resampled| mean(resampled));
-        let average = mean(&values);
-        let squares: Vec<f64> = values.iter().map(|value| (value - average).powi(2)).collect();
-        let deviation = (squares.iter().sum::<f64>() / (values.len().max(2) - 1) as f64).sqrt();
+        let resampled: Vec<f64> = values.iter().copied().step_by(step).collect();
+        let (low, high) = interval(&resampled, |resampled| mean(resampled));
+        let (average, spread) = (mean(&values), deviation(&values));
         let least = values.iter().copied().fold(f64::INFINITY, f64::min);
         let most = values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
         let middle = median(&mut values);
-        for figure in [average, middle, least, most, deviation] {
-            let _ = write!(row, "{figure:>11.3}");
+        for figure in [average, middle, least, most, spread] {
+            let _ = match figure.is_nan() {
+                true => write!(row, "{:>11}", "-"),
+                false => write!(row, "{figure:>11.3}"),
+            };
         }
         let _ = write!(row, "{:>24}{:>10.3}", format!("{low:.3} to {high:.3}"), self.widest);
         row

@@ -6,38 +6,82 @@ use sealcast::failure::{Failure, FailureKind, Result};
 use serde::Deserialize;
 
 /// The log of a viewer's frames, in its log folder.
-pub(super) const LOG: &str = "frames_latency.csv";
+pub(crate) const LOG: &str = "frames_latency.csv";
 
 /// A row of the log. The publisher's stamps are in its clock, and the others in the viewer's.
 #[derive(Debug, Deserialize)]
 struct Row {
     frame: u64,
+    bytes: f64,
     captured_ns: Option<i64>,
     sealed_ns: Option<i64>,
     received_ns: i64,
     opened_ns: i64,
+    capture_us: Option<f64>,
+    encode_us: Option<f64>,
+    queue_us: Option<f64>,
     seal_us: Option<f64>,
     send_us: Option<f64>,
     network_us: Option<f64>,
+    reassembly_us: Option<f64>,
+    open_us: Option<f64>,
+    wait_us: Option<f64>,
+    decode_us: Option<f64>,
+    present_us: Option<f64>,
+    total_us: Option<f64>,
 }
+
+/// The stages of a frame, in their order.
+pub(crate) const STAGES: [&str; 11] = [
+    "capture",
+    "encode",
+    "queue",
+    "seal",
+    "send",
+    "network",
+    "reassembly",
+    "open",
+    "wait",
+    "decode",
+    "present",
+];
 
 /// A frame that was received.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Frame {
-    pub(super) number: u64,
+pub(crate) struct Frame {
+    pub(crate) number: u64,
+    /// Its size as encoded.
+    pub(crate) bytes: f64,
+    /// When it was sealed, in nanoseconds since 1970 by the publisher's clock.
+    pub(crate) sealed_ns: Option<i64>,
     /// When it was received, in nanoseconds since 1970.
-    pub(super) received_ns: i64,
+    pub(crate) received_ns: i64,
     /// From just before sealing until it was received; absent before the clocks were compared.
-    pub(super) network_ms: Option<f64>,
+    pub(crate) network_ms: Option<f64>,
     /// From the complete picture until the viewer had opened the frame: end to end without decoding.
-    pub(super) delay_ms: Option<f64>,
+    pub(crate) delay_ms: Option<f64>,
+    /// From the instant that the source stamped until the sink had passed the frame on: all stages.
+    pub(crate) total_ms: Option<f64>,
+    /// Each of [`STAGES`], in microseconds.
+    pub(crate) stages: [Option<f64>; STAGES.len()],
+}
+
+impl Frame {
+    /// How long a stage took, in microseconds.
+    ///
+    /// # Panics
+    /// There is no stage of this name.
+    pub(crate) fn stage_us(&self, name: &str) -> Option<f64> {
+        let at = STAGES.iter().position(|stage| *stage == name);
+        self.stages[at.expect("a stage")]
+    }
 }
 
 /// Reads a log.
 ///
 /// # Errors
 /// It cannot be read, or is not of this form.
-pub(super) fn read(log: &Path) -> Result<Vec<Frame>> {
+pub(crate) fn read(log: &Path) -> Result<Vec<Frame>> {
     let unreadable = |error: csv::Error| {
         let what = format!("{} cannot be read ({error})", log.display());
         Failure::new(FailureKind::Internal, what, "please report this")
@@ -57,8 +101,24 @@ fn frame(row: Row) -> Frame {
     let after = between(Some(row.received_ns), Some(row.opened_ns));
     Frame {
         number: row.frame,
+        bytes: row.bytes,
+        sealed_ns: row.sealed_ns,
         received_ns: row.received_ns,
         network_ms,
+        total_ms: row.total_us.map(|us| us * 1e-3),
+        stages: [
+            row.capture_us,
+            row.encode_us,
+            row.queue_us,
+            row.seal_us,
+            row.send_us,
+            row.network_us,
+            row.reassembly_us,
+            row.open_us,
+            row.wait_us,
+            row.decode_us,
+            row.present_us,
+        ],
         delay_ms: before
             .zip(network_ms)
             .zip(after)

@@ -1,20 +1,20 @@
 //! One stream: both programs, the link between them, and what was seen while it ran.
 
 use std::fs;
-use std::net::{Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use sealcast::failure::{Failure, FailureKind, Result};
 use sealcast_proto::sim::LinkProfile;
-use sealcast_proto::wire::{Host, Ticket};
+use serde::Deserialize;
 use serde_json::Value;
 
 use super::frames::{self, Frame};
-use crate::harness::process::{Program, Stop, own_program, pause};
+use super::link::Proxy;
+use crate::harness::process::{Program, Stop, own_sealcast, pause};
 use crate::harness::processor;
-use crate::proxy::{Links, UdpProxy};
+use crate::proxy::Links;
 
 /// Time limit for programs to start, to find each other over a bad link, and to end.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -24,43 +24,63 @@ const TICKET: &str = "sealcast://";
 const LOOK: Duration = Duration::from_millis(50);
 
 /// A stream to measure.
-pub(super) struct Stream<'a> {
+pub(crate) struct Stream<'a> {
     /// What `publish` reads.
-    pub(super) source: &'a str,
+    pub(crate) source: &'a str,
+    /// How the publisher listens: `udp`, `tcp` or `quic`, and its options after a `?`.
+    pub(crate) listen: &'a str,
     /// Options of both ends, which choose the suite.
-    pub(super) options: &'a [String],
+    pub(crate) options: &'a [String],
+    /// Options of the publisher alone.
+    pub(crate) publisher: &'a [String],
+    pub(crate) viewer: Viewer,
     /// The link; none is loopback without anything between.
-    pub(super) link: Option<&'a LinkProfile>,
-    pub(super) seed: u64,
-    pub(super) warm_up: Duration,
+    pub(crate) link: Option<&'a LinkProfile>,
+    pub(crate) seed: u64,
+    pub(crate) warm_up: Duration,
+    /// The first period begins when the time since 1970 is a multiple of this.
+    pub(crate) grid: Option<Duration>,
     /// Lengths of the periods that are measured one after another.
-    pub(super) periods: Vec<Duration>,
+    pub(crate) periods: Vec<Duration>,
+    /// The energy meter that both ends read, as with `--meter`.
+    pub(crate) meter: &'a str,
     /// A folder for reports, logs and what the programs say.
-    pub(super) folder: &'a Path,
-    pub(super) stop: Stop<'a>,
+    pub(crate) folder: &'a Path,
+    pub(crate) stop: Stop<'a>,
+}
+
+/// What receives a stream.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum Viewer {
+    /// `sealcast probe`, which decodes each frame.
+    #[default]
+    Probe,
+    /// `sealcast watch`, which discards what it received.
+    Watch,
 }
 
 /// What was seen.
-pub(super) struct Seen {
-    pub(super) frames: Vec<Frame>,
+pub(crate) struct Seen {
+    pub(crate) frames: Vec<Frame>,
     /// At the ends of periods, and before the first.
-    pub(super) marks: Vec<Mark>,
-    pub(super) publisher: Value,
-    pub(super) viewer: Value,
+    pub(crate) marks: Vec<Mark>,
+    pub(crate) publisher: Value,
+    pub(crate) viewer: Value,
 }
 
 /// A moment, and the processor time that both ends had used by then.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Mark {
+pub(crate) struct Mark {
     /// In nanoseconds since 1970, as in logs.
-    pub(super) at_ns: i64,
-    pub(super) publisher: Duration,
-    pub(super) viewer: Duration,
+    pub(crate) at_ns: i64,
+    pub(crate) publisher: Duration,
+    pub(crate) viewer: Duration,
 }
 
 impl Stream<'_> {
     /// Runs both programs until all periods are over.
-    pub(super) fn run(&self) -> Result<Seen> {
+    pub(crate) fn run(&self) -> Result<Seen> {
         // What an earlier try left would be taken for this one's.
         let _ = fs::remove_dir_all(self.folder);
         fs::create_dir_all(self.folder).map_err(|error| {
@@ -71,18 +91,21 @@ impl Stream<'_> {
         let ticket = TICKET.to_owned() + &publisher.line(TICKET, PATIENCE, self.stop)?;
         let (ticket, _proxy) = self.through(&ticket)?;
         let mut viewer = self.viewer(&ticket)?;
-        self.until_frames_arrive()?;
+        self.until_frames_arrive([&mut publisher, &mut viewer])?;
         pause(self.warm_up, self.stop)?;
+        self.until_grid()?;
         let mark = || -> Result<Mark> {
             Ok(Mark {
                 at_ns: wall_clock_ns(),
-                publisher: processor::time_of(publisher.id())?,
-                viewer: processor::time_of(viewer.id())?,
+                publisher: processor::time_of_family(publisher.id())?,
+                viewer: processor::time_of_family(viewer.id())?,
             })
         };
+        let (began, mut over) = (Instant::now(), Duration::ZERO);
         let mut marks = vec![mark()?];
         for period in &self.periods {
-            pause(*period, self.stop)?;
+            over += *period;
+            pause((began + over).saturating_duration_since(Instant::now()), self.stop)?;
             marks.push(mark()?);
         }
         for program in [&mut viewer, &mut publisher] {
@@ -99,29 +122,43 @@ impl Stream<'_> {
 
     fn publisher(&self) -> Result<Program> {
         let mut command = self.command("publish", "publisher")?;
-        command.args([self.source, "--listen", "udp://127.0.0.1:0", "--ticket-file", "-"]);
+        let (carrier, options) = self.listen.split_once('?').unwrap_or((self.listen, ""));
+        let mut listen = format!("{carrier}://127.0.0.1:0");
+        if !options.is_empty() {
+            listen.push('?');
+            listen.push_str(options);
+        }
+        command.args([self.source, "--listen", &listen, "--ticket-file", "-"]);
+        command
+            .args(self.publisher)
+            .arg("--log-dir")
+            .arg(self.logs("publisher"));
         self.start("the publisher", command, "publisher")
     }
 
     /// Starts the viewer. Its ticket is in its environment, which other users cannot read.
     fn viewer(&self, ticket: &str) -> Result<Program> {
-        let mut command = self.command("watch", "viewer")?;
-        command.args(["--to", "null:", "--log-dir"]).arg(self.logs());
-        command.env("SEALCAST_WATCH_TICKET", ticket);
+        let mut command = match self.viewer {
+            Viewer::Probe => self.command("probe", "viewer")?,
+            Viewer::Watch => {
+                let mut command = self.command("watch", "viewer")?;
+                command.args(["--to", "null:"]);
+                command
+            }
+        };
+        command.arg("--log-dir").arg(self.logs("viewer"));
+        let variable = match self.viewer {
+            Viewer::Probe => "SEALCAST_PROBE_FROM",
+            Viewer::Watch => "SEALCAST_WATCH_TICKET",
+        };
+        command.env(variable, ticket);
         self.start("the viewer", command, "viewer")
     }
 
-    /// The program of this build as its user runs it, with an identity and a report of its own. The meter, if there is
-    /// one, is the laboratory's.
+    /// The program of this build as its user runs it, with an identity and a report of its own.
     fn command(&self, verb: &str, end: &str) -> Result<Command> {
-        let mut command = own_program()?;
-        for (name, _) in std::env::vars_os() {
-            if name.to_string_lossy().starts_with("SEALCAST_") {
-                command.env_remove(name);
-            }
-        }
-        command.env("SEALCAST_HOME", self.folder.join(format!("{end}-home")));
-        command.args(["sealcast", verb, "--meter", "none", "--report"]);
+        let mut command = own_sealcast(&self.folder.join(format!("{end}-home")))?;
+        command.args([verb, "--meter", self.meter, "--report"]);
         command.arg(self.report_of(end)).args(self.options);
         Ok(command)
     }
@@ -131,27 +168,26 @@ impl Stream<'_> {
     }
 
     /// The ticket with which a viewer goes through the link.
-    fn through(&self, ticket: &str) -> Result<(String, Option<UdpProxy>)> {
+    fn through(&self, ticket: &str) -> Result<(String, Option<Proxy>)> {
         let Some(profile) = self.link else {
             return Ok((ticket.to_owned(), None));
         };
-        let mut parsed: Ticket = ticket.parse().map_err(|error| {
-            let what = format!("the publisher's ticket cannot be read: {error}");
-            Failure::new(FailureKind::Internal, what, "please report this")
-        })?;
-        let local = |port| SocketAddr::from((Ipv4Addr::LOCALHOST, port));
-        let links = Links::both(profile.clone(), self.seed);
-        let proxy = UdpProxy::start(local(0), local(parsed.port), links).map_err(|error| {
-            let what = format!("the link's proxy cannot be started ({error})");
-            Failure::new(FailureKind::Network, what, "try again")
-        })?;
-        parsed.host = Host::V4(Ipv4Addr::LOCALHOST);
-        parsed.port = proxy.address().port();
-        Ok((parsed.reveal(), Some(proxy)))
+        let (ticket, proxy) = Proxy::before(ticket, Links::both(profile.clone(), self.seed))?;
+        Ok((ticket, Some(proxy)))
+    }
+
+    /// Waits until the first period can begin.
+    fn until_grid(&self) -> Result<()> {
+        let Some(grid) = self.grid.map(|grid| grid.as_nanos()).filter(|&grid| grid > 0) else {
+            return Ok(());
+        };
+        let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        let rest = grid - since.as_nanos() % grid;
+        pause(Duration::from_nanos(u64::try_from(rest).unwrap_or(u64::MAX)), self.stop)
     }
 
     /// Waits until the viewer has logged a frame.
-    fn until_frames_arrive(&self) -> Result<()> {
+    fn until_frames_arrive(&self, mut programs: [&mut Program; 2]) -> Result<()> {
         let began = Instant::now();
         let log = self.log();
         let arrived = || fs::read_to_string(&log).is_ok_and(|text| text.lines().count() > 1);
@@ -161,17 +197,19 @@ impl Stream<'_> {
                 let hint = "see what the programs printed, in the files of the run";
                 return Err(Failure::new(FailureKind::Network, what, hint));
             }
+            programs.iter_mut().try_for_each(|program| program.still_runs())?;
             pause(LOOK, self.stop)?;
         }
         Ok(())
     }
 
-    fn logs(&self) -> PathBuf {
-        self.folder.join("viewer-logs")
+    /// The folder of an end's logs.
+    fn logs(&self, end: &str) -> PathBuf {
+        self.folder.join(format!("{end}-logs"))
     }
 
     fn log(&self) -> PathBuf {
-        self.logs().join(frames::LOG)
+        self.logs("viewer").join(frames::LOG)
     }
 
     fn report_of(&self, end: &str) -> PathBuf {
