@@ -95,12 +95,14 @@ pub(super) enum Command {
     /// A plain relay, which takes the place of the gateways
     #[command(hide = true)]
     GatewayRelay(GatewayRelayArgs),
-    /// The decoder's process of the program `sealcast` of this build, which starts it from its own file
-    #[command(hide = true)]
-    Decoder(SealcastArgs),
+    /// Measure the latency from a painted picture to the decoded one, compared with other programs for live video
+    Glass(GlassArgs),
     /// Run the program `sealcast` of this build
     #[command(hide = true)]
     Sealcast(SealcastArgs),
+    /// The decoder's process of the program `sealcast` of this build, which starts it from its own file
+    #[command(hide = true)]
+    Decoder(SealcastArgs),
 }
 
 /// Options of every experiment.
@@ -362,6 +364,12 @@ pub(super) struct GatewayRelayArgs {
     /// Where to pass it on to
     #[arg(required = true)]
     pub(super) to: Vec<SocketAddr>,
+}
+
+#[derive(Args, Debug)]
+pub(super) struct GlassArgs {
+    #[command(flatten)]
+    pub(super) common: CommonArgs,
 }
 
 #[derive(Args, Debug)]

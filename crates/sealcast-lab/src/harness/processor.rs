@@ -54,6 +54,16 @@ fn parent(stat: &str) -> Option<u32> {
     fields.split(' ').nth(1)?.parse().ok()
 }
 
+/// The same of one thread of this process, by its kernel id.
+pub(crate) fn time_of_thread(thread: i32) -> Result<Duration> {
+    let file = format!("/proc/self/task/{thread}/schedstat");
+    let text = fs::read_to_string(&file).ok();
+    text.as_deref().and_then(on_processor).ok_or_else(|| {
+        let what = format!("{file} does not tell processor time");
+        Failure::new(FailureKind::Internal, what, "see whether the kernel has schedstat")
+    })
+}
+
 /// The sum over several processes.
 pub(crate) fn time_of_all(processes: &[u32]) -> Result<Duration> {
     processes.iter().map(|&process| time_of(process)).sum()

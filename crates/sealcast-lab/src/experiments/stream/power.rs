@@ -33,7 +33,9 @@ pub(super) fn rows(logs: &Path) -> Result<Vec<(i64, f64)>> {
     for row in read.deserialize() {
         let row: Row = row.map_err(unreadable)?;
         // The last row of a program that was killed may be torn.
-        let Ok(time) = row.time.parse::<Timestamp>() else { continue };
+        let Ok(time) = row.time.parse::<Timestamp>() else {
+            continue;
+        };
         let at = i64::try_from(time.as_nanosecond()).unwrap_or(i64::MAX);
         rows.extend(row.power_watts.map(|watts| (at, watts)));
     }
