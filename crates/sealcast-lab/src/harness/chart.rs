@@ -18,7 +18,7 @@ const RIGHT: f64 = 8.0;
 const TOP: f64 = 24.0;
 const BOTTOM: f64 = 40.0;
 /// Distance between the lines of two names.
-const LINE: f64 = 14.0;
+pub(super) const LINE: f64 = 14.0;
 /// Room for the words of a mark.
 const MARK: f64 = 110.0;
 /// If the largest value is more than this many times the smallest, the axis is logarithmic. Lengths cannot be
@@ -351,7 +351,7 @@ fn crossing(points: &[(f64, f64)], height: f64) -> (f64, f64) {
 }
 
 /// About five round values on an axis; powers of ten on a logarithmic one.
-fn ticks(axis: &Axis) -> Vec<f64> {
+pub(super) fn ticks(axis: &Axis) -> Vec<f64> {
     if axis.log {
         let powers = axis.from.log10().ceil() as i32..=(axis.to.log10() + 1e-9).floor() as i32;
         return powers.map(|power| 10_f64.powi(power)).collect();
@@ -365,7 +365,7 @@ fn ticks(axis: &Axis) -> Vec<f64> {
     (first..=last).map(|count| count as f64 * step).collect()
 }
 
-fn label(axis: &Axis, value: f64) -> String {
+pub(super) fn label(axis: &Axis, value: f64) -> String {
     let value = if axis.percent { value * 100.0 } else { value };
     let digits = (0..4).find(|digits| {
         let power = 10_f64.powi(*digits);

@@ -27,6 +27,8 @@ pub struct Column {
     pub drawn: bool,
     /// The cases of the bar chart; all if none is named.
     pub(crate) drawn_in: &'static [&'static str],
+    /// The series of the page's box plot, if there is one.
+    pub(crate) boxes: Option<&'static str>,
     /// True if three significant digits are shown, or all before the point.
     significant: bool,
     pub(crate) finding: Option<Finding>,
@@ -92,6 +94,7 @@ impl Column {
             absent: None,
             drawn: false,
             drawn_in: &[],
+            boxes: None,
             significant: false,
             finding: None,
             scale: 1.0,
@@ -168,6 +171,17 @@ impl Column {
         Self {
             drawn_in: cases,
             ..self.drawn()
+        }
+    }
+
+    /// Adds a box plot to the page. Each element of `series` in a sample is one of five numbers: least, first quartile,
+    /// median, third quartile, greatest, in the unit of `table.csv`. Of several rounds, the plot shows the least and the
+    /// greatest of all, and the medians of the other three.
+    #[must_use]
+    pub fn boxes(self, series: &'static str) -> Self {
+        Self {
+            boxes: Some(series),
+            ..self
         }
     }
 

@@ -5,6 +5,7 @@
 //! record, `findings` turns them into sentences, and `report` writes the files for readers.
 
 pub(crate) mod awake;
+pub(crate) mod boxes;
 pub(crate) mod chart;
 pub(crate) mod column;
 pub(crate) mod definition;

@@ -6,7 +6,7 @@ use super::column::Column;
 use super::definition::{Definition, Entry, Published};
 use super::results::{Results, Row};
 use super::statistics::Estimate;
-use super::{chart, findings};
+use super::{boxes, chart, findings};
 
 /// The same style as the demo's page.
 const STYLE: &str = include_str!("page.css");
@@ -30,6 +30,9 @@ pub(crate) fn page(results: &Results, method: &[String]) -> String {
     page.push_str("<div class=\"charts\">\n");
     for column in results.columns.iter().filter(|column| column.drawn) {
         page.push_str(&chart::bars(results, column));
+    }
+    for column in &results.columns {
+        page.push_str(&boxes::of_column(results, column));
     }
     page.push_str("</div>\n");
     tables(&mut page, results);
