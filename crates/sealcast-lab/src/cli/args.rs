@@ -82,6 +82,8 @@ pub(super) enum Command {
     /// The receiving end of a run of `delay`
     #[command(hide = true)]
     DelayReceive(DelayEndArgs),
+    /// Measure video latency and network latency of a camera behind gateways: codec, carrier, unit, encryption off and on
+    Latency(LatencyArgs),
     /// Measure the share of frames that arrive in time over a lossy link, compared with SRT and plain RTP
     Link(LinkCommand),
     /// The sending end of a run of `link`
@@ -193,6 +195,15 @@ pub(super) struct LiveArgs {
     #[arg(long, value_name = "NUMBER", conflicts_with_all = ["seconds", "quick"],
         value_parser = clap::value_parser!(u16).range(1..=1000))]
     pub(super) hours: Option<u16>,
+}
+
+#[derive(Args, Debug)]
+pub(super) struct LatencyArgs {
+    #[command(flatten)]
+    pub(super) common: CommonArgs,
+    /// The link between the gateways: none, lan, wlan, internet or 5mbit [default: internet]
+    #[arg(long, value_name = "NAME")]
+    pub(super) profile: Option<String>,
 }
 
 #[derive(Args, Debug)]

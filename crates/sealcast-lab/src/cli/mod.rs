@@ -8,6 +8,7 @@ mod delay;
 mod gateway;
 mod glass;
 mod handshake;
+mod latency;
 mod link;
 mod live;
 mod load;
@@ -46,6 +47,7 @@ pub fn run() -> ExitCode {
         Command::Delay(args) => delay::run(&args),
         Command::DelaySend(args) => delay::send(&args),
         Command::DelayReceive(args) => delay::receive(&args),
+        Command::Latency(args) => latency::run(&args),
         Command::Link(args) => link::run(&args),
         Command::LinkSend(args) => link::send(&args),
         Command::LinkReceive(args) => link::receive(&args),

@@ -6,6 +6,7 @@ pub(crate) mod energy;
 pub mod gateway;
 pub mod glass;
 pub mod handshake;
+pub mod latency;
 pub mod link;
 pub mod live;
 pub mod load;
@@ -17,12 +18,13 @@ use sealcast::failure::{Failure, FailureKind, Result};
 use crate::harness::Experiment;
 
 /// The experiments that a definition can name.
-pub static ALL: [&Experiment; 11] = [
+pub static ALL: [&Experiment; 12] = [
     &ciphers::CIPHERS,
     &delay::DELAY,
     &gateway::GATEWAY,
     &glass::GLASS,
     &handshake::HANDSHAKE,
+    &latency::LATENCY,
     &link::LINK,
     &live::LIVE,
     &load::LOAD,

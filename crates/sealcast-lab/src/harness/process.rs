@@ -93,6 +93,13 @@ impl Program {
 
     /// Starts it; its standard error goes to the file `log`.
     pub(crate) fn start(name: &'static str, command: Command, log: &Path) -> Result<Self> {
+        let (mut program, stdin) = Self::with_input(name, command, log)?;
+        program.stdin = Some(stdin);
+        Ok(program)
+    }
+
+    /// Starts it with its standard input in the caller's hands, for data that are not lines.
+    pub(crate) fn with_input(name: &'static str, command: Command, log: &Path) -> Result<(Self, ChildStdin)> {
         let (mut program, stdin, stdout) = Self::with_pipes(name, command, log)?;
         let (sender, lines) = channel();
         std::thread::spawn(move || {
@@ -102,9 +109,8 @@ impl Program {
                 }
             }
         });
-        program.stdin = Some(stdin);
         program.lines = lines;
-        Ok(program)
+        Ok((program, stdin))
     }
 
     /// Starts it with its standard input and output in the caller's hands, for data that are not lines.

@@ -34,7 +34,7 @@ impl Summary {
     }
 
     /// Adds these figures to a sample: `NAME_mean_UNIT`, `_median_`, `_min_`, `_max_`, `_sd_`, and the series
-    /// `NAME_box`.
+    /// `NAME_UNIT_box`.
     pub(crate) fn into_sample(self, sample: Sample, name: &str, unit: &str) -> Sample {
         let [least, _, median, _, most] = self.five;
         let figures = [
@@ -49,7 +49,7 @@ impl Summary {
             .fold(sample, |sample, (kind, value)| {
                 sample.with(&format!("{name}_{kind}_{unit}"), value)
             })
-            .with_series(&format!("{name}_box"), self.five.to_vec())
+            .with_series(&format!("{name}_{unit}_box"), self.five.to_vec())
     }
 }
 
@@ -66,7 +66,7 @@ mod tests {
         assert_eq!((value("video_mean_ms"), value("video_median_ms")), (3.0, 3.0));
         assert_eq!((value("video_min_ms"), value("video_max_ms")), (1.0, 5.0));
         assert!((value("video_sd_ms") - 2.5_f64.sqrt()).abs() < 1e-12);
-        assert_eq!(sample.series["video_box"], [1.0, 2.0, 3.0, 4.0, 5.0]);
+        assert_eq!(sample.series["video_ms_box"], [1.0, 2.0, 3.0, 4.0, 5.0]);
         assert_eq!(Summary::of(Vec::new()), None);
     }
 }

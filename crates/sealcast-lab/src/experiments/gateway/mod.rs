@@ -17,7 +17,10 @@ mod rtsps;
 mod system;
 mod traffic;
 
+pub(crate) use pair::free_port;
+pub(crate) use player::connect;
 pub use relay::relay;
+pub(crate) use rtsps::python;
 
 use crate::harness::Experiment;
 

@@ -127,6 +127,6 @@ fn camera_paths(load: &Load, cameras: &Cameras, ports: &[u16]) -> io::Result<Vec
 }
 
 /// An unused TCP port.
-fn free_port() -> io::Result<u16> {
+pub(crate) fn free_port() -> io::Result<u16> {
     Ok(TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?.local_addr()?.port())
 }

@@ -16,7 +16,7 @@ const PATIENCE: Duration = Duration::from_secs(15);
 const RETRY: Duration = Duration::from_millis(20);
 
 /// Connects to a local server that may not listen yet.
-pub(super) fn connect(port: u16) -> io::Result<TcpStream> {
+pub(crate) fn connect(port: u16) -> io::Result<TcpStream> {
     let began = Instant::now();
     let stream = loop {
         match TcpStream::connect((Ipv4Addr::LOCALHOST, port)) {

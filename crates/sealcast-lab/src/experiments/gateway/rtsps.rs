@@ -74,7 +74,7 @@ pub(super) fn open(
 }
 
 /// A Python that has GStreamer's RTSP server: the system's Python, which need not be the first in `PATH`.
-fn python() -> Result<Command> {
+pub(crate) fn python() -> Result<Command> {
     let probe = "import gi; gi.require_version('GstRtspServer', '1.0')";
     let found = ["/usr/bin/python3", "python3"].into_iter().find(|python| {
         let mut command = Command::new(python);

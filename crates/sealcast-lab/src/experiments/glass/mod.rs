@@ -14,6 +14,9 @@ mod pipes;
 mod reader;
 mod sealcast_pair;
 
+pub(crate) use painter::Painter;
+pub(crate) use pictures::Pictures;
+
 use crate::harness::Experiment;
 
 /// `sealcast-lab glass`.

@@ -17,7 +17,7 @@ use crate::harness::scheduling::raise_priority;
 /// A thread that paints until it is dropped, or nobody takes its pictures any more.
 ///
 /// Drop the program that reads them first: the thread may wait for room in the pipe.
-pub(super) struct Painter {
+pub(crate) struct Painter {
     over: Arc<AtomicBool>,
     /// The kernel's id of the thread.
     pub(super) id: i32,
@@ -29,7 +29,7 @@ impl Painter {
     ///
     /// # Errors
     /// The system gives no thread.
-    pub(super) fn start(pictures: Pictures, to: ChildStdin) -> Result<Self> {
+    pub(crate) fn start(pictures: Pictures, to: ChildStdin) -> Result<Self> {
         let painter = pictures.painter()?;
         let over = Arc::new(AtomicBool::new(false));
         let (theirs, (sender, started)) = (Arc::clone(&over), channel());

@@ -14,17 +14,17 @@ const RATES: std::ops::RangeInclusive<u32> = 1..=240;
 /// The pictures of a case, and how they are encoded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Pictures {
+pub(crate) struct Pictures {
     /// In pixels, even.
-    pub(super) width: usize,
+    pub(crate) width: usize,
     /// In pixels, even.
-    pub(super) height: usize,
+    pub(crate) height: usize,
     /// Pictures a second.
-    pub(super) rate: u32,
+    pub(crate) rate: u32,
     /// The encoder's target, in bits a second.
-    pub(super) bitrate: u32,
+    pub(crate) bitrate: u32,
     /// Pictures from keyframe to keyframe.
-    pub(super) gop: u32,
+    pub(crate) gop: u32,
 }
 
 impl Pictures {
@@ -43,7 +43,7 @@ impl Pictures {
     }
 
     /// A painter of such pictures.
-    pub(super) fn painter(&self) -> Result<CardPainter> {
+    pub(crate) fn painter(&self) -> Result<CardPainter> {
         CardPainter::new(self.width, self.height).ok_or_else(|| {
             let what = format!("no clock fits into pictures of {}x{}", self.width, self.height);
             Failure::new(FailureKind::Usage, what, "choose even sides from 160x120 on")

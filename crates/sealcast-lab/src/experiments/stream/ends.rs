@@ -229,7 +229,7 @@ impl Stream<'_> {
 }
 
 /// Logs have the time since 1970 of a monotonic clock that was set when the program started.
-fn wall_clock_ns() -> i64 {
+pub(crate) fn wall_clock_ns() -> i64 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     i64::try_from(since.as_nanos()).unwrap_or(i64::MAX)
 }
