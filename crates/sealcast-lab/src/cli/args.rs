@@ -82,7 +82,8 @@ pub(super) enum Command {
     /// The receiving end of a run of `delay`
     #[command(hide = true)]
     DelayReceive(DelayEndArgs),
-    /// Measure video latency and network latency of a camera behind gateways: codec, carrier, unit, encryption off and on
+    /// Measure video latency and network latency of a camera behind gateways: codec, carrier, unit, encryption off and
+    /// on
     Latency(LatencyArgs),
     /// Measure the share of frames that arrive in time over a lossy link, compared with SRT and plain RTP
     Link(LinkCommand),

@@ -1,11 +1,10 @@
 //! Output and files of `sealcast-lab handshake`. Times have no bounds here, since they depend on the machine.
 
-use std::collections::HashMap;
 use std::path::Path;
 use std::process::{Command, Output};
 
+use crate::output::{record, table, value};
 use sealcast_testkit::counter::Counter;
-use serde_json::Value;
 
 fn handshake(arguments: &[&str], out: Option<&Path>) -> (Option<i32>, String) {
     let mut command = Command::new(env!("CARGO_BIN_EXE_sealcast-lab"));
@@ -16,24 +15,6 @@ fn handshake(arguments: &[&str], out: Option<&Path>) -> (Option<i32>, String) {
     let Output { status, stdout, stderr } = command.output().expect("it runs");
     let said = [stdout, stderr].map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
     (status.code(), said.concat())
-}
-
-fn record(folder: &Path) -> Vec<Value> {
-    let text = std::fs::read_to_string(folder.join("record.jsonl")).expect("a record");
-    text.lines()
-        .map(|line| serde_json::from_str(line).expect("JSON"))
-        .collect()
-}
-
-fn table(folder: &Path) -> Vec<HashMap<String, String>> {
-    let mut table = csv::Reader::from_path(folder.join("table.csv")).expect("a table");
-    table.deserialize().map(|line| line.expect("a line")).collect()
-}
-
-fn value(line: &HashMap<String, String>, column: &str) -> f64 {
-    let text = &line[column];
-    text.parse()
-        .unwrap_or_else(|_| panic!("{column} is '{text}' in {line:?}"))
 }
 
 /// Few handshakes with mechanisms whose key pairs are quick to make.
@@ -60,7 +41,7 @@ fn the_table_and_the_report_come_from_the_turns_in_the_record() {
     let all = record(folder.path());
     assert_eq!((all.len(), &all[..5]), (13, &first[..]), "it goes on");
 
-    let lines = table(folder.path());
+    let lines = table(&folder.path().join("table.csv"));
     assert_eq!(lines.len(), 5, "four of ours, and the published one");
     for line in lines.iter().filter(|line| !line["mechanism"].is_empty()) {
         let own = all[1..]

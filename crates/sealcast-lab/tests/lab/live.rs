@@ -1,40 +1,19 @@
 //! Output and files of `sealcast-lab live`. Times have no bounds here, since they depend on the machine.
 
-use std::collections::HashMap;
 use std::path::Path;
-use std::process::{Command, Output};
+use std::process::Command;
 
 use sealcast_testkit::counter::Counter;
 use serde_json::Value;
 
+use crate::output::{Line, record, run, table, value};
+
 fn live(arguments: &[&str], out: &Path) -> (Option<i32>, String) {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_sealcast-lab"));
-    command.args(["live", "--quick"]).args(arguments).arg("--out").arg(out);
-    let Output { status, stdout, stderr } = command.output().expect("it runs");
-    let said = [stdout, stderr].map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
-    (status.code(), said.concat())
-}
-
-fn record(folder: &Path) -> Vec<Value> {
-    let text = std::fs::read_to_string(folder.join("record.jsonl")).expect("a record");
-    text.lines()
-        .map(|line| serde_json::from_str(line).expect("JSON"))
-        .collect()
-}
-
-fn table(file: &Path) -> Vec<HashMap<String, String>> {
-    let mut table = csv::Reader::from_path(file).expect("a table");
-    table.deserialize().map(|line| line.expect("a line")).collect()
-}
-
-fn value(line: &HashMap<String, String>, column: &str) -> f64 {
-    let text = &line[column];
-    text.parse()
-        .unwrap_or_else(|_| panic!("{column} is '{text}' in {line:?}"))
+    run(["live", "--quick"].into_iter().chain(arguments.iter().copied()), out)
 }
 
 /// Holds the files of a run of the first round to its turn.
-fn assert_files(folder: &Path, line: &HashMap<String, String>, turns: &[Value]) {
+fn assert_files(folder: &Path, line: &Line, turns: &[Value]) {
     let name = format!("{}-{}-1", line["case"], line["system"]);
     let runs = folder.join("runs").join(name);
     let periods = table(&runs.join("periods.csv"));
@@ -61,12 +40,12 @@ fn a_stream_under_a_suite_and_under_a_study_cipher_is_measured_on_loopback_and_o
         "none",
         "--rounds",
     ];
-    let run = |rounds: &str| live(&[&only[..], &[rounds]].concat(), folder.path());
-    let (code, said) = run("1");
+    let round = |rounds: &str| live(&[&only[..], &[rounds]].concat(), folder.path());
+    let (code, said) = round("1");
     assert_eq!(code, Some(0), "{said}");
     let first = record(folder.path());
     assert_eq!(first.len(), 5, "a header, and two suites in two cases: {said}");
-    let (code, said) = run("2");
+    let (code, said) = round("2");
     assert_eq!(code, Some(0), "{said}");
     let all = record(folder.path());
     assert_eq!((all.len(), &all[..5]), (9, &first[..]), "it goes on");

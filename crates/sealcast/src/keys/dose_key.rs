@@ -1,7 +1,7 @@
 //! The suite that seals and opens each record several times, to measure what doing so once costs.
 //!
-//! A single seal takes microseconds, which scheduling hides. Sealed 64 times it shows, and the slope of a latency or of CPU
-//! time against the number of times is the cost of one seal; the intercept is everything else.
+//! A single seal takes microseconds, which scheduling hides. Sealed 64 times it shows, and the slope of a latency or of
+//! CPU time against the number of times is the cost of one seal; the intercept is everything else.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -17,8 +17,8 @@ pub const DOSE_PERIOD_NS: u64 = 500_000_000;
 /// Seed of the order.
 const ORDER_SEED: u64 = 0xD05E;
 
-/// AES-128-GCM, with media records sealed and opened as many times as [`dose`] says. With a dose of 0 a record is neither
-/// encrypted nor authenticated.
+/// AES-128-GCM, with media records sealed and opened as many times as [`dose`] says. With a dose of 0 a record is
+/// neither encrypted nor authenticated.
 pub const INSECURE_DOSE: Suite = Suite {
     id: 237,
     name: "insecure-dose",

@@ -2,9 +2,9 @@
 //!
 //! Each suite is a stream cipher with Poly1305 over header and ciphertext, combined as in RFC 8439, section 2.8; the
 //! one-time key is the first 32 bytes of the record's keystream. `none` protects nothing: what is measured without
-//! protection is measured under it. `dose` seals records several times, so that the cost of once can be told. Most of these
-//! ciphers are old, broken or have short keys. A session therefore uses one only if both ends requested it by name, and
-//! then offers no other suite.
+//! protection is measured under it. `dose` seals records several times, so that the cost of once can be told. Most of
+//! these ciphers are old, broken or have short keys. A session therefore uses one only if both ends requested it by
+//! name, and then offers no other suite.
 
 use aws_lc_rs::cipher::{AES_128, EncryptingKey, EncryptionContext, UnboundCipherKey};
 use aws_lc_rs::constant_time::verify_slices_are_equal;

@@ -148,7 +148,11 @@ impl Run<'_> {
         // A player that comes too early is turned away.
         connect(port).map_err(|error| {
             let what = format!("the viewer gateway does not listen ({error})");
-            Failure::new(FailureKind::Network, what, "see what it printed, in the files of the run")
+            Failure::new(
+                FailureKind::Network,
+                what,
+                "see what it printed, in the files of the run",
+            )
         })?;
         let quota = match self.case.cpu_percent {
             0 => None,

@@ -1,8 +1,8 @@
 //! Video latency and network latency of a camera behind a pair of gateways, after Table 2 and Table 3 of paper 000, and
 //! of a session with selective encryption, after Table 3 of paper 002.
 //!
-//! The camera is GStreamer's RTSP server with an encoder. The laboratory paints its pictures, with the time in each, and
-//! `sealcast probe` reads that time from the decoded ones.
+//! The camera is GStreamer's RTSP server with an encoder. The laboratory paints its pictures, with the time in each,
+//! and `sealcast probe` reads that time from the decoded ones.
 
 mod camera;
 mod case;

@@ -9,8 +9,8 @@ use sealcast::failure::{Failure, FailureKind, Result};
 
 /// Where the kernel shows control groups; version 1 has a folder for each controller.
 const GROUPS: &str = "/sys/fs/cgroup";
-/// Interval after which the share is renewed, in µs. It is short, so that a process which used up its share does not wait
-/// for long, as on a slower machine; the kernel allows no shares below a millisecond.
+/// Interval after which the share is renewed, in µs. It is short, so that a process which used up its share does not
+/// wait for long, as on a slower machine; the kernel allows no shares below a millisecond.
 const PERIOD_US: u32 = 20_000;
 
 /// A control group; it is removed when it is dropped, after its processes have ended.

@@ -29,8 +29,8 @@ pub(super) const VIDEO_REST: &str = "video_rest_of";
 pub(super) const CPU_REST: &str = "cpu_rest_of";
 /// The seal stage with each dose but 0, in µs.
 pub(super) const RESPONSE: &str = "seal_us_by_dose";
-/// The bare primitive is measured in bursts of frames with pauses between them, so that what else the machine does for a
-/// moment does not decide the figure.
+/// The bare primitive is measured in bursts of frames with pauses between them, so that what else the machine does for
+/// a moment does not decide the figure.
 const BURSTS: usize = 200;
 const FRAMES_A_BURST: usize = 10;
 const BETWEEN_BURSTS: Duration = Duration::from_millis(5);
@@ -269,8 +269,8 @@ mod tests {
         assert_eq!(line(&missing), None);
     }
 
-    /// A stream of 15 frames in each period. Sealing takes 5 µs and 2 more for each dose, opening 9 and 3, and processor
-    /// time grows by both.
+    /// A stream of 15 frames in each period. Sealing takes 5 µs and 2 more for each dose, opening 9 and 3, and
+    /// processor time grows by both.
     fn seen() -> Seen {
         let period = DOSE_PERIOD_NS as i64;
         let at = |dose: u32, fixed: f64, each: f64| Some(fixed + each * f64::from(dose));
