@@ -172,8 +172,8 @@ impl Column {
     }
 
     /// Adds a box plot to the page. Each element of `series` in a sample is one of five numbers: least, first quartile,
-    /// median, third quartile, greatest, in the unit of `table.csv`. Of several rounds, the plot shows the least and the
-    /// greatest of all, and the medians of the other three.
+    /// median, third quartile, greatest, in the unit of `table.csv`. Of several rounds, the plot shows the least and
+    /// the greatest of all, and the medians of the other three.
     #[must_use]
     pub fn boxes(self, series: &'static str) -> Self {
         Self {
