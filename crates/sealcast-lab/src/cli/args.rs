@@ -62,6 +62,8 @@ pub(super) enum Command {
     Handshake(HandshakeArgs),
     /// Measure the same live stream under each suite: delay, CPU time, bytes and energy of publisher and viewer
     Live(LiveArgs),
+    /// Measure a stream as a paper does between Raspberry Pis: rates, resources, temperature and latency of both ends
+    Pipeline(PipelineArgs),
     /// Measure one implementation in a separate process, for `ciphers`
     #[command(hide = true)]
     CipherAlone(CipherAloneArgs),
@@ -94,10 +96,13 @@ pub(super) enum Command {
     /// Run the program `sealcast` of this build
     #[command(hide = true)]
     Sealcast(SealcastArgs),
+    /// The decoder's process of the program `sealcast` of this build, which starts it from its own file
+    #[command(hide = true)]
+    Decoder(SealcastArgs),
 }
 
 /// Options of every experiment.
-#[derive(Args, Debug)]
+#[derive(Args, Debug, Default)]
 pub(super) struct CommonArgs {
     /// A reduced run that takes at most three minutes
     #[arg(long)]
@@ -184,6 +189,12 @@ pub(super) struct LiveArgs {
     #[arg(long, value_name = "NUMBER", conflicts_with_all = ["seconds", "quick"],
         value_parser = clap::value_parser!(u16).range(1..=1000))]
     pub(super) hours: Option<u16>,
+}
+
+#[derive(Args, Debug)]
+pub(super) struct PipelineArgs {
+    #[command(flatten)]
+    pub(super) common: CommonArgs,
 }
 
 #[derive(Args, Debug)]

@@ -11,6 +11,7 @@ mod link;
 mod live;
 mod load;
 mod net;
+mod pipeline;
 mod proxy;
 mod report;
 mod run;
@@ -35,6 +36,7 @@ pub fn run() -> ExitCode {
         Command::Load(args) => load::run(&args),
         Command::Handshake(args) => handshake::run(&args),
         Command::Live(args) => live::run(&args),
+        Command::Pipeline(args) => pipeline::run(&args),
         Command::Verify(args) => verify::run(&args),
         Command::Report(args) => report::run(&args),
         Command::Delay(args) => delay::run(&args),
@@ -46,6 +48,7 @@ pub fn run() -> ExitCode {
         Command::Gateway(args) => gateway::run(&args),
         Command::GatewayRelay(args) => gateway::relay(&args),
         Command::Sealcast(args) => Ok(gateway::sealcast(&args)),
+        Command::Decoder(args) => Ok(pipeline::decoder(&args)),
     };
     done.unwrap_or_else(|failure| {
         eprintln!("sealcast-lab: {failure}");

@@ -8,6 +8,7 @@ pub mod handshake;
 pub mod link;
 pub mod live;
 pub mod load;
+pub mod pipeline;
 pub mod throughput;
 
 use sealcast::failure::{Failure, FailureKind, Result};
@@ -15,7 +16,7 @@ use sealcast::failure::{Failure, FailureKind, Result};
 use crate::harness::Experiment;
 
 /// The experiments that a definition can name.
-pub static ALL: [&Experiment; 8] = [
+pub static ALL: [&Experiment; 9] = [
     &ciphers::CIPHERS,
     &delay::DELAY,
     &gateway::GATEWAY,
@@ -23,6 +24,7 @@ pub static ALL: [&Experiment; 8] = [
     &link::LINK,
     &live::LIVE,
     &load::LOAD,
+    &pipeline::PIPELINE,
     &throughput::THROUGHPUT,
 ];
 
