@@ -11,6 +11,7 @@ mod link;
 mod live;
 mod load;
 mod net;
+mod papers;
 mod pipeline;
 mod proxy;
 mod report;
@@ -36,6 +37,7 @@ pub fn run() -> ExitCode {
         Command::Load(args) => load::run(&args),
         Command::Handshake(args) => handshake::run(&args),
         Command::Live(args) => live::run(&args),
+        Command::Papers(args) => papers::run(&args),
         Command::Pipeline(args) => pipeline::run(&args),
         Command::Verify(args) => verify::run(&args),
         Command::Report(args) => report::run(&args),

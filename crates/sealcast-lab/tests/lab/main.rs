@@ -9,6 +9,7 @@ mod handshake;
 mod link;
 mod live;
 mod load;
+mod papers;
 mod pipeline;
 mod report;
 mod throughput;
