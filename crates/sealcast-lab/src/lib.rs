@@ -7,6 +7,7 @@ pub mod experiments;
 pub mod harness;
 pub mod net;
 pub mod netem;
+mod papers;
 pub mod proxy;
 pub mod report;
 pub mod verify;

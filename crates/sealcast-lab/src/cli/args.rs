@@ -62,6 +62,10 @@ pub(super) enum Command {
     Handshake(HandshakeArgs),
     /// Measure the same live stream under each suite: delay, CPU time, bytes and energy of publisher and viewer
     Live(LiveArgs),
+    /// Put each figure and table of five research papers beside the same of this machine, on one page
+    Papers(PapersArgs),
+    /// Measure a stream as a paper does between Raspberry Pis: rates, resources, temperature and latency of both ends
+    Pipeline(PipelineArgs),
     /// Measure one implementation in a separate process, for `ciphers`
     #[command(hide = true)]
     CipherAlone(CipherAloneArgs),
@@ -109,7 +113,7 @@ pub(super) enum Command {
 }
 
 /// Options of every experiment.
-#[derive(Args, Debug)]
+#[derive(Args, Debug, Default)]
 pub(super) struct CommonArgs {
     /// A reduced run that takes at most three minutes
     #[arg(long)]
@@ -213,6 +217,29 @@ pub(super) struct StreamArgs {
     pub(super) common: CommonArgs,
     #[command(flatten)]
     pub(super) meter: MeterArgs,
+}
+
+#[derive(Args, Debug)]
+pub(super) struct PapersArgs {
+    /// Reduced runs of all experiments, which take at most ten minutes together
+    #[arg(long)]
+    pub(super) quick: bool,
+    /// Measure only these experiments; the page shows the records of the others that are there
+    #[arg(long, value_name = "NAMES", value_delimiter = ',')]
+    pub(super) only: Vec<String>,
+    /// Measure nothing: make the page anew from the records that are there
+    #[arg(long, conflicts_with_all = ["quick", "only"])]
+    pub(super) rebuild: bool,
+    /// Write index.html into this folder, and each experiment's record and report into a folder there; continue records
+    /// that are there
+    #[arg(long, value_name = "FOLDER", default_value = "papers-results")]
+    pub(super) out: PathBuf,
+}
+
+#[derive(Args, Debug)]
+pub(super) struct PipelineArgs {
+    #[command(flatten)]
+    pub(super) common: CommonArgs,
 }
 
 #[derive(Args, Debug)]

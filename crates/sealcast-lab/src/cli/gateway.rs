@@ -68,3 +68,10 @@ pub(super) fn sealcast(args: &SealcastArgs) -> ExitCode {
     });
     sealcast::cli::run_with(std::iter::once("sealcast".into()).chain(args.arguments.iter().cloned()))
 }
+
+/// The decoder's process. A program starts it from the file that it runs itself, which is the laboratory's for the
+/// `sealcast` of this build. It ends with its socket.
+pub(super) fn decoder(args: &SealcastArgs) -> ExitCode {
+    let own = ["sealcast".into(), "decoder".into()];
+    sealcast::cli::run_with(own.into_iter().chain(args.arguments.iter().cloned()))
+}

@@ -13,6 +13,8 @@ mod link;
 mod live;
 mod load;
 mod net;
+mod papers;
+mod pipeline;
 mod proxy;
 mod report;
 mod run;
@@ -40,6 +42,8 @@ pub fn run() -> ExitCode {
         Command::Load(args) => load::run(&args),
         Command::Handshake(args) => handshake::run(&args),
         Command::Live(args) => live::run(&args),
+        Command::Papers(args) => papers::run(&args),
+        Command::Pipeline(args) => pipeline::run(&args),
         Command::Price(args) => stream::run(&PRICE, &args),
         Command::Resolution(args) => stream::run(&RESOLUTION, &args),
         Command::Verify(args) => verify::run(&args),
@@ -55,7 +59,7 @@ pub fn run() -> ExitCode {
         Command::GatewayRelay(args) => gateway::relay(&args),
         Command::Glass(args) => glass::run(&args),
         Command::Sealcast(args) => Ok(gateway::sealcast(&args)),
-        Command::Decoder(args) => Ok(glass::decoder(&args)),
+        Command::Decoder(args) => Ok(gateway::decoder(&args)),
     };
     done.unwrap_or_else(|failure| {
         eprintln!("sealcast-lab: {failure}");

@@ -84,23 +84,22 @@ pub(super) fn name_boringtun(definition: &mut Definition, program: &str) {
 /// Measures, prints the findings, and writes the files if a folder is given.
 pub(super) fn measure(definition: Definition, common: &CommonArgs) -> Result<ExitCode> {
     let experiment = experiments::by_name(&definition.experiment)?;
-    let method = match definition.method.is_empty() {
-        true => Definition::parse(experiment.definition)?.method,
-        false => definition.method.clone(),
-    };
+    let method = experiment.method(&definition)?;
     let scratch = tempfile::tempdir().map_err(|error| {
         let what = format!("there is no room for temporary files ({error})");
         Failure::new(FailureKind::Sink, what, "set TMPDIR")
     })?;
     let folder = common.out.clone().unwrap_or_else(|| scratch.path().to_owned());
     let results = control::until_signalled(move |stop| {
-        harness::run(experiment, &definition, &folder, stop, &|words| eprintln!("{words}"))
+        harness::run(experiment, &definition, &folder, stop, &|progress| {
+            eprintln!("{progress}")
+        })
     })?;
     print!("{}", harness::terminal(&results));
     if let Some(out) = &common.out {
         harness::write(&results, &method, out)?;
         println!(
-            "written: record.jsonl, table.csv, table.md and report.html in {}",
+            "written: record.jsonl, definition.toml, table.csv, table.md and report.html in {}",
             out.display()
         );
     }

@@ -10,6 +10,7 @@ pub mod latency;
 pub mod link;
 pub mod live;
 pub mod load;
+pub mod pipeline;
 pub mod stream;
 pub mod throughput;
 
@@ -18,7 +19,7 @@ use sealcast::failure::{Failure, FailureKind, Result};
 use crate::harness::Experiment;
 
 /// The experiments that a definition can name.
-pub static ALL: [&Experiment; 12] = [
+pub static ALL: [&Experiment; 13] = [
     &ciphers::CIPHERS,
     &delay::DELAY,
     &gateway::GATEWAY,
@@ -28,6 +29,7 @@ pub static ALL: [&Experiment; 12] = [
     &link::LINK,
     &live::LIVE,
     &load::LOAD,
+    &pipeline::PIPELINE,
     &stream::PRICE,
     &stream::RESOLUTION,
     &throughput::THROUGHPUT,

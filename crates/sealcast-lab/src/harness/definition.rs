@@ -26,6 +26,10 @@ pub struct Definition {
     /// Duration of each measurement in seconds, without its warm-up; 0 if the cases decide how long it takes.
     #[serde(default)]
     pub seconds: f64,
+    /// About how many seconds a whole run takes on two cores; 0 if nobody knows. For estimates before anything is
+    /// measured.
+    #[serde(default)]
+    pub takes_seconds: f64,
     /// Seed for the order of turns and all other random choices.
     #[serde(default = "one")]
     pub seed: u64,
@@ -76,6 +80,8 @@ pub struct Quick {
     pub rounds: Option<usize>,
     /// Seconds of each measurement.
     pub seconds: Option<f64>,
+    /// About how many seconds all of it takes on two cores.
+    pub takes_seconds: Option<f64>,
     /// Cases that remain; all if none is named.
     pub cases: Vec<String>,
     /// Systems that remain; all if none is named.
@@ -188,6 +194,7 @@ impl Definition {
         let quick = std::mem::take(&mut self.quick);
         self.rounds = quick.rounds.unwrap_or(self.rounds);
         self.seconds = quick.seconds.unwrap_or(self.seconds);
+        self.takes_seconds = quick.takes_seconds.unwrap_or(self.takes_seconds);
         keep(&mut self.cases, &quick.cases);
         keep(&mut self.systems, &quick.systems);
         self.settings.extend(quick.settings);
@@ -210,8 +217,11 @@ impl Definition {
             let what = format!("--only {wrong} is neither a case nor a system");
             return Err(Failure::new(FailureKind::Usage, what, hint));
         }
+        let size = |definition: &Self| (definition.cases.len() * definition.systems.len().max(1)) as f64;
+        let before = size(self);
         keep(&mut self.cases, names);
         keep(&mut self.systems, names);
+        self.takes_seconds *= size(self) / before;
         Ok(())
     }
 

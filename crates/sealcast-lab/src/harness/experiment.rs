@@ -49,6 +49,19 @@ impl Experiment {
     }
 }
 
+impl Experiment {
+    /// How the figures of a definition are obtained: its own words, or those of the built-in one.
+    ///
+    /// # Errors
+    /// None in practice: a test reads the built-in definitions.
+    pub(crate) fn method(&self, definition: &Definition) -> Result<Vec<String>> {
+        match definition.method.is_empty() {
+            true => Ok(Definition::parse(self.definition)?.method),
+            false => Ok(definition.method.clone()),
+        }
+    }
+}
+
 /// The place where an engine may leave files.
 pub struct Place<'a> {
     /// An existing folder.

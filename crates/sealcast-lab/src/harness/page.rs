@@ -19,6 +19,28 @@ pub(crate) fn escape(text: &str) -> String {
         .replace('"', "&quot;")
 }
 
+/// Escapes prose for HTML; what stands between backticks is code.
+pub(crate) fn prose(text: &str) -> String {
+    let parts = escape(text);
+    let parts = parts.split('`').enumerate();
+    let parts = parts.map(|(at, part)| match at % 2 {
+        0 => part.to_owned(),
+        _ => format!("<code>{part}</code>"),
+    });
+    parts.collect()
+}
+
+/// The place of a system in a case on its experiment's page.
+pub(crate) fn anchor(case: &str, system: &str) -> String {
+    let plain = |name: &str| -> String {
+        let letters = name
+            .chars()
+            .map(|letter| if letter.is_ascii_alphanumeric() { letter } else { '-' });
+        letters.collect()
+    };
+    format!("{}--{}", plain(case), plain(system))
+}
+
 /// The page in HTML.
 pub(crate) fn page(results: &Results, method: &[String]) -> String {
     let definition = &results.definition;
@@ -123,7 +145,8 @@ fn table(page: &mut String, results: &Results, columns: &[usize], rows: &[Row]) 
         for row in rows {
             let _ = write!(
                 page,
-                "<tr><td class=\"{}\">{}</td>",
+                "<tr id=\"{}\"><td class=\"{}\">{}</td>",
+                anchor(&row.case.name, &row.system.name),
                 chart::colour(results, row),
                 escape(&row.system.name)
             );

@@ -96,15 +96,14 @@ impl Record {
         let failed = |error: &dyn std::fmt::Display| unwritable(&path, error);
         fs::create_dir_all(folder).map_err(|error| failed(&error))?;
         let text = fs::read_to_string(&path).unwrap_or_default();
-        // A last line without a line end was cut off when the run was killed.
-        let whole = text.rfind('\n').map_or(0, |end| end + 1);
+        let whole = whole_lines(&text);
         let mut file = OpenOptions::new()
             .create(true)
             .append(true)
             .open(&path)
             .map_err(|error| failed(&error))?;
-        file.set_len(whole as u64).map_err(|error| failed(&error))?;
-        let mut lines = text[..whole].lines();
+        file.set_len(whole.len() as u64).map_err(|error| failed(&error))?;
+        let mut lines = whole.lines();
         let Some(first) = lines.next() else {
             put(&mut file, &header).map_err(|error| failed(&error))?;
             return Ok(Self {
@@ -129,6 +128,29 @@ impl Record {
                 made: known.made,
                 ..header
             },
+            taken,
+            file,
+            path,
+        })
+    }
+
+    /// Reads the record in `folder`, which stays as it is.
+    ///
+    /// # Errors
+    /// There is none, or it is no record of this program.
+    pub(crate) fn load(folder: &Path) -> Result<Self> {
+        let path = folder.join(FILE);
+        let unreadable = |error: &dyn std::fmt::Display| {
+            let what = format!("{} cannot be read ({error})", path.display());
+            Failure::new(FailureKind::Usage, what, "measure it first")
+        };
+        let file = File::open(&path).map_err(|error| unreadable(&error))?;
+        let text = fs::read_to_string(&path).map_err(|error| unreadable(&error))?;
+        let mut lines = whole_lines(&text).lines();
+        let header = read(&path, lines.next().ok_or_else(|| unreadable(&"it is empty"))?)?;
+        let taken = lines.map(|line| read(&path, line)).collect::<Result<Vec<Taken>>>()?;
+        Ok(Self {
+            header,
             taken,
             file,
             path,
@@ -181,6 +203,31 @@ pub(crate) fn definition_in(folder: &Path) -> Option<Definition> {
     BufReader::new(file).read_line(&mut first).ok()?;
     let header: Header = serde_json::from_str(&first).ok()?;
     Some(header.definition)
+}
+
+/// The reason why the record in a folder cannot be continued with this definition, here and now; `None` if it can, or
+/// there is none.
+pub(crate) fn obstacle_in(folder: &Path, definition: &Definition) -> Option<&'static str> {
+    let known = Record::load(folder).ok()?.header;
+    known.obstacle(&Header::new(definition, Vec::new(), Vec::new()))
+}
+
+/// The share of a run of so many rounds that the record in a folder has; 0 if there is none.
+pub(crate) fn share_done(folder: &Path, rounds: usize) -> f64 {
+    let Ok(record) = Record::load(folder) else { return 0.0 };
+    let done = |round: Option<usize>| {
+        let counts = |taken: &&Taken| {
+            matches!(taken.outcome, Outcome::Sample(_)) && round.is_none_or(|of| taken.turn.round == of)
+        };
+        record.taken.iter().filter(counts).count() as f64
+    };
+    let all = done(Some(0)) * rounds as f64;
+    if all > 0.0 { (done(None) / all).min(1.0) } else { 0.0 }
+}
+
+/// The lines that end. A last one without an end was cut off when the run was killed.
+fn whole_lines(text: &str) -> &str {
+    &text[..text.rfind('\n').map_or(0, |end| end + 1)]
 }
 
 /// Writes one line with a single write.

@@ -1,9 +1,13 @@
 //! Results computed from the samples of a record: a row for each system in each case.
 
+use std::path::Path;
+
+use sealcast::failure::Result;
+
 use super::column::Column;
 use super::definition::{Definition, Entry, Published};
 use super::environment;
-use super::experiment::Chart;
+use super::experiment::{Chart, Experiment};
 use super::record::{Outcome, Record};
 use super::sample::Sample;
 use super::statistics::Estimate;
@@ -26,6 +30,7 @@ pub struct Results {
 }
 
 /// The results of a system in a case.
+#[derive(Clone)]
 pub struct Row {
     /// The case.
     pub case: Entry,
@@ -96,6 +101,35 @@ impl Results {
         }
         results.rows.retain(|row| row.figures.iter().any(Option::is_some));
         results
+    }
+
+    /// The results in the record of a folder, which may be unfinished.
+    ///
+    /// # Errors
+    /// There is no record, or it is none of this program.
+    pub(crate) fn load(experiment: &Experiment, folder: &Path) -> Result<Self> {
+        let record = Record::load(folder)?;
+        let definition = record.header.definition.clone();
+        let charts = (experiment.charts)(&definition);
+        Ok(Self::new(definition, (experiment.columns)(), charts, record))
+    }
+
+    /// The rows of these cases and systems alone, and the published ones of the cases. A system is named as with
+    /// `--only`; no name means all.
+    pub(crate) fn narrowed(&self, cases: &[String], systems: &[String]) -> Self {
+        let is_case = |row: &Row| cases.is_empty() || cases.contains(&row.case.name);
+        let is_system = |row: &Row| {
+            systems.is_empty() || row.samples.is_empty() || systems.iter().any(|name| row.system.goes_by(name))
+        };
+        let rows = self.rows.iter().filter(|row| is_case(row) && is_system(row));
+        Self {
+            definition: self.definition.clone(),
+            columns: self.columns.clone(),
+            charts: self.charts.clone(),
+            rows: rows.cloned().collect(),
+            missing: Vec::new(),
+            facts: Vec::new(),
+        }
     }
 
     fn figures(&self, row: &Row) -> Vec<Option<Estimate>> {

@@ -16,6 +16,24 @@ use super::results::Results;
 use super::sample::Sample;
 use super::turn::{Turn, turns};
 
+/// A line about a run, and the time that it will still take.
+#[derive(Clone, Debug)]
+pub struct Progress {
+    /// The line.
+    pub words: String,
+    /// The estimated time until the run is complete; `None` before the first turn.
+    pub left: Option<Duration>,
+}
+
+impl std::fmt::Display for Progress {
+    fn fmt(&self, to: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        to.write_str(&self.words)
+    }
+}
+
+/// What is told of progress.
+pub type Told<'a> = &'a (dyn Fn(&Progress) + Sync);
+
 /// Minimum time between two progress lines, so that short turns do not fill the terminal.
 const PROGRESS: Duration = Duration::from_secs(1);
 
@@ -31,7 +49,7 @@ struct Bench<'a> {
     /// The time of the last progress line.
     last_told: Mutex<Option<Instant>>,
     stop: Stop<'a>,
-    told: &'a (dyn Fn(&str) + Sync),
+    told: Told<'a>,
 }
 
 /// Measures the turns that the record in `folder` lacks. Reports progress to `told`, and ends when `stop` becomes
@@ -45,15 +63,16 @@ pub fn run(
     definition: &Definition,
     folder: &Path,
     stop: &AtomicBool,
-    told: &(dyn Fn(&str) + Sync),
+    told: Told<'_>,
 ) -> Result<Results> {
+    let say = |words: String| told(&Progress { words, left: None });
     std::fs::create_dir_all(folder).map_err(|error| super::record::unwritable(folder, &error))?;
     let opened = (experiment.open)(definition, &Place { folder })?;
     for (name, value) in &opened.facts {
-        told(&format!("{name}: {value}"));
+        say(format!("{name}: {value}"));
     }
     for (system, why) in &opened.absent {
-        told(&format!("{system} is left out: {why}"));
+        say(format!("{system} is left out: {why}"));
     }
     let engine = &*opened.engine;
     let there = |name: &str| !opened.absent.iter().any(|(absent, _)| absent == name);
@@ -73,7 +92,7 @@ pub fn run(
         .cloned()
         .collect();
     if left.len() < all.len() {
-        told(&format!(
+        say(format!(
             "{} of {} turns are in the record already",
             all.len() - left.len(),
             all.len()
@@ -130,7 +149,8 @@ impl Bench<'_> {
     fn take(&self, turn: &Turn) -> Result<()> {
         let mut outcome = self.once(turn)?;
         if let Outcome::Failure(why) = &outcome {
-            (self.told)(&format!("{}, {}: {why}; once more", turn.case, turn.system));
+            let words = format!("{}, {}: {why}; once more", turn.case, turn.system);
+            (self.told)(&Progress { words, left: None });
             outcome = self.once(turn)?;
         }
         self.tell(turn, &outcome);
@@ -152,14 +172,21 @@ impl Bench<'_> {
             return;
         }
         *last_told = Some(Instant::now());
-        (self.told)(&format!(
-            "{done} of {}{}: round {}, {}, {}: {said}",
-            self.count,
-            self.remaining(done),
-            turn.round + 1,
-            turn.case,
-            turn.system
-        ));
+        let left = self.remaining(done);
+        let words = match done == self.count {
+            true => String::new(),
+            false => format!(", {} left", time(left)),
+        };
+        (self.told)(&Progress {
+            words: format!(
+                "{done} of {}{words}: round {}, {}, {}: {said}",
+                self.count,
+                turn.round + 1,
+                turn.case,
+                turn.system
+            ),
+            left: Some(left),
+        });
     }
 
     fn once(&self, turn: &Turn) -> Result<Outcome> {
@@ -193,21 +220,14 @@ impl Bench<'_> {
     }
 
     /// The estimated time for the remaining turns, at the speed of the previous ones.
-    fn remaining(&self, done: usize) -> String {
-        let left = self
-            .began
-            .elapsed()
-            .mul_f64((self.count - done) as f64 / done.max(1) as f64);
-        if done == self.count {
-            String::new()
-        } else {
-            format!(", {} left", time(left))
-        }
+    fn remaining(&self, done: usize) -> Duration {
+        let share = (self.count - done) as f64 / done.max(1) as f64;
+        self.began.elapsed().mul_f64(share)
     }
 }
 
 /// A time in words, as precise as useful.
-fn time(time: Duration) -> String {
+pub(crate) fn time(time: Duration) -> String {
     match time.as_secs() {
         seconds @ ..90 => format!("{seconds} s"),
         seconds @ ..5400 => format!("{} min", seconds.div_ceil(60)),
@@ -267,7 +287,7 @@ mod tests {
         let definition = Definition::parse(DEFINITION).expect("it is right");
         let stop = AtomicBool::new(false);
         let told = Mutex::new(Vec::new());
-        let tell = |words: &str| lock(&told).push(words.to_owned());
+        let tell = |progress: &Progress| lock(&told).push(progress.to_string());
         assert!(
             run(&fake(), &definition, folder.path(), &stop, &tell).is_err(),
             "it was stopped"
@@ -327,7 +347,7 @@ mod tests {
             ..fake()
         };
         let told = Mutex::new(Vec::new());
-        let tell = |words: &str| lock(&told).push(words.to_owned());
+        let tell = |progress: &Progress| lock(&told).push(progress.to_string());
         let stop = AtomicBool::new(false);
         let results = run(&slow, &definition, folder.path(), &stop, &tell).expect("it is measured");
         assert_eq!(results.missing, ["x in a: too slow", "y in a: too slow"]);

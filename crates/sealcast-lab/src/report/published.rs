@@ -117,3 +117,18 @@ fn row(what: &str, theirs: &str, ours: Option<String>, differs: &str) -> Vec<Str
     let ours = ours.unwrap_or_else(|| NOTHING.to_owned());
     vec![what.to_owned(), differs.to_owned(), theirs.to_owned(), ours]
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_page_of_the_papers_has_the_same_figures() {
+        let paper = include_str!("../../papers/raspberry-pi.toml");
+        for (what, _, published, _) in TABLE_III {
+            for value in published {
+                assert!(paper.contains(&format!("\"{value}\"")), "{what}: {value}");
+            }
+        }
+    }
+}

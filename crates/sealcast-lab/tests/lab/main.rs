@@ -11,6 +11,8 @@ mod link;
 mod live;
 mod load;
 mod output;
+mod papers;
+mod pipeline;
 mod price;
 mod report;
 mod throughput;

@@ -1,0 +1,254 @@
+//! A table of an item: the paper's values, and ours below each.
+
+use std::fmt::Write;
+
+use sealcast::meter::resources::NOT_MEASURABLE;
+
+use super::data::{Beside, Quantity, Row, Table};
+use super::evidence::Evidence;
+use crate::harness::page::{anchor, escape};
+use crate::harness::statistics::Estimate;
+use crate::harness::{self, Results, chart, number};
+
+/// What of a table was measured.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Tally {
+    /// Figures that stand beside the paper's, and those that should.
+    pub(super) there: usize,
+    pub(super) wanted: usize,
+    /// In words what is not there.
+    pub(super) lacks: Vec<String>,
+}
+
+impl Tally {
+    pub(super) fn add(&mut self, other: Self) {
+        self.there += other.there;
+        self.wanted += other.wanted;
+        for words in other.lacks {
+            if !self.lacks.contains(&words) {
+                self.lacks.push(words);
+            }
+        }
+    }
+}
+
+/// Our figures of a row of the paper: the rows of the results, or the names of what is not in the record.
+fn ours<'a>(results: &'a Results, beside: &Beside) -> Vec<&'a harness::Row> {
+    let is_it = |row: &&harness::Row| row.case.name == beside.case && row.system.goes_by(&beside.system);
+    let measured = |row: &&harness::Row| !row.samples.is_empty();
+    results.rows.iter().filter(is_it).filter(measured).collect()
+}
+
+/// Counts what a resolved table has of ours.
+pub(super) fn tally(table: &Table, evidence: &Evidence) -> Tally {
+    let mut tally = Tally::default();
+    let Some(results) = evidence.results(&table.experiment) else {
+        return tally;
+    };
+    let keyed: Vec<&Quantity> = table.columns.iter().filter(|column| !column.key.is_empty()).collect();
+    let mut rows = Vec::new();
+    for beside in table.rows.iter().flat_map(|row| &row.ours) {
+        let measured = ours(results, beside);
+        if measured.is_empty() {
+            tally.wanted += keyed.len();
+            let why = reason(results, beside);
+            tally.lacks.push(format!("{} in {}: {why}", beside.system, beside.case));
+        }
+        rows.extend(measured);
+    }
+    for column in keyed {
+        tally.add(of_column(column, results, &rows));
+    }
+    tally
+}
+
+/// Counts the figures of a column in these rows.
+fn of_column(column: &Quantity, results: &Results, rows: &[&harness::Row]) -> Tally {
+    let mut tally = Tally::default();
+    let Some(at) = place(results, column) else {
+        return tally;
+    };
+    let known = &results.columns[at];
+    // The baseline itself has no difference from it.
+    let reference = known.reference(&results.definition.baseline);
+    let counted = || rows.iter().filter(|row| reference != Some(&row.system.name));
+    let without: Vec<&str> = counted()
+        .filter(|row| row.figures[at].is_none())
+        .map(|row| row.system.name.as_str())
+        .collect();
+    tally.wanted = counted().count();
+    tally.there = tally.wanted - without.len();
+    if tally.there == 0 && tally.wanted > 0 {
+        tally.lacks.push(format!(
+            "{}: {}",
+            column.title,
+            known.nothing(false).unwrap_or("no figure at all")
+        ));
+        let unmeasurable = results
+            .facts
+            .iter()
+            .filter(|(_, value)| value.starts_with(NOT_MEASURABLE));
+        tally
+            .lacks
+            .extend(unmeasurable.map(|(name, value)| format!("{name}: {value}")));
+    } else if !without.is_empty() {
+        tally
+            .lacks
+            .push(format!("{}: not of {}", column.title, without.join(", ")));
+    }
+    tally
+}
+
+/// Why there is no row: what the record says of it, or that it was not asked for.
+fn reason(results: &Results, beside: &Beside) -> String {
+    let said = results.missing.iter().find_map(|words| {
+        let (of, why) = words.split_once(": ")?;
+        let (system, cases) = of.split_once(" in ").unwrap_or((of, &beside.case));
+        let family = system.split('/').next()?;
+        ((system == beside.system || family == beside.system) && cases.contains(&beside.case)).then(|| why.to_owned())
+    });
+    said.unwrap_or_else(|| "not in the record".to_owned())
+}
+
+/// The place of the column with our figures.
+fn place(results: &Results, column: &Quantity) -> Option<usize> {
+    results.columns.iter().position(|known| known.key == column.key)
+}
+
+/// A resolved table in HTML, without rows that neither the paper nor the record has, and with a sentence on where our
+/// figures come from.
+pub(super) fn html(table: &Table, evidence: &Evidence) -> String {
+    let results = evidence.results(&table.experiment);
+    let is_there = |row: &&Row| {
+        let mut all = row.ours.iter();
+        !row.is_added || results.is_some_and(|results| all.any(|beside| !ours(results, beside).is_empty()))
+    };
+    let rows: Vec<&Row> = table.rows.iter().filter(is_there).collect();
+    if rows.is_empty() {
+        return String::new();
+    }
+    let mut html = String::new();
+    if !table.title.is_empty() {
+        let _ = writeln!(html, "<h3>{}</h3>", escape(&table.title));
+    }
+    html.push_str("<div class=\"wide\"><table class=\"beside\">\n<tr><th></th>");
+    for column in &table.columns {
+        let _ = write!(
+            html,
+            "<th>{}<small>{}</small></th>",
+            escape(&column.title),
+            escape(&column.unit)
+        );
+    }
+    html.push_str("</tr>\n");
+    let mut group = "";
+    for row in rows {
+        if row.group != group {
+            group = &row.group;
+            let span = table.columns.len() + 1;
+            let _ = writeln!(
+                html,
+                "<tr class=\"case\"><td colspan=\"{span}\">{}</td></tr>",
+                escape(group)
+            );
+        }
+        theirs(&mut html, table, row);
+        let Some(results) = results else { continue };
+        for beside in &row.ours {
+            for row in ours(results, beside) {
+                own(&mut html, table, results, row);
+            }
+        }
+    }
+    html.push_str("</table></div>\n");
+    if results.is_some() {
+        let _ = writeln!(html, "<p class=\"words\">Ours: {}</p>", sources(&table.experiment));
+    }
+    html
+}
+
+/// Links to an experiment's report, record, table and definition.
+pub(super) fn sources(experiment: &str) -> String {
+    let name = escape(experiment);
+    format!(
+        "experiment {name}: <a href=\"{name}/report.html\">report</a>, <a href=\"{name}/record.jsonl\">record</a>, \
+         <a href=\"{name}/table.csv\">table</a>, <a href=\"{name}/definition.toml\">definition</a>"
+    )
+}
+
+/// The paper's row.
+fn theirs(html: &mut String, table: &Table, row: &Row) {
+    let whose = if row.is_added { "not in the paper" } else { "paper" };
+    let _ = write!(
+        html,
+        "<tr class=\"theirs\"><td>{}<small>{whose}</small></td>",
+        escape(&row.name)
+    );
+    if row.values.is_empty() {
+        let words = if row.is_added { "" } else { "only drawn" };
+        let _ = write!(html, "<td colspan=\"{}\">{words}</td>", table.columns.len());
+    }
+    for value in &row.values {
+        let _ = write!(
+            html,
+            "<td>{}</td>",
+            if value.is_empty() {
+                "–".to_owned()
+            } else {
+                escape(value)
+            }
+        );
+    }
+    html.push_str("</tr>\n");
+}
+
+/// A row of ours. Each figure is a link to its place in the experiment's report.
+fn own(html: &mut String, table: &Table, results: &Results, row: &harness::Row) {
+    let _ = write!(
+        html,
+        "<tr class=\"ours\"><td class=\"{}\">{}<small>ours, {}; n = {}</small></td>",
+        chart::colour(results, row),
+        escape(&row.system.name),
+        escape(&row.case.name),
+        row.samples.len(),
+    );
+    let href = format!(
+        "{}/report.html#{}",
+        table.experiment,
+        anchor(&row.case.name, &row.system.name)
+    );
+    for column in &table.columns {
+        let at = place(results, column).filter(|_| !column.key.is_empty());
+        let Some(at) = at else {
+            html.push_str("<td></td>");
+            continue;
+        };
+        let known = &results.columns[at];
+        let written = |value: f64| match column.factor {
+            Some(factor) => number::written(value * factor, precise(value * factor)),
+            None => known.written(value),
+        };
+        let _ = match row.figures[at] {
+            None => write!(html, "<td>{}</td>", known.nothing(false).unwrap_or("–")),
+            Some(Estimate { median, low, high }) => {
+                let interval = match low == high {
+                    true => String::new(),
+                    false => format!("<small>{} to {}</small>", written(low), written(high)),
+                };
+                write!(
+                    html,
+                    "<td><a href=\"{}\">{}</a>{interval}</td>",
+                    escape(&href),
+                    written(median)
+                )
+            }
+        };
+    }
+    html.push_str("</tr>\n");
+}
+
+/// Digits after the point that show three significant ones, also of a millionth.
+fn precise(value: f64) -> usize {
+    let power = value.abs().max(1e-9).log10().floor() as i32;
+    (2 - power).clamp(0, 9) as usize
+}
