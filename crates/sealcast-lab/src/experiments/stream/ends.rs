@@ -58,6 +58,8 @@ pub(crate) enum Viewer {
     Probe,
     /// `sealcast watch`, which discards what it received.
     Watch,
+    /// `sealcast watch` with a page, for which each frame is decoded, whether a browser looks at it or not.
+    Page,
 }
 
 /// What was seen.
@@ -138,19 +140,14 @@ impl Stream<'_> {
 
     /// Starts the viewer. Its ticket is in its environment, which other users cannot read.
     fn viewer(&self, ticket: &str) -> Result<Program> {
-        let mut command = match self.viewer {
-            Viewer::Probe => self.command("probe", "viewer")?,
-            Viewer::Watch => {
-                let mut command = self.command("watch", "viewer")?;
-                command.args(["--to", "null:"]);
-                command
-            }
+        let (verb, sink, variable) = match self.viewer {
+            Viewer::Probe => ("probe", None, "SEALCAST_PROBE_FROM"),
+            Viewer::Watch => ("watch", Some("null:"), "SEALCAST_WATCH_TICKET"),
+            Viewer::Page => ("watch", Some("http://127.0.0.1:0"), "SEALCAST_WATCH_TICKET"),
         };
+        let mut command = self.command(verb, "viewer")?;
+        command.args(sink.into_iter().flat_map(|sink| ["--to", sink]));
         command.arg("--log-dir").arg(self.logs("viewer"));
-        let variable = match self.viewer {
-            Viewer::Probe => "SEALCAST_PROBE_FROM",
-            Viewer::Watch => "SEALCAST_WATCH_TICKET",
-        };
         command.env(variable, ticket);
         self.start("the viewer", command, "viewer")
     }
@@ -203,8 +200,8 @@ impl Stream<'_> {
         Ok(())
     }
 
-    /// The folder of an end's logs.
-    fn logs(&self, end: &str) -> PathBuf {
+    /// The folder of an end's logs: `publisher` or `viewer`.
+    pub(crate) fn logs(&self, end: &str) -> PathBuf {
         self.folder.join(format!("{end}-logs"))
     }
 

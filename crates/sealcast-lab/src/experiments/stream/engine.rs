@@ -66,7 +66,7 @@ pub(super) fn open(definition: &Definition, place: &Place<'_>) -> Result<Opened>
     let mut systems = BTreeMap::new();
     for entry in &definition.systems {
         let (system, suite) = System::read(entry)?;
-        profile(&entry.name, system.link.as_deref().unwrap_or_default())?;
+        profile(&entry.name, system.own_link.as_deref().unwrap_or_default())?;
         systems.insert(entry.name.clone(), (system, suite));
     }
     let power = energy::meter(&settings.meter)?.open()?;
@@ -96,7 +96,7 @@ impl Engine for Streams {
             turn.round + 1
         ));
         let (case, (system, suite)) = (&self.cases[&turn.case], &self.systems[&turn.system]);
-        let named = system.link.as_deref().unwrap_or(&case.link);
+        let named = system.own_link.as_deref().unwrap_or(&case.link);
         let link = profile(&turn.system, named)?;
         let source = self.source(case)?;
         let by_dose = suite.options().iter().any(|word| word == study::cipher(&INSECURE_DOSE));
@@ -110,7 +110,7 @@ impl Engine for Streams {
         let mut seeds = Random::new(self.seed ^ ((turn.round as u64) << 32) ^ place as u64);
         let stream = Stream {
             source: &source,
-            listen: system.listen.as_deref().unwrap_or(&case.listen),
+            listen: system.own_listen.as_deref().unwrap_or(&case.listen),
             options: &suite.options(),
             publisher: &system.publisher,
             viewer: system.viewer,

@@ -135,8 +135,8 @@ mod tests {
         let folder = tempfile::tempdir().expect("a folder");
         let log = folder.path().join(LOG);
         // The publisher's clock is an hour ahead; `network_us` has been corrected for it.
-        let text = "frame,captured_ns,sealed_ns,received_ns,opened_ns,seal_us,send_us,network_us\n\
-            7,3600000000000,3600002000000,1000000,1500000,300,700,3000\n8,,,2000000,2000000,,,\n";
+        let text = "frame,bytes,captured_ns,sealed_ns,received_ns,opened_ns,seal_us,send_us,network_us\n\
+            7,900,3600000000000,3600002000000,1000000,1500000,300,700,3000\n8,900,,,2000000,2000000,,,\n";
         std::fs::write(&log, text).expect("a file");
         let frames = read(&log).expect("a log");
         let delays: Vec<_> = frames

@@ -47,8 +47,8 @@ pub(super) struct System {
     /// Options of the publisher alone.
     pub(super) publisher: Vec<String>,
     /// In place of the case's.
-    pub(super) listen: Option<String>,
-    pub(super) link: Option<String>,
+    pub(super) own_listen: Option<String>,
+    pub(super) own_link: Option<String>,
     pub(super) viewer: Viewer,
     /// The cases in which it is measured; all if none is named.
     pub(super) cases: Vec<String>,
