@@ -1,6 +1,8 @@
 //! Output and files of `sealcast-lab latency`. Times have no upper bounds here, since they depend on the machine.
 
-use crate::output::{Line, line, record, run, table, value};
+use std::path::Path;
+
+use crate::output::{self, Line, line, record, run, table, value};
 
 /// The figures of a latency: they have an order, whatever the machine does.
 fn assert_summary(line: &Line, name: &str) {
@@ -11,6 +13,21 @@ fn assert_summary(line: &Line, name: &str) {
         "{line:?}"
     );
     assert!(figure("sd") >= 0.0, "{line:?}");
+}
+
+/// `sealcast-lab report` draws the run of a real pair from the logs of both gateways.
+fn assert_report_of_a_pair(run: &Path) {
+    let logs = ["camera-logs", "viewer-logs"].map(|end| run.join(end));
+    let logs = logs.each_ref().map(|folder| folder.to_str().expect("a path"));
+    let out = run.join("report");
+    let (code, said) = output::run(["report", logs[0], logs[1]], &out);
+    assert_eq!(code, Some(0), "{said}");
+    let found = ["camera gateway", "viewer gateway", "pictures", "aes-128-gcm"];
+    assert!(found.iter().all(|words| said.contains(words)), "{said}");
+    for file in ["report.html", "tables.md", "figures.csv"] {
+        let written = out.join(file).metadata();
+        assert!(written.is_ok_and(|file| file.len() > 0), "{file}: {said}");
+    }
 }
 
 #[test]
@@ -36,6 +53,7 @@ fn a_camera_is_measured_behind_gateways_and_without_them() {
         let over_direct = value(on, "video_mean_ms") - value(line(&lines, case, "direct"), "video_mean_ms");
         assert!((value(on, "over_direct_ms") - over_direct).abs() < 1e-6, "{on:?}");
     }
+    assert_report_of_a_pair(&folder.path().join("runs/tcp-h264-512-on-1"));
     let turn = &record(folder.path())[1]["sample"]["series"]["video_ms_box"];
     assert_eq!(turn.as_array().map(Vec::len), Some(5), "{turn}");
     let page = std::fs::read_to_string(folder.path().join("report.html")).expect("a page");

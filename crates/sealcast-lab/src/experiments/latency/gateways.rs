@@ -131,7 +131,9 @@ impl Run<'_> {
         command.args(["--listen", &format!("{carrier}://127.0.0.1:0")]);
         command
             .args(["--unit", &format!("chunk:{}", self.case.chunk)])
-            .args(suite.options());
+            .args(suite.options())
+            .arg("--log-dir")
+            .arg(self.logs("camera"));
         let camera = self.start("the camera gateway", command, "camera-gateway")?;
         let ticket = TICKET.to_owned() + &camera.line(TICKET, PATIENCE, self.stop)?;
         let (ticket, link) = Proxy::before(&ticket, self.case.links(self.settings, self.seed)?)?;
