@@ -36,6 +36,8 @@ pub struct Column {
     ends: &'static str,
     /// The system that a relative figure refers to instead of the definition's baseline.
     beside: Option<&'static str>,
+    /// The value, and the system whose value is deducted from it.
+    pub(crate) deducted: Option<(&'static str, &'static str)>,
     kind: Kind,
 }
 
@@ -95,6 +97,7 @@ impl Column {
             scale: 1.0,
             ends: key,
             beside: None,
+            deducted: None,
             kind,
         }
     }
@@ -202,6 +205,16 @@ impl Column {
     pub fn beside(self, system: &'static str) -> Self {
         Self {
             beside: Some(system),
+            ..self
+        }
+    }
+
+    /// Gives samples that lack this column's value the difference of `value` and that of `system` in the same case and
+    /// round: what a measurement adds, deducted. Samples of `system` itself, and of rounds without one, go on without.
+    #[must_use]
+    pub fn less(self, value: &'static str, system: &'static str) -> Self {
+        Self {
+            deducted: Some((value, system)),
             ..self
         }
     }

@@ -81,6 +81,7 @@ impl Results {
                     .map(|one| published(case, one)),
             );
         }
+        deduct(&mut rows, &columns);
         let mut results = Self {
             definition,
             columns,
@@ -165,6 +166,29 @@ fn samples(record: &Record, case: &Entry, system: &Entry) -> Vec<(usize, Sample)
     }
     samples.sort_by_key(|(round, _)| *round);
     samples
+}
+
+/// Adds to samples the values of columns with a deduction.
+fn deduct(rows: &mut [Row], columns: &[Column]) {
+    for column in columns {
+        let Some((value, system)) = column.deducted else {
+            continue;
+        };
+        for rows in rows.chunk_by_mut(|a, b| a.case.name == b.case.name) {
+            let deducted = rows.iter().filter(|row| row.system.name == system);
+            let deducted: Vec<(usize, f64)> = deducted
+                .flat_map(|row| &row.samples)
+                .filter_map(|(round, sample)| Some((*round, sample.value(value)?)))
+                .collect();
+            let others = rows.iter_mut().filter(|row| row.system.name != system);
+            for (round, sample) in others.flat_map(|row| &mut row.samples) {
+                let less = deducted.iter().find(|(other, _)| other == round);
+                if let (None, Some(whole), Some((_, less))) = (sample.value(column.key), sample.value(value), less) {
+                    sample.values.insert(column.key.to_owned(), whole - less);
+                }
+            }
+        }
+    }
 }
 
 /// A row of published figures, which are set later.
@@ -279,6 +303,48 @@ mod tests {
         let row = results.row("b", "y").expect("it is there");
         assert_eq!((row.samples.len(), row.figures[0]), (0, Some(Estimate::exact(7.0))));
         assert_eq!((row.figures[1], results.rounds()), (None, 1));
+    }
+
+    #[test]
+    fn a_deduction_is_that_of_the_same_case_and_round_and_spares_samples_with_a_value_of_their_own() {
+        let sample = |values: &[(&str, f64)]| {
+            values
+                .iter()
+                .fold(Sample::default(), |all, (name, value)| all.with(name, *value))
+        };
+        let row = |case: &str, system: &str, samples: Vec<(usize, Sample)>| Row {
+            case: entry(case),
+            system: entry(system),
+            samples,
+            figures: Vec::new(),
+        };
+        let mut rows = vec![
+            row(
+                "a",
+                "pipe",
+                vec![(0, sample(&[("ms", 1.0)])), (1, sample(&[("ms", 2.0)]))],
+            ),
+            row(
+                "a",
+                "piped",
+                [0, 1, 2].map(|round| (round, sample(&[("ms", 9.0)]))).into(),
+            ),
+            row("a", "direct", vec![(0, sample(&[("ms", 7.0), ("net_ms", 7.0)]))]),
+            row("b", "piped", vec![(0, sample(&[("ms", 9.0)]))]),
+        ];
+        deduct(&mut rows, &[Column::median("net_ms", "net", "ms").less("ms", "pipe")]);
+        let net = |at: usize| -> Vec<_> { rows[at].samples.iter().map(|(_, one)| one.value("net_ms")).collect() };
+        assert_eq!(net(0), [None, None]);
+        assert_eq!(net(1), [Some(8.0), Some(7.0), None]);
+        assert_eq!((net(2), net(3)), (vec![Some(7.0)], vec![None]));
+    }
+
+    fn entry(name: &str) -> Entry {
+        Entry {
+            name: name.to_owned(),
+            words: String::new(),
+            fields: toml::Table::new(),
+        }
     }
 
     #[test]
