@@ -91,9 +91,14 @@ pub(super) enum Command {
     /// A plain relay, which takes the place of the gateways
     #[command(hide = true)]
     GatewayRelay(GatewayRelayArgs),
+    /// Measure the latency from a painted picture to the decoded one, compared with other programs for live video
+    Glass(GlassArgs),
     /// Run the program `sealcast` of this build
     #[command(hide = true)]
     Sealcast(SealcastArgs),
+    /// The decoder's process of the program `sealcast` of this build, which starts it from its own file
+    #[command(hide = true)]
+    Decoder(SealcastArgs),
 }
 
 /// Options of every experiment.
@@ -347,6 +352,15 @@ pub(super) struct GatewayRelayArgs {
     /// Where to pass it on to
     #[arg(required = true)]
     pub(super) to: Vec<SocketAddr>,
+}
+
+#[derive(Args, Debug)]
+pub(super) struct GlassArgs {
+    #[command(flatten)]
+    pub(super) common: CommonArgs,
+    /// Also measure another build of sealcast; may be repeated
+    #[arg(long, value_name = "PROGRAM")]
+    pub(super) also: Vec<PathBuf>,
 }
 
 #[derive(Args, Debug)]

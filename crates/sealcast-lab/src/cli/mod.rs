@@ -6,6 +6,7 @@ mod ciphers;
 mod control;
 mod delay;
 mod gateway;
+mod glass;
 mod handshake;
 mod link;
 mod live;
@@ -45,7 +46,9 @@ pub fn run() -> ExitCode {
         Command::LinkReceive(args) => link::receive(&args),
         Command::Gateway(args) => gateway::run(&args),
         Command::GatewayRelay(args) => gateway::relay(&args),
+        Command::Glass(args) => glass::run(&args),
         Command::Sealcast(args) => Ok(gateway::sealcast(&args)),
+        Command::Decoder(args) => Ok(glass::decoder(&args)),
     };
     done.unwrap_or_else(|failure| {
         eprintln!("sealcast-lab: {failure}");

@@ -4,6 +4,7 @@ pub mod ciphers;
 pub mod delay;
 pub(crate) mod energy;
 pub mod gateway;
+pub mod glass;
 pub mod handshake;
 pub mod link;
 pub mod live;
@@ -15,10 +16,11 @@ use sealcast::failure::{Failure, FailureKind, Result};
 use crate::harness::Experiment;
 
 /// The experiments that a definition can name.
-pub static ALL: [&Experiment; 8] = [
+pub static ALL: [&Experiment; 9] = [
     &ciphers::CIPHERS,
     &delay::DELAY,
     &gateway::GATEWAY,
+    &glass::GLASS,
     &handshake::HANDSHAKE,
     &link::LINK,
     &live::LIVE,

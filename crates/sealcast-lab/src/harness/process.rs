@@ -3,7 +3,7 @@
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Write};
 use std::path::Path;
-use std::process::{Child, ChildStdin, Command, Stdio};
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
@@ -56,6 +56,26 @@ pub(crate) fn own_program() -> Result<Command> {
     Ok(Command::new(own))
 }
 
+/// The program `sealcast`, of this build unless another is named, with an identity of its own in `home` and without
+/// settings from the environment.
+pub(crate) fn sealcast_program(program: Option<&Path>, home: &Path) -> Result<Command> {
+    let mut command = match program {
+        Some(program) => Command::new(program),
+        None => {
+            let mut own = own_program()?;
+            own.arg("sealcast");
+            own
+        }
+    };
+    for (name, _) in std::env::vars_os() {
+        if name.to_string_lossy().starts_with("SEALCAST_") {
+            command.env_remove(name);
+        }
+    }
+    command.env("SEALCAST_HOME", home);
+    Ok(command)
+}
+
 /// The last line that each program printed. Failures quote it because the log files are deleted with the measurement.
 pub(crate) fn last_words(scratch: &Path) -> String {
     let files = std::fs::read_dir(scratch)
@@ -79,7 +99,27 @@ impl Program {
     }
 
     /// Starts it; its standard error goes to the file `log`.
-    pub(crate) fn start(name: &'static str, mut command: Command, log: &Path) -> Result<Self> {
+    pub(crate) fn start(name: &'static str, command: Command, log: &Path) -> Result<Self> {
+        let (mut program, stdin, stdout) = Self::with_pipes(name, command, log)?;
+        let (sender, lines) = channel();
+        std::thread::spawn(move || {
+            for line in BufReader::new(stdout).lines().map_while(io::Result::ok) {
+                if sender.send(line).is_err() {
+                    return;
+                }
+            }
+        });
+        program.stdin = Some(stdin);
+        program.lines = lines;
+        Ok(program)
+    }
+
+    /// Starts it with its standard input and output in the caller's hands, for data that are not lines.
+    pub(crate) fn with_pipes(
+        name: &'static str,
+        mut command: Command,
+        log: &Path,
+    ) -> Result<(Self, ChildStdin, ChildStdout)> {
         let errors = File::create(log).map_err(|error| {
             let what = format!("{} cannot be written ({error})", log.display());
             Failure::new(FailureKind::Sink, what, "choose another --out")
@@ -94,23 +134,15 @@ impl Program {
             let what = format!("{name} cannot be started ({error})");
             Failure::new(FailureKind::Usage, what, "see whether it is installed")
         })?;
-        let (sender, lines) = channel();
-        let stdout = child.stdout.take();
-        std::thread::spawn(move || {
-            let stdout = stdout.map(BufReader::new).into_iter();
-            for line in stdout.flat_map(BufRead::lines).map_while(io::Result::ok) {
-                if sender.send(line).is_err() {
-                    return;
-                }
-            }
-        });
-        let stdin = child.stdin.take();
-        Ok(Self {
+        let pipes = child.stdin.take().zip(child.stdout.take());
+        let (stdin, stdout) = pipes.expect("both were asked for above");
+        let program = Self {
             name,
             child,
-            lines,
-            stdin,
-        })
+            lines: channel().1,
+            stdin: None,
+        };
+        Ok((program, stdin, stdout))
     }
 
     /// Waits for the first line that begins with `prefix`, and returns the rest of it.

@@ -30,6 +30,33 @@ pub(crate) fn time_of(process: u32) -> Result<Duration> {
     Ok(all)
 }
 
+/// The same of a process and of those that it started and that still run.
+pub(crate) fn time_of_family(process: u32) -> Result<Duration> {
+    let mut all = time_of(process)?;
+    for child in children(process) {
+        // It may have ended in the meantime.
+        all += time_of(child).unwrap_or_default();
+    }
+    Ok(all)
+}
+
+fn children(process: u32) -> Vec<u32> {
+    let threads = fs::read_dir(format!("/proc/{process}/task")).into_iter().flatten();
+    let lists = threads.filter_map(|thread| fs::read_to_string(thread.ok()?.path().join("children")).ok());
+    let ids = |list: String| -> Vec<u32> { list.split(' ').filter_map(|id| id.trim().parse().ok()).collect() };
+    lists.flat_map(ids).collect()
+}
+
+/// The same of one thread of this process, by its kernel id.
+pub(crate) fn time_of_thread(thread: i32) -> Result<Duration> {
+    let file = format!("/proc/self/task/{thread}/schedstat");
+    let text = fs::read_to_string(&file).ok();
+    text.as_deref().and_then(on_processor).ok_or_else(|| {
+        let what = format!("{file} does not tell processor time");
+        Failure::new(FailureKind::Internal, what, "see whether the kernel has schedstat")
+    })
+}
+
 /// The sum over several processes.
 pub(crate) fn time_of_all(processes: &[u32]) -> Result<Duration> {
     processes.iter().map(|&process| time_of(process)).sum()

@@ -48,8 +48,13 @@ impl CardPainter {
 
     /// Returns the card with that clock, `elapsed` after the start of the motion.
     pub fn paint(&mut self, clock: CardClock, elapsed: Duration) -> &Picture {
+        self.paint_at_last(elapsed, || clock)
+    }
+
+    /// As [`paint`](Self::paint), with a clock that is read when everything else is drawn, as `test:` does.
+    pub fn paint_at_last(&mut self, elapsed: Duration, clock: impl FnOnce() -> CardClock) -> &Picture {
         self.card.draw_scene(elapsed);
-        self.card.draw_clock(clock)
+        self.card.draw_clock(clock())
     }
 }
 
