@@ -409,6 +409,9 @@ pub(super) struct GatewayRelayArgs {
 pub(super) struct GlassArgs {
     #[command(flatten)]
     pub(super) common: CommonArgs,
+    /// Also measure another build of sealcast; may be repeated
+    #[arg(long, value_name = "PROGRAM")]
+    pub(super) also: Vec<PathBuf>,
 }
 
 #[derive(Args, Debug)]

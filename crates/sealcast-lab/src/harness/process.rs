@@ -56,16 +56,23 @@ pub(crate) fn own_program() -> Result<Command> {
     Ok(Command::new(own))
 }
 
-/// The program `sealcast` of this build, with an identity of its own in `home` and without settings from the
-/// environment.
-pub(crate) fn own_sealcast(home: &Path) -> Result<Command> {
-    let mut command = own_program()?;
+/// The program `sealcast`, of this build unless another is named, with an identity of its own in `home` and without
+/// settings from the environment.
+pub(crate) fn sealcast_program(program: Option<&Path>, home: &Path) -> Result<Command> {
+    let mut command = match program {
+        Some(program) => Command::new(program),
+        None => {
+            let mut own = own_program()?;
+            own.arg("sealcast");
+            own
+        }
+    };
     for (name, _) in std::env::vars_os() {
         if name.to_string_lossy().starts_with("SEALCAST_") {
             command.env_remove(name);
         }
     }
-    command.env("SEALCAST_HOME", home).arg("sealcast");
+    command.env("SEALCAST_HOME", home);
     Ok(command)
 }
 

@@ -5,6 +5,7 @@ mod delay;
 mod documents;
 mod external;
 mod gateway;
+mod glass;
 mod handshake;
 mod latency;
 mod link;

@@ -28,7 +28,7 @@ enum From {
 }
 
 pub(super) fn run(args: ProbeArgs) -> Result<()> {
-    shutdown::runtime()?.block_on(run_async(args))
+    shutdown::single_threaded_runtime()?.block_on(run_async(args))
 }
 
 async fn run_async(args: ProbeArgs) -> Result<()> {

@@ -67,8 +67,8 @@ pub(super) fn runtime() -> Result<Runtime> {
     built(Builder::new_multi_thread().worker_threads(2))
 }
 
-/// The runtime of programs that forward packets. It has one thread: waking another thread for a packet costs more
-/// than all the work on that packet.
+/// The runtime of programs that forward packets or receive one stream. It has one thread: waking another thread for a
+/// packet costs more than all the work on that packet.
 pub(super) fn single_threaded_runtime() -> Result<Runtime> {
     built(&mut Builder::new_current_thread())
 }

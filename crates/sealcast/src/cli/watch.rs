@@ -19,7 +19,7 @@ use crate::sink;
 use crate::transport::{DEFAULT_LATENCY_MS, ListenUrl, Listener};
 
 pub(super) fn run(args: WatchArgs) -> Result<()> {
-    shutdown::runtime()?.block_on(run_async(args))
+    shutdown::single_threaded_runtime()?.block_on(run_async(args))
 }
 
 async fn run_async(args: WatchArgs) -> Result<()> {

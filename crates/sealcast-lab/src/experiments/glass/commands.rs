@@ -43,7 +43,7 @@ fn replaced(line: &str, of: impl Fn(&str) -> Option<String>) -> std::result::Res
 }
 
 /// What a command line can name of a case, and of a turn.
-pub(super) fn values(pictures: &Pictures, port: u16, folder: &str) -> Parts {
+pub(super) fn values(pictures: &Pictures, port: u16) -> Parts {
     let named = [
         ("width", pictures.width.to_string()),
         ("height", pictures.height.to_string()),
@@ -52,7 +52,6 @@ pub(super) fn values(pictures: &Pictures, port: u16, folder: &str) -> Parts {
         ("gop", pictures.gop.to_string()),
         ("bytes", pictures.bytes().to_string()),
         ("port", port.to_string()),
-        ("folder", folder.to_owned()),
     ];
     named.map(|(name, value)| (name.to_owned(), value)).into()
 }
@@ -113,7 +112,7 @@ mod tests {
             bitrate: 1_500_000,
             gop: 60,
         };
-        let values = values(&pictures, 5004, "/tmp/x");
+        let values = values(&pictures, 5004);
         let words = |line: &str| words(line, &parts, &values);
         assert_eq!(
             words("gst  {encoder} ! sink port={port} size={bytes}").expect("known names"),

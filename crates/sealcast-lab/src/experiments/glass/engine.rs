@@ -14,6 +14,10 @@ use super::sealcast_pair::Sealcast;
 use crate::harness::process::{Stop, last_words};
 use crate::harness::{Definition, Engine, Opened, Place, Sample, Turn};
 
+/// Time limit for programs to start, to find each other, to show their first picture and to end.
+pub(super) const PATIENCE: Duration = Duration::from_secs(60);
+/// Time for pictures that were painted last to arrive.
+pub(super) const DRAIN: Duration = Duration::from_millis(500);
 /// Longest warm-up, in seconds.
 const MAX_WARM_UP_S: f64 = 3600.0;
 
@@ -92,7 +96,8 @@ pub(super) fn open(definition: &Definition, place: &Place<'_>) -> Result<Opened>
 
 impl Engine for Glass {
     fn measure(&self, turn: &Turn, seconds: f64, stop: Stop<'_>) -> Result<Sample> {
-        let name = format!("{}-{}-{}", turn.case, turn.system, turn.round + 1);
+        // The name of another build of sealcast has its path.
+        let name = format!("{}-{}-{}", turn.case, turn.system, turn.round + 1).replace('/', "_");
         let circumstances = Circumstances {
             pictures: self.pictures[&turn.case],
             warm_up: Duration::from_secs_f64(self.settings.warm_up_seconds),

@@ -3,6 +3,7 @@
 use std::fs;
 use std::net::{Ipv4Addr, UdpSocket};
 use std::os::fd::AsFd;
+use std::sync::atomic::Ordering;
 use std::sync::mpsc::RecvTimeoutError;
 use std::time::{Duration, Instant};
 
@@ -10,7 +11,7 @@ use sealcast::failure::{Failure, FailureKind, Result};
 use serde::Deserialize;
 
 use super::commands::{Parts, command, values, words};
-use super::engine::Circumstances;
+use super::engine::{Circumstances, DRAIN, PATIENCE};
 use super::figures::{Mark, Seen};
 use super::painter::Painter;
 use super::pictures::{Pictures, Reading};
@@ -19,12 +20,8 @@ use crate::harness::Sample;
 use crate::harness::process::{Program, pause, stopped};
 use crate::harness::processor;
 
-/// Time limit for programs to start, and for the first picture.
-const PATIENCE: Duration = Duration::from_secs(60);
 /// How often something is looked at that does not wake us.
 const LOOK: Duration = Duration::from_millis(20);
-/// Time for pictures that were painted last.
-const DRAIN: Duration = Duration::from_millis(500);
 /// Sizes of pipes to try, in bytes: room for several pictures, and the most without privileges.
 const PIPE_BYTES: [usize; 2] = [8 << 20, 1 << 20];
 
@@ -43,9 +40,6 @@ pub(super) struct Piped {
     /// The program that gives them back.
     #[serde(default)]
     receiver: String,
-    /// The text of a file `stream.sdp` in the turn's folder, which a receiver may need.
-    #[serde(default)]
-    sdp: String,
 }
 
 /// Running programs, and the threads at their ends. They end in this order.
@@ -62,8 +56,8 @@ impl Piped {
     /// There is one.
     pub(super) fn check<'a>(&self, parts: &Parts, all: impl Iterator<Item = &'a Pictures>) -> Result<()> {
         for pictures in all {
-            let values = values(pictures, 0, "");
-            for line in [&self.sender, &self.receiver, &self.sdp] {
+            let values = values(pictures, 0);
+            for line in [&self.sender, &self.receiver] {
                 words(line, parts, &values)?;
             }
             command(&words(&self.sender, parts, &values)?)?;
@@ -97,7 +91,7 @@ impl Piped {
 
     fn start(&self, parts: &Parts, turn: &Circumstances<'_>) -> Result<Running> {
         let port = free_port()?;
-        let values = values(&turn.pictures, port, &turn.folder.display().to_string());
+        let values = values(&turn.pictures, port);
         let start = |name, line: &str| {
             let command = command(&words(line, parts, &values)?)?;
             Program::with_pipes(name, command, &turn.folder.join(format!("{name}.txt")))
@@ -112,7 +106,6 @@ impl Piped {
                 reader: Reader::start(turn.pictures, stdout)?,
             });
         }
-        self.write_sdp(parts, &values, turn)?;
         let (receiver, _, stdout) = start("receiver", &self.receiver)?;
         widen(&stdout);
         until_bound(port, turn)?;
@@ -124,22 +117,6 @@ impl Piped {
             reader: Reader::start(turn.pictures, stdout)?,
         })
     }
-
-    fn write_sdp(&self, parts: &Parts, values: &Parts, turn: &Circumstances<'_>) -> Result<()> {
-        if self.sdp.is_empty() {
-            return Ok(());
-        }
-        let mut text = String::new();
-        for line in self.sdp.lines() {
-            text.push_str(&words(line, parts, values)?.join(" "));
-            text.push('\n');
-        }
-        let file = turn.folder.join("stream.sdp");
-        fs::write(&file, text).map_err(|error| {
-            let what = format!("{} cannot be written ({error})", file.display());
-            Failure::new(FailureKind::Sink, what, "choose another --out")
-        })
-    }
 }
 
 impl Running {
@@ -147,7 +124,6 @@ impl Running {
     fn first_picture(&mut self, seen: &mut Vec<Option<Reading>>, turn: &Circumstances<'_>) -> Result<()> {
         let began = Instant::now();
         let what = loop {
-            pause(Duration::ZERO, turn.stop)?;
             match self.reader.readings.recv_timeout(LOOK) {
                 Ok(reading) => {
                     seen.push(reading);
@@ -158,7 +134,7 @@ impl Running {
                 Err(RecvTimeoutError::Disconnected) => break "the receiver ended before the first picture".to_owned(),
                 Err(RecvTimeoutError::Timeout) => {}
             }
-            if turn.stop.load(std::sync::atomic::Ordering::Relaxed) {
+            if turn.stop.load(Ordering::Relaxed) {
                 return Err(stopped());
             }
             if self.painter.is_over() {

@@ -10,26 +10,25 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
 use super::columns::NET;
-use super::engine::Circumstances;
+use super::engine::{Circumstances, DRAIN, PATIENCE};
 use super::figures::{Mark, Seen};
 use super::pictures::Reading;
 use crate::harness::Sample;
-use crate::harness::process::{Program, own_sealcast, pause};
+use crate::harness::process::{Program, pause, sealcast_program};
 use crate::harness::processor;
 
-/// Time limit for programs to start, to find each other and to end.
-const PATIENCE: Duration = Duration::from_secs(60);
 /// Beginning of the line with the ticket.
 const TICKET: &str = "sealcast://";
 /// How often the probe's log is looked at until pictures arrive.
 const LOOK: Duration = Duration::from_millis(50);
-/// Time for pictures that were painted last.
-const DRAIN: Duration = Duration::from_millis(500);
 
 /// A publisher and a probe, as a definition names them.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Sealcast {
+    /// The program to run; this build if none is named.
+    #[serde(default)]
+    program: Option<PathBuf>,
     /// Where the publisher listens.
     listen: String,
     /// Options of both ends.
@@ -93,7 +92,7 @@ impl Sealcast {
     }
 
     fn publisher(&self, turn: &Circumstances<'_>) -> Result<Program> {
-        let mut command = own_sealcast(&turn.folder.join("publisher-home"))?;
+        let mut command = sealcast_program(self.program.as_deref(), &turn.folder.join("publisher-home"))?;
         command.args(["publish", &turn.pictures.test_card(), "--meter", "none"]);
         command
             .args(["--listen", &self.listen, "--ticket-file", "-"])
@@ -103,7 +102,7 @@ impl Sealcast {
 
     /// Starts the probe. Its ticket is in its environment, which other users cannot read.
     fn probe(&self, ticket: &str, turn: &Circumstances<'_>) -> Result<Program> {
-        let mut command = own_sealcast(&turn.folder.join("probe-home"))?;
+        let mut command = sealcast_program(self.program.as_deref(), &turn.folder.join("probe-home"))?;
         command.env("SEALCAST_PROBE_FROM", ticket);
         command.args(["probe", "--meter", "none", "--log-dir"]);
         command.arg(turn.folder.join(LOGS)).args(&self.options);

@@ -15,7 +15,7 @@ use super::rows;
 use crate::experiments::gateway::{connect, free_port};
 use crate::experiments::stream::{Proxy, Suite, wall_clock_ns};
 use crate::harness::Sample;
-use crate::harness::process::{Program, Stop, own_sealcast, pause};
+use crate::harness::process::{Program, Stop, pause, sealcast_program};
 use crate::harness::processor;
 use crate::harness::summary::Summary;
 
@@ -177,7 +177,7 @@ impl Run<'_> {
     }
 
     fn command(&self, end: &str, words: &[&str]) -> Result<Command> {
-        let mut command = own_sealcast(&self.folder.join(format!("{end}-home")))?;
+        let mut command = sealcast_program(None, &self.folder.join(format!("{end}-home")))?;
         command.args(words).args(["--meter", "none"]);
         Ok(command)
     }

@@ -12,7 +12,7 @@ use serde_json::Value;
 
 use super::frames::{self, Frame};
 use super::link::Proxy;
-use crate::harness::process::{Program, Stop, own_sealcast, pause};
+use crate::harness::process::{Program, Stop, pause, sealcast_program};
 use crate::harness::processor;
 use crate::proxy::Links;
 
@@ -154,7 +154,7 @@ impl Stream<'_> {
 
     /// The program of this build as its user runs it, with an identity and a report of its own.
     fn command(&self, verb: &str, end: &str) -> Result<Command> {
-        let mut command = own_sealcast(&self.folder.join(format!("{end}-home")))?;
+        let mut command = sealcast_program(None, &self.folder.join(format!("{end}-home")))?;
         command.args([verb, "--meter", self.meter, "--report"]);
         command.arg(self.report_of(end)).args(self.options);
         Ok(command)
