@@ -15,7 +15,7 @@ use super::paths::{CameraPath, Paths};
 use super::player;
 use super::system::{Gateways, paths};
 use crate::experiments::throughput::Carrier;
-use crate::harness::process::{Program, Stop, own_program};
+use crate::harness::process::{Program, Stop, sealcast_program};
 
 /// The largest number of cameras in one session, and so for one viewer gateway.
 pub(super) const MAX_CAMERAS: usize = MAX_STREAM as usize;
@@ -41,8 +41,8 @@ pub(super) fn open(
 ) -> Result<Paths> {
     let cameras = Cameras::start(load.carrier).map_err(&unusable)?;
     let start = |name: &'static str, file: &str, arguments: Vec<String>| {
-        let mut command = gateway(gateways.program.as_deref())?;
-        command.args(arguments).env("SEALCAST_HOME", scratch.join(file));
+        let mut command = sealcast_program(gateways.program.as_deref(), &scratch.join(file))?;
+        command.arg("gateway").args(arguments);
         Program::start(name, command, &scratch.join(format!("{file}.txt")))
     };
     let mut arguments = words(&["camera", "--open", "--ticket-file", "-", "--listen"]);
@@ -62,7 +62,7 @@ pub(super) fn open(
     let ticket = TICKET.to_owned() + &programs[0].line(TICKET, PATIENCE, stop)?;
     let open = match gateways.program.as_deref() {
         None => true,
-        Some(other) => opens_by_an_option(gateway(Some(other))?).map_err(&unusable)?,
+        Some(other) => opens_by_an_option(other).map_err(&unusable)?,
     };
     let mut ports = Vec::new();
     for at in 0..viewers(load) {
@@ -80,32 +80,13 @@ pub(super) fn open(
 
 /// True if a viewer gateway has to be told to serve players without a password. An older program, given to be measured
 /// too, does not know the option and needs none.
-fn opens_by_an_option(mut gateway: Command) -> io::Result<bool> {
-    let help = gateway.args(["viewer", "--help"]).output()?;
+fn opens_by_an_option(program: &Path) -> io::Result<bool> {
+    let help = Command::new(program).args(["gateway", "viewer", "--help"]).output()?;
     Ok(String::from_utf8_lossy(&help.stdout).contains(OPEN))
 }
 
 fn words(words: &[&str]) -> Vec<String> {
     words.iter().map(|&word| word.to_owned()).collect()
-}
-
-/// The command `sealcast gateway`, without inherited settings.
-fn gateway(program: Option<&Path>) -> Result<Command> {
-    let mut command = match program {
-        Some(program) => Command::new(program),
-        None => {
-            let mut own = own_program()?;
-            own.arg("sealcast");
-            own
-        }
-    };
-    for (name, _) in std::env::vars_os() {
-        if name.to_string_lossy().starts_with("SEALCAST_") {
-            command.env_remove(name);
-        }
-    }
-    command.arg("gateway");
-    Ok(command)
 }
 
 /// A player for each camera.
