@@ -60,7 +60,7 @@ pub(crate) fn page(results: &Results, method: &[String]) -> String {
     tables(&mut page, results);
     sources(&mut page, &definition.published);
     entries(&mut page, definition);
-    list(&mut page, "Method", method.iter().map(|words| escape(words)));
+    list(&mut page, "Method", method.iter().map(|words| prose(words)));
     let disproof = format!("Otherwise than expected would be: {}", definition.disproved_by);
     let _ = writeln!(
         page,
@@ -162,7 +162,9 @@ fn table(page: &mut String, results: &Results, columns: &[usize], rows: &[Row]) 
 /// Where published figures come from.
 fn sources(page: &mut String, published: &[Published]) {
     let sources = published.chunk_by(|a, b| a.source == b.source).map(|of_one| {
-        let names: Vec<String> = of_one.iter().map(|one| escape(&one.system)).collect();
+        let mut names: Vec<String> = of_one.iter().map(|one| escape(&one.system)).collect();
+        names.sort();
+        names.dedup();
         format!("<b>{}</b>: {}", names.join(", "), escape(&of_one[0].source))
     });
     list(page, "Published figures", sources);
@@ -183,7 +185,7 @@ fn cell(column: &Column, row: &Row, at: usize) -> String {
 fn entries(page: &mut String, definition: &Definition) {
     let described = |entry: &Entry| match entry.words.as_str() {
         "" => None,
-        words => Some(format!("<b>{}</b>: {}", escape(&entry.name), escape(words))),
+        words => Some(format!("<b>{}</b>: {}", escape(&entry.name), prose(words))),
     };
     for (heading, entries) in [("Cases", &definition.cases), ("Systems", &definition.systems)] {
         list(page, heading, entries.iter().filter_map(described));

@@ -14,11 +14,11 @@ pub(super) fn columns() -> Vec<Column> {
         ms("video_min_ms", "least"),
         ms("video_max_ms", "greatest"),
         ms("video_sd_ms", "standard deviation"),
-        Column::over("over_off_ms", "video_mean_ms", "over `off`, video latency", "ms").digits(2),
+        Column::over("over_off_ms", "video_mean_ms", "more than off, video latency", "ms").digits(2),
         Column::over(
             "over_direct_ms",
             "video_mean_ms",
-            "over no gateways, video latency",
+            "more than without gateways, video latency",
             "ms",
         )
         .beside("direct")
@@ -31,7 +31,7 @@ pub(super) fn columns() -> Vec<Column> {
         Column::over(
             "over_off_network_ms",
             "network_mean_ms",
-            "over `off`, network latency",
+            "more than off, network latency",
             "ms",
         )
         .digits(3),
@@ -40,7 +40,7 @@ pub(super) fn columns() -> Vec<Column> {
         ms("dec_ms", "decrypting, mean").digits(3),
         ms("rest_ms", "waiting, decoding, presenting, mean"),
         Column::median("cpu_us", "CPU time, both gateways", "µs a frame").digits(0),
-        Column::over("over_off_cpu_us", "cpu_us", "over `off`, CPU time", "µs a frame").digits(0),
+        Column::over("over_off_cpu_us", "cpu_us", "more than off, CPU time", "µs a frame").digits(0),
         Column::median("mbit_s", "sealed", "Mbit/s").digits(2),
         Column::median("fps", "pictures", "a second"),
         Column::sum("frames", "pictures", ""),

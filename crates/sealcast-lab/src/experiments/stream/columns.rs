@@ -143,7 +143,7 @@ pub(super) fn price_charts(_: &Definition) -> Vec<Chart> {
         },
         y: Axis {
             title: "µs",
-            from: 1.0,
+            from: 10.0,
             to: f64::INFINITY,
             log: true,
             percent: false,
