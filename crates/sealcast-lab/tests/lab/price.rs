@@ -72,7 +72,9 @@ fn by_dose_there_is_a_slope_for_each_block_and_an_estimate_of_everything_else() 
     let lines = price("dose", &[], folder.path());
     let dose = line(&lines, "dose", "dose");
     let known = [
+        "seal_first_us",
         "seal_slope_us",
+        "open_first_us",
         "open_slope_us",
         "video_slope_us",
         "publisher_slope_us",

@@ -2,7 +2,9 @@
 
 use sealcast::meter::resources::NOT_MEASURABLE;
 
-use super::dose::{CPU_REST, ENERGY, OPEN, PUBLISHER, RESPONSE, SEAL, VIDEO, VIDEO_REST, VIEWER};
+use super::dose::{
+    CPU_REST, ENERGY, FIRST_OPEN, FIRST_SEAL, OPEN, PUBLISHER, RESPONSE, SEAL, VIDEO, VIDEO_REST, VIEWER,
+};
 use crate::harness::{Axis, Better, Chart, Column, Definition};
 
 /// A figure that differs by orders of magnitude.
@@ -55,21 +57,28 @@ pub(super) fn price() -> Vec<Column> {
 
 fn by_dose() -> Vec<Column> {
     vec![
-        slope("seal_slope_us", SEAL, "one seal: seal stage", "µs a frame"),
+        slope("seal_first_us", FIRST_SEAL, "the first seal: seal stage", "µs a frame"),
+        slope("seal_slope_us", SEAL, "one more seal", "µs a frame"),
         Column::median("bare_seal_us", "the bare primitive, sealing", "µs a frame").digits(2),
-        Column::median("seal_times_bare", "one seal beside the primitive", "times").digits(2),
-        slope("open_slope_us", OPEN, "one open: open stage", "µs a frame"),
+        Column::median("seal_times_bare", "one more seal beside the primitive", "times").digits(2),
+        slope("open_first_us", FIRST_OPEN, "the first open: open stage", "µs a frame"),
+        slope("open_slope_us", OPEN, "one more open", "µs a frame"),
         Column::median("bare_open_us", "the bare primitive, opening", "µs a frame").digits(2),
-        Column::median("open_times_bare", "one open beside the primitive", "times").digits(2),
-        slope("video_slope_us", VIDEO, "one of both: video latency", "µs a frame"),
+        Column::median("open_times_bare", "one more open beside the primitive", "times").digits(2),
+        slope("video_slope_us", VIDEO, "one more of both: video latency", "µs a frame"),
         slope(
             "publisher_slope_us",
             PUBLISHER,
-            "one seal: publisher's CPU time",
+            "one more seal: publisher's CPU time",
             "µs a frame",
         ),
-        slope("viewer_slope_us", VIEWER, "one open: viewer's CPU time", "µs a frame"),
-        slope("energy_slope_uj", ENERGY, "one of both: energy", "µJ a frame").or_words(NOT_MEASURABLE),
+        slope(
+            "viewer_slope_us",
+            VIEWER,
+            "one more open: viewer's CPU time",
+            "µs a frame",
+        ),
+        slope("energy_slope_uj", ENERGY, "one more of both: energy", "µJ a frame").or_words(NOT_MEASURABLE),
         slope("video_rest_us", VIDEO_REST, "everything else: video latency", "µs"),
         slope("cpu_rest_us", CPU_REST, "everything else: CPU time", "µs a frame"),
     ]

@@ -1,5 +1,6 @@
 //! Dose and response: each frame is sealed and opened 0 to 64 times, as the suite `dose` says for each half second. The
-//! slope of a figure against the dose is the cost of doing so once.
+//! slope of a figure against the dose is the cost of doing so once more; the step from 0 to 1 is the cost of the first
+//! time, with cold caches.
 
 use std::hint::black_box;
 use std::path::Path;
@@ -24,6 +25,9 @@ pub(super) const PUBLISHER: &str = "publisher_slope_of";
 pub(super) const VIEWER: &str = "viewer_slope_of";
 /// The same in µJ.
 pub(super) const ENERGY: &str = "energy_slope_of";
+/// How much more a dose of 1 takes than one of 0, in µs for a frame.
+pub(super) const FIRST_SEAL: &str = "seal_first_of";
+pub(super) const FIRST_OPEN: &str = "open_first_of";
 /// What the figures are with a dose of 0, in µs for a frame.
 pub(super) const VIDEO_REST: &str = "video_rest_of";
 pub(super) const CPU_REST: &str = "cpu_rest_of";
@@ -37,6 +41,8 @@ const BETWEEN_BURSTS: Duration = Duration::from_millis(5);
 
 /// A value with its dose.
 type Point = (f64, f64);
+/// Points of a block.
+type Points<'a> = &'a dyn Fn(&Block<'_>) -> Vec<Point>;
 
 /// Runs a stream under the suite `dose` and evaluates it.
 pub(super) fn measure(folder: &Path, run: impl Fn() -> Result<Seen>) -> Result<Sample> {
@@ -52,22 +58,13 @@ pub(super) fn measure(folder: &Path, run: impl Fn() -> Result<Seen>) -> Result<S
         .step_by(DOSES.len())
         .map(|marks| Block::new(&seen, marks))
         .collect();
-    let slopes = |of: &dyn Fn(&Block<'_>) -> Vec<Point>| -> Vec<f64> {
-        blocks
-            .iter()
-            .filter_map(|block| line(&of(block)))
-            .map(|(slope, _)| slope)
-            .collect()
+    let by_block = |of: Points<'_>, figure: fn(&[Point]) -> Option<f64>| -> Vec<f64> {
+        blocks.iter().filter_map(|block| figure(&of(block))).collect()
     };
-    let rests = |of: &dyn Fn(&Block<'_>) -> Vec<Point>| -> Vec<f64> {
-        blocks
-            .iter()
-            .filter_map(|block| line(&of(block)))
-            .map(|(_, rest)| rest)
-            .collect()
-    };
-    let seal = slopes(&|block| block.frames(|frame| frame.stage_us("seal")));
-    let open = slopes(&|block| block.frames(|frame| frame.stage_us("open")));
+    let slopes = |of: Points<'_>| by_block(of, slope);
+    let sealing = |block: &Block<'_>| block.frames(|frame| frame.stage_us("seal"));
+    let opening = |block: &Block<'_>| block.frames(|frame| frame.stage_us("open"));
+    let (seal, open) = (slopes(&sealing), slopes(&opening));
     let video = |block: &Block<'_>| block.frames(|frame| frame.total_ms.map(|ms| ms * 1e3));
     let bare = Bare::measure(&seen);
     let watts = power::rows(&folder.join("publisher-logs"))?;
@@ -81,13 +78,18 @@ pub(super) fn measure(folder: &Path, run: impl Fn() -> Result<Seen>) -> Result<S
         .with("bare_open_us", bare.open_us)
         .with("seal_times_bare", mean(&seal) / bare.seal_us)
         .with("open_times_bare", mean(&open) / bare.open_us)
+        .with_series(FIRST_SEAL, by_block(&sealing, first))
+        .with_series(FIRST_OPEN, by_block(&opening, first))
         .with_series(SEAL, seal)
         .with_series(OPEN, open)
         .with_series(VIDEO, slopes(&video))
-        .with_series(VIDEO_REST, rests(&video))
+        .with_series(VIDEO_REST, by_block(&video, rest))
         .with_series(PUBLISHER, slopes(&|block| block.cpu(|mark| mark.publisher)))
         .with_series(VIEWER, slopes(&|block| block.cpu(|mark| mark.viewer)))
-        .with_series(CPU_REST, rests(&|block| block.cpu(|mark| mark.publisher + mark.viewer)));
+        .with_series(
+            CPU_REST,
+            by_block(&|block| block.cpu(|mark| mark.publisher + mark.viewer), rest),
+        );
     let sample = match energy.is_empty() {
         true => sample.lacking("energy by dose: no power was logged".to_owned()),
         false => sample.with_series(ENERGY, energy),
@@ -161,18 +163,33 @@ impl<'a> Block<'a> {
     }
 }
 
-/// Slope and intercept of the line of least squares; `None` where a dose has no value.
-fn line(points: &[Point]) -> Option<(f64, f64)> {
-    if points.len() < 2 || points.iter().any(|(_, value)| !value.is_finite()) {
-        return None;
-    }
-    let doses: Vec<f64> = points.iter().map(|(dose, _)| *dose).collect();
-    let values: Vec<f64> = points.iter().map(|(_, value)| *value).collect();
+/// What one more dose takes: the slope of the line of least squares over all doses but 0, since the first costs more.
+/// `None` where a dose has no value.
+fn slope(points: &[Point]) -> Option<f64> {
+    let warm = || points.iter().filter(|(dose, _)| *dose > 0.0);
+    let doses: Vec<f64> = warm().map(|(dose, _)| *dose).collect();
+    let values: Vec<f64> = warm().map(|(_, value)| *value).collect();
     let (x, y) = (mean(&doses), mean(&values));
-    let products = points.iter().map(|(dose, value)| (dose - x) * (value - y));
+    let products = warm().map(|(dose, value)| (dose - x) * (value - y));
     let squares = doses.iter().map(|dose| (dose - x).powi(2));
     let slope = products.sum::<f64>() / squares.sum::<f64>();
-    Some((slope, y - slope * x))
+    slope.is_finite().then_some(slope)
+}
+
+/// The value with this dose; `None` if there is none.
+fn at(points: &[Point], dose: f64) -> Option<f64> {
+    let point = points.iter().find(|(other, _)| *other == dose);
+    point.map(|(_, value)| *value).filter(|value| value.is_finite())
+}
+
+/// What the first dose takes.
+fn first(points: &[Point]) -> Option<f64> {
+    Some(at(points, 1.0)? - at(points, 0.0)?)
+}
+
+/// What everything else takes.
+fn rest(points: &[Point]) -> Option<f64> {
+    at(points, 0.0)
 }
 
 /// The median of the seal stage over blocks for each dose but 0, in ascending order.
@@ -257,16 +274,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_line_has_its_slope_and_intercept_and_none_where_a_dose_is_missing() {
-        let points: Vec<Point> = DOSES
-            .iter()
-            .map(|&dose| (f64::from(dose), 3.0 * f64::from(dose) + 7.0))
-            .collect();
-        let (slope, rest) = line(&points).expect("a line");
-        assert!((slope - 3.0).abs() < 1e-9 && (rest - 7.0).abs() < 1e-9);
-        let mut missing = points;
-        missing[3].1 = f64::NAN;
-        assert_eq!(line(&missing), None);
+    fn the_first_dose_is_told_from_the_slope_of_the_others_and_a_missing_one_ends_both() {
+        let value = |dose: f64| if dose > 0.0 { 3.0 * dose + 17.0 } else { 7.0 };
+        let mut points: Vec<Point> = DOSES.iter().map(|&dose| (dose.into(), value(dose.into()))).collect();
+        assert!(slope(&points).is_some_and(|slope| (slope - 3.0).abs() < 1e-9));
+        assert_eq!((first(&points), rest(&points)), (Some(13.0), Some(7.0)));
+        points[1].1 = f64::NAN;
+        assert_eq!((slope(&points), first(&points)), (None, None));
     }
 
     /// A stream of 15 frames in each period. Sealing takes 5 µs and 2 more for each dose, opening 9 and 3, and
@@ -324,7 +338,9 @@ mod tests {
             );
         };
         near(SEAL, 2.0);
+        near(FIRST_SEAL, 2.0);
         near(OPEN, 3.0);
+        near(FIRST_OPEN, 3.0);
         near(VIDEO, 5.0);
         near(VIDEO_REST, 8000.0);
         near(PUBLISHER, 2.0);
@@ -348,8 +364,9 @@ mod tests {
             // 30 frames a second: 30 µW are 1 µJ a frame.
             (pair[0].at_ns + 100_000_000, 2.0 + 30e-6 * dose)
         });
-        let (slope, _) = line(&block.watts(&logged.collect::<Vec<_>>())).expect("a line");
-        assert!((slope - 1.0).abs() < 1e-6, "{slope}");
-        assert_eq!(line(&block.watts(&[])), None);
+        let slope_of = |logged: &[(i64, f64)]| slope(&block.watts(logged));
+        let found = slope_of(&logged.collect::<Vec<_>>()).expect("a line");
+        assert!((found - 1.0).abs() < 1e-6, "{found}");
+        assert_eq!(slope_of(&[]), None);
     }
 }
