@@ -13,6 +13,7 @@ use sealcast_proto::sim::LinkProfile;
 use crate::ciphers::External;
 use crate::experiments::link;
 use crate::experiments::load::Sink;
+use crate::experiments::selective::Session;
 use crate::experiments::throughput::Carrier;
 use crate::report::Frames;
 
@@ -73,6 +74,14 @@ pub(super) enum Command {
     Price(StreamArgs),
     /// Measure a live stream at each resolution, stage by stage
     Resolution(StreamArgs),
+    /// Measure sessions of which a share of the packets is encrypted: time at both ends, memory and CPU
+    Selective(SelectiveArgs),
+    /// The sending end of a session of `selective`
+    #[command(hide = true)]
+    SelectiveSend(SelectiveSendArgs),
+    /// The receiving end of a session of `selective`
+    #[command(hide = true)]
+    SelectiveReceive(SelectiveReceiveArgs),
     /// Check every test vector in a folder on every kernel of its study cipher
     Verify(VerifyArgs),
     /// Show what the logs of a run hold, of any of its ends: charts, tables and a trace of its frames
@@ -240,6 +249,29 @@ pub(super) struct PapersArgs {
 pub(super) struct PipelineArgs {
     #[command(flatten)]
     pub(super) common: CommonArgs,
+}
+
+#[derive(Args, Debug)]
+pub(super) struct SelectiveArgs {
+    #[command(flatten)]
+    pub(super) common: CommonArgs,
+}
+
+#[derive(Args, Debug)]
+pub(super) struct SelectiveSendArgs {
+    /// The session, in JSON
+    #[arg(long, value_parser = Session::parse)]
+    pub(super) session: Session,
+    /// The receiver's address
+    #[arg(long)]
+    pub(super) to: SocketAddr,
+}
+
+#[derive(Args, Debug)]
+pub(super) struct SelectiveReceiveArgs {
+    /// The session, in JSON
+    #[arg(long, value_parser = Session::parse)]
+    pub(super) session: Session,
 }
 
 #[derive(Args, Debug)]

@@ -18,6 +18,7 @@ mod pipeline;
 mod proxy;
 mod report;
 mod run;
+mod selective;
 mod stream;
 mod throughput;
 mod verify;
@@ -46,6 +47,9 @@ pub fn run() -> ExitCode {
         Command::Pipeline(args) => pipeline::run(&args),
         Command::Price(args) => stream::run(&PRICE, &args),
         Command::Resolution(args) => stream::run(&RESOLUTION, &args),
+        Command::Selective(args) => selective::run(&args),
+        Command::SelectiveSend(args) => selective::send(&args),
+        Command::SelectiveReceive(args) => selective::receive(&args),
         Command::Verify(args) => verify::run(&args),
         Command::Report(args) => report::run(&args),
         Command::Delay(args) => delay::run(&args),

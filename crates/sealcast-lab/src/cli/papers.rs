@@ -38,11 +38,7 @@ pub(super) fn run(args: &PapersArgs) -> Result<ExitCode> {
 
 /// The experiments to measure, as their own commands would.
 fn steps(library: &Library, args: &PapersArgs) -> Result<Vec<Step>> {
-    let known: Vec<&Needed> = library
-        .experiments
-        .iter()
-        .filter(|needed| needed.coming.is_empty())
-        .collect();
+    let known = &library.experiments;
     if let Some(wrong) = args
         .only
         .iter()
@@ -57,7 +53,7 @@ fn steps(library: &Library, args: &PapersArgs) -> Result<Vec<Step>> {
         ));
     }
     let asked = known
-        .into_iter()
+        .iter()
         .filter(|needed| args.only.is_empty() || args.only.contains(&needed.name));
     asked.map(|needed| step(needed, args)).collect()
 }

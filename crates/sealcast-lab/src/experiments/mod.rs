@@ -11,6 +11,7 @@ pub mod link;
 pub mod live;
 pub mod load;
 pub mod pipeline;
+pub mod selective;
 pub mod stream;
 pub mod throughput;
 
@@ -19,7 +20,7 @@ use sealcast::failure::{Failure, FailureKind, Result};
 use crate::harness::Experiment;
 
 /// The experiments that a definition can name.
-pub static ALL: [&Experiment; 13] = [
+pub static ALL: [&Experiment; 14] = [
     &ciphers::CIPHERS,
     &delay::DELAY,
     &gateway::GATEWAY,
@@ -30,6 +31,7 @@ pub static ALL: [&Experiment; 13] = [
     &live::LIVE,
     &load::LOAD,
     &pipeline::PIPELINE,
+    &selective::SELECTIVE,
     &stream::PRICE,
     &stream::RESOLUTION,
     &throughput::THROUGHPUT,

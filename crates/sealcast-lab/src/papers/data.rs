@@ -30,9 +30,6 @@ pub(crate) struct Needed {
     /// The cases and systems to measure, as with `--only`; all if none is named.
     #[serde(default)]
     pub(crate) only: Vec<String>,
-    /// What it will measure, if this build does not have it; else empty.
-    #[serde(default)]
-    pub(crate) coming: String,
 }
 
 #[derive(Deserialize)]
@@ -203,10 +200,6 @@ impl Library {
             experiments: plan.experiments,
             papers: PAPERS.into_iter().map(read).collect::<Result<_>>()?,
         })
-    }
-
-    pub(crate) fn needed(&self, experiment: &str) -> Option<&Needed> {
-        self.experiments.iter().find(|needed| needed.name == experiment)
     }
 }
 

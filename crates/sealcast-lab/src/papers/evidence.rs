@@ -85,7 +85,7 @@ impl Measured {
         let folder = folder(out, &needed.name);
         let mut failure = fs::read_to_string(folder.join(FAILURE)).ok();
         let mut results = None;
-        if needed.coming.is_empty() && folder.join("record.jsonl").exists() {
+        if folder.join("record.jsonl").exists() {
             let experiment = experiments::by_name(&needed.name);
             match experiment.and_then(|experiment| Results::load(experiment, &folder)) {
                 Ok(read) => results = Some(read),

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use super::data::{Item, Library, Paper, Table};
+use super::data::{Item, Paper, Table};
 use super::evidence::Evidence;
 use super::plot;
 use super::table::{self, Tally};
@@ -63,7 +63,7 @@ pub(super) struct Shown<'a> {
 }
 
 impl<'a> Shown<'a> {
-    pub(super) fn new(library: &Library, paper: &'a Paper, item: &'a Item, evidence: &Evidence) -> Self {
+    pub(super) fn new(paper: &'a Paper, item: &'a Item, evidence: &Evidence) -> Self {
         let tables: Vec<Table> = item.tables.iter().map(|table| paper.resolved(table)).collect();
         let mut tally = Tally::default();
         for table in &tables {
@@ -75,13 +75,12 @@ impl<'a> Shown<'a> {
                 .map(|table| &table.experiment)
                 .filter(|name| !name.is_empty())
         };
-        let is_coming = |name: &String| library.needed(name).is_none_or(|needed| !needed.coming.is_empty());
         let is_complete = |name: &String| {
             evidence
                 .of(name)
                 .is_some_and(|measured| measured.results.is_some() && !measured.is_unfinished())
         };
-        let state = if !item.later.is_empty() || experiments().all(is_coming) {
+        let state = if !item.later.is_empty() {
             State::Later
         } else if experiments().all(|name| evidence.results(name).is_none()) {
             State::NotMeasured
@@ -116,7 +115,7 @@ impl<'a> Shown<'a> {
         names
     }
 
-    pub(super) fn html(&self, library: &Library, evidence: &Evidence) -> String {
+    pub(super) fn html(&self, evidence: &Evidence) -> String {
         let item = self.item;
         let mut html = format!(
             "<section id=\"{}\" class=\"item\">\n<article class=\"prose\"><h2>{}: {} {}</h2>\n<p>{}</p>\n",
@@ -134,7 +133,8 @@ impl<'a> Shown<'a> {
         }
         list(&mut html, "Conditions that differ", &item.differs);
         list(&mut html, "Not measurable here", &item.not_here);
-        list(&mut html, "Not here yet", &self.later(library));
+        let later = Some(item.later.clone()).filter(|words| !words.is_empty());
+        list(&mut html, "Not here yet", later.as_slice());
         list(&mut html, "Lacking in these records", &self.lacks(evidence));
         html.push_str("</article>\n");
         let plots = item.plots.iter().filter_map(|plot| {
@@ -146,24 +146,6 @@ impl<'a> Shown<'a> {
             let _ = writeln!(html, "<div class=\"charts\">\n{plots}</div>");
         }
         html + "</section>\n"
-    }
-
-    /// Why there is nothing of ours yet.
-    fn later(&self, library: &Library) -> Vec<String> {
-        if self.state != State::Later {
-            return Vec::new();
-        }
-        if !self.item.later.is_empty() {
-            return vec![self.item.later.clone()];
-        }
-        let coming = self.experiments().into_iter().filter_map(|name| library.needed(name));
-        let words = coming.map(|needed| {
-            format!(
-                "The experiment `{}` is not part of this build. {}",
-                needed.name, needed.coming
-            )
-        });
-        words.collect()
     }
 
     /// What the records lack, and why.

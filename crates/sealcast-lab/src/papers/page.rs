@@ -53,9 +53,7 @@ fn shown<'a>(library: &'a Library, evidence: &Evidence) -> Vec<Shown<'a>> {
         .papers
         .iter()
         .flat_map(|paper| paper.items.iter().map(move |item| (paper, item)));
-    items
-        .map(|(paper, item)| Shown::new(library, paper, item, evidence))
-        .collect()
+    items.map(|(paper, item)| Shown::new(paper, item, evidence)).collect()
 }
 
 /// How many figures and tables have which state.
@@ -80,7 +78,7 @@ fn page(library: &Library, shown: &[Shown<'_>], evidence: &Evidence) -> String {
     for paper in &library.papers {
         introduction(&mut html, paper);
         for one in shown.iter().filter(|shown| shown.paper.id == paper.id) {
-            html.push_str(&one.html(library, evidence));
+            html.push_str(&one.html(evidence));
         }
     }
     whole(TITLE, WORDS, &html)
@@ -154,11 +152,7 @@ fn measured(html: &mut String, evidence: &Evidence) {
                 )
             }
             (None, Some(failure)) => format!("experiment {name}: not measured: {}", escape(failure)),
-            (None, None) if measured.needed.coming.is_empty() => format!("experiment {name}: not run"),
-            (None, None) => format!(
-                "experiment {name}: not part of this build. {}",
-                escape(&measured.needed.coming)
-            ),
+            (None, None) => format!("experiment {name}: not run"),
         };
         let _ = writeln!(html, "<li>{words}</li>");
     }

@@ -16,5 +16,6 @@ mod papers;
 mod pipeline;
 mod price;
 mod report;
+mod selective;
 mod throughput;
 mod vectors;

@@ -14,7 +14,7 @@ mod sample;
 mod workload;
 
 pub use alone::{Answer, Question, answer};
-pub(in crate::experiments) use workload::pictures;
+pub(in crate::experiments) use workload::{card, pictures};
 
 use crate::ciphers::choice;
 use crate::harness::Experiment;

@@ -63,7 +63,7 @@ pub(super) fn of_length(bytes: usize) -> Workload {
 
 /// The pictures of the clip's first frames, or of the test card.
 pub(in crate::experiments) fn pictures(clip: Option<&Path>) -> Result<Vec<Picture>> {
-    clip.map_or_else(card, |path| read(path).map(|(_, _, pictures)| pictures))
+    clip.map_or_else(|| card(RAW), |path| read(path).map(|(_, _, pictures)| pictures))
 }
 
 impl Video {
@@ -72,7 +72,7 @@ impl Video {
     /// # Errors
     /// The clip cannot be read or decoded.
     pub(super) fn of(clip: Option<&Path>) -> Result<Self> {
-        let card = card()?;
+        let card = card(RAW)?;
         let (codec, coded, pictures) = match clip {
             Some(path) => read(path)?,
             None => (None, Vec::new(), card.clone()),
@@ -112,15 +112,19 @@ impl Video {
     }
 }
 
-fn card() -> Result<Vec<Picture>> {
-    let defect = || {
+/// The first second of the test card in this width and height.
+///
+/// # Errors
+/// A side is odd, or too short for the card's clock.
+pub(in crate::experiments) fn card((width, height): (usize, usize)) -> Result<Vec<Picture>> {
+    let too_small = || {
         Failure::new(
-            FailureKind::Internal,
-            "the test card cannot be drawn",
-            "please report this",
+            FailureKind::Usage,
+            format!("the test card cannot be drawn in {width}x{height}"),
+            "choose even sides from 160x120 on",
         )
     };
-    let mut painter = CardPainter::new(RAW.0, RAW.1).ok_or_else(defect)?;
+    let mut painter = CardPainter::new(width, height).ok_or_else(too_small)?;
     let pictures = (0..FRAMES).map(|event| {
         let elapsed = Duration::from_secs(1) * event / RATE.numerator;
         let wall_us = elapsed.as_micros() as u64;
