@@ -19,25 +19,28 @@ pub(super) struct Kind {
     pub(super) total: Option<&'static str>,
 }
 
+/// The stages of a frame, in their order: columns with `_us` after the name.
+pub(crate) const FRAME_STAGES: [&str; 11] = [
+    "capture",
+    "encode",
+    "queue",
+    "seal",
+    "send",
+    "network",
+    "reassembly",
+    "open",
+    "wait",
+    "decode",
+    "present",
+];
+
 pub(super) const FRAMES: usize = 0;
 pub(super) const KINDS: [Kind; 3] = [
     Kind {
         file: "frames_latency.csv",
         columns: FrameRow::HEADER,
         of: "frame",
-        stages: &[
-            "capture",
-            "encode",
-            "queue",
-            "seal",
-            "send",
-            "network",
-            "reassembly",
-            "open",
-            "wait",
-            "decode",
-            "present",
-        ],
+        stages: &FRAME_STAGES,
         total: Some("total_us"),
     },
     Kind {

@@ -26,6 +26,7 @@ use jiff::Timestamp;
 use sealcast::failure::Result;
 
 use end::End;
+pub(crate) use latency::FRAME_STAGES;
 use table::Table;
 pub use trace::Frames;
 

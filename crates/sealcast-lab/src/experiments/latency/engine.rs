@@ -167,7 +167,7 @@ mod tests {
     #[test]
     fn every_stage_belongs_to_one_part() {
         let parts = [&ENCRYPTION[..], &TRANSMISSION, &DECRYPTION, &REST].concat();
-        let mut stages = crate::experiments::stream::STAGES.to_vec();
+        let mut stages = crate::report::FRAME_STAGES.to_vec();
         let mut all = parts.clone();
         stages.sort_unstable();
         all.sort_unstable();

@@ -6,8 +6,9 @@ use sealcast::meter::statistics::{median, quantile};
 use serde_json::Value;
 
 use super::ends::{Mark, Seen};
-use super::frames::{Frame, STAGES};
+use super::frames::Frame;
 use crate::harness::Sample;
+use crate::report::FRAME_STAGES;
 
 /// Figures of a stretch of time.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -110,7 +111,7 @@ pub(crate) fn sample(seen: &Seen) -> Option<Sample> {
             "bytes_per_frame",
             both.zip(sent).map(|((out, back), frames)| (out + back) / frames),
         );
-    Some(STAGES.iter().fold(sample, |sample, stage| {
+    Some(FRAME_STAGES.iter().fold(sample, |sample, stage| {
         sample.with_some(&format!("{stage}_us"), middle(&|frame| frame.stage_us(stage)))
     }))
 }

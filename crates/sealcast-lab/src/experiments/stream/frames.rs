@@ -5,6 +5,8 @@ use std::path::Path;
 use sealcast::failure::{Failure, FailureKind, Result};
 use serde::Deserialize;
 
+use crate::report::FRAME_STAGES;
+
 /// The log of a viewer's frames, in its log folder.
 pub(crate) const LOG: &str = "frames_latency.csv";
 
@@ -31,21 +33,6 @@ struct Row {
     total_us: Option<f64>,
 }
 
-/// The stages of a frame, in their order.
-pub(crate) const STAGES: [&str; 11] = [
-    "capture",
-    "encode",
-    "queue",
-    "seal",
-    "send",
-    "network",
-    "reassembly",
-    "open",
-    "wait",
-    "decode",
-    "present",
-];
-
 /// A frame that was received.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Frame {
@@ -62,8 +49,8 @@ pub(crate) struct Frame {
     pub(crate) delay_ms: Option<f64>,
     /// From the instant that the source stamped until the sink had passed the frame on: all stages.
     pub(crate) total_ms: Option<f64>,
-    /// Each of [`STAGES`], in microseconds.
-    pub(crate) stages: [Option<f64>; STAGES.len()],
+    /// Each of [`FRAME_STAGES`], in microseconds.
+    pub(crate) stages: [Option<f64>; FRAME_STAGES.len()],
 }
 
 impl Frame {
@@ -72,7 +59,7 @@ impl Frame {
     /// # Panics
     /// There is no stage of this name.
     pub(crate) fn stage_us(&self, name: &str) -> Option<f64> {
-        let at = STAGES.iter().position(|stage| *stage == name);
+        let at = FRAME_STAGES.iter().position(|stage| *stage == name);
         self.stages[at.expect("a stage")]
     }
 }

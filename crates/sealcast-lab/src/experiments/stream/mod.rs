@@ -12,13 +12,13 @@ mod link;
 mod power;
 mod system;
 
+#[cfg(test)]
+pub(crate) use ends::Mark;
 pub(crate) use ends::{Seen, Stream, Viewer, wall_clock_ns};
 pub(crate) use figures::{Figures, between};
 pub(crate) use frames::Frame;
 pub(crate) use link::{Proxy, profile};
 pub(crate) use system::Suite;
-#[cfg(test)]
-pub(crate) use {ends::Mark, frames::STAGES};
 
 use crate::harness::Experiment;
 
