@@ -9,6 +9,10 @@ const PATIENCE: Duration = Duration::from_secs(120);
 /// picture streams never end, and on a busy machine a browser takes long to reach their beginning.
 const FIRST_LOOK: Duration = Duration::from_secs(1);
 const LONGEST_LOOK: Duration = Duration::from_secs(16);
+/// Time after which a browser that has not ended by itself is killed. On a busy machine one of some hundreds never ends.
+const HUNG: Duration = Duration::from_secs(60);
+/// Exit codes of timeout(1): the program was ended, or had to be killed.
+const TIMED_OUT: [i32; 2] = [124, 137];
 
 /// The text of the page's elements, once it contains all of `ready`; the last text if that never happens.
 pub fn page(url: &str, ready: &[&str]) -> (String, Output) {
@@ -26,7 +30,13 @@ pub fn look(url: &str, arguments: &[&str], mut ready: impl FnMut(&Output) -> boo
     let mut time = FIRST_LOOK;
     loop {
         let output = open(url, arguments, time);
-        if ready(&output) || Instant::now() > deadline {
+        let is_over = Instant::now() > deadline;
+        let has_hung = output.status.code().is_none_or(|code| TIMED_OUT.contains(&code));
+        assert!(
+            !(is_over && has_hung),
+            "chromium never ends; see what else the machine does"
+        );
+        if !has_hung && (ready(&output) || is_over) {
             return output;
         }
         time = (2 * time).min(LONGEST_LOOK);
@@ -35,7 +45,8 @@ pub fn look(url: &str, arguments: &[&str], mut ready: impl FnMut(&Output) -> boo
 
 fn open(url: &str, arguments: &[&str], time: Duration) -> Output {
     let profile = tempfile::tempdir().expect("a directory");
-    let output = Command::new("chromium")
+    let output = Command::new("timeout")
+        .args(["--kill-after=5", &HUNG.as_secs().to_string(), "chromium"])
         .args([
             "--headless",
             "--no-sandbox",
@@ -54,7 +65,12 @@ fn open(url: &str, arguments: &[&str], time: Duration) -> Output {
         .args(arguments)
         .arg(url)
         .output()
-        .expect("chromium does not start; `cargo xtask test` installs it");
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        .expect("timeout(1) is part of every system");
+    let ended = output.status.code().filter(|code| !TIMED_OUT.contains(code));
+    assert!(
+        ended.is_none_or(|code| code == 0),
+        "chromium fails, or does not start; `cargo xtask test` installs it: {}",
+        String::from_utf8_lossy(&output.stderr)
+    );
     output
 }
