@@ -9,7 +9,8 @@ const PATIENCE: Duration = Duration::from_secs(120);
 /// picture streams never end, and on a busy machine a browser takes long to reach their beginning.
 const FIRST_LOOK: Duration = Duration::from_secs(1);
 const LONGEST_LOOK: Duration = Duration::from_secs(16);
-/// Time after which a browser that has not ended by itself is killed. On a busy machine one of some hundreds never ends.
+/// Time after which a browser that has not ended by itself is killed. On a busy machine one of some hundreds never
+/// ends.
 const HUNG: Duration = Duration::from_secs(60);
 /// Exit codes of timeout(1): the program was ended, or had to be killed.
 const TIMED_OUT: [i32; 2] = [124, 137];
