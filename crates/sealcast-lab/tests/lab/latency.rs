@@ -74,12 +74,17 @@ fn the_latency_of_a_session_is_split_into_what_the_paper_splits_it() {
     let session = line(&lines, "wlan-50", "selective");
     assert_summary(session, "video");
     let parts = ["enc_ms", "trans_ms", "dec_ms", "rest_ms"].map(|part| value(session, part));
-    assert!(
-        (value(session, "video_mean_ms") - parts.iter().sum::<f64>()).abs() < 0.01,
-        "{session:?}"
-    );
+    // The whole and its stages take the clocks' offset at different times.
+    let files = folder.path().join("runs/wlan-50-selective-1");
+    let frames = table(&files.join("viewer-logs/frames_latency.csv"));
+    let uncertain = frames.iter().filter(|frame| !frame["clock_uncertainty_us"].is_empty());
+    let widest = uncertain
+        .map(|frame| value(frame, "clock_uncertainty_us") * 1e-3)
+        .fold(0.0, f64::max);
+    let apart = value(session, "video_mean_ms") - parts.iter().sum::<f64>();
+    assert!(apart.abs() <= 3.0 * widest, "{apart} ms beyond {widest}: {session:?}");
     assert!(parts[1] >= 1.0, "the link's own delay: {session:?}");
-    let report = std::fs::read_to_string(folder.path().join("runs/wlan-50-selective-1/publisher.json"));
+    let report = std::fs::read_to_string(files.join("publisher.json"));
     let report: serde_json::Value = serde_json::from_str(&report.expect("a report")).expect("JSON");
     let clear = report["totals"]["records_sealed_in_clear"].as_f64().expect("a count");
     let all = report["totals"]["records_sealed"].as_f64().expect("a count");

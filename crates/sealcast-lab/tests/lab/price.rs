@@ -85,11 +85,9 @@ fn by_dose_there_is_a_slope_for_each_block_and_an_estimate_of_everything_else() 
     assert!(positive.iter().all(|column| value(dose, column) > 0.0), "{dose:?}");
     assert_eq!(dose["energy_slope_uj"], "", "no meter: {dose:?}");
     let sample = &record(folder.path())[1]["sample"];
-    assert_eq!(
-        sample["series"]["seal_slope_of"].as_array().map(Vec::len),
-        Some(3),
-        "{sample}"
-    );
+    // A block in which a dose has no frame, as on a machine that stood still, has no slope.
+    let blocks = sample["series"]["seal_slope_of"].as_array().map(Vec::len);
+    assert!(blocks.is_some_and(|count| (1..=2).contains(&count)), "{sample}");
     let lacks = sample["lacks"].to_string();
     assert!(lacks.contains("no power was logged"), "{lacks}");
     // Whatever a record's dose is, it opens.
