@@ -8,7 +8,7 @@ MAX_PARTS = 4
 MAX_GATEWAY_MESSAGE = 4096
 MAX_NACK_ENTRIES = 64
 MAX_RECEIVED = 128
-PREAMBLE = struct.Struct(">QQQQIIIB3s")
+PREAMBLE = struct.Struct(">QQQQIIIIBB2s")
 
 
 class Malformed(Exception):
@@ -174,12 +174,14 @@ def decode_codec_configuration(data):
     return fields
 
 
-PREAMBLE_FIELDS = ("frame", "media_time", "captured", "encoded", "previous_seal", "previous_send", "capture", "stamp")
+PREAMBLE_FIELDS = ("frame", "media_time", "captured", "encoded", "previous_seal", "previous_send", "capture",
+                   "padding", "stamp", "layout")
 STAMPS = {1: "exposure_start", 2: "frame_end", 3: "arrival"}
+LAYOUTS = {0: "source"}
 
 
 def encode_preamble(**fields):
-    return PREAMBLE.pack(*(fields[name] for name in PREAMBLE_FIELDS), bytes(3))
+    return PREAMBLE.pack(*(fields[name] for name in PREAMBLE_FIELDS), bytes(2))
 
 
 def decode_preamble(payload):
@@ -188,6 +190,6 @@ def decode_preamble(payload):
         raise Malformed
     *values, reserved = PREAMBLE.unpack(payload[:PREAMBLE.size])
     fields = dict(zip(PREAMBLE_FIELDS, values))
-    if fields["stamp"] not in STAMPS or reserved != bytes(3):
+    if fields["stamp"] not in STAMPS or fields["layout"] not in LAYOUTS or reserved != bytes(2):
         raise Malformed
     return fields, payload[PREAMBLE.size:]

@@ -237,7 +237,7 @@ def codec_configurations():
 def preambles():
     usual = {"frame": 41, "media_time": 1_366_666_667, "captured": 1_790_000_000_000_000_000,
              "encoded": 1_790_000_000_004_000_000, "previous_seal": 61_250, "previous_send": 98_001,
-             "capture": 33_366_700, "stamp": 1}
+             "capture": 33_366_700, "padding": 0, "stamp": 1, "layout": 0}
     table = [
         ("first frame", {**usual, "frame": 0, "media_time": 0, "previous_seal": 0, "previous_send": 0},
          b"\0\0\0\1\x65frame"),
@@ -245,24 +245,27 @@ def preambles():
         ("already encoded at the source", {**usual, "encoded": usual["captured"], "capture": 0, "stamp": 3},
          b"\xff\xd8\xff\xd9"),
         ("stamped at the end of the picture", {**usual, "capture": 1_250_000, "stamp": 2}, b"\0"),
+        ("padded", {**usual, "padding": 12}, fixed("frame", 100) + bytes(12)),
         ("saturated", {**usual, "previous_seal": 2**32 - 1, "previous_send": 2**32 - 1, "capture": 2**32 - 1}, b"\0"),
         ("highest",
-         dict.fromkeys(control.PREAMBLE_FIELDS[:4], BIG) | dict.fromkeys(control.PREAMBLE_FIELDS[4:7], 2**32 - 1)
-         | {"stamp": 3}, b"\0"),
+         dict.fromkeys(control.PREAMBLE_FIELDS[:4], BIG) | dict.fromkeys(control.PREAMBLE_FIELDS[4:8], 2**32 - 1)
+         | {"stamp": 3, "layout": 0}, b"\0"),
     ]
     cases = []
     for name, fields, frame in table:
         data = control.encode_preamble(**fields)
-        assert len(data) == 48 and control.decode_preamble(data + frame) == (fields, frame)
+        assert len(data) == 52 and control.decode_preamble(data + frame) == (fields, frame)
         cases.append({"name": name, "expect": "ok", "fields": fields, "frame_bytes": frame.hex(),
                       "bytes": (data + frame).hex()})
     good = control.encode_preamble(**usual)
-    lengths = (0, 1, 8, 32, 36, 40, 44, 47)
-    rows = [(f"cut to {n} bytes", good[:n], "malformed", "The preamble is 48 bytes.") for n in lengths]
-    rows += [(f"stamp {n}", good[:44] + bytes([n]) + good[45:], "malformed", "Stamps are 1, 2 and 3.")
+    lengths = (0, 1, 8, 32, 36, 40, 44, 48, 51)
+    rows = [(f"cut to {n} bytes", good[:n], "malformed", "The preamble is 52 bytes.") for n in lengths]
+    rows += [(f"stamp {n}", good[:48] + bytes([n]) + good[49:], "malformed", "Stamps are 1, 2 and 3.")
              for n in (0, 4, 255)]
+    rows += [(f"layout {n}", good[:49] + bytes([n]) + good[50:], "malformed", "No layout has this number.")
+             for n in (2, 255)]
     rows += [(f"reserved byte {n}", good[:n] + b"\1" + good[n + 1:], "malformed", "Reserved bytes are 0.")
-             for n in (45, 46, 47)]
+             for n in (50, 51)]
     return check_names(cases + _negative(control.decode_preamble, rows))
 
 

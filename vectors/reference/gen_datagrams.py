@@ -272,6 +272,6 @@ def codes():
 
 
 def generate():
-    assert control.PREAMBLE.size == 48
+    assert control.PREAMBLE.size == 52
     return {"messages": messages(), "knocks": knocks(), "quic_ids": quic_ids(), "cookies": cookies(),
             "cuts": cuts(), "reassemblies": reassemblies(), "units": units(), "codes": codes(), **gen_media.generate()}

@@ -26,7 +26,7 @@ def receiver(suite):
 
 def frame(number, length):
     preamble = control.encode_preamble(frame=number, media_time=number * 33_333_333, captured=TIME, encoded=TIME + 1,
-                                       previous_seal=0, previous_send=0, capture=0, stamp=3)
+                                       previous_seal=0, previous_send=0, capture=0, padding=0, stamp=3, layout=0)
     return preamble + fixed(f"datagram frame {number}", length)
 
 
@@ -54,7 +54,7 @@ STREAMS = [
     ("last record shorter than the others", 2, 34, [("key", 1_001, 300)]),
     ("two frames with repairs", 3, 25, [("key", 2_500, 300), ("delta", 800, 300)]),
     ("one frame in two blocks", 1, 10, [("key", 9_000, 60)]),
-    ("one frame in three blocks", 2, 5, [("key", 16_000, 60), ("delta", 10, 60)]),
+    ("one frame in three blocks", 2, 5, [("key", 16_000, 60), ("delta", 8, 60)]),
 ]
 
 
@@ -153,7 +153,7 @@ def violations():
          [(begin, unit(0, 0, 3, 0) + part), (encrypted, unit(1, 1, 3, 0) + part)], "All records of a block or none."),
         ("a description and a frame in one block",
          [(0x2D, unit(0, 0, 3, 0) + part), (middle, unit(1, 1, 3, 0) + part)], "A block carries one or the other."),
-        ("frame without a preamble", [(whole, unit(0, 0, 1, 0) + part[:47])], "The preamble is 48 bytes."),
+        ("frame without a preamble", [(whole, unit(0, 0, 1, 0) + part[:51])], "The preamble is 52 bytes."),
         ("description that is malformed", [(0x2D, unit(0, 0, 1, 0) + b"\x07")], "Section 5 says what it is."),
         ("symbol of an odd length", [(symbol, unit(3, 0, 3, 1) + bytes(101))], "A symbol's length is even."),
         ("symbols of two lengths",

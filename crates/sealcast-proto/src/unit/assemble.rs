@@ -31,6 +31,17 @@ pub struct AssembledFrame {
 }
 
 impl AssembledFrame {
+    /// Restores the frame as the source gave it: cuts off the padding.
+    fn restore(&mut self) -> Result<(), Malformed> {
+        let padding = self.preamble.padding as usize;
+        let end = self.data.len().checked_sub(padding).ok_or(Malformed)?;
+        if self.data[end..].iter().any(|&byte| byte != 0) {
+            return Err(Malformed);
+        }
+        self.data.truncate(end);
+        Ok(())
+    }
+
     /// Appends the arrivals of its next units, in any order, as far as there is room. Their indices count from 0.
     pub(crate) fn tell_units(&mut self, mut units: Vec<UnitArrival>) {
         let before = self.units.len();
@@ -100,8 +111,12 @@ impl FrameOrder {
         self.waiting_for_keyframe = true;
     }
 
-    /// Decides on the next complete frame.
-    pub(crate) fn next(&mut self, mut frame: AssembledFrame) -> Assembled {
+    /// Restores the next complete frame, and decides on it.
+    ///
+    /// # Errors
+    /// [`Malformed`] if the frame is not what its preamble says.
+    pub(crate) fn next(&mut self, mut frame: AssembledFrame) -> Result<Assembled, Malformed> {
+        frame.restore()?;
         let number = frame.preamble.frame;
         let expected = self.last.map(|last| last.saturating_add(1));
         let skipped = expected.map_or(0, |expected| number.saturating_sub(expected));
@@ -110,11 +125,11 @@ impl FrameOrder {
         }
         self.last = Some(number);
         if self.waiting_for_keyframe && !frame.keyframe {
-            return Assembled::Undecodable { frame: number, skipped };
+            return Ok(Assembled::Undecodable { frame: number, skipped });
         }
         self.waiting_for_keyframe = false;
         frame.skipped = skipped;
-        Assembled::Frame(frame)
+        Ok(Assembled::Frame(frame))
     }
 }
 
@@ -174,7 +189,13 @@ impl Assembler {
         if self.tell_units {
             self.tell_unit(record, arrived);
         }
-        Ok(if header.flags.last() { self.complete() } else { None })
+        if !header.flags.last() {
+            return Ok(None);
+        }
+        let Some(Parts { frame, .. }) = self.parts.take() else {
+            return Ok(None);
+        };
+        self.order.next(frame).map(Some)
     }
 
     fn tell_unit(&mut self, record: &Opened<'_>, arrived: Duration) {
@@ -231,11 +252,6 @@ impl Assembler {
         parts.next = after(header);
         Ok(true)
     }
-
-    fn complete(&mut self) -> Option<Assembled> {
-        let Parts { frame, .. } = self.parts.take()?;
-        Some(self.order.next(frame))
-    }
 }
 
 /// Epoch and number of the record after this one.
@@ -290,6 +306,39 @@ mod tests {
             ..Preamble::default()
         };
         [&preamble.to_bytes()[..], b"picture"].concat()
+    }
+
+    #[test]
+    fn padding_is_cut_off_and_one_that_is_not_all_zeros_is_refused() {
+        let padded = |padding, data: &[u8]| {
+            let preamble = Preamble {
+                padding,
+                ..Preamble::default()
+            };
+            [&preamble.to_bytes()[..], data].concat()
+        };
+        let whole = Flags::frame(true, true, true);
+        for (padding, data) in [
+            (0, &b"picture"[..]),
+            (3, b"picture\0\0\0"),
+            (0, b"picture\0"),
+            (7, &[0; 7]),
+        ] {
+            let taken = Stream::new().record(whole, &padded(padding, data), false);
+            let Ok(Some(Assembled::Frame(frame))) = taken else {
+                panic!("{padding} of {data:?}")
+            };
+            assert_eq!(frame.data, data[..data.len() - padding as usize]);
+        }
+        for (padding, data) in [
+            (8, &[0; 7][..]),
+            (u32::MAX, b"picture"),
+            (3, b"picture\0\x01\0"),
+            (1, b""),
+        ] {
+            let taken = Stream::new().record(whole, &padded(padding, data), false);
+            assert!(matches!(taken, Err(Malformed)), "{padding} of {data:?}");
+        }
     }
 
     fn part(keyframe: bool, first: bool, last: bool) -> Flags {

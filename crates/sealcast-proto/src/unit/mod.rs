@@ -20,7 +20,7 @@ pub(crate) use assemble::{Assembler, FrameOrder};
 pub use cut::{Cutter, NoUnit, Piece, Pieces, Room, Unit};
 pub use info::{Codec, FrameRate, StreamInfo};
 pub use jpeg::{JpegPart, JpegWalker, NotJpeg};
-pub use preamble::{PREAMBLE_LEN, Preamble, StampKind};
+pub use preamble::{Layout, PREAMBLE_LEN, Preamble, StampKind};
 pub use select::{NoSelection, PlannedRange};
 pub use unit_header::{UNIT_HEADER_LEN, UnitHeader};
 

@@ -3,7 +3,7 @@
 use crate::wire::{Malformed, Reader};
 
 /// Length of the preamble in bytes.
-pub const PREAMBLE_LEN: usize = 48;
+pub const PREAMBLE_LEN: usize = 52;
 
 /// The instant that a frame's capture stamp stands for. Two cameras whose stamps mean different instants differ by an
 /// exposure and a read-out, and their latencies are not comparable.
@@ -39,6 +39,24 @@ impl StampKind {
     }
 }
 
+/// How the bytes of a frame travel.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Layout {
+    /// As the source gave them.
+    #[default]
+    Source,
+}
+
+impl Layout {
+    const ALL: [Self; 1] = [Self::Source];
+
+    fn number(self) -> u8 {
+        match self {
+            Self::Source => 0,
+        }
+    }
+}
+
 /// The data sealed in front of the frame itself (protocol.md §5). Timestamps are nanoseconds of the sender's wall
 /// clock.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -57,8 +75,12 @@ pub struct Preamble {
     pub previous_send: u32,
     /// Time from the instant of the stamp until the picture was complete at the source, ns.
     pub capture: u32,
+    /// Number of zeros after the frame that are not part of it: they hide its length.
+    pub padding: u32,
     /// What that instant is.
     pub stamp: StampKind,
+    /// How the frame's bytes travel.
+    pub layout: Layout,
 }
 
 impl Preamble {
@@ -72,15 +94,17 @@ impl Preamble {
         bytes[32..36].copy_from_slice(&self.previous_seal.to_be_bytes());
         bytes[36..40].copy_from_slice(&self.previous_send.to_be_bytes());
         bytes[40..44].copy_from_slice(&self.capture.to_be_bytes());
-        bytes[44] = self.stamp.number();
+        bytes[44..48].copy_from_slice(&self.padding.to_be_bytes());
+        bytes[48] = self.stamp.number();
+        bytes[49] = self.layout.number();
         bytes
     }
 
     /// Splits the payload of a frame's first record into the preamble and the frame's bytes.
     ///
     /// # Errors
-    /// [`Malformed`] if the payload is shorter than a preamble, the stamp means nothing that is known, or a reserved
-    /// byte is not 0.
+    /// [`Malformed`] if the payload is shorter than a preamble, the stamp or the layout means nothing that is known, or
+    /// a reserved byte is not 0.
     pub fn split(payload: &[u8]) -> Result<(Self, &[u8]), Malformed> {
         let (head, frame) = payload.split_at_checked(PREAMBLE_LEN).ok_or(Malformed)?;
         let mut reader = Reader::new(head);
@@ -92,9 +116,11 @@ impl Preamble {
             previous_seal: reader.u32()?,
             previous_send: reader.u32()?,
             capture: reader.u32()?,
+            padding: reader.u32()?,
             stamp: stamp_kind(reader.u8()?)?,
+            layout: layout(reader.u8()?)?,
         };
-        if reader.array()? != [0; 3] {
+        if reader.array()? != [0; 2] {
             return Err(Malformed);
         }
         reader.finish()?;
@@ -104,5 +130,10 @@ impl Preamble {
 
 fn stamp_kind(number: u8) -> Result<StampKind, Malformed> {
     let known = StampKind::ALL.into_iter().find(|kind| kind.number() == number);
+    known.ok_or(Malformed)
+}
+
+fn layout(number: u8) -> Result<Layout, Malformed> {
+    let known = Layout::ALL.into_iter().find(|layout| layout.number() == number);
     known.ok_or(Malformed)
 }

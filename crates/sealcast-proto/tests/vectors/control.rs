@@ -201,7 +201,9 @@ fn preambles_are_the_references() {
                 "previous_seal": preamble.previous_seal,
                 "previous_send": preamble.previous_send,
                 "capture": preamble.capture,
-                "stamp": preamble.to_bytes()[44],
+                "padding": preamble.padding,
+                "stamp": preamble.to_bytes()[48],
+                "layout": preamble.to_bytes()[49],
             });
             assert_eq!(Some(fields), case.fields, "{}", case.name);
             good += 1;
@@ -211,5 +213,5 @@ fn preambles_are_the_references() {
             malformed += 1;
         }
     }
-    assert_eq!((good, malformed), (6, 14));
+    assert_eq!((good, malformed), (7, 16));
 }

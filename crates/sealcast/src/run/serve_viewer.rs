@@ -356,6 +356,7 @@ impl ViewerRole {
                 previous_send,
                 capture: nanos_u32(frame.captured.saturating_duration_since(frame.began)),
                 stamp: frame.stamp,
+                ..Preamble::default()
             },
             data: &frame.data,
         };

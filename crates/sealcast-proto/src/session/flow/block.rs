@@ -345,14 +345,14 @@ mod tests {
     #[test]
     fn parts_that_do_not_fit_together_are_the_peers_fault() {
         let mut one = block(3);
-        put(&mut one, 0, &part(50)).expect("fits");
-        assert_eq!(put(&mut one, 1, &part(49)), Err(Malformed));
+        put(&mut one, 0, &part(PREAMBLE_LEN + 2)).expect("fits");
+        assert_eq!(put(&mut one, 1, &part(PREAMBLE_LEN + 1)), Err(Malformed));
         let mut two = block(3);
-        put(&mut two, 0, &part(50)).expect("fits");
-        assert_eq!(put(&mut two, 2, &part(51)), Err(Malformed));
+        put(&mut two, 0, &part(PREAMBLE_LEN + 2)).expect("fits");
+        assert_eq!(put(&mut two, 2, &part(PREAMBLE_LEN + 3)), Err(Malformed));
         let mut three = block(3);
-        put(&mut three, 2, &part(51)).expect("nothing to compare with");
-        assert_eq!(put(&mut three, 0, &part(50)), Err(Malformed));
+        put(&mut three, 2, &part(PREAMBLE_LEN + 3)).expect("nothing to compare with");
+        assert_eq!(put(&mut three, 0, &part(PREAMBLE_LEN + 2)), Err(Malformed));
         assert_eq!(
             put(&mut block(3), 0, &part(PREAMBLE_LEN - 1)),
             Err(Malformed),

@@ -351,7 +351,7 @@ impl Inbound {
             frame.tell_units(units);
         }
         if last && let Some(Building { frame }) = self.building.take() {
-            let judged = self.order.next(frame);
+            let judged = self.order.next(frame)?;
             self.out.push_back(judged);
         }
         Ok(())

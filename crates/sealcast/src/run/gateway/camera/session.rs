@@ -554,6 +554,7 @@ impl SessionRole {
                 previous_send,
                 capture: 0,
                 stamp: StampKind::Arrival,
+                ..Preamble::default()
             },
             data: &self.frame,
         };
