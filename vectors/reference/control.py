@@ -177,7 +177,7 @@ def decode_codec_configuration(data):
 PREAMBLE_FIELDS = ("frame", "media_time", "captured", "encoded", "previous_seal", "previous_send", "capture",
                    "padding", "stamp", "layout")
 STAMPS = {1: "exposure_start", 2: "frame_end", 3: "arrival"}
-LAYOUTS = {0: "source"}
+LAYOUTS = {0: "source", 1: "split scan"}
 
 
 def encode_preamble(**fields):

@@ -10,6 +10,7 @@ import gen_gateway
 import gen_handshake
 import gen_records
 import gen_schedule
+import gen_splits
 import gen_tickets
 import selfcheck
 
@@ -22,6 +23,7 @@ GENERATORS = {
     "tickets": gen_tickets.generate,
     "datagrams": gen_datagrams.generate,
     "gateway": gen_gateway.generate,
+    "splits": gen_splits.generate,
 }
 
 

@@ -3,7 +3,8 @@
 use std::fmt;
 use std::time::Duration;
 
-use super::{MAX_FRAME, MAX_UNITS_TOLD, Preamble, StreamInfo, UnitArrival};
+use super::jpeg_split::join;
+use super::{Layout, MAX_FRAME, MAX_UNITS_TOLD, Preamble, StreamInfo, UnitArrival};
 use crate::seal::Opened;
 use crate::wire::{Header, Malformed, append};
 
@@ -31,7 +32,7 @@ pub struct AssembledFrame {
 }
 
 impl AssembledFrame {
-    /// Restores the frame as the source gave it: cuts off the padding.
+    /// Restores the frame as the source gave it: cuts off the padding, and joins the parts of an image.
     fn restore(&mut self) -> Result<(), Malformed> {
         let padding = self.preamble.padding as usize;
         let end = self.data.len().checked_sub(padding).ok_or(Malformed)?;
@@ -39,6 +40,9 @@ impl AssembledFrame {
             return Err(Malformed);
         }
         self.data.truncate(end);
+        if self.preamble.layout == Layout::SplitScan {
+            self.data = join(&self.data).map_err(|_| Malformed)?;
+        }
         Ok(())
     }
 

@@ -45,14 +45,17 @@ pub enum Layout {
     /// As the source gave them.
     #[default]
     Source,
+    /// An image in two parts, of which the second has only the codes of coefficients above an index.
+    SplitScan,
 }
 
 impl Layout {
-    const ALL: [Self; 1] = [Self::Source];
+    const ALL: [Self; 2] = [Self::Source, Self::SplitScan];
 
     fn number(self) -> u8 {
         match self {
             Self::Source => 0,
+            Self::SplitScan => 1,
         }
     }
 }

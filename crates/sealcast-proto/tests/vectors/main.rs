@@ -6,4 +6,5 @@ mod gateway;
 mod handshake;
 mod records;
 mod schedule;
+mod splits;
 mod tickets;
