@@ -5,7 +5,7 @@
 use libfuzzer_sys::arbitrary::{self, Arbitrary};
 use libfuzzer_sys::fuzz_target;
 use sealcast_fuzz::{selection, unit};
-use sealcast_proto::unit::{Codec, Cutter, Room, Selection, Unit};
+use sealcast_proto::unit::{Codec, Cutter, Planner, Room, Selection, Unit};
 
 #[derive(Debug, Arbitrary)]
 struct Plan {
@@ -23,7 +23,7 @@ fuzz_target!(|plan: Plan| {
     let codec = if plan.jpeg { Codec::Mjpeg } else { Codec::H264 };
     let (selection, data) = (selection(plan.mode, plan.share), &plan.data);
     let mut ranges = Vec::new();
-    selection.plan(Some(codec), plan.keyframe, data, &mut ranges);
+    Planner::default().plan(selection, 1, Some(codec), plan.keyframe, data, &mut ranges);
     assert!(ranges.len() <= 2048 && ranges.is_sorted_by(|one, next| one.end < next.end));
     assert_eq!(ranges.last().map(|range| range.end), Some(data.len()));
 
@@ -34,7 +34,7 @@ fuzz_target!(|plan: Plan| {
     let unit = unit(plan.unit);
     let mut cutter = Cutter::new(unit, plan.seed);
     let mut at = 0;
-    let pieces: Vec<_> = cutter.cut(selection, Some(codec), plan.keyframe, data, room).collect();
+    let pieces: Vec<_> = cutter.cut(selection, 1, Some(codec), plan.keyframe, data, room).collect();
     for (number, piece) in pieces.iter().enumerate() {
         let end = at + piece.data.len();
         assert_eq!(piece.data, &data[at..end]);

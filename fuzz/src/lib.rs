@@ -16,7 +16,7 @@ use sealcast_proto::keys::{
 use sealcast_proto::seal::{Nonce, OpenFailed, PacketKey, Suite, suite};
 use sealcast_proto::session::{Carrier, Entry, RekeyPolicy, Session, SessionConfig};
 use sealcast_proto::sim::{Direction, InsecureMechanism, LinkProfile, Verdict, WORLD_ADDRESS, World};
-use sealcast_proto::unit::{Permille, Selection, Unit};
+use sealcast_proto::unit::{Level, Permille, Selection, Unit};
 use sealcast_proto::wire::{COOKIE_LEN, RetryCookies, TAG_LEN};
 
 /// The start time of both clocks.
@@ -154,13 +154,14 @@ fn config(
 
 /// The selection for two bytes of input.
 pub fn selection(mode: u8, share: u8) -> Selection {
-    match mode % 6 {
+    match mode % 7 {
         0 => Selection::All,
         1 => Selection::None,
         2 => Selection::Rate(Permille::new(u16::from(share) * 3).expect("at most 765")),
         3 => Selection::Keyframes,
         4 => Selection::Headers,
-        _ => Selection::HeadersAndKeyframes,
+        5 => Selection::HeadersAndKeyframes,
+        _ => Selection::Level(Level::ALL[usize::from(share % 4)]),
     }
 }
 

@@ -57,7 +57,7 @@ MESSAGES = {
     6: ("ping", [("t1", 8)]),
     7: ("pong", [("t1", 8), ("t2", 8), ("t3", 8)]),
     8: ("rekey-request", []),
-    9: ("selection", [("number", 2), ("mode", 1), ("permille", 2)]),
+    9: ("selection", [("number", 2), ("mode", 1), ("argument", 2)]),
     10: ("selection-ack", [("number", 2)]),
     11: ("part", [("message", 2), ("index", 1), ("count", 1), ("bytes", "rest")]),
     12: ("nack", [("entries", "entries")]),
@@ -131,6 +131,12 @@ def encode(name, **fields):
     return bytes([number]) + _encode_fields(MESSAGES[number][1], fields)
 
 
+def is_selection(number, mode, argument):
+    """True if a mode exists and its argument is one that it takes."""
+    allowed = {0: [0], 1: [0], 2: range(1_001), 3: [0], 4: [0], 5: [0], 6: range(1, 5)}
+    return argument in allowed.get(mode, [])
+
+
 def decode(data):
     reader = Reader(data)
     number = reader.uint(1)
@@ -142,7 +148,7 @@ def decode(data):
         raise Malformed
     if name == "gateway" and not 1 <= len(fields["message"]) <= MAX_GATEWAY_MESSAGE:
         raise Malformed
-    if name == "selection" and (fields["mode"] > 5 or fields["permille"] > (1_000 if fields["mode"] == 2 else 0)):
+    if name == "selection" and not is_selection(**fields):
         raise Malformed
     if name in ("selection", "selection-ack") and fields["number"] == 0:
         raise Malformed

@@ -132,7 +132,14 @@ impl Session {
             bytes: PREAMBLE_LEN + outgoing.data.len(),
             unit,
         };
-        let mut pieces = cutter.cut(selection, outgoing.codec, outgoing.keyframe, outgoing.data, room);
+        let mut pieces = cutter.cut(
+            selection,
+            outgoing.stream,
+            outgoing.codec,
+            outgoing.keyframe,
+            outgoing.data,
+            room,
+        );
         self.push_media(now, &sealing, &mut pieces)
     }
 

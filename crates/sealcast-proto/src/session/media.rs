@@ -4,7 +4,7 @@ use super::SessionError;
 use super::machine::{Session, State};
 use crate::clock::Now;
 use crate::seal::{Exhausted, RecordMeta};
-use crate::unit::{Codec, Cutter, MAX_FRAME, PREAMBLE_LEN, Preamble, Room, Selection, StreamInfo, Unit};
+use crate::unit::{Codec, Cutter, MAX_FRAME, PREAMBLE_LEN, Preamble, Room, Selection, StreamInfo, Unit, Unsplit};
 use crate::wire::{Flags, HEADER_LEN, LENGTH_PREFIX, MAX_RECORD, MAX_STREAM, TAG_LEN};
 
 /// A frame on its way to a viewer.
@@ -186,7 +186,7 @@ impl Session {
         let preamble = unit.preamble.to_bytes();
         let mut sealed = SealedRecords::default();
         let selection = self.selecting.in_force();
-        for piece in cutter.cut(selection, unit.codec, unit.keyframe, unit.data, room) {
+        for piece in cutter.cut(selection, unit.stream, unit.codec, unit.keyframe, unit.data, room) {
             let preamble: &[u8] = if piece.first { &preamble } else { &[] };
             let flags = Flags::frame(unit.keyframe, piece.first, piece.last);
             let parts = [preamble, piece.data];
@@ -214,11 +214,18 @@ impl Session {
             return Err(SessionError::Misuse);
         }
         self.before_media(now, stream, false)?;
+        self.cutter.describe(stream, info);
         let encrypt = self.selecting.in_force().encrypts_description();
         if self.unordered() {
             return self.push_info(now, stream, &info.to_bytes(), encrypt);
         }
         self.seal_media(now, stream, Flags::CONFIG, encrypt, &[&info.to_bytes()], out)
+    }
+
+    /// The slices that level 3 of the selections encrypted whole because they could not be split; `None` if there were
+    /// none.
+    pub fn unsplit(&self) -> Option<Unsplit> {
+        self.cutter.unsplit()
     }
 
     /// Switch to an agreed epoch if this is a good place, offer a new one if this key reached a soft limit, and fail

@@ -10,7 +10,7 @@ use super::select::Plan;
 /// blocks. Explicit weights for many reference pictures can make it longer. Their tail then stays in clear with the
 /// slice data: finding its true end would mean decoding it with the parameter sets, which is not worth it for what the
 /// tail reveals.
-const SLICE_HEAD: usize = 64;
+pub(super) const SLICE_HEAD: usize = 64;
 
 /// Plans an H.264 frame in Annex B format: everything but the slice data is header.
 pub(super) fn h264(plan: &mut Plan<'_>) {
@@ -34,7 +34,7 @@ pub(super) fn h264(plan: &mut Plan<'_>) {
 
 /// True if a NAL unit of this type has slice data (ITU-T H.264, table 7-1): slices, their partitions, and those of
 /// auxiliary pictures and extensions.
-fn is_slice(kind: u8) -> bool {
+pub(super) fn is_slice(kind: u8) -> bool {
     matches!(kind, 1..=5 | 19..=21)
 }
 

@@ -4,7 +4,8 @@ use std::fmt;
 use std::str::FromStr;
 
 use super::draw::Draw;
-use super::info::Codec;
+use super::info::{Codec, StreamInfo};
+use super::planner::{Planner, Unsplit};
 use super::select::PlannedRange;
 use crate::wire::Selection;
 
@@ -85,6 +86,7 @@ pub struct Piece<'a> {
 pub struct Cutter {
     unit: Unit,
     draw: Draw,
+    planner: Planner,
     plan: Vec<PlannedRange>,
 }
 
@@ -98,21 +100,34 @@ impl Cutter {
         Self {
             unit,
             draw: Draw::new(seed),
+            planner: Planner::default(),
             plan: Vec::new(),
         }
     }
 
-    /// Returns the units of a frame in order; an empty frame has one empty unit. Without a `codec` no headers can be
-    /// found. Allocates no more than [`Selection::plan`] does.
+    /// Takes the parameter sets in a stream's description, by which level 3 parses its slices.
+    pub fn describe(&mut self, stream: u32, info: &StreamInfo) {
+        self.planner.describe(stream, info);
+    }
+
+    /// The slices that level 3 encrypted whole because they could not be split; `None` if there were none.
+    pub fn unsplit(&self) -> Option<Unsplit> {
+        self.planner.unsplit()
+    }
+
+    /// Returns the units of a frame of a stream in order; an empty frame has one empty unit. Without a `codec` no
+    /// headers can be found. Allocates no more than [`Planner::plan`] does.
     pub fn cut<'a>(
         &'a mut self,
         selection: Selection,
+        stream: u32,
         codec: Option<Codec>,
         keyframe: bool,
         data: &'a [u8],
         room: Room,
     ) -> Pieces<'a> {
-        selection.plan(codec, keyframe, data, &mut self.plan);
+        self.planner
+            .plan(selection, stream, codec, keyframe, data, &mut self.plan);
         let rate = match (selection, self.unit) {
             (Selection::Rate(rate), Unit::Frame) => {
                 // The unit is the frame, however many records it is sent in.
@@ -219,7 +234,7 @@ mod tests {
     /// Lengths of the units of a frame; those in clear are negative.
     fn lengths(unit: Unit, selection: Selection, data: &[u8], room: Room) -> Vec<i64> {
         let mut cutter = Cutter::new(unit, 1);
-        let pieces: Vec<_> = cutter.cut(selection, Some(Codec::H264), false, data, room).collect();
+        let pieces: Vec<_> = cutter.cut(selection, 1, Some(Codec::H264), false, data, room).collect();
         let together: Vec<u8> = pieces.iter().flat_map(|piece| piece.data).copied().collect();
         assert!(together == data, "the units are the frame");
         for (number, piece) in pieces.iter().enumerate() {
@@ -296,7 +311,7 @@ mod tests {
                 (Selection::None, false),
                 (Selection::Headers, true),
             ] {
-                let pieces: Vec<_> = cutter.cut(selection, Some(Codec::Mjpeg), true, &[], ROOM).collect();
+                let pieces: Vec<_> = cutter.cut(selection, 1, Some(Codec::Mjpeg), true, &[], ROOM).collect();
                 assert_eq!(pieces.len(), 1);
                 assert!(pieces[0].data.is_empty() && pieces[0].first && pieces[0].last && pieces[0].encrypt == encrypt);
             }
@@ -318,7 +333,7 @@ mod tests {
         let data = vec![1; 128 * 4000];
         let draw = |seed| -> Vec<bool> {
             let mut cutter = Cutter::new(Unit::Chunk(128), seed);
-            let pieces = cutter.cut(rate, Some(Codec::Mjpeg), true, &data, WIDE);
+            let pieces = cutter.cut(rate, 1, Some(Codec::Mjpeg), true, &data, WIDE);
             pieces.map(|piece| piece.encrypt).collect()
         };
         let (first, other) = (draw(1), draw(2));
@@ -338,7 +353,7 @@ mod tests {
         let mut drawn = [0_i32, 0];
         for _ in 0..1000 {
             let pieces: Vec<bool> = cutter
-                .cut(rate, Some(Codec::H264), false, &[7; 5000], ROOM)
+                .cut(rate, 1, Some(Codec::H264), false, &[7; 5000], ROOM)
                 .map(|piece| piece.encrypt)
                 .collect();
             assert_eq!(pieces.len(), 5);

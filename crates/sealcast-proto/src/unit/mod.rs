@@ -7,9 +7,13 @@ mod assemble;
 mod codec_headers;
 mod cut;
 mod draw;
+pub mod h264;
 mod info;
 mod jpeg;
 mod jpeg_split;
+mod planner;
+#[cfg(test)]
+mod planner_tests;
 mod preamble;
 mod select;
 mod unit_header;
@@ -22,11 +26,12 @@ pub use cut::{Cutter, NoUnit, Piece, Pieces, Room, Unit};
 pub use info::{Codec, FrameRate, StreamInfo};
 pub use jpeg::{JpegPart, JpegWalker, NotJpeg};
 pub use jpeg_split::{MAX_LAST, NotSplit, SplitFrame, Splitter, join};
+pub use planner::{Planner, Unsplit};
 pub use preamble::{Layout, PREAMBLE_LEN, Preamble, StampKind};
 pub use select::{NoSelection, PlannedRange};
 pub use unit_header::{UNIT_HEADER_LEN, UnitHeader};
 
-pub use crate::wire::{Permille, Selection};
+pub use crate::wire::{Level, Permille, Selection};
 
 /// Longest frame in bytes (16 MiB).
 pub const MAX_FRAME: usize = 16 << 20;

@@ -241,9 +241,9 @@ impl<'a> Control<'a> {
             Self::Selection { number, selection } => {
                 out.push(9);
                 out.extend_from_slice(&number.to_be_bytes());
-                let (mode, permille) = selection.to_wire();
+                let (mode, argument) = selection.to_wire();
                 out.push(mode);
-                out.extend_from_slice(&permille.to_be_bytes());
+                out.extend_from_slice(&argument.to_be_bytes());
             }
             Self::SelectionAck { number } => {
                 out.push(10);

@@ -26,7 +26,7 @@ pub(crate) use header::check;
 pub use header::{Accept, BadForm, Flags, HEADER_LEN, Header, Kind, MAX_STREAM};
 pub use peer::{Invite, PeerId};
 pub(crate) use reader::{Reader, put_bytes16};
-pub use selection::{Permille, Selection};
+pub use selection::{Level, Permille, Selection};
 pub(crate) use ticket::parse_authority;
 pub use ticket::{Host, MAX_LATENCY, MAX_TICKET, Ticket, TicketError, TransportKind};
 pub use ticket_mac::{QUIC_ID_LEN, TICKET_MAC_LEN, TicketMac};

@@ -19,6 +19,34 @@ impl Permille {
     }
 }
 
+/// A level of SECMPEG, 1 to 4: from the headers alone to everything.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Level {
+    /// Headers.
+    Headers = 1,
+    /// Headers, and the begin of the data of intra pictures.
+    IntraBegin = 2,
+    /// Headers, and all intra macroblocks.
+    Intra = 3,
+    /// Everything.
+    All = 4,
+}
+
+impl Level {
+    /// All levels in order.
+    pub const ALL: [Self; 4] = [Self::Headers, Self::IntraBegin, Self::Intra, Self::All];
+
+    /// The level with this number, or `None` if it is not 1 to 4.
+    pub fn new(number: u16) -> Option<Self> {
+        Self::ALL.into_iter().find(|level| level.get() == number)
+    }
+
+    /// Returns its number.
+    pub fn get(self) -> u16 {
+        self as u16
+    }
+}
+
 /// The part of a publisher's media that is encrypted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Selection {
@@ -35,10 +63,12 @@ pub enum Selection {
     Headers,
     /// Whole keyframes, and the headers of all other frames.
     HeadersAndKeyframes,
+    /// What this level of SECMPEG encrypts.
+    Level(Level),
 }
 
 impl Selection {
-    /// Returns the mode and the thousandths of a selection message.
+    /// Returns the mode and the argument of a selection message.
     pub(crate) fn to_wire(self) -> (u8, u16) {
         match self {
             Self::All => (0, 0),
@@ -47,18 +77,20 @@ impl Selection {
             Self::Keyframes => (3, 0),
             Self::Headers => (4, 0),
             Self::HeadersAndKeyframes => (5, 0),
+            Self::Level(level) => (6, level.get()),
         }
     }
 
     /// The reverse of [`to_wire`](Self::to_wire); `None` for invalid values.
-    pub(crate) fn from_wire(mode: u8, permille: u16) -> Option<Self> {
-        match (mode, permille) {
+    pub(crate) fn from_wire(mode: u8, argument: u16) -> Option<Self> {
+        match (mode, argument) {
             (0, 0) => Some(Self::All),
             (1, 0) => Some(Self::None),
             (2, permille) => Permille::new(permille).map(Self::Rate),
             (3, 0) => Some(Self::Keyframes),
             (4, 0) => Some(Self::Headers),
             (5, 0) => Some(Self::HeadersAndKeyframes),
+            (6, level) => Level::new(level).map(Self::Level),
             _ => None,
         }
     }

@@ -6,7 +6,7 @@ use sealcast_proto::rate::RateConfig;
 use sealcast_proto::seal::Refusal;
 use sealcast_proto::session::{Delivery, Event, Fec, Input, Mtu};
 use sealcast_proto::sim::Verdict;
-use sealcast_proto::unit::{Assembled, PREAMBLE_LEN, Permille, Selection, Unit};
+use sealcast_proto::unit::{Assembled, Level, PREAMBLE_LEN, Permille, Selection, Unit};
 use sealcast_proto::wire::CloseReason;
 use sealcast_testkit::ends::{self, START, Setup};
 use sealcast_testkit::show::{CAMERA, Kind, PUBLISHER, Show, VIEWER, setup, steady};
@@ -296,6 +296,9 @@ fn every_selection_and_unit_comes_through_loss() {
         Selection::Keyframes,
         Selection::Headers,
         Selection::HeadersAndKeyframes,
+        Selection::Level(Level::IntraBegin),
+        Selection::Level(Level::Intra),
+        Selection::Level(Level::All),
     ];
     for unit in [
         Unit::Frame,

@@ -5,7 +5,7 @@ use std::time::Duration;
 use sealcast_proto::seal::Refusal;
 use sealcast_proto::session::{Event, Input, OutgoingFrame, Output, SealedRecords, SessionError};
 use sealcast_proto::sim::{Direction, Verdict, World};
-use sealcast_proto::unit::{Codec, FrameRate, PREAMBLE_LEN, Permille, Preamble, Selection, StreamInfo, Unit};
+use sealcast_proto::unit::{Codec, FrameRate, Level, PREAMBLE_LEN, Permille, Preamble, Selection, StreamInfo, Unit};
 use sealcast_testkit::ends::{Setup, publish, records};
 
 const VIEWER: Direction = Direction::ToInitiator;
@@ -372,6 +372,9 @@ fn every_selection_and_every_unit_shows_the_viewer_the_same_frames() {
         Selection::Keyframes,
         Selection::Headers,
         Selection::HeadersAndKeyframes,
+        Selection::Level(Level::IntraBegin),
+        Selection::Level(Level::Intra),
+        Selection::Level(Level::All),
     ];
     for unit in [Unit::Frame, Unit::Packet, Unit::Chunk(16), Unit::Chunk(1000)] {
         for selection in all {

@@ -61,11 +61,11 @@ fn described(message: &Control<'_>) -> Option<(&'static str, Value)> {
         Control::Selection { number, selection } => {
             let payload = message.to_bytes();
             assert_eq!(payload.len(), 6);
-            let permille = u16::from_be_bytes([payload[4], payload[5]]);
+            let argument = u16::from_be_bytes([payload[4], payload[5]]);
             let selection = selection.to_string();
             (
                 "selection",
-                json!({"number": number, "mode": payload[3], "permille": permille, "shown": selection}),
+                json!({"number": number, "mode": payload[3], "argument": argument, "shown": selection}),
             )
         }
         Control::SelectionAck { number } => ("selection-ack", json!({"number": number})),
@@ -140,7 +140,7 @@ fn control_messages_are_the_references() {
             other => panic!("{}: {other}", case.name),
         }
     }
-    assert_eq!((good, malformed, ignored), (53, 95, 5));
+    assert_eq!((good, malformed, ignored), (57, 98, 5));
 }
 
 #[test]

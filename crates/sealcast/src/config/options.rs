@@ -128,7 +128,9 @@ options! {
         /// Begin a new epoch of keys after this many records, 16 to 1048576
         rekey_records: u64 { flag("rekey-records", "N", PUBLISHERS).default("1048576") }
 
-        /// What to encrypt: all, none or rate:PERCENT; `publish` also takes keyframes, headers and headers+keyframes.
+        /// What to encrypt: all, none or rate:PERCENT; `publish` also takes keyframes, headers, headers+keyframes,
+        /// and the levels of SECMPEG level:1 (headers), level:2 (and the begin of intra pictures), level:3 (and all
+        /// intra macroblocks) and level:4 (everything).
         /// The rest is authenticated, but anybody on the network can see it: for measurements only
         encrypt: String { flag("encrypt", "SELECTION", PUBLISHERS).default("all").study() }
 

@@ -29,7 +29,8 @@ const COMMAND_PATIENCE: Duration = Duration::from_secs(30);
 /// Maximum number of connections at once; further ones wait.
 const MAX_CONNECTIONS: usize = 8;
 
-const HELP: &str = "encrypt all|none|rate:P|keyframes|headers|headers+keyframes (a gateway: the first three); \
+const HELP: &str = "encrypt all|none|rate:P|keyframes|headers|headers+keyframes|level:N, N from 1 to 4 \
+                    (a gateway: the first three); \
                     rekey: new keys for every viewer; keyframe: ask the source for one; status; \
                     peers list, peers allow PEER-ID [COMMENT], peers remove PEER-ID, \
                     peers withdraw INVITE|all [with-peers]; help";

@@ -1,7 +1,9 @@
 //! Settings of a running publisher that can be changed. A change applies to current and future viewers.
 
+use std::sync::atomic::{AtomicBool, Ordering};
+
 use sealcast_proto::session::Input;
-use sealcast_proto::unit::Selection;
+use sealcast_proto::unit::{Level, Selection, Unsplit};
 use tokio::sync::watch;
 
 use super::Observation;
@@ -20,6 +22,8 @@ struct Wanted {
 /// Changes the settings of a running publishing end.
 pub struct RuntimeSettings {
     wanted: watch::Sender<Wanted>,
+    /// True once the log says that slices cannot be split.
+    unsplit_told: AtomicBool,
 }
 
 impl RuntimeSettings {
@@ -28,6 +32,7 @@ impl RuntimeSettings {
         let wanted = Wanted { selection, rekeys: 0 };
         Self {
             wanted: watch::channel(wanted).0,
+            unsplit_told: AtomicBool::new(false),
         }
     }
 
@@ -39,6 +44,14 @@ impl RuntimeSettings {
     /// Switch to another selection. For each viewer it takes effect as soon as that viewer has agreed.
     pub(super) fn select(&self, selection: Selection) {
         self.wanted.send_modify(|wanted| wanted.selection = selection);
+    }
+
+    /// Log once, whatever the number of viewers, that slices are encrypted whole because they cannot be split.
+    pub(super) fn tell_unsplit(&self, unsplit: Unsplit) {
+        if !self.unsplit_told.swap(true, Ordering::Relaxed) {
+            let reason = unsplit.reason;
+            tracing::warn!("{reason}: under level:3, slices with other than intra macroblocks are encrypted whole too");
+        }
     }
 
     /// Start a new epoch with every viewer.
@@ -95,15 +108,17 @@ impl SettingsReceiver {
 /// A description of the parts that a selection leaves in clear; `None` if it leaves none.
 pub(super) fn in_clear(selection: Selection) -> Option<String> {
     Some(match selection {
-        Selection::All => return None,
+        Selection::All | Selection::Level(Level::All) => return None,
         Selection::None => "everything".to_owned(),
         Selection::Rate(rate) => {
             let clear = 1000 - rate.get();
             format!("{}.{} % of its units", clear / 10, clear % 10)
         }
         Selection::Keyframes => "all frames but keyframes".to_owned(),
-        Selection::Headers => "all but the headers of its pictures".to_owned(),
+        Selection::Headers | Selection::Level(Level::Headers) => "all but the headers of its pictures".to_owned(),
         Selection::HeadersAndKeyframes => "all but keyframes and the headers of its pictures".to_owned(),
+        Selection::Level(Level::IntraBegin) => "all but headers and the begin of the data of intra pictures".to_owned(),
+        Selection::Level(Level::Intra) => "all but headers and intra macroblocks".to_owned(),
     })
 }
 

@@ -363,6 +363,9 @@ impl ViewerRole {
         let from = task.connection.outgoing_len();
         let seal = |session: &mut Session, now, out: &mut Vec<u8>| session.seal_frame(clock.at(now), &outgoing, out);
         let [began, _] = subscription.sender.seal(&mut task.connection, observation, seal)?;
+        if let Some(unsplit) = task.connection.session.unsplit() {
+            self.shared.settings.tell_unsplit(unsplit);
+        }
         observation
             .metrics
             .record_stage(Stage::Queue, began.saturating_duration_since(frame.encoded));

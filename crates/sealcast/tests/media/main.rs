@@ -3,6 +3,7 @@
 mod bad_files;
 mod fence;
 mod files;
+mod h264_slices;
 mod http_sink;
 mod rtsp_cameras;
 mod test_card;

@@ -105,7 +105,7 @@ fn whole(selection: &str, number: usize) -> Option<bool> {
         "all" => Some(false),
         "none" => Some(true),
         "keyframes" => Some(!keyframe(number)),
-        "headers+keyframes" if keyframe(number) => Some(false),
+        "headers+keyframes" | "level:3" if keyframe(number) => Some(false),
         _ => None,
     }
 }
@@ -116,7 +116,16 @@ fn every_selection_and_unit_shows_what_it_says_and_the_viewer_gets_the_same_fram
     let clip = Clip::make(home.path(), FRAMES);
     let sent = clip.frames.concat();
     for unit in ["frame", "packet", "chunk:128"] {
-        for selection in ["all", "none", "rate:30", "keyframes", "headers", "headers+keyframes"] {
+        for selection in [
+            "all",
+            "none",
+            "rate:30",
+            "keyframes",
+            "headers",
+            "headers+keyframes",
+            "level:2",
+            "level:3",
+        ] {
             let what = format!("{unit} {selection}");
             let options = format!("--unit {unit} --encrypt {selection} --encrypt-seed 7");
             let (proxy, viewer, watching) = watched(&clip.url(RATE, ""), &home, &options, "out.h264");
@@ -161,8 +170,13 @@ fn shows(what: &str, selection: &str, frames: &[Vec<Part>], clip: &Clip) {
             (clear, all) = (clear + usize::from(part.clear), all + 1);
             if let Some(expected) = whole(selection, number) {
                 assert_eq!(part.clear, expected, "{place}");
-            } else if selection.starts_with("headers") && part.offset < 64 {
-                assert!(!part.clear, "{place}");
+            } else if !selection.starts_with("rate") {
+                let hidden = if selection == "level:2" && keyframe(number) {
+                    512
+                } else {
+                    64
+                };
+                assert!(!part.clear || part.offset >= hidden, "{place}");
             }
         }
         let shown: usize = parts.iter().filter(|part| part.clear).map(|part| part.data.len()).sum();

@@ -46,7 +46,15 @@ fn a_clip_arrives_byte_for_byte_in_every_unit_and_under_every_selection() {
     for unit in ["packet", "chunk:128", "chunk:512"] {
         arrives_whole(&home, &clip, "", &format!("--unit {unit}"));
     }
-    for selection in ["none", "rate:30", "keyframes", "headers", "headers+keyframes"] {
+    for selection in [
+        "none",
+        "rate:30",
+        "keyframes",
+        "headers",
+        "headers+keyframes",
+        "level:2",
+        "level:3",
+    ] {
         arrives_whole(&home, &clip, "", &format!("--encrypt {selection} --encrypt-seed 7"));
     }
 }

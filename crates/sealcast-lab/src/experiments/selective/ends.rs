@@ -116,7 +116,9 @@ impl Maker {
             first: packet.len(),
             others: packet.len(),
         };
-        let mut pieces = self.cutter.cut(self.selection, Some(Codec::Mjpeg), true, packet, room);
+        let mut pieces = self
+            .cutter
+            .cut(self.selection, 1, Some(Codec::Mjpeg), true, packet, room);
         let encrypted = pieces.next().is_some_and(|piece| piece.encrypt);
         let flags = Flags::frame(true, true, true);
         let meta = RecordMeta {

@@ -16,8 +16,8 @@ use crate::run::{Admission, Observation, RuntimeSettings};
 pub fn check_selection(selection: Selection) -> Result<(), &'static str> {
     match selection {
         Selection::All | Selection::None | Selection::Rate(_) => Ok(()),
-        Selection::Keyframes | Selection::Headers | Selection::HeadersAndKeyframes => Err(
-            "a gateway does not read what cameras send: it knows no keyframes and no headers; \
+        Selection::Keyframes | Selection::Headers | Selection::HeadersAndKeyframes | Selection::Level(_) => Err(
+            "a gateway does not read what cameras send: it knows no keyframes, no headers and no macroblocks; \
              use all, none or rate:PERCENT",
         ),
     }
