@@ -5,7 +5,7 @@
 use libfuzzer_sys::arbitrary::{self, Arbitrary};
 use libfuzzer_sys::fuzz_target;
 use sealcast_fuzz::{selection, unit};
-use sealcast_proto::unit::{Codec, Cutter, Planner, Room, Selection, Unit};
+use sealcast_proto::unit::{Codec, Cutter, Layout, Planner, Room, Selection, Unit, join};
 
 #[derive(Debug, Arbitrary)]
 struct Plan {
@@ -34,7 +34,14 @@ fuzz_target!(|plan: Plan| {
     let unit = unit(plan.unit);
     let mut cutter = Cutter::new(unit, plan.seed);
     let mut at = 0;
-    let pieces: Vec<_> = cutter.cut(selection, 1, Some(codec), plan.keyframe, data, room).collect();
+    let pieces = cutter.cut(selection, 1, Some(codec), plan.keyframe, data);
+    let layout = pieces.layout();
+    let pieces: Vec<_> = pieces.in_room(room).collect();
+    if layout == Layout::SplitScan {
+        let together: Vec<u8> = pieces.iter().flat_map(|piece| piece.data).copied().collect();
+        assert_eq!(join(&together).as_ref(), Ok(data));
+        return;
+    }
     for (number, piece) in pieces.iter().enumerate() {
         let end = at + piece.data.len();
         assert_eq!(piece.data, &data[at..end]);

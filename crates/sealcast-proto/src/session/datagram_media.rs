@@ -115,32 +115,26 @@ impl Session {
         outgoing: &OutgoingUnit<'_>,
         cutter: &mut Cutter,
     ) -> Result<SealedRecords, SessionError> {
-        let unit = self.outbound.as_ref().ok_or(SessionError::Misuse)?;
-        let unit = unit.unit(PREAMBLE_LEN + outgoing.data.len(), self.config.unit);
+        let outbound = self.outbound.as_ref().ok_or(SessionError::Misuse)?;
+        let selection = self.selecting.in_force();
+        let pieces = outgoing.cut(cutter, selection);
+        let bytes = PREAMBLE_LEN + pieces.bytes();
+        let unit = outbound.unit(bytes, self.config.unit);
         let room = Room {
             first: unit - PREAMBLE_LEN,
             others: unit,
         };
-        let preamble = outgoing.preamble.to_bytes();
-        let selection = self.selecting.in_force();
+        let preamble = outgoing.preamble(&pieces).to_bytes();
         let sealing = Sealing {
             stream: outgoing.stream,
             keyframe: outgoing.keyframe,
             config: false,
             may_be_clear: selection != Selection::All,
             preamble: &preamble,
-            bytes: PREAMBLE_LEN + outgoing.data.len(),
+            bytes,
             unit,
         };
-        let mut pieces = cutter.cut(
-            selection,
-            outgoing.stream,
-            outgoing.codec,
-            outgoing.keyframe,
-            outgoing.data,
-            room,
-        );
-        self.push_media(now, &sealing, &mut pieces)
+        self.push_media(now, &sealing, &mut pieces.in_room(room))
     }
 
     /// Publisher: the same for a stream's description.

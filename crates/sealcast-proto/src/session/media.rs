@@ -4,7 +4,9 @@ use super::SessionError;
 use super::machine::{Session, State};
 use crate::clock::Now;
 use crate::seal::{Exhausted, RecordMeta};
-use crate::unit::{Codec, Cutter, MAX_FRAME, PREAMBLE_LEN, Preamble, Room, Selection, StreamInfo, Unit, Unsplit};
+use crate::unit::{
+    Codec, Cutter, MAX_FRAME, PREAMBLE_LEN, Pieces, Preamble, Room, Selection, StreamInfo, Unit, Unsplit,
+};
 use crate::wire::{Flags, HEADER_LEN, LENGTH_PREFIX, MAX_RECORD, MAX_STREAM, TAG_LEN};
 
 /// A frame on its way to a viewer.
@@ -68,6 +70,21 @@ pub(super) struct OutgoingUnit<'a> {
     pub(super) keyframe: bool,
     pub(super) preamble: Preamble,
     pub(super) data: &'a [u8],
+}
+
+impl<'a> OutgoingUnit<'a> {
+    /// Its pieces under a selection.
+    pub(super) fn cut(&self, cutter: &'a mut Cutter, selection: Selection) -> Pieces<'a> {
+        cutter.cut(selection, self.stream, self.codec, self.keyframe, self.data)
+    }
+
+    /// Its preamble, if it travels in these pieces.
+    pub(super) fn preamble(&self, pieces: &Pieces<'_>) -> Preamble {
+        Preamble {
+            layout: pieces.layout(),
+            ..self.preamble
+        }
+    }
 }
 
 impl<'a> From<&OutgoingFrame<'a>> for OutgoingUnit<'a> {
@@ -183,10 +200,10 @@ impl Session {
             first: others - PREAMBLE_LEN,
             others,
         };
-        let preamble = unit.preamble.to_bytes();
         let mut sealed = SealedRecords::default();
-        let selection = self.selecting.in_force();
-        for piece in cutter.cut(selection, unit.stream, unit.codec, unit.keyframe, unit.data, room) {
+        let pieces = unit.cut(cutter, self.selecting.in_force());
+        let preamble = unit.preamble(&pieces).to_bytes();
+        for piece in pieces.in_room(room) {
             let preamble: &[u8] = if piece.first { &preamble } else { &[] };
             let flags = Flags::frame(unit.keyframe, piece.first, piece.last);
             let parts = [preamble, piece.data];
@@ -222,8 +239,7 @@ impl Session {
         self.seal_media(now, stream, Flags::CONFIG, encrypt, &[&info.to_bytes()], out)
     }
 
-    /// The slices that level 3 of the selections encrypted whole because they could not be split; `None` if there were
-    /// none.
+    /// The slices and images that a level encrypted whole because they could not be split; `None` if there were none.
     pub fn unsplit(&self) -> Option<Unsplit> {
         self.cutter.unsplit()
     }

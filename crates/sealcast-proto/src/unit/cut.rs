@@ -5,12 +5,19 @@ use std::str::FromStr;
 
 use super::draw::Draw;
 use super::info::{Codec, StreamInfo};
+use super::jpeg_split::Splitter;
 use super::planner::{Planner, Unsplit};
-use super::select::PlannedRange;
-use crate::wire::Selection;
+use super::preamble::Layout;
+use super::select::{MIN_CLEAR, PlannedRange};
+use crate::wire::{Level, Selection};
 
 /// Length of the shortest chunk in bytes: one AES block. Shorter ones would be little more than header and tag.
 const MIN_CHUNK: u16 = 16;
+
+/// Zig-zag index of the last coefficient of an image that level 2 encrypts: DC alone.
+const DC: u8 = 0;
+/// The same for level 3: DC and the five lowest AC coefficients, those of the first two diagonals.
+const LOW_AC: u8 = 5;
 
 /// The unit that is sealed at once. It is encrypted as a whole or not at all.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -68,6 +75,13 @@ pub struct Room {
     pub others: usize,
 }
 
+impl Room {
+    const UNLIMITED: Self = Self {
+        first: usize::MAX,
+        others: usize::MAX,
+    };
+}
+
 /// A unit of a frame.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Piece<'a> {
@@ -87,6 +101,7 @@ pub struct Cutter {
     unit: Unit,
     draw: Draw,
     planner: Planner,
+    splitter: Splitter,
     plan: Vec<PlannedRange>,
 }
 
@@ -101,6 +116,7 @@ impl Cutter {
             unit,
             draw: Draw::new(seed),
             planner: Planner::default(),
+            splitter: Splitter::default(),
             plan: Vec::new(),
         }
     }
@@ -110,13 +126,14 @@ impl Cutter {
         self.planner.describe(stream, info);
     }
 
-    /// The slices that level 3 encrypted whole because they could not be split; `None` if there were none.
+    /// The slices and images that a level encrypted whole because they could not be split; `None` if there were none.
     pub fn unsplit(&self) -> Option<Unsplit> {
         self.planner.unsplit()
     }
 
     /// Returns the units of a frame of a stream in order; an empty frame has one empty unit. Without a `codec` no
-    /// headers can be found. Allocates no more than [`Planner::plan`] does.
+    /// headers can be found. Images are laid out anew at levels 2 and 3, so that their first coefficients are in units
+    /// of their own. Allocates only while its buffers grow to the size that the stream's frames need.
     pub fn cut<'a>(
         &'a mut self,
         selection: Selection,
@@ -124,30 +141,54 @@ impl Cutter {
         codec: Option<Codec>,
         keyframe: bool,
         data: &'a [u8],
-        room: Room,
     ) -> Pieces<'a> {
-        self.planner
-            .plan(selection, stream, codec, keyframe, data, &mut self.plan);
-        let rate = match (selection, self.unit) {
-            (Selection::Rate(rate), Unit::Frame) => {
-                // The unit is the frame, however many records it is sent in.
-                let encrypt = self.draw.happens(rate.get());
-                self.plan.iter_mut().for_each(|range| range.encrypt = encrypt);
-                None
-            }
-            (Selection::Rate(rate), _) => Some(rate.get()),
+        let Self {
+            unit,
+            draw,
+            planner,
+            splitter,
+            plan,
+        } = self;
+        let last = match (selection, codec) {
+            (Selection::Level(Level::IntraBegin), Some(Codec::Mjpeg)) => Some(DC),
+            (Selection::Level(Level::Intra), Some(Codec::Mjpeg)) => Some(LOW_AC),
             _ => None,
         };
-        Pieces {
-            unit: self.unit,
-            draw: &mut self.draw,
-            rate,
-            plan: &self.plan,
+        let mut pieces = Pieces {
+            unit: *unit,
+            draw,
+            rate: None,
+            plan: &[],
+            layout: Layout::Source,
             data,
             at: 0,
-            room,
+            room: Room::UNLIMITED,
             done: false,
+        };
+        match last.map(|last| splitter.split(data, last)) {
+            Some(Ok(split)) if split.data.len() - split.first >= MIN_CLEAR => {
+                (pieces.layout, pieces.data) = (Layout::SplitScan, split.data);
+                plan.clear();
+                plan.extend([(split.first, true), (split.data.len(), false)].map(PlannedRange::from));
+            }
+            other => {
+                if let Some(Err(reason)) = other {
+                    planner.note_unsplit(reason);
+                }
+                planner.plan(selection, stream, codec, keyframe, data, plan);
+            }
         }
+        if let Selection::Rate(rate) = selection {
+            if *unit == Unit::Frame {
+                // The unit is the frame, however many records it is sent in.
+                let encrypt = pieces.draw.happens(rate.get());
+                plan.iter_mut().for_each(|range| range.encrypt = encrypt);
+            } else {
+                pieces.rate = Some(rate.get());
+            }
+        }
+        pieces.plan = plan;
+        pieces
     }
 }
 
@@ -159,6 +200,7 @@ pub struct Pieces<'a> {
     rate: Option<u16>,
     /// Ranges of the plan that are still ahead.
     plan: &'a [PlannedRange],
+    layout: Layout,
     data: &'a [u8],
     at: usize,
     room: Room,
@@ -178,7 +220,7 @@ impl<'a> Iterator for Pieces<'a> {
             Unit::Chunk(bytes) => room.min(bytes.into()),
             Unit::Frame | Unit::Packet => room,
         };
-        let mut end = self.data.len().min(self.at + most);
+        let mut end = self.data.len().min(self.at.saturating_add(most));
         if self.unit == Unit::Frame {
             end = end.min(self.plan.first().map_or(end, |range| range.end));
         }
@@ -200,6 +242,22 @@ impl<'a> Iterator for Pieces<'a> {
 }
 
 impl Pieces<'_> {
+    /// How the frame's bytes are laid out.
+    pub fn layout(&self) -> Layout {
+        self.layout
+    }
+
+    /// Number of bytes in all units.
+    pub fn bytes(&self) -> usize {
+        self.data.len()
+    }
+
+    /// The same units, cut so that they fit records with this room. Before the first is taken.
+    pub fn in_room(mut self, room: Room) -> Self {
+        self.room = room;
+        self
+    }
+
     /// True if anything up to `end` is to be encrypted. Removes the ranges that end there or before from the plan.
     fn take_plan(&mut self, end: usize) -> bool {
         let mut encrypt = false;
@@ -234,7 +292,10 @@ mod tests {
     /// Lengths of the units of a frame; those in clear are negative.
     fn lengths(unit: Unit, selection: Selection, data: &[u8], room: Room) -> Vec<i64> {
         let mut cutter = Cutter::new(unit, 1);
-        let pieces: Vec<_> = cutter.cut(selection, 1, Some(Codec::H264), false, data, room).collect();
+        let pieces: Vec<_> = cutter
+            .cut(selection, 1, Some(Codec::H264), false, data)
+            .in_room(room)
+            .collect();
         let together: Vec<u8> = pieces.iter().flat_map(|piece| piece.data).copied().collect();
         assert!(together == data, "the units are the frame");
         for (number, piece) in pieces.iter().enumerate() {
@@ -311,7 +372,10 @@ mod tests {
                 (Selection::None, false),
                 (Selection::Headers, true),
             ] {
-                let pieces: Vec<_> = cutter.cut(selection, 1, Some(Codec::Mjpeg), true, &[], ROOM).collect();
+                let pieces: Vec<_> = cutter
+                    .cut(selection, 1, Some(Codec::Mjpeg), true, &[])
+                    .in_room(ROOM)
+                    .collect();
                 assert_eq!(pieces.len(), 1);
                 assert!(pieces[0].data.is_empty() && pieces[0].first && pieces[0].last && pieces[0].encrypt == encrypt);
             }
@@ -333,7 +397,7 @@ mod tests {
         let data = vec![1; 128 * 4000];
         let draw = |seed| -> Vec<bool> {
             let mut cutter = Cutter::new(Unit::Chunk(128), seed);
-            let pieces = cutter.cut(rate, 1, Some(Codec::Mjpeg), true, &data, WIDE);
+            let pieces = cutter.cut(rate, 1, Some(Codec::Mjpeg), true, &data).in_room(WIDE);
             pieces.map(|piece| piece.encrypt).collect()
         };
         let (first, other) = (draw(1), draw(2));
@@ -353,7 +417,8 @@ mod tests {
         let mut drawn = [0_i32, 0];
         for _ in 0..1000 {
             let pieces: Vec<bool> = cutter
-                .cut(rate, 1, Some(Codec::H264), false, &[7; 5000], ROOM)
+                .cut(rate, 1, Some(Codec::H264), false, &[7; 5000])
+                .in_room(ROOM)
                 .map(|piece| piece.encrypt)
                 .collect();
             assert_eq!(pieces.len(), 5);

@@ -26,7 +26,7 @@ pub use cut::{Cutter, NoUnit, Piece, Pieces, Room, Unit};
 pub use info::{Codec, FrameRate, StreamInfo};
 pub use jpeg::{JpegPart, JpegWalker, NotJpeg};
 pub use jpeg_split::{MAX_LAST, NotSplit, SplitFrame, Splitter, join};
-pub use planner::{Planner, Unsplit};
+pub use planner::{Planner, Unsplit, UnsplitReason};
 pub use preamble::{Layout, PREAMBLE_LEN, Preamble, StampKind};
 pub use select::{NoSelection, PlannedRange};
 pub use unit_header::{UNIT_HEADER_LEN, UnitHeader};

@@ -5,6 +5,7 @@ use super::annexb::find_start_code;
 use super::codec_headers::{self, SLICE_HEAD, is_slice};
 use super::h264::{Macroblock, ParameterSets, Refusal, SliceKind, SliceParser};
 use super::info::{Codec, StreamInfo};
+use super::jpeg_split::NotSplit;
 use super::select::{Plan, PlannedRange};
 use crate::wire::{Level, MAX_STREAM, Selection};
 
@@ -16,13 +17,24 @@ const BEGIN_PART: usize = 4;
 /// header and a few macroblocks.
 const BEGIN_LEAST: usize = 512;
 
-/// Slices that level 3 encrypted whole because their macroblocks could not be found.
+/// Slices and images that levels 2 and 3 encrypted whole because their parts could not be told apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Unsplit {
     /// Their number.
-    pub slices: u64,
+    pub count: u64,
     /// Why the latest could not be split.
-    pub reason: Refusal,
+    pub reason: UnsplitReason,
+}
+
+/// Why a slice or an image could not be split.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum UnsplitReason {
+    /// The macroblocks of a slice could not be found.
+    #[error("{0}")]
+    Slice(#[from] Refusal),
+    /// The coefficients of an image could not be found.
+    #[error("{0}")]
+    Image(#[from] NotSplit),
 }
 
 /// Plans frames. It knows the parameter sets of the streams, and keeps its buffers from one frame to the next.
@@ -73,15 +85,22 @@ impl Planner {
             (Some(Codec::H264), Level::Headers) => codec_headers::h264(&mut plan),
             (Some(Codec::H264), _) => self.h264(level, stream, &mut plan),
             (Some(Codec::Mjpeg), Level::Headers) => codec_headers::jpeg(&mut plan),
-            // The coefficients of an image are not told apart: all of it is encrypted.
+            // An image comes here only if its coefficients are not told apart.
             (Some(Codec::Mjpeg), _) | (None, _) => {}
         }
         plan.finish();
     }
 
-    /// The slices that level 3 encrypted whole because they could not be split; `None` if there were none.
+    /// The slices and images that were encrypted whole because they could not be split; `None` if there were none.
     pub fn unsplit(&self) -> Option<Unsplit> {
         self.unsplit
+    }
+
+    /// Counts one more.
+    pub(super) fn note_unsplit(&mut self, reason: impl Into<UnsplitReason>) {
+        let count = self.unsplit.map_or(0, |unsplit| unsplit.count).saturating_add(1);
+        let reason = reason.into();
+        self.unsplit = Some(Unsplit { count, reason });
     }
 
     /// Plans a frame at level 2 or 3.
@@ -130,10 +149,7 @@ impl Planner {
         if level == Level::Intra && !kind.is_some_and(SliceKind::is_intra) {
             match self.inter_slice(stream, first, unit, plan) {
                 Ok(()) => return,
-                Err(reason) => {
-                    let slices = self.unsplit.map_or(0, |unsplit| unsplit.slices) + 1;
-                    self.unsplit = Some(Unsplit { slices, reason });
-                }
+                Err(reason) => self.note_unsplit(reason),
             }
         }
         plan.encrypt_to(end);

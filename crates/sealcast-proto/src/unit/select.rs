@@ -22,6 +22,12 @@ pub struct PlannedRange {
     pub encrypt: bool,
 }
 
+impl From<(usize, bool)> for PlannedRange {
+    fn from((end, encrypt): (usize, bool)) -> Self {
+        Self { end, encrypt }
+    }
+}
+
 impl Selection {
     /// True if the description of a stream, which holds the parameter sets, is encrypted too.
     pub fn encrypts_description(self) -> bool {

@@ -129,7 +129,7 @@ fn at_level_3_slices_that_cannot_be_split_are_encrypted_whole_and_counted() {
         let inter = slices
             .filter(|(_, unit)| !slice_kind(unit).is_some_and(SliceKind::is_intra))
             .count();
-        assert_eq!((unsplit.slices, unsplit.reason), (inter as u64, reason));
+        assert_eq!((unsplit.count, unsplit.reason), (inter as u64, reason.into()));
     }
     let mut planner = Planner::default();
     plan(&mut planner, Selection::Level(Level::Intra), STREAMS[0].1);
@@ -150,7 +150,7 @@ fn parameter_sets_may_come_with_an_earlier_frame_or_with_the_description_of_thei
     assert_eq!(clear(&plan(&mut planner, selection, &slices)), 0);
     assert_eq!(
         planner.unsplit().map(|unsplit| unsplit.reason),
-        Some(Refusal::NoParameterSets)
+        Some(Refusal::NoParameterSets.into())
     );
 
     plan(&mut planner, selection, &parameters);
@@ -219,6 +219,6 @@ fn the_other_selections_parse_nothing() {
     );
     assert_eq!(
         planner.unsplit().map(|unsplit| unsplit.reason),
-        Some(Refusal::NoParameterSets)
+        Some(Refusal::NoParameterSets.into())
     );
 }

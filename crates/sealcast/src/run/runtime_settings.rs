@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use sealcast_proto::session::Input;
-use sealcast_proto::unit::{Level, Selection, Unsplit};
+use sealcast_proto::unit::{Level, Selection, Unsplit, UnsplitReason};
 use tokio::sync::watch;
 
 use super::Observation;
@@ -46,11 +46,17 @@ impl RuntimeSettings {
         self.wanted.send_modify(|wanted| wanted.selection = selection);
     }
 
-    /// Log once, whatever the number of viewers, that slices are encrypted whole because they cannot be split.
+    /// Log once, whatever the number of viewers, that slices or images are encrypted whole because they cannot be split.
     pub(super) fn tell_unsplit(&self, unsplit: Unsplit) {
         if !self.unsplit_told.swap(true, Ordering::Relaxed) {
-            let reason = unsplit.reason;
-            tracing::warn!("{reason}: under level:3, slices with other than intra macroblocks are encrypted whole too");
+            match unsplit.reason {
+                UnsplitReason::Slice(reason) => tracing::warn!(
+                    "{reason}: under level:3, slices with other than intra macroblocks are encrypted whole too"
+                ),
+                UnsplitReason::Image(reason) => {
+                    tracing::warn!("{reason}: under level:2 and level:3, such images are encrypted whole")
+                }
+            }
         }
     }
 

@@ -5,10 +5,10 @@ use std::fs;
 use std::io::{BufRead, BufReader, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::{UnixListener, UnixStream};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use sealcast::failure::FailureKind;
-use sealcast_proto::unit::PREAMBLE_LEN;
+use sealcast_proto::unit::{JpegWalker, PREAMBLE_LEN, Splitter};
 use sealcast_testkit::attack::{
     self, Act, Clip, Direction, Home, LENGTH, Program, Proxy, is_frame, is_media, lacks, order, total, until,
 };
@@ -236,9 +236,8 @@ fn image_headers(image: &[u8]) -> usize {
     sos + 2 + length
 }
 
-#[test]
-fn of_motion_jpeg_the_headers_are_hidden_and_the_scans_show() {
-    let home = Home::new();
+/// Makes a clip of Motion JPEG. Returns its file and the URL to publish it.
+fn motion_jpeg(home: &Home) -> (PathBuf, String) {
     let file = home.file("clip.mjpeg");
     let input = ["-f", "lavfi", "-i", "testsrc2=size=320x240:rate=25:duration=2"];
     attack::ffmpeg(
@@ -249,6 +248,52 @@ fn of_motion_jpeg_the_headers_are_hidden_and_the_scans_show() {
         .concat(),
     );
     let url = format!("file:{}?fps={RATE}", file.display());
+    (file, url)
+}
+
+#[test]
+fn of_motion_jpeg_levels_2_and_3_hide_dc_and_low_ac_and_the_other_coefficients_show() {
+    for (level, last) in [("level:2", 0), ("level:3", 5)] {
+        let home = Home::new();
+        let (file, url) = motion_jpeg(&home);
+        let (proxy, viewer, _) = watched(&url, &home, &format!("--encrypt {level}"), "out.mjpeg");
+        let received = fs::read(viewer.file("out.mjpeg")).expect("a recording");
+        assert!(
+            received == fs::read(&file).expect("the clip"),
+            "{level}: the same images"
+        );
+        let (mut splitter, mut at, mut seen) = (Splitter::default(), 0, 0);
+        let images = observed(&proxy);
+        let agreed = agreed(&images);
+        for (number, parts) in images.iter().enumerate() {
+            let length = JpegWalker::image(&received[at..]).expect("an image");
+            let image = &received[at..at + length];
+            at += length;
+            if number < agreed {
+                continue;
+            }
+            seen += 1;
+            let split = splitter.split(image, last).expect("an image of ffmpeg");
+            let [hidden, shown] = &parts[..] else {
+                panic!("{level}, image {number}: {} parts", parts.len())
+            };
+            assert!(
+                !hidden.clear && hidden.data.len() == split.first,
+                "{level}, image {number}"
+            );
+            assert!(
+                shown.clear && shown.data == split.data[split.first..],
+                "{level}, image {number}"
+            );
+        }
+        assert!(seen > 0 && at == received.len(), "{level}: {seen} images");
+    }
+}
+
+#[test]
+fn of_motion_jpeg_the_headers_are_hidden_and_the_scans_show() {
+    let home = Home::new();
+    let (file, url) = motion_jpeg(&home);
     let (proxy, viewer, _) = watched(&url, &home, "--encrypt headers", "out.mjpeg");
     let received = fs::read(viewer.file("out.mjpeg")).expect("a recording");
     assert!(received == fs::read(&file).expect("the clip"), "the same images");

@@ -118,7 +118,8 @@ impl Maker {
         };
         let mut pieces = self
             .cutter
-            .cut(self.selection, 1, Some(Codec::Mjpeg), true, packet, room);
+            .cut(self.selection, 1, Some(Codec::Mjpeg), true, packet)
+            .in_room(room);
         let encrypted = pieces.next().is_some_and(|piece| piece.encrypt);
         let flags = Flags::frame(true, true, true);
         let meta = RecordMeta {
