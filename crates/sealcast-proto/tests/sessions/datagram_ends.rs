@@ -5,9 +5,11 @@ use std::time::Duration;
 
 use sealcast_proto::session::{Event, Input, Mtu, OutgoingFrame};
 use sealcast_proto::sim::{Direction, Verdict, World};
-use sealcast_proto::unit::{Assembled, Codec, FrameRate, Preamble, StreamInfo};
+use sealcast_proto::unit::{Assembled, Codec, FrameRate, Layout, Level, Preamble, Selection, StreamInfo};
 use sealcast_proto::wire::BASE_DATAGRAM;
 use sealcast_testkit::ends::{START, Setup};
+use sealcast_testkit::vectors::{Hex, load};
+use serde_json::Value;
 
 const PUBLISHER: Direction = Direction::ToResponder;
 const VIEWER: Direction = Direction::ToInitiator;
@@ -262,5 +264,54 @@ fn where_the_path_is_slower_than_the_stream_the_end_is_sent_again_once_for_each_
         );
         let doubled = waits.windows(2).all(|pair| pair[1] > pair[0] * 19 / 10);
         assert!(doubled, "{budget} ms, seed {seed}: {waits:?}");
+    }
+}
+
+#[test]
+fn images_of_which_some_coefficients_are_in_clear_arrive_bit_by_bit() {
+    let images: Vec<(Vec<u8>, bool)> = load::<Vec<Value>>("splits")
+        .iter()
+        .filter(|case| case["last"] == 0)
+        .map(|case| {
+            let image = Hex::try_from(case["image"].as_str().unwrap_or_default().to_owned()).expect("hex");
+            (image.0, case["expect"] == "ok")
+        })
+        .collect();
+    assert!(images.len() >= 10);
+    for level in [Level::IntraBegin, Level::Intra] {
+        let mut world = established(regardless(), "delay=5ms loss=3%", 7);
+        world.tell(PUBLISHER, Input::Select(Selection::Level(level)));
+        world.run_cleanly(Duration::from_secs(1));
+        for (number, (image, _)) in (0..).zip(&images) {
+            let frame = OutgoingFrame {
+                stream: 1,
+                codec: Codec::Mjpeg,
+                keyframe: true,
+                preamble: Preamble {
+                    frame: number,
+                    ..Preamble::default()
+                },
+                data: image,
+            };
+            world.publish(PUBLISHER, &frame).expect("the keys are good");
+            world.run_cleanly(INTERVAL);
+        }
+        world.run_cleanly(Duration::from_secs(1));
+        let mut numbers = BTreeSet::new();
+        for (_, media) in &world.initiator.assembled {
+            let Assembled::Frame(frame) = media else { continue };
+            let (image, split) = &images[frame.preamble.frame as usize];
+            assert!(frame.data == *image, "{level:?}, frame {}", frame.preamble.frame);
+            // A part too short for a record of its own is not split off.
+            assert!(*split || frame.preamble.layout == Layout::Source);
+            numbers.insert((frame.preamble.frame, frame.preamble.layout == Layout::SplitScan));
+        }
+        assert_eq!(numbers.len(), images.len(), "{level:?}");
+        assert!(numbers.iter().any(|(_, split)| *split), "{level:?}");
+        let refused = images.iter().filter(|(_, split)| !split).count() as u64;
+        assert_eq!(
+            world.responder.session.unsplit().map(|unsplit| unsplit.count),
+            Some(refused)
+        );
     }
 }
