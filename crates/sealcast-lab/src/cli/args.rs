@@ -82,6 +82,8 @@ pub(super) enum Command {
     /// The receiving end of a session of `selective`
     #[command(hide = true)]
     SelectiveReceive(SelectiveReceiveArgs),
+    /// Measure what sizes and times of a sealed stream tell of what happens before the camera, and what hiding it costs
+    Traffic(TrafficArgs),
     /// Check every test vector in a folder on every kernel of its study cipher
     Verify(VerifyArgs),
     /// Show what the logs of a run hold, of any of its ends: charts, tables and a trace of its frames
@@ -226,6 +228,15 @@ pub(super) struct StreamArgs {
     pub(super) common: CommonArgs,
     #[command(flatten)]
     pub(super) meter: MeterArgs,
+}
+
+#[derive(Args, Debug)]
+pub(super) struct TrafficArgs {
+    #[command(flatten)]
+    pub(super) common: CommonArgs,
+    /// How scenes are encoded, as options of the source: "bitrate=1.5M&gop=50"
+    #[arg(long, value_name = "OPTIONS")]
+    pub(super) encoding: Option<String>,
 }
 
 #[derive(Args, Debug)]

@@ -21,6 +21,7 @@ mod run;
 mod selective;
 mod stream;
 mod throughput;
+mod traffic;
 mod verify;
 
 use std::process::ExitCode;
@@ -50,6 +51,7 @@ pub fn run() -> ExitCode {
         Command::Selective(args) => selective::run(&args),
         Command::SelectiveSend(args) => selective::send(&args),
         Command::SelectiveReceive(args) => selective::receive(&args),
+        Command::Traffic(args) => traffic::run(&args),
         Command::Verify(args) => verify::run(&args),
         Command::Report(args) => report::run(&args),
         Command::Delay(args) => delay::run(&args),

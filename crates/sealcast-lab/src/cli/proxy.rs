@@ -39,6 +39,7 @@ pub(super) fn run(args: &ProxyArgs) -> Result<ExitCode> {
         up,
         down,
         seed: args.link.seed,
+        tap: None,
     };
     let unusable = |error: io::Error| {
         let what = format!("{} cannot be listened on ({error})", args.listen);

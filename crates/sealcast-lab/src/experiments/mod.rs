@@ -14,13 +14,14 @@ pub mod pipeline;
 pub mod selective;
 pub mod stream;
 pub mod throughput;
+pub mod traffic;
 
 use sealcast::failure::{Failure, FailureKind, Result};
 
 use crate::harness::Experiment;
 
 /// The experiments that a definition can name.
-pub static ALL: [&Experiment; 14] = [
+pub static ALL: [&Experiment; 15] = [
     &ciphers::CIPHERS,
     &delay::DELAY,
     &gateway::GATEWAY,
@@ -35,6 +36,7 @@ pub static ALL: [&Experiment; 14] = [
     &stream::PRICE,
     &stream::RESOLUTION,
     &throughput::THROUGHPUT,
+    &traffic::TRAFFIC,
 ];
 
 /// The experiment that a definition names.

@@ -60,6 +60,8 @@ enum Kind {
     Sum(&'static str),
     /// The maximum of a value over rounds.
     Most(&'static str),
+    /// What this makes of all samples together.
+    Pooled(fn(&[&Sample]) -> Option<Estimate>),
 }
 
 /// How a column decides which of two systems is better.
@@ -140,6 +142,16 @@ impl Column {
     /// The maximum of the value `key` over rounds.
     pub fn most(key: &'static str, title: &'static str, unit: &'static str) -> Self {
         Self::new(key, title, unit, Kind::Most(key))
+    }
+
+    /// A figure that follows from the samples of all rounds together, in order of rounds, with an interval of its own.
+    pub fn pooled(
+        key: &'static str,
+        title: &'static str,
+        unit: &'static str,
+        figure: fn(&[&Sample]) -> Option<Estimate>,
+    ) -> Self {
+        Self::new(key, title, unit, Kind::Pooled(figure))
     }
 
     /// Sets the number of digits after the point.
@@ -315,6 +327,11 @@ impl Column {
                 (!values.is_empty()).then(|| Estimate::exact(values.iter().sum()))
             }
             Kind::Most(name) => values(name).into_iter().reduce(f64::max).map(Estimate::exact),
+            Kind::Pooled(figure) => {
+                let mut own: Vec<(usize, &Sample)> = own.to_vec();
+                own.sort_by_key(|(round, _)| *round);
+                figure(&own.into_iter().map(|(_, sample)| sample).collect::<Vec<_>>())
+            }
         }
     }
 
@@ -330,7 +347,7 @@ impl Column {
                 Estimate::difference(&joined(own, name), &joined(rival, finding.rival.unwrap_or(name)))
             }
             Kind::MeanOf(name) => Estimate::difference(&joined(own, name), &joined(rival, name)),
-            Kind::Sum(_) | Kind::Most(_) => None,
+            Kind::Sum(_) | Kind::Most(_) | Kind::Pooled(_) => None,
         };
         compared.map(|estimate| estimate.times(scale))
     }
@@ -402,6 +419,23 @@ mod tests {
         assert_eq!(times.reference("relay"), Some("relay"));
         assert_eq!(times.beside("stunnel").reference("relay"), Some("stunnel"));
         assert_eq!(Column::median("p50_us", "p50", "µs").reference("relay"), None);
+    }
+
+    #[test]
+    fn a_pooled_figure_is_of_all_samples_in_order_of_rounds() {
+        let column = Column::pooled("first", "first", "", |samples| {
+            let values: Vec<f64> = samples.iter().filter_map(|sample| sample.value("p50_us")).collect();
+            Some(Estimate {
+                median: *values.first()?,
+                low: values.len() as f64,
+                high: *values.last()?,
+            })
+        });
+        let seen = samples(&[(2, 30.0), (0, 10.0), (1, 20.0)]);
+        let figure = column.figure(&lent(&seen), &[]).expect("values");
+        assert_eq!((figure.median, figure.low, figure.high), (10.0, 3.0, 30.0));
+        assert!(column.figure(&[], &[]).is_none());
+        assert_eq!(column.names(), ["first", "first_low", "first_high"]);
     }
 
     #[test]

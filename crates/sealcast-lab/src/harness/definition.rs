@@ -110,6 +110,9 @@ pub struct Published {
 pub struct Target {
     /// The cases that the target applies to.
     pub cases: Vec<String>,
+    /// The systems that it applies to; if none is named, the subject and its variants.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub systems: Vec<String>,
     /// The key of the column. Limits are in the column's unit.
     pub column: String,
     /// Upper limit of the figure.
@@ -118,6 +121,9 @@ pub struct Target {
     /// Lower limit of the figure.
     #[serde(default)]
     pub at_least: Option<f64>,
+    /// A value that the figure's interval must contain.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub holds: Option<f64>,
 }
 
 /// A case or a system: name, description, and parameters for the engine.

@@ -243,18 +243,23 @@ fn range(first: &Compared<'_>, all: &[&Compared<'_>]) -> String {
     }
 }
 
-/// Reports for the subject and each of its variants (`subject with …`) if they reach their targets.
+/// Reports if the systems of each target reach it: those that it names, or else the subject and each of its variants
+/// (`subject with …`).
 pub(crate) fn targets(results: &Results) -> Vec<String> {
     let subject = &results.definition.subject;
     let variant = format!("{subject} ");
-    let own = |row: &&Row| row.system.name == *subject || row.system.name.starts_with(&variant);
+    let own = |row: &Row| row.system.name == *subject || row.system.name.starts_with(&variant);
+    let applies = |target: &Target, row: &Row| match target.systems[..] {
+        [] => own(row),
+        ref named => named.contains(&row.system.name),
+    };
     let mut judged = Vec::new();
-    for row in results.rows.iter().filter(own) {
+    for row in &results.rows {
         let targets = results
             .definition
             .targets
             .iter()
-            .filter(|target| target.cases.contains(&row.case.name));
+            .filter(|target| target.cases.contains(&row.case.name) && applies(target, row));
         judged.extend(targets.filter_map(|target| judge(results, row, target)));
     }
     judged
@@ -264,8 +269,15 @@ fn judge(results: &Results, row: &Row, target: &Target) -> Option<String> {
     let at = results.columns.iter().position(|column| column.key == target.column)?;
     let (column, figure) = (&results.columns[at], row.figures[at]?);
     let value = figure.median * column.scale;
-    let met = target.at_most.is_none_or(|most| value <= most) && target.at_least.is_none_or(|least| value >= least);
-    let bounds = [("at most", target.at_most), ("at least", target.at_least)];
+    let holds = |wanted: f64| (figure.low * column.scale..=figure.high * column.scale).contains(&wanted);
+    let met = target.at_most.is_none_or(|most| value <= most)
+        && target.at_least.is_none_or(|least| value >= least)
+        && target.holds.is_none_or(holds);
+    let bounds = [
+        ("at most", target.at_most),
+        ("at least", target.at_least),
+        ("an interval that holds", target.holds),
+    ];
     let bounds: Vec<String> = bounds
         .iter()
         .filter_map(|(words, bound)| Some(format!("{words} {} {}", written((*bound)?, column.digits), column.unit)))
@@ -352,6 +364,24 @@ mod tests {
             targets(&found),
             ["near, ours: delay of at most 5.0 ms is met: 4.2 (4.0 to 4.5)"]
         );
+    }
+
+    #[test]
+    fn a_target_can_be_for_other_systems_and_for_an_interval() {
+        let judged = |systems: &str, holds: &str| {
+            let words = format!("column = \"ms\"\nsystems = [{systems}]\nholds = {holds}\n");
+            let definition = DEFINITION.replace("column = \"ms\"\nat_most = 5.0\n", &words);
+            targets(&results_of(
+                &definition,
+                &[("near", "ours", 4.0), ("near", "theirs", 130.0)],
+            ))
+        };
+        assert_eq!(
+            judged("\"theirs\"", "130.2"),
+            ["near, theirs: delay of an interval that holds 130.2 ms is met: 130.2 (130.0 to 130.5)"]
+        );
+        assert!(judged("\"theirs\"", "129.0")[0].contains("is missed"));
+        assert!(judged("", "4.5")[0].starts_with("near, ours: "));
     }
 
     #[test]

@@ -35,5 +35,6 @@ pub use report::write;
 pub use results::{Results, Row};
 pub use run::{Progress, Told, run};
 pub use sample::Sample;
+pub use statistics::Estimate;
 pub use table::terminal;
 pub use turn::Turn;

@@ -3,6 +3,7 @@
 //! On a machine that is not busy, packets are delivered at most some tenths of a millisecond late.
 
 mod scheduled;
+mod tap;
 mod tcp;
 mod udp;
 
@@ -13,6 +14,7 @@ use std::time::Duration;
 
 use sealcast_proto::sim::LinkProfile;
 
+pub use tap::{Passed, Tap};
 pub use tcp::{TcpProxy, stream_profile};
 pub use udp::{MAX_CLIENTS, UdpProxy};
 
@@ -34,6 +36,8 @@ pub struct Links {
     pub down: LinkProfile,
     /// Seed for the random choice of packets.
     pub seed: u64,
+    /// Records what passes, if anybody listens.
+    pub tap: Option<Tap>,
 }
 
 impl Links {
@@ -43,6 +47,7 @@ impl Links {
             up: profile.clone(),
             down: profile,
             seed,
+            tap: None,
         }
     }
 

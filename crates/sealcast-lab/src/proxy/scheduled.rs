@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use sealcast_proto::sim::{Link, LinkCounts, LinkProfile, MAX_IN_FLIGHT, Random};
 
-use super::{Direction, Links};
+use super::{Direction, Links, Tap};
 
 /// Longest sleep before checking if to stop.
 pub(super) const LOOK_UP: Duration = Duration::from_millis(50);
@@ -14,6 +14,8 @@ pub(super) const LOOK_UP: Duration = Duration::from_millis(50);
 /// One direction, shared by the thread that fills it and the thread that empties it.
 pub(super) struct Scheduled {
     epoch: Instant,
+    /// Who listens, and in which direction this is.
+    tap: Option<(Tap, Direction)>,
     link: Mutex<Link>,
     /// Signals that the link's content or profile has changed.
     changed: Condvar,
@@ -36,6 +38,7 @@ impl Pair {
                 links.profile(direction).clone(),
                 seeds.next_u64(),
                 epoch,
+                links.tap.clone().map(|tap| (tap, direction)),
             ))
         };
         Self {
@@ -58,9 +61,10 @@ impl Pair {
 }
 
 impl Scheduled {
-    fn new(profile: LinkProfile, seed: u64, epoch: Instant) -> Self {
+    fn new(profile: LinkProfile, seed: u64, epoch: Instant, tap: Option<(Tap, Direction)>) -> Self {
         Self {
             epoch,
+            tap,
             link: Mutex::new(Link::new(profile, seed)),
             changed: Condvar::new(),
             stop: AtomicBool::new(false),
@@ -69,6 +73,9 @@ impl Scheduled {
     }
 
     pub(super) fn send(&self, packet: &[u8]) {
+        if let Some((tap, direction)) = &self.tap {
+            tap.note(*direction, packet.len());
+        }
         self.lock().send(self.epoch.elapsed(), packet);
         self.changed.notify_all();
     }

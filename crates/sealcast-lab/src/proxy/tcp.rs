@@ -96,7 +96,7 @@ impl TcpProxy {
         let links = Links {
             up: checked(&links.up)?,
             down: checked(&links.down)?,
-            seed: links.seed,
+            ..links
         };
         let listener = TcpListener::bind(listen)?;
         let address = listener.local_addr()?;
@@ -247,7 +247,7 @@ impl TcpProxyState {
         let unqueued = Links {
             up: unqueued(&links.up),
             down: unqueued(&links.down),
-            seed: links.seed,
+            ..links.clone()
         };
         let pair = Pair::new(&unqueued, seeds, self.epoch);
         let mut threads = Vec::new();

@@ -18,4 +18,5 @@ mod price;
 mod report;
 mod selective;
 mod throughput;
+mod traffic;
 mod vectors;

@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use sealcast_lab::proxy::{Direction, Links, Running, TcpProxy, UdpProxy};
+use sealcast_lab::proxy::{Direction, Links, Running, Tap, TcpProxy, UdpProxy};
 
 const LAB: &str = env!("CARGO_BIN_EXE_sealcast-lab");
 
@@ -154,6 +154,67 @@ fn tcp_echo() -> SocketAddr {
 }
 
 #[test]
+fn a_tap_sees_lengths_and_directions_of_packets_that_pass_and_of_those_that_are_lost() {
+    let tap = Tap::default();
+    let links = Links {
+        up: "loss=100%".parse().expect("a profile"),
+        ..Links::default()
+    };
+    let listening = Links {
+        tap: Some(tap.clone()),
+        ..Links::default()
+    };
+    let passing = proxy(echo(), listening);
+    let socket = socket();
+    for length in [100, 1200, 7] {
+        socket.send_to(&vec![9; length], passing.address()).expect("sent");
+        let received = socket.recv(&mut [0; 2000]).expect("it comes back");
+        assert_eq!(received, length);
+    }
+    let seen: Vec<_> = tap
+        .passed()
+        .iter()
+        .map(|passed| (passed.bytes, passed.direction))
+        .collect();
+    let both = |bytes| [(bytes, Direction::Up), (bytes, Direction::Down)];
+    assert_eq!(seen, [100, 1200, 7].map(both).concat());
+    assert!(tap.passed().is_sorted_by_key(|passed| passed.at_ns));
+
+    let tap = Tap::default();
+    let losing = Links {
+        tap: Some(tap.clone()),
+        ..links
+    };
+    let losing = proxy(echo(), losing);
+    socket.send_to(&[9; 55], losing.address()).expect("sent");
+    until("what is lost passes the tap", || !tap.passed().is_empty());
+    assert_eq!(tap.passed()[0].bytes, 55);
+}
+
+#[test]
+fn a_tap_counts_every_byte_of_a_stream() {
+    let tap = Tap::default();
+    let links = Links {
+        tap: Some(tap.clone()),
+        ..Links::default()
+    };
+    let proxy = TcpProxy::start(HERE.into(), tcp_echo(), links).expect("a proxy");
+    let mut stream = TcpStream::connect(proxy.address()).expect("a connection");
+    stream.write_all(&[3; 100_000]).expect("sent");
+    stream.shutdown(std::net::Shutdown::Write).expect("a connection");
+    let mut back = Vec::new();
+    stream.read_to_end(&mut back).expect("all of it");
+    let sum = |direction| {
+        let passed = tap.passed().into_iter().filter(|passed| passed.direction == direction);
+        passed.map(|passed| passed.bytes).sum::<u32>()
+    };
+    assert_eq!(
+        (back.len(), sum(Direction::Up), sum(Direction::Down)),
+        (100_000, 100_000, 100_000)
+    );
+}
+
+#[test]
 fn a_stream_arrives_whole_late_and_no_faster_than_its_rate() {
     let links = Links {
         up: "delay=20ms jitter=10ms rate=8mbit queue=10kB"
@@ -161,6 +222,7 @@ fn a_stream_arrives_whole_late_and_no_faster_than_its_rate() {
             .expect("a profile"),
         down: "delay=20ms".parse().expect("a profile"),
         seed: 1,
+        tap: None,
     };
     let proxy = TcpProxy::start(HERE.into(), tcp_echo(), links).expect("a proxy");
     let data: Vec<u8> = (0..100_000_u32).flat_map(u32::to_be_bytes).collect();

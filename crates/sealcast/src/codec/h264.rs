@@ -5,7 +5,7 @@ use std::num::NonZeroU32;
 use openh264::OpenH264API;
 use openh264::decoder::{Decoder, DecoderConfig, Flush};
 use openh264::encoder::{
-    BitRate, Complexity, Encoder, EncoderConfig, FrameRate as MaxRate, FrameType, IntraFramePeriod, Profile,
+    BitRate, Complexity, Encoder, EncoderConfig, FrameRate as MaxRate, FrameType, IntraFramePeriod, Profile, QpRange,
     RateControlMode, UsageType, VuiConfig,
 };
 use openh264::formats::YUVSource;
@@ -47,6 +47,8 @@ pub struct H264Settings {
     pub bitrate: u32,
     /// Number of frames from keyframe to keyframe; `None`: keyframes only on request.
     pub keyframe_interval: Option<NonZeroU32>,
+    /// Quantisation parameter of every picture, from 12 (best) to 51, in place of rate control; `None`: rate control.
+    pub quantizer: Option<u8>,
 }
 
 impl H264Settings {
@@ -62,6 +64,7 @@ impl H264Settings {
             rate,
             bitrate,
             keyframe_interval: NonZeroU32::new(frames),
+            quantizer: None,
         }
     }
 
@@ -95,7 +98,12 @@ impl H264Settings {
         // The encoder clamps the rate to its limit and would give each picture too many bits, so lower the bit rate
         // in proportion.
         let bitrate = self.bitrate as f32 * (MAX_CONTROLLED_HZ / hz).min(1.0);
+        let quality = match self.quantizer {
+            Some(quantizer) => QpRange::new(quantizer, quantizer),
+            None => QpRange::default(),
+        };
         let config = EncoderConfig::new()
+            .qp(quality)
             .bitrate(BitRate::from_bps(bitrate as u32))
             .max_frame_rate(MaxRate::from_hz(hz))
             .rate_control_mode(control)
@@ -168,9 +176,10 @@ impl H264Encoder {
     ///
     /// The library cannot change the rate of a running encoder without `unsafe`, so the encoder restarts, which costs
     /// a keyframe: at once if the rate falls, at the next keyframe if it rises, and at most once a second unless it
-    /// falls by more than a quarter.
+    /// falls by more than a quarter. An encoder of constant quality has no target, and ignores it.
     pub fn set_bitrate(&mut self, bits_per_second: u32) {
-        self.wanted = if moved(self.settings.bitrate.into(), bits_per_second.into()) {
+        let fixed = self.settings.quantizer.is_some();
+        self.wanted = if !fixed && moved(self.settings.bitrate.into(), bits_per_second.into()) {
             bits_per_second
         } else {
             self.settings.bitrate

@@ -14,7 +14,9 @@ use super::h264::kind;
 use super::mjpeg::JpegReader;
 use super::mp4::Mp4Reader;
 use super::pace::Pacer;
-use super::{MAX_FRAME_BYTES, Source};
+use super::raw::RawSource;
+use super::y4m;
+use super::{Encoding, MAX_FRAME_BYTES, Source};
 use crate::failure::{Failure, FailureKind, Result};
 use crate::media::{Frame, FrameRate, StampKind, StreamInfo};
 
@@ -30,6 +32,8 @@ pub struct FileOptions {
     pub rate: Option<FrameRate>,
     /// True: deliver frames when they are due; false: as fast as they are requested.
     pub paced: bool,
+    /// How raw pictures are encoded, if the user says; refused for files that pass through.
+    pub encoding: Option<Encoding>,
 }
 
 impl Default for FileOptions {
@@ -38,6 +42,7 @@ impl Default for FileOptions {
             looped: false,
             rate: None,
             paced: true,
+            encoding: None,
         }
     }
 }
@@ -70,6 +75,7 @@ impl<R: Read + Seek> Container<R> {
             Format::Avi => Ok(Self::Avi(AviReader::open(input, rate)?.into())),
             Format::AnnexB => Ok(Self::AnnexB(AnnexBReader::open(input, rate)?.into())),
             Format::Jpegs => Ok(Self::Jpegs(JpegReader::open(input, rate)?.into())),
+            Format::Raw => Err(MediaError::Unsupported("raw pictures, which must be encoded,".into())),
         }
     }
 
@@ -131,6 +137,8 @@ pub(super) enum Format {
     Avi,
     AnnexB,
     Jpegs,
+    /// Raw pictures, which are encoded here.
+    Raw,
 }
 
 /// Detects the format of a file or stream by its first bytes.
@@ -159,6 +167,9 @@ pub(super) fn sniff(head: &[u8]) -> MediaResult<Format> {
     }
     if let Some((_, name)) = others.iter().find(|(magic, _)| head.starts_with(magic)) {
         return Err(MediaError::Unsupported((*name).into()));
+    }
+    if head.starts_with(y4m::MAGIC) {
+        return Ok(Format::Raw);
     }
     if head.starts_with(&[0xff, 0xd8, 0xff]) {
         return Ok(Format::Jpegs);
@@ -218,28 +229,68 @@ pub struct FileSource {
     round_end: Duration,
 }
 
+/// Opens the file at `path`: raw pictures are encoded, everything else passes through.
+///
+/// # Errors
+/// It cannot be read, its format is not supported, or it passes through and `options` say how to encode it.
+pub(super) fn open(path: &Path, options: FileOptions) -> Result<Box<dyn Source>> {
+    let name = path.display().to_string();
+    let mut file = regular_file(path)?;
+    let mut head = [0; y4m::MAGIC.len()];
+    let read = |error: std::io::Error| failure(&name, &error.into());
+    let is_raw = file.read_exact(&mut head).is_ok() && head == y4m::MAGIC;
+    file.seek(SeekFrom::Start(0)).map_err(read)?;
+    if is_raw {
+        return Ok(Box::new(RawSource::play(path, file, options)?));
+    }
+    refuse_encoding(&name, options.encoding)?;
+    Ok(Box::new(FileSource::open(path, options)?))
+}
+
+/// Refuses options of the encoder for frames that are encoded already.
+///
+/// # Errors
+/// Kind `Usage` if there are any.
+pub(super) fn refuse_encoding(name: &str, encoding: Option<Encoding>) -> Result<()> {
+    let Some(_) = encoding else { return Ok(()) };
+    Err(Failure::new(
+        FailureKind::Usage,
+        format!("{name} is encoded already, and passes through as it is"),
+        format!(
+            "leave {} out: they are for raw pictures (YUV4MPEG2)",
+            Encoding::NAMES.join(", ")
+        ),
+    ))
+}
+
+fn regular_file(path: &Path) -> Result<File> {
+    let name = path.display().to_string();
+    let fail = |error: MediaError| failure(&name, &error);
+    let file = File::open(path).map_err(|e| fail(e.into()))?;
+    let kind = file.metadata().map_err(|e| fail(e.into()))?;
+    if kind.is_dir() {
+        return Err(fail(std::io::Error::from(ErrorKind::IsADirectory).into()));
+    }
+    if !kind.is_file() {
+        let hint = "read devices and pipes through standard input: sealcast publish - < PIPE";
+        return Err(Failure::new(
+            FailureKind::Source,
+            format!("{name} is no regular file"),
+            hint,
+        ));
+    }
+    Ok(file)
+}
+
 impl FileSource {
-    /// Opens the file at `path`.
+    /// Opens the file at `path`, whose frames pass through.
     ///
     /// # Errors
     /// It cannot be read, or its format is not supported.
     pub fn open(path: &Path, options: FileOptions) -> Result<Self> {
         let name = path.display().to_string();
         let fail = |error: MediaError| failure(&name, &error);
-        let file = File::open(path).map_err(|e| fail(e.into()))?;
-        let kind = file.metadata().map_err(|e| fail(e.into()))?;
-        if kind.is_dir() {
-            return Err(fail(std::io::Error::from(ErrorKind::IsADirectory).into()));
-        }
-        if !kind.is_file() {
-            let hint = "read devices and pipes through standard input: sealcast publish - < PIPE";
-            return Err(Failure::new(
-                FailureKind::Source,
-                format!("{name} is no regular file"),
-                hint,
-            ));
-        }
-        let container = Container::open(file, options.rate).map_err(fail)?;
+        let container = Container::open(regular_file(path)?, options.rate).map_err(fail)?;
         let info = container.info();
         Ok(Self {
             name,

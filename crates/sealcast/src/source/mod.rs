@@ -3,6 +3,7 @@
 pub mod annexb;
 pub mod avi;
 mod coded;
+mod encoding;
 mod file;
 pub mod h264;
 pub mod mjpeg;
@@ -11,19 +12,23 @@ mod mp4_boxes;
 mod mp4_fragments;
 mod mp4_track;
 mod pace;
+mod raw;
 pub mod rtsp;
 mod rtsp_options;
 mod rtsp_session;
 mod stdin;
 pub mod test_card;
 mod url;
+mod y4m;
 
 pub use coded::{CodedFrame, MAX_FRAME_BYTES, MediaError};
+pub use encoding::Encoding;
+use encoding::MIN_BITRATE;
 pub use file::{Container, FileOptions, FileSource};
 pub(crate) use mp4_track::JPEG_OBJECT_TYPE;
 pub use pace::Pacer;
+pub use raw::RawSource;
 pub use rtsp::RtspSource;
-pub use stdin::StdinSource;
 pub(crate) use url::{Options, file_path};
 pub use url::{SOURCE_URLS, SourceUrl, open, parse_rate};
 

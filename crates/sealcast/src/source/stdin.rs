@@ -7,9 +7,11 @@ use std::time::Instant;
 
 use super::annexb::AnnexBReader;
 use super::coded::MediaError;
+use super::file::refuse_encoding;
 use super::file::{Format, failure, sniff};
 use super::mjpeg::JpegReader;
-use super::{SOURCE_PATIENCE, Source};
+use super::raw::RawSource;
+use super::{Encoding, SOURCE_PATIENCE, Source};
 use crate::failure::{Failure, FailureKind, Result};
 use crate::media::{Frame, FrameRate, StampKind, StreamInfo};
 
@@ -93,38 +95,53 @@ enum Reader {
 ///
 /// A frame of a byte stream ends where the next one begins, so it is delivered only when the next one arrives.
 #[derive(Debug)]
-pub struct StdinSource {
+pub(super) struct StdinSource {
     reader: Reader,
     info: StreamInfo,
 }
 
-impl StdinSource {
-    /// Waits for the first frame on standard input.
-    ///
-    /// # Errors
-    /// Nothing arrives, or the format is not supported.
-    pub fn open(rate: Option<FrameRate>) -> Result<Self> {
-        Self::from_reader(io::stdin(), rate)
-    }
+/// Waits for the first frame on standard input: raw pictures are encoded, everything else passes through.
+///
+/// # Errors
+/// Nothing arrives, the format is not supported, or frames pass through and `encoding` says how to encode them.
+pub(super) fn open(rate: Option<FrameRate>, encoding: Option<Encoding>) -> Result<Box<dyn Source>> {
+    open_reader(io::stdin(), rate, encoding)
+}
 
-    /// As [`open`](Self::open), but from any reader.
-    ///
-    /// # Errors
-    /// As [`open`](Self::open).
-    pub fn from_reader(input: impl Read + Send + 'static, rate: Option<FrameRate>) -> Result<Self> {
+/// As [`open`], but from any reader.
+fn open_reader(
+    input: impl Read + Send + 'static,
+    rate: Option<FrameRate>,
+    encoding: Option<Encoding>,
+) -> Result<Box<dyn Source>> {
+    let (format, input) = begin(input).map_err(|error| told(&error))?;
+    if format == Format::Raw {
+        let encoding = encoding.unwrap_or_default();
+        return Ok(Box::new(RawSource::piped(input, rate, encoding, told)?));
+    }
+    refuse_encoding(NAME, encoding)?;
+    Ok(Box::new(StdinSource::coded(format, input, rate)?))
+}
+
+/// Waits for the first bytes; returns the format, and the input from its beginning.
+fn begin(input: impl Read + Send + 'static) -> std::result::Result<(Format, Input), MediaError> {
+    let mut input = PatientReader::new(input)?;
+    let mut head = Vec::new();
+    input.by_ref().take(SNIFF_BYTES as u64).read_to_end(&mut head)?;
+    Ok((sniff(&head)?, Cursor::new(head).chain(input)))
+}
+
+impl StdinSource {
+    fn coded(format: Format, input: Input, rate: Option<FrameRate>) -> Result<Self> {
         let fail = |error: MediaError| told(&error);
-        let mut input = PatientReader::new(input).map_err(|e| fail(e.into()))?;
-        let mut head = Vec::new();
-        input
-            .by_ref()
-            .take(SNIFF_BYTES as u64)
-            .read_to_end(&mut head)
-            .map_err(|e| fail(e.into()))?;
-        let format = sniff(&head).map_err(fail)?;
-        let input = Cursor::new(head).chain(input);
         let reader = match format {
             Format::AnnexB => Reader::AnnexB(AnnexBReader::open(input, rate).map_err(fail)?.into()),
             Format::Jpegs => Reader::Jpegs(JpegReader::open(input, rate).map_err(fail)?.into()),
+            Format::Raw => {
+                return Err(fail(MediaError::Unsupported(
+                    "raw pictures, which must be encoded,".into(),
+                )));
+            }
             Format::Mp4 | Format::Avi => {
                 let hint = "pipe a byte stream instead: ffmpeg -i IN -c:v copy -f h264 - | sealcast publish -";
                 return Err(Failure::new(
@@ -233,7 +250,7 @@ mod tests {
 
     #[test]
     fn images_that_are_piped_in_come_out_one_by_one() {
-        let mut source = StdinSource::from_reader(Cursor::new(images(5).concat()), None).expect("a stream");
+        let mut source = open_reader(Cursor::new(images(5).concat()), None, None).expect("a stream");
         let info = source.info();
         assert_eq!((info.codec, info.width, info.height), (Codec::Mjpeg, 16, 16));
         for image in images(5) {
@@ -246,13 +263,31 @@ mod tests {
 
     #[test]
     fn nothing_and_nonsense_are_told_apart() {
-        let told = |bytes: &'static [u8]| {
-            StdinSource::from_reader(bytes, None)
-                .expect_err("no stream")
-                .to_string()
-        };
+        let told = |bytes: &'static [u8]| open_reader(bytes, None, None).err().expect("no stream").to_string();
         assert!(told(b"").contains("standard input holds no frames"), "{}", told(b""));
         assert!(told(b"hello world, this is text").contains("no format known"));
         assert!(told(b"\0\0\0\x1cftypisom\0\0\0\0").contains("needs seeking"));
+    }
+
+    #[test]
+    fn raw_pictures_that_are_piped_in_are_encoded() {
+        let mut bytes = b"YUV4MPEG2 W32 H16 F10:1\n".to_vec();
+        for _ in 0..3 {
+            bytes.extend_from_slice(b"FRAME\n");
+            bytes.extend([100; 32 * 16 * 3 / 2]);
+        }
+        let mut source = open_reader(Cursor::new(bytes), None, Some(Encoding::default())).expect("a stream");
+        let info = source.info();
+        assert_eq!((info.codec, info.width, info.height), (Codec::H264, 32, 16));
+        for number in 0..3 {
+            let frame = source.next().expect("a frame").expect("no end");
+            assert_eq!(frame.keyframe, number == 0);
+        }
+        assert!(source.next().expect("the end").is_none());
+        let images = Cursor::new(images(1).concat());
+        let refused = open_reader(images, None, Some(Encoding::default()))
+            .err()
+            .expect("encoded already");
+        assert!(refused.to_string().contains("passes through"), "{refused}");
     }
 }

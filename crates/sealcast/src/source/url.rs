@@ -6,9 +6,8 @@ use std::str::FromStr;
 use url::Url;
 
 use super::coded::sane_rate;
-use super::file::{FileOptions, FileSource};
-use super::stdin::StdinSource;
-use super::{Source, contain, rtsp, test_card};
+use super::file::{self, FileOptions};
+use super::{Encoding, Source, contain, rtsp, stdin, test_card};
 use crate::failure::{Failure, FailureKind, Result};
 use crate::media::FrameRate;
 
@@ -24,8 +23,8 @@ pub enum SourceUrl {
     File(PathBuf, FileOptions),
     /// `rtsp://…`: a camera.
     Rtsp(rtsp::RtspOptions),
-    /// `-`: standard input, and the frame rate if the user gives one.
-    Stdin(Option<FrameRate>),
+    /// `-`: standard input; the frame rate, and how raw pictures are encoded, if the user says.
+    Stdin(Option<FrameRate>, Option<Encoding>),
 }
 
 impl FromStr for SourceUrl {
@@ -38,8 +37,9 @@ impl FromStr for SourceUrl {
         {
             let (_, mut options) = Options::split(rest);
             let rate = options.take("fps").map(|fps| parse_rate(&fps)).transpose()?;
-            options.finish("fps=N")?;
-            return Ok(Self::Stdin(rate));
+            let encoding = Encoding::take(&mut options)?;
+            options.finish("fps=N, and bitrate, bitrate_max, gop and quantizer of raw pictures")?;
+            return Ok(Self::Stdin(rate, encoding));
         }
         let Some((scheme, rest)) = text.split_once(':') else {
             return Err(unknown(text));
@@ -52,8 +52,9 @@ impl FromStr for SourceUrl {
                     looped: options.flag("loop"),
                     rate: options.take("fps").map(|fps| parse_rate(&fps)).transpose()?,
                     paced: !options.flag("unpaced"),
+                    encoding: Encoding::take(&mut options)?,
                 };
-                options.finish("loop, fps=N, unpaced")?;
+                options.finish("loop, fps=N, unpaced, and bitrate, bitrate_max, gop and quantizer of raw pictures")?;
                 Ok(Self::File(file_path(path)?, file))
             }
             "rtsps" => Err(Failure::new(
@@ -89,9 +90,9 @@ pub fn open(url: &str) -> Result<Box<dyn Source>> {
 fn open_parsed(url: SourceUrl) -> Result<Box<dyn Source>> {
     match url {
         SourceUrl::Test(rest) => test_card::open(&rest),
-        SourceUrl::File(path, options) => Ok(Box::new(FileSource::open(&path, options)?)),
+        SourceUrl::File(path, options) => file::open(&path, options),
         SourceUrl::Rtsp(options) => Ok(Box::new(rtsp::RtspSource::open(options)?)),
-        SourceUrl::Stdin(rate) => Ok(Box::new(StdinSource::open(rate)?)),
+        SourceUrl::Stdin(rate, encoding) => stdin::open(rate, encoding),
     }
 }
 
@@ -198,8 +199,8 @@ mod tests {
     #[test]
     fn every_kind_of_source_has_its_url() {
         assert!(matches!(parse("test:640x480@25"), SourceUrl::Test(rest) if rest == "640x480@25"));
-        assert!(matches!(parse("-"), SourceUrl::Stdin(None)));
-        assert!(matches!(parse("-?fps=30"), SourceUrl::Stdin(Some(fps)) if fps == rate(30, 1)));
+        assert!(matches!(parse("-"), SourceUrl::Stdin(None, None)));
+        assert!(matches!(parse("-?fps=30"), SourceUrl::Stdin(Some(fps), None) if fps == rate(30, 1)));
         assert!(matches!(parse("rtsp://camera/live"), SourceUrl::Rtsp(_)));
         let SourceUrl::File(path, options) = parse("file:a dir/clip.mp4?loop&fps=29.97") else {
             panic!("a file")
@@ -210,9 +211,19 @@ mod tests {
             FileOptions {
                 looped: true,
                 rate: Some(rate(2997, 100)),
-                paced: true
+                paced: true,
+                encoding: None,
             }
         );
+        let SourceUrl::File(_, options) = parse("file:scene.y4m?bitrate=2M&gop=0") else {
+            panic!("a file")
+        };
+        let encoding = Encoding {
+            bitrate: 2_000_000,
+            gop: Some(0),
+            ..Encoding::default()
+        };
+        assert_eq!(options.encoding, Some(encoding));
         assert!(
             matches!(parse("file:///tmp/a%20b.mp4"), SourceUrl::File(path, _) if path == Path::new("/tmp/a b.mp4"))
         );
@@ -238,6 +249,8 @@ mod tests {
             "",
             "file:",
             "file:x?volume=3",
+            "file:x?bitrate=fast",
+            "file:x?quantizer=5",
             "file://elsewhere/x",
             "-?loop",
         ] {

@@ -160,6 +160,7 @@ impl Gateways {
             up: of(&self.up)?,
             down: of(&self.down)?,
             seed,
+            tap: None,
         })
     }
 }

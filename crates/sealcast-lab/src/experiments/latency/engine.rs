@@ -113,6 +113,7 @@ impl Latency {
             publisher: &["--encrypt".to_owned(), case.encrypt.clone()],
             viewer: Viewer::Probe,
             link: link.as_ref(),
+            tap: None,
             seed,
             warm_up: Duration::from_secs_f64(self.settings.warm_up_seconds),
             grid: None,
@@ -178,6 +179,7 @@ mod tests {
     fn the_parts_of_a_latency_are_its_sum() {
         let frame = |total: Option<f64>| Frame {
             number: 1,
+            keyframe: false,
             bytes: 12_500.0,
             sealed_ns: None,
             received_ns: 0,

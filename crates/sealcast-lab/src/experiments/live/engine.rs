@@ -114,6 +114,7 @@ impl Engine for Live {
             publisher: &[],
             viewer: Viewer::Watch,
             link: self.links[&turn.case].as_ref(),
+            tap: None,
             seed: seeds.next_u64(),
             warm_up: Duration::from_secs_f64(self.settings.warm_up_seconds),
             grid: None,

@@ -136,6 +136,7 @@ mod tests {
     fn seen(seconds: i64) -> Seen {
         let frames = (0..seconds * 10).filter(|number| number % 10 != 5).map(|number| Frame {
             number: number as u64,
+            keyframe: false,
             bytes: 1000.0,
             sealed_ns: None,
             received_ns: number * 100_000_000,

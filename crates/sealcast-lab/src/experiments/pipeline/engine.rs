@@ -65,6 +65,7 @@ impl Engine for Pipeline {
             publisher: &[],
             viewer: Viewer::Page,
             link: None,
+            tap: None,
             seed: 0,
             warm_up: Duration::ZERO,
             grid: None,

@@ -296,6 +296,7 @@ mod tests {
             stages[7] = at(dose, 9.0, 3.0);
             Frame {
                 number: number as u64,
+                keyframe: false,
                 bytes: 12_000.0,
                 sealed_ns: Some(sealed_ns),
                 received_ns: sealed_ns + 10,

@@ -14,7 +14,7 @@ use super::frames::{self, Frame};
 use super::link::Proxy;
 use crate::harness::process::{Program, Stop, pause, sealcast_program};
 use crate::harness::processor;
-use crate::proxy::Links;
+use crate::proxy::{Links, Tap};
 
 /// Time limit for programs to start, to find each other over a bad link, and to end.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -36,6 +36,8 @@ pub(crate) struct Stream<'a> {
     pub(crate) viewer: Viewer,
     /// The link; none is loopback without anything between.
     pub(crate) link: Option<&'a LinkProfile>,
+    /// Listens on the link; without a link, on a proxy that passes everything on at once.
+    pub(crate) tap: Option<&'a Tap>,
     pub(crate) seed: u64,
     pub(crate) warm_up: Duration,
     /// The first period begins when the time since 1970 is a multiple of this.
@@ -166,10 +168,14 @@ impl Stream<'_> {
 
     /// The ticket with which a viewer goes through the link.
     fn through(&self, ticket: &str) -> Result<(String, Option<Proxy>)> {
-        let Some(profile) = self.link else {
+        if self.link.is_none() && self.tap.is_none() {
             return Ok((ticket.to_owned(), None));
+        }
+        let links = Links {
+            tap: self.tap.cloned(),
+            ..Links::both(self.link.cloned().unwrap_or_default(), self.seed)
         };
-        let (ticket, proxy) = Proxy::before(ticket, Links::both(profile.clone(), self.seed))?;
+        let (ticket, proxy) = Proxy::before(ticket, links)?;
         Ok((ticket, Some(proxy)))
     }
 

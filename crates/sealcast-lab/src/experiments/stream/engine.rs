@@ -115,6 +115,7 @@ impl Engine for Streams {
             publisher: &system.publisher,
             viewer: system.viewer,
             link: link.as_ref(),
+            tap: None,
             seed: seeds.next_u64(),
             warm_up: Duration::from_secs_f64(self.settings.warm_up_seconds),
             grid: by_dose.then_some(period * DOSES.len() as u32),

@@ -14,6 +14,8 @@ pub(crate) const LOG: &str = "frames_latency.csv";
 #[derive(Debug, Deserialize)]
 struct Row {
     frame: u64,
+    #[serde(default)]
+    keyframe: bool,
     bytes: f64,
     captured_ns: Option<i64>,
     sealed_ns: Option<i64>,
@@ -37,6 +39,8 @@ struct Row {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Frame {
     pub(crate) number: u64,
+    /// True if it can be decoded without earlier frames.
+    pub(crate) keyframe: bool,
     /// Its size as encoded.
     pub(crate) bytes: f64,
     /// When it was sealed, in nanoseconds since 1970 by the publisher's clock.
@@ -88,6 +92,7 @@ fn frame(row: Row) -> Frame {
     let after = between(Some(row.received_ns), Some(row.opened_ns));
     Frame {
         number: row.frame,
+        keyframe: row.keyframe,
         bytes: row.bytes,
         sealed_ns: row.sealed_ns,
         received_ns: row.received_ns,

@@ -8,7 +8,6 @@ mod face;
 mod font;
 mod spec;
 
-use std::num::NonZeroU32;
 use std::thread;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
@@ -17,14 +16,15 @@ use bytes::Bytes;
 pub use self::clock::{CardClock, read_clock};
 use self::draw::Card;
 pub(crate) use self::face::EventFace;
-use self::spec::{MIN_BITRATE, Spec};
-use crate::codec::{H264Encoder, H264Settings, JpegRate, jpeg};
+use self::spec::Spec;
+use crate::codec::{H264Encoder, JpegRate, jpeg};
 use crate::failure::{Failure, FailureKind, Result};
 use crate::media::{Codec, Frame, Picture, StampKind, StreamInfo};
-use crate::source::Source;
+use crate::source::{MIN_BITRATE, Source};
 
 /// Open a test card from the text after `test:`, which has the form
-/// `[WIDTHxHEIGHT][@FPS][?codec=h264|mjpeg&bitrate=BITS&bitrate_max=BITS&gop=FRAMES&quality=1..100&frames=N&bars]`.
+/// `[WIDTHxHEIGHT][@FPS][?OPTIONS]`; the options are `codec=h264|mjpeg`, `bitrate=BITS`, `bitrate_max=BITS`,
+/// `gop=FRAMES`, `quantizer=12..51`, `quality=1..100`, `frames=N` and `bars`, joined by `&`.
 ///
 /// # Errors
 /// The text is invalid (kind `Usage`), or the encoder does not start.
@@ -89,10 +89,7 @@ impl TestCard {
         })?;
         let coder = match spec.codec {
             Codec::H264 => {
-                let mut settings = H264Settings::new(spec.width, spec.height, spec.rate, spec.bitrate);
-                if let Some(gop) = spec.gop {
-                    settings.keyframe_interval = NonZeroU32::new(gop);
-                }
+                let settings = spec.encoding.settings(spec.width, spec.height, spec.rate);
                 Coder::H264(Box::new(H264Encoder::new(settings)?))
             }
             Codec::Mjpeg => Coder::Mjpeg(JpegRate::new(spec.rate, spec.quality)),
@@ -190,13 +187,14 @@ impl Source for TestCard {
     fn set_bitrate(&mut self, bits_per_second: u64) -> bool {
         match &mut self.coder {
             Coder::H264(encoder) => {
-                let most = self.spec.bitrate.max(self.spec.bitrate_max.unwrap_or(0));
-                let wanted = u32::try_from(bits_per_second).unwrap_or(u32::MAX);
-                encoder.set_bitrate(wanted.clamp(MIN_BITRATE, most));
+                encoder.set_bitrate(self.spec.encoding.within(bits_per_second));
+                self.spec.encoding.follows()
             }
-            Coder::Mjpeg(rate) => rate.set_bitrate(bits_per_second.max(MIN_BITRATE.into())),
+            Coder::Mjpeg(rate) => {
+                rate.set_bitrate(bits_per_second.max(MIN_BITRATE.into()));
+                true
+            }
         }
-        true
     }
 }
 

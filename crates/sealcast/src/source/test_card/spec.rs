@@ -2,6 +2,7 @@
 
 use crate::failure::{Failure, FailureKind, Result};
 use crate::media::{Codec, FrameRate};
+use crate::source::Encoding;
 
 /// Largest picture: the maximum of the H.264 encoder.
 const MAX_WIDTH: usize = 3840;
@@ -9,9 +10,6 @@ const MAX_HEIGHT: usize = 2160;
 /// Smallest picture: the clock must fit.
 const MIN_WIDTH: usize = 160;
 const MIN_HEIGHT: usize = 120;
-/// Lowest and highest bit rate of H.264.
-pub(super) const MIN_BITRATE: u32 = 20_000;
-const MAX_BITRATE: u32 = 200_000_000;
 /// Highest frame rate, per second.
 const MAX_HZ: u32 = 240;
 
@@ -22,12 +20,8 @@ pub(super) struct Spec {
     pub(super) height: usize,
     pub(super) rate: FrameRate,
     pub(super) codec: Codec,
-    /// H.264: bits per second.
-    pub(super) bitrate: u32,
-    /// H.264: maximum that the bit rate may rise to if the path allows it; `None`: no more than `bitrate`.
-    pub(super) bitrate_max: Option<u32>,
-    /// H.264: frames from keyframe to keyframe; 0: only on request; `None`: two seconds.
-    pub(super) gop: Option<u32>,
+    /// H.264: bit rate and keyframes.
+    pub(super) encoding: Encoding,
     /// Motion JPEG: 1 to 100.
     pub(super) quality: u8,
     /// Number of frames until the end; `None`: endless.
@@ -46,9 +40,7 @@ impl Default for Spec {
                 denominator: 1,
             },
             codec: Codec::H264,
-            bitrate: 1_500_000,
-            bitrate_max: None,
-            gop: None,
+            encoding: Encoding::default(),
             quality: 75,
             frames: None,
             bars: false,
@@ -116,21 +108,7 @@ impl Spec {
                     _ => return Err(bad("write codec=h264 or codec=mjpeg")),
                 }
             }
-            "bitrate" | "bitrate_max" => {
-                let hint = "write bits per second from 20k to 200M, such as bitrate=1.5M";
-                let bits = parse_bits(value)
-                    .filter(|b| (MIN_BITRATE..=MAX_BITRATE).contains(b))
-                    .ok_or_else(|| bad(hint))?;
-                if key == "bitrate" {
-                    self.bitrate = bits;
-                } else {
-                    self.bitrate_max = Some(bits);
-                }
-            }
-            "gop" => {
-                let hint = "write the frames from keyframe to keyframe, such as gop=50; 0 for keyframes on demand only";
-                self.gop = Some(value.parse().map_err(|_| bad(hint))?);
-            }
+            name if Encoding::NAMES.contains(&name) => self.encoding.set(name, value).map_err(bad)?,
             "quality" => {
                 let quality = value.parse().ok().filter(|q| (1..=100).contains(q));
                 self.quality = quality.ok_or_else(|| bad("write a JPEG quality from 1 to 100, such as quality=75"))?;
@@ -143,7 +121,7 @@ impl Spec {
             _ => {
                 return Err(usage(
                     format!("the test card does not know '{key}'"),
-                    "it knows codec, bitrate, bitrate_max, gop, quality, frames and bars, as in test:?codec=mjpeg",
+                    "it knows codec, bitrate, bitrate_max, gop, quantizer, quality, frames and bars: test:?bars",
                 ));
             }
         }
@@ -170,18 +148,6 @@ fn parse_rate(text: &str) -> Option<FrameRate> {
     sane.then_some(FrameRate { numerator, denominator })
 }
 
-/// Parses `1500000`, `300k` or `1.5M`.
-fn parse_bits(text: &str) -> Option<u32> {
-    let (number, unit) = match text.as_bytes().last()? {
-        b'k' => (&text[..text.len() - 1], 1e3),
-        b'M' => (&text[..text.len() - 1], 1e6),
-        _ => (text, 1.0),
-    };
-    let bits = number.parse::<f64>().ok()? * unit;
-    // Finite and in range after this check, so the cast only drops a fraction of a bit.
-    (1.0..=f64::from(u32::MAX)).contains(&bits).then_some(bits as u32)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -206,11 +172,11 @@ mod tests {
         );
         let spec = Spec::parse("320x240@30000/1001?bitrate=300k&gop=0").expect("all of it");
         assert_eq!(
-            (spec.bitrate, spec.gop, spec.rate.denominator),
+            (spec.encoding.bitrate, spec.encoding.gop, spec.rate.denominator),
             (300_000, Some(0), 1001)
         );
-        let spec = Spec::parse("?bitrate=1.5M&bitrate_max=6M").expect("bit rates");
-        assert_eq!((spec.bitrate, spec.bitrate_max), (1_500_000, Some(6_000_000)));
+        let encoding = Spec::parse("?bitrate=1.5M&bitrate_max=6M").expect("bit rates").encoding;
+        assert_eq!((encoding.bitrate, encoding.bitrate_max), (1_500_000, Some(6_000_000)));
     }
 
     #[test]

@@ -1,0 +1,19 @@
+//! What an eavesdropper learns from sizes and times of a sealed stream, and what hiding it costs.
+
+mod case;
+mod columns;
+mod engine;
+mod scene;
+mod scores;
+
+use crate::harness::Experiment;
+
+/// `sealcast-lab traffic`.
+pub const TRAFFIC: Experiment = Experiment {
+    name: "traffic",
+    definition: include_str!("../../../definitions/traffic.toml"),
+    open: engine::open,
+    columns: columns::columns,
+    charts: |_| Vec::new(),
+    complete: None,
+};
