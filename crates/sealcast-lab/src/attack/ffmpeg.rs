@@ -215,7 +215,15 @@ pub(crate) fn decode<'a>(
         Codec::Mjpeg => "mjpeg",
     };
     let scale = format!("showinfo,scale={width}:{height}");
-    let mut arguments = vec!["-hide_banner", "-nostats", "-loglevel", "info", "-threads", "1"];
+    let mut arguments = vec![
+        "-hide_banner",
+        "-nostats",
+        "-loglevel",
+        "info",
+        "-threads",
+        "1",
+        "-copyts",
+    ];
     arguments.extend(care.options());
     arguments.extend([
         "-c:v",
@@ -311,4 +319,32 @@ pub(crate) fn write_video(pictures: &[Arc<Picture>], rate: u32, file: &Path) -> 
         &name,
     ];
     run_well(&arguments, &raw(&lent), "write a video").map(drop)
+}
+
+#[cfg(test)]
+mod tests {
+    use sealcast::media::FrameRate;
+
+    use super::*;
+    use crate::attack::jpeg;
+    use crate::attack::picture::grey;
+
+    #[test]
+    fn decoded_pictures_keep_the_numbers_of_their_frames_though_the_first_are_missing() {
+        let image = jpeg::encode(&grey(64, 48), 80).expect("it encodes");
+        let info = StreamInfo {
+            codec: Codec::Mjpeg,
+            width: 64,
+            height: 48,
+            rate: FrameRate {
+                numerator: 25,
+                denominator: 1,
+            },
+            parameters: Vec::new(),
+        };
+        let frames = [2, 3, 7].map(|number| (number, &*image));
+        let decoded = decode(&info, frames.into_iter(), Care::Conceal).expect("ffmpeg");
+        let there: Vec<bool> = decoded.fit(9).iter().map(Option::is_some).collect();
+        assert_eq!(there, [false, false, true, true, false, false, false, true, false]);
+    }
 }

@@ -11,6 +11,7 @@ use pcap_file::DataLink;
 use pcap_file::pcap::PcapReader;
 use sealcast::eavesdrop::{Carriage, Overheard};
 use sealcast::failure::{Failure, FailureKind, Result};
+use sealcast_proto::wire::{CONNECTION_LEN, HEADER_LEN, Kind, TAG_LEN};
 
 /// Most bytes of a capture that are kept: an hour of 4 Mbit/s has less.
 const MOST_BYTES: usize = 2 << 30;
@@ -130,8 +131,30 @@ fn piece(packet: &LaxSlicedPacket<'_>, at: Duration) -> Option<(FlowKey, Piece)>
 
 fn datagrams(pieces: Vec<Piece>) -> Overheard {
     let mut overheard = Overheard::new(Carriage::Datagrams);
-    pieces.iter().for_each(|piece| overheard.hear(piece.at, &piece.data));
+    for piece in &pieces {
+        let length = datagram_length(&piece.data);
+        piece
+            .data
+            .chunks(length)
+            .for_each(|datagram| overheard.hear(piece.at, datagram));
+    }
     overheard
+}
+
+/// Length of the datagrams in what was captured as one. Where a sender passes several of one length to the system at
+/// once (segmentation offload), a capture on its own machine has them in one piece, one after the other. Each begins
+/// with the connection's number and the kind of a record.
+fn datagram_length(captured: &[u8]) -> usize {
+    let whole = captured.len().max(1);
+    let Some(connection) = captured.first_chunk::<CONNECTION_LEN>() else {
+        return whole;
+    };
+    let begins = |datagram: &[u8]| {
+        datagram.starts_with(connection) && Kind::of(datagram.get(CONNECTION_LEN..).unwrap_or_default()).is_some()
+    };
+    let shortest = CONNECTION_LEN + HEADER_LEN + TAG_LEN;
+    let is_one = |length: &usize| captured.chunks(*length).all(begins);
+    (shortest..captured.len()).find(is_one).unwrap_or(whole)
 }
 
 /// Puts the segments of one direction in order. Returns true if some are missing; what comes after them is left out.
@@ -231,6 +254,16 @@ mod tests {
             .map(|frame| (frame.number, frame.length(), frame.is_whole()))
             .collect();
         assert_eq!(frames, [(0, 500, true), (1, 500, true), (2, 500, true)]);
+    }
+
+    #[test]
+    fn datagrams_that_left_together_are_told_apart() {
+        let datagram = |seq: u64, length| [&[9, 8, 7, 6][..], &record(seq, length)[4..]].concat();
+        let together: Vec<u8> = [datagram(1, 300), datagram(2, 300), datagram(3, 100)].concat();
+        assert_eq!(datagram_length(&together), datagram(1, 300).len());
+        let alone = datagram(1, 300);
+        assert_eq!(datagram_length(&alone), alone.len());
+        assert_eq!((datagram_length(&[]), datagram_length(&[1, 2])), (1, 2));
     }
 
     #[test]

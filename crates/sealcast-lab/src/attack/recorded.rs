@@ -9,6 +9,7 @@ use sealcast::failure::{Failure, FailureKind, Result};
 use sealcast::media::{Codec, Picture, StreamInfo};
 use sealcast::meter::statistics::mean;
 use sealcast::source::Container;
+use sealcast::source::test_card::read_clock;
 
 use super::attackers;
 use super::clip::parameter_sets;
@@ -184,7 +185,7 @@ fn score(puzzle: &Puzzle, view: &View, original: &[Option<Arc<Picture>>]) -> Res
         }
     }
     let judge = Judge {
-        has_clock: true,
+        has_clock: originals.first().is_some_and(|picture| read_clock(picture).is_some()),
         faces: None,
         text: None,
     };

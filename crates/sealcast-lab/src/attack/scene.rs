@@ -128,10 +128,10 @@ fn portrait((width, height): (usize, usize), rate: u32, frames: usize) -> Result
         let what = format!("there is no portrait at {file}");
         return Err(absent(what, "the case is left out without it"));
     }
-    // One pixel for each picture, within a margin of a tenth.
+    // A pixel each fourth picture, within a margin of a tenth.
     let wide = width * 11 / 10 & !1;
     let filter =
-        format!("scale={wide}:-2,fps={rate},crop={width}:{height}:x='min(n,iw-ow)':y='min((ih-oh)/4,ih-oh)',{NOISE}");
+        format!("scale={wide}:-2,fps={rate},crop={width}:{height}:x='min(n/4,iw-ow)':y='min((ih-oh)/4,ih-oh)',{NOISE}");
     let repeated = rate.to_string();
     ffmpeg::draw(
         &["-loop", "1", "-framerate", &repeated, "-i", file],

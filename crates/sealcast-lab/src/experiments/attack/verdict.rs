@@ -9,7 +9,7 @@ use super::figures;
 /// A clock is read if the upper end of the interval of its bit errors is below this; chance gives 0.5.
 const CLOCK_READ: f64 = 0.25;
 /// Edges are seen if the lower end of their similarity is this much above both controls' upper ends.
-const EDGES_SEEN: f64 = 0.1;
+const EDGES_SEEN: f64 = 0.05;
 /// Detail is seen if the lower end of the share of blocks is this much above both controls' upper ends.
 const DETAIL_SEEN: f64 = 0.03;
 /// A face is seen if it is found in this share of the pictures, and in none of the control's.
@@ -22,7 +22,7 @@ const NOT_READ: f64 = 0.8;
 pub(super) const RULES: [&str; 7] = [
     "A selection is opened in a scene if at least one attacker meets at least one of these rules. PSNR, SSIM, MS-SSIM, VMAF and LSS open nothing: they measure quality, not recognition.",
     "Clock: the upper end of the 95 % interval of the share of wrong bits is below 25 %. Chance gives 50 %.",
-    "Edges: the lower end of the interval of the edge similarity is more than 0.1 above the upper ends of both controls: the same attacker on random bytes of the same lengths, and the attacker's pictures against the original turned by 180 degrees.",
+    "Edges: the lower end of the interval of the edge similarity is more than 0.05 above the upper ends of both controls: the same attacker on random bytes of the same lengths, and the attacker's pictures against the original turned by 180 degrees.",
     "Detail: of the blocks of 16x16 pixels in which the original has detail, the share whose pixels correlate with the original by at least 0.8 is, at the lower end of its interval, more than 0.03 above the upper ends of the same two controls.",
     "Movement: the same of the blocks alone that changed within half a second. So a person who walks counts, though nothing around is there.",
     "Face: the original's face is found at its place in at least half of the attacker's pictures, and in none of those on random bytes.",
