@@ -158,7 +158,8 @@ pub(crate) fn encode_h264(pictures: &[Picture], camera: Camera) -> Result<Vec<u8
     let size = format!("{width}x{height}");
     let rate = camera.rate.to_string();
     let parameters = format!(
-        "keyint={0}:min-keyint={0}:scenecut=0:bframes=0:cabac=0:ref=1:8x8dct=0:weightp=0:slices={1}:threads=1:sliced-threads=0",
+        "keyint={0}:min-keyint={0}:scenecut=0:bframes=0:cabac=0:ref=1:8x8dct=0:weightp=0:slices={1}:threads=1:\
+         sliced-threads=0",
         camera.group, camera.slices
     );
     let quantizer = camera.quantizer.to_string();

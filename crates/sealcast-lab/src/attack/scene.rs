@@ -129,7 +129,7 @@ fn portrait((width, height): (usize, usize), rate: u32, frames: usize) -> Result
         return Err(absent(what, "the case is left out without it"));
     }
     // A pixel each fourth picture, within a margin of a tenth.
-    let wide = width * 11 / 10 & !1;
+    let wide = (width * 11 / 10) & !1;
     let filter =
         format!("scale={wide}:-2,fps={rate},crop={width}:{height}:x='min(n/4,iw-ow)':y='min((ih-oh)/4,ih-oh)',{NOISE}");
     let repeated = rate.to_string();

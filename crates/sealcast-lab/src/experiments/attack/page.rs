@@ -36,9 +36,9 @@ fn html(results: &Results, folder: &Path) -> String {
     let mut page = String::new();
     let _ = writeln!(
         page,
-        "<article class=\"found\"><p class=\"verdict\">{}</p>\n<p>{}</p></article>",
-        prose(&sentence(results)),
-        "<a href=\"report.html\">All figures, method and machine</a>; <a href=\"#rules\">the rules</a>."
+        "<article class=\"found\"><p class=\"verdict\">{}</p>\n<p><a href=\"report.html\">All figures, method and \
+         machine</a>; <a href=\"#rules\">the rules</a>.</p></article>",
+        prose(&sentence(results))
     );
     table(&mut page, &verdicts(results));
     for case in &results.definition.cases {
@@ -56,7 +56,8 @@ fn html(results: &Results, folder: &Path) -> String {
 fn table(page: &mut String, verdicts: &[Verdict]) {
     page.push_str(
         "<article class=\"wide\"><h2>Verdict <small>95 % intervals below</small></h2>\n<table>\n<tr><th></th>\
-         <th class=\"words\">opened</th><th class=\"words\">in, by</th><th>sealing and opening<small>µs a frame</small></th>\
+         <th class=\"words\">opened</th><th class=\"words\">in, by</th>\
+         <th>sealing and opening<small>µs a frame</small></th>\
          <th>saved beside all<small>µs a frame</small></th><th>CPU saved<small>µs a frame</small></th></tr>\n",
     );
     for verdict in verdicts {
@@ -104,7 +105,8 @@ fn cell(figure: Option<Estimate>, digits: usize) -> String {
 fn scene(page: &mut String, name: &str, words: &str, rows: &[&Row], folder: &Path) {
     let _ = writeln!(
         page,
-        "<article class=\"wide scene\" id=\"{0}\"><h2>{0} <small>{1}</small></h2>\n<table class=\"views\">\n<tr><th></th>\
+        "<article class=\"wide scene\" id=\"{0}\"><h2>{0} <small>{1}</small></h2>\n\
+         <table class=\"views\">\n<tr><th></th>\
          <th>original</th><th>best attacker</th><th>viewer</th><th class=\"words\">each attacker</th></tr>",
         escape(name),
         escape(words)

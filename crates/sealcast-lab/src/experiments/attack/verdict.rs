@@ -20,12 +20,19 @@ const NOT_READ: f64 = 0.8;
 
 /// The rules in words, for the page.
 pub(super) const RULES: [&str; 7] = [
-    "A selection is opened in a scene if at least one attacker meets at least one of these rules. PSNR, SSIM, MS-SSIM, VMAF and LSS open nothing: they measure quality, not recognition.",
+    "A selection is opened in a scene if at least one attacker meets at least one of these rules. PSNR, SSIM, \
+     MS-SSIM, VMAF and LSS open nothing: they measure quality, not recognition.",
     "Clock: the upper end of the 95 % interval of the share of wrong bits is below 25 %. Chance gives 50 %.",
-    "Edges: the lower end of the interval of the edge similarity is more than 0.05 above the upper ends of both controls: the same attacker on random bytes of the same lengths, and the attacker's pictures against the original turned by 180 degrees.",
-    "Detail: of the blocks of 16x16 pixels in which the original has detail, the share whose pixels correlate with the original by at least 0.8 is, at the lower end of its interval, more than 0.03 above the upper ends of the same two controls.",
-    "Movement: the same of the blocks alone that changed within half a second. So a person who walks counts, though nothing around is there.",
-    "Face: the original's face is found at its place in at least half of the attacker's pictures, and in none of those on random bytes.",
+    "Edges: the lower end of the interval of the edge similarity is more than 0.05 above the upper ends of both \
+     controls: the same attacker on random bytes of the same lengths, and the attacker's pictures against the \
+     original turned by 180 degrees.",
+    "Detail: of the blocks of 16x16 pixels in which the original has detail, the share whose pixels correlate \
+     with the original by at least 0.8 is, at the lower end of its interval, more than 0.03 above the upper ends \
+     of the same two controls.",
+    "Movement: the same of the blocks alone that changed within half a second. So a person who walks counts, \
+     though nothing around is there.",
+    "Face: the original's face is found at its place in at least half of the attacker's pictures, and in none of \
+     those on random bytes.",
     "Text: at most half of the characters are read wrong, and more than 80 % on random bytes.",
 ];
 
@@ -51,6 +58,9 @@ pub(super) fn opened(row: &Row) -> Vec<Opened> {
         .collect()
 }
 
+/// True if a figure opens the selection.
+type Rule<'a> = &'a dyn Fn(&Estimate) -> bool;
+
 fn opened_by(row: &Row, attacker: &'static str) -> Vec<Opened> {
     let own = |measure: &str| figure(row, &figures::series(attacker, measure));
     let control = |measure: &str| figure(row, &figures::control(attacker, measure));
@@ -64,7 +74,7 @@ fn opened_by(row: &Row, attacker: &'static str) -> Vec<Opened> {
     let is_face = |own: &Estimate| own.median >= FACE_SEEN && control(FACES).is_some_and(|none| none.median <= 0.0);
     let is_text = |own: &Estimate| own.median <= TEXT_READ && control(TEXT).is_some_and(|none| none.median > NOT_READ);
     let moving = |own: &Estimate| beyond(own, MOVING, MOVING_TURNED, DETAIL_SEEN);
-    let rules: [(&'static str, &dyn Fn(&Estimate) -> bool); 6] = [
+    let rules: [(&'static str, Rule<'_>); 6] = [
         (CLOCK, &is_clock),
         (FACES, &is_face),
         (TEXT, &is_text),
@@ -179,7 +189,7 @@ pub(super) fn sentence(results: &Results) -> String {
         .collect();
     let others = match others.is_empty() {
         true => String::new(),
-        false => format!(" ({} neither)", others.join(", ")),
+        false => format!(" (nor {})", others.join(", ")),
     };
     let opened = all.iter().filter(|verdict| !verdict.opened.is_empty());
     let most = opened
@@ -187,7 +197,8 @@ pub(super) fn sentence(results: &Results) -> String {
         .max_by(|a, b| a.median.total_cmp(&b.median));
     let price = most.map_or_else(String::new, |most| {
         format!(
-            "; the most that an opened one saves beside `{}` is {:.1} µs a frame of sealing and opening ({:.1} to {:.1})",
+            "; the most that an opened one saves beside `{}` is {:.1} µs a frame of sealing and opening \
+             ({:.1} to {:.1})",
             results.definition.baseline, most.median, most.low, most.high
         )
     });
