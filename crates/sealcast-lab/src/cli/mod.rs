@@ -1,6 +1,7 @@
 //! The command line of the laboratory.
 
 mod args;
+mod attack;
 mod children;
 mod ciphers;
 mod control;
@@ -50,6 +51,7 @@ pub fn run() -> ExitCode {
         Command::Selective(args) => selective::run(&args),
         Command::SelectiveSend(args) => selective::send(&args),
         Command::SelectiveReceive(args) => selective::receive(&args),
+        Command::Attack(args) => attack::run(&args),
         Command::Verify(args) => verify::run(&args),
         Command::Report(args) => report::run(&args),
         Command::Delay(args) => delay::run(&args),

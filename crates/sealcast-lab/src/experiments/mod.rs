@@ -1,5 +1,6 @@
 //! The built-in experiments: each a definition, an engine and columns.
 
+pub mod attack;
 pub mod ciphers;
 pub mod delay;
 pub(crate) mod energy;
@@ -20,7 +21,8 @@ use sealcast::failure::{Failure, FailureKind, Result};
 use crate::harness::Experiment;
 
 /// The experiments that a definition can name.
-pub static ALL: [&Experiment; 14] = [
+pub static ALL: [&Experiment; 15] = [
+    &attack::ATTACK,
     &ciphers::CIPHERS,
     &delay::DELAY,
     &gateway::GATEWAY,
