@@ -2,9 +2,13 @@
 
 mod concealment;
 mod fusion;
+mod h264_writer;
 mod intra;
 mod naive;
+mod parameters;
 mod replacement;
+mod sketch;
+mod slice_search;
 
 use sealcast::failure::Result;
 
@@ -28,12 +32,14 @@ pub(crate) trait Attacker: Sync {
 }
 
 /// All attackers, in the order of their letters in docs/lab.md.
-pub(crate) static ALL: [&dyn Attacker; 7] = [
+pub(crate) static ALL: [&dyn Attacker; 9] = [
     &naive::Naive,
     &replacement::ZEROS,
     &replacement::LAST,
     &replacement::TEMPLATE,
     &concealment::Concealment,
+    &parameters::Parameters,
     &intra::Intra,
     &fusion::Fusion,
+    &sketch::Sketch,
 ];
