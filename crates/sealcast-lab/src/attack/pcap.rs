@@ -199,15 +199,18 @@ mod tests {
     use sealcast_proto::wire::write_framed;
 
     use super::*;
+    use sealcast_proto::unit::Preamble;
 
     /// A frame of `length` bytes in clear, in one record on a byte stream.
     fn record(seq: u64, length: usize) -> Vec<u8> {
         let mut message = vec![0x10, 0x0e, 0, 0, 0, 0, 0, 1];
         message.extend_from_slice(&seq.to_be_bytes());
         message.extend_from_slice(&[0; 8]);
-        message.extend_from_slice(&seq.to_be_bytes());
-        message.extend_from_slice(&[0; 36]);
-        message.extend_from_slice(&[3, 0, 0, 0]);
+        let preamble = Preamble {
+            frame: seq,
+            ..Preamble::default()
+        };
+        message.extend_from_slice(&preamble.to_bytes());
         message.resize(message.len() + length, seq as u8);
         message.extend_from_slice(&[0; 16]);
         let mut framed = Vec::new();

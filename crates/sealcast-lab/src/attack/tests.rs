@@ -64,7 +64,9 @@ fn scores(filmed: &Filmed, selection: &str, measure: &str) -> Vec<(&'static str,
 fn without_encryption_every_attacker_has_the_original_and_with_all_of_it_none_has_more_than_of_noise() {
     for codec in [Codec::H264, Codec::Mjpeg] {
         let filmed = filmed(codec, 6, 12);
-        for (name, own, _) in scores(&filmed, "none", PSNR) {
+        let others = scores(&filmed, "none", PSNR).into_iter();
+        // A sketch is no picture, whatever is in clear.
+        for (name, own, _) in others.filter(|(name, ..)| *name != "sketch") {
             assert!(own.iter().all(|psnr| *psnr >= 100.0), "{codec:?}, {name}: {own:?}");
         }
         for measure in [PSNR, ESS, DETAIL] {
@@ -87,6 +89,8 @@ fn each_attacker_wins_where_it_is_known_to_and_finds_nothing_in_noise() {
         ("fusion", Codec::Mjpeg, "headers", 0.5),
         ("fusion", Codec::Mjpeg, "rate:50", 0.5),
         ("intra-leakage", Codec::H264, "keyframes", 0.02),
+        ("parameters", Codec::Mjpeg, "headers", 0.9),
+        ("parameters", Codec::Mjpeg, "level:2", 0.2),
     ];
     for (name, codec, selection, least) in pairs {
         let filmed = filmed(codec, 8, 24);
@@ -139,4 +143,34 @@ fn holds(seen: &[f64], expected: f64) {
         error > 0.0 && difference.abs() <= 4.0 * error,
         "{expected} expected: {seen:?}"
     );
+}
+
+#[test]
+fn a_sketch_is_darker_where_nothing_is_and_grey_where_nothing_is_known() {
+    let filmed = filmed(Codec::H264, 12, 24);
+    let clip = &filmed.clip;
+    let sketch = |selection: &str| {
+        let carried = carry(clip, protection(selection, Unit::Frame), 3).expect("a session");
+        let puzzle = Puzzle::new(&carried.overheard, clip).expect("frames");
+        let view = attacker("sketch").attack(&puzzle).expect("it draws");
+        view.pictures.last().map(|last| last.y.clone()).expect("a picture")
+    };
+    let shades = |luma: &[u8]| {
+        let mut shades = luma.to_vec();
+        shades.sort_unstable();
+        shades.dedup();
+        shades.len()
+    };
+    assert!(shades(&sketch("none")) > 4);
+    assert!(shades(&sketch("headers")) > 4, "slice data without headers was found");
+    assert_eq!(shades(&sketch("all")), 1);
+}
+
+#[test]
+fn slice_data_without_its_header_is_decoded_where_it_belongs() {
+    let filmed = filmed(Codec::H264, 12, 24);
+    let all = scores(&filmed, "headers", ESS);
+    let find = |name: &str| all.iter().find(|(one, ..)| *one == name).expect("it took part");
+    let (_, own, control) = find("parameters");
+    assert!(mean(own) > mean(control), "{own:?} and {control:?} of noise");
 }

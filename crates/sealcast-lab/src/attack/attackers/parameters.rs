@@ -10,6 +10,7 @@ use sealcast_proto::unit::{Splitter, join};
 
 use super::Attacker;
 use super::h264_writer::{BitWriter, USUAL_QP, grey_keyframe, header};
+use super::naive::Naive;
 use super::slice_search::{Found, SliceSearch};
 use crate::attack::ffmpeg::{self, Care};
 use crate::attack::puzzle::{Puzzle, View};
@@ -31,6 +32,9 @@ impl Attacker for Parameters {
     }
 
     fn attack(&self, puzzle: &Puzzle) -> Result<View> {
+        if puzzle.frames.iter().all(PartialFrame::is_whole) {
+            return Naive.attack(puzzle);
+        }
         let frames = match puzzle.codec() {
             Codec::H264 => slices(puzzle),
             Codec::Mjpeg => images(puzzle),
