@@ -4,9 +4,10 @@ use crate::shell::{command, exists, output, run};
 use crate::summary::Outcome;
 
 /// Package and purpose. The program itself needs none of them.
-const PACKAGES: [(&str, &str); 25] = [
+const PACKAGES: [(&str, &str); 26] = [
     ("nasm", "assembles the H.264 codec's fast code"),
     ("ffmpeg", "makes and checks clips"),
+    ("tesseract-ocr", "reads text in what the laboratory's attackers see"),
     ("tcpdump", "captures what an observer of the network sees"),
     ("python3-gi", "runs an RTSP server as a stand-in for a camera"),
     ("gir1.2-gst-rtsp-server-1.0", "the RTSP server"),

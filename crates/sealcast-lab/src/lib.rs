@@ -1,6 +1,7 @@
 //! The laboratory. Commands and documents: `docs/lab.md`.
 #![forbid(unsafe_code)]
 
+pub(crate) mod attack;
 pub mod ciphers;
 pub mod cli;
 pub mod experiments;

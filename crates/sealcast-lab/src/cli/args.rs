@@ -84,6 +84,8 @@ pub(super) enum Command {
     SelectiveReceive(SelectiveReceiveArgs),
     /// Measure what sizes and times of a sealed stream tell of what happens before the camera, and what hiding it costs
     Traffic(TrafficArgs),
+    /// Attack streams that are encrypted in part, without keys: what is recognised, and what the selection saves
+    Attack(AttackArgs),
     /// Check every test vector in a folder on every kernel of its study cipher
     Verify(VerifyArgs),
     /// Show what the logs of a run hold, of any of its ends: charts, tables and a trace of its frames
@@ -260,6 +262,24 @@ pub(super) struct PapersArgs {
 pub(super) struct PipelineArgs {
     #[command(flatten)]
     pub(super) common: CommonArgs,
+}
+
+#[derive(Args, Debug)]
+pub(super) struct AttackArgs {
+    #[command(flatten)]
+    pub(super) common: CommonArgs,
+    /// Attack this capture by tcpdump of a real session, and write pictures and videos into the folder of --out
+    #[arg(long, value_name = "FILE", requires_all = ["port", "out"])]
+    pub(super) capture: Option<PathBuf>,
+    /// The port at which the session's listening end listened
+    #[arg(long, value_name = "NUMBER", requires = "capture")]
+    pub(super) port: Option<u16>,
+    /// A recording by a camera of the same model, if nothing in clear tells what the stream is
+    #[arg(long, value_name = "FILE", requires = "capture")]
+    pub(super) model: Option<PathBuf>,
+    /// The file that was published, to score the attackers
+    #[arg(long, value_name = "FILE", requires = "capture")]
+    pub(super) original: Option<PathBuf>,
 }
 
 #[derive(Args, Debug)]

@@ -1,6 +1,7 @@
 //! The command line of the laboratory.
 
 mod args;
+mod attack;
 mod children;
 mod ciphers;
 mod control;
@@ -52,6 +53,7 @@ pub fn run() -> ExitCode {
         Command::SelectiveSend(args) => selective::send(&args),
         Command::SelectiveReceive(args) => selective::receive(&args),
         Command::Traffic(args) => traffic::run(&args),
+        Command::Attack(args) => attack::run(&args),
         Command::Verify(args) => verify::run(&args),
         Command::Report(args) => report::run(&args),
         Command::Delay(args) => delay::run(&args),

@@ -1,5 +1,6 @@
 //! The built-in experiments: each a definition, an engine and columns.
 
+pub mod attack;
 pub mod ciphers;
 pub mod delay;
 pub(crate) mod energy;
@@ -21,7 +22,8 @@ use sealcast::failure::{Failure, FailureKind, Result};
 use crate::harness::Experiment;
 
 /// The experiments that a definition can name.
-pub static ALL: [&Experiment; 15] = [
+pub static ALL: [&Experiment; 16] = [
+    &attack::ATTACK,
     &ciphers::CIPHERS,
     &delay::DELAY,
     &gateway::GATEWAY,

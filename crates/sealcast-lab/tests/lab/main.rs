@@ -1,5 +1,6 @@
 //! The commands of the laboratory: their output and their files.
 
+mod attack;
 mod ciphers;
 mod delay;
 mod documents;

@@ -46,7 +46,7 @@ impl RuntimeSettings {
         self.wanted.send_modify(|wanted| wanted.selection = selection);
     }
 
-    /// Log once, whatever the number of viewers, that slices or images are encrypted whole because they cannot be split.
+    /// Log once, for all viewers, that slices or images are encrypted whole because they cannot be split.
     pub(super) fn tell_unsplit(&self, unsplit: Unsplit) {
         if !self.unsplit_told.swap(true, Ordering::Relaxed) {
             match unsplit.reason {

@@ -123,21 +123,35 @@ fn level(picture: &Picture, layout: Layout, column: usize, row: usize) -> usize 
         / (side * side)
 }
 
+/// Cells of the marks, and those that carry data, of a strip.
+const MARK_CELLS: usize = ROWS * 2 * MARKS;
+/// Bits of a clock: four words of 32.
+pub const CLOCK_BITS: usize = ROWS * 32;
+
+/// The levels of the marks, each with the colour that it must have.
+fn mark_levels(picture: &Picture, layout: Layout) -> Vec<(bool, usize)> {
+    let places = (0..ROWS).flat_map(|row| {
+        (0..MARKS)
+            .chain(COLUMNS - MARKS..COLUMNS)
+            .map(move |column| (column, row))
+    });
+    places
+        .map(|(column, row)| (mark(column, row), level(picture, layout, column, row)))
+        .collect()
+}
+
+/// Mean levels of the white and of the black marks. There are as many of each colour.
+fn mark_means(marks: &[(bool, usize)]) -> (usize, usize) {
+    let sum = |white: bool| marks.iter().filter(|m| m.0 == white).map(|m| m.1).sum::<usize>();
+    (sum(true) / (MARK_CELLS / 2), sum(false) / (MARK_CELLS / 2))
+}
+
 /// Read the clock of a test card from the picture alone. `None` if there is no clock, or it is too damaged to be
 /// sure: the marks must be present and the checksum correct.
 pub fn read_clock(picture: &Picture) -> Option<CardClock> {
     let layout = Layout::new(picture.width, picture.height)?;
-    let marks: Vec<(bool, usize)> = (0..ROWS)
-        .flat_map(|row| {
-            (0..MARKS)
-                .chain(COLUMNS - MARKS..COLUMNS)
-                .map(move |column| (column, row))
-        })
-        .map(|(column, row)| (mark(column, row), level(picture, layout, column, row)))
-        .collect();
-    let sum = |white: bool| marks.iter().filter(|m| m.0 == white).map(|m| m.1).sum::<usize>();
-    // There are eight mark cells of each colour.
-    let (white, black) = (sum(true) / 8, sum(false) / 8);
+    let marks = mark_levels(picture, layout);
+    let (white, black) = mark_means(&marks);
     let threshold = (white + black) / 2;
     if white < black + MIN_CONTRAST || marks.iter().any(|&(white, level)| white != (level > threshold)) {
         return None;
@@ -153,6 +167,21 @@ pub fn read_clock(picture: &Picture) -> Option<CardClock> {
         wall_us: u64::from(read[1]) << 32 | u64::from(read[2]),
     };
     (words(clock) == read).then_some(clock)
+}
+
+/// Reads the [`CLOCK_BITS`] bits of the strip one by one, however damaged it is: true for a white cell. A cell is white
+/// above the middle between the marks; where these differ too little, above the mean of all cells. `None` if a strip
+/// does not fit the picture.
+pub fn read_clock_bits(picture: &Picture) -> Option<Vec<bool>> {
+    let layout = Layout::new(picture.width, picture.height)?;
+    let cells = (0..ROWS).flat_map(|row| (0..32).map(move |bit| (MARKS + bit, row)));
+    let levels: Vec<usize> = cells.map(|(column, row)| level(picture, layout, column, row)).collect();
+    let (white, black) = mark_means(&mark_levels(picture, layout));
+    let threshold = match white >= black + MIN_CONTRAST {
+        true => (white + black) / 2,
+        false => levels.iter().sum::<usize>() / CLOCK_BITS,
+    };
+    Some(levels.into_iter().map(|level| level > threshold).collect())
 }
 
 #[cfg(test)]
@@ -194,6 +223,27 @@ mod tests {
             }
         }
         assert!(Layout::new(142, 480).is_none() && Layout::new(640, 78).is_none());
+    }
+
+    #[test]
+    fn bits_of_a_strip_are_read_one_by_one_though_its_marks_are_gone() {
+        let layout = Layout::new(320, 240).expect("room for the strip");
+        let mut picture = Picture::black(320, 240);
+        draw(
+            &mut picture,
+            layout,
+            CardClock {
+                event: 0x8000_0001,
+                wall_us: 3,
+            },
+        );
+        let bits = read_clock_bits(&picture).expect("a strip");
+        let set: Vec<usize> = (0..96).filter(|&bit| bits[bit]).collect();
+        assert_eq!((bits.len(), set), (CLOCK_BITS, vec![0, 31, 94, 95]));
+        for line in picture.y.chunks_exact_mut(320).skip(layout.y).take(ROWS * layout.cell) {
+            line[layout.x..layout.x + MARKS * layout.cell].fill(BLACK);
+        }
+        assert_eq!((read_clock(&picture), read_clock_bits(&picture)), (None, Some(bits)));
     }
 
     #[test]

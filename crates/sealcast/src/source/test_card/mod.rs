@@ -13,7 +13,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use bytes::Bytes;
 
-pub use self::clock::{CardClock, read_clock};
+pub use self::clock::{CLOCK_BITS, CardClock, read_clock, read_clock_bits};
 use self::draw::Card;
 pub(crate) use self::face::EventFace;
 use self::spec::Spec;

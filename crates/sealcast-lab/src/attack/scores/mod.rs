@@ -1,0 +1,107 @@
+//! How much of a scene an attacker's pictures show: measures of quality, and of what can be recognised.
+//!
+//! Quality alone does not tell what can be recognised (Hofbauer, Autrusseau and Uhl, 2024), so the verdict rests on
+//! the second kind.
+
+mod clock;
+mod detail;
+mod face;
+mod quality;
+mod similarity;
+mod text;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use sealcast::failure::Result;
+use sealcast::media::Picture;
+
+use super::picture::turned;
+pub(crate) use face::Faces;
+pub(crate) use quality::vmaf_program;
+pub(crate) use text::TextReader;
+
+/// Scores of an attacker's pictures: for each measure a value for each picture that was scored.
+pub(crate) type Scores = BTreeMap<&'static str, Vec<f64>>;
+
+/// The measures, by the names used in records.
+pub(crate) const PSNR: &str = "psnr";
+pub(crate) const SSIM: &str = "ssim";
+pub(crate) const MS_SSIM: &str = "ms-ssim";
+pub(crate) const VMAF: &str = "vmaf";
+pub(crate) const LSS: &str = "lss";
+pub(crate) const ESS: &str = "ess";
+/// Edge similarity to the original turned by 180 degrees: what edges in the wrong places get.
+pub(crate) const ESS_TURNED: &str = "ess-turned";
+/// Share of the blocks with detail that are seen.
+pub(crate) const DETAIL: &str = "detail";
+/// The same of the original turned by 180 degrees.
+pub(crate) const DETAIL_TURNED: &str = "detail-turned";
+/// The same of the blocks that moved within half a second, and of these of the original turned by 180 degrees.
+pub(crate) const MOVING: &str = "moving";
+pub(crate) const MOVING_TURNED: &str = "moving-turned";
+/// Share of the clock's bits that are read wrong.
+pub(crate) const CLOCK: &str = "clock-errors";
+/// Share of the original's faces that are found.
+pub(crate) const FACES: &str = "faces";
+/// Share of the text's characters that are read wrong.
+pub(crate) const TEXT: &str = "text-errors";
+
+/// What a scene shows that can be recognised, and the tools that do.
+pub(crate) struct Judge<'a> {
+    /// True if the scene has the test card's clock.
+    pub(crate) has_clock: bool,
+    /// Recognises faces, if the scene has one.
+    pub(crate) faces: Option<&'a Faces>,
+    /// The text of the scene, and what reads it, if there is one and it is installed.
+    pub(crate) text: Option<(&'a str, &'a TextReader)>,
+}
+
+/// Pictures in which faces and text are looked for, of those that are scored: both take long.
+const RECOGNISED: usize = 4;
+
+impl Judge<'_> {
+    /// Scores `shown` against `originals`, picture by picture; `before` has the original half a second before each.
+    ///
+    /// # Errors
+    /// ffmpeg cannot be run.
+    pub(crate) fn scores(
+        &self,
+        before: &[Arc<Picture>],
+        originals: &[Arc<Picture>],
+        shown: &[Arc<Picture>],
+    ) -> Result<Scores> {
+        let pairs = || originals.iter().zip(shown);
+        let mut scores = quality::scores(originals, shown)?;
+        scores.insert(LSS, pairs().map(|(a, b)| similarity::luminance(a, b)).collect());
+        scores.insert(ESS, pairs().map(|(a, b)| similarity::edges(a, b)).collect());
+        scores.insert(
+            ESS_TURNED,
+            pairs().map(|(a, b)| similarity::edges(&turned(a), b)).collect(),
+        );
+        scores.insert(DETAIL, pairs().filter_map(|(a, b)| detail::seen(a, b)).collect());
+        scores.insert(
+            DETAIL_TURNED,
+            pairs().filter_map(|(a, b)| detail::seen(&turned(a), b)).collect(),
+        );
+        let moving = before.iter().zip(pairs());
+        let moved =
+            |(before, (a, b)): (&Arc<Picture>, (&Arc<Picture>, &Arc<Picture>))| detail::seen_moving(before, a, b);
+        scores.insert(MOVING, moving.clone().filter_map(moved).collect());
+        let turned = moving.filter_map(|(before, (a, b))| detail::seen_moving(&turned(before), &turned(a), b));
+        scores.insert(MOVING_TURNED, turned.collect());
+        if self.has_clock {
+            scores.insert(CLOCK, pairs().filter_map(|(a, b)| clock::errors(a, b)).collect());
+        }
+        let step = originals.len().div_ceil(RECOGNISED).max(1);
+        if let Some(faces) = self.faces {
+            let found = pairs().step_by(step).filter_map(|(a, b)| faces.share_found(a, b));
+            scores.insert(FACES, found.collect());
+        }
+        if let Some((text, reader)) = self.text {
+            let read = shown.iter().step_by(step).map(|picture| reader.errors(picture, text));
+            scores.insert(TEXT, read.collect::<Result<_>>()?);
+        }
+        Ok(scores)
+    }
+}
