@@ -5,7 +5,7 @@ use std::num::NonZeroU32;
 use openh264::OpenH264API;
 use openh264::decoder::{Decoder, DecoderConfig, Flush};
 use openh264::encoder::{
-    BitRate, Complexity, Encoder, EncoderConfig, FrameRate as MaxRate, FrameType, IntraFramePeriod, Profile,
+    BitRate, Complexity, Encoder, EncoderConfig, FrameRate as MaxRate, FrameType, IntraFramePeriod, Profile, QpRange,
     RateControlMode, UsageType, VuiConfig,
 };
 use openh264::formats::YUVSource;
@@ -33,6 +33,9 @@ const RESTARTS_A_SECOND: u32 = 1;
 const DEEP_FALLS_A_SECOND: u32 = 4;
 /// A higher bit rate waits for the next keyframe, but at most this many seconds.
 const RISE_PATIENCE: u32 = 2;
+
+/// The highest quantization parameter of H.264 (ITU-T H.264, 7.4.2.2).
+const COARSEST: u8 = 51;
 
 /// Settings of the encoder.
 #[derive(Clone, Copy, Debug)]
@@ -90,6 +93,10 @@ impl H264Settings {
     }
 
     fn start(&self, control: RateControlMode) -> Result<Encoder> {
+        self.start_within(control, QpRange::default())
+    }
+
+    fn start_within(&self, control: RateControlMode, quantizers: QpRange) -> Result<Encoder> {
         // f32 is precise enough: the rate is only a hint to the rate control.
         let hz = self.rate.numerator as f32 / self.rate.denominator.max(1) as f32;
         // The encoder clamps the rate to its limit and would give each picture too many bits, so lower the bit rate
@@ -99,6 +106,7 @@ impl H264Settings {
             .bitrate(BitRate::from_bps(bitrate as u32))
             .max_frame_rate(MaxRate::from_hz(hz))
             .rate_control_mode(control)
+            .qp(quantizers)
             // On by default; then some pictures go in without a frame coming out.
             .skip_frames(false)
             // On by default; then large frames come at unexpected times.
@@ -152,6 +160,16 @@ impl H264Encoder {
             wanted: settings.bitrate,
             since_start: 0,
         })
+    }
+
+    /// Creates an encoder that always uses the coarsest quantizer, to measure what a picture takes at least.
+    ///
+    /// # Errors
+    /// As [`new`](Self::new).
+    pub fn of_lowest_quality(settings: H264Settings) -> Result<Self> {
+        let mut lowest = Self::new(settings)?;
+        lowest.encoder = settings.start_within(RateControlMode::Bitrate, QpRange::new(COARSEST, COARSEST))?;
+        Ok(lowest)
     }
 
     /// SPS and PPS in Annex B, the same as before every keyframe.

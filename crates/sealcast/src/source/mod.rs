@@ -30,6 +30,9 @@ pub use url::{SOURCE_URLS, SourceUrl, open, parse_rate};
 use crate::failure::{Failure, FailureKind, Result};
 use crate::media::{Frame, StreamInfo};
 
+/// Returns true if the next picture should not be encoded.
+pub type Skip = Box<dyn Fn() -> bool + Send>;
+
 /// Produces frames. Runs on a separate thread, so its methods may block, but must return a frame or a failure within
 /// [`SOURCE_PATIENCE`].
 pub trait Source: Send {
@@ -54,6 +57,23 @@ pub trait Source: Send {
     fn set_bitrate(&mut self, bits_per_second: u64) -> bool {
         let _ = bits_per_second;
         false
+    }
+
+    /// Aim at this many bits per second all the time, with keyframes only on request, for a stream whose traffic is
+    /// constant. Called before the first frame. Returns the bits per second at the lowest quality; `None` if the source
+    /// does not encode.
+    ///
+    /// # Errors
+    /// The encoder does not start.
+    fn aim_at(&mut self, bits_per_second: u64) -> Result<Option<u64>> {
+        let _ = bits_per_second;
+        Ok(None)
+    }
+
+    /// Ask `skip` just before each picture is encoded, and leave the picture out if it says so. Sources that do not
+    /// encode cannot: frames that depend on it follow.
+    fn skip_if(&mut self, skip: Skip) {
+        let _ = skip;
     }
 
     /// True if the source may wait without loss until somebody watches (a file played once); false if it must run on

@@ -21,7 +21,7 @@ use self::spec::{MIN_BITRATE, Spec};
 use crate::codec::{H264Encoder, H264Settings, JpegRate, jpeg};
 use crate::failure::{Failure, FailureKind, Result};
 use crate::media::{Codec, Frame, Picture, StampKind, StreamInfo};
-use crate::source::Source;
+use crate::source::{Skip, Source};
 
 /// Open a test card from the text after `test:`, which has the form
 /// `[WIDTHxHEIGHT][@FPS][?codec=h264|mjpeg&bitrate=BITS&bitrate_max=BITS&gop=FRAMES&quality=1..100&frames=N&bars]`.
@@ -58,6 +58,11 @@ impl CardPainter {
     }
 }
 
+/// Pictures by which the lowest bit rate is measured.
+const FLOOR_PICTURES: u64 = 12;
+/// The longest time without a picture, however much waits: the viewers' queues drop what is too much then.
+const SKIP_PATIENCE: Duration = Duration::from_secs(1);
+
 enum Coder {
     H264(Box<H264Encoder>),
     Mjpeg(JpegRate),
@@ -73,6 +78,10 @@ struct TestCard {
     number: u64,
     /// Number of frames made.
     made: u64,
+    /// Says whether to leave out the next picture.
+    skip: Option<Skip>,
+    /// Bit/s that are never exceeded, for a constant rate.
+    aim: Option<u64>,
 }
 
 impl TestCard {
@@ -87,16 +96,7 @@ impl TestCard {
                 "choose a larger picture",
             )
         })?;
-        let coder = match spec.codec {
-            Codec::H264 => {
-                let mut settings = H264Settings::new(spec.width, spec.height, spec.rate, spec.bitrate);
-                if let Some(gop) = spec.gop {
-                    settings.keyframe_interval = NonZeroU32::new(gop);
-                }
-                Coder::H264(Box::new(H264Encoder::new(settings)?))
-            }
-            Codec::Mjpeg => Coder::Mjpeg(JpegRate::new(spec.rate, spec.quality)),
-        };
+        let coder = Self::coder(&spec)?;
         Ok(Self {
             spec,
             card,
@@ -104,7 +104,52 @@ impl TestCard {
             start: None,
             number: 0,
             made: 0,
+            skip: None,
+            aim: None,
         })
+    }
+
+    fn coder(spec: &Spec) -> Result<Coder> {
+        Ok(match spec.codec {
+            Codec::H264 => Coder::H264(Box::new(H264Encoder::new(Self::h264(spec))?)),
+            Codec::Mjpeg => Coder::Mjpeg(JpegRate::new(spec.rate, spec.quality)),
+        })
+    }
+
+    fn h264(spec: &Spec) -> H264Settings {
+        let mut settings = H264Settings::new(spec.width, spec.height, spec.rate, spec.bitrate);
+        if let Some(gop) = spec.gop {
+            settings.keyframe_interval = NonZeroU32::new(gop);
+        }
+        settings
+    }
+
+    /// Bit/s at the lowest quality, measured with the first pictures of this card. Keyframes, which come seldom, do not
+    /// count.
+    fn floor(&mut self) -> Result<u64> {
+        let mut encoder = match self.spec.codec {
+            Codec::H264 => Some(H264Encoder::of_lowest_quality(Self::h264(&self.spec))?),
+            Codec::Mjpeg => None,
+        };
+        let (mut bytes, mut frames) = (0, 0);
+        for number in 0..=FLOOR_PICTURES {
+            self.card.draw_scene(self.due(number));
+            let picture = self.card.draw_clock(CardClock {
+                event: number as u32,
+                wall_us: wall_us(),
+            });
+            let (data, keyframe) = match &mut encoder {
+                Some(encoder) => encoder.encode(picture)?,
+                None => (jpeg::encode(picture, JpegRate::lowest(self.spec.quality))?, false),
+            };
+            if !keyframe {
+                bytes += data.len() as u64;
+                frames += 1;
+            }
+        }
+        let rate = self.spec.rate;
+        let a_second = bytes * 8 * u64::from(rate.numerator) / u64::from(rate.denominator).max(1);
+        Ok(a_second / frames.max(1))
     }
 
     /// Time from the start until a frame is due. Always computed from its number, so that errors do not accumulate.
@@ -112,6 +157,50 @@ impl TestCard {
         let nanos = u128::from(number) * 1_000_000_000 * u128::from(self.spec.rate.denominator);
         // A u64 holds half a millennium in nanoseconds.
         Duration::from_nanos(u64::try_from(nanos / u128::from(self.spec.rate.numerator)).unwrap_or(u64::MAX))
+    }
+
+    /// Wait until a picture is due. Returns its number and its time.
+    fn wait_for_picture(&mut self) -> (u64, Duration) {
+        let start = *self.start.get_or_insert_with(Instant::now);
+        // Late by more than a frame: skip to the frame that is due; the gap in the event IDs shows the loss.
+        let number = self.number.max(self.last_due(start.elapsed()));
+        let media_time = self.due(number);
+        thread::sleep((start + media_time).saturating_duration_since(Instant::now()));
+        (number, media_time)
+    }
+
+    /// Draw and encode the picture of this number.
+    fn picture(&mut self, number: u64, media_time: Duration) -> Result<Frame> {
+        let began = Instant::now();
+        self.card.draw_scene(media_time);
+        // Draw the clock last, so that it shows when the picture was complete. The low bits of the number are enough.
+        let clock = CardClock {
+            event: number as u32,
+            wall_us: wall_us(),
+        };
+        let picture = self.card.draw_clock(clock);
+        let captured = Instant::now();
+        let (data, keyframe) = match &mut self.coder {
+            Coder::H264(encoder) => encoder.encode(picture)?,
+            Coder::Mjpeg(rate) => {
+                let data = jpeg::encode(picture, rate.quality())?;
+                rate.made(data.len());
+                (data, true)
+            }
+        };
+        self.number = number + 1;
+        self.made += 1;
+        let data = Bytes::from(data);
+        Ok(Frame {
+            number,
+            keyframe,
+            media_time,
+            began,
+            stamp: StampKind::ExposureStart,
+            captured,
+            encoded: Instant::now(),
+            data,
+        })
     }
 
     /// Number of the last frame that is due by now.
@@ -143,42 +232,16 @@ impl Source for TestCard {
         if self.spec.frames.is_some_and(|frames| self.made >= frames) {
             return Ok(None);
         }
-        let start = *self.start.get_or_insert_with(Instant::now);
-        // Late by more than a frame: skip to the frame that is due; the gap in the event IDs shows the loss.
-        let number = self.number.max(self.last_due(start.elapsed()));
-        let media_time = self.due(number);
-        thread::sleep((start + media_time).saturating_duration_since(Instant::now()));
-
-        let began = Instant::now();
-        self.card.draw_scene(media_time);
-        // Draw the clock last, so that it shows when the picture was complete. The low bits of the number are enough.
-        let clock = CardClock {
-            event: number as u32,
-            wall_us: wall_us(),
-        };
-        let picture = self.card.draw_clock(clock);
-        let captured = Instant::now();
-        let (data, keyframe) = match &mut self.coder {
-            Coder::H264(encoder) => encoder.encode(picture)?,
-            Coder::Mjpeg(rate) => {
-                let data = jpeg::encode(picture, rate.quality())?;
-                rate.made(data.len());
-                (data, true)
+        let mut skips = 0;
+        loop {
+            let (number, media_time) = self.wait_for_picture();
+            let skip = self.skip.as_ref().is_some_and(|skip| skip());
+            if !skip || self.due(skips) >= SKIP_PATIENCE {
+                return self.picture(number, media_time).map(Some);
             }
-        };
-        self.number = number + 1;
-        self.made += 1;
-        let data = Bytes::from(data);
-        Ok(Some(Frame {
-            number,
-            keyframe,
-            media_time,
-            began,
-            stamp: StampKind::ExposureStart,
-            captured,
-            encoded: Instant::now(),
-            data,
-        }))
+            skips += 1;
+            self.number = number + 1;
+        }
     }
 
     fn request_keyframe(&mut self) {
@@ -188,6 +251,7 @@ impl Source for TestCard {
     }
 
     fn set_bitrate(&mut self, bits_per_second: u64) -> bool {
+        let bits_per_second = bits_per_second.min(self.aim.unwrap_or(u64::MAX));
         match &mut self.coder {
             Coder::H264(encoder) => {
                 let most = self.spec.bitrate.max(self.spec.bitrate_max.unwrap_or(0));
@@ -197,6 +261,21 @@ impl Source for TestCard {
             Coder::Mjpeg(rate) => rate.set_bitrate(bits_per_second.max(MIN_BITRATE.into())),
         }
         true
+    }
+
+    fn aim_at(&mut self, bits_per_second: u64) -> Result<Option<u64>> {
+        self.aim = Some(bits_per_second);
+        self.spec.bitrate = u32::try_from(bits_per_second).unwrap_or(u32::MAX);
+        self.spec.bitrate_max = None;
+        self.spec.gop = Some(0);
+        let floor = self.floor()?;
+        self.coder = Self::coder(&self.spec)?;
+        self.set_bitrate(bits_per_second);
+        Ok(Some(floor))
+    }
+
+    fn skip_if(&mut self, skip: Skip) {
+        self.skip = Some(skip);
     }
 }
 
