@@ -9,12 +9,12 @@ use sealcast_fuzz::{CONNECTION, Ends, NULL, START, handshake, wait_until};
 use sealcast_proto::clock::Now;
 use sealcast_proto::keys::EpochKeys;
 use sealcast_proto::seal::RecordMeta;
-use sealcast_proto::session::{Carrier, Input, OutgoingFrame, Output, QuicMedia, Session};
+use sealcast_proto::session::{Carrier, Input, OutgoingFrame, Output, QuicMedia, Session, ShapePlan};
 use sealcast_proto::unit::{Assembled, Codec, MAX_FRAME, Preamble};
 use sealcast_proto::wire::{Control, Feedback, Flags};
 
 /// More outputs than one input can cause; exceeding it means an endless loop.
-const MAX_OUTPUTS: usize = 24;
+const MAX_OUTPUTS: usize = 96;
 /// Largest number of media datagrams that may be sent at once: all that were sealed, and all that may be sent again.
 const MAX_PACKETS: usize = 64 * 100 + 1024;
 
@@ -32,6 +32,8 @@ struct Plan {
     over: Over,
     unchecked: bool,
     admitted: bool,
+    /// The publisher sends cells, where the carrier has them.
+    shaped: bool,
     steps: Vec<Step>,
 }
 
@@ -46,6 +48,14 @@ enum Step {
         payload: Vec<u8>,
     },
     Config(Vec<u8>),
+    /// A cell with this payload.
+    Cell(Vec<u8>),
+    /// A cell with some records of the control kind in it, as the carrier has them, and perhaps only a part of the last.
+    Full {
+        controls: Vec<Vec<u8>>,
+        cut: u8,
+        first: u8,
+    },
     Nack(Vec<(u8, u8, u8)>),
     Feedback {
         highest: u16,
@@ -104,6 +114,34 @@ impl Peer {
         message
     }
 
+    fn cell(&mut self, payload: &[u8]) -> Vec<u8> {
+        let mut message = self.message();
+        let meta = RecordMeta {
+            flags: Flags::CELL,
+            stream: 0,
+            timestamp: self.now.wall,
+        };
+        let _ = self.keys.cell_sealer.seal(meta, &[payload], &mut message);
+        message
+    }
+
+    fn full(&mut self, controls: &[Vec<u8>], cut: u8, first: u8) -> Vec<u8> {
+        let mut inner = Vec::new();
+        for control in controls.iter().take(16) {
+            let named = std::mem::take(&mut self.named);
+            let record = self.control(control);
+            self.named = named;
+            let length = (record.len() as u32).to_be_bytes();
+            inner.extend_from_slice(if named { &length[2..] } else { &length });
+            inner.extend_from_slice(&record);
+        }
+        inner.truncate(inner.len().saturating_sub(cut.into()).min(60_000));
+        let mut payload = (inner.len() as u16).to_be_bytes().to_vec();
+        payload.extend_from_slice(&u16::from(first).to_be_bytes());
+        payload.extend_from_slice(&inner);
+        self.cell(&payload)
+    }
+
     /// The message of a step, if it has one.
     fn say(&mut self, step: Step) -> Vec<u8> {
         match step {
@@ -154,6 +192,8 @@ impl Peer {
                 };
                 self.control(&part.to_bytes())
             }
+            Step::Cell(payload) => self.cell(&payload),
+            Step::Full { controls, cut, first } => self.full(&controls, cut, first),
             Step::Raw(bytes) => bytes,
             Step::Frame { .. } | Step::Wait(_) | Step::Rekey => Vec::new(),
         }
@@ -170,6 +210,10 @@ fuzz_target!(|plan: Plan| {
     if plan.unchecked {
         ends.initiator.handshake.suites = vec![NULL];
         ends.responder.handshake.suites = vec![NULL];
+    }
+    if plan.shaped && matches!(plan.over, Over::Stream | Over::Datagrams) {
+        let shape = ShapePlan::constant(2_000_000);
+        (ends.initiator.shape, ends.responder.shape) = (shape, shape);
     }
     let (mut session, keys) = handshake(&ends);
     let mut peer = Peer {

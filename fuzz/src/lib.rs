@@ -149,6 +149,7 @@ fn config(
         delivery: sealcast_proto::session::Delivery::default(),
         unit: Unit::Frame,
         selection_seed: 1,
+        shape: None,
     }
 }
 

@@ -11,6 +11,13 @@ MAX_RECEIVED = 128
 PREAMBLE = struct.Struct(">QQQQIIIIBB2s")
 
 
+CELLS = struct.Struct(">IHH")  # tick in nanoseconds, cells at each, length of each
+
+
+def cells_fit(tick, cells, size):
+    return 10**6 <= tick <= 10**9 and 1 <= cells <= 256 and 432 <= size <= 1196
+
+
 class Malformed(Exception):
     pass
 
@@ -67,6 +74,7 @@ MESSAGES = {
     16: ("gateway", [("message", "rest")]),
     17: ("path-challenge", [("token", (8,))]),
     18: ("path-response", [("token", (8,))]),
+    19: ("shape", [("publisher", "cells"), ("viewer", "cells")]),
 }
 NUMBERS = {name: number for number, (name, _) in MESSAGES.items()}
 CODEC_CONFIGURATION = [("codec", 1), ("width", 2), ("height", 2), ("rate_numerator", 4), ("rate_denominator", 4),
@@ -87,6 +95,8 @@ def _encode_fields(layout, fields):
             out += value
         elif width == "zeros":
             out += bytes(value)
+        elif width == "cells":
+            out += CELLS.pack(*value)
         elif width == "entries":
             out += bytes([len(value)]) + b"".join(first.to_bytes(4, "big") + bytes([more]) for first, more in value)
         else:
@@ -118,6 +128,8 @@ def _decode_fields(layout, reader):
             if any(zeros):
                 raise Malformed
             fields[name] = len(zeros)
+        elif width == "cells":
+            fields[name] = list(CELLS.unpack(reader.take(CELLS.size)))
         elif width == "entries":
             fields[name] = [[reader.uint(4), reader.uint(1)] for _ in range(reader.uint(1))]
         else:
@@ -158,6 +170,8 @@ def decode(data):
     if name == "nack" and not 1 <= len(fields["entries"]) <= MAX_NACK_ENTRIES:
         raise Malformed
     if name == "feedback" and len(fields["received"]) > MAX_RECEIVED:
+        raise Malformed
+    if name == "shape" and not all(cells_fit(*fields[end]) for end in ("publisher", "viewer")):
         raise Malformed
     for field in ("share", "ciphertext"):
         if field in fields and not 1 <= len(fields[field]) <= MAX_SHARE:

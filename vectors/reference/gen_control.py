@@ -98,6 +98,9 @@ OK_MESSAGES = [
     ("path-challenge", "path-challenge", {"token": fixed("path token", 8)}),
     ("path-challenge of zeros", "path-challenge", {"token": bytes(8)}),
     ("path-response", "path-response", {"token": fixed("path token", 8)}),
+    ("shape", "shape", {"publisher": [4_800_000, 1, 1196], "viewer": [20_000_000, 1, 432]}),
+    ("shape, shortest", "shape", {"publisher": [10**6, 1, 432], "viewer": [10**6, 1, 432]}),
+    ("shape, longest", "shape", {"publisher": [10**9, 256, 1196], "viewer": [10**9, 256, 1196]}),
     ("path-response of ones", "path-response", {"token": b"\xff" * 8}),
 ]
 
@@ -120,6 +123,18 @@ MALFORMED_ON_DATAGRAMS = [
     ("path-challenge of 16 bytes", b"\x11" + bytes(16), "malformed", "A token has 8 bytes."),
     ("path-response of 4 bytes", b"\x12" + bytes(4), "malformed", "A token has 8 bytes."),
     ("path-response of 16 bytes", b"\x12" + bytes(16), "malformed", "A token has 8 bytes."),
+] + [
+    (f"shape, {name}", b"\x13" + control.CELLS.pack(*cells) + control.CELLS.pack(10**7, 1, 432), "malformed", why)
+    for name, cells, why in [
+        ("a tick too short", (10**6 - 1, 1, 1196), "A tick is 1 ms to 1 s."),
+        ("a tick too long", (10**9 + 1, 1, 1196), "A tick is 1 ms to 1 s."),
+        ("no cells", (10**7, 0, 1196), "1 to 256 cells."),
+        ("257 cells", (10**7, 257, 1196), "1 to 256 cells."),
+        ("cells too short", (10**7, 1, 431), "432 to 1 196 bytes."),
+        ("cells too long", (10**7, 1, 1197), "432 to 1 196 bytes."),
+    ]
+] + [
+    ("shape, of one end", b"\x13" + control.CELLS.pack(10**7, 1, 432), "malformed", "The fields are missing."),
 ]
 
 
@@ -197,7 +212,7 @@ def messages():
         *MALFORMED_ON_DATAGRAMS,
         ("gateway, no message", b"\x10", "malformed", "It carries one message."),
         ("gateway, too long", b"\x10" + bytes(4097), "malformed", "At most 4096 bytes."),
-        ("type 19", b"\x13", "ignored", "An unknown type is ignored."),
+        ("type 20", b"\x14", "ignored", "An unknown type is ignored."),
         ("type 200", b"\xc8", "ignored", "An unknown type is ignored."),
         ("type 200 with fields", b"\xc8" + fixed("unknown type", 30), "ignored",
          "An unknown type is ignored, whatever follows."),

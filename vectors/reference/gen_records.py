@@ -2,7 +2,7 @@
 
 import records
 from common import check_names, fixed, flip
-from records import CONTROL, MEDIA, Header, Opener
+from records import CELL, CONTROL, MEDIA, Header, Opener
 from suites import SUITES
 
 TIME = 1_790_000_000_123_456_789
@@ -52,6 +52,10 @@ def control(seq=3, flags=1, stream=0, timestamp=TIME):
     return Header(CONTROL, flags, 0, stream, seq, timestamp)
 
 
+def cell(seq=5, flags=1, stream=0, timestamp=TIME):
+    return Header(CELL, flags, 0, stream, seq, timestamp)
+
+
 def ok_case(set_name, label, epoch, header, payload):
     suite, direction, _ = KEY_SETS[set_name]
     record = sealed(set_name, epoch, header, payload)
@@ -73,6 +77,8 @@ def ok_cases():
             (i, "control, first record", 0, control(seq=0, timestamp=0), b"\x01"),
             (i, "control, empty payload", 0, control(), b""),
             (r, "control, other direction", 0, control(), b"\x08"),
+            (i, "cell", 0, cell(), fixed("cell", 392)),
+            (r, "cell, other direction, epoch 1", 1, cell(seq=0), fixed("cell", 1156)),
             (r, "media, other direction", 1, media(), fixed("payload r", 50)),
             (i, "keyframe", 1, media(flags=KEY), fixed("keyframe", 90)),
             (i, "codec configuration", 0, media(seq=0, flags=CODEC), fixed("codec", 47)),
@@ -217,6 +223,10 @@ def wrong_keys(set_name):
          "Each purpose has its own keys."),
         (set_name, "control under the media key", sealed(set_name, 0, control(), b"\x08", "media"), "tag",
          "Each purpose has its own keys."),
+        (set_name, "cell under the control key", sealed(set_name, 0, cell(), payload, "control"), "tag",
+         "Each purpose has its own keys."),
+        (set_name, "media under the cell key", sealed(set_name, 0, media(), payload, "cell"), "tag",
+         "Each purpose has its own keys."),
         (set_name, "sealed with another suite", sealed(stranger, 0, media(), payload), "tag",
          "The suite is in the key derivation and is not chosen by the record."),
     ]
@@ -256,14 +266,18 @@ def bad_forms(set_name):
         ("codec configuration on stream 0", media(flags=CODEC, stream=0), "malformed", "Media streams are 1 to 15."),
         ("control with keyframe", control(flags=0x03), "malformed", "A control record's flags are exactly 0x01."),
         ("control with first and last", control(flags=0x0D), "malformed", "A control record's flags are exactly 0x01."),
+        ("cell in clear", cell(flags=0x00), "cleartext", "Cells are always encrypted."),
+        ("cell on stream 1", cell(stream=1), "malformed", "A cell's stream is 0."),
+        ("cell with keyframe", cell(flags=0x03), "malformed", "A cell's flags are exactly 0x01."),
+        ("cell with number 2^32", cell(seq=2**32), "malformed", "Numbers end at 2^32 - 1."),
         ("control with codec-config", control(flags=0x2D), "malformed", "A control record's flags are exactly 0x01."),
     ]
     cases = [refused_case(set_name, name, sealed(set_name, 0, header, payload), reason, why)
              for name, header, reason, why in table]
-    for kind in (0x00, 0x01, 0x06, 0x0F, 0x12, 0x20, 0x7F, 0x80, 0xFF):
+    for kind in (0x00, 0x01, 0x06, 0x0F, 0x13, 0x20, 0x7F, 0x80, 0xFF):
         header = media().changed(kind=kind)
         cases.append(refused_case(set_name, f"kind 0x{kind:02x}", sealed(set_name, 0, header, payload, "media"),
-                                  "malformed", "Only 0x10 and 0x11 are records."))
+                                  "malformed", "Only 0x10 to 0x12 are records."))
     return cases
 
 

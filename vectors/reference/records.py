@@ -13,9 +13,9 @@ MAX_SEQ = 2**32 - 1
 HEADER = struct.Struct(">BBHIQQ")
 SHORTEST = HEADER.size + 16
 
-MEDIA, CONTROL = 0x10, 0x11
+MEDIA, CONTROL, CELL = 0x10, 0x11, 0x12
 ENCRYPTED, KEYFRAME, FIRST, LAST, SIGNED, CODEC_CONFIG, REPAIR = 0x01, 0x02, 0x04, 0x08, 0x10, 0x20, 0x40
-PURPOSE_OF_KIND = {MEDIA: "media", CONTROL: "control"}
+PURPOSE_OF_KIND = {MEDIA: "media", CONTROL: "control", CELL: "cell"}
 
 
 @dataclass
@@ -48,7 +48,7 @@ def parse(record, clear=False):
         raise Refused("cleartext")
     if header.flags & (SIGNED | 0x80) or header.seq > MAX_SEQ:
         raise Refused("malformed")
-    if header.kind == CONTROL:
+    if header.kind in (CONTROL, CELL):
         if header.flags != ENCRYPTED or header.stream != 0:
             raise Refused("malformed")
     else:

@@ -55,6 +55,7 @@ impl Default for Setup {
             delivery: Delivery::default(),
             unit: Unit::Frame,
             selection_seed: 1,
+            shape: None,
         };
         let pinned = Some(publisher.peer_id());
         Self {

@@ -89,6 +89,7 @@ fn config(side: Side, mechanism: Arc<dyn Mechanism>, pinned: Option<PeerId>, see
         rekey: RekeyPolicy::default(),
         unit: sealcast_proto::unit::Unit::Frame,
         selection_seed: 1,
+        shape: None,
         delivery: sealcast_proto::session::Delivery::default(),
     }
 }

@@ -150,6 +150,7 @@ impl End {
             delivery: Delivery::default(),
             unit,
             selection_seed: random.next_u64(),
+            shape: None,
         };
         let mut bytes = [0; 32];
         bytes

@@ -77,8 +77,13 @@ impl EpochSecret {
             number: self.number,
             control_sealer: sealer(Kind::Control),
             media_sealer: sealer(Kind::Media),
+            cell_sealer: {
+                let (key, base) = self.key(suite, Kind::Cell, side);
+                Sealer::new(key, base, Kind::Cell, self.number as u16, limits.of_cells())
+            },
             control_opener: opener(Kind::Control),
             media_opener: opener(Kind::Media),
+            cell_opener: opener(Kind::Cell),
         }
     }
 
@@ -86,6 +91,7 @@ impl EpochSecret {
         let purpose = match kind {
             Kind::Control => "control",
             Kind::Media => "media",
+            Kind::Cell => "cell",
         };
         let mut context = [0; 9];
         context[0] = suite.id;
@@ -110,14 +116,18 @@ pub struct EpochKeys {
     pub control_sealer: Sealer,
     /// Seals media records.
     pub media_sealer: Sealer,
+    /// Seals cells.
+    pub cell_sealer: Sealer,
     /// Opens the other end's control records.
     pub control_opener: Opener,
     /// Opens the other end's media records.
     pub media_opener: Opener,
+    /// Opens the other end's cells.
+    pub cell_opener: Opener,
 }
 
 impl EpochKeys {
-    /// Returns the number of records sealed under the more used of this end's keys.
+    /// Returns the number of records sealed under the more used of this end's keys for control and media.
     pub fn sealed(&self) -> u64 {
         self.control_sealer.sealed().max(self.media_sealer.sealed())
     }

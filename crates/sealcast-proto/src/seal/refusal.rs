@@ -11,6 +11,9 @@ pub enum Refusal {
     /// Its payload is not encrypted.
     #[error("cleartext")]
     Cleartext,
+    /// It came by itself after the peer began to send cells (protocol.md §10).
+    #[error("outside-cell")]
+    OutsideCell,
     /// It belongs to an epoch this end has no key for.
     #[error("unknown-epoch")]
     UnknownEpoch,
@@ -33,9 +36,10 @@ impl From<BadForm> for Refusal {
 
 impl Refusal {
     /// All reasons, in the order of the checks.
-    pub const ALL: [Self; 5] = [
+    pub const ALL: [Self; 6] = [
         Self::Malformed,
         Self::Cleartext,
+        Self::OutsideCell,
         Self::UnknownEpoch,
         Self::Replay,
         Self::Tag,

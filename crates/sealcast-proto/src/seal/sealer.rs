@@ -19,6 +19,15 @@ impl SealLimits {
         records: 1 << 32,
         blocks: u64::MAX,
     };
+
+    /// The limits of a key for cells. Cells are sent whether anything happens or not, so a stricter limit on records
+    /// does not hold for them: it would end the session before the next epoch could be agreed on.
+    pub(crate) fn of_cells(self) -> Self {
+        Self {
+            records: Self::COUNTER.records,
+            ..self
+        }
+    }
 }
 
 /// The key has reached a limit. Nothing was sealed, and nothing may be sent in clear instead.

@@ -30,7 +30,7 @@ struct Case {
 #[test]
 fn every_record_of_the_reference_is_sealed_byte_for_byte() {
     let cases = load::<File>("records").sealed;
-    assert_eq!(cases.len(), 156);
+    assert_eq!(cases.len(), 164);
     for case in cases {
         let suite = RECOMMENDED
             .iter()
@@ -43,10 +43,10 @@ fn every_record_of_the_reference_is_sealed_byte_for_byte() {
         };
         let secret = Secret::from_bytes(&case.epoch_secret.array());
         let keys = EpochSecret::new(secret, case.epoch).keys(suite, side, SealLimits::COUNTER);
-        let mut sealer = if case.purpose == "control" {
-            keys.control_sealer
-        } else {
-            keys.media_sealer
+        let mut sealer = match &case.purpose[..] {
+            "control" => keys.control_sealer,
+            "cell" => keys.cell_sealer,
+            _ => keys.media_sealer,
         };
         let header = Header::parse(&case.record.0, Accept::ClearMedia).expect("a record");
         let meta = RecordMeta {
@@ -136,10 +136,11 @@ fn no_two_sealers_share_a_key_and_a_nonce() {
                 let secret = EpochSecret::new(Secret::from_bytes(&[session; 32]), epoch);
                 for side in [Side::Initiator, Side::Responder] {
                     let mut keys = secret.keys(suite, side, SealLimits::COUNTER);
-                    for kind in [Kind::Media, Kind::Control] {
+                    for kind in [Kind::Media, Kind::Control, Kind::Cell] {
                         let sealer = match kind {
                             Kind::Media => &mut keys.media_sealer,
                             Kind::Control => &mut keys.control_sealer,
+                            Kind::Cell => &mut keys.cell_sealer,
                         };
                         for _ in 0..4 {
                             // The ciphertext of zeros is the key stream: a repeated key and nonce would give it twice.
@@ -153,7 +154,7 @@ fn no_two_sealers_share_a_key_and_a_nonce() {
             }
         }
     }
-    assert_eq!((sealed.len(), count), (384, 384));
+    assert_eq!((sealed.len(), count), (576, 576));
 }
 
 /// A media record under the first epoch of a fixed session, and the opener for it.

@@ -1,5 +1,6 @@
 //! End of a session: the close message and its repetition.
 
+use std::collections::VecDeque;
 use std::time::Duration;
 
 use super::machine::{Session, State};
@@ -13,10 +14,12 @@ const FAREWELLS: u8 = 3;
 /// Interval between these.
 const FAREWELL_INTERVAL: Duration = Duration::from_millis(50);
 
-/// The last record, for sending again.
-pub(super) struct Closing {
-    datagram: Vec<u8>,
-    left: u8,
+/// What is still to be sent after the end of the session.
+pub(super) struct Farewell {
+    pub(super) messages: VecDeque<Vec<u8>>,
+    /// Messages that are sent together.
+    pub(super) at_once: usize,
+    pub(super) interval: Duration,
     pub(super) next: Duration,
 }
 
@@ -27,9 +30,15 @@ impl Session {
             State::Initiating(_) | State::Responding(_) => self.send_handshake(now, ALERT.to_vec()),
             State::Over => {}
             _ => {
-                // A spent control key cannot seal the close message. The peer then notices the end of the carrier.
-                let _ = self.send_control(now, &Control::Close { reason, text });
-                self.plan_farewell(now);
+                let message = Control::Close { reason, text };
+                if self.is_shaped() {
+                    let media = reason == CloseReason::EndOfStream;
+                    self.farewell = self.last_cells(now, &message.to_bytes(), media, FAREWELLS);
+                } else {
+                    // A spent control key cannot seal the close message. The peer then notices the end of the carrier.
+                    let _ = self.send_control(now, &message);
+                    self.plan_farewell(now);
+                }
             }
         }
         self.state = State::Over;
@@ -38,9 +47,10 @@ impl Session {
     /// Schedule the repetition of the last record on datagrams, where it may be lost.
     fn plan_farewell(&mut self, now: Now) {
         if let (Some(_), Some(Output::Transmit(last))) = (&self.datagram_handshake, self.out.back()) {
-            self.farewell = Some(Closing {
-                datagram: last.clone(),
-                left: FAREWELLS - 1,
+            self.farewell = Some(Farewell {
+                messages: std::iter::repeat_n(last.clone(), usize::from(FAREWELLS) - 1).collect(),
+                at_once: 1,
+                interval: FAREWELL_INTERVAL,
                 next: now.monotonic + FAREWELL_INTERVAL,
             });
         }
@@ -50,10 +60,10 @@ impl Session {
         let Some(farewell) = self.farewell.as_mut().filter(|farewell| now.monotonic >= farewell.next) else {
             return;
         };
-        farewell.left -= 1;
-        farewell.next = now.monotonic + FAREWELL_INTERVAL;
-        self.out.push_back(Output::Transmit(farewell.datagram.clone()));
-        if farewell.left == 0 {
+        farewell.next = now.monotonic + farewell.interval;
+        let count = farewell.at_once.min(farewell.messages.len());
+        self.out.extend(farewell.messages.drain(..count).map(Output::Transmit));
+        if farewell.messages.is_empty() {
             self.farewell = None;
         }
     }

@@ -5,6 +5,7 @@ use std::time::Duration;
 use super::datagram_handshake::Entry;
 use super::delivery::Delivery;
 use super::rekey::SWITCH_PATIENCE;
+use super::shape::ShapePlan;
 use crate::keys::{HandshakeConfig, Side};
 use crate::seal::{SealLimits, Suite};
 use crate::unit::Unit;
@@ -75,6 +76,11 @@ impl RekeyPolicy {
         self.records + self.records * (HARD_RECORDS_FACTOR - 1) / 2
     }
 
+    /// True if so many cells were sealed under a key that a new epoch is due.
+    pub(crate) fn cells_used_up(cells: u64) -> bool {
+        cells >= MAX_SOFT_RECORDS
+    }
+
     pub(crate) fn soft_age(&self) -> Duration {
         self.age
     }
@@ -118,4 +124,7 @@ pub struct SessionConfig {
     pub unit: Unit,
     /// Seed of a selection by rate: the same seed gives the same choice. Not a secret.
     pub selection_seed: u64,
+    /// Publisher: the cells that both ends send once the session is established; `None` to send records as they come.
+    /// Not over QUIC.
+    pub shape: Option<ShapePlan>,
 }

@@ -1,6 +1,5 @@
 //! Control messages, both ways (protocol.md §4).
 
-use super::control_fragments::MAX_CONTROL;
 use super::datagram_handshake::DatagramHandshake;
 use super::machine::{Session, State};
 use super::rekey::RekeyCause;
@@ -66,6 +65,7 @@ impl Session {
                 share,
                 ..
             } => self.rekey_offered(now, payload, epoch, mechanism, share),
+            Control::Shape { publisher, viewer } => self.shape_announced(now, [publisher, viewer]),
             Control::Probe { token, .. } => self.send_control(now, &Control::ProbeAck { token }),
             Control::Selection { number, selection } => self.selection_told(now, number, selection),
             _ => Err(SessionError::PeerMisbehaved),
@@ -146,17 +146,21 @@ impl Session {
 
     pub(super) fn send_control_bytes(&mut self, now: Now, payload: &[u8]) -> Result<(), SessionError> {
         let probe = payload.first() == Some(&PROBE);
-        if self.says_twice() && payload.len() > MAX_CONTROL && !probe {
+        if self.says_twice() && payload.len() > self.longest_control() && !probe {
             return self.send_parts(now, payload);
         }
         let record = self.seal_control(now, payload)?;
-        self.out.push_back(Output::Transmit(record));
+        match self.writer_mut() {
+            Some(writer) => writer.push_control(record),
+            None => self.out.push_back(Output::Transmit(record)),
+        }
         Ok(())
     }
 
-    /// Seal a control message as one record, which is ready to be sent.
+    /// Seal a control message as one record, which is ready to be sent by itself, or in a cell if this end sends cells.
     pub(super) fn seal_control(&mut self, now: Now, payload: &[u8]) -> Result<Vec<u8>, SessionError> {
-        let connection = self.datagram_handshake.as_ref().map(DatagramHandshake::connection);
+        let alone = self.datagram_handshake.as_ref().filter(|_| !self.is_shaped());
+        let connection = alone.map(DatagramHandshake::connection);
         let established = self.keys().ok_or(SessionError::Misuse)?;
         let meta = RecordMeta {
             flags: Flags::CONTROL,

@@ -44,7 +44,7 @@ impl Session {
     pub(super) fn send_parts(&mut self, now: Now, payload: &[u8]) -> Result<(), SessionError> {
         let message = self.parts.sent;
         self.parts.sent = message.wrapping_add(1);
-        let count = payload.len().div_ceil(MAX_CONTROL - PART_HEADER);
+        let count = payload.len().div_ceil(self.longest_control() - PART_HEADER);
         let parts = payload.chunks(payload.len().div_ceil(count));
         for (index, bytes) in (0_u8..).zip(parts) {
             let count = count as u8;

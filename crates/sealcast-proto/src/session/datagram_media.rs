@@ -9,7 +9,7 @@ use super::media::OutgoingUnit;
 use super::{Carrier, Output, QuicMedia, SealedRecords, SessionError};
 use crate::clock::Now;
 use crate::seal::{Exhausted, Opened, Sealed};
-use crate::unit::{Cutter, PREAMBLE_LEN, Piece, Room, Selection, Unit};
+use crate::unit::{Cutter, PREAMBLE_LEN, Piece, Room, Selection, Unit, cut_padded};
 use crate::wire::{CONNECTION_LEN, Control, Feedback, HEADER_LEN, Kind, TAG_LEN};
 
 /// Length of a probe's datagram without its padding.
@@ -39,7 +39,7 @@ impl Session {
     /// The next datagrams of media to send, if any may leave now. Drain it after every call, as [`poll`](Self::poll),
     /// and call [`packets_sent`](Self::packets_sent) each time the carrier accepted them.
     pub fn poll_packets(&mut self, now: Now) -> Option<Packets<'_>> {
-        if !self.is_established() || self.liveness.is_stalled() {
+        if !self.is_established() || self.liveness.is_stalled() || self.is_shaped() {
             return None;
         }
         self.outbound.as_mut()?.poll(now.monotonic)
@@ -52,9 +52,10 @@ impl Session {
         }
     }
 
-    /// Bytes of media that are sealed and not yet sent. The program seals the next frame when there are few.
+    /// Bytes of media that are sealed and not yet sent, where the session holds them or they wait for cells. The program seals the next frame when there are few.
     pub fn media_backlog(&self) -> usize {
-        self.outbound.as_ref().map_or(0, |outbound| outbound.backlog())
+        let held = self.outbound.as_ref().map_or(0, |outbound| outbound.backlog());
+        held + self.waiting_in_cells()
     }
 
     /// Publisher: bytes of media sent after the newest packet that the viewer reported. A sender without a rate limit
@@ -85,13 +86,13 @@ impl Session {
         self.outbound.is_some()
     }
 
-    /// Publisher: true if all sealed media has arrived, or can no longer be asked for. Always true on a byte stream,
-    /// which delivers reliably.
+    /// Publisher: true if all sealed media has arrived, or can no longer be asked for. On a byte stream, which delivers
+    /// reliably, true if none waits for cells.
     pub fn media_settled(&self, now: Now) -> bool {
         let on_streams = self.config.carrier == Carrier::Quic(QuicMedia::Streams);
         let least = if on_streams { STREAMS_PATIENCE } else { Duration::ZERO };
         let outbound = self.outbound.as_ref();
-        outbound.is_none_or(|outbound| outbound.settled(now.monotonic, least))
+        self.waiting_in_cells() == 0 && outbound.is_none_or(|outbound| outbound.settled(now.monotonic, least))
     }
 
     /// Viewer: true if media arrives once and in order, as on a byte stream; a missing record was removed on the way.
@@ -117,8 +118,9 @@ impl Session {
     ) -> Result<SealedRecords, SessionError> {
         let outbound = self.outbound.as_ref().ok_or(SessionError::Misuse)?;
         let selection = self.selecting.in_force();
+        let padding = outgoing.padding();
         let pieces = outgoing.cut(cutter, selection);
-        let bytes = PREAMBLE_LEN + pieces.bytes();
+        let bytes = PREAMBLE_LEN + pieces.bytes() + padding;
         let unit = outbound.unit(bytes, self.config.unit);
         let room = Room {
             first: unit - PREAMBLE_LEN,
@@ -134,6 +136,10 @@ impl Session {
             bytes,
             unit,
         };
+        if padding > 0 {
+            let mut pieces = cut_padded(outgoing.data, padding, self.config.unit, room);
+            return self.push_media(now, &sealing, &mut pieces);
+        }
         self.push_media(now, &sealing, &mut pieces.in_room(room))
     }
 
@@ -160,6 +166,7 @@ impl Session {
         let last = data.len().div_ceil(unit) - 1;
         let mut pieces = data.chunks(unit).enumerate().map(|(index, data)| Piece {
             data,
+            zeros: 0,
             encrypt,
             first: index == 0,
             last: index == last,

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::machine::{Session, State};
 use super::rekey::RekeyCause;
-use super::{Carrier, Event, Output, SessionError};
+use super::{Carrier, Event, Output, RekeyPolicy, SessionError};
 use crate::clock::Now;
 use crate::keys::HandshakeError;
 use crate::wire::Control;
@@ -32,14 +32,16 @@ impl Session {
             return Ok(());
         };
         let (policy, ring) = (&self.config.rekey, &established.ring);
-        let (age, sealed) = (self.age(now), ring.current.sealed());
+        let age = self.age(now);
+        let used = ring.current.sealed() >= policy.soft_records()
+            || RekeyPolicy::cells_used_up(ring.current.cell_sealer.sealed());
         if !self.leads() {
-            let due = age >= policy.soft_age() + VIEWER_PATIENCE || sealed >= policy.soft_records();
+            let due = age >= policy.soft_age() + VIEWER_PATIENCE || used;
             if due && !ring.has_next() && self.follower.may_ask(now.monotonic) {
                 return self.send_control(now, &Control::RekeyRequest);
             }
         } else if self.leader.idle() {
-            if sealed >= policy.soft_records() {
+            if used {
                 return self.begin_rekey(now, RekeyCause::Count);
             } else if age >= policy.offer_age() {
                 return self.begin_rekey(now, RekeyCause::Time);

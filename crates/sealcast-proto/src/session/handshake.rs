@@ -202,7 +202,7 @@ impl Session {
         if let (Some(_), Some(Output::Transmit(welcome))) = (&self.datagram_handshake, self.out.back()) {
             self.welcome = Some(welcome.clone());
         }
-        Ok(())
+        self.begin_shape(now)
     }
 
     /// Initiator: the responder admitted this end.
@@ -210,7 +210,7 @@ impl Session {
         match self.state {
             State::ExpectWelcome(_) => {
                 self.enter(now);
-                Ok(())
+                self.begin_shape(now)
             }
             // The answer to a finish that was sent again.
             State::Established(_) if self.unordered() => Ok(()),

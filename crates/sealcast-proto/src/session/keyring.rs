@@ -141,6 +141,7 @@ impl KeyRing {
         let opener = match header.kind {
             Kind::Control => &mut keys.control_opener,
             Kind::Media => &mut keys.media_opener,
+            Kind::Cell => &mut keys.cell_opener,
         };
         match opener.open(record) {
             Ok(opened) => Ok((opened, under)),
@@ -153,6 +154,9 @@ impl KeyRing {
         let old = self.old.iter().map(|(keys, _)| keys);
         let next = self.next.iter().map(|(keys, _)| keys);
         let mut all = std::iter::once(&self.current).chain(next).chain(old);
-        all.any(|keys| keys.control_opener.integrity_spent() || keys.media_opener.integrity_spent())
+        all.any(|keys| {
+            let openers = [&keys.control_opener, &keys.media_opener, &keys.cell_opener];
+            openers.iter().any(|opener| opener.integrity_spent())
+        })
     }
 }

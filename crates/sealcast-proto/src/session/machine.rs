@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::close::Closing;
+use super::close::Farewell;
 use super::control_fragments::ControlFragments;
 use super::datagram_handshake::DatagramHandshake;
 use super::datagram_media;
@@ -16,6 +16,7 @@ use super::liveness::Liveness;
 use super::path::{Elsewhere, PathValidation};
 use super::rekey::{RekeyInitiator, RekeyResponder, Signer};
 use super::selection::{Following, Selecting};
+use super::shape::Shaped;
 use super::{Carrier, Facts, Handled, Input, Output, QuicMedia, SessionConfig, SessionError};
 use crate::clock::{ClockFilter, Now};
 use crate::keys::{Identity, Initiator, Mechanism, PresharedKey, Responder, Role, Side};
@@ -82,7 +83,9 @@ pub struct Session {
     /// Viewer, on a byte stream: assembles frames.
     pub(super) assembler: Option<Assembler>,
     pub(super) parts: ControlFragments,
-    pub(super) farewell: Option<Closing>,
+    pub(super) farewell: Option<Farewell>,
+    /// Cells, if the session's records travel in cells.
+    pub(super) shaped: Option<Box<Shaped>>,
     /// Responder, on datagrams: the welcome as it was sent, for sending again.
     pub(super) welcome: Option<Vec<u8>>,
     /// True if the message that is being processed is authentic and newer than all before it.
@@ -135,6 +138,7 @@ impl Session {
             datagram_handshake,
             parts: ControlFragments::default(),
             farewell: None,
+            shaped: None,
             welcome: None,
             heard_newest: false,
             elsewhere: None,

@@ -5,7 +5,7 @@ use super::machine::{Session, State};
 use crate::clock::Now;
 use crate::seal::{Exhausted, RecordMeta};
 use crate::unit::{
-    Codec, Cutter, MAX_FRAME, PREAMBLE_LEN, Pieces, Preamble, Room, Selection, StreamInfo, Unit, Unsplit,
+    Codec, Cutter, MAX_FRAME, PREAMBLE_LEN, Pieces, Preamble, Room, Selection, StreamInfo, Unit, Unsplit, cut_padded,
 };
 use crate::wire::{Flags, HEADER_LEN, LENGTH_PREFIX, MAX_RECORD, MAX_STREAM, TAG_LEN};
 
@@ -84,6 +84,11 @@ impl<'a> OutgoingUnit<'a> {
             layout: pieces.layout(),
             ..self.preamble
         }
+    }
+
+    /// Number of zeros after the data.
+    pub(super) fn padding(&self) -> usize {
+        self.preamble.padding as usize
     }
 }
 
@@ -169,17 +174,19 @@ impl Session {
         unit: &OutgoingUnit<'_>,
         out: &mut Vec<u8>,
     ) -> Result<SealedRecords, SessionError> {
-        if unit.data.len() > MAX_FRAME {
+        if unit.data.len() + unit.padding() > MAX_FRAME {
             return Err(SessionError::Misuse);
         }
         self.before_media(now, unit.stream, unit.keyframe)?;
         // Cutting borrows the cutter while sealing borrows the session.
         let mut cutter = std::mem::take(&mut self.cutter);
+        let waited = self.media_backlog();
         let sealed = if self.unordered() {
             self.push_unit(now, unit, &mut cutter)
         } else {
-            self.seal_pieces(now, unit, &mut cutter, out)
+            self.to_cells_or(out, |session, out| session.seal_pieces(now, unit, &mut cutter, out))
         };
+        self.note_shaped_frame(now, waited);
         self.cutter = cutter;
         sealed
     }
@@ -201,6 +208,9 @@ impl Session {
             others,
         };
         let mut sealed = SealedRecords::default();
+        if unit.padding() > 0 {
+            return self.seal_padded(now, unit, room, out);
+        }
         let pieces = unit.cut(cutter, self.selecting.in_force());
         let preamble = unit.preamble(&pieces).to_bytes();
         for piece in pieces.in_room(room) {
@@ -210,6 +220,24 @@ impl Session {
             let one = self.seal_media(now, unit.stream, flags, piece.encrypt, &parts, out)?;
             sealed.records += one.records;
             sealed.in_clear += one.in_clear;
+        }
+        Ok(sealed)
+    }
+
+    /// Seal a frame with zeros after it, which are written straight into `out`. All of it is encrypted.
+    fn seal_padded(
+        &mut self,
+        now: Now,
+        unit: &OutgoingUnit<'_>,
+        room: Room,
+        out: &mut Vec<u8>,
+    ) -> Result<SealedRecords, SessionError> {
+        let preamble = unit.preamble.to_bytes();
+        let mut sealed = SealedRecords::default();
+        for piece in cut_padded(unit.data, unit.padding(), self.config.unit, room) {
+            let preamble: &[u8] = if piece.first { &preamble } else { &[] };
+            let flags = Flags::frame(unit.keyframe, piece.first, piece.last);
+            sealed += self.seal_media(now, unit.stream, flags, true, &piece.parts(&[preamble]), out)?;
         }
         Ok(sealed)
     }
@@ -236,7 +264,23 @@ impl Session {
         if self.unordered() {
             return self.push_info(now, stream, &info.to_bytes(), encrypt);
         }
-        self.seal_media(now, stream, Flags::CONFIG, encrypt, &[&info.to_bytes()], out)
+        self.to_cells_or(out, |session, out| {
+            session.seal_media(now, stream, Flags::CONFIG, encrypt, &[&info.to_bytes()], out)
+        })
+    }
+
+    /// Let `seal` append records to the media that waits for cells, or to `out` where there are none.
+    fn to_cells_or<R>(&mut self, out: &mut Vec<u8>, seal: impl FnOnce(&mut Self, &mut Vec<u8>) -> R) -> R {
+        let Some(writer) = self.writer_mut() else {
+            return seal(self, out);
+        };
+        // Sealing borrows the session.
+        let mut media = writer.take_media();
+        let sealed = seal(self, &mut media);
+        if let Some(writer) = self.writer_mut() {
+            writer.put_media(media);
+        }
+        sealed
     }
 
     /// The slices and images that a level encrypted whole because they could not be split; `None` if there were none.

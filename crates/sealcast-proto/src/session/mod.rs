@@ -60,6 +60,7 @@ mod rekey;
 #[cfg(test)]
 mod rekey_tests;
 mod selection;
+mod shape;
 #[cfg(test)]
 mod tests;
 mod timers;
@@ -74,6 +75,7 @@ pub use machine::Session;
 pub use media::{OutgoingFrame, OutgoingPackets, SealedRecords};
 pub use path::Elsewhere;
 pub use rekey::RekeyCause;
+pub use shape::{RATES, ShapeCounts, ShapePlan};
 
 use std::time::Duration;
 

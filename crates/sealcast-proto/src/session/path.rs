@@ -68,7 +68,7 @@ impl Session {
         let Some(token) = self.path_validation.heard(now.monotonic, elsewhere) else {
             return Ok(());
         };
-        let challenge = self.seal_control(now, &Control::PathChallenge { token }.to_bytes())?;
+        let challenge = self.cell_of_control(now, &Control::PathChallenge { token }.to_bytes())?;
         self.out.push_back(Output::Challenge(challenge));
         Ok(())
     }

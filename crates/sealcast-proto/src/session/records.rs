@@ -9,10 +9,59 @@ use super::{Event, Handled, MAX_CONSECUTIVE_REFUSALS, Output, SessionError};
 use crate::clock::Now;
 use crate::seal::{Opened, Refusal, Sealed};
 use crate::unit::{Assembled, Assembler};
-use crate::wire::{Kind, Malformed};
+use crate::wire::{Accept, HEADER_LEN, Kind, Malformed, TAG_LEN};
 
 impl Session {
+    /// Process a record from the carrier: a cell, or one by itself.
     pub(super) fn handle_record(&mut self, now: Now, message: &mut [u8]) -> Result<Handled, SessionError> {
+        if Kind::of(message) == Some(Kind::Cell) {
+            return self.handle_cell(now, message);
+        }
+        if self.is_outside_cell(message) {
+            return self.refuse(now, Refusal::OutsideCell);
+        }
+        self.handle_single(now, message)
+    }
+
+    /// Open a cell, and process the records in it.
+    fn handle_cell(&mut self, now: Now, message: &mut [u8]) -> Result<Handled, SessionError> {
+        let Some(established) = self.keys() else {
+            return Err(SessionError::Misuse);
+        };
+        established.ring.retire(now.monotonic);
+        let opened = Sealed::parse(message, Accept::EncryptedOnly)
+            .map_err(NotOpened::from)
+            .and_then(|record| established.ring.open(record));
+        let (newest, under) = match opened {
+            Ok((record, under)) => (record.newest(), under),
+            Err(NotOpened::Refused(reason)) => return self.refuse(now, reason),
+            Err(NotOpened::Repeated(_)) => return self.refuse(now, Refusal::Replay),
+        };
+        self.authenticated(now, newest, under);
+        let end = message.len() - TAG_LEN;
+        let handled = self.cell_came(now, &mut message[HEADER_LEN..end]);
+        // The order of what is in it says nothing about the cell.
+        self.heard_newest = newest;
+        handled
+    }
+
+    /// An authentic record came.
+    fn authenticated(&mut self, now: Now, newest: bool, under: OpenedUnder) {
+        self.refusals_in_a_row = 0;
+        self.heard_newest = newest;
+        if self.liveness.heard(now.monotonic) {
+            self.out.push_back(Output::Event(Event::Resumed));
+            if let Some(writer) = self.writer_mut() {
+                writer.resume(now.monotonic);
+            }
+        }
+        if under == OpenedUnder::Next && !self.leads() {
+            self.switch_epoch(now);
+        }
+    }
+
+    /// Process a record that came by itself or in a cell.
+    pub(super) fn handle_single(&mut self, now: Now, message: &mut [u8]) -> Result<Handled, SessionError> {
         let accept = self.following.accept(now.monotonic);
         let welcome = self.is_first_control(message);
         let (State::ExpectWelcome(established) | State::AwaitAdmission(established) | State::Established(established)) =
@@ -36,14 +85,7 @@ impl Session {
             Err(NotOpened::Repeated(record)) if self.is_duplicate(now, record) => return Ok(Handled::Duplicate),
             Err(NotOpened::Repeated(_)) => return self.refuse(now, Refusal::Replay),
         };
-        self.refusals_in_a_row = 0;
-        self.heard_newest = record.newest();
-        if self.liveness.heard(now.monotonic) {
-            self.out.push_back(Output::Event(Event::Resumed));
-        }
-        if under == OpenedUnder::Next && !self.leads() {
-            self.switch_epoch(now);
-        }
+        self.authenticated(now, record.newest(), under);
         if record.header().kind == Kind::Media {
             self.media_came(now, &record)?;
         } else {
@@ -80,7 +122,7 @@ impl Session {
         if on_stream && reason == Refusal::Malformed {
             return Err(SessionError::Framing);
         }
-        if reason != Refusal::Replay
+        if !matches!(reason, Refusal::Replay | Refusal::OutsideCell)
             && let Some(assembler) = &mut self.assembler
         {
             // On a byte stream every record arrives once and in order, so the media of a refused record is lost.

@@ -134,7 +134,7 @@ impl Session {
     /// Publisher: change the selection. One that leaves something in clear takes effect when the viewer has
     /// acknowledged it; encrypting everything takes effect at once.
     pub(super) fn select(&mut self, now: Now, selection: Selection) -> Result<(), SessionError> {
-        if !self.is_established() || !self.leads() {
+        if !self.is_established() || !self.leads() || !self.shape_permits(selection) {
             return Err(SessionError::Misuse);
         }
         if self.selecting.wanted() == selection {

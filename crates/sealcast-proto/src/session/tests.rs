@@ -111,6 +111,7 @@ pub(super) fn session_over(
         delivery,
         unit: Unit::Frame,
         selection_seed: 1,
+        shape: None,
     };
     let next = secrets.split_off(1).pop();
     let first = secrets.pop().expect("one epoch at least");
@@ -238,6 +239,7 @@ pub(super) fn say(world: &mut World, from: Direction, kind: Kind, payload: &[u8]
     let (sealer, flags, stream) = match kind {
         Kind::Control => (&mut keys.ring.current.control_sealer, Flags::CONTROL, 0),
         Kind::Media => (&mut keys.ring.current.media_sealer, Flags::frame(true, true, true), 1),
+        Kind::Cell => (&mut keys.ring.current.cell_sealer, Flags::CELL, 0),
     };
     let meta = RecordMeta {
         flags,

@@ -143,6 +143,7 @@ fn send(session: &mut Session, stream: &Stream, push: &Push) -> Vec<Vec<u8>> {
     let parts: Vec<&[u8]> = [begin].into_iter().chain(rest.chunks(push.unit)).collect();
     let mut pieces = parts.iter().enumerate().map(|(index, data)| Piece {
         data,
+        zeros: 0,
         encrypt: true,
         first: index == 0,
         last: index + 1 == parts.len(),

@@ -11,7 +11,7 @@ mod world;
 pub use link::{Link, LinkCounts, MAX_IN_FLIGHT, MAX_IN_FLIGHT_BYTES};
 pub use mechanism::InsecureMechanism;
 pub use profile::{DEFAULT_QUEUE, LinkProfile, Loss, MAX_DELAY, MAX_OUTAGES, MAX_PACKET};
-pub use profile_text::ProfileError;
+pub use profile_text::{ProfileError, Rate};
 pub use random::Random;
 pub use world::{Direction, Verdict, WORLD_ADDRESS, World};
 

@@ -224,7 +224,7 @@ fn rate(text: &str) -> Parsed<Option<u64>> {
     if text == "none" {
         return Ok(None);
     }
-    match scaled(text.strip_suffix("/s").unwrap_or(text), &RATE_UNITS, None) {
+    match Rate::parse(text).map(|Rate(rate)| rate) {
         Some(rate) if rate >= MIN_RATE => Ok(Some(rate)),
         Some(_) => wrong(format!("rate={text} is below the least rate, 1kbit")),
         None => wrong(format!(
@@ -317,7 +317,16 @@ impl fmt::Display for Time {
     }
 }
 
-struct Rate(u64);
+/// A bit rate, written as in a profile's line: `5mbit`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Rate(pub u64);
+
+impl Rate {
+    /// Parses `5mbit`, `800kbit` or `1gbit`.
+    pub fn parse(text: &str) -> Option<Self> {
+        scaled(text.strip_suffix("/s").unwrap_or(text), &RATE_UNITS, None).map(Self)
+    }
+}
 
 impl fmt::Display for Rate {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -87,6 +87,8 @@ impl Room {
 pub struct Piece<'a> {
     /// Its bytes.
     pub data: &'a [u8],
+    /// Number of zeros after them, which hide how long the frame is.
+    pub zeros: usize,
     /// True if it is to be encrypted.
     pub encrypt: bool,
     /// True if it is the first of its frame.
@@ -192,6 +194,53 @@ impl Cutter {
     }
 }
 
+/// Zeros for padding, as often as needed.
+static ZEROS: [u8; 64 * 1024] = [0; 64 * 1024];
+
+impl<'a> Piece<'a> {
+    /// What is sealed for this piece: `before`, its bytes, and its zeros.
+    pub(crate) fn parts(&self, before: &[&'a [u8]]) -> Vec<&'a [u8]> {
+        let mut parts = [before, &[self.data]].concat();
+        let mut zeros = self.zeros;
+        while zeros > 0 {
+            let some = &ZEROS[..zeros.min(ZEROS.len())];
+            zeros -= some.len();
+            parts.push(some);
+        }
+        parts
+    }
+}
+
+/// The units of a frame that is followed by `padding` zeros and encrypted as a whole. `most` bytes fit a unit, as far as
+/// there is `room`.
+pub(crate) fn cut_padded(data: &[u8], padding: usize, unit: Unit, room: Room) -> impl Iterator<Item = Piece<'_>> {
+    let total = data.len() + padding;
+    let (mut at, mut done) = (0, false);
+    std::iter::from_fn(move || {
+        if done {
+            return None;
+        }
+        let first = at == 0;
+        let room = if first { room.first } else { room.others }.max(1);
+        let most = match unit {
+            Unit::Chunk(bytes) => room.min(bytes.into()),
+            Unit::Frame | Unit::Packet => room,
+        };
+        let end = total.min(at + most);
+        let of_data = &data[at.min(data.len())..end.min(data.len())];
+        let piece = Piece {
+            data: of_data,
+            zeros: end - at - of_data.len(),
+            encrypt: true,
+            first,
+            last: end == total,
+        };
+        at = end;
+        done = piece.last;
+        Some(piece)
+    })
+}
+
 /// The units of one frame, from [`Cutter::cut`].
 pub struct Pieces<'a> {
     unit: Unit,
@@ -234,6 +283,7 @@ impl<'a> Iterator for Pieces<'a> {
         self.done = end == self.data.len();
         Some(Piece {
             data,
+            zeros: 0,
             encrypt,
             first,
             last: self.done,

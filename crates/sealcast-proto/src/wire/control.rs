@@ -1,6 +1,6 @@
 //! Payloads of control records (protocol.md §4).
 
-use super::{Feedback, MAX_STREAM, Malformed, Numbers, Reader, Selection, put_bytes16};
+use super::{CellPlan, Feedback, MAX_STREAM, Malformed, Numbers, Reader, Selection, put_bytes16};
 
 /// Maximum length of the text of a close message in bytes.
 const MAX_CLOSE_TEXT: usize = 256;
@@ -185,6 +185,13 @@ pub enum Control<'a> {
         /// Token of the challenge.
         token: [u8; 8],
     },
+    /// The publisher announces the cells that both ends send from here on. It is the first message in the first cell.
+    Shape {
+        /// Its own cells.
+        publisher: CellPlan,
+        /// The viewer's cells.
+        viewer: CellPlan,
+    },
     /// A message between gateways, see [`GatewayMessage`](crate::rtsp::GatewayMessage).
     Gateway(&'a [u8]),
     /// A message of a type that this version does not know; it is ignored.
@@ -248,6 +255,11 @@ impl<'a> Control<'a> {
             Self::SelectionAck { number } => {
                 out.push(10);
                 out.extend_from_slice(&number.to_be_bytes());
+            }
+            Self::Shape { publisher, viewer } => {
+                out.push(19);
+                publisher.put(&mut out);
+                viewer.put(&mut out);
             }
             Self::Gateway(message) => {
                 out.push(16);
@@ -353,6 +365,10 @@ impl<'a> Control<'a> {
             16 => Self::Gateway(gateway_message(reader.rest())?),
             17 => Self::PathChallenge { token: reader.array()? },
             18 => Self::PathResponse { token: reader.array()? },
+            19 => Self::Shape {
+                publisher: CellPlan::parse(&mut reader)?,
+                viewer: CellPlan::parse(&mut reader)?,
+            },
             _ => return Ok(Self::Unknown),
         };
         reader.finish()?;

@@ -106,7 +106,7 @@ impl<'a> Bare<'a> {
 
 /// Returns true if a message has the kind of a record.
 pub(crate) fn is_record(message: &[u8]) -> bool {
-    matches!(message.first(), Some(&(Kind::MEDIA | Kind::CONTROL)))
+    matches!(message.first(), Some(&(Kind::MEDIA | Kind::CONTROL | Kind::CELL)))
 }
 
 pub(crate) fn knock(mac: &TicketMac, connection: u32, random: &[u8; COOKIE_LEN]) -> Vec<u8> {

@@ -13,17 +13,21 @@ pub enum Kind {
     Media,
     /// Messages of the session itself.
     Control,
+    /// Other records, or pieces of them, in a record of constant size (protocol.md §10).
+    Cell,
 }
 
 impl Kind {
     pub(crate) const MEDIA: u8 = 0x10;
     pub(crate) const CONTROL: u8 = 0x11;
+    pub(crate) const CELL: u8 = 0x12;
 
     /// Returns the kind of a message by its first byte, or `None` if the message is not a record.
     pub fn of(message: &[u8]) -> Option<Self> {
         match *message.first()? {
             Self::MEDIA => Some(Self::Media),
             Self::CONTROL => Some(Self::Control),
+            Self::CELL => Some(Self::Cell),
             _ => None,
         }
     }
@@ -32,6 +36,7 @@ impl Kind {
         match self {
             Self::Media => Self::MEDIA,
             Self::Control => Self::CONTROL,
+            Self::Cell => Self::CELL,
         }
     }
 }
@@ -52,6 +57,8 @@ impl Flags {
 
     /// The flags of every control record.
     pub const CONTROL: Self = Self(Self::ENCRYPTED);
+    /// The flags of every cell.
+    pub const CELL: Self = Self(Self::ENCRYPTED);
     /// The flags of every encrypted codec-config record.
     pub const CONFIG: Self = Self(Self::ENCRYPTED | Self::FIRST | Self::LAST | Self::CODEC_CONFIG);
     /// The flags of every repair record.
@@ -136,7 +143,7 @@ pub struct Header {
     pub flags: Flags,
     /// The low 16 bits of the epoch's number.
     pub epoch: u16,
-    /// 0 for control, 1 to [`MAX_STREAM`] for media.
+    /// 0 for control and cells, 1 to [`MAX_STREAM`] for media.
     pub stream: u32,
     /// Number of the record under its key; it is also the nonce's counter.
     pub seq: u32,
@@ -188,10 +195,10 @@ impl Header {
             n3,
             timestamp @ ..,
         ] = *bytes;
-        let kind = if kind == Kind::CONTROL {
-            Kind::Control
-        } else {
-            Kind::Media
+        let kind = match kind {
+            Kind::CONTROL => Kind::Control,
+            Kind::CELL => Kind::Cell,
+            _ => Kind::Media,
         };
         Self {
             kind,
@@ -209,22 +216,22 @@ pub(crate) fn check(record: &[u8], accept: Accept) -> Result<&[u8; HEADER_LEN], 
     let header = record.first_chunk::<HEADER_LEN>().ok_or(BadForm::Malformed)?;
     let [kind, flags, _, _, stream @ .., _, _, _, _, _, _, _, _, _, _, _, _] = header;
     let (stream, seq_high) = stream.split_at(4);
-    let control = *kind == Kind::CONTROL;
+    let media = *kind == Kind::MEDIA;
     let length_fits = (HEADER_LEN + super::TAG_LEN..=super::MAX_RECORD).contains(&record.len());
-    if !length_fits || !(control || *kind == Kind::MEDIA) {
+    if !length_fits || !(media || *kind == Kind::CONTROL || *kind == Kind::CELL) {
         return Err(BadForm::Malformed);
     }
     let flags = Flags(*flags);
-    if !flags.encrypted() && (control || accept == Accept::EncryptedOnly) {
+    if !flags.encrypted() && (!media || accept == Accept::EncryptedOnly) {
         return Err(BadForm::Cleartext);
     }
     let [0, 0, 0, stream] = *stream else {
         return Err(BadForm::Malformed);
     };
-    let fits = if control {
-        stream == 0 && flags == Flags::CONTROL
-    } else {
+    let fits = if media {
         (1..=MAX_STREAM).contains(&u32::from(stream)) && flags.fit_media()
+    } else {
+        stream == 0 && flags == Flags::CONTROL
     };
     if fits && *seq_high == [0; 4] {
         Ok(header)

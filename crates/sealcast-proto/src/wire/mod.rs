@@ -1,6 +1,7 @@
 //! The wire format: headers, framing, control messages and tickets, byte for byte as in `docs/protocol.md`.
 
 pub(crate) mod base32;
+mod cell;
 mod control;
 mod cookie;
 pub(crate) mod datagram;
@@ -15,6 +16,8 @@ mod selection;
 mod ticket;
 mod ticket_mac;
 
+pub(crate) use cell::Cell;
+pub use cell::{CELL_OVERHEAD, CellPlan, MAX_CELL, MIN_CELL};
 pub use control::{CloseReason, Control, MAX_GATEWAY_MESSAGE};
 pub(crate) use control::{MAX_PARTS, kem_field};
 pub use cookie::{AddressBytes, RetryCookies, Unconnected};

@@ -11,3 +11,4 @@ mod repair_policy;
 mod rtsp_gateways;
 mod selection;
 mod session;
+mod shape;

@@ -1,7 +1,7 @@
 //! `vectors/control.json`: control messages, codec configurations and preambles.
 
 use sealcast_proto::unit::{Codec, Preamble, StreamInfo};
-use sealcast_proto::wire::{Control, Numbers};
+use sealcast_proto::wire::{CellPlan, Control, Numbers};
 use sealcast_testkit::vectors::{Hex, hex, load};
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -87,6 +87,10 @@ fn described(message: &Control<'_>) -> Option<(&'static str, Value)> {
         Control::Probe { token, padding } => ("probe", json!({"token": token, "padding": padding})),
         Control::ProbeAck { token } => ("probe-ack", json!({"token": token})),
         Control::Gateway(message) => ("gateway", json!({"message": hex(message)})),
+        Control::Shape { publisher, viewer } => {
+            let cells = |plan: CellPlan| json!([plan.tick.as_nanos() as u64, plan.cells, plan.size]);
+            ("shape", json!({"publisher": cells(publisher), "viewer": cells(viewer)}))
+        }
         Control::Unknown => return None,
     })
 }
@@ -140,7 +144,7 @@ fn control_messages_are_the_references() {
             other => panic!("{}: {other}", case.name),
         }
     }
-    assert_eq!((good, malformed, ignored), (57, 98, 5));
+    assert_eq!((good, malformed, ignored), (58, 102, 5));
 }
 
 #[test]

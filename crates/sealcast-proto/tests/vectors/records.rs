@@ -149,6 +149,7 @@ impl Openers {
         let opener = match header.kind {
             Kind::Control => &mut keys.control_opener,
             Kind::Media => &mut keys.media_opener,
+            Kind::Cell => &mut keys.cell_opener,
         };
         let opened = opener.open(record).map_err(|reason| reason.to_string())?;
         assert_eq!(opened.header(), header);
@@ -159,7 +160,7 @@ impl Openers {
 #[test]
 fn every_sealed_record_opens_to_its_payload() {
     let file = load::<File>("records");
-    assert_eq!((file.sealed.len(), file.key_sets.len()), (156, 16));
+    assert_eq!((file.sealed.len(), file.key_sets.len()), (164, 16));
     for case in &file.sealed {
         assert_eq!(case.expect, "ok");
         let set = &file.key_sets[&case.key_set];
@@ -184,6 +185,7 @@ fn every_sealed_record_opens_to_its_payload() {
         let purpose = match header.kind {
             Kind::Control => "control",
             Kind::Media => "media",
+            Kind::Cell => "cell",
         };
         assert_eq!(
             (purpose, header.epoch),
@@ -205,7 +207,7 @@ fn every_sealed_record_opens_to_its_payload() {
 #[test]
 fn every_bad_record_is_refused_for_its_reason() {
     let file = load::<File>("records");
-    assert_eq!(file.refused.len(), 522);
+    assert_eq!(file.refused.len(), 534);
     for case in &file.refused {
         let outcome = Openers::new(&file.key_sets[&case.key_set]).open(&case.record);
         assert_eq!(outcome, Err(case.expect.clone()), "{}", case.name);

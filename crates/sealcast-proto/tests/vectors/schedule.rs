@@ -229,6 +229,7 @@ fn half(keys: &mut EpochKeys, kind: Kind) -> (&mut Sealer, &mut Opener) {
     match kind {
         Kind::Control => (&mut keys.control_sealer, &mut keys.control_opener),
         Kind::Media => (&mut keys.media_sealer, &mut keys.media_opener),
+        Kind::Cell => (&mut keys.cell_sealer, &mut keys.cell_opener),
     }
 }
 
@@ -236,6 +237,7 @@ fn meta(kind: Kind) -> RecordMeta {
     let (flags, stream) = match kind {
         Kind::Control => (Flags::CONTROL, 0),
         Kind::Media => (Flags::frame(true, true, true), 1),
+        Kind::Cell => (Flags::CELL, 0),
     };
     RecordMeta {
         flags,
@@ -247,14 +249,14 @@ fn meta(kind: Kind) -> RecordMeta {
 #[test]
 fn traffic_keys_and_nonces_are_the_references() {
     let cases = load::<File>("schedule").traffic_keys;
-    assert_eq!(cases.len(), 64);
+    assert_eq!(cases.len(), 96);
     let mut nonces = 0;
     for case in cases {
         assert_eq!(case.expect, "ok");
-        let kind = if case.purpose == "control" {
-            Kind::Control
-        } else {
-            Kind::Media
+        let kind = match &case.purpose[..] {
+            "control" => Kind::Control,
+            "cell" => Kind::Cell,
+            _ => Kind::Media,
         };
         let side = if case.direction == "i" {
             Side::Initiator
@@ -301,7 +303,7 @@ fn traffic_keys_and_nonces_are_the_references() {
             nonces += 1;
         }
     }
-    assert_eq!(nonces, 192);
+    assert_eq!(nonces, 288);
 }
 
 #[test]

@@ -18,7 +18,7 @@ use crate::failure::{Failure, FailureKind, Result};
 use crate::keys::{files, mechanism};
 use crate::meter::power::MeterSpec;
 use crate::private_file::read_secret_line;
-use crate::run::{ObserveOptions, Offer};
+use crate::run::{ObserveOptions, Offer, Shape};
 use crate::transport::ListenUrl;
 
 /// The names of the recommended suites.
@@ -115,6 +115,7 @@ pub(super) fn own_offer(args: &SessionArgs, sealing: Sealing, settings: &Setting
         rekey: sealing.rekey,
         unit: sealing.unit,
         selection_seed: sealing.seed,
+        shape: sealing.shape,
         known: super::peers::known(),
     })
 }
@@ -124,6 +125,7 @@ pub(super) struct Sealing {
     pub(super) rekey: RekeyPolicy,
     pub(super) unit: Unit,
     pub(super) seed: u64,
+    pub(super) shape: Shape,
 }
 
 impl Sealing {
@@ -133,6 +135,7 @@ impl Sealing {
             rekey,
             unit: Unit::Frame,
             seed: 0,
+            shape: Shape::Off,
         }
     }
 }
@@ -144,6 +147,39 @@ pub(super) fn selection(settings: &Settings) -> Result<Selection> {
         let failure = usage(format!("\"{text}\" says nothing to encrypt"), error.to_string());
         settings.placed("publish.encrypt", failure)
     })
+}
+
+/// The shape of a publisher's traffic.
+pub(super) fn shape(settings: &Settings) -> Result<Shape> {
+    let shape: Shape = settings
+        .config
+        .publish
+        .shape
+        .parse()
+        .map_err(|failure| settings.placed("publish.shape", failure))?;
+    if !shape.is_off() && selection(settings)? != Selection::All {
+        let failure = usage(
+            format!(
+                "--shape {shape} hides sizes and times, and --encrypt {} shows pictures",
+                settings.config.publish.encrypt
+            ),
+            "leave one of them out",
+        );
+        return Err(settings.placed("publish.shape", failure));
+    }
+    Ok(shape)
+}
+
+/// Checks that a shape fits the carrier.
+pub(super) fn check_carrier(settings: &Settings, shape: Shape, quic: bool) -> Result<()> {
+    if shape.cells().is_none() || !quic {
+        return Ok(());
+    }
+    let failure = usage(
+        format!("--shape {shape} is not possible over quic://, whose packets have times and sizes of their own"),
+        "use tcp:// or udp://",
+    );
+    Err(settings.placed("publish.shape", failure))
 }
 
 /// The unit of sealing, if the user has set one.
@@ -268,7 +304,7 @@ pub(super) fn check(settings: &Settings) -> Result<()> {
     suites(settings)?;
     offered_mechanisms(settings)?;
     rekey(settings)?;
-    selection(settings)?;
+    shape(settings)?;
     unit(settings)?;
     rate(config)?;
     meter(settings)?;

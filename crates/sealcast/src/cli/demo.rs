@@ -2,11 +2,19 @@
 
 use super::args::DemoArgs;
 use super::{build, shutdown};
+use crate::config::Settings;
 use crate::failure::Result;
+use crate::run::Shape;
 use crate::run::demo::{DemoOptions, demo};
 
 pub(super) fn run(args: DemoArgs) -> Result<()> {
     shutdown::runtime()?.block_on(run_async(args))
+}
+
+/// The shape of the demo's traffic.
+fn shape(settings: &Settings) -> Result<Shape> {
+    let shape = settings.config.demo.shape.parse();
+    shape.map_err(|failure| settings.placed("demo.shape", failure))
 }
 
 async fn run_async(args: DemoArgs) -> Result<()> {
@@ -17,6 +25,7 @@ async fn run_async(args: DemoArgs) -> Result<()> {
         source: configured.source.clone(),
         headless: configured.headless,
         page: args.page,
+        shape: shape(&settings)?,
         suites: build::offered_suites(&args.session, &settings)?,
         mechanisms: build::offered_mechanisms(&settings)?,
         observe: build::observe(&settings)?,

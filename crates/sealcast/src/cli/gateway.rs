@@ -25,7 +25,7 @@ use crate::run::gateway::{
     CameraAt, CameraGatewayOptions, Cameras, Renewal, ViewerGatewayOptions, camera_gateway, check_selection,
     viewer_gateway,
 };
-use crate::run::{Observation, RuntimeSettings, build_info};
+use crate::run::{Observation, RuntimeSettings, Shape, build_info};
 use crate::source::rtsp::RtspOptions;
 use crate::transport::{DEFAULT_LATENCY_MS, Listener, Mtu};
 
@@ -48,6 +48,7 @@ async fn run_camera(args: GatewayCameraArgs) -> Result<()> {
     let cameras = cameras(&args, &settings)?;
     let selection = selection(&settings)?;
     let sealing = publish::publisher_sealing(&settings)?;
+    refuse_shape(&settings, sealing.shape)?;
     let mut offer = build::own_offer(&args.session, sealing, &settings)?;
     let terms = peers::invite_terms(&settings)?;
     let control = publish::control_socket(&settings.config)?;
@@ -101,6 +102,16 @@ async fn run_camera(args: GatewayCameraArgs) -> Result<()> {
         never = shutdown::on_hangup(hangups, read_again) => match never {},
     };
     observing.finish(outcome)
+}
+
+/// A gateway passes on packets as cameras make them, which no constant rate can promise to carry.
+fn refuse_shape(settings: &Settings, shape: Shape) -> Result<()> {
+    if shape.is_off() {
+        return Ok(());
+    }
+    let what = format!("a gateway cannot send with --shape {shape}: it passes on packets as cameras make them");
+    let hint = "publish the camera with `sealcast publish rtsp://…`, or set publish.shape to off";
+    Err(settings.placed("publish.shape", Failure::new(FailureKind::Usage, what, hint)))
 }
 
 /// The selection of the parts to encrypt; a gateway cannot select by frames or headers.

@@ -18,7 +18,8 @@ use crate::keys::entropy;
 use crate::meter::metrics::Metrics;
 use crate::private_file::{read_secret_line, write_secret};
 use crate::run::{
-    Admission, ControlSocket, Observation, PublishOptions, QueueLimits, RuntimeSettings, Viewers, build_info, publish,
+    Admission, ControlSocket, Observation, PublishOptions, QueueLimits, RuntimeSettings, Shape, Viewers, build_info,
+    publish,
 };
 use crate::source;
 use crate::transport::{ListenUrl, Listener, Mtu};
@@ -53,8 +54,9 @@ async fn run_async(args: PublishArgs) -> Result<()> {
     let metrics = Metrics::new(build_info());
     let (viewers, mut ticket) = viewers(&settings, &offer.identity, metrics.clone())?;
     offer.unit = unit_in_force(&settings, scheme_of_datagrams(&viewers))?;
+    build::check_carrier(&settings, offer.shape, is_quic(&viewers))?;
     // Open the source first, so that the ticket is handed out only when there is something to see.
-    let source = open_source(source_url.clone()).await?;
+    let source = open_source(source_url.clone(), offer.shape).await?;
     if let Some(ticket) = &mut ticket {
         if configured.invite && !configured.open {
             ticket.invite = Some(admission.invite(terms)?);
@@ -67,6 +69,7 @@ async fn run_async(args: PublishArgs) -> Result<()> {
     observation.setting("source", &source_url);
     observation.setting("peer", &peer.to_string());
     observation.setting("unit", &offer.unit.to_string());
+    observation.setting("shape", &offer.shape.to_string());
     if let Some(seed) = configured.encrypt_seed {
         observation.setting("encrypt_seed", &seed.to_string());
     }
@@ -108,6 +111,7 @@ pub(super) fn publisher_sealing(settings: &Settings) -> Result<build::Sealing> {
         rekey: build::rekey(settings)?,
         unit: build::unit(settings)?.unwrap_or(Unit::Frame),
         seed: seed.map_or_else(|| entropy::random().map(u64::from_be_bytes), Ok)?,
+        shape: build::shape(settings)?,
     })
 }
 
@@ -118,6 +122,13 @@ fn scheme_of_datagrams(viewers: &Viewers) -> Option<&'static str> {
         Viewers::Connect(ticket) => ticket.transport == TransportKind::Udp,
     };
     udp.then_some("udp")
+}
+
+fn is_quic(viewers: &Viewers) -> bool {
+    match viewers {
+        Viewers::Listen { listener, .. } => matches!(listener, Listener::Quic(_)),
+        Viewers::Connect(ticket) => ticket.transport == TransportKind::Quic,
+    }
 }
 
 /// The unit of sealing for the viewers' transport. Frames do not fit in datagrams: there the default is packets, and
@@ -171,16 +182,19 @@ fn with_bitrate(mut url: String, config: &Config) -> String {
 }
 
 /// Open the source on a separate thread, which may block.
-pub(super) async fn open_source(url: String) -> Result<Box<dyn source::Source>> {
-    tokio::task::spawn_blocking(move || source::open(&url))
-        .await
-        .map_err(|error| {
-            Failure::new(
-                FailureKind::Internal,
-                format!("opening the source failed ({error})"),
-                "please report this",
-            )
-        })?
+pub(super) async fn open_source(url: String, shape: Shape) -> Result<Box<dyn source::Source>> {
+    let open = move || {
+        let mut source = source::open(&url)?;
+        shape.prepare(&mut *source)?;
+        Ok(source)
+    };
+    tokio::task::spawn_blocking(open).await.map_err(|error| {
+        Failure::new(
+            FailureKind::Internal,
+            format!("opening the source failed ({error})"),
+            "please report this",
+        )
+    })?
 }
 
 /// The origin of the viewers, and the ticket to hand out if they connect to us.

@@ -32,6 +32,11 @@ impl JpegRate {
         }
     }
 
+    /// The lowest quality used where `best` is the highest, 1 to 100.
+    pub fn lowest(best: u8) -> u8 {
+        best.clamp(1, MIN_QUALITY as u8)
+    }
+
     /// Set the target to this many bits per second, with a quality between 5 and the initial one; if quality 5 is
     /// still too large, the target is exceeded. Changes of less than a tenth are ignored.
     pub fn set_bitrate(&mut self, bits_per_second: u64) {

@@ -134,6 +134,11 @@ options! {
         /// The rest is authenticated, but anybody on the network can see it: for measurements only
         encrypt: String { flag("encrypt", "SELECTION", PUBLISHERS).default("all").study() }
 
+        /// What the sizes and times of records tell (docs/shaping.md): off; pad:BYTES (16 to 1048576) or pad:padme, which
+        /// hide exact sizes and not activity; or constant:RATE (64kbit to 200mbit, over TCP and UDP), which shows only
+        /// that there is a stream
+        shape: String { flag("shape", "SHAPE", PUBLISH).default("off").example("constant:2mbit") }
+
         /// Seed that makes the random choice of rate:PERCENT repeatable: a whole number from 0 to 9223372036854775807
         encrypt_seed: Option<u64> {
             flag("encrypt-seed", "N", PUBLISHERS).unset("every run chooses anew").example("1").study()
@@ -186,6 +191,9 @@ options! {
 
         /// Stop after this many seconds, at least 1. --seconds overrides it
         seconds: Option<NonZeroU64> { key().unset("it runs until interrupted").example("30") }
+
+        /// What the sizes and times of records tell, as for `publish`
+        shape: String { flag("shape", "SHAPE", DEMO).default("off").example("constant:2mbit") }
 
         /// Serve no page; print the figures at the end
         headless: bool { on_flag("headless", DEMO) }

@@ -7,6 +7,7 @@ use sealcast_proto::session::{InboundCounts, OutboundCounts};
 use super::families::{self, Counts, Seconds, seconds};
 use super::labels::{Direction, MediaPacket, MediaStream};
 use super::metrics::Metrics;
+use super::shape::ShapeMeter;
 
 /// The metric families in the registry.
 pub(super) struct Delivery {
@@ -16,6 +17,7 @@ pub(super) struct Delivery {
     loss: Seconds,
     target: Seconds,
     source: Seconds,
+    pub(super) shape: ShapeMeter,
 }
 
 impl Delivery {
@@ -26,6 +28,7 @@ impl Delivery {
         let loss = "Share of media packets that the path loses, smoothed, 0 to 1";
         let target = "What the path is estimated to carry, bit/s";
         let source = "What bit rate the source is asked for, bit/s";
+        let shape = ShapeMeter::register(registry);
         Self {
             packets: Counts::register(registry, "media_packets", packets, "what", MediaPacket::NAMES),
             streams: Counts::register(registry, "media_streams", streams, "what", MediaStream::NAMES),
@@ -33,6 +36,7 @@ impl Delivery {
             loss: seconds(registry, "path_loss_ratio", loss),
             target: seconds(registry, "path_target_bits_per_second", target),
             source: seconds(registry, "source_target_bits_per_second", source),
+            shape,
         }
     }
 }

@@ -50,6 +50,8 @@ label_values! {
         Config => "config",
         /// A control message.
         Control => "control",
+        /// Records of a stream whose traffic is constant, or pieces of them, in a record of constant size.
+        Cell => "cell",
     }
 }
 
@@ -74,6 +76,8 @@ label_values! {
         Malformed => "malformed",
         /// The record claims not to be encrypted.
         Cleartext => "cleartext",
+        /// It came outside of cells from a peer that sends cells.
+        OutsideCell => "outside_cell",
         /// There is no key for its epoch.
         UnknownEpoch => "unknown_epoch",
         /// Opened before, or too old to tell.

@@ -13,5 +13,6 @@ pub mod probe_rows;
 pub mod report;
 pub mod resources;
 pub mod serve;
+pub mod shape;
 pub mod stage;
 pub mod statistics;

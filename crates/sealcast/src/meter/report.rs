@@ -14,6 +14,7 @@ use super::logs::LogSummary;
 use super::metrics::{BuildInfo, Metrics, Totals};
 use super::paired::PairedSummary;
 use super::resources::ResourceSummary;
+use super::shape::ShapeReport;
 use super::stage::StageSnapshot;
 use crate::config::secrets::redact;
 use crate::failure::{Failure, FailureKind, Result};
@@ -94,6 +95,8 @@ pub struct Report {
     pub totals: Totals,
     /// Statistics by stage, for the stages that recorded anything.
     pub stages: BTreeMap<&'static str, StageSnapshot>,
+    /// Cells, if the traffic was shaped to be constant.
+    pub shape: Option<ShapeReport>,
     /// The peer's clock, if it was estimated.
     pub clock: Option<ClockReport>,
     /// What the kernel says of this machine's wall clock at the start and at the end of the run; `null` if it could
@@ -127,6 +130,7 @@ impl Report {
             handshakes_omitted: 0,
             totals: Totals::default(),
             stages: BTreeMap::new(),
+            shape: None,
             clock: None,
             kernel_clock: [None; 2],
             resources: None,
@@ -167,6 +171,7 @@ impl Report {
     /// Copies all counters and stage statistics.
     pub fn take_metrics(&mut self, metrics: &Metrics) {
         self.totals = metrics.totals();
+        self.shape = metrics.shape_report();
         self.stages = metrics
             .stages()
             .snapshots()

@@ -33,6 +33,9 @@ pub enum Stage {
     /// From the sealed records until the last of them is handed to the network, including the time for which they are
     /// held back to pace them.
     Send,
+    /// With a constant rate: from the sealed records until the last cell that holds a part of them is due. It is a part
+    /// of send.
+    Shape,
     /// From the frame's passage to the network until its last record arrives at the viewer, by the viewer's corrected
     /// clock. Where it is not known how long sealing and sending took, it includes them.
     Network,
@@ -62,13 +65,14 @@ pub enum Stage {
 
 impl Stage {
     /// All stages, in the order in which a frame passes them.
-    pub const ALL: [Self; 16] = [
+    pub const ALL: [Self; 17] = [
         Self::Capture,
         Self::Encode,
         Self::Queue,
         Self::Forward,
         Self::Seal,
         Self::Send,
+        Self::Shape,
         Self::Network,
         Self::Link,
         Self::Reassembly,
@@ -90,6 +94,7 @@ impl Stage {
             Self::Forward => "forward",
             Self::Seal => "seal",
             Self::Send => "send",
+            Self::Shape => "shape",
             Self::Network => "network",
             Self::Link => "link",
             Self::Reassembly => "reassembly",

@@ -10,7 +10,9 @@ use std::time::{Duration, Instant};
 
 use sealcast_proto::clock::ClockEstimate;
 use sealcast_proto::seal::Refusal;
-use sealcast_proto::session::{Elsewhere, Event, Handled, Input, Output, SealedRecords, Session, SessionError};
+use sealcast_proto::session::{
+    Elsewhere, Event, Handled, Input, Output, SealedRecords, Session, SessionError, ShapeCounts,
+};
 use sealcast_proto::unit::Assembled;
 use sealcast_proto::wire::{AddressBytes, CloseReason, LENGTH_PREFIX, MessageLength, write_framed};
 
@@ -24,6 +26,7 @@ use crate::keys::entropy;
 use crate::meter::labels::{Direction, OpenFailure, RecordKind};
 use crate::meter::metrics::Metrics;
 use crate::meter::resources::thread_cpu_time;
+use crate::meter::stage::Stage;
 use crate::transport::{Progress, Transport};
 
 /// Seal the next frame only while fewer bytes than this are queued: a sealed frame can no longer be dropped.
@@ -102,6 +105,8 @@ pub struct Connection<T> {
     pub(super) exchange: Exchange,
     /// When the work that goes on began, until the session is established.
     since: Instant,
+    /// Counters of the session's cells at the last update of the metrics.
+    counted_cells: ShapeCounts,
     /// What the session adds to the phase of the stream, if somebody observes that.
     phase: Option<SessionPhase>,
 }
@@ -125,6 +130,7 @@ impl<T: Transport> Connection<T> {
             refused: 0,
             exchange: Exchange::default(),
             since: Instant::now(),
+            counted_cells: ShapeCounts::default(),
             phase: None,
         }
     }
@@ -218,6 +224,7 @@ impl<T: Transport> Connection<T> {
 
     fn finish_work(&mut self, received: Result<(), Ended>, listener: &mut impl Listener) -> Result<(), Ended> {
         let caught_up = self.catch_up(listener);
+        self.note_cells();
         let flushed = self.flush().map_err(Ended::Carrier);
         received.and(caught_up)?;
         if self.session.holds_media() && self.send_packets()? {
@@ -239,6 +246,17 @@ impl<T: Transport> Connection<T> {
             return Err(Ended::Eof);
         }
         flushed
+    }
+
+    /// Count what the session's cells did since the last call.
+    fn note_cells(&mut self) {
+        let Some(counts) = self.session.shape_counts() else {
+            return;
+        };
+        self.metrics.shaped(&mut self.counted_cells, counts);
+        while let Some(wait) = self.session.take_shape_wait() {
+            self.metrics.record_stage(Stage::Shape, wait);
+        }
     }
 
     /// Tell the session that all received media has been processed, unless more waits to be read.
@@ -322,6 +340,7 @@ impl<T: Transport> Connection<T> {
         }
         let now = self.clock.at(arrived);
         if now.monotonic >= self.deadline && !self.session.is_over() {
+            self.session.carrier_holds(self.transport.backlog());
             self.session.handle(now, Input::Timeout).map_err(Ended::Session)?;
         }
         Ok(())
@@ -335,12 +354,18 @@ impl<T: Transport> Connection<T> {
                 Output::Transmit(message) => {
                     let length = (LENGTH_PREFIX + message.len()) as u64;
                     write_framed(self.transport.outgoing(), &message);
-                    self.control_backlog.control(length);
+                    let shaped = self.session.is_shaped();
+                    if shaped {
+                        self.control_backlog.frame(length);
+                    } else {
+                        self.control_backlog.control(length);
+                    }
                     if handshaking || !self.session.is_established() {
                         self.exchange.begin(self.since, self.phase.as_mut());
                         self.exchange.sent += length;
                     } else {
-                        self.metrics.record_sealed(RecordKind::Control, length, overhead(0));
+                        let kind = if shaped { RecordKind::Cell } else { RecordKind::Control };
+                        self.metrics.record_sealed(kind, length, overhead(0));
                     }
                 }
                 Output::Challenge(message) => {
@@ -466,7 +491,9 @@ impl<T: Transport> Connection<T> {
     /// True if the next frame can be sealed. A sealed frame can no longer be dropped, so few bytes may be queued
     /// ahead of it.
     pub fn ready_for_frame(&self) -> bool {
-        let low = if self.session.holds_media() {
+        let low = if let Some(room) = self.session.shape_room() {
+            room
+        } else if self.session.holds_media() {
             HELD_LOW
         } else {
             BACKLOG_LOW
@@ -504,6 +531,10 @@ impl<T: Transport> Connection<T> {
                 Output::Event(_) | Output::Media(_) | Output::Challenge(_) | Output::Follow => {}
                 Output::Timeout(_) => break,
             }
+        }
+        if !self.transport.is_datagram() {
+            // The last cells leave at their times.
+            let _ = tokio::time::timeout(patience, self.repeat_goodbye()).await;
         }
         // Stop once the other end has closed: `wait` would return at once, and the loop would spin.
         let flush = async {

@@ -40,6 +40,8 @@ const NO_TARGET: u64 = u64::MAX;
 struct Viewer {
     id: u64,
     queue: Arc<FrameQueue<Arc<Frame>>>,
+    /// Bytes that wait for cells of its session.
+    in_cells: usize,
 }
 
 struct State {
@@ -118,12 +120,30 @@ impl Hub {
         state.viewers.push(Viewer {
             id,
             queue: Arc::clone(&queue),
+            in_cells: 0,
         });
         self.metrics.set_viewers(state.viewers.len());
         drop(state);
         self.request_keyframe();
         self.joined.notify_all();
         (id, queue)
+    }
+
+    /// Set the bytes that wait for cells of a viewer's session.
+    pub(super) fn set_in_cells(&self, id: u64, bytes: usize) {
+        let mut state = self.lock();
+        if let Some(viewer) = state.viewers.iter_mut().find(|viewer| viewer.id == id) {
+            viewer.in_cells = bytes;
+        }
+    }
+
+    /// True if more than `most` bytes wait for one of the viewers.
+    pub(super) fn holds_more_than(&self, most: usize) -> bool {
+        let state = self.lock();
+        state
+            .viewers
+            .iter()
+            .any(|viewer| viewer.queue.bytes() + viewer.in_cells > most)
     }
 
     pub(super) fn leave(&self, id: u64) {

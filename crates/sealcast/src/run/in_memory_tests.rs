@@ -42,6 +42,7 @@ fn offer(seed: u8) -> Offer {
         rekey: RekeyPolicy::default(),
         unit: Unit::Frame,
         selection_seed: 0,
+        shape: super::Shape::Off,
         known: KnownPeers::nowhere(),
     }
 }

@@ -62,7 +62,11 @@ impl MediaSender {
 
     /// Record the session's counters of sent media.
     pub(super) fn record_counts(&mut self, session: &Session, observation: &Observation) {
-        if let Some(counts) = session.outbound_counts() {
+        if let Some(mut counts) = session.outbound_counts() {
+            if session.is_shaped() {
+                // They left in cells, which are counted themselves.
+                counts.bytes = self.counted.bytes;
+            }
             observation.metrics.media_left(&mut self.counted, counts);
         }
     }

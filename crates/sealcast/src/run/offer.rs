@@ -11,6 +11,7 @@ use sealcast_proto::wire::Ticket;
 
 use super::Observation;
 use super::delay_rate::DelayBasedRate;
+use super::shape::Shape;
 use crate::failure::{Failure, FailureKind, Result};
 use crate::keys::entropy;
 use crate::keys::peers::{KnownEnd, KnownPeers};
@@ -64,6 +65,8 @@ pub struct Offer {
     pub unit: Unit,
     /// Seed of the random draws of a selection by rate; not a secret.
     pub selection_seed: u64,
+    /// What the sizes and times of the records show.
+    pub shape: Shape,
     /// Where this end keeps the secrets of its enrolments, when it connects.
     pub known: KnownPeers,
 }
@@ -101,6 +104,7 @@ impl Offer {
             delivery: carrier_config.suited_delivery(),
             unit: self.unit,
             selection_seed: self.selection_seed,
+            shape: self.shape.cells(),
         }
     }
 

@@ -101,7 +101,13 @@ impl Publisher {
         let rate = first_rate(&mut *source, options.rate);
         let hub = Hub::new(options.queue, observation.metrics.clone()).with_rate(rate);
         let hub = Arc::new(hub);
-        let source = source_thread::start(source, Arc::clone(&hub), observation.metrics.clone(), frame_tap)?;
+        let source = source_thread::start(
+            source,
+            Arc::clone(&hub),
+            observation.metrics.clone(),
+            frame_tap,
+            options.offer.shape,
+        )?;
         let shared = PublisherState {
             hub,
             observation,

@@ -42,7 +42,10 @@ impl Controlled for PublisherState {
         self.hub.frames()
     }
 
-    fn check(&self, _: Selection) -> Result<(), &'static str> {
+    fn check(&self, selection: Selection) -> Result<(), &'static str> {
+        if !self.offer.shape.is_off() && selection != Selection::All {
+            return Err("with a shape everything is encrypted: restart with --shape off to leave something in clear");
+        }
         Ok(())
     }
 

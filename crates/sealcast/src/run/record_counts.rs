@@ -65,6 +65,7 @@ pub(super) fn describe(message: &[u8], datagrams: bool, stream: bool) -> Describ
         kind: record.and_then(Kind::of).map(|kind| match kind {
             Kind::Media => RecordKind::Media,
             Kind::Control => RecordKind::Control,
+            Kind::Cell => RecordKind::Cell,
         }),
         in_clear: false,
     }
@@ -74,6 +75,7 @@ pub(super) fn open_failure(reason: Refusal) -> OpenFailure {
     match reason {
         Refusal::Malformed => OpenFailure::Malformed,
         Refusal::Cleartext => OpenFailure::Cleartext,
+        Refusal::OutsideCell => OpenFailure::OutsideCell,
         Refusal::UnknownEpoch => OpenFailure::UnknownEpoch,
         Refusal::Replay => OpenFailure::Replay,
         Refusal::Tag => OpenFailure::Tag,

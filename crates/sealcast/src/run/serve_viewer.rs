@@ -218,6 +218,10 @@ impl ViewerRole {
         }
         if let Some(subscription) = &self.subscription {
             task.connection.session.media_waits(subscription.queue.bytes());
+            if task.connection.session.is_shaped() {
+                let waits = task.connection.session.media_backlog();
+                self.shared.hub.set_in_cells(subscription.id, waits);
+            }
         }
         let finished = self
             .subscription
@@ -240,7 +244,9 @@ impl ViewerRole {
         let subscription = self.subscription.as_ref()?;
         let frame = subscription.queue.pop()?;
         let waited = frame.encoded.elapsed();
-        if !task.connection.session.holds_media() || waited < MOST_WAIT {
+        let session = &task.connection.session;
+        let may_drop = session.holds_media() || session.is_shaped();
+        if !may_drop || waited < MOST_WAIT {
             if let Some(delay_rate) = &mut self.delay_rate {
                 delay_rate.frame(waited);
             }
@@ -250,6 +256,9 @@ impl ViewerRole {
         if skipped.dropped > 0 {
             let metrics = &self.shared.observation.metrics;
             metrics.record_dropped(DropCause::Queue, skipped.dropped as u64);
+            if task.connection.session.is_shaped() {
+                metrics.shape_dropped(skipped.dropped as u64);
+            }
             if let Some(delay_rate) = &mut self.delay_rate {
                 delay_rate.dropped();
             }
@@ -356,6 +365,7 @@ impl ViewerRole {
                 previous_send,
                 capture: nanos_u32(frame.captured.saturating_duration_since(frame.began)),
                 stamp: frame.stamp,
+                padding: self.shared.offer.shape.padding(frame.data.len()),
                 ..Preamble::default()
             },
             data: &frame.data,

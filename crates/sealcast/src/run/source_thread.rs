@@ -5,6 +5,7 @@ use std::thread::JoinHandle;
 
 use super::Hub;
 use super::hub::SourceEnd;
+use super::shape::{Capacity, Shape};
 use crate::failure::{Failure, FailureKind, Result};
 use crate::media::Frame;
 use crate::meter::metrics::Metrics;
@@ -20,10 +21,21 @@ pub(super) fn start(
     hub: Arc<Hub>,
     metrics: Metrics,
     mut tap: Option<Tap>,
+    shape: Shape,
 ) -> Result<JoinHandle<()>> {
     hub.set_info(source.info());
+    if let Some(most) = shape.most_waiting(&source.info()) {
+        let (hub, metrics) = (Arc::clone(&hub), metrics.clone());
+        source.skip_if(Box::new(move || {
+            let skip = hub.holds_more_than(most);
+            if skip {
+                metrics.picture_skipped();
+            }
+            skip
+        }));
+    }
     let body = move || {
-        let end = match contain(|| pump(&mut *source, &hub, &metrics, &mut tap)) {
+        let end = match contain(|| pump(&mut *source, &hub, &metrics, &mut tap, shape.capacity())) {
             Ok(()) => SourceEnd::Complete,
             Err(failure) => SourceEnd::Failed(failure),
         };
@@ -38,7 +50,13 @@ pub(super) fn start(
         })
 }
 
-fn pump(source: &mut dyn Source, hub: &Hub, metrics: &Metrics, tap: &mut Option<Tap>) -> Result<()> {
+fn pump(
+    source: &mut dyn Source,
+    hub: &Hub,
+    metrics: &Metrics,
+    tap: &mut Option<Tap>,
+    mut capacity: Capacity,
+) -> Result<()> {
     let mut number = 0;
     let mut info = source.info();
     // The source starts at its own rate.
@@ -56,6 +74,7 @@ fn pump(source: &mut dyn Source, hub: &Hub, metrics: &Metrics, tap: &mut Option<
             tracing::trace!(target, follows, "another bit rate was asked of the source");
         }
         let Some(mut frame) = source.next()? else { break };
+        capacity.made(&frame)?;
         // Number the frames as they are published: a gap then always means a loss after this point.
         frame.number = number;
         number += 1;
@@ -163,7 +182,7 @@ mod tests {
             made: 0,
             asked: Arc::clone(&asked),
         };
-        let thread = start(Box::new(source), hub, metrics, None).expect("a thread");
+        let thread = start(Box::new(source), hub, metrics, None, Shape::Off).expect("a thread");
         thread.join().expect("it ends");
         assert_eq!(*asked.lock().expect("no panic before"), [500_000, u64::MAX]);
     }
@@ -172,7 +191,7 @@ mod tests {
     fn a_source_that_crashes_ends_the_stream_with_a_failure() {
         let metrics = Metrics::new(build_info());
         let hub = Arc::new(Hub::new(QueueLimits::default(), metrics.clone()));
-        let thread = start(Box::new(Crashing), Arc::clone(&hub), metrics, None).expect("a thread");
+        let thread = start(Box::new(Crashing), Arc::clone(&hub), metrics, None, Shape::Off).expect("a thread");
         thread.join().expect("the panic was contained");
         let failed = |end: &SourceEnd| matches!(end, SourceEnd::Failed(failure) if failure.kind == FailureKind::Source);
         assert!(hub.end().as_ref().is_some_and(failed));

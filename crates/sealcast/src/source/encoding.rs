@@ -12,7 +12,9 @@ pub(super) const MIN_BITRATE: u32 = 20_000;
 const MAX_BITRATE: u32 = 200_000_000;
 
 /// Quantisation parameters that the encoder keeps to: below 12 it does not go.
-const QUANTIZERS: std::ops::RangeInclusive<u8> = 12..=51;
+const QUANTIZERS: std::ops::RangeInclusive<u8> = 12..=COARSEST;
+/// The highest of H.264 (ITU-T H.264, 7.4.2.2).
+const COARSEST: u8 = 51;
 
 /// Bit rate unless the user names another, per second.
 const USUAL_BITRATE: u32 = 1_500_000;
@@ -96,6 +98,25 @@ impl Encoding {
         }
         settings.quantizer = self.quantizer;
         settings
+    }
+
+    /// For a stream whose traffic is constant: `bits_per_second` all the time, and keyframes only on request.
+    pub(super) fn constant(bits_per_second: u64) -> Self {
+        Self {
+            // Less is below what any picture takes, and the caller refuses it.
+            bitrate: u32::try_from(bits_per_second).unwrap_or(u32::MAX).max(MIN_BITRATE),
+            bitrate_max: None,
+            gop: Some(0),
+            quantizer: None,
+        }
+    }
+
+    /// The same at the lowest quality, to measure what pictures take at least.
+    pub(super) fn lowest(self) -> Self {
+        Self {
+            quantizer: Some(COARSEST),
+            ..self
+        }
     }
 
     /// True if the encoder follows what the paths to the viewers carry.

@@ -32,8 +32,17 @@ pub use rtsp::RtspSource;
 pub(crate) use url::{Options, file_path};
 pub use url::{SOURCE_URLS, SourceUrl, open, parse_rate};
 
+use std::time::Duration;
+
 use crate::failure::{Failure, FailureKind, Result};
 use crate::media::{Frame, StreamInfo};
+
+/// Returns true if the next picture should not be encoded.
+pub type Skip = Box<dyn Fn() -> bool + Send>;
+
+/// The longest time for which pictures are left out one after the other, however much waits: the viewers' queues drop
+/// what is too much then.
+const SKIP_PATIENCE: Duration = Duration::from_secs(1);
 
 /// Produces frames. Runs on a separate thread, so its methods may block, but must return a frame or a failure within
 /// [`SOURCE_PATIENCE`].
@@ -61,6 +70,23 @@ pub trait Source: Send {
         false
     }
 
+    /// Aim at this many bits per second all the time, with keyframes only on request, for a stream whose traffic is
+    /// constant. Called before the first frame. Returns the bits per second at the lowest quality; `None` if the source
+    /// does not encode, or does not know its pictures yet.
+    ///
+    /// # Errors
+    /// The encoder does not start.
+    fn aim_at(&mut self, bits_per_second: u64) -> Result<Option<u64>> {
+        let _ = bits_per_second;
+        Ok(None)
+    }
+
+    /// Ask `skip` just before each picture is encoded, and leave the picture out if it says so. Sources that do not
+    /// encode cannot: frames that depend on it follow.
+    fn skip_if(&mut self, skip: Skip) {
+        let _ = skip;
+    }
+
     /// True if the source may wait without loss until somebody watches (a file played once); false if it must run on
     /// (a camera).
     fn waits_for_viewers(&self) -> bool {
@@ -84,4 +110,4 @@ pub(crate) fn contain<T>(work: impl FnOnce() -> Result<T>) -> Result<T> {
 }
 
 /// A source that is silent for this long must report a failure.
-pub const SOURCE_PATIENCE: std::time::Duration = std::time::Duration::from_secs(10);
+pub const SOURCE_PATIENCE: Duration = Duration::from_secs(10);

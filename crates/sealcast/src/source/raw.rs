@@ -12,7 +12,7 @@ use super::coded::{ASSUMED_RATE, MediaError, Result as MediaResult, at_rate};
 use super::file::{FileOptions, failure};
 use super::pace::Pacer;
 use super::y4m::Y4mReader;
-use super::{Encoding, Source};
+use super::{Encoding, SKIP_PATIENCE, Skip, Source};
 use crate::codec::H264Encoder;
 use crate::failure::{Failure, Result};
 use crate::media::{Codec, Frame, FrameRate, Picture, StampKind, StreamInfo};
@@ -33,6 +33,8 @@ pub struct RawSource<R> {
     /// Opens the stream again at its end; `None` to stop there.
     again: Option<Again<R>>,
     waits_for_viewers: bool,
+    /// Says whether to leave out the next picture.
+    skip: Option<Skip>,
     /// Turns an error into a failure that names the file or stream.
     told: Box<dyn Fn(&MediaError) -> Failure + Send>,
 }
@@ -68,6 +70,7 @@ impl<R: Read> RawSource<R> {
             number: 0,
             again: None,
             waits_for_viewers: false,
+            skip: None,
             told: Box::new(told),
         })
     }
@@ -122,13 +125,22 @@ impl<R: Read + Send> Source for RawSource<R> {
     }
 
     fn next(&mut self) -> Result<Option<Frame>> {
-        let Some(picture) = self.next_picture().map_err(|error| (self.told)(&error))? else {
-            return Ok(None);
+        let mut skips = 0;
+        let (picture, media_time) = loop {
+            let Some(picture) = self.next_picture().map_err(|error| (self.told)(&error))? else {
+                return Ok(None);
+            };
+            let media_time = at_rate(self.number, self.rate);
+            if let Some(pacer) = &mut self.pacer {
+                pacer.sleep_until(media_time);
+            }
+            let skip = self.skip.as_ref().is_some_and(|skip| skip());
+            if !skip || at_rate(skips, self.rate) >= SKIP_PATIENCE {
+                break (picture, media_time);
+            }
+            skips += 1;
+            self.number += 1;
         };
-        let media_time = at_rate(self.number, self.rate);
-        if let Some(pacer) = &mut self.pacer {
-            pacer.sleep_until(media_time);
-        }
         let captured = Instant::now();
         let (data, keyframe) = self.encoder.encode(&picture)?;
         self.number += 1;
@@ -151,6 +163,18 @@ impl<R: Read + Send> Source for RawSource<R> {
     fn set_bitrate(&mut self, bits_per_second: u64) -> bool {
         self.encoder.set_bitrate(self.encoding.within(bits_per_second));
         self.encoding.follows()
+    }
+
+    /// What the pictures take at least is known when they come.
+    fn aim_at(&mut self, bits_per_second: u64) -> Result<Option<u64>> {
+        self.encoding = Encoding::constant(bits_per_second);
+        let (width, height) = (self.reader.width, self.reader.height);
+        self.encoder = H264Encoder::new(self.encoding.settings(width, height, self.rate))?;
+        Ok(None)
+    }
+
+    fn skip_if(&mut self, skip: Skip) {
+        self.skip = Some(skip);
     }
 
     fn waits_for_viewers(&self) -> bool {

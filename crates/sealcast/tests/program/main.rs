@@ -15,6 +15,7 @@ mod quic;
 mod reports;
 mod secrets;
 mod selection;
+mod shape;
 mod slow_viewer;
 mod stages;
 mod study_suites;

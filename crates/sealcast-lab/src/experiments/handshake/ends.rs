@@ -72,6 +72,7 @@ fn config(side: Side, mechanism: &Arc<dyn Mechanism>) -> SessionConfig {
         delivery: Delivery::default(),
         unit: Unit::Frame,
         selection_seed: 0,
+        shape: None,
     }
 }
 

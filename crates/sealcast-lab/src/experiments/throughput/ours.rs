@@ -129,6 +129,7 @@ fn config(suite: Suite, role: Role, side: Side, carrier: session::Carrier) -> Re
         delivery: delivery(),
         unit: Unit::Frame,
         selection_seed: 0,
+        shape: None,
     })
 }
 

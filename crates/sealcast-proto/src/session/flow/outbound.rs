@@ -142,6 +142,8 @@ pub(in crate::session) struct Outbound {
     pub(super) all_came: bool,
     pub(super) tail: TailLossProbe,
     pub(super) counts: OutboundCounts,
+    /// True if packets leave one by one in cells, whose times and sizes are not decided here.
+    pub(super) in_cells: bool,
 }
 
 impl Outbound {
@@ -180,7 +182,19 @@ impl Outbound {
             all_came: true,
             tail: TailLossProbe::default(),
             counts: OutboundCounts::default(),
+            in_cells: false,
         }
+    }
+
+    /// Packets travel in cells from here on, which have room for `limit` bytes. They need no prefix, no pace and no
+    /// rate control: whatever the path is like, the cells are the same. Called before any media.
+    pub(in crate::session) fn travel_in_cells(&mut self, limit: usize) {
+        self.connection = None;
+        self.limit = limit;
+        self.base_limit = limit;
+        self.search = None;
+        self.delivery.rate = None;
+        self.in_cells = true;
     }
 
     /// The peer is at another address: what was known of the path is not true of this one (RFC 9000 §9.4).

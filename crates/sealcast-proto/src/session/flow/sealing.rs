@@ -38,6 +38,8 @@ impl Outbound {
         let most = self.limit - prefix - HEADER_LEN - UNIT_HEADER_LEN - TAG_LEN - repair;
         match unit {
             Unit::Chunk(bytes) => usize::from(bytes).min(most),
+            // Full packets fill cells, and the last one shares its cell.
+            Unit::Frame | Unit::Packet if self.in_cells => most,
             // Equal shares, so that the packets of a frame leave as one run.
             Unit::Frame | Unit::Packet => total
                 .div_ceil(total.div_ceil(most).max(1))
@@ -103,11 +105,13 @@ impl Outbound {
             }
             let preamble = if piece.first { frame.preamble } else { &[] };
             self.prefix(&mut sources.bytes);
-            sealer.seal(
-                meta(flags),
-                &[&header.to_bytes(), preamble, piece.data],
-                &mut sources.bytes,
-            )?;
+            let header = header.to_bytes();
+            let parts: &[&[u8]] = &[&header, preamble, piece.data];
+            if piece.zeros > 0 {
+                sealer.seal(meta(flags), &piece.parts(&parts[..2]), &mut sources.bytes)?;
+            } else {
+                sealer.seal(meta(flags), parts, &mut sources.bytes)?;
+            }
             if index == 0 {
                 sources.size = sources.bytes.len();
             }

@@ -72,7 +72,9 @@ impl Outbound {
         // The window is checked only before a run, so runs are kept short in order to exceed it by little.
         let fit = fit.clamp(
             1,
-            if self.delivery.rate.is_some() {
+            if self.in_cells {
+                1
+            } else if self.delivery.rate.is_some() {
                 MAX_RUN_IN_WINDOW
             } else {
                 (MAX_RUN_BYTES / run.size.max(1)).clamp(1, MAX_RUN)

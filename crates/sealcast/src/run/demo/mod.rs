@@ -20,7 +20,8 @@ use super::publish::{Publisher, Viewers};
 use super::retry::turned_on;
 use super::watch::{PublisherAt, WatchOptions, watch};
 use super::{
-    Admission, Observation, ObserveOptions, Observing, Offer, PublishOptions, QueueLimits, RuntimeSettings, build_info,
+    Admission, Observation, ObserveOptions, Observing, Offer, PublishOptions, QueueLimits, RuntimeSettings, Shape,
+    build_info,
 };
 use crate::failure::{Failure, FailureKind, Result};
 use crate::keys::entropy;
@@ -49,6 +50,8 @@ pub struct DemoOptions {
     pub headless: bool,
     /// URL of the page.
     pub page: String,
+    /// What the sizes and times of records show.
+    pub shape: Shape,
     /// Suites, best first.
     pub suites: Vec<Suite>,
     /// Mechanisms, best first.
@@ -70,8 +73,14 @@ pub async fn demo(options: DemoOptions, stop: watch::Receiver<bool>) -> Result<(
 async fn run(options: &DemoOptions, observing: &Observing, stop: watch::Receiver<bool>) -> Result<()> {
     let observation = observing.observation();
     observation.setting("source", &options.source);
-    let url = options.source.clone();
-    let source = tokio::task::spawn_blocking(move || source::open(&url))
+    observation.setting("shape", &options.shape.to_string());
+    let (url, shape) = (options.source.clone(), options.shape);
+    let open = move || {
+        let mut source = source::open(&url)?;
+        shape.prepare(&mut *source)?;
+        Ok(source)
+    };
+    let source = tokio::task::spawn_blocking(open)
         .await
         .map_err(|error| panicked("opening the source", &error))??;
     let info = source.info();
@@ -136,6 +145,7 @@ fn offer(options: &DemoOptions, identity: Arc<Identity>) -> Offer {
         rekey: RekeyPolicy::default(),
         unit: Unit::Frame,
         selection_seed: 0,
+        shape: options.shape,
         known: KnownPeers::nowhere(),
     }
 }

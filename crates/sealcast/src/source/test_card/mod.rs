@@ -20,7 +20,7 @@ use self::spec::Spec;
 use crate::codec::{H264Encoder, JpegRate, jpeg};
 use crate::failure::{Failure, FailureKind, Result};
 use crate::media::{Codec, Frame, Picture, StampKind, StreamInfo};
-use crate::source::{MIN_BITRATE, Source};
+use crate::source::{Encoding, MIN_BITRATE, SKIP_PATIENCE, Skip, Source};
 
 /// Open a test card from the text after `test:`, which has the form
 /// `[WIDTHxHEIGHT][@FPS][?OPTIONS]`; the options are `codec=h264|mjpeg`, `bitrate=BITS`, `bitrate_max=BITS`,
@@ -58,6 +58,9 @@ impl CardPainter {
     }
 }
 
+/// Pictures by which the lowest bit rate is measured.
+const FLOOR_PICTURES: u64 = 12;
+
 enum Coder {
     H264(Box<H264Encoder>),
     Mjpeg(JpegRate),
@@ -73,6 +76,10 @@ struct TestCard {
     number: u64,
     /// Number of frames made.
     made: u64,
+    /// Says whether to leave out the next picture.
+    skip: Option<Skip>,
+    /// Bit/s that are never exceeded, for a constant rate.
+    aim: Option<u64>,
 }
 
 impl TestCard {
@@ -87,13 +94,7 @@ impl TestCard {
                 "choose a larger picture",
             )
         })?;
-        let coder = match spec.codec {
-            Codec::H264 => {
-                let settings = spec.encoding.settings(spec.width, spec.height, spec.rate);
-                Coder::H264(Box::new(H264Encoder::new(settings)?))
-            }
-            Codec::Mjpeg => Coder::Mjpeg(JpegRate::new(spec.rate, spec.quality)),
-        };
+        let coder = Self::coder(&spec, spec.encoding)?;
         Ok(Self {
             spec,
             card,
@@ -101,7 +102,45 @@ impl TestCard {
             start: None,
             number: 0,
             made: 0,
+            skip: None,
+            aim: None,
         })
+    }
+
+    fn coder(spec: &Spec, encoding: Encoding) -> Result<Coder> {
+        Ok(match spec.codec {
+            Codec::H264 => {
+                let settings = encoding.settings(spec.width, spec.height, spec.rate);
+                Coder::H264(Box::new(H264Encoder::new(settings)?))
+            }
+            Codec::Mjpeg => Coder::Mjpeg(JpegRate::new(spec.rate, spec.quality)),
+        })
+    }
+
+    /// Bit/s at the lowest quality, measured with the first pictures of this card. Keyframes, which come seldom, do not
+    /// count. The clock begins at 0, so that the same card always has the same answer.
+    fn floor(&mut self) -> Result<u64> {
+        let mut lowest = Self::coder(&self.spec, self.spec.encoding.lowest())?;
+        let (mut bytes, mut frames) = (0, 0);
+        for number in 0..=FLOOR_PICTURES {
+            let due = self.due(number);
+            self.card.draw_scene(due);
+            let picture = self.card.draw_clock(CardClock {
+                event: number as u32,
+                wall_us: due.as_micros() as u64,
+            });
+            let (data, keyframe) = match &mut lowest {
+                Coder::H264(encoder) => encoder.encode(picture)?,
+                Coder::Mjpeg(_) => (jpeg::encode(picture, JpegRate::lowest(self.spec.quality))?, false),
+            };
+            if !keyframe {
+                bytes += data.len() as u64;
+                frames += 1;
+            }
+        }
+        let rate = self.spec.rate;
+        let a_second = bytes * 8 * u64::from(rate.numerator) / u64::from(rate.denominator).max(1);
+        Ok(a_second / frames.max(1))
     }
 
     /// Time from the start until a frame is due. Always computed from its number, so that errors do not accumulate.
@@ -109,6 +148,50 @@ impl TestCard {
         let nanos = u128::from(number) * 1_000_000_000 * u128::from(self.spec.rate.denominator);
         // A u64 holds half a millennium in nanoseconds.
         Duration::from_nanos(u64::try_from(nanos / u128::from(self.spec.rate.numerator)).unwrap_or(u64::MAX))
+    }
+
+    /// Wait until a picture is due. Returns its number and its time.
+    fn wait_for_picture(&mut self) -> (u64, Duration) {
+        let start = *self.start.get_or_insert_with(Instant::now);
+        // Late by more than a frame: skip to the frame that is due; the gap in the event IDs shows the loss.
+        let number = self.number.max(self.last_due(start.elapsed()));
+        let media_time = self.due(number);
+        thread::sleep((start + media_time).saturating_duration_since(Instant::now()));
+        (number, media_time)
+    }
+
+    /// Draw and encode the picture of this number.
+    fn picture(&mut self, number: u64, media_time: Duration) -> Result<Frame> {
+        let began = Instant::now();
+        self.card.draw_scene(media_time);
+        // Draw the clock last, so that it shows when the picture was complete. The low bits of the number are enough.
+        let clock = CardClock {
+            event: number as u32,
+            wall_us: wall_us(),
+        };
+        let picture = self.card.draw_clock(clock);
+        let captured = Instant::now();
+        let (data, keyframe) = match &mut self.coder {
+            Coder::H264(encoder) => encoder.encode(picture)?,
+            Coder::Mjpeg(rate) => {
+                let data = jpeg::encode(picture, rate.quality())?;
+                rate.made(data.len());
+                (data, true)
+            }
+        };
+        self.number = number + 1;
+        self.made += 1;
+        let data = Bytes::from(data);
+        Ok(Frame {
+            number,
+            keyframe,
+            media_time,
+            began,
+            stamp: StampKind::ExposureStart,
+            captured,
+            encoded: Instant::now(),
+            data,
+        })
     }
 
     /// Number of the last frame that is due by now.
@@ -140,42 +223,16 @@ impl Source for TestCard {
         if self.spec.frames.is_some_and(|frames| self.made >= frames) {
             return Ok(None);
         }
-        let start = *self.start.get_or_insert_with(Instant::now);
-        // Late by more than a frame: skip to the frame that is due; the gap in the event IDs shows the loss.
-        let number = self.number.max(self.last_due(start.elapsed()));
-        let media_time = self.due(number);
-        thread::sleep((start + media_time).saturating_duration_since(Instant::now()));
-
-        let began = Instant::now();
-        self.card.draw_scene(media_time);
-        // Draw the clock last, so that it shows when the picture was complete. The low bits of the number are enough.
-        let clock = CardClock {
-            event: number as u32,
-            wall_us: wall_us(),
-        };
-        let picture = self.card.draw_clock(clock);
-        let captured = Instant::now();
-        let (data, keyframe) = match &mut self.coder {
-            Coder::H264(encoder) => encoder.encode(picture)?,
-            Coder::Mjpeg(rate) => {
-                let data = jpeg::encode(picture, rate.quality())?;
-                rate.made(data.len());
-                (data, true)
+        let mut skips = 0;
+        loop {
+            let (number, media_time) = self.wait_for_picture();
+            let skip = self.skip.as_ref().is_some_and(|skip| skip());
+            if !skip || self.due(skips) >= SKIP_PATIENCE {
+                return self.picture(number, media_time).map(Some);
             }
-        };
-        self.number = number + 1;
-        self.made += 1;
-        let data = Bytes::from(data);
-        Ok(Some(Frame {
-            number,
-            keyframe,
-            media_time,
-            began,
-            stamp: StampKind::ExposureStart,
-            captured,
-            encoded: Instant::now(),
-            data,
-        }))
+            skips += 1;
+            self.number = number + 1;
+        }
     }
 
     fn request_keyframe(&mut self) {
@@ -185,6 +242,7 @@ impl Source for TestCard {
     }
 
     fn set_bitrate(&mut self, bits_per_second: u64) -> bool {
+        let bits_per_second = bits_per_second.min(self.aim.unwrap_or(u64::MAX));
         match &mut self.coder {
             Coder::H264(encoder) => {
                 encoder.set_bitrate(self.spec.encoding.within(bits_per_second));
@@ -195,6 +253,19 @@ impl Source for TestCard {
                 true
             }
         }
+    }
+
+    fn aim_at(&mut self, bits_per_second: u64) -> Result<Option<u64>> {
+        self.aim = Some(bits_per_second);
+        self.spec.encoding = Encoding::constant(bits_per_second);
+        let floor = self.floor()?;
+        self.coder = Self::coder(&self.spec, self.spec.encoding)?;
+        self.set_bitrate(bits_per_second);
+        Ok(Some(floor))
+    }
+
+    fn skip_if(&mut self, skip: Skip) {
+        self.skip = Some(skip);
     }
 }
 

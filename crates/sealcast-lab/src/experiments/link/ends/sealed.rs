@@ -10,8 +10,8 @@ use sealcast::keys::{entropy, mechanism};
 use sealcast::media::{Codec, Frame, FrameRate, ReceivedFrame, StampKind, StreamInfo};
 use sealcast::meter::metrics::Metrics;
 use sealcast::run::{
-    Admission, Observation, ObserveOptions, Offer, PublishOptions, PublisherAt, QueueLimits, RuntimeSettings, Viewers,
-    WatchOptions, build_info,
+    Admission, Observation, ObserveOptions, Offer, PublishOptions, PublisherAt, QueueLimits, RuntimeSettings, Shape,
+    Viewers, WatchOptions, build_info,
 };
 use sealcast::sink::Sink;
 use sealcast::source::Source;
@@ -218,6 +218,7 @@ fn offer(identity: Arc<Identity>) -> Offer {
         rekey: RekeyPolicy::default(),
         unit: Unit::Frame,
         selection_seed: 0,
+        shape: Shape::Off,
         known: KnownPeers::nowhere(),
     }
 }

@@ -1,0 +1,127 @@
+//! Counters of cells, where the traffic is constant whatever the camera sees.
+
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::registry::Registry;
+use sealcast_proto::session::ShapeCounts;
+use serde::Serialize;
+
+use super::families::{Seconds, counter, seconds};
+use super::metrics::Metrics;
+
+/// The metric families in the registry.
+pub(super) struct ShapeMeter {
+    bytes: Counter,
+    inner: Counter,
+    overhead: Seconds,
+    late: Counter,
+    skipped_ticks: Counter,
+    skipped_pictures: Counter,
+    dropped_frames: Counter,
+    dropped_control: Counter,
+}
+
+/// Cells of a run, for the report.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub struct ShapeReport {
+    /// Bytes of all cells that this end sent, on the wire.
+    pub cell_bytes: u64,
+    /// Bytes that it would have sent without a shape.
+    pub inner_bytes: u64,
+    /// The first divided by the second, minus 1.
+    pub overhead_ratio: f64,
+    /// Ticks that came when the next one was due already.
+    pub late_ticks: u64,
+    /// Ticks at which nothing was sent.
+    pub skipped_ticks: u64,
+    /// Pictures not encoded because too much waited.
+    pub skipped_pictures: u64,
+    /// Frames dropped because they would have waited too long.
+    pub dropped_frames: u64,
+    /// Control messages dropped because too many waited.
+    pub dropped_control: u64,
+}
+
+impl ShapeMeter {
+    pub(super) fn register(registry: &mut Registry) -> Self {
+        let overhead = "Bytes of cells beyond those that would have been sent without a shape, divided by these";
+        let skipped = "Pictures not encoded because too much waited for cells";
+        let dropped = "Frames dropped because they would have waited too long for cells";
+        Self {
+            bytes: counter(registry, "shape_cell_bytes", "Bytes of cells sent, framing included"),
+            inner: counter(
+                registry,
+                "shape_inner_bytes",
+                "Bytes that would have been sent without a shape",
+            ),
+            overhead: seconds(registry, "shape_overhead_ratio", overhead),
+            late: counter(
+                registry,
+                "shape_late_ticks",
+                "Ticks that came when the next one was due",
+            ),
+            skipped_ticks: counter(registry, "shape_skipped_ticks", "Ticks at which nothing was sent"),
+            skipped_pictures: counter(registry, "shape_skipped_pictures", skipped),
+            dropped_frames: counter(registry, "shape_dropped_frames", dropped),
+            dropped_control: counter(registry, "shape_dropped_control", "Control messages dropped"),
+        }
+    }
+}
+
+impl Metrics {
+    /// Counts what a session's cells did since `counted`, and sets `counted` to `counts`.
+    pub fn shaped(&self, counted: &mut ShapeCounts, counts: ShapeCounts) {
+        let meter = self.shape_meter();
+        let since = |now: u64, before: u64| now - before;
+        meter.bytes.inc_by(since(counts.cell_bytes, counted.cell_bytes));
+        meter.inner.inc_by(since(counts.inner_bytes, counted.inner_bytes));
+        meter.late.inc_by(since(counts.late_ticks, counted.late_ticks));
+        meter
+            .skipped_ticks
+            .inc_by(since(counts.skipped_ticks, counted.skipped_ticks));
+        meter
+            .dropped_control
+            .inc_by(since(counts.dropped_control, counted.dropped_control));
+        meter.overhead.set(self.shape_overhead());
+        *counted = counts;
+    }
+
+    fn shape_overhead(&self) -> f64 {
+        let meter = self.shape_meter();
+        let inner = meter.inner.get();
+        if inner == 0 {
+            0.0
+        } else {
+            meter.bytes.get() as f64 / inner as f64 - 1.0
+        }
+    }
+
+    /// Counts a picture that was not encoded because too much waits for cells.
+    pub fn picture_skipped(&self) {
+        self.shape_meter().skipped_pictures.inc();
+    }
+
+    /// Counts frames that were dropped because they would have waited too long for cells.
+    pub fn shape_dropped(&self, frames: u64) {
+        self.shape_meter().dropped_frames.inc_by(frames);
+    }
+
+    /// The cells of this run; `None` if there were none.
+    pub fn shape_report(&self) -> Option<ShapeReport> {
+        let meter = self.shape_meter();
+        let cell_bytes = meter.bytes.get();
+        (cell_bytes > 0).then(|| ShapeReport {
+            cell_bytes,
+            inner_bytes: meter.inner.get(),
+            overhead_ratio: self.shape_overhead(),
+            late_ticks: meter.late.get(),
+            skipped_ticks: meter.skipped_ticks.get(),
+            skipped_pictures: meter.skipped_pictures.get(),
+            dropped_frames: meter.dropped_frames.get(),
+            dropped_control: meter.dropped_control.get(),
+        })
+    }
+
+    fn shape_meter(&self) -> &ShapeMeter {
+        &self.delivery().shape
+    }
+}
