@@ -50,7 +50,8 @@ enum Step {
     Config(Vec<u8>),
     /// A cell with this payload.
     Cell(Vec<u8>),
-    /// A cell with some records of the control kind in it, as the carrier has them, and perhaps only a part of the last.
+    /// A cell with some records of the control kind in it, as the carrier has them, and perhaps only a part of the
+    /// last.
     Full {
         controls: Vec<Vec<u8>>,
         cut: u8,

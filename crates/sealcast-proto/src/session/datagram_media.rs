@@ -52,7 +52,8 @@ impl Session {
         }
     }
 
-    /// Bytes of media that are sealed and not yet sent, where the session holds them or they wait for cells. The program seals the next frame when there are few.
+    /// Bytes of media that are sealed and not yet sent, where the session holds them or they wait for cells. The
+    /// program seals the next frame when there are few.
     pub fn media_backlog(&self) -> usize {
         let held = self.outbound.as_ref().map_or(0, |outbound| outbound.backlog());
         held + self.waiting_in_cells()

@@ -211,7 +211,7 @@ impl<'a> Piece<'a> {
     }
 }
 
-/// The units of a frame that is followed by `padding` zeros and encrypted as a whole. `most` bytes fit a unit, as far as
+/// The units of a frame that is followed by `padding` zeros and encrypted as a whole. As much of it fits a unit as
 /// there is `room`.
 pub(crate) fn cut_padded(data: &[u8], padding: usize, unit: Unit, room: Room) -> impl Iterator<Item = Piece<'_>> {
     let total = data.len() + padding;

@@ -18,8 +18,8 @@ use crate::keys::entropy;
 use crate::meter::metrics::Metrics;
 use crate::private_file::{read_secret_line, write_secret};
 use crate::run::{
-    Admission, ControlSocket, Observation, PublishOptions, QueueLimits, RuntimeSettings, Shape, Viewers, build_info,
-    publish,
+    Admission, ControlSocket, Observation, Offer, PublishOptions, QueueLimits, RuntimeSettings, Shape, Viewers,
+    build_info, publish,
 };
 use crate::source;
 use crate::transport::{ListenUrl, Listener, Mtu};
@@ -44,7 +44,6 @@ async fn run_async(args: PublishArgs) -> Result<()> {
     let selection = build::selection(&settings)?;
     let sealing = publisher_sealing(&settings)?;
     let mut offer = build::own_offer(&args.session, sealing, &settings)?;
-    let peer = offer.identity.peer_id();
     let terms = peers::invite_terms(&settings)?;
     let control = control_socket(&settings.config)?;
     let admission = match configured.to {
@@ -66,13 +65,7 @@ async fn run_async(args: PublishArgs) -> Result<()> {
     let info = source.info();
     let observing = Observation::start("publish", build::observe(&settings)?, metrics).await?;
     let observation = observing.observation();
-    observation.setting("source", &source_url);
-    observation.setting("peer", &peer.to_string());
-    observation.setting("unit", &offer.unit.to_string());
-    observation.setting("shape", &offer.shape.to_string());
-    if let Some(seed) = configured.encrypt_seed {
-        observation.setting("encrypt_seed", &seed.to_string());
-    }
+    note_settings(&observation, &settings, &source_url, &offer);
     tracing::info!(
         source = %crate::config::secrets::redact(&source_url),
         codec = info.codec.name(),
@@ -101,6 +94,17 @@ async fn run_async(args: PublishArgs) -> Result<()> {
         never = peers::read_again(hangups, &admission, by_hand) => match never {},
     };
     observing.finish(outcome)
+}
+
+/// What the report says of how this publisher was started.
+fn note_settings(observation: &Observation, settings: &Settings, source_url: &str, offer: &Offer) {
+    observation.setting("source", source_url);
+    observation.setting("peer", &offer.identity.peer_id().to_string());
+    observation.setting("unit", &offer.unit.to_string());
+    observation.setting("shape", &offer.shape.to_string());
+    if let Some(seed) = settings.config.publish.encrypt_seed {
+        observation.setting("encrypt_seed", &seed.to_string());
+    }
 }
 
 /// The sealing parameters of a publishing end. The seed of a selection by rate is random unless the user sets it to

@@ -134,9 +134,9 @@ options! {
         /// The rest is authenticated, but anybody on the network can see it: for measurements only
         encrypt: String { flag("encrypt", "SELECTION", PUBLISHERS).default("all").study() }
 
-        /// What the sizes and times of records tell (docs/shaping.md): off; pad:BYTES (16 to 1048576) or pad:padme, which
-        /// hide exact sizes and not activity; or constant:RATE (64kbit to 200mbit, over TCP and UDP), which shows only
-        /// that there is a stream
+        /// What the sizes and times of records tell (docs/shaping.md): off; pad:BYTES (16 to 1048576) or pad:padme,
+        /// which hide exact sizes and not activity; or constant:RATE (64kbit to 200mbit, over TCP and UDP), which shows
+        /// only that there is a stream
         shape: String { flag("shape", "SHAPE", PUBLISH).default("off").example("constant:2mbit") }
 
         /// Seed that makes the random choice of rate:PERCENT repeatable: a whole number from 0 to 9223372036854775807

@@ -14,8 +14,8 @@ use crate::media::{Frame, FrameRate, StreamInfo};
 use crate::source::Source;
 
 /// Forms of a shape, for help and error messages.
-const FORMS: &str = "off, pad:BYTES with 16 to 1048576 bytes, pad:padme, or constant:RATE with 64kbit to 200mbit, as in \
-                     constant:2mbit";
+const FORMS: &str = "off, pad:BYTES with 16 to 1048576 bytes, pad:padme, or constant:RATE with 64kbit to 200mbit, \
+                     as in constant:2mbit";
 /// Of what the cells carry, the share that an encoder of ours aims at, in percent. The rest is for keyframes, control
 /// messages and repair.
 const ENCODER_PERCENT: u64 = 75;

@@ -17,7 +17,8 @@ use crate::wire::{Accept, CellPlan, Control, Flags, HEADER_LEN, Header, Kind, Ma
 
 /// On datagrams the announcement is repeated this often until the viewer's first cell shows that it has arrived.
 const ANNOUNCE_AGAIN: Duration = Duration::from_millis(100);
-/// A publisher may have its viewer send one cell this often, and no more: an announcement must not make it flood the path.
+/// A publisher may have its viewer send one cell this often, and no more: an announcement must not make it flood the
+/// path.
 const SOONEST_REPLY: Duration = Duration::from_millis(10);
 /// Most cells in which an end says what it still has to say when the session ends.
 const MAX_LAST_CELLS: usize = 4096;
