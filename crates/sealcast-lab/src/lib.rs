@@ -10,4 +10,5 @@ pub mod netem;
 mod papers;
 pub mod proxy;
 pub mod report;
+pub mod restorer;
 pub mod verify;
