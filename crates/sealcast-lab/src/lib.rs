@@ -11,5 +11,6 @@ pub mod netem;
 mod papers;
 pub mod proxy;
 pub mod report;
+pub mod restorer;
 pub mod traffic;
 pub mod verify;

@@ -16,7 +16,7 @@ use super::clip::parameter_sets;
 use super::ffmpeg;
 use super::pcap::overhear;
 use super::puzzle::{Model, Puzzle, View};
-use super::scores::{Judge, Scores};
+use super::scores::{Judge, Known, Scores};
 use super::trial::write_picture;
 
 /// Most frames of a file that are decoded as the original.
@@ -188,6 +188,7 @@ fn score(puzzle: &Puzzle, view: &View, original: &[Option<Arc<Picture>>]) -> Res
         has_clock: originals.first().is_some_and(|picture| read_clock(picture).is_some()),
         faces: None,
         text: None,
+        known: Known::default(),
     };
     judge.scores(&before, &originals, &shown)
 }

@@ -13,7 +13,7 @@ use super::clip::{Camera, Clip};
 use super::ffmpeg;
 use super::puzzle::{Puzzle, View};
 use super::scene::{Scene, SceneKind};
-use super::scores::{Faces, Judge, Scores, TextReader};
+use super::scores::{Faces, Judge, Known, Scores, TextReader};
 use super::wire::{self, Carried, Protection};
 
 /// Quality of pictures for the page.
@@ -148,6 +148,7 @@ impl Trial<'_> {
             has_clock: self.filmed.has_clock,
             faces: self.filmed.has_faces.then_some(&self.tools.faces),
             text,
+            known: Known::default(),
         }
     }
 

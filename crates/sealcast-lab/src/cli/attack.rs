@@ -16,13 +16,14 @@ pub(super) fn run(args: &AttackArgs) -> Result<ExitCode> {
     }
     let mut definition = built_in(&ATTACK, &args.common)?;
     definition.only(&args.common.only)?;
-    let code = measure(definition, &args.common)?;
-    if let Some(out) = &args.common.out {
-        println!(
-            "{}\nwritten: attack.html, with pictures and videos in pictures",
-            write_page(out)?
-        );
-    }
+    let measured = measure(definition, &args.common);
+    let Some(out) = &args.common.out else {
+        return measured;
+    };
+    // After a signal too: the page shows what there is until then.
+    let page = write_page(out);
+    let code = measured?;
+    println!("{}\nwritten: attack.html, with pictures and videos in pictures", page?);
     Ok(code)
 }
 

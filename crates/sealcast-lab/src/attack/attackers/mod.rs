@@ -4,6 +4,7 @@ mod concealment;
 mod fusion;
 mod h264_writer;
 mod intra;
+mod learned;
 mod naive;
 mod parameters;
 mod replacement;
@@ -32,7 +33,7 @@ pub(crate) trait Attacker: Sync {
 }
 
 /// All attackers, in the order of their letters in docs/lab.md.
-pub(crate) static ALL: [&dyn Attacker; 9] = [
+pub(crate) static ALL: [&dyn Attacker; 10] = [
     &naive::Naive,
     &replacement::ZEROS,
     &replacement::LAST,
@@ -42,4 +43,5 @@ pub(crate) static ALL: [&dyn Attacker; 9] = [
     &intra::Intra,
     &fusion::Fusion,
     &sketch::Sketch,
+    &learned::Learned,
 ];
