@@ -12,8 +12,8 @@ from onnx import TensorProto, checker, helper, numpy_helper
 
 TOP, MIDDLE, BOTTOM = 16, 32, 48
 PATCH = 4
-# Slope of rectified negative values. With none, training ends at once: leaving pictures as they are is a good beginning,
-# and layers that only disturb it are pushed below zero, where they have no gradient.
+# Slope of rectified negative values. With none, training ends at once: leaving pictures as they are is a good
+# beginning, and layers that only disturb it are pushed below zero, where they have no gradient.
 LEAK = 0.1
 # Name: inputs, outputs, side of the kernel in pixels, stride, dilation.
 LAYERS = {

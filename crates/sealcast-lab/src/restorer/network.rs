@@ -172,7 +172,8 @@ fn check(luma: &[u8], mask: &[u8], width: usize, height: usize) -> Result<()> {
     ))
 }
 
-/// A plane as values from 0 to 1, one channel. Its last column and row are repeated up to the next multiple of [`GRID`].
+/// A plane as values from 0 to 1, one channel. Its last column and row are repeated up to the next multiple of
+/// [`GRID`].
 fn padded(plane: &[u8], width: usize, height: usize) -> Features {
     let size = (height.next_multiple_of(GRID), width.next_multiple_of(GRID), 1);
     Features::from_shape_fn(size, |(row, column, _)| {

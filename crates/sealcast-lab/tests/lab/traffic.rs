@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use crate::output::{record, run, table, value};
 
-fn series<'a>(turn: &'a Value, name: &str) -> Vec<f64> {
+fn series(turn: &Value, name: &str) -> Vec<f64> {
     let values = turn["sample"]["series"][name].as_array();
     values.into_iter().flatten().filter_map(Value::as_f64).collect()
 }

@@ -184,7 +184,7 @@ impl Session {
         let sealed = if self.unordered() {
             self.push_unit(now, unit, &mut cutter)
         } else {
-            self.to_cells_or(out, |session, out| session.seal_pieces(now, unit, &mut cutter, out))
+            self.seal_for_cells_or(out, |session, out| session.seal_pieces(now, unit, &mut cutter, out))
         };
         self.note_shaped_frame(now, waited);
         self.cutter = cutter;
@@ -264,13 +264,13 @@ impl Session {
         if self.unordered() {
             return self.push_info(now, stream, &info.to_bytes(), encrypt);
         }
-        self.to_cells_or(out, |session, out| {
+        self.seal_for_cells_or(out, |session, out| {
             session.seal_media(now, stream, Flags::CONFIG, encrypt, &[&info.to_bytes()], out)
         })
     }
 
     /// Let `seal` append records to the media that waits for cells, or to `out` where there are none.
-    fn to_cells_or<R>(&mut self, out: &mut Vec<u8>, seal: impl FnOnce(&mut Self, &mut Vec<u8>) -> R) -> R {
+    fn seal_for_cells_or<R>(&mut self, out: &mut Vec<u8>, seal: impl FnOnce(&mut Self, &mut Vec<u8>) -> R) -> R {
         let Some(writer) = self.writer_mut() else {
             return seal(self, out);
         };

@@ -50,10 +50,10 @@ pub struct Planner {
 impl Planner {
     /// Takes the parameter sets in a stream's description. Those with the same numbers that came before are replaced.
     pub fn describe(&mut self, stream: u32, info: &StreamInfo) {
-        if info.codec == Codec::H264 {
-            if let Some(sets) = sets_of(&mut self.streams, stream) {
-                sets.take_all(&info.parameters);
-            }
+        if info.codec == Codec::H264
+            && let Some(sets) = sets_of(&mut self.streams, stream)
+        {
+            sets.take_all(&info.parameters);
         }
     }
 

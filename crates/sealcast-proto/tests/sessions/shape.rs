@@ -103,8 +103,11 @@ fn established(datagrams: Option<&str>) -> World {
     world
 }
 
+/// Bytes of each frame of a scene, by its number.
+type FrameBytes = fn(u64) -> usize;
+
 /// Contents that differ as much as contents can.
-const SCENES: [(&str, fn(u64) -> usize); 4] = [
+const SCENES: [(&str, FrameBytes); 4] = [
     ("silence", |_| 0),
     ("steady", |_| 7_000),
     ("bursts", |number| if number % 5 == 4 { 20_000 } else { 10 }),

@@ -37,8 +37,8 @@ impl SliceSearch {
         let mbs = |side: usize| u32::try_from(side.div_ceil(16)).ok();
         let mut sets = ParameterSets::default();
         sets.take_all(&parameter_sets(mbs(width)?, mbs(height)?));
-        let pps = sets.pps(0)?.clone();
-        let sps = sets.sps(pps.sps)?.clone();
+        let pps = *sets.pps(0)?;
+        let sps = *sets.sps(pps.sps)?;
         Some(Self {
             parser: SliceParser::default(),
             sps,

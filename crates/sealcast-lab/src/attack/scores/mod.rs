@@ -62,11 +62,14 @@ pub(crate) struct Judge<'a> {
 
 /// What was recognised in pictures, by original and picture shown. A trial has less than a hundred.
 #[derive(Default)]
-pub(crate) struct Known(RefCell<Vec<(Arc<Picture>, Arc<Picture>, Option<f64>)>>);
+pub(crate) struct Known(RefCell<Vec<Recognised>>);
+
+/// An original, what was shown of it, and what was recognised there.
+type Recognised = (Arc<Picture>, Arc<Picture>, Option<f64>);
 
 impl Known {
     fn or(&self, original: &Arc<Picture>, shown: &Arc<Picture>, look: impl FnOnce() -> Result<Option<f64>>) -> Found {
-        let is_same = |known: &&(Arc<Picture>, Arc<Picture>, Option<f64>)| known.0 == *original && known.1 == *shown;
+        let is_same = |known: &&Recognised| known.0 == *original && known.1 == *shown;
         if let Some((.., found)) = self.0.borrow().iter().find(is_same) {
             return Ok(*found);
         }

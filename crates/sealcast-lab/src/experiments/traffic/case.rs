@@ -161,7 +161,7 @@ fn picture(words: &str) -> Option<(usize, usize, usize)> {
     let (size, rate) = words.split_once('@')?;
     let (width, height) = size.split_once('x')?;
     let (width, height, rate) = (width.parse().ok()?, height.parse().ok()?, rate.parse().ok()?);
-    let fits = |side: usize| SIDES.contains(&side) && side % 2 == 0;
+    let fits = |side: usize| SIDES.contains(&side) && side.is_multiple_of(2);
     (fits(width) && fits(height) && (1..=MAX_RATE).contains(&rate)).then_some((width, height, rate))
 }
 
