@@ -198,7 +198,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--work", type=Path, required=True, help="folder for samples and checkpoints")
     parser.add_argument("--clips", type=int, default=250, help="number of training clips")
-    parser.add_argument("--steps", type=int, default=3000)
+    parser.add_argument("--steps", type=int, default=6000)
     parser.add_argument("--batch", type=int, default=4)
     arguments = parser.parse_args()
     arguments.work.mkdir(parents=True, exist_ok=True)

@@ -62,8 +62,16 @@ fn a_delay_that_is_put_in_is_found() {
     let folder = tempfile::tempdir().expect("a folder");
     let lines = price("delayed,none,5ms", &[], folder.path());
     let held = line(&lines, "delayed", "5ms");
-    assert!(value(held, "network_p50_ms") >= 5.0, "{held:?}");
-    assert!(value(held, "video_p50_ms") >= 5.0, "{held:?}");
+    let clock = &report(&folder.path().join("runs/delayed-5ms-1"), "viewer")["clock"];
+    let millis = |name: &str| clock[name].as_f64().expect("a time") / 1e6;
+    // Both ways are held for 5 ms. What else the shortest exchange took may have been on one way alone: by half of it
+    // the offset of the clocks, and with it the latency, may be wrong on a busy machine.
+    let unheld = millis("shortest_round_trip_ns") - 10.0;
+    assert!(unheld >= 0.0, "{clock}");
+    let wrong = unheld / 2.0 + millis("spread_ns");
+    for column in ["network_p50_ms", "video_p50_ms"] {
+        assert!(value(held, column) >= 5.0 - wrong, "{clock} {held:?}");
+    }
 }
 
 #[test]

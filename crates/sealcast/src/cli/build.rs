@@ -304,6 +304,7 @@ pub(super) fn check(settings: &Settings) -> Result<()> {
     suites(settings)?;
     offered_mechanisms(settings)?;
     rekey(settings)?;
+    selection(settings)?;
     shape(settings)?;
     unit(settings)?;
     rate(config)?;
