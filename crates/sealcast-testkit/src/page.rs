@@ -45,12 +45,13 @@ impl Page {
         get(self.address, path, &self.headers(host))
     }
 
-    /// Sends `body` to `path` with the token. Returns the head of the answer, in lower case.
-    pub fn post(&self, path: &str, body: &str) -> String {
+    /// Sends `body` to `path` by `method` (POST or PUT) with the token. Returns the head of the answer, in lower case.
+    pub fn send(&self, method: &str, path: &str, body: &str) -> String {
         let mut stream = TcpStream::connect(self.address).expect("a connection");
         stream.set_read_timeout(Some(PATIENCE)).expect("a timeout");
         let (headers, length) = (self.headers("localhost"), body.len());
-        let head = format!("POST {path} HTTP/1.1\r\n{headers}Content-Length: {length}\r\nConnection: close\r\n\r\n");
+        let head =
+            format!("{method} {path} HTTP/1.1\r\n{headers}Content-Length: {length}\r\nConnection: close\r\n\r\n");
         stream.write_all((head + body).as_bytes()).expect("a request");
         let mut answer = Vec::new();
         // Who refuses a request may close before it has read all of it.

@@ -70,14 +70,6 @@ pub(crate) struct Interval {
     pub(crate) is_last: bool,
 }
 
-/// Offset of the first entropy-coded byte of an image: after its start of scan. `None` if there is none in these bytes.
-pub(crate) fn scan_start(data: &[u8]) -> Option<usize> {
-    let at = data.windows(2).position(|pair| pair == [0xff, 0xda])?;
-    let length = data.get(at + 2..at + 4)?;
-    let start = at + 2 + usize::from(u16::from_be_bytes([length[0], length[1]]));
-    (start <= data.len()).then_some(start)
-}
-
 /// The complete intervals in a run of entropy-coded bytes: those with a marker at both ends. `starts` says that the
 /// run begins with the first byte of the scan.
 pub(crate) fn intervals(run: &[u8], starts: bool) -> Vec<Interval> {
@@ -105,6 +97,8 @@ pub(crate) fn intervals(run: &[u8], starts: bool) -> Vec<Interval> {
 
 #[cfg(test)]
 mod tests {
+    use sealcast::eavesdrop::scan_start;
+
     use super::*;
 
     #[test]

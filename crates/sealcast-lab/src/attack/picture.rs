@@ -1,14 +1,12 @@
 //! Helpers for pictures.
 
+use sealcast::eavesdrop::GREY_LUMA;
 use sealcast::media::Picture;
-
-/// Luma of mid-grey, which an attacker shows who knows nothing.
-pub(crate) const GREY: u8 = 126;
 
 /// A grey picture.
 pub(crate) fn grey(width: usize, height: usize) -> Picture {
     let mut picture = Picture::black(width, height);
-    picture.y.fill(GREY);
+    picture.y.fill(GREY_LUMA);
     picture
 }
 

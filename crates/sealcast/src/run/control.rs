@@ -185,9 +185,7 @@ fn answer(command: &str, end: &dyn Controlled) -> Result<String, String> {
     match (verb, rest.trim()) {
         ("encrypt", "") => Err("encrypt what? help shows it".to_owned()),
         ("encrypt", selection) => {
-            let selection: Selection = selection.parse().map_err(|error| format!("{error}"))?;
-            end.check(selection)?;
-            select(end, selection);
+            let selection = choose(end, selection)?;
             Ok(format!("encrypt {selection}"))
         }
         ("rekey", "") => {
@@ -215,6 +213,14 @@ fn answer(command: &str, end: &dyn Controlled) -> Result<String, String> {
         // Do not echo the command: it may contain anything, and answers end up in terminals.
         _ => Err("there is no such command; help shows them".to_owned()),
     }
+}
+
+/// Switch to the selection that a user writes. Returns why not.
+pub(super) fn choose(end: &dyn Controlled, selection: &str) -> Result<Selection, String> {
+    let selection: Selection = selection.parse().map_err(|error| format!("{error}"))?;
+    end.check(selection)?;
+    select(end, selection);
+    Ok(selection)
 }
 
 fn select(end: &dyn Controlled, selection: Selection) {

@@ -130,6 +130,11 @@ impl Publisher {
         Arc::clone(&self.shared.hub)
     }
 
+    /// The publisher as a control socket sees it, for the demo.
+    pub(super) fn controlled(&self) -> Arc<dyn Controlled> {
+        Arc::<PublisherState>::clone(&self.shared)
+    }
+
     pub(super) async fn run(self, mut stop: watch::Receiver<bool>) -> Result<()> {
         let Self {
             shared,

@@ -1,6 +1,7 @@
 //! The demo, started from the command line: its table, its report, and its page.
 
 use std::path::Path;
+use std::time::{Duration, Instant};
 
 use sealcast::private_file::write_secret;
 use sealcast_testkit::browser;
@@ -80,17 +81,32 @@ fn without_a_page_the_demo_prints_and_reports_its_figures() {
 
 /// The demo with a page, whose token is in a file: a program whose output is no terminal does not print it.
 fn demo_with_page(home: &Path) -> (Program, Page) {
+    demo_with(home, &[])
+}
+
+/// The same with more options.
+fn demo_with(home: &Path, more: &[&str]) -> (Program, Page) {
     let file = home.join("token");
     let token = "a-token-of-this-test".to_owned();
     write_secret(&file, token.as_bytes()).expect("room for a file");
     let page = format!("http://127.0.0.1:0?token=@{}", path(&file));
-    let demo = demo(home, &["--page", &page]);
+    let demo = demo(home, &[&["--page", &page], more].concat());
     let line = demo.line();
     assert!(!line.contains(&token), "{line}");
     let address = line.split("http://").nth(1).and_then(|rest| rest.split('/').next());
     let address = address.and_then(|address| address.parse().ok());
     let address = address.unwrap_or_else(|| panic!("no address in {line}"));
     (demo, Page { address, token })
+}
+
+/// Five pictures of the page in a row, as ffmpeg writes them with these options.
+fn five_pictures(page: &Page, name: &str, format: &[&str]) -> Vec<u8> {
+    let url = format!("http://{}/{name}", page.address);
+    let token = format!("Authorization: Bearer {}", page.token);
+    let read = ["-loglevel", "error", "-f", "mpjpeg", "-headers", &token, "-i", &url];
+    let mut ffmpeg = tool("ffmpeg");
+    ffmpeg.args(read).args(["-frames:v", "5"]).args(format).arg("-");
+    ffmpeg.output().expect("ffmpeg runs").stdout
 }
 
 #[test]
@@ -114,27 +130,7 @@ fn a_browser_shows_the_demos_pictures_and_figures() {
     for picture in ["camera.mjpeg", "wire.mjpeg", "viewer.mjpeg"] {
         let image = format!("<img src=\"{picture}\"");
         assert!(shown.contains(&image), "{picture} is not on the page:\n{shown}");
-        let url = format!("http://{}/{picture}", page.address);
-        let token = format!("Authorization: Bearer {}", page.token);
-        let seen = tool("ffmpeg")
-            .args([
-                "-loglevel",
-                "error",
-                "-f",
-                "mpjpeg",
-                "-headers",
-                &token,
-                "-i",
-                &url,
-                "-frames:v",
-                "5",
-                "-f",
-                "framemd5",
-                "-",
-            ])
-            .output()
-            .expect("ffmpeg runs");
-        let seen = String::from_utf8(seen.stdout).expect("text");
+        let seen = String::from_utf8(five_pictures(&page, picture, &["-f", "framemd5"])).expect("text");
         let mut pictures: Vec<_> = seen
             .lines()
             .filter(|line| !line.starts_with('#'))
@@ -164,6 +160,64 @@ fn both_test_cards_are_on_the_demos_screen() {
     assert!(
         yellow > 2 * 3_000,
         "the yellow bars of two test cards are {yellow} pixels"
+    );
+    demo.stop();
+}
+
+/// Difference between the lightest and the darkest pixel of what the eavesdropper shows.
+fn contrast_for_the_eavesdropper(page: &Page) -> u8 {
+    let pictures = five_pictures(page, "attack.mjpeg", &["-f", "rawvideo", "-pix_fmt", "gray"]);
+    let last = pictures.chunks(pictures.len() / 5).next_back().unwrap_or_default();
+    let (darkest, lightest) = (last.iter().min(), last.iter().max());
+    lightest.expect("a picture") - darkest.expect("a picture")
+}
+
+#[test]
+fn an_eavesdropper_sees_what_is_left_in_clear_and_nothing_else() {
+    let home = home();
+    let (mut demo, page) = demo_with_page(home.path());
+    let known = |selection: &str| {
+        let stats: serde_json::Value = serde_json::from_slice(&page.get("/stats.json").1).expect("JSON");
+        let eavesdropper = &stats["eavesdropper"];
+        let percent = eavesdropper["known_percent"].as_f64();
+        percent.filter(|_| eavesdropper["selection"] == selection)
+    };
+    let deadline = Instant::now() + PATIENCE;
+    let wait = |what: &str, holds: &dyn Fn() -> bool| {
+        while !holds() {
+            assert!(Instant::now() < deadline, "{what}");
+            std::thread::sleep(Duration::from_millis(100));
+        }
+    };
+    wait("a picture of nothing", &|| contrast_for_the_eavesdropper(&page) < 8);
+    assert_eq!(known("all"), Some(0.0));
+    assert!(page.send("PUT", "/selection", "none").starts_with("http/1.1 204"));
+    wait("everything in clear", &|| {
+        known("none").is_some_and(|percent| percent > 99.0)
+    });
+    wait("the picture", &|| contrast_for_the_eavesdropper(&page) > 150);
+    assert!(page.send("PUT", "/selection", "all").starts_with("http/1.1 204"));
+    wait("nothing in clear", &|| {
+        known("all").is_some_and(|percent| percent < 1.0)
+    });
+    wait("a picture of nothing again", &|| {
+        contrast_for_the_eavesdropper(&page) < 8
+    });
+    assert!(
+        page.send("PUT", "/selection", "some")
+            .contains("what to encrypt is all, none")
+    );
+    demo.stop();
+}
+
+#[test]
+fn with_a_shape_the_page_leaves_nothing_in_clear() {
+    let home = home();
+    let (mut demo, page) = demo_with(home.path(), &["--shape", "constant:4mbit"]);
+    let refused = page.send("PUT", "/selection", "none");
+    assert!(
+        refused.starts_with("http/1.1 409") && refused.contains("with a shape everything is encrypted"),
+        "{refused}"
     );
     demo.stop();
 }

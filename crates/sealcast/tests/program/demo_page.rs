@@ -11,7 +11,8 @@ use std::time::Duration;
 use sealcast::codec::jpeg;
 use sealcast::source::test_card::{CardClock, CardPainter};
 use sealcast::web::demo::{
-    self, DemoFeeds, DemoStats, Estimate, FrameCounts, MachineStats, Price, SessionStats, Spread, Stage, StageStats,
+    self, DemoFeeds, DemoStats, EavesdropperStats, Estimate, FrameCounts, MachineStats, Price, Select, SessionStats,
+    Spread, Stage, StageStats,
 };
 use sealcast::web::{Listen, wire_picture};
 use sealcast_testkit::browser;
@@ -63,6 +64,10 @@ fn figures(frame: u64) -> DemoStats {
         stages: stages.map(|(stage, spread)| StageStats { stage, spread }).to_vec(),
         end_to_end: Some(spread(1_890.0, 3_020.0, 6_240.0)),
         clock_uncertainty_us: Some(0.0),
+        eavesdropper: EavesdropperStats {
+            selection: "level:2".into(),
+            known_percent: 41.6,
+        },
         price: Some(Price {
             unsealed_us: 101.3,
             sealed_us: 109.9,
@@ -117,6 +122,7 @@ fn feed(feeds: &DemoFeeds, figures: fn(u64) -> DemoStats, stop: &AtomicBool) {
         .take(7_400)
         .collect();
         feeds.show_camera(preview.clone());
+        feeds.show_attack(preview.clone());
         feeds.show_viewer(preview);
         feeds.show_wire(wire_picture(&noise, 160, 120));
         feeds.show_stats(&figures(frame)).expect("figures");
@@ -133,6 +139,10 @@ fn served(figures: fn(u64) -> DemoStats) -> Served {
         .expect("a port");
     let page = Page::at(&listener.reveal_url());
     let stop = Arc::new(AtomicBool::new(false));
+    let select: Select = Arc::new(|wanted| match wanted {
+        "keyframes" => Ok(()),
+        other => Err(format!("{other} is refused")),
+    });
     let (fed, stopping) = (Arc::clone(&stop), Arc::clone(&stop));
     let feeder = thread::spawn(move || feed(&feeds, figures, &fed));
     let server = thread::spawn(move || {
@@ -146,7 +156,7 @@ fn served(figures: fn(u64) -> DemoStats) -> Served {
             }
         };
         runtime
-            .block_on(demo::serve(listener, receivers, closed))
+            .block_on(demo::serve(listener, receivers, select, closed))
             .expect("served");
     });
     Served {
@@ -180,7 +190,7 @@ fn serves_pictures_and_figures_to_the_user_alone() {
         "nothing comes from elsewhere"
     );
     assert!(served.page.get_as("/", "rebound.example").0.starts_with("http/1.1 403"));
-    for path in ["/camera.mjpeg", "/wire.mjpeg", "/viewer.mjpeg"] {
+    for path in ["/camera.mjpeg", "/wire.mjpeg", "/attack.mjpeg", "/viewer.mjpeg"] {
         let answer = get(&served.page, path, 20_000);
         assert!(answer.contains("multipart/x-mixed-replace") && answer.matches("Content-Type: image/jpeg").count() > 0);
     }
@@ -191,6 +201,35 @@ fn serves_pictures_and_figures_to_the_user_alone() {
     );
     assert!(events.contains("{\"stage\":\"seal\",\"p50_us\":3.4,"), "{events}");
     assert!(get(&served.page, "/stats.json", usize::MAX).contains("\"temperature_celsius\":null"));
+}
+
+#[test]
+fn what_is_encrypted_is_changed_by_the_user_alone() {
+    let served = served(figures);
+    let put = |body: &str| served.page.send("PUT", "/selection", body);
+    assert!(put("keyframes").starts_with("http/1.1 204"));
+    let refused = put("something");
+    assert!(
+        refused.starts_with("http/1.1 409") && refused.ends_with("something is refused"),
+        "{refused}"
+    );
+    assert!(put(&"k".repeat(65)).starts_with("http/1.1 413"));
+    // A method that a form of another page could use.
+    assert!(
+        served
+            .page
+            .send("POST", "/selection", "keyframes")
+            .starts_with("http/1.1 405")
+    );
+    let stranger = Page {
+        token: "0".repeat(served.page.token.len()),
+        ..served.page.clone()
+    };
+    assert!(
+        stranger
+            .send("PUT", "/selection", "keyframes")
+            .starts_with("http/1.1 403")
+    );
 }
 
 #[test]
@@ -208,6 +247,7 @@ fn a_browser_fills_the_page_in() {
         "x25519-mlkem768",
         "not measurable here",
         "Both ends read the same clock.",
+        "made of the 42 % of bytes in clear",
     ];
     let (page, output) = browser::page(&served.page.url(), &expected);
     for shown in expected {
@@ -256,11 +296,11 @@ fn the_pictures_are_on_the_screen() {
                 .chunks_exact(3)
                 .filter(|p| p[0] > 160 && p[1] > 160 && p[2] < 60)
                 .count();
-            yellow > 2 * 3_000
+            yellow > 3 * 3_000
         },
     );
     assert!(
-        yellow > 2 * 3_000,
-        "the yellow bars of two test cards are {yellow} pixels"
+        yellow > 3 * 3_000,
+        "the yellow bars of three test cards are {yellow} pixels"
     );
 }

@@ -204,11 +204,14 @@ fn the_page_needs_its_token_and_takes_each_event_once_from_one_display() {
     let (event, due) = next_event(&clock.page, 0);
     let shown = |display: u32, event: u32, at: u64| {
         let body = format!("{{\"display\":{display},\"event\":{event},\"shown\":{at},\"uncertainty\":900}}");
-        clock.page.post("/shown", &body)
+        clock.page.send("POST", "/shown", &body)
     };
-    assert!(stranger.post("/shown", "{}").starts_with("http/1.1 403"));
+    assert!(stranger.send("POST", "/shown", "{}").starts_with("http/1.1 403"));
     for wrong in ["", "{}", "{\"display\":1}", &" ".repeat(300)] {
-        assert!(clock.page.post("/shown", wrong).starts_with("http/1.1 4"), "{wrong}");
+        assert!(
+            clock.page.send("POST", "/shown", wrong).starts_with("http/1.1 4"),
+            "{wrong}"
+        );
     }
     assert!(shown(1, event + 1000, due).starts_with("http/1.1 400"), "no such event");
     assert!(shown(1, event, due).starts_with("http/1.1 204"));
@@ -282,7 +285,7 @@ fn film(clock: &Page, delay: Duration, events: usize, mut to: impl Write) {
         let picture = painted(&mut painter, shown, now);
         if let Some(event) = new {
             let body = format!("{{\"display\":1,\"event\":{event},\"shown\":{now},\"uncertainty\":1000}}");
-            let answer = clock.post("/shown", &body);
+            let answer = clock.send("POST", "/shown", &body);
             assert!(answer.starts_with("http/1.1 204"), "{answer}");
         }
         let frame = jpeg::encode(&picture, 85).expect("a JPEG");

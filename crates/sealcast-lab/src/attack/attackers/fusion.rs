@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use sealcast::eavesdrop::PartialFrame;
+use sealcast::eavesdrop::{PartialFrame, scan_start};
 use sealcast::failure::Result;
 use sealcast::media::{Codec, Picture};
 
@@ -14,7 +14,7 @@ use super::Attacker;
 use super::naive::clear;
 use crate::attack::clip::{Clip, IDR, first_macroblock, nal_units, parameter_sets};
 use crate::attack::ffmpeg::{self, Care};
-use crate::attack::jpeg::{MACROBLOCK, intervals, scan_start};
+use crate::attack::jpeg::{MACROBLOCK, intervals};
 use crate::attack::picture::copy_rows;
 use crate::attack::puzzle::{Puzzle, View};
 

@@ -2,14 +2,12 @@
 
 mod concealment;
 mod fusion;
-mod h264_writer;
 mod intra;
 mod learned;
 mod naive;
 mod parameters;
 mod replacement;
 mod sketch;
-mod slice_search;
 
 use sealcast::failure::Result;
 

@@ -3,16 +3,14 @@
 
 use std::sync::Arc;
 
-use sealcast::eavesdrop::PartialFrame;
+use sealcast::eavesdrop::{GREY_LUMA, PartialFrame, SliceSearch, scan_start};
 use sealcast::failure::Result;
 use sealcast::media::{Codec, Picture};
 use sealcast_proto::unit::find_start_code;
 use sealcast_proto::unit::h264::{Macroblock, ParameterSets, SliceParser};
 
 use super::Attacker;
-use super::slice_search::SliceSearch;
 use crate::attack::jpeg::{self, MACROBLOCK};
-use crate::attack::picture::GREY;
 use crate::attack::puzzle::{Puzzle, View};
 
 /// How much of what was drawn before stays from picture to picture.
@@ -77,7 +75,7 @@ impl Bits {
         for (y, row) in picture.y.chunks_exact_mut(width).enumerate() {
             for (x, luma) in row.iter_mut().enumerate() {
                 let mean = self.mean[y / MACROBLOCK * self.columns + x / MACROBLOCK];
-                let shade = f64::from(GREY) + PER_DOUBLING * ((mean + 1.0).log2() - 4.0);
+                let shade = f64::from(GREY_LUMA) + PER_DOUBLING * ((mean + 1.0).log2() - 4.0);
                 *luma = shade.clamp(16.0, 235.0) as u8;
             }
         }
@@ -143,7 +141,7 @@ fn of_rows(frame: &PartialFrame, bits: &mut Bits) -> bool {
     let Some((_, run)) = frame.runs().into_iter().max_by_key(|(_, run)| run.len()) else {
         return false;
     };
-    let start = jpeg::scan_start(&run);
+    let start = scan_start(&run);
     let intervals = jpeg::intervals(&run[start.unwrap_or(0)..], start.is_some());
     let rows = bits.mean.len() / bits.columns;
     // Counted from the end, which is known where the beginning is not.

@@ -79,11 +79,16 @@ impl System {
         let home = folder.join("asked-home");
         let mut publish = sealcast_program(None, &home)?;
         let nothing = format!("file:{}", home.join("nothing.y4m").display());
-        let asked = publish
-            .args(["publish", &nothing])
-            .args(&self.publisher)
-            .stdin(Stdio::null())
-            .output();
+        publish.args(["publish", &nothing]).args(&self.publisher);
+        publish
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
+        let asked = publish.spawn().and_then(|mut asked| {
+            // At the end of its input it would stop before it looks for the file.
+            let _input = asked.stdin.take();
+            asked.wait_with_output()
+        });
         let asked = asked.map_err(|error| {
             let what = format!("this program cannot be started again ({error})");
             Failure::new(FailureKind::Internal, what, "please report this")

@@ -1,8 +1,8 @@
 //! Constant traffic: at every tick the same number of records of the same size, whatever happens before the camera
 //! (protocol.md §10).
 //!
-//! [`ShapePlan`] says what both ends send, [`CellWriter`] fills an end's cells and knows when they are due, and
-//! [`CellReader`] takes records out of the peer's cells again. `shaped` joins them to the session.
+//! [`ShapePlan`] says what both ends send, `CellWriter` fills an end's cells and knows when they are due, and
+//! `CellReader` takes records out of the peer's cells again. `shaped` joins them to the session.
 
 mod plan;
 mod reader;

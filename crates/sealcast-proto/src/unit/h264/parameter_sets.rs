@@ -34,7 +34,8 @@ pub struct Sps {
     pub chroma_format: u8,
     pub(super) depth_luma: u8,
     pub(super) depth_chroma: u8,
-    pub(super) frame_num_bits: u8,
+    /// Number of bits of `frame_num`, 4 to 16.
+    pub frame_num_bits: u8,
     pub(super) order_count: OrderCount,
     pub(super) frames_only: bool,
     pub(super) adaptive: bool,

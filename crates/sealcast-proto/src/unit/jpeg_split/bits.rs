@@ -134,7 +134,7 @@ impl Source for [Reader<'_, false>; 2] {
 }
 
 /// Writes bits, `STUFFED` or not.
-#[derive(Clone, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Writer<const STUFFED: bool> {
     pub(super) data: Vec<u8>,
     held: u64,

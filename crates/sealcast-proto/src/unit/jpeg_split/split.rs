@@ -6,7 +6,7 @@ use super::{MAX_LAST, PREFIX};
 use crate::unit::MAX_FRAME;
 
 /// Splits images, and keeps its buffers from one to the next.
-#[derive(Clone, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Splitter {
     /// The codes of the others, and of the first coefficients.
     parts: [Writer<false>; 2],

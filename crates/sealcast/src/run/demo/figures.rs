@@ -6,14 +6,17 @@ use std::time::Duration;
 
 use sealcast_proto::wire::{HEADER_LEN, TAG_LEN};
 
+use super::eavesdropper::Eavesdropper;
 use crate::codec::asm_active;
 use crate::media::StreamInfo;
 use crate::meter::paired::PairedSummary;
 use crate::meter::resources::figure;
 use crate::meter::stage::{Stage, StageSnapshot};
+use crate::run::control::Controlled;
 use crate::run::{Hub, Observing};
 use crate::web::demo::{
-    DemoStats, Estimate, FrameCounts, MachineStats, Price, SessionStats, Spread, Stage as PageStage, StageStats,
+    DemoStats, EavesdropperStats, Estimate, FrameCounts, MachineStats, Price, SessionStats, Spread, Stage as PageStage,
+    StageStats,
 };
 
 /// The stages shown on the page, in the order in which a frame passes through them.
@@ -31,16 +34,23 @@ const STAGES: [(Stage, PageStage); 11] = [
     (Stage::Present, PageStage::Present),
 ];
 
+/// The stream on the network: what its publisher encrypts, and who listens.
+pub(super) struct Network {
+    pub(super) publisher: Arc<dyn Controlled>,
+    pub(super) eavesdropper: Arc<Eavesdropper>,
+}
+
 /// Computes the figures from the observations.
 pub(super) struct Figures {
     source: String,
     frame_interval_us: f64,
     hub: Arc<Hub>,
+    network: Network,
     codec_assembly: Option<bool>,
 }
 
 impl Figures {
-    pub(super) fn new(source: &str, info: &StreamInfo, hub: Arc<Hub>) -> Self {
+    pub(super) fn new(source: &str, info: &StreamInfo, hub: Arc<Hub>, network: Network) -> Self {
         let rate = f64::from(info.rate.numerator) / f64::from(info.rate.denominator);
         let source = format!(
             "{}, {}x{} at {rate:.4} frames/s, {}",
@@ -53,6 +63,7 @@ impl Figures {
             source,
             frame_interval_us: 1e6 / rate.max(1e-3),
             hub,
+            network,
             codec_assembly: asm_active(),
         }
     }
@@ -96,6 +107,10 @@ impl Figures {
                 .collect(),
             end_to_end: (end_to_end.count > 0).then(|| spread(&end_to_end)),
             clock_uncertainty_us: observation.clock_uncertainty().map(|nanos| nanos as f64 / 1e3),
+            eavesdropper: EavesdropperStats {
+                selection: self.network.publisher.settings().selection().to_string(),
+                known_percent: self.network.eavesdropper.known_percent(),
+            },
             price: price.map(|summary| self.price(&summary, totals.bytes_out, totals.frames_out)),
             machine: MachineStats {
                 cpu_percent: resources.cpu_percent,

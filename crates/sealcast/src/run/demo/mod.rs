@@ -1,11 +1,12 @@
 //! The demo, with everything on this machine: a synthetic camera, the sealed stream over loopback, the viewer, and
 //! the cost of protection.
 
+mod eavesdropper;
 mod figures;
 mod pictures;
 mod price;
 
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
 use sealcast_proto::keys::{Identity, Mechanism, Role};
@@ -16,6 +17,7 @@ use sealcast_proto::unit::{Selection, Unit};
 use sealcast_proto::wire::Ticket;
 use tokio::sync::watch;
 
+use super::control::{Controlled, choose};
 use super::publish::{Publisher, Viewers};
 use super::retry::turned_on;
 use super::watch::{PublisherAt, WatchOptions, watch};
@@ -29,9 +31,10 @@ use crate::keys::peers::{KnownPeers, MAX_HOURS, Terms};
 use crate::meter::metrics::Metrics;
 use crate::source::{self, Source};
 use crate::transport::{ListenUrl, Listener};
-use crate::web::Listen;
-use crate::web::demo::{DemoFeeds, serve};
-use figures::Figures;
+use crate::web::demo::{DemoFeeds, Select, serve};
+use crate::web::{Listen, Listener as PageListener};
+use eavesdropper::Eavesdropper;
+use figures::{Figures, Network};
 use pictures::{CameraTap, PreviewSink, WirePicture};
 use price::PriceMeter;
 
@@ -86,19 +89,25 @@ async fn run(options: &DemoOptions, observing: &Observing, stop: watch::Receiver
     let info = source.info();
     let feeds = Arc::new(DemoFeeds::default());
     let price = PriceMeter::start(options.suites[0])?;
-    if !options.headless {
-        open_page(&options.page, &feeds)?;
-    }
+    let page = (!options.headless).then(|| page_listener(&options.page)).transpose()?;
 
     let (publish_options, ticket) = camera_end(options, source, observation.metrics.clone())?;
     let mut camera_tap = CameraTap::new(Arc::clone(&feeds), info.codec, price.frames())?;
     let wire = WirePicture::start(Arc::clone(&feeds))?;
+    let eavesdropper = Arc::new(Eavesdropper::start(Arc::clone(&feeds), info.clone())?);
+    let heard = Arc::clone(&eavesdropper);
     let publisher = Publisher::start(
         publish_options,
         Arc::clone(&observation),
         Some(Box::new(move |frame| camera_tap.take(frame))),
-        Some(Box::new(move |bytes| wire.take(bytes))),
+        Some(Box::new(move |bytes| {
+            wire.take(bytes);
+            heard.hear(bytes);
+        })),
     )?;
+    if let Some(page) = page {
+        open_page(page, &feeds, selecting(&publisher.controlled()));
+    }
     let watch_options = WatchOptions {
         budget: DEFAULT_BUDGET,
         publisher: PublisherAt::Connect(ticket),
@@ -107,7 +116,11 @@ async fn run(options: &DemoOptions, observing: &Observing, stop: watch::Receiver
         queue: QueueLimits::default(),
         reconnect: true,
     };
-    let mut figures = Figures::new(&options.source, &info, publisher.hub());
+    let network = Network {
+        publisher: publisher.controlled(),
+        eavesdropper,
+    };
+    let mut figures = Figures::new(&options.source, &info, publisher.hub(), network);
     let (publisher_stop, publisher_stopped) = watch::channel(false);
     let (viewer_stop, viewer_stopped) = watch::channel(false);
     let publishing = tokio::spawn(publisher.run(publisher_stopped));
@@ -199,14 +212,29 @@ async fn show_until_over(
     }
 }
 
-fn open_page(url: &str, feeds: &DemoFeeds) -> Result<()> {
+fn page_listener(url: &str) -> Result<PageListener> {
     let listener = Listen::parse(url, PAGE_PORT, "the pictures")?.bind()?;
     listener.announce();
+    Ok(listener)
+}
+
+fn open_page(listener: PageListener, feeds: &DemoFeeds, select: Select) {
     let receivers = feeds.receivers();
     tokio::spawn(async move {
-        if let Err(failure) = serve(listener, receivers, std::future::pending()).await {
+        if let Err(failure) = serve(listener, receivers, select, std::future::pending()).await {
             tracing::error!("{failure}");
         }
     });
-    Ok(())
+}
+
+/// Lets the page change what the publisher encrypts, as long as there is one.
+fn selecting(publisher: &Arc<dyn Controlled>) -> Select {
+    let publisher: Weak<dyn Controlled> = Arc::downgrade(publisher);
+    Arc::new(move |selection| {
+        let publisher = publisher.upgrade().ok_or("the demo has ended")?;
+        choose(&*publisher, selection)?;
+        // So that the eavesdropper is shown from the beginning of a picture.
+        publisher.request_keyframe()?;
+        Ok(())
+    })
 }

@@ -24,10 +24,10 @@ const PREVIEW_INTERVAL: Duration = Duration::from_millis(80);
 
 /// Limits the rate of previews.
 #[derive(Default)]
-struct Pace(Option<Instant>);
+pub(super) struct Pace(Option<Instant>);
 
 impl Pace {
-    fn due(&mut self) -> bool {
+    pub(super) fn due(&mut self) -> bool {
         let due = self.0.is_none_or(|last| last.elapsed() >= PREVIEW_INTERVAL);
         if due {
             self.0 = Some(Instant::now());
@@ -212,14 +212,14 @@ impl Sink for PreviewSink {
     }
 }
 
-fn show(picture: &Picture, feed: impl FnOnce(Vec<u8>)) {
+pub(super) fn show(picture: &Picture, feed: impl FnOnce(Vec<u8>)) {
     match jpeg::preview(picture, PREVIEW_WIDTH, PREVIEW_QUALITY) {
         Ok(jpeg) => feed(jpeg),
         Err(failure) => tracing::debug!(%failure, "a preview could not be made"),
     }
 }
 
-fn thread(name: &str, body: impl FnOnce() + Send + 'static) -> Result<()> {
+pub(super) fn thread(name: &str, body: impl FnOnce() + Send + 'static) -> Result<()> {
     std::thread::Builder::new()
         .name(name.to_owned())
         .spawn(body)

@@ -107,6 +107,18 @@ function showSession({ session, machine }) {
   ]);
 }
 
+const form = $("selection");
+form.addEventListener("change", async () => {
+  const wanted = new FormData(form).get("selection");
+  const answer = await fetch("selection", { method: "PUT", body: wanted }).catch(() => null);
+  say("choice", !answer ? "the demo does not answer" : answer.ok ? "" : await answer.text());
+});
+
+function showEavesdropper({ selection, known_percent: known }) {
+  for (const choice of form.elements.selection) choice.checked = choice.value === selection;
+  say("known", known < 0.05 ? "nothing is in clear, so there is none" : `made of the ${known.toFixed(0)} % of bytes in clear`);
+}
+
 function show(stats) {
   say("source", stats.source);
   say("transport", stats.transport);
@@ -119,6 +131,7 @@ function show(stats) {
   const shown = (name) => name === "refused" && stats.frames[name] > 0;
   list("frames", counts.map((name) => [name, whole(stats.frames[name]), shown(name)]));
   showSession(stats);
+  showEavesdropper(stats.eavesdropper);
   const apart = stats.clock_uncertainty_us;
   say("clock", apart === null ? "" : apart === 0 ? "Both ends read the same clock." :
     `The clocks of the two ends may differ by ${time(apart)}, and the network time is as uncertain.`);

@@ -24,6 +24,8 @@ pub struct DemoStats {
     pub end_to_end: Option<Spread>,
     /// Uncertainty of the offset between the clocks of the two ends; 0 if both read the same clock.
     pub clock_uncertainty_us: Option<f64>,
+    /// What somebody without keys knows.
+    pub eavesdropper: EavesdropperStats,
     /// Cost of sealing; `None` until there are enough pairs.
     pub price: Option<Price>,
     /// The machine that runs both ends.
@@ -43,6 +45,15 @@ pub struct SessionStats {
     pub rekeys: u64,
     /// Duration of the handshake.
     pub handshake_us: Option<f64>,
+}
+
+/// What somebody on the network knows without keys.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct EavesdropperStats {
+    /// What the publisher encrypts, as written for `--encrypt`.
+    pub selection: String,
+    /// Share of the latest frames' bytes in clear, in percent.
+    pub known_percent: f64,
 }
 
 /// Number of frames that passed each step. Without loss all but the last two are equal, except for frames in transit.
