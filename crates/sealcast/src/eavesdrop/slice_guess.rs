@@ -1,5 +1,5 @@
-//! Slice data of H.264 whose headers are encrypted, or which refers to a keyframe that is: behind headers of our own, on
-//! a grey picture.
+//! Slice data of H.264 whose headers are encrypted, or which refers to a keyframe that is: behind headers of our own,
+//! on a grey picture.
 
 use sealcast_proto::unit::h264::{ParameterSets, SliceParser};
 

@@ -13,7 +13,7 @@ use crate::web::demo::DemoFeeds;
 
 /// Maximum number of frames queued for the eavesdropper; further ones are not heard.
 const WAITING: usize = 8;
-/// An attack that takes long is followed by a rest as many times as long, so that guessing does not slow down the stream.
+/// An attack is followed by a rest as many times as long, so that guessing does not slow down the stream.
 const RESTS: u32 = 3;
 /// After as many frames of which nothing can be shown, the picture is given up.
 const BLIND_FRAMES: u32 = 30;
