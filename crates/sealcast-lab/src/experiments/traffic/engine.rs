@@ -89,6 +89,8 @@ impl System {
             let _input = asked.stdin.take();
             asked.wait_with_output()
         });
+        // Its identity is of no use to anybody.
+        let _ = std::fs::remove_dir_all(&home);
         let asked = asked.map_err(|error| {
             let what = format!("this program cannot be started again ({error})");
             Failure::new(FailureKind::Internal, what, "please report this")
