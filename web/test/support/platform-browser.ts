@@ -1,0 +1,37 @@
+// The platform under test: a browser. Tests are collected, and run by `runTests`, which the script calls.
+
+/** What came of a test. */
+export interface Outcome {
+  readonly name: string;
+  readonly error?: string;
+}
+
+const registered: { readonly name: string; readonly body: () => Promise<void> }[] = [];
+
+export function register(name: string, body: () => Promise<void>): void {
+  registered.push({ name, body });
+}
+
+/** The text of a file of vectors, from the server of the script. */
+export async function readVectors(name: string): Promise<string> {
+  const response = await fetch(`/vectors/${name}.json`);
+  if (!response.ok) {
+    throw new Error(`the vectors ${name} are not there`);
+  }
+  return response.text();
+}
+
+async function runTests(): Promise<readonly Outcome[]> {
+  const outcomes: Outcome[] = [];
+  for (const { name, body } of registered) {
+    try {
+      await body();
+      outcomes.push({ name });
+    } catch (thrown) {
+      outcomes.push({ name, error: thrown instanceof Error ? (thrown.stack ?? thrown.message) : String(thrown) });
+    }
+  }
+  return outcomes;
+}
+
+(globalThis as unknown as { runTests: typeof runTests }).runTests = runTests;
