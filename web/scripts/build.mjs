@@ -10,9 +10,9 @@ import { ROOT, bundleLibrary } from "./bundle.mjs";
 const MAX_GZIPPED = 60_000;
 
 await bundleLibrary();
-const code = await readFile(resolve(ROOT, "dist/sealcast-protocol.js"));
+const code = await readFile(resolve(ROOT, "dist/sealcast-web.js"));
 const gzipped = gzipSync(code, { level: 9 }).length;
-console.log(`dist/sealcast-protocol.js: ${code.length} bytes minified, ${gzipped} bytes gzipped (at most ${MAX_GZIPPED})`);
+console.log(`dist/sealcast-web.js: ${code.length} bytes minified, ${gzipped} bytes gzipped (at most ${MAX_GZIPPED})`);
 if (gzipped > MAX_GZIPPED) {
   console.error("the bundle is too long: look for a dependency that pulls in more than it needs");
   process.exit(1);

@@ -12,8 +12,8 @@ const COMMON = { bundle: true, format: "esm", target: "es2022", logLevel: "warni
 export function bundleLibrary() {
   return build({
     ...COMMON,
-    entryPoints: ["src/protocol/index.ts"],
-    outfile: "dist/sealcast-protocol.js",
+    entryPoints: ["src/index.ts"],
+    outfile: "dist/sealcast-web.js",
     platform: "browser",
     minify: true,
     sourcemap: true,

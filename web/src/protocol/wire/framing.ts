@@ -42,6 +42,27 @@ export class MessageReader {
     return this.#to - this.#from;
   }
 
+  /**
+   * Bytes that the message lacks that has begun, negative if there are more than it has; `undefined` while its length is
+   * not known.
+   */
+  get missing(): number | undefined {
+    const length = this.#length();
+    return length === undefined ? undefined : LENGTH_PREFIX + length - this.waiting;
+  }
+
+  #length(): number | undefined {
+    if (this.waiting < LENGTH_PREFIX) {
+      return undefined;
+    }
+    return new DataView(this.#held.buffer, this.#held.byteOffset + this.#from, LENGTH_PREFIX).getUint32(0);
+  }
+
+  /** Forgets all that is held. */
+  drop(): void {
+    this.#from = this.#to;
+  }
+
   /** Adds bytes that arrived; the caller leaves them as they are until the messages in them are handled. */
   push(piece: Bytes): void {
     const waiting = this.waiting;
@@ -73,10 +94,10 @@ export class MessageReader {
    * @throws ProtocolError `framing` for a length of zero or above `limit`: the connection must end
    */
   next(limit: number): Bytes | undefined {
-    if (this.waiting < LENGTH_PREFIX) {
+    const length = this.#length();
+    if (length === undefined) {
       return undefined;
     }
-    const length = new DataView(this.#held.buffer, this.#held.byteOffset + this.#from, LENGTH_PREFIX).getUint32(0);
     if (length === 0 || length > limit) {
       throw new ProtocolError("framing");
     }
