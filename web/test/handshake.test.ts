@@ -1,6 +1,7 @@
 // vectors/handshake.json: whole handshakes, and every message that an end must refuse.
 
 import { type Bytes } from "../src/protocol/bytes.ts";
+import { overrideFeatures } from "../src/protocol/crypto/features.ts";
 import { Initiator } from "../src/protocol/keys/initiator.ts";
 import { type Agreed } from "../src/protocol/keys/handshake.ts";
 import { Responder } from "../src/protocol/keys/responder.ts";
@@ -71,7 +72,7 @@ function checkAgreed(agreed: Agreed | undefined, one: Transcript, peer: string):
   same(agreed.peer.pskName && toHex(agreed.peer.pskName), one.psk_name ?? undefined, "pre-shared key");
 }
 
-test("both ends of whole handshakes send and agree on what the vectors have", async () => {
+async function wholeHandshakes(): Promise<void> {
   const all = await load();
   await each(all.transcripts, { run: 25, skipped: 2 }, async (one) => {
     if (!isKnown(one.mechanism)) {
@@ -88,7 +89,11 @@ test("both ends of whole handshakes send and agree on what the vectors have", as
       }
       if (expected.from === "initiator") {
         const step = await responder.handle(message);
-        "send" in step ? sent.push(step.send) : agreed.push(step.agreed);
+        if ("send" in step) {
+          sent.push(step.send);
+        } else {
+          agreed.push(step.agreed);
+        }
       } else {
         const step = await initiator.handle(message);
         sent.push(step.send);
@@ -102,7 +107,7 @@ test("both ends of whole handshakes send and agree on what the vectors have", as
     checkAgreed(agreed[1], one, one.identity_i);
     return true;
   });
-});
+}
 
 /** The mechanism that decides a case, if a browser peer lacks it. */
 function lacksMechanism(all: Handshakes, one: Refused): boolean {
@@ -136,7 +141,7 @@ async function refuseAtResponder(all: Handshakes, one: Refused): Promise<string>
   return reasonOf(() => responder.handle(hex(one.message)), "message");
 }
 
-test("every message that an end must not accept is refused for the reason of the vectors", async () => {
+async function refusedMessages(): Promise<void> {
   const all = await load();
   await each(all.refused, { run: 1361, skipped: 29 }, async (one) => {
     if (lacksMechanism(all, one)) {
@@ -146,4 +151,19 @@ test("every message that an end must not accept is refused for the reason of the
     same(await refuse(all, one), one.expect, "reason");
     return true;
   });
-});
+}
+
+/** Runs a test as in a browser whose WebCrypto lacks what some lack. */
+async function withoutNative(body: () => Promise<void>): Promise<void> {
+  overrideFeatures({ ed25519: false, x25519: false, mlkem768: false });
+  try {
+    await body();
+  } finally {
+    overrideFeatures();
+  }
+}
+
+test("both ends of whole handshakes send and agree on what the vectors have", wholeHandshakes);
+test("every message that an end must not accept is refused for the reason of the vectors", refusedMessages);
+test("without native Ed25519, X25519 and ML-KEM whole handshakes are the same", () => withoutNative(wholeHandshakes));
+test("without native Ed25519, X25519 and ML-KEM the same messages are refused", () => withoutNative(refusedMessages));

@@ -1,5 +1,7 @@
 // The platform under test: a browser. Tests are collected, and run by `runTests`, which the script calls.
 
+import { features } from "../../src/protocol/crypto/features.ts";
+
 /** What came of a test. */
 export interface Outcome {
   readonly name: string;
@@ -34,4 +36,5 @@ async function runTests(): Promise<readonly Outcome[]> {
   return outcomes;
 }
 
-(globalThis as unknown as { runTests: typeof runTests }).runTests = runTests;
+// What the script calls.
+Object.assign(globalThis, { runTests, nativeFeatures: features });

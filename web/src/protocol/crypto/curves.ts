@@ -74,7 +74,7 @@ async function x25519Key(): Promise<CurveKey> {
   if (!(await features()).x25519) {
     return nobleKey(Uint8Array.from(nobleX25519.utils.randomSecretKey()));
   }
-  const pair = (await subtle().generateKey({ name: "X25519" }, false, ["deriveBits"])) as CryptoKeyPair;
+  const pair = await subtle().generateKey({ name: "X25519" }, false, ["deriveBits"]);
   return webKey("X25519", pair.privateKey, new Uint8Array(await subtle().exportKey("raw", pair.publicKey)));
 }
 

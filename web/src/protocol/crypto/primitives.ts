@@ -11,7 +11,7 @@ const TAG_BITS = 128;
 
 /** WebCrypto of this context; a page that is not a secure context has none. */
 export function subtle(): SubtleCrypto {
-  const found = (globalThis.crypto as Crypto | undefined)?.subtle as SubtleCrypto | undefined;
+  const found = (globalThis.crypto as { readonly subtle?: SubtleCrypto } | undefined)?.subtle;
   if (found === undefined) {
     throw new ProtocolError("library", "open the page over https or from this machine: elsewhere WebCrypto is missing");
   }
