@@ -9,6 +9,7 @@ export default tseslint.config(
       "max-lines": ["error", { max: 600 }],
       "max-lines-per-function": ["error", { max: 70 }],
       "no-console": "error",
+      "max-len": ["error", { code: 120 }],
       eqeqeq: "error",
       // Numbers and bigints in texts need no ceremony.
       "@typescript-eslint/restrict-template-expressions": ["error", { allowNumber: true, allowBoolean: true }],

@@ -38,6 +38,6 @@ for (const length of [1_200, 20_000]) {
   }
   const { user, system } = process.cpuUsage(before);
   const [cpu, wall] = [(user + system) / frames, ((performance.now() - began) * 1_000) / frames];
-  const line = `${length} bytes: ${cpu.toFixed(1)} µs of processor and ${wall.toFixed(1)} µs of time a record`;
-  process.stdout.write(`${line}; 1000 records a second take ${(cpu / 10).toFixed(1)} % of a core (${frames} records)\n`);
+  const line = `${length} bytes: ${cpu.toFixed(1)} µs of processor, ${wall.toFixed(1)} µs of time a record`;
+  process.stdout.write(`${line}; 1000 a second take ${(cpu / 10).toFixed(1)} % of a core (${frames} records)\n`);
 }

@@ -49,7 +49,8 @@ export async function bundleBrowserTests() {
   const inBrowser = {
     name: "in-browser",
     setup(build) {
-      build.onResolve({ filter: /\/platform\.ts$/ }, () => ({ path: resolve(ROOT, "test/support/platform-browser.ts") }));
+      const path = resolve(ROOT, "test/support/platform-browser.ts");
+      build.onResolve({ filter: /\/platform\.ts$/ }, () => ({ path }));
     },
   };
   await build({

@@ -1,5 +1,6 @@
 // Two TypeScript ends talk to each other: all mechanisms and suites, rekeying, selections, cells, and damage.
 
+import { type Bytes } from "../src/protocol/bytes.ts";
 import { overrideFeatures } from "../src/protocol/crypto/features.ts";
 import { P256, X25519 } from "../src/protocol/crypto/curves.ts";
 import { MLKEM768, X25519_MLKEM768 } from "../src/protocol/crypto/mlkem.ts";
@@ -65,7 +66,7 @@ for (const { mechanism, suite } of COMBINATIONS) {
       same([pair.publisher.session.epoch, pair.viewer.session.epoch], [2n, 2n], "epochs");
       const events = pair.publisher.events.filter(({ type }) => type === "rekeyed");
       same(events, [1n, 2n].map((epoch) => ({ type: "rekeyed", epoch, cause: "demand" })), "events");
-      const refused = Object.values(pair.viewer.session.refusals).concat(Object.values(pair.publisher.session.refusals));
+      const refused = [pair.viewer, pair.publisher].flatMap(({ session }) => Object.values(session.refusals));
       assert(refused.every((count) => count === 0), "nothing is refused");
     }
   });
@@ -124,7 +125,10 @@ test("keys are replaced by their age and by the number of records", async () => 
 test("without an answer to its offer a publisher seals no more than the hard limit", async () => {
   const pair = await established({
     publisher: { rekey: new RekeyPolicy(16, 600_000) },
-    tamper: (message, from, index) => (from === "initiator" && index > 1 && message[0] === Kind.Control ? undefined : message),
+    tamper: (message, from, index) => {
+      const answers = from === "initiator" && index > 1 && message[0] === Kind.Control;
+      return answers ? undefined : message;
+    },
   });
   const reason = await reasonOf(async () => {
     for (let number = 0; number < 40; number += 1) {
@@ -262,7 +266,9 @@ test("a session that is closed tells the peer why", async () => {
 });
 
 test("a peer that falls silent is lost, and one that never finishes its handshake too", async () => {
-  const pair = await established({ tamper: (message, from, index) => (from === "responder" && index > 2 ? undefined : message) });
+  const silent = (message: Bytes, from: string, index: number): Bytes | undefined =>
+    from === "responder" && index > 2 ? undefined : message;
+  const pair = await established({ tamper: silent });
   same(await reasonOf(() => pair.pass(3_000), "silence"), "peer-lost", "reason");
   const halfway = await Pair.begin({ tamper: () => undefined });
   same(await reasonOf(() => halfway.pass(6_000), "handshake"), "timeout", "reason");
@@ -270,14 +276,15 @@ test("a peer that falls silent is lost, and one that never finishes its handshak
 });
 
 test("under a constant rate all records of both ends are cells of one size, and frames pass", async () => {
-  const pair = await established({ publisher: { shape: constantRate(2_000_000), rekey: new RekeyPolicy(2 ** 20, 2_000) } });
+  const rekey = new RekeyPolicy(2 ** 20, 2_000);
+  const pair = await established({ publisher: { shape: constantRate(2_000_000), rekey } });
   await pair.pass(200);
   await publish(pair, 0, 100, 3_000);
   assert((pair.publisher.session.epoch ?? 0n) >= 1n, "keys are replaced inside of cells");
   for (const [end, size] of [[pair.publisher, 1_196], [pair.viewer, 432]] as const) {
-    const established = end.sent.slice(4);
-    assert(established.length > 50, "cells were sent");
-    assert(established.every((message) => message[0] === Kind.Cell && message.length === size), "cells of one size");
+    const after = end.sent.slice(4);
+    assert(after.length > 50, "cells were sent");
+    assert(after.every((message) => message[0] === Kind.Cell && message.length === size), "cells of one size");
   }
 });
 

@@ -175,7 +175,8 @@ test("peer ids and invites have one spelling in base32", async () => {
 });
 
 test("identity files are read in their one form", async () => {
-  await each((await load()).identities, { run: 21, skipped: 0 }, async ({ file, expect, seed, public_key, peer_id }) => {
+  await each((await load()).identities, { run: 21, skipped: 0 }, async (one) => {
+    const { file, expect, seed, public_key, peer_id } = one;
     if (expect !== "ok") {
       same(await reasonOf(() => seedOfIdentityFile(file), "file"), "identity-file", "reason");
       return true;

@@ -1,4 +1,4 @@
-// vectors/control.json, tickets.json, splits.json, and the units of datagrams.json: what is parsed, and what is refused.
+// vectors/control.json, tickets.json, splits.json, the units of datagrams.json: what is parsed, and what is refused.
 
 import { type Bytes } from "../src/protocol/bytes.ts";
 import { parseInfo, infoBytes } from "../src/protocol/unit/info.ts";

@@ -27,7 +27,10 @@ const REASONS = {
     "peer",
     "the sealed part of the handshake does not open: it was altered, or the peer lacks the secret of the ticket",
   ],
-  "wrong-peer": ["peer", "the peer is not the one that the ticket names; ask for a new ticket if it has a new identity"],
+  "wrong-peer": [
+    "peer",
+    "the peer is not the one that the ticket names; a peer with a new identity needs a new ticket",
+  ],
   "own-identity": ["peer", "the peer has this end's own identity; give each end an identity of its own"],
   signature: ["peer", "a signature of the peer is not valid"],
   retry: ["peer", "the peer broke the rules for beginning the handshake anew"],

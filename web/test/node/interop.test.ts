@@ -159,7 +159,8 @@ void test("a browser peer that an invite enrolled comes back without it", { skip
       const third = await connect(ticket, await generateIdentity(), "viewer", {});
       await within(third.over, "a refusal");
       const closed = third.events.at(-1);
-      assert(closed?.type === "closed" && closed.reason === Close.NotAuthorised, `a used invite is refused: ${show(closed)}`);
+      const refused = closed?.type === "closed" && closed.reason === Close.NotAuthorised;
+      assert(refused, `a used invite is refused: ${show(closed)}`);
     } finally {
       program.stop();
     }
@@ -195,13 +196,17 @@ function unitStarts(bytes: Uint8Array): number[] {
 
 const PUBLISHED: readonly { readonly name: string; readonly options: Options }[] = [
   { name: "in whole frames", options: {} },
-  { name: "in packets with new keys each 20 records", options: { unit: "packet", rekey: new RekeyPolicy(20, 600_000) } },
+  {
+    name: "in packets with new keys each 20 records",
+    options: { unit: "packet", rekey: new RekeyPolicy(20, 600_000) },
+  },
   { name: "with p256 and aes-128-gcm", options: { mechanism: "p256", suite: "aes-128-gcm" } },
   { name: "at a constant rate", options: { shape: constantRate(4_000_000) } },
 ];
 
 for (const { name, options } of PUBLISHED) {
-  void test(`a listening viewer gets every access unit that a browser peer publishes ${name}`, { skip: SKIP }, async () => {
+  const behaviour = `a listening viewer gets every access unit that a browser peer publishes ${name}`;
+  void test(behaviour, { skip: SKIP }, async () => {
     await withFolder(async (folder) => {
       const clip = makeClip(folder, "h264", FRAMES);
       const units = await cutClip(clip, folder);

@@ -122,6 +122,7 @@ export function makeClip(folder: string, codec: "h264" | "mjpeg", frames: number
 
 /** The SHA-256 of each access unit of a file. */
 export function accessUnits(file: string): string[] {
-  const lines = ffmpeg(["-i", file, "-c", "copy", "-f", "framehash", "-hash", "sha256", "-"]).split("\n");
-  return lines.filter((line) => line !== "" && !line.startsWith("#")).map((line) => line.split(",").at(-1)?.trim() ?? "");
+  const text = ffmpeg(["-i", file, "-c", "copy", "-f", "framehash", "-hash", "sha256", "-"]);
+  const lines = text.split("\n").filter((line) => line !== "" && !line.startsWith("#"));
+  return lines.map((line) => line.split(",").at(-1)?.trim() ?? "");
 }

@@ -10,7 +10,7 @@ export interface Case {
 }
 
 const files = new Map<string, Promise<unknown>>();
-/** An integer of 16 digits or more that stands as a value; all strings of vectors with such digits are hex or quoted. */
+/** An integer of 16 digits or more that stands as a value. In texts of vectors no such number has marks around it. */
 const LONG_INTEGER = /(?<=[:[,]\s*)(\d{16,})(?=\s*[,\]}])/g;
 
 async function load(name: string): Promise<unknown> {

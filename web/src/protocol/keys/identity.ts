@@ -7,10 +7,9 @@ import { features } from "../crypto/features.ts";
 import { subtle } from "../crypto/primitives.ts";
 import { ProtocolError, misuse } from "../error.ts";
 import { decodeBase32 } from "../wire/base32.ts";
+import { SIGNATURE_LEN } from "../wire/kem-field.ts";
 import { PeerId } from "../wire/peer-id.ts";
 
-/** Bytes of a signature. */
-export const SIGNATURE_LEN = 64;
 /** Bytes of a seed. */
 export const SEED_LEN = 32;
 const FIRST_LINE = "sealcast-identity-1";
@@ -93,7 +92,8 @@ export function restoreIdentity(stored: StoredIdentity): Identity {
  */
 export function seedOfIdentityFile(text: string): Bytes {
   const [first, second, rest, ...more] = text.split("\n");
-  const seed = first === FIRST_LINE && rest === "" && more.length === 0 ? decodeBase32(second ?? "", SEED_LEN) : undefined;
+  const whole = first === FIRST_LINE && rest === "" && more.length === 0;
+  const seed = whole ? decodeBase32(second ?? "", SEED_LEN) : undefined;
   if (seed === undefined) {
     throw new ProtocolError("identity-file");
   }

@@ -3,6 +3,7 @@
 import { type Bytes } from "../bytes.ts";
 import { ProtocolError, malformed, misuse } from "../error.ts";
 import { MAX_HANDSHAKE_MESSAGE } from "../wire/framing.ts";
+import { kemField } from "../wire/kem-field.ts";
 import { Reader } from "../wire/reader.ts";
 import { Writer } from "../wire/writer.ts";
 import { MAC_LEN } from "./psk.ts";
@@ -22,8 +23,6 @@ export const RANDOM_LEN = 32;
 export const MAX_OFFERS = 8;
 /** Longest cookie in bytes. */
 export const MAX_COOKIE = 64;
-/** Longest share or ciphertext in bytes. */
-export const MAX_KEM_FIELD = 2_048;
 /** Bytes of the sealed part of a reply or finish: identity, signature and tag. */
 const SEALED_LEN = 32 + 64 + 16;
 /** Alert codes: a refusal, and an unknown pre-shared key. */
@@ -76,14 +75,6 @@ export interface Reply {
 /** True if a hello may list these identifiers: 1 to 8, all different. */
 export function canBeOffered(ids: readonly number[]): boolean {
   return ids.length >= 1 && ids.length <= MAX_OFFERS && new Set(ids).size === ids.length;
-}
-
-/** A share or a ciphertext: 1 to 2 048 bytes. */
-export function kemField(bytes: Bytes): Bytes {
-  if (bytes.length < 1 || bytes.length > MAX_KEM_FIELD) {
-    throw malformed();
-  }
-  return bytes;
 }
 
 function start(message: Bytes, kind: number): Reader {

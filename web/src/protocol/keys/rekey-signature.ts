@@ -2,8 +2,9 @@
 
 import { type Bytes, ascii, concat } from "../bytes.ts";
 import { sha256 } from "../crypto/primitives.ts";
+import { SIGNATURE_LEN } from "../wire/kem-field.ts";
 import { type PeerId } from "../wire/peer-id.ts";
-import { type Identity, SIGNATURE_LEN, verifySignature } from "./identity.ts";
+import { type Identity, verifySignature } from "./identity.ts";
 import { entry } from "./transcript.ts";
 
 /** What one exchange is about. */

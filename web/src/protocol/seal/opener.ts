@@ -36,7 +36,7 @@ export class Opener {
     return this.#failures >= INTEGRITY_LIMIT;
   }
 
-  /** The record that `header` was parsed from, opened; or why it is refused. A refusal changes nothing but a counter. */
+  /** Opens the record that `header` was parsed from, or says why it is refused, which changes nothing but a counter. */
   async open(header: Header, record: Bytes): Promise<Opened | Refusal> {
     if (!this.#window.accepts(header.seq)) {
       return "replay";

@@ -51,7 +51,9 @@ export class PeerLink {
   #reader: CellReader | undefined;
   #announced: ShapePlan | undefined;
 
-  constructor(link: Link, epochs: Epochs, leads: boolean, out: Outbox, session: PeerListener, refusals: Refusals, now: Now) {
+  constructor(
+    link: Link, epochs: Epochs, leads: boolean, out: Outbox, session: PeerListener, refusals: Refusals, now: Now,
+  ) {
     this.link = link;
     this.epochs = epochs;
     this.#leads = leads;

@@ -58,8 +58,8 @@ interface Keys {
  * identity have randomness of their own. A program drives it:
  *
  * - **Begin** with `initiate` at the end that opened the connection, with `respond` at the other.
- * - **Feed** it messages (`message`, from a `MessageReader` with `messageLimit`), and the time (`timeout`, no later than
- *   `deadline`). Await each call before the next; a call in between is refused as misuse.
+ * - **Feed** it messages (`message`, from a `MessageReader` with `messageLimit`), and the time (`timeout`, no later
+ *   than `deadline`). Await each call before the next; a call in between is refused as misuse.
  * - **Drain** it after each call: `poll` until it returns `undefined`, send what is to be sent, and show the rest. A
  *   call that throws ends the session: what `poll` returns then still tells the peer why.
  * - A responder answers the event `peer-proved` with `admit` or `close`. From `established` on a publisher calls
@@ -274,8 +274,9 @@ export class Session {
   }
 
   /**
-   * The secret of this handshake that both ends keep if the responder enrols the initiator: the pre-shared key of their
-   * later handshakes. It can be taken once, by a responder from `peer-proved` on, by an initiator from `established` on.
+   * The secret of this handshake that both ends keep if the responder enrols the initiator: the pre-shared key of
+   * their later handshakes. It can be taken once: by a responder from `peer-proved` on, by an initiator from
+   * `established` on.
    */
   async takeEnrolment(): Promise<PresharedKey | undefined> {
     const keys = this.#state.name === "expect-welcome" ? undefined : this.#keys;

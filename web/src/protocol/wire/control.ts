@@ -2,10 +2,9 @@
 
 import { type Bytes, isZero } from "../bytes.ts";
 import { malformed, misuse } from "../error.ts";
-import { SIGNATURE_LEN } from "../keys/identity.ts";
-import { kemField } from "../keys/messages.ts";
 import { type CellPlan, readCellPlan, writeCellPlan } from "./cell.ts";
 import { MAX_STREAM } from "./header.ts";
+import { SIGNATURE_LEN, kemField } from "./kem-field.ts";
 import { Reader } from "./reader.ts";
 import { type Selection, selectionFromWire, selectionToWire } from "./selection.ts";
 import { Writer } from "./writer.ts";

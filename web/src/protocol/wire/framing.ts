@@ -43,8 +43,8 @@ export class MessageReader {
   }
 
   /**
-   * Bytes that the message lacks that has begun, negative if there are more than it has; `undefined` while its length is
-   * not known.
+   * Bytes that the message lacks that has begun, negative if there are more than it has; `undefined` while its length
+   * is not known.
    */
   get missing(): number | undefined {
     const length = this.#length();
