@@ -1,4 +1,4 @@
-// `npm run test:browser`: the tests in Chromium, headless. CHROMIUM names another browser than Debian's.
+// `npm run test:browser`: the tests in a worker of Chromium, headless. CHROMIUM names another browser than Debian's.
 
 import { createServer } from "node:http";
 import { readFile } from "node:fs/promises";
@@ -19,7 +19,7 @@ async function serve(request, response) {
   try {
     if (path === "/") {
       response.setHeader("content-type", TYPES[".html"]);
-      response.end('<!doctype html><meta charset="utf-8"><script type="module" src="/tests.js"></script>');
+      response.end('<!doctype html><meta charset="utf-8"><title>tests</title>');
     } else if (path === "/tests.js") {
       response.setHeader("content-type", TYPES[".js"]);
       response.end(await readFile(resolve(ROOT, "dist/test-browser/tests.js")));
@@ -49,9 +49,12 @@ try {
   page.setDefaultTimeout(PATIENCE_MS);
   page.on("pageerror", (error) => console.error(String(error)));
   await page.goto(`http://127.0.0.1:${server.address().port}/`);
-  await page.waitForFunction(() => "runTests" in globalThis);
-  const native = await page.evaluate(() => globalThis.nativeFeatures());
-  const outcomes = await page.evaluate(() => globalThis.runTests());
+  const { native, outcomes } = await page.evaluate(() => new Promise((resolve, reject) => {
+    const worker = new Worker("/tests.js", { type: "module" });
+    worker.onmessage = ({ data }) => resolve(data);
+    worker.onerror = ({ message }) => reject(new Error(message));
+    worker.postMessage("begin");
+  }));
   for (const { name, error } of outcomes) {
     console.log(`${error === undefined ? "ok  " : "FAIL"} ${name}${error === undefined ? "" : `\n${error}`}`);
   }

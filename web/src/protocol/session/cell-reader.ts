@@ -1,6 +1,7 @@
 // Takes records out of the peer's cells on a byte stream (protocol.md, section 10).
 
 import { type Bytes } from "../bytes.ts";
+import { malformed } from "../error.ts";
 import { parseCell } from "../wire/cell.ts";
 import { MessageReader } from "../wire/framing.ts";
 
@@ -40,8 +41,12 @@ export class CellReader {
     return missing === 0 || (noneBegins && (missing === undefined || missing > 0));
   }
 
-  /** The next whole record. @throws ProtocolError `framing` for a length that cannot be */
+  /** The next whole record. @throws ProtocolError `malformed` for a length that cannot be: the peer's fault again */
   next(limit: number): Bytes | undefined {
-    return this.#messages.next(limit);
+    try {
+      return this.#messages.next(limit);
+    } catch {
+      throw malformed();
+    }
   }
 }
