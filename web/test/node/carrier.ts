@@ -8,6 +8,7 @@ import { type Output, type SessionEvent } from "../../src/protocol/session/outpu
 import { type Session } from "../../src/protocol/session/session.ts";
 import { type Media } from "../../src/protocol/unit/assemble.ts";
 import { MessageReader, lengthPrefix } from "../../src/protocol/wire/framing.ts";
+import { Flag, Kind } from "../../src/protocol/wire/header.ts";
 
 /** Both clocks of this machine. */
 export function readClocks(): Now {
@@ -31,6 +32,8 @@ export class Carrier {
   readonly session: Session;
   readonly events: SessionEvent[] = [];
   readonly media: Media[] = [];
+  /** Records that came, by what anybody on the path sees of them. */
+  readonly came = { cells: 0, encrypted: 0, clear: 0 };
   /** Resolves when the session is over, or rejects with its error. */
   readonly over: Promise<void>;
   readonly #socket: Socket;
@@ -93,12 +96,21 @@ export class Carrier {
     const { session } = this;
     this.#reader.push(piece);
     for (let next = this.#reader.next(session.messageLimit); next !== undefined; ) {
+      this.#note(next);
       await session.message(readClocks(), next);
       this.#drain();
       next = this.#reader.next(session.messageLimit);
     }
     if (this.#reader.waiting > 0) {
       session.partOfMessage(readClocks());
+    }
+  }
+
+  #note(message: Bytes): void {
+    if (message[0] === Kind.Cell) {
+      this.came.cells += 1;
+    } else if (message[0] === Kind.Media) {
+      this.came[((message[1] ?? 0) & Flag.Encrypted) === 0 ? "clear" : "encrypted"] += 1;
     }
   }
 

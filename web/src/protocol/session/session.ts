@@ -60,6 +60,7 @@ interface Keys {
  * - **Begin** with `initiate` at the end that opened the connection, with `respond` at the other.
  * - **Feed** it messages (`message`, from a `MessageReader` with `messageLimit`), and the time (`timeout`, no later
  *   than `deadline`). Await each call before the next; a call in between is refused as misuse.
+ *   Messages that have come are fed before the time: after a pause of the browser the peer was perhaps heard in time.
  * - **Drain** it after each call: `poll` until it returns `undefined`, send what is to be sent, and show the rest. A
  *   call that throws ends the session: what `poll` returns then still tells the peer why.
  * - A responder answers the event `peer-proved` with `admit` or `close`. From `established` on a publisher calls
