@@ -1,17 +1,19 @@
 // Bytes that nobody who follows the protocol sends: every parser and every state answers with the protocol's own error.
 
 import { type Bytes, concat } from "../src/protocol/bytes.ts";
+import { X25519 } from "../src/protocol/crypto/curves.ts";
 import { ProtocolError } from "../src/protocol/error.ts";
 import { alerted, parseFinish, parseHello, parseReply, parseRetry } from "../src/protocol/keys/messages.ts";
 import { type Purpose } from "../src/protocol/keys/epoch.ts";
-import { seedOfIdentityFile } from "../src/protocol/keys/identity.ts";
+import { identityFromSeed, seedOfIdentityFile } from "../src/protocol/keys/identity.ts";
+import { signRekey } from "../src/protocol/keys/rekey-signature.ts";
 import { constantRate } from "../src/protocol/session/shape-plan.ts";
 import { parseInfo } from "../src/protocol/unit/info.ts";
 import { joinImage, splitImage } from "../src/protocol/unit/jpeg-split/split.ts";
 import { type Preamble, preambleBytes, splitPreamble } from "../src/protocol/unit/preamble.ts";
 import { splitUnit } from "../src/protocol/unit/unit-header.ts";
 import { parseCell } from "../src/protocol/wire/cell.ts";
-import { parseControl } from "../src/protocol/wire/control.ts";
+import { answerHead, offerHead, parseControl } from "../src/protocol/wire/control.ts";
 import { MessageReader } from "../src/protocol/wire/framing.ts";
 import {
   CONFIG_FLAGS, CONTROL_FLAGS, Flag, HEADER_LEN, Kind, REPAIR_FLAGS, TAG_LEN, frameFlags, parseHeader,
@@ -197,6 +199,43 @@ test("parts of one frame that differ are the peer's fault", async () => {
     const first = await pair.seal("media", frameFlags(true, true, false), 1, payload);
     same(await ends(pair, first), "", "the first part");
     same(await ends(pair, await pair.seal("media", flags, stream, payload)), "protocol-error", "the second part");
+  }
+});
+
+test("an offer of new keys counts only with the publisher's signature", async () => {
+  for (const honest of [true, false]) {
+    const pair = await deceivedViewer();
+    const signer = honest ? pair.identity : await identityFromSeed(new Uint8Array(32).fill(77));
+    const head = offerHead(1, X25519.id, (await X25519.generate()).share);
+    const offer = await signRekey(signer, { binding: pair.binding, epoch: 1n }, head);
+    same(await ends(pair, await pair.control(offer)), honest ? "" : "protocol-error", `honest ${honest}`);
+  }
+});
+
+test("an answer to an offer counts only with the viewer's signature", async () => {
+  for (const honest of [true, false]) {
+    const pair = await deceivedPublisher();
+    await pair.victim.rekey(pair.now);
+    const payload = await pair.heard();
+    const offer = parseControl(payload);
+    assert(offer.type === "rekey-offer", "the publisher offers new keys");
+    const { ciphertext } = await X25519.encapsulate(offer.share);
+    const signer = honest ? pair.identity : await identityFromSeed(new Uint8Array(32).fill(77));
+    const context = { binding: pair.binding, epoch: 1n };
+    const answer = await signRekey(signer, context, answerHead(1, ciphertext), payload);
+    same(await ends(pair, await pair.control(answer)), honest ? "" : "protocol-error", `honest ${honest}`);
+  }
+});
+
+test("records in clear are accepted for five seconds after everything is encrypted again", async () => {
+  const pair = await deceivedViewer();
+  const clear = (): Promise<Bytes> =>
+    pair.seal("media", WHOLE & ~Flag.Encrypted, 1, framePayload({}, Uint8Array.of(1)));
+  same(await ends(pair, await pair.control(Uint8Array.of(9, 0, 1, 1, 0, 0))), "", "a selection");
+  same(await ends(pair, await pair.control(Uint8Array.of(9, 0, 2, 0, 0, 0))), "", "everything again");
+  for (const [after, refused] of [[4_999, 0], [5_000, 1]] as const) {
+    await pair.victim.message({ ...pair.now, monotonic: pair.now.monotonic + after }, await clear());
+    same(pair.victim.refusals.cleartext, refused, `after ${after} ms`);
   }
 });
 

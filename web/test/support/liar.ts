@@ -4,13 +4,14 @@ import { type Bytes } from "../../src/protocol/bytes.ts";
 import { type Now } from "../../src/protocol/clock/now.ts";
 import { X25519 } from "../../src/protocol/crypto/curves.ts";
 import { DEFAULT_SUITES } from "../../src/protocol/crypto/policy.ts";
-import { EpochSecret, type Purpose, sealerFor } from "../../src/protocol/keys/epoch.ts";
+import { EpochSecret, type Purpose, openerFor, sealerFor } from "../../src/protocol/keys/epoch.ts";
 import { type Agreed, type HandshakeConfig } from "../../src/protocol/keys/handshake.ts";
 import { type Identity, identityFromSeed } from "../../src/protocol/keys/identity.ts";
 import { Initiator } from "../../src/protocol/keys/initiator.ts";
 import { type Role } from "../../src/protocol/keys/messages.ts";
 import { HelloKeys } from "../../src/protocol/keys/psk.ts";
 import { Responder } from "../../src/protocol/keys/responder.ts";
+import { openRecord } from "../../src/protocol/seal/open-record.ts";
 import { type Sealer, WIDEST_LIMITS } from "../../src/protocol/seal/sealer.ts";
 import { type Output } from "../../src/protocol/session/output.ts";
 import { Session } from "../../src/protocol/session/session.ts";
@@ -29,6 +30,11 @@ export interface Deceived {
   control(payload: Bytes): Promise<Bytes>;
   /** What the victim has to say. */
   drain(): Output[];
+  /** The payload of the next control record that the victim sends. */
+  heard(): Promise<Bytes>;
+  /** The liar's own identity, and the name of the session in signatures. */
+  readonly identity: Identity;
+  readonly binding: Bytes;
 }
 
 async function config(role: Role, identity: Identity, responder: Identity): Promise<HandshakeConfig> {
@@ -50,7 +56,9 @@ function sent(session: Session): Bytes {
   return message.message;
 }
 
-async function deceived(victim: Session, agreed: Agreed, direction: "i" | "r"): Promise<Deceived> {
+async function deceived(
+  victim: Session, agreed: Agreed, direction: "i" | "r", identity: Identity,
+): Promise<Deceived> {
   const secret = new EpochSecret(0n, agreed.epoch0);
   const sealers = new Map<Purpose, Sealer>();
   for (const purpose of ["control", "media", "cell"] as const) {
@@ -62,7 +70,14 @@ async function deceived(victim: Session, agreed: Agreed, direction: "i" | "r"): 
     return sealer.seal({ flags, stream, timestamp: NOW.wall }, [payload]);
   };
   const control: Deceived["control"] = (payload) => seal("control", CONTROL_FLAGS, 0, payload);
-  return { victim, now: NOW, seal, control, drain: () => drain(victim) };
+  const opener = await openerFor(secret, agreed.suite, "control", direction === "i" ? "r" : "i");
+  const heard = async (): Promise<Bytes> => {
+    const opened = await openRecord(sent(victim), false, () => opener);
+    assert(typeof opened !== "string", "the victim's record opens");
+    return opened.payload;
+  };
+  const { binding } = agreed;
+  return { victim, now: NOW, seal, control, drain: () => drain(victim), heard, identity, binding };
 }
 
 /** A viewer that watches a lying publisher. */
@@ -77,7 +92,7 @@ export async function deceivedViewer(): Promise<Deceived> {
   await victim.message(NOW, reply.send);
   const done = await liar.handle(sent(victim));
   assert("agreed" in done, "it agrees");
-  const pair = await deceived(victim, done.agreed, "r");
+  const pair = await deceived(victim, done.agreed, "r", other);
   await victim.message(NOW, await pair.control(Uint8Array.of(1)));
   assert(victim.isEstablished, "the session is established");
   pair.drain();
@@ -96,7 +111,7 @@ export async function deceivedPublisher(): Promise<Deceived> {
   assert(agreed !== undefined, "it agrees");
   await victim.message(NOW, send);
   await victim.admit(NOW);
-  const pair = await deceived(victim, agreed, "i");
+  const pair = await deceived(victim, agreed, "i", other);
   pair.drain();
   return pair;
 }
