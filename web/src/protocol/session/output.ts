@@ -1,0 +1,64 @@
+// What a session hands to the program that drives it.
+
+import { type Bytes } from "../bytes.ts";
+import { type ClockReading } from "../clock/exchange.ts";
+import { type Peer } from "../keys/handshake.ts";
+import { type Media } from "../unit/assemble.ts";
+import { type Selection } from "../wire/selection.ts";
+import { type RekeyCause } from "./rekey.ts";
+
+/** Results of a handshake. */
+export interface Facts {
+  readonly peer: Peer;
+  /** Name of the suite. */
+  readonly suite: string;
+  /** Name of the mechanism. */
+  readonly mechanism: string;
+  /** Names the session in logs; public. */
+  readonly sessionId: Bytes;
+}
+
+/** What happened in a session. */
+export type SessionEvent =
+  /** Responder: the peer proved its identity. Answer with `admit` or `close`. */
+  | { readonly type: "peer-proved"; readonly peer: Peer }
+  /** Both ends have keys, and the peer is admitted. */
+  | { readonly type: "established"; readonly facts: Facts }
+  /** Publisher: the viewer needs a keyframe of this stream. */
+  | { readonly type: "keyframe-requested"; readonly stream: number }
+  /** Records are sealed under a new epoch from here on. Only a publisher knows the cause. */
+  | { readonly type: "rekeyed"; readonly epoch: bigint; readonly cause?: RekeyCause }
+  /** Another selection is in force: frames are sealed by it (publisher), or may be (viewer). Show it as a warning. */
+  | { readonly type: "selection"; readonly selection: Selection }
+  /** A reading of the peer's clock. */
+  | { readonly type: "clock"; readonly reading: ClockReading }
+  /** The peer ended the session. `text` has no control characters. */
+  | { readonly type: "closed"; readonly reason: number; readonly text: string };
+
+/** One output of a session. */
+export type Output =
+  /** Send this message; on a byte stream after its length (`lengthPrefix`). */
+  | { readonly type: "transmit"; readonly message: Bytes }
+  | { readonly type: "event"; readonly event: SessionEvent }
+  | { readonly type: "media"; readonly media: Media };
+
+/** Outputs in order. The program drains them after every call, so they stay few. */
+export class Outbox {
+  readonly #outputs: Output[] = [];
+
+  transmit(message: Bytes): void {
+    this.#outputs.push({ type: "transmit", message });
+  }
+
+  event(event: SessionEvent): void {
+    this.#outputs.push({ type: "event", event });
+  }
+
+  media(media: Media): void {
+    this.#outputs.push({ type: "media", media });
+  }
+
+  next(): Output | undefined {
+    return this.#outputs.shift();
+  }
+}
