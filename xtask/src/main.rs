@@ -24,6 +24,8 @@ mod sbom;
 mod shell;
 mod summary;
 mod tidy;
+mod venv;
+mod web;
 
 use std::process::ExitCode;
 use std::time::Duration;
@@ -56,6 +58,7 @@ cargo xtask COMMAND
                             installs cargo-deny, without which advisories are not looked at
   installed                 check that the program built alone refuses study suites and contains none of their code
   reference                 check vectors/ against the Python reference
+  web                       check the TypeScript peer in web/, in Node, in Chromium and against the program
   reproducible [--quick]    build the program twice, in two folders, and compare the bytes; --quick: not optimised
   sbom                      write the bill of materials of the program (CycloneDX) to target/sealcast.cdx.json
   dist [--counts FILE]      build the program to install with profile-guided optimisation (20 minutes); with the counts
@@ -84,6 +87,7 @@ fn main() -> ExitCode {
         ["sanitizer"] => sanitizers(&mut summary),
         ["aarch64"] => summary.step("aarch64", kernels::aarch64),
         ["installed"] => summary.step("installed", installed::step),
+        ["web"] => summary.step("web", web::step),
         ["deny"] => deny::steps(&mut summary),
         ["deny", "--install"] => {
             summary.step("install", deny::install);
@@ -120,14 +124,18 @@ fn test(summary: &mut Summary) -> bool {
     check(summary);
     if summary.step("build", checks::build) {
         summary.step("codec", codec::step);
-        summary.step("tests", checks::tests);
+        // Most tests wait most of the time.
+        summary.step_beside(
+            ("tests", checks::tests),
+            &[("reference", reference::step), ("web", web::step)],
+        );
     } else {
-        summary.skip("codec", "the build failed");
-        summary.skip("tests", "the build failed");
+        for name in ["codec", "tests", "reference", "web"] {
+            summary.skip(name, "the build failed");
+        }
     }
     summary.step("docs", checks::docs);
-    deny::steps(summary);
-    summary.step("reference", reference::step)
+    deny::steps(summary)
 }
 
 fn nightly(summary: &mut Summary, fuzzing: Duration) -> bool {

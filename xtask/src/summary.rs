@@ -33,9 +33,21 @@ impl Outcome {
     }
 }
 
-#[derive(Default)]
+/// A step: its name, and what it does.
+pub(crate) type Step = (&'static str, fn() -> Outcome);
+
 pub(crate) struct Summary {
     rows: Vec<(&'static str, Outcome, Duration)>,
+    began: Instant,
+}
+
+impl Default for Summary {
+    fn default() -> Self {
+        Self {
+            rows: Vec::new(),
+            began: Instant::now(),
+        }
+    }
 }
 
 impl Summary {
@@ -45,6 +57,31 @@ impl Summary {
         let start = Instant::now();
         let outcome = run();
         self.record(name, outcome, start.elapsed())
+    }
+
+    /// Runs one step, and others one after the other beside it: for one that waits most of the time. Returns true
+    /// unless one of them failed.
+    pub(crate) fn step_beside(&mut self, (name, run): Step, others: &[Step]) -> bool {
+        std::thread::scope(|scope| {
+            let others = scope.spawn(|| {
+                let timed = |&(name, run): &Step| {
+                    println!("\n== {name}, beside");
+                    let start = Instant::now();
+                    (name, run(), start.elapsed())
+                };
+                others.iter().map(timed).collect::<Vec<_>>()
+            });
+            let mut went_well = self.step(name, run);
+            match others.join() {
+                Ok(others) => {
+                    for (name, outcome, wall) in others {
+                        went_well &= self.record(name, outcome, wall);
+                    }
+                    went_well
+                }
+                Err(_) => self.record("beside", Outcome::Failed("a step panicked".to_owned()), Duration::ZERO),
+            }
+        })
     }
 
     pub(crate) fn skip(&mut self, name: &'static str, reason: &str) {
@@ -80,13 +117,12 @@ impl Summary {
 
     /// Prints the table; its last line counts the steps.
     pub(crate) fn finish(self) -> ExitCode {
-        let total: Duration = self.rows.iter().map(|row| row.2).sum();
         println!("\n{:<10} {:<8} {:>8}  note", "step", "outcome", "seconds");
         for (name, outcome, wall) in &self.rows {
             let (word, note) = outcome.words();
             println!("{name:<10} {word:<8} {:>8.1}  {note}", wall.as_secs_f64());
         }
-        println!("{:<10} {:<8} {:>8.1}", "all", "", total.as_secs_f64());
+        println!("{:<10} {:<8} {:>8.1}", "all", "", self.began.elapsed().as_secs_f64());
         let (line, failed) = self.count();
         println!("{line}");
         if failed { ExitCode::FAILURE } else { ExitCode::SUCCESS }
@@ -105,5 +141,14 @@ mod tests {
         assert_eq!(summary.count(), ("1 passed, 0 failed, 1 skipped".to_owned(), false));
         assert!(!summary.step("third", || Outcome::of(Err("broken".to_owned()))));
         assert_eq!(summary.count(), ("1 passed, 1 failed, 1 skipped".to_owned(), true));
+    }
+
+    #[test]
+    fn one_failure_beside_a_step_fails_the_whole() {
+        let mut summary = Summary::default();
+        let broken: Step = ("broken", || Outcome::of(Err("broken".to_owned())));
+        assert!(summary.step_beside(("first", Outcome::ok), &[("second", Outcome::ok)]));
+        assert!(!summary.step_beside(("third", Outcome::ok), &[broken, ("fourth", Outcome::ok)]));
+        assert_eq!(summary.count(), ("4 passed, 1 failed, 0 skipped".to_owned(), true));
     }
 }

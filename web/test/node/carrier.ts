@@ -63,14 +63,16 @@ export class Carrier {
       const bytes = Uint8Array.from(piece as unknown as Uint8Array);
       void this.step(() => this.#arrived(bytes));
     });
+    let broken = new Error("the connection broke");
+    socket.on("error", (error) => {
+      // A peer that said goodbye may be gone before it has taken what was sent meanwhile; "close" follows.
+      broken = error;
+    });
     socket.on("close", () => {
       // What came before the end may still be waiting to be opened.
       void this.#steps.then(() => {
-        this.#finish(this.session.isOver ? undefined : new Error("the connection broke"));
+        this.#finish(this.session.isOver ? undefined : broken);
       });
-    });
-    socket.on("error", (error) => {
-      this.#finish(error);
     });
     void this.step(() => Promise.resolve());
   }

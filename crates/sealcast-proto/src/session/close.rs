@@ -24,9 +24,11 @@ pub(super) struct Farewell {
 }
 
 impl Session {
-    /// End the session with a close message, or with an alert if there are no keys yet.
+    /// End the session with a close message, or with an alert if there are no keys yet. Who has not sent a hello with
+    /// its MAC is a stranger, and gets nothing.
     pub(super) fn close(&mut self, now: Now, reason: CloseReason, text: &str) {
-        match self.state {
+        match &self.state {
+            State::Responding(responder) if responder.awaits_hello() => {}
             State::Initiating(_) | State::Responding(_) => self.send_handshake(now, ALERT.to_vec()),
             State::Over => {}
             _ => {
@@ -82,6 +84,12 @@ impl Session {
                 if matches!(self.state, State::Responding(_)) {
                     self.send_handshake(now, ALERT_PSK.to_vec());
                 }
+                self.state = State::Over;
+            }
+            SessionError::Handshake(HandshakeError::Timeout) => {}
+            // Also of the first hello: its MAC was right.
+            SessionError::Handshake(_) if matches!(self.state, State::Responding(_)) => {
+                self.send_handshake(now, ALERT.to_vec());
                 self.state = State::Over;
             }
             _ => {}

@@ -287,6 +287,45 @@ fn a_handshake_that_stalls_ends_after_five_seconds() {
 }
 
 #[test]
+fn who_says_nothing_hears_nothing_when_its_time_is_up_or_the_end_stops() {
+    for stops in [false, true] {
+        let mut world = Setup::default().world();
+        let mut answers = 0;
+        let mut silence = |to, _: &mut Vec<u8>| {
+            answers += u32::from(to == Direction::ToInitiator);
+            Verdict::Drop
+        };
+        world.run(Duration::from_secs(1), &mut silence);
+        if stops {
+            world.tell(
+                Direction::ToResponder,
+                Input::Close(CloseReason::GoingAway, "the publisher stops"),
+            );
+        }
+        world.run(Duration::from_secs(6), &mut silence);
+        let timeout = Some(SessionError::Handshake(HandshakeError::Timeout));
+        assert_eq!(world.responder.error, timeout.filter(|_| !stops));
+        assert_eq!(answers, 0, "{stops}");
+    }
+}
+
+#[test]
+fn who_showed_its_ticket_and_then_says_nothing_is_told_that_its_time_is_up() {
+    let mut world = Setup::default().world();
+    let mut heard = Vec::new();
+    world.run(Duration::from_secs(6), &mut |to, message| match to {
+        Direction::ToResponder if message.first() == Some(&1) => Verdict::Deliver,
+        Direction::ToResponder => Verdict::Drop,
+        Direction::ToInitiator => {
+            heard.push(message[0]);
+            Verdict::Drop
+        }
+    });
+    // A reply, and an alert.
+    assert_eq!(heard, [3, 5]);
+}
+
+#[test]
 fn a_publisher_may_connect_to_a_viewer() {
     let mut setup = Setup::default();
     std::mem::swap(&mut setup.viewer.handshake.role, &mut setup.publisher.handshake.role);

@@ -7,6 +7,7 @@ use super::h264_writer::renumbered;
 use super::image_guess::ImageGuess;
 use super::partial::PartialFrame;
 use super::slice_guess::SliceGuess;
+use super::slice_search::Decoder;
 
 /// Turns frames with gaps into access units for an ordinary decoder. It knows how cameras of this model describe their
 /// streams. What is in clear is decoded as it is, without what is missing; pictures that refer to a hidden keyframe are
@@ -39,7 +40,7 @@ impl LiveAttack {
                 let mut sets = ParameterSets::default();
                 sets.take_all(&info.parameters);
                 Attack::H264(Box::new(Pictures {
-                    guess: SliceGuess::new(width, height, sets.clone())?,
+                    guess: SliceGuess::new(width, height, sets.clone(), Decoder::Strict)?,
                     sets,
                     parser: SliceParser::default(),
                     next: None,

@@ -18,7 +18,7 @@ pub use live::LiveAttack;
 pub use overheard::Overheard;
 pub use partial::{FrameGatherer, Gathered, MAX_PARTS, Part, PartialFrame};
 pub use slice_guess::SliceGuess;
-pub use slice_search::{FoundSlice, SliceSearch};
+pub use slice_search::{Decoder, FoundSlice, SliceSearch};
 pub use wiretap::{Carriage, Seen, SeenMedia, SeenRecord, Wiretap};
 
 /// Luma of mid-grey, which an attacker shows who knows nothing.

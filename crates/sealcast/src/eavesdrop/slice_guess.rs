@@ -5,7 +5,7 @@ use sealcast_proto::unit::h264::{ParameterSets, SliceParser};
 
 use super::h264_writer::{Slice, USUAL_QP, grey_keyframe, nal_units, payload_bits, skipped, slice_with};
 use super::partial::PartialFrame;
-use super::slice_search::SliceSearch;
+use super::slice_search::{Decoder, SliceSearch};
 
 /// Makes a stream that any decoder takes of what is known of a stream's pictures.
 #[derive(Debug)]
@@ -32,9 +32,9 @@ struct SliceData {
 impl SliceGuess {
     /// Of pictures of this size in pixels; `None` if there are no pictures of that size. `sets` are the parameter sets
     /// of the camera, as far as they are known: with them, headers in clear are read.
-    pub fn new(width: usize, height: usize, sets: ParameterSets) -> Option<Self> {
+    pub fn new(width: usize, height: usize, sets: ParameterSets, decoder: Decoder) -> Option<Self> {
         Some(Self {
-            search: SliceSearch::new(width, height)?,
+            search: SliceSearch::new(width, height, decoder)?,
             parser: SliceParser::default(),
             sets,
             number: None,
@@ -58,7 +58,12 @@ impl SliceGuess {
             units.push(grey_keyframe(width_mbs, height_mbs));
             0
         });
-        // The data of an I slice follows the grey keyframe as a picture of its own.
+        if let (true, Some(keyframe), Decoder::Concealing) = (frame.keyframe, units.last_mut(), self.search.decoder()) {
+            // Slices of the grey keyframe itself: such a decoder shows what was there last.
+            keyframe.extend(slices.iter().flat_map(|slice| slice.of(Slice::Key)));
+            self.number = Some(0);
+            return units;
+        }
         let number = last.wrapping_add(1);
         self.number = Some(number);
         units.push(picture(&slices, number));
@@ -96,6 +101,13 @@ impl SliceGuess {
     }
 }
 
+impl SliceData {
+    /// The data behind a header of our own.
+    fn of(&self, slice: Slice) -> Vec<u8> {
+        slice_with(slice, self.first_mb, self.qp, payload_bits(&self.bytes, self.from))
+    }
+}
+
 /// A picture of these slices. Decoders want all macroblocks; those that are hidden stay as they were.
 fn picture(slices: &[SliceData], number: u16) -> Vec<u8> {
     let hidden = slices.first().map_or(0, |slice| slice.first_mb);
@@ -110,8 +122,7 @@ fn picture(slices: &[SliceData], number: u16) -> Vec<u8> {
         } else {
             Slice::Predicted(number)
         };
-        let data = payload_bits(&slice.bytes, slice.from);
-        unit.extend(slice_with(kind, slice.first_mb, slice.qp, data));
+        unit.extend(slice.of(kind));
     }
     unit
 }

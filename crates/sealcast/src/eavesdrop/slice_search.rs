@@ -17,9 +17,19 @@ use super::partial::PartialFrame;
 const REACH_INTRA: usize = 1024;
 const REACH_PREDICTED: usize = 192;
 /// Which part of the parses that fit has to share a boundary, as a divisor.
-const SHARED: u32 = 6;
+const SHARED: usize = 6;
 /// How many macroblocks of an I slice may be hidden before it.
 const HIDDEN_INTRA: u32 = 16;
+
+/// The kind of decoder that what is found is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Decoder {
+    /// It conceals errors. So the bit is taken from which most macroblocks follow, although the first of them may not
+    /// be there at all: parses from wrong bits fall into step later.
+    Concealing,
+    /// It refuses pictures with errors. So the first boundary of macroblocks is taken that enough parses share.
+    Strict,
+}
 
 /// Slice data that was found to be in step.
 #[derive(Debug)]
@@ -37,6 +47,7 @@ pub struct FoundSlice {
 /// Searches in pictures of one size.
 #[derive(Debug)]
 pub struct SliceSearch {
+    decoder: Decoder,
     parser: SliceParser,
     sps: Sps,
     pps: Pps,
@@ -44,14 +55,15 @@ pub struct SliceSearch {
 }
 
 impl SliceSearch {
-    /// In pictures of this size in pixels; `None` if no picture is that large.
-    pub fn new(width: usize, height: usize) -> Option<Self> {
+    /// In pictures of this size in pixels, for such a decoder; `None` if no picture is that large.
+    pub fn new(width: usize, height: usize, decoder: Decoder) -> Option<Self> {
         let mbs = |side: usize| u32::try_from(side.div_ceil(16)).ok();
         let mut sets = ParameterSets::default();
         sets.take_all(&parameter_sets(mbs(width)?, mbs(height)?));
         let pps = *sets.pps(0)?;
         let sps = *sets.sps(pps.sps)?;
         Some(Self {
+            decoder,
             parser: SliceParser::default(),
             sps,
             pps,
@@ -64,7 +76,12 @@ impl SliceSearch {
         (self.sps.width_mbs, self.sps.height_mbs)
     }
 
-    /// The last slice of a frame whose tail is in clear, with the most macroblocks that fit.
+    /// The decoder that it searches for.
+    pub fn decoder(&self) -> Decoder {
+        self.decoder
+    }
+
+    /// The last slice of a frame whose tail is in clear.
     pub fn last_slice(&mut self, frame: &PartialFrame) -> Option<FoundSlice> {
         let (offset, data) = frame.runs().pop()?;
         // The slice must end with the frame, and begin before what is known.
@@ -94,16 +111,15 @@ impl SliceSearch {
     }
 
     /// The begin of data of a P slice. Many of its macroblocks are skipped, so any number may be hidden; how many
-    /// follow tells which is the first, and a parse has to know its column alone. Parses from wrong bits that fit
-    /// begin with macroblocks that are not there. So the begin is the first boundary that enough of them share.
+    /// follow tells which is the first, and a parse has to know its column alone.
     fn begin_of_predicted(&mut self, data: Vec<u8>) -> Option<FoundSlice> {
-        let mut fitting = 0;
-        let mut boundaries: BTreeMap<(usize, u32), u32> = BTreeMap::new();
+        let mut fitting = Vec::new();
+        let mut boundaries: BTreeMap<(usize, u32), usize> = BTreeMap::new();
         for from in 0..REACH_PREDICTED.min(data.len() * 8) {
             let Some(first_mb) = self.fitting_predicted(&data, from) else {
                 continue;
             };
-            fitting += 1;
+            fitting.push((first_mb, from));
             *boundaries.entry((from, first_mb)).or_default() += 1;
             let coded = self
                 .macroblocks
@@ -113,12 +129,24 @@ impl SliceSearch {
                 *boundaries.entry((one.end_bit, one.address + 1)).or_default() += 1;
             }
         }
-        let shared = boundaries.into_iter().filter(|&(_, count)| count * SHARED >= fitting);
-        let (from, first_mb) = shared.map(|(boundary, _)| boundary).find(|&(from, first_mb)| {
-            let parsed = self.parse(&data, from, SliceKind::P, first_mb);
-            parsed.is_some_and(|number| first_mb + number == self.total())
-        })?;
-        Some(self.found(data, from, first_mb))
+        let (first_mb, from) = match self.decoder {
+            Decoder::Concealing => fitting.into_iter().min()?,
+            Decoder::Strict => {
+                let shared = boundaries
+                    .into_iter()
+                    .filter(|&(_, count)| count * SHARED >= fitting.len());
+                let mut begins = shared.map(|((from, first_mb), _)| (first_mb, from));
+                begins.find(|&(first_mb, from)| self.ends_the_picture(&data, from, first_mb))?
+            }
+        };
+        self.ends_the_picture(&data, from, first_mb)
+            .then(|| self.found(data, from, first_mb))
+    }
+
+    /// True if the data from this bit on has all macroblocks from that one to the picture's last.
+    fn ends_the_picture(&mut self, data: &[u8], from: usize, first_mb: u32) -> bool {
+        let parsed = self.parse(data, from, SliceKind::P, first_mb);
+        parsed.is_some_and(|number| first_mb + number == self.total())
     }
 
     /// The first macroblock if the data from this bit on is in step up to the picture's last one.

@@ -572,7 +572,7 @@ fn what_is_no_selection_or_no_unit_is_refused_in_words() {
         ("--encrypt rate:100.5", 2, "0 to 100 percent"),
         ("--unit chunk:15", 2, "N from 16 to 65535"),
         ("--unit slice", 2, "a unit is frame, packet"),
-        ("--encrypt level:5", 2, "level:1"),
+        ("--encrypt level:5", 2, "level:N with N from 1 to 4"),
     ] {
         let mut refused = home.start(&format!("publish test: --listen tcp://127.0.0.1:0 {options}"));
         assert_eq!(refused.ends(), code, "{options}: {}", refused.said());
@@ -586,13 +586,15 @@ fn what_is_no_selection_or_no_unit_is_refused_in_words() {
 #[test]
 fn a_gateway_refuses_what_it_would_have_to_read_pictures_for() {
     let home = Home::new();
+    let gateway = "gateway camera --camera rtsp://127.0.0.1:9/ --listen tcp://127.0.0.1:0 --encrypt";
     for selection in ["keyframes", "headers", "level:2", "level:3"] {
-        let mut refused = home.start(&format!(
-            "gateway camera --camera rtsp://127.0.0.1:9/ --listen tcp://127.0.0.1:0 --encrypt {selection}"
-        ));
+        let mut refused = home.start(&format!("{gateway} {selection}"));
         assert_eq!(refused.ends(), 2, "{selection}: {}", refused.said());
         let said = refused.said();
         let words = format!("\"{selection}\" is nothing that a gateway can encrypt");
-        assert!(said.contains(&words) && said.contains("use all, none or rate:PERCENT"), "{said}");
+        assert!(
+            said.contains(&words) && said.contains("use all, none or rate:PERCENT"),
+            "{said}"
+        );
     }
 }

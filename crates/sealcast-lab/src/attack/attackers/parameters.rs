@@ -2,7 +2,7 @@
 //! them, and the first whole macroblock is searched for. Of JPEG, the usual tables and samplings are tried, and the
 //! codes tell which are right: with wrong ones they do not end where the image does.
 
-use sealcast::eavesdrop::{ImageGuess, PartialFrame, SliceGuess};
+use sealcast::eavesdrop::{Decoder, ImageGuess, PartialFrame, SliceGuess};
 use sealcast::failure::Result;
 use sealcast::media::Codec;
 use sealcast_proto::unit::h264::ParameterSets;
@@ -38,7 +38,7 @@ impl Attacker for Parameters {
 fn guessed(puzzle: &Puzzle) -> Vec<Vec<u8>> {
     let (width, height) = puzzle.size();
     let guessed = match puzzle.codec() {
-        Codec::H264 => SliceGuess::new(width, height, ParameterSets::default())
+        Codec::H264 => SliceGuess::new(width, height, ParameterSets::default(), Decoder::Concealing)
             .map(|mut guess| puzzle.frames.iter().map(|frame| guess.take(frame).concat()).collect()),
         Codec::Mjpeg => ImageGuess::new(width, height).map(|mut guess| {
             puzzle

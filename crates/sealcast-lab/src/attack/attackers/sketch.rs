@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use sealcast::eavesdrop::{GREY_LUMA, PartialFrame, SliceSearch, scan_start};
+use sealcast::eavesdrop::{Decoder, GREY_LUMA, PartialFrame, SliceSearch, scan_start};
 use sealcast::failure::Result;
 use sealcast::media::{Codec, Picture};
 use sealcast_proto::unit::find_start_code;
@@ -100,7 +100,7 @@ impl Sizes {
         Self {
             sets,
             parser: SliceParser::default(),
-            search: SliceSearch::new(width, height),
+            search: SliceSearch::new(width, height, Decoder::Concealing),
             macroblocks: Vec::new(),
         }
     }

@@ -90,7 +90,7 @@ impl System {
             asked.wait_with_output()
         });
         // Its identity is of no use to anybody.
-        let _ = std::fs::remove_dir_all(&home);
+        let _ = fs::remove_dir_all(&home);
         let asked = asked.map_err(|error| {
             let what = format!("this program cannot be started again ({error})");
             Failure::new(FailureKind::Internal, what, "please report this")

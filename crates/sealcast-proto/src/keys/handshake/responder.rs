@@ -56,6 +56,11 @@ impl Responder {
         }
     }
 
+    /// True as long as nobody has sent a hello that was answered.
+    pub fn awaits_hello(&self) -> bool {
+        matches!(self.state, State::ExpectHello)
+    }
+
     /// Processes a message of the initiator.
     ///
     /// # Errors

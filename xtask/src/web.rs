@@ -1,0 +1,94 @@
+//! Checks the TypeScript peer in `web/`: types and rules, its size, its tests in Node and in a browser, and against the
+//! program that was built.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use crate::shell::{command, output, root, run_whole, target_dir};
+use crate::summary::Outcome;
+use crate::venv;
+
+/// Oldest Node that the tests run on (`engines` in package.json).
+const OLDEST_NODE: (u32, u32) = (20, 19);
+
+pub(crate) fn step() -> Outcome {
+    let node = match node() {
+        Ok(node) => node,
+        Err(reason) => return Outcome::Failed(reason),
+    };
+    let npm = |words: &[&str]| {
+        let mut npm = node.npm(words);
+        npm.env("SEALCAST", target_dir().join("debug/sealcast"));
+        run_whole(&mut npm)
+    };
+    let steps = [
+        ["ci", "--no-audit", "--no-fund"].as_slice(),
+        &["run", "check"],
+        &["run", "build"],
+        &["test"],
+        &["run", "test:browser"],
+    ];
+    Outcome::of(steps.into_iter().try_for_each(npm))
+}
+
+/// Where Node is: in `PATH`, or in a folder of our own.
+struct Node(Option<PathBuf>);
+
+impl Node {
+    fn npm(&self, words: &[&str]) -> Command {
+        let mut npm = match &self.0 {
+            None => command("npm", words),
+            Some(folder) => {
+                let mut npm = command(folder.join("npm"), words);
+                let path = std::env::var_os("PATH").unwrap_or_default();
+                let folders = std::iter::once(folder.clone()).chain(std::env::split_paths(&path));
+                // A folder with a colon in its name cannot be in the list; then what is in `PATH` has to do.
+                if let Ok(path) = std::env::join_paths(folders) {
+                    npm.env("PATH", path);
+                }
+                npm
+            }
+        };
+        npm.current_dir(root().join("web"));
+        npm
+    }
+}
+
+/// The Node in `PATH` if it is new enough (Debian 12 has an older one), else one from the Python package index.
+fn node() -> Result<Node, String> {
+    let version = output(&mut command("node", &["--version"]));
+    let has_npm = output(&mut command("npm", &["--version"])).is_some();
+    if has_npm && version.is_some_and(|version| is_new_enough(&version)) {
+        return Ok(Node(None));
+    }
+    let folder = target_dir().join("node");
+    venv::prepare(&folder, &root().join("web").join("node.txt"))?;
+    Ok(Node(Some(Path::new(&folder).join("bin"))))
+}
+
+fn is_new_enough(version: &str) -> bool {
+    let mut numbers = version.trim().trim_start_matches('v').split('.').map(str::parse);
+    let (Some(Ok(major)), Some(Ok(minor))) = (numbers.next(), numbers.next()) else {
+        return false;
+    };
+    (major, minor) >= OLDEST_NODE
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_node_that_is_too_old_or_says_something_else_is_not_used() {
+        for (version, fits) in [
+            ("v20.19.0\n", true),
+            ("v20.18.9", false),
+            ("v18.20.4", false),
+            ("v22.1.0", true),
+            ("node", false),
+            ("", false),
+        ] {
+            assert_eq!(is_new_enough(version), fits, "{version}");
+        }
+    }
+}
