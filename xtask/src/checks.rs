@@ -6,11 +6,11 @@
 
 use std::process::Command;
 
-use crate::shell::{cargo, command, run};
+use crate::shell::{cargo, command, run, run_whole};
 use crate::summary::Outcome;
 
 /// Number of tests of a binary that run at once. Most of them wait for a process or a socket most of the time.
-const TEST_THREADS: &str = "6";
+const TEST_THREADS: &str = "8";
 
 pub(crate) fn format() -> Outcome {
     Outcome::of(run(&mut cargo(&["fmt", "--all", "--check"])))
@@ -72,5 +72,5 @@ pub(crate) fn docs() -> Outcome {
         "--document-private-items",
         "--locked",
     ]);
-    Outcome::of(run(command.env("RUSTDOCFLAGS", "-D warnings")))
+    Outcome::of(run_whole(command.env("RUSTDOCFLAGS", "-D warnings")))
 }

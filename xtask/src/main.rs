@@ -127,14 +127,17 @@ fn test(summary: &mut Summary) -> bool {
         // Most tests wait most of the time.
         summary.step_beside(
             ("tests", checks::tests),
-            &[("reference", reference::step), ("web", web::step)],
+            &[
+                ("docs", checks::docs),
+                ("reference", reference::step),
+                ("web", web::step),
+            ],
         );
     } else {
-        for name in ["codec", "tests", "reference", "web"] {
+        for name in ["codec", "tests", "docs", "reference", "web"] {
             summary.skip(name, "the build failed");
         }
     }
-    summary.step("docs", checks::docs);
     deny::steps(summary)
 }
 

@@ -21,8 +21,8 @@ pub(crate) use clip::Camera;
 pub(crate) use recorded::Recorded;
 pub(crate) use scene::SceneKind;
 pub(crate) use scores::{
-    CLOCK, DETAIL, DETAIL_TURNED, ESS, ESS_TURNED, FACES, LSS, MOVING, MOVING_TURNED, MS_SSIM, PSNR, SSIM, TEXT, VMAF,
-    vmaf_program,
+    CLOCK, DETAIL, DETAIL_TURNED, ESS, ESS_TURNED, FACES, LSS, MOVING, MOVING_TURNED, MS_SSIM, PEOPLE, PSNR, SSIM,
+    TEXT, VMAF, vmaf_program,
 };
 pub(crate) use trial::{Filmed, Result as TrialResult, Tools, Trial};
 pub(crate) use wire::Protection;

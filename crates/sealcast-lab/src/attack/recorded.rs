@@ -187,6 +187,7 @@ fn score(puzzle: &Puzzle, view: &View, original: &[Option<Arc<Picture>>]) -> Res
     let judge = Judge {
         has_clock: originals.first().is_some_and(|picture| read_clock(picture).is_some()),
         faces: None,
+        people: None,
         text: None,
         known: Known::default(),
     };

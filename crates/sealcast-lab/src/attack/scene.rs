@@ -31,6 +31,7 @@ pub(crate) struct Scene {
     pub(crate) pictures: Vec<Picture>,
     pub(crate) has_clock: bool,
     pub(crate) has_faces: bool,
+    pub(crate) has_people: bool,
     pub(crate) text: Option<&'static str>,
 }
 
@@ -62,6 +63,7 @@ impl SceneKind {
             pictures,
             has_clock: false,
             has_faces: false,
+            has_people: false,
             text: None,
         };
         Ok(match self {
@@ -83,7 +85,10 @@ impl SceneKind {
             },
             Self::Clip(name) => {
                 let file = clip(name)?.display().to_string();
-                drawn(ffmpeg::draw(&["-i", &file], &scale, size, frames)?)
+                Scene {
+                    has_people: true,
+                    ..drawn(ffmpeg::draw(&["-i", &file], &scale, size, frames)?)
+                }
             }
         })
     }

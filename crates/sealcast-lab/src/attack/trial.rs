@@ -13,7 +13,7 @@ use super::clip::{Camera, Clip};
 use super::ffmpeg;
 use super::puzzle::{Puzzle, View};
 use super::scene::{Scene, SceneKind};
-use super::scores::{Faces, Judge, Known, Scores, TextReader};
+use super::scores::{Faces, Judge, Known, People, Scores, TextReader};
 use super::wire::{self, Carried, Protection};
 
 /// Quality of pictures for the page.
@@ -26,6 +26,7 @@ pub(crate) struct Filmed {
     pub(crate) clip: Clip,
     has_clock: bool,
     has_faces: bool,
+    has_people: bool,
     text: Option<&'static str>,
 }
 
@@ -39,12 +40,14 @@ impl Filmed {
             pictures,
             has_clock,
             has_faces,
+            has_people,
             text,
         } = kind.draw(size, camera.rate, frames)?;
         Ok(Self {
             clip: Clip::encode(&pictures, camera)?,
             has_clock,
             has_faces,
+            has_people,
             text,
         })
     }
@@ -53,6 +56,7 @@ impl Filmed {
 /// The tools that recognise.
 pub(crate) struct Tools {
     pub(crate) faces: Faces,
+    pub(crate) people: Option<People>,
     pub(crate) text: Option<TextReader>,
 }
 
@@ -64,6 +68,7 @@ impl Tools {
     pub(crate) fn new() -> Outcome<Self> {
         Ok(Self {
             faces: Faces::new()?,
+            people: People::find(),
             text: TextReader::find(),
         })
     }
@@ -147,6 +152,7 @@ impl Trial<'_> {
         Judge {
             has_clock: self.filmed.has_clock,
             faces: self.filmed.has_faces.then_some(&self.tools.faces),
+            people: self.tools.people.as_ref().filter(|_| self.filmed.has_people),
             text,
             known: Known::default(),
         }

@@ -3,22 +3,19 @@
 use sealcast::failure::{Failure, FailureKind, Result};
 use sealcast::media::Picture;
 
+use super::places::{Place, share_found};
+
 /// The model of the crate `rustface` 0.1.7 (BSD 2-Clause).
 const MODEL: &[u8] = include_bytes!("../../../data/seeta_fd_frontal_v1.0.bin");
 /// Smallest face in pixels.
 const SMALLEST: u32 = 24;
 /// Score from which on something is a face, as the port's documentation uses it.
 const SCORE: f64 = 2.0;
-/// Two faces are the same if they have at least this share of their common area in common.
-const SAME: f64 = 0.3;
 
 /// Finds faces.
 pub(crate) struct Faces {
     model: rustface::Model,
 }
-
-/// A face: left, upper, right and lower edge.
-type Place = [f64; 4];
 
 impl Faces {
     /// Reads the model.
@@ -60,36 +57,16 @@ impl Faces {
     /// has none.
     pub(super) fn share_found(&self, original: &Picture, shown: &Picture) -> Option<f64> {
         let originals = self.places(original);
-        if originals.is_empty() {
-            return None;
+        match originals.is_empty() {
+            true => None,
+            false => share_found(&originals, &self.places(shown)),
         }
-        let shown = self.places(shown);
-        let found = originals
-            .iter()
-            .filter(|face| shown.iter().any(|other| overlap(face, other) >= SAME));
-        Some(found.count() as f64 / originals.len() as f64)
     }
-}
-
-/// Intersection over union.
-fn overlap(a: &Place, b: &Place) -> f64 {
-    let side = |from: usize| (a[from + 2].min(b[from + 2]) - a[from].max(b[from])).max(0.0);
-    let area = |place: &Place| (place[2] - place[0]) * (place[3] - place[1]);
-    let both = side(0) * side(1);
-    both / (area(a) + area(b) - both)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn faces_are_the_same_if_they_lie_on_each_other() {
-        let face = [10.0, 10.0, 30.0, 30.0];
-        assert_eq!(overlap(&face, &face), 1.0);
-        assert_eq!(overlap(&face, &[30.0, 10.0, 50.0, 30.0]), 0.0);
-        assert!((overlap(&face, &[10.0, 10.0, 30.0, 20.0]) - 0.5).abs() < 1e-9);
-    }
 
     #[test]
     fn grey_has_no_face() {

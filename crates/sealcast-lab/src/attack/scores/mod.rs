@@ -6,6 +6,8 @@
 mod clock;
 mod detail;
 mod face;
+mod people;
+mod places;
 mod quality;
 mod similarity;
 mod text;
@@ -19,6 +21,7 @@ use sealcast::media::Picture;
 
 use super::picture::turned;
 pub(crate) use face::Faces;
+pub(crate) use people::People;
 pub(crate) use quality::vmaf_program;
 pub(crate) use text::TextReader;
 
@@ -45,6 +48,8 @@ pub(crate) const MOVING_TURNED: &str = "moving-turned";
 pub(crate) const CLOCK: &str = "clock-errors";
 /// Share of the original's faces that are found.
 pub(crate) const FACES: &str = "faces";
+/// Share of the original's people that are found.
+pub(crate) const PEOPLE: &str = "people";
 /// Share of the text's characters that are read wrong.
 pub(crate) const TEXT: &str = "text-errors";
 
@@ -54,6 +59,8 @@ pub(crate) struct Judge<'a> {
     pub(crate) has_clock: bool,
     /// Recognises faces, if the scene has one.
     pub(crate) faces: Option<&'a Faces>,
+    /// Finds people, if the scene has some and there is something that finds them.
+    pub(crate) people: Option<&'a People>,
     /// The text of the scene, and what reads it, if there is one and it is installed.
     pub(crate) text: Option<(&'a str, &'a TextReader)>,
     /// What was recognised already: attackers often show the same.
@@ -82,7 +89,7 @@ impl Known {
 
 type Found = Result<Option<f64>>;
 
-/// Pictures in which faces and text are looked for, of those that are scored: both take long.
+/// Pictures in which faces, people and text are looked for, of those that are scored: all take long.
 const RECOGNISED: usize = 4;
 
 impl Judge<'_> {
@@ -125,6 +132,13 @@ impl Judge<'_> {
                 .map(|(a, b)| self.known.or(a, b, || Ok(faces.share_found(a, b))));
             let found: Vec<Option<f64>> = found.collect::<Result<_>>()?;
             scores.insert(FACES, found.into_iter().flatten().collect());
+        }
+        if let Some(people) = self.people {
+            let found = pairs()
+                .step_by(step)
+                .map(|(a, b)| self.known.or(a, b, || people.share_found(a, b)));
+            let found: Vec<Option<f64>> = found.collect::<Result<_>>()?;
+            scores.insert(PEOPLE, found.into_iter().flatten().collect());
         }
         if let Some((text, reader)) = self.text {
             let read = shown.iter().step_by(step).map(|picture| {

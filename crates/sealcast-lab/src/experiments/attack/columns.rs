@@ -25,6 +25,9 @@ pub(super) fn columns() -> Vec<Column> {
         Column::median("best_faces", "faces found, most", "")
             .percent()
             .digits(0),
+        Column::median("best_people", "people found, most", "")
+            .percent()
+            .digits(0),
         Column::median("best_text-errors", "text read wrong, least", "")
             .percent()
             .digits(0),

@@ -148,7 +148,10 @@ impl Attack {
             ),
             (
                 "people".to_owned(),
-                "not measured: nothing here finds people".to_owned(),
+                match self.tools.people {
+                    Some(_) => "found by OpenCV, in public clips".to_owned(),
+                    None => "not measured: no Python with OpenCV 4, see SEALCAST_PYTHON_OPENCV".to_owned(),
+                },
             ),
             ("energy".to_owned(), "not measured: no meter".to_owned()),
         ];

@@ -2,7 +2,7 @@
 
 use sealcast::meter::statistics::{mean, median};
 
-use crate::attack::{CLOCK, DETAIL, ESS, FACES, LSS, MOVING, MS_SSIM, PSNR, SSIM, TEXT, TrialResult, VMAF};
+use crate::attack::{CLOCK, DETAIL, ESS, FACES, LSS, MOVING, MS_SSIM, PEOPLE, PSNR, SSIM, TEXT, TrialResult, VMAF};
 use crate::harness::Sample;
 
 /// Part of the names of the values of controls.
@@ -24,7 +24,7 @@ pub(super) fn coverage(attacker: &str) -> String {
 }
 
 /// Measures of which more is better for the attacker.
-const MORE: [&str; 9] = [PSNR, SSIM, MS_SSIM, VMAF, LSS, ESS, DETAIL, MOVING, FACES];
+const MORE: [&str; 10] = [PSNR, SSIM, MS_SSIM, VMAF, LSS, ESS, DETAIL, MOVING, FACES, PEOPLE];
 /// Measures of which less is better for the attacker.
 const LESS: [&str; 2] = [CLOCK, TEXT];
 

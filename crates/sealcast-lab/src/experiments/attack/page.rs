@@ -8,7 +8,7 @@ use sealcast::failure::Result;
 use super::engine::PICTURES;
 use super::verdict::{self, RULES, Verdict, opened, sentence, verdicts};
 use super::{ATTACK, figures};
-use crate::attack::{ALL, CLOCK, DETAIL, ESS, FACES, MOVING, TEXT};
+use crate::attack::{ALL, CLOCK, DETAIL, ESS, FACES, MOVING, PEOPLE, TEXT};
 use crate::harness::page::{escape, prose, whole};
 use crate::harness::record::unwritable;
 use crate::harness::statistics::Estimate;
@@ -152,6 +152,7 @@ fn attackers(row: &Row) -> String {
         (MOVING, "moving"),
         (CLOCK, "clock bits wrong"),
         (FACES, "faces"),
+        (PEOPLE, "people"),
         (TEXT, "text wrong"),
     ]
     .into_iter()

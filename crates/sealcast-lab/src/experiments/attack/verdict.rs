@@ -1,6 +1,6 @@
 //! The verdict on a selection: is what a viewer sees recognised by an attacker? It is made from the record alone.
 
-use crate::attack::{ALL, CLOCK, DETAIL, DETAIL_TURNED, ESS, ESS_TURNED, FACES, MOVING, MOVING_TURNED, TEXT};
+use crate::attack::{ALL, CLOCK, DETAIL, DETAIL_TURNED, ESS, ESS_TURNED, FACES, MOVING, MOVING_TURNED, PEOPLE, TEXT};
 use crate::harness::statistics::Estimate;
 use crate::harness::{Results, Row};
 
@@ -14,12 +14,15 @@ const EDGES_SEEN: f64 = 0.05;
 const DETAIL_SEEN: f64 = 0.03;
 /// A face is seen if it is found in this share of the pictures, and in none of the control's.
 const FACE_SEEN: f64 = 0.5;
+/// People are seen if this share of them is found, and at most [`PEOPLE_BY_CHANCE`] in the control's pictures.
+const PEOPLE_SEEN: f64 = 0.5;
+const PEOPLE_BY_CHANCE: f64 = 0.1;
 /// Text is read if at most this share of its characters is wrong, and more than [`NOT_READ`] of the control's.
 const TEXT_READ: f64 = 0.5;
 const NOT_READ: f64 = 0.8;
 
 /// The rules in words, for the page.
-pub(super) const RULES: [&str; 7] = [
+pub(super) const RULES: [&str; 8] = [
     "A selection is opened in a scene if at least one attacker meets at least one of these rules. PSNR, SSIM, \
      MS-SSIM, VMAF and LSS open nothing: they measure quality, not recognition.",
     "Clock: the upper end of the 95 % interval of the share of wrong bits is below 25 %. Chance gives 50 %.",
@@ -33,6 +36,8 @@ pub(super) const RULES: [&str; 7] = [
      though nothing around is there.",
     "Face: the original's face is found at its place in at least half of the attacker's pictures, and in none of \
      those on random bytes.",
+    "People: of those that OpenCV finds in the original, at least half are found at their places in the attacker's \
+     pictures, and at most a tenth in those on random bytes.",
     "Text: at most half of the characters are read wrong, and more than 80 % on random bytes.",
 ];
 
@@ -72,11 +77,15 @@ fn opened_by(row: &Row, attacker: &'static str) -> Vec<Opened> {
     let edges = |own: &Estimate| beyond(own, ESS, ESS_TURNED, EDGES_SEEN);
     let detail = |own: &Estimate| beyond(own, DETAIL, DETAIL_TURNED, DETAIL_SEEN);
     let is_face = |own: &Estimate| own.median >= FACE_SEEN && control(FACES).is_some_and(|none| none.median <= 0.0);
+    let are_people = |own: &Estimate| {
+        own.median >= PEOPLE_SEEN && control(PEOPLE).is_some_and(|none| none.median <= PEOPLE_BY_CHANCE)
+    };
     let is_text = |own: &Estimate| own.median <= TEXT_READ && control(TEXT).is_some_and(|none| none.median > NOT_READ);
     let moving = |own: &Estimate| beyond(own, MOVING, MOVING_TURNED, DETAIL_SEEN);
-    let rules: [(&'static str, Rule<'_>); 6] = [
+    let rules: [(&'static str, Rule<'_>); 7] = [
         (CLOCK, &is_clock),
         (FACES, &is_face),
+        (PEOPLE, &are_people),
         (TEXT, &is_text),
         (ESS, &edges),
         (DETAIL, &detail),
