@@ -204,7 +204,9 @@ impl Program {
         self.readers
             .drain(..)
             .for_each(|reader| reader.join().expect("a reader"));
-        status.code().expect("no signal ended it")
+        status
+            .code()
+            .unwrap_or_else(|| panic!("it ended by a signal: {status}"))
     }
 
     /// Asks it to stop and waits; returns the exit code.

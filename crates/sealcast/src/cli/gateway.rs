@@ -68,6 +68,8 @@ async fn run_camera(args: GatewayCameraArgs) -> Result<()> {
     if configured.invite && !configured.open {
         ticket.invite = Some(admission.invite(terms)?);
     }
+    // Who has the ticket may take it that signals are answered.
+    let stop = shutdown::stop_signal(args.session.seconds)?;
     publish::hand_out(&ticket, configured.ticket_file.as_deref())?;
     let observing = Observation::start("gateway camera", build::observe(&settings)?, metrics).await?;
     let observation = observing.observation();
@@ -90,7 +92,6 @@ async fn run_camera(args: GatewayCameraArgs) -> Result<()> {
         control,
         renewals,
     };
-    let stop = shutdown::stop_signal(args.session.seconds)?;
     let read_again = async || {
         let renewal = renewal(&args, &settings.config)?;
         // Sending fails only while the gateway is ending.

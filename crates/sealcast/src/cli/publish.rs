@@ -56,6 +56,8 @@ async fn run_async(args: PublishArgs) -> Result<()> {
     build::check_carrier(&settings, offer.shape, is_quic(&viewers))?;
     // Open the source first, so that the ticket is handed out only when there is something to see.
     let source = open_source(source_url.clone(), offer.shape).await?;
+    // Who has the ticket may take it that signals are answered.
+    let stop = shutdown::stop_signal(args.session.seconds)?;
     if let Some(ticket) = &mut ticket {
         if configured.invite && !configured.open {
             ticket.invite = Some(admission.invite(terms)?);
@@ -87,7 +89,6 @@ async fn run_async(args: PublishArgs) -> Result<()> {
         settings: RuntimeSettings::new(selection),
         control,
     };
-    let stop = shutdown::stop_signal(args.session.seconds)?;
     let by_hand = || peers::viewers_by_hand(&build::settings(&args.session)?);
     let outcome = tokio::select! {
         outcome = publish(options, observation, stop) => outcome,

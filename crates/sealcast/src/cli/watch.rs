@@ -30,6 +30,8 @@ async fn run_async(args: WatchArgs) -> Result<()> {
     let offer = build::own_offer(&args.session, sealing, &settings)?;
     let peer = offer.identity.peer_id();
     let metrics = Metrics::new(build_info());
+    // Who has the ticket may take it that signals are answered.
+    let stop = shutdown::stop_signal(args.session.seconds)?;
     let budget;
     let publisher = match &args.listen {
         Some(listen) => {
@@ -74,7 +76,6 @@ async fn run_async(args: WatchArgs) -> Result<()> {
         queue: QueueLimits::default(),
         reconnect: configured.reconnect,
     };
-    let stop = shutdown::stop_signal(args.session.seconds)?;
     let read_again = async {
         match hangups.zip(admission) {
             Some((hangups, admission)) => {
