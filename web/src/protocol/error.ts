@@ -53,7 +53,7 @@ const REASONS = {
   "peer-lost": ["peer", "nothing was heard from the peer for too long; connect again"],
   "key-limit": ["peer", "the keys reached their limit and the peer agreed on no new ones; connect again"],
   exhausted: ["own", "a key may seal no more records"],
-  "not-split": ["peer", "the image cannot be split, or a split image does not fit together"],
+  "not-split": ["peer", "the picture cannot be split, or a split image does not fit together"],
   ticket: ["caller", "this is no ticket"],
   "identity-file": ["caller", "this is no identity file"],
   unsupported: ["caller", "this is not supported in a browser"],

@@ -23,6 +23,7 @@ export { type ShapePlan, constantRate } from "./session/shape-plan.ts";
 export { type Frame, type Media } from "./unit/assemble.ts";
 export { type Codec, type StreamInfo } from "./unit/info.ts";
 export { type Layout, MAX_FRAME, type Preamble, type StampKind } from "./unit/preamble.ts";
+export { type Unsplit } from "./unit/planner.ts";
 export { type UnitHeader, splitUnit, unitHeaderBytes } from "./unit/unit-header.ts";
 export { type Unit } from "./unit/unit.ts";
 export { type CellPlan } from "./wire/cell.ts";

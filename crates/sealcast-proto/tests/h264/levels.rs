@@ -222,3 +222,41 @@ fn the_other_selections_parse_nothing() {
         Some(Refusal::NoParameterSets.into())
     );
 }
+
+/// Lengths of the ranges; those in clear are negative.
+fn signed(ranges: &[PlannedRange]) -> String {
+    let mut from = 0;
+    let lengths = ranges.iter().map(|range| {
+        let length = (range.end - from) as i64;
+        from = range.end;
+        (if range.encrypt { length } else { -length }).to_string()
+    });
+    lengths.collect::<Vec<String>>().join(" ")
+}
+
+/// A checksum (FNV-1a) of the plans at level 3 of many streams in which one bit is another.
+fn damaged_plans(stream: &[u8]) -> u32 {
+    let mut sum = 0x811C_9DC5_u32;
+    for bit in (0..8 * stream.len()).step_by(13) {
+        let mut damaged = stream.to_vec();
+        damaged[bit / 8] ^= 0x80 >> (bit % 8);
+        for byte in format!("{}\n", signed(&level(Level::Intra, &damaged))).bytes() {
+            sum = (sum ^ u32::from(byte)).wrapping_mul(0x0100_0193);
+        }
+    }
+    sum
+}
+
+#[test]
+fn plans_are_those_of_the_typescript_implementation_also_of_damaged_streams() {
+    let split = STREAMS.map(|(name, stream, _)| (name, stream));
+    let refused = ["cabac", "interlaced"].into_iter().zip(REFUSED.map(|(stream, _)| stream));
+    let mut lines = Vec::new();
+    for (name, stream) in split.into_iter().chain(refused) {
+        for number in [Level::Headers, Level::IntraBegin, Level::Intra] {
+            lines.push(format!("{name} level:{} {}", number.get(), signed(&level(number, stream))));
+        }
+        lines.push(format!("{name} damaged {}", damaged_plans(stream)));
+    }
+    assert_eq!(lines, include_str!("streams/plans.txt").lines().collect::<Vec<_>>());
+}

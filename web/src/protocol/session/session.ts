@@ -10,8 +10,9 @@ import { alertBytes, alerted } from "../keys/messages.ts";
 import { PresharedKey } from "../keys/psk.ts";
 import { Responder } from "../keys/responder.ts";
 import { type RefusalCounts, Refusals } from "../seal/refusals.ts";
-import { Cutter, checkSelection, encryptsDescription } from "../unit/cut.ts";
+import { Cutter, encryptsDescription } from "../unit/cut.ts";
 import { type StreamInfo, infoBytes } from "../unit/info.ts";
+import { type Unsplit } from "../unit/planner.ts";
 import { type Preamble, preambleBytes } from "../unit/preamble.ts";
 import { checkUnit } from "../unit/unit.ts";
 import { Close } from "../wire/control.ts";
@@ -141,6 +142,11 @@ export class Session {
   /** The selection in force (publisher), or the newest one announced (viewer). */
   get selection(): Selection | undefined {
     return this.#keys?.peer.selection;
+  }
+
+  /** Publisher: slices and images that levels 2 and 3 encrypted whole because they could not be split. */
+  get unsplit(): Unsplit | undefined {
+    return this.#cutter.unsplit;
   }
 
   /** Records refused so far, by reason. */
@@ -437,7 +443,6 @@ export class Session {
   select(now: Now, selection: Selection): Promise<void> {
     return this.#step(now, async () => {
       const keys = this.#established();
-      checkSelection(selection);
       if (!this.#leads || (this.#config.shape !== undefined && selection.mode !== "all")) {
         throw misuse("only a publisher without a shape selects what is in clear");
       }
@@ -450,6 +455,7 @@ export class Session {
     return this.#step(now, async () => {
       const keys = this.#publisher(stream);
       const bytes = infoBytes(info);
+      this.#cutter.describe(stream, info);
       await this.#beforeMedia(now, keys, false);
       const encrypt = encryptsDescription(keys.peer.selecting.inForce);
       await this.#sealMedia(now, keys, stream, CONFIG_FLAGS, encrypt, [bytes]);
@@ -461,8 +467,10 @@ export class Session {
     return this.#step(now, async () => {
       const keys = this.#publisher(frame.stream);
       await this.#beforeMedia(now, keys, frame.keyframe);
-      const preamble = preambleBytes({ ...frame.stamps, padding: 0, layout: "source" });
-      for (const piece of this.#cutter.cut(frame.data, frame.keyframe, keys.peer.selecting.inForce)) {
+      const { inForce } = keys.peer.selecting;
+      const { layout, pieces } = this.#cutter.cut(inForce, frame.stream, frame.keyframe, frame.data);
+      const preamble = preambleBytes({ ...frame.stamps, padding: 0, layout });
+      for (const piece of pieces) {
         const flags = frameFlags(frame.keyframe, piece.first, piece.last);
         const parts = piece.first ? [preamble, piece.data] : [piece.data];
         await this.#sealMedia(now, keys, frame.stream, flags, piece.encrypt, parts);

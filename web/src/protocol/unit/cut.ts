@@ -1,11 +1,14 @@
 // Cuts a frame into the pieces that records seal, and says which of them are encrypted (selection.md).
 
 import { type Bytes } from "../bytes.ts";
-import { ProtocolError, misuse } from "../error.ts";
+import { misuse } from "../error.ts";
 import { MAX_RECORD } from "../wire/framing.ts";
 import { HEADER_LEN, TAG_LEN } from "../wire/header.ts";
-import { MAX_LEVEL, MAX_RATE, type Selection } from "../wire/selection.ts";
-import { MAX_FRAME, PREAMBLE_LEN } from "./preamble.ts";
+import { MAX_RATE, type Selection } from "../wire/selection.ts";
+import { type StreamInfo } from "./info.ts";
+import { type PlannedRange } from "./plan.ts";
+import { Planner, type Unsplit } from "./planner.ts";
+import { type Layout, MAX_FRAME, PREAMBLE_LEN } from "./preamble.ts";
 import { type Unit } from "./unit.ts";
 
 /** Longest record with the unit `packet`. */
@@ -17,19 +20,6 @@ export interface Piece {
   readonly first: boolean;
   readonly last: boolean;
   readonly encrypt: boolean;
-}
-
-/** True for the selections that a browser publisher can put into force. */
-export function canSelect(selection: Selection): boolean {
-  const { mode } = selection;
-  return mode === "level" ? selection.level === MAX_LEVEL : mode !== "headers" && mode !== "headers+keyframes";
-}
-
-/** @throws ProtocolError `unsupported` for a selection that needs a parser of slices */
-export function checkSelection(selection: Selection): void {
-  if (!canSelect(selection)) {
-    throw new ProtocolError("unsupported", "a browser publisher selects all, none, a rate, keyframes or level 4");
-  }
 }
 
 /** True if a codec configuration is encrypted: it is in clear only where everything is. */
@@ -54,52 +44,95 @@ class Draw {
   }
 }
 
+/** Ranges of a plan that are still ahead. */
+class Ahead {
+  readonly #ranges: readonly PlannedRange[];
+  #next = 0;
+
+  constructor(ranges: readonly PlannedRange[]) {
+    this.#ranges = ranges;
+  }
+
+  /** Where the next range ends. */
+  get nextEnd(): number {
+    return this.#ranges[this.#next]?.end ?? Infinity;
+  }
+
+  /** True if anything up to `end` is to be encrypted. Passes over the ranges that end there or before. */
+  takeTo(end: number): boolean {
+    let encrypt = false;
+    for (let range = this.#ranges[this.#next]; range !== undefined; range = this.#ranges[this.#next]) {
+      encrypt ||= range.encrypt;
+      this.#next += range.end <= end ? 1 : 0;
+      if (range.end >= end) {
+        break;
+      }
+    }
+    return encrypt;
+  }
+}
+
+/** A frame that is ready to be cut. */
+export interface CutFrame {
+  readonly layout: Layout;
+  /** In order. The first leaves room for the preamble. */
+  readonly pieces: Iterable<Piece>;
+}
+
 /** Cuts the frames of one session. */
 export class Cutter {
   readonly #unit: Unit;
   readonly #draw: Draw;
+  readonly #planner = new Planner();
 
   constructor(unit: Unit, seed: number) {
     this.#unit = unit;
     this.#draw = new Draw(seed);
   }
 
-  /** The pieces of a frame, in order. The first leaves room for the preamble. */
-  *cut(frame: Bytes, keyframe: boolean, selection: Selection): Generator<Piece, void, undefined> {
+  /** Takes a stream's description, by which its frames are parsed. */
+  describe(stream: number, info: StreamInfo): void {
+    this.#planner.describe(stream, info);
+  }
+
+  /** The slices and images that a level encrypted whole because they could not be split; `undefined` for none. */
+  get unsplit(): Unsplit | undefined {
+    return this.#planner.unsplit;
+  }
+
+  /** Plans a frame and cuts it. At levels 2 and 3 images are laid out anew. */
+  cut(selection: Selection, stream: number, keyframe: boolean, frame: Bytes): CutFrame {
     if (frame.length > MAX_FRAME) {
       throw misuse("a frame has at most 16 MiB");
     }
+    const { data, layout, ranges } = this.#planner.plan(selection, stream, keyframe, frame);
+    const rate = selection.mode === "rate" ? selection.thousandths : undefined;
+    return { layout, pieces: this.#pieces(data, ranges, rate) };
+  }
+
+  *#pieces(data: Bytes, ranges: readonly PlannedRange[], rate: number | undefined): Generator<Piece, void, undefined> {
     const longest = this.#unit === "packet" ? PACKET_RECORD : MAX_RECORD;
     const room = longest - HEADER_LEN - TAG_LEN;
     const unit = typeof this.#unit === "string" ? MAX_FRAME : this.#unit.chunk;
-    let from = 0;
-    let encrypt = true;
-    for (let unitEnd = 0; from < frame.length || from === 0; ) {
+    const drawn = (): boolean | undefined => (rate === undefined ? undefined : this.#draw.thousandth() < rate);
+    const plan = new Ahead(ranges);
+    let [from, unitEnd] = [0, 0];
+    let draw: boolean | undefined;
+    for (let last = false; !last; ) {
       const first = from === 0;
       // With `packet` each record is a unit of its own.
       if (first || from >= unitEnd || this.#unit === "packet") {
-        encrypt = this.#encrypts(keyframe, selection);
+        draw = drawn();
         unitEnd = from + unit;
       }
-      const to = Math.min(frame.length, unitEnd, from + room - (first ? PREAMBLE_LEN : 0));
-      yield { data: frame.subarray(from, to), first, last: to === frame.length, encrypt };
-      if (to === frame.length) {
-        return;
+      let to = Math.min(data.length, unitEnd, from + room - (first ? PREAMBLE_LEN : 0));
+      if (this.#unit === "frame") {
+        to = Math.min(to, plan.nextEnd);
       }
+      const planned = plan.takeTo(to);
+      last = to === data.length;
+      yield { data: data.subarray(from, to), first, last, encrypt: draw ?? planned };
       from = to;
-    }
-  }
-
-  #encrypts(keyframe: boolean, selection: Selection): boolean {
-    switch (selection.mode) {
-      case "none":
-        return false;
-      case "keyframes":
-        return keyframe;
-      case "rate":
-        return this.#draw.thousandth() < selection.thousandths;
-      default:
-        return true;
     }
   }
 }
