@@ -16,6 +16,7 @@ import { type ShapePlan, constantRate } from "../../src/protocol/session/shape-p
 import { Session } from "../../src/protocol/session/session.ts";
 import { type Unit } from "../../src/protocol/unit/unit.ts";
 import { Close } from "../../src/protocol/wire/control.ts";
+import { type Selection } from "../../src/protocol/wire/selection.ts";
 import { type Ticket, parseTicket } from "../../src/protocol/wire/ticket.ts";
 import { assert, same, show } from "../support/harness.ts";
 import { Carrier, dial, readClocks } from "./carrier.ts";
@@ -230,7 +231,7 @@ function unitStarts(bytes: Uint8Array): number[] {
   return starts;
 }
 
-const PUBLISHED: readonly { readonly name: string; readonly options: Options }[] = [
+const PUBLISHED: readonly { readonly name: string; readonly options: Options; readonly selection?: Selection }[] = [
   { name: "in whole frames", options: {} },
   {
     name: "in packets with new keys each 20 records",
@@ -238,9 +239,16 @@ const PUBLISHED: readonly { readonly name: string; readonly options: Options }[]
   },
   { name: "with p256 and aes-128-gcm", options: { mechanism: "p256", suite: "aes-128-gcm" } },
   { name: "at a constant rate", options: { shape: constantRate(4_000_000) } },
+  { name: "with headers and keyframes encrypted", options: {}, selection: { mode: "headers+keyframes" } },
+  { name: "with the begin of intra slices encrypted", options: {}, selection: { mode: "level", level: 2 } },
+  {
+    name: "with intra macroblocks encrypted, in chunks",
+    options: { unit: { chunk: 200 } },
+    selection: { mode: "level", level: 3 },
+  },
 ];
 
-for (const { name, options } of PUBLISHED) {
+for (const { name, options, selection } of PUBLISHED) {
   const behaviour = `a listening viewer gets every access unit that a browser peer publishes ${name}`;
   void test(behaviour, { skip: SKIP }, async () => {
     await withFolder(async (folder) => {
@@ -256,15 +264,26 @@ for (const { name, options } of PUBLISHED) {
         const ticket = parseTicket(await program.line("sealcast://"));
         const carrier = await connect(ticket, await generateIdentity(), "publisher", options);
         await within(carrier.until(() => carrier.session.isEstablished), "an established session");
+        if (selection !== undefined) {
+          await select(carrier, selection);
+        }
         await publishUnits(carrier, units);
+        same(carrier.session.unsplit, undefined, "every slice is split");
         await within(carrier.over, "the end of the session");
         await within(program.exited, "the viewer's end");
       } finally {
         program.stop();
       }
       same(accessUnits(out), clip.hashes, `SHA-256 of the access units; the program said ${program.stderr}`);
+      same(/in clear/.test(program.stderr), selection !== undefined, `what is in clear is said: ${program.stderr}`);
     });
   });
+}
+
+/** Puts a selection into force. */
+async function select(carrier: Carrier, selection: Selection): Promise<void> {
+  await carrier.step(() => carrier.session.select(readClocks(), selection));
+  await within(carrier.until(() => carrier.session.selection?.mode === selection.mode), "the viewer's agreement");
 }
 
 /** Publishes access units, and ends the session. */
