@@ -250,11 +250,17 @@ fn damaged_plans(stream: &[u8]) -> u32 {
 #[test]
 fn plans_are_those_of_the_typescript_implementation_also_of_damaged_streams() {
     let split = STREAMS.map(|(name, stream, _)| (name, stream));
-    let refused = ["cabac", "interlaced"].into_iter().zip(REFUSED.map(|(stream, _)| stream));
+    let refused = ["cabac", "interlaced"]
+        .into_iter()
+        .zip(REFUSED.map(|(stream, _)| stream));
     let mut lines = Vec::new();
     for (name, stream) in split.into_iter().chain(refused) {
         for number in [Level::Headers, Level::IntraBegin, Level::Intra] {
-            lines.push(format!("{name} level:{} {}", number.get(), signed(&level(number, stream))));
+            lines.push(format!(
+                "{name} level:{} {}",
+                number.get(),
+                signed(&level(number, stream))
+            ));
         }
         lines.push(format!("{name} damaged {}", damaged_plans(stream)));
     }

@@ -3,6 +3,8 @@
 # For each stream NAME.h264 the file NAME.types has one line per picture in the order of presentation, with one letter per
 # macroblock: what ffmpeg's `-debug mb_type` says, an independent opinion (it decodes the first pictures twice: `tail`). P is PCM, i intra in blocks, I intra as a whole,
 # s skipped, x inter.
+# plans.txt has what levels 1 to 3 encrypt of each stream, and a checksum of the plans of damaged copies. The tests of both
+# implementations compare it with their own; the one in TypeScript wrote it, so new streams need new lines from there.
 set -eu
 cd "$(dirname "$0")"
 
