@@ -295,8 +295,10 @@ fn a_run_that_was_killed_goes_on_with_the_turns_that_it_had() {
     let count = keys.len();
     keys.dedup();
     assert_eq!(keys.len(), count, "each turn once");
-    let of_round = |number: u64| after[1..].iter().filter(|turn| round(turn) == number).count();
-    assert_eq!(of_round(0), of_round(rounds - 1));
+    let of_round = |number: u64| after[1..].iter().filter(move |turn| round(turn) == number);
+    // The first round drops what it found too slow, which on a busy machine can be any of them.
+    let dropped = of_round(0).filter(|turn| turn["sample"]["last"] == true).count();
+    assert_eq!(of_round(0).count() - dropped, of_round(rounds - 1).count());
 }
 
 #[test]
