@@ -202,7 +202,16 @@ def identities():
     return check_names(cases)
 
 
+def words():
+    """What two people compare aloud."""
+    peers = [("zeros", bytes(32))] + [(name, fixed(f"identity {name}", 32)) for name in ("one", "two")]
+    publics = [(name, handshake.public_of(seed)) for name, seed in peers]
+    return check_names([
+        {"name": f"peer id of seed {name}", "expect": "ok", "peer_id": public.hex(),
+         "indices": text.word_indices(public), "words": text.words(public)} for name, public in publics])
+
+
 def generate():
     return {"expansions": expansions(), "psks": psks(), "hello_macs": hello_macs(),
             "handshake_keys": handshake_keys(), "traffic_keys": traffic_keys(),
-            **gen_rekeys.generate(), "base32": base32_cases(), "identities": identities()}
+            **gen_rekeys.generate(), "base32": base32_cases(), "identities": identities(), "words": words()}

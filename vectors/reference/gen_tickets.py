@@ -6,18 +6,20 @@ from common import check_names, fixed, no_peer_ids
 
 PEER = handshake.public_of(fixed("ticket peer", 32))
 INVITE = fixed("ticket invite", 16)
+HASHES = tuple(fixed(f"ticket certificate {number}", 32) for number in range(5))
 P, V = text.base32(PEER), text.base32(INVITE)
 
 
-def _ok(name, host, port, transport=None, invite=None, latency=None):
-    value = text.ticket(host, port, PEER, transport, invite, latency)
+def _ok(name, host, port, transport=None, invite=None, latency=None, cert_hashes=()):
+    value = text.ticket(host, port, PEER, transport, invite, latency, cert_hashes)
     fields = text.parse_ticket(value)
     assert fields == {"host": host, "port": port, "peer_id": PEER, "transport": transport or "tcp",
-                      "latency": latency, "invite": invite}
+                      "latency": latency, "cert_hashes": cert_hashes, "invite": invite}
     return {"name": name, "expect": "ok", "ticket": value, "host": host,
             "host_kind": _kind(host), "port": port, "peer_id": PEER.hex(), "transport": transport or "tcp",
             "transport_written": transport is not None, "latency": latency,
-            "invite": None if invite is None else invite.hex()}
+            "cert_hashes": [value.hex() for value in cert_hashes],
+            "invite": None if invite is None else invite.hex(), "page_link": text.page_link(value)}
 
 
 def _kind(host):
@@ -54,6 +56,20 @@ def ok_cases():
         _ok("transport udp with latency 0", "192.0.2.7", 7788, "udp", latency=0),
         _ok("the latency that holds without a word, written out", "192.0.2.7", 7788, "udp", latency=120),
         _ok("transport quic with the longest latency and invite", "camera.example.org", 7788, "quic", INVITE, 10_000),
+        _ok("transport http", "127.0.0.1", 9553, "http"),
+        _ok("transport http with invite", "192.0.2.7", 9553, "http", INVITE),
+        _ok("transport https", "camera.example.org", 443, "https"),
+        _ok("IPv6, transport https with invite", "2001:db8::7", 9553, "https", INVITE),
+        _ok("transport http with a certificate", "192.0.2.7", 9553, "http", cert_hashes=HASHES[:1]),
+        _ok("transport https with a certificate", "192.0.2.7", 9553, "https", cert_hashes=HASHES[:1]),
+        _ok("transport https with two certificates and invite", "192.0.2.7", 9553, "https", INVITE,
+            cert_hashes=HASHES[:2]),
+        _ok("certificates in the order in which they are written", "192.0.2.7", 9553, "https",
+            cert_hashes=HASHES[1::-1]),
+        _ok("IPv6, transport https with four certificates and invite", "2001:db8:1:2:3:4:5:6", 65535, "https", INVITE,
+            cert_hashes=HASHES[:4]),
+        _ok("certificate hashes of zeros and ones", "localhost", 9553, "https",
+            cert_hashes=(bytes(32), b"\xff" * 32)),
         _ok("invite of zeros", "192.0.2.7", 7788, invite=bytes(16)),
         _ok("invite of ones", "192.0.2.7", 7788, invite=b"\xff" * 16),
     ]
@@ -151,9 +167,9 @@ def _peers_and_rest():
         ("transport and another", f"{base}?transport=udp&name=door", "Any other query key is refused."),
         ("another and transport", f"{base}?name=door&transport=udp", "Any other query key is refused."),
         ("transport twice", f"{base}?transport=udp&transport=udp", "One spelling."),
-        ("empty transport", f"{base}?transport=", "Transports are tcp, udp, quic."),
-        ("transport without value", f"{base}?transport", "Transports are tcp, udp, quic."),
-        ("unknown transport", f"{base}?transport=sctp", "Transports are tcp, udp, quic."),
+        ("empty transport", f"{base}?transport=", "Transports are tcp, udp, quic, http, https."),
+        ("transport without value", f"{base}?transport", "Transports are tcp, udp, quic, http, https."),
+        ("unknown transport", f"{base}?transport=sctp", "Transports are tcp, udp, quic, http, https."),
         ("transport in upper case", f"{base}?transport=UDP", "Upper case is refused."),
         ("key in upper case", f"{base}?Transport=udp", "Upper case is refused."),
         ("transport with percent", f"{base}?transport=%75dp", "One spelling."),
@@ -196,6 +212,56 @@ def _peers_and_rest():
     ]
 
 
+def _cert_hashes():
+    base = f"sealcast://192.0.2.7:7788/{P}"
+    page, key = f"{base}?transport=https", f"{base}?transport=https&certhash="
+    one, two = (text.base32(value) for value in HASHES[:2])
+    five = ",".join(text.base32(value) for value in HASHES)
+    only, spelling = "Certificates go with http and https only.", "A hash is spelled as a peer id is."
+    late = "Latency goes with udp and quic only."
+    return [
+        ("certificate with tcp", f"{base}?transport=tcp&certhash={one}", only),
+        ("certificate with udp", f"{base}?transport=udp&certhash={one}", only),
+        ("certificate with quic", f"{base}?transport=quic&certhash={one}", only),
+        ("certificate without transport", f"{base}?certhash={one}", only),
+        ("five certificates", f"{key}{five}", "1 to 4 certificates."),
+        ("the same certificate twice", f"{key}{one},{one}", "None stands twice."),
+        ("the same certificate twice, not side by side", f"{key}{one},{two},{one}", "None stands twice."),
+        ("certificate in upper case", f"{key}{one.upper()}", spelling),
+        ("last letter of a certificate in upper case", f"{key}{one[:-1]}{one[-1].upper()}", spelling),
+        ("certificate padded", f"{key}{one}====", spelling),
+        ("certificate with unused bits", f"{key}{_dirty(one)}", spelling),
+        ("second certificate with unused bits", f"{key}{one},{_dirty(two)}", spelling),
+        ("certificate short", f"{key}{one[:-1]}", spelling),
+        ("certificate long", f"{key}{one}a", spelling),
+        ("certificate in hex", f"{key}{HASHES[0].hex()}", spelling),
+        ("no certificate", key, "1 to 4 certificates."),
+        ("certhash without value", key[:-1], "1 to 4 certificates."),
+        ("comma after the certificate", f"{key}{one},", "Commas separate."),
+        ("comma before the certificate", f"{key},{one}", "Commas separate."),
+        ("two commas", f"{key}{one},,{two}", "Commas separate."),
+        ("space after the comma", f"{key}{one}, {two}", "Commas separate."),
+        ("comma with percent", f"{key}{one}%2C{two}", "One spelling."),
+        ("certhash twice", f"{key}{one}&certhash={two}", "Commas separate."),
+        ("certhash before transport", f"{base}?certhash={one}&transport=https", "One order."),
+        ("certhash in upper case", f"{page}&CertHash={one}", "Upper case is refused."),
+        ("certhash and another", f"{key}{one}&name=door", "Any other query key is refused."),
+        ("ampersand after the certificate", f"{key}{one}&", "One spelling."),
+        ("line end after the certificate", f"{key}{one}\n", "One spelling."),
+        ("certificate in the fragment", f"{page}#certhash={one}", "An invite is 26 characters."),
+        ("latency with http", f"{base}?transport=http&latency=250", late),
+        ("latency with https", f"{page}&latency=250", late),
+        ("latency before the certificate", f"{page}&latency=250&certhash={one}", late),
+        ("latency after the certificate", f"{key}{one}&latency=250", late),
+        ("latency and certificate with quic", f"{base}?transport=quic&latency=250&certhash={one}", only),
+        ("transport https in upper case", f"{base}?transport=HTTPS", "Upper case is refused."),
+        ("transport ws", f"{base}?transport=ws", "Transports are tcp, udp, quic, http, https."),
+        ("page link", f"https://192.0.2.7:7788/#{page}", "A page link has a ticket, and is none."),
+        ("too long by its certificates", f"sealcast://{'.'.join(['a' * 60] * 4)}:7788/{P}?transport=https&certhash="
+         + ",".join(text.base32(value) for value in HASHES[:4]), "At most 512 bytes."),
+    ]
+
+
 def _no_peers():
     return [(f"peer id with {name}", f"sealcast://192.0.2.7:7788/{text.base32(data)}", why)
             for name, data, why in no_peer_ids()]
@@ -203,7 +269,7 @@ def _no_peers():
 
 def refused_cases():
     cases = []
-    for name, value, why in _hosts_and_ports() + _peers_and_rest() + _no_peers():
+    for name, value, why in _hosts_and_ports() + _peers_and_rest() + _cert_hashes() + _no_peers():
         try:
             text.parse_ticket(value)
         except text.Refused:

@@ -11,6 +11,7 @@ import ed25519
 import handshake
 import keys
 import sntrup761
+import text
 from mechanisms import MECHANISMS
 
 _KEY = bytes(range(16))
@@ -123,9 +124,17 @@ def check_hkdf():
         "3cb25f25faacd57a90434f64d0362f2a2d2d0a90cf1a5a4c5db02d56ecc4c5bf34007208d5b887185865")
 
 
+def check_words():
+    # The hash of bip-0039/english.txt, in which each word has a line.
+    lines = "".join(f"{word}\n" for word in text.WORDS)
+    assert (hashlib.sha256(lines.encode()).hexdigest()
+            == "2f5eed53a4727b4bf8880d8f3f199efc90e58503646d9ff8eff3a2ed3b24dbda")
+
+
 def run():
     check_aegis()
     check_ed25519()
     check_hkdf()
     check_mlkem768()
     check_sntrup761()
+    check_words()

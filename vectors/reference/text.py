@@ -1,15 +1,20 @@
 """The texts a person sees: base32, identity files, tickets (protocol.md section 6, keys.md section 1)."""
 
 import base64
+import hashlib
 import re
+from pathlib import Path
 
 import ed25519
 
 ALPHABET = "abcdefghijklmnopqrstuvwxyz234567"
 IDENTITY_LINE = "sealcast-identity-1"
 MAX_TICKET = 512
-TRANSPORTS = ("tcp", "udp", "quic")
+TRANSPORTS = ("tcp", "udp", "quic", "http", "https")
 MAX_LATENCY = 10_000
+MAX_CERT_HASHES = 4
+# The English list of BIP 39, in its order.
+WORDS = (Path(__file__).parent / "words.txt").read_text(encoding="ascii").split()
 
 
 class Refused(Exception):
@@ -42,6 +47,16 @@ def parse_peer_id(text):
     return peer_id
 
 
+def word_indices(peer_id):
+    """The six places in the list of words that stand for a peer id."""
+    bits = int.from_bytes(hashlib.sha256(b"sealcast words 1" + peer_id).digest(), "big") >> (256 - 66)
+    return [bits >> shift & 0x7FF for shift in range(55, -1, -11)]
+
+
+def words(peer_id):
+    return " ".join(WORDS[index] for index in word_indices(peer_id))
+
+
 def identity_file(seed):
     return f"{IDENTITY_LINE}\n{base32(seed)}\n"
 
@@ -55,11 +70,13 @@ def parse_identity_file(text):
     return unbase32(lines[1], 32)
 
 
-def ticket(host, port, peer_id, transport=None, invite=None, latency=None):
+def ticket(host, port, peer_id, transport=None, invite=None, latency=None, cert_hashes=()):
     name = f"[{host}]" if ":" in host else host
     query = f"?transport={transport}" if transport else ""
     if latency is not None:
         query += f"&latency={latency}"
+    if cert_hashes:
+        query += f"&certhash={','.join(base32(value) for value in cert_hashes)}"
     fragment = f"#{base32(invite)}" if invite is not None else ""
     return f"sealcast://{name}:{port}/{base32(peer_id)}{query}{fragment}"
 
@@ -88,14 +105,31 @@ def _parse_dns_or_ipv4(text):
 
 
 def _parse_query(text):
-    match = re.fullmatch(r"transport=([a-z]*)(&latency=(0|[1-9][0-9]{0,4}))?", text, re.ASCII)
+    """Transport, latency, hashes of certificates."""
+    match = re.fullmatch(r"transport=([a-z]*)(&latency=(?P<latency>0|[1-9][0-9]{0,4})|&certhash=(?P<hashes>.*))?",
+                         text, re.DOTALL | re.ASCII)
     if not match or match[1] not in TRANSPORTS:
         raise Refused("query")
-    if match[2] is None:
-        return match[1], None
-    if match[1] == "tcp" or int(match[3]) > MAX_LATENCY:
+    transport, latency, hashes = match[1], match["latency"], match["hashes"]
+    if latency is not None and (transport not in ("udp", "quic") or int(latency) > MAX_LATENCY):
         raise Refused("latency")
-    return match[1], int(match[3])
+    return transport, latency and int(latency), () if hashes is None else _parse_cert_hashes(transport, hashes)
+
+
+def _parse_cert_hashes(transport, text):
+    hashes = tuple(unbase32(value, 32) for value in text.split(","))
+    if transport not in ("http", "https") or len(hashes) > MAX_CERT_HASHES or len(set(hashes)) < len(hashes):
+        raise Refused("certificate hashes")
+    return hashes
+
+
+def page_link(text):
+    """The link that opens the page of this ticket; None if it has none."""
+    fields = parse_ticket(text)
+    if fields["transport"] not in ("http", "https"):
+        return None
+    host = f"[{fields['host']}]" if ":" in fields["host"] else fields["host"]
+    return f"{fields['transport']}://{host}:{fields['port']}/#" + text.replace("#", "%23")
 
 
 def parse_ticket(text):
@@ -112,14 +146,15 @@ def parse_ticket(text):
         _parse_dns_or_ipv4(match["name"])
     if not re.fullmatch(r"[1-9][0-9]{0,4}", match["port"]) or int(match["port"]) > 65535:
         raise Refused("port")
-    transport, latency = "tcp", None
+    transport, latency, cert_hashes = "tcp", None, ()
     if match["query"] is not None:
-        transport, latency = _parse_query(match["query"])
+        transport, latency, cert_hashes = _parse_query(match["query"])
     return {
         "host": match["v6"] if match["v6"] is not None else match["name"],
         "port": int(match["port"]),
         "peer_id": parse_peer_id(match["peer"]),
         "transport": transport,
         "latency": latency,
+        "cert_hashes": cert_hashes,
         "invite": None if match["invite"] is None else unbase32(match["invite"], 16),
     }

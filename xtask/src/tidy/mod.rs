@@ -50,8 +50,9 @@ const TEXT: [&str; 14] = [
 ];
 
 /// Names of folders without handwritten files.
-const SKIPPED: [&str; 9] = [
+const SKIPPED: [&str; 10] = [
     "target",
+    "bundle",
     "node_modules",
     "corpus",
     "artifacts",

@@ -2,6 +2,7 @@
 
 pub(crate) mod base32;
 mod cell;
+mod cert_hash;
 mod control;
 mod cookie;
 pub(crate) mod datagram;
@@ -18,6 +19,7 @@ mod ticket_mac;
 
 pub(crate) use cell::Cell;
 pub use cell::{CELL_OVERHEAD, CellPlan, MAX_CELL, MIN_CELL};
+pub use cert_hash::CertHash;
 pub use control::{CloseReason, Control, MAX_GATEWAY_MESSAGE};
 pub(crate) use control::{MAX_PARTS, kem_field};
 pub use cookie::{AddressBytes, RetryCookies, Unconnected};
@@ -31,7 +33,7 @@ pub use peer::{Invite, PeerId};
 pub(crate) use reader::{Reader, put_bytes16};
 pub use selection::{Level, Permille, Selection};
 pub(crate) use ticket::parse_authority;
-pub use ticket::{Host, MAX_LATENCY, MAX_TICKET, Ticket, TicketError, TransportKind};
+pub use ticket::{Host, MAX_CERT_HASHES, MAX_LATENCY, MAX_TICKET, Ticket, TicketError, TransportKind};
 pub use ticket_mac::{QUIC_ID_LEN, TICKET_MAC_LEN, TicketMac};
 
 /// Maximum length of a message in an established session in bytes: header, payload and tag together (protocol.md §1).

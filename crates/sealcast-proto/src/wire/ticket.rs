@@ -4,12 +4,14 @@ use core::net::{Ipv4Addr, Ipv6Addr};
 use std::fmt;
 use std::str::FromStr;
 
-use super::{Invite, PeerId};
+use super::{CertHash, Invite, PeerId};
 
 /// Maximum length of a ticket in bytes.
 pub const MAX_TICKET: usize = 512;
 /// Maximum budget in a ticket, in milliseconds.
 pub const MAX_LATENCY: u16 = 10_000;
+/// Maximum number of certificate hashes in a ticket.
+pub const MAX_CERT_HASHES: usize = 4;
 /// Maximum length of a DNS name in bytes.
 const MAX_NAME: usize = 253;
 /// Maximum length of a label of a DNS name in bytes.
@@ -25,6 +27,10 @@ pub enum TransportKind {
     Udp,
     /// QUIC.
     Quic,
+    /// A WebSocket or WebTransport beside a web page, without TLS for the page.
+    Http,
+    /// A WebSocket or WebTransport beside a web page over TLS.
+    Https,
 }
 
 impl TransportKind {
@@ -34,6 +40,8 @@ impl TransportKind {
             Self::Tcp => "tcp",
             Self::Udp => "udp",
             Self::Quic => "quic",
+            Self::Http => "http",
+            Self::Https => "https",
         }
     }
 }
@@ -71,8 +79,10 @@ pub struct Ticket {
     pub peer: PeerId,
     /// The transport.
     pub transport: TransportKind,
-    /// The viewer's budget in milliseconds, 0 to [`MAX_LATENCY`], if the ticket contains one. Always `None` with TCP.
+    /// The viewer's budget in milliseconds, 0 to [`MAX_LATENCY`], if the ticket contains one. Only with UDP and QUIC.
     pub latency: Option<u16>,
+    /// The certificates that a browser accepts, at most [`MAX_CERT_HASHES`] and none twice. Only with HTTP and HTTPS.
+    pub cert_hashes: Vec<CertHash>,
     /// The secret that admits an unknown peer.
     pub invite: Option<Invite>,
 }
@@ -95,8 +105,11 @@ pub enum TicketError {
     /// The peer id is not 52 characters of lower-case base32.
     #[error("the peer id is not 52 characters of lower-case base32")]
     Peer,
-    /// A query key other than `transport` and `latency`, another order of them, or an invalid value.
-    #[error("the part after ? may only be transport=tcp, or transport=udp or quic, perhaps with &latency=0 to 10000")]
+    /// A query key other than `transport`, `latency` and `certhash`, another order of them, or an invalid value.
+    #[error(
+        "the part after ? may only be transport=tcp, or transport=udp or quic, perhaps with &latency=0 to 10000, or \
+         transport=http or https, perhaps with &certhash= and 1 to 4 different hashes with commas between them"
+    )]
     Query,
     /// The invite is not 26 characters of lower-case base32.
     #[error("the invite after # is not 26 characters of lower-case base32")]
@@ -114,12 +127,27 @@ impl Ticket {
                 text.push_str("&latency=");
                 text.push_str(&latency.to_string());
             }
+            for (at, hash) in self.cert_hashes.iter().enumerate() {
+                text.push_str(if at == 0 { "&certhash=" } else { "," });
+                text.push_str(&hash.to_string());
+            }
         }
         if let Some(invite) = &self.invite {
             text.push('#');
             text.push_str(&invite.reveal());
         }
         text
+    }
+
+    /// Returns the link that opens the page of this ticket in a browser, *with the invite*: everybody who reads it is
+    /// admitted. `None` if the transport has no page.
+    pub fn reveal_page_link(&self) -> Option<String> {
+        matches!(self.transport, TransportKind::Http | TransportKind::Https).then(|| {
+            // In the fragment, which a browser sends to no server.
+            let scheme = self.transport.name();
+            let text = self.reveal().replace('#', "%23");
+            format!("{scheme}://{}:{}/#{text}", self.host, self.port)
+        })
     }
 }
 
@@ -135,9 +163,9 @@ impl FromStr for Ticket {
             Some((rest, invite)) => (rest, Some(Invite::parse(invite).ok_or(TicketError::Invite)?)),
             None => (rest, None),
         };
-        let (rest, (transport, latency)) = match rest.split_once('?') {
+        let (rest, query) = match rest.split_once('?') {
             Some((rest, query)) => (rest, parse_query(query)?),
-            None => (rest, (TransportKind::Tcp, None)),
+            None => (rest, Query::default()),
         };
         let (authority, peer) = rest.split_once('/').ok_or(TicketError::Peer)?;
         let (host, port) = parse_authority(authority)?;
@@ -146,24 +174,59 @@ impl FromStr for Ticket {
             host,
             port,
             peer,
-            transport,
-            latency,
+            transport: query.transport,
+            latency: query.latency,
+            cert_hashes: query.cert_hashes,
             invite,
         })
     }
 }
 
-fn parse_query(query: &str) -> Result<(TransportKind, Option<u16>), TicketError> {
-    let (carrier, latency) = match query.split_once('&') {
-        Some((carrier, latency)) => (carrier, Some(parse_latency(latency)?)),
-        None => (query, None),
+/// What a ticket says after its `?`.
+#[derive(Default)]
+struct Query {
+    transport: TransportKind,
+    latency: Option<u16>,
+    cert_hashes: Vec<CertHash>,
+}
+
+fn parse_query(text: &str) -> Result<Query, TicketError> {
+    let (carrier, option) = match text.split_once('&') {
+        Some((carrier, option)) => (carrier, Some(option)),
+        None => (text, None),
     };
-    match (carrier, latency) {
-        ("transport=tcp", None) => Ok((TransportKind::Tcp, None)),
-        ("transport=udp", latency) => Ok((TransportKind::Udp, latency)),
-        ("transport=quic", latency) => Ok((TransportKind::Quic, latency)),
-        _ => Err(TicketError::Query),
+    let transport = match carrier.strip_prefix("transport=").ok_or(TicketError::Query)? {
+        "tcp" => TransportKind::Tcp,
+        "udp" => TransportKind::Udp,
+        "quic" => TransportKind::Quic,
+        "http" => TransportKind::Http,
+        "https" => TransportKind::Https,
+        _ => return Err(TicketError::Query),
+    };
+    let mut query = Query {
+        transport,
+        ..Query::default()
+    };
+    match (transport, option) {
+        (_, None) => {}
+        (TransportKind::Tcp, Some(_)) => return Err(TicketError::Query),
+        (TransportKind::Udp | TransportKind::Quic, Some(option)) => query.latency = Some(parse_latency(option)?),
+        (TransportKind::Http | TransportKind::Https, Some(option)) => query.cert_hashes = parse_cert_hashes(option)?,
     }
+    Ok(query)
+}
+
+fn parse_cert_hashes(text: &str) -> Result<Vec<CertHash>, TicketError> {
+    let list = text.strip_prefix("certhash=").ok_or(TicketError::Query)?;
+    let mut hashes = Vec::new();
+    for text in list.split(',') {
+        let hash = CertHash::parse(text).ok_or(TicketError::Query)?;
+        if hashes.len() == MAX_CERT_HASHES || hashes.contains(&hash) {
+            return Err(TicketError::Query);
+        }
+        hashes.push(hash);
+    }
+    Ok(hashes)
 }
 
 fn parse_latency(text: &str) -> Result<u16, TicketError> {

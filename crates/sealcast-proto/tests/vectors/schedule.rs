@@ -26,6 +26,9 @@ struct File {
     rekeys: Vec<Rekey>,
     base32: Vec<Base32>,
     identities: Vec<IdentityFile>,
+    // Compared by the program's tests: the protocol has no use for them.
+    #[serde(rename = "words")]
+    _words: IgnoredAny,
 }
 
 #[derive(Deserialize)]

@@ -1,7 +1,7 @@
 //! `vectors/tickets.json`: each ticket has exactly one spelling.
 
 use sealcast_proto::keys::{Invite, PeerId};
-use sealcast_proto::wire::{Host, Ticket, TransportKind};
+use sealcast_proto::wire::{CertHash, Host, Ticket, TransportKind};
 use sealcast_testkit::vectors::{Hex, load};
 use serde::Deserialize;
 
@@ -26,7 +26,9 @@ struct Case {
     transport: Option<String>,
     transport_written: Option<bool>,
     latency: Option<u16>,
+    cert_hashes: Option<Vec<Hex>>,
     invite: Option<Hex>,
+    page_link: Option<String>,
 }
 
 fn check(case: &Case, ticket: &Ticket) {
@@ -52,9 +54,14 @@ fn check(case: &Case, ticket: &Ticket) {
         TransportKind::Tcp => "tcp",
         TransportKind::Udp => "udp",
         TransportKind::Quic => "quic",
+        TransportKind::Http => "http",
+        TransportKind::Https => "https",
     };
     assert_eq!(Some(transport), case.transport.as_deref(), "{}", case.name);
     assert_eq!(ticket.latency, case.latency, "{}", case.name);
+    let hashes = case.cert_hashes.iter().flatten();
+    let hashes: Vec<CertHash> = hashes.map(|hash| CertHash::new(hash.array())).collect();
+    assert_eq!(ticket.cert_hashes, hashes, "{}", case.name);
     let invite = case.invite.as_ref().map(|invite| Invite::new(invite.array()));
     assert!(ticket.invite == invite, "{}", case.name);
     let written = case.transport_written.expect("ok cases say so");
@@ -64,6 +71,7 @@ fn check(case: &Case, ticket: &Ticket) {
         case.ticket.clone()
     };
     assert_eq!(ticket.reveal(), shown, "{}", case.name);
+    assert_eq!(ticket.reveal_page_link(), case.page_link, "{}", case.name);
 }
 
 #[test]
@@ -81,5 +89,5 @@ fn every_ticket_is_read_or_refused_as_by_the_reference() {
             refused += 1;
         }
     }
-    assert_eq!((good, refused), (28, 132));
+    assert_eq!((good, refused), (38, 170));
 }

@@ -163,9 +163,20 @@ impl Program {
 
     /// The ticket it printed.
     pub fn ticket(&self) -> String {
-        until("a ticket is printed", || {
+        self.printed("sealcast://")
+    }
+
+    /// The link to its page that it printed.
+    pub fn page_link(&self) -> String {
+        self.printed("http")
+    }
+
+    /// The line on its standard output that begins so.
+    fn printed(&self, beginning: &str) -> String {
+        until(&format!("a line with {beginning} is printed"), || {
             let text = String::from_utf8_lossy(&self.stdout()).into_owned();
-            text.strip_suffix('\n').map(str::to_owned)
+            let mut whole = text.split_inclusive('\n').filter_map(|line| line.strip_suffix('\n'));
+            whole.find(|line| line.starts_with(beginning)).map(str::to_owned)
         })
     }
 

@@ -4,7 +4,7 @@
 
 use std::path::PathBuf;
 
-use clap::{Args, Parser, Subcommand};
+use clap::{ArgGroup, Args, Parser, Subcommand};
 
 use super::flags::{Flags, STUDY};
 use crate::keys::peers::MAX_HOURS;
@@ -231,30 +231,36 @@ pub(super) struct LatencyArg {
 }
 
 #[derive(Debug, Args)]
+#[command(group = ArgGroup::new("listening").args(["listen", "web"]).multiple(true))]
 pub(super) struct WatchArgs {
     /// Wait for a publisher to connect instead, and print the ticket for `publish --to`
     #[arg(long, value_name = "URL", conflicts_with = "watch.ticket")]
     pub(super) listen: Option<String>,
 
-    /// Host name or address to put into the ticket, with --listen
-    #[arg(long, value_name = "HOST", requires = "listen")]
+    /// Wait for a publisher in a browser, on a page served here, and print the link to it: https://ADDRESS:PORT, or
+    /// http://127.0.0.1:9443 for this machine. ?cert=FILE&key=FILE names an authority's certificate
+    #[arg(long, value_name = "URL", conflicts_with = "watch.ticket")]
+    pub(super) web: Option<String>,
+
+    /// Host name or address to put into the ticket, with --listen or --web
+    #[arg(long, value_name = "HOST", requires = "listening")]
     pub(super) host: Option<String>,
 
-    /// Write the ticket to a new file that only you can read, or to standard output if FILE is -, with --listen. By
-    /// default it is printed only on a terminal
-    #[arg(long, value_name = "FILE", requires = "listen")]
+    /// Write the ticket to a new file that only you can read, or to standard output if FILE is -, with --listen or
+    /// --web. By default it is printed only on a terminal
+    #[arg(long, value_name = "FILE", requires = "listening")]
     pub(super) ticket_file: Option<PathBuf>,
 
-    /// Admit only this publisher, with --listen. The ticket then has no invite
-    #[arg(long, value_name = "PEER-ID", requires = "listen")]
+    /// Admit only this publisher, with --listen or --web. The ticket then has no invite
+    #[arg(long, value_name = "PEER-ID", requires = "listening")]
     pub(super) publisher: Option<String>,
 
-    /// Name of the lists of publishers that were let in, with --listen [default: made from the URL]
-    #[arg(long, value_name = "NAME", requires = "listen")]
+    /// Name of the lists of publishers that were let in, with --listen or --web [default: made from the URL]
+    #[arg(long, value_name = "NAME", requires = "listening")]
     pub(super) name: Option<String>,
 
-    /// Hours after which the invite in the ticket expires, with --listen: 1 to 8760
-    #[arg(long, value_name = "N", requires = "listen", default_value_t = 24,
+    /// Hours after which the invite in the ticket expires, with --listen or --web: 1 to 8760
+    #[arg(long, value_name = "N", requires = "listening", default_value_t = 24,
           value_parser = clap::value_parser!(u32).range(1..=i64::from(MAX_HOURS)))]
     pub(super) invite_hours: u32,
 

@@ -6,7 +6,7 @@ use sealcast_proto::events::EventTicket;
 use sealcast_proto::wire::{Host, Invite};
 
 use super::args::ClockArgs;
-use super::publish::hand_out_line;
+use super::hand_out::hand_out_lines;
 use super::shutdown;
 use crate::config::{ClockSection, Settings};
 use crate::failure::{Failure, FailureKind, Result};
@@ -25,7 +25,7 @@ async fn run_async(args: &ClockArgs) -> Result<()> {
     let settings = Settings::gather(args.config.config.as_deref(), std::env::vars_os(), args.flags.values())?;
     let options = options(&settings)?;
     let file = settings.config.clock.ticket_file.as_deref();
-    let hand_out = |ticket: &EventTicket| hand_out_line(ticket.reveal() + "\n", true, file);
+    let hand_out = |ticket: &EventTicket| hand_out_lines(ticket.reveal() + "\n", true, file);
     show_clock(options, hand_out, shutdown::stop_signal(args.seconds)?).await
 }
 

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use data_encoding::BASE32_NOPAD;
-use sealcast_proto::keys::PeerId;
+use sealcast_proto::keys::{PeerId, Role};
 use sealcast_proto::rtsp::{Credentials, DigestAlgorithm};
 use sealcast_proto::session::RekeyPolicy;
 use sealcast_proto::unit::Selection;
@@ -13,6 +13,7 @@ use tokio::sync::mpsc;
 use zeroize::Zeroizing;
 
 use super::args::{GatewayCameraArgs, GatewayCommand, GatewayViewerArgs};
+use super::hand_out::hand_out;
 use super::{build, peers, publish, shutdown, watch};
 use crate::config::camera::{Allow, Camera};
 use crate::config::{Config, Settings};
@@ -60,7 +61,7 @@ async fn run_camera(args: GatewayCameraArgs) -> Result<()> {
     let (listener, delivery, mut ticket) = publish::listen(&settings, identity, metrics.clone(), mtu)?;
     // QUIC would use one stream per frame, which is too expensive for single packets; use its datagrams.
     let datagrams = match listener {
-        Listener::Tcp(_) => None,
+        Listener::Tcp(_) | Listener::Web(_) => None,
         Listener::Udp(_) => Some("udp"),
         Listener::Quic(_) => Some("quic"),
     };
@@ -70,7 +71,7 @@ async fn run_camera(args: GatewayCameraArgs) -> Result<()> {
     }
     // Who has the ticket may take it that signals are answered.
     let stop = shutdown::stop_signal(args.session.seconds)?;
-    publish::hand_out(&ticket, configured.ticket_file.as_deref())?;
+    hand_out(&[ticket], Role::Publisher, configured.ticket_file.as_deref())?;
     let observing = Observation::start("gateway camera", build::observe(&settings)?, metrics).await?;
     let observation = observing.observation();
     let peer = offer.identity.peer_id();

@@ -7,6 +7,7 @@ mod control;
 mod demo;
 mod flags;
 mod gateway;
+mod hand_out;
 mod peers;
 mod probe;
 mod publish;
@@ -26,6 +27,7 @@ use sealcast_proto::wire::Flags;
 use crate::codec::{self, asm_active};
 use crate::config::{self, Settings};
 use crate::failure::Result;
+use crate::keys::words::words_of;
 use crate::keys::{files, mechanism, startup};
 use crate::media::Codec;
 use crate::platform::compare;
@@ -127,7 +129,14 @@ fn keygen(args: &KeygenArgs) -> Result<()> {
         "identity written to {} (keep it secret); its peer id is",
         path.display()
     );
-    println!("{}", identity.peer_id());
+    let (peer, words) = (identity.peer_id(), words_of(&identity.peer_id()));
+    println!("{peer}");
+    // Scripts take all of standard output for the peer id.
+    if std::io::IsTerminal::is_terminal(&std::io::stdout()) {
+        println!("{words}");
+    } else {
+        tracing::info!(words, "to compare aloud");
+    }
     Ok(())
 }
 

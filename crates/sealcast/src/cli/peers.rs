@@ -96,13 +96,14 @@ pub(super) fn publishers_by_hand(args: &WatchArgs) -> Result<ByHand> {
     Ok(ByHand { allow, open: false })
 }
 
-/// The admission rules of a viewer that listens at this URL. If it names its publisher, no other is admitted.
-pub(super) fn publishers(args: &WatchArgs, listen: &ListenUrl) -> Result<Arc<Admission>> {
+/// The admission rules of a viewer that listens, and whose lists have this name if no other is given. If it names its
+/// publisher, no other is admitted.
+pub(super) fn publishers(args: &WatchArgs, default_name: ListName) -> Result<Arc<Admission>> {
     let by_hand = publishers_by_hand(args)?;
     let store = match (&args.publisher, &args.name) {
         (Some(_), _) => PeerStore::in_memory(),
         (None, Some(name)) => store(Kind::Viewer, &name.parse()?)?,
-        (None, None) => store(Kind::Viewer, &listen.into())?,
+        (None, None) => store(Kind::Viewer, &default_name)?,
     };
     Ok(Arc::new(Admission::new(by_hand, store)))
 }

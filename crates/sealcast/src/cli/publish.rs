@@ -1,31 +1,26 @@
 //! `sealcast publish`.
 
-use std::io::IsTerminal;
-use std::path::Path;
 use std::sync::Arc;
 
-use sealcast_proto::keys::{Identity, PeerId, Role};
+use sealcast_proto::keys::{Identity, Role};
 use sealcast_proto::session::Delivery;
 use sealcast_proto::unit::Unit;
-use sealcast_proto::wire::{Host, Ticket, TransportKind};
-use zeroize::Zeroizing;
+use sealcast_proto::wire::{Ticket, TransportKind};
 
 use super::args::PublishArgs;
+use super::hand_out::{hand_out, invite_each, listen_for_browsers, ticket_for};
 use super::{build, peers, shutdown};
 use crate::config::{Config, Settings};
 use crate::failure::{Failure, FailureKind, Result};
 use crate::keys::entropy;
 use crate::meter::metrics::Metrics;
-use crate::private_file::{read_secret_line, write_secret};
+use crate::private_file::read_secret_line;
 use crate::run::{
     Admission, ControlSocket, Observation, Offer, PublishOptions, QueueLimits, RuntimeSettings, Shape, Viewers,
     build_info, publish,
 };
 use crate::source;
-use crate::transport::{ListenUrl, Listener, Mtu};
-
-/// Name of standard output in the place of a file.
-const STDOUT: &str = "-";
+use crate::transport::{Listener, Mtu};
 
 pub(super) fn run(args: PublishArgs) -> Result<()> {
     shutdown::runtime()?.block_on(run_async(args))
@@ -51,18 +46,18 @@ async fn run_async(args: PublishArgs) -> Result<()> {
         None => peers::viewers(&settings)?,
     };
     let metrics = Metrics::new(build_info());
-    let (viewers, mut ticket) = viewers(&settings, &offer.identity, metrics.clone())?;
+    let (viewers, mut tickets) = viewers(&settings, &offer.identity, metrics.clone())?;
     offer.unit = unit_in_force(&settings, scheme_of_datagrams(&viewers))?;
     build::check_carrier(&settings, offer.shape, is_quic(&viewers))?;
     // Open the source first, so that the ticket is handed out only when there is something to see.
     let source = open_source(source_url.clone(), offer.shape).await?;
     // Who has the ticket may take it that signals are answered.
     let stop = shutdown::stop_signal(args.session.seconds)?;
-    if let Some(ticket) = &mut ticket {
-        if configured.invite && !configured.open {
-            ticket.invite = Some(admission.invite(terms)?);
-        }
-        hand_out(ticket, configured.ticket_file.as_deref())?;
+    if configured.invite && !configured.open {
+        invite_each(&mut tickets, || admission.invite(terms))?;
+    }
+    if !tickets.is_empty() {
+        hand_out(&tickets, Role::Publisher, configured.ticket_file.as_deref())?;
     }
     let info = source.info();
     let observing = Observation::start("publish", build::observe(&settings)?, metrics).await?;
@@ -72,6 +67,7 @@ async fn run_async(args: PublishArgs) -> Result<()> {
         source = %crate::config::secrets::redact(&source_url),
         codec = info.codec.name(),
         size = format!("{}x{}", info.width, info.height),
+        words = crate::keys::words::words_of(&offer.identity.peer_id()),
         "publishing"
     );
 
@@ -123,7 +119,7 @@ pub(super) fn publisher_sealing(settings: &Settings) -> Result<build::Sealing> {
 /// The viewers' scheme, if it uses datagrams and frames do not fit in them.
 fn scheme_of_datagrams(viewers: &Viewers) -> Option<&'static str> {
     let udp = match viewers {
-        Viewers::Listen { listener, .. } => matches!(listener, Listener::Udp(_)),
+        Viewers::Listen { listeners, .. } => listeners.iter().any(|listener| matches!(listener, Listener::Udp(_))),
         Viewers::Connect(ticket) => ticket.transport == TransportKind::Udp,
     };
     udp.then_some("udp")
@@ -131,7 +127,7 @@ fn scheme_of_datagrams(viewers: &Viewers) -> Option<&'static str> {
 
 fn is_quic(viewers: &Viewers) -> bool {
     match viewers {
-        Viewers::Listen { listener, .. } => matches!(listener, Listener::Quic(_)),
+        Viewers::Listen { listeners, .. } => listeners.iter().any(|listener| matches!(listener, Listener::Quic(_))),
         Viewers::Connect(ticket) => ticket.transport == TransportKind::Quic,
     }
 }
@@ -202,13 +198,23 @@ pub(super) async fn open_source(url: String, shape: Shape) -> Result<Box<dyn sou
     })?
 }
 
-/// The origin of the viewers, and the ticket to hand out if they connect to us.
-fn viewers(settings: &Settings, identity: &Identity, metrics: Metrics) -> Result<(Viewers, Option<Ticket>)> {
-    if let Some(to) = &settings.config.publish.to {
-        return Ok((Viewers::Connect(build::ticket(to)?), None));
+/// The origin of the viewers, and the tickets to hand out if they connect to us.
+fn viewers(settings: &Settings, identity: &Identity, metrics: Metrics) -> Result<(Viewers, Vec<Ticket>)> {
+    let configured = &settings.config.publish;
+    if let Some(to) = &configured.to {
+        return Ok((Viewers::Connect(build::ticket(to)?), Vec::new()));
     }
-    let (listener, delivery, ticket) = listen(settings, identity, metrics, Mtu::default())?;
-    Ok((Viewers::Listen { listener, delivery }, Some(ticket)))
+    let (listener, delivery, ticket) = listen(settings, identity, metrics.clone(), Mtu::default())?;
+    let (mut listeners, mut tickets) = (vec![listener], vec![ticket]);
+    if let Some(web) = &configured.web {
+        let place = |failure| settings.placed("publish.web", failure);
+        let url = web.parse().map_err(place)?;
+        let (host, peer) = (configured.host.as_deref(), identity.peer_id());
+        let (listener, ticket) = listen_for_browsers(&url, host, Role::Publisher, peer, &metrics).map_err(place)?;
+        listeners.push(listener);
+        tickets.push(ticket);
+    }
+    Ok((Viewers::Listen { listeners, delivery }, tickets))
 }
 
 /// The listening socket of a publishing end, its delivery of media, and the ticket that leads to it, without an invite.
@@ -226,43 +232,4 @@ pub(super) fn listen(
     let ticket = ticket_for(&listener, url, configured.host.as_deref(), identity.peer_id())
         .map_err(|failure| settings.placed("publish.host", failure))?;
     Ok((listener, delivery, ticket))
-}
-
-/// The ticket of a listening end, without an invite.
-pub(super) fn ticket_for(listener: &Listener, listen: ListenUrl, host: Option<&str>, peer: PeerId) -> Result<Ticket> {
-    let mut ticket = listen.ticket(listener.local_address()?, peer, None);
-    if let Some(host) = host {
-        ticket.host = Host::Name(host.to_owned());
-    }
-    // Parse the ticket that will be printed: a mistyped host is reported here and not at the viewer.
-    ticket.reveal().parse::<Ticket>().map_err(|error| {
-        Failure::new(
-            FailureKind::Usage,
-            format!("no ticket can be made: {error}"),
-            "check --host",
-        )
-    })
-}
-
-/// Print the ticket, or write it to a file that only its owner can read. Where standard output is no terminal it may
-/// end in a log that others read, so a ticket with an invite is printed there only if the user asks for it.
-pub(super) fn hand_out(ticket: &Ticket, file: Option<&Path>) -> Result<()> {
-    hand_out_line(ticket.reveal() + "\n", ticket.invite.is_some(), file)
-}
-
-/// As [`hand_out`], for any line that is perhaps secret.
-pub(super) fn hand_out_line(line: String, secret: bool, file: Option<&Path>) -> Result<()> {
-    let line = Zeroizing::new(line);
-    match file {
-        Some(path) if path != Path::new(STDOUT) => {
-            write_secret(path, line.as_bytes())?;
-            tracing::info!(file = %path.display(), "the ticket is written");
-        }
-        None if secret && !std::io::stdout().is_terminal() => tracing::warn!(
-            "the ticket has a secret and is not printed, because standard output is no terminal: \
-             --ticket-file FILE writes it to a new file, --ticket-file - prints it"
-        ),
-        _ => print!("{}", *line),
-    }
-    Ok(())
 }

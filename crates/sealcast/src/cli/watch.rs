@@ -4,26 +4,27 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use sealcast_proto::keys::Role;
+use sealcast_proto::keys::{Identity, PeerId, Role};
 use sealcast_proto::session::RekeyPolicy;
 use sealcast_proto::wire::Ticket;
 
 use super::args::WatchArgs;
-use super::publish::{hand_out, ticket_for};
+use super::hand_out::{hand_out, invite_each, listen_for_browsers, ticket_for};
 use super::{build, peers, shutdown};
 use crate::failure::{Failure, FailureKind, Result};
-use crate::keys::peers::Terms;
+use crate::keys::peers::{ListName, Terms};
 use crate::meter::metrics::Metrics;
 use crate::run::{Observation, PublisherAt, QueueLimits, WatchOptions, build_info, watch};
 use crate::sink;
-use crate::transport::{DEFAULT_LATENCY_MS, ListenUrl, Listener};
+use crate::transport::{DEFAULT_LATENCY_MS, ListenUrl, Listener, WebUrl};
 
 pub(super) fn run(args: WatchArgs) -> Result<()> {
     shutdown::single_threaded_runtime()?.block_on(run_async(args))
 }
 
 async fn run_async(args: WatchArgs) -> Result<()> {
-    let hangups = args.listen.as_ref().map(|_| shutdown::hangups()).transpose()?;
+    let listens = args.listen.is_some() || args.web.is_some();
+    let hangups = listens.then(shutdown::hangups).transpose()?;
     let settings = build::settings(&args.session)?;
     let configured = &settings.config.watch;
     let sealing = build::Sealing::without_media(RekeyPolicy::default());
@@ -32,26 +33,12 @@ async fn run_async(args: WatchArgs) -> Result<()> {
     let metrics = Metrics::new(build_info());
     // Who has the ticket may take it that signals are answered.
     let stop = shutdown::stop_signal(args.session.seconds)?;
-    let budget;
-    let publisher = match &args.listen {
-        Some(listen) => {
-            let listen: ListenUrl = listen.parse()?;
-            let listener = Listener::bind(&listen, &offer.identity, Role::Viewer, metrics.clone())?;
-            budget = listen.options.latency;
-            let mut ticket = ticket_for(&listener, listen, args.host.as_deref(), peer)?;
-            let admission = peers::publishers(&args, &listen)?;
-            if args.publisher.is_none() {
-                let hours = args.invite_hours;
-                ticket.invite = Some(admission.invite(Terms { uses: 1, hours })?);
-            }
-            hand_out(&ticket, args.ticket_file.as_deref())?;
-            PublisherAt::Listen { listener, admission }
-        }
-        None => {
-            let ticket = ticket_in_force(configured.ticket.as_ref(), configured.ticket_file.as_deref())?;
-            budget = Duration::from_millis(ticket.latency.unwrap_or(DEFAULT_LATENCY_MS).into());
-            PublisherAt::Connect(ticket)
-        }
+    let (publisher, budget) = if listens {
+        listen(&args, peer, &offer.identity, &metrics)?
+    } else {
+        let ticket = ticket_in_force(configured.ticket.as_ref(), configured.ticket_file.as_deref())?;
+        let budget = Duration::from_millis(ticket.latency.unwrap_or(DEFAULT_LATENCY_MS).into());
+        (PublisherAt::Connect(ticket), budget)
     };
     let asked = args
         .latency
@@ -89,6 +76,37 @@ async fn run_async(args: WatchArgs) -> Result<()> {
         never = read_again => match never {},
     };
     observing.finish(outcome)
+}
+
+/// Listen for a publisher, and hand out the tickets. Returns the viewer's latency budget as well.
+fn listen(args: &WatchArgs, peer: PeerId, identity: &Identity, metrics: &Metrics) -> Result<(PublisherAt, Duration)> {
+    let host = args.host.as_deref();
+    let (mut listeners, mut tickets) = (Vec::new(), Vec::new());
+    let mut budget = Duration::from_millis(DEFAULT_LATENCY_MS.into());
+    let mut name = None;
+    if let Some(listen) = &args.listen {
+        let listen: ListenUrl = listen.parse()?;
+        let listener = Listener::bind(&listen, identity, Role::Viewer, metrics.clone())?;
+        budget = listen.options.latency;
+        tickets.push(ticket_for(&listener, listen, host, peer)?);
+        listeners.push(listener);
+        name = Some(ListName::from(&listen));
+    }
+    if let Some(web) = &args.web {
+        let web: WebUrl = web.parse()?;
+        let (listener, ticket) = listen_for_browsers(&web, host, Role::Viewer, peer, metrics)?;
+        tickets.push(ticket);
+        listeners.push(listener);
+        name = name.or_else(|| Some(ListName::from(&web)));
+    }
+    let name = name.expect("one of the two is there");
+    let admission = peers::publishers(args, name)?;
+    if args.publisher.is_none() {
+        let hours = args.invite_hours;
+        invite_each(&mut tickets, || admission.invite(Terms { uses: 1, hours }))?;
+    }
+    hand_out(&tickets, Role::Viewer, args.ticket_file.as_deref())?;
+    Ok((PublisherAt::Listen { listeners, admission }, budget))
 }
 
 /// The ticket, given as text or in a file.

@@ -78,6 +78,10 @@ options! {
         /// which follow a ?, as in udp://[::]:9553?latency=200&fec=auto&nack=on&rate=on&pace=on&mtu=1200
         listen: String { flag("listen", "URL", PUBLISHERS).default("tcp://[::]:9553") }
 
+        /// Also serve a page that watches in a browser: https://ADDRESS:PORT, or http://127.0.0.1:9443 for this
+        /// machine. The link to it is printed beside the ticket. ?cert=FILE&key=FILE names an authority's certificate
+        web: Option<String> { flag("web", "URL", PUBLISH).excludes("to").example("https://0.0.0.0:9443") }
+
         /// Connect to a listening viewer instead of listening: its ticket, @FILE, or - for standard input
         to: Option<String> { flag("to", "TICKET", PUBLISH).excludes("listen").example("@/etc/sealcast/viewer-ticket") }
 

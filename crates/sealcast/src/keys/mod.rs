@@ -12,3 +12,4 @@ pub mod peers;
 pub mod startup;
 #[cfg(feature = "study")]
 pub mod study;
+pub mod words;

@@ -13,7 +13,7 @@ use super::{Admission, Clock, Offer};
 use crate::failure::Result;
 use crate::keys::entropy;
 use crate::keys::peers::KnownEnd;
-use crate::transport::{AddressLimits, AnyTransport, Limits, Listener, Place};
+use crate::transport::{AddressLimits, AnyTransport, Limits, Listener, Place, accept_any};
 
 /// Maximum of sessions that are not established: of all peers, of one address, and of new ones of an address in a
 /// second. Established ones are limited by the admission.
@@ -47,10 +47,10 @@ pub(super) struct PendingSession<T = AnyTransport> {
 }
 
 impl Acceptor<'_> {
-    /// Accept connections forever, and `serve` each in one of `tasks`.
+    /// Accept connections of all `listeners` forever, and `serve` each in one of `tasks`.
     pub(super) async fn accept<F>(
         &self,
-        mut listener: Listener,
+        mut listeners: Vec<Listener>,
         tasks: &mut JoinSet<()>,
         serve: impl Fn(PendingSession) -> F,
     ) -> Result<()>
@@ -64,7 +64,7 @@ impl Acceptor<'_> {
         });
         loop {
             while tasks.try_join_next().is_some() {}
-            let accepted = match listener.accept(self.offer.unit).await {
+            let accepted = match accept_any(&mut listeners, self.offer.unit).await {
                 Ok(accepted) => accepted,
                 Err(error) => {
                     // Too few descriptors, or a connection that broke before it was accepted; both are temporary.

@@ -36,10 +36,10 @@ const STABLE: Duration = Duration::from_secs(5);
 
 /// Origin of a publisher's viewers.
 pub enum Viewers {
-    /// They connect to this socket.
+    /// They connect to these sockets.
     Listen {
-        /// The socket.
-        listener: Listener,
+        /// The sockets; at least one.
+        listeners: Vec<Listener>,
         /// Delivery of media on carriers that may lose it.
         delivery: Delivery,
     },
@@ -150,8 +150,8 @@ impl Publisher {
         let outcome = {
             let serving = async {
                 match viewers {
-                    Viewers::Listen { listener, delivery } => {
-                        accept(&shared, listener, delivery, &mut tasks, &tasks_stopped).await
+                    Viewers::Listen { listeners, delivery } => {
+                        accept(&shared, listeners, delivery, &mut tasks, &tasks_stopped).await
                     }
                     Viewers::Connect(ticket) => keep_connected(&shared, &ticket, &tasks_stopped).await,
                 }
@@ -213,7 +213,7 @@ async fn source_end(hub: &Hub) -> SourceEnd {
 /// Accept viewers and serve each in a task of its own.
 async fn accept(
     shared: &Arc<PublisherState>,
-    listener: Listener,
+    listeners: Vec<Listener>,
     delivery: Delivery,
     tasks: &mut JoinSet<()>,
     stop: &watch::Receiver<bool>,
@@ -234,7 +234,7 @@ async fn accept(
             serve_viewer(shared, pending, stop).await;
         }
     };
-    door.accept(listener, tasks, serve).await
+    door.accept(listeners, tasks, serve).await
 }
 
 /// Keep a connection to a listening viewer, reconnecting after failures.

@@ -33,8 +33,8 @@ pub enum PublisherAt {
     Connect(Ticket),
     /// The publisher connects to the viewer.
     Listen {
-        /// The socket.
-        listener: Listener,
+        /// The sockets; at least one.
+        listeners: Vec<Listener>,
         /// Decides which publishers are admitted.
         admission: Arc<Admission>,
     },
@@ -186,9 +186,9 @@ async fn keep_watching(
             };
             viewer.keep_connected(reconnect).await
         }
-        PublisherAt::Listen { listener, admission } => {
+        PublisherAt::Listen { listeners, admission } => {
             let door = ListeningViewer::new(state, admission);
-            door.keep_listening(listener, reconnect, stop).await
+            door.keep_listening(listeners, reconnect, stop).await
         }
     }
 }

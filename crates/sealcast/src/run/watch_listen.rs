@@ -39,7 +39,7 @@ impl ListeningViewer {
     /// The connection to an admitted publisher breaks and `reconnect` is off, or there is no randomness.
     pub(super) async fn keep_listening(
         self: Arc<Self>,
-        listener: Listener,
+        listeners: Vec<Listener>,
         reconnect: bool,
         mut stop: watch::Receiver<bool>,
     ) -> Result<()> {
@@ -55,7 +55,7 @@ impl ListeningViewer {
         let serve = |pending| Arc::clone(&self).serve(pending, stopped.clone(), over.clone());
         let mut tasks = JoinSet::new();
         {
-            let accepting = acceptor.accept(listener, &mut tasks, serve);
+            let accepting = acceptor.accept(listeners, &mut tasks, serve);
             tokio::pin!(accepting);
             loop {
                 let end = tokio::select! {

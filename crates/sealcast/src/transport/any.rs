@@ -4,6 +4,7 @@ use std::io;
 use std::net::SocketAddr;
 use std::time::Duration;
 
+use futures_util::future::select_all;
 use sealcast_proto::keys::{Identity, Role};
 use sealcast_proto::session::{Carrier, Entry};
 use sealcast_proto::unit::Unit;
@@ -12,6 +13,7 @@ use tokio::net::TcpListener;
 
 use super::quic::{self, QuicListener, QuicTransport};
 use super::udp::{self, UdpListener, UdpTransport};
+use super::web::{BrowserTransport, WebListener};
 use super::{ListenUrl, Progress, ReceivedFrom, TcpTransport, Transport, tcp};
 use crate::failure::{Failure, FailureKind, Result};
 use crate::keys::entropy;
@@ -25,6 +27,8 @@ pub enum AnyTransport {
     Udp(Box<UdpTransport>),
     /// Streams and datagrams of QUIC.
     Quic(Box<QuicTransport>),
+    /// A WebSocket, or a stream of WebTransport.
+    Browser(Box<BrowserTransport>),
 }
 
 /// An incoming connection.
@@ -45,6 +49,8 @@ pub enum Listener {
     Udp(UdpListener),
     /// On a UDP port, for QUIC.
     Quic(QuicListener),
+    /// On a TCP and a UDP port, for browsers.
+    Web(Box<WebListener>),
 }
 
 impl Listener {
@@ -54,9 +60,14 @@ impl Listener {
     /// The port is taken, or the address does not belong to this machine.
     pub fn bind(url: &ListenUrl, identity: &Identity, role: Role, metrics: Metrics) -> Result<Self> {
         match url.transport() {
-            TransportKind::Tcp => tcp::listen(url.address).map(Self::Tcp),
+            TransportKind::Tcp => tcp::listen("tcp", url.address).map(Self::Tcp),
             TransportKind::Udp => udp::listen(url.address, &identity.peer_id(), metrics).map(Self::Udp),
             TransportKind::Quic => quic::listen(url.address, identity, role, metrics).map(Self::Quic),
+            // No URL for listening has these schemes.
+            TransportKind::Http | TransportKind::Https => {
+                let what = "this program does not listen for web browsers";
+                Err(Failure::new(FailureKind::Usage, what, "use tcp://, udp:// or quic://"))
+            }
         }
     }
 
@@ -69,6 +80,7 @@ impl Listener {
             Self::Tcp(listener) => listener.local_addr(),
             Self::Udp(listener) => Ok(listener.local_address()),
             Self::Quic(listener) => Ok(listener.local_address()),
+            Self::Web(listener) => Ok(listener.local_address()),
         };
         address.map_err(|error| {
             let what = format!("the listening socket is broken ({error})");
@@ -107,8 +119,25 @@ impl Listener {
                     carriage: AnyTransport::Quic(Box::new(transport)),
                 })
             }
+            Self::Web(listener) => {
+                let (transport, remote) = listener.accept().await?;
+                Ok(Accepted {
+                    carriage: AnyTransport::Browser(Box::new(transport)),
+                    carrier: Carrier::Stream,
+                    remote,
+                })
+            }
         }
     }
+}
+
+/// Returns the next connection of any of these listeners. Cancel-safe.
+///
+/// # Errors
+/// As [`Listener::accept`].
+pub async fn accept_any(listeners: &mut [Listener], unit: Unit) -> io::Result<Accepted> {
+    let accepting = listeners.iter_mut().map(|listener| Box::pin(listener.accept(unit)));
+    select_all(accepting).await.0
 }
 
 /// Connect to the peer that a ticket names. `role` is that of this end, and `unit` its sealing unit.
@@ -134,7 +163,17 @@ pub async fn connect(ticket: &Ticket, role: Role, unit: Unit, metrics: Metrics) 
             let carrier = Carrier::Quic(transport.media());
             Ok((AnyTransport::Quic(Box::new(transport)), carrier))
         }
+        TransportKind::Http | TransportKind::Https => Err(for_a_browser(ticket)),
     }
+}
+
+/// The failure for a ticket that only a browser can use. It does not print the invite.
+fn for_a_browser(ticket: &Ticket) -> Failure {
+    let (scheme, host, port) = (ticket.transport.name(), &ticket.host, ticket.port);
+    let hint = format!(
+        "open its page: {scheme}://{host}:{port}/ with the ticket after #, or ask for a ticket of another transport"
+    );
+    Failure::new(FailureKind::Usage, "this ticket is for a web browser", hint)
 }
 
 /// Evaluates the same expression for every transport.
@@ -144,6 +183,7 @@ macro_rules! each {
             AnyTransport::Tcp($transport) => $what,
             AnyTransport::Udp($transport) => $what,
             AnyTransport::Quic($transport) => $what,
+            AnyTransport::Browser($transport) => $what,
         }
     };
 }
@@ -182,7 +222,10 @@ impl Transport for AnyTransport {
     }
 
     fn admit(&mut self, receives_media: bool) {
-        each!(self, transport => transport.admit(receives_media));
+        match self {
+            Self::Browser(transport) => transport.inner_mut().admit(receives_media),
+            other => each!(other, transport => transport.admit(receives_media)),
+        }
     }
 
     fn forget_media(&mut self) {
@@ -190,7 +233,10 @@ impl Transport for AnyTransport {
     }
 
     async fn finish(&mut self) {
-        each!(self, transport => transport.finish().await);
+        match self {
+            Self::Browser(transport) => transport.inner_mut().finish().await,
+            other => each!(other, transport => transport.finish().await),
+        }
     }
 
     fn challenge(&mut self, message: &[u8]) {

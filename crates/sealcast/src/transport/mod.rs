@@ -10,6 +10,7 @@ pub(crate) mod tcp;
 pub(crate) mod tls;
 pub mod udp;
 mod url;
+mod web;
 
 use std::future::Future;
 use std::io;
@@ -19,7 +20,7 @@ use std::time::Duration;
 use sealcast_proto::wire::{AddressBytes, Malformed, MessageLength, write_framed};
 
 pub use address_limits::{AddressLimits, Limits, Place};
-pub use any::{Accepted, AnyTransport, Listener, connect};
+pub use any::{Accepted, AnyTransport, Listener, accept_any, connect};
 pub use memory::memory_pair;
 pub use options::{DEFAULT_LATENCY_MS, Fec, Mtu, NetworkOptions};
 pub use quic::{QuicListener, QuicTransport};
@@ -27,6 +28,7 @@ pub(crate) use stream::ByteStream;
 pub use stream::StreamTransport;
 pub use tcp::TcpTransport;
 pub use url::{DEFAULT_PORT, ListenUrl};
+pub use web::{BrowserTransport, DEFAULT_WEB_PORT, WebListener, WebStream, WebUrl};
 
 /// Result of waiting on a transport.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

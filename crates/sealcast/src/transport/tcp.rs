@@ -9,6 +9,7 @@ use socket2::{SockRef, TcpKeepalive};
 use tokio::net::{TcpListener, TcpStream, lookup_host};
 
 use super::StreamTransport;
+use super::url::cannot_listen;
 use crate::failure::{Failure, FailureKind, Result};
 
 /// Connect timeout for each address.
@@ -23,11 +24,11 @@ const RECEIVE_BUFFER: usize = 1024 * 1024;
 /// A TCP connection that carries messages.
 pub type TcpTransport = StreamTransport<TcpStream>;
 
-/// Listen at an address; port 0 takes a free one.
+/// Listen at an address; port 0 takes a free one. `scheme` is that of the URL, for the failure.
 ///
 /// # Errors
 /// The port is taken, or the address does not belong to this machine.
-pub(crate) fn listen(address: SocketAddr) -> Result<TcpListener> {
+pub(crate) fn listen(scheme: &str, address: SocketAddr) -> Result<TcpListener> {
     let bind = || {
         let socket = socket2::Socket::new(socket2::Domain::for_address(address), socket2::Type::STREAM, None)?;
         socket.set_reuse_address(true)?;
@@ -40,19 +41,7 @@ pub(crate) fn listen(address: SocketAddr) -> Result<TcpListener> {
         socket.listen(128)?;
         TcpListener::from_std(socket.into())
     };
-    bind().map_err(|error: io::Error| {
-        let hint = match error.kind() {
-            io::ErrorKind::AddrInUse => "another program listens there: stop it or choose another port",
-            io::ErrorKind::PermissionDenied => "choose a port above 1023",
-            io::ErrorKind::AddrNotAvailable => "choose an address of this machine, or 0.0.0.0 or [::] for all",
-            _ => "choose another address",
-        };
-        Failure::new(
-            FailureKind::Network,
-            format!("cannot listen at tcp://{address} ({error})"),
-            hint,
-        )
-    })
+    bind().map_err(|error: io::Error| cannot_listen(scheme, address, &error))
 }
 
 /// Connect to the first address of `host` that answers.
@@ -107,7 +96,7 @@ pub(crate) fn prepare(stream: TcpStream) -> TcpTransport {
 }
 
 /// Apply the low-delay settings. Options that the system does not support are left as they are.
-fn tune(stream: &TcpStream) {
+pub(super) fn tune(stream: &TcpStream) {
     let socket = SockRef::from(stream);
     let keepalive = TcpKeepalive::new()
         .with_time(Duration::from_secs(5))

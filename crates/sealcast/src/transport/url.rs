@@ -1,5 +1,6 @@
 //! URLs for listening.
 
+use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::str::FromStr;
 
@@ -57,7 +58,7 @@ impl FromStr for ListenUrl {
             None => (rest, NetworkOptions::default()),
         };
         Ok(Self {
-            address: parse_address(rest.trim_end_matches('/')).ok_or_else(|| {
+            address: parse_address(rest.trim_end_matches('/'), DEFAULT_PORT).ok_or_else(|| {
                 let what = format!("\"{}\" is not an address to listen at", redact(text));
                 usage(what, form)
             })?,
@@ -67,8 +68,20 @@ impl FromStr for ListenUrl {
     }
 }
 
+/// The failure to open a socket that listens at `scheme://address`.
+pub(super) fn cannot_listen(scheme: &str, address: SocketAddr, error: &io::Error) -> Failure {
+    let hint = match error.kind() {
+        io::ErrorKind::AddrInUse => "another program listens there: stop it or choose another port",
+        io::ErrorKind::PermissionDenied => "choose a port above 1023",
+        io::ErrorKind::AddrNotAvailable => "choose an address of this machine, or 0.0.0.0 or [::] for all",
+        _ => "choose another address",
+    };
+    let what = format!("cannot listen at {scheme}://{address} ({error})");
+    Failure::new(FailureKind::Network, what, hint)
+}
+
 /// Parses an address with or without a port. An IPv6 address without a port may also lack its brackets.
-fn parse_address(text: &str) -> Option<SocketAddr> {
+pub(super) fn parse_address(text: &str, default_port: u16) -> Option<SocketAddr> {
     if let Ok(address) = text.parse() {
         return Some(address);
     }
@@ -77,7 +90,7 @@ fn parse_address(text: &str) -> Option<SocketAddr> {
         .and_then(|rest| rest.strip_suffix(']'))
         .unwrap_or(text);
     let address: IpAddr = bare.parse().ok()?;
-    Some((address, DEFAULT_PORT).into())
+    Some((address, default_port).into())
 }
 
 impl ListenUrl {
@@ -100,6 +113,7 @@ impl ListenUrl {
             peer,
             transport: self.transport,
             latency: self.ticket_latency(),
+            cert_hashes: Vec::new(),
             invite,
         }
     }

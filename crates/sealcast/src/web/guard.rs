@@ -11,14 +11,16 @@ use std::net::IpAddr;
 const CONTENT_POLICY: &str = "default-src 'none'; img-src 'self'; style-src 'self'; script-src 'self'; \
                               connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
-/// Headers of every response.
-const HEADERS: [(HeaderName, &str); 5] = [
-    (header::CONTENT_SECURITY_POLICY, CONTENT_POLICY),
+/// Headers of every response, beside its content policy.
+const HEADERS: [(HeaderName, &str); 6] = [
     (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
     (header::REFERRER_POLICY, "no-referrer"),
     (header::CACHE_CONTROL, "no-store"),
     // Without it any page on the web could display our picture in an image of its own.
     (HeaderName::from_static("cross-origin-resource-policy"), "same-origin"),
+    // Alone in its process a page gets clocks of 5 µs.
+    (HeaderName::from_static("cross-origin-opener-policy"), "same-origin"),
+    (HeaderName::from_static("cross-origin-embedder-policy"), "require-corp"),
 ];
 
 /// Accepts only requests that address this server by an IP address or as localhost, and adds security headers to
@@ -30,6 +32,14 @@ pub(crate) fn guarded(router: Router) -> Router {
     router.layer(middleware::from_fn(guard))
 }
 
+/// Adds security headers to a response: the content policy, and those that every page needs.
+pub(crate) fn harden(answer: &mut Response, content_policy: &'static str) {
+    let policy = (header::CONTENT_SECURITY_POLICY, content_policy);
+    for (name, value) in HEADERS.into_iter().chain([policy]) {
+        answer.headers_mut().insert(name, HeaderValue::from_static(value));
+    }
+}
+
 async fn guard(request: Request, next: Next) -> Response {
     let mut answer = if names_this_machine(request.headers()) {
         next.run(request).await
@@ -37,9 +47,7 @@ async fn guard(request: Request, next: Next) -> Response {
         let text = "This page answers to its address only, such as http://127.0.0.1 with the port, not to a name.\n";
         (StatusCode::FORBIDDEN, text).into_response()
     };
-    for (name, value) in HEADERS {
-        answer.headers_mut().insert(name, HeaderValue::from_static(value));
-    }
+    harden(&mut answer, CONTENT_POLICY);
     if answer.status() == StatusCode::FORBIDDEN {
         // Who is refused keeps no connection.
         answer

@@ -1,5 +1,6 @@
 //! The HTTP pages: the viewer's picture, the demo, and the metrics.
 
+pub mod app;
 pub mod clock;
 pub mod demo;
 mod guard;

@@ -2,13 +2,14 @@
 //! out.
 
 use std::io::{self, IoSlice};
+use std::net::SocketAddr;
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
-use axum::Router;
 use axum::http::header;
 use axum::response::{IntoResponse, Response};
+use axum::{Extension, Router};
 use hyper::server::conn::http1;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
@@ -31,6 +32,10 @@ const PATIENCE: Patience = Patience {
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 /// Time for open connections to end when the server is stopped.
 const GRACE: Duration = Duration::from_millis(300);
+
+/// The client's address, for those handlers that ask for it.
+#[derive(Clone, Copy)]
+pub(crate) struct Remote(pub(crate) SocketAddr);
 
 /// How long a client may do nothing.
 #[derive(Clone, Copy)]
@@ -55,8 +60,9 @@ async fn serve_with(patience: Patience, listener: TcpListener, router: Router, c
             () = &mut closed => break,
             Some(_) = connections.join_next() => {}
             accepted = listener.accept(), if connections.len() < MAX_CONNECTIONS => match accepted {
-                Ok((stream, _)) => {
-                    connections.spawn(serve_one(patience, stream, router.clone(), stopping.clone()));
+                Ok((stream, from)) => {
+                    let router = router.clone().layer(Extension(Remote(from)));
+                    connections.spawn(serve_one(patience, stream, router, stopping.clone()));
                 }
                 Err(error) => {
                     tracing::warn!(%error, "a browser could not connect");
@@ -74,16 +80,11 @@ async fn serve_with(patience: Patience, listener: TcpListener, router: Router, c
 async fn serve_one(patience: Patience, stream: TcpStream, router: Router, mut stopping: watch::Receiver<bool>) {
     // Pictures are written in one piece; Nagle's algorithm would only delay the last segment of each.
     let _ = stream.set_nodelay(true);
-    let stream = TokioIo::new(Taken {
-        stream,
-        patience: patience.write,
-        stalled: None,
-    });
-    let connection = http1::Builder::new()
-        .timer(TokioTimer::new())
-        .header_read_timeout(patience.head)
-        .max_header_size(MAX_REQUEST_HEAD)
-        .serve_connection(stream, TowerToHyperService::new(router));
+    let connection = http(patience).serve_connection(
+        TokioIo::new(Taken::new(stream, patience.write)),
+        TowerToHyperService::new(router),
+    );
+    let connection = connection.with_upgrades();
     tokio::pin!(connection);
     // Errors are those of the client, who does not get an answer.
     tokio::select! {
@@ -94,14 +95,49 @@ async fn serve_one(patience: Patience, stream: TcpStream, router: Router, mut st
     let _ = connection.await;
 }
 
+/// Serve one connection of a client at `from`, with TLS or without, until it ends or becomes a WebSocket.
+pub(crate) async fn connection(
+    stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
+    from: SocketAddr,
+    router: Router,
+) {
+    let router = router.layer(Extension(Remote(from)));
+    let connection = http(PATIENCE)
+        .serve_connection(TokioIo::new(stream), TowerToHyperService::new(router))
+        .with_upgrades();
+    // Errors are those of the client, who does not get an answer.
+    let _ = connection.await;
+}
+
+/// A connection that breaks if the client takes nothing for a minute.
+pub(crate) fn bounded(stream: TcpStream) -> Taken {
+    Taken::new(stream, PATIENCE.write)
+}
+
+fn http(patience: Patience) -> http1::Builder {
+    let mut http = http1::Builder::new();
+    http.timer(TokioTimer::new())
+        .header_read_timeout(patience.head)
+        .max_header_size(MAX_REQUEST_HEAD);
+    http
+}
+
 /// A connection that breaks if the client takes nothing for too long.
-struct Taken {
+pub(crate) struct Taken {
     stream: TcpStream,
     patience: Duration,
     stalled: Option<Pin<Box<Sleep>>>,
 }
 
 impl Taken {
+    fn new(stream: TcpStream, patience: Duration) -> Self {
+        Self {
+            stream,
+            patience,
+            stalled: None,
+        }
+    }
+
     fn in_time(&mut self, cx: &mut Context<'_>, written: Poll<io::Result<usize>>) -> Poll<io::Result<usize>> {
         if written.is_ready() {
             self.stalled = None;
@@ -167,7 +203,7 @@ mod tests {
     };
 
     /// A server of this content on a free port; it stops when the sender is dropped.
-    async fn serving(content: Bytes) -> (std::net::SocketAddr, oneshot::Sender<()>, tokio::task::JoinHandle<()>) {
+    async fn serving(content: Bytes) -> (SocketAddr, oneshot::Sender<()>, tokio::task::JoinHandle<()>) {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
         let address = listener.local_addr().expect("bound");
         let router = Router::new().route("/", get(|| async move { content.clone() }));

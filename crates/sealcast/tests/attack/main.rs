@@ -9,3 +9,4 @@ mod quic_port;
 mod records;
 mod udp;
 mod udp_port;
+mod web_port;

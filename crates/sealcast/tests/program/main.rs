@@ -22,3 +22,4 @@ mod study_suites;
 mod suites;
 mod udp;
 mod viewers;
+mod web;

@@ -45,6 +45,7 @@ async fn pair(unit: Unit) -> Pair {
         peer: identity.peer_id(),
         transport: TransportKind::Quic,
         latency: None,
+        cert_hashes: Vec::new(),
         invite: None,
     };
     let viewer_metrics = Metrics::new(BuildInfo::default());

@@ -261,6 +261,7 @@ async fn view(load: Load<'_>, port: u16) -> Result<Viewed> {
             Carrier::Tcp => TransportKind::Tcp,
         },
         latency: None,
+        cert_hashes: Vec::new(),
         invite: None,
     };
     let (carriage, carrier) = transport::connect(&ticket, Role::Viewer, Unit::Frame, metrics.clone()).await?;

@@ -217,6 +217,7 @@ mod tests {
             peer: PeerId([7; 32]),
             transport: TransportKind::Tcp,
             latency: None,
+            cert_hashes: Vec::new(),
             invite: invite.map(|byte| Invite::new([byte; 16])),
         }
     }

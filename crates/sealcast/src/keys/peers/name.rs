@@ -1,11 +1,12 @@
 //! The name under which a listening end keeps its lists.
 
 use std::fmt;
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
 use crate::failure::{Failure, FailureKind, Result};
-use crate::transport::ListenUrl;
+use crate::transport::{ListenUrl, WebUrl};
 
 /// Maximum length of a name in bytes.
 const MAX_NAME: usize = 64;
@@ -53,9 +54,21 @@ impl FromStr for ListName {
 impl From<&ListenUrl> for ListName {
     /// The name of an end that has none: its address as written, such as `tcp-0.0.0.0-9553` or `udp-__1-0`.
     fn from(listen: &ListenUrl) -> Self {
-        let (transport, address) = (listen.transport().name(), listen.address);
+        Self::of_address(listen.transport().name(), listen.address)
+    }
+}
+
+impl From<&WebUrl> for ListName {
+    /// The name of an end that only browsers connect to, such as `https-0.0.0.0-9443`.
+    fn from(web: &WebUrl) -> Self {
+        Self::of_address(if web.tls { "https" } else { "http" }, web.address)
+    }
+}
+
+impl ListName {
+    fn of_address(scheme: &str, address: SocketAddr) -> Self {
         let host = address.ip().to_string().replace(':', "_");
-        Self(format!("{transport}-{host}-{}", address.port()))
+        Self(format!("{scheme}-{host}-{}", address.port()))
     }
 }
 

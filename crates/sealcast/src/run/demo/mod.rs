@@ -183,7 +183,7 @@ fn camera_end(options: &DemoOptions, source: Box<dyn Source>, metrics: Metrics) 
         queue: QueueLimits::default(),
         rate: RateConfig::default(),
         viewers: Viewers::Listen {
-            listener,
+            listeners: vec![listener],
             delivery: Delivery::default(),
         },
         settings: RuntimeSettings::new(Selection::All),

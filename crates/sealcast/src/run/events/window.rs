@@ -181,7 +181,7 @@ fn refresh(connection: &RustConnection, root: u32) -> Duration {
     let asked = connection.randr_get_screen_info(root).ok();
     let rate = asked.and_then(|asked| asked.reply().ok()).map_or(0, |info| info.rate);
     match RATES.contains(&rate) {
-        true => Duration::from_secs(1) / rate.into(),
+        true => Duration::from_secs(1) / u32::from(rate),
         false => SLOWEST,
     }
 }

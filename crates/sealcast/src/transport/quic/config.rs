@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use aws_lc_rs::hmac;
 use quinn::congestion::BbrConfig;
+use quinn::crypto::rustls::QuicServerConfig;
 use quinn::{
     ClientConfig, Connection, ConnectionId, ConnectionIdGenerator, EndpointConfig, IdleTimeout, ServerConfig,
     TransportConfig, VarInt,
@@ -32,6 +33,10 @@ const RECEIVE_WINDOW: u32 = 4 << 20;
 /// Bytes that a peer may have in flight on all streams before it is admitted, and a viewer always: it sends control
 /// messages only. What quinn holds is up to 32 KiB more, the packets around them.
 const CONTROL_WINDOW: u32 = 16 << 10;
+/// Maximum of streams that a browser may open in one direction: HTTP/3 needs three of its own, and one request.
+const MAX_BROWSER_STREAMS: u32 = 8;
+/// Bytes on their way to a browser: as many as the send buffer of a TCP connection holds.
+const BROWSER_SEND_WINDOW: u64 = 256 << 10;
 /// Bytes of datagrams waiting for congestion control. In a larger queue they would only age.
 pub(super) const DATAGRAMS_OUT: usize = 32 << 10;
 /// Bytes of received datagrams waiting to be read, at a viewer. Newer datagrams replace the oldest ones. QUIC cannot
@@ -57,7 +62,7 @@ const CLIENT_ID: usize = 8;
 /// too. A peer that is not admitted gets the smallest windows; [`admit`] raises them.
 ///
 /// The viewer that connects already allows media streams: media may follow the welcome at once.
-fn transport(role: Role, side: Side) -> Arc<TransportConfig> {
+fn transport(role: Role, side: Side) -> TransportConfig {
     let mut congestion = BbrConfig::default();
     congestion.initial_window(INITIAL_WINDOW);
     let idle = IdleTimeout::try_from(STALL_TIMEOUT).expect("a minute is a timeout");
@@ -82,13 +87,18 @@ fn transport(role: Role, side: Side) -> Arc<TransportConfig> {
         .datagram_receive_buffer_size(Some(datagrams_in))
         .datagram_send_buffer_size(DATAGRAMS_OUT)
         .congestion_controller_factory(Arc::new(Windows(Arc::new(congestion))));
-    Arc::new(config)
+    config
 }
 
 /// Let a publisher that was admitted send media.
 pub(super) fn admit(connection: &Connection) {
-    connection.set_receive_window(VarInt::from_u32(RECEIVE_WINDOW));
+    widen(connection);
     connection.set_max_concurrent_uni_streams(VarInt::from_u32(MAX_MEDIA_STREAMS));
+}
+
+/// Let a publisher that was admitted send as fast as the path carries.
+pub(in crate::transport) fn widen(connection: &Connection) {
+    connection.set_receive_window(VarInt::from_u32(RECEIVE_WINDOW));
 }
 
 /// Configuration of the listening end.
@@ -96,14 +106,43 @@ pub(super) fn admit(connection: &Connection) {
 /// # Errors
 /// The TLS library failed.
 pub(super) fn server(role: Role) -> std::result::Result<ServerConfig, rustls::Error> {
-    let mut config = ServerConfig::with_crypto(Arc::new(tls::server()?));
+    Ok(serving(tls::server()?, transport(role, Side::Responder)))
+}
+
+fn serving(tls: QuicServerConfig, transport: TransportConfig) -> ServerConfig {
+    let mut config = ServerConfig::with_crypto(Arc::new(tls));
     config
-        .transport_config(transport(role, Side::Responder))
+        .transport_config(Arc::new(transport))
         .migration(true)
         .max_incoming(MAX_INCOMING)
         .incoming_buffer_size(INCOMING_BYTES)
         .incoming_buffer_size_total(INCOMING_BYTES * MAX_INCOMING as u64);
-    Ok(config)
+    config
+}
+
+/// Configuration of an end that browsers connect to with HTTP/3, which has streams of its own beside the one that
+/// carries the session. What is on its way there cannot be dropped any more, so that is no more than over TCP.
+pub(in crate::transport) fn browser_server(role: Role, tls: QuicServerConfig) -> ServerConfig {
+    let mut congestion = BbrConfig::default();
+    congestion.initial_window(INITIAL_WINDOW);
+    let idle = IdleTimeout::try_from(STALL_TIMEOUT).expect("a minute is a timeout");
+    let stream_window = match role {
+        Role::Publisher => CONTROL_WINDOW,
+        Role::Viewer => STREAM_WINDOW,
+    };
+    let mut transport = TransportConfig::default();
+    transport
+        .max_concurrent_bidi_streams(VarInt::from_u32(MAX_BROWSER_STREAMS))
+        .max_concurrent_uni_streams(VarInt::from_u32(MAX_BROWSER_STREAMS))
+        .max_idle_timeout(Some(idle))
+        .keep_alive_interval(Some(KEEP_ALIVE))
+        .stream_receive_window(VarInt::from_u32(stream_window))
+        .receive_window(VarInt::from_u32(CONTROL_WINDOW))
+        .send_window(BROWSER_SEND_WINDOW)
+        // HTTP/3 demands datagrams, and nothing comes in them.
+        .datagram_receive_buffer_size(Some(PROBES_IN))
+        .congestion_controller_factory(Arc::new(Windows(Arc::new(congestion))));
+    serving(tls, transport)
 }
 
 /// Configuration of the connecting end, whose first packets have this connection ID.
@@ -113,7 +152,7 @@ pub(super) fn server(role: Role) -> std::result::Result<ServerConfig, rustls::Er
 pub(super) fn client(role: Role, first: ConnectionId) -> std::result::Result<ClientConfig, rustls::Error> {
     let mut config = ClientConfig::new(Arc::new(tls::client()?));
     config
-        .transport_config(transport(role, Side::Initiator))
+        .transport_config(Arc::new(transport(role, Side::Initiator)))
         .initial_dst_cid_provider(Arc::new(move || first));
     Ok(config)
 }
@@ -159,7 +198,7 @@ fn endpoint(
 ///
 /// # Errors
 /// The port is taken, or the address does not belong to this machine.
-pub(super) fn socket(address: SocketAddr) -> io::Result<std::net::UdpSocket> {
+pub(in crate::transport) fn socket(address: SocketAddr) -> io::Result<std::net::UdpSocket> {
     let socket = Socket::new(Domain::for_address(address), Type::DGRAM, None)?;
     if address.is_ipv6() {
         socket.set_only_v6(false)?;

@@ -2,10 +2,11 @@
 //! nor its authentication is trusted: our own records and handshake run inside.
 
 mod client;
-mod config;
+pub(super) mod config;
 mod datagrams;
 pub(crate) mod door;
 mod groups;
+pub(super) mod handshakes;
 pub(crate) mod incoming;
 mod listener;
 mod peer;

@@ -17,10 +17,11 @@ use super::inbox::Inbox;
 use super::peer::UdpTransport;
 use super::runs::Runs;
 use super::socket::{DatagramSocket, Fragments};
-use crate::failure::{Failure, FailureKind, Result};
+use crate::failure::Result;
 use crate::keys::entropy;
 use crate::meter::labels::{DatagramUnsent, DoorAnswer};
 use crate::meter::metrics::Metrics;
+use crate::transport::url::cannot_listen;
 
 /// Lifetime of the secret for retry cookies. A cookie stays valid for one more such period.
 const SECRET_LIFE: Duration = Duration::from_secs(60);
@@ -43,7 +44,8 @@ pub struct UdpListener {
 /// # Errors
 /// The port is taken, the address does not belong to this machine, or there is no randomness.
 pub fn listen(address: SocketAddr, peer: &PeerId, metrics: Metrics) -> Result<UdpListener> {
-    let socket = DatagramSocket::bind(address, Fragments::Forbidden).map_err(|error| cannot_listen(address, &error))?;
+    let socket =
+        DatagramSocket::bind(address, Fragments::Forbidden).map_err(|error| cannot_listen("udp", address, &error))?;
     let cookies = RetryCookies::new(ticket_mac(peer), entropy::random()?);
     let (door, new) = Demultiplexer::new(cookies, metrics.clone());
     let (alive, all_gone) = mpsc::channel(1);
@@ -66,17 +68,6 @@ pub fn listen(address: SocketAddr, peer: &PeerId, metrics: Metrics) -> Result<Ud
         metrics,
         alive,
     })
-}
-
-fn cannot_listen(address: SocketAddr, error: &io::Error) -> Failure {
-    let hint = match error.kind() {
-        io::ErrorKind::AddrInUse => "another program listens there: stop it or choose another port",
-        io::ErrorKind::PermissionDenied => "choose a port above 1023",
-        io::ErrorKind::AddrNotAvailable => "choose an address of this machine, or 0.0.0.0 or [::] for all",
-        _ => "choose another address",
-    };
-    let what = format!("cannot listen at udp://{address} ({error})");
-    Failure::new(FailureKind::Network, what, hint)
 }
 
 impl UdpListener {

@@ -59,7 +59,7 @@ pub(super) fn publish(config: &EndConfig) -> Result<Vec<Row>> {
             queue: QueueLimits::default(),
             rate: RateConfig::default(),
             viewers: Viewers::Listen {
-                listener,
+                listeners: vec![listener],
                 delivery: url.options.delivery(Mtu::default()),
             },
             settings: RuntimeSettings::new(Selection::All),

@@ -154,7 +154,7 @@ pub async fn camera_gateway(
     let mut sessions = JoinSet::new();
     let serve = |pending: PendingSession| session::serve(Arc::clone(&shared), pending, sessions_stopped.clone());
     let outcome = tokio::select! {
-        outcome = door.accept(options.listener, &mut sessions, serve) => outcome,
+        outcome = door.accept(vec![options.listener], &mut sessions, serve) => outcome,
         never = commands(options.control, end) => match never {},
         outcome = renew => outcome,
         _ = turned_on(&mut stop) => Ok(()),

@@ -70,7 +70,7 @@ pub async fn viewer_gateway(
     mut stop: watch::Receiver<bool>,
 ) -> Result<()> {
     observation.selection(Selection::All);
-    let listener = tcp::listen(options.rtsp)?;
+    let listener = tcp::listen("rtsp", options.rtsp)?;
     tracing::info!(address = %options.rtsp, "players are served");
     let (sender, requests) = mpsc::channel(MAX_REQUESTS);
     let shared = Arc::new(ViewerGateway {

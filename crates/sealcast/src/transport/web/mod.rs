@@ -1,0 +1,181 @@
+//! Browsers: a page with our program for browsers, and beside it sessions over WebSockets and WebTransport on the same
+//! port (protocol.md §11). Neither TLS nor who serves the page is what protects the stream: our own handshake and
+//! records run inside.
+
+mod certificate;
+mod server;
+mod stream;
+mod url;
+mod websocket;
+mod webtransport;
+
+use std::io;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::SystemTime;
+
+use rustls::crypto::CryptoProvider;
+use rustls::crypto::aws_lc_rs::default_provider;
+use rustls::version::{TLS12, TLS13};
+use sealcast_proto::keys::{PeerId, Role};
+use sealcast_proto::wire::{Host, Invite, Ticket, TransportKind};
+use tokio::net::TcpListener;
+use tokio::sync::mpsc;
+use tokio::task::JoinSet;
+
+use self::certificate::{Certificates, Origin};
+pub use self::stream::{BrowserTransport, WebStream};
+pub use self::url::{DEFAULT_WEB_PORT, WebUrl};
+use self::webtransport::WebTransports;
+use super::{ListenUrl, StreamTransport, tcp};
+use crate::failure::{Failure, FailureKind, Result};
+use crate::keys::files;
+use crate::meter::metrics::Metrics;
+
+/// Path of WebSockets and of WebTransport sessions.
+const PATH: &str = "/sealcast";
+/// WebSockets that wait to be accepted.
+const MAX_ARRIVALS: usize = 16;
+/// How often two free ports with the same number are looked for, one of TCP and one of UDP.
+const PORT_TRIES: usize = 16;
+
+/// Serves the page, and accepts the sessions that browsers open.
+pub struct WebListener {
+    address: SocketAddr,
+    tls: bool,
+    certificates: Arc<Certificates>,
+    arrivals: mpsc::Receiver<(WebStream, SocketAddr)>,
+    webtransports: WebTransports,
+    /// The page's server, which ends with this.
+    _server: JoinSet<()>,
+}
+
+impl WebListener {
+    /// Serve the page at the address of `url`, and listen there: on a port of TCP and the same port of UDP; port 0
+    /// takes a free one. `host` is what stands in tickets if it is not the address, and `role` is that of this end.
+    ///
+    /// # Errors
+    /// A port is taken, the address does not belong to this machine, or there is no usable certificate.
+    pub fn bind(url: &WebUrl, host: Option<&str>, role: Role, metrics: &Metrics) -> Result<Self> {
+        let provider = Arc::new(default_provider());
+        let origin = origin(url, host)?;
+        let certificates = Certificates::open(origin, Arc::clone(&provider), SystemTime::now())?;
+        let (listener, webtransports) = ports(url, || {
+            (Arc::clone(&certificates), Arc::clone(&provider), role, metrics.clone())
+        })?;
+        let address = webtransports.address();
+        let tls = url.tls.then(|| tls(provider, &certificates)).transpose()?;
+        let (sender, arrivals) = mpsc::channel(MAX_ARRIVALS);
+        let mut server = JoinSet::new();
+        server.spawn(server::serve(listener, tls.map(Arc::new), sender));
+        Ok(Self {
+            address,
+            tls: url.tls,
+            certificates,
+            arrivals,
+            webtransports,
+            _server: server,
+        })
+    }
+
+    /// The address that is listened at.
+    pub fn local_address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// The ticket of `peer`, to whom this leads.
+    ///
+    /// # Errors
+    /// The next period's certificate cannot be made.
+    pub fn ticket(&self, host: Option<&str>, peer: PeerId, invite: Option<Invite>) -> Result<Ticket> {
+        Ok(Ticket {
+            host: host.map_or_else(
+                || ListenUrl::ticket_host(self.address),
+                |name| Host::Name(name.to_owned()),
+            ),
+            port: self.address.port(),
+            peer,
+            transport: if self.tls {
+                TransportKind::Https
+            } else {
+                TransportKind::Http
+            },
+            latency: None,
+            cert_hashes: self.certificates.hashes(SystemTime::now())?,
+            invite,
+        })
+    }
+
+    /// Returns the next session's transport and the browser's address. Cancel-safe.
+    ///
+    /// # Errors
+    /// The listener has ended, which happens only when the program ends.
+    pub async fn accept(&mut self) -> io::Result<(BrowserTransport, SocketAddr)> {
+        let gone = || io::Error::new(io::ErrorKind::BrokenPipe, "the page's server has ended");
+        let (stream, remote) = tokio::select! {
+            arrived = self.arrivals.recv() => arrived.ok_or_else(gone)?,
+            opened = self.webtransports.next(webtransport::begin) => {
+                let opened = opened?;
+                let remote = opened.remote();
+                (opened.into(), remote)
+            }
+        };
+        Ok((StreamTransport::new(stream), remote))
+    }
+}
+
+/// Where the certificates come from: the URL's files, or this user's folder.
+fn origin(url: &WebUrl, host: Option<&str>) -> Result<Origin> {
+    if let Some((chain, key)) = url.certificate.clone() {
+        return Ok(Origin::Given { chain, key });
+    }
+    let mut names: Vec<String> = ["localhost", "127.0.0.1", "::1"].map(str::to_owned).to_vec();
+    let own = host.map_or_else(|| ListenUrl::ticket_host(url.address).to_string(), str::to_owned);
+    let own = own.trim_start_matches('[').trim_end_matches(']').to_owned();
+    if !names.contains(&own) {
+        names.push(own);
+    }
+    Ok(Origin::Made {
+        folder: files::home()?.join("web"),
+        names,
+    })
+}
+
+/// Binds TCP and UDP at the same port.
+fn ports(
+    url: &WebUrl,
+    parts: impl Fn() -> (Arc<Certificates>, Arc<CryptoProvider>, Role, Metrics),
+) -> Result<(TcpListener, WebTransports)> {
+    let scheme = if url.tls { "https" } else { "http" };
+    let mut tries = if url.address.port() == 0 { PORT_TRIES } else { 1 };
+    loop {
+        let listener = tcp::listen(scheme, url.address)?;
+        let broken = |error| {
+            let what = format!("the listening socket is broken ({error})");
+            Failure::new(FailureKind::Network, what, "try again")
+        };
+        let address = listener.local_addr().map_err(broken)?;
+        let (certificates, provider, role, metrics) = parts();
+        tries -= 1;
+        match webtransport::listen(address, certificates, provider, role, metrics) {
+            Ok(webtransports) => return Ok((listener, webtransports)),
+            // The port of UDP with this number is taken.
+            Err(failure) if tries == 0 => return Err(failure),
+            Err(_) => {}
+        }
+    }
+}
+
+fn tls(provider: Arc<CryptoProvider>, certificates: &Arc<Certificates>) -> Result<rustls::ServerConfig> {
+    let unusable = |error| {
+        let what = format!("TLS cannot be set up for the page ({error})");
+        Failure::new(FailureKind::Internal, what, "please report this")
+    };
+    let config = rustls::ServerConfig::builder_with_provider(provider).with_protocol_versions(&[&TLS13, &TLS12]);
+    let mut config = config
+        .map_err(unusable)?
+        .with_no_client_auth()
+        .with_cert_resolver(Arc::<Certificates>::clone(certificates));
+    config.alpn_protocols = vec![b"http/1.1".to_vec()];
+    Ok(config)
+}

@@ -1,0 +1,155 @@
+//! The page and its WebSockets over HTTP, with or without TLS.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use axum::extract::State;
+use axum::extract::ws::WebSocketUpgrade;
+use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use axum::routing::get;
+use axum::{Extension, Router};
+use sealcast_proto::session::HANDSHAKE_TIMEOUT;
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::mpsc;
+use tokio::task::JoinSet;
+use tokio::time::{sleep, timeout};
+use tokio_rustls::TlsAcceptor;
+
+use super::PATH;
+use super::stream::WebStream;
+use super::websocket::{MAX_MESSAGE, SUBPROTOCOL, WebSocketStream};
+use crate::transport::{AddressLimits, Limits, Place, tcp};
+use crate::web::serve::Remote;
+use crate::web::{app, serve};
+
+/// Maximum of HTTP connections: of one address, of all, and of new ones of an address in a second. A browser opens six
+/// for a page. A connection that became a session's does not count here any more.
+const MAX_CONNECTIONS_OF_ADDRESS: usize = 32;
+const MAX_CONNECTIONS: usize = 256;
+const CONNECTIONS_PER_SECOND: u32 = 64;
+/// Buffer for what comes on a WebSocket, bytes: all that is read at once.
+const READ_BUFFER: usize = 16 << 10;
+/// Pause after accept() fails (too many open files), to avoid a busy loop.
+const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
+
+/// New WebSockets with the addresses of their browsers.
+type Arrivals = mpsc::Sender<(WebStream, SocketAddr)>;
+
+/// Serves the page and its WebSockets for ever.
+pub(super) async fn serve(listener: TcpListener, tls: Option<Arc<rustls::ServerConfig>>, arrivals: Arrivals) {
+    let router = app::router().merge(Router::new().route(PATH, get(open)).with_state(arrivals));
+    let router = app::hardened(router);
+    let tls = tls.map(TlsAcceptor::from);
+    let limits = AddressLimits::new(Limits {
+        per_address: MAX_CONNECTIONS_OF_ADDRESS,
+        in_all: MAX_CONNECTIONS,
+        per_second: CONNECTIONS_PER_SECOND,
+    });
+    let mut connections = JoinSet::new();
+    loop {
+        let accepted = tokio::select! {
+            Some(_) = connections.join_next() => continue,
+            accepted = listener.accept() => accepted,
+        };
+        match accepted {
+            Ok((stream, from)) => match limits.enter(from.ip(), Instant::now()) {
+                Some(place) => {
+                    connections.spawn(serve_one(place, (stream, from), tls.clone(), router.clone()));
+                }
+                None => tracing::debug!(%from, "turned a browser away: there are too many connections"),
+            },
+            Err(error) => {
+                tracing::warn!(%error, "a browser could not connect");
+                sleep(ACCEPT_PAUSE).await;
+            }
+        }
+    }
+}
+
+/// Serves one connection until it ends, becomes a WebSocket, or its place is given to another.
+async fn serve_one(place: Place, (stream, from): (TcpStream, SocketAddr), tls: Option<TlsAcceptor>, router: Router) {
+    tcp::tune(&stream);
+    let stream = serve::bounded(stream);
+    let served = async {
+        match tls {
+            None => serve::connection(stream, from, router).await,
+            // Errors are those of the client, who gets no answer: a browser that does not trust the certificate yet
+            // breaks off, and so does whoever speaks no TLS.
+            Some(tls) => {
+                if let Ok(Ok(stream)) = timeout(HANDSHAKE_TIMEOUT, tls.accept(stream)).await {
+                    serve::connection(stream, from, router).await;
+                }
+            }
+        }
+    };
+    tokio::select! {
+        () = served => {}
+        () = place.evicted() => {}
+    }
+}
+
+/// Opens a WebSocket for the page that this server served.
+async fn open(
+    State(arrivals): State<Arrivals>,
+    Extension(Remote(from)): Extension<Remote>,
+    headers: HeaderMap,
+    upgrade: WebSocketUpgrade,
+) -> Response {
+    if !is_of_this_page(&headers) {
+        return (StatusCode::FORBIDDEN, "Only the page of this server may connect.\n").into_response();
+    }
+    let upgrade = upgrade
+        .protocols([SUBPROTOCOL])
+        .read_buffer_size(READ_BUFFER)
+        // Each message goes to the network at once.
+        .write_buffer_size(0)
+        .max_message_size(MAX_MESSAGE)
+        .max_frame_size(MAX_MESSAGE);
+    if upgrade.selected_protocol().is_none() {
+        let text = format!("This server speaks {SUBPROTOCOL} alone.\n");
+        return (StatusCode::BAD_REQUEST, text).into_response();
+    }
+    upgrade.on_upgrade(move |socket| async move {
+        let stream = WebSocketStream::new(socket).into();
+        // It fails if nobody takes sessions any more; then the socket is closed.
+        let _ = arrivals.send((stream, from)).await;
+    })
+}
+
+/// False if the request comes from another page: browsers name the origin of each WebSocket. Only our page has a
+/// ticket, but why listen to others.
+fn is_of_this_page(headers: &HeaderMap) -> bool {
+    let value = |name| headers.get(name).map(HeaderValue::to_str).and_then(Result::ok);
+    let Some(origin) = value(header::ORIGIN) else {
+        // Not a browser.
+        return true;
+    };
+    let authority = origin.split_once("://").map(|(_, authority)| authority);
+    authority.is_some_and(|authority| Some(authority) == value(header::HOST))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_this_page_and_programs_open_a_websocket() {
+        for (host, origin, ours) in [
+            ("127.0.0.1:9443", Some("http://127.0.0.1:9443"), true),
+            ("camera.example", Some("https://camera.example"), true),
+            ("127.0.0.1:9443", None, true),
+            ("127.0.0.1:9443", Some("http://127.0.0.1:9444"), false),
+            ("127.0.0.1:9443", Some("https://evil.example"), false),
+            ("127.0.0.1:9443", Some("null"), false),
+        ] {
+            let mut headers = HeaderMap::new();
+            headers.insert(header::HOST, host.parse().expect("a header"));
+            if let Some(origin) = origin {
+                headers.insert(header::ORIGIN, origin.parse().expect("a header"));
+            }
+            assert_eq!(is_of_this_page(&headers), ours, "{host} {origin:?}");
+        }
+    }
+}

@@ -1,0 +1,86 @@
+//! What carries a browser's session: a WebSocket, or a stream of WebTransport.
+
+use std::io;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+
+use super::websocket::WebSocketStream;
+use super::webtransport::WebTransportStream;
+use crate::transport::StreamTransport;
+
+/// Carries the messages of a browser's session.
+pub type BrowserTransport = StreamTransport<WebStream>;
+
+/// The stream of bytes of a browser's session.
+pub struct WebStream(Kind);
+
+enum Kind {
+    WebSocket(WebSocketStream),
+    WebTransport(Box<WebTransportStream>),
+}
+
+impl From<WebSocketStream> for WebStream {
+    fn from(stream: WebSocketStream) -> Self {
+        Self(Kind::WebSocket(stream))
+    }
+}
+
+impl From<WebTransportStream> for WebStream {
+    fn from(stream: WebTransportStream) -> Self {
+        Self(Kind::WebTransport(Box::new(stream)))
+    }
+}
+
+impl WebStream {
+    /// The session is established, and `receives_media` if this end is its viewer.
+    pub(in crate::transport) fn admit(&mut self, receives_media: bool) {
+        if let Kind::WebTransport(stream) = &self.0 {
+            stream.admit(receives_media);
+        }
+    }
+
+    /// Nothing more will be sent: waits until sent data has had time to arrive.
+    pub(in crate::transport) async fn finish(&mut self) {
+        match &mut self.0 {
+            // The operating system takes care of what was handed to it; a browser is also told in order.
+            Kind::WebSocket(stream) => {
+                let _ = tokio::io::AsyncWriteExt::shutdown(stream).await;
+            }
+            Kind::WebTransport(stream) => stream.finish().await,
+        }
+    }
+}
+
+impl AsyncRead for WebStream {
+    fn poll_read(mut self: Pin<&mut Self>, context: &mut Context<'_>, into: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+        match &mut self.0 {
+            Kind::WebSocket(stream) => Pin::new(stream).poll_read(context, into),
+            Kind::WebTransport(stream) => Pin::new(stream).poll_read(context, into),
+        }
+    }
+}
+
+impl AsyncWrite for WebStream {
+    fn poll_write(mut self: Pin<&mut Self>, context: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        match &mut self.0 {
+            Kind::WebSocket(stream) => Pin::new(stream).poll_write(context, bytes),
+            Kind::WebTransport(stream) => Pin::new(stream).poll_write(context, bytes),
+        }
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        match &mut self.0 {
+            Kind::WebSocket(stream) => Pin::new(stream).poll_flush(context),
+            Kind::WebTransport(stream) => Pin::new(stream).poll_flush(context),
+        }
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        match &mut self.0 {
+            Kind::WebSocket(stream) => Pin::new(stream).poll_shutdown(context),
+            Kind::WebTransport(stream) => Pin::new(stream).poll_shutdown(context),
+        }
+    }
+}
