@@ -7,6 +7,7 @@ import { identityFromSeed, seedOfIdentityFile } from "../src/protocol/keys/ident
 import { HelloKeys, PresharedKey } from "../src/protocol/keys/psk.ts";
 import { signRekey, signedRekey, verifyRekey } from "../src/protocol/keys/rekey-signature.ts";
 import { handshakeResult, handshakeSecret } from "../src/protocol/keys/schedule.ts";
+import { wordIndices, wordsOf } from "../src/protocol/keys/words.ts";
 import { nonceOf } from "../src/protocol/seal/nonce.ts";
 import { AES_128_GCM, AES_256_GCM } from "../src/protocol/seal/suite.ts";
 import { decodeBase32, encodeBase32 } from "../src/protocol/wire/base32.ts";
@@ -42,6 +43,7 @@ interface Schedule {
     Fields<"epoch_secret" | "signed_offer" | "signed_answer" | "ss" | "salt" | "next_epoch_secret">)[];
   readonly refused_rekeys: readonly Rekey[];
   readonly base32: readonly (Fields<"text"> & { kind: "peer-id" | "invite"; bytes?: string })[];
+  readonly words: readonly (Fields<"peer_id" | "words"> & { readonly indices: readonly number[] })[];
   readonly identities: readonly (Fields<"file"> & { seed?: string; public_key?: string; peer_id?: string })[];
 }
 
@@ -170,6 +172,14 @@ test("peer ids and invites have one spelling in base32", async () => {
     same(toHex(read ?? EMPTY), bytes, "read");
     same(encodeBase32(hex(bytes ?? "")), text, "written");
     same(toHex(decodeBase32(text, (bytes ?? "").length / 2) ?? EMPTY), bytes, "decoded");
+    return true;
+  });
+});
+
+test("a peer id has the six words of the vectors", async () => {
+  await each((await load()).words, { run: 3, skipped: 0 }, async ({ peer_id, indices, words }) => {
+    same(await wordIndices(peer(peer_id)), indices, "indices");
+    same((await wordsOf(peer(peer_id))).join(" "), words, "words");
     return true;
   });
 });

@@ -8,8 +8,10 @@ import { MAX_RANGES, MIN_CLEAR } from "../src/protocol/unit/plan.ts";
 import { Planner } from "../src/protocol/unit/planner.ts";
 import { type Unit } from "../src/protocol/unit/unit.ts";
 import { Flag, Kind } from "../src/protocol/wire/header.ts";
-import { type Selection } from "../src/protocol/wire/selection.ts";
-import { assert, hex, same, sequence, test } from "./support/harness.ts";
+import {
+  type Selection, selectionFromWire, selectionName, selectionNamed, selectionToWire,
+} from "../src/protocol/wire/selection.ts";
+import { assert, hex, reasonOf, same, sequence, test } from "./support/harness.ts";
 import { Pair, frame, framesOf } from "./support/pair.ts";
 import { type Case, vectors } from "./support/vectors.ts";
 
@@ -204,4 +206,23 @@ test("an image that cannot be split is encrypted whole, and it is said why", asy
   assert(media.every((message) => ((message[1] ?? 0) & Flag.Encrypted) !== 0), "all is encrypted");
   same(session.unsplit?.count, refused.length, "images that were not split");
   assert(/image|picture/.test(session.unsplit?.reason ?? ""), "with a reason in words");
+});
+
+test("a selection that is written as it is read is the same, and nothing else is one", async () => {
+  const texts = [
+    "all", "none", "rate:0", "rate:25", "rate:12.5", "rate:0.1", "rate:100", "keyframes", "headers",
+    "headers+keyframes", "level:1", "level:2", "level:3", "level:4",
+  ];
+  for (const text of texts) {
+    const [mode, argument] = selectionToWire(selectionNamed(text));
+    same(selectionName(selectionFromWire(mode, argument)), text, text);
+  }
+  same(selectionNamed("rate:7.0"), { mode: "rate", thousandths: 70 }, "a needless decimal");
+  for (const text of [
+    "", "All", "rate", "rate:", "rate:-1", "rate:+5", "rate:100.1", "rate:101", "rate:1000", "rate:12.55", "rate:.5",
+    "rate:5.", "rate: 5", "rate:5e1", "rate:99999999999", "keyframes+headers", "headers,keyframes", " all", "level",
+    "level:", "level:0", "level:5", "level:x", "level:+1", "level:01", "level: 1", "level:1 ", "level:65537", "all\n",
+  ]) {
+    same(await reasonOf(() => selectionNamed(text), text), "selection", text);
+  }
 });

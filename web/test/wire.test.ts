@@ -7,7 +7,7 @@ import { preambleBytes, splitPreamble } from "../src/protocol/unit/preamble.ts";
 import { splitUnit, unitHeaderBytes } from "../src/protocol/unit/unit-header.ts";
 import { type Control, controlBytes, parseControl } from "../src/protocol/wire/control.ts";
 import { selectionToWire } from "../src/protocol/wire/selection.ts";
-import { parseTicket, revealTicket } from "../src/protocol/wire/ticket.ts";
+import { pageLink, parseTicket, revealTicket } from "../src/protocol/wire/ticket.ts";
 import { assert, hex, reasonOf, same, sequence, test, toHex } from "./support/harness.ts";
 import { type Case, each, vectors } from "./support/vectors.ts";
 
@@ -29,7 +29,9 @@ interface TicketCase extends Case {
   readonly transport?: string;
   readonly transport_written?: boolean;
   readonly latency?: number | null;
+  readonly cert_hashes?: readonly string[];
   readonly invite?: string | null;
+  readonly page_link?: string | null;
 }
 interface Split extends Case {
   readonly image: string;
@@ -148,7 +150,7 @@ test("preambles are parsed and made as in the vectors", async () => {
 
 test("tickets are read and written in their one spelling", async () => {
   const { tickets } = await vectors<{ tickets: readonly TicketCase[] }>("tickets");
-  await each(tickets, { run: 160, skipped: 0 }, async (one) => {
+  await each(tickets, { run: 208, skipped: 0 }, async (one) => {
     if (one.expect !== "ok") {
       same(await reasonOf(() => parseTicket(one.ticket), "ticket"), "ticket", "reason");
       return true;
@@ -157,9 +159,10 @@ test("tickets are read and written in their one spelling", async () => {
     same([ticket.host.name, ticket.host.kind, ticket.port], [one.host, one.host_kind, one.port], "address");
     same([toHex(ticket.peer.bytes), ticket.transport], [one.peer_id, one.transport], "peer and transport");
     same(ticket.latency ?? null, one.latency, "latency");
+    same(ticket.certHashes.map(toHex), one.cert_hashes, "certificate hashes");
     same(ticket.invite ? toHex(ticket.invite.revealBytes()) : null, one.invite, "invite");
     const written = one.transport === "tcp" ? one.ticket.replace("?transport=tcp", "") : one.ticket;
-    same(revealTicket(ticket), written, "text");
+    same([revealTicket(ticket), pageLink(ticket) ?? null], [written, one.page_link], "text and link");
     return true;
   });
 });

@@ -1,5 +1,5 @@
-//! Checks the TypeScript peer in `web/`: types and rules, its size, its tests in Node and in a browser, and against the
-//! program that was built.
+//! Checks the page and its TypeScript peer in `web/`: types and rules, size, tests in Node and in a browser, whether
+//! the program embeds what the sources give, and both against the program that was built.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -27,6 +27,8 @@ pub(crate) fn step() -> Outcome {
         &["run", "build"],
         &["test"],
         &["run", "test:browser"],
+        &["run", "check:embedded"],
+        &["run", "test:page"],
     ];
     Outcome::of(steps.into_iter().try_for_each(npm))
 }

@@ -55,6 +55,11 @@ const REASONS = {
   exhausted: ["own", "a key may seal no more records"],
   "not-split": ["peer", "the picture cannot be split, or a split image does not fit together"],
   ticket: ["caller", "this is no ticket"],
+  selection: [
+    "caller",
+    "what to encrypt is all, none, rate:P with P from 0 to 100 percent and at most one decimal, keyframes, headers, " +
+      "headers+keyframes, or level:N with N from 1 to 4",
+  ],
   "identity-file": ["caller", "this is no identity file"],
   unsupported: ["caller", "this is not supported in a browser"],
   misuse: ["caller", "the protocol was used out of turn, which is a defect of the program"],

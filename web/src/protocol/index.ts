@@ -13,6 +13,7 @@ export {
 } from "./keys/identity.ts";
 export { type Role } from "./keys/messages.ts";
 export { HelloKeys, MAX_PSKS, PresharedKey } from "./keys/psk.ts";
+export { wordsOf } from "./keys/words.ts";
 export { type RefusalCounts } from "./seal/refusals.ts";
 export { type Suite } from "./seal/suite.ts";
 export { RekeyPolicy, type SessionConfig } from "./session/config.ts";
@@ -34,5 +35,5 @@ export {
 export { type Host, type HostKind } from "./wire/host.ts";
 export { Invite } from "./wire/invite.ts";
 export { PeerId } from "./wire/peer-id.ts";
-export { ENCRYPT_ALL, type Selection } from "./wire/selection.ts";
-export { MAX_TICKET, type Ticket, type TransportKind, parseTicket, revealTicket } from "./wire/ticket.ts";
+export { ENCRYPT_ALL, type Selection, selectionName, selectionNamed } from "./wire/selection.ts";
+export { MAX_TICKET, type Ticket, type TransportKind, pageLink, parseTicket, revealTicket } from "./wire/ticket.ts";

@@ -1,13 +1,22 @@
 // What a test needs, the same in Node and in a browser. The scripts replace `./platform.ts` by one of the two.
 
 import { ProtocolError, type Reason } from "../../src/protocol/error.ts";
-import { register } from "./platform.ts";
+import { register, skip } from "./platform.ts";
 
 /** Registers a test, named after the behaviour that it checks. */
 export function test(name: string, body: () => Promise<void> | void): void {
   register(name, async () => {
     await body();
   });
+}
+
+/** The same where the platform has what it needs; elsewhere it is listed as skipped, with the reason. */
+export function testWhere(has: boolean, lacks: string, name: string, body: () => Promise<void> | void): void {
+  if (has) {
+    test(name, body);
+  } else {
+    skip(name, lacks);
+  }
 }
 
 /** Fails unless `condition` holds. */

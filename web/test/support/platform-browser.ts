@@ -14,6 +14,11 @@ export function register(name: string, body: () => Promise<void>): void {
   registered.push({ name, body });
 }
 
+/** Lists a test that cannot run here. */
+export function skip(name: string, why: string): void {
+  register(`${name} (SKIPPED: ${why})`, () => Promise.resolve());
+}
+
 /** The text of a file of vectors, from the server of the script. */
 export async function readVectors(name: string): Promise<string> {
   const response = await fetch(`/vectors/${name}.json`);

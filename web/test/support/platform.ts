@@ -10,6 +10,11 @@ export function register(name: string, body: () => Promise<void>): void {
   void nodeTest(name, { timeout: PATIENCE_MS }, body);
 }
 
+/** Lists a test that cannot run here. */
+export function skip(name: string, why: string): void {
+  void nodeTest(name, { skip: why });
+}
+
 /** The text of a file of vectors. */
 export function readVectors(name: string): Promise<string> {
   const folder = process.env["SEALCAST_VECTORS"] ?? "../vectors";

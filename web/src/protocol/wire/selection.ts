@@ -1,6 +1,6 @@
 // Selections: which part of its media a publisher encrypts (protocol.md, section 4; selection.md).
 
-import { malformed, misuse } from "../error.ts";
+import { ProtocolError, malformed, misuse } from "../error.ts";
 
 /** Thousandths of the units of a rate. */
 export const MAX_RATE = 1_000;
@@ -61,4 +61,42 @@ export function selectionFromWire(number: number, argument: number): Selection {
 export function sameSelection(a: Selection, b: Selection): boolean {
   const [left, right] = [selectionToWire(a), selectionToWire(b)];
   return left[0] === right[0] && left[1] === right[1];
+}
+
+const RATE = /^rate:([0-9]{1,3})(?:\.([0-9]))?$/;
+const LEVEL = /^level:([1-4])$/;
+
+/**
+ * The selection that a user wrote, such as `all`, `rate:12.5` or `level:2`: the spelling of `--encrypt`.
+ * @throws ProtocolError `selection`
+ */
+export function selectionNamed(text: string): Selection {
+  const plain = PLAIN.find((mode) => mode === text);
+  if (plain !== undefined && plain !== "rate" && plain !== "level") {
+    return { mode: plain };
+  }
+  const level = LEVEL.exec(text)?.[1];
+  if (level !== undefined) {
+    return { mode: "level", level: Number(level) };
+  }
+  const [, whole, tenth] = RATE.exec(text) ?? [];
+  const thousandths = whole === undefined ? Infinity : Number(whole) * 10 + Number(tenth ?? "0");
+  if (thousandths > MAX_RATE) {
+    throw new ProtocolError("selection");
+  }
+  return { mode: "rate", thousandths };
+}
+
+/** A selection as a user writes it. */
+export function selectionName(selection: Selection): string {
+  switch (selection.mode) {
+    case "rate": {
+      const { thousandths } = selection;
+      return `rate:${Math.floor(thousandths / 10)}${thousandths % 10 === 0 ? "" : `.${thousandths % 10}`}`;
+    }
+    case "level":
+      return `level:${selection.level}`;
+    default:
+      return selection.mode;
+  }
 }

@@ -1,6 +1,8 @@
 // Tickets (protocol.md, section 6): one string with all that a peer needs to connect.
 
+import { type Bytes, equal } from "../bytes.ts";
 import { ProtocolError } from "../error.ts";
+import { decodeBase32, encodeBase32 } from "./base32.ts";
 import { type Host, parseIpv6, parseName } from "./host.ts";
 import { Invite } from "./invite.ts";
 import { PeerId } from "./peer-id.ts";
@@ -9,12 +11,18 @@ import { PeerId } from "./peer-id.ts";
 export const MAX_TICKET = 512;
 /** Highest budget of a ticket in milliseconds. */
 export const MAX_LATENCY = 10_000;
+/** Most certificate hashes of a ticket. */
+export const MAX_CERT_HASHES = 4;
+/** Bytes of a certificate hash: SHA-256 of the certificate in DER. */
+const CERT_HASH_LEN = 32;
 const SCHEME = "sealcast://";
 const PORT = /^[1-9][0-9]{0,4}$/;
 const LATENCY = /^latency=(0|[1-9][0-9]{0,4})$/;
+const CERT_HASH = "certhash=";
+const TRANSPORTS = ["tcp", "udp", "quic", "http", "https"] as const;
 
-/** How the listening end is reached. */
-export type TransportKind = "tcp" | "udp" | "quic";
+/** How the listening end is reached; a browser can use `http` and `https` only. */
+export type TransportKind = (typeof TRANSPORTS)[number];
 
 /** What a ticket says. The invite is a secret; the rest is not. */
 export interface Ticket {
@@ -24,8 +32,13 @@ export interface Ticket {
   /** Identity of the end that listens, which the other end pins. */
   readonly peer: PeerId;
   readonly transport: TransportKind;
-  /** The viewer's budget in milliseconds, 0 to 10 000, if the ticket says; never with `tcp`. */
+  /** The viewer's budget in milliseconds, 0 to 10 000, if the ticket says; only with `udp` and `quic`. */
   readonly latency?: number;
+  /**
+   * SHA-256 hashes of the certificates to accept for WebTransport, at most `MAX_CERT_HASHES` and none twice; empty if
+   * the ticket has none. Only with `http` and `https`.
+   */
+  readonly certHashes: readonly Bytes[];
   readonly invite?: Invite;
 }
 
@@ -53,15 +66,50 @@ function parseAuthority(authority: string): { host: Host; port: number } {
   return { host, port: Number(port) };
 }
 
-function parseQuery(query: string): { transport: TransportKind; latency?: number } {
-  const [carrier, latency] = splitOnce(query, "&");
-  const transport = (["tcp", "udp", "quic"] as const).find((kind) => carrier === `transport=${kind}`);
-  const milliseconds = latency === undefined ? undefined : LATENCY.exec(latency)?.[1];
-  const known = latency === undefined || (milliseconds !== undefined && Number(milliseconds) <= MAX_LATENCY);
-  if (transport === undefined || !known || (transport === "tcp" && latency !== undefined)) {
-    throw noTicket("after ? only transport=tcp, udp or quic may stand, and &latency=0 to 10000 with the latter two");
+function parseLatency(text: string): number | undefined {
+  const milliseconds = Number(LATENCY.exec(text)?.[1] ?? Infinity);
+  return milliseconds <= MAX_LATENCY ? milliseconds : undefined;
+}
+
+function parseCertHashes(text: string): readonly Bytes[] | undefined {
+  if (!text.startsWith(CERT_HASH)) {
+    return undefined;
   }
-  return milliseconds === undefined ? { transport } : { transport, latency: Number(milliseconds) };
+  const hashes: Bytes[] = [];
+  for (const one of text.slice(CERT_HASH.length).split(",")) {
+    const hash = decodeBase32(one, CERT_HASH_LEN);
+    if (hash === undefined || hashes.length === MAX_CERT_HASHES || hashes.some((other) => equal(hash, other))) {
+      return undefined;
+    }
+    hashes.push(hash);
+  }
+  return hashes;
+}
+
+type Query = Pick<Ticket, "transport" | "latency" | "certHashes">;
+
+function parseQuery(query: string): Query {
+  const [carrier, option] = splitOnce(query, "&");
+  const transport = TRANSPORTS.find((kind) => carrier === `transport=${kind}`);
+  if (transport !== undefined && option === undefined) {
+    return { transport, certHashes: [] };
+  }
+  if (transport === "udp" || transport === "quic") {
+    const latency = parseLatency(option ?? "");
+    if (latency !== undefined) {
+      return { transport, latency, certHashes: [] };
+    }
+  }
+  if (transport === "http" || transport === "https") {
+    const certHashes = parseCertHashes(option ?? "");
+    if (certHashes !== undefined) {
+      return { transport, certHashes };
+    }
+  }
+  throw noTicket(
+    "after ? only transport=tcp, udp, quic, http or https may stand, and &latency=0 to 10000 with udp and quic, or " +
+      "&certhash= and 1 to 4 different hashes with http and https",
+  );
 }
 
 /**
@@ -81,7 +129,7 @@ export function parseTicket(text: string): Ticket {
     throw noTicket("the invite after # is not 26 characters of lower-case base32");
   }
   const [path, query] = splitOnce(before, "?");
-  const options = query === undefined ? { transport: "tcp" as const } : parseQuery(query);
+  const options: Query = query === undefined ? { transport: "tcp", certHashes: [] } : parseQuery(query);
   const [authority, id] = splitOnce(path, "/");
   const peer = id === undefined ? undefined : PeerId.parse(id);
   if (peer === undefined) {
@@ -92,9 +140,23 @@ export function parseTicket(text: string): Ticket {
 
 /** The ticket as text, *with its invite*: everybody who reads it is admitted. */
 export function revealTicket(ticket: Ticket): string {
-  const { host, port, peer, transport, latency, invite } = ticket;
-  const name = host.kind === "ipv6" ? `[${host.name}]` : host.name;
+  const { peer, transport, latency, certHashes, invite } = ticket;
   const budget = latency === undefined ? "" : `&latency=${latency}`;
-  const query = transport === "tcp" ? "" : `?transport=${transport}${budget}`;
-  return `${SCHEME}${name}:${port}/${peer.toString()}${query}${invite ? `#${invite.reveal()}` : ""}`;
+  const hashes = certHashes.length === 0 ? "" : `&${CERT_HASH}${certHashes.map(encodeBase32).join(",")}`;
+  const query = transport === "tcp" ? "" : `?transport=${transport}${budget}${hashes}`;
+  return `${SCHEME}${authorityOf(ticket)}/${peer.toString()}${query}${invite ? `#${invite.reveal()}` : ""}`;
+}
+
+/**
+ * The link that opens the ticket's page, *with its invite*: everybody who reads it is admitted. The ticket is in the
+ * fragment, which a browser sends to no server. `undefined` unless the transport is `http` or `https`.
+ */
+export function pageLink(ticket: Ticket): string | undefined {
+  const { transport } = ticket;
+  const page = transport === "http" || transport === "https";
+  return page ? `${transport}://${authorityOf(ticket)}/#${revealTicket(ticket).replace("#", "%23")}` : undefined;
+}
+
+function authorityOf({ host, port }: Ticket): string {
+  return `${host.kind === "ipv6" ? `[${host.name}]` : host.name}:${port}`;
 }

@@ -17,13 +17,13 @@ pub type BrowserTransport = StreamTransport<WebStream>;
 pub struct WebStream(Kind);
 
 enum Kind {
-    WebSocket(WebSocketStream),
+    WebSocket(Box<WebSocketStream>),
     WebTransport(Box<WebTransportStream>),
 }
 
 impl From<WebSocketStream> for WebStream {
     fn from(stream: WebSocketStream) -> Self {
-        Self(Kind::WebSocket(stream))
+        Self(Kind::WebSocket(Box::new(stream)))
     }
 }
 

@@ -34,6 +34,12 @@ export interface Sps {
   readonly framesOnly: boolean;
   readonly adaptive: boolean;
   readonly direct8x8: boolean;
+  /** `max_num_ref_frames`: frames that the decoder keeps as references. */
+  readonly references: number;
+  /** True if pictures are shown in the order in which they are decoded: `pic_order_cnt_type` 2 (clause 8.2.1.3). */
+  readonly inOrder: boolean;
+  /** The bit of the payload at which `vui_parameters_present_flag` stands. */
+  readonly vui: number;
 }
 
 /** A picture parameter set. */
@@ -99,8 +105,8 @@ function takeInto<T>(
   }
 }
 
-/** Parses from the profile on. */
-function parseSps(bits: BitReader): Sps {
+/** Parses from the profile on. @throws ProtocolError `not-split` */
+export function parseSps(bits: BitReader): Sps {
   const profile = bits.read(8);
   bits.skip(16);
   bits.ueTo(MAX_SPS - 1);
@@ -118,8 +124,10 @@ function parseSps(bits: BitReader): Sps {
     }
   }
   const frameNumBits = 4 + bits.ueTo(12);
+  // The code of 2 is 011.
+  const inOrder = bits.peek() >>> 29 === 3;
   const orderCount = parseOrderCount(bits);
-  bits.ueTo(MAX_REFERENCES);
+  const references = bits.ueTo(MAX_REFERENCES);
   bits.skip(1);
   const widthMbs = 1 + bits.ueTo(MAX_WIDTH - 1);
   const mapUnits = 1 + bits.ueTo(MAX_WIDTH - 1);
@@ -132,6 +140,7 @@ function parseSps(bits: BitReader): Sps {
       bits.ueTo(16 * MAX_WIDTH);
     }
   }
+  const vui = bits.at;
   bits.check();
   const heightMbs = mapUnits * (framesOnly ? 1 : 2);
   if (widthMbs * heightMbs > MAX_MACROBLOCKS) {
@@ -139,7 +148,7 @@ function parseSps(bits: BitReader): Sps {
   }
   return {
     widthMbs, heightMbs, chromaFormat, depthLuma, depthChroma, frameNumBits, orderCount, framesOnly, adaptive,
-    direct8x8,
+    direct8x8, references, inOrder, vui,
   };
 }
 

@@ -1,0 +1,251 @@
+// From the session's media to the canvas: decoder, screen and figures of the stream that is shown.
+
+import { type Figures } from "../messages.ts";
+import { type Bytes } from "../protocol/bytes.ts";
+import { type Frame, type Media } from "../protocol/unit/assemble.ts";
+import { type StreamInfo } from "../protocol/unit/info.ts";
+import { type ClockEstimate, type Time } from "../worker/clock.ts";
+import { type MakeCodec } from "./codecs.ts";
+import { type DecoderEvents, H264Decoder } from "./decoder.ts";
+import { ImageDecoder, type MakeImage } from "./images.ts";
+import { Screen, type Surface } from "./screen.ts";
+import { Stages, type Way } from "./stages.ts";
+
+/** Milliseconds over which rates are counted. */
+const RATE_WINDOW = 1_000;
+/** Frames that a rate is counted from at most. */
+const MAX_ARRIVALS = 512;
+
+/** What a player needs of the browser. */
+export interface PlayerParts {
+  readonly surface: Surface;
+  /** `undefined` where the browser decodes no video. */
+  readonly codec: MakeCodec | undefined;
+  readonly image: MakeImage;
+  readonly time: Time;
+}
+
+/** Who is told what a player does. */
+export interface PlayerEvents {
+  /** The publisher should send a keyframe of this stream. */
+  needsKeyframe(stream: number): void;
+  news(words: string, bad: boolean): void;
+  /** This browser cannot show the stream at all. */
+  unable(words: string): void;
+  size(width: number, height: number): void;
+  /** What is known of the publisher's clock at this monotonic time. */
+  clock(now: number): ClockEstimate | undefined;
+  /** Tests: an access unit goes to the decoder. Where it is absent, no access unit is copied for it. */
+  unit?(frame: bigint, data: Bytes): void;
+  /** The laboratory: this frame was drawn, and all that will be known of its way is. */
+  way?(frame: bigint, way: Way): void;
+}
+
+/** What a player counts. */
+export type PlayerFigures = Omit<Figures, "refused" | "roundTrip">;
+
+/** A frame on its way, with its data where a test wants it. */
+interface Tag {
+  readonly way: Way;
+  readonly frame: bigint;
+  readonly unit?: Bytes;
+}
+
+interface Shown {
+  readonly stream: number;
+  readonly info: StreamInfo;
+}
+
+/** Shows the first stream that a session describes. */
+export class Player {
+  readonly #events: PlayerEvents;
+  readonly #time: Time;
+  readonly #screen: Screen<Tag>;
+  readonly #video: H264Decoder<Tag> | undefined;
+  readonly #images: ImageDecoder<Tag>;
+  readonly #stages = new Stages();
+  #shown: Shown | undefined;
+  #lastDrawn: Tag | undefined;
+  #arrivals: { readonly at: number; readonly bytes: number }[] = [];
+  #counts = { frames: 0, drawn: 0, dropped: 0, keyframes: 0, bytes: 0 };
+
+  constructor(parts: PlayerParts, events: PlayerEvents, jitter: number) {
+    const { time } = parts;
+    this.#events = events;
+    this.#time = time;
+    const dropped = (): void => {
+      this.#counts.dropped += 1;
+    };
+    this.#screen = new Screen(parts.surface, {
+      dropped,
+      drawn: (tag) => {
+        this.#drawn(tag);
+      },
+      size(width, height) {
+        events.size(width, height);
+      },
+    }, time, jitter);
+    const decoding: DecoderEvents<Tag> = {
+      dropped,
+      fed: (tag) => {
+        this.#fed(tag);
+      },
+      picture: (picture, tag) => {
+        tag.way.decoded = time.now().monotonic;
+        this.#screen.take(picture, tag.way.captured, tag);
+      },
+      needsKeyframe: () => {
+        this.#needsKeyframe();
+      },
+      news(words, bad) {
+        events.news(words, bad);
+      },
+    };
+    this.#video = parts.codec && new H264Decoder(parts.codec, decoding, time);
+    this.#images = new ImageDecoder(parts.image, decoding);
+  }
+
+  /** A session is live: its pictures are shown. */
+  begin(): void {
+    this.end();
+    this.#shown = undefined;
+    this.#lastDrawn = undefined;
+    this.#stages.clear();
+    this.#arrivals = [];
+    this.#counts = { frames: 0, drawn: 0, dropped: 0, keyframes: 0, bytes: 0 };
+    this.#screen.open();
+  }
+
+  /** The session is not live any more: nothing is drawn, and what is on the canvas stays until `clear`. */
+  end(): void {
+    this.#screen.close();
+    this.#video?.reset();
+    this.#images.reset();
+  }
+
+  clear(): void {
+    this.#screen.clear();
+  }
+
+  /** The stream that is shown, or that will be if the publisher has only one. */
+  get stream(): number {
+    return this.#shown?.stream ?? 1;
+  }
+
+  set jitter(milliseconds: number) {
+    this.#screen.target = milliseconds;
+  }
+
+  /** Takes what the session hands out. */
+  media(media: Media): void {
+    switch (media.type) {
+      case "info":
+        this.#describe(media.stream, media.info);
+        return;
+      case "frame":
+        this.#frame(media);
+        return;
+      case "undecodable":
+        this.#counts.dropped += 1 + Number(media.skipped);
+        this.#stages.interrupted();
+        this.#needsKeyframe();
+        return;
+      case "lost":
+        this.#stages.interrupted();
+        this.#needsKeyframe();
+    }
+  }
+
+  /** Asks for a keyframe of the stream that is shown, or of the first. */
+  #needsKeyframe(): void {
+    this.#events.needsKeyframe(this.stream);
+  }
+
+  #describe(stream: number, info: StreamInfo): void {
+    if (this.#shown !== undefined && this.#shown.stream !== stream) {
+      return;
+    }
+    if (this.#shown?.info.codec !== info.codec) {
+      this.#video?.reset();
+      this.#images.reset();
+      if (info.codec === "h264" && this.#video === undefined) {
+        this.#events.unable("This browser has no video decoder (WebCodecs): update it, or use another browser.");
+      }
+    }
+    this.#shown = { stream, info };
+    if (info.codec === "h264") {
+      this.#video?.describe(info.parameters);
+    }
+  }
+
+  #frame(frame: Frame): void {
+    if (this.#shown === undefined || frame.stream !== this.#shown.stream) {
+      return;
+    }
+    const { data, keyframe } = frame;
+    const now = this.#time.now().monotonic;
+    this.#count(frame, now);
+    const way = this.#stages.begin(frame, now);
+    const number = frame.preamble.frame;
+    // The decoder writes into the data.
+    const tag: Tag = { way, frame: number, ...(this.#events.unit !== undefined && { unit: data.slice() }) };
+    if (this.#shown.info.codec === "mjpeg") {
+      this.#images.feed(data, tag);
+    } else if (this.#video !== undefined) {
+      this.#video.feed(data, keyframe, tag);
+    } else {
+      this.#counts.dropped += 1;
+    }
+  }
+
+  #count({ data, keyframe, skipped }: Frame, at: number): void {
+    this.#counts.frames += 1;
+    this.#counts.keyframes += keyframe ? 1 : 0;
+    this.#counts.bytes += data.length;
+    this.#counts.dropped += Number(skipped);
+    this.#arrivals.push({ at, bytes: data.length });
+    if (this.#arrivals.length > MAX_ARRIVALS) {
+      this.#arrivals.shift();
+    }
+  }
+
+  #drawn(tag: Tag): void {
+    const now = this.#time.now().monotonic;
+    this.#counts.drawn += 1;
+    this.#stages.drawn(tag.way, now, this.#events.clock(now));
+    // What its sealing and sending took came with a later frame, so the one before is told.
+    const before = this.#lastDrawn;
+    this.#lastDrawn = tag;
+    if (before !== undefined) {
+      this.#events.way?.(before.frame, before.way);
+    }
+  }
+
+  #fed({ way, frame, unit }: Tag): void {
+    way.fed = this.#time.now().monotonic;
+    if (unit !== undefined) {
+      this.#events.unit?.(frame, unit);
+    }
+  }
+
+  /** Counts so far, and figures of the last second. */
+  figures(): PlayerFigures {
+    const now = this.#time.now().monotonic;
+    this.#arrivals = this.#arrivals.filter(({ at }) => at > now - RATE_WINDOW);
+    const { stages, total, drawn } = this.#stages.figures(now);
+    const images = this.#shown?.info.codec === "mjpeg";
+    const video = images ? undefined : this.#video;
+    return {
+      ...this.#screen.size,
+      ...this.#counts,
+      codec: images ? "mjpeg" : (video?.codec ?? ""),
+      framesPerSecond: drawn,
+      bitsPerSecond: this.#arrivals.reduce((sum, { bytes }) => sum + bytes * 8, 0),
+      inDecoder: images ? this.#images.inside : (video?.inside ?? 0),
+      decoder: images ? "images" : (video?.kind ?? "hardware-allowed"),
+      decoderRestarts: video?.restarts ?? 0,
+      stages,
+      ...(total !== undefined && { total }),
+    };
+  }
+}

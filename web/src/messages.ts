@@ -1,0 +1,147 @@
+// What the page and its worker say to each other. Keys never cross: the worker has identity, session and media.
+
+/** Which carrier to use: the better one that works, or one alone. */
+export type CarrierChoice = "auto" | "webtransport" | "websocket";
+
+/** What the viewer chooses. */
+export interface WatchOptions {
+  readonly carrier: CarrierChoice;
+  /** Milliseconds for which a decoded picture is held back to even out its way, 0 to 500; 0 draws at once. */
+  readonly jitter: number;
+}
+
+/** What the publisher chooses before it connects. */
+export interface PublishOptions {
+  readonly carrier: CarrierChoice;
+  readonly codec: "h264" | "mjpeg";
+  /** Pixels of the picture to send. */
+  readonly width: number;
+  readonly height: number;
+  /** Pictures a second, 1 to 60. */
+  readonly rate: number;
+  /** Bits a second at most, for `h264`. */
+  readonly bitrate: number;
+  /** Quality of JPEG images, 0.1 to 1, for `mjpeg`. */
+  readonly quality: number;
+  /** Names of suites and mechanisms, best first: see `suiteNamed` and `mechanismNamed`. */
+  readonly suites: readonly string[];
+  readonly mechanisms: readonly string[];
+  /** As `--encrypt` of the program writes it, such as `all`, `rate:25` or `level:2`. */
+  readonly selection: string;
+  /** Seconds of an epoch of keys, 1 to 600. */
+  readonly rekeySeconds: number;
+}
+
+/** From the page to the worker. The first is `watch` or `publish`, once. */
+export type ToWorker =
+  | {
+    readonly type: "watch"; readonly ticket: string; readonly options: WatchOptions;
+    /** What is drawn on (transferred). */
+    readonly canvas: OffscreenCanvas;
+  }
+  | {
+    readonly type: "publish"; readonly ticket: string; readonly options: PublishOptions;
+    /** The camera's or screen's pictures (transferred). */
+    readonly pictures: ReadableStream<VideoFrame>;
+  }
+  /** Viewer: ask for a keyframe. Publisher: make one. */
+  | { readonly type: "keyframe" }
+  /** Publisher: another selection. */
+  | { readonly type: "select"; readonly selection: string }
+  /** Publisher: other keys now. Viewer: ask for them. */
+  | { readonly type: "rekey" }
+  | { readonly type: "jitter"; readonly milliseconds: number }
+  /** Close the session in good order. */
+  | { readonly type: "stop" };
+
+/**
+ * What a session is doing. After `refused`, `ended` and `failed` nothing follows; `lost` tries again by itself.
+ * Nothing is shown in any state but `live`.
+ */
+export type LinkState = "connecting" | "handshake" | "live" | "lost" | "ended" | "refused" | "failed";
+
+/** Who the other end is and how the stream is protected, for the lock. */
+export interface Protection {
+  /** The peer id in its one spelling, and in hexadecimal. */
+  readonly peer: string;
+  readonly peerHex: string;
+  /** Our own. */
+  readonly own: string;
+  readonly suite: string;
+  readonly mechanism: string;
+  readonly carrier: "webtransport" | "websocket";
+  /** The epoch of keys in force, and how many seconds ago it began. */
+  readonly epoch: number;
+  readonly epochAge: number;
+  /** What is encrypted, as `--encrypt` writes it; anything but `all` is shown as a warning. */
+  readonly selection: string;
+}
+
+/** The stages of a frame's way, in their order; docs/latency.md says where each begins and ends. */
+export type StageName =
+  | "capture" | "encode" | "queue" | "seal" | "send" | "network" | "open" | "wait" | "decode" | "draw";
+
+/** One stage over the last second, in milliseconds. */
+export interface StageFigures {
+  readonly name: StageName;
+  readonly median: number;
+  readonly p99: number;
+  readonly count: number;
+}
+
+/** Figures of the stream, every half second. */
+export interface Figures {
+  readonly width: number;
+  readonly height: number;
+  readonly codec: string;
+  /** Since the session began. */
+  readonly frames: number;
+  readonly drawn: number;
+  readonly dropped: number;
+  readonly keyframes: number;
+  readonly bytes: number;
+  /** Over the last second. */
+  readonly framesPerSecond: number;
+  readonly bitsPerSecond: number;
+  /** Frames that the decoder holds, the decoder's kind, and how often it was made anew. */
+  readonly inDecoder: number;
+  readonly decoder: "hardware-allowed" | "software" | "images";
+  readonly decoderRestarts: number;
+  /** Records refused, by reason; empty as long as nobody interferes. */
+  readonly refused: Readonly<Record<string, number>>;
+  readonly stages: readonly StageFigures[];
+  /** From the source's stamp to the canvas, and how wrong the clocks may make it (ms); absent before it is known. */
+  readonly total?: { readonly median: number; readonly p99: number; readonly uncertainty: number };
+  /** Round trip of the last exchange of clocks, ms. */
+  readonly roundTrip?: number;
+}
+
+/** One frame's way, for the laboratory; in milliseconds. */
+export interface FrameRow {
+  readonly frame: number;
+  /** Stages that are not known are absent; the network contains sealing and sending where these are. */
+  readonly stages: Readonly<Partial<Record<StageName, number>>>;
+  /** As in `Figures`; absent before anything is known of the publisher's clock. */
+  readonly total?: number;
+  readonly uncertainty?: number;
+  /** Until `at` (monotonic): messages that the sessions of this worker took, and for how long they worked on them. */
+  readonly opening: { readonly at: number; readonly messages: number; readonly milliseconds: number };
+}
+
+/** From the worker to the page. */
+export type FromWorker =
+  | {
+    readonly type: "state"; readonly state: LinkState;
+    /** A word for the cause, such as `peer`, `psk` or `not-authorised`, and a sentence with what to do. */
+    readonly cause?: string; readonly words?: string;
+  }
+  | { readonly type: "protection"; readonly protection: Protection }
+  | { readonly type: "figures"; readonly figures: Figures }
+  /** One line for the log of events: rekeyed, refused, reconnected, decoder made anew. */
+  | { readonly type: "event"; readonly at: number; readonly words: string; readonly bad: boolean }
+  /** The first picture is on the canvas, or another size is. */
+  | { readonly type: "size"; readonly width: number; readonly height: number }
+  /** Only from a worker with the name `test`: an access unit that goes to the decoder, as the publisher sent it. */
+  | { readonly type: "unit"; readonly frame: number; readonly sha256: string }
+  /** Only from a worker with the name `measure`: a frame that was drawn, told when the next one is. */
+  | { readonly type: "frame"; readonly row: FrameRow };

@@ -1,0 +1,39 @@
+// Shows the hash of the page's own code in the footer.
+
+import { FILES, bundleHash } from "./bundle-hash.ts";
+import { byId, say } from "./dom.ts";
+
+/** Hexadecimal digits that stand there at first. */
+const SHORT = 16;
+
+async function load(path: string): Promise<Uint8Array> {
+  // What the server has now, not what the browser kept.
+  const answer = await fetch(path, { cache: "no-store" });
+  if (!answer.ok) {
+    throw new Error(`the server has no ${path}`);
+  }
+  return new Uint8Array(await answer.arrayBuffer());
+}
+
+/** Fetches the page's files again, and shows their hash, or why there is none. Never rejects. */
+export async function showBundle(): Promise<void> {
+  const button = byId("bundle", HTMLButtonElement);
+  try {
+    const hash = await bundleHash(await Promise.all(FILES.map(load)));
+    let open = false;
+    const show = (): void => {
+      say(button, open ? hash : `${hash.slice(0, SHORT)}…`);
+      button.ariaExpanded = String(open);
+    };
+    button.addEventListener("click", () => {
+      open = !open;
+      show();
+    });
+    button.title = hash;
+    button.disabled = false;
+    show();
+  } catch {
+    say(button, "not computed");
+    say(byId("bundle-words", HTMLElement), "The server did not answer, or this browser has no hash function here.");
+  }
+}

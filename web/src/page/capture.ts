@@ -1,0 +1,109 @@
+// Takes the camera's or the screen's pictures, without sound.
+
+import { type PublishOptions } from "../messages.ts";
+
+/** What a browser without a way to hand pictures to a worker is told. */
+export const NO_PROCESSOR = "This browser cannot publish: it has no MediaStreamTrackProcessor for pages. " +
+  "Chrome, Edge and other browsers made of Chromium have it. Firefox and Safari can watch.";
+
+interface Processor {
+  readonly readable: ReadableStream<VideoFrame>;
+}
+type ProcessorClass = new (init: { track: MediaStreamTrack }) => Processor;
+
+function processorClass(): ProcessorClass | undefined {
+  // Not in TypeScript's description of pages: the standard has it in workers, Chromium in pages.
+  return (globalThis as { MediaStreamTrackProcessor?: ProcessorClass }).MediaStreamTrackProcessor;
+}
+
+/** True if this browser can publish. */
+export function canPublish(): boolean {
+  return processorClass() !== undefined && "mediaDevices" in navigator && "VideoEncoder" in globalThis;
+}
+
+/** The pictures, and the preview of them. */
+export interface Capture {
+  readonly pictures: ReadableStream<VideoFrame>;
+  readonly preview: HTMLVideoElement;
+  /** Lets go of the camera or screen. */
+  stop(): void;
+}
+
+/** An error in words that the form shows. */
+export class CaptureError extends Error {
+  override readonly name = "CaptureError";
+}
+
+function explain(thrown: unknown, source: "camera" | "screen"): CaptureError {
+  switch (thrown instanceof DOMException ? thrown.name : "") {
+    case "NotAllowedError":
+      return new CaptureError(`The ${source} was not allowed. Press Publish again, and allow it when asked.`);
+    case "NotFoundError":
+      return new CaptureError(`There is no ${source} here. Connect one, or choose another source.`);
+    case "NotReadableError":
+      return new CaptureError(`The ${source} is in use by another program. Close that, and press Publish again.`);
+    default:
+      return new CaptureError(`The ${source} could not be opened. Try another source or size.`);
+  }
+}
+
+/**
+ * Asks the user for the camera or the screen. `ended` is called when the user or the system takes it away.
+ * @throws CaptureError
+ */
+export async function capture(
+  source: "camera" | "screen", { width, height, rate }: PublishOptions, ended: () => void,
+): Promise<Capture> {
+  const Processor = processorClass();
+  if (Processor === undefined) {
+    throw new CaptureError(NO_PROCESSOR);
+  }
+  const video = { width: { ideal: width }, height: { ideal: height }, frameRate: { ideal: rate, max: rate } };
+  let stream: MediaStream;
+  try {
+    stream = source === "camera"
+      ? await navigator.mediaDevices.getUserMedia({ audio: false, video })
+      : await navigator.mediaDevices.getDisplayMedia({ audio: false, video });
+  } catch (thrown) {
+    throw explain(thrown, source);
+  }
+  const [track] = stream.getVideoTracks();
+  if (track === undefined) {
+    throw new CaptureError(`The ${source} has no picture. Choose another source.`);
+  }
+  track.addEventListener("ended", ended);
+  const preview = document.createElement("video");
+  preview.muted = true;
+  preview.playsInline = true;
+  preview.autoplay = true;
+  preview.ariaLabel = source === "camera" ? "Your camera's picture" : "Your screen's picture";
+  preview.srcObject = stream;
+  return {
+    pictures: new Processor({ track }).readable, preview,
+    stop() {
+      track.removeEventListener("ended", ended);
+      track.stop();
+      preview.srcObject = null;
+    },
+  };
+}
+
+/** H.264 Constrained Baseline of the lowest level that has this many macroblocks in a picture and in a second. */
+export function h264Codec(width: number, height: number, rate: number): string {
+  const blocks = Math.ceil(width / 16) * Math.ceil(height / 16);
+  // ITU-T H.264, table A-1: levels 3, 3.1, 4, 4.2, 5.1.
+  const levels =
+    [["1E", 1_620, 40_500], ["1F", 3_600, 108_000], ["28", 8_192, 245_760], ["2A", 8_704, 522_240]] as const;
+  const level = levels.find(([, picture, second]) => blocks <= picture && blocks * rate <= second)?.[0] ?? "33";
+  return `avc1.42E0${level}`;
+}
+
+/** True if this browser encodes H.264 of this size. */
+export async function encodesH264(width: number, height: number, rate: number, bitrate: number): Promise<boolean> {
+  if (!("VideoEncoder" in globalThis)) {
+    return false;
+  }
+  const codec = h264Codec(width, height, rate);
+  const config = { codec, width, height, framerate: rate, bitrate, latencyMode: "realtime" } as const;
+  return VideoEncoder.isConfigSupported(config).then(({ supported }) => supported === true, () => false);
+}

@@ -1,0 +1,110 @@
+// Shows the figures: the table of stages, the total, and what the stream is like.
+
+import { type Figures } from "../messages.ts";
+import { STAGES, decoderWords, refusalWords } from "./wording.ts";
+import { ORDER } from "./chart.ts";
+import { type Line, byId, element, say, showLines } from "./dom.ts";
+import { bitRate, byteCount, count, milliseconds, withUnit } from "./format.ts";
+import { type Role } from "./link.ts";
+
+/** The cells of a row: stage, median, p99, count. */
+function row(cells: readonly string[], stage?: string): HTMLTableRowElement {
+  const made = document.createElement("tr");
+  const [name = "", ...numbers] = cells;
+  const head = element("th");
+  head.scope = "row";
+  if (stage !== undefined) {
+    const swatch = element("span", "", "swatch");
+    swatch.dataset["stage"] = stage;
+    head.append(swatch);
+  }
+  head.append(name);
+  made.append(head, ...numbers.map((text) => element("td", text)));
+  return made;
+}
+
+/** What there is to say of the stream. */
+function streamLines(figures: Figures, role: Role): Line[] {
+  const { width, height, codec, frames, drawn, dropped, keyframes, bytes, framesPerSecond, bitsPerSecond } = figures;
+  const both = [
+    { name: "picture", value: width > 0 ? `${width} × ${height}, ${codec}` : codec },
+    { name: "rate", value: `${framesPerSecond.toFixed(1)} pictures/s, ${bitRate(bitsPerSecond)}` },
+    { name: "frames", value: `${count(frames)}, keyframes: ${count(keyframes)}` },
+    { name: "bytes", value: byteCount(bytes) },
+  ];
+  const trip = figures.roundTrip === undefined ? [] : [{ name: "round trip", value: withUnit(figures.roundTrip) }];
+  const lost = { name: "dropped", value: count(dropped), ...(dropped > 0 && { look: "bad" }) };
+  if (role === "publish") {
+    return [...both, lost, ...trip];
+  }
+  const { inDecoder, decoder, decoderRestarts } = figures;
+  const restarts = decoderRestarts === 0 ? "" : `, made anew ${count(decoderRestarts)} times`;
+  return [
+    ...both, { name: "drawn", value: count(drawn) }, lost,
+    { name: "decoder", value: `${decoderWords(decoder)}${restarts}` },
+    { name: "in decoder", value: count(inDecoder) }, ...trip,
+  ];
+}
+
+/** Everything that is a number, but the chart. */
+export class FiguresView {
+  readonly #stages = byId("stages", HTMLTableSectionElement);
+  readonly #total = byId("stages-total", HTMLTableSectionElement);
+  #role: Role = "watch";
+
+  constructor() {
+    const help = ORDER.map((name) => ({ name, value: STAGES[name] }));
+    showLines(byId("stages-help", HTMLDListElement), help);
+  }
+
+  /** `live` is false once the figures are of a time that is over. */
+  when(live: boolean): void {
+    say(byId("figures-when", HTMLElement), live ? "over the last second" : "when there was a picture last");
+  }
+
+  begin(role: Role): void {
+    this.#role = role;
+    this.when(true);
+    this.#stages.replaceChildren(row(["none yet", "–", "–", "0"]));
+    this.#total.replaceChildren();
+    say(byId("total", HTMLElement), "");
+    say(byId("total-note", HTMLElement), "");
+    showLines(byId("stream", HTMLDListElement), [{ name: "picture", value: "none yet" }]);
+    this.#showRefused({});
+  }
+
+  show(figures: Figures): void {
+    const { stages } = figures;
+    this.#stages.replaceChildren(...stages.map(({ name, median, p99, count: frames }) => {
+      // A stage that no frame measured is not known, which is not the same as no time.
+      const known = (value: number): string => milliseconds(frames > 0 ? value : NaN);
+      return row([name, known(median), known(p99), count(frames)], name);
+    }));
+    this.#showTotal(figures.total);
+    showLines(byId("stream", HTMLDListElement), streamLines(figures, this.#role));
+    this.#showRefused(figures.refused);
+  }
+
+  #showTotal(total: Figures["total"]): void {
+    const at = byId("total", HTMLElement);
+    const note = byId("total-note", HTMLElement);
+    if (total === undefined) {
+      this.#total.replaceChildren();
+      say(at, "");
+      say(note, this.#role === "watch" ? "The total is not known before the clocks of both ends were compared." : "");
+      return;
+    }
+    const { median, p99, uncertainty } = total;
+    at.replaceChildren(element("b", withUnit(median)), ` ± ${withUnit(uncertainty)}`);
+    say(note, "Median from the source's stamp to the canvas; the clocks of both ends may make it that wrong.");
+    const cells = ["total", `${milliseconds(median)} ± ${milliseconds(uncertainty)}`, milliseconds(p99), ""];
+    this.#total.replaceChildren(row(cells));
+  }
+
+  #showRefused(refused: Figures["refused"]): void {
+    const some = Object.entries(refused).filter(([, times]) => times > 0);
+    byId("refused-none", HTMLElement).hidden = some.length > 0;
+    showLines(byId("refused", HTMLDListElement), some.map(([reason, times]) =>
+      ({ name: count(times), value: refusalWords(reason), look: "bad" })));
+  }
+}

@@ -1,0 +1,67 @@
+// How the page is told what to connect to: the ticket in the fragment of its address, or pasted, and the role.
+
+import { ProtocolError } from "../protocol/error.ts";
+import { type PeerId } from "../protocol/wire/peer-id.ts";
+import { parseTicket } from "../protocol/wire/ticket.ts";
+
+/** What the user wants to do. */
+export type Role = "watch" | "publish";
+
+/** A ticket that has the right form. */
+export interface Link {
+  /** The whole ticket, *with its invite*: for the worker and nobody else. */
+  readonly text: string;
+  /** The ticket without its invite, which is no secret. */
+  readonly bare: string;
+  /** Address of the end that listens, for people. */
+  readonly address: string;
+  readonly peer: PeerId;
+}
+
+const SCHEME = "sealcast://";
+
+/** A text without the escapes that chat programs put into addresses. */
+function unescaped(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
+}
+
+/**
+ * The ticket in a pasted text: the ticket itself, a page's address that ends with one, or either of them broken into
+ * lines by a mail program. `undefined` if there is none.
+ */
+export function ticketIn(pasted: string): string | undefined {
+  const text = pasted.replace(/\s+/g, "").replace(/^[<"']+|[>"']+$/g, "");
+  // A ticket has no percent signs.
+  const plain = text.includes("%") ? unescaped(text) : text;
+  const at = plain.indexOf(SCHEME);
+  return at < 0 ? undefined : plain.slice(at);
+}
+
+/**
+ * Reads what the user pasted, or what follows `#` in the address.
+ * @throws ProtocolError `ticket`, without any of its characters
+ */
+export function readLink(pasted: string): Link {
+  const text = ticketIn(pasted);
+  if (text === undefined) {
+    throw new ProtocolError("ticket", "a ticket begins with sealcast://");
+  }
+  const ticket = parseTicket(text);
+  const { host } = ticket;
+  const name = host.kind === "ipv6" ? `[${host.name}]` : host.name;
+  return { text, bare: text.split("#", 1)[0] ?? "", address: `${name}:${ticket.port}`, peer: ticket.peer };
+}
+
+/** The role that the query of the page's address asks for. */
+export function roleIn(query: string): Role {
+  return new URLSearchParams(query).has("publish") ? "publish" : "watch";
+}
+
+/** The address of this page for a role: without a fragment, so that no invite stays in it. */
+export function pageFor(role: Role, path: string): string {
+  return role === "publish" ? `${path}?publish` : path;
+}

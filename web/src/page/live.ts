@@ -1,0 +1,213 @@
+// The view of one connection, of a viewer or of a publisher: picture, lock, controls, figures, events.
+
+import { type CarrierChoice, type FromWorker, type ToWorker } from "../messages.ts";
+import { ChartView } from "./chart-view.ts";
+import { Connection } from "./connection.ts";
+import { byId, fillSelect, say } from "./dom.ts";
+import { FiguresView } from "./figures-view.ts";
+import { type Role } from "./link.ts";
+import { Lock } from "./lock.ts";
+import { LogView } from "./log-view.ts";
+import { NoticeBoard } from "./notice.ts";
+import { Picture, type Reason } from "./picture.ts";
+import { NOTICES, SELECTIONS } from "./wording.ts";
+
+/** How often the page looks whether the worker is silent, and how old the keys are; ms. */
+const TICK = 500;
+/**
+ * Refusals for these causes may mean that the other role fits. An end that listens for publishers answers a viewer with
+ * an alert, which does not say why.
+ */
+const WRONG_ROLE: readonly (string | undefined)[] = ["role", "handshake"];
+
+/** What the view asks of the page. */
+export interface LiveActions {
+  /** The same once more. */
+  readonly again: () => void;
+  readonly otherRole: () => void;
+  readonly otherTicket: () => void;
+}
+
+/** What a connection begins with. */
+export interface Begin {
+  readonly role: Role;
+  readonly first: ToWorker;
+  readonly transfer: Transferable[];
+  /** The viewer's canvas, or the publisher's preview. */
+  readonly picture: HTMLCanvasElement | HTMLVideoElement;
+  /** Called once when the connection is over, to let go of a camera. */
+  readonly release?: () => void;
+}
+
+/** The view, which outlives its connections. */
+export class Live {
+  readonly #section = byId("live", HTMLElement);
+  readonly #picture = new Picture();
+  readonly #lock = new Lock();
+  readonly #figures = new FiguresView();
+  readonly #chart = new ChartView(byId("chart", HTMLElement));
+  readonly #log = new LogView();
+  readonly #selection = byId("selection", HTMLSelectElement);
+  readonly #jitter = byId("jitter", HTMLSelectElement);
+  readonly #carrier = byId("carrier", HTMLSelectElement);
+  #connection: Connection | undefined;
+  #board = new NoticeBoard("watch");
+  #reason: Reason = {};
+  #release: (() => void) | undefined;
+  #wasLive = false;
+
+  constructor(actions: LiveActions) {
+    fillSelect(this.#selection, SELECTIONS);
+    this.#onClick("again", actions.again);
+    this.#onClick("reconnect", actions.again);
+    this.#onClick("other-role", actions.otherRole);
+    this.#onClick("other-ticket", actions.otherTicket);
+    this.#onClick("keyframe", () => this.#connection?.send({ type: "keyframe" }));
+    this.#onClick("rekey", () => this.#connection?.send({ type: "rekey" }));
+    this.#onClick("stop", () => {
+      this.stop("You stopped it.");
+    });
+    this.#jitter.addEventListener("change", () => {
+      this.#connection?.send({ type: "jitter", milliseconds: this.jitter });
+    });
+    this.#selection.addEventListener("change", () => {
+      this.#connection?.send({ type: "select", selection: this.#selection.value });
+    });
+    setInterval(() => {
+      this.#tick();
+    }, TICK);
+  }
+
+  get jitter(): number {
+    return Number(this.#jitter.value);
+  }
+
+  get carrier(): CarrierChoice {
+    return this.#carrier.value as CarrierChoice;
+  }
+
+  /** Starts a connection, and shows it. */
+  begin({ role, first, transfer, picture, release }: Begin): void {
+    this.#drop();
+    this.#section.dataset["role"] = role;
+    this.#section.hidden = false;
+    this.#board = new NoticeBoard(role);
+    this.#reason = {};
+    this.#wasLive = false;
+    this.#release = release;
+    this.#picture.place(picture);
+    if (picture instanceof HTMLVideoElement) {
+      picture.addEventListener("resize", () => {
+        this.#picture.form(picture.videoWidth, picture.videoHeight);
+      });
+    }
+    this.#lock.begin(role);
+    this.#figures.begin(role);
+    this.#chart.reset();
+    say(byId("other-role", HTMLElement), role === "watch" ? "Publish instead" : "Watch instead");
+    if (first.type === "publish") {
+      this.#selection.value = first.options.selection;
+    }
+    this.#log.add(new Date(), role === "watch" ? "Connecting as a viewer." : "Connecting as a publisher.", false);
+    this.#connection = new Connection(first, transfer, (message) => {
+      this.#take(message);
+    });
+    this.#show();
+  }
+
+  /** Ends the connection in good order; what was shown is gone. */
+  stop(words: string): void {
+    if (!this.#board.over) {
+      this.#take({ type: "state", state: "ended", words });
+    }
+  }
+
+  /** Leaves the view. */
+  hide(): void {
+    this.#drop();
+    this.#section.hidden = true;
+    this.#lock.hide();
+    document.title = "sealcast";
+  }
+
+  #onClick(id: string, act: () => void): void {
+    byId(id, HTMLButtonElement).addEventListener("click", act);
+  }
+
+  #drop(): void {
+    this.#connection?.close();
+    this.#connection = undefined;
+    this.#picture.place();
+    this.#release?.();
+    this.#release = undefined;
+  }
+
+  #take(message: FromWorker): void {
+    if (this.#board.over) {
+      return;
+    }
+    this.#board.take(message, performance.now());
+    switch (message.type) {
+      case "state":
+        this.#reason = { cause: message.cause, words: message.words };
+        this.#stateChanged(message);
+        break;
+      case "protection":
+        this.#lock.show(message.protection);
+        this.#selection.value = message.protection.selection;
+        break;
+      case "figures":
+        this.#figures.show(message.figures);
+        this.#chart.add(performance.now(), message.figures.stages);
+        break;
+      case "event":
+        this.#log.add(new Date(message.at), message.words, message.bad);
+        break;
+      case "size":
+        this.#picture.form(message.width, message.height);
+        break;
+    }
+    this.#show();
+  }
+
+  #stateChanged({ state, words }: Extract<FromWorker, { type: "state" }>): void {
+    if (state !== "live") {
+      this.#lock.clear();
+    }
+    this.#figures.when(state === "live" || !this.#wasLive);
+    this.#wasLive ||= state === "live";
+    const bad = state === "lost" || state === "refused" || state === "failed";
+    const title = state === "live" ? "The session stands" : NOTICES[state].title;
+    if (words !== undefined || (state !== "connecting" && state !== "handshake")) {
+      this.#log.add(new Date(), words === undefined ? `${title}.` : `${title}. ${words}`, bad);
+    }
+    if (this.#board.over) {
+      this.#drop();
+    }
+  }
+
+  #show(): void {
+    const { over, state } = this.#board;
+    this.#picture.notice(this.#board.at(performance.now()), this.#noticeReason());
+    for (const id of ["again", "other-ticket"]) {
+      byId(id, HTMLElement).hidden = !over;
+    }
+    byId("other-role", HTMLElement).hidden = !(over && WRONG_ROLE.includes(this.#reason.cause));
+    for (const id of ["keyframe", "rekey", "selection"]) {
+      byId(id, HTMLElement).toggleAttribute("disabled", state !== "live");
+    }
+    byId("stop", HTMLButtonElement).disabled = over;
+  }
+
+  /** The worker's words belong to its state; a picture that does not come has the page's own. */
+  #noticeReason(): Reason {
+    return this.#board.state === "live" ? {} : this.#reason;
+  }
+
+  #tick(): void {
+    if (!this.#section.hidden) {
+      this.#lock.tick();
+      this.#show();
+    }
+  }
+}

@@ -1,0 +1,129 @@
+// The lock: one look says whether the stream is protected, a click says by what and from whom.
+
+import { type Protection } from "../messages.ts";
+import { PeerId } from "../protocol/wire/peer-id.ts";
+import { byId, say, showLines } from "./dom.ts";
+import { age, hexGroups } from "./format.ts";
+import { type Role } from "./link.ts";
+import { peerWords } from "./peer-name.ts";
+import { carrierWords, encryptsAll, mechanismKind, mechanismWords, selectionWarning, selectionWords }
+  from "./wording.ts";
+
+/** From this width on there is room for everything beside the picture. */
+const WIDE = "(min-width: 1100px)";
+
+/** The button in the header, the panel that it opens, and the warning below the picture. */
+export class Lock {
+  readonly #button = byId("lock", HTMLButtonElement);
+  readonly #panel = byId("who", HTMLElement);
+  #protection: Protection | undefined;
+  /** Milliseconds of `performance.now()` at which the epoch began. */
+  #epochBegan = 0;
+  #role: Role = "watch";
+  #nameOf = "";
+
+  constructor() {
+    this.#button.addEventListener("click", () => {
+      this.#open(this.#panel.hidden === true);
+    });
+    document.addEventListener("keydown", (event) => {
+      if (event.key !== "Escape" || this.#panel.hidden) {
+        return;
+      }
+      const { activeElement } = document;
+      if (activeElement === this.#button || this.#panel.contains(activeElement)) {
+        this.#open(false);
+        this.#button.focus();
+      }
+    });
+  }
+
+  /** A connection begins: nothing is known of it. The panel is open where there is room, or as `open` says. */
+  begin(role: Role, open = matchMedia(WIDE).matches): void {
+    this.#role = role;
+    this.#button.hidden = false;
+    this.#open(open);
+    this.clear();
+  }
+
+  hide(): void {
+    this.#button.hidden = true;
+    this.clear();
+  }
+
+  /** The connection is over: what was true of it must not be read as true now. */
+  clear(): void {
+    this.#protection = undefined;
+    this.#nameOf = "";
+    this.#button.dataset["lock"] = "none";
+    byId("lock-sign", SVGUseElement).setAttribute("href", "#lock-none");
+    say(byId("lock-words", HTMLElement), "Not connected");
+    say(byId("lock-detail", HTMLElement), "nothing is protected or shown");
+    say(byId("who-title", HTMLElement), "Who this is");
+    say(byId("who-words", HTMLElement), "");
+    say(byId("who-help", HTMLElement), "Nobody yet: there is no session.");
+    showLines(byId("who-list", HTMLDListElement), []);
+    byId("warning", HTMLElement).hidden = true;
+    byId("badge", HTMLElement).hidden = true;
+  }
+
+  show(protection: Protection): void {
+    this.#protection = protection;
+    this.#epochBegan = performance.now() - protection.epochAge * 1_000;
+    const all = encryptsAll(protection.selection);
+    const words = all ? "Encrypted end to end" : protection.selection === "none" ? "Not encrypted" : "Partly in clear";
+    this.#button.dataset["lock"] = all ? "closed" : "open";
+    byId("lock-sign", SVGUseElement).setAttribute("href", all ? "#lock-closed" : "#lock-open");
+    say(byId("lock-words", HTMLElement), words);
+    say(byId("lock-detail", HTMLElement), mechanismKind(protection.mechanism));
+    const warning = byId("warning", HTMLElement);
+    say(warning, selectionWarning(protection.selection));
+    warning.hidden = all;
+    const badge = byId("badge", HTMLElement);
+    say(badge, all ? "" : words);
+    badge.hidden = all;
+    this.tick();
+    void this.#showName(protection);
+  }
+
+  /** The age of the keys grows. */
+  tick(): void {
+    const protection = this.#protection;
+    if (protection === undefined) {
+      return;
+    }
+    const seconds = Math.max(0, (performance.now() - this.#epochBegan) / 1_000);
+    showLines(byId("who-list", HTMLDListElement), [
+      { name: "hexadecimal", value: hexGroups(protection.peerHex), look: "code" },
+      { name: "peer id", value: protection.peer, look: "code" },
+      { name: "keys", value: mechanismWords(protection.mechanism) },
+      { name: "suite", value: protection.suite },
+      { name: "epoch", value: `${protection.epoch}, for ${age(seconds)}` },
+      { name: "encrypted", value: selectionWords(protection.selection) },
+      { name: "carrier", value: carrierWords(protection.carrier) },
+      { name: "this end", value: protection.own, look: "code" },
+    ]);
+  }
+
+  async #showName(protection: Protection): Promise<void> {
+    if (this.#nameOf === protection.peer) {
+      return;
+    }
+    this.#nameOf = protection.peer;
+    const peer = PeerId.parse(protection.peer);
+    const name = peer && await peerWords(peer);
+    if (this.#nameOf !== protection.peer) {
+      return;
+    }
+    const other = this.#role === "watch" ? "publisher" : "viewer";
+    say(byId("who-title", HTMLElement), `The ${other}`);
+    say(byId("who-words", HTMLElement), name ?? hexGroups(protection.peerHex.slice(0, 16)));
+    say(byId("who-help", HTMLElement), "It proved that it is the one whom the ticket names. To be sure of the ticket " +
+      `too, compare this with what the program of the ${other} printed.`);
+  }
+
+  #open(open: boolean): void {
+    this.#panel.hidden = !open;
+    this.#button.ariaExpanded = String(open);
+  }
+}

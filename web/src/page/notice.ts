@@ -1,0 +1,79 @@
+// Decides whether the picture may be seen. An old picture that looks live is the one thing that must never be shown.
+
+import { type FromWorker, type LinkState } from "../messages.ts";
+import { type Role } from "./link.ts";
+import { type Notice } from "./wording.ts";
+
+/**
+ * After so many milliseconds without a new picture the last one is not shown any more: somebody on the path may
+ * withhold the pictures and nothing else. The same after a silence of the worker, which reports every half second.
+ */
+const SILENCE = 5_000;
+
+/** Follows what the worker says. Times are milliseconds of any steady clock. */
+export class NoticeBoard {
+  readonly #role: Role;
+  #state: LinkState = "connecting";
+  #picture = false;
+  #drawn: number | undefined;
+  #heard = 0;
+  /** When a new picture was drawn last. */
+  #drew = 0;
+
+  constructor(role: Role) {
+    this.#role = role;
+  }
+
+  get state(): LinkState {
+    return this.#state;
+  }
+
+  /** True once nothing follows. */
+  get over(): boolean {
+    return this.#state === "ended" || this.#state === "refused" || this.#state === "failed";
+  }
+
+  /** Takes a message. What comes after the end is ignored. */
+  take(message: FromWorker, now: number): void {
+    if (this.over) {
+      return;
+    }
+    this.#heard = now;
+    switch (message.type) {
+      case "state":
+        if (message.state !== this.#state) {
+          // What was on the canvas is of the time before.
+          this.#picture = false;
+          this.#drawn = undefined;
+        }
+        this.#state = message.state;
+        break;
+      case "size":
+        this.#picture = this.#state === "live";
+        this.#drew = now;
+        break;
+      case "figures":
+        // After a loss the size may be the same as before: then a new picture shows by its number.
+        if (this.#state === "live") {
+          const drew = this.#drawn !== undefined && message.figures.drawn !== this.#drawn;
+          this.#picture ||= drew;
+          this.#drew = drew ? now : this.#drew;
+          this.#drawn = message.figures.drawn;
+        }
+        break;
+      default:
+    }
+  }
+
+  /** What to show at this time. */
+  at(now: number): Notice {
+    if (this.#state !== "live") {
+      return this.#state;
+    }
+    const stands = this.#role === "watch" && this.#picture && now - this.#drew > SILENCE;
+    if (stands || now - this.#heard > SILENCE) {
+      return "silent";
+    }
+    return this.#picture || this.#role === "publish" ? "none" : "waiting";
+  }
+}

@@ -1,0 +1,139 @@
+// The form with what a publisher chooses before it connects.
+
+import { type CarrierChoice, type PublishOptions } from "../messages.ts";
+import { CaptureError, NO_PROCESSOR, canPublish, encodesH264 } from "./capture.ts";
+import { byId, fillSelect, say } from "./dom.ts";
+import { hexGroups } from "./format.ts";
+import { type Link } from "./link.ts";
+import { peerWords } from "./peer-name.ts";
+import { SELECTIONS, mechanismWords, selectionWarning } from "./wording.ts";
+
+/** What the form gives. */
+export interface Wish {
+  readonly source: "camera" | "screen";
+  readonly options: PublishOptions;
+}
+
+/** A field of the form. */
+function text(data: FormData, name: string): string {
+  const value = data.get(name);
+  return typeof value === "string" ? value : "";
+}
+
+/** Reads the form's fields, which are all choices of ours but the number of seconds, which the browser checks. */
+export function readWish(data: FormData): Wish {
+  const [width = 0, height = 0] = text(data, "size").split("x").map(Number);
+  return {
+    source: text(data, "source") === "screen" ? "screen" : "camera",
+    options: {
+      carrier: text(data, "carrier") as CarrierChoice,
+      codec: text(data, "codec") === "mjpeg" ? "mjpeg" : "h264",
+      width, height,
+      rate: Number(text(data, "rate")),
+      bitrate: Number(text(data, "bitrate")),
+      quality: Number(text(data, "quality")),
+      suites: [text(data, "suite")],
+      mechanisms: [text(data, "mechanism")],
+      selection: text(data, "selection"),
+      rekeySeconds: Number(text(data, "rekey")),
+    },
+  };
+}
+
+/** The form. */
+export class PublishForm {
+  readonly #section = byId("publish", HTMLElement);
+  readonly #form = byId("publish-form", HTMLFormElement);
+  readonly #go = byId("publish-go", HTMLButtonElement);
+  readonly #error = byId("publish-error", HTMLElement);
+  #checks = 0;
+
+  /** `publish` begins to publish; its errors are shown. */
+  constructor(publish: (wish: Wish) => Promise<void>) {
+    fillSelect(this.#field("selection"), SELECTIONS);
+    const able = canPublish();
+    this.#go.disabled = !able;
+    const cannot = byId("cannot-publish", HTMLElement);
+    say(cannot, able ? "" : NO_PROCESSOR);
+    cannot.hidden = able;
+    this.#form.addEventListener("change", () => {
+      this.#changed();
+      void this.#checkCodec();
+    });
+    this.#form.addEventListener("submit", (event) => {
+      event.preventDefault();
+      void this.#submit(publish);
+    });
+  }
+
+  show(link: Link): void {
+    this.#section.hidden = false;
+    say(this.#error, "");
+    const to = byId("publish-to", HTMLElement);
+    say(to, `To the viewer at ${link.address}.`);
+    void peerWords(link.peer).then((words) => {
+      const hex = Array.from(link.peer.bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");
+      const name = words ?? `${hexGroups(hex.slice(0, 16))} …`;
+      say(to, `To the viewer at ${link.address}, whom the ticket names: ${name}`);
+    });
+    this.#changed();
+    void this.#checkCodec();
+  }
+
+  hide(): void {
+    this.#section.hidden = true;
+  }
+
+  #field(name: string): HTMLSelectElement {
+    const found = this.#form.elements.namedItem(name);
+    if (!(found instanceof HTMLSelectElement)) {
+      throw new Error(`the form has no field "${name}"`);
+    }
+    return found;
+  }
+
+  #changed(): void {
+    const codec = this.#field("codec").value;
+    for (const label of this.#form.querySelectorAll<HTMLElement>("[data-codec]")) {
+      label.hidden = label.dataset["codec"] !== codec;
+    }
+    say(byId("mechanism-note", HTMLElement), `${mechanismWords(this.#field("mechanism").value)}.`);
+    const warning = byId("publish-warning", HTMLElement);
+    say(warning, selectionWarning(this.#field("selection").value));
+    warning.hidden = warning.textContent === "";
+  }
+
+  /** Not every browser encodes H.264, and not every size: then there is Motion JPEG alone. */
+  async #checkCodec(): Promise<void> {
+    this.#checks += 1;
+    const check = this.#checks;
+    const { width, height, rate, bitrate } = readWish(new FormData(this.#form)).options;
+    const able = await encodesH264(width, height, rate, bitrate);
+    if (check !== this.#checks) {
+      return;
+    }
+    const codec = this.#field("codec");
+    const option = codec.querySelector<HTMLOptionElement>("[value=h264]");
+    if (option) {
+      option.disabled = !able;
+    }
+    if (!able) {
+      codec.value = "mjpeg";
+    }
+    say(byId("codec-note", HTMLElement), able ? "" : "This browser does not encode H.264 of this size.");
+    this.#changed();
+  }
+
+  async #submit(publish: (wish: Wish) => Promise<void>): Promise<void> {
+    say(this.#error, "");
+    this.#go.disabled = true;
+    try {
+      await publish(readWish(new FormData(this.#form)));
+    } catch (thrown) {
+      const known = thrown instanceof CaptureError;
+      say(this.#error, known ? thrown.message : "Publishing could not begin. Reload the page.");
+    } finally {
+      this.#go.disabled = !canPublish();
+    }
+  }
+}

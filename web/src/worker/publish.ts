@@ -1,0 +1,43 @@
+// The worker of a page that publishes.
+
+import { connect, waysTo } from "../carrier/connect.ts";
+import { browserEncoder } from "../media/browser-encoder.ts";
+import { ProtocolError } from "../protocol/error.ts";
+import { IndexedDbStore } from "../store/indexed-db-store.ts";
+import { REAL_TIME, readClocks } from "./clock.ts";
+import { chosen, type Choice } from "./publish-options.ts";
+import { Publisher } from "./publisher.ts";
+import { type PublishMessage, type Start } from "./role.ts";
+
+const RANDOM_LEN = 32;
+
+/** Begins to publish. */
+export const startPublishing: Start<PublishMessage> = ({ ticket, options, pictures }, post) => {
+  const failed = (cause: string, words: string): ReturnType<typeof startPublishing> => {
+    pictures.cancel().catch(() => undefined);
+    post({ type: "state", state: "failed", cause, words });
+    return { command: () => undefined };
+  };
+  if (!globalThis.isSecureContext) {
+    return failed("insecure", "A browser encrypts only on pages that came by https or from this machine (127.0.0.1).");
+  }
+  let choice: Choice;
+  try {
+    choice = chosen(options);
+  } catch (thrown) {
+    const words = thrown instanceof ProtocolError ? thrown.message : "The settings do not fit together";
+    return failed("settings", `${words.charAt(0).toUpperCase()}${words.slice(1)}.`);
+  }
+  const publisher = new Publisher({
+    ticket, pictures, choice,
+    openStore: () => IndexedDbStore.open(),
+    // The worker's script may be a blob, whose address has no host; its origin is the page's.
+    connect: ({ certHashes }, signal) => connect(options.carrier, waysTo(globalThis.origin, certHashes), signal),
+    time: REAL_TIME,
+    random: () => crypto.getRandomValues(new Uint8Array(RANDOM_LEN)),
+    post,
+    makeEncoder: browserEncoder(readClocks),
+  });
+  void publisher.run();
+  return publisher;
+};

@@ -1,0 +1,95 @@
+// The worker of a page that watches.
+
+import { connect, waysTo } from "../carrier/connect.ts";
+import { browserCodec } from "../media/codecs.ts";
+import { browserImage } from "../media/images.ts";
+import { Player, type PlayerEvents } from "../media/player.ts";
+import { canvasSurface } from "../media/screen.ts";
+import { type Way } from "../media/stages.ts";
+import { type Bytes } from "../protocol/bytes.ts";
+import { sha256 } from "../protocol/crypto/primitives.ts";
+import { IndexedDbStore } from "../store/indexed-db-store.ts";
+import { REAL_TIME } from "./clock.ts";
+import { Measured } from "./measured.ts";
+import { type Post, type Start, type WatchMessage } from "./role.ts";
+import { Viewer } from "./viewer.ts";
+
+/** The name of a worker that tells the hash of each access unit. */
+const TEST_WORKER = "test";
+/** The name of a worker that tells the way of each frame. It hashes nothing, which would count as the worker's time. */
+const MEASURED_WORKER = "measure";
+const RANDOM_LEN = 32;
+
+/** Tells which access unit goes to the decoder, for tests. */
+async function tellUnit(post: Post, frame: bigint, data: Bytes): Promise<void> {
+  const hash = await sha256(data);
+  const hex = Array.from(hash, (byte) => byte.toString(16).padStart(2, "0")).join("");
+  post({ type: "unit", frame: Number(frame), sha256: hex });
+}
+
+/** The origin of the page: the worker's script may be a blob, whose address has no host. */
+function pageOrigin(): string {
+  return globalThis.origin;
+}
+
+/** Begins to watch. */
+export const startWatching: Start<WatchMessage> = ({ ticket, canvas, options }, post) => {
+  const failed = (cause: string, words: string): ReturnType<typeof startWatching> => {
+    post({ type: "state", state: "failed", cause, words });
+    return { command: () => undefined };
+  };
+  if (!globalThis.isSecureContext) {
+    return failed("insecure", "A browser decrypts only on pages that came by https or from this machine (127.0.0.1).");
+  }
+  let surface;
+  try {
+    surface = canvasSurface(canvas);
+  } catch {
+    return failed("canvas", "This browser does not draw on a canvas in a worker: update it, or use another one.");
+  }
+  const { name } = globalThis as { readonly name?: unknown };
+  const testing = name === TEST_WORKER;
+  const measured = name === MEASURED_WORKER ? new Measured(post, REAL_TIME) : undefined;
+  const events: PlayerEvents = {
+    needsKeyframe(stream) {
+      viewer.needsKeyframe(stream);
+    },
+    news(words, bad) {
+      viewer.news(words, bad);
+    },
+    unable(words) {
+      viewer.unable(words);
+    },
+    size(width, height) {
+      post({ type: "size", width, height });
+    },
+    clock: (now) => viewer.clock(now),
+    ...(testing && {
+      unit(frame: bigint, data: Bytes) {
+        void tellUnit(post, frame, data);
+      },
+    }),
+    ...(measured !== undefined && {
+      way(frame: bigint, way: Way) {
+        measured.way(frame, way);
+      },
+    }),
+  };
+  const parts = { surface, codec: browserCodec(), image: browserImage, time: REAL_TIME };
+  const player = new Player(parts, events, options.jitter);
+  const viewer = new Viewer({
+    ticket,
+    openStore: () => IndexedDbStore.open(),
+    connect: ({ certHashes }, signal) => connect(options.carrier, waysTo(pageOrigin(), certHashes), signal),
+    time: REAL_TIME,
+    random: () => crypto.getRandomValues(new Uint8Array(RANDOM_LEN)),
+    post,
+    ...(measured !== undefined && {
+      opened(milliseconds: number) {
+        measured.opened(milliseconds);
+      },
+    }),
+  }, player);
+  void viewer.run();
+  return viewer;
+};

@@ -1,0 +1,170 @@
+// A publisher in TypeScript that serves the page itself. It sends whatever a test wants.
+
+import { type IncomingMessage, type Server, type ServerResponse, createServer } from "node:http";
+import { readFile } from "node:fs/promises";
+import { type AddressInfo, type Socket } from "node:net";
+import { join } from "node:path";
+
+import { type Carrier, type CarrierEvents } from "../../../src/carrier/carrier.ts";
+import { type Bytes } from "../../../src/protocol/bytes.ts";
+import { DEFAULT_MECHANISMS, DEFAULT_SUITES } from "../../../src/protocol/crypto/policy.ts";
+import { generateIdentity } from "../../../src/protocol/keys/identity.ts";
+import { HelloKeys } from "../../../src/protocol/keys/psk.ts";
+import { Session } from "../../../src/protocol/session/session.ts";
+import { type StreamInfo } from "../../../src/protocol/unit/info.ts";
+import { readClocks } from "../../../src/worker/clock.ts";
+import { SessionDriver } from "../../../src/worker/driver.ts";
+import { BUILT, EMBEDDED, FILES, FROM_DIST } from "./built-page.ts";
+import { FrameReader, Opcode, serverFrame, upgradeAnswer } from "./websocket.ts";
+
+const HOST = "127.0.0.1";
+const SUBPROTOCOL = "sealcast.2";
+const PIECE = 32_768;
+const STREAM = 1;
+/** The program's content policy and headers, without which the page is another one. */
+const HEADERS = {
+  "content-security-policy": "default-src 'none'; script-src 'self'; worker-src 'self'; style-src 'self'; " +
+    "img-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+  "cross-origin-opener-policy": "same-origin", "cross-origin-embedder-policy": "require-corp",
+  "cross-origin-resource-policy": "same-origin", "referrer-policy": "no-referrer", "cache-control": "no-store",
+};
+
+/** A WebSocket of the server as a carrier. */
+class ServerCarrier implements Carrier {
+  readonly kind = "websocket";
+  readonly #socket: Socket;
+
+  constructor(socket: Socket) {
+    this.#socket = socket;
+  }
+
+  receive(events: CarrierEvents): void {
+    const frames = new FrameReader();
+    this.#socket.on("data", (piece) => {
+      frames.push(piece);
+      for (let frame = frames.next(); frame !== undefined; frame = frames.next()) {
+        if (frame.opcode === Opcode.Binary || frame.opcode === Opcode.Continuation) {
+          void events.bytes(Uint8Array.from(frame.payload));
+        } else if (frame.opcode === Opcode.Close) {
+          this.close();
+        }
+      }
+    });
+    this.#socket.on("error", () => undefined);
+    this.#socket.on("close", () => {
+      events.closed(true);
+    });
+  }
+
+  send(piece: Bytes): void {
+    for (let at = 0; at < piece.length; at += PIECE) {
+      this.#socket.write(serverFrame(Opcode.Binary, piece.subarray(at, at + PIECE)));
+    }
+  }
+
+  get backlog(): number {
+    return this.#socket.writableLength;
+  }
+
+  close(): void {
+    if (this.#socket.writable) {
+      this.#socket.end(serverFrame(Opcode.Close, Buffer.alloc(0)));
+    }
+  }
+}
+
+/** One viewer, to whom anything can be sent. */
+export class Viewer {
+  readonly #driver: SessionDriver;
+  #frame = 0n;
+
+  constructor(driver: SessionDriver) {
+    this.#driver = driver;
+  }
+
+  /** True once nobody watches any more. */
+  get isOver(): boolean {
+    return this.#driver.isOver;
+  }
+
+  /** A codec configuration. */
+  describe(info: Omit<StreamInfo, "rate">): Promise<void> {
+    const rate = { numerator: 25, denominator: 1 };
+    return this.#driver.step((session, now) => session.sealInfo(now, STREAM, { ...info, rate }));
+  }
+
+  /** A frame with these bytes, which may be anything. */
+  frame(data: Uint8Array, keyframe: boolean): Promise<void> {
+    const frame = this.#frame++;
+    return this.#driver.step((session, now) => session.sealFrame(now, {
+      stream: STREAM, keyframe, data: Uint8Array.from(data),
+      stamps: {
+        frame, mediaTime: frame * 40_000_000n, captured: now.wall, encoded: now.wall, previousSeal: 0, previousSend: 0,
+        capture: 0, stamp: "arrival",
+      },
+    }));
+  }
+}
+
+/** Serves the page and publishes to everybody who has its link. */
+export class PagePublisher {
+  readonly link: string;
+  readonly #server: Server;
+  readonly #sockets: Set<Socket>;
+
+  private constructor(server: Server, sockets: Set<Socket>, link: string) {
+    this.#server = server;
+    this.#sockets = sockets;
+    this.link = link;
+  }
+
+  /** `publish` sends to one viewer; it ends when the viewer is gone. */
+  static async start(publish: (viewer: Viewer) => Promise<void>): Promise<PagePublisher> {
+    const identity = await generateIdentity();
+    const helloKeys = await HelloKeys.create(identity.peerId, []);
+    const handshake = {
+      role: "publisher", identity, helloKeys, suites: DEFAULT_SUITES, mechanisms: DEFAULT_MECHANISMS,
+    } as const;
+    const server = createServer((request, response) => void serve(request, response));
+    const sockets = new Set<Socket>();
+    server.on("connection", (socket: Socket) => sockets.add(socket));
+    server.on("upgrade", (request: IncomingMessage, socket: Socket) => {
+      socket.write(upgradeAnswer(request.headers["sec-websocket-key"] ?? "", SUBPROTOCOL));
+      const random = crypto.getRandomValues(new Uint8Array(32));
+      const session = Session.respond({ handshake, side: "responder" }, random, readClocks());
+      const driver: SessionDriver = new SessionDriver(session, new ServerCarrier(socket), {
+        event(event) {
+          if (event.type === "peer-proved") {
+            void driver.step((one, now) => one.admit(now)).then(() => publish(new Viewer(driver)))
+              // The viewer may leave at any time; a test sees at the page what is missing then.
+              .catch(() => undefined);
+          }
+        },
+        media: () => undefined,
+        over: () => undefined,
+      });
+    });
+    await new Promise<void>((done) => server.listen(0, HOST, done));
+    const { port } = server.address() as AddressInfo;
+    const address = `${HOST}:${port}`;
+    const ticket = `sealcast://${address}/${identity.peerId.toString()}?transport=http`;
+    return new PagePublisher(server, sockets, `http://${address}/#${ticket}`);
+  }
+
+  close(): void {
+    this.#server.close();
+    for (const socket of this.#sockets) {
+      socket.destroy();
+    }
+  }
+}
+
+async function serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
+  const file = FILES.get((request.url ?? "").replace(/\?.*/, ""));
+  if (file === undefined) {
+    response.writeHead(404).end();
+    return;
+  }
+  const body = await readFile(join(FROM_DIST ? BUILT : EMBEDDED, file.name));
+  response.writeHead(200, { ...HEADERS, "content-type": file.type }).end(body);
+}
