@@ -2,7 +2,6 @@
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::{Ipv4Addr, SocketAddr, TcpStream};
-use std::time::Duration;
 
 use sealcast_testkit::attack::{PATIENCE, Stage, until};
 use socket2::{Domain, Socket, Type};
@@ -207,7 +206,7 @@ fn a_stranger_s_websocket_costs_little_memory() {
             stream
         })
         .collect();
-    std::thread::sleep(Duration::from_millis(500));
+    page.stage.plays_a_round();
     page.stage.assert_small(memory, u64::from(STRANGERS) * MOST_OF_STRANGER);
     drop(strangers);
     page.stage.unharmed();
