@@ -323,6 +323,12 @@ fn rows(file: &Path) -> Vec<BTreeMap<String, String>> {
     lines.map(|line| header.iter().cloned().zip(line).collect()).collect()
 }
 
+/// The rows so far of a file that is being written: at first it does not exist, then it is empty.
+fn rows_so_far(file: &Path) -> Vec<BTreeMap<String, String>> {
+    let begun = std::fs::metadata(file).is_ok_and(|found| found.len() > 0);
+    if begun { rows(file) } else { Vec::new() }
+}
+
 fn value(row: &BTreeMap<String, String>, column: &str) -> f64 {
     row[column].parse().unwrap_or_else(|_| panic!("{column} of {row:?}"))
 }
@@ -428,10 +434,7 @@ fn a_publisher_is_measured_by_its_clock_and_by_its_capture_stamps() {
     let mut command = sealcast(theirs.path());
     command.args(["probe", &publisher.ticket, "--log-dir", path(&logs)]);
     let mut probe = Program::run("the probe", command);
-    let frames = || -> Vec<_> {
-        let file = logs.join("probe_frames.csv");
-        if file.exists() { rows(&file) } else { Vec::new() }
-    };
+    let frames = || rows_so_far(&logs.join("probe_frames.csv"));
     let complete = |row: &BTreeMap<String, String>| row.len() == 14 && !row["examining_us"].is_empty();
     until("the probe has logged frames with capture stamps", || {
         let rows = frames();
@@ -479,8 +482,8 @@ fn a_camera_of_another_vendor_is_measured_by_the_clock_in_its_picture() {
     let mut probe = Program::run("the probe", command);
     let file = logs.join("probe_frames.csv");
     until("the probe has read the camera's clock", || {
-        let complete = |row: &&BTreeMap<String, String>| !row["latency_ms"].is_empty() && row.len() == 14;
-        file.exists() && rows(&file).iter().filter(complete).count() > 30
+        let complete = |row: &&BTreeMap<String, String>| row.len() == 14 && !row["latency_ms"].is_empty();
+        rows_so_far(&file).iter().filter(complete).count() > 30
     });
     probe.stop();
     for row in rows(&file).iter().filter(|row| !row["latency_ms"].is_empty()) {
