@@ -1,9 +1,10 @@
-// The web application: five files that the program embeds, how they are made, and the hash that both print.
+// The web application: five files that the program embeds, how they are made, and the hash that both print. The demo's
+// page: three more, which share worker and icon with it.
 
 import { build } from "esbuild";
 import { createHash } from "node:crypto";
 import { copyFile, mkdir, readFile, writeFile } from "node:fs/promises";
-import { resolve } from "node:path";
+import { relative, resolve } from "node:path";
 import { gzipSync } from "node:zlib";
 
 import { ROOT } from "./bundle.mjs";
@@ -13,6 +14,15 @@ export const BUILT = resolve(ROOT, "dist/app");
 export const EMBEDDED = resolve(ROOT, "../crates/sealcast/src/web/app/bundle");
 /** The files, in the order in which they are hashed. */
 export const FILES = ["index.html", "page.css", "page.js", "worker.js", "icon.svg"];
+/** The same of the demo's page. */
+export const DEMO_BUILT = resolve(ROOT, "dist/demo");
+const DEMO_EMBEDDED = resolve(ROOT, "../crates/sealcast/src/web/demo/bundle");
+const DEMO_FILES = ["page.html", "page.css", "page.js"];
+/** Everything that the program embeds: where it is built, and where its copy is. */
+export const PARTS = [
+  { built: BUILT, embedded: EMBEDDED, names: FILES },
+  { built: DEMO_BUILT, embedded: DEMO_EMBEDDED, names: DEMO_FILES },
+];
 /** A browser loads them all before the first picture. */
 export const MAX_GZIPPED = 200_000;
 
@@ -25,29 +35,44 @@ const COMMON = {
   target: "es2022", platform: "browser", logLevel: "warning",
 };
 
-/** Makes the five files in the folder `to`. */
-export async function buildApp(to = BUILT) {
+/** Makes the five files in the folder `to`. `worker` is the entry of the worker, under `web/`. */
+export async function buildApp(to = BUILT, worker = "src/worker/main.ts") {
   await mkdir(to, { recursive: true });
   const script = { ...COMMON, format: "esm" };
   await Promise.all([
     build({ ...script, entryPoints: ["src/page/main.ts"], outfile: resolve(to, "page.js") }),
-    build({ ...script, entryPoints: ["src/worker/main.ts"], outfile: resolve(to, "worker.js") }),
+    build({ ...script, entryPoints: [worker], outfile: resolve(to, "worker.js") }),
     // No browser is named, so nothing is rewritten for older ones.
     build({ ...COMMON, target: "esnext", entryPoints: ["src/page/page.css"], outfile: resolve(to, "page.css") }),
-    copyText("index.html", to),
-    copyText("icon.svg", to),
+    copyText("src/page/index.html", resolve(to, "index.html")),
+    copyText("src/page/icon.svg", resolve(to, "icon.svg")),
+  ]);
+}
+
+/** Makes the three files of the demo's page. */
+export async function buildDemo(to = DEMO_BUILT) {
+  await mkdir(to, { recursive: true });
+  await Promise.all([
+    build({ ...COMMON, format: "esm", entryPoints: ["src/demo/main.ts"], outfile: resolve(to, "page.js") }),
+    build({ ...COMMON, target: "esnext", entryPoints: ["src/demo/page.css"], outfile: resolve(to, "page.css") }),
+    copyText("src/demo/index.html", resolve(to, "page.html")),
   ]);
 }
 
 /** Copies a text as it is, whatever line ends a checkout gave it. */
-async function copyText(name, to) {
-  const text = await readFile(resolve(ROOT, "src/page", name), "utf8");
-  await writeFile(resolve(to, name), text.replaceAll("\r\n", "\n"));
+async function copyText(from, to) {
+  const text = await readFile(resolve(ROOT, from), "utf8");
+  await writeFile(to, text.replaceAll("\r\n", "\n"));
 }
 
 /** The bytes of the five files in a folder. */
 export function readApp(folder) {
   return Promise.all(FILES.map((name) => readFile(resolve(folder, name))));
+}
+
+/** The bytes of the demo's three files. */
+export function readDemo() {
+  return Promise.all(DEMO_FILES.map((name) => readFile(resolve(DEMO_BUILT, name))));
 }
 
 /** SHA-256 of the files, each behind its length as 32 bits, big-endian; in hexadecimal. */
@@ -61,15 +86,36 @@ export function appHash(files) {
   return hash.digest("hex");
 }
 
-/** Sizes for people, one line a file, and the sum of the gzipped ones. */
+/** Sizes of the application's files, or of the demo's. */
 export function appSizes(files) {
+  return sizes(FILES, files);
+}
+export function demoSizes(files) {
+  return sizes(DEMO_FILES, files);
+}
+
+/** Sizes for people, one line a file, and the sum of the gzipped ones. */
+function sizes(names, files) {
   const gzipped = files.map((bytes) => gzipSync(bytes, { level: 9 }).length);
-  const lines = FILES.map((name, at) => `${name}: ${files[at].length} bytes, ${gzipped[at]} gzipped`);
+  const lines = names.map((name, at) => `${name}: ${files[at].length} bytes, ${gzipped[at]} gzipped`);
   return { lines, sum: gzipped.reduce((a, b) => a + b, 0) };
 }
 
 /** Copies the built files to where the program embeds them. */
-export async function embedApp() {
-  await mkdir(EMBEDDED, { recursive: true });
-  await Promise.all(FILES.map((name) => copyFile(resolve(BUILT, name), resolve(EMBEDDED, name))));
+export async function embedAll() {
+  for (const { built, embedded, names } of PARTS) {
+    await mkdir(embedded, { recursive: true });
+    await Promise.all(names.map((name) => copyFile(resolve(built, name), resolve(embedded, name))));
+  }
+}
+
+/** The paths of committed files that are not what was built, byte for byte. */
+export async function differences() {
+  const pairs = PARTS.flatMap(({ built, embedded, names }) =>
+    names.map((name) => ({ built: resolve(built, name), embedded: resolve(embedded, name) })));
+  const differ = await Promise.all(pairs.map(async ({ built, embedded }) => {
+    const committed = await readFile(embedded).catch(() => undefined);
+    return committed === undefined || !committed.equals(await readFile(built));
+  }));
+  return pairs.filter((_, at) => differ[at]).map(({ embedded }) => relative(resolve(ROOT, ".."), embedded));
 }

@@ -1,22 +1,21 @@
-// `npm run embed`: builds the application, and copies it into the program's sources, which are then committed.
-// `npm run check:embedded`: builds it, and fails if the committed files are others.
+// `npm run embed`: builds the application and the demo's page, and copies them into the program's sources, which are then
+// committed. `npm run check:embedded`: builds them, and fails if the committed files are others.
 
-import { BUILT, EMBEDDED, FILES, appHash, buildApp, embedApp, readApp } from "./app.mjs";
+import { BUILT, appHash, buildApp, buildDemo, differences, embedAll, readApp } from "./app.mjs";
 
 const check = process.argv.includes("--check");
-await buildApp();
-const built = await readApp(BUILT);
-const hash = appHash(built);
+await Promise.all([buildApp(), buildDemo()]);
+const hash = appHash(await readApp(BUILT));
 if (!check) {
-  await embedApp();
-  console.log(`crates/sealcast/src/web/app/bundle has the application, hash ${hash}: commit it`);
+  await embedAll();
+  console.log("crates/sealcast/src/web/app/bundle has the application, and demo/bundle beside it the demo's page: commit them");
+  console.log(`hash of the application: ${hash}`);
 } else {
-  const embedded = await readApp(EMBEDDED).catch(() => []);
-  const different = FILES.filter((_, at) => embedded[at] === undefined || !embedded[at].equals(built[at]));
+  const different = await differences();
   if (different.length > 0) {
-    console.error(`crates/sealcast/src/web/app/bundle is not what the sources in web/ give: ${different.join(", ")}`);
+    console.error(`not what the sources in web/ give: ${different.join(", ")}`);
     console.error("in web/, run `npm ci && npm run embed`, and commit the files");
     process.exit(1);
   }
-  console.log(`crates/sealcast/src/web/app/bundle is what the sources in web/ give, hash ${hash}`);
+  console.log(`what the program embeds is what the sources in web/ give, hash of the application ${hash}`);
 }

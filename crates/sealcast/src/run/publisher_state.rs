@@ -7,8 +7,8 @@ use sealcast_proto::unit::Selection;
 use super::control::Controlled;
 use super::{Admission, Hub, Observation, Offer, RuntimeSettings};
 
-/// Inspects every sealed record on its way out.
-pub(super) type WireTap = Box<dyn Fn(&[u8]) + Send + Sync>;
+/// Inspects the sealed records of each frame on their way out, with the number of the viewer that they are for.
+pub(super) type WireTap = Box<dyn Fn(u64, &[u8]) + Send + Sync>;
 
 /// State shared by the viewers' tasks.
 pub(super) struct PublisherState {

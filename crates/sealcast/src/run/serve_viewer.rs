@@ -380,7 +380,7 @@ impl ViewerRole {
             .metrics
             .record_stage(Stage::Queue, began.saturating_duration_since(frame.encoded));
         if let Some(tap) = &self.shared.wire_tap {
-            tap(task.connection.outgoing_tail(from));
+            tap(subscription.id, task.connection.outgoing_tail(from));
         }
         task.connection.work(&mut task.listener)?;
         self.note_sent(task);

@@ -28,7 +28,7 @@ pub(crate) use stream::ByteStream;
 pub use stream::StreamTransport;
 pub use tcp::TcpTransport;
 pub use url::{DEFAULT_PORT, ListenUrl};
-pub use web::{BrowserTransport, DEFAULT_WEB_PORT, WebListener, WebStream, WebUrl};
+pub use web::{Alteration, BrowserTransport, DEFAULT_WEB_PORT, PageSessions, WebListener, WebStream, WebUrl};
 
 /// Result of waiting on a transport.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,6 +1,7 @@
 //! Moving pictures that every browser shows in a plain image: consecutive JPEGs in one response.
 
 use std::convert::Infallible;
+use std::time::Duration;
 
 use axum::body::Body;
 use axum::http::{StatusCode, header};
@@ -9,9 +10,13 @@ use bytes::{Bytes, BytesMut};
 use data_encoding::BASE32_NOPAD;
 use futures_util::stream;
 use tokio::sync::watch;
+use tokio::time::timeout;
 
 use crate::failure::Result;
 use crate::keys::entropy;
+
+/// How long [`next_jpeg`] waits for another picture: as long as people see no standstill.
+const NEXT: Duration = Duration::from_millis(300);
 
 /// What stands between the parts of one response. It is random and told to the browser alone: who made the pictures
 /// cannot put it into one, and with it a part of another type.
@@ -81,6 +86,19 @@ where
     ([(header::CONTENT_TYPE, kind)], Body::from_stream(parts)).into_response()
 }
 
+/// The next JPEG, or the present one if none comes soon. A browser has six connections to a server, in all its tabs
+/// together, and a [`jpeg_stream`] keeps one of them for good: a page with several pictures asks for them one by one.
+pub(crate) async fn next_jpeg(mut pictures: watch::Receiver<Bytes>) -> Response {
+    pictures.mark_unchanged();
+    // It fails if the demo ends; then the last picture is as good as any.
+    let _ = timeout(NEXT, pictures.changed()).await;
+    let picture = pictures.borrow().clone();
+    if picture.is_empty() {
+        return StatusCode::NO_CONTENT.into_response();
+    }
+    ([(header::CONTENT_TYPE, "image/jpeg")], picture).into_response()
+}
+
 #[cfg(test)]
 mod tests {
     use futures_util::StreamExt;
@@ -109,5 +127,19 @@ mod tests {
         let split: Vec<_> = part.split(&format!("\r\n--{boundary}\r\n")).collect();
         assert_eq!(split.len(), 3, "one part between two boundaries: {part}");
         assert!(split[1].starts_with("Content-Type: image/jpeg\r\n") && split[1].contains("<script>"));
+    }
+
+    #[tokio::test]
+    async fn the_next_picture_is_waited_for_and_none_is_an_answer_too() {
+        let (pictures, shown) = watch::channel(Bytes::new());
+        assert_eq!(next_jpeg(shown.clone()).await.status(), StatusCode::NO_CONTENT);
+        pictures.send_replace(Bytes::from_static(b"old"));
+        let next = tokio::spawn(next_jpeg(shown.clone()));
+        tokio::task::yield_now().await;
+        pictures.send_replace(Bytes::from_static(b"new"));
+        let body = |response: Response| axum::body::to_bytes(response.into_body(), 8);
+        assert_eq!(body(next.await.expect("no panic")).await.expect("a body"), "new");
+        // No other one comes.
+        assert_eq!(body(next_jpeg(shown).await).await.expect("a body"), "new");
     }
 }

@@ -12,5 +12,6 @@ mod wire_picture;
 
 pub(crate) use guard::guarded;
 pub use listen::{Listen, Listener};
+pub(crate) use mjpeg::next_jpeg;
 pub use mjpeg::{jpeg_stream, jpeg_stream_by};
 pub use wire_picture::wire_picture;

@@ -128,8 +128,6 @@ fn a_browser_shows_the_demos_pictures_and_figures() {
         assert!(shown.contains(words), "'{words}' is not on the page:\n{shown}");
     }
     for picture in ["camera.mjpeg", "wire.mjpeg", "viewer.mjpeg"] {
-        let image = format!("<img src=\"{picture}\"");
-        assert!(shown.contains(&image), "{picture} is not on the page:\n{shown}");
         let seen = String::from_utf8(five_pictures(&page, picture, &["-f", "framemd5"])).expect("text");
         let mut pictures: Vec<_> = seen
             .lines()

@@ -65,6 +65,8 @@ after(async () => {
 export interface ContextOptions {
   /** True: workers have their usual name, so that they tell no access units. */
   readonly plain?: boolean;
+  /** True: the page is the demo's, which always comes from the program. */
+  readonly demo?: boolean;
   readonly browser?: BrowserContextOptions;
 }
 
@@ -90,7 +92,9 @@ export class Profile {
     context.on("weberror", (error) => {
       profile.errors.push(String(error.error()));
     });
-    await serveBuiltPage(context);
+    if (options.demo !== true) {
+      await serveBuiltPage(context);
+    }
     return profile;
   }
 

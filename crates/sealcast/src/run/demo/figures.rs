@@ -13,7 +13,7 @@ use crate::meter::paired::PairedSummary;
 use crate::meter::resources::figure;
 use crate::meter::stage::{Stage, StageSnapshot};
 use crate::run::control::Controlled;
-use crate::run::{Hub, Observing};
+use crate::run::{Hub, Observing, Shape};
 use crate::web::demo::{
     DemoStats, EavesdropperStats, Estimate, FrameCounts, MachineStats, Price, SessionStats, Spread, Stage as PageStage,
     StageStats,
@@ -37,6 +37,7 @@ const STAGES: [(Stage, PageStage); 11] = [
 /// The stream on the network: what its publisher encrypts, and who listens.
 pub(super) struct Network {
     pub(super) publisher: Arc<dyn Controlled>,
+    pub(super) shape: Shape,
     pub(super) eavesdropper: Arc<Eavesdropper>,
 }
 
@@ -89,7 +90,8 @@ impl Figures {
                 handshake_us: handshake.and_then(|row| row.duration_ms).map(|millis| millis * 1e3),
             },
             frames: FrameCounts {
-                captured: self.hub.frames(),
+                // Of all streams since the start, as the other counts are.
+                captured: snapshot(Stage::Capture).count,
                 sealed: snapshot(Stage::Seal).count,
                 sent: totals.frames_out,
                 received: totals.frames_in,
@@ -109,6 +111,7 @@ impl Figures {
             clock_uncertainty_us: observation.clock_uncertainty().map(|nanos| nanos as f64 / 1e3),
             eavesdropper: EavesdropperStats {
                 selection: self.network.publisher.settings().selection().to_string(),
+                shape: self.network.shape.to_string(),
                 known_percent: self.network.eavesdropper.known_percent(),
             },
             price: price.map(|summary| self.price(&summary, totals.bytes_out, totals.frames_out)),

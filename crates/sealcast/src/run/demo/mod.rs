@@ -3,45 +3,31 @@
 
 mod eavesdropper;
 mod figures;
+mod page;
 mod pictures;
 mod price;
+mod stream;
 
-use std::sync::{Arc, Weak};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use sealcast_proto::keys::{Identity, Mechanism, Role};
-use sealcast_proto::rate::RateConfig;
+use sealcast_proto::keys::Mechanism;
 use sealcast_proto::seal::Suite;
-use sealcast_proto::session::{DEFAULT_BUDGET, Delivery, RekeyPolicy};
-use sealcast_proto::unit::{Selection, Unit};
-use sealcast_proto::wire::Ticket;
+use sealcast_proto::unit::Selection;
 use tokio::sync::watch;
 
-use super::control::{Controlled, choose};
-use super::publish::{Publisher, Viewers};
+use self::page::{Page, ServedPage};
+use self::stream::{CameraEnd, Protection, Stream};
+use super::control::choose;
 use super::retry::turned_on;
-use super::watch::{PublisherAt, WatchOptions, watch};
-use super::{
-    Admission, Observation, ObserveOptions, Observing, Offer, PublishOptions, QueueLimits, RuntimeSettings, Shape,
-    build_info,
-};
-use crate::failure::{Failure, FailureKind, Result};
-use crate::keys::entropy;
-use crate::keys::peers::{KnownPeers, MAX_HOURS, Terms};
+use super::{Observation, ObserveOptions, Observing, Shape, build_info};
+use crate::failure::Result;
 use crate::meter::metrics::Metrics;
-use crate::source::{self, Source};
-use crate::transport::{ListenUrl, Listener};
-use crate::web::demo::{DemoFeeds, Select, serve};
-use crate::web::{Listen, Listener as PageListener};
-use eavesdropper::Eavesdropper;
-use figures::{Figures, Network};
-use pictures::{CameraTap, PreviewSink, WirePicture};
-use price::PriceMeter;
+use crate::transport::WebListener;
+use crate::web::demo::{DemoFeeds, Wish};
 
 /// Interval of the updates of the page's figures.
 const FIGURES_INTERVAL: Duration = Duration::from_millis(400);
-/// Default port of the page.
-const PAGE_PORT: u16 = 9881;
 /// Name of the comparison in the report.
 const PRICE_NAME: &str = "seal and open a frame, minus the same steps without a cipher, ns";
 
@@ -73,168 +59,125 @@ pub async fn demo(options: DemoOptions, stop: watch::Receiver<bool>) -> Result<(
     observing.finish(outcome)
 }
 
-async fn run(options: &DemoOptions, observing: &Observing, stop: watch::Receiver<bool>) -> Result<()> {
+async fn run(options: &DemoOptions, observing: &Observing, mut stop: watch::Receiver<bool>) -> Result<()> {
     let observation = observing.observation();
     observation.setting("source", &options.source);
     observation.setting("shape", &options.shape.to_string());
-    let (url, shape) = (options.source.clone(), options.shape);
-    let open = move || {
-        let mut source = source::open(&url)?;
-        shape.prepare(&mut *source)?;
-        Ok(source)
-    };
-    let source = tokio::task::spawn_blocking(open)
-        .await
-        .map_err(|error| panicked("opening the source", &error))??;
-    let info = source.info();
-    let feeds = Arc::new(DemoFeeds::default());
-    let price = PriceMeter::start(options.suites[0])?;
-    let page = (!options.headless).then(|| page_listener(&options.page)).transpose()?;
+    let page = (!options.headless).then(|| Page::bind(&options.page)).transpose()?;
+    let mut demo = Demo::new(options, observing)?;
+    let browsers = page.as_ref().map(Page::listen);
+    let ticket = browsers
+        .as_ref()
+        .map(|browsers| demo.camera.page_ticket(browsers))
+        .transpose()?;
+    let mut stream = demo.start(demo.protection.clone(), browsers).await?;
+    let mut page = page.zip(ticket).map(|(page, ticket)| page.serve(&demo.feeds, &ticket));
 
-    let (publish_options, ticket) = camera_end(options, source, observation.metrics.clone())?;
-    let mut camera_tap = CameraTap::new(Arc::clone(&feeds), info.codec, price.frames())?;
-    let wire = WirePicture::start(Arc::clone(&feeds))?;
-    let eavesdropper = Arc::new(Eavesdropper::start(Arc::clone(&feeds), info.clone())?);
-    let heard = Arc::clone(&eavesdropper);
-    let publisher = Publisher::start(
-        publish_options,
-        Arc::clone(&observation),
-        Some(Box::new(move |frame| camera_tap.take(frame))),
-        Some(Box::new(move |bytes| {
-            wire.take(bytes);
-            heard.hear(bytes);
-        })),
-    )?;
-    if let Some(page) = page {
-        open_page(page, &feeds, selecting(&publisher.controlled()));
-    }
-    let watch_options = WatchOptions {
-        budget: DEFAULT_BUDGET,
-        publisher: PublisherAt::Connect(ticket),
-        offer: offer(options, Arc::new(entropy::identity()?)),
-        sink: Box::new(PreviewSink::new(Arc::clone(&feeds))),
-        queue: QueueLimits::default(),
-        reconnect: true,
+    let began = Instant::now();
+    let mut tick = tokio::time::interval(FIGURES_INTERVAL);
+    let outcome = loop {
+        tokio::select! {
+            _ = tick.tick() => {
+                let stats = stream.figures().stats(began.elapsed(), observing, stream.price());
+                demo.feeds.show_stats(&stats)?;
+            }
+            _ = turned_on(&mut stop) => break Ok(()),
+            ended = stream.ended() => break ended,
+            (wish, answer) = ServedPage::wish(page.as_mut()) => {
+                let granted = demo.grant(wish, &mut stream, page.as_ref()).await?;
+                // It fails if the page does not wait any more.
+                let _ = answer.send(granted);
+            }
+        }
     };
-    let network = Network {
-        publisher: publisher.controlled(),
-        eavesdropper,
-    };
-    let mut figures = Figures::new(&options.source, &info, publisher.hub(), network);
-    let (publisher_stop, publisher_stopped) = watch::channel(false);
-    let (viewer_stop, viewer_stopped) = watch::channel(false);
-    let publishing = tokio::spawn(publisher.run(publisher_stopped));
-    let mut watching = tokio::spawn(watch(watch_options, Arc::clone(&observation), viewer_stopped));
-    let outcome = show_until_over(&feeds, &mut figures, observing, &price, stop, &mut watching).await;
-    if !watching.is_finished() {
-        // Stop the viewer first, so that it can close its session properly.
-        let _ = viewer_stop.send(true);
-        let _ = watching.await;
-    }
-    let _ = publisher_stop.send(true);
-    let published = publishing.await.map_err(|error| panicked("the publisher", &error))?;
-    if let Some(summary) = price.summary() {
+    let published = stream.stop().await;
+    let price = stream.price();
+    if let Some(summary) = price {
         observation.paired(PRICE_NAME, summary);
     }
     if options.headless {
-        println!("{}", figures.table(observing, price.summary()));
+        println!("{}", stream.figures().table(observing, price));
     }
     outcome.and(published)
 }
 
-fn panicked(who: &str, error: &tokio::task::JoinError) -> Failure {
-    Failure::new(
-        FailureKind::Internal,
-        format!("{who} failed ({error})"),
-        "please report this",
-    )
+/// What lasts while streams begin anew.
+struct Demo<'a> {
+    options: &'a DemoOptions,
+    observing: &'a Observing,
+    feeds: Arc<DemoFeeds>,
+    camera: CameraEnd,
+    protection: Protection,
 }
 
-fn offer(options: &DemoOptions, identity: Arc<Identity>) -> Offer {
-    Offer {
-        identity,
-        suites: options.suites.clone(),
-        mechanisms: options.mechanisms.clone(),
-        rekey: RekeyPolicy::default(),
-        unit: Unit::Frame,
-        selection_seed: 0,
-        shape: options.shape,
-        known: KnownPeers::nowhere(),
+impl<'a> Demo<'a> {
+    fn new(options: &'a DemoOptions, observing: &'a Observing) -> Result<Self> {
+        Ok(Self {
+            options,
+            observing,
+            feeds: Arc::default(),
+            camera: CameraEnd::new()?,
+            protection: Protection {
+                suites: options.suites.clone(),
+                shape: options.shape,
+                selection: Selection::All,
+            },
+        })
     }
-}
 
-/// The publisher's options, with a listener on loopback, and the ticket for its only viewer.
-fn camera_end(options: &DemoOptions, source: Box<dyn Source>, metrics: Metrics) -> Result<(PublishOptions, Ticket)> {
-    let url: ListenUrl = "tcp://127.0.0.1:0".parse()?;
-    let identity = Arc::new(entropy::identity()?);
-    let listener = Listener::bind(&url, &identity, Role::Publisher, metrics)?;
-    let admission = Admission::in_memory();
-    // The demo's own viewer is the only one, and may come back as long as the demo runs.
-    let invite = admission.invite(Terms {
-        uses: 1,
-        hours: MAX_HOURS,
-    })?;
-    let ticket = url.ticket(listener.local_address()?, identity.peer_id(), Some(invite));
-    let publish_options = PublishOptions {
-        source,
-        offer: offer(options, identity),
-        admission: Arc::new(admission),
-        max_viewers: 1,
-        queue: QueueLimits::default(),
-        rate: RateConfig::default(),
-        viewers: Viewers::Listen {
-            listeners: vec![listener],
-            delivery: Delivery::default(),
-        },
-        settings: RuntimeSettings::new(Selection::All),
-        control: None,
-    };
-    Ok((publish_options, ticket))
-}
+    async fn start(&self, protection: Protection, browsers: Option<WebListener>) -> Result<Stream> {
+        let shown = (&self.feeds, self.observing.observation());
+        Stream::start(self.options, protection, &self.camera, browsers, shown).await
+    }
 
-/// Update the page's figures until the user stops or the stream ends.
-async fn show_until_over(
-    feeds: &DemoFeeds,
-    figures: &mut Figures,
-    observing: &Observing,
-    price: &PriceMeter,
-    mut stop: watch::Receiver<bool>,
-    watching: &mut tokio::task::JoinHandle<Result<()>>,
-) -> Result<()> {
-    let began = Instant::now();
-    let mut tick = tokio::time::interval(FIGURES_INTERVAL);
-    loop {
-        tokio::select! {
-            _ = tick.tick() => feeds.show_stats(&figures.stats(began.elapsed(), observing, price.summary()))?,
-            _ = turned_on(&mut stop) => return Ok(()),
-            watched = &mut *watching => return watched.unwrap_or_else(|error| Err(panicked("the viewer", &error))),
+    /// Does what the user of the page wants. Returns why not, in words; then everything is as before.
+    ///
+    /// # Errors
+    /// The stream ended, and does not begin again.
+    async fn grant(
+        &mut self,
+        wish: Wish,
+        stream: &mut Stream,
+        page: Option<&ServedPage>,
+    ) -> Result<std::result::Result<(), String>> {
+        let mut protection = self.protection.clone();
+        match wish {
+            Wish::Selection(selection) => {
+                let chosen = choose(stream.publisher(), &selection);
+                // So that the eavesdropper is shown from the beginning of a picture.
+                let granted = chosen.and_then(|chosen| {
+                    self.protection.selection = chosen;
+                    stream.publisher().request_keyframe().map_err(str::to_owned)
+                });
+                return Ok(granted);
+            }
+            Wish::Suite(name) => match Suite::by_name(&name) {
+                Some(suite) => protection.suites = vec![suite],
+                None => return Ok(Err(format!("there is no suite \"{name}\""))),
+            },
+            Wish::Shape(shape) => match shape.parse::<Shape>() {
+                Ok(shape) => protection.shape = shape,
+                Err(failure) => return Ok(Err(failure.to_string())),
+            },
+        }
+        if !protection.shape.is_off() {
+            protection.selection = Selection::All;
+        }
+        // A stream that ended badly meanwhile is replaced as well.
+        let _ = stream.stop().await;
+        let begun = self.start(protection.clone(), page.map(ServedPage::listen)).await;
+        match begun {
+            Ok(begun) => {
+                *stream = begun;
+                self.protection = protection;
+                Ok(Ok(()))
+            }
+            Err(failure) => {
+                *stream = self
+                    .start(self.protection.clone(), page.map(ServedPage::listen))
+                    .await?;
+                Ok(Err(failure.to_string()))
+            }
         }
     }
-}
-
-fn page_listener(url: &str) -> Result<PageListener> {
-    let listener = Listen::parse(url, PAGE_PORT, "the pictures")?.bind()?;
-    listener.announce();
-    Ok(listener)
-}
-
-fn open_page(listener: PageListener, feeds: &DemoFeeds, select: Select) {
-    let receivers = feeds.receivers();
-    tokio::spawn(async move {
-        if let Err(failure) = serve(listener, receivers, select, std::future::pending()).await {
-            tracing::error!("{failure}");
-        }
-    });
-}
-
-/// Lets the page change what the publisher encrypts, as long as there is one.
-fn selecting(publisher: &Arc<dyn Controlled>) -> Select {
-    let publisher: Weak<dyn Controlled> = Arc::downgrade(publisher);
-    Arc::new(move |selection| {
-        let publisher = publisher.upgrade().ok_or("the demo has ended")?;
-        choose(&*publisher, selection)?;
-        // So that the eavesdropper is shown from the beginning of a picture.
-        publisher.request_keyframe()?;
-        Ok(())
-    })
 }

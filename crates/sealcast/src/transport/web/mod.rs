@@ -2,6 +2,7 @@
 //! port (protocol.md §11). Neither TLS nor who serves the page is what protects the stream: our own handshake and
 //! records run inside.
 
+mod altered;
 mod certificate;
 mod server;
 mod stream;
@@ -14,6 +15,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::SystemTime;
 
+use axum::Router;
 use rustls::crypto::CryptoProvider;
 use rustls::crypto::aws_lc_rs::default_provider;
 use rustls::version::{TLS12, TLS13};
@@ -23,10 +25,13 @@ use tokio::net::TcpListener;
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 
+pub use self::altered::Alteration;
+use self::altered::AlteredStream;
 use self::certificate::{Certificates, Origin};
+use self::server::Arrivals;
 pub use self::stream::{BrowserTransport, WebStream};
 pub use self::url::{DEFAULT_WEB_PORT, WebUrl};
-use self::webtransport::WebTransports;
+use self::webtransport::{WebTransportStream, WebTransports};
 use super::{ListenUrl, StreamTransport, tcp};
 use crate::failure::{Failure, FailureKind, Result};
 use crate::keys::files;
@@ -39,14 +44,19 @@ const MAX_ARRIVALS: usize = 16;
 /// How often two free ports with the same number are looked for, one of TCP and one of UDP.
 const PORT_TRIES: usize = 16;
 
-/// Serves the page, and accepts the sessions that browsers open.
+/// Accepts the sessions that browsers open.
 pub struct WebListener {
     address: SocketAddr,
+    arrivals: mpsc::Receiver<(WebStream, SocketAddr)>,
+    page: Option<ServedPage>,
+}
+
+/// The page that a listener serves itself, and what it needs for that.
+struct ServedPage {
     tls: bool,
     certificates: Arc<Certificates>,
-    arrivals: mpsc::Receiver<(WebStream, SocketAddr)>,
     webtransports: WebTransports,
-    /// The page's server, which ends with this.
+    /// The server, which ends with this.
     _server: JoinSet<()>,
 }
 
@@ -67,14 +77,16 @@ impl WebListener {
         let tls = url.tls.then(|| tls(provider, &certificates)).transpose()?;
         let (sender, arrivals) = mpsc::channel(MAX_ARRIVALS);
         let mut server = JoinSet::new();
-        server.spawn(server::serve(listener, tls.map(Arc::new), sender));
+        server.spawn(server::serve(listener, tls.map(Arc::new), Arrivals::new(sender)));
         Ok(Self {
             address,
-            tls: url.tls,
-            certificates,
             arrivals,
-            webtransports,
-            _server: server,
+            page: Some(ServedPage {
+                tls: url.tls,
+                certificates,
+                webtransports,
+                _server: server,
+            }),
         })
     }
 
@@ -88,6 +100,11 @@ impl WebListener {
     /// # Errors
     /// The next period's certificate cannot be made.
     pub fn ticket(&self, host: Option<&str>, peer: PeerId, invite: Option<Invite>) -> Result<Ticket> {
+        let cert_hashes = match &self.page {
+            Some(page) => page.certificates.hashes(SystemTime::now())?,
+            None => Vec::new(),
+        };
+        let tls = self.page.as_ref().is_some_and(|page| page.tls);
         Ok(Ticket {
             host: host.map_or_else(
                 || ListenUrl::ticket_host(self.address),
@@ -95,13 +112,9 @@ impl WebListener {
             ),
             port: self.address.port(),
             peer,
-            transport: if self.tls {
-                TransportKind::Https
-            } else {
-                TransportKind::Http
-            },
+            transport: if tls { TransportKind::Https } else { TransportKind::Http },
             latency: None,
-            cert_hashes: self.certificates.hashes(SystemTime::now())?,
+            cert_hashes,
             invite,
         })
     }
@@ -112,15 +125,55 @@ impl WebListener {
     /// The listener has ended, which happens only when the program ends.
     pub async fn accept(&mut self) -> io::Result<(BrowserTransport, SocketAddr)> {
         let gone = || io::Error::new(io::ErrorKind::BrokenPipe, "the page's server has ended");
+        let webtransports = self.page.as_mut().map(|page| &mut page.webtransports);
         let (stream, remote) = tokio::select! {
             arrived = self.arrivals.recv() => arrived.ok_or_else(gone)?,
-            opened = self.webtransports.next(webtransport::begin) => {
+            opened = next(webtransports) => {
                 let opened = opened?;
                 let remote = opened.remote();
                 (opened.into(), remote)
             }
         };
         Ok((StreamTransport::new(stream), remote))
+    }
+}
+
+/// The WebSockets of a page that somebody else serves at an address. Listeners for them come and go.
+pub struct PageSessions {
+    address: SocketAddr,
+    arrivals: Arrivals,
+}
+
+impl PageSessions {
+    /// For the page at `address`. Nobody listens yet: a WebSocket is closed as soon as it is open.
+    pub fn new(address: SocketAddr) -> Self {
+        let arrivals = Arrivals::new(mpsc::channel(MAX_ARRIVALS).0);
+        Self { address, arrivals }
+    }
+
+    /// The routes for the page's server. What passes is altered when asked.
+    pub fn routes(&self, alteration: Alteration) -> Router {
+        let carry = move |stream| AlteredStream::new(stream, alteration.clone()).into();
+        server::websockets(self.arrivals.clone(), carry)
+    }
+
+    /// Listen in place of who listened before.
+    pub fn listen(&self) -> WebListener {
+        let (sender, arrivals) = mpsc::channel(MAX_ARRIVALS);
+        self.arrivals.replace(sender);
+        WebListener {
+            address: self.address,
+            arrivals,
+            page: None,
+        }
+    }
+}
+
+/// The next session of WebTransport; never, where there is none. Cancel-safe.
+async fn next(webtransports: Option<&mut WebTransports>) -> io::Result<WebTransportStream> {
+    match webtransports {
+        Some(webtransports) => webtransports.next(webtransport::begin).await,
+        None => std::future::pending().await,
     }
 }
 

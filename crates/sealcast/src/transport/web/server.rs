@@ -1,7 +1,7 @@
 //! The page and its WebSockets over HTTP, with or without TLS.
 
 use std::net::SocketAddr;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use axum::extract::State;
@@ -34,12 +34,31 @@ const READ_BUFFER: usize = 16 << 10;
 /// Pause after accept() fails (too many open files), to avoid a busy loop.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
-/// New WebSockets with the addresses of their browsers.
-type Arrivals = mpsc::Sender<(WebStream, SocketAddr)>;
+/// A new WebSocket with the address of its browser.
+type Arrival = (WebStream, SocketAddr);
+
+/// Where new WebSockets go: to whoever listens.
+#[derive(Clone)]
+pub(super) struct Arrivals(Arc<Mutex<mpsc::Sender<Arrival>>>);
+
+impl Arrivals {
+    pub(super) fn new(listener: mpsc::Sender<Arrival>) -> Self {
+        Self(Arc::new(Mutex::new(listener)))
+    }
+
+    /// Sends later ones to another listener.
+    pub(super) fn replace(&self, listener: mpsc::Sender<Arrival>) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = listener;
+    }
+
+    fn listener(&self) -> mpsc::Sender<Arrival> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}
 
 /// Serves the page and its WebSockets for ever.
 pub(super) async fn serve(listener: TcpListener, tls: Option<Arc<rustls::ServerConfig>>, arrivals: Arrivals) {
-    let router = app::router().merge(Router::new().route(PATH, get(open)).with_state(arrivals));
+    let router = app::router().merge(websockets(arrivals, WebStream::from));
     let router = app::hardened(router);
     let tls = tls.map(TlsAcceptor::from);
     let limits = AddressLimits::new(Limits {
@@ -90,9 +109,20 @@ async fn serve_one(place: Place, (stream, from): (TcpStream, SocketAddr), tls: O
     }
 }
 
+/// The route of WebSockets, which go to `arrivals` as the streams that `carry` makes of them.
+pub(super) fn websockets(
+    arrivals: Arrivals,
+    carry: impl Fn(WebSocketStream) -> WebStream + Clone + Send + Sync + 'static,
+) -> Router {
+    let carry: Carry = Arc::new(carry);
+    Router::new().route(PATH, get(open)).with_state((arrivals, carry))
+}
+
+type Carry = Arc<dyn Fn(WebSocketStream) -> WebStream + Send + Sync>;
+
 /// Opens a WebSocket for the page that this server served.
 async fn open(
-    State(arrivals): State<Arrivals>,
+    State((arrivals, carry)): State<(Arrivals, Carry)>,
     Extension(Remote(from)): Extension<Remote>,
     headers: HeaderMap,
     upgrade: WebSocketUpgrade,
@@ -112,9 +142,9 @@ async fn open(
         return (StatusCode::BAD_REQUEST, text).into_response();
     }
     upgrade.on_upgrade(move |socket| async move {
-        let stream = WebSocketStream::new(socket).into();
+        let stream = carry(WebSocketStream::new(socket));
         // It fails if nobody takes sessions any more; then the socket is closed.
-        let _ = arrivals.send((stream, from)).await;
+        let _ = arrivals.listener().send((stream, from)).await;
     })
 }
 

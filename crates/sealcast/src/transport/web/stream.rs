@@ -6,6 +6,7 @@ use std::task::{Context, Poll};
 
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
+use super::altered::AlteredStream;
 use super::websocket::WebSocketStream;
 use super::webtransport::WebTransportStream;
 use crate::transport::StreamTransport;
@@ -17,19 +18,26 @@ pub type BrowserTransport = StreamTransport<WebStream>;
 pub struct WebStream(Kind);
 
 enum Kind {
-    WebSocket(Box<WebSocketStream>),
+    WebSocket(WebSocketStream),
     WebTransport(Box<WebTransportStream>),
+    Altered(AlteredStream),
 }
 
 impl From<WebSocketStream> for WebStream {
     fn from(stream: WebSocketStream) -> Self {
-        Self(Kind::WebSocket(Box::new(stream)))
+        Self(Kind::WebSocket(stream))
     }
 }
 
 impl From<WebTransportStream> for WebStream {
     fn from(stream: WebTransportStream) -> Self {
         Self(Kind::WebTransport(Box::new(stream)))
+    }
+}
+
+impl From<AlteredStream> for WebStream {
+    fn from(stream: AlteredStream) -> Self {
+        Self(Kind::Altered(stream))
     }
 }
 
@@ -48,6 +56,9 @@ impl WebStream {
             Kind::WebSocket(stream) => {
                 let _ = tokio::io::AsyncWriteExt::shutdown(stream).await;
             }
+            Kind::Altered(stream) => {
+                let _ = tokio::io::AsyncWriteExt::shutdown(stream).await;
+            }
             Kind::WebTransport(stream) => stream.finish().await,
         }
     }
@@ -57,6 +68,7 @@ impl AsyncRead for WebStream {
     fn poll_read(mut self: Pin<&mut Self>, context: &mut Context<'_>, into: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
         match &mut self.0 {
             Kind::WebSocket(stream) => Pin::new(stream).poll_read(context, into),
+            Kind::Altered(stream) => Pin::new(stream).poll_read(context, into),
             Kind::WebTransport(stream) => Pin::new(stream).poll_read(context, into),
         }
     }
@@ -66,6 +78,7 @@ impl AsyncWrite for WebStream {
     fn poll_write(mut self: Pin<&mut Self>, context: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
         match &mut self.0 {
             Kind::WebSocket(stream) => Pin::new(stream).poll_write(context, bytes),
+            Kind::Altered(stream) => Pin::new(stream).poll_write(context, bytes),
             Kind::WebTransport(stream) => Pin::new(stream).poll_write(context, bytes),
         }
     }
@@ -73,6 +86,7 @@ impl AsyncWrite for WebStream {
     fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
         match &mut self.0 {
             Kind::WebSocket(stream) => Pin::new(stream).poll_flush(context),
+            Kind::Altered(stream) => Pin::new(stream).poll_flush(context),
             Kind::WebTransport(stream) => Pin::new(stream).poll_flush(context),
         }
     }
@@ -80,6 +94,7 @@ impl AsyncWrite for WebStream {
     fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
         match &mut self.0 {
             Kind::WebSocket(stream) => Pin::new(stream).poll_shutdown(context),
+            Kind::Altered(stream) => Pin::new(stream).poll_shutdown(context),
             Kind::WebTransport(stream) => Pin::new(stream).poll_shutdown(context),
         }
     }

@@ -83,7 +83,17 @@ pub fn hash() -> &'static str {
 
 /// Serves the files.
 pub(crate) fn router() -> Router {
-    FILES.iter().fold(Router::new(), |router, file| {
+    serving(|_| true)
+}
+
+/// Serves those of the files that the demo's page needs too.
+pub(crate) fn shared() -> Router {
+    serving(|path| ["/worker.js", "/icon.svg"].contains(&path))
+}
+
+fn serving(of: impl Fn(&str) -> bool) -> Router {
+    let chosen = FILES.iter().filter(|file| of(file.path));
+    chosen.fold(Router::new(), |router, file| {
         let answer = || async { ([(header::CONTENT_TYPE, file.kind)], file.bytes).into_response() };
         router.route(file.path, get(answer))
     })

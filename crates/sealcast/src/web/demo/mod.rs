@@ -1,10 +1,11 @@
-//! The demo's page: the camera's picture, the sealed data on the network, what an eavesdropper makes of it, the
-//! viewer's picture, and statistics. The user can change there what is encrypted.
+//! The demo's page: the camera's picture, the sealed data on the network, what an eavesdropper makes of it, and
+//! statistics. The page itself is a viewer, which opens the stream in the browser. Its user can change how the stream
+//! is protected, and have a bit altered on the way. Its files are made from `web/src/demo`, as those of
+//! [`app`](crate::web::app).
 
 mod stats;
 
 use std::convert::Infallible;
-use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
@@ -15,14 +16,20 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::{MethodRouter, get, put};
 use bytes::Bytes;
 use futures_util::stream;
-use tokio::sync::watch;
+use tokio::sync::{mpsc, oneshot, watch};
+use zeroize::Zeroizing;
 
 pub use self::stats::{
     DemoStats, EavesdropperStats, Estimate, FrameCounts, MachineStats, Price, SessionStats, Spread, Stage, StageStats,
 };
 use crate::failure::{Failure, FailureKind, Result};
+use crate::transport::Alteration;
 use crate::web::serve::text;
-use crate::web::{Listener, jpeg_stream};
+use crate::web::{Listener, app, jpeg_stream, next_jpeg};
+
+const PAGE: &str = include_str!("bundle/page.html");
+const STYLE: &str = include_str!("bundle/page.css");
+const SCRIPT: &str = include_str!("bundle/page.js");
 
 /// Minimum interval between updates of the statistics: nobody can read faster ones.
 const STATS_INTERVAL: Duration = Duration::from_millis(250);
@@ -116,36 +123,74 @@ impl DemoFeeds {
     }
 }
 
-/// Changes what the publisher encrypts; the text is as for `--encrypt`. Returns why not.
-pub type Select = Arc<dyn Fn(&str) -> std::result::Result<(), String> + Send + Sync>;
+/// What the user of the page wants to be otherwise; the text is as for the option of that name.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Wish {
+    /// What is encrypted.
+    Selection(String),
+    /// The only suite that is offered. The stream begins anew.
+    Suite(String),
+    /// What the sizes and times of records show. The stream begins anew.
+    Shape(String),
+}
 
-/// Longest text that says what to encrypt, in bytes.
-const MAX_SELECTION: usize = 64;
+/// A wish, and where the answer goes: why it was not granted.
+pub type Asked = (Wish, oneshot::Sender<std::result::Result<(), String>>);
 
-/// Serve the page until `closed` completes, then end its connections.
+/// Longest text of a wish, in bytes.
+const MAX_WISH: usize = 64;
+
+/// What the page can do beside showing the feeds.
+#[derive(Clone)]
+pub struct DemoActions {
+    /// Takes wishes.
+    pub wishes: mpsc::Sender<Asked>,
+    /// Alters a bit on the way to the page's own viewer.
+    pub alteration: Alteration,
+    /// The ticket with which the page watches by itself, and its invite: for this page alone.
+    pub ticket: Zeroizing<String>,
+}
+
+/// Serve the page until `closed` completes, then end its connections. `sessions` are the routes on which the page
+/// itself watches.
 ///
 /// # Errors
 /// The listener cannot be used on this runtime.
 pub async fn serve(
     listener: Listener,
     feeds: DemoReceivers,
-    select: Select,
+    actions: DemoActions,
+    sessions: Router,
     closed: impl Future<Output = ()> + Send,
 ) -> Result<()> {
+    let DemoActions {
+        wishes,
+        alteration,
+        ticket,
+    } = actions;
     let router = Router::new()
-        .route("/", get(async || text("text/html; charset=utf-8", include_str!("page.html"))))
-        .route("/page.css", get(async || text("text/css; charset=utf-8", include_str!("page.css"))))
-        .route("/page.js", get(async || text("text/javascript; charset=utf-8", include_str!("page.js"))))
+        .route("/", get(async || text("text/html; charset=utf-8", PAGE)))
+        .route("/page.css", get(async || text("text/css; charset=utf-8", STYLE)))
+        .route("/page.js", get(async || text("text/javascript; charset=utf-8", SCRIPT)))
         .route("/camera.mjpeg", picture(|feeds| feeds.camera))
         .route("/wire.mjpeg", picture(|feeds| feeds.wire))
         .route("/attack.mjpeg", picture(|feeds| feeds.attack))
         .route("/viewer.mjpeg", picture(|feeds| feeds.viewer))
+        .route("/camera.jpg", still(|feeds| feeds.camera))
+        .route("/wire.jpg", still(|feeds| feeds.wire))
+        .route("/attack.jpg", still(|feeds| feeds.attack))
         .route("/events", get(events))
         .route("/stats.json", get(stats))
         // PUT, because pages of others cannot send one without being asked first (Fetch standard, CORS).
-        .route("/selection", put(async move |wanted: String| selected(&select, &wanted)))
-        .layer(DefaultBodyLimit::max(MAX_SELECTION))
-        .with_state(feeds);
+        .route("/selection", wish(&wishes, Wish::Selection))
+        .route("/suite", wish(&wishes, Wish::Suite))
+        .route("/shape", wish(&wishes, Wish::Shape))
+        .route("/alteration", put(async move || altered(&alteration)))
+        .route("/ticket", get(async move || ticket.to_string()))
+        .layer(DefaultBodyLimit::max(MAX_WISH))
+        .with_state(feeds)
+        .merge(app::shared())
+        .merge(sessions);
     listener.serve_until(router, closed).await
 }
 
@@ -153,11 +198,27 @@ fn picture(of: fn(DemoReceivers) -> watch::Receiver<Bytes>) -> MethodRouter<Demo
     get(async move |State(feeds): State<DemoReceivers>| jpeg_stream(of(feeds)))
 }
 
-fn selected(select: &Select, wanted: &str) -> Response {
-    match select(wanted) {
-        Ok(()) => StatusCode::NO_CONTENT.into_response(),
-        Err(why) => (StatusCode::CONFLICT, why).into_response(),
-    }
+fn still(of: fn(DemoReceivers) -> watch::Receiver<Bytes>) -> MethodRouter<DemoReceivers> {
+    get(async move |State(feeds): State<DemoReceivers>| next_jpeg(of(feeds)).await)
+}
+
+fn wish(wishes: &mpsc::Sender<Asked>, of: fn(String) -> Wish) -> MethodRouter<DemoReceivers> {
+    let wishes = wishes.clone();
+    put(async move |wanted: String| {
+        let (answer, answered) = oneshot::channel();
+        // Both fail only if the demo ends.
+        let _ = wishes.send((of(wanted), answer)).await;
+        match answered.await {
+            Ok(Ok(())) => StatusCode::NO_CONTENT.into_response(),
+            Ok(Err(why)) => (StatusCode::CONFLICT, why).into_response(),
+            Err(_) => (StatusCode::CONFLICT, "the demo has ended").into_response(),
+        }
+    })
+}
+
+fn altered(alteration: &Alteration) -> StatusCode {
+    alteration.ask();
+    StatusCode::NO_CONTENT
 }
 
 async fn stats(State(feeds): State<DemoReceivers>) -> Response {

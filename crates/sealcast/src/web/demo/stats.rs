@@ -52,6 +52,8 @@ pub struct SessionStats {
 pub struct EavesdropperStats {
     /// What the publisher encrypts, as written for `--encrypt`.
     pub selection: String,
+    /// What sizes and times of records show, as written for `--shape`.
+    pub shape: String,
     /// Share of the latest frames' bytes in clear, in percent.
     pub known_percent: f64,
 }

@@ -1,0 +1,290 @@
+//! One run of the demo's stream: publisher and viewer, from their start until they are stopped or protected otherwise.
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use sealcast_proto::keys::{Identity, Invite, Role};
+use sealcast_proto::rate::RateConfig;
+use sealcast_proto::seal::Suite;
+use sealcast_proto::session::{DEFAULT_BUDGET, Delivery, RekeyPolicy};
+use sealcast_proto::unit::{Selection, Unit};
+use sealcast_proto::wire::Ticket;
+use tokio::sync::watch;
+use tokio::task::JoinHandle;
+
+use super::DemoOptions;
+use super::eavesdropper::Eavesdropper;
+use super::figures::{Figures, Network};
+use super::pictures::{CameraTap, PreviewSink, WirePicture};
+use super::price::PriceMeter;
+use crate::failure::{Failure, FailureKind, Result};
+use crate::keys::entropy;
+use crate::keys::peers::{KnownPeers, MAX_HOURS, MAX_USES, Terms};
+use crate::media::StreamInfo;
+use crate::meter::paired::PairedSummary;
+use crate::run::control::Controlled;
+use crate::run::publish::{Publisher, Viewers};
+use crate::run::publisher_state::WireTap;
+use crate::run::watch::{PublisherAt, WatchOptions, watch};
+use crate::run::{Admission, Observation, Offer, PublishOptions, QueueLimits, RuntimeSettings, Shape};
+use crate::source::{self, Source};
+use crate::transport::{ListenUrl, Listener, WebListener};
+use crate::web::demo::DemoFeeds;
+
+/// Maximum of pages that watch at once. One that is loaded again is another one, until the first is given up.
+const MAX_PAGES: usize = 8;
+/// After so long without a frame for the viewer whose records are shown, those of another are.
+const QUIET: Duration = Duration::from_secs(1);
+
+/// What stays the same in all runs, so that viewers come back: the identities of both ends, and who is admitted.
+pub(super) struct CameraEnd {
+    identity: Arc<Identity>,
+    admission: Arc<Admission>,
+    viewer: Arc<Identity>,
+    /// The viewer's, which it proves in each run.
+    invite: Invite,
+}
+
+/// What can be otherwise in the next run.
+#[derive(Clone)]
+pub(super) struct Protection {
+    /// Suites, best first.
+    pub(super) suites: Vec<Suite>,
+    pub(super) shape: Shape,
+    pub(super) selection: Selection,
+}
+
+/// A run that goes on.
+pub(super) struct Stream {
+    figures: Figures,
+    price: PriceMeter,
+    publisher: Arc<dyn Controlled>,
+    publishing: JoinHandle<Result<()>>,
+    watching: JoinHandle<Result<()>>,
+    publisher_stop: watch::Sender<bool>,
+    viewer_stop: watch::Sender<bool>,
+}
+
+impl CameraEnd {
+    pub(super) fn new() -> Result<Self> {
+        let admission = Admission::in_memory();
+        let invite = admission.invite(terms(1))?;
+        Ok(Self {
+            identity: Arc::new(entropy::identity()?),
+            admission: Arc::new(admission),
+            viewer: Arc::new(entropy::identity()?),
+            invite,
+        })
+    }
+
+    /// The ticket of a page's visitors.
+    pub(super) fn page_ticket(&self, listener: &WebListener) -> Result<Ticket> {
+        let invite = self.admission.invite(terms(MAX_USES))?;
+        listener.ticket(None, self.identity.peer_id(), Some(invite))
+    }
+
+    /// The publisher's options with a listener on loopback, and the ticket of the demo's own viewer.
+    fn publish_options(
+        &self,
+        offer: Offer,
+        (source, selection): (Box<dyn Source>, Selection),
+        browsers: Option<WebListener>,
+        observation: &Observation,
+    ) -> Result<(PublishOptions, Ticket)> {
+        let url: ListenUrl = "tcp://127.0.0.1:0".parse()?;
+        let listener = Listener::bind(&url, &self.identity, Role::Publisher, observation.metrics.clone())?;
+        let invite = Some(self.invite.clone());
+        let ticket = url.ticket(listener.local_address()?, self.identity.peer_id(), invite);
+        let browsers = browsers.map(|browsers| Listener::Web(Box::new(browsers)));
+        let options = PublishOptions {
+            source,
+            offer,
+            admission: Arc::clone(&self.admission),
+            max_viewers: 1 + MAX_PAGES,
+            queue: QueueLimits::default(),
+            rate: RateConfig::default(),
+            viewers: Viewers::Listen {
+                listeners: [listener].into_iter().chain(browsers).collect(),
+                delivery: Delivery::default(),
+            },
+            settings: RuntimeSettings::new(selection),
+            control: None,
+        };
+        Ok((options, ticket))
+    }
+}
+
+/// Viewers may come back as long as the demo runs.
+fn terms(uses: u32) -> Terms {
+    let hours = MAX_HOURS;
+    Terms { uses, hours }
+}
+
+impl Stream {
+    /// Starts a run.
+    ///
+    /// # Errors
+    /// The source cannot be opened, or does not fit the shape.
+    pub(super) async fn start(
+        options: &DemoOptions,
+        protection: Protection,
+        camera: &CameraEnd,
+        browsers: Option<WebListener>,
+        (feeds, observation): (&Arc<DemoFeeds>, Arc<Observation>),
+    ) -> Result<Self> {
+        let source = open(&options.source, protection.shape).await?;
+        let info = source.info();
+        let price = PriceMeter::start(protection.suites[0])?;
+        let offered = |identity| offer(options, &protection, identity);
+        let (publish_options, ticket) = camera.publish_options(
+            offered(Arc::clone(&camera.identity)),
+            (source, protection.selection),
+            browsers,
+            &observation,
+        )?;
+        let mut camera_tap = CameraTap::new(Arc::clone(feeds), info.codec, price.frames())?;
+        let (tap, eavesdropper) = wire_tap(feeds, &info)?;
+        let publisher = Publisher::start(
+            publish_options,
+            Arc::clone(&observation),
+            Some(Box::new(move |frame| camera_tap.take(frame))),
+            Some(tap),
+        )?;
+        let watch_options = WatchOptions {
+            budget: DEFAULT_BUDGET,
+            publisher: PublisherAt::Connect(ticket),
+            offer: offered(Arc::clone(&camera.viewer)),
+            sink: Box::new(PreviewSink::new(Arc::clone(feeds))),
+            queue: QueueLimits::default(),
+            reconnect: true,
+        };
+        let controlled = publisher.controlled();
+        let network = Network {
+            publisher: Arc::clone(&controlled),
+            shape: protection.shape,
+            eavesdropper,
+        };
+        let figures = Figures::new(&options.source, &info, publisher.hub(), network);
+        let (publisher_stop, publisher_stopped) = watch::channel(false);
+        let (viewer_stop, viewer_stopped) = watch::channel(false);
+        Ok(Self {
+            figures,
+            price,
+            publisher: controlled,
+            publishing: tokio::spawn(publisher.run(publisher_stopped)),
+            watching: tokio::spawn(watch(watch_options, observation, viewer_stopped)),
+            publisher_stop,
+            viewer_stop,
+        })
+    }
+
+    /// Waits until the stream has ended by itself. Cancel-safe.
+    pub(super) async fn ended(&mut self) -> Result<()> {
+        (&mut self.watching)
+            .await
+            .unwrap_or_else(|error| Err(panicked("the viewer", &error)))
+    }
+
+    /// Stops both ends.
+    pub(super) async fn stop(&mut self) -> Result<()> {
+        if !self.watching.is_finished() {
+            // The viewer first, so that it can close its session properly.
+            let _ = self.viewer_stop.send(true);
+            let _ = (&mut self.watching).await;
+        }
+        let _ = self.publisher_stop.send(true);
+        (&mut self.publishing)
+            .await
+            .unwrap_or_else(|error| Err(panicked("the publisher", &error)))
+    }
+
+    /// The publisher, as a control socket sees it.
+    pub(super) fn publisher(&self) -> &dyn Controlled {
+        &*self.publisher
+    }
+
+    pub(super) fn figures(&self) -> &Figures {
+        &self.figures
+    }
+
+    /// The price of the protection so far.
+    pub(super) fn price(&self) -> Option<PairedSummary> {
+        self.price.summary()
+    }
+}
+
+/// Opens the source on a thread that may block.
+async fn open(url: &str, shape: Shape) -> Result<Box<dyn Source>> {
+    let url = url.to_owned();
+    let open = move || {
+        let mut source = source::open(&url)?;
+        shape.prepare(&mut *source)?;
+        Ok(source)
+    };
+    let opened = tokio::task::spawn_blocking(open).await;
+    opened.map_err(|error| panicked("opening the source", &error))?
+}
+
+fn panicked(who: &str, error: &tokio::task::JoinError) -> Failure {
+    let what = format!("{who} failed ({error})");
+    Failure::new(FailureKind::Internal, what, "please report this")
+}
+
+fn offer(options: &DemoOptions, protection: &Protection, identity: Arc<Identity>) -> Offer {
+    Offer {
+        identity,
+        suites: protection.suites.clone(),
+        mechanisms: options.mechanisms.clone(),
+        rekey: RekeyPolicy::default(),
+        unit: Unit::Frame,
+        selection_seed: 0,
+        shape: protection.shape,
+        known: KnownPeers::nowhere(),
+    }
+}
+
+/// Shows what one viewer's network carries, and what an eavesdropper there makes of it.
+fn wire_tap(feeds: &Arc<DemoFeeds>, info: &StreamInfo) -> Result<(WireTap, Arc<Eavesdropper>)> {
+    let wire = WirePicture::start(Arc::clone(feeds))?;
+    let eavesdropper = Arc::new(Eavesdropper::start(Arc::clone(feeds), info.clone())?);
+    let heard = Arc::clone(&eavesdropper);
+    let one = OneViewer::default();
+    let tap = move |viewer, bytes: &[u8]| {
+        if one.is(viewer) {
+            wire.take(bytes);
+            heard.hear(bytes);
+        }
+    };
+    Ok((Box::new(tap), eavesdropper))
+}
+
+/// The viewer whose records are shown: two sessions mixed would be neither.
+#[derive(Default)]
+struct OneViewer(Mutex<Option<(u64, Instant)>>);
+
+impl OneViewer {
+    fn is(&self, viewer: u64) -> bool {
+        let mut shown = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let is = shown.is_none_or(|(of, last)| of == viewer || last.elapsed() > QUIET);
+        if is {
+            *shown = Some((viewer, Instant::now()));
+        }
+        is
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn records_of_one_viewer_are_shown_until_it_is_quiet() {
+        let one = OneViewer::default();
+        assert!(one.is(3) && !one.is(4) && one.is(3));
+        let long_ago = Instant::now()
+            .checked_sub(2 * QUIET)
+            .expect("the machine runs for longer");
+        *one.0.lock().expect("no panic") = Some((3, long_ago));
+        assert!(one.is(4) && !one.is(3));
+    }
+}
