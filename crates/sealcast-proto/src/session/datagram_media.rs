@@ -258,6 +258,10 @@ impl Session {
 
     /// Viewer: send a feedback report if one is due.
     fn report(&mut self, now: Now, when: When) -> Result<(), SessionError> {
+        // The message that arrived last may have been the close message.
+        if self.is_over() {
+            return Ok(());
+        }
         let mut bits = Vec::new();
         let inbound = self.inbound.as_mut();
         match inbound.and_then(|inbound| inbound.feedback(now.monotonic, when, &mut bits)) {

@@ -166,6 +166,31 @@ fn the_pacer_makes_haste_for_frames_that_wait_in_the_program() {
 }
 
 #[test]
+fn a_viewer_reports_nothing_to_a_publisher_that_closed_the_session() {
+    let mut world = Show::new(setup(steady()), "delay=1ms", 1, CAMERA).world;
+    ends::publish(&mut world, 0, true, &[7; 12_000]);
+    let mut held = Vec::new();
+    let mut hold = |direction, datagram: &mut Vec<u8>| {
+        if direction == VIEWER {
+            held.push(datagram.clone());
+        }
+        Verdict::Drop
+    };
+    world.run(MS * 100, &mut hold);
+    world.tell(PUBLISHER, Input::Close(CloseReason::EndOfStream, ""));
+    world.run(MS * 100, &mut hold);
+    let now = world.now;
+    let viewer = &mut world.initiator.session;
+    for mut datagram in held {
+        viewer
+            .handle(now, Input::Message(&mut datagram))
+            .expect("what the publisher sent");
+    }
+    assert!(viewer.is_over());
+    assert_eq!(viewer.caught_up(now, true), Ok(()));
+}
+
+#[test]
 fn a_lost_close_is_said_again() {
     let mut world = Show::new(Setup::default(), "delay=20ms", 1, CAMERA).world;
     let mut count = 0;
