@@ -42,7 +42,23 @@ pub fn clip(name: &str, scratch: &Path) -> PathBuf {
             "yuv420p",
         ],
         _ => &[
-            "-f", "lavfi", "-i", "sine=d=6", "-c:v", "libx264", "-pix_fmt", "yuv420p", "-g", "50", "-c:a", "aac",
+            "-f",
+            "lavfi",
+            "-i",
+            "sine=d=6",
+            "-c:v",
+            "libx264",
+            "-profile:v",
+            "main",
+            // As in the real clip: pictures are sent in the order in which they are shown.
+            "-bf",
+            "0",
+            "-pix_fmt",
+            "yuv420p",
+            "-g",
+            "50",
+            "-c:a",
+            "aac",
         ],
     };
     let (inputs, codec) = codec.split_at(if name == BUNNY { 4 } else { 0 });
