@@ -164,8 +164,8 @@ test("the log is bounded, and what happens again is counted", () => {
 function state(name: LinkState): FromWorker {
   return { type: "state", state: name };
 }
-function figures(drawn: number): FromWorker {
-  return { type: "figures", figures: { drawn } as Figures };
+function figures(drawn: number, refused: Figures["refused"] = {}): FromWorker {
+  return { type: "figures", figures: { drawn, refused } as Figures };
 }
 const SIZE: FromWorker = { type: "size", width: 4, height: 3 };
 
@@ -209,6 +209,24 @@ test("a picture that no other follows is taken away, whatever the worker says", 
     board.take(figures(1), now);
     same(board.at(now), now > 5_000 ? "silent" : "none", `${now} ms`);
   }
+});
+
+test("where nothing but refused records comes, the page says so", () => {
+  const board = new NoticeBoard("watch");
+  board.take(state("live"), 0);
+  board.take(figures(0), 0);
+  same(board.at(0), "waiting", "nothing was refused");
+  board.take(figures(0, { tag: 2, replay: 1 }), 500);
+  same(board.at(500), "tampered", "nothing else came");
+  board.take(figures(1, { tag: 3 }), 1_000);
+  same(board.at(1_000), "none", "a picture comes all the same");
+  board.take(figures(1, { tag: 3 }), 5_900);
+  same(board.at(6_001), "silent", "nothing comes");
+  board.take(figures(1, { tag: 4 }), 6_100);
+  same(board.at(6_100), "tampered", "what comes is refused");
+  board.take(state("lost"), 7_000);
+  board.take(state("live"), 7_100);
+  same(board.at(7_100), "waiting", "another session");
 });
 
 test("nothing follows the end, and a publisher sees its own picture once it is live", () => {

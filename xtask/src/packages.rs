@@ -22,6 +22,8 @@ const PACKAGES: [(&str, &str); 26] = [
     ("vlc-bin", "another vendor's player"),
     ("vlc-plugin-base", "its codecs"),
     ("chromium", "opens the viewer's page in a browser"),
+    ("libnss3-tools", "lets a browser trust an authority of a test"),
+    ("openssl", "makes certificates, and knocks at the web port"),
     ("xvfb", "is the display of a window"),
     ("python3-venv", "runs the Python reference of the protocol"),
     ("adjtimex", "tells what the kernel says of its clock"),

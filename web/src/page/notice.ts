@@ -16,6 +16,9 @@ export class NoticeBoard {
   #state: LinkState = "connecting";
   #picture = false;
   #drawn: number | undefined;
+  /** Refused records in all, and how many of them had been refused when a new picture was drawn last. */
+  #refused = 0;
+  #refusedThen = 0;
   #heard = 0;
   /** When a new picture was drawn last. */
   #drew = 0;
@@ -45,19 +48,23 @@ export class NoticeBoard {
           // What was on the canvas is of the time before.
           this.#picture = false;
           this.#drawn = undefined;
+          this.#refusedThen = this.#refused;
         }
         this.#state = message.state;
         break;
       case "size":
         this.#picture = this.#state === "live";
         this.#drew = now;
+        this.#refusedThen = this.#refused;
         break;
       case "figures":
+        this.#refused = Object.values(message.figures.refused).reduce((sum, count) => sum + count, 0);
         // After a loss the size may be the same as before: then a new picture shows by its number.
         if (this.#state === "live") {
           const drew = this.#drawn !== undefined && message.figures.drawn !== this.#drawn;
           this.#picture ||= drew;
           this.#drew = drew ? now : this.#drew;
+          this.#refusedThen = drew ? this.#refused : this.#refusedThen;
           this.#drawn = message.figures.drawn;
         }
         break;
@@ -70,10 +77,15 @@ export class NoticeBoard {
     if (this.#state !== "live") {
       return this.#state;
     }
-    const stands = this.#role === "watch" && this.#picture && now - this.#drew > SILENCE;
-    if (stands || now - this.#heard > SILENCE) {
+    if (now - this.#heard > SILENCE) {
       return "silent";
     }
-    return this.#picture || this.#role === "publish" ? "none" : "waiting";
+    if (this.#role === "publish" || (this.#picture && now - this.#drew <= SILENCE)) {
+      return "none";
+    }
+    if (this.#refused > this.#refusedThen) {
+      return "tampered";
+    }
+    return this.#picture ? "silent" : "waiting";
   }
 }

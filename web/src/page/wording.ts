@@ -2,8 +2,11 @@
 
 import { type Figures, type LinkState, type Protection, type StageName } from "../messages.ts";
 
-/** What the area of the picture says instead of the picture. `none`: the picture is shown. */
-export type Notice = Exclude<LinkState, "live"> | "waiting" | "silent" | "none";
+/**
+ * What the area of the picture says instead of the picture. `tampered`: records come, and none that makes a picture is
+ * authentic. `none`: the picture is shown.
+ */
+export type Notice = Exclude<LinkState, "live"> | "waiting" | "tampered" | "silent" | "none";
 
 /** Title, sentence where the worker has none, and the sign, whose shape alone tells them apart. */
 interface NoticeWords {
@@ -19,6 +22,12 @@ export const NOTICES: Readonly<Record<Exclude<Notice, "none">, NoticeWords>> = {
     title: "Checking who it is", words: "Both ends prove who they are, and agree on keys.", sign: "busy",
   },
   waiting: { title: "Waiting for the first picture", words: "The connection is there and protected.", sign: "busy" },
+  tampered: {
+    title: "Nothing authentic comes",
+    words: "What arrives was altered on the way, so it is refused and counted. There is no live picture. " +
+      "Try another network or carrier; if it stays so, somebody between the two ends interferes.",
+    sign: "refused",
+  },
   lost: {
     title: "Connection lost", words: "There is no live picture. The page tries again by itself.", sign: "lost",
   },

@@ -40,23 +40,25 @@ void test("new keys each second change nothing of what comes", OPTIONS, async ()
   });
 });
 
-void test("a path of WebTransport that loses 2 % each way takes nothing from the stream", OPTIONS, async (context) => {
-  const loss = { share: 0.02, seed: 7 };
-  await withClip([], async ({ link }, clip) => {
-    const proxy = await Proxy.before(partsOf(link).port, { loss });
-    try {
-      await withProfile(async (profile) => {
-        const visit = await profile.visitBy("webtransport", throughPort(link, proxy.port));
-        await untilWholeClip(visit, clip);
-        const told = await checkUnits(visit, clip);
-        same(told.protections[0]?.carrier, "webtransport", "carrier");
-        same(told.figures?.refused, {}, "refused records");
-      });
-      const { came, lost } = proxy.datagrams;
-      context.diagnostic(`seed ${loss.seed}: ${lost} of ${came} datagrams were lost`);
-      assert(lost > 0, "the path loses datagrams");
-    } finally {
-      proxy.close();
-    }
+for (const [harm, what] of [["lose", "loses"], ["flip", "alters a bit of"]] as const) {
+  void test(`a path of WebTransport that ${what} 2 % each way takes nothing from the stream`, OPTIONS, async (run) => {
+    const datagrams = { harm, share: 0.02, seed: 7 };
+    await withClip([], async ({ link }, clip) => {
+      const proxy = await Proxy.before(partsOf(link).port, { datagrams });
+      try {
+        await withProfile(async (profile) => {
+          const visit = await profile.visitBy("webtransport", throughPort(link, proxy.port));
+          await untilWholeClip(visit, clip);
+          const told = await checkUnits(visit, clip);
+          same(told.protections[0]?.carrier, "webtransport", "carrier");
+          same(told.figures?.refused, {}, "refused records");
+        });
+        const { came, harmed } = proxy.datagrams;
+        run.diagnostic(`seed ${datagrams.seed}: ${harmed} of ${came} datagrams`);
+        assert(harmed > 0, "the path does harm");
+      } finally {
+        proxy.close();
+      }
+    });
   });
-});
+}

@@ -177,7 +177,9 @@ void test("a stream of nothing but rubbish shows nothing, and the page counts wh
     const told = await visit.told();
     same(told.units, [], "access units that go to the decoder");
     await visit.checkBlank();
-    assert(await visit.page.locator("#notice").isVisible(), "the page says that there is no picture");
+    await visit.untilNotice("tampered");
+    assert(/altered on the way/.test(await visit.page.locator("#notice").innerText()), "the page says why");
+    await visit.screenshot("tampered");
   });
 });
 

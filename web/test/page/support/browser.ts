@@ -52,8 +52,12 @@ const ARGUMENTS = [
 
 let launched: Promise<Browser> | undefined;
 
+function launch(env: NodeJS.ProcessEnv = process.env): Promise<Browser> {
+  return chromium.launch({ executablePath: CHROMIUM, args: ARGUMENTS, env });
+}
+
 function browser(): Promise<Browser> {
-  launched ??= chromium.launch({ executablePath: CHROMIUM, args: ARGUMENTS });
+  launched ??= launch();
   return launched;
 }
 
@@ -67,6 +71,8 @@ export interface ContextOptions {
   readonly plain?: boolean;
   /** True: the page is the demo's, which always comes from the program. */
   readonly demo?: boolean;
+  /** The home of a browser of its own, which trusts the authorities in there. */
+  readonly home?: string;
   readonly browser?: BrowserContextOptions;
 }
 
@@ -76,16 +82,19 @@ export class Profile {
   /** Requests that the tests let through, by URL. */
   readonly requests: string[] = [];
   readonly errors: string[] = [];
+  readonly #close: () => Promise<void>;
 
-  private constructor(context: BrowserContext) {
+  private constructor(context: BrowserContext, close: () => Promise<void>) {
     this.context = context;
+    this.#close = close;
   }
 
   static async open(options: ContextOptions): Promise<Profile> {
-    const context = await (await browser()).newContext(options.browser ?? {});
+    const own = options.home === undefined ? undefined : await launch({ ...process.env, HOME: options.home });
+    const context = await (own ?? (await browser())).newContext(options.browser ?? {});
     context.setDefaultTimeout(PATIENCE_MS);
     await context.addInitScript(record, options.plain !== true);
-    const profile = new Profile(context);
+    const profile = new Profile(context, () => own?.close() ?? context.close());
     context.on("request", (request) => {
       profile.requests.push(request.url(), request.headers()["referer"] ?? "");
     });
@@ -121,6 +130,10 @@ export class Profile {
     return visit;
   }
 
+  close(): Promise<void> {
+    return this.#close();
+  }
+
   /** Nothing but this machine was asked, no secret was in it, and nothing of the page failed. */
   async check(): Promise<void> {
     const others = this.requests.filter((url) => url !== "" && new URL(url).hostname !== "127.0.0.1");
@@ -142,7 +155,7 @@ Promise<void> {
     await body(profile);
     await profile.check();
   } finally {
-    await profile.context.close();
+    await profile.close();
   }
 }
 

@@ -20,8 +20,8 @@ export interface Place {
 /** What somebody on the path does. */
 export interface Interference {
   readonly tamper?: Tamper;
-  /** Loses this share of the datagrams each way, chosen by a generator with this seed. */
-  readonly loss?: { readonly share: number; readonly seed: number };
+  /** Loses, or flips a bit of, this share of the datagrams each way, chosen by a generator with this seed. */
+  readonly datagrams?: { readonly harm: "lose" | "flip"; readonly share: number; readonly seed: number };
 }
 
 const LENGTH_PREFIX = 4;
@@ -37,8 +37,8 @@ type Closer = () => void;
 /** A proxy on one port number, for TCP and for UDP. */
 export class Proxy {
   readonly port: number;
-  /** Datagrams that came, and those that were not passed on. */
-  readonly datagrams = { came: 0, lost: 0 };
+  /** Datagrams that came, and those of them that were lost or altered. */
+  readonly datagrams = { came: 0, harmed: 0 };
   readonly #tcp: Server;
   readonly #udp: UdpSocket;
   readonly #closers = new Set<Closer>();
@@ -67,7 +67,7 @@ export class Proxy {
       if (bound) {
         const proxy = new Proxy(port, tcp, udp);
         proxy.#serveTcp(target, interference.tamper);
-        proxy.#serveUdp(target, interference.loss);
+        proxy.#serveUdp(target, interference.datagrams);
         return proxy;
       }
       // The same number is taken for UDP: another one.
@@ -115,13 +115,21 @@ export class Proxy {
     }
   }
 
-  #serveUdp(target: number, loss: Interference["loss"]): void {
-    const random = sequence(loss?.seed ?? 0);
-    const isLost = (): boolean => {
+  #serveUdp(target: number, harm: Interference["datagrams"]): void {
+    const random = sequence(harm?.seed ?? 0);
+    /** What goes on of a datagram: nothing if it is lost. */
+    const passed = (datagram: Buffer): Buffer | undefined => {
       this.datagrams.came += 1;
-      const lost = loss !== undefined && random() < loss.share * 2 ** 32;
-      this.datagrams.lost += lost ? 1 : 0;
-      return lost;
+      if (harm === undefined || random() >= harm.share * 2 ** 32) {
+        return datagram;
+      }
+      this.datagrams.harmed += 1;
+      if (harm.harm === "lose") {
+        return undefined;
+      }
+      const at = random() % datagram.length;
+      datagram[at] = (datagram[at] ?? 0) ^ (1 << (random() % 8));
+      return datagram;
     };
     const ways = new Map<number, UdpSocket>();
     const wayOf = (from: RemoteInfo): UdpSocket => {
@@ -131,8 +139,9 @@ export class Proxy {
       }
       const way = createSocket({ type: "udp4", recvBufferSize: 1 << 20, sendBufferSize: 1 << 20 });
       way.on("message", (datagram) => {
-        if (!isLost()) {
-          this.#udp.send(datagram, from.port, HOST);
+        const on = passed(datagram);
+        if (on !== undefined) {
+          this.#udp.send(on, from.port, HOST);
         }
       });
       // Nobody listens there any more.
@@ -144,8 +153,9 @@ export class Proxy {
       return way;
     };
     this.#udp.on("message", (datagram, from) => {
-      if (!isLost()) {
-        wayOf(from).send(datagram, target, HOST);
+      const on = passed(datagram);
+      if (on !== undefined) {
+        wayOf(from).send(on, target, HOST);
       }
     });
   }
